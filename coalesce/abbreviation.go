@@ -7,50 +7,50 @@ import (
 	"unicode/utf8"
 )
 
-// abbr is what a word with a full stop behind it is.
-type abbr uint8
+// abbreviation is what a word with a full stop behind it is.
+type abbreviation uint8
 
 const (
-	abNone    abbr = iota // an ordinary word
-	abBefore              // never ends a sentence
-	abNumber              // goes before a number; ends a sentence otherwise
-	abCut                 // goes before a number, else it is a word: tbl. 4
-	abMay                 // ends a sentence if a usual first word follows
-	abClose               // as abMay, and in a long sentence if any first word follows that a small one goes on from
-	abClock               // as abMay, and in a long sentence before other capitals too
-	abList                // ends a sentence before any capital
-	abInitial             // a person's initial, as abMay
-	abOrdinal             // a number that may mean "third"
-	abMarker              // the marker of a list item
+	notAbbreviation  abbreviation = iota // an ordinary word
+	abbrNeverEnds                        // never ends a sentence
+	abbrBeforeNumber                     // goes before a number; ends a sentence otherwise
+	abbrBeforeDigit                      // goes before a number, else it is a word: tbl. 4
+	abbrMayEnd                           // ends a sentence if a usual first word follows
+	abbrEndsName                         // as abMay, and in a long sentence if any first word follows that a small one goes on from
+	abbrTimeOfDay                        // as abMay, and in a long sentence before other capitals too
+	abbrEndsList                         // ends a sentence before any capital
+	abbrInitial                          // a person's initial, as abMay
+	abbrOrdinal                          // a number that may mean "third"
+	abbrItemMarker                       // the marker of a list item
 )
 
-// ordinals says whether a number with a full stop may mean "third".
-func (l *rules) ordinals() bool { return len(l.words[ordinalWords]) > 0 || l.yearFirst }
+// hasOrdinals reports whether a number with a full stop may mean "third".
+func (l *rules) hasOrdinals() bool { return len(l.words[ordinalWords]) > 0 || l.yearFirst }
 
-// classify says what the word before a full stop is; first: the sentence has no other word yet.
-func (l *rules) classify(word []byte, first bool) abbr {
-	if a, ok := l.abbrs[string(word)]; ok {
+// classifyWord says what the word before a full stop is; first: the sentence has no other word yet.
+func (l *rules) classifyWord(word []byte, first bool) abbreviation {
+	if a, ok := l.abbreviations[string(word)]; ok {
 		return a
 	}
 	if i := bytes.LastIndexAny(word, "'’"); i >= 0 { // l'art. 12
 		_, size := utf8.DecodeRune(word[i:])
-		if a, ok := l.abbrs[string(word[i+size:])]; ok && len(word) > i+size+1 {
+		if a, ok := l.abbreviations[string(word[i+size:])]; ok && len(word) > i+size+1 {
 			return a
 		}
 	}
 	r, size := utf8.DecodeRune(word)
-	if a, ok := l.abbrs[string(word[size:])]; ok && r == 'و' {
+	if a, ok := l.abbreviations[string(word[size:])]; ok && r == 'و' {
 		return a // ود. ليلى
 	}
 	c := classOf(r)
 	if first && c == clUpper { // Art. 3 begins a sentence
-		small := utf8.AppendRune(make([]byte, 0, len(spelled{}.b)), unicode.ToLower(r))
-		if a := l.abbrs[string(append(small, word[size:]...))]; a == abBefore && size < len(word) {
-			return abMay
-		} else if a == abNumber && size < len(word) {
+		small := utf8.AppendRune(make([]byte, 0, len(wordBuffer{}.b)), unicode.ToLower(r))
+		if a := l.abbreviations[string(append(small, word[size:]...))]; a == abbrNeverEnds && size < len(word) {
+			return abbrMayEnd
+		} else if a == abbrBeforeNumber && size < len(word) {
 			return a
-		} else if _, ok := consonants(word); a == abMay && size < len(word) && !ok {
-			return abCut
+		} else if _, ok := isAllConsonants(word); a == abbrMayEnd && size < len(word) && !ok {
+			return abbrBeforeDigit
 		}
 	}
 	digits, letters, dots, part, long := 0, 0, 0, 0, 0
@@ -69,82 +69,82 @@ func (l *rules) classify(word []byte, first bool) abbr {
 		case unicode.IsMark(r):
 		case (r == '-' || r == '–') && part == 0 && dots > 0: // J.-P. Sartre, Mon.–Fri.
 		default:
-			return abNone
+			return notAbbreviation
 		}
 		long = max(long, part)
 	}
 	switch {
 	case letters == 0 && dots == 0 && digits == 4 && l.yearFirst:
-		return abOrdinal
+		return abbrOrdinal
 	case letters == 0 && dots == 0 && digits <= 3:
 		if first {
-			return abMarker // "1." begins a list item
+			return abbrItemMarker // "1." begins a list item
 		}
-		return abOrdinal
+		return abbrOrdinal
 	case dots > 0 && digits == 0 && long == 1 && (c == clUpper || c == clLower):
-		return abMay // U.S, a.k.a
+		return abbrMayEnd // U.S, a.k.a
 	case dots > 0 && digits == 0 && long <= 2 && c == clLetter:
-		return abBefore // พล.ต.อ
+		return abbrNeverEnds // พล.ต.อ
 	case dots > 0 && digits == 0:
-		return l.compound(word)
+		return l.classifyCompound(word)
 	case dots > 0 || digits > 0:
-		return abNone
+		return notAbbreviation
 	case first && len(word) <= 4 && strings.Trim(string(word), "ivx") == "":
-		return abMarker
+		return abbrItemMarker
 	case len(word) > 1 && strings.Trim(string(word), "IVXLC") == "":
-		return abOrdinal
+		return abbrOrdinal
 	case letters > 1:
 		if l.known {
-			switch l.set.unknown.abbrs[string(word)] {
-			case abNumber: // "Abs. 3" in another language
-				return abCut
-			case abBefore:
-				return abMay
+			switch l.set.unknown.abbreviations[string(word)] {
+			case abbrBeforeNumber: // "Abs. 3" in another language
+				return abbrBeforeDigit
+			case abbrNeverEnds:
+				return abbrMayEnd
 			}
 		}
-		return abNone
+		return notAbbreviation
 	case first && size == 1:
-		return abMarker // "a." does too
+		return abbrItemMarker // "a." does too
 	case c == clUpper:
-		return abInitial
+		return abbrInitial
 	case c == clLower:
 		if l.smallLetters {
-			return abBefore
+			return abbrNeverEnds
 		}
-		return abNone // in Yoruba, Igbo and Hausa it is a word
+		return notAbbreviation // in Yoruba, Igbo and Hausa it is a word
 	case wideScript(r) == 0 && !unicode.Is(unicode.Ethiopic, r) && !unicode.Is(unicode.Hangul, r):
-		return abBefore // an initial in a script without capitals
+		return abbrNeverEnds // an initial in a script without capitals
 	}
-	return abNone
+	return notAbbreviation
 }
 
-// compound says what a word is whose parts end in full stops: PGS.TS, D.Lgs, Dipl.-Kfm.
-func (l *rules) compound(word []byte) abbr {
+// classifyCompound says what a word is whose parts end in full stops: PGS.TS, D.Lgs, Dipl.-Kfm.
+func (l *rules) classifyCompound(word []byte) abbreviation {
 	before, capitals, short := true, true, false
 	if i := bytes.LastIndex(word, []byte(".–")); i > 0 { // Jan.–Feb. 2026
-		a, ok := l.abbrs[string(word[:i])]
-		if last, both := l.abbrs[string(word[i+len(".–"):])]; ok && both {
+		a, ok := l.abbreviations[string(word[:i])]
+		if last, both := l.abbreviations[string(word[i+len(".–"):])]; ok && both {
 			return max(a, last)
 		}
 	}
 	for part := range bytes.SplitSeq(word, []byte(".")) {
 		r, size := utf8.DecodeRune(part)
 		behind, hyphen := bytes.CutPrefix(part, []byte("-")) // Dipl.-Kfm
-		before = before && (hyphen && len(behind) > 0 || l.abbrs[string(part)] == abBefore)
+		before = before && (hyphen && len(behind) > 0 || l.abbreviations[string(part)] == abbrNeverEnds)
 		capitals = capitals && unicode.IsUpper(r) && utf8.RuneCount(part) <= 4
 		short = short || size == len(part)
 	}
 	switch {
 	case before:
-		return abBefore
+		return abbrNeverEnds
 	case capitals && short:
-		return abMay
+		return abbrMayEnd
 	}
-	return abNone
+	return notAbbreviation
 }
 
-// called says whether a word at the beginning of a line is what an item is called by: 2.1, Q1, II, §3.
-func called(word []byte) bool {
+// isItemLabel reports whether a word at the beginning of a line is what an item is called by: 2.1, Q1, II, §3.
+func isItemLabel(word []byte) bool {
 	if number, ok := bytes.CutPrefix(word, []byte("§")); ok {
 		return len(bytes.TrimLeft(number, "0123456789")) <= 1 // §3a
 	}
@@ -166,8 +166,8 @@ func called(word []byte) bool {
 	return digits > 0 && (dots > 0 || len(rest) < len(word))
 }
 
-// consonants says whether a word is two to four letters of which none is a vowel, such as tbl and Hr, and no acronym.
-func consonants(word []byte) (capital, ok bool) {
+// isAllConsonants reports whether a word is two to four letters of which none is a vowel, such as tbl and Hr, and no acronym.
+func isAllConsonants(word []byte) (capital, ok bool) {
 	n := 0
 	for i, r := range string(word) {
 		small := unicode.ToLower(r)
@@ -182,8 +182,8 @@ func consonants(word []byte) (capital, ok bool) {
 	return capital, 2 <= n && n <= 4
 }
 
-// pair looks up an abbreviation of two parts, such as "z. B".
-func (l *rules) pair(first, second []byte) (abbr, bool) {
+// classifyPair looks up an abbreviation of two parts, such as "z. B".
+func (l *rules) classifyPair(first, second []byte) (abbreviation, bool) {
 	if len(first) == 0 || len(first)+len(second) > 24 {
 		return 0, false
 	}
@@ -191,6 +191,6 @@ func (l *rules) pair(first, second []byte) (abbr, bool) {
 	n := copy(key[:], first)
 	key[n] = '_'
 	n += 1 + copy(key[n+1:], second)
-	a, ok := l.abbrs[string(key[:n])]
+	a, ok := l.abbreviations[string(key[:n])]
 	return a, ok
 }

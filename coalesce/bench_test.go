@@ -24,7 +24,7 @@ var benchTexts = map[string]string{
 
 func BenchmarkSegmenter(b *testing.B) {
 	for name, text := range benchTexts {
-		tokens := segEvery(text, -4)
+		tokens := splitEvery(text, -4)
 		for _, cut := range []aaep.Boundary{aaep.BoundaryWord, aaep.BoundarySentence} {
 			b.Run(name+"/"+string(cut)+"/4 bytes", func(b *testing.B) {
 				b.SetBytes(int64(len(text)))
@@ -82,7 +82,7 @@ func BenchmarkLanguages(b *testing.B) {
 // A token that completes nothing costs no allocation.
 func TestSegmenterAllocations(t *testing.T) {
 	s := NewSegmenter(aaep.BoundarySentence, 16384)
-	tokens := segEvery(strings.Repeat("and so on, with `code` and [1] é, ", 100), -4)
+	tokens := splitEvery(strings.Repeat("and so on, with `code` and [1] é, ", 100), -4)
 	for _, tok := range tokens {
 		s.Write(tok)
 	}

@@ -53,7 +53,7 @@ var (
 		return t
 	}()
 	isMark = [classes]bool{clStop: true, clBang: true, clAsk: true, clFull: true, clEllipsis: true}
-	// opener may begin a sentence, but only what follows says whether it does.
+	// opener may begin a sentence, but only what follows reports whether it does.
 	opener = [classes]bool{clOpen: true, clOpenQuote: true, clCloseQuote: true, clQuote: true, clEmphasis: true, clFormat: true}
 	// attached never begins a sentence or a word.
 	attached = [classes]bool{
@@ -83,7 +83,7 @@ var quick = func() (t [len(quickBlocks) * quickBlock]struct {
 		for i := range quickBlock {
 			r := rune(start*quickBlock + i)
 			t[block*quickBlock+i].class = slowClass(r)
-			t[block*quickBlock+i].simple = slowSimple(r)
+			t[block*quickBlock+i].simple = slowIsNormal(r)
 		}
 	}
 	return t
@@ -116,8 +116,8 @@ func classOf(r rune) class {
 	return slowClass(r)
 }
 
-// simple says whether r is NFC and joins with nothing before it.
-func simple(r rune) bool {
+// isNormal reports whether r is NFC and joins with nothing before it.
+func isNormal(r rune) bool {
 	if uint32(r) < 128*quickBlock {
 		if i := quickIndex[r/quickBlock]; i != 0 {
 			return quick[int(i-1)*quickBlock+int(r%quickBlock)].simple
@@ -126,7 +126,7 @@ func simple(r rune) bool {
 	return 0x4E00 <= r && r <= 0x9FFF || 0xAC00 <= r && r <= 0xD7A3
 }
 
-func slowSimple(r rune) bool {
+func slowIsNormal(r rune) bool {
 	var b [utf8.UTFMax]byte
 	p := norm.NFC.Properties(b[:utf8.EncodeRune(b[:], r)])
 	return p.BoundaryBefore() && p.CCC() == 0 && norm.NFC.IsNormal(b[:utf8.RuneLen(r)])

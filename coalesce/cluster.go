@@ -41,7 +41,7 @@ func clusterEdge(before []byte, next rune) bool {
 // unjoined are the classes of characters after which a letter of another class begins a cluster for sure.
 var unjoined = [classes]bool{clWide: true, clUpper: true, clLower: true, clDigit: true, clStop: true, clBang: true, clAsk: true, clFull: true, clFullClause: true}
 
-// joinsNothing says whether r is a letter or digit that begins a cluster.
+// joinsNothing reports whether r is a letter or digit that begins a cluster.
 func joinsNothing(r rune) bool {
 	switch c := classOf(r); c {
 	case clUpper, clLower, clDigit:

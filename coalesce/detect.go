@@ -2,30 +2,39 @@ package coalesce
 
 import "strings"
 
-// look decides what boundary stands at the place read, in front of a character of class c. It returns
+// A detector knows what has been read, and tells by a look ahead whether a sentence ends at an offset.
+type detector struct {
+	lookahead
+	scan          scanner
+	hiddenUpTo    int  // nothing ends a sentence before this offset
+	attachedUpTo  int  // everything before this offset belongs to the marks read last
+	attachedSpace bool // what is attached stands for white space
+}
+
+// decideBoundary decides what boundary stands at the place read, in front of a character of class c. It returns
 // false if that must wait for more text.
-func (s *Segmenter) look(c class) bool {
-	sc, at := &s.scan, s.read.at
+func (s *Segmenter) decideBoundary(c class) bool {
+	sc, at := &s.scan, s.read.offset
 	switch c {
 	case clSpace, clLine:
-		s.note(atWord) // better than nothing, should the piece grow too long
+		s.noteCut(atWord) // better than nothing, should the piece grow too long
 		return true
 	case clExtend:
 		return true
 	}
-	if at < s.glue {
+	if at < s.attachedUpTo {
 		return true
 	}
-	if sc.lines >= 2 && sc.formula() {
-		sc.fence, sc.block = 0, prose // TeX has no blank line in a formula
+	if sc.lines >= 2 && sc.inFormula() {
+		sc.fenceRune, sc.block = 0, prose // TeX has no blank line in a formula
 	}
-	if sc.lines > 0 && sc.fence != 0 && sc.inQuote {
-		r, _, _ := s.rune(at)
-		if s.ran {
+	if sc.lines > 0 && sc.fenceRune != 0 && sc.inQuote {
+		r, _, _ := s.peekRune(at)
+		if s.pastEnd {
 			return false
 		}
 		if r != '>' {
-			sc.fence, sc.block = 0, row // the quotation is over, and with it the code
+			sc.fenceRune, sc.block = 0, row // the quotation is over, and with it the code
 		}
 	}
 	level, clause := 0, sc.clause != 0 && (sc.space || sc.clause == clFullClause && !attached[c])
@@ -33,16 +42,16 @@ func (s *Segmenter) look(c class) bool {
 		level = atWord
 	}
 	switch m := &sc.marks; {
-	case sc.fence != 0 && sc.lines > 0:
-		s.note(atSentence)
-	case sc.lines > 0 && sc.bare:
+	case sc.fenceRune != 0 && sc.lines > 0:
+		s.noteCut(atSentence)
+	case sc.lines > 0 && sc.onlyMarkers:
 	case sc.lines >= 2:
 		level = atParagraph
 	case sc.lines == 1:
-		if !s.wrapped(at, c) {
+		if !s.isWrapped(at, c) {
 			level = atSentence
 		}
-	case at < s.hide || sc.hidden():
+	case at < s.hiddenUpTo || sc.insideBlock():
 	case m.any:
 		var end bool
 		if sc.space {
@@ -52,31 +61,31 @@ func (s *Segmenter) look(c class) bool {
 		} else {
 			end = s.endsTight(at, c)
 		}
-		if end && s.glue <= at {
+		if end && s.attachedUpTo <= at {
 			level = atSentence
 		}
-	case sc.space && c != clLower && s.gesture(at):
-		if r, _, _ := s.rune(at); r == '¿' || r == '¡' || c == clWide && sc.wides > 1 || (c == clUpper || c == clLetter) && (sc.face() || s.starts(at)) {
+	case sc.space && c != clLower && s.followsGesture(at):
+		if r, _, _ := s.peekRune(at); r == '¿' || r == '¡' || c == clWide && sc.wideCount > 1 || (c == clUpper || c == clLetter) && (sc.isFace() || s.startsSentence(at)) {
 			level = atSentence
 		}
-	case c == clWide && sc.face() && sc.wides > 1 && !sc.pictured:
-		if r, _, _ := s.rune(at); wideScript(r) == han && !strings.ContainsRune("的了和吧吗嗎啊呢", r) { // 好的👍明天见, but 点👍的人
+	case c == clWide && sc.isFace() && sc.wideCount > 1 && !sc.beganWithPicture:
+		if r, _, _ := s.peekRune(at); wideScript(r) == han && !strings.ContainsRune("的了和吧吗嗎啊呢", r) { // 好的👍明天见, but 点👍的人
 			level = atSentence
 		}
 	}
-	if c == clTag && sc.letter != 0 && sc.lines == 0 && at >= s.hide && !sc.hidden() && s.fenceBehind(at) {
+	if c == clTag && sc.firstLetter != 0 && sc.lines == 0 && at >= s.hiddenUpTo && !sc.insideBlock() && s.opensFence(at) {
 		level = atSentence
-		s.item = !s.ran
+		s.itemBegins = !s.pastEnd
 	}
-	if level == atWord && sc.space && sc.lines == 0 && at >= s.hide && s.nextItem(at, c) {
+	if level == atWord && sc.space && sc.lines == 0 && at >= s.hiddenUpTo && s.startsNextItem(at, c) {
 		level = atSentence
-		s.item = !s.ran
+		s.itemBegins = !s.pastEnd
 	}
-	if s.ran {
-		s.glue, s.item = 0, false
+	if s.pastEnd {
+		s.attachedUpTo, s.itemBegins = 0, false
 		return false
 	}
-	if level == 0 && sc.newWord(s.wide(at), c) {
+	if level == 0 && sc.startsWord(s.runeUnjoined(at), c) {
 		level = atWord
 	}
 	if level == 0 && !clause {
@@ -89,72 +98,47 @@ func (s *Segmenter) look(c class) bool {
 	if (level >= atSentence || level >= s.cut) && !clusterEdge(s.buf[:at], r) {
 		return true
 	}
-	if s.boundary(level); clause && s.shown > 0 {
-		s.lastWait = s.here()
+	if s.markBoundary(level); clause && s.visibleRunes > 0 {
+		s.lastClause = s.placeRead()
 	}
 	return true
 }
 
-// wide returns the character at offset at if it is an ideograph or kana, joined marks or not.
-func (s *Segmenter) wide(at int) rune {
-	if at == len(s.buf) {
-		return s.next
-	}
-	r, _, _ := s.peek(at)
-	return r
-}
-
-// core finds the first character that is no opening quote, bracket or emphasis mark.
-func (s *Segmenter) core(at int) (i int, c class) {
-	i = at
-	for n, before := 0, clOther; n < 8; n++ {
-		var size int
-		if _, c, size = s.peek(i); !opener[c] && c != clExtend && (c != clSpace || before != clOpenQuote) {
-			break
-		}
-		i, before = i+size, c // « Vraiment » has spaces inside
-	}
-	if i > at && (c == clSpace || c == clLine || attached[c]) {
-		c = clOther
-	}
-	return i, c
-}
-
-// endsSpaced says whether marks and white space in front of a character of class c end a sentence.
-func (s *Segmenter) endsSpaced(at int, c class) bool {
-	sc := &s.scan
+// endsSpaced reports whether marks and white space in front of a character of class c end a sentence.
+func (d *detector) endsSpaced(at int, c class) bool {
+	sc := &d.scan
 	if c == clCloseQuote || c == clQuote { // « Vraiment ? » dit-il: it may close
-		_, _, size := s.peek(at)
-		if _, next, _ := s.peek(at + size); next == clSpace || next == clLine || next == clEnd || next == clClose || isMark[next] || next == clClause {
-			sc.space = s.ran
+		_, _, size := d.peek(at)
+		if _, next, _ := d.peek(at + size); next == clSpace || next == clLine || next == clEnd || next == clClose || isMark[next] || next == clClause {
+			sc.space = d.pastEnd
 			return false
 		}
 	}
 	if c == clEmoji {
-		switch end, next := s.emoji(at); {
-		case next == clLine, next == clEnd, next == clSpace && !s.heads(at):
-			s.attach(end, false)
+		switch end, next := d.skipPictures(at); {
+		case next == clLine, next == clEnd, next == clSpace && !d.pictureStartsSentence(at):
+			d.attachUpTo(end, false)
 			return false
 		}
-		return !s.ran
+		return !d.pastEnd
 	}
 	if c == clOpen || c == clClause || c == clTag {
-		if r, _, _ := s.rune(at); r == '|' { // of a table
+		if r, _, _ := d.peekRune(at); r == '|' { // of a table
 			return false
 		}
-		if end := s.aside(at); end > 0 {
-			s.attach(end, false)
+		if end := d.skipAside(at); end > 0 {
+			d.attachUpTo(end, false)
 			return false
 		}
 	}
 	if c == clOther {
-		switch r, _, _ := s.rune(at); r {
+		switch r, _, _ := d.peekRune(at); r {
 		case '¿', '¡':
-			if sc.marks.single() && !s.ran {
-				return sc.kind != abBefore && sc.kind != abMarker
+			if sc.marks.isSingleStop() && !d.pastEnd {
+				return sc.lastKind != abbrNeverEnds && sc.lastKind != abbrItemMarker
 			}
 		case '§': // 3. §
-			if sc.kind == abOrdinal && sc.lang.ordinals() {
+			if sc.lastKind == abbrOrdinal && sc.lang.hasOrdinals() {
 				return false
 			}
 		case '/', '№', '=', '%', '&', '×', '≈', '+':
@@ -162,131 +146,131 @@ func (s *Segmenter) endsSpaced(at int, c class) bool {
 		}
 	}
 	if c == clBang || c == clStop || c == clEllipsis {
-		if i, next := s.lead(at, c); i > at {
-			return s.ends(i, next)
+		if i, next := d.skipLeadingMark(at, c); i > at {
+			return d.endsBefore(i, next)
 		}
 	}
-	if c == clStop && sc.marks.single() && sc.loose == 0 && sc.done.n > 0 {
-		return s.omission(at)
+	if c == clStop && sc.marks.isSingleStop() && sc.looseStops == 0 && sc.lastWord.n > 0 {
+		return d.isOmission(at)
 	}
-	i, core := s.core(at)
+	i, core := d.skipOpeners(at)
 	switch {
 	case core == clContinue:
-		return s.dialogue(i)
-	case core == clLower && (!sc.marks.ask || sc.marks.closed) && (s.humped(i) || s.clipped(at, i)):
+		return d.dashStartsTurn(i)
+	case core == clLower && (!sc.marks.question || sc.marks.closed) && (d.isMixedCase(i) || d.isClipped(at, i)):
 		core = clUpper
 	}
 	if i == at && attached[core] { // UAX #29, SB8a; and a closing bracket
 		return false
 	}
-	return s.ends(i, core)
+	return d.endsBefore(i, core)
 }
 
-// ends says whether marks and white space end a sentence, if the next one begins at offset at with a
+// endsBefore reports whether marks and white space end a sentence, if the next one begins at offset at with a
 // character of class c.
-func (s *Segmenter) ends(at int, c class) bool {
-	sc := &s.scan
-	m, informal := &sc.marks, c == clLower && sc.letter == clLower && sc.words >= 3 && !sc.marks.closed
+func (d *detector) endsBefore(at int, c class) bool {
+	sc := &d.scan
+	m, informal := &sc.marks, c == clLower && sc.firstLetter == clLower && sc.wordCount >= 3 && !sc.marks.closed
 	switch {
-	case m.void && m.closed:
+	case m.omission && m.closed:
 		return false
-	case m.full && sc.last == '۔' && (sc.words == 1 || letters(&sc.done) == 1) && sc.initial():
+	case m.full && sc.last == '۔' && (sc.wordCount == 1 || countLetters(&sc.lastWord) == 1) && sc.isInitial():
 		return c == clEnd // 2۔ begins an item
-	case m.full && sc.last == '।' && sc.labelled():
+	case m.full && sc.last == '।' && sc.isLabel():
 		return c == clEnd
 	case m.full:
-		return !m.closed || (c != clWide && !m.query || !s.said(at, c)) && !s.quoted(at)
-	case m.ask:
-		return (c != clLower || !m.closed && !m.bang && !sc.turn || informal) && !(m.quoted && c != clLower && s.said(at, c)) // "Really?" Ada asked.
-	case m.bang && !m.closed && c == clUpper && sc.lang.has(exclaimedNames, sc.done.bytes()):
-		return s.starts(at)
-	case m.bang:
-		return (c != clLower || informal || sc.caseless(&sc.done) && !m.closed) && !(m.quoted && s.said(at, c))
-	case (m.ellipsis || m.stops > 1) && m.quoted && s.said(at, c): // "Well..." Ada said.
+		return !m.closed || (c != clWide && !m.fullQuestion || !d.continuesQuotation(at, c)) && !d.continuesAnyQuotation(at)
+	case m.question:
+		return (c != clLower || !m.closed && !m.exclamation && !sc.dialogueTurn || informal) && !(m.quoted && c != clLower && d.continuesQuotation(at, c)) // "Really?" Ada asked.
+	case m.exclamation && !m.closed && c == clUpper && sc.lang.has(exclaimedNames, sc.lastWord.bytes()):
+		return d.startsSentence(at)
+	case m.exclamation:
+		return (c != clLower || informal || sc.isCaseless(&sc.lastWord) && !m.closed) && !(m.quoted && d.continuesQuotation(at, c))
+	case (m.ellipsis || m.stops > 1) && m.quoted && d.continuesQuotation(at, c): // "Well..." Ada said.
 		return false
 	case m.ellipsis || m.stops > 1:
-		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wides >= 4 || c == clLetter && (sc.koreanEnd() || s.starts(at))
+		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wideCount >= 4 || c == clLetter && (sc.hasKoreanEnding() || d.startsSentence(at))
 	}
-	if c == clDigit && sc.caseless(&sc.done) && sc.dayBefore() && s.year(at) { // ৩ ফেব্রু. ২০২৬
+	if c == clDigit && sc.isCaseless(&sc.lastWord) && sc.followsDay() && d.isYear(at) { // ৩ ফেব্রু. ২০২৬
 		return false
 	}
-	if sc.loose == 3 { // words left out: . . .
+	if sc.looseStops == 3 { // words left out: . . .
 		return false
 	}
-	if sc.lang.heads[string(sc.done.bytes())] && (c == clUpper || c == clLetter) { // z. B.
-		next := s.wordAt(at)
-		if _, ok := sc.lang.pair(sc.done.bytes(), next.bytes()); ok {
+	if sc.lang.firstParts[string(sc.lastWord.bytes())] && (c == clUpper || c == clLetter) { // z. B.
+		next := d.wordAt(at)
+		if _, ok := sc.lang.classifyPair(sc.lastWord.bytes(), next.bytes()); ok {
 			return false
 		}
 	}
-	switch sc.kind {
-	case abMarker, abBefore:
+	switch sc.lastKind {
+	case abbrItemMarker, abbrNeverEnds:
 		return false
-	case abNumber: // "No. 5", but "No. That"
-		if sc.versus() {
+	case abbrBeforeNumber: // "No. 5", but "No. That"
+		if sc.isVersus() {
 			return c == clEnd
 		}
-		if sc.done.n == 1 && sc.done.b[0] <= 'Z' {
-			return c == clEnd || c == clUpper && s.starts(at) && !s.particle(at) // S. 5, but T. S. Eliot
+		if sc.lastWord.n == 1 && sc.lastWord.b[0] <= 'Z' {
+			return c == clEnd || c == clUpper && d.startsSentence(at) && !d.isNameParticle(at) // S. 5, but T. S. Eliot
 		}
-		return c == clEnd || c == clUpper && !s.numeral(at) || c == clLetter && s.starts(at)
-	case abCut:
+		return c == clEnd || c == clUpper && !d.isNumeral(at) || c == clLetter && d.startsSentence(at)
+	case abbrBeforeDigit:
 		if c == clDigit {
 			return false
 		}
-	case abMay, abClose:
-		return c == clEnd || c == clWide || (c == clUpper || c == clLetter) && s.starts(at) || c == clUpper && s.closed() && s.goesOnSmall(at)
-	case abList:
-		return c == clEnd || c == clWide || c == clUpper && !s.currency(at) || c == clLetter
-	case abClock:
-		return c == clEnd || c == clUpper && (s.starts(at) || sc.words >= 5 && !s.calendar(at))
-	case abInitial:
-		return c == clEnd || c == clUpper && (s.named() || s.starts(at) && !s.particle(at))
-	case abOrdinal:
-		if b := sc.before.bytes(); string(sc.done.bytes()) == "1" && len(b) > 0 && b[len(b)-1] == ':' { // a list begins: 1. Go. 2. Stop.
+	case abbrMayEnd, abbrEndsName:
+		return c == clEnd || c == clWide || (c == clUpper || c == clLetter) && d.startsSentence(at) || c == clUpper && d.endsName() && d.continuesSmall(at)
+	case abbrEndsList:
+		return c == clEnd || c == clWide || c == clUpper && !d.isCurrency(at) || c == clLetter
+	case abbrTimeOfDay:
+		return c == clEnd || c == clUpper && (d.startsSentence(at) || sc.wordCount >= 5 && !d.isClockWord(at))
+	case abbrInitial:
+		return c == clEnd || c == clUpper && (d.letterIsName() || d.startsSentence(at) && !d.isNameParticle(at))
+	case abbrOrdinal:
+		if b := sc.priorWord.bytes(); string(sc.lastWord.bytes()) == "1" && len(b) > 0 && b[len(b)-1] == ':' { // a list begins: 1. Go. 2. Stop.
 			return c == clEnd
 		}
-		if sc.labelled() {
+		if sc.isLabel() {
 			return c == clEnd
 		}
-		if ordinal, sure := s.ordinal(at, c); sure {
+		if ordinal, sure := d.isOrdinal(at, c); sure {
 			return !ordinal
 		}
 	}
 	// UAX #29, SB8; but who begins a sentence small will begin the next one small too, and a script without capitals has none to
 	// begin with.
-	return c != clLower || informal || sc.caseless(&sc.done)
+	return c != clLower || informal || sc.isCaseless(&sc.lastWord)
 }
 
 // endsTight is endsSpaced without white space.
-func (s *Segmenter) endsTight(at int, c class) bool {
-	sc := &s.scan
+func (d *detector) endsTight(at int, c class) bool {
+	sc := &d.scan
 	m := &sc.marks
 	if c == clOpen || c == clTag || c == clOther {
-		if end, gap := s.attachedTo(at); end > 0 {
-			s.attach(end, gap)
+		if end, gap := d.skipAttached(at); end > 0 {
+			d.attachUpTo(end, gap)
 			return false
 		}
 	}
 	if c == clEmoji {
-		if end, _ := s.emoji(at); end > 0 && !s.heads(at) {
-			s.attach(end, false)
+		if end, _ := d.skipPictures(at); end > 0 && !d.pictureStartsSentence(at) {
+			d.attachUpTo(end, false)
 			return false
 		}
-		return m.full && !s.ran
+		return m.full && !d.pastEnd
 	}
 	switch {
 	case m.full:
 		switch {
-		case sc.numeric(c), sc.last == '។' && s.andSoOn(at):
+		case sc.stopInNumber(c), sc.last == '។' && d.isKhmerEtc(at):
 			return false
 		case c == clOpenQuote: // ” and “ are the other way round in Urdu
 			end := at
-			for _, c, size := s.peek(end); c == clOpenQuote && end < at+16; _, c, size = s.peek(end) {
+			for _, c, size := d.peek(end); c == clOpenQuote && end < at+16; _, c, size = d.peek(end) {
 				end += size
 			}
-			if s.white(end) {
-				s.attach(end, false)
+			if d.isSpace(end) {
+				d.attachUpTo(end, false)
 				return false
 			}
 		case attached[c], c == clQuote, c == clFormat, c == clCloseQuote, c == clNote:
@@ -294,32 +278,32 @@ func (s *Segmenter) endsTight(at int, c class) bool {
 		case c == clEmphasis:
 			return !sc.emphasis
 		case m.closed && c == clWide:
-			return !s.goesOn(at) && !s.said(at, c) // 「はい。」と
+			return !d.isJapaneseParticle(at) && !d.continuesQuotation(at, c) // 「はい。」と
 		}
 		return true
-	case (m.ask || m.bang) && m.wide && c == clWide:
+	case (m.question || m.exclamation) && m.wide && c == clWide:
 		return true
 	case m.ellipsis && c == clWide:
-		return m.wide && sc.wides >= 4
-	case m.single() && m.wide && c == clWide:
+		return m.wide && sc.wideCount >= 4
+	case m.isSingleStop() && m.wide && c == clWide:
 		return true
 	case m.ellipsis && m.closed && c == clOpen:
-		r, _, _ := s.rune(at)
+		r, _, _ := d.peekRune(at)
 		return r == '「' || r == '『'
-	case !sc.plain || m.closed || m.ellipsis || m.stops > 1 || sc.word.n == 0:
+	case !sc.wordIsPlain || m.closed || m.ellipsis || m.stops > 1 || sc.word.n == 0:
 		return false
 	case c == clUpper:
-		return s.joined(at)
+		return d.startsJoined(at)
 	case c == clLetter && sc.prev != clDigit:
-		w := s.wordAt(at)
-		return letters(&sc.word) >= 3 && letters(&w) >= 3
+		w := d.wordAt(at)
+		return countLetters(&sc.word) >= 3 && countLetters(&w) >= 3
 	}
 	return false
 }
 
-// newWord says whether a word begins at r with no white space in front. Every such place is a boundary of
+// startsWord reports whether a word begins at r with no white space in front. Every such place is a boundary of
 // UAX #29 too, but not the other way round.
-func (sc *scanner) newWord(r rune, c class) bool {
+func (sc *scanner) startsWord(r rune, c class) bool {
 	switch {
 	case c == clWide:
 		now, before := wideScript(r), wideScript(sc.last)

@@ -55,8 +55,8 @@ const testHeading = "== Test sentences"
 
 // abbreviationKinds says what a word of each list is in front of a full stop. The lists behind them
 // hold no abbreviations.
-var abbreviationKinds = [...]abbr{
-	neverEnd: abBefore, beforeNumber: abNumber, mayEnd: abMay, endName: abClose, timesOfDay: abClock, endList: abList, letterWords: abNone,
+var abbreviationKinds = [...]abbreviation{
+	neverEnd: abbrNeverEnds, beforeNumber: abbrBeforeNumber, mayEnd: abbrMayEnd, endName: abbrEndsName, timesOfDay: abbrTimeOfDay, endList: abbrEndsList, letterWords: notAbbreviation,
 }
 
 // sharedTag is the tag of the file whose words count in every language.

@@ -19,10 +19,10 @@ var languageFiles embed.FS
 
 // rules are those of one language, with those of every language, ready to look words up.
 type rules struct {
-	set   *ruleSet
-	known bool // false for the rules of text in an unknown language
-	abbrs map[string]abbr
-	heads map[string]bool // the first parts of abbreviations of two parts
+	set           *ruleSet
+	known         bool // false for the rules of text in an unknown language
+	abbreviations map[string]abbreviation
+	firstParts    map[string]bool // the first parts of abbreviations of two parts
 	// words has those of the lists that hold no abbreviations. Of letterNouns, small letters are
 	// added to what the file has with a capital only, as false.
 	words                              [wordLists]map[string]bool
@@ -93,7 +93,7 @@ func newRuleSet(list []*language) *ruleSet {
 // known, words with a ~ are left out, and a word of several kinds is of the one that ends a sentence
 // soonest.
 func (set *ruleSet) compile(list []*language, known bool) *rules {
-	r := &rules{set: set, known: known, abbrs: map[string]abbr{}, heads: map[string]bool{}}
+	r := &rules{set: set, known: known, abbreviations: map[string]abbreviation{}, firstParts: map[string]bool{}}
 	for kind := len(abbreviationKinds); kind < len(r.words); kind++ {
 		r.words[kind] = map[string]bool{}
 	}
@@ -129,12 +129,12 @@ func (set *ruleSet) compile(list []*language, known bool) *rules {
 // has reports whether a word is in a list that holds no abbreviations.
 func (r *rules) has(list wordList, word []byte) bool { return r.words[list][string(word)] }
 
-func (r *rules) addAbbreviation(word string, kind abbr) {
-	if old, ok := r.abbrs[word]; !ok || r.known || kind > old {
-		r.abbrs[word] = kind
+func (r *rules) addAbbreviation(word string, kind abbreviation) {
+	if old, ok := r.abbreviations[word]; !ok || r.known || kind > old {
+		r.abbreviations[word] = kind
 	}
 	if head, _, ok := strings.Cut(word, "_"); ok {
-		r.heads[head] = true
+		r.firstParts[head] = true
 	}
 }
 

@@ -52,7 +52,7 @@ func TestSegmenterRules(t *testing.T) {
 	for _, l := range readLanguages(t) {
 		for _, sentence := range l.sentences {
 			text, want := strings.ReplaceAll(sentence.marked, "¦", ""), strings.Split(sentence.marked, "¦")
-			for _, tokens := range append(segWays(text), segEvery(text, 11)) {
+			for _, tokens := range append(splitWays(text), splitEvery(text, 11)) {
 				s := NewSegmenter(aaep.BoundarySentence, 0)
 				s.SetLanguage(l.tags[len(l.tags)-1])
 				var got []string

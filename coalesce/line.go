@@ -2,16 +2,16 @@ package coalesce
 
 // lineState is what a scanner knows of the line it is in.
 type lineState struct {
-	lineStart bool  // nothing visible has been read of it
-	block     block // what it is
-	bare      bool  // nothing but markers has been read of it
-	turn      bool  // a dash has begun a sentence in it, as in a dialogue
-	lineWords int   // at most long
-	fence     rune  // the character that fences the code being read; else 0
-	fenceLen  int
-	inQuote   bool       // the code is in a quotation, > in front of each line
-	list      listMarker // the list item it begins with
-	table     bool       // it is of a table whose rows begin with no bar
+	lineStart    bool  // nothing visible has been read of it
+	block        block // what it is
+	onlyMarkers  bool  // nothing but markers has been read of it
+	dialogueTurn bool  // a dash has begun a sentence in it, as in a dialogue
+	lineWords    int   // at most long
+	fenceRune    rune  // the character that fences the code being read; else 0
+	fenceLen     int
+	inQuote      bool       // the code is in a quotation, > in front of each line
+	itemMarker   listMarker // the list item it begins with
+	inTable      bool       // it is of a table whose rows begin with no bar
 }
 
 // block is what a line is in Markdown.
@@ -25,22 +25,22 @@ const (
 	row     // of a table, or a code block's fence: nothing in it ends a sentence
 )
 
-// hidden says whether the line has no sentences in it.
-func (sc *scanner) hidden() bool { return sc.fence != 0 || sc.block >= heading }
+// insideBlock reports whether the line has no sentences in it.
+func (sc *scanner) insideBlock() bool { return sc.fenceRune != 0 || sc.block >= heading }
 
 // beginLine is called with a line's first visible character.
 func (sc *scanner) beginLine() {
-	sc.lineStart, sc.lineWords, sc.indent, sc.turn = false, 0, 0, false
+	sc.lineStart, sc.lineWords, sc.indent, sc.dialogueTurn = false, 0, 0, false
 }
 
-// open looks what begins at the place read: a line's marker, or something without sentences.
-func (s *Segmenter) open() {
-	sc, at := &s.scan, s.read.at
-	if sc.lineStart || s.item {
+// openLineOrSpan looks what begins at the place read: a line's marker, or something without sentences.
+func (s *Segmenter) openLineOrSpan() {
+	sc, at := &s.scan, s.read.offset
+	if sc.lineStart || s.itemBegins {
 		saved := sc.lineState
-		fenced := sc.fence != 0
-		end := s.prefix(at)
-		if s.ran {
+		fenced := sc.fenceRune != 0
+		end := s.readLineMarkers(at)
+		if s.pastEnd {
 			sc.lineState = saved
 			return
 		}
@@ -48,81 +48,81 @@ func (s *Segmenter) open() {
 			sc.beginLine()
 		}
 		if end > at {
-			s.hide = end
-			sc.bare = !fenced && sc.fence == 0 && sc.block < heading
+			s.hiddenUpTo = end
+			sc.onlyMarkers = !fenced && sc.fenceRune == 0 && sc.block < heading
 			return
 		}
-		if sc.hidden() {
+		if sc.insideBlock() {
 			return
 		}
 	}
-	if at < s.hide || at < s.glue || sc.hidden() {
+	if at < s.hiddenUpTo || at < s.attachedUpTo || sc.insideBlock() {
 		return
 	}
-	end, tail := s.span(at)
-	if end == 0 && !s.ran { // a formula that begins behind its sentence
-		if r, _, _ := s.rune(at); (r == '$' || r == '\\') && sc.last != r {
-			if i := at + 2; s.blank(i) && s.formulaOpens(at) == i {
+	end, tail := s.skipSpan(at)
+	if end == 0 && !s.pastEnd { // a formula that begins behind its sentence
+		if r, _, _ := s.peekRune(at); (r == '$' || r == '\\') && sc.last != r {
+			if i := at + 2; s.isBlank(i) && s.openFormula(at) == i {
 				end = i
 			}
 		}
 	}
-	if s.ran || end == 0 {
+	if s.pastEnd || end == 0 {
 		return
 	}
-	s.hide, sc.bare = end, false
-	sc.text(clOther, sc.marks.any && !sc.space)
-	if sc.letter == 0 {
-		sc.letter = clOther
+	s.hiddenUpTo, sc.onlyMarkers = end, false
+	sc.endMarks(clOther, sc.marks.any && !sc.space)
+	if sc.firstLetter == 0 {
+		sc.firstLetter = clOther
 	}
 	sc.word.n = len(sc.word.b) + 1
-	sc.tail = tail
+	sc.hiddenTail = tail
 }
 
-// prefix reads the markers at the beginning of a line and returns the offset behind them.
-func (s *Segmenter) prefix(at int) int {
-	sc := &s.scan
-	if sc.formula() {
-		return s.formulaCloses(at)
+// readLineMarkers reads the markers at the beginning of a line and returns the offset behind them.
+func (d *detector) readLineMarkers(at int) int {
+	sc := &d.scan
+	if sc.inFormula() {
+		return d.closeFormula(at)
 	}
-	if sc.fence != 0 {
+	if sc.fenceRune != 0 {
 		i := at
 		if sc.inQuote {
-			i = s.behindQuote(at)
+			i = d.skipQuoteMarks(at)
 		}
-		switch n, end := s.repeated(i, sc.fence); {
+		switch n, end := d.countRepeated(i, sc.fenceRune); {
 		case n < sc.fenceLen:
 			return at
-		case s.blank(end):
-			sc.fence, sc.block = 0, row
+		case d.isBlank(end):
+			sc.fenceRune, sc.block = 0, row
 			return end
-		case s.white(end): // text goes on behind the fence: a slip, but else nothing would ever end the code
-			sc.fence, sc.block, sc.tail = 0, prose, clFull
+		case d.isSpace(end): // text goes on behind the fence: a slip, but else nothing would ever end the code
+			sc.fenceRune, sc.block, sc.hiddenTail = 0, prose, clFull
 			return end
 		}
 		return at
 	}
-	sc.block, sc.list, sc.inQuote = prose, listMarker{}, false
-	if sc.table {
-		bar, _ := s.find(at, "|", longest)
-		if sc.table = bar > 0 && sc.lines < 2; sc.table {
+	sc.block, sc.itemMarker, sc.inQuote = prose, listMarker{}, false
+	if sc.inTable {
+		bar, _ := d.findInLine(at, "|", maxSpan)
+		if sc.inTable = bar > 0 && sc.lines < 2; sc.inTable {
 			sc.block = row
 			return at
 		}
 	}
 	end := at
 	for range 6 {
-		next := s.marker(end)
+		next := d.readLineMarker(end)
 		if next == end {
 			break
 		}
 		end = next
-		if sc.fence != 0 || sc.block == row {
+		if sc.fenceRune != 0 || sc.block == row {
 			break
 		}
 		sc.inQuote = sc.inQuote || sc.block == quoted
 		for i := end; ; {
-			_, c, size := s.peek(i)
+			_, c, size := d.peek(i)
 			if i += size; c != clSpace || size == 0 {
 				break
 			}
@@ -132,10 +132,10 @@ func (s *Segmenter) prefix(at int) int {
 	return end
 }
 
-// marker reads one marker.
-func (s *Segmenter) marker(at int) int {
-	sc := &s.scan
-	r, c, size := s.rune(at)
+// readLineMarker reads one marker.
+func (d *detector) readLineMarker(at int) int {
+	sc := &d.scan
+	r, c, size := d.peekRune(at)
 	switch r {
 	case '>':
 		sc.block = quoted
@@ -144,26 +144,26 @@ func (s *Segmenter) marker(at int) int {
 		sc.block = row
 		return at + 1
 	case '#':
-		if n, end := s.repeated(at, '#'); n <= 6 && s.white(end) {
+		if n, end := d.countRepeated(at, '#'); n <= 6 && d.isSpace(end) {
 			sc.block = heading
 			return end
 		}
 		return at
 	case '$', '\\':
-		return s.formulaOpens(at)
+		return d.openFormula(at)
 	case '"', '{', '[':
-		if s.member(at) {
+		if d.startsJSON(at) {
 			sc.block = row
 			return at + 1
 		}
 		return at
 	case '`', '~':
-		n, end := s.repeated(at, r)
+		n, end := d.countRepeated(at, r)
 		if n < 3 {
 			return at
 		}
 		for i, k := end, 0; k < 80; k++ {
-			inner, c, size := s.rune(i)
+			inner, c, size := d.peekRune(i)
 			if r == '`' && inner == '`' {
 				return at // inline code
 			}
@@ -172,48 +172,48 @@ func (s *Segmenter) marker(at int) int {
 			}
 			i += size
 		}
-		sc.fence, sc.fenceLen = r, n
+		sc.fenceRune, sc.fenceLen = r, n
 		return end
 	case ':':
-		s.delimits(at)
+		d.delimitsTable(at)
 		return at
 	case '-', '*', '+', '•', '⁃', '◦', '▪', '‣', '●', '○', '■', '–', '·':
-		if r == '-' && s.delimits(at) {
+		if r == '-' && d.delimitsTable(at) {
 			return at
 		}
-		if _, next, _ := s.peek(at + size); !s.white(at+size) && (next != clDigit || r <= 0xFF || r == '–') {
+		if _, next, _ := d.peek(at + size); !d.isSpace(at+size) && (next != clDigit || r <= 0xFF || r == '–') {
 			return at
 		}
 		sc.block = listItem
 		if r > 0xFF && r != '–' {
-			sc.list.bullet = r
+			sc.itemMarker.bullet = r
 		}
-		return s.checkbox(at + size)
+		return d.skipCheckbox(at + size)
 	}
 	if c == clDigit || c == clOpen || isLetter[c] {
-		if sc.list.letter && sc.list.close == "." { // H. G. Wells
+		if sc.itemMarker.letter && sc.itemMarker.close == "." { // H. G. Wells
 			return at
 		}
-		if it, end := s.numbered(at); end > at {
+		if it, end := d.readItemMarker(at); end > at {
 			sc.block = listItem
-			it.bullet = sc.list.bullet
+			it.bullet = sc.itemMarker.bullet
 			it.number++
-			sc.list = it
+			sc.itemMarker = it
 			return end
 		}
 	}
 	return at
 }
 
-// delimits says whether the line at offset at stands below the head of a table whose rows begin with no bar: --- | :-: | ---.
-func (s *Segmenter) delimits(at int) bool {
+// delimitsTable reports whether the line at offset at stands below the head of a table whose rows begin with no bar: --- | :-: | ---.
+func (d *detector) delimitsTable(at int) bool {
 	bars := 0
-	for range longest {
-		r, c, size := s.rune(at)
+	for range maxSpan {
+		r, c, size := d.peekRune(at)
 		switch {
 		case c == clLine, c == clEnd:
 			if bars > 0 {
-				s.scan.block, s.scan.table = row, true
+				d.scan.block, d.scan.inTable = row, true
 			}
 			return bars > 0
 		case r == '|':
@@ -226,63 +226,30 @@ func (s *Segmenter) delimits(at int) bool {
 	return false
 }
 
-// repeated counts the repetitions of r from at on.
-func (s *Segmenter) repeated(at int, r rune) (n, end int) {
-	for end = at; n < 64; n++ {
-		next, _, size := s.rune(end)
-		if next != r {
-			break
-		}
-		end += size
-	}
-	return n, end
-}
-
-// white says whether white space, or nothing, stands at offset at.
-func (s *Segmenter) white(at int) bool {
-	_, c, _ := s.peek(at)
-	return c == clSpace || c == clLine || c == clEnd
-}
-
-// blank says whether the line has nothing visible from offset at on.
-func (s *Segmenter) blank(at int) bool {
-	for range 80 {
-		_, c, size := s.peek(at)
-		if c == clLine || c == clEnd {
-			return true
-		}
-		if c != clSpace {
-			return false
-		}
-		at += size
-	}
-	return false
-}
-
-// wrapped says whether the line end before the character at at, of class c, lies inside a sentence.
-func (s *Segmenter) wrapped(at int, c class) bool {
-	sc := &s.scan
-	if sc.marks.any || sc.hidden() || sc.bare {
+// isWrapped reports whether the line end before the character at at, of class c, lies inside a sentence.
+func (d *detector) isWrapped(at int, c class) bool {
+	sc := &d.scan
+	if sc.marks.any || sc.insideBlock() || sc.onlyMarkers {
 		return false
 	}
 	if c == clWide { // 父の\n家: no sentence ends with such a particle
 		return sc.prev == clWide && (sc.last == 'の' || sc.last == 'を' || sc.last == 'は' || sc.last == 'が' || sc.last == '、') ||
 			sc.last == '、' || sc.last == '，'
 	}
-	if sc.block == listItem && sc.indent >= wide && c == clLower && sc.lineWords > 0 {
-		_, _, size := s.peek(at)
-		_, next, _ := s.peek(at + size)
+	if sc.block == listItem && sc.indent >= indentEnough && c == clLower && sc.lineWords > 0 {
+		_, _, size := d.peek(at)
+		_, next, _ := d.peek(at + size)
 		return next != clClose && next != clStop
 	}
-	if sc.last == ':' || sc.lineWords < long || sc.letter != clUpper && sc.letter != clOther && sc.letter != clDigit {
+	if sc.last == ':' || sc.lineWords < wordsEnough || sc.firstLetter != clUpper && sc.firstLetter != clOther && sc.firstLetter != clDigit {
 		return false
 	}
 	if sc.block == quoted {
-		if r, _, _ := s.rune(at); r != '>' {
+		if r, _, _ := d.peekRune(at); r != '>' {
 			return false
 		}
 		for at++; ; at++ {
-			if _, c, _ = s.peek(at); c != clSpace {
+			if _, c, _ = d.peek(at); c != clSpace {
 				break
 			}
 		}
@@ -292,7 +259,7 @@ func (s *Segmenter) wrapped(at int, c class) bool {
 	if c != clLower {
 		return false
 	}
-	w := s.wordAt(at)
-	r, next, _ := s.rune(at + w.n)
-	return r != ':' && (letters(&w) > 1 || next != clClose && next != clStop) // "name: value", a) or a.
+	w := d.wordAt(at)
+	r, next, _ := d.peekRune(at + w.n)
+	return r != ':' && (countLetters(&w) > 1 || next != clClose && next != clStop) // "name: value", a) or a.
 }

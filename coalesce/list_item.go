@@ -14,29 +14,29 @@ type listMarker struct {
 	close  string // ".", ")" or ".)"
 }
 
-// checkbox reads "[ ]" behind a bullet.
-func (s *Segmenter) checkbox(at int) int {
-	if r, _, _ := s.rune(at + 1); r != '[' {
+// skipCheckbox reads "[ ]" behind a bullet.
+func (l *lookahead) skipCheckbox(at int) int {
+	if r, _, _ := l.peekRune(at + 1); r != '[' {
 		return at
 	}
-	if r, _, size := s.rune(at + 2); r == ' ' || r == 'x' || r == 'X' {
-		if end, _, _ := s.rune(at + 2 + size); end == ']' {
+	if r, _, size := l.peekRune(at + 2); r == ' ' || r == 'x' || r == 'X' {
+		if end, _, _ := l.peekRune(at + 2 + size); end == ']' {
 			return at + 3 + size
 		}
 	}
 	return at
 }
 
-// numbered reads the marker of a list item with a number or letter: "1.", "2)", "3.)", "(iv)", "a)", "B.".
-func (s *Segmenter) numbered(at int) (it listMarker, end int) {
+// readItemMarker reads the marker of a list item with a number or letter: "1.", "2)", "3.)", "(iv)", "a)", "B.".
+func (l *lookahead) readItemMarker(at int) (it listMarker, end int) {
 	i, n := at, 0
-	if r, _, _ := s.rune(i); r == '(' {
+	if r, _, _ := l.peekRune(i); r == '(' {
 		it.open = true
 		i++
 	}
 	roman := true
 	for ; ; n++ {
-		r, c, size := s.rune(i)
+		r, c, size := l.peekRune(i)
 		switch {
 		case c == clExtend:
 			n--
@@ -57,7 +57,7 @@ func (s *Segmenter) numbered(at int) (it listMarker, end int) {
 	if n == 0 {
 		return it, at
 	}
-	r, _, _ := s.rune(i)
+	r, _, _ := l.peekRune(i)
 	switch {
 	case r == ')':
 		it.close = ")"
@@ -65,55 +65,55 @@ func (s *Segmenter) numbered(at int) (it listMarker, end int) {
 		it.close = string(r)
 	case r == '.' && !it.open:
 		it.close = "."
-		if r, _, _ := s.rune(i + 1); r == ')' {
+		if r, _, _ := l.peekRune(i + 1); r == ')' {
 			it.close = ".)"
 		}
 	default:
 		return it, at
 	}
-	if i += len(it.close); r != '．' && !s.white(i) {
+	if i += len(it.close); r != '．' && !l.isSpace(i) {
 		return it, at
 	}
 	return it, i
 }
 
-// nextItem says whether the next item of the list that began the line stands at offset at.
-func (s *Segmenter) nextItem(at int, c class) bool {
-	list := &s.scan.list
+// startsNextItem reports whether the next item of the list that began the line stands at offset at.
+func (d *detector) startsNextItem(at int, c class) bool {
+	list := &d.scan.itemMarker
 	if list.bullet != 0 && (c == clOther || c == clEmoji || c == clContinue) {
-		r, _, size := s.rune(at)
-		_, next, _ := s.peek(at + size)
+		r, _, size := d.peekRune(at)
+		_, next, _ := d.peek(at + size)
 		return r == list.bullet && (next == clSpace || next == clDigit)
 	}
-	if list.close == "" || list.bullet != 0 || c != clDigit && !isLetter[c] && c != clOpen || list.close == "." && s.scan.counts() {
+	if list.close == "" || list.bullet != 0 || c != clDigit && !isLetter[c] && c != clOpen || list.close == "." && d.scan.takesNumber() {
 		return false
 	}
-	if s.scan.bare { // F. G. Lorca
+	if d.scan.onlyMarkers { // F. G. Lorca
 		return false
 	}
-	it, end := s.numbered(at)
-	if end == at || it != *list || c == clUpper && list.close == "." && s.scan.conjunct() {
+	it, end := d.readItemMarker(at)
+	if end == at || it != *list || c == clUpper && list.close == "." && d.scan.endsInShortWord() {
 		return false
 	}
-	_, _, size := s.peek(end)
-	_, c, _ = s.peek(end + size)
+	_, _, size := d.peek(end)
+	_, c, _ = d.peek(end + size)
 	return list.close != "." || c != clLower
 }
 
-// counts says whether the last word goes with the number behind it: "version 2", "set it to 2".
-func (sc *scanner) counts() bool {
-	word := sc.done.bytes()
+// takesNumber reports whether the last word goes with the number behind it: "version 2", "set it to 2".
+func (sc *scanner) takesNumber() bool {
+	word := sc.lastWord.bytes()
 	if sc.marks.any || len(word) == 0 {
 		return false
 	}
 	r, _ := utf8.DecodeLastRune(word)
-	return r == '=' || sc.lang.has(countingWords, word) || sc.lang.has(letterNouns, word) || sc.lang.abbrs[string(word)] == abNumber
+	return r == '=' || sc.lang.has(countingWords, word) || sc.lang.has(letterNouns, word) || sc.lang.abbreviations[string(word)] == abbrBeforeNumber
 }
 
-// conjunct says whether the last word is short and small: A. Smith and B. Jones.
-func (sc *scanner) conjunct() bool {
-	r, _ := utf8.DecodeRune(sc.done.bytes())
-	return !sc.marks.any && sc.clause == 0 && classOf(r) == clLower && letters(&sc.done) <= 3
+// endsInShortWord reports whether the last word is short and small: A. Smith and B. Jones.
+func (sc *scanner) endsInShortWord() bool {
+	r, _ := utf8.DecodeRune(sc.lastWord.bytes())
+	return !sc.marks.any && sc.clause == 0 && classOf(r) == clLower && countLetters(&sc.lastWord) <= 3
 }
 
 func digitValue(r rune) int {

@@ -238,7 +238,7 @@ func TestSegmenterLinear(t *testing.T) {
 	for name, unit := range segHard {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Repeat(unit, 1<<13/len(unit))
-			for _, cut := range segCuts {
+			for _, cut := range boundaryCuts {
 				for _, limit := range []int{0, 1000} {
 					small, n := segBytes(t, cut, limit, text[:len(text)/4])
 					if n != len(text)/4 {

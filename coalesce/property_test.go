@@ -144,7 +144,7 @@ func TestSegmenterMaxRunes(t *testing.T) {
 				t.Fatalf("%+q has %d code points, limit %d", p, n, limit)
 			}
 		}
-		for _, tokens := range append(segWays(text), segDivide(t, text)) {
+		for _, tokens := range append(splitWays(text), divideAtRandom(t, text)) {
 			if got := run(tokens); !slices.Equal(got, want) {
 				t.Fatalf("%+q by %q\ngot  %+q\nwant %+q", text, tokens, got, want)
 			}
@@ -152,8 +152,8 @@ func TestSegmenterMaxRunes(t *testing.T) {
 	})
 }
 
-// segDivide draws a way to divide text into tokens, which may end inside a character.
-func segDivide(t *rapid.T, text string) (tokens []string) {
+// divideAtRandom draws a way to divide text into tokens, which may end inside a character.
+func divideAtRandom(t *rapid.T, text string) (tokens []string) {
 	for len(text) > 0 {
 		n := min(rapid.IntRange(1, 12).Draw(t, "token"), len(text))
 		tokens = append(tokens, text[:n])
@@ -166,10 +166,10 @@ func segDivide(t *rapid.T, text string) (tokens []string) {
 func TestSegmenterProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := segText(t)
-		cut := rapid.SampledFrom(segCuts).Draw(t, "cut")
+		cut := rapid.SampledFrom(boundaryCuts).Draw(t, "cut")
 		limit := rapid.SampledFrom([]int{0, 0, 1, 4, 7, 16, 40, 100}).Draw(t, "limit")
 		want := checkSegmenter(t, cut, limit, []string{text})
-		for _, tokens := range append(segWays(text), segDivide(t, text)) {
+		for _, tokens := range append(splitWays(text), divideAtRandom(t, text)) {
 			if got := checkSegmenter(t, cut, limit, tokens); !slices.Equal(got, want) {
 				t.Fatalf("%+q by %d tokens %q\ngot  %+v\nwant %+v", text, len(tokens), tokens, got, want)
 			}
@@ -181,7 +181,7 @@ func TestSegmenterProperties(t *testing.T) {
 func TestSegmenterPauseProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := segText(t)
-		s := NewSegmenter(rapid.SampledFrom(segCuts).Draw(t, "cut"), 0)
+		s := NewSegmenter(rapid.SampledFrom(boundaryCuts).Draw(t, "cut"), 0)
 		var joined string
 		source, edges := 0, []int(nil)
 		add := func(pieces []Piece) {
@@ -191,7 +191,7 @@ func TestSegmenterPauseProperties(t *testing.T) {
 				edges = append(edges, len(joined))
 			}
 		}
-		for _, tok := range segDivide(t, text) {
+		for _, tok := range divideAtRandom(t, text) {
 			add(s.Write(tok))
 			if !rapid.Bool().Draw(t, "pause") {
 				continue
@@ -215,8 +215,8 @@ func TestSegmenterPauseProperties(t *testing.T) {
 
 // FuzzSegmenter is TestSegmenterProperties for arbitrary bytes.
 func FuzzSegmenter(f *testing.F) {
-	for _, marked := range segTexts {
-		text, _ := segSplit(marked)
+	for _, marked := range sentenceTexts {
+		text, _ := splitMarked(marked)
 		f.Add(text, uint8(1), uint16(0), uint8(3))
 	}
 	for _, l := range readLanguages(f) {
@@ -229,10 +229,10 @@ func FuzzSegmenter(f *testing.F) {
 	f.Add(strings.Repeat("\u1161", 70)+".", uint8(1), uint16(0), uint8(2))
 	f.Add("\xf0\x9f\x91", uint8(1), uint16(0), uint8(1))
 	f.Fuzz(func(t *testing.T, text string, cut uint8, limit uint16, step uint8) {
-		b := segCuts[int(cut)%len(segCuts)]
+		b := boundaryCuts[int(cut)%len(boundaryCuts)]
 		want := checkSegmenter(t, b, int(limit), []string{text})
 		for _, n := range []int{1, int(step)%9 + 1, -1, -int(step)%5 - 1} {
-			if got := checkSegmenter(t, b, int(limit), segEvery(text, n)); !slices.Equal(got, want) {
+			if got := checkSegmenter(t, b, int(limit), splitEvery(text, n)); !slices.Equal(got, want) {
 				t.Fatalf("%+q by %d\ngot  %+v\nwant %+v", text, n, got, want)
 			}
 		}
@@ -248,7 +248,7 @@ func TestSegmenterStreamSafe(t *testing.T) {
 		"e" + strings.Repeat("\u0305", 34) + "\u0316 b",
 		"a" + strings.Repeat("\u0344", 15) + " b", // twice as long in NFC
 	} {
-		for _, tokens := range segWays(text) {
+		for _, tokens := range splitWays(text) {
 			checkSegmenter(t, aaep.BoundarySentence, 0, tokens)
 			checkSegmenter(t, aaep.BoundarySentence, 50, tokens)
 			checkSegmenter(t, aaep.BoundarySentence, 4, tokens)

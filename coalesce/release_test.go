@@ -18,7 +18,7 @@ func TestSegmenterPauseBehindPicture(t *testing.T) {
 			rapid.SampledFrom([]string{"🎉", "👍🏽", "❤️", "👩‍👩‍👧‍👦", "🇳🇬", "🎉🎉 ", "✅"}).Draw(t, "picture")
 		s := NewSegmenter(aaep.BoundarySentence, 0)
 		var got []Piece
-		for _, tok := range segDivide(t, text) {
+		for _, tok := range divideAtRandom(t, text) {
 			got = append(got, s.Write(tok)...)
 		}
 		if got = append(got, s.Pause()...); s.Held() > 0 || len(got) == 0 {
@@ -39,7 +39,7 @@ func TestSegmenterYieldsCode(t *testing.T) {
 		code := fence + "go\n" + strings.Join(append(lines, fence), "\n") + "\n"
 		s := NewSegmenter(aaep.BoundarySentence, 0)
 		var joined string
-		for _, tok := range segDivide(t, code) {
+		for _, tok := range divideAtRandom(t, code) {
 			pieces := s.Write(tok)
 			if rapid.Bool().Draw(t, "waited") {
 				pieces = append(pieces, s.Pause()...)

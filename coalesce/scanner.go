@@ -20,58 +20,58 @@ type scanner struct {
 	cr     bool // the last character was a carriage return
 	indent int  // and so many other characters behind the last line end, at most wide
 
-	marks    marks // the final marks read last, until text follows them
-	clause   class // clClause or clFullClause read last, until text follows it; else 0
-	emphasis bool  // an emphasis mark has been seen in this sentence
-	loose    int   // full stops in a row with white space in front of each: . . .
-	tail     class // the mark at the end of the hidden text being read; else 0
+	marks      marks // the final marks read last, until text follows them
+	clause     class // clClause or clFullClause read last, until text follows it; else 0
+	emphasis   bool  // an emphasis mark has been seen in this sentence
+	looseStops int   // full stops in a row with white space in front of each: . . .
+	hiddenTail class // the mark at the end of the hidden text being read; else 0
 
-	word   spelled // the word being read, or the one before the marks
-	done   spelled // the last word that white space has ended
-	before spelled // the one before that
-	kind   abbr    // what done is, if a single full stop follows it
-	alnum  bool    // the word being read has a letter or digit
-	plain  bool    // it has nothing else
-	words  int     // words of this sentence that white space has ended
-	wides  int     // ideographs and kana of this sentence
-	letter class   // of the sentence's first letter or digit; 0: none yet
+	word           wordBuffer   // the word being read, or the one before the marks
+	lastWord       wordBuffer   // the last word that white space has ended
+	priorWord      wordBuffer   // the one before that
+	lastKind       abbreviation // what done is, if a single full stop follows it
+	wordHasLetters bool         // the word being read has a letter or digit
+	wordIsPlain    bool         // it has nothing else
+	wordCount      int          // words of this sentence that white space has ended
+	wideCount      int          // ideographs and kana of this sentence
+	firstLetter    class        // of the sentence's first letter or digit; 0: none yet
 
-	pictured bool // the sentence began with a picture
-	fronted  bool // or with a short word, as in "In 1990"
+	beganWithPicture bool // the sentence began with a picture
+	beganShort       bool // or with a short word, as in "In 1990"
 
 	lineState
 }
 
 // marks is a run of final marks and the closers behind it.
 type marks struct {
-	any      bool
-	stops    int // full stops
-	bang     bool
-	ask      bool
-	query    bool // ؟ or the like, or ！
-	full     bool // a mark of a script that writes no space behind it
-	ellipsis bool
-	wide     bool // the first mark follows an ideograph or kana
-	closed   bool // a closing quote, bracket or emphasis mark follows
-	quoted   bool // a closing quote does
-	void     bool // it stands for something left out: [...]
+	any          bool
+	stops        int // full stops
+	exclamation  bool
+	question     bool
+	fullQuestion bool // ؟ or the like, or ！
+	full         bool // a mark of a script that writes no space behind it
+	ellipsis     bool
+	wide         bool // the first mark follows an ideograph or kana
+	closed       bool // a closing quote, bracket or emphasis mark follows
+	quoted       bool // a closing quote does
+	omission     bool // it stands for something left out: [...]
 }
 
-// single says whether the run is one full stop.
-func (m *marks) single() bool {
-	return m.any && m.stops == 1 && !m.full && !m.ask && !m.bang && !m.ellipsis
+// isSingleStop reports whether the run is one full stop.
+func (m *marks) isSingleStop() bool {
+	return m.any && m.stops == 1 && !m.full && !m.question && !m.exclamation && !m.ellipsis
 }
 
 // longestWord is how many bytes of a word are compared. No word of a language is longer.
 const longestWord = 24
 
-// spelled is a word; n is more than it holds if it is too long to matter.
-type spelled struct {
+// wordBuffer is a word; n is more than it holds if it is too long to matter.
+type wordBuffer struct {
 	b [longestWord]byte
 	n int
 }
 
-func (w *spelled) add(r rune) {
+func (w *wordBuffer) addRune(r rune) {
 	if r < utf8.RuneSelf {
 		w.addByte(byte(r))
 		return
@@ -83,7 +83,7 @@ func (w *spelled) add(r rune) {
 	w.n = len(w.b) + 1
 }
 
-func (w *spelled) addByte(b byte) {
+func (w *wordBuffer) addByte(b byte) {
 	if w.n < len(w.b) {
 		w.b[w.n] = b
 		w.n++
@@ -93,22 +93,22 @@ func (w *spelled) addByte(b byte) {
 }
 
 // bytes is the word, or nothing if it is too long.
-func (w *spelled) bytes() []byte {
+func (w *wordBuffer) bytes() []byte {
 	if w.n > len(w.b) {
 		return nil
 	}
 	return w.b[:w.n]
 }
 
-// skip reads r as part of something that has no sentences in it.
-func (sc *scanner) skip(r rune, c class) {
+// readHidden reads r as part of something that has no sentences in it.
+func (sc *scanner) readHidden(r rune, c class) {
 	if c == clSpace || c == clLine {
-		sc.white(r, c)
+		sc.readSpace(r, c)
 		return
 	}
 	sc.space, sc.lines, sc.cr, sc.lineStart = false, 0, false, false
-	sc.alnum, sc.plain = true, false
-	sc.turn = sc.turn || c == clContinue && sc.letter == 0 && r != '-'
+	sc.wordHasLetters, sc.wordIsPlain = true, false
+	sc.dialogueTurn = sc.dialogueTurn || c == clContinue && sc.firstLetter == 0 && r != '-'
 	if c != clExtend {
 		sc.prev, sc.last = c, r
 	}
@@ -116,12 +116,12 @@ func (sc *scanner) skip(r rune, c class) {
 
 // More than these make no difference, so that the same text is in the same state, however far back it began.
 const (
-	wide = 2 // characters in front of a line
-	long = 4 // words of one
+	indentEnough = 2 // characters in front of a line
+	wordsEnough  = 4 // words of one
 )
 
-// white reads white space.
-func (sc *scanner) white(r rune, c class) {
+// readSpace reads white space.
+func (sc *scanner) readSpace(r rune, c class) {
 	crlf := sc.cr && r == '\n'
 	sc.cr = r == '\r'
 	if !sc.space {
@@ -135,85 +135,85 @@ func (sc *scanner) white(r rune, c class) {
 		sc.lines++
 	}
 	sc.lines = min(sc.lines, 2)
-	sc.indent = min(sc.indent+1, wide)
+	sc.indent = min(sc.indent+1, indentEnough)
 	if c == clLine {
 		sc.lineStart, sc.indent = true, 0
 	}
 }
 
-// update reads r, which is of class c.
-func (sc *scanner) update(r rune, c class) {
+// read reads r, which is of class c.
+func (sc *scanner) read(r rune, c class) {
 	if c == clSpace || c == clLine {
-		sc.white(r, c)
+		sc.readSpace(r, c)
 		return
 	}
 	m := &sc.marks
 	after := sc.space
 	sc.cr, sc.space, sc.lines = false, false, 0
-	if sc.bare = false; sc.lineStart {
+	if sc.onlyMarkers = false; sc.lineStart {
 		sc.beginLine()
 	}
 	if c == clExtend && !after {
 		if sc.word.n > 0 && !m.any {
-			sc.word.add(r)
+			sc.word.addRune(r)
 		}
 		return
 	}
 	tight := m.any && !after
-	c = sc.meaning(r, c)
+	c = sc.classInContext(r, c)
 	switch {
 	case isMark[c]:
 		if tight && c == clStop && m.closed && m.stops > 0 && !m.full { // (in the U.S.). What the bracket ends in is not what ends here.
 			*m, sc.word.n = marks{any: true}, 0
 		}
 		if !tight {
-			*m = marks{any: true, wide: sc.prev == clWide, void: sc.prev == clOpen && !after}
-			if sc.loose++; c != clStop || !after {
-				sc.loose = 0
+			*m = marks{any: true, wide: sc.prev == clWide, omission: sc.prev == clOpen && !after}
+			if sc.looseStops++; c != clStop || !after {
+				sc.looseStops = 0
 			}
 		}
-		sc.mark(c)
-		m.query = m.query || r == '؟' || r == '？' || r == '！'
+		sc.addMark(c)
+		m.fullQuestion = m.fullQuestion || r == '؟' || r == '？' || r == '！'
 		sc.clause = 0
 	case tight && (c == clClose || c == clCloseQuote || c == clQuote || c == clEmphasis || c == clOpenQuote && !m.full):
 		m.closed = true
 		m.quoted = m.quoted || c != clClose && c != clEmphasis
 	case !m.any && !after && (c == clQuote || c == clCloseQuote) && sc.prev == clContinue && sc.last != '-': // "But I—"
-		*m = marks{any: true, bang: true, closed: true, quoted: true}
+		*m = marks{any: true, exclamation: true, closed: true, quoted: true}
 	case tight && (c == clFormat || c == clNote):
 	case c == clExtend || c == clFormat && after:
 	default:
-		sc.text(c, tight)
+		sc.endMarks(c, tight)
 		switch {
 		case isLetter[c] || c == clDigit:
-			sc.alnum = true
-			if sc.letter == 0 {
-				sc.letter = c
+			sc.wordHasLetters = true
+			if sc.firstLetter == 0 {
+				sc.firstLetter = c
 			}
 			if c == clWide {
-				sc.wides++
+				sc.wideCount++
 			}
-			sc.word.add(r)
-		case opener[c] && (c != clQuote || !sc.alnum) || c == clClose:
+			sc.word.addRune(r)
+		case opener[c] && (c != clQuote || !sc.wordHasLetters) || c == clClose:
 			sc.word.n = 0
 		default:
-			sc.plain = sc.plain && r == ',' && sc.prev == clDigit // 1,000
-			sc.word.add(r)
+			sc.wordIsPlain = sc.wordIsPlain && r == ',' && sc.prev == clDigit // 1,000
+			sc.word.addRune(r)
 		}
 	}
 	switch c {
 	case clEmphasis:
 		sc.emphasis = true
 	case clEmoji:
-		sc.pictured = sc.pictured || sc.letter == 0
+		sc.beganWithPicture = sc.beganWithPicture || sc.firstLetter == 0
 	case clContinue:
-		sc.turn = sc.turn || sc.letter == 0
+		sc.dialogueTurn = sc.dialogueTurn || sc.firstLetter == 0
 	}
 	sc.prev, sc.last = c, r
 }
 
-// meaning is the class of a character that has another one in some scripts.
-func (sc *scanner) meaning(r rune, c class) class {
+// classInContext is the class of a character that has another one in some scripts.
+func (sc *scanner) classInContext(r rune, c class) class {
 	switch {
 	case r == ';' && (unicode.Is(unicode.Greek, sc.last) || sc.lang.greekMark):
 		return clAsk // the Greek question mark
@@ -225,16 +225,16 @@ func (sc *scanner) meaning(r rune, c class) class {
 	return c
 }
 
-// mark adds one mark to a run.
-func (sc *scanner) mark(c class) {
+// addMark adds one mark to a run.
+func (sc *scanner) addMark(c class) {
 	m := &sc.marks
 	switch c {
 	case clStop:
 		m.stops++
 	case clBang:
-		m.bang = true
+		m.exclamation = true
 	case clAsk:
-		m.ask = true
+		m.question = true
 	case clFull:
 		m.full = true
 	case clEllipsis:
@@ -242,16 +242,16 @@ func (sc *scanner) mark(c class) {
 	}
 }
 
-// text ends a run of marks because text of class c follows.
-func (sc *scanner) text(c class, tight bool) {
+// endMarks ends a run of marks because text of class c follows.
+func (sc *scanner) endMarks(c class, tight bool) {
 	if sc.marks.any {
-		if m := sc.marks; tight && m.single() && !m.closed && (isLetter[c] || c == clDigit || c == clContinue && letters(&sc.word) <= 4) {
-			sc.word.add('.') // "e.g", "U.S", "J.-P": one word so far
-			sc.plain = false
+		if m := sc.marks; tight && m.isSingleStop() && !m.closed && (isLetter[c] || c == clDigit || c == clContinue && countLetters(&sc.word) <= 4) {
+			sc.word.addRune('.') // "e.g", "U.S", "J.-P": one word so far
+			sc.wordIsPlain = false
 		} else if tight {
 			sc.word.n = 0
 		}
-		sc.marks, sc.loose = marks{}, 0
+		sc.marks, sc.looseStops = marks{}, 0
 	}
 	switch {
 	case c == clClause || c == clFullClause:
@@ -267,12 +267,12 @@ func (sc *scanner) text(c class, tight bool) {
 
 // endWord is called where white space begins.
 func (sc *scanner) endWord() {
-	if sc.alnum {
-		sc.words++
-		sc.lineWords = min(sc.lineWords+1, long)
-		sc.alnum = false
-		if sc.words == 1 {
-			sc.fronted = letters(&sc.word) <= 2
+	if sc.wordHasLetters {
+		sc.wordCount++
+		sc.lineWords = min(sc.lineWords+1, wordsEnough)
+		sc.wordHasLetters = false
+		if sc.wordCount == 1 {
+			sc.beganShort = countLetters(&sc.word) <= 2
 		}
 	}
 	if b := sc.word.b[0]; sc.word.n > 0 && b < utf8.RuneSelf && sc.given.latin { // most words
@@ -282,57 +282,57 @@ func (sc *scanner) endWord() {
 	} else if r, _ := utf8.DecodeRune(sc.word.b[:min(sc.word.n, len(sc.word.b))]); isLetter[classOf(r)] {
 		sc.lang = sc.given.forScript(r)
 	}
-	prior := sc.kind
-	sc.kind = abNone
-	if sc.marks.single() && sc.word.n > 0 && sc.word.n <= len(sc.word.b) {
-		number := sc.words > 1 && sc.digit()
-		sc.kind = sc.lang.classify(sc.word.bytes(), sc.words == 1)
-		if a, ok := sc.lang.pair(sc.done.bytes(), sc.word.bytes()); ok && sc.words > 1 {
-			sc.kind = a
-		} else if r, _ := utf8.DecodeRune(sc.done.bytes()); sc.kind == abInitial && prior == abBefore && !unicode.IsUpper(r) {
-			sc.kind = abBefore // "z. B.", but not in "Mrs. D."
-		} else if sc.words == 1 && sc.lineWords == 1 && called(sc.word.bytes()) {
-			sc.kind = abMarker
-		} else if number && (sc.kind == abBefore && (letters(&sc.word) == 1 || sc.caseless(&sc.word)) || sc.kind == abNumber && sc.hour()) {
-			if sc.kind = abMay; sc.lang.smallLetters || sc.hour() {
-				sc.kind = abList // a unit: 400 m.
+	prior := sc.lastKind
+	sc.lastKind = notAbbreviation
+	if sc.marks.isSingleStop() && sc.word.n > 0 && sc.word.n <= len(sc.word.b) {
+		number := sc.wordCount > 1 && sc.endsInDigit()
+		sc.lastKind = sc.lang.classifyWord(sc.word.bytes(), sc.wordCount == 1)
+		if a, ok := sc.lang.classifyPair(sc.lastWord.bytes(), sc.word.bytes()); ok && sc.wordCount > 1 {
+			sc.lastKind = a
+		} else if r, _ := utf8.DecodeRune(sc.lastWord.bytes()); sc.lastKind == abbrInitial && prior == abbrNeverEnds && !unicode.IsUpper(r) {
+			sc.lastKind = abbrNeverEnds // "z. B.", but not in "Mrs. D."
+		} else if sc.wordCount == 1 && sc.lineWords == 1 && isItemLabel(sc.word.bytes()) {
+			sc.lastKind = abbrItemMarker
+		} else if number && (sc.lastKind == abbrNeverEnds && (countLetters(&sc.word) == 1 || sc.isCaseless(&sc.word)) || sc.lastKind == abbrBeforeNumber && sc.isHour()) {
+			if sc.lastKind = abbrMayEnd; sc.lang.smallLetters || sc.isHour() {
+				sc.lastKind = abbrEndsList // a unit: 400 m.
 			}
-		} else if sc.kind == abNone && !number {
-			if capital, ok := consonants(sc.word.bytes()); capital {
-				sc.kind = abMay // Hr. Tamm
+		} else if sc.lastKind == notAbbreviation && !number {
+			if capital, ok := isAllConsonants(sc.word.bytes()); capital {
+				sc.lastKind = abbrMayEnd // Hr. Tamm
 			} else if ok || bytes.HasSuffix(sc.word.bytes(), []byte("str")) { // Goethestr. 5
-				sc.kind = abCut
+				sc.lastKind = abbrBeforeDigit
 			}
 		}
 	}
-	sc.before, sc.done = sc.done, sc.word
-	sc.word.n, sc.plain = 0, true
+	sc.priorWord, sc.lastWord = sc.lastWord, sc.word
+	sc.word.n, sc.wordIsPlain = 0, true
 }
 
-// complete says whether a sentence ends here, if the text ended too.
-func (sc *scanner) complete() bool {
+// endsComplete reports whether a sentence ends here, if the text ended too.
+func (sc *scanner) endsComplete() bool {
 	if !sc.space {
 		sc.endWord()
 	}
-	return sc.kind != abBefore && sc.kind != abMarker
+	return sc.lastKind != abbrNeverEnds && sc.lastKind != abbrItemMarker
 }
 
-// sentence begins a new sentence.
-func (sc *scanner) sentence() {
-	sc.marks, sc.clause, sc.emphasis, sc.words, sc.wides, sc.letter, sc.kind = marks{}, 0, false, 0, 0, 0, abNone
-	sc.word.n, sc.alnum, sc.plain, sc.loose, sc.pictured, sc.fronted = 0, false, true, 0, false, false
+// beginSentence begins a new sentence.
+func (sc *scanner) beginSentence() {
+	sc.marks, sc.clause, sc.emphasis, sc.wordCount, sc.wideCount, sc.firstLetter, sc.lastKind = marks{}, 0, false, 0, 0, 0, notAbbreviation
+	sc.word.n, sc.wordHasLetters, sc.wordIsPlain, sc.looseStops, sc.beganWithPicture, sc.beganShort = 0, false, true, 0, false, false
 }
 
-// forget begins anew behind a pause.
-func (sc *scanner) forget() {
+// forgetSentence begins anew behind a pause.
+func (sc *scanner) forgetSentence() {
 	*sc = scanner{given: sc.given, lang: sc.lang, space: sc.space, lines: sc.lines, cr: sc.cr, prev: sc.prev, last: sc.last, lineState: sc.lineState}
 }
 
-// digit reports whether the last word may be a number.
-func (sc *scanner) digit() bool {
-	if sc.done.n > len(sc.done.b) {
+// endsInDigit reports whether the last word may be a number.
+func (sc *scanner) endsInDigit() bool {
+	if sc.lastWord.n > len(sc.lastWord.b) {
 		return true
 	}
-	r, _ := utf8.DecodeLastRune(sc.done.bytes())
+	r, _ := utf8.DecodeLastRune(sc.lastWord.bytes())
 	return unicode.IsDigit(r)
 }

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
-	"golang.org/x/text/unicode/norm"
 )
 
 // A Piece is a run of text that ends where a listener can take a breath (§5.3.1.6).
@@ -47,47 +46,27 @@ type Piece struct {
 //
 // Make one with NewSegmenter. Not safe for concurrent use.
 type Segmenter struct {
-	cut      int // Rank of the finest boundary wanted
-	max      int // bytes; 0: no limit
-	maxRunes int // 0: no limit
+	detector
+	cut    int // Rank of the finest boundary wanted
+	limits limits
 
-	raw   []byte // input that the next bytes may still change: at most one normalization segment
-	begun bool   // raw continues a text, so a combining mark in front is an overflow, not a beginning
-	nfc   []byte // scratch
+	raw     []byte // input that the next bytes may still change: at most one normalization segment
+	begun   bool   // raw continues a text, so a combining mark in front is an overflow, not a beginning
+	nfc     []byte // scratch
+	changes lengthChanges
 
-	buf    []byte // normalized text of no piece yet
-	uneven []span // where buf and input differ in length
-	next   rune   // the character behind buf, to which marks may still be joined; -1: none yet
-	over   bool   // there will be no more text
-	ran    bool   // a look ahead went beyond the text there is
+	runes           int   // code points of buf
+	read            place // how far buf has been read
+	boundaryDecided bool  // what boundary stands at read is known
+	openingDecided  bool  // whether a line's marker or something without sentences begins there, too
+	waiting         bool  // one of the two needs text that has not arrived
+	itemBegins      bool  // a list item begins at read, inside a line
+	visibleRunes    int   // code points of buf up to the last visible character read; 0: none
 
-	count  int  // code points of buf
-	read   edge // how far buf has been read
-	looked bool // the boundary in front of the character there has been decided
-	opened bool // and so has what begins there
-	stuck  bool // one of them could not be, so far
-	item   bool // a list item begins there, inside a line
-	hide   int  // before this offset nothing ends a sentence
-	glue   int  // before this offset everything belongs to the marks read last
-	gap    bool // it stands for white space
-	shown  int  // code points of buf up to the last visible character read; 0: none
+	lastCut    [5]place // by rank: the last place in buf where it could be cut
+	lastClause place    // the last place behind a comma or the like
 
-	lastCut  [5]edge // by rank: the last place in buf where it could be cut
-	lastWait edge    // the last place behind a comma or the like
-
-	examined int // characters looked at so far; tests see by it that the work is linear
-
-	scan scanner
-	out  []Piece
-}
-
-// span is a normalization segment that changed its length.
-type span struct{ end, nfc, src int } // end is relative to buf
-
-// edge is a place in buf.
-type edge struct {
-	at    int // offset in bytes
-	runes int // code points before it; for a cut: without the white space that ends there
+	out []Piece
 }
 
 // NewSegmenter returns a Segmenter that cuts at cut, the finest boundary wanted: word, sentence,
@@ -101,13 +80,14 @@ func NewSegmenter(cut aaep.Boundary, maxBytes int) *Segmenter {
 }
 
 func segmenterBy(cut aaep.Boundary, maxBytes int, rules *rules) *Segmenter {
-	s := &Segmenter{cut: cut.Rank(), next: -1}
+	s := &Segmenter{cut: cut.Rank()}
+	s.next = noRune
 	s.scan = scanner{lineState: lineState{lineStart: true}, given: rules, lang: rules}
 	if s.cut == 0 {
 		s.cut = aaep.BoundarySentence.Rank()
 	}
 	if maxBytes > 0 {
-		s.max = max(maxBytes, utf8.UTFMax)
+		s.limits.bytes = max(maxBytes, utf8.UTFMax)
 	}
 	return s
 }
@@ -121,7 +101,7 @@ func (s *Segmenter) SetLanguage(tag string) {
 
 // SetMaxRunes limits pieces to n code points, outer white space not counted, where that is less
 // than the limit in bytes; zero or less sets no such limit. A listener follows 240 to 400.
-func (s *Segmenter) SetMaxRunes(n int) { s.maxRunes = max(n, 0) }
+func (s *Segmenter) SetMaxRunes(n int) { s.limits.runes = max(n, 0) }
 
 var rankedBoundaries = [5]aaep.Boundary{
 	aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion,
@@ -140,12 +120,12 @@ func (s *Segmenter) Write(text string) []Piece {
 	const step = 1024 // so that raw stays small
 	for len(text) > step {
 		s.raw = append(s.raw, text[:step]...)
-		s.drain(false)
+		s.normalizeRaw(false)
 		text = text[step:]
 	}
 	s.raw = append(s.raw, text...)
-	s.drain(false)
-	return s.take()
+	s.normalizeRaw(false)
+	return s.takePieces()
 }
 
 // Pause says that the stream has gone quiet, and returns the held text if it ends in a complete sentence: a final mark of any
@@ -157,41 +137,24 @@ func (s *Segmenter) Pause() []Piece {
 	if s.cut > atSentence {
 		return nil
 	}
-	if s.gestured() {
-		s.readAll()
-		s.finish(atSentence)
-		return s.take()
+	if s.endsInGesture() {
+		s.readToEnd()
+		s.releaseHeld(atSentence)
+		return s.takePieces()
 	}
 	if len(s.raw) > 0 {
 		// Nothing composes with a final mark, a closer, a colon or a space, so committing one is safe.
 		r, size := utf8.DecodeRune(s.raw)
-		if size < len(s.raw) || !closing[classOf(r)] && !s.scan.introduces(r) {
+		if size < len(s.raw) || !closing[classOf(r)] && !s.scan.isIntroduction(r) {
 			return nil
 		}
-		s.drain(true)
+		s.normalizeRaw(true)
 		s.begun = false
 	}
-	if level := s.pausable(); level > 0 && s.shown > 0 {
-		s.finish(level)
+	if level := s.levelAtPause(); level > 0 && s.visibleRunes > 0 {
+		s.releaseHeld(level)
 	}
-	return s.take()
-}
-
-// finish gives out what is held, for a pause.
-func (s *Segmenter) finish(level int) {
-	if s.trim(); len(s.buf) > 0 {
-		s.cutAt(len(s.buf), level)
-	}
-	s.scan.forget()
-}
-
-// readAll reads what there is as if nothing followed.
-func (s *Segmenter) readAll() {
-	s.drain(true)
-	s.over = true
-	s.advance()
-	s.over = false
-	s.begun = false
+	return s.takePieces()
 }
 
 // So many code points, or lines of code, tell a listener something.
@@ -208,33 +171,33 @@ func (s *Segmenter) Yield() []Piece {
 	if s.cut > atSentence {
 		return nil
 	}
-	if s.stuck && s.scan.table { // behind a table, then
-		s.readAll()
-	} else if r, _, _ := s.peek(s.read.at); s.stuck && r == '$' {
-		if _, c, _ := s.peek(s.read.at + 1); c == clDigit { // $5. is an amount then
-			s.readAll()
+	if s.waiting && s.scan.inTable { // behind a table, then
+		s.readToEnd()
+	} else if r, _, _ := s.peek(s.read.offset); s.waiting && r == '$' {
+		if _, c, _ := s.peek(s.read.offset + 1); c == clDigit { // $5. is an amount then
+			s.readToEnd()
 		}
 	}
 	end := s.lastCut[atWord]
 	switch {
-	case s.scan.fence == '`' || s.scan.fence == '~':
-		if end = s.lastCut[atSentence]; bytes.Count(s.buf[:end.at], []byte("\n")) < fewestLines {
-			return s.take()
+	case s.scan.fenceRune == '`' || s.scan.fenceRune == '~':
+		if end = s.lastCut[atSentence]; bytes.Count(s.buf[:end.offset], []byte("\n")) < fewestLines {
+			return s.takePieces()
 		}
-	case s.stuck || s.scan.fence != 0:
-		return s.take()
-	case len(s.raw) == 0 && s.read.at >= s.glue && s.reached() >= atSentence && s.shown > 0: // it is 3., or 3 p.m.
-		s.finish(atSentence)
-		return s.take()
-	case end.at < s.hide || end.runes < fewestYielded:
-		return s.take()
+	case s.waiting || s.scan.fenceRune != 0:
+		return s.takePieces()
+	case len(s.raw) == 0 && s.read.offset >= s.attachedUpTo && s.levelReached() >= atSentence && s.visibleRunes > 0: // it is 3., or 3 p.m.
+		s.releaseHeld(atSentence)
+		return s.takePieces()
+	case end.offset < s.hiddenUpTo || end.runes < fewestYielded:
+		return s.takePieces()
 	}
-	if r, _ := utf8.DecodeRune(s.buf[end.at:]); end.at < len(s.buf) && !clusterEdge(s.buf[:end.at], r) {
-		return s.take()
+	if r, _ := utf8.DecodeRune(s.buf[end.offset:]); end.offset < len(s.buf) && !clusterEdge(s.buf[:end.offset], r) {
+		return s.takePieces()
 	}
-	s.cutAt(end.at, 0)
+	s.cutAt(end.offset, 0)
 	s.out[len(s.out)-1].Boundary = aaep.BoundaryWord
-	return s.take()
+	return s.takePieces()
 }
 
 // Flush returns whatever is held, cut at the boundaries in it. The last piece is labelled completion
@@ -242,9 +205,9 @@ func (s *Segmenter) Yield() []Piece {
 // may be nothing but white space, when there is nothing else. After a final Flush the Segmenter is
 // as new.
 func (s *Segmenter) Flush(final bool) []Piece {
-	s.readAll()
-	if s.trim(); len(s.buf) > 0 {
-		level := s.reached()
+	s.readToEnd()
+	if s.trimToLimits(); len(s.buf) > 0 {
+		level := s.levelReached()
 		if final {
 			level = atCompletion
 		}
@@ -253,14 +216,14 @@ func (s *Segmenter) Flush(final bool) []Piece {
 	if final {
 		s.scan = scanner{lineState: lineState{lineStart: true}, given: s.scan.given, lang: s.scan.given}
 	}
-	return s.take()
+	return s.takePieces()
 }
 
 // Held returns the number of bytes written but not yet returned in a piece; normalization may still
 // change it a little.
 func (s *Segmenter) Held() int { return len(s.buf) + len(s.raw) }
 
-func (s *Segmenter) take() []Piece {
+func (s *Segmenter) takePieces() []Piece {
 	out := s.out
 	if out != nil {
 		s.out = nil
@@ -268,97 +231,9 @@ func (s *Segmenter) take() []Piece {
 	return out
 }
 
-// drain normalizes raw as far as it cannot change any more, or to its end, and reads the result.
-func (s *Segmenter) drain(atEOF bool) {
-	i := 0
-	s.next = -1
-runs:
-	for i < len(s.raw) {
-		if n := s.addLetters(s.raw[i:]); n > 0 {
-			i += n
-			continue
-		}
-		r, size := utf8.DecodeRune(s.raw[i:])
-		if r == utf8.RuneError && size == 1 && (atEOF || utf8.FullRune(s.raw[i:])) {
-			s.add(s.raw[i : i+1]) // by itself: behind it, norm leaves some characters as they are
-			i++
-			continue
-		}
-		for simple(r) { // most text is NFC already
-			rest := s.raw[i+size:]
-			if !utf8.FullRune(rest) {
-				break
-			}
-			next, n := utf8.DecodeRune(rest)
-			if !simple(next) || n == 1 && next >= utf8.RuneSelf {
-				break
-			}
-			if !s.addLetter(r, s.raw[i:i+size]) {
-				s.add(s.raw[i : i+size])
-			}
-			i += size
-			if 'a' <= next && next <= 'z' {
-				continue runs
-			}
-			r, size = next, n
-		}
-		if simple(r) && !atEOF && !utf8.FullRune(s.raw[i+size:]) {
-			break
-		}
-		n := norm.NFC.NextBoundary(s.raw[i:], atEOF)
-		if n <= 0 || !atEOF && i+n == len(s.raw) { // a mark may follow even what composes with none
-			break
-		}
-		s.segment(s.raw[i : i+n])
-		i += n
-	}
-	s.raw = s.raw[:copy(s.raw, s.raw[i:])]
-	if len(s.raw) > 0 && utf8.FullRune(s.raw) {
-		// Marks to come may compose with this character but not change its class, so what stands in
-		// front of it can be decided already.
-		s.next, _ = utf8.DecodeRune(s.raw)
-		if c := classOf(s.next); c == clWide || !isLetter[c] || !s.plainly(0) {
-			s.advance()
-		}
-	}
-}
-
-// segment normalizes and adds one normalization segment.
-func (s *Segmenter) segment(seg []byte) {
-	text := seg
-	overflow := s.begun && !norm.NFC.Properties(seg).BoundaryBefore()
-	if overflow || !norm.NFC.IsNormal(seg) {
-		s.nfc = s.nfc[:0]
-		text = norm.NFC.Append(s.nfc, seg...)
-		if overflow { // the Stream-Safe Text Format, as norm.NFC.String has it
-			text = append([]byte(norm.GraphemeJoiner), text...)
-		}
-		s.nfc = text
-	}
-	if len(text) != len(seg) {
-		s.uneven = append(s.uneven, span{end: len(s.buf) + len(text), nfc: len(text), src: len(seg)})
-	}
-	for len(text) > 0 {
-		_, size := utf8.DecodeRune(text)
-		s.add(text[:size])
-		text = text[size:]
-	}
-}
-
-// add takes one character of normalized text.
-func (s *Segmenter) add(char []byte) {
-	s.begun = len(char) > 1 || char[0] < utf8.RuneSelf // a mark after an invalid byte begins anew
-	s.buf = append(s.buf, char...)
-	s.count++
-	s.advance()
-	for s.tooLong() {
-		s.force()
-	}
-}
-
 func (s *Segmenter) Clone() *Segmenter {
 	c := *s
-	c.raw, c.nfc, c.buf, c.uneven, c.out = slices.Clone(s.raw), nil, slices.Clone(s.buf), slices.Clone(s.uneven), slices.Clone(s.out)
+	c.raw, c.nfc, c.buf, c.changes, c.out = slices.Clone(s.raw), nil, slices.Clone(s.buf), slices.Clone(s.changes), slices.Clone(s.out)
 	return &c
 }
 
@@ -366,10 +241,10 @@ func (s *Segmenter) Clone() *Segmenter {
 func (s *Segmenter) Equal(o *Segmenter) bool {
 	bare := func(s *Segmenter) Segmenter {
 		c := *s
-		c.raw, c.buf, c.uneven, c.out = nil, nil, nil, nil
+		c.raw, c.buf, c.changes, c.out = nil, nil, nil, nil
 		c.nfc, c.examined = nil, 0 // which say nothing
 		return c
 	}
-	return slices.Equal(s.raw, o.raw) && slices.Equal(s.buf, o.buf) && slices.Equal(s.uneven, o.uneven) && slices.Equal(s.out, o.out) &&
+	return slices.Equal(s.raw, o.raw) && slices.Equal(s.buf, o.buf) && slices.Equal(s.changes, o.changes) && slices.Equal(s.out, o.out) &&
 		reflect.DeepEqual(bare(s), bare(o))
 }

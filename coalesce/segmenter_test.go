@@ -7,15 +7,16 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/aaep-go/aaep"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/aaep-go/aaep"
 )
 
-var segCuts = []aaep.Boundary{aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion}
+var boundaryCuts = []aaep.Boundary{aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion}
 
-// segTexts are texts with their sentences, divided by |. A ¶ in front of | says that a paragraph ends
+// sentenceTexts are texts with their sentences, divided by |. A ¶ in front of | says that a paragraph ends
 // there, everything else ends a sentence.
-var segTexts = map[string]string{
+var sentenceTexts = map[string]string{
 	"english":          "Hello world. |Next one! |And is this the last?! |Yes.",
 	"one sentence":     "No mark at all",
 	"decimals":         "It is $3.14 now. |Was v1.2 or 1,000.50. |See example.com/a.b?c=d.e for more.",
@@ -67,8 +68,8 @@ var segTexts = map[string]string{
 	"mixed":            "The sign says 小心地滑。 |It is wet.",
 }
 
-// segSplit returns the text and the pieces of a segTexts entry at cut sentence.
-func segSplit(marked string) (text string, want []Piece) {
+// splitMarked returns the text and the pieces of a segTexts entry at cut sentence.
+func splitMarked(marked string) (text string, want []Piece) {
 	parts := strings.Split(marked, "|")
 	for i, p := range parts {
 		b := aaep.BoundarySentence
@@ -94,8 +95,8 @@ func segment(cut aaep.Boundary, limit int, tokens ...string) []Piece {
 	return append(pieces, s.Flush(true)...)
 }
 
-// segEvery divides text into tokens of n runes, or of -n bytes where n is negative.
-func segEvery(text string, n int) (tokens []string) {
+// splitEvery divides text into tokens of n runes, or of -n bytes where n is negative.
+func splitEvery(text string, n int) (tokens []string) {
 	for len(text) > 0 {
 		end := min(max(-n, 0), len(text))
 		for range n {
@@ -108,21 +109,21 @@ func segEvery(text string, n int) (tokens []string) {
 	return tokens
 }
 
-// segWays is text divided in many ways.
-func segWays(text string) [][]string {
+// splitWays is text divided in many ways.
+func splitWays(text string) [][]string {
 	ways := [][]string{{text}}
 	for _, n := range []int{1, 2, 3, 5, 7, -1, -2, -3} {
-		ways = append(ways, segEvery(text, n))
+		ways = append(ways, splitEvery(text, n))
 	}
 	return ways
 }
 
 // D-52, HS-071: the sentences of texts in many languages, however they are divided.
 func TestSegmenterSentences(t *testing.T) {
-	for name, marked := range segTexts {
+	for name, marked := range sentenceTexts {
 		t.Run(name, func(t *testing.T) {
-			text, want := segSplit(marked)
-			for _, tokens := range segWays(text) {
+			text, want := splitMarked(marked)
+			for _, tokens := range splitWays(text) {
 				if got := segment(aaep.BoundarySentence, 0, tokens...); !slices.Equal(got, want) {
 					t.Fatalf("in %d tokens\ngot  %+v\nwant %+v", len(tokens), got, want)
 				}
@@ -146,7 +147,7 @@ func TestSegmenterCuts(t *testing.T) {
 		aaep.BoundaryCompletion: text + "/completion",
 		"":                      "Hi, you there. /sentence|How\n/sentence|Are you?\n\n/paragraph|Bye now/completion",
 	} {
-		for _, tokens := range segWays(text) {
+		for _, tokens := range splitWays(text) {
 			if got := segFormat(segment(cut, 0, tokens...)); got != want {
 				t.Fatalf("%q\ngot  %q\nwant %q", cut, got, want)
 			}
@@ -176,7 +177,7 @@ func TestSegmenterWords(t *testing.T) {
 	} {
 		want := strings.Split(marked, "|")
 		text := strings.Join(want, "")
-		for _, tokens := range segWays(text) {
+		for _, tokens := range splitWays(text) {
 			var got []string
 			for _, p := range segment(aaep.BoundaryWord, 0, tokens...) {
 				got = append(got, p.Text)
@@ -217,7 +218,7 @@ func TestSegmenterMax(t *testing.T) {
 		{"tiny", aaep.BoundarySentence, 1, "a👍", "a/none|👍/completion"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, tokens := range segWays(tt.text) {
+			for _, tokens := range splitWays(tt.text) {
 				if got := segFormat(segment(tt.cut, tt.limit, tokens...)); got != tt.want {
 					t.Fatalf("%d tokens\ngot  %q\nwant %q", len(tokens), got, tt.want)
 				}
@@ -244,7 +245,7 @@ func TestSegmenterLookahead(t *testing.T) {
 			t.Errorf("%q: out too early", tt.held)
 		}
 		var got []Piece
-		for i, tok := range segEvery(tt.ends, 1) {
+		for i, tok := range splitEvery(tt.ends, 1) {
 			if len(got) > 0 {
 				t.Errorf("%q: out after %d of %q", tt.held, i, tt.ends)
 			}

@@ -1,62 +1,62 @@
 package coalesce
 
-// longest is how far, in code points, the end of inline code, of a formula, a link and the like is
+// maxSpan is how far, in code points, the end of inline code, of a formula, a link and the like is
 // looked for. What is not closed by then, or by the line's end, is read as plain text: in Russian and
 // Armenian back-ticks are quotes, and a dollar is often just money.
-const longest = 160
+const maxSpan = 160
 
-// span returns the offset behind the inline code, formula, link, tag or JSON that begins at offset at,
+// skipSpan returns the offset behind the inline code, formula, link, tag or JSON that begins at offset at,
 // or 0 if nothing of the kind does. Where its text ends with a final mark, tail is the mark's class.
-func (s *Segmenter) span(at int) (end int, tail class) {
-	r, _, _ := s.rune(at)
-	sc := &s.scan
+func (d *detector) skipSpan(at int) (end int, tail class) {
+	r, _, _ := d.peekRune(at)
+	sc := &d.scan
 	if sc.last == r && !sc.space && r != '[' && r != '{' {
 		return 0, 0 // given up already
 	}
 	switch r {
 	case '`':
-		n, i := s.repeated(at, '`')
-		if _, c, _ := s.peek(i); n == 1 && (c == clSpace || isLetter[sc.prev] && !sc.space) {
+		n, i := d.countRepeated(at, '`')
+		if _, c, _ := d.peek(i); n == 1 && (c == clSpace || isLetter[sc.prev] && !sc.space) {
 			return 0, 0 // a quote, or an apostrophe
 		}
-		return s.code(i, n), 0
+		return d.skipCode(i, n), 0
 	case '$':
-		return s.formula(at)
+		return d.skipFormula(at)
 	case '\\':
-		switch r, _, _ := s.rune(at + 1); r {
+		switch r, _, _ := d.peekRune(at + 1); r {
 		case '(':
-			return s.until(at+2, ')')
+			return d.skipTeX(at+2, ')')
 		case '[':
-			return s.until(at+2, ']')
+			return d.skipTeX(at+2, ']')
 		}
 	case '<':
-		return s.element(at), 0
+		return d.skipElement(at), 0
 	case '{':
-		return s.balanced(at, longest)
+		return d.skipBrackets(at, maxSpan)
 	case '[':
-		end, tail = s.balanced(at, longest)
+		end, tail = d.skipBrackets(at, maxSpan)
 		if end == 0 {
 			return 0, 0
 		}
-		switch r, _, _ := s.rune(end); r {
+		switch r, _, _ := d.peekRune(end); r {
 		case '(', '[':
-			end, _ = s.balanced(end, 2*longest)
+			end, _ = d.skipBrackets(end, 2*maxSpan)
 			return end, tail
 		}
-		if r, _, _ := s.rune(at + 1); r == '"' || r == '{' || r == '[' {
+		if r, _, _ := d.peekRune(at + 1); r == '"' || r == '{' || r == '[' {
 			return end, 0 // JSON
 		}
 	}
 	return 0, 0
 }
 
-// code returns the offset behind n back-ticks in a row.
-func (s *Segmenter) code(i, n int) int {
-	r, first, _ := s.rune(i)
+// skipCode returns the offset behind n back-ticks in a row.
+func (l *lookahead) skipCode(i, n int) int {
+	r, first, _ := l.peekRune(i)
 	tex := n == 2 && (first == clUpper || isLetter[first] && r >= 0x80)
 	spaced, ended, before := first == clSpace, false, clOther
-	for range longest {
-		r, c, size := s.rune(i)
+	for range maxSpan {
+		r, c, size := l.peekRune(i)
 		if c == clLine || size == 0 || tex && ended && c == clUpper {
 			break // ``Quotes of TeX,'' perhaps
 		}
@@ -65,7 +65,7 @@ func (s *Segmenter) code(i, n int) int {
 			i += size
 			continue
 		}
-		k, end := s.repeated(i, '`')
+		k, end := l.countRepeated(i, '`')
 		if k == n {
 			if before == clSpace && !spaced {
 				break
@@ -77,10 +77,10 @@ func (s *Segmenter) code(i, n int) int {
 	return 0
 }
 
-// behindQuote returns the offset behind the marks of a quotation, and the spaces between them, at offset at.
-func (s *Segmenter) behindQuote(at int) int {
+// skipQuoteMarks returns the offset behind the marks of a quotation, and the spaces between them, at offset at.
+func (l *lookahead) skipQuoteMarks(at int) int {
 	for n := 0; ; n++ {
-		r, c, size := s.rune(at)
+		r, c, size := l.peekRune(at)
 		if r != '>' && (c != clSpace || n > 8) {
 			return at
 		}
@@ -88,25 +88,25 @@ func (s *Segmenter) behindQuote(at int) int {
 	}
 }
 
-// fenceBehind says whether a code block begins at offset at, in the middle of a line: behind a colon or a final mark, or with its language.
-func (s *Segmenter) fenceBehind(at int) bool {
-	n, end := s.repeated(at, '`')
+// opensFence reports whether a code block begins at offset at, in the middle of a line: behind a colon or a final mark, or with its language.
+func (d *detector) opensFence(at int) bool {
+	n, end := d.countRepeated(at, '`')
 	if n < 3 {
 		return false
 	}
-	w := s.wordAt(end)
-	return (w.n > 0 || s.scan.marks.any || s.scan.last == ':' || s.scan.last == '：') && s.blank(end+w.n)
+	w := d.wordAt(end)
+	return (w.n > 0 || d.scan.marks.any || d.scan.last == ':' || d.scan.last == '：') && d.isBlank(end+w.n)
 }
 
-// tag returns the offset behind an HTML tag or <address>.
-func (s *Segmenter) tag(at int) int {
+// skipTag returns the offset behind an HTML tag or <address>.
+func (l *lookahead) skipTag(at int) int {
 	i := at + 1
-	r, c, _ := s.rune(i)
+	r, c, _ := l.peekRune(i)
 	if r == '/' || r == '!' {
 		i++
-		next, class, _ := s.rune(i)
+		next, class, _ := l.peekRune(i)
 		if c = class; r == '!' && next == '-' { // a comment
-			end, _ := s.find(i, "-->", longest)
+			end, _ := l.findInLine(i, "-->", maxSpan)
 			return end
 		}
 	}
@@ -114,8 +114,8 @@ func (s *Segmenter) tag(at int) int {
 		return 0
 	}
 	before := c
-	for range longest {
-		r, c, size := s.rune(i)
+	for range maxSpan {
+		r, c, size := l.peekRune(i)
 		switch {
 		case size == 0, c == clLine, r == '<', isMark[before] && c == clSpace:
 			return 0
@@ -128,22 +128,22 @@ func (s *Segmenter) tag(at int) int {
 	return 0
 }
 
-// element returns the offset behind a tag, and behind the whole element if that is code.
-func (s *Segmenter) element(at int) int {
-	end := s.tag(at)
+// skipElement returns the offset behind a tag, and behind the whole element if that is code.
+func (l *lookahead) skipElement(at int) int {
+	end := l.skipTag(at)
 	if end == 0 {
 		return 0
 	}
-	switch s.name(at + 1) {
+	switch l.tagName(at + 1) {
 	case "code", "kbd", "pre", "samp", "var", "tt", "math":
-		for i, k := end, 0; k < longest; k++ {
-			r, c, size := s.rune(i)
+		for i, k := end, 0; k < maxSpan; k++ {
+			r, c, size := l.peekRune(i)
 			if c == clLine || size == 0 {
 				break
 			}
 			if r == '<' {
-				if next, _, _ := s.rune(i + 1); next == '/' {
-					if closed := s.tag(i); closed > 0 {
+				if next, _, _ := l.peekRune(i + 1); next == '/' {
+					if closed := l.skipTag(i); closed > 0 {
 						return closed
 					}
 				}
@@ -154,12 +154,12 @@ func (s *Segmenter) element(at int) int {
 	return end
 }
 
-// balanced returns the offset behind the bracket that closes the one at offset at, within limit code
+// skipBrackets returns the offset behind the bracket that closes the one at offset at, within limit code
 // points, and the class of a final mark just before it. Brackets inside straight quotes do not count.
-func (s *Segmenter) balanced(at, limit int) (end int, tail class) {
+func (l *lookahead) skipBrackets(at, limit int) (end int, tail class) {
 	depth, quote, before := 0, false, clOther
 	for i := at; limit > 0; limit-- {
-		r, c, size := s.rune(i)
+		r, c, size := l.peekRune(i)
 		if c == clLine || size == 0 {
 			break
 		}
@@ -183,13 +183,13 @@ func (s *Segmenter) balanced(at, limit int) (end int, tail class) {
 	return 0, 0
 }
 
-// name returns the name of the tag that begins at offset at.
-func (s *Segmenter) name(at int) string {
+// tagName returns the name of the tag that begins at offset at.
+func (l *lookahead) tagName(at int) string {
 	i := at
-	for i < len(s.buf) && s.buf[i] != '>' && s.buf[i] != ' ' && i < at+8 {
+	for i < len(l.buf) && l.buf[i] != '>' && l.buf[i] != ' ' && i < at+8 {
 		i++
 	}
-	switch name := string(s.buf[at:i]); name {
+	switch name := string(l.buf[at:i]); name {
 	case "/h1", "/h2", "/h3", "/h4", "/h5", "/h6":
 		return "/p"
 	default:

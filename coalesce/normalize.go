@@ -1,0 +1,178 @@
+package coalesce
+
+import (
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A lengthChange is a normalization segment that has another length in buf than it had as input.
+type lengthChange struct {
+	end   int // in buf, behind it
+	nfc   int // its length in buf
+	input int // its length as input
+}
+
+// lengthChanges are those in buf, in order.
+type lengthChanges []lengthChange
+
+// take returns how many bytes of input stand behind the first n of buf, and forgets them.
+func (changes *lengthChanges) take(n int) int {
+	input, keep := n, (*changes)[:0]
+	for _, c := range *changes {
+		switch start := c.end - c.nfc; {
+		case c.end <= n:
+			input += c.input - c.nfc
+			continue
+		case start < n: // cut in the middle: the rest keeps what is left
+			part := n - start
+			given := min(part, c.input)
+			input += given - part
+			c.nfc, c.input = c.nfc-part, c.input-given
+		}
+		c.end -= n
+		keep = append(keep, c)
+	}
+	*changes = keep
+	return input
+}
+
+// normalizeRaw normalizes raw as far as it cannot change any more, or to its end, and reads the result.
+func (s *Segmenter) normalizeRaw(atEOF bool) {
+	i := 0
+	s.next = -1
+runs:
+	for i < len(s.raw) {
+		if n := s.addLetters(s.raw[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, size := utf8.DecodeRune(s.raw[i:])
+		if r == utf8.RuneError && size == 1 && (atEOF || utf8.FullRune(s.raw[i:])) {
+			s.addCharacter(s.raw[i : i+1]) // by itself: behind it, norm leaves some characters as they are
+			i++
+			continue
+		}
+		for isNormal(r) { // most text is NFC already
+			rest := s.raw[i+size:]
+			if !utf8.FullRune(rest) {
+				break
+			}
+			next, n := utf8.DecodeRune(rest)
+			if !isNormal(next) || n == 1 && next >= utf8.RuneSelf {
+				break
+			}
+			if !s.addLetter(r, s.raw[i:i+size]) {
+				s.addCharacter(s.raw[i : i+size])
+			}
+			i += size
+			if 'a' <= next && next <= 'z' {
+				continue runs
+			}
+			r, size = next, n
+		}
+		if isNormal(r) && !atEOF && !utf8.FullRune(s.raw[i+size:]) {
+			break
+		}
+		n := norm.NFC.NextBoundary(s.raw[i:], atEOF)
+		if n <= 0 || !atEOF && i+n == len(s.raw) { // a mark may follow even what composes with none
+			break
+		}
+		s.addSegment(s.raw[i : i+n])
+		i += n
+	}
+	s.raw = s.raw[:copy(s.raw, s.raw[i:])]
+	if len(s.raw) > 0 && utf8.FullRune(s.raw) {
+		// Marks to come may compose with this character but not change its class, so what stands in
+		// front of it can be decided already.
+		s.next, _ = utf8.DecodeRune(s.raw)
+		if c := classOf(s.next); c == clWide || !isLetter[c] || !s.continuesWord(0) {
+			s.readArrived()
+		}
+	}
+}
+
+// addSegment normalizes and adds one normalization segment.
+func (s *Segmenter) addSegment(seg []byte) {
+	text := seg
+	overflow := s.begun && !norm.NFC.Properties(seg).BoundaryBefore()
+	if overflow || !norm.NFC.IsNormal(seg) {
+		s.nfc = s.nfc[:0]
+		text = norm.NFC.Append(s.nfc, seg...)
+		if overflow { // the Stream-Safe Text Format, as norm.NFC.String has it
+			text = append([]byte(norm.GraphemeJoiner), text...)
+		}
+		s.nfc = text
+	}
+	if len(text) != len(seg) {
+		s.changes = append(s.changes, lengthChange{end: len(s.buf) + len(text), nfc: len(text), input: len(seg)})
+	}
+	for len(text) > 0 {
+		_, size := utf8.DecodeRune(text)
+		s.addCharacter(text[:size])
+		text = text[size:]
+	}
+}
+
+// addCharacter takes one character of normalized text.
+func (s *Segmenter) addCharacter(char []byte) {
+	s.begun = len(char) > 1 || char[0] < utf8.RuneSelf // a mark after an invalid byte begins anew
+	s.buf = append(s.buf, char...)
+	s.runes++
+	s.readArrived()
+	for s.exceedsLimits() {
+		s.forceCut()
+	}
+}
+
+// continuesWord reports whether the next n bytes, if they are letters, can only go on with the word being read.
+func (s *Segmenter) continuesWord(n int) bool {
+	return s.insideWord() && !s.waiting && s.read.offset == len(s.buf) && s.read.offset >= s.hiddenUpTo && !s.scan.insideBlock() &&
+		s.limits.allow(place{len(s.buf) + n, s.runes + n})
+}
+
+// addLetters is add for the small letters of ASCII at the beginning of b, if they only go on with a word,
+// and returns how many it took. The letter before the end, or before a mark that may join it, is left. It
+// only saves time, as does addLetter.
+func (s *Segmenter) addLetters(b []byte) (n int) {
+	sc := &s.scan
+	if !s.continuesWord(len(b)) {
+		return 0
+	}
+	for n+1 < len(b) && 'a' <= b[n] && b[n] <= 'z' && b[n+1] < utf8.RuneSelf {
+		sc.word.addByte(b[n])
+		n++
+	}
+	if n > 0 {
+		s.buf = append(s.buf, b[:n]...)
+		s.runes += n
+		s.read.offset += n
+		s.read.runes += n
+		s.visibleRunes = s.read.runes
+		s.begun, s.boundaryDecided, sc.wordHasLetters, sc.prev, sc.last = true, false, true, clLower, rune(b[n-1])
+		if sc.firstLetter == 0 {
+			sc.firstLetter = clLower
+		}
+	}
+	return n
+}
+
+// addLetter is add for any letter or mark that only goes on with a word.
+func (s *Segmenter) addLetter(r rune, char []byte) bool {
+	sc := &s.scan
+	c := classOf(r)
+	if c != clLower && c != clLetter && c != clExtend || !s.continuesWord(len(char)) || sc.word.n == 0 || !sc.wordHasLetters {
+		return false
+	}
+	s.buf = append(s.buf, char...)
+	s.runes++
+	s.read.offset += len(char)
+	s.read.runes++
+	s.visibleRunes = s.read.runes
+	s.begun, s.boundaryDecided = true, false
+	sc.word.addRune(r)
+	if c != clExtend {
+		sc.prev, sc.last = c, r
+	}
+	return true
+}

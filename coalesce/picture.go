@@ -1,0 +1,54 @@
+package coalesce
+
+import (
+	"bytes"
+	"strings"
+)
+
+// pictureStartsSentence reports whether the pictures at offset at begin the next sentence: ⚠️ does, and any where the last one began so.
+func (d *detector) pictureStartsSentence(at int) bool {
+	r, _, _ := d.peekRune(at)
+	return d.scan.beganWithPicture || strings.ContainsRune("⚠ℹ👉👇💡📌📝➡▶🔹🔸🔍🔎📋📁📂📊📈📉🔧🛠⚙⏳⌛⏰📅📍🔗📦🔒🔑📖📚", r)
+}
+
+// followsGesture reports whether a picture or a smiley, and white space, stand before offset at: it may stand for the mark that ends a sentence.
+func (d *detector) followsGesture(at int) bool {
+	switch sc := &d.scan; {
+	case sc.wordCount == 0, sc.beganWithPicture:
+	case sc.prev == clEmoji:
+		return true
+	case sc.last == ')', sc.last == '(', sc.last == 'D', sc.last == 'P':
+		return endsInSmiley(d.buf[:at])
+	}
+	return false
+}
+
+// isFace reports whether a picture stands last that tells how something is meant or went: a face, a hand, ✅. A sentence seldom goes on behind
+// it, as it does behind that of a thing.
+func (sc *scanner) isFace() bool {
+	r := sc.last
+	return sc.prev == clEmoji && (0x1F600 <= r && r <= 0x1F64F || 0x1F90C <= r && r <= 0x1F92F || 0x1F970 <= r && r <= 0x1F97A ||
+		0x1F44A <= r && r <= 0x1F450 || 0x1FAE0 <= r && r <= 0x1FAF8 || strings.ContainsRune("✅❌✨☺🎉🎊💪💯🔥🚀", r))
+}
+
+// endsInSmiley reports whether b ends in a smiley.
+func endsInSmiley(b []byte) bool {
+	b = bytes.TrimRight(b, " ")
+	switch string(b[bytes.LastIndexByte(b, ' ')+1:]) {
+	case ":)", ":-)", ";)", ";-)", ":(", ":-(", ":D", ":-D", ";D", ":P", ":-P", ";P":
+		return true
+	}
+	return false
+}
+
+// skipPictures returns the offset behind the pictures at offset at, and the class of what follows them.
+func (l *lookahead) skipPictures(at int) (end int, c class) {
+	for end = at; end < at+64; {
+		var size int
+		if _, c, size = l.peek(end); c != clEmoji && c != clExtend {
+			return end, c
+		}
+		end += size
+	}
+	return 0, clOther
+}
