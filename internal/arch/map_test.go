@@ -285,6 +285,12 @@ var theMap = []folder{
 		why:    "it follows any provider's wire format and makes nobody depend on a provider's SDK",
 	},
 	{
+		path:   "bridges/acp",
+		arrows: []string{".", "internal/words", "producer"},
+		others: []string{"github.com/go-json-experiment/json", "github.com/sourcegraph/jsonrpc2"},
+		why:    "it makes sessions of what an agent of another protocol says, and knows nobody who listens",
+	},
+	{
 		path: "internal/fakemodel",
 		why:  "a double that shared code with those who read its formats would share their mistakes",
 	},
@@ -401,8 +407,13 @@ var theMap = []folder{
 		why:    "it measures what every user of the module can serve, beside servers that do not use it",
 	},
 	{
+		path:   "internal/cli/acp",
+		arrows: []string{"bridges/acp", "internal/words", "producer"},
+		why:    "what a person types to an agent does not depend on how they hear it",
+	},
+	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/bench", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
+		arrows: []string{public, "internal/bench", "internal/cli/acp", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

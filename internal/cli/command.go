@@ -39,6 +39,9 @@ const tellsAnew = time.Second
 func (l *listener) command(ctx context.Context, line string) {
 	name, word, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
 	name, word = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(word)
+	if l.talk != nil && l.talk.Command(ctx, name, word) {
+		return
+	}
 	if i := slices.IndexFunc(wishes, func(w wish) bool { return w.name == name }); i >= 0 {
 		var change aaep.Capabilities
 		if w := wishes[i]; !w.set(&change, word) {
@@ -93,6 +96,9 @@ func (l *listener) command(ctx context.Context, line string) {
 			}
 		}
 	default:
+		if l.talk != nil && l.asked.Len() == 0 && l.talk.Own(line) {
+			return
+		}
 		said := []string{l.phrase(phrase.NoCommand, "/"+name), l.phrase(phrase.HelpIsThere, "")}
 		if l.asked.Len() > 0 {
 			said = append(said, l.phrase(phrase.SpaceBefore, ""))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -98,26 +99,36 @@ func (o *listening) run(cmd *cobra.Command, args []string) error {
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: o.asJSON}
-	l.speak(caps.Languages)
+	l, keys, end, err := o.person(ctx, cmd, caps)
+	if err != nil {
+		return err
+	}
+	defer end()
 	o.reach.languages = caps.Languages
-	if len(o.outs) > 0 {
-		if err := l.tellOver(ctx, o.outs, caps.PaceWPM); err != nil {
-			return err
-		}
-		defer l.out.close()
-		l.speak(caps.Languages)
-	}
-	keys := openKeyboard(ctx, cmd.InOrStdin())
-	defer keys.stop()
-	l.sees, l.status.out = keys.sees, keys.over(l.status.out)
-	if l.out == nil {
-		l.announcer.out = keys.over(l.announcer.out)
-	}
 	if o.program == "" {
 		return l.listen(ctx, o.reach, urls, caps, keys.lines)
 	}
 	return l.listenToChild(ctx, o.reach, o.program, caps, keys.lines, cmd.ErrOrStderr())
+}
+
+// person opens the outputs and the keyboard of whoever listens. End closes them.
+func (o *listening) person(ctx context.Context, cmd *cobra.Command, caps aaep.Capabilities) (l *listener, keys *keyboard, end func(), err error) {
+	l = &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: o.asJSON}
+	l.speak(caps.Languages)
+	closeOutputs := func() {}
+	if len(o.outs) > 0 {
+		if err := l.tellOver(ctx, o.outs, caps.PaceWPM); err != nil {
+			return nil, nil, nil, err
+		}
+		closeOutputs = l.out.close
+		l.speak(caps.Languages)
+	}
+	keys = openKeyboard(ctx, cmd.InOrStdin())
+	l.sees, l.status.out = keys.sees, keys.over(l.status.out)
+	if l.out == nil {
+		l.announcer.out = keys.over(l.announcer.out)
+	}
+	return l, keys, func() { keys.stop(); closeOutputs() }, nil
 }
 
 // addresses completes and checks what names the agents.

@@ -30,6 +30,8 @@ type listener struct {
 	before  past                     // of what was asked before
 	tried   map[*announce.Asked]bool // an answer was sent and may have arrived
 	doubted *announce.Asked          // an acceptance came too soon, and is asked for once more
+	talk    conversation             // nil where the person only listens
+	askedAt time.Time                // when a question was open last
 	out     *outputs                 // nil if the terminal is all there is
 	aim     aiming                   // of the line that is being typed
 	sees    func() bool              // whether keys are seen; nil if they are
@@ -161,6 +163,9 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 	timer := time.NewTimer(math.MaxInt64) // set below
 	defer timer.Stop()
 	for {
+		if l.asked.Len() > 0 {
+			l.askedAt = time.Now()
+		}
 		at := l.timeLeft()
 		for _, f := range l.agents {
 			if wake := f.lasted(); at.IsZero() || !wake.IsZero() && wake.Before(at) {
@@ -247,6 +252,9 @@ func (l *listener) pace() int64 {
 
 // answersNoMore lets the agents know that nobody can answer here: what is typed has come to its end. A question would only wait.
 func (l *listener) answersNoMore(ctx context.Context) {
+	if l.talk != nil {
+		l.talk.End()
+	}
 	for f := range l.there() {
 		if c := f.terms(); isTrue(c.SupportsConfirmationReply) || isTrue(c.SupportsClarificationReply) {
 			if f.sub != nil {

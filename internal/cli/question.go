@@ -24,6 +24,9 @@ import (
 // sooner was typed for something else.
 const readingTime = time.Second
 
+// lateAnswer is how long after a question was closed a yes or a no is taken for an answer to it, and not for a message to the agent.
+const lateAnswer = time.Minute
+
 // toDeliver is how long a link may take to take an answer. Everybody else waits meanwhile, so that what the agent does upon it
 // is told after it.
 const toDeliver = 3 * time.Second
@@ -256,14 +259,24 @@ func (l *listener) remove(q *announce.Asked) {
 func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 	q := l.asked.First()
 	if q == nil {
-		if text != "" {
+		switch {
+		case text == "":
+		case l.talk == nil:
 			l.nothingAsked()
+		case aim.question != nil || decisionOf(text, string(l.tongue())) != "" && time.Since(l.askedAt) < lateAnswer:
+			l.nothingAsked()
+			l.talk.Keep(text)
+		default:
+			l.talk.Prompt(text)
 		}
 		return
 	}
 	if q.Put.IsZero() || aim.question != q || aim.began.Sub(q.Put) < readingTime {
 		if text != "" {
 			l.inform(l.phrase(phrase.TypedTooSoon, ""), l.phrase(phrase.EnterThenAnswer, ""))
+			if l.talk != nil {
+				l.talk.Keep(text)
+			}
 		}
 		return
 	}

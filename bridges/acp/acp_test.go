@@ -1,0 +1,261 @@
+package acp_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/bridges/acp"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// An agent is connected to, and a turn with it is followed.
+func Example() {
+	ctx := context.Background()
+	_, link := script(func(a *scriptedAgent, prompt string) string {
+		a.says("You said: " + prompt)
+		return "end_turn"
+	})
+	agent, err := acp.Connect(ctx, link, acp.Config{Folder: "/srv/project"}) // or acp.Start, which runs it
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent", AgentName: agent.Name()}})
+	defer p.Shutdown(ctx)
+	// Who follows p, as by package subscriber, hears the turns and is asked what the agent may do.
+	conversation, _ := agent.NewConversation(ctx, p)
+	fmt.Println(agent.Name(), conversation.Prompt(ctx, "hello"))
+	// Output: Scripted agent <nil>
+}
+
+// deletes is a turn that asks before it deletes a file, as Gemini CLI does: it says nothing of the call before it asks.
+func deletes(selected *string) func(*scriptedAgent, string) string {
+	return func(a *scriptedAgent, _ string) string {
+		a.says("I will look. ")
+		a.says("Then I delete it.")
+		if *selected = a.asks("0", removes, offers); *selected == "once" || *selected == "always" {
+			a.update(`{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}`)
+		}
+		a.says("That was all.")
+		return "end_turn"
+	}
+}
+
+// Each way in which a question can end has one answer: only an accepted confirmation allows, and only once.
+func TestPermission(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		decide func(*person, *aaep.Event)
+		do     func(f *fixture) // while the question is open
+		want   string
+		hears  string
+	}{
+		{"yes", answers(aaep.Accept), nil, "once", "Rm report.txt finished."},
+		{"no", answers(aaep.Reject), nil, "no", "Rejected, and not done"},
+		{"silence", silent, nil, "no", "not done"},
+		{"nobody", nil, nil, "no", ""},
+		{"stop", silent, func(f *fixture) { f.talk.Stop() }, "cancelled", "Withdrawn, and not done"},
+		{"the listener leaves", silent, func(f *fixture) { f.person.sub.Close() }, "no", ""},
+		{"the agent withdraws", silent, func(f *fixture) {
+			f.script.send(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":0}}`)
+		}, "error", "Withdrawn, and not done"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var selected string
+			converse(t, deletes(&selected), tc.decide, func(t *testing.T, f *fixture) {
+				if tc.do != nil {
+					go func() { time.Sleep(3 * time.Second); tc.do(f) }()
+				}
+				if err := f.talk.Prompt(t.Context(), "Delete the old report."); err != nil {
+					t.Fatal(err)
+				}
+				wait()
+				if selected != tc.want {
+					t.Errorf("the agent was answered %q, want %q", selected, tc.want)
+				}
+				if f.person != nil && !strings.Contains(f.person.said(), tc.hears) {
+					t.Errorf("the person has not heard %q, but\n%s", tc.hears, f.person.said())
+				}
+			})
+		})
+	}
+}
+
+// What the person hears of a turn is what the agent said, in its order, and what it did, each once.
+func TestTurn(t *testing.T) {
+	var selected string
+	converse(t, deletes(&selected), answers(aaep.Accept), func(t *testing.T, f *fixture) {
+		if err := f.talk.Prompt(t.Context(), "Delete the old report."); err != nil {
+			t.Fatal(err)
+		}
+		wait()
+		const want = `Delete the old report.
+I will look.
+Then I delete it.
+Confirm: Run the command "rm report.txt". Delete the old report. In the folder /srv/project.
+Run the command "rm report.txt".
+Rm report.txt finished.
+That was all.
+The agent finished.`
+		if got := f.person.said(); got != want {
+			t.Errorf("heard\n%s\n\nwant\n%s", got, want)
+		}
+	})
+}
+
+// The option that counts for later is asked about in its own name, and only its own yes selects it.
+func TestAlways(t *testing.T) {
+	for _, tc := range []struct {
+		second aaep.Decision
+		want   string
+	}{{aaep.Accept, "always"}, {aaep.Reject, "no"}} {
+		t.Run(string(tc.second), func(t *testing.T) {
+			var selected string
+			asked := 0
+			decide := func(p *person, ev *aaep.Event) {
+				if asked++; asked == 2 {
+					p.sub.Reply(context.Background(), ev, tc.second)
+				}
+			}
+			converse(t, deletes(&selected), decide, func(t *testing.T, f *fixture) {
+				go func() {
+					time.Sleep(3 * time.Second)
+					options := f.talk.Options()
+					if len(options) != 3 || !options[0].Always || options[1].Always || options[2].Allows {
+						t.Errorf("the options are %+v", options)
+					}
+					if err := f.talk.Choose(0); err != nil {
+						t.Error(err)
+					}
+				}()
+				if err := f.talk.Prompt(t.Context(), "Delete it."); err != nil {
+					t.Fatal(err)
+				}
+				wait()
+				if selected != tc.want {
+					t.Errorf("the agent was answered %q, want %q", selected, tc.want)
+				}
+				if says := `Confirm: Allow it from now on without being asked, which the agent calls "Allow for this session".`; !strings.Contains(f.person.said(), says) {
+					t.Errorf("not heard: %s\nbut\n%s", says, f.person.said())
+				}
+			})
+		})
+	}
+}
+
+// Options that are more than a yes and a no are a choice by the agent's own names; what allows is confirmed.
+func TestChoice(t *testing.T) {
+	for _, tc := range []struct{ name, options, choice, want string }{
+		{"two kinds of yes", `[{"optionId":"a","name":"Yes, edit by hand","kind":"allow_once"},{"optionId":"b","name":"Yes, and plan on","kind":"allow_once"},{"optionId":"c","name":"Keep planning","kind":"reject_once"}]`, "2", "b"},
+		{"only always", `[{"optionId":"a","name":"Trust it","kind":"allow_always"},{"optionId":"c","name":"Leave","kind":"reject_once"}]`, "1", "a"},
+		{"a no of several", `[{"optionId":"a","name":"One","kind":"allow_once"},{"optionId":"b","name":"Two","kind":"allow_once"},{"optionId":"c","name":"Never","kind":"reject_always"}]`, "3", "c"},
+		{"nothing", `[]`, "", "cancelled"},
+		{"one no", `[{"optionId":"c","name":"Leave","kind":"reject_once"}]`, "", "c"},
+		{"the same id twice", `[{"optionId":"a","name":"Once","kind":"allow_once"},{"optionId":"a","name":"Always","kind":"allow_always"},{"optionId":"c","name":"Leave","kind":"reject_once"}]`, "", "c"},
+		{"kinds that nobody knows", `[{"optionId":"a","name":"Yes","kind":"allow_some"},{"optionId":"b","name":"Yes","kind":"ALLOW_ONCE"}]`, "", "cancelled"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var selected string
+			turn := func(a *scriptedAgent, _ string) string {
+				selected = a.asks(`"perm"`, removes, tc.options)
+				return "end_turn"
+			}
+			decide := func(p *person, ev *aaep.Event) {
+				switch ev.Payload.(type) {
+				case *aaep.AwaitingClarification:
+					p.sub.Answer(context.Background(), ev, tc.choice)
+				case *aaep.AwaitingConfirmation:
+					p.sub.Reply(context.Background(), ev, aaep.Accept)
+				}
+			}
+			converse(t, turn, decide, func(t *testing.T, f *fixture) {
+				f.talk.Prompt(t.Context(), "Go on.")
+				wait()
+				if selected != tc.want {
+					t.Errorf("answered %q, want %q; heard\n%s", selected, tc.want, f.person.said())
+				}
+			})
+		})
+	}
+}
+
+// What an agent sends that cannot be read, or is not known, is told once, and ends nothing.
+func TestOddMessages(t *testing.T) {
+	turn := func(a *scriptedAgent, _ string) string {
+		a.send("npm warn something")
+		a.send("")
+		a.send(`{"jsonrpc":"2.0","id":99,"result":{}}`)
+		a.send(`{"jsonrpc":"2.0","id":null,"method":"session/request_permission","params":{"sessionId":"s1"}}`)
+		a.send(`{"jsonrpc":"2.0","id":1.5,"method":"session/request_permission","params":{"sessionId":"s1"}}`)
+		a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk"},"Update":1,"update":{}}}`)
+		a.send(`{"a":%q}`, strings.Repeat("x", 20<<20)) // longer than a message may be
+		a.update(`{"sessionUpdate":"juggling","toolCallId":"c9","title":"x","kind":"execute","status":"completed"}`)
+		a.update(`{"sessionUpdate":"juggling"}`)
+		a.update(`{"sessionUpdate":"tool_call_update","toolCallId":"never","status":"completed","title":"Read a.go","kind":"read"}`)
+		a.update(`{"sessionUpdate":"plan","entries":"none"}`)
+		a.says("Still here.")
+		return "end_turn"
+	}
+	converse(t, turn, silent, func(t *testing.T, f *fixture) {
+		if err := f.talk.Prompt(t.Context(), "Go on."); err != nil {
+			t.Fatal(err)
+		}
+		wait()
+		const want = `Go on.
+The agent sent news of a kind that is not known here, juggling.
+Read a.go.
+Read a.go finished.
+The agent sent news that cannot be read, of the kind plan.
+Still here.
+The agent finished.`
+		if got := f.person.said(); got != want {
+			t.Errorf("heard\n%s\n\nwant\n%s", got, want)
+		}
+	})
+}
+
+// Two open requests with one id are both refused: an answer could be taken for either.
+func TestSameID(t *testing.T) {
+	var selected string
+	turn := func(a *scriptedAgent, _ string) string {
+		a.send(`{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":%s,"options":%s}}`, `{"toolCallId":"harmless","title":"ls","kind":"read"}`, offers)
+		time.Sleep(100 * time.Millisecond)
+		selected = a.asks("7", removes, offers)
+		return "end_turn"
+	}
+	converse(t, turn, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+		f.talk.Prompt(t.Context(), "Go on.")
+		wait()
+		if selected != "error" {
+			t.Errorf("answered %q", selected)
+		}
+	})
+}
+
+// An agent that dies in the middle is told of, and nothing waits for it.
+func TestAgentEnds(t *testing.T) {
+	turn := func(a *scriptedAgent, _ string) string {
+		a.says("I begin")
+		go a.asks("1", removes, offers)
+		time.Sleep(time.Second)
+		a.out.(io.Closer).Close()
+		return ""
+	}
+	converse(t, turn, silent, func(t *testing.T, f *fixture) {
+		if err := f.talk.Prompt(t.Context(), "Go on."); err == nil {
+			t.Error("there is no error")
+		}
+		wait()
+		if got := f.person.said(); !strings.HasSuffix(got, "The agent has ended.") || !strings.Contains(got, "Withdrawn, and not done") {
+			t.Errorf("heard\n%s", got)
+		}
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,313 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// ErrAuthRequired is returned by NewConversation and Prompt where the agent wants its user to sign in first, which is done with the
+// agent's own program. The error's text says by which ways.
+var ErrAuthRequired = errors.New("acp: the agent wants you to sign in first")
+
+// Config says how to be the client of an agent.
+type Config struct {
+	// Folder is where the agent works, an absolute path.
+	Folder string
+	// Thoughts also tells what the model thinks before it answers.
+	Thoughts bool
+	// Logger receives what the agent writes to standard error, and what of its messages cannot be read. Nil discards it.
+	Logger *slog.Logger
+}
+
+const (
+	helloTimeout = time.Minute     // for an agent to load and answer the first request
+	endTimeout   = 3 * time.Second // for a process to end by itself once its input has ended
+)
+
+// An Agent is one that speaks ACP, and whose client this is. All its methods may be called at once.
+type Agent struct {
+	cfg   Config
+	peer  *peer
+	hello initializeResponse
+	close func() error
+	last  *lastLines // of standard error; nil where there is none
+	done  chan struct{}
+	err   error // why the link ended, once done is closed
+
+	mu            sync.Mutex
+	conversations map[string]*Conversation
+	early         map[string][]jsontext.Value // updates of sessions that are not answered for yet
+	told          map[string]bool             // problems that were reported once
+}
+
+// Start runs an agent and agrees with it on what both can do. The process ends with Close, which must be called.
+func Start(ctx context.Context, cmd *exec.Cmd, cfg Config) (*Agent, error) {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	last := &lastLines{log: cfg.Logger}
+	cmd.Stdout, cmd.Stderr = write, last
+	if cmd.Dir == "" {
+		cmd.Dir = cfg.Folder
+	}
+	cmd.WaitDelay = endTimeout
+	err = cmd.Start()
+	write.Close()
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	exited := make(chan struct{})
+	var ending error
+	a := newAgent(out, in, cfg, func() error {
+		in.Close()
+		late := time.AfterFunc(endTimeout, func() { cmd.Process.Kill() })
+		defer late.Stop()
+		<-exited
+		return ending
+	})
+	a.last = last
+	go func() {
+		ending = cmd.Wait()
+		close(exited)
+		select {
+		case <-a.done:
+		case <-time.After(time.Second): // what it left behind may hold its output
+		}
+		out.Close()
+	}()
+	return a.open(ctx)
+}
+
+// Connect is Start for an agent that runs already, and whose link is closed with Close.
+func Connect(ctx context.Context, link io.ReadWriteCloser, cfg Config) (*Agent, error) {
+	return newAgent(link, link, cfg, link.Close).open(ctx)
+}
+
+func newAgent(in io.Reader, out io.Writer, cfg Config, end func() error) *Agent {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &Agent{cfg: cfg, done: make(chan struct{}), conversations: map[string]*Conversation{}, early: map[string][]jsontext.Value{}, told: map[string]bool{}}
+	a.close = sync.OnceValue(end)
+	a.peer = newPeer(in, out, a.handle, a.report)
+	go func() {
+		a.err = a.peer.run()
+		close(a.done)
+	}()
+	return a
+}
+
+// open makes the first request.
+func (a *Agent) open(ctx context.Context) (*Agent, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	ask := initializeRequest{ProtocolVersion: protocolVersion, Info: implementation{Name: "aaep", Title: "AAEP", Version: aaep.Version}}
+	err := a.peer.call(ctx, "initialize", ask, &a.hello)
+	switch {
+	case err == nil && a.hello.ProtocolVersion != protocolVersion:
+		err = fmt.Errorf("acp: the agent speaks version %d of the protocol, and only %d is known here", a.hello.ProtocolVersion, protocolVersion)
+	case errors.Is(err, errEnded):
+		err = fmt.Errorf("acp: the agent ended before it said that it speaks ACP%s", a.last.says())
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("acp: the program does not answer as an agent that speaks ACP does%s", a.last.says())
+	case err != nil:
+		err = a.failure(err)
+	}
+	if err != nil {
+		a.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// Close ends the link, and the agent where Start ran it. The error says how a process ended that failed.
+func (a *Agent) Close() error { return a.close() }
+
+// Done returns a channel that is closed when the agent has ended.
+func (a *Agent) Done() <-chan struct{} { return a.done }
+
+// Name is what the agent calls itself, in one line that is safe to show, or "".
+func (a *Agent) Name() string { return label(cmp.Or(a.hello.Info.Title, a.hello.Info.Name)) }
+
+// Version is what the agent says of its version, as Name.
+func (a *Agent) Version() string { return label(a.hello.Info.Version) }
+
+// NewConversation begins a conversation in Config.Folder, whose turns are sessions of p.
+func (a *Agent) NewConversation(ctx context.Context, p *producer.Producer) (*Conversation, error) {
+	var made newSessionResponse
+	if err := a.peer.call(ctx, "session/new", newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}}, &made); err != nil {
+		return nil, a.failure(err)
+	}
+	return a.converse(p, made.SessionID, made.Modes), nil
+}
+
+// converse makes the conversation that updates with an id belong to.
+func (a *Agent) converse(p *producer.Producer, id string, modes *modeState) *Conversation {
+	c := &Conversation{agent: a, p: p, id: id}
+	if modes != nil {
+		c.modes = *modes
+	}
+	a.mu.Lock()
+	a.conversations[id] = c
+	early := a.early[id]
+	delete(a.early, id)
+	a.mu.Unlock()
+	for _, update := range early {
+		c.update(update)
+	}
+	return c
+}
+
+// handle takes what the agent sends, in its order.
+func (a *Agent) handle(r *request) {
+	var about struct {
+		SessionID string `json:"sessionId"`
+	}
+	if r.method == "$/cancel_request" {
+		var c cancelRequest
+		if read(r.params, &c) == nil {
+			a.peer.withdraw(c.RequestID)
+		}
+		return
+	}
+	if err := read(r.params, &about); err != nil && !r.notifies() {
+		r.refuse(jsonrpc2.CodeInvalidParams, "the parameters cannot be read")
+		return
+	}
+	a.mu.Lock()
+	c := a.conversations[about.SessionID]
+	a.mu.Unlock()
+	switch {
+	case r.method == "session/update" && c == nil:
+		a.keep(about.SessionID, r.params)
+	case r.method == "session/update":
+		c.update(r.params)
+	case r.notifies():
+		a.report("a notification that is not known: " + label(r.method))
+	case c == nil:
+		r.refuse(jsonrpc2.CodeInvalidParams, "there is no such session")
+	case r.method == "session/request_permission":
+		go c.permission(r)
+	default:
+		r.refuse(jsonrpc2.CodeMethodNotFound, "this client does not do that")
+	}
+}
+
+// maxEarly is how many updates of a session are kept until the answer that names it is here: agents send what they offer first.
+const maxEarly = 16
+
+func (a *Agent) keep(session string, update jsontext.Value) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.early) < maxEarly && len(a.early[session]) < maxEarly {
+		a.early[session] = append(a.early[session], update)
+	}
+}
+
+// report logs a problem of the link, each once.
+func (a *Agent) report(problem string) {
+	if a.first(problem) {
+		a.cfg.Logger.Warn("acp: the agent sent " + problem)
+	}
+}
+
+const maxProblems = 100
+
+// first reports whether a problem, or a kind of update, comes up for the first time. After many it reports false.
+func (a *Agent) first(what string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.told[what] || len(a.told) >= maxProblems {
+		return false
+	}
+	a.told[what] = true
+	return true
+}
+
+// failure is an error of the agent in words.
+func (a *Agent) failure(err error) error {
+	var e *jsonrpc2.Error
+	switch {
+	case errors.Is(err, errEnded):
+		return fmt.Errorf("%w%s", errEnded, a.last.says())
+	case !errors.As(err, &e):
+		return err
+	case e.Code == codeAuthRequired:
+		var ways []string
+		for _, m := range a.hello.AuthMethods {
+			ways = append(ways, label(cmp.Or(m.Name, m.ID)))
+		}
+		return fmt.Errorf("%w, with its own program. It offers: %s", ErrAuthRequired, strings.Join(ways, ", "))
+	}
+	return fmt.Errorf("acp: the agent reports: %s", label(e.Message))
+}
+
+// label is a peer's text in one line, safe to show, and no longer than a person would listen to.
+func label(text string) string { return clip(words.OneLine(aaep.SafeText(text)), 200) }
+
+// clip shortens a text to some characters.
+func clip(text string, most int) string {
+	n := 0
+	for i := range text {
+		if n++; n > most {
+			return strings.TrimSpace(text[:i]) + "…"
+		}
+	}
+	return text
+}
+
+// lastLines keeps the end of what a program writes to standard error.
+type lastLines struct {
+	log  *slog.Logger // or nil
+	mu   sync.Mutex
+	text []byte
+}
+
+const mostKept = 4 << 10
+
+func (l *lastLines) Write(p []byte) (int, error) {
+	if l.log != nil {
+		l.log.Debug("acp: the agent printed", "text", string(p))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p[max(len(p)-mostKept, 0):]...)
+	l.text = l.text[max(len(l.text)-mostKept, 0):]
+	return len(p), nil
+}
+
+// says is the last line, to be put behind an error.
+func (l *lastLines) says() string {
+	if l == nil {
+		return ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(l.text)), "\n")
+	if last := label(lines[len(lines)-1]); last != "" {
+		return ". The last it printed: " + last
+	}
+	return ""
+}

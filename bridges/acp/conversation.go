@@ -1,0 +1,262 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// ErrBusy is returned by Prompt while the agent is at work on another prompt.
+var ErrBusy = errors.New("acp: the agent is at work")
+
+// stopTimeout is for an agent to say that it has stopped.
+const stopTimeout = 10 * time.Second
+
+// A Conversation is one with an agent: prompts, and what the agent does upon them. All its methods may be called at once.
+type Conversation struct {
+	agent *Agent
+	p     *producer.Producer
+	id    string
+
+	mu       sync.Mutex
+	turn     *turn // nil where the agent has nothing to do
+	modes    modeState
+	commands []Command
+	newest   *call // that Details is about
+}
+
+// Prompt sends what the user says, and waits for the end of the turn, which is one session of the Producer from its start to its
+// end. A word such as @main.go that names a file in the folder attaches that file. When ctx ends the agent is told to stop.
+//
+// The error says why there is no answer: ErrBusy, ErrAuthRequired, or what the agent reports. It was told in the session, too.
+func (c *Conversation) Prompt(ctx context.Context, text string) error {
+	t, err := c.begin(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer t.s.Close()
+	wait, forget, err := c.agent.peer.begin("session/prompt", promptRequest{SessionID: c.id, Prompt: c.blocks(text)})
+	if err != nil {
+		return t.end("", c.agent.failure(err))
+	}
+	defer forget()
+	var m message
+	ok := true
+	select {
+	case m, ok = <-wait:
+	case <-ctx.Done():
+		t.stop()
+		m, ok, err = awaitStop(wait)
+	case <-t.stopped:
+		m, ok, err = awaitStop(wait)
+	}
+	if err != nil {
+		return t.end("", err)
+	}
+	var answer promptResponse
+	if err := settle(m, ok, &answer); err != nil {
+		return t.end("", c.agent.failure(err))
+	}
+	return t.end(answer.StopReason, nil)
+}
+
+func awaitStop(wait <-chan message) (m message, ok bool, err error) {
+	select {
+	case m, ok = <-wait:
+		return m, ok, nil
+	case <-time.After(stopTimeout):
+		return m, false, fmt.Errorf("acp: the agent was told to stop, and has not said within %v that it did", stopTimeout)
+	}
+}
+
+// begin begins a turn.
+func (c *Conversation) begin(ctx context.Context, about string) (*turn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.turn != nil {
+		return nil, ErrBusy
+	}
+	s, err := c.p.StartSession(context.WithoutCancel(ctx), aaep.Say(cmp.Or(label(about), "A message without words.")))
+	if err != nil {
+		return nil, err
+	}
+	c.turn = newTurn(c, s)
+	return c.turn, nil
+}
+
+// Stop tells the agent to stop, withdraws what it asks, and reports whether it was at work. Nothing is allowed from then on.
+func (c *Conversation) Stop() bool {
+	c.mu.Lock()
+	t := c.turn
+	c.mu.Unlock()
+	if t == nil {
+		return false
+	}
+	t.stop()
+	return true
+}
+
+// Busy reports whether the agent is at work.
+func (c *Conversation) Busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.turn != nil
+}
+
+// Commands are the slash commands that the agent offers.
+func (c *Conversation) Commands() []Command {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.commands)
+}
+
+// Modes are the ways in which the agent can work, and the id of the present one.
+func (c *Conversation) Modes() (current string, available []Mode) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.modes.Current, slices.Clone(c.modes.Available)
+}
+
+// SetMode has the agent work in the mode with an id.
+func (c *Conversation) SetMode(ctx context.Context, id string) error {
+	set := struct {
+		SessionID string `json:"sessionId"`
+		ModeID    string `json:"modeId"`
+	}{c.id, id}
+	if err := c.agent.peer.call(ctx, "session/set_mode", set, nil); err != nil {
+		return c.agent.failure(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.modes.Current = id
+	return nil
+}
+
+// blocks are a prompt as it is sent.
+func (c *Conversation) blocks(text string) []contentBlock {
+	blocks := []contentBlock{{Type: "text", Text: text}}
+	for _, word := range strings.Fields(text) {
+		name, ok := strings.CutPrefix(word, "@")
+		if !ok || name == "" {
+			continue
+		}
+		path, err := c.agent.cfg.within(strings.TrimRight(name, ",;:!?"))
+		if err != nil {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
+		blocks = append(blocks, contentBlock{Type: "resource_link", Name: filepath.Base(path), URI: uri.String()})
+	}
+	return blocks
+}
+
+// update applies an update of the agent.
+func (c *Conversation) update(params jsontext.Value) {
+	var n sessionNotification
+	if err := read(params, &n); err != nil {
+		c.agent.report("an update that cannot be read")
+		return
+	}
+	var err error
+	switch kind := kindOf(n.Update); kind {
+	case "available_commands_update":
+		var u commandsUpdate
+		if err = read(n.Update, &u); err == nil {
+			c.mu.Lock()
+			c.commands = u.Commands
+			c.mu.Unlock()
+		}
+	case "current_mode_update":
+		var u modeUpdate
+		if err = read(n.Update, &u); err == nil {
+			c.modeChanged(u.Current)
+		}
+	default:
+		c.mu.Lock()
+		t := c.turn
+		c.mu.Unlock()
+		if t == nil { // what was said before is sent again when a session goes on
+			return
+		}
+		err = t.update(kind, n.Update)
+	}
+	if err != nil {
+		c.tell("The agent sent news that cannot be read, of the kind " + label(kindOf(n.Update)) + ".")
+	}
+}
+
+// modeChanged takes over that the agent works in another mode. That it does so unasked is told.
+func (c *Conversation) modeChanged(id string) {
+	c.mu.Lock()
+	same := c.modes.Current == id
+	c.modes.Current = id
+	name := label(id)
+	for _, m := range c.modes.Available {
+		if m.ID == id {
+			name = label(m.Name)
+			if m.Description != "" {
+				name += ": " + label(m.Description)
+			}
+		}
+	}
+	c.mu.Unlock()
+	if !same {
+		c.tell("The agent now works in the mode " + name + ".")
+	}
+}
+
+// tell tells something that belongs to no answer: in the turn, or in a session of its own.
+func (c *Conversation) tell(text string) {
+	c.mu.Lock()
+	t := c.turn
+	c.mu.Unlock()
+	if t != nil {
+		t.tell(text)
+		return
+	}
+	if s, err := c.p.StartSession(context.Background(), ours("News of the agent.")); err == nil {
+		s.Complete(ours(text))
+	}
+}
+
+// ours is a sentence of this package, which is in English whatever the agent speaks.
+func ours(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
+
+// within is a path in the folder, or an error for one that is not.
+func (cfg Config) within(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(cfg.Folder, path)
+	}
+	path = filepath.Clean(path)
+	rel, err := filepath.Rel(cfg.Folder, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", fmt.Errorf("acp: %s is not in the folder %s", path, cfg.Folder)
+	}
+	return path, nil
+}
+
+// place is a path as a person is told it: within the folder by what follows that, else whole.
+func (cfg Config) place(path string) string {
+	if in, err := cfg.within(path); err == nil {
+		if rel, err := filepath.Rel(cfg.Folder, in); err == nil {
+			return line(rel)
+		}
+	}
+	return line(path) + ", which is not in the folder,"
+}

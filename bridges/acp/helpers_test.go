@@ -1,0 +1,296 @@
+package acp_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/bridges/acp"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// A scriptedAgent is the far end of a link: it answers the first two requests by itself, and gives each prompt to turn.
+type scriptedAgent struct {
+	out  io.Writer
+	turn func(a *scriptedAgent, prompt string) (stopReason string)
+	// judge, if set, sees each line of the client.
+	judge func(map[string]any)
+
+	mu    sync.Mutex
+	lines []map[string]any // that the client sent, apart from the first two requests
+	came  chan struct{}    // closed and made anew with each
+	done  chan struct{}    // closed when the client has hung up
+	turns sync.WaitGroup   // goroutines of turn
+}
+
+// link is what Connect takes.
+type link struct {
+	io.Reader
+	io.WriteCloser
+}
+
+// script begins an agent, and returns the client's end of its link.
+func script(turn func(a *scriptedAgent, prompt string) string) (*scriptedAgent, link) {
+	in, theirs := io.Pipe()
+	ours, out := io.Pipe()
+	a := &scriptedAgent{out: out, turn: turn, came: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		defer out.Close()
+		r := bufio.NewReader(in)
+		for {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				return
+			}
+			a.take(line)
+		}
+	}()
+	return a, link{ours, theirs}
+}
+
+func (a *scriptedAgent) take(line string) {
+	var m map[string]any
+	if err := json.Unmarshal([]byte(line), &m); err != nil {
+		panic("the client sent no JSON: " + line)
+	}
+	id, _ := json.Marshal(m["id"])
+	switch m["method"] {
+	case "initialize":
+		go a.send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{},"agentInfo":{"name":"scripted","title":"Scripted agent","version":"1"}}}`, id)
+	case "session/new":
+		go a.send(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s1","modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"yolo","name":"YOLO","description":"Allows all tools"}]}}}`, id)
+	case "session/prompt":
+		text := m["params"].(map[string]any)["prompt"].([]any)[0].(map[string]any)["text"].(string)
+		a.turns.Go(func() {
+			if reason := a.turn(a, text); reason != "" {
+				a.send(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":%q}}`, id, reason)
+			}
+		})
+	default:
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.judge != nil {
+			a.judge(m)
+		}
+		a.lines = append(a.lines, m)
+		close(a.came)
+		a.came = make(chan struct{})
+	}
+}
+
+func (a *scriptedAgent) send(format string, args ...any) {
+	fmt.Fprintf(a.out, format+"\n", args...)
+}
+
+func (a *scriptedAgent) update(format string, args ...any) {
+	a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":`+format+`}}`, args...)
+}
+
+func (a *scriptedAgent) says(text string) {
+	value, _ := json.Marshal(text)
+	a.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%s}}`, value)
+}
+
+// answer waits for the client's answer to a request, by its id as it is written, and returns what it selected: an option's id,
+// "cancelled", or "error".
+func (a *scriptedAgent) answer(id string) string {
+	for {
+		a.mu.Lock()
+		came := a.came
+		for i, m := range a.lines {
+			raw, _ := json.Marshal(m["id"])
+			if m["method"] != nil || string(raw) != id {
+				continue
+			}
+			a.lines = append(a.lines[:i:i], a.lines[i+1:]...)
+			a.mu.Unlock()
+			return selectedIn(m)
+		}
+		a.mu.Unlock()
+		select {
+		case <-came:
+		case <-a.done:
+			return "gone"
+		}
+	}
+}
+
+func selectedIn(m map[string]any) string {
+	result, ok := m["result"].(map[string]any)
+	if !ok {
+		return "error"
+	}
+	outcome, ok := result["outcome"].(map[string]any)
+	if !ok {
+		return "error"
+	}
+	if outcome["outcome"] == "selected" {
+		return outcome["optionId"].(string)
+	}
+	return outcome["outcome"].(string)
+}
+
+// asks asks for permission and returns what was selected.
+func (a *scriptedAgent) asks(id, call, options string) string {
+	a.send(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":%s,"options":%s}}`, id, call, options)
+	return a.answer(id)
+}
+
+// A person follows an agent and answers what it asks.
+type person struct {
+	sub     *subscriber.Subscription
+	decide  func(p *person, ev *aaep.Event) // answers a question, or does not
+	mu      sync.Mutex
+	heard   []string
+	settled chan struct{} // closed when the link is over
+}
+
+// A fixture is a conversation with a scripted agent, and a person who follows it.
+type fixture struct {
+	agent  *acp.Agent
+	script *scriptedAgent
+	p      *producer.Producer
+	person *person
+	talk   *acp.Conversation
+}
+
+// converse runs do in virtual time, with a conversation.
+func converse(t *testing.T, turn func(*scriptedAgent, string) string, decide func(*person, *aaep.Event), do func(t *testing.T, f *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { do(t, newFixture(t, turn, decide)) })
+}
+
+func newFixture(t *testing.T, turn func(*scriptedAgent, string) string, decide func(*person, *aaep.Event)) *fixture {
+	t.Helper()
+	f := &fixture{}
+	var l link
+	f.script, l = script(turn)
+	var err error
+	if f.agent, err = acp.Connect(t.Context(), l, acp.Config{Folder: "/srv/project"}); err != nil {
+		t.Fatal(err)
+	}
+	if f.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "scripted", AgentName: f.agent.Name()}}); err != nil {
+		t.Fatal(err)
+	}
+	if f.talk, err = f.agent.NewConversation(t.Context(), f.p); err != nil {
+		t.Fatal(err)
+	}
+	if decide != nil {
+		f.person = follow(t, f.p, decide)
+	}
+	t.Cleanup(func() {
+		f.agent.Close()
+		f.script.out.(io.Closer).Close()
+		<-f.agent.Done()
+		f.script.turns.Wait()
+		f.p.Shutdown(context.Background())
+		if f.person != nil {
+			<-f.person.settled
+		}
+	})
+	return f
+}
+
+type pipeDialer struct{ p *producer.Producer }
+
+func (d pipeDialer) Dial(context.Context) (transports.Conn, error) {
+	theirs, ours := transports.Pipe()
+	go d.p.ServeConn(ours)
+	return theirs, nil
+}
+
+func follow(t *testing.T, p *producer.Producer, decide func(*person, *aaep.Event)) *person {
+	t.Helper()
+	caps := subscriber.ScreenReader("en-US")
+	caps.MaxEventsPerSecond = 100
+	sub, err := subscriber.Dial(t.Context(), pipeDialer{p}, subscriber.Config{ID: "reader", Capabilities: caps, NoReconnect: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := &person{sub: sub, decide: decide, settled: make(chan struct{})}
+	go func() {
+		defer close(who.settled)
+		for ev, err := range sub.Events(context.Background()) {
+			if err != nil {
+				return
+			}
+			who.mu.Lock()
+			who.heard = append(who.heard, words(ev))
+			who.mu.Unlock()
+			switch ev.Payload.(type) {
+			case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+				who.decide(who, ev)
+			}
+		}
+	}()
+	return who
+}
+
+// words are what a person makes of an event, in one line. Of states those are left out that say nothing but what they are.
+func words(ev *aaep.Event) string {
+	switch p := ev.Payload.(type) {
+	case *aaep.StateChanged:
+		if p.ToState == aaep.StateAwaitingInput {
+			return ""
+		}
+		switch text := ev.Text(aaep.VerbosityNormal); text {
+		case "Thinking.", "Waiting for an answer.", "Answering.", "Using a tool.":
+			return ""
+		default:
+			return text
+		}
+	case *aaep.AwaitingConfirmation:
+		return "Confirm: " + p.Action + " " + p.Consequence
+	case *aaep.AwaitingClarification:
+		text := "Choose: " + p.Question + " " + p.Context
+		for _, c := range p.Choices {
+			text += " [" + c.Label + "]"
+		}
+		return text
+	case *aaep.OutputStreaming:
+		return p.Chunk
+	}
+	return ev.Text(aaep.VerbosityNormal)
+}
+
+// said is all that the person has heard, a line each.
+func (p *person) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var lines []string
+	for _, line := range p.heard {
+		if strings.TrimSpace(line) != "" {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// answers returns what answers every confirmation alike, after as long as it takes to hear it.
+func answers(d aaep.Decision) func(*person, *aaep.Event) {
+	return func(p *person, ev *aaep.Event) {
+		time.Sleep(time.Second)
+		p.sub.Reply(context.Background(), ev, d)
+	}
+}
+
+func silent(*person, *aaep.Event) {}
+
+// wait lets all that was begun come to rest.
+func wait() { synctest.Wait(); time.Sleep(10 * time.Second); synctest.Wait() }
+
+const (
+	removes = `{"toolCallId":"c1","title":"rm report.txt","kind":"execute","content":[{"type":"content","content":{"type":"text","text":"Delete the old report"}}]}`
+	offers  = `[{"optionId":"always","name":"Allow for this session","kind":"allow_always"},{"optionId":"once","name":"Allow","kind":"allow_once"},{"optionId":"no","name":"Reject","kind":"reject_once"}]`
+)

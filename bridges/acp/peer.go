@@ -1,0 +1,340 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+const (
+	maxLine     = 16 << 20 // bytes of one message; what is longer is skipped and reported
+	maxRequests = 64       // of the agent that wait for an answer
+	maxQueued   = 64       // lines that wait to be written
+	maxID       = 256      // bytes of a request's id
+
+	codeCancelled    = -32800 // a request that its sender withdrew
+	codeAuthRequired = -32000
+)
+
+// errEnded is returned once the agent's link has ended.
+var errEnded = errors.New("acp: the agent has ended")
+
+// A peer is one end of a link that carries JSON-RPC 2.0, one message a line. The connection of package jsonrpc2 is not used:
+// it ends at the first id that is null, and changes the bytes of parameters and the sign of ids.
+type peer struct {
+	in     *bufio.Reader
+	out    io.Writer
+	handle func(*request)       // gets requests and notifications in their order, on the goroutine that reads
+	report func(problem string) // gets what a line was that is no message
+	queue  chan []byte
+	done   chan struct{} // closed when nothing more is read
+
+	mu    sync.Mutex
+	asked int64
+	waits map[int64]chan<- message // our requests
+	open  map[string]*request      // the agent's, by their ids as they are written
+	ended bool
+}
+
+// A message is one line of JSON-RPC.
+type message struct {
+	JSONRPC string         `json:"jsonrpc"`
+	ID      jsontext.Value `json:"id,omitzero"`
+	Method  *string        `json:"method,omitzero"`
+	Params  jsontext.Value `json:"params,omitzero"`
+	Result  jsontext.Value `json:"result,omitzero"`
+	Error   jsontext.Value `json:"error,omitzero"`
+}
+
+// A request is one of the agent's; without an id it is a notification. Its context ends when the agent withdraws it, or with the link.
+type request struct {
+	peer   *peer
+	id     jsontext.Value
+	method string
+	params jsontext.Value
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func newPeer(in io.Reader, out io.Writer, handle func(*request), report func(string)) *peer {
+	return &peer{in: bufio.NewReaderSize(in, 64<<10), out: out, handle: handle, report: report, queue: make(chan []byte, maxQueued),
+		done: make(chan struct{}), waits: map[int64]chan<- message{}, open: map[string]*request{}}
+}
+
+// run reads until the link ends, and returns why; io.EOF is a plain end.
+func (p *peer) run() error {
+	go p.writeLines()
+	err := p.readLines()
+	p.mu.Lock()
+	p.ended = true
+	for _, wait := range p.waits {
+		close(wait)
+	}
+	p.waits = nil
+	for _, r := range p.open {
+		r.cancel()
+	}
+	p.mu.Unlock()
+	close(p.done)
+	return err
+}
+
+func (p *peer) readLines() error {
+	for {
+		line, tooLong, err := readLine(p.in)
+		if err != nil {
+			if len(bytes.TrimSpace(line)) > 0 || tooLong {
+				p.report("half a message")
+			}
+			return err
+		}
+		switch {
+		case tooLong:
+			p.report(fmt.Sprintf("a message of more than %d MiB", maxLine>>20))
+		case len(bytes.TrimSpace(line)) > 0:
+			p.take(line)
+		}
+	}
+}
+
+// readLine returns the next line. One that is too long is read to its end and kept nowhere.
+func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > maxLine {
+			line, tooLong = nil, true
+		}
+		if !tooLong {
+			line = append(line, part...)
+		}
+		if err != bufio.ErrBufferFull {
+			return line, tooLong, err
+		}
+	}
+}
+
+// take reads a line so strictly that there is only one way to read it.
+func (p *peer) take(line []byte) {
+	var m message
+	if err := jsonv2.Unmarshal(line, &m); err != nil {
+		p.report("a line that is no message")
+		return
+	}
+	answers := (m.Result == nil) != (m.Error == nil)
+	switch {
+	case m.JSONRPC != "2.0", m.Method != nil && (m.Result != nil || m.Error != nil), m.Method == nil && !answers:
+		p.report("a line that is neither a request nor an answer")
+	case m.Method == nil:
+		p.answered(m)
+	case m.ID == nil:
+		p.handle(&request{peer: p, method: *m.Method, params: m.Params, ctx: context.Background(), cancel: func() {}})
+	default:
+		p.asks(m)
+	}
+}
+
+// answered takes the answer to a request of ours.
+func (p *peer) answered(m message) {
+	id, err := strconv.ParseInt(string(m.ID), 10, 64)
+	p.mu.Lock()
+	wait := p.waits[id]
+	if err == nil {
+		delete(p.waits, id)
+	}
+	p.mu.Unlock()
+	if err != nil || wait == nil {
+		p.report("an answer to nothing that was asked")
+		return
+	}
+	wait <- m
+}
+
+// asks takes a request of the agent. One whose id is that of another open request is refused, and so is the other: no
+// answer could say which of the two it is for.
+func (p *peer) asks(m message) {
+	if !validID(m.ID) {
+		p.report("a request whose id is neither text nor a whole number")
+		p.write(message{ID: jsontext.Value("null"), Error: rpcError(jsonrpc2.CodeInvalidRequest, "the id is neither text nor a whole number")})
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &request{peer: p, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx, cancel: cancel}
+	p.mu.Lock()
+	same, full := p.open[string(m.ID)], len(p.open) >= maxRequests
+	if same == nil && !full {
+		p.open[string(m.ID)] = r
+	}
+	p.mu.Unlock()
+	switch {
+	case same != nil:
+		p.report("two open requests with the same id")
+		same.refuse(jsonrpc2.CodeInvalidRequest, "another request has the same id")
+		same.cancel()
+	case full:
+		cancel()
+		p.write(message{ID: m.ID, Error: rpcError(jsonrpc2.CodeInternalError, "too many requests wait for an answer")})
+	default:
+		p.handle(r)
+	}
+}
+
+// validID reports whether an id is text or a whole number without a fraction or an exponent.
+func validID(id jsontext.Value) bool {
+	switch {
+	case len(id) > maxID:
+		return false
+	case id.Kind() == '"':
+		return true
+	}
+	return id.Kind() == '0' && !bytes.ContainsAny(id, ".eE")
+}
+
+// notifies reports whether nothing is to be answered.
+func (r *request) notifies() bool { return r.id == nil }
+
+// answer answers a request; the first answer counts, and reports true.
+func (r *request) answer(result any) bool {
+	value, err := jsonv2.Marshal(result)
+	if err != nil {
+		return r.refuse(jsonrpc2.CodeInternalError, "the answer cannot be written")
+	}
+	return r.finish(message{ID: r.id, Result: value})
+}
+
+// refuse answers a request with an error.
+func (r *request) refuse(code int64, text string) bool {
+	return r.finish(message{ID: r.id, Error: rpcError(code, text)})
+}
+
+func (r *request) finish(m message) bool {
+	p := r.peer
+	p.mu.Lock()
+	mine := r.id != nil && p.open[string(r.id)] == r
+	if mine {
+		delete(p.open, string(r.id))
+	}
+	p.mu.Unlock()
+	if mine {
+		p.write(m)
+		r.cancel()
+	}
+	return mine
+}
+
+// withdraw ends the request with an id, whose sender wants no answer any more.
+func (p *peer) withdraw(id jsontext.Value) {
+	p.mu.Lock()
+	r := p.open[string(id)]
+	p.mu.Unlock()
+	if r != nil {
+		r.refuse(codeCancelled, "the request was cancelled")
+	}
+}
+
+func rpcError(code int64, text string) jsontext.Value {
+	value, err := jsonv2.Marshal(&jsonrpc2.Error{Code: code, Message: text})
+	if err != nil {
+		panic(err) // it is of our own making
+	}
+	return value
+}
+
+// call makes a request and waits for the answer. The error is errEnded, that of ctx, or the agent's *jsonrpc2.Error.
+func (p *peer) call(ctx context.Context, method string, params, result any) error {
+	wait, cancel, err := p.begin(method, params)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	select {
+	case m, ok := <-wait:
+		return settle(m, ok, result)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// begin makes a request. The channel gets its answer, or is closed with the link.
+func (p *peer) begin(method string, params any) (<-chan message, func(), error) {
+	value, err := jsonv2.Marshal(params)
+	if err != nil {
+		return nil, nil, fmt.Errorf("acp: %s: %w", method, err)
+	}
+	wait := make(chan message, 1)
+	p.mu.Lock()
+	if p.ended {
+		p.mu.Unlock()
+		return nil, nil, errEnded
+	}
+	id := p.asked
+	p.asked++
+	p.waits[id] = wait
+	p.mu.Unlock()
+	p.write(message{ID: jsontext.Value(strconv.FormatInt(id, 10)), Method: &method, Params: value})
+	return wait, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.waits, id)
+	}, nil
+}
+
+// settle reads an answer into result.
+func settle(m message, ok bool, result any) error {
+	switch {
+	case !ok:
+		return errEnded
+	case m.Error != nil:
+		e := &jsonrpc2.Error{}
+		if jsonv2.Unmarshal(m.Error, e) != nil {
+			e.Message = "an error that cannot be read"
+		}
+		return e
+	case result == nil:
+		return nil
+	}
+	if err := jsonv2.Unmarshal(m.Result, result); err != nil {
+		return fmt.Errorf("acp: the agent's answer cannot be read: %w", err)
+	}
+	return nil
+}
+
+func (p *peer) notify(method string, params any) {
+	if value, err := jsonv2.Marshal(params); err == nil {
+		p.write(message{Method: &method, Params: value})
+	}
+}
+
+// write queues a message. It waits only where the agent reads nothing.
+func (p *peer) write(m message) {
+	m.JSONRPC = "2.0"
+	line, err := jsonv2.Marshal(m)
+	if err != nil {
+		return
+	}
+	select {
+	case p.queue <- append(line, '\n'):
+	case <-p.done:
+	}
+}
+
+func (p *peer) writeLines() {
+	for {
+		select {
+		case line := <-p.queue:
+			if _, err := p.out.Write(line); err != nil {
+				return
+			}
+		case <-p.done:
+			return
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package acp
+
+import (
+	"fmt"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The types of ACP v1 as far as they are used here. Names match exactly, and a repeated name is refused. What is a union is
+// read by its discriminator alone: a kind that is not known is none of the others.
+
+const protocolVersion = 1
+
+type initializeRequest struct {
+	ProtocolVersion int                `json:"protocolVersion"`
+	Capabilities    clientCapabilities `json:"clientCapabilities"`
+	Info            implementation     `json:"clientInfo"`
+}
+
+type clientCapabilities struct {
+	FS struct {
+		Read  bool `json:"readTextFile"`
+		Write bool `json:"writeTextFile"`
+	} `json:"fs"`
+	Terminal bool `json:"terminal"`
+}
+
+type implementation struct {
+	Name    string `json:"name"`
+	Title   string `json:"title,omitzero"`
+	Version string `json:"version"`
+}
+
+type initializeResponse struct {
+	ProtocolVersion int               `json:"protocolVersion"`
+	Capabilities    agentCapabilities `json:"agentCapabilities"`
+	AuthMethods     []authMethod      `json:"authMethods"`
+	Info            implementation    `json:"agentInfo"`
+}
+
+type agentCapabilities struct {
+	LoadSession bool `json:"loadSession"`
+	Prompt      struct {
+		EmbeddedContext bool `json:"embeddedContext"`
+	} `json:"promptCapabilities"`
+	Session struct {
+		List   *struct{} `json:"list"`
+		Resume *struct{} `json:"resume"`
+	} `json:"sessionCapabilities"`
+}
+
+type authMethod struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+type newSessionRequest struct {
+	CWD        string     `json:"cwd"`
+	MCPServers []struct{} `json:"mcpServers"`
+	SessionID  string     `json:"sessionId,omitzero"` // of one that is to go on
+}
+
+type newSessionResponse struct {
+	SessionID string     `json:"sessionId"`
+	Modes     *modeState `json:"modes"`
+}
+
+type modeState struct {
+	Current   string `json:"currentModeId"`
+	Available []Mode `json:"availableModes"`
+}
+
+// Mode is a way of working that an agent offers.
+type Mode struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+type promptRequest struct {
+	SessionID string         `json:"sessionId"`
+	Prompt    []contentBlock `json:"prompt"`
+}
+
+type promptResponse struct {
+	StopReason string `json:"stopReason"`
+}
+
+// A contentBlock is what is said, or shown. Of the kinds there are, text and links are understood here.
+type contentBlock struct {
+	Type        string    `json:"type"`
+	Text        string    `json:"text,omitzero"`
+	MIMEType    string    `json:"mimeType,omitzero"`
+	URI         string    `json:"uri,omitzero"`
+	Name        string    `json:"name,omitzero"`
+	Title       string    `json:"title,omitzero"`
+	Description string    `json:"description,omitzero"`
+	Resource    *resource `json:"resource,omitzero"`
+}
+
+type resource struct {
+	URI      string `json:"uri"`
+	MIMEType string `json:"mimeType,omitzero"`
+	Text     string `json:"text,omitzero"`
+}
+
+type sessionNotification struct {
+	SessionID string         `json:"sessionId"`
+	Update    jsontext.Value `json:"update"`
+}
+
+type contentChunk struct {
+	Content   contentBlock `json:"content"`
+	MessageID string       `json:"messageId"`
+}
+
+// A toolCall is one that begins, or what has changed of one; nil has not changed.
+type toolCall struct {
+	ID        string         `json:"toolCallId"`
+	Title     *string        `json:"title"`
+	Name      *string        `json:"name"`
+	Kind      *string        `json:"kind"`
+	Status    *string        `json:"status"`
+	Content   []toolContent  `json:"content"`
+	Locations []location     `json:"locations"`
+	Input     jsontext.Value `json:"rawInput"`
+}
+
+type toolContent struct {
+	Type       string       `json:"type"`
+	Content    contentBlock `json:"content"`
+	Path       string       `json:"path"`
+	OldText    *string      `json:"oldText"`
+	NewText    string       `json:"newText"`
+	TerminalID string       `json:"terminalId"`
+}
+
+type location struct {
+	Path string `json:"path"`
+}
+
+type plan struct {
+	Entries []planEntry `json:"entries"`
+}
+
+type planEntry struct {
+	Content string `json:"content"`
+	Status  string `json:"status"`
+}
+
+type commandsUpdate struct {
+	Commands []Command `json:"availableCommands"`
+}
+
+// Command is a slash command that an agent offers. It is used by a prompt that begins with a slash and its name.
+type Command struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+type modeUpdate struct {
+	Current string `json:"currentModeId"`
+}
+
+type permissionRequest struct {
+	SessionID string             `json:"sessionId"`
+	ToolCall  toolCall           `json:"toolCall"`
+	Options   []permissionOption `json:"options"`
+}
+
+type permissionOption struct {
+	ID   string `json:"optionId"`
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+}
+
+// The kinds of options. What is none of them is never selected.
+const (
+	allowOnce    = "allow_once"
+	allowAlways  = "allow_always"
+	rejectOnce   = "reject_once"
+	rejectAlways = "reject_always"
+)
+
+type permissionResponse struct {
+	Outcome permissionOutcome `json:"outcome"`
+}
+
+type permissionOutcome struct {
+	Outcome  string `json:"outcome"`
+	OptionID string `json:"optionId,omitzero"`
+}
+
+type cancelNotification struct {
+	SessionID string `json:"sessionId"`
+}
+
+type cancelRequest struct {
+	RequestID jsontext.Value `json:"requestId"`
+}
+
+// read reads a value of the wire into what it points to.
+func read(value jsontext.Value, into any) error {
+	if value == nil {
+		return fmt.Errorf("acp: there are no parameters")
+	}
+	return jsonv2.Unmarshal(value, into)
+}
+
+// kindOf is the discriminator of an update.
+func kindOf(update jsontext.Value) string {
+	var u struct {
+		Kind string `json:"sessionUpdate"`
+	}
+	if read(update, &u) != nil {
+		return ""
+	}
+	return u.Kind
+}

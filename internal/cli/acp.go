@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	bridge "github.com/aaep-go/aaep/bridges/acp"
+	"github.com/aaep-go/aaep/internal/cli/acp"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// acpOptions are what the flags of "acp" say.
+type acpOptions struct {
+	listening
+	where         *serving
+	folder, trail string
+	thoughts      bool
+}
+
+func acpCommand() *cobra.Command {
+	o := &acpOptions{}
+	cmd := &cobra.Command{
+		Use:   "acp [flags] -- AGENT ARGUMENTS",
+		Short: "Talk with a coding agent: type, hear its answer, decide what it may do",
+		Long: `acp starts AGENT, which speaks the Agent Client Protocol over its standard input and output, as Gemini CLI,
+opencode, goose and many others do. Type a line and press Enter to send it; you hear the answer sentence by sentence. When the
+agent wants to do something, you are asked what exactly; type y or n. Nothing is allowed unless you say so: silence, /stop and
+a lost link are a no.
+
+The outputs, the settings and the commands are those of "aaep listen", and /help lists them all. /stop stops the agent, /details
+tells the whole of what is asked, such as the lines that change.
+
+With --listen or --web others can follow the agent at the same time, and answer it, as with "aaep run".`,
+		Example: `  aaep acp -- gemini --acp
+  aaep acp --output speech -- opencode acp
+  aaep acp --as braille --cells 14 --output braille -- goose acp
+  aaep acp --web --listen 127.0.0.1:8080 -- gemini --acp`,
+		RunE: o.run,
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows the agent's name is the agent's
+	f.StringVar(&o.folder, "folder", "", "the agent works in this `FOLDER` (default is where you are)")
+	f.BoolVar(&o.thoughts, "thoughts", false, "also tell what the model thinks before it answers")
+	f.StringVar(&o.trail, "audit", "", "put on record in this `FILE` what is asked and answered")
+	f.BoolVar(&o.plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
+	f.StringVar(&o.settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
+	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+strings.Join(outputNames()[:len(outputNames())-1], ", "))
+	o.ask = askingFlags(cmd)
+	o.where = servingFlags(cmd)
+	o.where.addrs, f.Lookup("listen").DefValue = nil, "[]"
+	return cmd
+}
+
+// ownRate is how many events a second a person at a terminal or with a voice gets who has asked for no rate. It is high, so that what
+// the agent says before it asks is told before the question.
+const ownRate = 20
+
+func (o *acpOptions) run(cmd *cobra.Command, args []string) (err error) {
+	const see = "\nSee: aaep acp --help"
+	switch {
+	case len(args) == 0:
+		return usage("name an agent after --, for example: aaep acp -- gemini --acp")
+	case o.plain && len(o.outs) > 0:
+		return usage("--plain is for lines on the terminal alone, and --output for more; give one of them." + see)
+	case slices.Contains(o.outs, onPage):
+		return usage("--output %s is a page of its own; serve one with --web."+see, onPage)
+	}
+	if o.where.web && len(o.where.addrs) == 0 {
+		o.where.addrs = []string{"127.0.0.1:8080"}
+	}
+	if o.folder, err = filepath.Abs(o.folder); err != nil {
+		return usage("--folder %s", plain(err))
+	}
+	if at, err := os.Stat(o.folder); err != nil || !at.IsDir() {
+		return usage("--folder %q is no folder."+see, o.folder)
+	}
+	if _, err := exec.LookPath(args[0]); err != nil {
+		return usage("cannot run %q: %s.\nCheck its name, or give its whole path", args[0], whyNot(err))
+	}
+	caps, err := o.wanted(cmd)
+	if err != nil {
+		return err
+	}
+	if o.ask.as == "screen-reader" && o.ask.profile == "" && !o.ask.flags.Changed("rate") {
+		caps.MaxEventsPerSecond = ownRate
+	}
+	if len(o.ask.include) == 0 && o.ask.profile == "" { // whoever typed a prompt need not hear it
+		caps.EventFilters = &aaep.EventFilters{Exclude: append(slices.Clone(o.ask.exclude), string(aaep.TypeSessionStarted))}
+	}
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	l, keys, end, err := o.person(ctx, cmd, caps)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return o.talk(ctx, cmd, args, l, keys, caps)
+}
+
+// talk runs the agent, and a conversation with it, until one of the two ends.
+func (o *acpOptions) talk(ctx context.Context, cmd *cobra.Command, args []string, l *listener, keys *keyboard, caps aaep.Capabilities) (err error) {
+	program := exec.Command(args[0], args[1:]...)
+	program.Dir = o.folder
+	stop := l.connecting(filepath.Base(args[0]))
+	agent, err := bridge.Start(ctx, program, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Logger: logTo(cmd.ErrOrStderr())})
+	stop()
+	if err != nil {
+		if ctx.Err() != nil {
+			return stopped(ctx)
+		}
+		return &exitError{exitUnreachable, fmt.Errorf("%s cannot be talked with: %s", args[0], plain(err))}
+	}
+	defer agent.Close()
+	mine := &ownLink{principal: "keyboard:" + rand.Text()}
+	cfg := producer.Config{Language: caps.Languages[0], Admit: mine.admit(o.where.admit(&l.status)), Observer: o.where.seen, MaxSubscriptions: maxOfOne,
+		Logger: o.where.journal(cmd.ErrOrStderr(), errorsTo(cmd.ErrOrStderr()))}
+	if cfg.Signers, err = o.where.signers(cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if o.trail != "" {
+		var trail *audit.File
+		if trail, err = openTrail(o.trail); err != nil {
+			return err
+		}
+		cfg.Audit = trail
+		defer closeTrail(trail, o.trail, &err)
+	}
+	name := cmp.Or(agent.Name(), filepath.Base(args[0]))
+	begin := func() (*producer.Producer, error) { mine.p, err = newProducer(name, cfg); return mine.p, err }
+	served := make(<-chan error)
+	if len(o.where.addrs) > 0 {
+		var at []invitation
+		if at, served, err = o.where.open(ctx, begin, cmd.ErrOrStderr()); err != nil {
+			return err
+		}
+		invite(&l.status, name, "", at)
+		ready()
+	} else if _, err = begin(); err != nil {
+		return usage("cannot be an agent: %s", plain(err))
+	}
+	f := &following{listener: l, wanted: caps}
+	defer func() {
+		if len(o.where.addrs) > 0 {
+			<-served
+		}
+	}()
+	over := make(chan struct{}) // closed once everyone has heard the end
+	defer func() { <-over }()
+	if f.sub, err = subscriber.Dial(ctx, mine, f.config(true)); err != nil {
+		go func() { defer close(over); mine.p.Shutdown(ctx) }()
+		return dialError(ctx, args[0], err, caps.Languages...)
+	}
+	defer f.sub.Close()
+	talking, leave := context.WithCancel(ctx)
+	defer leave()
+	console, err := acp.New(ctx, agent, mine.p, func(sentences ...string) { l.status.say("aaep", strings.Join(sentences, " ")) })
+	if err != nil {
+		go func() { defer close(over); mine.p.Shutdown(ctx) }()
+		return &exitError{exitFailed, fmt.Errorf("%s cannot be talked with: %s", name, plain(err))}
+	}
+	l.talk = console
+	ended := make(chan error, 1)
+	go func() {
+		defer close(over)
+		ended <- console.Run(talking)
+		drain(ctx, mine.p, drainTime, &l.status) // which ends what is followed here, once all of it was told
+	}()
+	err = f.follow(ctx, keys.lines, f)
+	leave()
+	f.sub.Close()
+	failed := <-ended
+	switch {
+	case ctx.Err() != nil:
+		return stopped(ctx)
+	case failed != nil:
+		return &exitError{exitFailed, fmt.Errorf("%s %s", name, cmp.Or(howEnded(failed), "has ended: "+plain(failed)))}
+	case l.failed():
+		return err
+	}
+	return nil
+}
+
+// A conversation is what a person says beside answers to questions. Nil is a person who only listens.
+type conversation interface {
+	Prompt(line string)                                  // sends a line
+	Keep(line string)                                    // keeps one that may have been meant as an answer
+	Command(ctx context.Context, name, word string) bool // obeys a command, if it is one of its own
+	Own(line string) bool                                // sends a command of the agent's, if it is one
+	End()                                                // nothing more is typed
+}
+
+// ownLink is the link of the person at the keyboard to the agent that runs in this program.
+type ownLink struct {
+	p         *producer.Producer
+	principal string
+}
+
+func (o *ownLink) Dial(ctx context.Context) (transports.Conn, error) {
+	theirs, ours := transports.Pipe()
+	go o.p.ServeConn(ownConn{ours, o.principal})
+	return theirs, ctx.Err()
+}
+
+// admit lets the person at the keyboard answer, whoever else may.
+func (o *ownLink) admit(others func(string, *aaep.SubscriptionRequest) (producer.Rights, error)) func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
+	if others == nil {
+		return nil
+	}
+	return func(principal string, req *aaep.SubscriptionRequest) (producer.Rights, error) {
+		if principal == o.principal {
+			return producer.Rights{Reply: true}, nil
+		}
+		return others(principal, req)
+	}
+}
+
+type ownConn struct {
+	transports.Conn
+	principal string
+}
+
+func (c ownConn) Principal() string { return c.principal }

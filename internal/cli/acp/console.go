@@ -1,0 +1,300 @@
+// Package acp is the person's side of "aaep acp": what they type becomes prompts and commands of a conversation with an agent.
+// How they hear the agent, and answer it, is the business of "aaep listen".
+//
+// Run sends the prompts one after the other, on its own goroutine. The other methods are called as lines are typed and never wait
+// for the agent.
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	bridge "github.com/aaep-go/aaep/bridges/acp"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// patience is for an answer of the agent to a command, such as a new conversation.
+const patience = 30 * time.Second
+
+// Console is a conversation as the person at the keyboard has it.
+type Console struct {
+	Agent    *bridge.Agent
+	Producer *producer.Producer
+	Say      func(sentences ...string) // says something about the conversation
+
+	mu      sync.Mutex
+	talk    *bridge.Conversation
+	waiting []string      // prompts to send
+	kept    string        // a prompt that got no answer, or was typed before a question was put
+	over    bool          // nothing more is typed
+	moved   chan struct{} // holds one where waiting or over has changed
+}
+
+// New makes a Console with a conversation of its own.
+func New(ctx context.Context, agent *bridge.Agent, p *producer.Producer, say func(...string)) (*Console, error) {
+	c := &Console{Agent: agent, Producer: p, Say: say, moved: make(chan struct{}, 1)}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var err error
+	c.talk, err = agent.NewConversation(ctx, p)
+	return c, err
+}
+
+// Run sends what was typed, until ctx or the agent ends, or nothing more is typed and all was answered. The error is that of the
+// agent's end.
+func (c *Console) Run(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		var next string
+		talk, over := c.talk, c.over
+		more := len(c.waiting) > 0
+		if more {
+			next, c.waiting = c.waiting[0], c.waiting[1:]
+		}
+		c.mu.Unlock()
+		switch {
+		case more:
+			if err := talk.Prompt(ctx, next); err != nil && ctx.Err() == nil {
+				c.keep(next)
+				if errors.Is(err, bridge.ErrBusy) {
+					c.Say("The agent is still at work.")
+				}
+				c.Say("Your message is kept: /retry sends it again.")
+			}
+			continue
+		case over:
+			return nil
+		}
+		select {
+		case <-c.moved:
+		case <-ctx.Done():
+			return nil
+		case <-c.Agent.Done():
+			return c.Agent.Close()
+		}
+	}
+}
+
+func (c *Console) wake() {
+	select {
+	case c.moved <- struct{}{}:
+	default:
+	}
+}
+
+func (c *Console) keep(line string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = line
+}
+
+// Prompt sends a line to the agent, after those before it.
+func (c *Console) Prompt(line string) {
+	if strings.TrimSpace(line) == "" {
+		return
+	}
+	c.mu.Lock()
+	busy := c.talk.Busy() || len(c.waiting) > 0
+	c.waiting = append(c.waiting, line)
+	c.mu.Unlock()
+	if busy {
+		c.Say("The agent is at work. Your message is sent when it has finished.")
+	}
+	c.wake()
+}
+
+// Keep keeps a line that may have been meant as an answer. It is sent only with /retry.
+func (c *Console) Keep(line string) {
+	c.keep(line)
+	c.Say("Your line was not sent to the agent. If it is meant as a message: /retry sends it.")
+}
+
+// End says that nothing more is typed.
+func (c *Console) End() {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	c.wake()
+}
+
+// Help are the commands there are, each with what it does.
+const Help = `/stop stops what the agent does.
+/details tells all of what is asked, or was done last: the command, the lines that change.
+/option lists the answers that the agent offers; /option 2 chooses one by its number.
+/commands lists the agent's own commands, which are typed as /name.
+/mode lists how the agent can work; /mode plan changes that.
+/new begins a new conversation.
+/retry sends your last message again.
+A word such as @main.go attaches a file.`
+
+// Command obeys a command, and reports whether it is one of these.
+func (c *Console) Command(ctx context.Context, name, word string) bool {
+	c.mu.Lock()
+	talk := c.talk
+	c.mu.Unlock()
+	switch name {
+	case "stop":
+		c.stop(talk)
+	case "details":
+		lines := talk.Details()
+		if len(lines) == 0 {
+			lines = []string{"There are no details."}
+		}
+		c.Say(strings.Join(lines, "\n"))
+	case "option", "options":
+		c.option(talk, word)
+	case "commands":
+		c.commands(talk)
+	case "mode", "modes":
+		go c.mode(ctx, talk, word)
+	case "new":
+		go c.begin(ctx, talk)
+	case "retry":
+		c.mu.Lock()
+		line := c.kept
+		c.kept = ""
+		c.mu.Unlock()
+		if line == "" {
+			c.Say("No message is kept.")
+			return true
+		}
+		c.Prompt(line)
+	case "help", "?":
+		c.Say(Help)
+		return false // the other commands follow
+	default:
+		return false
+	}
+	return true
+}
+
+// Own sends a line that begins with a slash, where that is a command of the agent's, and reports whether it is.
+func (c *Console) Own(line string) bool {
+	c.mu.Lock()
+	talk := c.talk
+	c.mu.Unlock()
+	typed := strings.TrimPrefix(line, "/")
+	for _, command := range talk.Commands() {
+		if rest, ok := strings.CutPrefix(typed, command.Name); ok && command.Name != "" && (rest == "" || rest[0] == ' ') {
+			c.Prompt(line)
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Console) stop(talk *bridge.Conversation) {
+	c.mu.Lock()
+	dropped := len(c.waiting)
+	c.waiting = nil
+	c.mu.Unlock()
+	stopped := talk.Stop()
+	switch {
+	case dropped > 0:
+		c.Say(words.Count(dropped, "message") + " that waited will not be sent.")
+	case !stopped:
+		c.Say("The agent is not at work.")
+	}
+}
+
+func (c *Console) option(talk *bridge.Conversation, word string) {
+	options := talk.Options()
+	if len(options) == 0 {
+		c.Say("The agent asks for no permission.")
+		return
+	}
+	n, err := strconv.Atoi(word)
+	if err == nil && n >= 1 && n <= len(options) {
+		if err := talk.Choose(n - 1); err != nil {
+			c.Say(words.Sentence(err.Error()))
+		}
+		return
+	}
+	var lines []string
+	for i, o := range options {
+		means := "it is not allowed"
+		switch {
+		case o.Allows && o.Always:
+			means = "it is allowed, and not asked again"
+		case o.Allows:
+			means = "it is allowed this once"
+		case o.Always:
+			means = "it is not allowed, and not asked again"
+		}
+		lines = append(lines, fmt.Sprintf("%d: %s. With that %s.", i+1, o.Name, means))
+	}
+	lines = append(lines, "Choose one with its number, such as: /option 1")
+	c.Say(strings.Join(lines, "\n"))
+}
+
+func (c *Console) commands(talk *bridge.Conversation) {
+	var lines []string
+	for _, command := range talk.Commands() {
+		lines = append(lines, fmt.Sprintf("/%s: %s", command.Name, words.Sentence(command.Description)))
+	}
+	if len(lines) == 0 {
+		lines = []string{"The agent has no commands of its own."}
+	}
+	c.Say(strings.Join(lines, "\n"))
+}
+
+func (c *Console) mode(ctx context.Context, talk *bridge.Conversation, word string) {
+	current, modes := talk.Modes()
+	if len(modes) == 0 {
+		c.Say("The agent works in one way only.")
+		return
+	}
+	var lines []string
+	for _, m := range modes {
+		if word != "" && (strings.EqualFold(word, m.ID) || strings.EqualFold(word, m.Name)) {
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			if err := talk.SetMode(ctx, m.ID); err != nil {
+				c.Say("The mode was not changed: " + words.Sentence(err.Error()))
+				return
+			}
+			c.Say("From now on the mode is " + words.Sentence(described(m)))
+			return
+		}
+		text := words.Sentence(described(m))
+		if m.ID == current {
+			text += " That is the mode now."
+		}
+		lines = append(lines, text)
+	}
+	if word != "" {
+		lines = append([]string{"There is no such mode. There are:"}, lines...)
+	}
+	c.Say(strings.Join(lines, "\n"))
+}
+
+func described(m bridge.Mode) string {
+	if m.Description == "" {
+		return m.Name
+	}
+	return m.Name + ": " + m.Description
+}
+
+func (c *Console) begin(ctx context.Context, talk *bridge.Conversation) {
+	if talk.Busy() {
+		c.Say("The agent is at work; /stop stops it.")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	fresh, err := c.Agent.NewConversation(ctx, c.Producer)
+	if err != nil {
+		c.Say("There is no new conversation: " + words.Sentence(err.Error()))
+		return
+	}
+	c.mu.Lock()
+	c.talk = fresh
+	c.mu.Unlock()
+	c.Say("A new conversation begins.")
+}
