@@ -141,7 +141,7 @@ func TestRestart(t *testing.T) {
 	}
 	s = anew.session("After.")
 	check(t, s.Complete(aaep.Text{}))
-	if evs := mustCollect(t, sub, isOver); story(evs) != "session.started idle>thinking session.completed" || !says("After.")(evs[0]) {
+	if evs := mustCollect(t, sub, isOver); story(evs) != "aaep-go:events.lost session.started idle>thinking session.completed" || !says("After.")(evs[1]) {
 		t.Errorf("after the restart came %s", story(evs))
 	}
 }

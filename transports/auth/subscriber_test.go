@@ -77,6 +77,9 @@ func TestReaderWithANewToken(t *testing.T) {
 	check(t, err)
 	check(t, again.Send(t.Context(), []byte(strings.Replace(accepted, "sub_1", "sub_2", 1))))
 	conn = again
+	if lost, err := d.sub.Next(t.Context()); err != nil || lost.Type() != aaep.TypeLost { // this one knows no place to go on after
+		t.Fatalf("Next = %v, %v; want that events may be lost", lost, err)
+	}
 	tell(3)
 	write(t, theirs, []byte("bob "+tokenA)) // who begins is told at once
 	if _, err := subscriber.Dial(t.Context(), sse.Dialer{URL: s.url, TLS: s.tls(t, "", ""), Credentials: auth.BearerFile(mine)}, subscriber.Config{ID: "reader-2"}); !errors.Is(err, aaep.AuthenticationRequired) {

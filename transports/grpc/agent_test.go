@@ -246,8 +246,8 @@ func TestBegunAnew(t *testing.T) {
 	s.Complete(aaep.Say("Done."))
 	evs, err := until(sub, isOver)
 	check(t, err)
-	if got := evs[0].Text(aaep.VerbosityNormal); got != "Again." {
-		t.Errorf("the first words are %q", got)
+	if got := evs[1].Text(aaep.VerbosityNormal); evs[0].Type() != aaep.TypeLost || got != "Again." {
+		t.Errorf("the first words are %q after %s", got, evs[0].Type())
 	}
 	if n := len(second.Subscriptions()); n != 1 {
 		t.Errorf("%d subscriptions, want 1", n)
