@@ -14,43 +14,55 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A course is a cursor into the log and a Shaper: what one listener hears, or several who hear the same.
+// course is a cursor into the log and a Shaper: the stream of one subscription, or of a group. Only
+// the owner of the subscription or of the group uses it, except for the fields that are atomic or
+// have a lock.
 type course struct {
 	p        *Producer
-	terms    *handshake.Terms // changed with the subscription's mu held
-	shaper   *shaper.Shaper
-	cursor   uint64          // the newest entry the shaper has had
-	replayed uint64          // up to here the log tells what was before the subscription
-	before   uint64          // up to here the log tells what was before the stream
-	goesOn   bool            // it begins where another subscription ended
-	skip     int             // bytes of the next entry that the subscriber had before
-	early    map[uint64]bool // questions that were put before their turn in the log
-	noticed  uint64          // notices that the shaper has had
-	ahead    []*aaep.Event   // what comes next in the log, where that has been read already
-	history  sent            // what left lately,
-	again    []sentEvent     // and what of it has to be sent once more, before what the shaper has
-	hurries  bool            // nothing is waited for, not even a disk
-	full     bool            // the link took long over the last, though that was one event; a group's never is
-	gap      bool            // the next event is to say that others were lost before it; a group's never is
+	terms    *handshake.Terms // replaced with the subscription's mu held; the owner reads it without
+	shaper   *shaper.Shaper   // nil for a member of a group
+	cursor   uint64           // the newest entry of the log that the Shaper has been given
+	replayed uint64           // the end of the log when the subscription was registered: history
+	before   uint64           // the end of the log when the stream was attached
+	goesOn   bool             // it begins where another subscription ended
+	skip     int              // how many bytes of text of the next entry the subscriber has already
+	early    map[uint64]bool  // positions of questions that were pushed before the cursor got there
+	noticed  uint64           // how many of the Producer's notices the Shaper has been given
+	ahead    []*aaep.Event    // entries after the cursor that have been read from a store already
+	history  sent             // what left lately
+	again    []sentEvent      // what of the history is to be sent again, before anything else
+	hurries  bool             // it holds a turn of batchTurns, and must not wait, even for a disk
+	full     bool             // the link was slow with two batches in a row; false for a group
+	gap      bool             // the next event is to say that events before it were lost; false for a group
 
-	needs   atomic.Uint64 // the cursor, or math.MaxUint64 without a stream; see Producer.needed
-	left    atomic.Uint64 // every event that is not output, up to here, has left
-	urgent  atomic.Uint64 // every event that does not wait for the rate, up to here, has left
-	watched atomic.Bool   // somebody waits for urgent to grow
-	behind  atomic.Bool   // it begins with what was before it, and has not come to where it began itself
+	// needs is the cursor, below which the log need keep nothing for this stream, or math.MaxUint64
+	// while there is no stream; see Producer.lowestCursor.
+	needs atomic.Uint64
+	// left is the position up to which every event that is not output has left.
+	left atomic.Uint64
+	// urgent is the position up to which every event that does not wait for the rate has left.
+	urgent atomic.Uint64
+	// watched is set by a goroutine that waits for urgent to grow, and cleared when Producer.moved
+	// has been broadcast for that.
+	watched atomic.Bool
+	// behind is true for a stream that begins with history, until left has reached replayed.
+	behind atomic.Bool
 
-	counting sync.Mutex
-	stats    shaper.Stats
+	counting sync.Mutex   // a leaf; guards stats
+	stats    shaper.Stats // as of the last publishProgress
 }
 
-// fill hands the shaper everything the log has, so that what is critical need not wait for what is held; but
-// no more than most that could be sent at once, where nothing is held.
+// fill gives the Shaper what the log has, and the notices. It reads on although events wait
+// already, so that a critical event need not wait behind them; but it stops where most events could
+// be sent at once, and where many events from before the subscription are held. The error is an
+// *aaep.Rejection: the log no longer has the next entry. Only the owner calls it.
 func (c *course) fill(now time.Time, most int) error {
 	c.notice(now)
 	for c.cursor < c.p.log.End() {
 		room := most - c.shaper.Ready(now)
 		if c.cursor < c.replayed {
-			if !c.shaper.Idle() && c.shaper.Stats().Held >= maxHistory { // text that waits for its end ends further on
+			// Text that waits for the end of its sentence does not count: the end is further on.
+			if !c.shaper.Idle() && c.shaper.Stats().Held >= maxHistory {
 				c.askEarly()
 				return nil
 			}
@@ -67,12 +79,14 @@ func (c *course) fill(now time.Time, most int) error {
 			return nil
 		}
 		for _, ev := range events {
-			if !ev.Critical() && c.shaper.Ready(now) >= most { // one event may make hundreds for a small display
+			if !ev.Critical() && c.shaper.Ready(now) >= most { // one entry may make hundreds of events
 				return nil
 			}
 			c.cursor++
 			c.ahead = c.ahead[min(1, len(c.ahead)):]
-			// What a process before this one asked is put to nobody any more, wherever they go on.
+			// A question that a process before this one asked is no longer open. Neither is one
+			// from before the subscription that has been settled since, unless the subscriber goes
+			// on from another one.
 			past := c.cursor <= c.replayed && (!c.goesOn || c.cursor <= max(c.p.began, c.p.log.Began()))
 			if past && c.p.stale(ev) || c.early[c.cursor] {
 				delete(c.early, c.cursor)
@@ -85,7 +99,8 @@ func (c *course) fill(now time.Time, most int) error {
 	return nil
 }
 
-// read returns at most n events after the cursor; none where it would have to wait for them and must not.
+// read returns at most n entries after the cursor. It returns none if they would have to be waited
+// for and hurries is set.
 func (c *course) read(n int) (events []*aaep.Event, err error) {
 	switch {
 	case len(c.ahead) > 0:
@@ -98,52 +113,63 @@ func (c *course) read(n int) (events []*aaep.Event, err error) {
 }
 
 const (
-	readAhead = 64 // events may wait for a link that is slower than the subscription's rate
-	few       = 8  // need not wait until others have sent what they have
+	// readAhead is how many events may wait for a link that is slower than the subscription's rate.
+	readAhead = 64
+	// few is how many events a batch may have without waiting for a turn of batchTurns.
+	few = 8
 )
 
-// A batch is what leaves at once: no more than is due, and on a slow link one event, since what is critical must not wait
-// behind many.
+// batch is what is sent in one call. It holds no more than is due. On a slow link it holds one
+// event, since a critical event that comes meanwhile must not wait behind many.
 type batch struct {
 	events    []transports.Event
-	critical  []*aaep.Event
-	resumable bool // one of them is
+	critical  []*aaep.Event // those of the events that are critical, for the Observer
+	resumable bool          // one of the events can be resumed after
 }
 
+// batches keeps batches that are no longer used.
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
 const (
-	maxBatch = 32 << 10              // bytes, or one event
-	prompt   = 50 * time.Millisecond // is how long a batch takes, at most, on a link that is not slow
+	// maxBatch is how many bytes a batch has, unless one event alone has more.
+	maxBatch = 32 << 10
+	// prompt is how long a batch takes at most on a link that is not slow.
+	prompt = 50 * time.Millisecond
 )
 
-// batchTurns lets only so many subscriptions at a time prepare long batches, and every other goroutine go first. Go runs goroutines in
-// the order in which they became ready: what is critical to one listener would wait behind all that the others have to be sent.
+// batchTurns is a semaphore: it lets only so many goroutines at a time prepare long batches, and
+// has every other goroutine that is ready go first. Go runs goroutines in the order in which they
+// became ready, so a critical event for one subscriber would otherwise wait behind all that is to
+// be sent to the rest.
 type batchTurns chan struct{}
 
 var (
-	// longBatches are the turns of those that read what happens now, in all producers: they share the processors.
+	// longBatches are the turns of streams that are near the end of the log, in all Producers of
+	// the process: they share its processors.
 	longBatches = make(batchTurns, runtime.GOMAXPROCS(0))
-	// pastBatches are the turns of those that catch up. They have at most half of the processors, so that what happens now waits
-	// neither for a turn of theirs nor long for a processor.
+	// pastBatches are the turns of streams that catch up. They have at most half of the processors,
+	// so that new events wait neither for such a turn nor long for a processor.
 	pastBatches = make(batchTurns, max(1, runtime.GOMAXPROCS(0)/2))
 )
 
-// pastDistance is how many events a stream is behind the newest one where it catches up with what was before it.
+// pastDistance is how many entries a stream is behind the end of the log, at least, to count as one
+// that catches up with what was there before it.
 const pastDistance = 256
 
-// acquire waits for a turn, which release ends. The caller waits for nothing else in between.
+// acquire waits for a turn, which release ends. Until then the caller must wait for nothing.
 func (t batchTurns) acquire() {
 	t <- struct{}{}
-	runtime.Gosched() // behind every goroutine that is ready
+	runtime.Gosched() // every goroutine that is ready runs first
 }
 
 func (t batchTurns) release() { <-t }
 
-// advance reads on and sends what is due. If nothing is, it says when something will be; the zero time is after the next
-// event. An error that is an *aaep.Rejection ends the subscription, every other the stream.
+// advance sends the batch that a group has left to it, or loads one and sends that. Only
+// runUngrouped calls it, holding no lock; it waits while the link is slow. If nothing was due, sent
+// is false and next says when something will be; zero is after the next event. An error that is an
+// *aaep.Rejection ends the subscription, every other the stream.
 func (sub *subscription) advance(stream transports.Stream) (sent bool, next time.Time, err error) {
-	b := sub.owed // by the group that it has left
+	b := sub.owed // from the group that it has left
 	if sub.owed = nil; b == nil {
 		b = batches.Get().(*batch)
 		defer b.free()
@@ -172,6 +198,7 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 	return true, next, nil
 }
 
+// free gives a batch back to batches. The caller must not use it afterwards.
 func (b *batch) free() {
 	clear(b.events)
 	clear(b.critical)
@@ -179,8 +206,12 @@ func (b *batch) free() {
 	batches.Put(b)
 }
 
-// load takes what is due into b, and reports whether something was. If nothing was, it says when something will be. Batched, it
-// takes many; on a plain link, events say themselves whether one can go on after them.
+// load takes what is due out of the Shaper and into b, after it has given the Shaper what the log
+// has. The owner calls it: runUngrouped, or run with the group's mu held. batched allows more than
+// one event. plain says that the link cannot be resumed: events then say themselves whether one can
+// go on after them. due reports whether b has events. If not, next says when something will be due;
+// zero is after the next event. The error is an *aaep.Rejection that ends the subscription. It may
+// wait for a turn of batchTurns, and for the log's store.
 func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, next time.Time, err error) {
 	c.shaper.SetFull(c.full)
 	past := c.cursor < c.before && c.p.log.End()-c.cursor > pastDistance
@@ -195,7 +226,7 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 	}
 	if past || batched && c.shaper.Ready(now) >= few {
 		if !c.p.log.InMemory(c.cursor) {
-			c.ahead, _ = c.read(readAhead) // an error comes again
+			c.ahead, _ = c.read(readAhead) // fillShaper meets an error again
 		}
 		turns := longBatches
 		if past {
@@ -207,7 +238,7 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 			turns.release()
 			c.hurries, c.ahead = false, nil
 		}()
-		if err := c.fill(now, readAhead); err != nil { // what is critical may have come
+		if err := c.fill(now, readAhead); err != nil { // a critical event may have come meanwhile
 			return false, next, err
 		}
 	}
@@ -227,15 +258,17 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 			break
 		}
 		if c.fill(now, readAhead) != nil || c.shaper.Overflow() {
-			break // the next round ends with that
+			break // the next call returns the error
 		}
 	}
 	return due, next, nil
 }
 
-// takeNext takes the event that leaves next: what is sent once more, at the rate of the subscription, and then what the shaper lets go.
-// What is critical overtakes what the rate holds, but nothing of its own session, which leaves past the rate. The message is empty
-// where there is none now; at is when to ask again, as of shaper.Shaper.Pop.
+// takeNext returns the event that leaves next, encoded, and notes it in the history and in
+// b.critical. First come the events to send again, which are spent from the subscription's rate,
+// and then what the Shaper lets go. A critical event overtakes what waits for the rate, but not an
+// event of its own session: that leaves before it, at once. The message is empty where nothing may
+// leave now; at is then when to ask again, as for shaper.Shaper.Pop.
 func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at time.Time) {
 	for {
 		if len(c.again) > 0 {
@@ -261,13 +294,15 @@ func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at
 		if out.Event == nil {
 			return ev, at
 		}
-		if len(c.again) > 0 { // it overtakes what has left before it
+		if len(c.again) > 0 { // it overtakes events that are to be sent again
 			out.Resumable = false
 		}
 		if c.gap {
 			c.gap, out = false, c.tagged(out, "lost", "true", lostForm)
 		}
-		if plain && !out.Resumable { // it is no place to go on after; a stream that can be resumed says it without (D-82)
+		// The subscriber cannot go on after this event. A link that can be resumed shows that by
+		// sending no id with it (D-82).
+		if plain && !out.Resumable {
 			out = c.tagged(out, "resumable", "false", overtakingForm)
 		}
 		msg, err := c.p.encode(out)
@@ -284,9 +319,10 @@ func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at
 	}
 }
 
-// idle reports whether nothing waits to leave.
+// idle reports whether nothing waits to leave. An unfinished sentence does not count.
 func (c *course) idle() bool { return len(c.again) == 0 && c.shaper.Idle() }
 
+// add appends an event to the batch, with its id if a stream can be resumed after it.
 func (b *batch) add(ev sentEvent) {
 	out := transports.Event{Message: ev.message}
 	if ev.resumable {
@@ -295,7 +331,9 @@ func (b *batch) add(ev sentEvent) {
 	b.events = append(b.events, out)
 }
 
-// publish says how far the stream has come.
+// publish shows other goroutines how far the stream has come: the counts, needs, left and urgent.
+// It is called before events are taken from the Shaper, for those have not left yet. It wakes the
+// goroutines that wait for urgent to grow.
 func (c *course) publish() {
 	stats := c.shaper.Stats()
 	c.counting.Lock()
@@ -310,7 +348,9 @@ func (c *course) publish() {
 	}
 }
 
-// grow notes that everything up to the cursor has left, or up to what is held; zero is nothing. It reports whether that is more.
+// grow raises upTo to the cursor, or to the position before held, the oldest event that has not
+// left; zero is none. It reports whether that is more than upTo was. Only the owner of upTo calls
+// it.
 func grow(upTo *atomic.Uint64, cursor, held uint64) bool {
 	if held > 0 && held <= cursor {
 		cursor = held - 1
@@ -322,22 +362,26 @@ func grow(upTo *atomic.Uint64, cursor, held uint64) bool {
 	return true
 }
 
-// counted is what publish said.
+// counted returns the counts as of the last publishProgress. Any goroutine may call it.
 func (c *course) counted() shaper.Stats {
 	c.counting.Lock()
 	defer c.counting.Unlock()
 	return c.stats
 }
 
-// jitterGuard keeps events a little further apart than the budget alone would, so that a listener who counts
-// what arrives finds the rate kept too, although no two events are equally long on their way.
+// jitterGuard keeps events a little further apart than the rate alone would. The time on the way
+// differs from event to event, and a subscriber that counts what arrives must find the rate kept
+// too.
 const jitterGuard = 20 * time.Millisecond
 
-// plainStream sends events over the link itself.
+// plainStream makes a Stream of a link that cannot be resumed: events go over the link itself.
 type plainStream struct{ transports.Conn }
 
 func (plainStream) LastEventID() string   { return "" }
 func (plainStream) Done() <-chan struct{} { return nil }
+
+// SendEvents sends the events in one call where the link can, and otherwise one by one within
+// sendTimeout for all of them.
 func (s plainStream) SendEvents(ctx context.Context, events []transports.Event) error {
 	if many, ok := s.Conn.(transports.EventSender); ok {
 		return many.SendEvents(ctx, events)

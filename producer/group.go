@@ -9,46 +9,107 @@ import (
 	"time"
 )
 
-// A group is a course that several subscriptions have in common: they asked for the same, and when they joined nothing waited for any
-// of them but the same beginning of a sentence. Its goroutine shapes and encodes what comes once, and offers it to the links of all.
-// A member whose link does not take all of it at once leaves with a copy of the Shaper and what it is owed, and goes on alone; so
-// does a member that somebody wakes, for whatever is its affair alone. It joins again when it is where the group is.
+// How subscriptions join and leave a group.
+//
+// Purpose. Many subscribers often get exactly the same stream. A group shapes, encodes and offers
+// that stream once for all its members. While a subscription is a member, it has no Shaper and no
+// goroutine of its own. The group's goroutine, run, reads the log and offers the same bytes to the
+// link of each member with TrySend, which never waits.
+//
+// Invariant. A subscription has one owner at any time: its own goroutine, runUngrouped, or the run
+// of its group. The owner has the only Shaper that makes the subscriber's stream. For each
+// subscription, every event that its subscriber is to receive is in exactly one place: it has left,
+// it is in pendingBatch, it is in the Shaper, or it is in the log after the cursor. Joining and
+// leaving move a subscription between two owners, and move no event between these places.
+//
+// What must be equal to join. tryAdd admits a subscription only if its own Shaper would make the
+// same stream from now on as the group's:
+//   - The key: the same terms, and a link that frames the same events as the same bytes
+//     (groupKey).
+//   - The place: cursor and noticed, so that both have read the same events and notices.
+//   - Nothing pending for this subscriber alone: nothing to send again, no loss to report,
+//     nothing from before its time to read, no question shown early, no text to skip
+//     (canBeGrouped).
+//   - The Shapers: both are settled (they hold nothing and the whole rate is free), or both are
+//     paused (they hold the same beginning of a sentence and nothing else, and one takes over what
+//     the other has spent of the rate). Shaper.Share compares this, and the newest stamp of each
+//     session: two that differ there are alike only if every later event has a later stamp, which
+//     shareStream asks of the Session.
+// Share then returns a Past: by how much the subscriber's counts, spent rate and known ids differ
+// from those of the group's Shaper. The subscription's own Shaper is dropped.
+//
+// Who joins. Only the subscription's own goroutine does, when it has nothing to send and woken is
+// empty. runUngrouped then returns, and the goroutine ends. Where no group fits, createGroup makes
+// one with groups.mu held, so that two equal subscriptions do not make one each.
+//
+// Who leaves. Only run lets members go, in releaseMembers: those with something in woken (a
+// message, a change of terms, a new stream, the end of the lifetime), those whose link did not take
+// the whole batch, and all of them at a shutdown or an error of the log. A goroutine that wakes a
+// subscription fills woken first and looks for a group last; confirmJoin looks at woken after the
+// group is set. One of the two sees the other, so no wake is lost while a subscription joins.
+//
+// Locks. run holds group.mu for a whole round. A joining subscription takes it with TryLock: it
+// never waits for a round, but tries again later. group.mu guards the group, and the members'
+// fields that are their owner's. A member's past and group also change under its own mu, for other
+// goroutines read statistics there. groups.mu guards the table of groups. createGroup takes
+// group.mu inside it; it is never taken while group.mu is held. A group without members is marked
+// as over under group.mu before it is taken out of the table, and tryAdd refuses such a group.
+//
+// Why a member that leaves loses and doubles nothing. A batch is taken out of the group's Shaper
+// before it is offered. A link that took none of it leaves its member with a copy of the batch as
+// pendingBatch. A link that took a part keeps the rest itself, and pendingBatch has no events:
+// sending it flushes the link. A member that leaves between two batches has no pendingBatch. In
+// each case the Shaper that Split returns, cursor, noticed, left and urgent are those of the group
+// right after the batch, and sendDue sends pendingBatch before it asks that Shaper for more.
+// history receives what the group has sent since the member joined, so that a stream that breaks
+// can be resumed after any of these events.
+//
+// Why there is a rejoin backoff. Where text never pauses, no Shaper is ever settled, and a member
+// whose link was full for a moment would never get back. So it holds its own text back, at most
+// longestHold, until a group pauses, and joins in step. That delays its subscriber and may fail.
+// rejoinBackoff therefore allows an attempt only where there are crowdSize subscriptions, after
+// quietStart, minPause after the last one that succeeded, and after failures at doubling distances
+// up to maxPause. Without it, a link that is full now and then would join and leave all the time.
+
+// group is a deliveryCursor that several subscriptions share, its members. Its goroutine, run,
+// reads the log, shapes and encodes once, and offers the result to every member's link. The comment
+// above says how subscriptions join and leave.
 type group struct {
 	course
 	key   groupKey
-	plain bool // see course.load
-	woken chan struct{}
-	calls atomic.Bool // a member was woken
+	plain bool          // the members' links cannot be resumed; see deliveryCursor.loadBatch
+	woken chan struct{} // holds one: run is to look at the log or at calls
+	calls atomic.Bool   // a member has something in its woken and is to be released
 
-	mu      sync.Mutex // held by the goroutine while it does something, and by those who join, who do not wait for it
-	members []*subscription
-	size    atomic.Int32 // of members
-	over    bool
-	frames  []byte          // scratch
-	delays  []time.Duration // likewise: of what is critical, to tell the observer
+	mu      sync.Mutex      // guards the group and its members; held by run for a round, and by tryAdd
+	members []*subscription // in the order in which they joined
+	size    atomic.Int32    // the number of members, for a look without mu
+	over    bool            // there are no members and will be none
+	frames  []byte          // the encoded batch; kept to be used again
+	delays  []time.Duration // of the critical events of a round, for the Observer; kept to be used again
 	sent    time.Time       // when events left last
-	marks   uint64          // batches with an event to go on after
-	waiting []*subscription // to be in step with it
+	marks   uint64          // how many batches had an event that can be resumed after
+	waiting []*subscription // subscriptions that wait until the group pauses, to join in step
 }
 
-// maxMembers is how many subscriptions a group has. The more, the less it matters what is done once for all of them; and the
-// longer waits whatever is critical for all that is being told to the others.
+// maxMembers is how many subscriptions a group has at most. More members share the work better, but
+// a critical event waits longer until it has been offered to all of them.
 const maxMembers = 128
 
-// groupKey is equal for subscriptions that can be in one group.
+// groupKey is equal for two subscriptions that may be in one group. The zero key is not known.
 type groupKey struct {
-	terms   [sha256.Size]byte
-	framing string
+	terms   [sha256.Size]byte // of everything in the terms that shapes a stream
+	framing string            // how the link frames events
 }
 
-// groups are those of a producer.
+// groups is the table of a Producer's groups.
 type groups struct {
-	mu  sync.Mutex
-	of  map[groupKey][]*group
-	all atomic.Pointer[[]*group] // never changed in place
+	mu  sync.Mutex               // guards of; may be held while a group's mu is taken, not the reverse
+	of  map[groupKey][]*group    // in the order in which they were made
+	all atomic.Pointer[[]*group] // all groups of the map; replaced with mu held, never changed in place
 }
 
-// wake has run look at the log.
+// wake makes run look at the log. Any goroutine may call it, with any lock held; it never waits.
 func (g *group) wake() {
 	select {
 	case g.woken <- struct{}{}:
@@ -56,13 +117,15 @@ func (g *group) wake() {
 	}
 }
 
-// call has run let those members go that somebody woke.
+// call makes run release the members that have something in woken. Any goroutine may call it, with
+// any lock held; it never waits.
 func (g *group) call() {
 	g.calls.Store(true)
 	g.wake()
 }
 
-// run serves the members until there are none.
+// run is the goroutine of the group: createGroup starts it, and it serves the members until there
+// are none. Shutdown waits for it.
 func (g *group) run() {
 	timer := time.NewTimer(never)
 	defer timer.Stop()
@@ -77,7 +140,8 @@ func (g *group) run() {
 	}
 }
 
-// ended reports whether there are no members, after which there will be none.
+// ended marks the group as over and takes it out of the table if it has no members, and reports
+// that. Only run calls it, holding no lock. After that no subscription can join.
 func (g *group) ended() bool {
 	gs := &g.p.groups
 	g.mu.Lock()
@@ -96,7 +160,10 @@ func (g *group) ended() bool {
 	return true
 }
 
-// round lets go whoever has to, and tells the others what is due. If nothing was, next says when something will be.
+// round releases the members that have to leave, then reads the log and offers one batch to the
+// others. Only run calls it; it holds g.mu throughout. more reports that there may be more to send
+// at once; otherwise next says when something will be due, and zero means after the next event. The
+// Observer is called without the lock.
 func (g *group) round() (more bool, next time.Time) {
 	g.mu.Lock()
 	defer func() {
@@ -117,7 +184,7 @@ func (g *group) round() (more bool, next time.Time) {
 	defer b.free()
 	more, next, err := g.load(b, time.Now(), true, g.plain)
 	switch {
-	case err != nil: // each of them finds it out for itself
+	case err != nil: // each member meets the error again by itself, and ends with it
 		g.drop(func(*subscription) *batch { return nil }, func(*subscription) bool { return true })
 	case len(b.events) > 0:
 		g.spread(b)
@@ -125,13 +192,15 @@ func (g *group) round() (more bool, next time.Time) {
 	return more, next
 }
 
-// spread offers a batch to the link of each member.
+// spread encodes a batch once and offers it to the link of each member, with g.mu held. A member
+// whose link does not take all of it is released with the remainder. It also notes that the batch
+// has left, and tells waiting subscriptions if the group has paused.
 func (g *group) spread(b *batch) {
 	frames, err := g.members[0].link.AppendEvents(g.frames[:0], b.events)
 	n, begun := 0, 0
 	g.drop(func(sub *subscription) *batch { return b.owed(begun > 0) }, func(sub *subscription) bool {
 		if n++; n%pace == 0 {
-			runtime.Gosched() // others may have something critical to tell
+			runtime.Gosched() // another goroutine may have a critical event to send
 		}
 		if begun = 0; err == nil {
 			begun = sub.link.TrySend(frames)
@@ -157,13 +226,14 @@ func (g *group) spread(b *batch) {
 	g.tellWaiting()
 }
 
-// tellWaiting tells whoever waits for the group that it has let go of all it could.
+// tellWaiting wakes the subscriptions in g.waiting if the group's Shaper is paused, so that they
+// can join in step. It runs with g.mu held.
 func (g *group) tellWaiting() {
 	if len(g.waiting) == 0 || !g.shaper.Paused(g.sent, g.cursor) {
 		return
 	}
 	for _, sub := range g.waiting {
-		if sub.group.Load() == nil { // else one that it is in by now would let it go
+		if sub.group.Load() == nil { // waking a member of another group would make it leave that
 			sub.met.Store(true)
 			sub.wake()
 		}
@@ -172,10 +242,12 @@ func (g *group) tellWaiting() {
 	g.waiting = g.waiting[:0]
 }
 
-// pace is how many members are written to before others have their turn.
+// pace is how many members are written to before other goroutines get a turn.
 const pace = 16
 
-// owed is what one subscription sends itself of a batch: nothing but what its link kept of it, where it has begun.
+// owed returns the part of a batch that a member has to send itself after it was released. begun
+// reports that its link took some of the bytes: the link then keeps the rest, and the result has no
+// events.
 func (b *batch) owed(begun bool) *batch {
 	own := &batch{critical: slices.Clone(b.critical), resumable: b.resumable}
 	if !begun {
@@ -184,7 +256,9 @@ func (b *batch) owed(begun bool) *batch {
 	return own
 }
 
-// drop lets those members go that match.
+// drop releases the members that match, with g.mu held. Each gets a Shaper of its own and all the
+// state of the group's cursor, and goes on in a new goroutine, serveUngrouped. owed returns what
+// the group has taken out of its Shaper for this member and its link has not taken; nil is nothing.
 func (g *group) drop(owed func(*subscription) *batch, match func(*subscription) bool) {
 	g.members = slices.DeleteFunc(g.members, func(sub *subscription) bool {
 		if !match(sub) {

@@ -12,23 +12,25 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// membership is what a subscription has of its group.
+// membership is what a subscription knows of the group that it is in or may join. It belongs to the
+// owner of the subscription: its goroutine, or the goroutine that holds the group's mu.
 type membership struct {
-	key    groupKey // zero: not known
-	group  atomic.Pointer[group]
-	link   transports.Sharer
-	past   *shaper.Past
-	joined time.Time
-	shared uint64      // how many events the group had sent then
-	marked uint64      // the group's marks then
-	alarm  *time.Timer // for the end of its life
+	key    groupKey              // zero: not computed for these terms and this stream
+	group  atomic.Pointer[group] // nil: in no group; changed with the subscription's mu held
+	link   transports.Sharer     // what the group sends to
+	past   *shaper.Past          // what tells the subscriber from the group; nil while in no group
+	joined time.Time             // when it joined
+	shared uint64                // the number of the first event that the group sent afterwards
+	marked uint64                // the group's marks when it joined
+	alarm  *time.Timer           // wakes it at the end of its lifetime, which the group does not watch
 	stepper
-	met  atomic.Bool // a group that it waits for has let go of all it could
-	owed *batch      // what the group took out for it and the link has not
+	met  atomic.Bool // set by a group that it waits for, when that has paused
+	owed *batch      // events that were taken out of the group's Shaper and have not left; nil is none
 }
 
-// join lets a group serve the subscription, where nothing waits for it and there are others like it or may be. If not, again is
-// when to try again; zero is after the next event.
+// join lets a settled subscription join a group that is settled at the same place, or makes a group
+// of it for those that come later. Only runUngrouped calls it, holding no lock. If it does not
+// join, again is when to try again; zero is after the next event.
 func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 	if settled, at := sub.shaper.Settled(now, sub.cursor); !settled {
 		return false, at
@@ -66,7 +68,8 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 	}
 }
 
-// sociable reports whether a group could serve the subscription.
+// sociable reports whether the link can be handed shared bytes and nothing is pending for this
+// subscriber alone. It also fills in the link and the key. Only runUngrouped's goroutine calls it.
 func (sub *subscription) sociable() bool {
 	link := sharer(sub.stream)
 	if link == nil || sub.gap || len(sub.again) > 0 || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 || sub.key.framing == "" && !sub.findKey() {
@@ -76,7 +79,10 @@ func (sub *subscription) sociable() bool {
 	return true
 }
 
-// found makes a group of the subscription, unless there are others than those it has asked already, or it cannot be in any.
+// found makes a group whose only member is the subscription, enters it in the table and starts its
+// goroutine. It makes none, and returns the groups of the same key, if those are not the ones in
+// asked, which have refused the subscription already. Both results are nil if the subscription
+// cannot even be in a group with itself. step is as for tryAdd. groups.mu must not be held.
 func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *group, others []*group) {
 	gs := &sub.p.groups
 	gs.mu.Lock()
@@ -92,7 +98,7 @@ func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *gro
 	g.urgent.Store(sub.urgent.Load())
 	g.needs.Store(g.cursor)
 	g.stats = g.shaper.Stats()
-	if g.take(sub, now, step) != taken { // it is not even like itself: then it stays alone
+	if g.take(sub, now, step) != taken { // its Shaper is not even like a copy of itself
 		return nil, nil
 	}
 	if gs.of == nil {
@@ -105,11 +111,14 @@ func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *gro
 }
 
 const (
-	soon      = 20 * time.Millisecond // a group that is a few events behind is where the subscription is
-	maxUnlike = 16                    // groups of one key, with other pasts that still matter
+	// soon is when to try again a group that has not read as far as the subscription, or is busy.
+	soon = 20 * time.Millisecond
+	// maxUnlike is how many groups of one key may have a Shaper that differs from the
+	// subscription's before no further group is made.
+	maxUnlike = 16
 )
 
-// sharer is the link of a stream if a group can write to it, or nil.
+// sharer returns the link of a stream if a group can write shared bytes to it, and nil otherwise.
 func sharer(stream transports.Stream) transports.Sharer {
 	var s any = stream
 	if plain, ok := stream.(plainStream); ok {
@@ -121,7 +130,8 @@ func sharer(stream transports.Stream) transports.Sharer {
 	return nil
 }
 
-// findKey finds the key for the terms.
+// findKey fills in the part of the key that stands for the terms. It reports false if there is
+// none, for the terms cannot be encoded.
 func (sub *subscription) findKey() bool {
 	terms, err := jsonv2.Marshal([]any{sub.terms.Capabilities(), sub.terms.MaxChunk, []byte(sub.terms.Profile())}, jsonv2.Deterministic(true))
 	if err != nil {
@@ -131,9 +141,11 @@ func (sub *subscription) findKey() bool {
 	return true
 }
 
-// stays sees to those who did something to the subscription while it joined. It may have been let go already.
+// stays tells those goroutines that acted on the subscription while it joined: one that waits for
+// it to progress, and one that woke it. It always returns true. The group may have released it by
+// then.
 func (sub *subscription) stays(g *group) bool {
-	if sub.watched.Load() { // by somebody who saw it where it was
+	if sub.watched.Load() { // by a goroutine that looked at the subscription's own cursor
 		g.p.moved.give()
 	}
 	if len(sub.woken) > 0 {
@@ -143,19 +155,21 @@ func (sub *subscription) stays(g *group) bool {
 }
 
 const (
-	taken = iota
-	full
-	elsewhere // the group is at another event, or not done with it, or busy
-	different // the two are not alike
+	taken     = iota // it is a member now
+	full             // the group has no room, or is over
+	elsewhere        // the group has read up to another event, holds something, or is busy
+	different        // the two Shapers would not make the same stream
 )
 
-// take makes sub a member if it is where the group is and as it is; or in step with it, if that is enough. If it is not now, it will
-// be told when it may be.
+// take makes sub a member if the group has read as far and both Shapers are settled and alike; with
+// step, if both are paused and alike. The result is one of taken, full, elsewhere and different.
+// With step, a subscription that is not taken is woken when the group next pauses. The goroutine
+// that owns sub calls it. It takes g.mu with TryLock and does not wait.
 func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	if g.size.Load() >= maxMembers {
 		return full
 	}
-	if !g.mu.TryLock() { // whoever waits hears nothing meanwhile
+	if !g.mu.TryLock() { // to wait would keep the subscriber from hearing anything
 		return elsewhere
 	}
 	defer g.mu.Unlock()
@@ -202,8 +216,14 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	return taken
 }
 
-// share hands the stream over to another Shaper that makes the same, knowing that a session's events are stamped one after the other.
-// It is not certain that the two differ while somebody stamps one: nobody is waited for here.
+// share hands the subscription's stream over to another Shaper, with, that makes the same. It
+// returns nil if the two are not alike. In that case certain reports whether they will stay
+// different: they may not, where a Session was just stamping an event, for this does not wait for a
+// Session's mu.
+//
+// The newest stamp given to an event of a session may differ in both, as long as the next event is
+// stamped no earlier than either: a session stamps its events in order. This does not hold for
+// events that were republished or that another process stamps. It runs with the group's mu held.
 func (sub *subscription) share(now time.Time, with *shaper.Shaper, step bool) (past *shaper.Past, certain bool) {
 	p := sub.p
 	if p.cfg.Follow != nil || p.republished.Load() {
@@ -234,8 +254,9 @@ func (sub *subscription) share(now time.Time, with *shaper.Shaper, step bool) (p
 	return past, certain
 }
 
-// await has sub told when the group has let go of all it could. Of more than it could take, the newest wait: where it never lets go,
-// those that came first have given up, or are gone.
+// await enters sub among those that are woken when the group pauses, with g.mu held. Where there
+// are too many, the one that has waited longest is dropped: its attempt ends by itself after
+// longestHold.
 func (g *group) await(sub *subscription) {
 	if slices.Contains(g.waiting, sub) {
 		return

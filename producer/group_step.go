@@ -5,36 +5,52 @@ import (
 	"time"
 )
 
-// Where text never pauses nothing is ever settled, and whoever comes into it, or falls out of a group, would be alone until it ends.
-// Where there are many, one holds back its text until a group of its terms lets go of all it has; then it lets go of its own, and the
-// two are in step.
+// Where text never pauses, no Shaper is ever settled, and a subscription that comes, or that a
+// group has released, would stay ungrouped until the text ends. Where there are many subscriptions,
+// such a one makes attempts to join in step: it holds its text back until a group of its terms
+// pauses, which means that the group has sent all that it could. Then both hold the same unfinished
+// sentence and nothing else, and the subscription can join.
 
 const (
-	crowded  = 32                      // listeners are many; where they are fewer, it is not worth a moment of anybody's time
-	settling = time.Second             // nobody waits before that, so that a newcomer hears something first
-	toMeet   = 1500 * time.Millisecond // is how long one waits
-	shortly  = 2 * time.Millisecond    // a group that is busy is done
-	maxBusy  = 5                       // times it is not
-	minPause = 10 * time.Second        // between two attempts, for a link that is full now and then
-	maxPause = 5 * time.Minute         // between those that came to nothing, after many
+	// crowdSize is the number of subscriptions from which on an attempt is worth the delay.
+	crowded = 32
+	// quietStart is how long a subscription is ungrouped before its first attempt, so that a new
+	// subscriber hears something first.
+	settling = time.Second
+	// longestHold is how long one attempt holds text back at most.
+	toMeet = 1500 * time.Millisecond
+	// shortly is when to look again at a group that has paused and is busy.
+	shortly = 2 * time.Millisecond
+	// maxBusy is how often to look again at such a group.
+	maxBusy = 5
+	// minPause is the least time between two attempts, so that a link that is full now and then
+	// does not join and leave all the time.
+	minPause = 10 * time.Second
+	// maxPause is the most time between two attempts, after many that failed.
+	maxPause = 5 * time.Minute
 )
 
-// A stepper is what a subscription has of that.
+// stepper decides when an ungrouped subscription next holds its text back to join a group in step.
+// It belongs to the owner of the subscription. The comment at the head of group.go says what it is
+// for.
 type stepper struct {
-	next  time.Time // no attempt before
-	late  time.Time // when this one ends; zero: there is none
-	busy  int       // times that a group was, since it let go
-	pause time.Duration
+	next  time.Time     // no attempt begins before
+	late  time.Time     // when the attempt that is under way ends; zero: none is
+	busy  int           // how often the group was busy since it paused, in this attempt
+	pause time.Duration // the distance to the next attempt after the last one that failed
 }
 
-// settle begins a time alone.
+// settle notes that the subscription is ungrouped from now on. No attempt is under way then, and
+// the next one begins after quietStart at the earliest.
 func (s *stepper) settle(now time.Time) {
 	if s.late = (time.Time{}); s.next.Before(now.Add(settling)) {
 		s.next = now.Add(settling)
 	}
 }
 
-// join lets a group serve the subscription. If none does, again is when to try again; zero is after the next event.
+// join tries to join a group, first as a settled subscription and then in step. Only runUngrouped
+// calls it, when nothing could be sent. If none takes it, again is when to try again; zero is after
+// the next event.
 func (l *lone) join(now time.Time) (joined bool, again time.Time) {
 	if joined, again = l.subscription.join(now); joined {
 		return true, again
@@ -43,8 +59,9 @@ func (l *lone) join(now time.Time) (joined bool, again time.Time) {
 	return joined, earliest(again, then)
 }
 
-// fallIn joins a group that the subscription is in step with, or waits for one. If it does not join, again is when to try again; zero
-// is after the next event.
+// fallIn begins, continues or ends an attempt to join a group in step. It sets until when the
+// Shaper holds text back. If it does not join, again is when to call it again; zero is after the
+// next event.
 func (l *lone) fallIn(now time.Time) (joined bool, again time.Time) {
 	waits, met := !l.late.IsZero(), l.met.Swap(false)
 	switch {
@@ -57,7 +74,7 @@ func (l *lone) fallIn(now time.Time) (joined bool, again time.Time) {
 		return false, l.late
 	case !waits && (now.Before(l.next) || len(*l.p.audience.Load()) < crowded):
 		return false, again
-	case !l.sociable(): // or not any more: it may have got another stream while it waited
+	case !l.sociable(): // it may have got another stream while it waited
 		return false, again
 	case met:
 		l.busy = 0
@@ -79,7 +96,8 @@ func (l *lone) fallIn(now time.Time) (joined bool, again time.Time) {
 	return false, l.late
 }
 
-// findGroup finds a group for the subscription. If it is in step with none, wait reports whether it is worth waiting for one.
+// findGroup finds or makes a group that is in step with the subscription, and joins it. If none is,
+// wait reports whether one exists that may be soon; that one wakes the subscription when it pauses.
 func (l *lone) findGroup(now time.Time) (g *group, wait bool) {
 	gs := &l.p.groups
 	gs.mu.Lock()

@@ -1,6 +1,6 @@
-// Package producer is the agent's half of AAEP. An agent tells one Session what happens; every
-// subscription gets its own stream of it, in the words, at the rate and at the boundaries it asked
-// for, and answers come back.
+// Package producer is the agent's half of AAEP. An agent tells one Session what happens. Every
+// subscription gets its own stream of that, in the words, at the rate and at the boundaries it
+// asked for, and answers come back.
 //
 //	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
 //	s, err := p.StartSession(ctx, aaep.Say("Planning your retirement."))
@@ -9,11 +9,39 @@
 //	result, err := s.Tool(ctx, tool, run) // asks first where it must, runs only on accept
 //	s.Complete(aaep.Say("Plan ready."))
 //
-// The order of events, who may be asked, and what silence means are kept by the package: an agent
-// cannot say something the protocol forbids, it gets an error that names the rule.
+// The package keeps the order of events, who may be asked, and what silence means. An agent cannot
+// say something the protocol forbids: it gets an error that names the rule.
 //
-// Package producer/serve listens on the usual transports. Of an agent that exists, package producer/llm and module producer/mcp make a
-// session from what it and its model say to each other, or of the calls of its tools.
+// Package producer/serve listens on the usual transports. Package producer/llm and module
+// producer/mcp make a session of an agent that exists already: from what it and its model say to
+// each other, or from the calls of its tools.
+//
+// # Inside
+//
+// An event goes one way. Session.emitEvent stamps it, checks it and appends it to the log. A
+// deliveryCursor reads it from the log, its Shaper decides in which form and when it leaves, and
+// the link sends it. A reply goes the other way: handleMessages receives it from the link, the
+// questionBroker lets the first valid one settle the question, and the agent's goroutine that waits
+// in askQuestion returns. Begin to read at Session.emitEvent, then deliveryCursor.loadBatch, then
+// subscription.runUngrouped. For questions, begin at Session.askQuestion. The comment at the head
+// of group.go explains how equal subscriptions share one stream.
+//
+// Every piece of state that changes has one goroutine that owns it, or a lock:
+//
+//   - A Session belongs to the callers of its methods, who hold Session.mu.
+//   - The questionBroker's goroutine owns the ledger of questions. Other goroutines send it
+//     commands.
+//   - A subscription is owned by its own goroutine, runUngrouped, or, while it is in a group, by
+//     the group's goroutine. No other goroutine sends its events.
+//   - What a subscriber sends is received by one goroutine a subscription, which runs while there
+//     may be something to receive. It hands changes of the terms to the owner.
+//   - Producer.mu guards the list of sessions, the open questions and the replicas. No lock is held
+//     while a link is waited for.
+//   - With Config.Log or Config.Follow, one goroutine wakes the subscriptions as the log shows
+//     events. With Config.Follow, two more read the agent's log, and report to the agent which
+//     subscribers are here. An agent with replicas has one that notices which of them have gone.
+//
+// The package never decides how a user hears an event, and it knows no concrete transport.
 package producer
 
 import (
@@ -30,68 +58,82 @@ import (
 )
 
 const (
-	handshakeTimeout = 10 * time.Second // for the first message
-	openTimeout      = 30 * time.Second // for the first stream after it
-	sendTimeout      = 10 * time.Second // for one event on a link without a deadline of its own
+	// handshakeTimeout is how long the first message may take.
+	handshakeTimeout = 10 * time.Second
+	// openTimeout is how long the first stream may take after the answer to that message.
+	openTimeout = 30 * time.Second
+	// sendTimeout is how long one event may take on a link that sets no deadline of its own.
+	sendTimeout = 10 * time.Second
 )
 
 // ErrClosed is returned once a Producer has been shut down.
 var ErrClosed = errors.New("producer: shut down")
 
+// errNotMade is returned by the exported methods of a Producer for which isMade is false.
 var errNotMade = errors.New("producer: this Producer is nil, or was not made by New")
 
-// made reports whether New made p.
+// made reports whether p was made by New. It may be called on a nil Producer.
 func (p *Producer) made() bool { return p != nil && p.log != nil }
 
-// Producer serves one agent's sessions to its subscribers: all of them to each, and its questions to all that may answer. In a
-// service with several users each needs one of their own, as an example of package producer/serve
-// shows. All its methods may be called at once.
+// Producer serves one agent's sessions to its subscribers: all of them to each, and its questions
+// to all that may answer. In a service with several users each needs one of their own, as an
+// example of package producer/serve shows. All its methods may be called at once.
 type Producer struct {
-	// Whoever holds several locks took them in this order: follower.telling, follower.link.mu, a Session's mu, putting, groups.mu, a
-	// group's mu, mu, a subscription's mu, a course's counting. Against it only TryLock is called. Whoever
-	// holds any other lock takes none.
+	// A goroutine that holds several locks took them in this order: follower.reporting,
+	// follower.link.mu, a Session's mu, putting, groups.mu, a group's mu, Producer.mu, a
+	// subscription's mu, a deliveryCursor's counting. Only TryLock is called against this order.
+	// Every other lock of the package is a leaf: no lock is taken while it is held.
 
-	cfg    Config
-	shield *shield
+	cfg    Config  // complete, with the caller's functions behind shield; never changes after New
+	shield *shield // calls what the author of the agent wrote
 	offer  handshake.Offer
 	log    *eventlog.Log
-	began  uint64    // where the log ended at New, which was
-	born   time.Time // then
+	began  uint64    // the end of the log at New: what is up to here was there before
+	born   time.Time // when New was called
 	desk   *desk
 
 	*closing
-	shared   log.Shared // nil for an agent that is one process
+	shared   log.Shared // what the agent's processes share; nil for an agent that is one process
 	follower follower
 
-	audience    atomic.Pointer[[]*subscription] // who is served, as they came; changed by who has mu, and never in place
-	groups      groups
-	notices     atomic.Pointer[notices] // changed by who has mu
-	moved       signal                  // somebody came or left, or got on and was waited for
-	asking      *meter
-	shortTimes  warnings // questions that are open too short, of which the log is told
+	// audience is the list of the subscriptions that are served, in the order in which they came.
+	// Any goroutine may load it. It is replaced with mu held, and what a loaded slice shows never
+	// changes.
+	audience atomic.Pointer[[]*subscription]
+	groups   groups
+	notices  atomic.Pointer[notices] // replaced with mu held
+	// moved is broadcast when a subscription or a replica comes or goes, is connected or
+	// disconnected while watched, or has let a watched tool call leave.
+	moved       signal
+	asking      *meter   // counts subscription requests
+	shortTimes  warnings // counts warnings about questions that are open too short
 	agreements  agreements
 	encoded     encoded
 	published   published
-	republished atomic.Bool
-	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile
+	republished atomic.Bool // Republish has been called: the order of its sessions is not known here
+	// putting is held while a question is put, so that meanwhile no subscription is registered and
+	// none begins or ceases to be one that may be asked.
+	putting sync.Mutex
 
-	mu       sync.Mutex
-	closed   bool // Shutdown has begun
-	ended    bool // it waits for no more guests
-	sessions []*Session
+	mu       sync.Mutex                   // guards what follows
+	closed   bool                         // Shutdown has begun
+	ended    bool                         // Shutdown waits for no more links that have not been answered
+	sessions []*Session                   // under way; with Config.Follow, the agent's
 	asked    map[aaep.ReplyToken]*pending // questions still open
-	parties  map[string]*party            // who serve the agent's listeners elsewhere
+	parties  map[string]*party            // the replicas that have subscribers, by id
 	past     Stats                        // of the subscriptions that have ended
-	toldFull time.Time                    // when it was logged last that there is no room
+	toldFull time.Time                    // when the lack of room was last logged
 }
 
-// A signal tells all who wait for it that something has changed. The zero signal is ready.
+// signal wakes all goroutines that wait for something to change. The zero signal is ready, and any
+// goroutine may use it.
 type signal struct {
-	mu   sync.Mutex
-	next chan struct{} // nil: nobody waits
+	mu   sync.Mutex    // a leaf; guards next
+	next chan struct{} // closed at the next change; nil while no goroutine waits
 }
 
-// wait returns a channel that is closed when something changes. Take it, then look at what may have.
+// wait returns a channel that is closed at the next change. The caller takes the channel first and
+// looks at the state that may change afterwards, so that it misses no change in between.
 func (s *signal) wait() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,6 +143,7 @@ func (s *signal) wait() <-chan struct{} {
 	return s.next
 }
 
+// give wakes every goroutine that waits for a change. It may be called with any lock held.
 func (s *signal) give() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +153,8 @@ func (s *signal) give() {
 	}
 }
 
-// New returns a Producer, which serves nobody until Serve or ServeConn is called. Its goroutines keep the open questions and the
-// log; end them with Shutdown.
+// New returns a Producer, which serves no subscriber until Serve or ServeConn is called. Its
+// goroutines keep the open questions and the log; end them with Shutdown.
 func New(cfg Config) (*Producer, error) {
 	languages, err := cfg.complete()
 	if err != nil {
@@ -153,7 +196,7 @@ func New(cfg Config) (*Producer, error) {
 	if err := p.begin(); err != nil {
 		p.hurry(err)
 		p.desk.close()
-		p.log.Close() // what it has to say is why this failed
+		p.log.Close() // its error would say again why this failed
 		return nil, err
 	}
 	if cfg.Log != nil || cfg.Follow != nil {
@@ -162,7 +205,7 @@ func New(cfg Config) (*Producer, error) {
 	return p, nil
 }
 
-// WaitSubscriber waits until somebody has subscribed. The error is that of ctx, or ErrClosed.
+// WaitSubscriber waits until there is a subscriber. The error is that of ctx, or ErrClosed.
 func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	if !p.made() {
 		return errNotMade
