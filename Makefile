@@ -1,6 +1,6 @@
 # make          every check, as CI does: lint and test-all
 # make test     the tests, apart from whatever else runs on the machine; six minutes at most on two cores
-# make test-all make test, and then what is slow: all of every test, with the race detector
+# make test-all make test, and then what is slow: what make test leaves out, and the race detector where it finds something
 # make lint     formatting, vet for three systems, module files, staticcheck
 # make bench    benchmarks, with allocations
 # make fuzz     each fuzz target in turn, for FUZZTIME
@@ -34,10 +34,14 @@ MODULES := transports/grpc producer/telemetry producer/mcp
 # package at once, and no other package beside it.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
-# Packages in which goroutines share what they work on. make test has the race detector for these alone: it makes a test take
-# several times as long, and finds nothing where one goroutine owns everything. test-all has it for all.
+# Packages in which goroutines share what they work on, for the race detector: it makes a test take several times as long, and finds
+# nothing where one goroutine owns everything.
 RACED := ./producer ./producer/serve ./subscriber ./subscriber/present ./internal/eventlog ./internal/duplex ./internal/httpguard \
 	./internal/idle ./internal/writer ./transports/...
+RACED_TOO := ./internal/cli ./producer/llm ./producer/log/...
+
+# Packages that leave something out where testing.Short() holds: test-all runs these once more, whole.
+DEEP = $$(grep -rl --include='*_test.go' 'testing\.Short()' . | xargs -n1 dirname | sort -u)
 
 # What a package may take: on a machine that is busy with something else, several times as long as usual.
 LIMIT := -timeout 12m
@@ -45,8 +49,9 @@ QUICK := -short -shuffle=on $(LIMIT)
 WHOLE := -race -shuffle=on $(LIMIT)
 # Tests of real programs and of the small modules leave nothing out where testing.Short() holds, so they run once, with the race detector.
 QUICK_RUNS = -race $(QUICK) -p 1 -parallel 6 $(REAL_TESTS) $(MODULES:%=-- -C % -race $(QUICK) ./...) -- -race $(QUICK) $(RACED) -- $(QUICK) $$others
-WHOLE_RUNS = -- $(WHOLE) $$others $(RACED)
-SUITE = others=$$(go list ./... | grep -vxF "$$(go list $(REAL_TESTS) $(RACED))") && CGO_ENABLED=1 go run ./internal/suite
+WHOLE_RUNS = -- $(WHOLE) $(RACED) $(RACED_TOO) -- -shuffle=on $(LIMIT) $$deep
+SUITE = raced=$$(go list $(REAL_TESTS) $(RACED)) && others=$$(go list ./... | grep -vxF "$$raced") && \
+	deep=$$(go list $(DEEP) | grep -vxF "$$raced$$(printf '\n'; go list $(RACED_TOO))") && CGO_ENABLED=1 go run ./internal/suite
 
 .PHONY: all test test-all lint bench fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
 
