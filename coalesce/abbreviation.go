@@ -7,19 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// abbreviation is what a word with a full stop behind it is.
+// abbreviation is what a word with a full stop behind it is. Of two kinds, the greater ends a
+// sentence sooner.
 type abbreviation uint8
 
 const (
 	notAbbreviation  abbreviation = iota // an ordinary word
 	abbrNeverEnds                        // never ends a sentence
-	abbrBeforeNumber                     // goes before a number; ends a sentence otherwise
-	abbrBeforeDigit                      // goes before a number, else it is a word: tbl. 4
-	abbrMayEnd                           // ends a sentence if a usual first word follows
-	abbrEndsName                         // as abMay, and in a long sentence if any first word follows that a small one goes on from
-	abbrTimeOfDay                        // as abMay, and in a long sentence before other capitals too
-	abbrEndsList                         // ends a sentence before any capital
-	abbrInitial                          // a person's initial, as abMay
+	abbrBeforeNumber                     // ends none before a number or numeral
+	abbrBeforeDigit                      // is an abbreviation before digits (tbl. 4), and else a word
+	abbrMayEnd                           // ends one if a usual first word follows
+	abbrEndsName                         // as abbrMayEnd, and in a long sentence before a capital that a small word follows
+	abbrTimeOfDay                        // as abbrMayEnd, and in a long sentence before other capitals too
+	abbrEndsList                         // ends one before any capital
+	abbrInitial                          // a person's initial, which ends one as abbrMayEnd does
 	abbrOrdinal                          // a number that may mean "third"
 	abbrItemMarker                       // the marker of a list item
 )
@@ -27,7 +28,8 @@ const (
 // hasOrdinals reports whether a number with a full stop may mean "third".
 func (l *rules) hasOrdinals() bool { return len(l.words[ordinalWords]) > 0 || l.yearFirst }
 
-// classifyWord says what the word before a full stop is; first: the sentence has no other word yet.
+// classifyWord tells what the word before a full stop is. First says that the sentence has no other
+// word.
 func (l *rules) classifyWord(word []byte, first bool) abbreviation {
 	if a, ok := l.abbreviations[string(word)]; ok {
 		return a
@@ -40,10 +42,10 @@ func (l *rules) classifyWord(word []byte, first bool) abbreviation {
 	}
 	r, size := utf8.DecodeRune(word)
 	if a, ok := l.abbreviations[string(word[size:])]; ok && r == 'و' {
-		return a // ود. ليلى
+		return a // Arabic joins "and" to the word: ود. ليلى
 	}
 	c := classOf(r)
-	if first && c == clUpper { // Art. 3 begins a sentence
+	if first && c == clUpper { // it may be an abbreviation that is small elsewhere: "Art. 3 says so."
 		small := utf8.AppendRune(make([]byte, 0, len(wordBuffer{}.b)), unicode.ToLower(r))
 		if a := l.abbreviations[string(append(small, word[size:]...))]; a == abbrNeverEnds && size < len(word) {
 			return abbrMayEnd
@@ -96,7 +98,7 @@ func (l *rules) classifyWord(word []byte, first bool) abbreviation {
 	case letters > 1:
 		if l.known {
 			switch l.set.unknown.abbreviations[string(word)] {
-			case abbrBeforeNumber: // "Abs. 3" in another language
+			case abbrBeforeNumber: // it is one in another language, as in "See Abs. 3"
 				return abbrBeforeDigit
 			case abbrNeverEnds:
 				return abbrMayEnd
@@ -104,21 +106,21 @@ func (l *rules) classifyWord(word []byte, first bool) abbreviation {
 		}
 		return notAbbreviation
 	case first && size == 1:
-		return abbrItemMarker // "a." does too
+		return abbrItemMarker // and so does "a."
 	case c == clUpper:
 		return abbrInitial
 	case c == clLower:
 		if l.smallLetters {
 			return abbrNeverEnds
 		}
-		return notAbbreviation // in Yoruba, Igbo and Hausa it is a word
+		return notAbbreviation // Yoruba, Igbo and Hausa have words of one letter
 	case wideScript(r) == 0 && !unicode.Is(unicode.Ethiopic, r) && !unicode.Is(unicode.Hangul, r):
-		return abbrNeverEnds // an initial in a script without capitals
+		return abbrNeverEnds // it is an initial in a script without capitals
 	}
 	return notAbbreviation
 }
 
-// classifyCompound says what a word is whose parts end in full stops: PGS.TS, D.Lgs, Dipl.-Kfm.
+// classifyCompound tells what a word of several parts with full stops is: PGS.TS, D.Lgs, Dipl.-Kfm.
 func (l *rules) classifyCompound(word []byte) abbreviation {
 	before, capitals, short := true, true, false
 	if i := bytes.LastIndex(word, []byte(".–")); i > 0 { // Jan.–Feb. 2026
@@ -143,7 +145,8 @@ func (l *rules) classifyCompound(word []byte) abbreviation {
 	return notAbbreviation
 }
 
-// isItemLabel reports whether a word at the beginning of a line is what an item is called by: 2.1, Q1, II, §3.
+// isItemLabel reports whether a word at the beginning of a line is the label of an item: 2.1, Q1,
+// II, §3.
 func isItemLabel(word []byte) bool {
 	if number, ok := bytes.CutPrefix(word, []byte("§")); ok {
 		return len(bytes.TrimLeft(number, "0123456789")) <= 1 // §3a
@@ -166,14 +169,16 @@ func isItemLabel(word []byte) bool {
 	return digits > 0 && (dots > 0 || len(rest) < len(word))
 }
 
-// isAllConsonants reports whether a word is two to four letters of which none is a vowel, such as tbl and Hr, and no acronym.
+// isAllConsonants reports whether a word has two to four letters and no vowel, such as tbl and Hr,
+// and is no acronym. Such a word is short for something.
 func isAllConsonants(word []byte) (capital, ok bool) {
 	n := 0
 	for i, r := range string(word) {
 		small := unicode.ToLower(r)
 		switch inside := i > 0 && i+utf8.RuneLen(r) < len(word); {
-		case (small < 'a' || small > 'z') && !unicode.Is(unicode.Cyrillic, r), strings.ContainsRune("aeiouwyаеёиоуыэюяіїє", small),
-			r != small && i > 0, inside && strings.ContainsRune("rlрл", r): // vlk and prst are words
+		case (small < 'a' || small > 'z') && !unicode.Is(unicode.Cyrillic, r), r != small && i > 0,
+			strings.ContainsRune("aeiouwyаеёиоуыэюяіїє", small),
+			inside && strings.ContainsRune("rlрл", r): // vlk and prst are words of Slavic languages
 			return false, false
 		}
 		n++
@@ -182,7 +187,8 @@ func isAllConsonants(word []byte) (capital, ok bool) {
 	return capital, 2 <= n && n <= 4
 }
 
-// classifyPair looks up an abbreviation of two parts, such as "z. B".
+// classifyPair tells what an abbreviation of two parts is, such as "z. B". It returns false if the
+// two words are none.
 func (l *rules) classifyPair(first, second []byte) (abbreviation, bool) {
 	if len(first) == 0 || len(first)+len(second) > 24 {
 		return 0, false

@@ -4,9 +4,12 @@ import (
 	"strings"
 )
 
-// What stands around a boundary: what still belongs to the sentence before it, and what begins the next one in an unusual way.
+// This file reads what stands around a boundary: references, links and answers that still belong to
+// the sentence before it, and unusual beginnings of the next one.
 
-// skipLeadingMark finds what begins with a mark of class c at offset at: .NET, .5, "...and then", an image. Its offset is at if nothing does.
+// skipLeadingMark returns the offset behind a mark of class c that begins a sentence, as in .NET,
+// .5, "...and then" or an image, and the class by which to judge the beginning. The offset is at if
+// the mark at offset at begins none.
 func (l *lookahead) skipLeadingMark(at int, c class) (int, class) {
 	_, _, size := l.peek(at)
 	i := at + size
@@ -36,7 +39,8 @@ func (l *lookahead) skipLeadingMark(at int, c class) (int, class) {
 	return at, c
 }
 
-// isOmission reports whether ". . . " and a capital stand at offset at: the sentence goes before the dots then.
+// isOmission reports whether ". . . " and a capital stand at offset at. The sentence ends before
+// the dots then.
 func (l *lookahead) isOmission(at int) bool {
 	for range 3 {
 		if _, c, _ := l.peek(at); c != clStop {
@@ -52,14 +56,16 @@ func (l *lookahead) isOmission(at int) bool {
 	return c == clUpper
 }
 
-// attachUpTo lets what stands before offset end belong to the sentence before it.
+// attachUpTo makes the text before offset end a part of the sentence before it, unless more text is
+// needed to be sure. Gap says that it stands for white space.
 func (d *detector) attachUpTo(end int, gap bool) {
 	if !d.pastEnd {
 		d.attachedUpTo, d.attachedSpace = end, gap
 	}
 }
 
-// skipAside returns the offset behind what follows a sentence and its white space but belongs to it: [5], ([source](address)), :-).
+// skipAside returns the offset behind what belongs to a sentence though white space stands between:
+// [5], ([source](address)), :-).
 func (d *detector) skipAside(at int) (end int) {
 	if end = d.skipChoice(at); end > 0 {
 		return end
@@ -87,7 +93,7 @@ func (d *detector) skipAside(at int) (end int) {
 	return end
 }
 
-// skipChoice returns the offset behind the answers that a question allows, at offset at: Proceed? (y/N)
+// skipChoice returns the offset behind the answers that a question offers, as in "Proceed? (y/N)".
 func (d *detector) skipChoice(at int) (end int) {
 	if !d.scan.marks.question && !d.scan.marks.fullQuestion {
 		return 0
@@ -110,7 +116,8 @@ func (d *detector) skipChoice(at int) (end int) {
 	return 0
 }
 
-// skipSources returns the offset behind the links, with commas between, and the bracket at offset at: [one](address), [two](address)).
+// skipSources returns the offset behind links with commas between, and the bracket that closes
+// them: [one](address), [two](address)).
 func (l *lookahead) skipSources(at int) int {
 	for start := at; at < start+2*maxSpan; {
 		if r, _, _ := l.peek(at); r != '[' {
@@ -139,9 +146,9 @@ func (l *lookahead) skipSources(at int) int {
 	return 0
 }
 
-// skipAttached returns the offset behind what belongs to the sentence whose final marks stand before
-// offset at: a reference such as [12] or 【3†source】, a closing tag, a line break; gap says that the
-// latter stands for white space.
+// skipAttached returns the offset behind what stands close to a sentence's final marks and belongs
+// to it: a reference such as [12] or 【3†source】, a closing tag, a line break. Gap says that it
+// stands for white space, as a line break does.
 func (d *detector) skipAttached(at int) (end int, gap bool) {
 	r, c, _ := d.peek(at)
 	if end = d.skipChoice(at); end > 0 {
@@ -170,7 +177,7 @@ func (d *detector) skipAttached(at int) (end int, gap bool) {
 			case r == ']' || r == '】':
 				if name {
 					if next, _, _ := d.peekRune(i); next == '(' {
-						return 0, false // a link
+						return 0, false // it is a link of the next sentence
 					}
 				}
 				if n == 1 {
@@ -180,12 +187,13 @@ func (d *detector) skipAttached(at int) (end int, gap bool) {
 			case r == '】' || size == 0 || c == clLine:
 				return 0, false
 			case d.buf[at] != '[':
-			case n > 12 || c == clSpace && before != clClause || c == clUpper || !isLetter[c] && c != clDigit && c != clSpace && r != '^' && r != ',' && r != '-' && r != '–':
+			case n > 12 || c == clUpper || c == clSpace && before != clClause,
+				!isLetter[c] && c != clDigit && c != clSpace && !strings.ContainsRune("^,-–", r):
 				return 0, false
 			}
 			before, name = c, name || isLetter[c] && d.buf[at] == '['
 		}
-	case r == '(' && d.scan.last == ']': // the address of [1]
+	case r == '(' && d.scan.last == ']': // the address of a reference
 		end, _ = d.skipBrackets(at, 2*maxSpan)
 		return end, false
 	case c == clTag:

@@ -47,8 +47,8 @@ func BenchmarkSegmenter(b *testing.B) {
 				s.Flush(true)
 			}
 		})
-		// What a listener would get without this package: the split function of UAX #29, asked again with
-		// every token, as its documentation advises for streams.
+		// What a listener would get without this package: the split function of UAX #29, asked
+		// again with every token, as its documentation advises for streams.
 		b.Run(name+"/uax29/4 bytes", func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()

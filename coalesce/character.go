@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// class is what a character is to its neighbours. The classes are those of UAX #29's Sentence_Break,
-// divided where speech needs it.
+// class is what a character is to the rules of boundaries. The classes are those of Sentence_Break
+// in UAX #29, divided further where speech needs it.
 type class uint8
 
 const (
@@ -53,7 +53,7 @@ var (
 		return t
 	}()
 	isMark = [classes]bool{clStop: true, clBang: true, clAsk: true, clFull: true, clEllipsis: true}
-	// opener may begin a sentence, but only what follows reports whether it does.
+	// opener may begin a sentence; only what follows it tells.
 	opener = [classes]bool{clOpen: true, clOpenQuote: true, clCloseQuote: true, clQuote: true, clEmphasis: true, clFormat: true}
 	// attached never begins a sentence or a word.
 	attached = [classes]bool{
@@ -65,7 +65,7 @@ var (
 		clStop: true, clBang: true, clAsk: true, clFull: true, clEllipsis: true, clClose: true, clCloseQuote: true,
 		clQuote: true, clEmphasis: true, clOpenQuote: true, clFormat: true, clSpace: true, clLine: true,
 	}
-	// settled composes with nothing, so it is known before what follows it.
+	// settled composes with nothing, so the character is known before what follows it.
 	settled = func() [classes]bool {
 		t := closing
 		t[clOpen], t[clDigit], t[clFullClause] = true, true, true
@@ -73,8 +73,8 @@ var (
 	}()
 )
 
-// quick holds what is asked most often, for the alphabets of Europe and the Near East, the Devanagari and
-// Ethiopic scripts and the common marks.
+// quick has the answers of slowClass and slowIsNormal for the alphabets of Europe and the Near
+// East, the Devanagari and Ethiopic scripts and the common marks.
 var quick = func() (t [len(quickBlocks) * quickBlock]struct {
 	class  class
 	simple bool
@@ -101,6 +101,7 @@ var quickIndex = func() (t [128]uint8) {
 	return t
 }()
 
+// classOf returns the class of a character.
 func classOf(r rune) class {
 	if uint32(r) < 128*quickBlock {
 		if i := quickIndex[r/quickBlock]; i != 0 {
@@ -116,7 +117,7 @@ func classOf(r rune) class {
 	return slowClass(r)
 }
 
-// isNormal reports whether r is NFC and joins with nothing before it.
+// isNormal reports whether r is in NFC and joins with nothing before it.
 func isNormal(r rune) bool {
 	if uint32(r) < 128*quickBlock {
 		if i := quickIndex[r/quickBlock]; i != 0 {
@@ -136,9 +137,9 @@ func slowClass(r rune) class {
 	switch {
 	case wideScript(r) != 0:
 		return clWide
-	case r == 0xFF9E, r == 0xFF9F: // the halfwidth voiced sound marks: letters that extend
+	case r == 0xFF9E, r == 0xFF9F: // the halfwidth voiced sound marks are letters that extend
 		return clExtend
-	case 0x10D0 <= r && r <= 0x10FF: // Georgian, whose capitals begin no sentence
+	case 0x10D0 <= r && r <= 0x10FF: // the capitals of Georgian begin no sentence
 		return clLetter
 	case r == 'ℹ':
 		return clEmoji
@@ -209,12 +210,12 @@ func slowClass(r rune) class {
 	return clOther
 }
 
-// The scripts of clWide.
+// These are the scripts of clWide.
 const (
 	han = 1 + iota
 	hiragana
 	katakana
-	sameKana // the length mark, which goes on with either kana
+	sameKana // the length mark goes on with either kana
 )
 
 func wideScript(r rune) int {
@@ -234,7 +235,8 @@ func wideScript(r rune) int {
 	return 0
 }
 
-// scriptOf returns the first letter of the script that the letter r is of, about: enough to tell languages apart.
+// scriptOf returns a letter that stands for the script of the letter r. It tells scripts only as
+// well as telling languages apart needs.
 func scriptOf(r rune) rune {
 	switch {
 	case r < 0x370, 0x1E00 <= r && r < 0x1F00:

@@ -6,7 +6,7 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
-// clusterEdge reports whether no grapheme cluster spans the end of before and next.
+// clusterEdge reports whether a cut between before and next divides no grapheme cluster.
 func clusterEdge(before []byte, next rune) bool {
 	n := len(before)
 	if n == 0 || before[n-1] < utf8.RuneSelf && next < utf8.RuneSelf {
@@ -23,7 +23,7 @@ func clusterEdge(before []byte, next rune) bool {
 	start := n
 	for start > max(0, n-64) {
 		r, size := utf8.DecodeLastRune(before[:start])
-		if r == utf8.RuneError && size == 1 { // nothing joins a byte that is no character
+		if r == utf8.RuneError && size == 1 { // nothing joins an invalid byte
 			break
 		}
 		start -= size
@@ -38,8 +38,11 @@ func clusterEdge(before []byte, next rune) bool {
 	return true
 }
 
-// unjoined are the classes of characters after which a letter of another class begins a cluster for sure.
-var unjoined = [classes]bool{clWide: true, clUpper: true, clLower: true, clDigit: true, clStop: true, clBang: true, clAsk: true, clFull: true, clFullClause: true}
+// unjoined has the classes of characters behind which a letter or digit always begins a cluster.
+var unjoined = [classes]bool{
+	clWide: true, clUpper: true, clLower: true, clDigit: true, clStop: true, clBang: true, clAsk: true, clFull: true,
+	clFullClause: true,
+}
 
 // joinsNothing reports whether r is a letter or digit that begins a cluster.
 func joinsNothing(r rune) bool {
@@ -52,8 +55,8 @@ func joinsNothing(r rune) bool {
 	return false
 }
 
-// clusterBefore returns the last offset in b, but at most limit, between two grapheme clusters, or
-// where there is none, between two code points. The text in b goes beyond limit.
+// clusterBefore returns the last offset in b, at most limit, between two grapheme clusters. Where
+// there is none, it returns the last between two code points. The text in b goes on behind limit.
 func clusterBefore(b []byte, limit int) int {
 	start := limit
 	for start > 0 && start < len(b) && !utf8.RuneStart(b[start]) && limit-start < utf8.UTFMax {
@@ -86,5 +89,5 @@ func clusterBefore(b []byte, limit int) int {
 			return best
 		}
 	}
-	return limit // not UTF-8 anyway
+	return limit // b is not UTF-8
 }

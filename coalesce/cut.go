@@ -6,18 +6,18 @@ import (
 
 // place is a place in buf.
 type place struct {
-	offset int // offset in bytes
-	runes  int // code points before it; for a cut: without the white space that ends there
+	offset int // in bytes
+	runes  int // code points before it; of a place to cut, without the white space in front of it
 }
 
-// slack is how far a piece may outgrow its limit, in code points, while a boundary within the limit is
-// undecided.
+// slack is how many code points a piece may outgrow its limit by, while a boundary within the limit
+// waits for text.
 const slack = 24
 
-// placeRead is the place read last, as a cut.
+// placeRead returns s.read as a place to cut.
 func (s *Segmenter) placeRead() place { return place{s.read.offset, s.visibleRunes} }
 
-// limits bound a piece. Zero is no limit.
+// limits bound a piece. Zero sets no limit.
 type limits struct {
 	bytes int
 	runes int // outer white space not counted
@@ -28,7 +28,7 @@ func (l limits) allow(p place) bool {
 	return (l.bytes == 0 || p.offset <= l.bytes) && (l.runes == 0 || p.runes <= l.runes)
 }
 
-// markBoundary notes a boundary at the place read, and cuts there if it is wanted.
+// markBoundary notes a boundary of a level at s.read, and cuts there if such a cut is wanted.
 func (s *Segmenter) markBoundary(level int) {
 	if level >= atSentence {
 		s.scan.beginSentence()
@@ -38,7 +38,8 @@ func (s *Segmenter) markBoundary(level int) {
 	}
 }
 
-// noteCut remembers the place read as one where a piece that grows too long may be cut.
+// noteCut remembers s.read as the last place of a level where a piece that grows too long may be
+// cut. What is already too long is cut before.
 func (s *Segmenter) noteCut(level int) {
 	for s.visibleRunes > 0 && !s.limits.allow(s.placeRead()) {
 		s.forceCut()
@@ -66,29 +67,35 @@ func (s *Segmenter) exceedsLimits() bool {
 	return true
 }
 
-// trimToLimits cuts what is held until it can leave in one piece.
+// trimToLimits cuts what is held until the rest can leave in one piece.
 func (s *Segmenter) trimToLimits() {
 	for len(s.buf) > 0 && !s.limits.allow(place{len(s.buf), s.visibleRunes}) {
 		s.forceCut()
 	}
 }
 
-// forceCut cuts a piece that has grown too long, or decides what keeps it from being cut.
+// forceCut cuts a piece that has grown too long, at the coarsest boundary within the limits. Where
+// an undecided boundary keeps it from being cut, forceCut decides that instead, as if no text
+// followed.
 func (s *Segmenter) forceCut() {
 	if s.waiting {
-		s.ended = true // as if nothing followed
+		s.ended = true
 		s.readArrived()
 		s.ended = false
 		return
 	}
 	clause := s.lastClause
-	if s.limits.runes > 0 && clause.runes < s.limits.runes/2 || s.limits.bytes > 0 && s.limits.runes == 0 && clause.offset < s.limits.bytes/2 {
-		clause = place{} // too little text: a word makes a better piece
+	if s.limits.runes > 0 && clause.runes < s.limits.runes/2 ||
+		s.limits.runes == 0 && s.limits.bytes > 0 && clause.offset < s.limits.bytes/2 {
+		clause = place{} // so short a piece is worse than one that ends with a word
 	}
 	for _, c := range [...]struct {
 		place
 		level int
-	}{{s.lastCut[atParagraph], atParagraph}, {s.lastCut[atSentence], atSentence}, {clause, atWord}, {s.lastCut[atWord], atWord}} {
+	}{
+		{s.lastCut[atParagraph], atParagraph}, {s.lastCut[atSentence], atSentence},
+		{clause, atWord}, {s.lastCut[atWord], atWord},
+	} {
 		if c.offset == 0 || !s.limits.allow(c.place) {
 			continue
 		}
@@ -113,7 +120,8 @@ func (s *Segmenter) forceCut() {
 			break
 		}
 		prev, _ := utf8.DecodeRune(s.buf[before:])
-		if !clusterEdge(s.buf[:before], prev) || classOf(prev) != clWide && classOf(prev) != clLetter && !attached[classOf(prev)] {
+		prevClass := classOf(prev)
+		if !clusterEdge(s.buf[:before], prev) || prevClass != clWide && prevClass != clLetter && !attached[prevClass] {
 			break
 		}
 		at = before
@@ -121,7 +129,7 @@ func (s *Segmenter) forceCut() {
 	s.cutAt(at, 0)
 }
 
-// runeOffset is the offset behind the first n code points of b, at most its length.
+// runeOffset returns the offset behind the first n code points of b, or its length.
 func runeOffset(b []byte, n int) int {
 	i := 0
 	for ; n > 0 && i < len(b); n-- {
@@ -131,7 +139,8 @@ func runeOffset(b []byte, n int) int {
 	return i
 }
 
-// cutAt makes a piece of the text before offset at.
+// cutAt makes a piece of the text before offset at, and takes that from buf. A level finer than the
+// cut that is wanted is not told in the piece.
 func (s *Segmenter) cutAt(at, level int) {
 	if level < s.cut {
 		level = 0
@@ -152,6 +161,8 @@ func (s *Segmenter) cutAt(at, level int) {
 	s.hiddenUpTo, s.attachedUpTo = max(s.hiddenUpTo-at, 0), max(s.attachedUpTo-at, 0)
 }
 
+// behind returns the place as it is once the first at bytes of buf, which are so many code points,
+// are gone; one within them becomes the beginning.
 func (e place) behind(at, runes int) place {
 	if e.offset <= at {
 		return place{}

@@ -1,23 +1,27 @@
 package coalesce
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
-// A detector knows what has been read, and tells by a look ahead whether a sentence ends at an offset.
+// A detector decides whether a sentence ends at an offset, by what the scanner has read before it
+// and by a look ahead.
 type detector struct {
 	lookahead
 	scan          scanner
-	hiddenUpTo    int  // nothing ends a sentence before this offset
-	attachedUpTo  int  // everything before this offset belongs to the marks read last
-	attachedSpace bool // what is attached stands for white space
+	hiddenUpTo    int  // code, a formula or the like reaches up to here: nothing ends a sentence before
+	attachedUpTo  int  // a reference, picture or the like up to here belongs to the marks read last
+	attachedSpace bool // what is attached stands for white space, such as <br>
 }
 
-// decideBoundary decides what boundary stands at the place read, in front of a character of class c. It returns
-// false if that must wait for more text.
+// decideBoundary decides what boundary stands at s.read, in front of a character of class c, and
+// marks it. It returns false if that must wait for more text; the caller resets pastEnd before.
 func (s *Segmenter) decideBoundary(c class) bool {
 	sc, at := &s.scan, s.read.offset
 	switch c {
 	case clSpace, clLine:
-		s.noteCut(atWord) // better than nothing, should the piece grow too long
+		s.noteCut(atWord) // a piece that grows too long may be cut in front of a space
 		return true
 	case clExtend:
 		return true
@@ -26,7 +30,7 @@ func (s *Segmenter) decideBoundary(c class) bool {
 		return true
 	}
 	if sc.lines >= 2 && sc.inFormula() {
-		sc.fenceRune, sc.block = 0, prose // TeX has no blank line in a formula
+		sc.fenceRune, sc.block = 0, prose // TeX allows no blank line in a formula, so this was none
 	}
 	if sc.lines > 0 && sc.fenceRune != 0 && sc.inQuote {
 		r, _, _ := s.peekRune(at)
@@ -34,7 +38,7 @@ func (s *Segmenter) decideBoundary(c class) bool {
 			return false
 		}
 		if r != '>' {
-			sc.fenceRune, sc.block = 0, row // the quotation is over, and with it the code
+			sc.fenceRune, sc.block = 0, row // code in a quotation ends with the quotation
 		}
 	}
 	level, clause := 0, sc.clause != 0 && (sc.space || sc.clause == clFullClause && !attached[c])
@@ -56,7 +60,7 @@ func (s *Segmenter) decideBoundary(c class) bool {
 		var end bool
 		if sc.space {
 			if end = s.endsSpaced(at, c); !sc.space {
-				level = 0 // it closes what stands before the white space
+				level = 0 // the character closes what stands before the white space
 			}
 		} else {
 			end = s.endsTight(at, c)
@@ -65,11 +69,14 @@ func (s *Segmenter) decideBoundary(c class) bool {
 			level = atSentence
 		}
 	case sc.space && c != clLower && s.followsGesture(at):
-		if r, _, _ := s.peekRune(at); r == '¿' || r == '¡' || c == clWide && sc.wideCount > 1 || (c == clUpper || c == clLetter) && (sc.isFace() || s.startsSentence(at)) {
+		r, _, _ := s.peekRune(at)
+		if r == '¿' || r == '¡' || c == clWide && sc.wideCount > 1 ||
+			(c == clUpper || c == clLetter) && (sc.isFace() || s.startsSentence(at)) {
 			level = atSentence
 		}
 	case c == clWide && sc.isFace() && sc.wideCount > 1 && !sc.beganWithPicture:
-		if r, _, _ := s.peekRune(at); wideScript(r) == han && !strings.ContainsRune("的了和吧吗嗎啊呢", r) { // 好的👍明天见, but 点👍的人
+		r, _, _ := s.peekRune(at)
+		if wideScript(r) == han && !strings.ContainsRune("的了和吧吗嗎啊呢", r) { // 好的👍明天见, but 点👍的人
 			level = atSentence
 		}
 	}
@@ -104,12 +111,14 @@ func (s *Segmenter) decideBoundary(c class) bool {
 	return true
 }
 
-// endsSpaced reports whether marks and white space in front of a character of class c end a sentence.
+// endsSpaced reports whether a sentence ends in the marks read last, which white space follows and
+// then, at offset at, a character of class c.
 func (d *detector) endsSpaced(at int, c class) bool {
 	sc := &d.scan
-	if c == clCloseQuote || c == clQuote { // « Vraiment ? » dit-il: it may close
+	if c == clCloseQuote || c == clQuote { // it may close, as in « Vraiment ? » dit-il
 		_, _, size := d.peek(at)
-		if _, next, _ := d.peek(at + size); next == clSpace || next == clLine || next == clEnd || next == clClose || isMark[next] || next == clClause {
+		switch _, next, _ := d.peek(at + size); {
+		case next == clSpace, next == clLine, next == clEnd, next == clClose, isMark[next], next == clClause:
 			sc.space = d.pastEnd
 			return false
 		}
@@ -123,7 +132,7 @@ func (d *detector) endsSpaced(at int, c class) bool {
 		return !d.pastEnd
 	}
 	if c == clOpen || c == clClause || c == clTag {
-		if r, _, _ := d.peekRune(at); r == '|' { // of a table
+		if r, _, _ := d.peekRune(at); r == '|' { // the cell of a table ends
 			return false
 		}
 		if end := d.skipAside(at); end > 0 {
@@ -137,7 +146,7 @@ func (d *detector) endsSpaced(at int, c class) bool {
 			if sc.marks.isSingleStop() && !d.pastEnd {
 				return sc.lastKind != abbrNeverEnds && sc.lastKind != abbrItemMarker
 			}
-		case '§': // 3. §
+		case '§': // "3. §" is the third section
 			if sc.lastKind == abbrOrdinal && sc.lang.hasOrdinals() {
 				return false
 			}
@@ -160,14 +169,14 @@ func (d *detector) endsSpaced(at int, c class) bool {
 	case core == clLower && (!sc.marks.question || sc.marks.closed) && (d.isMixedCase(i) || d.isClipped(at, i)):
 		core = clUpper
 	}
-	if i == at && attached[core] { // UAX #29, SB8a; and a closing bracket
+	if i == at && attached[core] { // rule SB8a of UAX #29, and closing brackets
 		return false
 	}
 	return d.endsBefore(i, core)
 }
 
-// endsBefore reports whether marks and white space end a sentence, if the next one begins at offset at with a
-// character of class c.
+// endsBefore reports whether a sentence ends in the marks read last, if the next one would begin at
+// offset at, with a character of class c.
 func (d *detector) endsBefore(at int, c class) bool {
 	sc := &d.scan
 	m, informal := &sc.marks, c == clLower && sc.firstLetter == clLower && sc.wordCount >= 3 && !sc.marks.closed
@@ -175,26 +184,30 @@ func (d *detector) endsBefore(at int, c class) bool {
 	case m.omission && m.closed:
 		return false
 	case m.full && sc.last == '۔' && (sc.wordCount == 1 || countLetters(&sc.lastWord) == 1) && sc.isInitial():
-		return c == clEnd // 2۔ begins an item
+		return c == clEnd // "2۔" begins an item
 	case m.full && sc.last == '।' && sc.isLabel():
 		return c == clEnd
 	case m.full:
-		return !m.closed || (c != clWide && !m.fullQuestion || !d.continuesQuotation(at, c)) && !d.continuesAnyQuotation(at)
+		return !m.closed ||
+			(c != clWide && !m.fullQuestion || !d.continuesQuotation(at, c)) && !d.continuesAnyQuotation(at)
 	case m.question:
-		return (c != clLower || !m.closed && !m.exclamation && !sc.dialogueTurn || informal) && !(m.quoted && c != clLower && d.continuesQuotation(at, c)) // "Really?" Ada asked.
+		ends := c != clLower || !m.closed && !m.exclamation && !sc.dialogueTurn || informal
+		return ends && !(m.quoted && c != clLower && d.continuesQuotation(at, c)) // "Really?" Ada asked.
 	case m.exclamation && !m.closed && c == clUpper && sc.lang.has(exclaimedNames, sc.lastWord.bytes()):
 		return d.startsSentence(at)
 	case m.exclamation:
-		return (c != clLower || informal || sc.isCaseless(&sc.lastWord) && !m.closed) && !(m.quoted && d.continuesQuotation(at, c))
+		return (c != clLower || informal || sc.isCaseless(&sc.lastWord) && !m.closed) &&
+			!(m.quoted && d.continuesQuotation(at, c))
 	case (m.ellipsis || m.stops > 1) && m.quoted && d.continuesQuotation(at, c): // "Well..." Ada said.
 		return false
 	case m.ellipsis || m.stops > 1:
-		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wideCount >= 4 || c == clLetter && (sc.hasKoreanEnding() || d.startsSentence(at))
+		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wideCount >= 4 ||
+			c == clLetter && (sc.hasKoreanEnding() || d.startsSentence(at))
 	}
 	if c == clDigit && sc.isCaseless(&sc.lastWord) && sc.followsDay() && d.isYear(at) { // ৩ ফেব্রু. ২০২৬
 		return false
 	}
-	if sc.looseStops == 3 { // words left out: . . .
+	if sc.looseStops == 3 { // ". . ." stands for words left out
 		return false
 	}
 	if sc.lang.firstParts[string(sc.lastWord.bytes())] && (c == clUpper || c == clLetter) { // z. B.
@@ -219,7 +232,8 @@ func (d *detector) endsBefore(at int, c class) bool {
 			return false
 		}
 	case abbrMayEnd, abbrEndsName:
-		return c == clEnd || c == clWide || (c == clUpper || c == clLetter) && d.startsSentence(at) || c == clUpper && d.endsName() && d.continuesSmall(at)
+		return c == clEnd || c == clWide || (c == clUpper || c == clLetter) && d.startsSentence(at) ||
+			c == clUpper && d.endsName() && d.continuesSmall(at)
 	case abbrEndsList:
 		return c == clEnd || c == clWide || c == clUpper && !d.isCurrency(at) || c == clLetter
 	case abbrTimeOfDay:
@@ -227,8 +241,8 @@ func (d *detector) endsBefore(at int, c class) bool {
 	case abbrInitial:
 		return c == clEnd || c == clUpper && (d.letterIsName() || d.startsSentence(at) && !d.isNameParticle(at))
 	case abbrOrdinal:
-		if b := sc.priorWord.bytes(); string(sc.lastWord.bytes()) == "1" && len(b) > 0 && b[len(b)-1] == ':' { // a list begins: 1. Go. 2. Stop.
-			return c == clEnd
+		if string(sc.lastWord.bytes()) == "1" && bytes.HasSuffix(sc.priorWord.bytes(), []byte(":")) {
+			return c == clEnd // a list begins: "Steps: 1. Go. 2. Stop."
 		}
 		if sc.isLabel() {
 			return c == clEnd
@@ -237,12 +251,13 @@ func (d *detector) endsBefore(at int, c class) bool {
 			return !ordinal
 		}
 	}
-	// UAX #29, SB8; but who begins a sentence small will begin the next one small too, and a script without capitals has none to
-	// begin with.
+	// Rule SB8 of UAX #29: no sentence begins with a small letter. But an informal writer begins
+	// every sentence so, and a script without capitals has none to begin with.
 	return c != clLower || informal || sc.isCaseless(&sc.lastWord)
 }
 
-// endsTight is endsSpaced without white space.
+// endsTight reports whether a sentence ends in the marks read last, which a character of class c
+// follows at offset at, without white space.
 func (d *detector) endsTight(at int, c class) bool {
 	sc := &d.scan
 	m := &sc.marks
@@ -264,7 +279,7 @@ func (d *detector) endsTight(at int, c class) bool {
 		switch {
 		case sc.stopInNumber(c), sc.last == '។' && d.isKhmerEtc(at):
 			return false
-		case c == clOpenQuote: // ” and “ are the other way round in Urdu
+		case c == clOpenQuote: // it may close: Urdu has ” and “ the other way round
 			end := at
 			for _, c, size := d.peek(end); c == clOpenQuote && end < at+16; _, c, size = d.peek(end) {
 				end += size
@@ -301,8 +316,8 @@ func (d *detector) endsTight(at int, c class) bool {
 	return false
 }
 
-// startsWord reports whether a word begins at r with no white space in front. Every such place is a boundary of
-// UAX #29 too, but not the other way round.
+// startsWord reports whether a word begins at r, of class c, though no white space stands in front.
+// Every such place is a word boundary of UAX #29, but not every one of UAX #29 is such a place.
 func (sc *scanner) startsWord(r rune, c class) bool {
 	switch {
 	case c == clWide:

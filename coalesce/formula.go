@@ -1,11 +1,12 @@
 package coalesce
 
-// inFormula reports whether what is read is a formula of several lines.
+// inFormula reports whether a formula of several lines is being read.
 func (sc *scanner) inFormula() bool {
 	return sc.fenceRune == '$' || sc.fenceRune == '[' || sc.fenceRune == 'b'
 }
 
-// looksLikeTeX reports whether the rest of the line at offset i, or the next one if that is blank, looks like TeX: $$ is also what a restaurant costs.
+// looksLikeTeX reports whether the rest of the line at offset i, or the next line if the rest is
+// blank, looks like TeX. "$$" alone does not tell: people write it for what a restaurant costs.
 func (l *lookahead) looksLikeTeX(i int) bool {
 	for blank, n := true, 0; n < maxSpan; n++ {
 		r, c, size := l.peekRune(i)
@@ -21,7 +22,9 @@ func (l *lookahead) looksLikeTeX(i int) bool {
 	return false
 }
 
-// openFormula reports whether a formula of several lines begins at offset at, and returns the offset behind its mark, or else at.
+// openFormula returns the offset behind the mark with which a formula of several lines begins at
+// offset at, and notes that one is being read. It returns at if none begins, or if it ends in the
+// same line.
 func (d *detector) openFormula(at int) (end int) {
 	kind, mark := '$', "$$"
 	if r, _, _ := d.peekRune(at); r == '$' {
@@ -53,13 +56,15 @@ func (d *detector) openFormula(at int) (end int) {
 	return end
 }
 
-// mathematical are the environments of TeX that are one formula.
+// mathematical has the environments of TeX that are one formula.
 var mathematical = map[string]bool{
-	"equation": true, "align": true, "aligned": true, "alignat": true, "gather": true, "gathered": true, "multline": true, "eqnarray": true,
+	"equation": true, "align": true, "aligned": true, "alignat": true, "gather": true, "gathered": true,
+	"multline": true, "eqnarray": true,
 	"cases": true, "matrix": true, "pmatrix": true, "bmatrix": true, "vmatrix": true, "array": true, "split": true,
 }
 
-// closeFormula returns the offset behind the end of a formula of several lines, if that is in the line at offset at, else at.
+// closeFormula returns the offset behind the end of the formula being read, and notes its end, if
+// that is in the line at offset at. Else it returns at.
 func (d *detector) closeFormula(at int) int {
 	sc := &d.scan
 	end := 0
@@ -68,7 +73,7 @@ func (d *detector) closeFormula(at int) int {
 		end, _ = d.findInLine(at, "$$", 2*maxSpan)
 	case '[':
 		end, _ = d.findInLine(at, `\]`, 2*maxSpan)
-	default: // environments are nested
+	default: // environments can be nested, so they are counted
 		begun, _ := d.findInLine(at, `\begin{`, 2*maxSpan)
 		if end, _ = d.findInLine(at, `\end{`, 2*maxSpan); begun > 0 {
 			sc.fenceLen++
@@ -87,7 +92,8 @@ func (d *detector) closeFormula(at int) int {
 	return end
 }
 
-// startsJSON reports whether the line at offset at is a part of JSON that does not end in it, or a name and its value.
+// startsJSON reports whether the line at offset at begins JSON that goes on in the next line, or is
+// a name of JSON and its value.
 func (l *lookahead) startsJSON(at int) bool {
 	r, _, _ := l.peekRune(at)
 	next, _, _ := l.peekRune(at + 1)
@@ -113,7 +119,8 @@ func (l *lookahead) startsJSON(at int) bool {
 	return false
 }
 
-// skipTeX returns the offset behind a backslash and r, and the final mark in front of it.
+// skipTeX returns the offset behind the next backslash and r in the line at offset i, and the class
+// of the final mark in front of them, or 0.
 func (l *lookahead) skipTeX(i int, r rune) (end int, tail class) {
 	for range maxSpan {
 		now, c, size := l.peekRune(i)
@@ -136,7 +143,8 @@ func (l *lookahead) skipTeX(i int, r rune) (end int, tail class) {
 	return 0, 0
 }
 
-// skipFormula returns the offset behind $...$ or $$...$$; money is none.
+// skipFormula returns the offset behind $...$ or $$...$$, and the class of the final mark that ends
+// it, or 0. An amount of money is no formula.
 func (l *lookahead) skipFormula(at int) (end int, tail class) {
 	n, i := l.countRepeated(at, '$')
 	if n > 2 {
@@ -168,7 +176,7 @@ func (l *lookahead) skipFormula(at int) (end int, tail class) {
 			}
 		}
 		if isMark[before] && c == clSpace && n == 1 {
-			break // a sentence has ended: the dollar was none of a formula's
+			break // a sentence has ended, so the dollar began no formula
 		}
 		before = c
 		i += size
@@ -176,7 +184,8 @@ func (l *lookahead) skipFormula(at int) (end int, tail class) {
 	return 0, 0
 }
 
-// isAmount reports whether the number at offset i is an amount.
+// isAmount reports whether the number at offset i is an amount of money, and not the begin of a
+// formula.
 func (l *lookahead) isAmount(i int) bool {
 	for range 24 {
 		r, c, size := l.peek(i)

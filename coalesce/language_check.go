@@ -14,9 +14,9 @@ import (
 )
 
 // CheckLanguage reads a file that says where sentences end in a language, as those in the folder
-// languages do, and cuts its test sentences by it. The error has a line for everything that is wrong
-// or missing; docs/languages.md explains the format. The file replaces the one that is built in for
-// its first tag.
+// languages do, and cuts its test sentences by it. The error has a line for everything that is
+// wrong or missing; docs/languages.md explains the format. The file replaces the one that is built
+// in for its first tag.
 func CheckLanguage(file, text string) error {
 	l, err := parseLanguage(file, text)
 	if err != nil {
@@ -68,12 +68,14 @@ func (l *language) missing() (problems []error) {
 	return problems
 }
 
-// written returns a word as text has it; stop stands for the full stop of an abbreviation's first part.
+// written returns a word as text has it; stop stands for the full stop of an abbreviation's first
+// part.
 func (w fileWord) written(stop string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(w.text, "~"), "_", stop+" ")
 }
 
-// tested reports whether a test sentence has one of the words; an abbreviation has a full stop behind it.
+// tested reports whether a test sentence has one of the words; an abbreviation has a full stop
+// behind it.
 func (l *language) tested(words []fileWord, abbreviations bool) bool {
 	return slices.ContainsFunc(words, func(w fileWord) bool {
 		return slices.ContainsFunc(l.sentences, func(s testSentence) bool {

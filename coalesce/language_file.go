@@ -56,7 +56,8 @@ const testHeading = "== Test sentences"
 // abbreviationKinds says what a word of each list is in front of a full stop. The lists behind them
 // hold no abbreviations.
 var abbreviationKinds = [...]abbreviation{
-	neverEnd: abbrNeverEnds, beforeNumber: abbrBeforeNumber, mayEnd: abbrMayEnd, endName: abbrEndsName, timesOfDay: abbrTimeOfDay, endList: abbrEndsList, letterWords: notAbbreviation,
+	neverEnd: abbrNeverEnds, beforeNumber: abbrBeforeNumber, mayEnd: abbrMayEnd, endName: abbrEndsName,
+	timesOfDay: abbrTimeOfDay, endList: abbrEndsList, letterWords: notAbbreviation,
 }
 
 // sharedTag is the tag of the file whose words count in every language.
@@ -107,7 +108,8 @@ func parseLanguage(file, text string) (*language, error) {
 		case isHeading:
 			tests = strings.EqualFold("== "+heading, testHeading)
 			if list = listUnder(heading); list == wordLists && !tests {
-				err = fmt.Sprintf("there is no heading %q; the headings are %q and %q", heading, headings, strings.TrimPrefix(testHeading, "== "))
+				err = fmt.Sprintf("there is no heading %q; the headings are %q and %q", heading, headings,
+					strings.TrimPrefix(testHeading, "== "))
 			}
 		case tests:
 			var s string
@@ -173,7 +175,8 @@ func listUnder(heading string) wordList {
 	return wordLists
 }
 
-// unescape reads a test sentence: \n is a line end, and \\, \# and \= are the characters themselves.
+// unescape reads a test sentence: \n is a line end, and \\, \# and \= are the characters
+// themselves.
 func unescape(line string) (text, problem string) {
 	var b strings.Builder
 	for {

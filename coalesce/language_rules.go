@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// languageFiles has one file a language. Go code elsewhere knows no word of any language but those
-// whose rule no other language has.
+// languageFiles has one file a language. Go code names a language or its words only for a rule that
+// no other language has.
 //
 //go:embed languages/*.txt
 var languageFiles embed.FS
@@ -25,10 +25,12 @@ type rules struct {
 	firstParts    map[string]bool // the first parts of abbreviations of two parts
 	// words has those of the lists that hold no abbreviations. Of letterNouns, small letters are
 	// added to what the file has with a capital only, as false.
-	words                              [wordLists]map[string]bool
-	smallLetters, yearFirst, greekMark bool
-	scripts                            []rune // in which the words are written; of unknown rules, those of several languages
-	latin                              bool   // one of the scripts is Latin
+	words [wordLists]map[string]bool
+
+	smallLetters, yearFirst, greekMark bool // as in language
+
+	scripts []rune // those of the words; of the unknown rules, those that several languages share
+	latin   bool   // Latin is one of the scripts
 }
 
 // A ruleSet has the rules of all languages. It is not changed once it is made.
@@ -42,7 +44,8 @@ type ruleSet struct {
 // them, so that a program which cuts no text does not pay for them.
 var builtinRules = sync.OnceValue(func() *ruleSet { return newRuleSet(builtinLanguages()) })
 
-// builtinLanguages reads languageFiles, but for their test sentences. A test checks that none is bad.
+// builtinLanguages reads languageFiles, but for their test sentences. A test checks that none is
+// bad.
 func builtinLanguages() (list []*language) {
 	files, _ := fs.Glob(languageFiles, "languages/*.txt")
 	for _, file := range files {
@@ -90,8 +93,8 @@ func newRuleSet(list []*language) *ruleSet {
 }
 
 // compile makes the rules of a list of languages, the shared one first. Where the language is not
-// known, words with a ~ are left out, and a word of several kinds is of the one that ends a sentence
-// soonest.
+// known, words with a ~ are left out, and a word of several kinds is of the one that ends a
+// sentence soonest.
 func (set *ruleSet) compile(list []*language, known bool) *rules {
 	r := &rules{set: set, known: known, abbreviations: map[string]abbreviation{}, firstParts: map[string]bool{}}
 	for kind := len(abbreviationKinds); kind < len(r.words); kind++ {
@@ -120,7 +123,9 @@ func (set *ruleSet) compile(list []*language, known bool) *rules {
 			}
 		}
 		if known {
-			r.smallLetters, r.yearFirst, r.greekMark = r.smallLetters || l.smallLetters, r.yearFirst || l.yearFirst, r.greekMark || l.greekMark
+			r.smallLetters = r.smallLetters || l.smallLetters
+			r.yearFirst = r.yearFirst || l.yearFirst
+			r.greekMark = r.greekMark || l.greekMark
 		}
 	}
 	return r

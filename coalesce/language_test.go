@@ -90,7 +90,8 @@ func TestLanguageFileErrors(t *testing.T) {
 	}
 }
 
-// What is missing in a file, or can never match, is told in one go; and a sentence that is cut otherwise.
+// What is missing in a file, or can never match, is told in one go; and a sentence that is cut
+// otherwise.
 func TestLanguageProblems(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text string

@@ -1,17 +1,19 @@
 package coalesce
 
-// lineState is what a scanner knows of the line it is in.
+import "strings"
+
+// lineState is what a scanner knows of the line that it reads.
 type lineState struct {
-	lineStart    bool  // nothing visible has been read of it
-	block        block // what it is
-	onlyMarkers  bool  // nothing but markers has been read of it
-	dialogueTurn bool  // a dash has begun a sentence in it, as in a dialogue
-	lineWords    int   // at most long
-	fenceRune    rune  // the character that fences the code being read; else 0
+	lineStart    bool  // nothing visible of the line has been read
+	block        block // what the line is in Markdown
+	onlyMarkers  bool  // nothing but markers of the line has been read
+	dialogueTurn bool  // a dash has begun a sentence in the line, as in a dialogue
+	lineWords    int   // words of the line, at most wordsEnough
+	fenceRune    rune  // what fences the code or formula being read; 0 outside of both
 	fenceLen     int
-	inQuote      bool       // the code is in a quotation, > in front of each line
-	itemMarker   listMarker // the list item it begins with
-	inTable      bool       // it is of a table whose rows begin with no bar
+	inQuote      bool       // the code stands in a quotation, with > in front of each line
+	itemMarker   listMarker // that of the item after the one the line begins with
+	inTable      bool       // the line belongs to a table whose rows begin with no bar
 }
 
 // block is what a line is in Markdown.
@@ -21,19 +23,20 @@ const (
 	prose block = iota
 	listItem
 	quoted
-	heading // one unit, whatever is in it
-	row     // of a table, or a code block's fence: nothing in it ends a sentence
+	heading // a heading is one unit
+	row     // a table's row, a code block's fence or a line of JSON: nothing in it ends a sentence
 )
 
-// insideBlock reports whether the line has no sentences in it.
+// insideBlock reports whether nothing in the line ends a sentence.
 func (sc *scanner) insideBlock() bool { return sc.fenceRune != 0 || sc.block >= heading }
 
-// beginLine is called with a line's first visible character.
+// beginLine is called at a line's first visible character.
 func (sc *scanner) beginLine() {
 	sc.lineStart, sc.lineWords, sc.indent, sc.dialogueTurn = false, 0, 0, false
 }
 
-// openLineOrSpan looks what begins at the place read: a line's marker, or something without sentences.
+// openLineOrSpan reads what begins at s.read: a line's markers, or code, a formula and the like. It
+// hides them from the rules. If pastEnd is set afterwards, it has changed nothing.
 func (s *Segmenter) openLineOrSpan() {
 	sc, at := &s.scan, s.read.offset
 	if sc.lineStart || s.itemBegins {
@@ -60,7 +63,7 @@ func (s *Segmenter) openLineOrSpan() {
 		return
 	}
 	end, tail := s.skipSpan(at)
-	if end == 0 && !s.pastEnd { // a formula that begins behind its sentence
+	if end == 0 && !s.pastEnd { // a formula may begin in the middle of a line
 		if r, _, _ := s.peekRune(at); (r == '$' || r == '\\') && sc.last != r {
 			if i := at + 2; s.isBlank(i) && s.openFormula(at) == i {
 				end = i
@@ -79,7 +82,8 @@ func (s *Segmenter) openLineOrSpan() {
 	sc.hiddenTail = tail
 }
 
-// readLineMarkers reads the markers at the beginning of a line and returns the offset behind them.
+// readLineMarkers reads the markers at the beginning of a line, at most six, and returns the offset
+// behind them. In a code block or formula the only marker is its end.
 func (d *detector) readLineMarkers(at int) int {
 	sc := &d.scan
 	if sc.inFormula() {
@@ -96,7 +100,7 @@ func (d *detector) readLineMarkers(at int) int {
 		case d.isBlank(end):
 			sc.fenceRune, sc.block = 0, row
 			return end
-		case d.isSpace(end): // text goes on behind the fence: a slip, but else nothing would ever end the code
+		case d.isSpace(end): // text behind the fence is a slip, but nothing else would end the code
 			sc.fenceRune, sc.block, sc.hiddenTail = 0, prose, clFull
 			return end
 		}
@@ -132,7 +136,8 @@ func (d *detector) readLineMarkers(at int) int {
 	return end
 }
 
-// readLineMarker reads one marker.
+// readLineMarker reads one marker of a line and returns the offset behind it, or at if there is
+// none. It notes in the line's state what the marker says.
 func (d *detector) readLineMarker(at int) int {
 	sc := &d.scan
 	r, c, size := d.peekRune(at)
@@ -165,7 +170,7 @@ func (d *detector) readLineMarker(at int) int {
 		for i, k := end, 0; k < 80; k++ {
 			inner, c, size := d.peekRune(i)
 			if r == '`' && inner == '`' {
-				return at // inline code
+				return at // it is inline code
 			}
 			if c == clLine || size == 0 {
 				break
@@ -191,7 +196,7 @@ func (d *detector) readLineMarker(at int) int {
 		return d.skipCheckbox(at + size)
 	}
 	if c == clDigit || c == clOpen || isLetter[c] {
-		if sc.itemMarker.letter && sc.itemMarker.close == "." { // H. G. Wells
+		if sc.itemMarker.letter && sc.itemMarker.close == "." { // the initials of a name: H. G. Wells
 			return at
 		}
 		if it, end := d.readItemMarker(at); end > at {
@@ -205,7 +210,8 @@ func (d *detector) readLineMarker(at int) int {
 	return at
 }
 
-// delimitsTable reports whether the line at offset at stands below the head of a table whose rows begin with no bar: --- | :-: | ---.
+// delimitsTable reports whether the line at offset at is the one below the head of a table whose
+// rows begin with no bar: --- | :-: | ---. If it is, delimitsTable notes that.
 func (d *detector) delimitsTable(at int) bool {
 	bars := 0
 	for range maxSpan {
@@ -226,22 +232,25 @@ func (d *detector) delimitsTable(at int) bool {
 	return false
 }
 
-// isWrapped reports whether the line end before the character at at, of class c, lies inside a sentence.
+// isWrapped reports whether the line end in front of offset at, where a character of class c
+// stands, was made by wrapping prose.
 func (d *detector) isWrapped(at int, c class) bool {
 	sc := &d.scan
 	if sc.marks.any || sc.insideBlock() || sc.onlyMarkers {
 		return false
 	}
-	if c == clWide { // 父の\n家: no sentence ends with such a particle
-		return sc.prev == clWide && (sc.last == 'の' || sc.last == 'を' || sc.last == 'は' || sc.last == 'が' || sc.last == '、') ||
-			sc.last == '、' || sc.last == '，'
+	if c == clWide { // no sentence ends with such a particle or comma
+		return sc.prev == clWide && strings.ContainsRune("のをはが", sc.last) || sc.last == '、' || sc.last == '，'
 	}
 	if sc.block == listItem && sc.indent >= indentEnough && c == clLower && sc.lineWords > 0 {
 		_, _, size := d.peek(at)
 		_, next, _ := d.peek(at + size)
 		return next != clClose && next != clStop
 	}
-	if sc.last == ':' || sc.lineWords < wordsEnough || sc.firstLetter != clUpper && sc.firstLetter != clOther && sc.firstLetter != clDigit {
+	if sc.last == ':' || sc.lineWords < wordsEnough {
+		return false
+	}
+	if sc.firstLetter != clUpper && sc.firstLetter != clOther && sc.firstLetter != clDigit {
 		return false
 	}
 	if sc.block == quoted {
@@ -261,5 +270,6 @@ func (d *detector) isWrapped(at int, c class) bool {
 	}
 	w := d.wordAt(at)
 	r, next, _ := d.peekRune(at + w.n)
-	return r != ':' && (countLetters(&w) > 1 || next != clClose && next != clStop) // "name: value", a) or a.
+	item := countLetters(&w) == 1 && (next == clClose || next == clStop) // "a)" or "a."
+	return r != ':' && !item                                             // "name: value" is no prose
 }

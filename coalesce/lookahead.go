@@ -2,20 +2,24 @@ package coalesce
 
 import "unicode/utf8"
 
-// A lookahead is the text that has arrived and is in no piece yet. It can be read from any offset,
-// and knows whether somebody has looked beyond its end. Offsets are those of bytes in buf.
+// A lookahead is the text that has arrived and is in no piece yet. Its methods read it from any
+// offset, in bytes of buf, and change nothing but pastEnd: a caller that decides something by them
+// resets pastEnd before, and where it is set afterwards decides again when more text has arrived.
+//
+// Methods named skip… return the offset behind what begins at an offset, or 0 if nothing of the
+// kind does, unless they say otherwise.
 type lookahead struct {
 	buf     []byte // normalized
 	next    rune   // the character behind buf, to which marks may still be joined; -1: none yet
 	ended   bool   // no more text comes
-	pastEnd bool   // more text may change what was answered since this was last reset
+	pastEnd bool   // text that has not arrived may change an answer given since the last reset
 
-	examined int // characters looked at so far; tests see by it that the work is linear
+	examined int // how many characters were looked at; tests see by it that the work is linear
 }
 
-// peek returns the character at offset i of the text that has arrived. Behind the last it returns clEnd
-// and size 0, and remembers that the answer sought may change. While marks may still be joined to the
-// last, its class is known, but r may be unsure.
+// peek returns the character at offset i. Behind the last it returns clEnd and size 0, and sets
+// pastEnd. While marks may still be joined to the last character, its class is known, but r may be
+// unsure.
 func (l *lookahead) peek(i int) (r rune, c class, size int) {
 	l.examined++
 	switch {
@@ -40,14 +44,15 @@ const (
 	unsure = -1 // marks to come may make it another character
 )
 
-// peekRune is peek for those who must know the character itself.
+// peekRune is peek for callers that need the character itself: it sets pastEnd where r is unsure.
 func (l *lookahead) peekRune(i int) (r rune, c class, size int) {
 	r, c, size = l.peek(i)
 	l.pastEnd = l.pastEnd || r == unsure && size > 0
 	return r, c, size
 }
 
-// findInLine returns the offset behind mark in the line at offset i, or 0; long says that it is not in the first limit code points.
+// findInLine returns the offset behind the next mark in the line at offset i, or 0 if the line has
+// none. Long is set where the line has more than limit code points and mark is not among them.
 func (l *lookahead) findInLine(i int, mark string, limit int) (end int, long bool) {
 	for n := 0; ; n++ {
 		if n == limit {
@@ -71,7 +76,7 @@ func (l *lookahead) findInLine(i int, mark string, limit int) (end int, long boo
 	}
 }
 
-// countRepeated counts the repetitions of r from at on.
+// countRepeated returns how often r is repeated from at on, at most 64, and the offset behind it.
 func (l *lookahead) countRepeated(at int, r rune) (n, end int) {
 	for end = at; n < 64; n++ {
 		next, _, size := l.peekRune(end)
@@ -89,7 +94,8 @@ func (l *lookahead) isSpace(at int) bool {
 	return c == clSpace || c == clLine || c == clEnd
 }
 
-// isBlank reports whether the line has nothing visible from offset at on.
+// isBlank reports whether the line has nothing visible from offset at on, as far as 80 characters
+// tell.
 func (l *lookahead) isBlank(at int) bool {
 	for range 80 {
 		_, c, size := l.peek(at)
@@ -104,7 +110,8 @@ func (l *lookahead) isBlank(at int) bool {
 	return false
 }
 
-// skipOpeners finds the first character that is no opening quote, bracket or emphasis mark.
+// skipOpeners returns the offset and the class of the first character from at on that is no opening
+// quote, bracket or emphasis mark.
 func (l *lookahead) skipOpeners(at int) (i int, c class) {
 	i = at
 	for n, before := 0, clOther; n < 8; n++ {
@@ -112,7 +119,7 @@ func (l *lookahead) skipOpeners(at int) (i int, c class) {
 		if _, c, size = l.peek(i); !opener[c] && c != clExtend && (c != clSpace || before != clOpenQuote) {
 			break
 		}
-		i, before = i+size, c // « Vraiment » has spaces inside
+		i, before = i+size, c // French quotes have spaces inside: « Vraiment »
 	}
 	if i > at && (c == clSpace || c == clLine || attached[c]) {
 		c = clOther
@@ -120,7 +127,8 @@ func (l *lookahead) skipOpeners(at int) (i int, c class) {
 	return i, c
 }
 
-// runeUnjoined returns the character at offset at if it is an ideograph or kana, joined marks or not.
+// runeUnjoined returns the character at offset at as it is without the marks that may still be
+// joined to it. That is enough to tell ideographs from kana.
 func (l *lookahead) runeUnjoined(at int) rune {
 	if at == len(l.buf) {
 		return l.next
@@ -129,7 +137,7 @@ func (l *lookahead) runeUnjoined(at int) rune {
 	return r
 }
 
-// wordAt returns the word at offset at.
+// wordAt returns the word at offset at. One of 20 characters or more counts as too long to matter.
 func (l *lookahead) wordAt(at int) (w wordBuffer) {
 	for range 20 {
 		r, c, size := l.peek(at)

@@ -7,13 +7,14 @@ import (
 )
 
 // A lengthChange is a normalization segment that has another length in buf than it had as input.
+// Piece.Source is counted by it.
 type lengthChange struct {
-	end   int // in buf, behind it
+	end   int // the offset behind it in buf
 	nfc   int // its length in buf
 	input int // its length as input
 }
 
-// lengthChanges are those in buf, in order.
+// lengthChanges are those of the text in buf, in order.
 type lengthChanges []lengthChange
 
 // take returns how many bytes of input stand behind the first n of buf, and forgets them.
@@ -24,7 +25,7 @@ func (changes *lengthChanges) take(n int) int {
 		case c.end <= n:
 			input += c.input - c.nfc
 			continue
-		case start < n: // cut in the middle: the rest keeps what is left
+		case start < n: // the cut divides the segment, and the rest keeps what is left of the input
 			part := n - start
 			given := min(part, c.input)
 			input += given - part
@@ -37,10 +38,11 @@ func (changes *lengthChanges) take(n int) int {
 	return input
 }
 
-// normalizeRaw normalizes raw as far as it cannot change any more, or to its end, and reads the result.
+// normalizeRaw normalizes raw as far as later text cannot change it, or to its end if atEOF, and
+// reads the result. Most text is in NFC already and is only copied.
 func (s *Segmenter) normalizeRaw(atEOF bool) {
 	i := 0
-	s.next = -1
+	s.next = noRune
 runs:
 	for i < len(s.raw) {
 		if n := s.addLetters(s.raw[i:]); n > 0 {
@@ -49,11 +51,11 @@ runs:
 		}
 		r, size := utf8.DecodeRune(s.raw[i:])
 		if r == utf8.RuneError && size == 1 && (atEOF || utf8.FullRune(s.raw[i:])) {
-			s.addCharacter(s.raw[i : i+1]) // by itself: behind it, norm leaves some characters as they are
+			s.addCharacter(s.raw[i : i+1]) // alone, because norm would leave some characters behind it as they are
 			i++
 			continue
 		}
-		for isNormal(r) { // most text is NFC already
+		for isNormal(r) {
 			rest := s.raw[i+size:]
 			if !utf8.FullRune(rest) {
 				break
@@ -75,7 +77,7 @@ runs:
 			break
 		}
 		n := norm.NFC.NextBoundary(s.raw[i:], atEOF)
-		if n <= 0 || !atEOF && i+n == len(s.raw) { // a mark may follow even what composes with none
+		if n <= 0 || !atEOF && i+n == len(s.raw) { // a mark may still follow, even where none composes
 			break
 		}
 		s.addSegment(s.raw[i : i+n])
@@ -83,8 +85,8 @@ runs:
 	}
 	s.raw = s.raw[:copy(s.raw, s.raw[i:])]
 	if len(s.raw) > 0 && utf8.FullRune(s.raw) {
-		// Marks to come may compose with this character but not change its class, so what stands in
-		// front of it can be decided already.
+		// Marks to come may compose with this character but not change its class. So what stands
+		// in front of it can be decided now, which spares the listener a token's wait.
 		s.next, _ = utf8.DecodeRune(s.raw)
 		if c := classOf(s.next); c == clWide || !isLetter[c] || !s.continuesWord(0) {
 			s.readArrived()
@@ -92,14 +94,14 @@ runs:
 	}
 }
 
-// addSegment normalizes and adds one normalization segment.
+// addSegment normalizes one normalization segment and appends its characters to buf.
 func (s *Segmenter) addSegment(seg []byte) {
 	text := seg
 	overflow := s.begun && !norm.NFC.Properties(seg).BoundaryBefore()
 	if overflow || !norm.NFC.IsNormal(seg) {
 		s.nfc = s.nfc[:0]
 		text = norm.NFC.Append(s.nfc, seg...)
-		if overflow { // the Stream-Safe Text Format, as norm.NFC.String has it
+		if overflow { // norm.NFC.String divides long runs of marks so: the Stream-Safe Text Format
 			text = append([]byte(norm.GraphemeJoiner), text...)
 		}
 		s.nfc = text
@@ -114,9 +116,9 @@ func (s *Segmenter) addSegment(seg []byte) {
 	}
 }
 
-// addCharacter takes one character of normalized text.
+// addCharacter appends one normalized character to buf, reads on, and cuts what has grown too long.
 func (s *Segmenter) addCharacter(char []byte) {
-	s.begun = len(char) > 1 || char[0] < utf8.RuneSelf // a mark after an invalid byte begins anew
+	s.begun = len(char) > 1 || char[0] < utf8.RuneSelf // a mark behind an invalid byte begins a text
 	s.buf = append(s.buf, char...)
 	s.runes++
 	s.readArrived()
@@ -125,15 +127,16 @@ func (s *Segmenter) addCharacter(char []byte) {
 	}
 }
 
-// continuesWord reports whether the next n bytes, if they are letters, can only go on with the word being read.
+// continuesWord reports whether the next n bytes, if they are letters, can do nothing but go on
+// with the word being read.
 func (s *Segmenter) continuesWord(n int) bool {
 	return s.insideWord() && !s.waiting && s.read.offset == len(s.buf) && s.read.offset >= s.hiddenUpTo && !s.scan.insideBlock() &&
 		s.limits.allow(place{len(s.buf) + n, s.runes + n})
 }
 
-// addLetters is add for the small letters of ASCII at the beginning of b, if they only go on with a word,
-// and returns how many it took. The letter before the end, or before a mark that may join it, is left. It
-// only saves time, as does addLetter.
+// addLetters is a short cut for addCharacter: it takes the small ASCII letters at the beginning of
+// b where they only go on with a word, and returns how many it took. It leaves the last letter, and
+// one that a mark may join.
 func (s *Segmenter) addLetters(b []byte) (n int) {
 	sc := &s.scan
 	if !s.continuesWord(len(b)) {
@@ -157,7 +160,8 @@ func (s *Segmenter) addLetters(b []byte) (n int) {
 	return n
 }
 
-// addLetter is add for any letter or mark that only goes on with a word.
+// addLetter is a short cut for addCharacter, for any letter or mark that only goes on with a word.
+// It reports whether it took char.
 func (s *Segmenter) addLetter(r rune, char []byte) bool {
 	sc := &s.scan
 	c := classOf(r)

@@ -7,9 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// What a number before or behind a full stop is: third, a day, an hour, an amount, a label.
+// This file tells what a number before or behind a full stop is: "third", a day, an hour, an
+// amount, a label.
 
-// isOrdinal reports whether the number before the full stop means "third", and whether that is sure.
+// isOrdinal reports whether the number before the full stop means "third", and whether the language
+// and the text at offset at, of class c, make that sure.
 func (d *detector) isOrdinal(at int, c class) (ordinal, sure bool) {
 	sc := &d.scan
 	if !sc.lang.hasOrdinals() {
@@ -19,7 +21,7 @@ func (d *detector) isOrdinal(at int, c class) (ordinal, sure bool) {
 	switch c {
 	case clLower:
 		return true, true
-	case clLetter: // 2026. 12. 3. and what there is on that day
+	case clLetter: // "2026. 12. 3." and what there is on that day
 		before := sc.priorWord.bytes()
 		return sc.lang.yearFirst && 0 < len(before) && len(before) <= 2 && before[0] <= '9', true
 	case clDigit: // 3. 5. 2026
@@ -33,7 +35,8 @@ func (d *detector) isOrdinal(at int, c class) (ordinal, sure bool) {
 		case !sc.lang.known:
 			return dated && !numeral, true
 		}
-		return numeral || dated || sc.wordCount > 1 && !sc.lang.yearFirst && (sc.wordCount == 2 || sc.priorWord.b[0] >= 'a') && sc.lang.has(ordinalWords, sc.priorWord.bytes()), true
+		prior := sc.wordCount > 1 && !sc.lang.yearFirst && (sc.wordCount == 2 || sc.priorWord.b[0] >= 'a')
+		return numeral || dated || prior && sc.lang.has(ordinalWords, sc.priorWord.bytes()), true
 	}
 	return false, false
 }
@@ -44,9 +47,10 @@ func (d *detector) isNumeral(at int) bool {
 	word := w.bytes()
 	if countLetters(&w) == 1 {
 		r, _, _ := d.peekRune(at + w.n)
-		return r != '\'' && r != '’' && (word[0] != 'I' && word[0] != 'A' && (w.n == 1 || !d.scan.lang.has(firstWords, word)) || !d.isSpace(at+w.n))
+		noWord := word[0] != 'I' && word[0] != 'A' && (w.n == 1 || !d.scan.lang.has(firstWords, word))
+		return r != '\'' && r != '’' && (noWord || !d.isSpace(at+w.n))
 	}
-	if bytes.Equal(word, bytes.ToUpper(word)) { // No. XJ-5
+	if bytes.Equal(word, bytes.ToUpper(word)) { // "No. XJ-5"
 		if r, c, _ := d.peekRune(at + len(word)); r == '-' || c == clDigit {
 			return true
 		}
@@ -59,36 +63,45 @@ func (d *detector) isNumeral(at int) bool {
 	return len(word) > 0
 }
 
-// isClockWord reports whether the word at offset at goes with a time of day: a day, a month, a time zone.
+// isClockWord reports whether the word at offset at goes with a time of day: a day, a month, a
+// zone.
 func (d *detector) isClockWord(at int) bool {
 	w := d.wordAt(at)
 	word := w.bytes()
 	return len(word) < 2 || 'A' <= word[1] && word[1] <= 'Z' || d.scan.lang.has(clockWords, word)
 }
 
-// isCurrency reports whether the amount before the full stop goes on at offset at: 5 mil. Kč, 3 mln. EUR.
+// isCurrency reports whether the amount before the full stop goes on at offset at, as in 5 mil. Kč
+// and 3 mln. EUR.
 func (d *detector) isCurrency(at int) bool {
 	if r, _ := utf8.DecodeLastRune(d.scan.priorWord.bytes()); !unicode.IsDigit(r) {
 		return false
 	}
 	w := d.wordAt(at)
 	word := w.bytes()
-	return d.scan.lang.abbreviations[string(word)] == abbrEndsList || len(word) == 3 && bytes.Equal(word, bytes.ToUpper(word)) && !d.startsSentence(at)
+	if d.scan.lang.abbreviations[string(word)] == abbrEndsList {
+		return true
+	}
+	return len(word) == 3 && bytes.Equal(word, bytes.ToUpper(word)) && !d.startsSentence(at)
 }
 
-// isHour reports whether the word, behind a number, is of Arabic or Hebrew, and the number no year: 3:30 م. or 1.80 م.
+// isHour reports whether the word is one letter of Arabic or Hebrew, and the number before it no
+// year: 3:30 م. or 1.80 م.
 func (sc *scanner) isHour() bool {
 	r, _ := utf8.DecodeRune(sc.word.bytes())
-	return countLetters(&sc.word) == 1 && unicode.In(r, unicode.Arabic, unicode.Hebrew) && (countLetters(&sc.lastWord) <= 2 || bytes.ContainsAny(sc.lastWord.bytes(), ":.٫"))
+	return countLetters(&sc.word) == 1 && unicode.In(r, unicode.Arabic, unicode.Hebrew) &&
+		(countLetters(&sc.lastWord) <= 2 || bytes.ContainsAny(sc.lastWord.bytes(), ":.٫"))
 }
 
-// followsDay reports whether a number stands before the last word, as the day does before a month cut short.
+// followsDay reports whether a number of one or two digits stands before the last word, as the day
+// does before a month cut short.
 func (sc *scanner) followsDay() bool {
 	r, _ := utf8.DecodeRune(sc.priorWord.bytes())
 	return unicode.IsDigit(r) && countLetters(&sc.priorWord) <= 2
 }
 
-// isLabel reports whether all there is of the sentence is a label with a number: Step 1. Art. 2. ৩।
+// isLabel reports whether the sentence has nothing but a label with a number: "Step 1.", "Art. 2.",
+// "৩।". It stays with the text behind it.
 func (sc *scanner) isLabel() bool {
 	before := sc.priorWord.bytes()
 	switch r, _ := utf8.DecodeRune(sc.lastWord.bytes()); {

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// levelAtPause is reached for a text that may go on.
+// levelAtPause returns the level of the boundary at the end of the text held, and 0 where text that
+// comes after the pause could show that none is there.
 func (s *Segmenter) levelAtPause() int {
 	sc := &s.scan
 	switch {
@@ -25,11 +26,11 @@ func (s *Segmenter) levelAtPause() int {
 		switch only := probe.wordCount == 1; probe.lastKind {
 		case notAbbreviation:
 			if !sc.space && !sc.marks.closed && s.stopMayGoOn() {
-				return 0 // 3.14
+				return 0 // 3. may become 3.14
 			}
 		case abbrEndsList:
 			if r, _ := utf8.DecodeLastRune(probe.priorWord.bytes()); unicode.IsDigit(r) {
-				return 0 // 6 ft. 2 in.
+				return 0 // 6 ft. may go on with 2 in.
 			}
 		case abbrOrdinal:
 			if !sc.space && !sc.marks.closed || len(sc.lang.words[ordinalWords]) > 0 && sc.lang.known {
@@ -49,7 +50,7 @@ func (s *Segmenter) levelAtPause() int {
 	return 0
 }
 
-// levelReached returns the level of the boundary at the end of the text read, if none follows.
+// levelReached returns the level of the boundary at the end of the text read, if no text follows.
 func (s *Segmenter) levelReached() int {
 	sc := &s.scan
 	switch {
@@ -69,7 +70,8 @@ func (s *Segmenter) levelReached() int {
 	return 0
 }
 
-// endsInIntroduction reports whether the text read ends in such a colon, and not in half a time or an address.
+// endsInIntroduction reports whether the text read ends in the colon of an introduction, and not in
+// half a time or an address.
 func (s *Segmenter) endsInIntroduction() bool {
 	if s.scan.space || !s.scan.isIntroduction(s.scan.last) {
 		return false
@@ -79,16 +81,19 @@ func (s *Segmenter) endsInIntroduction() bool {
 	return !unicode.IsDigit(r) && !bytes.HasSuffix(text, []byte("http")) && !bytes.HasSuffix(text, []byte("https"))
 }
 
-// isIntroduction reports whether r is a colon behind several words, as in front of what an agent does next.
+// isIntroduction reports whether r is a colon behind several words: agents write one before they
+// use a tool ("Let me look at the tests:").
 func (sc *scanner) isIntroduction(r rune) bool {
 	return (r == ':' || r == '：') && (sc.wordCount >= 2 || sc.wideCount >= 4) && !sc.insideBlock()
 }
 
-// stopMayGoOn reports whether the full stop read last may stand within a number or an address: but hardly behind a year.
+// stopMayGoOn reports whether the full stop read last may stand within a number or an address.
+// Behind a year it hardly does.
 func (s *Segmenter) stopMayGoOn() bool {
 	text := s.buf[:max(s.read.offset-1, 0)]
 	digits := len(text) - len(bytes.TrimRightFunc(text, unicode.IsDigit))
-	if word := text[bytes.LastIndexByte(text, ' ')+1:]; bytes.Contains(word, []byte("://")) && !bytes.HasSuffix(word, []byte(")")) {
+	word := text[bytes.LastIndexByte(text, ' ')+1:]
+	if bytes.Contains(word, []byte("://")) && !bytes.HasSuffix(word, []byte(")")) {
 		return true
 	}
 	before, number := text[:len(text)-digits], text[len(text)-digits:]
@@ -96,32 +101,34 @@ func (s *Segmenter) stopMayGoOn() bool {
 	return digits > 0 && !year
 }
 
-// endsInGesture reports whether what is held ends in a picture or a smiley, behind words or a final mark.
+// endsInGesture reports whether what is held, raw text included, ends in a whole picture or smiley,
+// behind words or a final mark.
 func (s *Segmenter) endsInGesture() bool {
 	sc := &s.scan
 	if sc.firstLetter == 0 || sc.insideBlock() || sc.lines > 0 || s.read.offset < s.hiddenUpTo {
 		return false
 	}
 	if _, c, _ := s.peek(s.read.offset); s.waiting && c != clEmoji && c != clClause {
-		return false // in a link, perhaps
+		return false // the picture may stand in a link
 	}
 	tail := bytes.TrimRight(append(s.buf[max(len(s.buf)-64, 0):len(s.buf):len(s.buf)], s.raw...), " ")
 	if endsInSmiley(tail) {
 		return true
 	}
 	r, size := utf8.DecodeLastRune(tail)
-	for r == '\ufe0f' || 0x1F3FB <= r && r <= 0x1F3FF { // how the picture looks; marks could still change order with others
+	for r == '\ufe0f' || 0x1F3FB <= r && r <= 0x1F3FF { // selectors of how the picture looks
 		tail = tail[:len(tail)-size]
 		r, size = utf8.DecodeLastRune(tail)
 	}
 	flag := func(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }
-	if half := len(tail) - len(bytes.TrimRightFunc(tail, flag)); half%8 != 0 { // of a flag
-		return false
+	if half := len(tail) - len(bytes.TrimRightFunc(tail, flag)); half%8 != 0 {
+		return false // a flag is two characters of four bytes
 	}
 	return classOf(r) == clEmoji
 }
 
-// releaseHeld gives out what is held, for a pause.
+// releaseHeld makes pieces of all that is held, the last with a boundary of a level. It is called
+// where the caller of the Segmenter waits no longer.
 func (s *Segmenter) releaseHeld(level int) {
 	if s.trimToLimits(); len(s.buf) > 0 {
 		s.cutAt(len(s.buf), level)
@@ -129,7 +136,7 @@ func (s *Segmenter) releaseHeld(level int) {
 	s.scan.forgetSentence()
 }
 
-// readToEnd reads what there is as if nothing followed.
+// readToEnd normalizes and reads all that is held as if no text followed.
 func (s *Segmenter) readToEnd() {
 	s.normalizeRaw(true)
 	s.ended = true

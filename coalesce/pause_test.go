@@ -8,7 +8,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// What is held when nothing more comes for a moment is said if it reads as a whole sentence, and else waits.
+// What is held when nothing more comes for a moment is said if it reads as a whole sentence, and
+// else waits.
 func TestSegmenterPause(t *testing.T) {
 	const none = ""
 	for _, tt := range []struct {
@@ -138,7 +139,8 @@ func TestSegmenterAfterPause(t *testing.T) {
 	}
 }
 
-// Flush hands out all that is held and says with which boundary it ends: what it reads as, or that it is the end.
+// Flush hands out all that is held and says with which boundary it ends: what it reads as, or that
+// it is the end.
 func TestSegmenterFlush(t *testing.T) {
 	for _, tt := range []struct {
 		text       string
@@ -215,7 +217,8 @@ var segHard = map[string]string{
 	"delimiters": "\n--- | :-: ", "dashes": "\n" + strings.Repeat("- ", 70) + "x", "bare rows": "\n-|-\n" + strings.Repeat("ab ", 50), "choices": "A? (a/b", "scripts": "ab. вг. ", "trailers": "\n```\n``` x. Y",
 }
 
-// segBytes feeds text byte by byte and returns how many characters were examined and bytes came out.
+// segBytes feeds text byte by byte and returns how many characters were examined and bytes came
+// out.
 func segBytes(t *testing.T, cut aaep.Boundary, limit int, text string) (examined, n int) {
 	s := NewSegmenter(cut, limit)
 	for i := range len(text) {
@@ -232,8 +235,9 @@ func segBytes(t *testing.T, cut aaep.Boundary, limit int, text string) (examined
 	return s.examined, n
 }
 
-// The work is linear and memory bounded: four times the text has about four times as many characters
-// examined (a rescan of all that is held would have 16 times), and no more than the looks ahead explain.
+// The work is linear and memory bounded: four times the text has about four times as many
+// characters examined (a rescan of all that is held would have 16 times), and no more than the
+// looks ahead explain.
 func TestSegmenterLinear(t *testing.T) {
 	for name, unit := range segHard {
 		t.Run(name, func(t *testing.T) {

@@ -5,13 +5,18 @@ import (
 	"strings"
 )
 
-// pictureStartsSentence reports whether the pictures at offset at begin the next sentence: ⚠️ does, and any where the last one began so.
+// pictureStartsSentence reports whether the pictures at offset at begin the next sentence: some
+// always do, and any does where the sentence before began with a picture.
 func (d *detector) pictureStartsSentence(at int) bool {
 	r, _, _ := d.peekRune(at)
-	return d.scan.beganWithPicture || strings.ContainsRune("⚠ℹ👉👇💡📌📝➡▶🔹🔸🔍🔎📋📁📂📊📈📉🔧🛠⚙⏳⌛⏰📅📍🔗📦🔒🔑📖📚", r)
+	return d.scan.beganWithPicture || strings.ContainsRune(headingPictures, r)
 }
 
-// followsGesture reports whether a picture or a smiley, and white space, stand before offset at: it may stand for the mark that ends a sentence.
+// headingPictures head a line more often than they end one.
+const headingPictures = "⚠ℹ👉👇💡📌📝➡▶🔹🔸🔍🔎📋📁📂📊📈📉🔧🛠⚙⏳⌛⏰📅📍🔗📦🔒🔑📖📚"
+
+// followsGesture reports whether a picture or a smiley, and white space, stand before offset at.
+// They may stand for the mark that ends a sentence.
 func (d *detector) followsGesture(at int) bool {
 	switch sc := &d.scan; {
 	case sc.wordCount == 0, sc.beganWithPicture:
@@ -23,12 +28,12 @@ func (d *detector) followsGesture(at int) bool {
 	return false
 }
 
-// isFace reports whether a picture stands last that tells how something is meant or went: a face, a hand, ✅. A sentence seldom goes on behind
-// it, as it does behind that of a thing.
+// isFace reports whether the last character is a picture of how something is meant or went: a face,
+// a hand, ✅. A sentence seldom goes on behind one, as it does behind the picture of a thing.
 func (sc *scanner) isFace() bool {
 	r := sc.last
-	return sc.prev == clEmoji && (0x1F600 <= r && r <= 0x1F64F || 0x1F90C <= r && r <= 0x1F92F || 0x1F970 <= r && r <= 0x1F97A ||
-		0x1F44A <= r && r <= 0x1F450 || 0x1FAE0 <= r && r <= 0x1FAF8 || strings.ContainsRune("✅❌✨☺🎉🎊💪💯🔥🚀", r))
+	return sc.prev == clEmoji && (0x1F600 <= r && r <= 0x1F64F || 0x1F90C <= r && r <= 0x1F92F ||
+		0x1F970 <= r && r <= 0x1F97A || 0x1F44A <= r && r <= 0x1F450 || 0x1FAE0 <= r && r <= 0x1FAF8 || strings.ContainsRune("✅❌✨☺🎉🎊💪💯🔥🚀", r))
 }
 
 // endsInSmiley reports whether b ends in a smiley.
@@ -41,7 +46,7 @@ func endsInSmiley(b []byte) bool {
 	return false
 }
 
-// skipPictures returns the offset behind the pictures at offset at, and the class of what follows them.
+// skipPictures returns the offset behind the pictures at offset at, and the class of what follows.
 func (l *lookahead) skipPictures(at int) (end int, c class) {
 	for end = at; end < at+64; {
 		var size int

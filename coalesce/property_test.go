@@ -206,7 +206,8 @@ func TestSegmenterPauseProperties(t *testing.T) {
 			}
 		}
 		add(s.Flush(true))
-		// A mark that comes after a pause can no longer count towards an overflow of marks before it.
+		// A mark that comes after a pause can no longer count towards an overflow of marks before
+		// it.
 		if joined != nfc(text) || source != len(text) {
 			t.Fatalf("%+q became %+q, %d bytes of %d", text, joined, source, len(text))
 		}
@@ -239,7 +240,8 @@ func FuzzSegmenter(f *testing.F) {
 	})
 }
 
-// Long runs of combining marks get the joiners of the Stream-Safe Text Format, as norm.NFC gives them.
+// Long runs of combining marks get the joiners of the Stream-Safe Text Format, as norm.NFC gives
+// them.
 func TestSegmenterStreamSafe(t *testing.T) {
 	for _, text := range []string{
 		"a" + strings.Repeat("\u0301", 100) + ". B",
@@ -277,7 +279,8 @@ func TestClassesSurviveComposition(t *testing.T) {
 	}
 }
 
-// nfc is norm.NFC for each stretch of UTF-8: after a byte that is none, norm leaves U+0344 as it is.
+// nfc is norm.NFC for each stretch of UTF-8: after a byte that is none, norm leaves U+0344 as it
+// is.
 func nfc(text string) string {
 	var b strings.Builder
 	for text != "" {

@@ -2,7 +2,9 @@ package coalesce
 
 import "unicode/utf8"
 
-// continuesQuotation reports whether what follows a quotation goes on with the sentence around it: "Go!" Ada said.
+// continuesQuotation reports whether the text at offset at, of class c, goes on with the sentence
+// around a quotation: "Go!" Ada said. Chinese and Japanese write no spaces, so their words are
+// looked for in the first four characters.
 func (d *detector) continuesQuotation(at int, c class) bool {
 	lang := d.scan.lang
 	if c == clWide {
@@ -40,10 +42,12 @@ func (d *detector) continuesQuotation(at int, c class) bool {
 	return false
 }
 
-// quotativeTo is the Japanese particle behind a quotation. With a combining mark it is another syllable.
+// quotativeTo is the Japanese particle behind a quotation. With a combining mark it would be
+// another syllable.
 const quotativeTo = 'と'
 
-// isJapaneseParticle reports whether a Japanese particle stands at offset at, behind a quotation or a bracket.
+// isJapaneseParticle reports whether a particle of Japanese that goes on with a sentence behind a
+// quotation or a bracket stands at offset at.
 func (l *lookahead) isJapaneseParticle(at int) bool {
 	r, _, size := l.peekRune(at)
 	switch r {
@@ -51,19 +55,21 @@ func (l *lookahead) isJapaneseParticle(at int) bool {
 		return true
 	case 'は', 'が', 'を', 'の', 'に', 'へ', 'で':
 		next, _, _ := l.peekRune(at + size)
-		return wideScript(next) != hiragana // not はい and でも
+		return wideScript(next) != hiragana // はい and でも are words of their own
 	}
 	return false
 }
 
-// continuesAnyQuotation reports whether the Burmese particle behind a quotation, or the Amharic "said", stands at offset at.
+// continuesAnyQuotation reports whether the word at offset at goes on with a sentence behind every
+// quotation, whatever mark it ends in. Burmese and Amharic have such words.
 func (d *detector) continuesAnyQuotation(at int) bool {
 	w := d.wordAt(at)
 	r, _ := utf8.DecodeRune(w.bytes())
 	return d.scan.given.forScript(r).has(quotationEnds, w.bytes())
 }
 
-// dashStartsTurn reports whether a dash begins a new turn at offset at.
+// dashStartsTurn reports whether the dash at offset at begins another speaker's turn. It does not
+// in "9 a.m. – Lunch".
 func (d *detector) dashStartsTurn(at int) bool {
 	_, _, size := d.peek(at)
 	at += size
@@ -72,5 +78,7 @@ func (d *detector) dashStartsTurn(at int) bool {
 	}
 	i, c := d.skipOpeners(at)
 	r, _, _ := d.peekRune(i)
-	return (c == clUpper || c == clLetter && d.scan.marks.isSingleStop() || r == '¿' || r == '¡') && !d.scan.marks.quoted && (d.scan.lastKind == notAbbreviation || !d.scan.marks.isSingleStop()) // 9 a.m. – Lunch
+	m := &d.scan.marks
+	begins := c == clUpper || c == clLetter && m.isSingleStop() || r == '¿' || r == '¡'
+	return begins && !m.quoted && (d.scan.lastKind == notAbbreviation || !m.isSingleStop())
 }

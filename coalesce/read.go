@@ -1,6 +1,7 @@
 package coalesce
 
-// readArrived reads what has arrived, as far as it can be understood.
+// readArrived reads the text that has arrived, character by character, and cuts at the boundaries
+// in it. It stops, and sets waiting, where a decision needs text that has not arrived.
 func (s *Segmenter) readArrived() {
 	s.waiting = false
 	sc := &s.scan
@@ -36,13 +37,14 @@ func (s *Segmenter) readArrived() {
 	}
 }
 
-// insideWord reports whether a letter was read last, so that nothing can stand in front of another one.
+// insideWord reports whether a letter was read last. No boundary stands in front of another one
+// then.
 func (d *detector) insideWord() bool {
 	sc := &d.scan
 	return (sc.prev == clLower || sc.prev == clUpper || sc.prev == clLetter) && !sc.space && !sc.marks.any && sc.clause == 0
 }
 
-// readNext reads one character.
+// readNext reads the character at s.read, once what stands in front of it is decided.
 func (s *Segmenter) readNext(r rune, c class, size int) {
 	sc := &s.scan
 	at := s.read.offset

@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// HS-071: whatever sentence a picture or a smiley ends, a pause lets all of it out, and the picture with it.
+// HS-071: whatever sentence a picture or a smiley ends, a pause lets all of it out, and the picture
+// with it.
 func TestSegmenterPauseBehindPicture(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.SampledFrom([]string{"Done", "it", "Ado", "ist", "да", "ok", "نعم", "좋아요", "ठीक", "3.5", "U.S.", "x_y", "(so)"}), 1, 6).Draw(t, "words")
@@ -30,8 +31,8 @@ func TestSegmenterPauseBehindPicture(t *testing.T) {
 	})
 }
 
-// Of code that goes on only whole lines are yielded, whatever comes and whenever it is asked for; what begins with a fence and is
-// joined is the text, and prose behind it is cut as ever.
+// Of code that goes on only whole lines are yielded, whatever comes and whenever it is asked for;
+// what begins with a fence and is joined is the text, and prose behind it is cut as ever.
 func TestSegmenterYieldsCode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"x. Y", "  a := 1. ", "", "`", "# Done! Next", "| a. b |", "$$", "{\"a\"", "``", "- it", "Ọ̀r. 🎉"}), 0, 12).Draw(t, "lines")
@@ -67,7 +68,8 @@ func TestSegmenterYieldsCode(t *testing.T) {
 	})
 }
 
-// After a longer wait a final mark is taken for the end, whatever it may be else: nobody hears "It costs" and never how much.
+// After a longer wait a final mark is taken for the end, whatever it may be else: nobody hears "It
+// costs" and never how much.
 func TestSegmenterYield(t *testing.T) {
 	for text, want := range map[string]string{
 		"Pi is about 3.":                        "Pi is about 3./sentence",

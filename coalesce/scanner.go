@@ -6,46 +6,46 @@ import (
 	"unicode/utf8"
 )
 
-// A scanner knows what it has read well enough to say, with a look at what follows, whether a boundary
-// stands in front of the next character. It holds no text but a few words.
+// A scanner is the state of the text read, as far as the rules of boundaries need it. It holds no
+// text but a few words, so it can be copied to try what would follow.
 type scanner struct {
-	given *rules // of the language that the text is said to be in
-	lang  *rules // of the one that the last word can be in
+	given *rules // of the language that the caller has set
+	lang  *rules // of the language that the last word is written in, as far as its script tells
 
 	prev class // of the last character that is not a combining mark
 	last rune  // the last character that is not a combining mark
 
-	space  bool // behind the text there is white space
-	lines  int  // in which so many line ends; a paragraph separator counts as two
+	space  bool // white space was read last
+	lines  int  // line ends in that white space, at most 2; a paragraph separator counts as two
 	cr     bool // the last character was a carriage return
-	indent int  // and so many other characters behind the last line end, at most wide
+	indent int  // characters of white space behind the last line end, at most indentEnough
 
 	marks      marks // the final marks read last, until text follows them
 	clause     class // clClause or clFullClause read last, until text follows it; else 0
-	emphasis   bool  // an emphasis mark has been seen in this sentence
+	emphasis   bool  // this sentence has an emphasis mark
 	looseStops int   // full stops in a row with white space in front of each: . . .
-	hiddenTail class // the mark at the end of the hidden text being read; else 0
+	hiddenTail class // the final mark at the end of the code or link being read; else 0
 
 	word           wordBuffer   // the word being read, or the one before the marks
 	lastWord       wordBuffer   // the last word that white space has ended
 	priorWord      wordBuffer   // the one before that
-	lastKind       abbreviation // what done is, if a single full stop follows it
+	lastKind       abbreviation // what lastWord is, if a single full stop follows it
 	wordHasLetters bool         // the word being read has a letter or digit
-	wordIsPlain    bool         // it has nothing else
+	wordIsPlain    bool         // the word being read has nothing but letters and digits
 	wordCount      int          // words of this sentence that white space has ended
 	wideCount      int          // ideographs and kana of this sentence
-	firstLetter    class        // of the sentence's first letter or digit; 0: none yet
+	firstLetter    class        // of this sentence's first letter or digit; 0 if it has none yet
 
-	beganWithPicture bool // the sentence began with a picture
-	beganShort       bool // or with a short word, as in "In 1990"
+	beganWithPicture bool // this sentence began with a picture
+	beganShort       bool // this sentence began with a word of one or two letters, as in "In 1990"
 
 	lineState
 }
 
-// marks is a run of final marks and the closers behind it.
+// marks is a run of final marks and the closing quotes, brackets and emphasis marks behind it.
 type marks struct {
-	any          bool
-	stops        int // full stops
+	any          bool // there is a mark
+	stops        int  // full stops
 	exclamation  bool
 	question     bool
 	fullQuestion bool // ؟ or the like, or ！
@@ -53,8 +53,8 @@ type marks struct {
 	ellipsis     bool
 	wide         bool // the first mark follows an ideograph or kana
 	closed       bool // a closing quote, bracket or emphasis mark follows
-	quoted       bool // a closing quote does
-	omission     bool // it stands for something left out: [...]
+	quoted       bool // a closing quote follows
+	omission     bool // the run follows an opening bracket, as in [...]
 }
 
 // isSingleStop reports whether the run is one full stop.
@@ -62,15 +62,16 @@ func (m *marks) isSingleStop() bool {
 	return m.any && m.stops == 1 && !m.full && !m.question && !m.exclamation && !m.ellipsis
 }
 
-// longestWord is how many bytes of a word are compared. No word of a language is longer.
+// longestWord is how many bytes of a word are compared. No word in a language's file is longer.
 const longestWord = 24
 
-// wordBuffer is a word; n is more than it holds if it is too long to matter.
+// wordBuffer is a word.
 type wordBuffer struct {
 	b [longestWord]byte
-	n int
+	n int // bytes of the word, or more than b holds if the word is too long to be compared
 }
 
+// addRune appends a character to the word.
 func (w *wordBuffer) addRune(r rune) {
 	if r < utf8.RuneSelf {
 		w.addByte(byte(r))
@@ -83,6 +84,7 @@ func (w *wordBuffer) addRune(r rune) {
 	w.n = len(w.b) + 1
 }
 
+// addByte appends a character of ASCII to the word.
 func (w *wordBuffer) addByte(b byte) {
 	if w.n < len(w.b) {
 		w.b[w.n] = b
@@ -92,7 +94,7 @@ func (w *wordBuffer) addByte(b byte) {
 	w.n = len(w.b) + 1
 }
 
-// bytes is the word, or nothing if it is too long.
+// bytes returns the word, or nil if it is too long to be compared.
 func (w *wordBuffer) bytes() []byte {
 	if w.n > len(w.b) {
 		return nil
@@ -100,7 +102,7 @@ func (w *wordBuffer) bytes() []byte {
 	return w.b[:w.n]
 }
 
-// readHidden reads r as part of something that has no sentences in it.
+// readHidden reads r, of class c, as part of something that has no sentences in it.
 func (sc *scanner) readHidden(r rune, c class) {
 	if c == clSpace || c == clLine {
 		sc.readSpace(r, c)
@@ -114,13 +116,14 @@ func (sc *scanner) readHidden(r rune, c class) {
 	}
 }
 
-// More than these make no difference, so that the same text is in the same state, however far back it began.
+// Counts stop where more makes no difference, so that two Segmenters that have read the same of a
+// sentence are in the same state, however far back their texts began.
 const (
-	indentEnough = 2 // characters in front of a line
-	wordsEnough  = 4 // words of one
+	indentEnough = 2 // characters in front of a line's text
+	wordsEnough  = 4 // words of a line
 )
 
-// readSpace reads white space.
+// readSpace reads r, white space of class c.
 func (sc *scanner) readSpace(r rune, c class) {
 	crlf := sc.cr && r == '\n'
 	sc.cr = r == '\r'
@@ -141,7 +144,7 @@ func (sc *scanner) readSpace(r rune, c class) {
 	}
 }
 
-// read reads r, which is of class c.
+// read reads r, of class c.
 func (sc *scanner) read(r rune, c class) {
 	if c == clSpace || c == clLine {
 		sc.readSpace(r, c)
@@ -163,8 +166,8 @@ func (sc *scanner) read(r rune, c class) {
 	c = sc.classInContext(r, c)
 	switch {
 	case isMark[c]:
-		if tight && c == clStop && m.closed && m.stops > 0 && !m.full { // (in the U.S.). What the bracket ends in is not what ends here.
-			*m, sc.word.n = marks{any: true}, 0
+		if tight && c == clStop && m.closed && m.stops > 0 && !m.full {
+			*m, sc.word.n = marks{any: true}, 0 // "(in the U.S.)." does not end in what the bracket ends in
 		}
 		if !tight {
 			*m = marks{any: true, wide: sc.prev == clWide, omission: sc.prev == clOpen && !after}
@@ -178,7 +181,8 @@ func (sc *scanner) read(r rune, c class) {
 	case tight && (c == clClose || c == clCloseQuote || c == clQuote || c == clEmphasis || c == clOpenQuote && !m.full):
 		m.closed = true
 		m.quoted = m.quoted || c != clClose && c != clEmphasis
-	case !m.any && !after && (c == clQuote || c == clCloseQuote) && sc.prev == clContinue && sc.last != '-': // "But I—"
+	case !m.any && !after && (c == clQuote || c == clCloseQuote) && sc.prev == clContinue && sc.last != '-':
+		// A dash at the end of a quotation ends it as a mark does: "But I—"
 		*m = marks{any: true, exclamation: true, closed: true, quoted: true}
 	case tight && (c == clFormat || c == clNote):
 	case c == clExtend || c == clFormat && after:
@@ -212,20 +216,20 @@ func (sc *scanner) read(r rune, c class) {
 	sc.prev, sc.last = c, r
 }
 
-// classInContext is the class of a character that has another one in some scripts.
+// classInContext returns the class of r, which is c but for some marks behind some scripts.
 func (sc *scanner) classInContext(r rune, c class) class {
 	switch {
 	case r == ';' && (unicode.Is(unicode.Greek, sc.last) || sc.lang.greekMark):
-		return clAsk // the Greek question mark
+		return clAsk // Greek writes a semicolon for the question mark
 	case r == ':' && unicode.Is(unicode.Armenian, sc.last):
-		return clBang // what many type for the Armenian full stop
+		return clBang // many type a colon for the Armenian full stop
 	case r == '፡' && sc.last == '፡':
-		return clFull // two of them are typed for ።
+		return clFull // many type two word separators for ።
 	}
 	return c
 }
 
-// addMark adds one mark to a run.
+// addMark adds a mark of class c to the run.
 func (sc *scanner) addMark(c class) {
 	m := &sc.marks
 	switch c {
@@ -242,11 +246,13 @@ func (sc *scanner) addMark(c class) {
 	}
 }
 
-// endMarks ends a run of marks because text of class c follows.
+// endMarks ends the run of marks because text of class c follows; tight says that no white space
+// stands between.
 func (sc *scanner) endMarks(c class, tight bool) {
 	if sc.marks.any {
-		if m := sc.marks; tight && m.isSingleStop() && !m.closed && (isLetter[c] || c == clDigit || c == clContinue && countLetters(&sc.word) <= 4) {
-			sc.word.addRune('.') // "e.g", "U.S", "J.-P": one word so far
+		goesOn := isLetter[c] || c == clDigit || c == clContinue && countLetters(&sc.word) <= 4
+		if m := sc.marks; tight && goesOn && m.isSingleStop() && !m.closed {
+			sc.word.addRune('.') // "e.g", "U.S" and "J.-P" are one word
 			sc.wordIsPlain = false
 		} else if tight {
 			sc.word.n = 0
@@ -265,7 +271,8 @@ func (sc *scanner) endMarks(c class, tight bool) {
 	}
 }
 
-// endWord is called where white space begins.
+// endWord ends the word being read. It is called where white space begins, and classifies the word
+// if a single full stop follows it.
 func (sc *scanner) endWord() {
 	if sc.wordHasLetters {
 		sc.wordCount++
@@ -275,7 +282,7 @@ func (sc *scanner) endWord() {
 			sc.beganShort = countLetters(&sc.word) <= 2
 		}
 	}
-	if b := sc.word.b[0]; sc.word.n > 0 && b < utf8.RuneSelf && sc.given.latin { // most words
+	if b := sc.word.b[0]; sc.word.n > 0 && b < utf8.RuneSelf && sc.given.latin { // which are most words, and need no look for their script
 		if b >= 'A' {
 			sc.lang = sc.given
 		}
@@ -289,13 +296,15 @@ func (sc *scanner) endWord() {
 		sc.lastKind = sc.lang.classifyWord(sc.word.bytes(), sc.wordCount == 1)
 		if a, ok := sc.lang.classifyPair(sc.lastWord.bytes(), sc.word.bytes()); ok && sc.wordCount > 1 {
 			sc.lastKind = a
-		} else if r, _ := utf8.DecodeRune(sc.lastWord.bytes()); sc.lastKind == abbrInitial && prior == abbrNeverEnds && !unicode.IsUpper(r) {
-			sc.lastKind = abbrNeverEnds // "z. B.", but not in "Mrs. D."
+		} else if r, _ := utf8.DecodeRune(sc.lastWord.bytes()); sc.lastKind == abbrInitial && prior == abbrNeverEnds &&
+			!unicode.IsUpper(r) {
+			sc.lastKind = abbrNeverEnds // "z. B.", but not "Mrs. D."
 		} else if sc.wordCount == 1 && sc.lineWords == 1 && isItemLabel(sc.word.bytes()) {
 			sc.lastKind = abbrItemMarker
-		} else if number && (sc.lastKind == abbrNeverEnds && (countLetters(&sc.word) == 1 || sc.isCaseless(&sc.word)) || sc.lastKind == abbrBeforeNumber && sc.isHour()) {
+		} else if number && (sc.lastKind == abbrBeforeNumber && sc.isHour() ||
+			sc.lastKind == abbrNeverEnds && (countLetters(&sc.word) == 1 || sc.isCaseless(&sc.word))) {
 			if sc.lastKind = abbrMayEnd; sc.lang.smallLetters || sc.isHour() {
-				sc.lastKind = abbrEndsList // a unit: 400 m.
+				sc.lastKind = abbrEndsList // it is a unit, as in 400 m.
 			}
 		} else if sc.lastKind == notAbbreviation && !number {
 			if capital, ok := isAllConsonants(sc.word.bytes()); capital {
@@ -309,7 +318,8 @@ func (sc *scanner) endWord() {
 	sc.word.n, sc.wordIsPlain = 0, true
 }
 
-// endsComplete reports whether a sentence ends here, if the text ended too.
+// endsComplete reports whether the marks read last end a sentence if the text ends here. It ends
+// the word being read, so callers try it on a copy.
 func (sc *scanner) endsComplete() bool {
 	if !sc.space {
 		sc.endWord()
@@ -317,18 +327,24 @@ func (sc *scanner) endsComplete() bool {
 	return sc.lastKind != abbrNeverEnds && sc.lastKind != abbrItemMarker
 }
 
-// beginSentence begins a new sentence.
+// beginSentence forgets what was read of the sentence that has ended.
 func (sc *scanner) beginSentence() {
-	sc.marks, sc.clause, sc.emphasis, sc.wordCount, sc.wideCount, sc.firstLetter, sc.lastKind = marks{}, 0, false, 0, 0, 0, notAbbreviation
-	sc.word.n, sc.wordHasLetters, sc.wordIsPlain, sc.looseStops, sc.beganWithPicture, sc.beganShort = 0, false, true, 0, false, false
+	sc.marks, sc.clause, sc.emphasis, sc.looseStops = marks{}, 0, false, 0
+	sc.wordCount, sc.wideCount, sc.firstLetter, sc.lastKind = 0, 0, 0, notAbbreviation
+	sc.word.n, sc.wordHasLetters, sc.wordIsPlain = 0, false, true
+	sc.beganWithPicture, sc.beganShort = false, false
 }
 
-// forgetSentence begins anew behind a pause.
+// forgetSentence forgets all but the line and what stands at its end. It is called behind a pause,
+// where nothing is held any more.
 func (sc *scanner) forgetSentence() {
-	*sc = scanner{given: sc.given, lang: sc.lang, space: sc.space, lines: sc.lines, cr: sc.cr, prev: sc.prev, last: sc.last, lineState: sc.lineState}
+	*sc = scanner{
+		given: sc.given, lang: sc.lang, prev: sc.prev, last: sc.last,
+		space: sc.space, lines: sc.lines, cr: sc.cr, lineState: sc.lineState,
+	}
 }
 
-// endsInDigit reports whether the last word may be a number.
+// endsInDigit reports whether the last word ends in a digit, or is too long to tell.
 func (sc *scanner) endsInDigit() bool {
 	if sc.lastWord.n > len(sc.lastWord.b) {
 		return true

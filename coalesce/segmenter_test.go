@@ -14,8 +14,8 @@ import (
 
 var boundaryCuts = []aaep.Boundary{aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion}
 
-// sentenceTexts are texts with their sentences, divided by |. A ¶ in front of | says that a paragraph ends
-// there, everything else ends a sentence.
+// sentenceTexts are texts with their sentences, divided by |. A ¶ in front of | says that a
+// paragraph ends there, everything else ends a sentence.
 var sentenceTexts = map[string]string{
 	"english":          "Hello world. |Next one! |And is this the last?! |Yes.",
 	"one sentence":     "No mark at all",
@@ -190,7 +190,8 @@ func TestSegmenterWords(t *testing.T) {
 	}
 }
 
-// A piece that would be too long ends at the best boundary that fits, and within a character only if that alone is too long.
+// A piece that would be too long ends at the best boundary that fits, and within a character only
+// if that alone is too long.
 func TestSegmenterMax(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -1,23 +1,24 @@
 package coalesce
 
-// maxSpan is how far, in code points, the end of inline code, of a formula, a link and the like is
-// looked for. What is not closed by then, or by the line's end, is read as plain text: in Russian and
-// Armenian back-ticks are quotes, and a dollar is often just money.
+// maxSpan is how many code points the end of inline code, a formula, a link and the like is looked
+// for. What is not closed by then, or by the line's end, is plain text: back-ticks are quotes in
+// Russian and Armenian, and a dollar is often just money.
 const maxSpan = 160
 
-// skipSpan returns the offset behind the inline code, formula, link, tag or JSON that begins at offset at,
-// or 0 if nothing of the kind does. Where its text ends with a final mark, tail is the mark's class.
+// skipSpan returns the offset behind the inline code, formula, link, tag or JSON that begins at
+// offset at, or 0 if nothing of the kind does. Tail is the class of the final mark that its text
+// ends with, or 0: the mark may end the sentence that the span ends.
 func (d *detector) skipSpan(at int) (end int, tail class) {
 	r, _, _ := d.peekRune(at)
 	sc := &d.scan
 	if sc.last == r && !sc.space && r != '[' && r != '{' {
-		return 0, 0 // given up already
+		return 0, 0 // the same character stands in front, so this was tried there
 	}
 	switch r {
 	case '`':
 		n, i := d.countRepeated(at, '`')
 		if _, c, _ := d.peek(i); n == 1 && (c == clSpace || isLetter[sc.prev] && !sc.space) {
-			return 0, 0 // a quote, or an apostrophe
+			return 0, 0 // the back-tick is a quote or an apostrophe
 		}
 		return d.skipCode(i, n), 0
 	case '$':
@@ -44,13 +45,14 @@ func (d *detector) skipSpan(at int) (end int, tail class) {
 			return end, tail
 		}
 		if r, _, _ := d.peekRune(at + 1); r == '"' || r == '{' || r == '[' {
-			return end, 0 // JSON
+			return end, 0 // it is JSON
 		}
 	}
 	return 0, 0
 }
 
-// skipCode returns the offset behind n back-ticks in a row.
+// skipCode returns the offset behind the inline code whose text begins at offset i, behind n
+// back-ticks.
 func (l *lookahead) skipCode(i, n int) int {
 	r, first, _ := l.peekRune(i)
 	tex := n == 2 && (first == clUpper || isLetter[first] && r >= 0x80)
@@ -58,7 +60,7 @@ func (l *lookahead) skipCode(i, n int) int {
 	for range maxSpan {
 		r, c, size := l.peekRune(i)
 		if c == clLine || size == 0 || tex && ended && c == clUpper {
-			break // ``Quotes of TeX,'' perhaps
+			break // it may be a quotation as TeX writes it: ``So,'' she said.
 		}
 		if r != '`' {
 			ended, before = isMark[before] && c == clSpace, c
@@ -77,7 +79,7 @@ func (l *lookahead) skipCode(i, n int) int {
 	return 0
 }
 
-// skipQuoteMarks returns the offset behind the marks of a quotation, and the spaces between them, at offset at.
+// skipQuoteMarks returns the offset behind the marks > of a quotation and the spaces between them.
 func (l *lookahead) skipQuoteMarks(at int) int {
 	for n := 0; ; n++ {
 		r, c, size := l.peekRune(at)
@@ -88,7 +90,9 @@ func (l *lookahead) skipQuoteMarks(at int) int {
 	}
 }
 
-// opensFence reports whether a code block begins at offset at, in the middle of a line: behind a colon or a final mark, or with its language.
+// opensFence reports whether a code block begins at offset at, in the middle of a line. It does
+// behind a colon or a final mark, or where the fence names a language, if the line has nothing else
+// behind it.
 func (d *detector) opensFence(at int) bool {
 	n, end := d.countRepeated(at, '`')
 	if n < 3 {
@@ -98,14 +102,14 @@ func (d *detector) opensFence(at int) bool {
 	return (w.n > 0 || d.scan.marks.any || d.scan.last == ':' || d.scan.last == '：') && d.isBlank(end+w.n)
 }
 
-// skipTag returns the offset behind an HTML tag or <address>.
+// skipTag returns the offset behind an HTML tag, a comment or an address in <>.
 func (l *lookahead) skipTag(at int) int {
 	i := at + 1
 	r, c, _ := l.peekRune(i)
 	if r == '/' || r == '!' {
 		i++
 		next, class, _ := l.peekRune(i)
-		if c = class; r == '!' && next == '-' { // a comment
+		if c = class; r == '!' && next == '-' { // it is a comment
 			end, _ := l.findInLine(i, "-->", maxSpan)
 			return end
 		}
@@ -128,7 +132,7 @@ func (l *lookahead) skipTag(at int) int {
 	return 0
 }
 
-// skipElement returns the offset behind a tag, and behind the whole element if that is code.
+// skipElement returns the offset behind a tag, or behind the whole element if that holds code.
 func (l *lookahead) skipElement(at int) int {
 	end := l.skipTag(at)
 	if end == 0 {
@@ -154,8 +158,9 @@ func (l *lookahead) skipElement(at int) int {
 	return end
 }
 
-// skipBrackets returns the offset behind the bracket that closes the one at offset at, within limit code
-// points, and the class of a final mark just before it. Brackets inside straight quotes do not count.
+// skipBrackets returns the offset behind the bracket that closes the one at offset at, within limit
+// code points, and the class of a final mark just before it, or 0. Brackets in straight quotes do
+// not count.
 func (l *lookahead) skipBrackets(at, limit int) (end int, tail class) {
 	depth, quote, before := 0, false, clOther
 	for i := at; limit > 0; limit-- {
@@ -183,7 +188,8 @@ func (l *lookahead) skipBrackets(at, limit int) (end int, tail class) {
 	return 0, 0
 }
 
-// tagName returns the name of the tag that begins at offset at.
+// tagName returns the name of the tag whose name begins at offset at, with its slash. Headings are
+// called as paragraphs are.
 func (l *lookahead) tagName(at int) string {
 	i := at
 	for i < len(l.buf) && l.buf[i] != '>' && l.buf[i] != ' ' && i < at+8 {

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// hasKoreanEnding reports whether the word before the marks has an ending that Korean sentences have.
+// hasKoreanEnding reports whether the last word has an ending that the verbs of Korean sentences
+// have.
 func (sc *scanner) hasKoreanEnding() bool {
 	r, _ := utf8.DecodeLastRune(sc.lastWord.bytes())
 	switch r {
@@ -17,7 +18,8 @@ func (sc *scanner) hasKoreanEnding() bool {
 	return false
 }
 
-// letterIsName reports whether the single letter before the full stop is a word or a name, and no initial.
+// letterIsName reports whether the single letter before the full stop is a word or a name (Plan B),
+// and no initial.
 func (d *detector) letterIsName() bool {
 	sc := &d.scan
 	before := sc.priorWord.bytes()
@@ -27,14 +29,15 @@ func (d *detector) letterIsName() bool {
 	if _, ok := sc.lang.words[letterNouns][string(before)]; ok {
 		return true
 	}
-	return string(sc.lastWord.bytes()) == "I" && sc.lang.words[firstWords]["I"] && 'a' <= before[0] && before[0] <= 'z'
+	pronoun := string(sc.lastWord.bytes()) == "I" && sc.lang.words[firstWords]["I"]
+	return pronoun && 'a' <= before[0] && before[0] <= 'z'
 }
 
-// startsSentence reports whether the word at offset at is one that sentences start with.
+// startsSentence reports whether the word at offset at is one that sentences often start with.
 func (d *detector) startsSentence(at int) bool {
 	w := d.wordAt(at)
 	if countLetters(&w) == 1 {
-		if r, c, _ := d.peekRune(at + w.n); c == clStop || r == '-' { // an initial, more likely, or I-5
+		if r, c, _ := d.peekRune(at + w.n); c == clStop || r == '-' { // it may be an initial, or I-5
 			return false
 		}
 	}
@@ -42,23 +45,24 @@ func (d *detector) startsSentence(at int) bool {
 	return d.isContraction(at+w.n) || d.scan.given.forScript(r).has(firstWords, w.bytes())
 }
 
-// endsName reports whether the abbreviation before the full stop may end a sentence in front of any word: it ends a name, or a year that is
-// not what the sentence began with.
+// endsName reports whether the abbreviation before the full stop may end a sentence in front of any
+// word: it ends a name, or follows a year that is not what the sentence began with.
 func (d *detector) endsName() bool {
 	sc := &d.scan
 	before := sc.priorWord.bytes()
 	switch r, _ := utf8.DecodeLastRune(before); {
-	case sc.lastKind == abbrMayEnd: // in Washington, D.C.
+	case sc.lastKind == abbrMayEnd: // Washington, D.C.
 		return r == ',' && bytes.IndexByte(sc.lastWord.bytes(), '.') > 0 && sc.wordCount > 3
 	case unicode.IsDigit(r), len(before) > 0 && strings.Trim(string(before), "IVXLC") == "":
 		return sc.wordCount > 3 && !sc.beganShort
-	case sc.lastWord.b[0] >= 'a': // Nel III sec. a.C. Roma
-		return sc.wordCount > 3 && !sc.beganShort && countLetters(&sc.lastWord) > 1 // but not in г. Волгоград
+	case sc.lastWord.b[0] >= 'a': // "Nel III sec. a.C. Roma" goes on, and so does "г. Волгоград"
+		return sc.wordCount > 3 && !sc.beganShort && countLetters(&sc.lastWord) > 1
 	}
 	return sc.wordCount > 3 && countLetters(&sc.lastWord) > 1
 }
 
-// continuesSmall reports whether the word at offset at has a small letter second, and a word with a small one first behind it.
+// continuesSmall reports whether the second letter of the word at offset at is small, and the next
+// word begins with a small letter. Names seldom look so, the beginnings of sentences do.
 func (l *lookahead) continuesSmall(at int) bool {
 	w := l.wordAt(at)
 	_, size := utf8.DecodeRune(w.bytes())
@@ -72,7 +76,7 @@ func (l *lookahead) continuesSmall(at int) bool {
 	return c == clLower
 }
 
-// isContraction reports whether the end of an English word such as Don't or We're stands at offset at.
+// isContraction reports whether the end of a word such as Don't or We're stands at offset at.
 func (d *detector) isContraction(at int) bool {
 	r, _, size := d.peekRune(at)
 	if r != '\'' && r != '’' {
@@ -82,13 +86,14 @@ func (d *detector) isContraction(at int) bool {
 	return d.scan.lang.has(contractions, w.bytes())
 }
 
-// isNameParticle reports whether the word at offset at may be part of a name behind initials, as in W. E. B. Du Bois.
+// isNameParticle reports whether a name may go on behind initials with the word at offset at: W. E.
+// B. Du Bois.
 func (d *detector) isNameParticle(at int) bool {
 	w := d.wordAt(at)
 	return d.scan.lang.has(nameParticles, w.bytes())
 }
 
-// isVersus reports whether the word before the full stop stands between the parties of a case: Roe v. Wade.
+// isVersus reports whether the last word stands between the parties of a case: Roe v. Wade.
 func (sc *scanner) isVersus() bool {
 	r, _ := utf8.DecodeRune(sc.priorWord.bytes())
 	return string(sc.lastWord.bytes()) == "v" && classOf(r) == clUpper
@@ -105,7 +110,8 @@ func (sc *scanner) isCaseless(w *wordBuffer) bool {
 	return c == clLetter || c == clWide
 }
 
-// isMixedCase reports whether the word at offset at is a name, though it begins small: iPhone, eBay, v2, or an address: https://a.b.
+// isMixedCase reports whether the word at offset at is a name though it begins small, such as
+// iPhone, eBay and v2, or the beginning of an address.
 func (l *lookahead) isMixedCase(at int) bool {
 	for i := range 20 {
 		_, c, size := l.peek(at)
@@ -125,7 +131,8 @@ func (l *lookahead) isMixedCase(at int) bool {
 	return false
 }
 
-// isClipped reports whether a quote at offset at, and what follows it at i, is a Dutch word such as 't in front of a capital.
+// isClipped reports whether the apostrophe at offset at and the letter at i are a Dutch word such
+// as 't in front of a capital. It begins a sentence then.
 func (l *lookahead) isClipped(at, i int) bool {
 	if _, _, size := l.peek(at); i != at+size {
 		return false
@@ -138,7 +145,7 @@ func (l *lookahead) isClipped(at, i int) bool {
 	return c == clUpper
 }
 
-// isKhmerEtc reports whether the rest of ។ល។, the Khmer etc., stands at offset at.
+// isKhmerEtc reports whether the rest of ។ល។, "etc." in Khmer, stands at offset at.
 func (l *lookahead) isKhmerEtc(at int) bool {
 	r, _, size := l.peekRune(at)
 	if r != 'ល' {
@@ -148,26 +155,27 @@ func (l *lookahead) isKhmerEtc(at int) bool {
 	return r == '។'
 }
 
-// stopInNumber reports whether a final mark stands within a number, in front of a character of class c: Armenian 15։30, Urdu 3۔5, ３．５; or
-// behind that of an item: １．設定.
+// stopInNumber reports whether the mark read last stands within a number, in front of a character
+// of class c, as in Armenian 15։30, Urdu 3۔5 and ３．５, or behind the number of an item, as in １．設定.
 func (sc *scanner) stopInNumber(c class) bool {
-	if c != clDigit && (c != clWide || sc.wideCount > 0) || sc.marks.closed || sc.last != '։' && sc.last != '۔' && sc.last != '．' {
+	if c != clDigit && (c != clWide || sc.wideCount > 0) || sc.marks.closed || !strings.ContainsRune("։۔．", sc.last) {
 		return false
 	}
 	r, _ := utf8.DecodeLastRune(sc.word.bytes())
 	return unicode.IsDigit(r)
 }
 
-// isInitial reports whether the word before ۔ is a letter, or the number of an item.
+// isInitial reports whether the word before a mark such as ۔ is a letter, or the number of an item.
 func (sc *scanner) isInitial() bool {
 	kind := sc.lang.classifyWord(sc.lastWord.bytes(), sc.wordCount == 1)
 	return kind == abbrItemMarker || kind == abbrNeverEnds
 }
 
-// startsJoined reports whether a sentence starts at offset at, though the white space before it is missing.
+// startsJoined reports whether a sentence starts at offset at though the white space before it is
+// missing ("finished.The"). It must not be so within an identifier such as Node.JS.
 func (d *detector) startsJoined(at int) bool {
 	sc := &d.scan
-	for i, b := range sc.word.bytes() { // finished.The, but not Node.JS
+	for i, b := range sc.word.bytes() {
 		if 'A' <= b && b <= 'Z' && i > 0 {
 			return false
 		}
@@ -194,10 +202,11 @@ func (d *detector) startsJoined(at int) bool {
 	if sc.word.b[0] <= '9' && sc.wordCount < 2 || countLetters(&sc.word) == 1 {
 		return false // 1.The
 	}
-	return sc.lang.abbreviations[string(word)] == abbrNeverEnds || d.startsSentence(at) || sc.lang.set.unknown.has(firstWords, word)
+	return sc.lang.abbreviations[string(word)] == abbrNeverEnds || d.startsSentence(at) ||
+		sc.lang.set.unknown.has(firstWords, word)
 }
 
-// countLetters counts the characters of a word.
+// countLetters returns how many characters a word has; of one that is too long to matter, many.
 func countLetters(w *wordBuffer) (n int) {
 	for _, b := range w.bytes() {
 		if b&0xC0 != 0x80 {
