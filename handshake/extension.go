@@ -18,66 +18,73 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// An Extension is a vocabulary beyond AAEP's own that a producer serves (chapter 7): what a subscriber may
-// declare under its prefix, what of that is honored, and what that changes. Register it in
-// producer.Config.Extensions. The extensions of this SDK are in package handshake/extensions, and are made
-// of nothing else.
+// An Extension is a vocabulary beyond AAEP's own that a producer serves (chapter 7): what a
+// subscriber may declare under its prefix, what of that is honored, and what that changes. Register
+// it in producer.Config.Extensions. The extensions of this SDK are in package handshake/extensions,
+// and are made of nothing else.
 //
-// An extension adds to events and never takes from the core: it cannot reach the envelope, the payload, or the
-// confirmation contract (§7.2).
+// An extension adds to events and never takes from the core: it cannot reach the envelope, the
+// payload, or the confirmation contract (§7.2).
 type Extension struct {
 	// Vocabulary is the prefix and the URI of the extension.
 	aaep.Vocabulary
-	// Capability reports what is wrong with a capability object, and Event what is wrong with the data on an
-	// event; schemas.MustCompile makes such functions from a JSON Schema. Nil takes any object.
+	// Capability reports what is wrong with a capability object, and Event what is wrong with the
+	// data on an event; schemas.MustCompile makes such functions from a JSON Schema. Nil takes any
+	// object.
 	Capability, Event func(json.RawMessage) error
-	// Honor decides what of a capability object is honored, and what that changes; the object has passed
-	// Capability, and Vocabulary.Read reads it. It is a pure function. Nil honors all of the object, as something that only the
-	// agent's author acts upon.
+	// Honor decides what of a capability object is honored, and what that changes; the object has
+	// passed Capability, and Vocabulary.Read reads it. It is a pure function. Nil honors all of the
+	// object, as something that only the agent's author acts upon.
 	//
-	// These functions, and those of Effect, run on the producer's goroutines, many at once. Where one panics or returns what it
-	// must not, that is reported as a Fault and has no effect.
+	// These functions, and those of Effect, run on the producer's goroutines, many at once. Where
+	// one panics or returns what it must not, that is reported as a Fault and has no effect.
 	Honor func(asked json.RawMessage) Effect
 }
 
-// Effect is what honoring a capability object changes for one subscription. Where several extensions have an
-// effect, the one that asks more of the producer wins.
+// Effect is what honoring a capability object changes for one subscription. Where several
+// extensions have an effect, the one that asks more of the producer wins.
 type Effect struct {
-	// Honored is the object for honored_capabilities. Nil is as asked. It must pass Extension.Capability and never exceed what was
-	// asked: no other members and elements, no greater numbers, no true for a false.
+	// Honored is the object for honored_capabilities. Nil is as asked. It must pass
+	// Extension.Capability and never exceed what was asked: no other members and elements, no
+	// greater numbers, no true for a false.
 	Honored json.RawMessage
 	// Note says in words what differs from what was asked, or is empty.
 	Note string
 
-	// MaxChunk is the most characters of one output event; text is cut between words. Zero is no such limit. Here and below,
-	// a negative value is a Fault, and counts as zero.
+	// MaxChunk is the most characters of one output event; text is cut between words. Zero is no
+	// such limit. Here and below, a negative value is a Fault, and counts as zero.
 	MaxChunk int
 	// TimeoutMultiplier, from 1 to 10, gives more time to answer a question. Zero is 1.
 	TimeoutMultiplier float64
-	// MinTimeout is the least time to answer a question. Zero is none; a day is as long as a question may be open.
+	// MinTimeout is the least time to answer a question. Zero is none; a day is as long as a
+	// question may be open.
 	MinTimeout time.Duration
-	// MoreTime is the token of a question that its listener wants more time to answer, in a renegotiation; it is
-	// given at once, as much again and ten times at most. Granted then stands in the answer in place of Honored.
+	// MoreTime is the token of a question that its listener wants more time to answer, in a
+	// renegotiation; it is given at once, as much again and ten times at most. Granted then stands
+	// in the answer in place of Honored.
 	MoreTime aaep.ReplyToken
 	Granted  json.RawMessage
-	// ResumeAfter is the id of the event after which the subscription goes on, instead of with what comes next. Where the
-	// producer still has what came then, Resumed stands in the first answer in place of Honored.
+	// ResumeAfter is the id of the event after which the subscription goes on, instead of with what
+	// comes next. Where the producer still has what came then, Resumed stands in the first answer
+	// in place of Honored.
 	ResumeAfter string
 	Resumed     json.RawMessage
-	// Quiet holds back what is not critical for this long from now on, or until the next declaration.
+	// Quiet holds back what is not critical for this long from now on, or until the next
+	// declaration.
 	Quiet time.Duration
-	// IdleTimeout ends a subscription to which nothing was sent for so long, MaxDuration one that is so old.
-	// Zero is never.
+	// IdleTimeout ends a subscription to which nothing was sent for so long, MaxDuration one that
+	// is so old. Zero is never.
 	IdleTimeout, MaxDuration time.Duration
-	// Keep says whether an event that is not critical is sent; data is what stands under the extension's prefix,
-	// or nil. A nil Keep sends all.
+	// Keep says whether an event that is not critical is sent; data is what stands under the
+	// extension's prefix, or nil. A nil Keep sends all.
 	Keep func(ev *aaep.Event, data json.RawMessage) bool
-	// Data returns what stands under the extension's prefix on an event for this subscription, or nil for
-	// nothing: an object that passes Extension.Event. Its argument data is what the agent put there, or nil. A nil Data sends that
-	// as it is.
+	// Data returns what stands under the extension's prefix on an event for this subscription, or
+	// nil for nothing: an object that passes Extension.Event. Its argument data is what the agent
+	// put there, or nil. A nil Data sends that as it is.
 	//
-	// Neither Keep nor Data may change ev. An event is sent where Keep panics, and without data where Data does. What they return depends on what was honored and on the arguments alone: who was
-	// honored the same is told the same.
+	// Neither Keep nor Data may change ev. An event is sent where Keep panics, and without data
+	// where Data does. What they return depends on what was honored and on the arguments alone: who
+	// was honored the same is told the same.
 	Data func(ev *aaep.Event, data json.RawMessage) json.RawMessage
 }
 
@@ -147,7 +154,8 @@ func (t *Terms) extensions(ask aaep.Capabilities, offer Offer, note func(string,
 	return nil
 }
 
-// maxCapability is the longest capability object that is honored, in bytes: it is kept, and told in every answer.
+// maxCapability is the longest capability object that is honored, in bytes: it is kept, and told in
+// every answer.
 const maxCapability = 64 << 10
 
 // errFaulty is all that a subscriber learns of a mistake of the extension's author.
@@ -225,7 +233,8 @@ func isObject(data json.RawMessage) error {
 	return nil
 }
 
-// exceeds says where a value that is honored, both of valid JSON, is more than what was asked. Texts cannot be compared so.
+// exceeds says where a value that is honored, both of valid JSON, is more than what was asked.
+// Texts cannot be compared so.
 func exceeds(asked, honored jsontext.Value, at string) error {
 	if honored.Kind() == 'n' {
 		return nil
@@ -295,7 +304,8 @@ func (t *Terms) add(prefix string, e Effect) {
 	t.MaxDuration = least(t.MaxDuration, e.MaxDuration)
 }
 
-// granted is a capability object of one answer, which gives more time or goes on where another subscription ended.
+// granted is a capability object of one answer, which gives more time or goes on where another
+// subscription ended.
 type granted struct {
 	prefix string
 	object json.RawMessage
@@ -323,7 +333,8 @@ func least[T int | time.Duration](a, b T) T {
 	return min(a, b)
 }
 
-// Quiets reports whether any of these capability objects holds back what is not critical under these terms.
+// Quiets reports whether any of these capability objects holds back what is not critical under
+// these terms.
 func (t Terms) Quiets(objects map[string]json.RawMessage) bool {
 	return slices.ContainsFunc(t.quiet, func(prefix string) bool { return objects[prefix] != nil })
 }
@@ -353,21 +364,24 @@ func (a *agreed) dataOn(extensions map[string]json.RawMessage, context []string)
 	return extensions[a.Prefix]
 }
 
-// SameData reports whether two events have the same data of the extensions that this subscription named.
+// SameData reports whether two events have the same data of the extensions that this subscription
+// named.
 func (t Terms) SameData(x, y *aaep.Event) bool {
 	if len(x.Extensions) == 0 && len(y.Extensions) == 0 {
 		return true
 	}
 	for i := range t.agreed {
-		if a := &t.agreed[i]; a.listed && string(a.dataOn(x.Extensions, x.Context)) != string(a.dataOn(y.Extensions, y.Context)) {
+		if a := &t.agreed[i]; a.listed &&
+			string(a.dataOn(x.Extensions, x.Context)) != string(a.dataOn(y.Extensions, y.Context)) {
 			return false
 		}
 	}
 	return true
 }
 
-// Extend gives an event, which must be the caller's own copy, the extension data of this subscription in place
-// of what the agent put there: data goes only to those who named the extension (§5.3.1.9).
+// Extend gives an event, which must be the caller's own copy, the extension data of this
+// subscription in place of what the agent put there: data goes only to those who named the
+// extension (§5.3.1.9).
 func (t Terms) Extend(ev *aaep.Event) {
 	if len(ev.Extensions) == 0 && !slices.ContainsFunc(t.agreed, func(a agreed) bool { return a.Data != nil }) {
 		return
@@ -453,7 +467,8 @@ func (a *agreed) shield(field string, f func()) (ok bool) {
 	return true
 }
 
-// splitMajor splits the URI of a vocabulary into what names it and its major version: v1 in ".../v1".
+// splitMajor splits the URI of a vocabulary into what names it and its major version: v1 in
+// ".../v1".
 func splitMajor(uri string) (name string, major int) {
 	parts := strings.Split(uri, "/")
 	for i := len(parts) - 1; i >= 0; i-- {

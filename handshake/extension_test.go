@@ -23,12 +23,15 @@ func object(prefix, json_ string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{prefix: json.RawMessage(json_)}
 }
 
-const a1, a2, b1 = "https://a.example/med/context/v1", "https://a.example/med/context/v2", "https://b.example/medical/v1"
+const a1, a2, b1 = "https://a.example/med/context/v1", "https://a.example/med/context/v2",
+	"https://b.example/medical/v1"
 
-// EXT-006, EXT-017, D-62: two extensions with one prefix cannot both be had; two majors of one are no collision, and the
-// newer is honored. Only what is chosen counts: by its URI, or by its prefix where no URI says which.
+// EXT-006, EXT-017, D-62: two extensions with one prefix cannot both be had; two majors of one are
+// no collision, and the newer is honored. Only what is chosen counts: by its URI, or by its prefix
+// where no URI says which.
 func TestCollisions(t *testing.T) {
-	offer := handshake.Offer{Extensions: []handshake.Extension{ext("med", a1), ext("med", a2), ext("med", b1), ext("ok", "https://c.example/v1")}}
+	offer := handshake.Offer{Extensions: []handshake.Extension{ext("med", a1), ext("med", a2), ext("med", b1),
+		ext("ok", "https://c.example/v1")}}
 	majors := handshake.Offer{Extensions: offer.Extensions[:2]}
 	for name, tc := range map[string]struct {
 		offer  handshake.Offer
@@ -64,8 +67,8 @@ func TestCollisions(t *testing.T) {
 	}
 }
 
-// HS-041, HS-042, EXT-015, §5.3.2: an object that is not valid for its extension is left out, and a note says why in words
-// that help; the subscription stands, and so does what was honored before.
+// HS-041, HS-042, EXT-015, §5.3.2: an object that is not valid for its extension is left out, and a
+// note says why in words that help; the subscription stands, and so does what was honored before.
 func TestCapabilityObjects(t *testing.T) {
 	offer := handshake.Offer{Extensions: extensions.All()}
 	for name, tc := range map[string]struct {
@@ -73,17 +76,21 @@ func TestCapabilityObjects(t *testing.T) {
 		honored string
 		note    string
 	}{
-		"braille":         {object("braille", `{"cells":40,"rows":2,"table":"en-ueb-g2"}`), `{"cells":40,"rows":2,"table":"en-ueb-g2"}`, ""},
-		"no cells":        {object("braille", `{"rows":2}`), "", "cells"},
-		"wrong type":      {object("braille", `{"cells":"40"}`), "", "cells"},
-		"another case":    {object("braille", `{"cells":40,"Cells":80}`), `{"cells":40}`, "Of braille this is not served: Cells."},
-		"from later":      {object("haptic", `{"patterns_supported":["buzz"],"warmth":1}`), `{"patterns_supported":["buzz"]}`, "warmth"},
-		"repeated":        {object("braille", `{"cells":40,"cells":80}`), "", "repeats"},
-		"out of range":    {object("timing", `{"timeout_multiplier":11}`), "", "timeout_multiplier"},
-		"no number":       {object("timing", `{"timeout_multiplier":1e999}`), "", "number"},
-		"no object":       {object("haptic", `["buzz"]`), "", "object"},
-		"nothing":         {object("haptic", ``), "", ""},
-		"partly":          {object("delivery", `{"min_relevance":0.5,"digest_seconds":30,"debounce_ms":5}`), `{"min_relevance":0.5}`, "Of delivery this is not served: debounce_ms, digest_seconds."},
+		"braille": {object("braille", `{"cells":40,"rows":2,"table":"en-ueb-g2"}`),
+			`{"cells":40,"rows":2,"table":"en-ueb-g2"}`, ""},
+		"no cells":   {object("braille", `{"rows":2}`), "", "cells"},
+		"wrong type": {object("braille", `{"cells":"40"}`), "", "cells"},
+		"another case": {object("braille", `{"cells":40,"Cells":80}`), `{"cells":40}`,
+			"Of braille this is not served: Cells."},
+		"from later": {object("haptic", `{"patterns_supported":["buzz"],"warmth":1}`),
+			`{"patterns_supported":["buzz"]}`, "warmth"},
+		"repeated":     {object("braille", `{"cells":40,"cells":80}`), "", "repeats"},
+		"out of range": {object("timing", `{"timeout_multiplier":11}`), "", "timeout_multiplier"},
+		"no number":    {object("timing", `{"timeout_multiplier":1e999}`), "", "number"},
+		"no object":    {object("haptic", `["buzz"]`), "", "object"},
+		"nothing":      {object("haptic", ``), "", ""},
+		"partly": {object("delivery", `{"min_relevance":0.5,"digest_seconds":30,"debounce_ms":5}`),
+			`{"min_relevance":0.5}`, "Of delivery this is not served: debounce_ms, digest_seconds."},
 		"unknown":         {object("smell", `{"roses":true}`), "", ""},
 		"not ours at all": {object("smell", `true`), "", ""},
 	} {
@@ -96,12 +103,14 @@ func TestCapabilityObjects(t *testing.T) {
 		for _, o := range terms.Capabilities().Extensions {
 			got += string(o)
 		}
-		if got != tc.honored || !strings.Contains(terms.Note(), tc.note) || (tc.note == "") != (terms.Note() == "") && name != "nothing" {
+		if got != tc.honored || !strings.Contains(terms.Note(), tc.note) || (tc.note == "") != (terms.Note() == "") &&
+			name != "nothing" {
 			t.Errorf("%s: honored %q with note %q", name, got, terms.Note())
 		}
 	}
 	// A renegotiation that spoils one object leaves the others as they were.
-	now, err := handshake.Negotiate(request(aaep.Capabilities{Extensions: object("timing", `{"timeout_multiplier":3}`)}), offer)
+	now, err := handshake.Negotiate(
+		request(aaep.Capabilities{Extensions: object("timing", `{"timeout_multiplier":3}`)}), offer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +120,8 @@ func TestCapabilityObjects(t *testing.T) {
 	}
 }
 
-// What an extension honors is checked as what it was asked: a mistake of its author does not travel. Where two change the
-// same, the subscriber gets what asks more of the producer.
+// What an extension honors is checked as what it was asked: a mistake of its author does not
+// travel. Where two change the same, the subscriber gets what asks more of the producer.
 func TestEffects(t *testing.T) {
 	strict := func(data json.RawMessage) error {
 		if strings.Contains(string(data), "bad") {
@@ -124,22 +133,32 @@ func TestEffects(t *testing.T) {
 		return func(json.RawMessage) handshake.Effect { return e }
 	}
 	offer := handshake.Offer{Extensions: []handshake.Extension{
-		{Vocabulary: aaep.Vocabulary{Prefix: "one", URI: "urn:one:v1"}, Honor: says(handshake.Effect{MaxChunk: 40, TimeoutMultiplier: 2, Quiet: 5, IdleTimeout: 9})},
-		{Vocabulary: aaep.Vocabulary{Prefix: "two", URI: "urn:two:v1"}, Honor: says(handshake.Effect{MaxChunk: 20, TimeoutMultiplier: 99, Quiet: 4, MaxDuration: 3, Note: "Two."})},
-		{Vocabulary: aaep.Vocabulary{Prefix: "bad", URI: "urn:bad:v1"}, Capability: strict, Honor: says(handshake.Effect{Honored: json.RawMessage(`{"bad":1}`), MaxChunk: 1})},
-		{Vocabulary: aaep.Vocabulary{Prefix: "neg", URI: "urn:neg:v1"}, Honor: says(handshake.Effect{MaxChunk: -1, IdleTimeout: -1, MaxDuration: -1, Quiet: -1, TimeoutMultiplier: -1})},
+		{Vocabulary: aaep.Vocabulary{Prefix: "one", URI: "urn:one:v1"},
+			Honor: says(handshake.Effect{MaxChunk: 40, TimeoutMultiplier: 2, Quiet: 5, IdleTimeout: 9})},
+		{Vocabulary: aaep.Vocabulary{Prefix: "two", URI: "urn:two:v1"},
+			Honor: says(handshake.Effect{MaxChunk: 20, TimeoutMultiplier: 99, Quiet: 4, MaxDuration: 3, Note: "Two."})},
+		{Vocabulary: aaep.Vocabulary{Prefix: "bad", URI: "urn:bad:v1"}, Capability: strict,
+			Honor: says(handshake.Effect{Honored: json.RawMessage(`{"bad":1}`), MaxChunk: 1})},
+		{Vocabulary: aaep.Vocabulary{Prefix: "neg", URI: "urn:neg:v1"},
+			Honor: says(handshake.Effect{MaxChunk: -1, IdleTimeout: -1, MaxDuration: -1, Quiet: -1,
+				TimeoutMultiplier: -1})},
 	}}
-	terms := negotiate(t, aaep.Capabilities{Extensions: map[string]json.RawMessage{"one": json.RawMessage(`{}`), "two": json.RawMessage(`{}`),
-		"bad": json.RawMessage(`{}`), "neg": json.RawMessage(`{}`)}}, offer)
-	if terms.MaxChunk != 20 || terms.TimeoutMultiplier != 10 || terms.Quiet != 5 || terms.IdleTimeout != 9 || terms.MaxDuration != 3 {
+	terms := negotiate(t,
+		aaep.Capabilities{Extensions: map[string]json.RawMessage{"one": json.RawMessage(`{}`),
+			"two": json.RawMessage(`{}`),
+			"bad": json.RawMessage(`{}`), "neg": json.RawMessage(`{}`)}}, offer)
+	if terms.MaxChunk != 20 || terms.TimeoutMultiplier != 10 || terms.Quiet != 5 || terms.IdleTimeout != 9 ||
+		terms.MaxDuration != 3 {
 		t.Errorf("%+v", terms)
 	}
-	if note := terms.Note(); !strings.Contains(note, "Two.") || !strings.Contains(note, "bad is not used") || terms.Capabilities().Extensions["bad"] != nil {
+	if note := terms.Note(); !strings.Contains(note, "Two.") || !strings.Contains(note, "bad is not used") ||
+		terms.Capabilities().Extensions["bad"] != nil {
 		t.Errorf("note %q", note)
 	}
 }
 
-// EXT-001: data is for those who listed the extension, replaces nothing of the core, and is an object or nothing.
+// EXT-001: data is for those who listed the extension, replaces nothing of the core, and is an
+// object or nothing.
 func TestExtend(t *testing.T) {
 	weather := ext("weather", "https://w.example/v1")
 	weather.Event = func(data json.RawMessage) error {
@@ -150,9 +169,12 @@ func TestExtend(t *testing.T) {
 	}
 	odd := ext("odd", "https://o.example/v1")
 	odd.Honor = func(json.RawMessage) handshake.Effect {
-		return handshake.Effect{Data: func(ev *aaep.Event, data json.RawMessage) json.RawMessage { return json.RawMessage(`"no object"`) }}
+		return handshake.Effect{Data: func(ev *aaep.Event, data json.RawMessage) json.RawMessage {
+			return json.RawMessage(`"no object"`)
+		}}
 	}
-	terms := negotiate(t, aaep.Capabilities{SupportedExtensions: []string{weather.URI, odd.URI}, Extensions: object("odd", `{}`)},
+	terms := negotiate(t,
+		aaep.Capabilities{SupportedExtensions: []string{weather.URI, odd.URI}, Extensions: object("odd", `{}`)},
 		handshake.Offer{Extensions: []handshake.Extension{weather, odd, ext("other", "https://x.example/v1")}})
 	for name, tc := range map[string]struct {
 		had     map[string]json.RawMessage
@@ -160,13 +182,20 @@ func TestExtend(t *testing.T) {
 		payload aaep.Payload
 		want    string
 	}{
-		"listed":             {object("weather", `{"rain":1}`), []string{aaep.CoreContext, weather.URI}, &aaep.SessionStarted{}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " " + weather.URI + "]"},
-		"not its own":        {object("weather", `{"sun":1}`), []string{aaep.CoreContext, weather.URI}, &aaep.SessionStarted{}, "map[] []"},
-		"not listed":         {object("other", `{}`), []string{aaep.CoreContext, "https://x.example/v1"}, &aaep.SessionStarted{}, "map[] []"},
-		"of another version": {object("weather", `{"rain":1}`), []string{aaep.CoreContext, "https://w.example/v2"}, &aaep.SessionStarted{}, "map[] []"},
-		"none":               {nil, nil, &aaep.SessionStarted{}, "map[] []"},
-		"its own event":      {nil, []string{aaep.CoreContext, "urn:med:v1"}, &aaep.Extension{Type: "med:dose"}, "map[] [" + aaep.CoreContext + " urn:med:v1]"},
-		"both":               {object("weather", `{"rain":1}`), []string{aaep.CoreContext, "urn:med:v1", weather.URI}, &aaep.Extension{Type: "med:dose"}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " urn:med:v1 " + weather.URI + "]"},
+		"listed": {object("weather", `{"rain":1}`), []string{aaep.CoreContext, weather.URI},
+			&aaep.SessionStarted{}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " " + weather.URI + "]"},
+		"not its own": {object("weather", `{"sun":1}`), []string{aaep.CoreContext, weather.URI},
+			&aaep.SessionStarted{}, "map[] []"},
+		"not listed": {object("other", `{}`), []string{aaep.CoreContext, "https://x.example/v1"},
+			&aaep.SessionStarted{}, "map[] []"},
+		"of another version": {object("weather", `{"rain":1}`), []string{aaep.CoreContext, "https://w.example/v2"},
+			&aaep.SessionStarted{}, "map[] []"},
+		"none": {nil, nil, &aaep.SessionStarted{}, "map[] []"},
+		"its own event": {nil, []string{aaep.CoreContext, "urn:med:v1"}, &aaep.Extension{Type: "med:dose"},
+			"map[] [" + aaep.CoreContext + " urn:med:v1]"},
+		"both": {object("weather", `{"rain":1}`), []string{aaep.CoreContext, "urn:med:v1", weather.URI},
+			&aaep.Extension{Type: "med:dose"}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " urn:med:v1 " +
+				weather.URI + "]"},
 	} {
 		ev := &aaep.Event{Extensions: tc.had, Context: tc.context, Payload: tc.payload}
 		before := fmt.Sprintf("%s", tc.had)
@@ -180,14 +209,17 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// What is kept for every event and told in every answer does not grow with what a peer declares (P7, P10).
+// What is kept for every event and told in every answer does not grow with what a peer declares
+// (P7, P10).
 func TestLongCapability(t *testing.T) {
 	ext := handshake.Extension{Vocabulary: aaep.Vocabulary{Prefix: "lamp", URI: "https://lamp.example/v1"}}
 	profiles := map[string]bool{}
 	for _, size := range []int{1, 2, 1000, 60000, 100000, 900000} {
 		object := fmt.Sprintf(`{"a":%q}`, strings.Repeat("a", size))
-		terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x", Capabilities: aaep.Capabilities{
-			SupportedExtensions: []string{ext.URI}, Extensions: map[string]json.RawMessage{"lamp": json.RawMessage(object)}}},
+		terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x",
+			Capabilities: aaep.Capabilities{
+				SupportedExtensions: []string{ext.URI},
+				Extensions:          map[string]json.RawMessage{"lamp": json.RawMessage(object)}}},
 			handshake.Offer{Extensions: []handshake.Extension{ext}})
 		if err != nil {
 			t.Fatal(err)
@@ -206,8 +238,8 @@ func TestLongCapability(t *testing.T) {
 	}
 }
 
-// Whatever an extension's author got wrong is reported with the field and has no effect; the negotiation and the event go on without
-// it. (P5, P10)
+// Whatever an extension's author got wrong is reported with the field and has no effect; the
+// negotiation and the event go on without it. (P5, P10)
 func TestFaults(t *testing.T) {
 	const uri = "https://x.example/v1"
 	anything := json.RawMessage(`{"n":3,"on":false,"list":["a",{"b":2}],"deep":{"n":1},"text":"a"}`)
@@ -227,17 +259,33 @@ func TestFaults(t *testing.T) {
 		used   bool   // the capability object
 		data   string // on the event
 	}{
-		"right":                  {object(`{"n":2,"on":false,"list":[{"b":1}],"deep":{},"text":"b"}`), "", true, `{"a":1}`},
-		"Capability panics":      {handshake.Extension{Capability: func(json.RawMessage) error { panic("c") }}, "Capability", false, `{"a":1}`},
-		"Honor panics":           {handshake.Extension{Honor: func(json.RawMessage) handshake.Effect { panic("h") }}, "Honor", false, `{"a":1}`},
-		"Event panics":           {handshake.Extension{Event: func(json.RawMessage) error { panic("e") }}, "Event", true, ``},
-		"Keep panics":            {honoring(handshake.Effect{Keep: func(*aaep.Event, json.RawMessage) bool { panic("k") }}), "Effect.Keep", true, `{"a":1}`},
-		"Data panics":            {honoring(handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage { panic("d") }}), "Effect.Data", true, ``},
-		"Data of nil":            {honoring(handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage { return nil }}), "", true, ``},
-		"Data returns no object": {honoring(handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage { return json.RawMessage(`{`) }}), "Effect.Data", true, ``},
-		"Data returns what its schema refuses": {handshake.Extension{Event: drowned, Honor: func(json.RawMessage) handshake.Effect {
-			return handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage { return json.RawMessage(`{"wet":1}`) }}
-		}}, "Effect.Data", true, ``},
+		"right": {object(`{"n":2,"on":false,"list":[{"b":1}],"deep":{},"text":"b"}`), "", true,
+			`{"a":1}`},
+		"Capability panics": {handshake.Extension{Capability: func(json.RawMessage) error { panic("c") }},
+			"Capability", false, `{"a":1}`},
+		"Honor panics": {handshake.Extension{Honor: func(json.RawMessage) handshake.Effect { panic("h") }},
+			"Honor", false, `{"a":1}`},
+		"Event panics": {handshake.Extension{Event: func(json.RawMessage) error { panic("e") }},
+			"Event", true, ``},
+		"Keep panics": {
+			honoring(handshake.Effect{Keep: func(*aaep.Event, json.RawMessage) bool { panic("k") }}), "Effect.Keep",
+			true, `{"a":1}`},
+		"Data panics": {
+			honoring(handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage { panic("d") }}),
+			"Effect.Data", true, ``},
+		"Data of nil": {
+			honoring(handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage { return nil }}),
+			"", true, ``},
+		"Data returns no object": {
+			honoring(handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage {
+				return json.RawMessage(`{`)
+			}}), "Effect.Data", true, ``},
+		"Data returns what its schema refuses": {handshake.Extension{Event: drowned,
+			Honor: func(json.RawMessage) handshake.Effect {
+				return handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage {
+					return json.RawMessage(`{"wet":1}`)
+				}}
+			}}, "Effect.Data", true, ``},
 		"a larger number":     {object(`{"n":4}`), "Effect.Honored", false, `{"a":1}`},
 		"a larger one within": {object(`{"deep":{"n":1.5}}`), "Effect.Honored", false, `{"a":1}`},
 		"a larger element":    {object(`{"list":[{"b":3}]}`), "Effect.Honored", false, `{"a":1}`},
@@ -247,16 +295,23 @@ func TestFaults(t *testing.T) {
 		"another member":      {object(`{"m":0}`), "Effect.Honored", false, `{"a":1}`},
 		"another kind":        {object(`{"n":"3"}`), "Effect.Honored", false, `{"a":1}`},
 		"no JSON":             {object(`{"n":`), "Effect.Honored", false, `{"a":1}`},
-		"more granted":        {honoring(handshake.Effect{MoreTime: "rpl_1", Granted: json.RawMessage(`{"n":9}`)}), "Effect.Granted", false, `{"a":1}`},
-		"more resumed":        {honoring(handshake.Effect{ResumeAfter: "evt_1", Resumed: json.RawMessage(`{"n":9}`)}), "Effect.Resumed", false, `{"a":1}`},
-		"limits": {honoring(handshake.Effect{MaxChunk: -1, TimeoutMultiplier: 50, MinTimeout: 25 * time.Hour, Quiet: -1, IdleTimeout: -1, MaxDuration: -1}),
-			"Effect.Quiet Effect.IdleTimeout Effect.MaxDuration Effect.MinTimeout Effect.MaxChunk Effect.TimeoutMultiplier", true, `{"a":1}`},
-		"no number": {honoring(handshake.Effect{TimeoutMultiplier: math.NaN()}), "Effect.TimeoutMultiplier", true, `{"a":1}`},
+		"more granted": {honoring(handshake.Effect{MoreTime: "rpl_1", Granted: json.RawMessage(`{"n":9}`)}),
+			"Effect.Granted", false, `{"a":1}`},
+		"more resumed": {honoring(handshake.Effect{ResumeAfter: "evt_1", Resumed: json.RawMessage(`{"n":9}`)}),
+			"Effect.Resumed", false, `{"a":1}`},
+		"limits": {honoring(handshake.Effect{MaxChunk: -1, TimeoutMultiplier: 50, MinTimeout: 25 * time.Hour, Quiet: -1,
+			IdleTimeout: -1, MaxDuration: -1}),
+			"Effect.Quiet Effect.IdleTimeout Effect.MaxDuration Effect.MinTimeout Effect.MaxChunk " +
+				"Effect.TimeoutMultiplier", true, `{"a":1}`},
+		"no number": {honoring(handshake.Effect{TimeoutMultiplier: math.NaN()}), "Effect.TimeoutMultiplier", true,
+			`{"a":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.ext.Vocabulary = aaep.Vocabulary{Prefix: "x1", URI: uri}
 			var fields []string
-			terms, err := handshake.Negotiate(request(aaep.Capabilities{SupportedExtensions: []string{uri}, Extensions: map[string]json.RawMessage{"x1": anything}}),
+			terms, err := handshake.Negotiate(
+				request(aaep.Capabilities{SupportedExtensions: []string{uri},
+					Extensions: map[string]json.RawMessage{"x1": anything}}),
 				handshake.Offer{Extensions: []handshake.Extension{tc.ext}, Report: func(f *handshake.Fault) {
 					fields = append(fields, f.Field)
 					if panics := strings.Contains(name, "panics"); f.Extension != uri || panics != f.Panicked {
@@ -266,10 +321,12 @@ func TestFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if used := terms.Capabilities().Extensions["x1"] != nil; used != tc.used || used == strings.Contains(terms.Note(), "x1 is not used") {
+			if used := terms.Capabilities().Extensions["x1"] != nil; used != tc.used ||
+				used == strings.Contains(terms.Note(), "x1 is not used") {
 				t.Errorf("used %v, with the note %q", used, terms.Note())
 			}
-			ev := &aaep.Event{Payload: &aaep.SessionStarted{}, Context: []string{aaep.CoreContext, uri}, Extensions: map[string]json.RawMessage{"x1": json.RawMessage(`{"a":1}`)}}
+			ev := &aaep.Event{Payload: &aaep.SessionStarted{}, Context: []string{aaep.CoreContext, uri},
+				Extensions: map[string]json.RawMessage{"x1": json.RawMessage(`{"a":1}`)}}
 			if !terms.Keeps(ev) {
 				t.Error("the event is left out")
 			}
@@ -280,7 +337,9 @@ func TestFaults(t *testing.T) {
 			if got := strings.Join(fields, " "); got != tc.fields {
 				t.Errorf("reported %q, want %q", got, tc.fields)
 			}
-			if terms.MaxChunk < 0 || !(terms.TimeoutMultiplier == 0 || terms.TimeoutMultiplier >= 1 && terms.TimeoutMultiplier <= 10) || terms.MinTimeout > 24*time.Hour || terms.Quiet < 0 {
+			if terms.MaxChunk < 0 ||
+				!(terms.TimeoutMultiplier == 0 || terms.TimeoutMultiplier >= 1 && terms.TimeoutMultiplier <= 10) ||
+				terms.MinTimeout > 24*time.Hour || terms.Quiet < 0 {
 				t.Errorf("%+v", terms)
 			}
 		})

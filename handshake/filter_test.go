@@ -13,13 +13,16 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// core are the twelve types of chapter 4, written out; others are types of extensions, and near misses.
+// core are the twelve types of chapter 4, written out; others are types of extensions, and near
+// misses.
 var (
 	core = []aaep.Type{"aaep:agent.session.started", "aaep:agent.session.completed", "aaep:agent.session.errored",
-		"aaep:agent.session.cancelled", "aaep:agent.state.changed", "aaep:agent.progress.updated", "aaep:agent.tool.invoked",
+		"aaep:agent.session.cancelled", "aaep:agent.state.changed", "aaep:agent.progress.updated",
+		"aaep:agent.tool.invoked",
 		"aaep:agent.tool.completed", "aaep:agent.output.streaming", "aaep:agent.awaiting.confirmation",
 		"aaep:agent.awaiting.clarification", "aaep:agent.handoff.requested"}
-	others   = []aaep.Type{"medai:vitals.changed", "medai:vitals", "haptic:pulse", "aaep:agent", "aaep:agent.", "aaep:agent.tool", "aaep:producer.manifest", ""}
+	others = []aaep.Type{"medai:vitals.changed", "medai:vitals", "haptic:pulse", "aaep:agent", "aaep:agent.",
+		"aaep:agent.tool", "aaep:producer.manifest", ""}
 	allTypes = append(append([]aaep.Type{}, core...), others...)
 )
 
@@ -90,14 +93,17 @@ func passes(include, exclude []string, typ aaep.Type) bool {
 }
 
 var patterns = rapid.OneOf(
-	rapid.SampledFrom([]string{"*", "a*", "aaep:*", "aaep:agent.*", "aaep:agent.tool.*", "aaep:agent.session.*", "aaep:agent.progress.updated",
-		"aaep:agent.tool.invoked", "aaep:*.invoked", "aaep:agent.**", "medai:*", "medai:vitals", "haptic:pulse", "aaep:agent"}),
+	rapid.SampledFrom([]string{"*", "a*", "aaep:*", "aaep:agent.*", "aaep:agent.tool.*", "aaep:agent.session.*",
+		"aaep:agent.progress.updated",
+		"aaep:agent.tool.invoked", "aaep:*.invoked", "aaep:agent.**", "medai:*", "medai:vitals", "haptic:pulse",
+		"aaep:agent"}),
 	rapid.StringMatching(`(aaep|medai):[a-z.*]{0,12}`))
 
 // Whatever the patterns, Match agrees with regular expressions of the same meaning.
 func TestFiltersProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := handshake.Filters{Include: rapid.SliceOfN(patterns, 0, 5).Draw(t, "include"), Exclude: rapid.SliceOfN(patterns, 0, 5).Draw(t, "exclude")}
+		f := handshake.Filters{Include: rapid.SliceOfN(patterns, 0, 5).Draw(t, "include"),
+			Exclude: rapid.SliceOfN(patterns, 0, 5).Draw(t, "exclude")}
 		for _, typ := range allTypes {
 			if got, want := f.Match(typ), passes(f.Include, f.Exclude, typ); got != want {
 				t.Fatalf("%+v: Match(%q) = %v", f, typ, got)
@@ -122,7 +128,8 @@ func TestNegotiatedFilters(t *testing.T) {
 	} {
 		terms := negotiate(t, aaep.Capabilities{EventFilters: tc.ask}, generous)
 		got := terms.Capabilities().EventFilters
-		if !sameList(got.Include, tc.include) || !sameList(got.Exclude, tc.exclude) || got.Include == nil || got.Exclude == nil {
+		if !sameList(got.Include, tc.include) || !sameList(got.Exclude, tc.exclude) || got.Include == nil ||
+			got.Exclude == nil {
 			t.Errorf("asked %+v: honored %+v", tc.ask, got)
 		}
 	}
@@ -138,16 +145,20 @@ func TestNegotiatedFilters(t *testing.T) {
 // A pattern that can match nothing is told, and is not honored; one that could is.
 func TestFiltersThatMatchNothing(t *testing.T) {
 	for pattern, told := range map[string]struct{ included, excluded bool }{
-		"tool.invoked": {true, true}, "agent.*": {true, false}, "aaep:*.invoked": {true, false}, "aaep:agent.**": {true, false}, "**": {true, false},
-		"*": {}, "a*": {}, "aaep:*": {}, "medai:vitals": {}, "https://example.org/vitals": {}, "https://example.org/*": {},
+		"tool.invoked": {true, true}, "agent.*": {true, false}, "aaep:*.invoked": {true, false},
+		"aaep:agent.**": {true, false}, "**": {true, false},
+		"*": {}, "a*": {}, "aaep:*": {}, "medai:vitals": {}, "https://example.org/vitals": {},
+		"https://example.org/*": {},
 	} {
 		for _, tc := range []struct {
 			ask  aaep.EventFilters
 			told bool
-		}{{aaep.EventFilters{Include: []string{pattern}}, told.included}, {aaep.EventFilters{Exclude: []string{pattern}}, told.excluded}} {
+		}{{aaep.EventFilters{Include: []string{pattern}}, told.included},
+			{aaep.EventFilters{Exclude: []string{pattern}}, told.excluded}} {
 			terms := negotiate(t, aaep.Capabilities{EventFilters: &tc.ask}, generous)
 			kept := slices.Contains(slices.Concat(terms.Filters.Include, terms.Filters.Exclude), pattern)
-			if got := strings.Contains(terms.Note(), fmt.Sprintf("The filter %q matches no event", pattern)); got != tc.told || kept == tc.told {
+			if got := strings.Contains(terms.Note(),
+				fmt.Sprintf("The filter %q matches no event", pattern)); got != tc.told || kept == tc.told {
 				t.Errorf("%+v: told %v, kept %v: %s", tc.ask, got, kept, terms.Note())
 			}
 		}

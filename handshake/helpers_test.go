@@ -73,7 +73,8 @@ func refused(t *testing.T, err error, code aaep.ReasonCode, says ...string) {
 func same(a, b handshake.Terms) bool {
 	for i := range reflect.TypeFor[handshake.Terms]().NumField() {
 		f := reflect.TypeFor[handshake.Terms]().Field(i)
-		if f.IsExported() && f.Name != "Notes" && f.Name != "ResumeAfter" && !reflect.DeepEqual(reflect.ValueOf(a).Field(i).Interface(), reflect.ValueOf(b).Field(i).Interface()) {
+		if f.IsExported() && f.Name != "Notes" && f.Name != "ResumeAfter" &&
+			!reflect.DeepEqual(reflect.ValueOf(a).Field(i).Interface(), reflect.ValueOf(b).Field(i).Interface()) {
 			return false
 		}
 	}

@@ -34,14 +34,15 @@ func languages(requested []string, offer Offer, note func(string, ...any)) ([]st
 		return honored, nil
 	}
 	return nil, &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
-		Message: clip(fmt.Sprintf("None of the requested languages is available. Available: %s.", strings.Join(offered, ", ")))}
+		Message: clip(fmt.Sprintf("None of the requested languages is available. Available: %s.",
+			strings.Join(offered, ", ")))}
 }
 
-// MatchLanguage returns the offered tag that serves a listener best, going through the requested tags in
-// order (§11.1.3): the same tag; an offered tag that says more, as en-US does for en; then the
-// requested tag with subtags dropped from the right. It never crosses scripts, unless the offered
-// tag names neither script nor region and nothing of the listener's script fits as well. Case does
-// not matter.
+// MatchLanguage returns the offered tag that serves a listener best, going through the requested
+// tags in order (§11.1.3): the same tag; an offered tag that says more, as en-US does for en; then
+// the requested tag with subtags dropped from the right. It never crosses scripts, unless the
+// offered tag names neither script nor region and nothing of the listener's script fits as well.
+// Case does not matter.
 func MatchLanguage(requested, offered []string) (tag string, ok bool) {
 	longest := 0
 	for _, have := range offered {
@@ -67,8 +68,8 @@ func MatchLanguage(requested, offered []string) (tag string, ok bool) {
 	return "", false
 }
 
-// ChooseLanguage returns which of the languages an event is in serves a listener best: 0 is its own, also where none
-// does, and i that of its translation i-1.
+// ChooseLanguage returns which of the languages an event is in serves a listener best: 0 is its
+// own, also where none does, and i that of its translation i-1.
 func ChooseLanguage(requested []string, ev *aaep.Event) int {
 	tags := []string{ev.Language()}
 	for _, t := range ev.Translations {

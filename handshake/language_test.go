@@ -124,15 +124,17 @@ func TestHonoredLanguages(t *testing.T) {
 		{"en-US", "", "en-US"}, // a producer that says nothing speaks en-US
 		{"", "en-GB", "en-US"}, // and so does a subscriber
 	} {
-		terms := negotiate(t, aaep.Capabilities{Languages: list(tc.requested)}, handshake.Offer{Languages: list(tc.offered)})
+		terms := negotiate(t, aaep.Capabilities{Languages: list(tc.requested)},
+			handshake.Offer{Languages: list(tc.offered)})
 		if !reflect.DeepEqual(terms.Languages, list(tc.honored)) || terms.Note() != "" {
-			t.Errorf("requested %s, offered %s: honored %q, note %q; want %s", tc.requested, tc.offered, terms.Languages, terms.Note(), tc.honored)
+			t.Errorf("requested %s, offered %s: honored %q, note %q; want %s", tc.requested, tc.offered,
+				terms.Languages, terms.Note(), tc.honored)
 		}
 	}
 }
 
-// D-46: an option serves who understands none of our languages; the field is left out, and a note says it. What
-// was never asked for is not honored later either (HS-075, INV-30).
+// D-46: an option serves who understands none of our languages; the field is left out, and a note
+// says it. What was never asked for is not honored later either (HS-075, INV-30).
 func TestAnyLanguage(t *testing.T) {
 	offer := handshake.Offer{Languages: []string{"de", "en-US"}, AnyLanguage: true}
 	terms := negotiate(t, aaep.Capabilities{Languages: []string{"fr"}}, offer)
@@ -146,7 +148,8 @@ func TestAnyLanguage(t *testing.T) {
 			t.Errorf("note %q", terms.Note())
 		}
 	}
-	if want := "Aucune des langues demandées n’est disponible. Le texte est dans la langue de."; terms.Note() != want { // in their own, all the same
+	if want := "Aucune des langues demandées n’est disponible. Le texte est dans la langue de."; terms.Note() != want {
+		// in their own, all the same
 		t.Errorf("note %q, want %q", terms.Note(), want)
 	}
 	terms = renegotiate(t, again, aaep.Capabilities{Languages: []string{"en"}}, offer)
@@ -156,12 +159,13 @@ func TestAnyLanguage(t *testing.T) {
 }
 
 var tags = rapid.OneOf(
-	rapid.SampledFrom([]string{"en", "en-US", "en-GB", "es-419", "yo", "yo-NG", "zh", "zh-Hans", "zh-Hant", "zh-TW", "zh-CN",
+	rapid.SampledFrom([]string{"en", "en-US", "en-GB", "es-419", "yo", "yo-NG", "zh", "zh-Hans", "zh-Hant",
+		"zh-TW", "zh-CN",
 		"pt-BR", "pt", "sr", "sr-Latn", "sr-Cyrl", "ar", "he", "EN-us", "fr", "fr-x-a", "i-klingon", "x-a"}),
 	rapid.StringMatching(`[a-z]{1,8}(-[a-zA-Z0-9]{1,8}){0,4}`))
 
-// D-75: a match is one of the offered tags; offering the requested tag itself always serves; case and what comes
-// after the match change nothing.
+// D-75: a match is one of the offered tags; offering the requested tag itself always serves; case
+// and what comes after the match change nothing.
 func TestMatchLanguageProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		requested := rapid.SliceOfN(tags, 1, 4).Draw(t, "requested")
@@ -204,7 +208,8 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// P10: a tag as long as a message costs no more than reading it, however many languages are offered.
+// P10: a tag as long as a message costs no more than reading it, however many languages are
+// offered.
 func TestLongTags(t *testing.T) {
 	offered := append(strings.Fields(strings.Repeat("de ", 2000)), "en-US")
 	for name, tag := range map[string]string{
@@ -215,7 +220,8 @@ func TestLongTags(t *testing.T) {
 		if got, ok := handshake.MatchLanguage([]string{tag}, offered); got != "en-US" {
 			t.Errorf("%s: %q, %v", name, got, ok)
 		}
-		if d := time.Since(from); d > time.Minute { // some ms on a quiet machine; where it grows with the square, many minutes
+		if d := time.Since(from); d > time.Minute {
+			// some ms on a quiet machine; where it grows with the square, many minutes
 			t.Errorf("%s: took %v", name, d)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 type Offer struct {
 	// Languages are the tags the producer has text in, its own first. Empty is en-US.
 	Languages []string
-	// AnyLanguage serves the producer's own language to a newcomer that asked for none of Languages,
-	// instead of refusing it. A renegotiation is never refused for its languages.
+	// AnyLanguage serves the producer's own language to a newcomer that asked for none of
+	// Languages, instead of refusing it. A renegotiation is never refused for its languages.
 	AnyLanguage bool
 	// MaxEventsPerSecond caps every subscription; zero is no cap.
 	MaxEventsPerSecond int64
@@ -25,12 +25,13 @@ type Offer struct {
 	Extensions []Extension
 	// ReadOnly honors no replies: this subscriber may listen, but is not asked anything.
 	ReadOnly bool
-	// Withhold are patterns of event types that this subscriber is not told of, whatever it asks for.
+	// Withhold are patterns of event types that this subscriber is not told of, whatever it asks
+	// for.
 	Withhold []string
 	// SignedManifest says that the producer can prove its identity.
 	SignedManifest bool
-	// Report is told of the mistakes that the authors of Extensions have made: at a negotiation, and wherever the Terms that
-	// come of it are used. It must not wait. Nil drops them.
+	// Report is told of the mistakes that the authors of Extensions have made: at a negotiation,
+	// and wherever the Terms that come of it are used. It must not wait. Nil drops them.
 	Report func(*Fault)
 }
 
@@ -47,7 +48,8 @@ var (
 func Negotiate(req *aaep.SubscriptionRequest, offer Offer) (Terms, error) {
 	if !speaks(req.AAEPVersion) {
 		return Terms{}, &aaep.Rejection{Code: aaep.VersionUnsupported,
-			Message: fmt.Sprintf("Version %q is not supported; this producer speaks %s.", req.AAEPVersion, aaep.Version)}
+			Message: fmt.Sprintf("Version %q is not supported; this producer speaks %s.", req.AAEPVersion,
+				aaep.Version)}
 	}
 	return decide(req.Capabilities, offer)
 }
@@ -58,8 +60,9 @@ func says(language string, id phrase.ID, arg string) string {
 }
 
 // Renegotiate changes the terms of a running subscription: what change leaves out stays as it was
-// negotiated (§5.7.1). After a refusal the subscription is over, and with it the questions it was asked. So a
-// language that the producer lacks is none: whoever listens already gets the producer's own (D-46).
+// negotiated (§5.7.1). After a refusal the subscription is over, and with it the questions it was
+// asked. So a language that the producer lacks is none: whoever listens already gets the producer's
+// own (D-46).
 func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error) {
 	offer.AnyLanguage = true
 	ask := now.Capabilities()
@@ -70,7 +73,8 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 
 func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	var t Terms
-	own := phrase.Best(ask.Languages) // of what a person may be told; what their program got wrong is for its author, in English
+	// of what a person may be told; what their program got wrong is for its author, in English
+	own := phrase.Best(ask.Languages)
 	room := maxNote
 	note := func(format string, args ...any) {
 		if room > 0 { // more would not travel, and a request may be long
@@ -86,7 +90,8 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	}
 
 	t.MaxEventsPerSecond = ask.MaxEventsPerSecond
-	if top := min(offer.MaxEventsPerSecond, aaep.MaxRate); top > 0 && (t.MaxEventsPerSecond == 0 || t.MaxEventsPerSecond > top) {
+	if top := min(offer.MaxEventsPerSecond, aaep.MaxRate); top > 0 &&
+		(t.MaxEventsPerSecond == 0 || t.MaxEventsPerSecond > top) {
 		t.MaxEventsPerSecond = top
 		note("%s", says(own, phrase.RateCapped, strconv.FormatInt(top, 10)))
 	}
@@ -123,7 +128,9 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 			t.Boundaries = append(t.Boundaries, b)
 		}
 		if len(t.Boundaries) == 0 {
-			note("None of the coalesce_boundaries is known; text comes sentence by sentence. There are none, word, sentence, paragraph and completion.")
+			note(
+				"None of the coalesce_boundaries is known; text comes sentence by sentence. There are none, word, " +
+					"sentence, paragraph and completion.")
 		}
 	}
 
@@ -139,7 +146,9 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 			if !useless(pattern) {
 				return false
 			}
-			note("The filter %q matches no event and was ignored. Write a type such as aaep:agent.tool.invoked, the beginning of some with a * behind it, or *.", pattern)
+			note(
+				"The filter %q matches no event and was ignored. Write a type such as aaep:agent.tool.invoked, the "+
+					"beginning of some with a * behind it, or *.", pattern)
 			return true
 		})
 	}
@@ -190,7 +199,8 @@ func speaks(version string) bool {
 }
 
 // boundaries are those that text can be cut at.
-var boundaries = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion}
+var boundaries = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph,
+	aaep.BoundaryCompletion}
 
 func isTrue(b *bool) bool { return b != nil && *b }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// §5.3.1, HS-012..039: the default of every capability is the one the seed writes; testdata/defaults.txt is its text.
+// §5.3.1, HS-012..039: the default of every capability is the one the seed writes;
+// testdata/defaults.txt is its text.
 func TestSeedDefaults(t *testing.T) {
 	text, err := os.ReadFile("testdata/defaults.txt")
 	if err != nil {
@@ -57,19 +58,23 @@ func TestSeedDefaults(t *testing.T) {
 
 // The exchange of §5.2.3 and §5.4.3: honored as requested.
 func TestSeedExample(t *testing.T) {
-	asked := aaep.Capabilities{MaxEventsPerSecond: 3, PreferredVerbosity: aaep.VerbosityNormal, Languages: []string{"en-US"},
+	asked := aaep.Capabilities{MaxEventsPerSecond: 3, PreferredVerbosity: aaep.VerbosityNormal,
+		Languages:                 []string{"en-US"},
 		SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true),
-		CoalesceBoundaries:         []aaep.Boundary{aaep.BoundarySentence, aaep.BoundaryCompletion},
-		EventFilters:               &aaep.EventFilters{Include: []string{"aaep:agent.*"}, Exclude: []string{"aaep:agent.progress.updated"}},
+		CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence, aaep.BoundaryCompletion},
+		EventFilters: &aaep.EventFilters{Include: []string{"aaep:agent.*"},
+			Exclude: []string{"aaep:agent.progress.updated"}},
 		SupportedConformanceLevels: []int64{1, 2}}
 	want := asked
-	want.SupportedExtensions, want.CognitiveLoad, want.AcceptSignedManifestsOnly = []string{}, aaep.LoadMedium, new(false)
+	want.SupportedExtensions, want.CognitiveLoad, want.AcceptSignedManifestsOnly = []string{},
+		aaep.LoadMedium, new(false)
 	if got := negotiate(t, asked, generous).Capabilities(); !reflect.DeepEqual(got, want) {
 		t.Errorf("honored %+v; want %+v", got, want)
 	}
 }
 
-// D-57, HS-005, HS-058, VER-008: our MAJOR as a release is spoken, everything else is refused, and told what is.
+// D-57, HS-005, HS-058, VER-008: our MAJOR as a release is spoken, everything else is refused, and
+// told what is.
 func TestVersions(t *testing.T) {
 	for _, v := range []string{"1.0.0", "1.9.0", "1.0.1", "1.10.20", "1.999999999999999999999.0"} {
 		req := request(aaep.Capabilities{})
@@ -78,7 +83,8 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%q: %v", v, err)
 		}
 	}
-	for _, v := range []string{"", "1", "1.0", "1.0.0.0", "0.1.0-draft", "0.9.0", "2.0.0", "10.0.0", "11.0.0", "99.99.99", "abc",
+	for _, v := range []string{"", "1", "1.0", "1.0.0.0", "0.1.0-draft", "0.9.0", "2.0.0", "10.0.0", "11.0.0",
+		"99.99.99", "abc",
 		"1.0.0-rc1", "1.0.0+build", "1..0", "1.0.", ".1.0.0", "v1.0.0", " 1.0.0", "1.0.0\n", "1.0.x", "1.-1.0", "١.٠.٠",
 		"1.0.٠", "\u202e0.0.1", strings.Repeat("9", 64)} {
 		req := request(aaep.Capabilities{})
@@ -119,7 +125,8 @@ func TestRefusals(t *testing.T) {
 			if !reflect.DeepEqual(terms, handshake.Terms{}) {
 				t.Errorf("a refusal came with terms %+v", terms)
 			}
-			// HS-073: a renegotiation is refused for the same reasons, but for no language: that would end what somebody hears.
+			// HS-073: a renegotiation is refused for the same reasons, but for no language: that
+			// would end what somebody hears.
 			now := negotiate(t, aaep.Capabilities{Languages: []string{"en", "de"}}, generous)
 			if tc.ask.Languages == nil {
 				tc.ask.Languages = []string{"en-US"}
@@ -127,14 +134,16 @@ func TestRefusals(t *testing.T) {
 			terms, err = handshake.Renegotiate(now, tc.ask, tc.offer)
 			if tc.code != aaep.CapabilitiesIncompatible {
 				refused(t, err, tc.code, tc.says...)
-			} else if raw, _ := answer(terms); err != nil || strings.Contains(string(raw), `"languages"`) || !strings.Contains(terms.Note(), tc.offer.Languages[0]) {
+			} else if raw, _ := answer(terms); err != nil || strings.Contains(string(raw), `"languages"`) ||
+				!strings.Contains(terms.Note(), tc.offer.Languages[0]) {
 				t.Errorf("a renegotiation got %s, note %q, error %v", raw, terms.Note(), err)
 			}
 		})
 	}
 }
 
-// D-49, HS-012, HS-049: the rate is the least of what was asked, what the producer serves, and 100000.
+// D-49, HS-012, HS-049: the rate is the least of what was asked, what the producer serves, and
+// 100000.
 func TestRate(t *testing.T) {
 	for _, tc := range []struct{ ask, top, want int64 }{
 		{0, 0, 0}, // unlimited on both sides
@@ -170,11 +179,13 @@ func TestUnknownValues(t *testing.T) {
 	terms := negotiate(t, aaep.Capabilities{PreferredVerbosity: "brief", CognitiveLoad: "none",
 		CoalesceBoundaries: []aaep.Boundary{"token", aaep.BoundaryWord}, SupportedConformanceLevels: []int64{3},
 		SupportedExtensions: []string{"aaep-ext-medical-1.0", "https://example.org/b"},
-		Extensions:          map[string]json.RawMessage{"zzz": json.RawMessage(`{}`), "haptic.on": json.RawMessage(`true`)}, // HS-042, D-61
+		// HS-042, D-61
+		Extensions: map[string]json.RawMessage{"zzz": json.RawMessage(`{}`), "haptic.on": json.RawMessage(`true`)},
 	}, handshake.Offer{Levels: []int64{1, 2}, Extensions: generous.Extensions})
 	c := terms.Capabilities()
 	if c.PreferredVerbosity != aaep.VerbosityNormal || c.CognitiveLoad != aaep.LoadMedium ||
-		!reflect.DeepEqual(c.CoalesceBoundaries, []aaep.Boundary{aaep.BoundaryWord}) || c.SupportedConformanceLevels != nil ||
+		!reflect.DeepEqual(c.CoalesceBoundaries, []aaep.Boundary{aaep.BoundaryWord}) ||
+		c.SupportedConformanceLevels != nil ||
 		!reflect.DeepEqual(c.SupportedExtensions, []string{"https://example.org/b"}) || c.Extensions != nil {
 		t.Errorf("honored %+v", c)
 	}
@@ -191,7 +202,8 @@ func TestNoteIsBounded(t *testing.T) {
 	for i := range 50000 {
 		boundaries = append(boundaries, aaep.Boundary(strings.Repeat("x", i%50+1)))
 	}
-	terms := negotiate(t, aaep.Capabilities{PreferredVerbosity: "\u202e\x1b[2J", CoalesceBoundaries: boundaries}, generous)
+	terms := negotiate(t, aaep.Capabilities{PreferredVerbosity: "\u202e\x1b[2J", CoalesceBoundaries: boundaries},
+		generous)
 	if _, err := answer(terms); err != nil {
 		t.Error(err)
 	}
@@ -213,7 +225,8 @@ func BenchmarkNegotiate(b *testing.B) {
 		offer.Languages = append(offer.Languages, fmt.Sprintf("%c%c-NG", 'a'+i/26, 'a'+i%26))
 	}
 	offer.Languages = append(offer.Languages, "yo")
-	for name, req := range map[string]*aaep.SubscriptionRequest{"full": request(full()), "empty": request(aaep.Capabilities{})} {
+	for name, req := range map[string]*aaep.SubscriptionRequest{"full": request(full()),
+		"empty": request(aaep.Capabilities{})} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -225,7 +238,8 @@ func BenchmarkNegotiate(b *testing.B) {
 	}
 }
 
-// D-13, D-45: boundaries that nobody knows cost nothing but a note; text comes sentence by sentence, also later on.
+// D-13, D-45: boundaries that nobody knows cost nothing but a note; text comes sentence by
+// sentence, also later on.
 func TestNoKnownBoundary(t *testing.T) {
 	terms := negotiate(t, aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{"page", "line"}}, generous)
 	for range 2 {
@@ -243,7 +257,8 @@ func TestNoKnownBoundary(t *testing.T) {
 	}
 }
 
-// SEC-017: who may only listen is not asked, and is told so if it wanted to be; a renegotiation opens no other door.
+// SEC-017: who may only listen is not asked, and is told so if it wanted to be; a renegotiation
+// opens no other door.
 func TestReadOnly(t *testing.T) {
 	offer := generous
 	offer.ReadOnly = true

@@ -81,16 +81,20 @@ func (w wish) add(c aaep.Capabilities) wish {
 }
 
 // nothing is asked by an empty request.
-var nothing = wish{languages: []string{"en-US"}, boundaries: []aaep.Boundary{"sentence", "completion"}, include: []string{"aaep:agent.*"},
-	levels: []int64{1}, verbosity: "normal", load: "medium"}
+var nothing = wish{languages: []string{"en-US"}, boundaries: []aaep.Boundary{"sentence", "completion"},
+	include: []string{"aaep:agent.*"},
+	levels:  []int64{1}, verbosity: "normal", load: "medium"}
 
 // honored reads terms as the wish they grant.
 func honored(t handshake.Terms) wish {
-	return wish{t.MaxEventsPerSecond, t.Languages, t.ConfirmationReply, t.ClarificationReply, t.Boundaries, t.Filters.Include,
-		t.Filters.Exclude, t.Levels, t.Extensions, t.SignedOnly, string(t.Verbosity), string(t.CognitiveLoad), t.PaceWPM, t.Capabilities().Extensions}
+	return wish{t.MaxEventsPerSecond, t.Languages, t.ConfirmationReply, t.ClarificationReply, t.Boundaries,
+		t.Filters.Include,
+		t.Filters.Exclude, t.Levels, t.Extensions, t.SignedOnly, string(t.Verbosity), string(t.CognitiveLoad),
+		t.PaceWPM, t.Capabilities().Extensions}
 }
 
-// excess names the fields in which w gives more than was asked. INV-30, P5, HS-049, 050, 051, 052, 053 and 054.
+// excess names the fields in which w gives more than was asked. INV-30, P5, HS-049, 050, 051, 052,
+// 053 and 054.
 func (w wish) excess(asked wish) (fields []string) {
 	more := func(field string, is bool) {
 		if is {
@@ -104,12 +108,14 @@ func (w wish) excess(asked wish) (fields []string) {
 	known := func(b aaep.Boundary) bool {
 		return slices.Contains([]aaep.Boundary{"none", "word", "sentence", "paragraph", "completion"}, b)
 	}
-	more("boundaries", !subset(w.boundaries, asked.boundaries) || len(w.boundaries) == 0 && slices.ContainsFunc(asked.boundaries, known))
+	more("boundaries", !subset(w.boundaries, asked.boundaries) || len(w.boundaries) == 0 &&
+		slices.ContainsFunc(asked.boundaries, known))
 	more("levels", !subset(w.levels, asked.levels))
 	more("extensions", !subset(w.extensions, asked.extensions))
 	more("signature", asked.signed && !w.signed)
 	for _, typ := range allTypes {
-		more("filters for "+string(typ), passes(w.include, w.exclude, typ) && !passes(asked.include, asked.exclude, typ))
+		more("filters for "+string(typ), passes(w.include, w.exclude, typ) &&
+			!passes(asked.include, asked.exclude, typ))
 	}
 	for prefix, object := range w.objects { // nothing of ours gives something other than what was asked
 		var is, was map[string]any
@@ -121,7 +127,8 @@ func (w wish) excess(asked wish) (fields []string) {
 		}
 	}
 	// What has no order is granted as asked, or not at all.
-	more("verbosity", w.verbosity != asked.verbosity && slices.Contains([]string{"terse", "normal", "detailed"}, asked.verbosity))
+	more("verbosity", w.verbosity != asked.verbosity &&
+		slices.Contains([]string{"terse", "normal", "detailed"}, asked.verbosity))
 	more("load", w.load != asked.load && slices.Contains([]string{"low", "medium", "high"}, asked.load))
 	more("pace", w.pace != asked.pace)
 	return fields
@@ -147,12 +154,14 @@ func flag() *rapid.Generator[*bool] {
 	return rapid.Map(rapid.Bool(), func(b bool) *bool { return &b })
 }
 
-var uris = rapid.SampledFrom([]string{"https://example.org/a", "https://example.org/b", "https://example.org/c", "urn:x:y"})
+var uris = rapid.SampledFrom([]string{"https://example.org/a", "https://example.org/b", "https://example.org/c",
+	"urn:x:y"})
 
 // anyCapabilities is whatever aaep.Decode lets a peer ask for, unknown values included.
 func anyCapabilities(t *rapid.T) aaep.Capabilities {
 	verbosity := rapid.SampledFrom([]aaep.Verbosity{"terse", "normal", "detailed", "brief", "\u202e"})
-	boundary := rapid.SampledFrom([]aaep.Boundary{"none", "word", "sentence", "paragraph", "completion", "token", "line"})
+	boundary := rapid.SampledFrom([]aaep.Boundary{"none", "word", "sentence", "paragraph", "completion",
+		"token", "line"})
 	load := rapid.SampledFrom([]aaep.CognitiveLoad{"low", "medium", "high", "none"})
 	return aaep.Capabilities{
 		MaxEventsPerSecond:         maybe(t, "rate", rapid.OneOf(rapid.Int64Range(1, 20), rapid.Int64Range(1, 100000))),
@@ -162,14 +171,16 @@ func anyCapabilities(t *rapid.T) aaep.Capabilities {
 		SupportsClarificationReply: maybe(t, "clarify", flag()),
 		CoalesceBoundaries:         maybe(t, "boundaries", distinct(boundary, 1, 7)),
 		EventFilters: maybe(t, "filters", rapid.Custom(func(t *rapid.T) *aaep.EventFilters {
-			return &aaep.EventFilters{Include: maybe(t, "include", distinct(patterns, 0, 5)), Exclude: maybe(t, "exclude", distinct(patterns, 0, 5))}
+			return &aaep.EventFilters{Include: maybe(t, "include", distinct(patterns, 0, 5)),
+				Exclude: maybe(t, "exclude", distinct(patterns, 0, 5))}
 		})),
 		SupportedConformanceLevels: maybe(t, "levels", distinct(rapid.Int64Range(1, 3), 1, 3)),
-		SupportedExtensions:        maybe(t, "extensions", distinct(rapid.OneOf(uris, rapid.Just("bare-signal")), 0, 4)),
-		CognitiveLoad:              maybe(t, "load", load),
-		PaceWPM:                    maybe(t, "pace", rapid.Int64Range(50, 1000)),
-		AcceptSignedManifestsOnly:  maybe(t, "signed", flag()),
-		Extensions:                 maybe(t, "objects", rapid.Custom(anyObjects)),
+		SupportedExtensions: maybe(t, "extensions",
+			distinct(rapid.OneOf(uris, rapid.Just("bare-signal")), 0, 4)),
+		CognitiveLoad:             maybe(t, "load", load),
+		PaceWPM:                   maybe(t, "pace", rapid.Int64Range(50, 1000)),
+		AcceptSignedManifestsOnly: maybe(t, "signed", flag()),
+		Extensions:                maybe(t, "objects", rapid.Custom(anyObjects)),
 	}
 }
 
@@ -178,10 +189,14 @@ func anyObjects(t *rapid.T) map[string]json.RawMessage {
 	objects := map[string]json.RawMessage{}
 	for prefix, members := range map[string]map[string]*rapid.Generator[any]{
 		"braille": {"cells": number(0, 80), "rows": number(1, 3), "table": text("en-ueb-g2", "")},
-		"haptic":  {"patterns_supported": rapid.Just[any]([]string{"pulse", "buzz"}), "body_locations": rapid.Just[any]([]string{"wrist"})},
-		"timing":  {"timeout_multiplier": number(0, 11), "min_seconds": number(0, 2), "no_limit": rapid.Just[any](true)},
-		"delivery": {"min_relevance": number(0, 1), "presence": text("user_typing", "idle"), "presence_expires_in": number(1, 300), "digest_seconds": number(0, 9),
-			"idle_timeout_seconds": number(1, 9), "max_duration_seconds": number(1, 9), "debounce_ms": number(0, 9), "snapshot": rapid.Just[any](true), "resume_after": text("evt_1")},
+		"haptic": {"patterns_supported": rapid.Just[any]([]string{"pulse", "buzz"}),
+			"body_locations": rapid.Just[any]([]string{"wrist"})},
+		"timing": {"timeout_multiplier": number(0, 11), "min_seconds": number(0, 2),
+			"no_limit": rapid.Just[any](true)},
+		"delivery": {"min_relevance": number(0, 1), "presence": text("user_typing", "idle"),
+			"presence_expires_in": number(1, 300), "digest_seconds": number(0, 9),
+			"idle_timeout_seconds": number(1, 9), "max_duration_seconds": number(1, 9), "debounce_ms": number(0, 9),
+			"snapshot": rapid.Just[any](true), "resume_after": text("evt_1")},
 		"unknown": {"x": number(0, 1)},
 	} {
 		if !rapid.Bool().Draw(t, prefix) {
@@ -208,17 +223,21 @@ func text(values ...string) *rapid.Generator[any] {
 
 func anyOffer(t *rapid.T) handshake.Offer {
 	return handshake.Offer{
-		Languages:          rapid.OneOf(rapid.Just([]string{"en-US", "yo-NG", "zh-Hant", "fr"}), rapid.SliceOfN(tags, 0, 6)).Draw(t, "offered languages"),
+		Languages: rapid.OneOf(rapid.Just([]string{"en-US", "yo-NG", "zh-Hant", "fr"}),
+			rapid.SliceOfN(tags, 0, 6)).Draw(t, "offered languages"),
 		AnyLanguage:        rapid.IntRange(0, 2).Draw(t, "any language") > 0,
 		MaxEventsPerSecond: rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64()).Draw(t, "offered rate"),
-		Levels:             rapid.OneOf(rapid.Just([]int64{1, 2, 3}), distinct(rapid.Int64Range(0, 4), 0, 4)).Draw(t, "offered levels"),
-		Extensions:         slices.Concat(named(distinct(uris, 0, 4).Draw(t, "offered extensions")...), rapid.SampledFrom([][]handshake.Extension{nil, extensions.All()}).Draw(t, "ours")),
-		SignedManifest:     rapid.IntRange(0, 3).Draw(t, "offered signature") > 0,
+		Levels: rapid.OneOf(rapid.Just([]int64{1, 2, 3}), distinct(rapid.Int64Range(0, 4), 0, 4)).Draw(t,
+			"offered levels"),
+		Extensions: slices.Concat(named(distinct(uris, 0, 4).Draw(t, "offered extensions")...),
+			rapid.SampledFrom([][]handshake.Extension{nil, extensions.All()}).Draw(t, "ours")),
+		SignedManifest: rapid.IntRange(0, 3).Draw(t, "offered signature") > 0,
 	}
 }
 
-// INV-30, P5, HS-093: for arbitrary requests, offers and chains of renegotiations the honored terms are no more than was
-// asked, can be sent, and are stable; a refusal has one of the codes of §5.5.3.
+// INV-30, P5, HS-093: for arbitrary requests, offers and chains of renegotiations the honored terms
+// are no more than was asked, can be sent, and are stable; a refusal has one of the codes of
+// §5.5.3.
 func TestNeverMoreThanAsked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		offer, first := anyOffer(t), anyCapabilities(t)
@@ -227,7 +246,8 @@ func TestNeverMoreThanAsked(t *testing.T) {
 		for i := 0; ; i++ {
 			if err != nil {
 				var r *aaep.Rejection
-				if !errors.As(err, &r) || r.Code != aaep.CapabilitiesIncompatible && r.Code != aaep.ManifestSignatureRequired ||
+				if !errors.As(err, &r) || r.Code != aaep.CapabilitiesIncompatible &&
+					r.Code != aaep.ManifestSignatureRequired ||
 					r.Message == "" || !reflect.DeepEqual(terms, handshake.Terms{}) {
 					t.Fatalf("refused with %v and %+v", err, terms)
 				}
@@ -255,8 +275,10 @@ func check(t *rapid.T, terms handshake.Terms, asked wish, offer handshake.Offer)
 	for _, ext := range offer.Extensions {
 		offered = append(offered, ext.URI)
 	}
-	if !subset(terms.Extensions, offered) || !subset(terms.Levels, offer.Levels) || terms.SignedOnly && !offer.SignedManifest ||
-		offer.MaxEventsPerSecond > 0 && (terms.MaxEventsPerSecond == 0 || terms.MaxEventsPerSecond > offer.MaxEventsPerSecond) {
+	if !subset(terms.Extensions, offered) || !subset(terms.Levels, offer.Levels) || terms.SignedOnly &&
+		!offer.SignedManifest ||
+		offer.MaxEventsPerSecond > 0 &&
+			(terms.MaxEventsPerSecond == 0 || terms.MaxEventsPerSecond > offer.MaxEventsPerSecond) {
 		t.Fatalf("more than offered: %+v of %+v", terms, offer)
 	}
 	if raw, err := answer(terms); err != nil {
@@ -282,17 +304,18 @@ func check(t *rapid.T, terms handshake.Terms, asked wish, offer handshake.Offer)
 func TestExcessSees(t *testing.T) {
 	asked := nothing.add(full())
 	for field, more := range map[string]aaep.Capabilities{
-		"rate":                      {MaxEventsPerSecond: 4},
-		"languages":                 {Languages: []string{"fr"}},
-		"boundaries":                {CoalesceBoundaries: []aaep.Boundary{"paragraph", "word"}},
-		"levels":                    {SupportedConformanceLevels: []int64{1}},
-		"extensions":                {SupportedExtensions: []string{"urn:x:y"}},
-		"signature":                 {AcceptSignedManifestsOnly: new(false)},
-		"filters for haptic:pulse":  {EventFilters: &aaep.EventFilters{Include: []string{"medai:*", "haptic:*"}}},
-		"verbosity":                 {PreferredVerbosity: "normal"},
-		"load":                      {CognitiveLoad: "high"},
-		"pace":                      {PaceWPM: 121},
-		"timing.timeout_multiplier": {Extensions: map[string]json.RawMessage{"timing": json.RawMessage(`{"timeout_multiplier":3}`)}},
+		"rate":                     {MaxEventsPerSecond: 4},
+		"languages":                {Languages: []string{"fr"}},
+		"boundaries":               {CoalesceBoundaries: []aaep.Boundary{"paragraph", "word"}},
+		"levels":                   {SupportedConformanceLevels: []int64{1}},
+		"extensions":               {SupportedExtensions: []string{"urn:x:y"}},
+		"signature":                {AcceptSignedManifestsOnly: new(false)},
+		"filters for haptic:pulse": {EventFilters: &aaep.EventFilters{Include: []string{"medai:*", "haptic:*"}}},
+		"verbosity":                {PreferredVerbosity: "normal"},
+		"load":                     {CognitiveLoad: "high"},
+		"pace":                     {PaceWPM: 121},
+		"timing.timeout_multiplier": {
+			Extensions: map[string]json.RawMessage{"timing": json.RawMessage(`{"timeout_multiplier":3}`)}},
 	} {
 		if got := asked.add(more).excess(asked); !slices.Contains(got, field) {
 			t.Errorf("%s: excess = %v", field, got)

@@ -13,8 +13,9 @@ func full() aaep.Capabilities {
 	return aaep.Capabilities{
 		MaxEventsPerSecond: 3, PreferredVerbosity: aaep.VerbosityTerse, Languages: []string{"yo-NG", "en"},
 		SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true),
-		CoalesceBoundaries:         []aaep.Boundary{aaep.BoundaryParagraph},
-		EventFilters:               &aaep.EventFilters{Include: []string{"medai:*"}, Exclude: []string{"aaep:agent.tool.*"}},
+		CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryParagraph},
+		EventFilters: &aaep.EventFilters{Include: []string{"medai:*"},
+			Exclude: []string{"aaep:agent.tool.*"}},
 		SupportedConformanceLevels: []int64{2, 3}, SupportedExtensions: []string{"https://example.org/b"},
 		CognitiveLoad: aaep.LoadLow, PaceWPM: 120, AcceptSignedManifestsOnly: new(true),
 	}
@@ -65,7 +66,8 @@ func TestRenegotiateKeepsTheRest(t *testing.T) {
 	}
 }
 
-// HS-075, HS-053, INV-30: what was honored as nothing stays nothing; it does not come back as the default.
+// HS-075, HS-053, INV-30: what was honored as nothing stays nothing; it does not come back as the
+// default.
 func TestRenegotiateKeepsNothing(t *testing.T) {
 	offer := handshake.Offer{Languages: []string{"en-US"}, AnyLanguage: true, Levels: []int64{1, 2}}
 	terms := negotiate(t, aaep.Capabilities{Languages: []string{"fr"}, SupportedConformanceLevels: []int64{3},
@@ -78,17 +80,20 @@ func TestRenegotiateKeepsNothing(t *testing.T) {
 	}
 }
 
-// HS-025, D-47: filters are one field. A change that names only what to exclude includes the default.
+// HS-025, D-47: filters are one field. A change that names only what to exclude includes the
+// default.
 func TestRenegotiateFilters(t *testing.T) {
 	now := negotiate(t, aaep.Capabilities{EventFilters: &aaep.EventFilters{Include: []string{"medai:*"}}}, generous)
-	terms := renegotiate(t, now, aaep.Capabilities{EventFilters: &aaep.EventFilters{Exclude: []string{"aaep:agent.tool.*"}}}, generous)
+	terms := renegotiate(t, now,
+		aaep.Capabilities{EventFilters: &aaep.EventFilters{Exclude: []string{"aaep:agent.tool.*"}}}, generous)
 	want := handshake.Filters{Include: []string{"aaep:agent.*"}, Exclude: []string{"aaep:agent.tool.*"}}
 	if !reflect.DeepEqual(terms.Filters, want) {
 		t.Errorf("filters %+v; want %+v", terms.Filters, want)
 	}
 }
 
-// D-54: asking for 100000 lifts a limit up to what the producer serves; a note says where that ends.
+// D-54: asking for 100000 lifts a limit up to what the producer serves; a note says where that
+// ends.
 func TestRenegotiateRate(t *testing.T) {
 	offer := generous
 	offer.MaxEventsPerSecond = 10

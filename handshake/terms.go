@@ -1,5 +1,5 @@
-// Package handshake decides what a subscription gets: a pure function of what the subscriber asked and
-// what the producer offers (chapter 5). It opens nothing, waits for nothing and knows no clock.
+// Package handshake decides what a subscription gets: a pure function of what the subscriber asked
+// and what the producer offers (chapter 5). It opens nothing, waits for nothing and knows no clock.
 //
 // Negotiate and Renegotiate never honor more than was asked, field by field. The Terms they return
 // have every default filled in and bind every event of the subscription.
@@ -21,8 +21,8 @@ type Terms struct {
 	// MaxEventsPerSecond is the rate of events that are not critical; zero is no limit.
 	MaxEventsPerSecond int64
 	Verbosity          aaep.Verbosity
-	// Languages are the requested tags this producer can serve, best first. It is empty only for who understands
-	// none of them: let in by Offer.AnyLanguage, or by a renegotiation.
+	// Languages are the requested tags this producer can serve, best first. It is empty only for
+	// who understands none of them: let in by Offer.AnyLanguage, or by a renegotiation.
 	Languages []string
 	// ConfirmationReply and ClarificationReply say whether the subscriber may be asked.
 	ConfirmationReply  bool
@@ -55,8 +55,8 @@ type Terms struct {
 	resumed granted
 }
 
-// Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only an
-// unlimited rate, a pace nobody asked for, and an empty list of languages, boundaries or levels.
+// Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only
+// an unlimited rate, a pace nobody asked for, and an empty list of languages, boundaries or levels.
 func (t Terms) Capabilities() aaep.Capabilities {
 	honored := aaep.Capabilities{
 		MaxEventsPerSecond:         t.MaxEventsPerSecond,
@@ -98,8 +98,8 @@ func clip(s string) string {
 	return s
 }
 
-// Filters choose event types (§5.3.1.7). An event passes if some Include pattern matches its type and no
-// Exclude pattern does. A pattern is a literal type, or a prefix and a final *.
+// Filters choose event types (§5.3.1.7). An event passes if some Include pattern matches its type
+// and no Exclude pattern does. A pattern is a literal type, or a prefix and a final *.
 type Filters struct{ Include, Exclude []string }
 
 // Match reports whether the filters let type t pass. Critical events pass whatever Match says; that
@@ -112,10 +112,12 @@ func (f Filters) Match(t aaep.Type) bool {
 // notAType reports whether a pattern can match no type, for each has a colon (§3.2.2).
 func notAType(pattern string) bool { return !strings.ContainsAny(pattern, ":*") }
 
-// mistaken reports that too, and what nobody means who asks for something: a * that is not at the end, and agent.* without its aaep:.
+// mistaken reports that too, and what nobody means who asks for something: a * that is not at the
+// end, and agent.* without its aaep:.
 func mistaken(pattern string) bool {
 	prefix, _ := strings.CutSuffix(pattern, "*")
-	return notAType(pattern) || strings.Contains(prefix, "*") || !strings.Contains(prefix, ":") && strings.Contains(prefix, ".")
+	return notAType(pattern) || strings.Contains(prefix, "*") || !strings.Contains(prefix, ":") &&
+		strings.Contains(prefix, ".")
 }
 
 func matchPattern(pattern string, t aaep.Type) bool {

@@ -7,9 +7,9 @@ import (
 	"github.com/go-jose/go-jose/v4/json"
 )
 
-// BenchmarkSign and BenchmarkVerify have bare go-jose beside each of ours: the same bytes signed, or verified and read, with
-// what go-jose offers and nothing that it leaves out. Sign as it is called also writes the manifest and checks it against
-// its schema; "encoded" is without that.
+// BenchmarkSign and BenchmarkVerify have bare go-jose beside each of ours: the same bytes signed,
+// or verified and read, with what go-jose offers and nothing that it leaves out. Sign as it is
+// called also writes the manifest and checks it against its schema; "encoded" is without that.
 
 func BenchmarkSign(b *testing.B) {
 	for _, key := range keysOf().all {
@@ -34,8 +34,10 @@ func BenchmarkSign(b *testing.B) {
 		})
 		b.Run(s.Algorithm()+"/go-jose", func(b *testing.B) {
 			for b.Loop() { // with the same header, which has the time in it
-				o := (&jose.SignerOptions{}).WithType(signedType).WithHeader("kid", s.KeyID()).WithHeader("iat", now.Unix())
-				bare, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(s.Algorithm()), Key: key}, o)
+				o := (&jose.SignerOptions{}).WithType(signedType).WithHeader("kid", s.KeyID()).WithHeader("iat",
+					now.Unix())
+				bare, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(s.Algorithm()),
+					Key: key}, o)
 				check(b, err)
 				jws, err := bare.Sign(payload)
 				if err == nil {
@@ -71,7 +73,8 @@ func BenchmarkVerify(b *testing.B) {
 			var keys jose.JSONWebKeySet
 			check(b, json.Unmarshal(published, &keys))
 			for b.Loop() {
-				jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256, jose.RS256, jose.EdDSA})
+				jws, err := jose.ParseSignedCompact(token,
+					[]jose.SignatureAlgorithm{jose.ES256, jose.RS256, jose.EdDSA})
 				check(b, err)
 				payload, err := jws.Verify(keys)
 				check(b, err)

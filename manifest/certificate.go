@@ -14,10 +14,12 @@ import (
 // maxChain is how many certificates a token may bring along.
 const maxChain = 8
 
-// agentURN is the URI by which a certificate names an agent whose agent_id is neither a URI nor a DNS name.
+// agentURN is the URI by which a certificate names an agent whose agent_id is neither a URI nor a
+// DNS name.
 func agentURN(agentID string) string { return "urn:aaep:agent:" + url.PathEscape(agentID) }
 
-// chain returns the key of the first certificate, if the others lead from it to a root (RFC 7515, 4.1.6).
+// chain returns the key of the first certificate, if the others lead from it to a root (RFC 7515,
+// 4.1.6).
 func chain(texts []string, roots *x509.CertPool, now time.Time) (*key, *x509.Certificate, error) {
 	fail := func(why string) (*key, *x509.Certificate, error) {
 		return nil, nil, fmt.Errorf("%w: %s", errCertificate, credentials.OneLine(why))
@@ -42,7 +44,8 @@ func chain(texts []string, roots *x509.CertPool, now time.Time) (*key, *x509.Cer
 			others.AddCert(c)
 		}
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: others, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: others, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 		return fail(err.Error())
 	}
 	if err := signs(leaf); err != nil {

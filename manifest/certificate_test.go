@@ -24,7 +24,8 @@ type leaf struct {
 }
 
 // certify makes a certificate; without an authority one that signs itself.
-func certify(t *testing.T, c *x509.Certificate, key crypto.Signer, by *x509.Certificate, byKey crypto.Signer) *x509.Certificate {
+func certify(t *testing.T, c *x509.Certificate, key crypto.Signer, by *x509.Certificate,
+	byKey crypto.Signer) *x509.Certificate {
 	t.Helper()
 	c.SerialNumber = big.NewInt(time.Now().UnixNano())
 	if c.NotBefore.IsZero() {
@@ -41,10 +42,12 @@ func certify(t *testing.T, c *x509.Certificate, key crypto.Signer, by *x509.Cert
 }
 
 func authority(name string) *x509.Certificate {
-	return &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	return &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign}
 }
 
-// INV-40, §10.4.3: a chain counts if it leads to a root of the caller's, at this time, and names the agent.
+// INV-40, §10.4.3: a chain counts if it leads to a root of the caller's, at this time, and names
+// the agent.
 func TestCertificate(t *testing.T) {
 	k := keysOf()
 	root := certify(t, authority("root"), k.rs, nil, nil)
@@ -58,26 +61,39 @@ func TestCertificate(t *testing.T) {
 		chain []*x509.Certificate
 		want  Refusal
 	}{
-		"URN":                {leaf{uri: []string{"urn:aaep:agent:planner"}}, []*x509.Certificate{middle}, ""},
-		"URN, escaped":       {leaf{agent: "my planner/2", uri: []string{"urn:aaep:agent:my%20planner%2F2"}}, []*x509.Certificate{middle}, ""},
-		"SPIFFE":             {leaf{agent: "spiffe://bank.example/planner", uri: []string{"spiffe://bank.example/planner"}}, []*x509.Certificate{middle}, ""},
-		"DNS":                {leaf{agent: "planner.bank.example", dns: []string{"Planner.Bank.example"}}, []*x509.Certificate{middle}, ""},
-		"one of several":     {leaf{dns: []string{"a.example", "planner"}, uri: []string{"urn:x:y"}}, []*x509.Certificate{middle}, ""},
-		"for signatures":     {leaf{dns: []string{"planner"}, usage: x509.KeyUsageDigitalSignature}, []*x509.Certificate{middle}, ""},
-		"common name only":   {leaf{common: "planner"}, []*x509.Certificate{middle}, errCertificate},
-		"another name":       {leaf{dns: []string{"planner2"}}, []*x509.Certificate{middle}, errCertificate},
-		"wildcard":           {leaf{agent: "a.bank.example", dns: []string{"*.bank.example"}}, []*x509.Certificate{middle}, errCertificate},
-		"wildcard for one":   {leaf{agent: "*.bank.example", dns: []string{"*.bank.example"}}, []*x509.Certificate{middle}, errCertificate},
-		"URN, not escaped":   {leaf{agent: "a/b", uri: []string{"urn:aaep:agent:a/b"}}, []*x509.Certificate{middle}, errCertificate},
-		"authority missing":  {leaf{dns: []string{"planner"}}, nil, errCertificate},
-		"another's root":     {leaf{dns: []string{"planner"}}, []*x509.Certificate{strangersMiddle, stranger}, errCertificate},
-		"expired":            {leaf{dns: []string{"planner"}, from: -3 * time.Hour}, []*x509.Certificate{middle}, errCertificate},
-		"not yet":            {leaf{dns: []string{"planner"}, from: time.Hour}, []*x509.Certificate{middle}, errCertificate},
-		"for encryption":     {leaf{dns: []string{"planner"}, usage: x509.KeyUsageKeyEncipherment}, []*x509.Certificate{middle}, errKeyUse},
-		"weak key":           {leaf{dns: []string{"planner"}, key: k.weak}, []*x509.Certificate{middle}, errKeySize},
-		"curve":              {leaf{dns: []string{"planner"}, key: k.p384}, []*x509.Certificate{middle}, errKeyUse},
-		"too many":           {leaf{dns: []string{"planner"}}, many(8, middle), errCertificate},
-		"an authority's key": {leaf{dns: []string{"planner"}, key: k.ed}, []*x509.Certificate{middle}, errKeyUse}, // ES256 by an Ed25519 certificate
+		"URN": {leaf{uri: []string{"urn:aaep:agent:planner"}}, []*x509.Certificate{middle}, ""},
+		"URN, escaped": {leaf{agent: "my planner/2", uri: []string{"urn:aaep:agent:my%20planner%2F2"}},
+			[]*x509.Certificate{middle}, ""},
+		"SPIFFE": {leaf{agent: "spiffe://bank.example/planner",
+			uri: []string{"spiffe://bank.example/planner"}}, []*x509.Certificate{middle}, ""},
+		"DNS": {leaf{agent: "planner.bank.example", dns: []string{"Planner.Bank.example"}},
+			[]*x509.Certificate{middle}, ""},
+		"one of several": {leaf{dns: []string{"a.example", "planner"}, uri: []string{"urn:x:y"}},
+			[]*x509.Certificate{middle}, ""},
+		"for signatures": {leaf{dns: []string{"planner"}, usage: x509.KeyUsageDigitalSignature},
+			[]*x509.Certificate{middle}, ""},
+		"common name only": {leaf{common: "planner"}, []*x509.Certificate{middle}, errCertificate},
+		"another name":     {leaf{dns: []string{"planner2"}}, []*x509.Certificate{middle}, errCertificate},
+		"wildcard": {leaf{agent: "a.bank.example", dns: []string{"*.bank.example"}},
+			[]*x509.Certificate{middle}, errCertificate},
+		"wildcard for one": {leaf{agent: "*.bank.example", dns: []string{"*.bank.example"}},
+			[]*x509.Certificate{middle}, errCertificate},
+		"URN, not escaped": {leaf{agent: "a/b", uri: []string{"urn:aaep:agent:a/b"}}, []*x509.Certificate{middle},
+			errCertificate},
+		"authority missing": {leaf{dns: []string{"planner"}}, nil, errCertificate},
+		"another's root": {leaf{dns: []string{"planner"}}, []*x509.Certificate{strangersMiddle, stranger},
+			errCertificate},
+		"expired": {leaf{dns: []string{"planner"}, from: -3 * time.Hour}, []*x509.Certificate{middle},
+			errCertificate},
+		"not yet": {leaf{dns: []string{"planner"}, from: time.Hour}, []*x509.Certificate{middle},
+			errCertificate},
+		"for encryption": {leaf{dns: []string{"planner"}, usage: x509.KeyUsageKeyEncipherment},
+			[]*x509.Certificate{middle}, errKeyUse},
+		"weak key": {leaf{dns: []string{"planner"}, key: k.weak}, []*x509.Certificate{middle}, errKeySize},
+		"curve":    {leaf{dns: []string{"planner"}, key: k.p384}, []*x509.Certificate{middle}, errKeyUse},
+		"too many": {leaf{dns: []string{"planner"}}, many(8, middle), errCertificate},
+		// ES256 by an Ed25519 certificate
+		"an authority's key": {leaf{dns: []string{"planner"}, key: k.ed}, []*x509.Certificate{middle}, errKeyUse},
 	} {
 		l := c.leaf
 		if l.agent == "" {
@@ -120,7 +136,8 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// What a Signer sends along of certificates is what a Verifier wants; a key that is trusted by itself goes before them.
+// What a Signer sends along of certificates is what a Verifier wants; a key that is trusted by
+// itself goes before them.
 func TestSignWithCertificates(t *testing.T) {
 	k := keysOf()
 	root := certify(t, authority("root"), k.rs, nil, nil)
@@ -132,11 +149,13 @@ func TestSignWithCertificates(t *testing.T) {
 	if err != nil || id.KeyID != k.esKid || !id.Certificate.Equal(cert) {
 		t.Errorf("%+v, %v", id, err)
 	}
-	_, id, err = (&Verifier{Roots: roots, Keys: set(t, jwk(t, k.es, nil))}).Verify(token, Expect{AgentID: "planner"}, now)
+	_, id, err = (&Verifier{Roots: roots, Keys: set(t, jwk(t, k.es, nil))}).Verify(token,
+		Expect{AgentID: "planner"}, now)
 	if err != nil || id.Certificate != nil {
 		t.Errorf("by a key: %+v, %v", id, err)
 	}
-	if _, _, err := (&Verifier{Roots: roots, Keys: set(t, jwk(t, k.other, map[string]any{"kid": k.esKid}))}).Verify(token, Expect{AgentID: "planner"}, now); !errors.Is(err, ErrSignature) {
+	if _, _, err := (&Verifier{Roots: roots, Keys: set(t, jwk(t, k.other, map[string]any{"kid": k.esKid}))}).Verify(
+		token, Expect{AgentID: "planner"}, now); !errors.Is(err, ErrSignature) {
 		t.Errorf("with another key of that kid: %v", err)
 	}
 }

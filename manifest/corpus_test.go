@@ -13,7 +13,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// The corpus of hostile input is not part of this repository. These tests run where it lies beside it.
+// The corpus of hostile input is not part of this repository. These tests run where it lies beside
+// it.
 func readCorpus(t *testing.T, name string, into any) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "shared", "corpus", filepath.FromSlash(name)))
@@ -28,8 +29,8 @@ func readCorpus(t *testing.T, name string, into any) {
 	}
 }
 
-// INV-40, SEC-018, T-JWS, T6, D-60: every signed manifest of the corpus has the outcome it must have, and so have the
-// signed manifests in answers.
+// INV-40, SEC-018, T-JWS, T6, D-60: every signed manifest of the corpus has the outcome it must
+// have, and so have the signed manifests in answers.
 func TestCorpus(t *testing.T) {
 	var index struct {
 		Fixtures struct {
@@ -109,7 +110,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// vector is one of Wycheproof's. Valid ones hold no manifest: it is enough that their signature is found good.
+// vector is one of Wycheproof's. Valid ones hold no manifest: it is enough that their signature is
+// found good.
 type vector struct {
 	ID                   int `json:"tcId"`
 	Comment, JWS, Result string
@@ -127,7 +129,8 @@ func publicOnly(k map[string]any) {
 	}
 }
 
-// T-JWS: of Wycheproof's vectors no forgery gets through, and what is signed with ES256 or RS256 by a key fit for it does.
+// T-JWS: of Wycheproof's vectors no forgery gets through, and what is signed with ES256 or RS256 by
+// a key fit for it does.
 func TestWycheproof(t *testing.T) {
 	good := 0
 	for _, name := range []string{"json_web_signature_test.json", "json_web_key_test.json"} {
@@ -153,7 +156,8 @@ func TestWycheproof(t *testing.T) {
 			for _, c := range g.Tests {
 				opened, err := openVector(c.JWS, keys, keyErr)
 				switch {
-				case opened && c.Result == "invalid" && g.Comment != "jws_rsa_roca_key": // weak in a way that is not looked for
+				case opened && c.Result == "invalid" && g.Comment != "jws_rsa_roca_key":
+					// weak in a way that is not looked for
 					t.Errorf("%s %d (%s, %s): a forgery was taken", name, c.ID, g.Comment, c.Comment)
 				case opened:
 					good++
@@ -190,11 +194,13 @@ func openVector(jws string, keys *KeySet, err error) (bool, error) {
 	return err == nil, err
 }
 
-// T-JWS: of the signatures in RFC 7520 and RFC 7797 the one with RS256 is found good; the others have algorithms or forms
-// that are not taken.
+// T-JWS: of the signatures in RFC 7520 and RFC 7797 the one with RS256 is found good; the others
+// have algorithms or forms that are not taken.
 func TestCookbook(t *testing.T) {
-	for name, good := range map[string]bool{"4_1.rsa_v15_signature": true, "4_2.rsa-pss_signature": false, "4_3.ecdsa_signature": false, "4_4.hmac-sha2_integrity_protection": false,
-		"4_5.signature_with_detached_content": false, "4_6.protecting_specific_header_fields": false, "4_7.protecting_content_only": false, "4_8.multiple_signatures": false,
+	for name, good := range map[string]bool{"4_1.rsa_v15_signature": true, "4_2.rsa-pss_signature": false,
+		"4_3.ecdsa_signature": false, "4_4.hmac-sha2_integrity_protection": false,
+		"4_5.signature_with_detached_content": false, "4_6.protecting_specific_header_fields": false,
+		"4_7.protecting_content_only": false, "4_8.multiple_signatures": false,
 		"hmac-sha2_b64_false": false} {
 		var file struct {
 			Input  struct{ Key any }

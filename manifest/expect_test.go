@@ -7,14 +7,17 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// LVL-039, SEC-018, §10.4.2 steps 4 and 5: the manifest is that of the agent that answered, and does not contradict it.
+// LVL-039, SEC-018, §10.4.2 steps 4 and 5: the manifest is that of the agent that answered, and
+// does not contradict it.
 func TestExpect(t *testing.T) {
 	k := keysOf()
 	v := Verifier{Keys: set(t, jwk(t, k.es, nil))}
 	token := signed(t, k.es, SignerOptions{})
 	answer := func(change func(*aaep.SubscriptionAccepted)) *aaep.SubscriptionAccepted {
-		a := &aaep.SubscriptionAccepted{AAEPVersion: "1.0.0", Producer: aaep.Producer{AgentID: "planner", AgentName: "Planner"},
-			HonoredCapabilities: aaep.Capabilities{Languages: []string{"en-GB"}, SupportedConformanceLevels: []int64{2}}}
+		a := &aaep.SubscriptionAccepted{AAEPVersion: "1.0.0",
+			Producer: aaep.Producer{AgentID: "planner", AgentName: "Planner"},
+			HonoredCapabilities: aaep.Capabilities{Languages: []string{"en-GB"},
+				SupportedConformanceLevels: []int64{2}}}
 		change(a)
 		return a
 	}
@@ -31,15 +34,26 @@ func TestExpect(t *testing.T) {
 			a.Producer.AgentName = ""
 			a.HonoredCapabilities = aaep.Capabilities{}
 		})}, nil},
-		"nothing":           {Expect{}, ErrAgent},
-		"another":           {Expect{AgentID: "other"}, ErrAgent},
-		"another answers":   {Expect{AgentID: "planner", Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.Producer.AgentID = "other" })}, ErrAgent},
-		"nobody answers":    {Expect{Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.Producer.AgentID = "" })}, ErrAgent},
-		"any, and another":  {Expect{AnyAgent: true, Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.Producer.AgentID = "other" })}, ErrAgent},
-		"another name":      {Expect{Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.Producer.AgentName = "Bank" })}, ErrOffer},
-		"another version":   {Expect{Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.AAEPVersion = "2.0.0" })}, ErrOffer},
-		"another level":     {Expect{Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.HonoredCapabilities.SupportedConformanceLevels = []int64{4} })}, ErrOffer},
-		"another language":  {Expect{Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.HonoredCapabilities.Languages = []string{"yo", "fr"} })}, ErrOffer},
+		"nothing": {Expect{}, ErrAgent},
+		"another": {Expect{AgentID: "other"}, ErrAgent},
+		"another answers": {Expect{AgentID: "planner",
+			Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.Producer.AgentID = "other" })}, ErrAgent},
+		"nobody answers": {Expect{Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.Producer.AgentID = "" })},
+			ErrAgent},
+		"any, and another": {Expect{AnyAgent: true,
+			Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.Producer.AgentID = "other" })}, ErrAgent},
+		"another name": {
+			Expect{Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.Producer.AgentName = "Bank" })}, ErrOffer},
+		"another version": {Expect{Accepted: answer(func(a *aaep.SubscriptionAccepted) { a.AAEPVersion = "2.0.0" })},
+			ErrOffer},
+		"another level": {
+			Expect{Accepted: answer(func(a *aaep.SubscriptionAccepted) {
+				a.HonoredCapabilities.SupportedConformanceLevels = []int64{4}
+			})}, ErrOffer},
+		"another language": {
+			Expect{Accepted: answer(func(a *aaep.SubscriptionAccepted) {
+				a.HonoredCapabilities.Languages = []string{"yo", "fr"}
+			})}, ErrOffer},
 		"another transport": {Expect{AgentID: "planner", Transport: WebSocket}, ErrOffer},
 	} {
 		if m, _, err := v.Verify(token, c.expect, now); !errors.Is(err, c.want) || (m == nil) != (err != nil) {
@@ -60,8 +74,10 @@ func TestParseUnverified(t *testing.T) {
 	if err != nil || id != nil || m.AgentID != "planner" {
 		t.Errorf("plain: %v, %v, %v", m, id, err)
 	}
-	m, id, err = ParseUnverified([]byte(mint(t, `{"alg":"ES384","kid":"mine","iat":7}`, planner, k.es))) // and wrong in every way
-	if err != nil || m.AgentID != "planner" || id.KeyID != "mine" || id.Algorithm != "ES384" || id.SignedAt.Unix() != 7 || id.Thumbprint != "" {
+	// and wrong in every way
+	m, id, err = ParseUnverified([]byte(mint(t, `{"alg":"ES384","kid":"mine","iat":7}`, planner, k.es)))
+	if err != nil || m.AgentID != "planner" || id.KeyID != "mine" || id.Algorithm != "ES384" ||
+		id.SignedAt.Unix() != 7 || id.Thumbprint != "" {
 		t.Errorf("signed: %v, %+v, %v", m, id, err)
 	}
 	for _, text := range []string{"", "a.b.c", "[]", `{}`, mint(t, `{"alg":"ES256"}`, `[]`, k.es)} {

@@ -30,9 +30,10 @@ var manifestTypes = []string{"application/json", "application/jose", "applicatio
 // ErrNone is returned by Discover where the producer publishes no manifest.
 var ErrNone = errors.New("manifest: there is none")
 
-// Discover fetches the manifest of the agent at an address that the user named, such as "https://bank.example" or
-// "http://127.0.0.1:8080/planner", and returns it as it was published, but for white space around it: JSON, or a compact JWS. It is
-// looked for where Beside says. The error is ErrNone where the agent answers that it has none. Conf may be nil; http is for loopback
+// Discover fetches the manifest of the agent at an address that the user named, such as
+// "https://bank.example" or "http://127.0.0.1:8080/planner", and returns it as it was published,
+// but for white space around it: JSON, or a compact JWS. It is looked for where Beside says. The
+// error is ErrNone where the agent answers that it has none. Conf may be nil; http is for loopback
 // only. A fetch takes at most ten seconds and MaxSize bytes, and follows no redirect.
 func Discover(ctx context.Context, address string, conf *tls.Config) ([]byte, error) {
 	at, err := Beside(address, Path)
@@ -46,9 +47,10 @@ func Discover(ctx context.Context, address string, conf *tls.Config) ([]byte, er
 	return fetch(ctx, u, conf, nil, manifestTypes...)
 }
 
-// Beside is the URL of what the agent at an HTTP address publishes at a well-known path, Path or KeysPath. An agent that has a host
-// to itself publishes that at the origin (§5.10.2), whatever transport the address names. One that is below a path, as one of several
-// on a host, publishes it below that path: what is elsewhere on the host is another's, and never stands for it.
+// Beside is the URL of what the agent at an HTTP address publishes at a well-known path, Path or
+// KeysPath. An agent that has a host to itself publishes that at the origin (§5.10.2), whatever
+// transport the address names. One that is below a path, as one of several on a host, publishes it
+// below that path: what is elsewhere on the host is another's, and never stands for it.
 func Beside(address, wellKnown string) (string, error) {
 	u, err := checkURL(address)
 	if err != nil {
@@ -56,16 +58,18 @@ func Beside(address, wellKnown string) (string, error) {
 	}
 	at := strings.TrimSuffix(path.Clean("/"+u.Path), "/")
 	for _, own := range []string{Path, KeysPath, "/ws", "/aaep/v1"} { // of every agent
-		if above, ok := strings.CutSuffix(at, own); ok && (above != "" || own != "/ws") { // but for one that is called ws
+		if above, ok := strings.CutSuffix(at, own); ok && (above != "" || own != "/ws") {
+			// but for one that is called ws
 			at = above
 		}
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: at + wellKnown}).String(), nil
 }
 
-// Fetch fetches a manifest from a URL that a peer gave, such as the manifest_uri of an event. It must be https, and
-// every address it leads to must be a public one: a stranger cannot make this machine ask others on its own network. For the
-// rest it is as Discover. Nothing in this SDK that only reads a message calls it.
+// Fetch fetches a manifest from a URL that a peer gave, such as the manifest_uri of an event. It
+// must be https, and every address it leads to must be a public one: a stranger cannot make this
+// machine ask others on its own network. For the rest it is as Discover. Nothing in this SDK that
+// only reads a message calls it.
 func Fetch(ctx context.Context, rawURL string, conf *tls.Config) ([]byte, error) {
 	u, err := checkURL(rawURL)
 	if err != nil {
@@ -98,9 +102,10 @@ func checkURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// fetch sends no credentials and follows no redirect. Control sees every address before it is connected to; with it no proxy
-// is used, which would connect in our place.
-func fetch(ctx context.Context, u *url.URL, conf *tls.Config, control func(network, address string, c syscall.RawConn) error,
+// fetch sends no credentials and follows no redirect. Control sees every address before it is
+// connected to; with it no proxy is used, which would connect in our place.
+func fetch(ctx context.Context, u *url.URL, conf *tls.Config,
+	control func(network, address string, c syscall.RawConn) error,
 	types ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -112,7 +117,9 @@ func fetch(ctx context.Context, u *url.URL, conf *tls.Config, control func(netwo
 	if control == nil && !httpguard.LoopbackName(u.Hostname()) {
 		transport.Proxy = http.ProxyFromEnvironment
 	}
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -128,7 +135,8 @@ func fetch(ctx context.Context, u *url.URL, conf *tls.Config, control func(netwo
 	case http.StatusNotFound, http.StatusGone:
 		return nil, ErrNone
 	default:
-		return nil, fmt.Errorf("manifest: %s answers %d %s, want 200", u.Redacted(), resp.StatusCode, http.StatusText(resp.StatusCode))
+		return nil, fmt.Errorf("manifest: %s answers %d %s, want 200", u.Redacted(), resp.StatusCode,
+			http.StatusText(resp.StatusCode))
 	}
 	if typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || !slices.Contains(types, typ) {
 		return nil, fmt.Errorf("manifest: %s is no JSON by its Content-Type", u.Redacted())
@@ -143,8 +151,10 @@ func fetch(ctx context.Context, u *url.URL, conf *tls.Config, control func(netwo
 	return bytes.TrimSpace(data), nil // a file in which a JWS is kept ends its line
 }
 
-// special are the ranges of addresses that are not the public internet, or lead through a translator into others.
-var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
+// special are the ranges of addresses that are not the public internet, or lead through a
+// translator into others.
+var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
+	"198.51.100.0/24",
 	"203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 
 var globalV6 = netip.MustParsePrefix("2000::/3")

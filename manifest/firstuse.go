@@ -20,10 +20,10 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// FirstUse is a file that remembers which key each agent signed with when it was first met, and at which addresses. It notices
-// that an agent was replaced later, by one of its own id or of another, and not that it was an impostor from the start: see
-// Identity.FirstMeeting. It may be used by many goroutines at once; programs that share a file should not write to it at the same
-// moment.
+// FirstUse is a file that remembers which key each agent signed with when it was first met, and at
+// which addresses. It notices that an agent was replaced later, by one of its own id or of another,
+// and not that it was an impostor from the start: see Identity.FirstMeeting. It may be used by many
+// goroutines at once; programs that share a file should not write to it at the same moment.
 type FirstUse struct {
 	path string
 	mu   sync.Mutex
@@ -46,14 +46,15 @@ type met struct {
 	Addresses []string  `json:"addresses,omitzero"` // files of older versions have none
 }
 
-// KeyChangedError is an agent that signs with another key than before, or another agent, of another key, at the address of one that
-// was met there. It is ErrKeyChanged, for errors.Is.
+// KeyChangedError is an agent that signs with another key than before, or another agent, of another
+// key, at the address of one that was met there. It is ErrKeyChanged, for errors.Is.
 type KeyChangedError struct {
 	// AgentID is the agent that is known. Accept takes it, in both cases.
 	AgentID string
 	// Now is the id of the other agent at Address; or both are empty.
 	Now, Address string
-	// Known is the thumbprint of the key that it is known by since Since, Presented that of the one it has now.
+	// Known is the thumbprint of the key that it is known by since Since, Presented that of the one
+	// it has now.
 	Known, Presented string
 	Since            time.Time
 	// File is what remembers the known key, as it was given to OpenFirstUse.
@@ -62,10 +63,15 @@ type KeyChangedError struct {
 
 func (e *KeyChangedError) Error() string {
 	if e.Now != "" {
-		return fmt.Sprintf("%v: at %s %q is known since %s by the key %s, and now %q is there, and signs with %s. Either the agent was given a new name and a new key, or somebody else has taken its place. Those who run it know",
-			ErrKeyChanged, credentials.OneLine(e.Address), credentials.OneLine(e.AgentID), e.Since.UTC().Format("2 January 2006"), e.Known, credentials.OneLine(e.Now), e.Presented)
+		return fmt.Sprintf(
+			"%v: at %s %q is known since %s by the key %s, and now %q is there, and signs with %s. Either the agent "+
+				"was given a new name and a new key, or somebody else has taken its place. Those who run it know",
+			ErrKeyChanged, credentials.OneLine(e.Address), credentials.OneLine(e.AgentID),
+			e.Since.UTC().Format("2 January 2006"), e.Known, credentials.OneLine(e.Now), e.Presented)
 	}
-	return fmt.Sprintf("%v: %q is known since %s by the key %s, and now signs with %s. Either it was given a new key, or somebody else has taken its place. Those who run it know",
+	return fmt.Sprintf(
+		"%v: %q is known since %s by the key %s, and now signs with %s. Either it was given a new key, or somebody "+
+			"else has taken its place. Those who run it know",
 		ErrKeyChanged, credentials.OneLine(e.AgentID), e.Since.UTC().Format("2 January 2006"), e.Known, e.Presented)
 }
 
@@ -79,11 +85,13 @@ func OpenFirstUse(path string) (*FirstUse, error) {
 	return f, err
 }
 
-// Accept lets a known agent have another key from now on, and no third one: that which a KeyChangedError presented, after a person
-// has heard from those who run the agent that it is theirs.
+// Accept lets a known agent have another key from now on, and no third one: that which a
+// KeyChangedError presented, after a person has heard from those who run the agent that it is
+// theirs.
 func (f *FirstUse) Accept(agentID, thumbprint string) error {
 	sum, err := base64.RawURLEncoding.Strict().DecodeString(thumbprint)
-	if err != nil || len(sum) != sha256.Size || len(thumbprint) != base64.RawURLEncoding.EncodedLen(len(sum)) { // newlines are skipped
+	if err != nil || len(sum) != sha256.Size || len(thumbprint) != base64.RawURLEncoding.EncodedLen(len(sum)) {
+		// newlines are skipped
 		return fmt.Errorf("manifest: %q is not the thumbprint of a key", credentials.OneLine(thumbprint))
 	}
 	f.mu.Lock()
@@ -101,10 +109,11 @@ func (f *FirstUse) Accept(agentID, thumbprint string) error {
 	return f.write(all)
 }
 
-// meet remembers an agent, or compares its key with the one that it, or its address, is known by; a key that is settled is right in
-// any case. It tells which agent that was met before this one has a name or id that looks the same, and whether this is still the
-// first meeting.
-func (f *FirstUse) meet(m *Manifest, key, address string, settled bool, now time.Time) (looksLike string, first bool, err error) {
+// meet remembers an agent, or compares its key with the one that it, or its address, is known by; a
+// key that is settled is right in any case. It tells which agent that was met before this one has a
+// name or id that looks the same, and whether this is still the first meeting.
+func (f *FirstUse) meet(m *Manifest, key, address string, settled bool, now time.Time) (looksLike string, first bool,
+	err error) {
 	if len(m.AgentID)+len(m.AgentName)+len(address) > longestNames {
 		return "", false, fmt.Errorf("%w: its id, name and address are too long to remember", errPayload)
 	}
@@ -117,7 +126,9 @@ func (f *FirstUse) meet(m *Manifest, key, address string, settled bool, now time
 	own := slices.IndexFunc(all, func(a met) bool { return a.AgentID == m.AgentID })
 	looksLike = lookingLike(all, own, m)
 	if own >= 0 && all[own].Key != key && !settled {
-		return "", false, &KeyChangedError{AgentID: m.AgentID, Known: all[own].Key, Presented: key, Since: all[own].Since, File: f.path}
+		return "", false,
+			&KeyChangedError{AgentID: m.AgentID, Known: all[own].Key, Presented: key, Since: all[own].Since,
+				File: f.path}
 	}
 	here := func(a met) bool { return address != "" && slices.Contains(a.Addresses, address) }
 	known := own >= 0
@@ -126,7 +137,8 @@ func (f *FirstUse) meet(m *Manifest, key, address string, settled bool, now time
 			switch {
 			case !here(a):
 			case a.Key != key:
-				return "", false, &KeyChangedError{AgentID: a.AgentID, Now: m.AgentID, Address: address, Known: a.Key, Presented: key, Since: a.Since, File: f.path}
+				return "", false, &KeyChangedError{AgentID: a.AgentID, Now: m.AgentID, Address: address, Known: a.Key,
+					Presented: key, Since: a.Since, File: f.path}
 			default:
 				known = known || !f.first[a.AgentID] // the same key at the same address, under a new name
 			}
@@ -160,7 +172,8 @@ func (f *FirstUse) meet(m *Manifest, key, address string, settled bool, now time
 	return looksLike, f.first[m.AgentID], nil
 }
 
-// canonical is an address as it is compared: with a small host, and without the port that its scheme has in any case.
+// canonical is an address as it is compared: with a small host, and without the port that its
+// scheme has in any case.
 func canonical(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -176,8 +189,9 @@ func canonical(address string) string {
 	return u.Scheme + "://" + strings.TrimSuffix(host, ".") + strings.TrimSuffix(u.EscapedPath(), "/")
 }
 
-// lookingLike is the agent_id of the first agent that the one of m, which is at own or was never met, passes for: one that was met
-// before it, or that has the name it has taken since. Who was there first is not like those who came after.
+// lookingLike is the agent_id of the first agent that the one of m, which is at own or was never
+// met, passes for: one that was met before it, or that has the name it has taken since. Who was
+// there first is not like those who came after.
 func lookingLike(all []met, own int, m *Manifest) string {
 	renamed := own >= 0 && all[own].AgentName != m.AgentName
 	for i, a := range all {

@@ -10,7 +10,8 @@ import (
 // INV-40: of a good token no bit can be changed, none added and none left out. T-JWS
 func TestFlipEveryBit(t *testing.T) {
 	k := keysOf()
-	v := Verifier{Keys: set(t, jwk(t, k.es, map[string]any{"kid": "es"}), jwk(t, k.rs, map[string]any{"kid": "rs"}), jwk(t, k.ed, map[string]any{"kid": "ed"})), Algorithms: []string{ES256, RS256, EdDSA}}
+	v := Verifier{Keys: set(t, jwk(t, k.es, map[string]any{"kid": "es"}), jwk(t, k.rs, map[string]any{"kid": "rs"}),
+		jwk(t, k.ed, map[string]any{"kid": "ed"})), Algorithms: []string{ES256, RS256, EdDSA}}
 	for _, good := range []string{
 		mint(t, `{"alg":"ES256","kid":"es"}`, planner, k.es),
 		mint(t, `{"alg":"RS256","kid":"rs"}`, planner, k.rs),
@@ -56,13 +57,17 @@ func FuzzBase64URL(f *testing.F) {
 	})
 }
 
-// Whatever comes in, it is refused with a reason, or is a token for the very bytes that a trusted key signed.
+// Whatever comes in, it is refused with a reason, or is a token for the very bytes that a trusted
+// key signed.
 func FuzzVerify(f *testing.F) {
 	k := keysOf()
-	v := Verifier{Keys: set(f, jwk(f, k.es, map[string]any{"kid": "es"}), jwk(f, k.rs, map[string]any{"kid": "rs"})), Algorithms: []string{ES256, RS256}}
-	signed := []string{mint(f, `{"alg":"ES256","kid":"es"}`, planner, k.es), mint(f, `{"alg":"RS256","kid":"rs","typ":"JWT"}`, planner, k.rs)}
+	v := Verifier{Keys: set(f, jwk(f, k.es, map[string]any{"kid": "es"}), jwk(f, k.rs, map[string]any{"kid": "rs"})),
+		Algorithms: []string{ES256, RS256}}
+	signed := []string{mint(f, `{"alg":"ES256","kid":"es"}`, planner, k.es),
+		mint(f, `{"alg":"RS256","kid":"rs","typ":"JWT"}`, planner, k.rs)}
 	for _, seed := range []string{signed[0], signed[1], mint(f, `{"alg":"none"}`, planner, k.es),
-		mint(f, `{"alg":"ES256","kid":"es","crit":["b64"],"b64":false,"jwk":{"kty":"EC"},"x5c":["AA"]}`, planner, k.es), planner, "a.b.c", "..", `{"payload":""}`} {
+		mint(f, `{"alg":"ES256","kid":"es","crit":["b64"],"b64":false,"jwk":{"kty":"EC"},"x5c":["AA"]}`, planner, k.es),
+		planner, "a.b.c", "..", `{"payload":""}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, token string) {
@@ -85,7 +90,9 @@ func FuzzParseKeys(f *testing.F) {
 	check(f, err)
 	text, err := PublicKeys(s)
 	check(f, err)
-	for _, seed := range []string{string(text), `{"keys":[]}`, `{"kty":"oct","k":"AA"}`, "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", `{"keys":[{"kty":"RSA","n":"AA","e":"AA","exp":1e400}]}`} {
+	for _, seed := range []string{string(text), `{"keys":[]}`, `{"kty":"oct","k":"AA"}`,
+		"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+		`{"keys":[{"kty":"RSA","n":"AA","e":"AA","exp":1e400}]}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

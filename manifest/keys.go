@@ -33,7 +33,8 @@ const (
 	EdDSA = "EdDSA" // Ed25519
 )
 
-// KeySet is public keys that are trusted to sign manifests. It does not change, and may be used by many goroutines.
+// KeySet is public keys that are trusted to sign manifests. It does not change, and may be used by
+// many goroutines.
 type KeySet struct{ keys []key }
 
 // key is one of a set. One that is unfit stays in it, for its kid is taken.
@@ -44,10 +45,11 @@ type key struct {
 	unfit error
 }
 
-// ParseKeys reads public keys: a JWK, a JWK Set (RFC 7517), or PEM with public keys or certificates, of which the key
-// and the period count and nothing else. A key in PEM, and a JWK without a kid, is known by its thumbprint (RFC 7638),
-// as those are that Signer signs with. A JWK may say from when until when it is good, in nbf and exp. Several texts
-// make one set. A text without any key that could be used, and one with a private key in it, is an error.
+// ParseKeys reads public keys: a JWK, a JWK Set (RFC 7517), or PEM with public keys or
+// certificates, of which the key and the period count and nothing else. A key in PEM, and a JWK
+// without a kid, is known by its thumbprint (RFC 7638), as those are that Signer signs with. A JWK
+// may say from when until when it is good, in nbf and exp. Several texts make one set. A text
+// without any key that could be used, and one with a private key in it, is an error.
 func ParseKeys(texts ...[]byte) (*KeySet, error) {
 	set := &KeySet{}
 	for _, text := range texts {
@@ -152,7 +154,8 @@ func parsePEM(text []byte) (keys []key, err error) {
 				k.unfit = signs(c)
 			}
 		default:
-			err = fmt.Errorf("it holds a %s; those who verify need a PUBLIC KEY or a CERTIFICATE", credentials.OneLine(block.Type))
+			err = fmt.Errorf("it holds a %s; those who verify need a PUBLIC KEY or a CERTIFICATE",
+				credentials.OneLine(block.Type))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("in the PEM: %s", credentials.OneLine(err.Error()))
@@ -251,7 +254,8 @@ func (s *KeySet) names() string {
 	if len(s.keys) > most {
 		ids = append(ids, "…")
 	}
-	return "trusted are " + strings.Join(ids, ", ") + ": a key has the name of its kid as a JWK, and its thumbprint in PEM"
+	return "trusted are " + strings.Join(ids, ", ") +
+		": a key has the name of its kid as a JWK, and its thumbprint in PEM"
 }
 
 // same reports whether two of a set say the same, as those of two files may.
@@ -270,7 +274,8 @@ func (k *key) usable(alg string, now time.Time) error {
 	case err != nil:
 		return err
 	case fits != alg || k.alg != "" && k.alg != alg:
-		return fmt.Errorf("%w: the token says %s, and the key is one for %s", errKeyUse, alg, credentials.OneLine(cmp.Or(k.alg, fits)))
+		return fmt.Errorf("%w: the token says %s, and the key is one for %s", errKeyUse, alg,
+			credentials.OneLine(cmp.Or(k.alg, fits)))
 	case k.check(now) != nil:
 		return fmt.Errorf("%w: it is good from %s to %s", errKeyPeriod, when(k.NotBefore), when(k.Expires))
 	}

@@ -33,11 +33,14 @@ func TestParseKeys(t *testing.T) {
 		ids  string
 		says string
 	}{
-		"JWK":              {text(one), k.esKid, ""},
-		"JWK with kid":     {text(jwk(t, k.es, map[string]any{"kid": "a"})), "a", ""},
-		"set":              {" " + text(map[string]any{"keys": []any{one, jwk(t, k.rs, nil)}}), k.esKid + " " + k.rsKid, ""},
-		"set with others":  {text(map[string]any{"keys": []any{map[string]any{"kty": "new", "kid": "n"}, one}}), k.esKid, ""},
-		"PEM":              {"a comment\n" + spki(k.es.Public()) + spki(k.rs.Public()) + spki(k.ed.Public()), k.esKid + " " + k.rsKid + " " + k.edKid, ""},
+		"JWK":          {text(one), k.esKid, ""},
+		"JWK with kid": {text(jwk(t, k.es, map[string]any{"kid": "a"})), "a", ""},
+		"set": {" " + text(map[string]any{"keys": []any{one, jwk(t, k.rs, nil)}}),
+			k.esKid + " " + k.rsKid, ""},
+		"set with others": {text(map[string]any{"keys": []any{map[string]any{"kty": "new", "kid": "n"}, one}}),
+			k.esKid, ""},
+		"PEM": {"a comment\n" + spki(k.es.Public()) + spki(k.rs.Public()) + spki(k.ed.Public()),
+			k.esKid + " " + k.rsKid + " " + k.edKid, ""},
 		"PKCS #1":          {in("RSA PUBLIC KEY", x509.MarshalPKCS1PublicKey(&k.rs.PublicKey), nil), k.rsKid, ""},
 		"certificate":      {in("CERTIFICATE", cert.Raw, nil), k.esKid, ""},
 		"empty":            {"", "", "neither JWK nor PEM"},
@@ -59,7 +62,8 @@ func TestParseKeys(t *testing.T) {
 	} {
 		set, err := ParseKeys([]byte(c.text))
 		if c.says != "" {
-			if set != nil || err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), b64(d)[:20]) || strings.Contains(err.Error(), "\u202e") {
+			if set != nil || err == nil || !strings.Contains(err.Error(), c.says) ||
+				strings.Contains(err.Error(), b64(d)[:20]) || strings.Contains(err.Error(), "\u202e") {
 				t.Errorf("%s: %v, %v; want that it says %q", name, set, err, c.says)
 			}
 			continue
@@ -82,7 +86,8 @@ func TestParseKeys(t *testing.T) {
 	check(t, err)
 	token := signed(t, k.es, SignerOptions{})
 	for at, want := range map[time.Duration]error{0: nil, -2 * time.Hour: errKeyPeriod, 2 * time.Hour: errKeyPeriod} {
-		if _, _, err := (&Verifier{Keys: set}).Verify(token, Expect{AgentID: "planner"}, now.Add(at)); !errors.Is(err, want) {
+		if _, _, err := (&Verifier{Keys: set}).Verify(token, Expect{AgentID: "planner"},
+			now.Add(at)); !errors.Is(err, want) {
 			t.Errorf("%v from now, with a certificate's key: %v, want %v", at, err, want)
 		}
 	}

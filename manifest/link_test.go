@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// T-SQUAT: the key that signs and the agents that were met are not read through a symbolic link, nor is a link written through.
+// T-SQUAT: the key that signs and the agents that were met are not read through a symbolic link,
+// nor is a link written through.
 func TestLinksAreNotFollowed(t *testing.T) {
 	k, dir := keysOf(), t.TempDir()
 	key, met := filepath.Join(dir, "key"), filepath.Join(dir, "met")
@@ -31,7 +32,8 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	_, signers := SignerFiles(SignerOptions{}, nil, key+".link")
 	_, first := OpenFirstUse(link(met))
 	_, gone := OpenFirstUse(link(filepath.Join(dir, "nowhere")))
-	for what, err := range map[string]error{"ReadSigner": signer, "SignerFiles": signers, "OpenFirstUse": first, "OpenFirstUse of nothing": gone} {
+	for what, err := range map[string]error{"ReadSigner": signer, "SignerFiles": signers, "OpenFirstUse": first,
+		"OpenFirstUse of nothing": gone} {
 		if err == nil || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("%s through a link: %v", what, err)
 		}

@@ -1,13 +1,15 @@
-// Package manifest is what a producer says of itself before anybody subscribes (§5.10): who it is, what it speaks, in
-// which languages and over which transports. It is an advertisement, not a promise; what holds is agreed on in the
-// handshake.
+// Package manifest is what a producer says of itself before anybody subscribes (§5.10): who it is,
+// what it speaks, in which languages and over which transports. It is an advertisement, not a
+// promise; what holds is agreed on in the handshake.
 //
-// A producer builds one with Producer.Manifest, and producer/serve publishes it at Path. Assistive technology fetches
-// it with Discover to learn how an agent can be reached; package subscriber/discover makes dialers of that.
+// A producer builds one with Producer.Manifest, and producer/serve publishes it at Path. Assistive
+// technology fetches it with Discover to learn how an agent can be reached; package
+// subscriber/discover makes dialers of that.
 //
-// A signed manifest proves who wrote it (§10.4). Signer signs with a key of a file, or of a KMS; Verifier believes the
-// keys and authorities that it is given, and nothing that a token brings along; Trust also gets keys from where an agent
-// publishes them, and can remember them from the first use on.
+// A signed manifest proves who wrote it (§10.4). Signer signs with a key of a file, or of a KMS;
+// Verifier believes the keys and authorities that it is given, and nothing that a token brings
+// along; Trust also gets keys from where an agent publishes them, and can remember them from the
+// first use on.
 package manifest
 
 import (
@@ -42,14 +44,15 @@ const (
 	GRPC      = "grpc"
 )
 
-// EndpointsVocabulary names the extension under which a manifest says where its transports are found, for which AAEP has
-// no member.
-var EndpointsVocabulary = aaep.Vocabulary{Prefix: "endpoints", URI: "https://github.com/aaep-go/aaep/extensions/endpoints/v1"}
+// EndpointsVocabulary names the extension under which a manifest says where its transports are
+// found, for which AAEP has no member.
+var EndpointsVocabulary = aaep.Vocabulary{Prefix: "endpoints",
+	URI: "https://github.com/aaep-go/aaep/extensions/endpoints/v1"}
 
 // Endpoint is where one transport is found.
 type Endpoint struct {
-	// Address is a URL, relative to the manifest's own where the transport is HTTP ("/aaep/v1"), or a socket's path
-	// ("unix:/run/user/1000/aaep/planner.sock").
+	// Address is a URL, relative to the manifest's own where the transport is HTTP ("/aaep/v1"), or
+	// a socket's path ("unix:/run/user/1000/aaep/planner.sock").
 	Address string `json:"address"`
 	// Framing of a socket is "length" or "ndjson", of a pipe "message"; empty on others.
 	Framing string `json:"framing,omitzero"`
@@ -80,10 +83,12 @@ type form struct {
 	Manifest
 }
 
-// Encode writes a manifest that is valid, or returns an *aaep.InvalidError. The lists of m are left as they are.
+// Encode writes a manifest that is valid, or returns an *aaep.InvalidError. The lists of m are left
+// as they are.
 func Encode(m *Manifest) ([]byte, error) {
 	f := form{Type: Type, Manifest: *m}
-	for _, list := range []*[]string{&f.AAEPVersionsSupported, &f.TransportsSupported, &f.LanguagesSupported, &f.EventTypesEmitted, &f.ExtensionsSupported} {
+	for _, list := range []*[]string{&f.AAEPVersionsSupported, &f.TransportsSupported, &f.LanguagesSupported,
+		&f.EventTypesEmitted, &f.ExtensionsSupported} {
 		if *list == nil {
 			*list = []string{} // a member that is there, for the schema to judge
 		}
@@ -119,8 +124,9 @@ func unmarshal(data []byte, v any) error {
 	return jsonv2.Unmarshal(data, v)
 }
 
-// Parse reads a manifest. Any JSON object that names an agent_id is one: members that are missing are zero, and
-// unknown ones are left out. Repeated member names, invalid UTF-8 and members of a wrong type are errors. It fetches nothing.
+// Parse reads a manifest. Any JSON object that names an agent_id is one: members that are missing
+// are zero, and unknown ones are left out. Repeated member names, invalid UTF-8 and members of a
+// wrong type are errors. It fetches nothing.
 func Parse(data []byte) (*Manifest, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("manifest: it has %d bytes; at most %d are read", len(data), MaxSize)
@@ -181,8 +187,8 @@ func (m *Manifest) AddEndpoint(transport string, at Endpoint) error {
 	return nil
 }
 
-// Endpoints returns where the transports are found, by name; nil where the manifest lacks the extension
-// of EndpointsVocabulary.
+// Endpoints returns where the transports are found, by name; nil where the manifest lacks the
+// extension of EndpointsVocabulary.
 func (m *Manifest) Endpoints() (map[string]Endpoint, error) {
 	data := m.Extensions[EndpointsVocabulary.Prefix]
 	if data == nil || !slices.Contains(m.Context, EndpointsVocabulary.URI) {

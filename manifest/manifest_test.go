@@ -24,7 +24,8 @@ func TestSeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.AgentName != "Retirement Planning Assistant" || !slices.Equal(m.TransportsSupported, []string{manifest.SSE, manifest.WebSocket, manifest.Stdio}) ||
+	if m.AgentName != "Retirement Planning Assistant" ||
+		!slices.Equal(m.TransportsSupported, []string{manifest.SSE, manifest.WebSocket, manifest.Stdio}) ||
 		m.MaxConcurrentSubscriptions != 16 || !slices.Equal(m.ConformanceLevelsSupported, []int64{1, 2}) {
 		t.Errorf("it reads as %+v", m)
 	}
@@ -41,8 +42,9 @@ func TestSeed(t *testing.T) {
 func TestParse(t *testing.T) {
 	for text, says := range map[string]string{
 		`{"agent_id":"a"}`: "",
-		`{"agent_id":"a","type":"aaep:producer.manifest","new_member":{"x":1},"@context":["https://aaep-protocol.org/context/v1","x:y"]}`: "",
-		`{"agent_id":"a","type":"https://aaep-protocol.org/types/producer.manifest"}`:                                                     "",
+		`{"agent_id":"a","type":"aaep:producer.manifest","new_member":{"x":1},` +
+			`"@context":["https://aaep-protocol.org/context/v1","x:y"]}`: "",
+		`{"agent_id":"a","type":"https://aaep-protocol.org/types/producer.manifest"}`: "",
 		`{}`:                                     "no agent_id",
 		`{"Agent_id":"a"}`:                       "no agent_id",
 		`{"agent_id":"a","agent_id":"b"}`:        "duplicate",
@@ -83,7 +85,8 @@ func TestEndpoints(t *testing.T) {
 	if at, err := m.Endpoints(); at != nil || err != nil {
 		t.Errorf("Endpoints of the seed's = %v, %v; want none", at, err)
 	}
-	want := map[string]manifest.Endpoint{manifest.SSE: {Address: "/x"}, manifest.Unix: {Address: "unix:/run/a.sock", Framing: "length"}}
+	want := map[string]manifest.Endpoint{manifest.SSE: {Address: "/x"},
+		manifest.Unix: {Address: "unix:/run/a.sock", Framing: "length"}}
 	for name, e := range want {
 		if err := m.AddEndpoint(name, e); err != nil {
 			t.Fatal(err)
@@ -131,7 +134,8 @@ func FuzzParse(f *testing.F) {
 }
 
 func ExampleParse() {
-	m, err := manifest.Parse([]byte(`{"type":"aaep:producer.manifest","agent_id":"planner","languages_supported":["en-US","yo"]}`))
+	m, err := manifest.Parse(
+		[]byte(`{"type":"aaep:producer.manifest","agent_id":"planner","languages_supported":["en-US","yo"]}`))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -26,8 +26,8 @@ import (
 // KeysPath is where a producer may publish its public keys, beside the manifest.
 const KeysPath = "/.well-known/aaep-keys.json"
 
-// Signer signs manifests with one key. It may be used by many goroutines at once if its key may, as all of the standard
-// library's do.
+// Signer signs manifests with one key. It may be used by many goroutines at once if its key may, as
+// all of the standard library's do.
 type Signer struct {
 	alg, kid string
 	public   crypto.PublicKey
@@ -41,17 +41,18 @@ type Signer struct {
 type SignerOptions struct {
 	// KeyID is the kid, the key's thumbprint if empty (RFC 7638).
 	KeyID string
-	// Lifetime is how long a manifest is good from when it is signed, to the second. Zero is for ever: who steals it then
-	// has it as long as its key is trusted.
+	// Lifetime is how long a manifest is good from when it is signed, to the second. Zero is for
+	// ever: who steals it then has it as long as its key is trusted.
 	Lifetime time.Duration
-	// Certificates vouch for the key, that of the key first. They go into the header, for those who trust an authority and
-	// know no keys (see Verifier.Roots).
+	// Certificates vouch for the key, that of the key first. They go into the header, for those who
+	// trust an authority and know no keys (see Verifier.Roots).
 	Certificates []*x509.Certificate
 }
 
-// NewSigner makes a Signer of a key: ECDSA with P-256 signs with ES256, RSA of 2048 to 4096 bits with RS256, Ed25519 with
-// EdDSA, which only those verify who allow it. The key may be one that never leaves a KMS or an HSM; what such a one
-// signs is verified each time before it is returned. Others are tried once, here.
+// NewSigner makes a Signer of a key: ECDSA with P-256 signs with ES256, RSA of 2048 to 4096 bits
+// with RS256, Ed25519 with EdDSA, which only those verify who allow it. The key may be one that
+// never leaves a KMS or an HSM; what such a one signs is verified each time before it is returned.
+// Others are tried once, here.
 func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
 	if private == nil {
 		return nil, errors.New("manifest: there is no key to sign with")
@@ -81,7 +82,8 @@ func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
 	}
 	s.checked = true
 	switch private.(type) {
-	case *ecdsa.PrivateKey, *rsa.PrivateKey, ed25519.PrivateKey: // once is enough: a JWK may have two halves that do not fit
+	case *ecdsa.PrivateKey, *rsa.PrivateKey, ed25519.PrivateKey:
+		// once is enough: a JWK may have two halves that do not fit
 		s.private = private
 		_, err = s.sign([]byte("{}"), time.Time{})
 		s.checked = false
@@ -94,8 +96,9 @@ func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
 	return s, nil
 }
 
-// ParseSigner makes a Signer of a private key in text: PEM, of PKCS #8, SEC 1 or PKCS #1, with the key's certificates
-// behind it if there are any; or a JWK, whose kid is used if o has none. No error repeats any of it.
+// ParseSigner makes a Signer of a private key in text: PEM, of PKCS #8, SEC 1 or PKCS #1, with the
+// key's certificates behind it if there are any; or a JWK, whose kid is used if o has none. No
+// error repeats any of it.
 func ParseSigner(text []byte, o SignerOptions) (*Signer, error) {
 	signers, err := parseSigners(text, o)
 	switch {
@@ -187,7 +190,8 @@ func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 	return signers, err
 }
 
-// ReadSigner is ParseSigner of a file, which nobody but its owner may open, and which is no symbolic link.
+// ReadSigner is ParseSigner of a file, which nobody but its owner may open, and which is no
+// symbolic link.
 func ReadSigner(path string, o SignerOptions) (*Signer, error) {
 	text, err := credentials.ReadOwn(path)
 	if err != nil {
@@ -196,10 +200,11 @@ func ReadSigner(path string, o SignerOptions) (*Signer, error) {
 	return ParseSigner(text, o)
 }
 
-// SignerFiles are the Signers of the keys in files, for producer.Config.Signers. Nobody but their owner may open them, and they are no symbolic links. A file in
-// PEM may have several keys, one behind the other, each with its certificates. The files are read again when they have changed:
-// put a new key behind the one in use, and it is published; in front of it, and it signs. What cannot be read then changes
-// nothing, and log is told, which may be nil.
+// SignerFiles are the Signers of the keys in files, for producer.Config.Signers. Nobody but their
+// owner may open them, and they are no symbolic links. A file in PEM may have several keys, one
+// behind the other, each with its certificates. The files are read again when they have changed:
+// put a new key behind the one in use, and it is published; in front of it, and it signs. What
+// cannot be read then changes nothing, and log is told, which may be nil.
 func SignerFiles(o SignerOptions, log *slog.Logger, files ...string) (func() []*Signer, error) {
 	source, err := credentials.NewSource(log, credentials.ReadOwn, func(contents [][]byte) (all []*Signer, err error) {
 		for i, text := range contents {
@@ -218,9 +223,9 @@ func SignerFiles(o SignerOptions, log *slog.Logger, files ...string) (func() []*
 	return source.Get, nil
 }
 
-// Sign writes a manifest as Encode does and signs it: one compact JWS (§10.4.1). When it was signed, and until when it is
-// good, is in the header (iat, exp), where those who do not know them may pass them over (RFC 7515, 4).
-// It has at most 64 KiB.
+// Sign writes a manifest as Encode does and signs it: one compact JWS (§10.4.1). When it was
+// signed, and until when it is good, is in the header (iat, exp), where those who do not know them
+// may pass them over (RFC 7515, 4). It has at most 64 KiB.
 func (s *Signer) Sign(m *Manifest, now time.Time) (string, error) {
 	payload, err := Encode(m)
 	if err != nil {
@@ -270,9 +275,10 @@ func (s *Signer) KeyID() string { return s.kid }
 // Algorithm is the one s signs with.
 func (s *Signer) Algorithm() string { return s.alg }
 
-// PublicKeys is the JWK Set to publish at KeysPath, and to give to those who verify: the public keys of all signers.
-// To change keys, publish both for longer than others remember sets (RemoteKeys: five minutes), then sign with the new
-// one, and take the old one out when all it has signed has expired or was replaced.
+// PublicKeys is the JWK Set to publish at KeysPath, and to give to those who verify: the public
+// keys of all signers. To change keys, publish both for longer than others remember sets
+// (RemoteKeys: five minutes), then sign with the new one, and take the old one out when all it has
+// signed has expired or was replaced.
 func PublicKeys(signers ...*Signer) ([]byte, error) {
 	var set jose.JSONWebKeySet
 	taken := map[string]bool{}

@@ -21,7 +21,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// SEC-018: each kind of key signs what is verified with what is published of it, and the header says what it must.
+// SEC-018: each kind of key signs what is verified with what is published of it, and the header
+// says what it must.
 func TestSign(t *testing.T) {
 	for _, key := range keysOf().all {
 		s, err := NewSigner(key, SignerOptions{Lifetime: time.Hour})
@@ -34,10 +35,12 @@ func TestSign(t *testing.T) {
 		check(t, err)
 		v := Verifier{Keys: keys, Algorithms: []string{s.Algorithm()}}
 		m, id, err := v.Verify(token, Expect{AgentID: "planner"}, now)
-		if err != nil || m.AgentName != "Planner" || id.KeyID != thumbprint(key.Public()) || id.KeyID != s.KeyID() || !id.SignedAt.Equal(now) || !id.ExpiresAt.Equal(now.Add(time.Hour)) {
+		if err != nil || m.AgentName != "Planner" || id.KeyID != thumbprint(key.Public()) || id.KeyID != s.KeyID() ||
+			!id.SignedAt.Equal(now) || !id.ExpiresAt.Equal(now.Add(time.Hour)) {
 			t.Errorf("%s: %+v, %v", s.Algorithm(), id, err)
 		}
-		if _, _, err := v.Verify(token, Expect{AgentID: "planner"}, now.Add(time.Hour+leeway)); !errors.Is(err, ErrExpired) {
+		if _, _, err := v.Verify(token, Expect{AgentID: "planner"}, now.Add(time.Hour+leeway)); !errors.Is(err,
+			ErrExpired) {
 			t.Errorf("%s, an hour later: %v", s.Algorithm(), err)
 		}
 		tok, err := readToken(token)
@@ -78,7 +81,8 @@ func TestRotation(t *testing.T) {
 	check(t, err)
 	byNew, err := after.Sign(plannerManifest(t), now)
 	check(t, err)
-	if err := errors.Join(verify(byOld, before, after), verify(byNew, before, after), verify(byOld, before), verify(byNew, after)); err != nil {
+	if err := errors.Join(verify(byOld, before, after), verify(byNew, before, after), verify(byOld, before),
+		verify(byNew, after)); err != nil {
 		t.Error(err)
 	}
 	if err := verify(byOld, after); !errors.Is(err, ErrUnknownKey) {
@@ -105,7 +109,8 @@ func (v vault) Sign(r io.Reader, digest []byte, o crypto.SignerOpts) ([]byte, er
 	return v.signs.Sign(r, digest, o)
 }
 
-// SEC-018: a KMS or HSM signs without giving its key away; one that signs with another key than it says is found out.
+// SEC-018: a KMS or HSM signs without giving its key away; one that signs with another key than it
+// says is found out.
 func TestVault(t *testing.T) {
 	k := keysOf()
 	for _, key := range k.all {
@@ -118,7 +123,8 @@ func TestVault(t *testing.T) {
 	for want, key := range map[string]vault{"does not verify": {k.es, k.other}, "locked": {k.es, nil}} {
 		s, err := NewSigner(key, SignerOptions{})
 		check(t, err)
-		if token, err := s.Sign(plannerManifest(t), now); err == nil || !strings.Contains(err.Error(), want) || token != "" {
+		if token, err := s.Sign(plannerManifest(t), now); err == nil || !strings.Contains(err.Error(), want) ||
+			token != "" {
 			t.Errorf("%q, %v; want that it says %q", token, err, want)
 		}
 	}
@@ -147,9 +153,10 @@ func TestParseSigner(t *testing.T) {
 		"PKCS #8, EC":  {in("PRIVATE KEY", pkcs8(k.es)), ES256, k.esKid},
 		"PKCS #8, RSA": {in("PRIVATE KEY", pkcs8(k.rs)), RS256, k.rsKid},
 		"PKCS #8, Ed":  {in("PRIVATE KEY", pkcs8(k.ed)), EdDSA, k.edKid},
-		"SEC 1":        {in("EC PARAMETERS", []byte{6, 8, 42, 134, 72, 206, 61, 3, 1, 7}) + in("EC PRIVATE KEY", sec1), ES256, k.esKid},
-		"PKCS #1":      {in("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(k.rs)), RS256, k.rsKid},
-		"JWK":          {string(private), ES256, "mine"},
+		"SEC 1": {in("EC PARAMETERS", []byte{6, 8, 42, 134, 72, 206, 61, 3, 1, 7}) + in("EC PRIVATE KEY", sec1),
+			ES256, k.esKid},
+		"PKCS #1": {in("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(k.rs)), RS256, k.rsKid},
+		"JWK":     {string(private), ES256, "mine"},
 	} {
 		s, err := ParseSigner([]byte(c.text), SignerOptions{})
 		if err != nil || s.Algorithm() != c.alg || s.KeyID() != c.kid {
@@ -175,7 +182,8 @@ func TestParseSigner(t *testing.T) {
 		"JWK, symmetric": {`{"kty":"oct","k":"c2VjcmV0"}`, "no private key"},
 	} {
 		s, err := ParseSigner([]byte(c.text), SignerOptions{})
-		if s != nil || err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), b64(d)[:20]) {
+		if s != nil || err == nil || !strings.Contains(err.Error(), c.says) ||
+			strings.Contains(err.Error(), b64(d)[:20]) {
 			t.Errorf("%s: %v, %v; want that it says %q", name, s, err, c.says)
 		}
 	}
@@ -192,8 +200,8 @@ func TestParseSigner(t *testing.T) {
 	}
 }
 
-// A key is changed while the agent runs: published first, then signing, and the old one gone when nobody needs it. What cannot be
-// used changes nothing. SEC-006
+// A key is changed while the agent runs: published first, then signing, and the old one gone when
+// nobody needs it. What cannot be used changes nothing. SEC-006
 func TestSignerFiles(t *testing.T) {
 	k := keysOf()
 	text := func(key any) string {
@@ -252,9 +260,13 @@ func TestSignerRefuses(t *testing.T) {
 		key crypto.Signer
 		o   SignerOptions
 	}{
-		"P-384": {k.p384, SignerOptions{}}, "RSA 1024": {k.weak, SignerOptions{}}, "lifetime": {k.es, SignerOptions{Lifetime: -1}},
-		"kid": {k.es, SignerOptions{KeyID: "\xff"}}, "another's certificate": {k.es, SignerOptions{Certificates: []*x509.Certificate{{PublicKey: k.other.Public()}}}},
-		"many certificates": {k.es, SignerOptions{Certificates: many(9, &x509.Certificate{PublicKey: k.es.Public()})}},
+		"P-384": {k.p384, SignerOptions{}}, "RSA 1024": {k.weak, SignerOptions{}},
+		"lifetime": {k.es, SignerOptions{Lifetime: -1}},
+		"kid":      {k.es, SignerOptions{KeyID: "\xff"}},
+		"another's certificate": {k.es,
+			SignerOptions{Certificates: []*x509.Certificate{{PublicKey: k.other.Public()}}}},
+		"many certificates": {k.es,
+			SignerOptions{Certificates: many(9, &x509.Certificate{PublicKey: k.es.Public()})}},
 	} {
 		if s, err := NewSigner(c.key, c.o); err == nil {
 			t.Errorf("%s: %v", name, s)

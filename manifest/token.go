@@ -26,7 +26,8 @@ type token struct {
 	head header
 }
 
-// header is what counts of a protected header. What only brings keys along is looked at where nothing else is known.
+// header is what counts of a protected header. What only brings keys along is looked at where
+// nothing else is known.
 type header struct {
 	Alg  string         `json:"alg"`
 	Kid  string         `json:"kid"`
@@ -95,7 +96,8 @@ func (p *period) check(now time.Time) error {
 	return nil
 }
 
-// readToken takes exactly one form: go-jose lets through more than one token for the same signature (INV-40).
+// readToken takes exactly one form: go-jose lets through more than one token for the same signature
+// (INV-40).
 func readToken(text string) (*token, error) {
 	if len(text) > maxSigned {
 		return nil, fmt.Errorf("%w: it has %d bytes; at most %d are read", errNotCompact, len(text), maxSigned)
@@ -112,7 +114,9 @@ func readToken(text string) (*token, error) {
 	}
 	for i, name := range []string{"header", "payload", "signature"} {
 		if !isBase64URL(parts[i]) {
-			return nil, fmt.Errorf("%w: its %s is not base64url, which has no white space, no padding and no stray bits", errNotCompact, name)
+			return nil,
+				fmt.Errorf("%w: its %s is not base64url, which has no white space, no padding and no stray bits",
+					errNotCompact, name)
 		}
 	}
 	t := &token{text: text}
@@ -152,8 +156,8 @@ func (t *token) payload() []byte {
 	return b
 }
 
-// isBase64URL reports whether a text is the one and only base64url of some bytes, of none too. The standard library's
-// strict decoder skips line ends.
+// isBase64URL reports whether a text is the one and only base64url of some bytes, of none too. The
+// standard library's strict decoder skips line ends.
 func isBase64URL(s string) bool {
 	last := byte(0)
 	for i := range len(s) {

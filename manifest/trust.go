@@ -12,16 +12,18 @@ type Trust struct {
 	Verifier
 	// Source has more keys. It is asked for a kid that is not among Verifier.Keys, and may be nil.
 	Source KeySource
-	// FirstUse, if not nil, remembers which key an agent was first met with, and refuses another one if only Source knows that: it is for
-	// keys that agents publish themselves. A key that Verifier trusts takes the place of the first without a word.
+	// FirstUse, if not nil, remembers which key an agent was first met with, and refuses another
+	// one if only Source knows that: it is for keys that agents publish themselves. A key that
+	// Verifier trusts takes the place of the first without a word.
 	FirstUse *FirstUse
-	// Address is the URL at which the person found the agent, below which it publishes its keys. FirstUse remembers it beside the
-	// agent_id, so that nobody takes over an address under a new name. If it is empty, FirstUse knows agents by their ids alone.
+	// Address is the URL at which the person found the agent, below which it publishes its keys.
+	// FirstUse remembers it beside the agent_id, so that nobody takes over an address under a new
+	// name. If it is empty, FirstUse knows agents by their ids alone.
 	Address string
 }
 
-// Verify is Verifier.Verify with the keys of Source, at this moment. Ctx bounds fetching them. A key that is not the one
-// of before is a *KeyChangedError.
+// Verify is Verifier.Verify with the keys of Source, at this moment. Ctx bounds fetching them. A
+// key that is not the one of before is a *KeyChangedError.
 func (t *Trust) Verify(ctx context.Context, signed string, expect Expect) (*Manifest, *Identity, error) {
 	read, err := readToken(signed)
 	if err == nil {

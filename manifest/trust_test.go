@@ -58,7 +58,8 @@ func sign(t *testing.T, s *Signer, m *Manifest) string {
 	return token
 }
 
-// SEC-006, T6: keys from where the agent publishes them, rotated under way, and remembered from the first use on.
+// SEC-006, T6: keys from where the agent publishes them, rotated under way, and remembered from the
+// first use on.
 func TestTrust(t *testing.T) {
 	k := keysOf()
 	old, next := signer(t, k.es, SignerOptions{}), signer(t, k.rs, SignerOptions{})
@@ -72,7 +73,8 @@ func TestTrust(t *testing.T) {
 	trust := &Trust{Source: source, FirstUse: first}
 	expect := Expect{AgentID: "planner"}
 	for range 3 {
-		if _, id, err := trust.Verify(t.Context(), sign(t, old, plannerManifest(t)), expect); err != nil || id.LooksLike != "" {
+		if _, id, err := trust.Verify(t.Context(), sign(t, old, plannerManifest(t)), expect); err != nil ||
+			id.LooksLike != "" {
 			t.Fatalf("%+v, %v", id, err)
 		}
 	}
@@ -80,7 +82,8 @@ func TestTrust(t *testing.T) {
 		t.Errorf("asked for keys %d times, want once", p.asked.Load())
 	}
 	// What is refused anyway causes no fetch, and what nobody knows not more than one.
-	for _, token := range []string{"a.b.c", mint(t, `{"alg":"HS256","kid":"x"}`, planner, k.es), mint(t, `{"alg":"ES256"}`, planner, k.es)} {
+	for _, token := range []string{"a.b.c", mint(t, `{"alg":"HS256","kid":"x"}`, planner, k.es),
+		mint(t, `{"alg":"ES256"}`, planner, k.es)} {
 		if _, _, err := trust.Verify(t.Context(), token, expect); err == nil {
 			t.Errorf("%s was taken", token)
 		}
@@ -91,8 +94,10 @@ func TestTrust(t *testing.T) {
 	p.set(t, old, next)
 	_, _, err = trust.Verify(t.Context(), sign(t, next, plannerManifest(t)), expect)
 	var changed *KeyChangedError
-	if !errors.Is(err, ErrKeyChanged) || !errors.As(err, &changed) || changed.Known != thumbprint(k.es.Public()) || changed.Presented != thumbprint(k.rs.Public()) ||
-		changed.File != store || !strings.Contains(err.Error(), changed.Known) || !strings.Contains(err.Error(), changed.Presented) {
+	if !errors.Is(err, ErrKeyChanged) || !errors.As(err, &changed) || changed.Known != thumbprint(k.es.Public()) ||
+		changed.Presented != thumbprint(k.rs.Public()) ||
+		changed.File != store || !strings.Contains(err.Error(), changed.Known) ||
+		!strings.Contains(err.Error(), changed.Presented) {
 		t.Fatalf("another key: %v", err)
 	}
 	if _, _, err := trust.Verify(t.Context(), sign(t, old, plannerManifest(t)), expect); err != nil {
@@ -102,11 +107,13 @@ func TestTrust(t *testing.T) {
 	if _, _, err := trust.Verify(t.Context(), sign(t, next, plannerManifest(t)), expect); err != nil {
 		t.Errorf("the key that was accepted: %v", err)
 	}
-	if _, _, err := trust.Verify(t.Context(), sign(t, old, plannerManifest(t)), expect); !errors.Is(err, ErrKeyChanged) {
+	if _, _, err := trust.Verify(t.Context(), sign(t, old, plannerManifest(t)), expect); !errors.Is(err,
+		ErrKeyChanged) {
 		t.Errorf("the key that was given up: %v", err)
 	}
 	for range 9 {
-		if _, _, err := trust.Verify(t.Context(), mint(t, `{"alg":"ES256","kid":"nobody's"}`, planner, k.es), expect); !errors.Is(err, ErrUnknownKey) {
+		if _, _, err := trust.Verify(t.Context(), mint(t, `{"alg":"ES256","kid":"nobody's"}`, planner, k.es),
+			expect); !errors.Is(err, ErrUnknownKey) {
 			t.Error(err)
 		}
 	}
@@ -114,10 +121,12 @@ func TestTrust(t *testing.T) {
 		t.Errorf("asked for keys %d times, want twice", p.asked.Load())
 	}
 	pinned := &Trust{Verifier: Verifier{Keys: set(t, jwk(t, k.other, nil))}, Source: source, FirstUse: first}
-	if _, _, err := pinned.Verify(t.Context(), sign(t, signer(t, k.other, SignerOptions{}), plannerManifest(t)), expect); err != nil {
+	if _, _, err := pinned.Verify(t.Context(), sign(t, signer(t, k.other, SignerOptions{}), plannerManifest(t)),
+		expect); err != nil {
 		t.Errorf("a key that the caller named: %v", err)
 	}
-	if _, _, err := pinned.Verify(t.Context(), sign(t, next, plannerManifest(t)), expect); !errors.Is(err, ErrKeyChanged) {
+	if _, _, err := pinned.Verify(t.Context(), sign(t, next, plannerManifest(t)), expect); !errors.Is(err,
+		ErrKeyChanged) {
 		t.Errorf("the agent's own key after that: %v", err)
 	}
 	if err := first.Accept("someone", changed.Presented); err == nil {
@@ -133,7 +142,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// T-NAME, SEC-006: an agent that comes later and looks like one that is known is told apart; the known one is not.
+// T-NAME, SEC-006: an agent that comes later and looks like one that is known is told apart; the
+// known one is not.
 func TestFirstUseLookalike(t *testing.T) {
 	k := keysOf()
 	first, err := OpenFirstUse(filepath.Join(t.TempDir(), "met.json"))
@@ -159,7 +169,8 @@ func TestFirstUseLookalike(t *testing.T) {
 	}
 }
 
-// T-NAME: a name that is taken later passes for nobody either; to go by another one, or to be copied, is no offence.
+// T-NAME: a name that is taken later passes for nobody either; to go by another one, or to be
+// copied, is no offence.
 func TestFirstUseRenamed(t *testing.T) {
 	first, err := OpenFirstUse(filepath.Join(t.TempDir(), "met.json"))
 	check(t, err)
@@ -197,7 +208,8 @@ func TestFirstUseFile(t *testing.T) {
 	check(t, err)
 	if runtime.GOOS != "windows" {
 		check(t, os.Chmod(path, 0o666))
-		if _, _, err := first.meet(plannerManifest(t), "k", "", false, now); err == nil || !strings.Contains(err.Error(), "0666") {
+		if _, _, err := first.meet(plannerManifest(t), "k", "", false, now); err == nil ||
+			!strings.Contains(err.Error(), "0666") {
 			t.Errorf("a file that anybody may write: %v", err)
 		}
 		check(t, os.Chmod(path, 0o600))
@@ -234,7 +246,8 @@ func TestTrustWithoutSource(t *testing.T) {
 	source, err := RemoteKeys(down.URL+KeysPath, nil)
 	check(t, err)
 	trust := &Trust{Verifier: Verifier{Keys: set(t, jwk(t, k.es, nil))}, Source: source}
-	if _, _, err := trust.Verify(t.Context(), sign(t, signer(t, k.es, SignerOptions{}), plannerManifest(t)), Expect{AgentID: "planner"}); err != nil {
+	if _, _, err := trust.Verify(t.Context(), sign(t, signer(t, k.es, SignerOptions{}), plannerManifest(t)),
+		Expect{AgentID: "planner"}); err != nil {
 		t.Error(err)
 	}
 	byRSA := sign(t, signer(t, k.rs, SignerOptions{}), plannerManifest(t))
@@ -243,13 +256,15 @@ func TestTrustWithoutSource(t *testing.T) {
 		t.Errorf("%v, want that it names %s", err, down.URL)
 	}
 	trust.Roots = x509.NewCertPool()
-	authority := certify(t, &x509.Certificate{DNSNames: []string{"planner"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}, k.rs, nil, nil)
+	authority := certify(t, &x509.Certificate{DNSNames: []string{"planner"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour)}, k.rs, nil, nil)
 	trust.Roots.AddCert(authority)
 	byCert := sign(t, signer(t, k.rs, SignerOptions{Certificates: []*x509.Certificate{authority}}), plannerManifest(t))
 	if _, _, err := trust.Verify(t.Context(), byCert, Expect{AgentID: "planner"}); err != nil {
 		t.Errorf("with a certificate: %v", err)
 	}
-	for _, address := range []string{"http://bank.example/keys", "keys.json", "https://user:pw@bank.example/", "ftp://bank.example"} {
+	for _, address := range []string{"http://bank.example/keys", "keys.json", "https://user:pw@bank.example/",
+		"ftp://bank.example"} {
 		if _, err := RemoteKeys(address, nil); err == nil || strings.Contains(err.Error(), "pw") {
 			t.Errorf("RemoteKeys(%q): %v", address, err)
 		}
@@ -324,11 +339,14 @@ func TestFirstUseIsNotFilledUp(t *testing.T) {
 	}
 }
 
-// T-NAME, T6: a first meeting is one until the program ends; an address that is known has no other agent with another key, unless a
-// person accepts it; and a file of an older version, without addresses, still counts.
+// T-NAME, T6: a first meeting is one until the program ends; an address that is known has no other
+// agent with another key, unless a person accepts it; and a file of an older version, without
+// addresses, still counts.
 func TestFirstUseAddress(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "met.json")
-	check(t, os.WriteFile(path, []byte(`[{"agent_id":"old","agent_name":"Old","key":"k0","since":"2026-01-02T03:04:05Z"}]`), 0o600))
+	check(t,
+		os.WriteFile(path, []byte(`[{"agent_id":"old","agent_name":"Old","key":"k0","since":"2026-01-02T03:04:05Z"}]`),
+			0o600))
 	print := func(c string) string { return strings.Repeat(c, 42) + "A" }
 	open := func() *FirstUse {
 		f, err := OpenFirstUse(path)
@@ -340,8 +358,10 @@ func TestFirstUseAddress(t *testing.T) {
 		t.Helper()
 		_, is, err := f.meet(&Manifest{AgentID: id}, key, canonical(address), settled, now)
 		var changed *KeyChangedError
-		if errors.As(err, &changed); err != nil && changed == nil || (changed != nil) != (known != "") || changed != nil && (changed.AgentID != known || changed.Presented != key) || is != first {
-			t.Errorf("%s with %.3s at %s: first %v, %v; want %v, and that %q is known", id, key, address, is, err, first, known)
+		if errors.As(err, &changed); err != nil && changed == nil || (changed != nil) != (known != "") ||
+			changed != nil && (changed.AgentID != known || changed.Presented != key) || is != first {
+			t.Errorf("%s with %.3s at %s: first %v, %v; want %v, and that %q is known", id, key, address, is, err,
+				first, known)
 		}
 	}
 	meet("old", "k0", "https://old.example", false, false, "") // it was met by the older version

@@ -15,28 +15,33 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// Verifier says which signatures prove who an agent is. It decides by what it is given, opens nothing, and may be used
-// by many goroutines at once. Trust adds where keys come from.
+// Verifier says which signatures prove who an agent is. It decides by what it is given, opens
+// nothing, and may be used by many goroutines at once. Trust adds where keys come from.
 type Verifier struct {
 	// Keys are those that are trusted. A token has to name one of them by its kid.
 	Keys *KeySet
-	// Roots are authorities that vouch for the names of agents. A token whose header has a chain of certificates (x5c)
-	// is then good with the key of the first one, if that leads to one of the roots and names the agent: by a URI that
-	// is the agent_id, or is "urn:aaep:agent:" and the agent_id escaped as in a URL's path; or by a DNS name that is the
-	// agent_id. The common name never counts, nor what the certificate is otherwise for: give no roots that also vouch
-	// for strangers, such as the system's.
+	// Roots are authorities that vouch for the names of agents. A token whose header has a chain of
+	// certificates (x5c) is then good with the key of the first one, if that leads to one of the
+	// roots and names the agent: by a URI that is the agent_id, or is "urn:aaep:agent:" and the
+	// agent_id escaped as in a URL's path; or by a DNS name that is the agent_id. The common name
+	// never counts, nor what the certificate is otherwise for: give no roots that also vouch for
+	// strangers, such as the system's.
 	Roots *x509.CertPool
-	// Algorithms are those that are allowed, ES256 and RS256 if nil. EdDSA is the only other one there is.
+	// Algorithms are those that are allowed, ES256 and RS256 if nil. EdDSA is the only other one
+	// there is.
 	Algorithms []string
 }
 
 // Expect is what a manifest must agree with (§10.4.2, steps 4 and 5).
 type Expect struct {
-	// AgentID is whose manifest it must be. If empty it is that of Accepted; without either no manifest is the right one.
+	// AgentID is whose manifest it must be. If empty it is that of Accepted; without either no
+	// manifest is the right one.
 	AgentID string
-	// AnyAgent takes the manifest of any agent, for those who look at one and do not talk to its agent.
+	// AnyAgent takes the manifest of any agent, for those who look at one and do not talk to its
+	// agent.
 	AnyAgent bool
-	// Accepted is the answer to the subscription, which the manifest must not contradict. It may be nil.
+	// Accepted is the answer to the subscription, which the manifest must not contradict. It may be
+	// nil.
 	Accepted *aaep.SubscriptionAccepted
 	// Transport is the name of the one in use, as in a manifest. It may be empty.
 	Transport string
@@ -46,28 +51,30 @@ type Expect struct {
 type Identity struct {
 	// KeyID is the kid of the token, and empty where a certificate was used without one.
 	KeyID string
-	// Thumbprint names the key itself: the SHA-256 of RFC 7638 in base64url. It is empty where nothing was verified.
+	// Thumbprint names the key itself: the SHA-256 of RFC 7638 in base64url. It is empty where
+	// nothing was verified.
 	Thumbprint string
 	Algorithm  string
 	// Certificate is the one that vouched for the key, or nil.
 	Certificate *x509.Certificate
-	// SignedAt and ExpiresAt are zero where the token does not say. They are in the header, as iat and exp, for a manifest
-	// has no members for them.
+	// SignedAt and ExpiresAt are zero where the token does not say. They are in the header, as iat
+	// and exp, for a manifest has no members for them.
 	SignedAt, ExpiresAt time.Time
-	// LooksLike is the agent_id of another agent that was met before, whose name or id looks the same; or empty. Only
-	// FirstUse fills it in.
+	// LooksLike is the agent_id of another agent that was met before, whose name or id looks the
+	// same; or empty. Only FirstUse fills it in.
 	LooksLike string
-	// FirstMeeting says that nobody vouches for the key, and that FirstUse has met the agent for the first time since it was opened: the
-	// agent has signed, and nothing but its own word says who it is. It is not to be called verified.
+	// FirstMeeting says that nobody vouches for the key, and that FirstUse has met the agent for
+	// the first time since it was opened: the agent has signed, and nothing but its own word says
+	// who it is. It is not to be called verified.
 	FirstMeeting bool
 }
 
-// Verify returns a manifest that its agent has signed, and by which key. A token is one compact JWS, and nothing
-// else around it. Of its header only the algorithm, the kid, the typ and the times have a say, and the certificates if
-// there are Roots. Clocks may be 30 seconds apart.
+// Verify returns a manifest that its agent has signed, and by which key. A token is one compact
+// JWS, and nothing else around it. Of its header only the algorithm, the kid, the typ and the times
+// have a say, and the certificates if there are Roots. Clocks may be 30 seconds apart.
 //
-// The errors wrap the Refusal that was met first, and are fit for a log. Nothing in a token that is refused is to be
-// shown as the agent's word.
+// The errors wrap the Refusal that was met first, and are fit for a log. Nothing in a token that is
+// refused is to be shown as the agent's word.
 func (v *Verifier) Verify(signed string, expect Expect, now time.Time) (*Manifest, *Identity, error) {
 	t, err := readToken(signed)
 	if err != nil {
@@ -108,7 +115,8 @@ func (v *Verifier) verify(t *token, trusted *KeySet, expect Expect, now time.Tim
 	return m, id, nil
 }
 
-// open returns what a key has signed. The token's algorithm is the only one that counts, and the key has to be one for it.
+// open returns what a key has signed. The token's algorithm is the only one that counts, and the
+// key has to be one for it.
 func (t *token) open(k *key, now time.Time) ([]byte, error) {
 	if err := k.usable(t.head.Alg, now); err != nil {
 		return nil, err
@@ -144,8 +152,8 @@ func (v *Verifier) allowed(alg string) error {
 	return fmt.Errorf("%w: %q, want %s", errAlgorithm, credentials.OneLine(alg), strings.Join(list, " or "))
 }
 
-// key finds the key that the token is to be verified with: one that is trusted by its kid, or else one that a trusted
-// authority vouches for. Whatever else the token brings along has no say.
+// key finds the key that the token is to be verified with: one that is trusted by its kid, or else
+// one that a trusted authority vouches for. Whatever else the token brings along has no say.
 func (v *Verifier) key(t *token, trusted *KeySet, now time.Time) (*key, *x509.Certificate, error) {
 	k, err := trusted.find(t.head.Kid)
 	switch {
@@ -164,7 +172,8 @@ func (v *Verifier) key(t *token, trusted *KeySet, now time.Time) (*key, *x509.Ce
 	return nil, nil, fmt.Errorf("%w: %q; %s", ErrUnknownKey, credentials.OneLine(t.head.Kid), trusted.names())
 }
 
-// readPayload reads a manifest strictly. Times that a JWT library put there count beside those in the header.
+// readPayload reads a manifest strictly. Times that a JWT library put there count beside those in
+// the header.
 func readPayload(payload []byte, h *header) (*Manifest, error) {
 	var claims struct {
 		form
@@ -193,11 +202,13 @@ func readPayload(payload []byte, h *header) (*Manifest, error) {
 }
 
 func (t *token) identity() *Identity {
-	return &Identity{KeyID: t.head.Kid, Algorithm: t.head.Alg, SignedAt: t.head.IssuedAt.time(), ExpiresAt: t.head.Expires.time()}
+	return &Identity{KeyID: t.head.Kid, Algorithm: t.head.Alg, SignedAt: t.head.IssuedAt.time(),
+		ExpiresAt: t.head.Expires.time()}
 }
 
-// ParseUnverified reads what a manifest claims, signed or not, for those who look at it, or want to know where an
-// agent's transports are. Nothing proves who wrote it. The Identity is nil for a plain one, and has no Thumbprint.
+// ParseUnverified reads what a manifest claims, signed or not, for those who look at it, or want to
+// know where an agent's transports are. Nothing proves who wrote it. The Identity is nil for a
+// plain one, and has no Thumbprint.
 func ParseUnverified(data []byte) (*Manifest, *Identity, error) {
 	if len(data) > 0 && strings.ContainsRune("{ \t\r\n", rune(data[0])) {
 		m, err := Parse(data)
@@ -214,15 +225,16 @@ func ParseUnverified(data []byte) (*Manifest, *Identity, error) {
 	return m, t.identity(), nil
 }
 
-// Check compares a manifest with what is said elsewhere. Whether it is signed is not asked. The error is ErrAgent or ErrOffer and
-// says where they differ.
+// Check compares a manifest with what is said elsewhere. Whether it is signed is not asked. The
+// error is ErrAgent or ErrOffer and says where they differ.
 func (e *Expect) Check(m *Manifest) error {
 	id, a := e.AgentID, e.Accepted
 	if id == "" && a != nil {
 		id = a.Producer.AgentID
 	}
 	if m.AgentID != id && !e.AnyAgent || a != nil && a.Producer.AgentID != m.AgentID {
-		return fmt.Errorf("%w: its agent_id is %q, want %q", ErrAgent, credentials.OneLine(m.AgentID), credentials.OneLine(id))
+		return fmt.Errorf("%w: its agent_id is %q, want %q", ErrAgent, credentials.OneLine(m.AgentID),
+			credentials.OneLine(id))
 	}
 	differs := func(what, said string) error {
 		return fmt.Errorf("%w: it does not name %s %q", ErrOffer, what, credentials.OneLine(said))
@@ -245,7 +257,8 @@ func (e *Expect) Check(m *Manifest) error {
 		}
 	}
 	for _, tag := range a.HonoredCapabilities.Languages {
-		if m.LanguagesSupported != nil && !slices.ContainsFunc(m.LanguagesSupported, func(t string) bool { return primary(t) == primary(tag) }) {
+		if m.LanguagesSupported != nil &&
+			!slices.ContainsFunc(m.LanguagesSupported, func(t string) bool { return primary(t) == primary(tag) }) {
 			return differs("the language", tag)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 const pipeRoom = 16
 
 // Pipe returns the two ends of a link within this process. Each direction holds a few messages, so
-// two ends that both write first do not wait for each other; then Send waits for the reader. Send to an
-// end that was closed returns io.ErrClosedPipe.
+// two ends that both write first do not wait for each other; then Send waits for the reader. Send
+// to an end that was closed returns io.ErrClosedPipe.
 func Pipe() (a, b Conn) {
 	ab, ba := newLane(), newLane()
 	return &pipe{in: ba, out: ab}, &pipe{in: ab, out: ba}

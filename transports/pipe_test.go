@@ -53,7 +53,8 @@ func TestPipeCarriesMessages(t *testing.T) {
 	}
 }
 
-// What is on its way is neither the sender's slice nor changed by it; the receiver may write to its own.
+// What is on its way is neither the sender's slice nor changed by it; the receiver may write to its
+// own.
 func TestPipeOwnsNothing(t *testing.T) {
 	a, b := Pipe()
 	msg := []byte("hello")

@@ -2,7 +2,8 @@
 // over: carry whole messages, unchanged and in order (§8.2). It knows nothing of what they mean.
 //
 // A binding (package sse and its neighbours) implements Listener for producers and Dialer for
-// subscribers. Pipe is a link within one process, for tests and for agents that are their own reader.
+// subscribers. Pipe is a link within one process, for tests and for agents that are their own
+// reader.
 package transports
 
 import (
@@ -10,15 +11,17 @@ import (
 	"errors"
 )
 
-// MaxMessage is the largest message every binding carries, in bytes (§8.3). Larger ones are refused.
+// MaxMessage is the largest message every binding carries, in bytes (§8.3). Larger ones are
+// refused.
 const MaxMessage = 1 << 20
 
 // Conn is one link. All its methods may be called at once, from any goroutine.
 type Conn interface {
-	// Receive returns the next message from the peer. It returns io.EOF after the peer closed cleanly,
-	// ErrInterrupted where a Reopener's stream broke, and another error where the link is gone. A
-	// cancelled ctx loses nothing: the next Receive gets the message. Calling Receive again says that
-	// the message before has been dealt with; a binding that acknowledges messages does so then.
+	// Receive returns the next message from the peer. It returns io.EOF after the peer closed
+	// cleanly, ErrInterrupted where a Reopener's stream broke, and another error where the link is
+	// gone. A cancelled ctx loses nothing: the next Receive gets the message. Calling Receive again
+	// says that the message before has been dealt with; a binding that acknowledges messages does
+	// so then.
 	Receive(ctx context.Context) ([]byte, error)
 	// Send hands one message to the link, waiting while the peer is slow. It does not keep msg.
 	Send(ctx context.Context, msg []byte) error
@@ -30,7 +33,8 @@ type Conn interface {
 type Listener interface {
 	// Accept returns the next peer's Conn, whose first message is the peer's subscription.request.
 	Accept(ctx context.Context) (Conn, error)
-	// Close stops listening and unblocks Accept, which then returns ErrClosed. Accepted Conns live on.
+	// Close stops listening and unblocks Accept, which then returns ErrClosed. Accepted Conns live
+	// on.
 	Close() error
 }
 
@@ -45,10 +49,12 @@ type Identified interface {
 	Principal() string
 }
 
-// Notifier is implemented by a Conn that says when there is something to receive, so that nobody has to wait for it.
+// Notifier is implemented by a Conn that says when there is something to receive, so that nobody
+// has to wait for it.
 type Notifier interface {
-	// Notify has f called at once, and from then on whenever there may be something new: a message for Receive, a stream for
-	// NextStream, or the end of a Stream. f is called from any goroutine, and must not wait.
+	// Notify has f called at once, and from then on whenever there may be something new: a message
+	// for Receive, a stream for NextStream, or the end of a Stream. f is called from any goroutine,
+	// and must not wait.
 	Notify(f func())
 }
 
@@ -66,28 +72,32 @@ type Resumable interface {
 // Event is an encoded event on its way to a subscriber.
 type Event struct {
 	Message []byte
-	// ID names it to a peer that may ask to go on right after it. If "", the point to go on from stays where it was.
+	// ID names it to a peer that may ask to go on right after it. If "", the point to go on from
+	// stays where it was.
 	ID string
 }
 
-// EventSender is implemented by what sends several events for hardly more than the price of one: every Stream, and some
-// Conns.
+// EventSender is implemented by what sends several events for hardly more than the price of one:
+// every Stream, and some Conns.
 type EventSender interface {
-	// SendEvents sends events in order, waiting while the peer is slow. It keeps nothing of them. After an error some may
-	// have gone out and nothing more will: the Stream or Conn is lost, also where ctx ended in the middle.
+	// SendEvents sends events in order, waiting while the peer is slow. It keeps nothing of them.
+	// After an error some may have gone out and nothing more will: the Stream or Conn is lost, also
+	// where ctx ended in the middle.
 	SendEvents(ctx context.Context, events []Event) error
 }
 
-// Sharer is implemented by an EventSender that can be handed what several peers get alike, by somebody who waits for none of them.
+// Sharer is implemented by an EventSender that can be handed what several peers get alike, by
+// somebody who waits for none of them.
 type Sharer interface {
 	EventSender
-	// Framing names the way events are framed: where it is the same, so are the bytes. If "", this link takes nothing shared.
+	// Framing names the way events are framed: where it is the same, so are the bytes. If "", this
+	// link takes nothing shared.
 	Framing() string
 	// AppendEvents appends events to b as the link has them.
 	AppendEvents(b []byte, events []Event) ([]byte, error)
-	// TrySend sends what AppendEvents made, as far as it can be taken at once, and returns how many bytes that are. Of what
-	// was taken in part the rest is kept, and leaves before whatever is sent next; SendEvents without events sends it. It
-	// never waits.
+	// TrySend sends what AppendEvents made, as far as it can be taken at once, and returns how many
+	// bytes that are. Of what was taken in part the rest is kept, and leaves before whatever is
+	// sent next; SendEvents without events sends it. It never waits.
 	TrySend(frames []byte) (taken int)
 }
 

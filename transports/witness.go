@@ -7,8 +7,9 @@ import (
 
 type witnessKey struct{}
 
-// Witness is told what a peer does otherwise than the binding of its transport demands, even where the link goes on: the id of
-// the requirement, such as "SSE-016", and one sentence without its full stop. It is called from any goroutine.
+// Witness is told what a peer does otherwise than the binding of its transport demands, even where
+// the link goes on: the id of the requirement, such as "SSE-016", and one sentence without its full
+// stop. It is called from any goroutine.
 type Witness func(requirement, problem string)
 
 type stationed struct {
@@ -16,8 +17,9 @@ type stationed struct {
 	taken atomic.Bool
 }
 
-// WithWitness returns a context for a Dialer or a Listener that tell w of their Conns, as those of this module do. Conformance is
-// judged by it. taken reports whether one of them has asked for w: nobody has looked at what the others carry.
+// WithWitness returns a context for a Dialer or a Listener that tell w of their Conns, as those of
+// this module do. Conformance is judged by it. taken reports whether one of them has asked for w:
+// nobody has looked at what the others carry.
 func WithWitness(ctx context.Context, w Witness) (_ context.Context, taken func() bool) {
 	s := &stationed{Witness: w}
 	return context.WithValue(ctx, witnessKey{}, s), s.taken.Load

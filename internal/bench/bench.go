@@ -1,6 +1,7 @@
-// Package bench measures what it costs to tell many listeners the same thing: by our server, and by two that know only frames
-// that are encoded already. Each server is a process of its own, so that its processor time and memory are its own; those that
-// are compared take turns, so that what else the machine does meets them alike.
+// Package bench measures what it costs to tell many listeners the same thing: by our server, and by
+// two that know only frames that are encoded already. Each server is a process of its own, so that
+// its processor time and memory are its own; those that are compared take turns, so that what else
+// the machine does meets them alike.
 package bench
 
 import (
@@ -52,7 +53,8 @@ type Result struct {
 	Load      string `json:"load"`
 	Server    string `json:"server"`
 	Listeners int    `json:"listeners"`
-	// CPU is the server's processor time for one delivery, in nanoseconds, and Ratio what that is of other servers'.
+	// CPU is the server's processor time for one delivery, in nanoseconds, and Ratio what that is
+	// of other servers'.
 	CPU        float64            `json:"cpu_ns,omitzero"`
 	Ratio      map[string]float64 `json:"ratio,omitzero"`
 	Deliveries int64              `json:"deliveries,omitzero"`
@@ -63,7 +65,8 @@ type Result struct {
 	P999 float64 `json:"p999_us,omitzero"`
 	// Idle is the memory for each listener that hears nothing, in bytes.
 	Idle float64 `json:"idle_bytes,omitzero"`
-	// Cores is how many processors the server kept busy, Held how many events waited for each listener, halfway and at the end.
+	// Cores is how many processors the server kept busy, Held how many events waited for each
+	// listener, halfway and at the end.
 	Cores float64   `json:"cores,omitzero"`
 	Held  []float64 `json:"held,omitzero"`
 	// Returned is how often the others have come back and caught up.
@@ -75,10 +78,12 @@ func Compare(ctx context.Context, o Options) error {
 	for _, w := range o.Wires {
 		for _, measure := range []func() error{
 			func() error {
-				return o.race(ctx, w, 1, entry{raw, alike, Single}, entry{plain, alike, Single}, entry{ours, alike, Single})
+				return o.race(ctx, w, 1, entry{raw, alike, Single}, entry{plain, alike, Single},
+					entry{ours, alike, Single})
 			},
 			func() error {
-				return o.race(ctx, w, 32, entry{raw, alike, Bursts}, entry{plain, alike, Bursts}, entry{ours, alike, Bursts})
+				return o.race(ctx, w, 32, entry{raw, alike, Bursts}, entry{plain, alike, Bursts},
+					entry{ours, alike, Bursts})
 			},
 			func() error {
 				return o.race(ctx, w, 32, entry{ours, alike, OneShape}, entry{ours, shapes, SixteenShapes})
@@ -174,8 +179,9 @@ func (o Options) idle(wire, kind string) error {
 	return s.err
 }
 
-// critical measures how late what is critical comes to one listener, in turn while all others are idle and while they are flooded:
-// with bursts of 32 events, four times a second. The others are a process of their own, in whose turn the one need not wait.
+// critical measures how late what is critical comes to one listener, in turn while all others are
+// idle and while they are flooded: with bursts of 32 events, four times a second. The others are a
+// process of their own, in whose turn the one need not wait.
 func (o Options) critical(ctx context.Context, wire string) error {
 	s, err := o.open(wire, ours)
 	if err != nil {
@@ -221,8 +227,8 @@ func (o Options) critical(ctx context.Context, wire string) error {
 	return errors.Join(s.err, others.err)
 }
 
-// throttled measures five times as many listeners, of 50 agents that say 100 tokens a second each. Each follows one of them, and
-// wants three events a second, in sentences.
+// throttled measures five times as many listeners, of 50 agents that say 100 tokens a second each.
+// Each follows one of them, and wants three events a second, in sentences.
 func (o Options) throttled(wire string) error {
 	o.Listeners *= 5
 	s, err := o.open(wire, many)
@@ -247,8 +253,9 @@ func (o Options) throttled(wire string) error {
 	return s.err
 }
 
-// catchingUp measures how late an event comes to one listener of an agent with a log in a file, while the others are away and while
-// a tenth as many as elsewhere come back, read 10,000 events from there and leave again, all the time.
+// catchingUp measures how late an event comes to one listener of an agent with a log in a file,
+// while the others are away and while a tenth as many as elsewhere come back, read 10,000 events
+// from there and leave again, all the time.
 func (o Options) catchingUp(ctx context.Context, wire string) error {
 	s, err := o.open(wire, kept)
 	if err != nil {
@@ -280,7 +287,8 @@ func (o Options) catchingUp(ctx context.Context, wire string) error {
 		}
 		s.delays.reset()
 		events := int64(0)
-		for began, next := time.Now(), time.Now(); time.Since(began) < 2*o.Length; next = next.Add(20 * time.Millisecond) {
+		for began, next := time.Now(), time.Now(); time.Since(began) < 2*o.Length; next = next.Add(
+			20 * time.Millisecond) {
 			time.Sleep(time.Until(next))
 			s.ask("emit", perStep)
 			events += perStep
@@ -321,7 +329,8 @@ type harness struct {
 }
 
 func (o Options) open(wire, kind string) (*harness, error) {
-	s := &harness{kind: kind, wire: wire, cmd: o.Server(kind, wire, strconv.Itoa(o.Listeners)), woken: make(chan struct{}, 1), ended: make(chan error, 1)}
+	s := &harness{kind: kind, wire: wire, cmd: o.Server(kind, wire, strconv.Itoa(o.Listeners)),
+		woken: make(chan struct{}, 1), ended: make(chan error, 1)}
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -351,7 +360,8 @@ func (s *harness) close() {
 	s.cmd.Wait()
 }
 
-// linkEnded sets s.err where a listener has lost its link, for what is measured then is not what was asked for.
+// linkEnded sets s.err where a listener has lost its link, for what is measured then is not what
+// was asked for.
 func (s *harness) linkEnded() {
 	select {
 	case err := <-s.ended:
@@ -403,13 +413,15 @@ func (s *harness) join(asks string, n int) error {
 		go func() {
 			if err := l.read(found); !s.closing.Load() {
 				select {
-				case s.ended <- fmt.Errorf("the link of listener %d of the server %q over %s has ended: %w", before+i+1, s.kind, s.wire, err):
+				case s.ended <- fmt.Errorf("the link of listener %d of the server %q over %s has ended: %w", before+i+1,
+					s.kind, s.wire, err):
 				default:
 				}
 			}
 		}()
 	}
-	for late := time.Now().Add(patience); s.ask("here") != int64(len(s.links)+s.others); time.Sleep(5 * time.Millisecond) {
+	for late := time.Now().Add(patience); s.ask("here") != int64(len(s.links)+
+		s.others); time.Sleep(5 * time.Millisecond) {
 		if s.err != nil {
 			return s.err
 		}
@@ -442,7 +454,8 @@ func (s *harness) wait(ctx context.Context, n int64) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late.C:
-			return fmt.Errorf("the server %q over %s has delivered %d of %d events", s.kind, s.wire, s.delays.n.Load(), n)
+			return fmt.Errorf("the server %q over %s has delivered %d of %d events", s.kind, s.wire,
+				s.delays.n.Load(), n)
 		}
 	}
 	return s.err
@@ -450,5 +463,6 @@ func (s *harness) wait(ctx context.Context, n int64) error {
 
 // result says how long what was delivered took.
 func (s *harness) result(load string) Result {
-	return Result{Wire: s.wire, Load: load, Server: s.kind, Listeners: len(s.links) + s.others, Deliveries: s.delays.n.Load(), P50: us(s.delays.at(.5)), P99: us(s.delays.at(.99)), P999: us(s.delays.at(.999))}
+	return Result{Wire: s.wire, Load: load, Server: s.kind, Listeners: len(s.links) + s.others,
+		Deliveries: s.delays.n.Load(), P50: us(s.delays.at(.5)), P99: us(s.delays.at(.99)), P999: us(s.delays.at(.999))}
 }

@@ -22,14 +22,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A listener that hears nothing and says nothing takes little memory, and no goroutine; on systems that are not asked whether it
-// says something, one.
+// A listener that hears nothing and says nothing takes little memory, and no goroutine; on systems
+// that are not asked whether it says something, one.
 func TestIdle(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it has no Unix sockets")
 	}
 	const n = 400
-	most := map[string]int64{SSE: 6 << 10, WebSocket: 7<<10 + 512, Unix: 4<<10 + 512} // bytes of heap: half as much again as there is
+	// bytes of heap: half as much again as there is
+	most := map[string]int64{SSE: 6 << 10, WebSocket: 7<<10 + 512, Unix: 4<<10 + 512}
 	for _, wire := range Wires {
 		t.Run(wire, func(t *testing.T) {
 			o := Options{Listeners: n, Server: func(kind, wire, listeners string) *exec.Cmd {

@@ -28,8 +28,8 @@ type listeners struct {
 	failed     chan error // holds the first error of a listener
 }
 
-// serveListeners is the process of such listeners. It carries out the commands that it reads from in, one a line, and answers each with a
-// number on out, until in ends or a listener fails.
+// serveListeners is the process of such listeners. It carries out the commands that it reads from
+// in, one a line, and answers each with a number on out, until in ends or a listener fails.
 func serveListeners(wireName string, n int, in io.Reader, out io.Writer) error {
 	all := &listeners{wire: wireName, n: n, failed: make(chan error, 1)}
 	fmt.Fprintln(out, "ready")
@@ -107,7 +107,8 @@ func (all *listeners) readFirst() error {
 	}
 }
 
-// comeAndGo subscribes after the first event, reads all that was said while it was away, leaves, and begins anew.
+// comeAndGo subscribes after the first event, reads all that was said while it was away, leaves,
+// and begins anew.
 func (all *listeners) comeAndGo() {
 	for {
 		switch err := all.catchUp(); {
@@ -123,7 +124,8 @@ func (all *listeners) comeAndGo() {
 }
 
 func (all *listeners) catchUp() error {
-	ask := strings.Replace(request(alike, 0), `"capabilities":{`, fmt.Sprintf(`"capabilities":{"delivery":{"resume_after":%q},`, all.first), 1)
+	ask := strings.Replace(request(alike, 0), `"capabilities":{`,
+		fmt.Sprintf(`"capabilities":{"delivery":{"resume_after":%q},`, all.first), 1)
 	l, err := listen(all.wire, ours, all.addr, ask)
 	if err != nil {
 		return err

@@ -39,13 +39,15 @@ func request(asks string, n int) string {
 	want := `"coalesce_boundaries":["none"]`
 	switch asks {
 	case shapes:
-		want = fmt.Sprintf(`"languages":[%q],"preferred_verbosity":%q`, append(languages, "en-US")[n%8], []string{"normal", "terse"}[n/8%2])
+		want = fmt.Sprintf(`"languages":[%q],"preferred_verbosity":%q`, append(languages, "en-US")[n%8],
+			[]string{"normal", "terse"}[n/8%2])
 	case critical:
 		want = `"event_filters":{"exclude":["*"]}`
 	case throttled:
 		want = `"max_events_per_second":3,"coalesce_boundaries":["sentence"]`
 	}
-	return `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"bench","capabilities":{` + want + `}}`
+	return `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"bench","capabilities":{` +
+		want + `}}`
 }
 
 // A link is a listener's connection, on which nothing but messages is left to be read.
@@ -57,7 +59,8 @@ type link struct {
 
 var errNotAccepted = errors.New("the request was not accepted")
 
-// listen connects to a server, and subscribes where the server has a handshake. ask is the request for that.
+// listen connects to a server, and subscribes where the server has a handshake. ask is the request
+// for that.
 func listen(wireName, kind, addr, ask string) (*link, error) {
 	handshake := kind != plain && kind != raw
 	var l *link
@@ -129,7 +132,8 @@ func listenSSE(addr, ask string, handshake bool) (*link, error) {
 
 // listenWebSocket leaves it to the library to answer pings.
 func listenWebSocket(addr, ask string, handshake bool) (*link, error) {
-	dialer := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}, ReadBufferSize: 4 << 10, WriteBufferSize: 512}
+	dialer := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}, ReadBufferSize: 4 << 10,
+		WriteBufferSize: 512}
 	conn, _, err := dialer.DialContext(context.Background(), "ws://"+addr+websocket.DefaultPath, nil)
 	if err != nil {
 		return nil, err
@@ -179,8 +183,8 @@ func listenUnix(addr, ask string, handshake bool) (*link, error) {
 	}}, nil
 }
 
-// read calls found with the delay of each event that has a stamp, once whatever is said in it several times, until the link ends. It
-// returns why that was.
+// read calls found with the delay of each event that has a stamp, once whatever is said in it
+// several times, until the link ends. It returns why that was.
 func (l *link) read(found func(time.Duration)) error {
 	for {
 		msg, err := l.next()

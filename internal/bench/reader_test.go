@@ -15,7 +15,8 @@ import (
 	wire "github.com/aaep-go/aaep/transports/websocket"
 )
 
-// A listener answers pings, counts an event once however many members of it say when it was sent, and says how its link ended.
+// A listener answers pings, counts an event once however many members of it say when it was sent,
+// and says how its link ended.
 func TestListenerOverWebSocket(t *testing.T) {
 	ponged := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -27,7 +28,8 @@ func TestListenerOverWebSocket(t *testing.T) {
 		defer conn.Close()
 		conn.SetPongHandler(func(data string) error { ponged <- data; return nil })
 		go conn.ReadMessage() // which handles the pong
-		if err := conn.WriteControl(websocket.PingMessage, []byte("still there?"), time.Now().Add(time.Minute)); err != nil {
+		if err := conn.WriteControl(websocket.PingMessage, []byte("still there?"),
+			time.Now().Add(time.Minute)); err != nil {
 			return
 		}
 		<-ponged
@@ -63,7 +65,8 @@ func TestLostLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.links[1].close()
-		if err := s.wait(context.Background(), 1); err == nil || !strings.Contains(err.Error(), "the link of listener 2") {
+		if err := s.wait(context.Background(), 1); err == nil ||
+			!strings.Contains(err.Error(), "the link of listener 2") {
 			t.Errorf("over %s: %v", wire, err)
 		}
 	}

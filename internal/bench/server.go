@@ -35,8 +35,9 @@ type target interface {
 	alarm() error          // sends one that is critical
 }
 
-// The servers that can be measured here: ours; a plain handler with a channel and a goroutine for each listener, which writes
-// frames that are encoded already; and one loop over the sockets, which writes what belongs together in one call.
+// The servers that can be measured here: ours; a plain handler with a channel and a goroutine for
+// each listener, which writes frames that are encoded already; and one loop over the sockets, which
+// writes what belongs together in one call.
 const (
 	ours  = "aaep"
 	plain = "plain"
@@ -45,9 +46,9 @@ const (
 	many  = "many" // is ours for many agents, each at an address of its own
 )
 
-// Serve is the process that is measured: it serves a kind of server over a wire to so many listeners, says where, and then does
-// what it is told, one line for one line, until there is no more. Where profile is not empty, it writes what took its
-// processor time to that file.
+// Serve is the process that is measured: it serves a kind of server over a wire to so many
+// listeners, says where, and then does what it is told, one line for one line, until there is no
+// more. Where profile is not empty, it writes what took its processor time to that file.
 func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Writer) error {
 	n, err := strconv.Atoi(listeners)
 	if err != nil {
@@ -150,7 +151,8 @@ func start(kind, wireName, dir string, listeners int) (target, string, error) {
 	return nil, "", fmt.Errorf("%q is no server", kind)
 }
 
-// languages are those in which our server says everything, beside English, so that listeners may want it in many shapes.
+// languages are those in which our server says everything, beside English, so that listeners may
+// want it in many shapes.
 var languages = []string{"es", "de", "fr", "it", "pt", "nl", "sv"}
 
 type producing struct {

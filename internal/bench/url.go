@@ -15,9 +15,10 @@ import (
 // ErrQuiet is returned by Follow where there was nothing to measure.
 var ErrQuiet = errors.New("the agent said nothing; measure while it is busy")
 
-// Follow follows a server for a while: what it sends is its own affair. With the id of its process, on this machine, its
-// processor time and memory are measured too, and beside it a plain handler that sends one event at a time. The delays are
-// those between an event's timestamp and its receipt, and so good to a millisecond, where both clocks agree.
+// Follow follows a server for a while: what it sends is its own affair. With the id of its process,
+// on this machine, its processor time and memory are measured too, and beside it a plain handler
+// that sends one event at a time. The delays are those between an event's timestamp and its
+// receipt, and so good to a millisecond, where both clocks agree.
 func Follow(ctx context.Context, o Options, dialer transports.Dialer, pid string) error {
 	r, err := o.follow(ctx, dialer, pid)
 	if err == nil && r.CPU > 0 {
@@ -92,14 +93,17 @@ func (o Options) follow(ctx context.Context, dialer transports.Dialer, pid strin
 
 func us(d time.Duration) float64 { return float64(d) / 1000 }
 
-// subscribe asks for everything, and to be asked nothing: the agent must not wait for listeners that have no user.
+// subscribe asks for everything, and to be asked nothing: the agent must not wait for listeners
+// that have no user.
 func subscribe(ctx context.Context, dialer transports.Dialer) (transports.Conn, error) {
 	conn, err := dialer.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ask, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "aaep-bench", Capabilities: aaep.Capabilities{
-		CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryNone}, SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}})
+	ask, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "aaep-bench",
+		Capabilities: aaep.Capabilities{
+			CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryNone}, SupportsConfirmationReply: new(false),
+			SupportsClarificationReply: new(false)}})
 	if err == nil {
 		err = conn.Send(ctx, ask)
 	}

@@ -1,4 +1,5 @@
-// Package budget counts how many events may leave in any window of one second (§5.3.1.1). It knows no clock: the caller passes now.
+// Package budget counts how many events may leave in any window of one second (§5.3.1.1). It knows
+// no clock: the caller passes now.
 package budget
 
 import (
@@ -9,15 +10,15 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A Budget allows at most rate events in any window of one second (§5.3.1.1): a spent token comes back
-// one second after it was spent, so a burst of rate events passes at once, also after a long silence, but
-// never more than that. The zero Budget sets no limit.
+// A Budget allows at most rate events in any window of one second (§5.3.1.1): a spent token comes
+// back one second after it was spent, so a burst of rate events passes at once, also after a long
+// silence, but never more than that. The zero Budget sets no limit.
 //
-// The promise is about the times it is given, and holds although they may step backwards: then it counts
-// what it spent in the second around now, on both sides. A step back of d delays the next token by up to
-// d. After a step of a second or more, what was spent counts as spent at the new now, so no step blocks
-// for longer than two seconds, and a large one for no longer than one. (Times from time.Now carry a
-// monotonic reading and never step back.)
+// The promise is about the times it is given, and holds although they may step backwards: then it
+// counts what it spent in the second around now, on both sides. A step back of d delays the next
+// token by up to d. After a step of a second or more, what was spent counts as spent at the new
+// now, so no step blocks for longer than two seconds, and a large one for no longer than one.
+// (Times from time.Now carry a monotonic reading and never step back.)
 //
 // Memory grows with the events of the last two seconds. Not safe for concurrent use.
 type Budget struct {
@@ -82,7 +83,8 @@ func (b *Budget) Free(now time.Time) int {
 	return max(b.rate-(len(spent)-old), 0)
 }
 
-// Postpone moves the newest n spends to now, for events that left later than their tokens were taken.
+// Postpone moves the newest n spends to now, for events that left later than their tokens were
+// taken.
 func (b *Budget) Postpone(now time.Time, n int) {
 	t := b.at(now)
 	for i := max(len(b.spent)-n, b.head); i < len(b.spent); i++ {
@@ -119,8 +121,9 @@ func (b *Budget) Clone() *Budget {
 	return &c
 }
 
-// FullAt returns from when on every token is there. Where there is no limit, that is when the newest was spent: Left may have put that
-// off, and nobody could tell then which of those that follow it were put off with it.
+// FullAt returns from when on every token is there. Where there is no limit, that is when the
+// newest was spent: Left may have put that off, and nobody could tell then which of those that
+// follow it were put off with it.
 func (b *Budget) FullAt() (at time.Time) {
 	n := len(b.spent)
 	if n == b.head {
@@ -138,7 +141,8 @@ func (b *Budget) HasRecent(now time.Time) bool {
 	return n > b.head && now.Sub(b.base) < b.spent[n-1]+keep
 }
 
-// SpentAfter returns a copy with what was spent after so many tokens; what was before stands in another, or nowhere.
+// SpentAfter returns a copy with what was spent after so many tokens; what was before stands in
+// another, or nowhere.
 func (b *Budget) SpentAfter(taken uint64, before *Budget) *Budget {
 	c := &Budget{rate: b.rate, base: b.base}
 	if before != nil {
@@ -155,8 +159,8 @@ func (b *Budget) SpentAfter(taken uint64, before *Budget) *Budget {
 	return c
 }
 
-// Align makes what was spent of b what was spent of another of its rate, if that was never earlier; what was, by no more than chance,
-// the other is made to have spent as late.
+// Align makes what was spent of b what was spent of another of its rate, if that was never earlier;
+// what was, by no more than chance, the other is made to have spent as late.
 func (b *Budget) Align(now time.Time, other *Budget, within time.Duration) bool {
 	type late struct {
 		i  int

@@ -13,7 +13,8 @@ import (
 
 var budgetStart = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// mostInOneSecond returns the largest number of times in any window of one second, whatever their order.
+// mostInOneSecond returns the largest number of times in any window of one second, whatever their
+// order.
 func mostInOneSecond(times []time.Time) (most int) {
 	sorted := slices.SortedFunc(slices.Values(times), time.Time.Compare)
 	first := 0
@@ -108,8 +109,8 @@ func TestBudgetLoads(t *testing.T) {
 	}
 }
 
-// No window of one second holds more than rate events, for any demand and for clocks that step back by
-// less than a second.
+// No window of one second holds more than rate events, for any demand and for clocks that step back
+// by less than a second.
 func TestBudgetProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.SampledFrom([]int{1, 2, 3, 10, 100}).Draw(t, "rate")
@@ -118,7 +119,8 @@ func TestBudgetProperties(t *testing.T) {
 		now, newest := budgetStart, budgetStart
 		var left []time.Time
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
-			step := time.Duration(rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 1100), rapid.Just(0), rapid.Just(1000)).Draw(t, "ms")) * time.Millisecond
+			step := time.Duration(rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 1100), rapid.Just(0),
+				rapid.Just(1000)).Draw(t, "ms")) * time.Millisecond
 			if back && rapid.IntRange(0, 3).Draw(t, "back") == 0 {
 				step = -min(step, 999*time.Millisecond-newest.Sub(now))
 			}
@@ -143,10 +145,11 @@ func TestBudgetProperties(t *testing.T) {
 	})
 }
 
-// Whatever the clock does, a token is there within two seconds of the time given, within one if it stepped
-// back by a second or more, and Next keeps its word.
+// Whatever the clock does, a token is there within two seconds of the time given, within one if it
+// stepped back by a second or more, and Next keeps its word.
 func TestBudgetClockSteps(t *testing.T) {
-	for _, step := range []time.Duration{time.Nanosecond, 500 * time.Millisecond, time.Second - 1, time.Second, 90 * time.Second, 24 * time.Hour} {
+	for _, step := range []time.Duration{time.Nanosecond, 500 * time.Millisecond, time.Second - 1, time.Second,
+		90 * time.Second, 24 * time.Hour} {
 		b := New(3)
 		for range 3 {
 			b.Take(budgetStart)
@@ -190,8 +193,8 @@ func TestBudgetClockSteps(t *testing.T) {
 	})
 }
 
-// A window that reaches over a change of rate holds no more than the new rate; what was spent under no
-// limit counts too.
+// A window that reaches over a change of rate holds no more than the new rate; what was spent under
+// no limit counts too.
 func TestBudgetSetRate(t *testing.T) {
 	at := func(ms int) time.Time { return budgetStart.Add(time.Duration(ms) * time.Millisecond) }
 	spend := func(b *Budget, now time.Time) (n int) {
@@ -312,7 +315,8 @@ func BenchmarkBudget(b *testing.B) {
 	}
 }
 
-// What several have spent together follows what one has spent before, also where Left has put that off.
+// What several have spent together follows what one has spent before, also where Left has put that
+// off.
 func TestSpentAfter(t *testing.T) {
 	now := budgetStart
 	own, shared := New(9), New(9)

@@ -1,5 +1,6 @@
-// Package credentials holds what authenticators, verifiers and listeners share: the bearer token of a request, the names that are
-// fit for a principal, values made of files or fetched, which are made anew when those change, and the door of a listener.
+// Package credentials holds what authenticators, verifiers and listeners share: the bearer token of
+// a request, the names that are fit for a principal, values made of files or fetched, which are
+// made anew when those change, and the door of a listener.
 package credentials
 
 import (
@@ -15,10 +16,12 @@ import (
 // ErrNone says that a request has no credentials of the kind that was looked for.
 var ErrNone = errors.New("auth: no credentials of this kind")
 
-// maxToken is the longest bearer token that is looked at, in bytes: below what HTTP servers take as a header.
+// maxToken is the longest bearer token that is looked at, in bytes: below what HTTP servers take as
+// a header.
 const maxToken = 16 << 10
 
-// Bearer returns the token of a request's Authorization header, or ErrNone. No error repeats any of it (INV-37).
+// Bearer returns the token of a request's Authorization header, or ErrNone. No error repeats any of
+// it (INV-37).
 func Bearer(r *http.Request) (string, error) {
 	values := r.Header.Values("Authorization")
 	switch {
@@ -49,21 +52,23 @@ func CheckToken(token string) error {
 	}
 	for i := range len(rest) {
 		c := rest[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~+/", c) >= 0) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+			strings.IndexByte("-._~+/", c) >= 0) {
 			return errors.New("auth: the bearer token has a character that no token has")
 		}
 	}
 	return nil
 }
 
-// Signed reports whether a token has the three parts of a signed one (JWT). Each token is thereby the affair of one kind
-// of authenticator, and a bad one is not tried with the next.
+// Signed reports whether a token has the three parts of a signed one (JWT). Each token is thereby
+// the affair of one kind of authenticator, and a bad one is not tried with the next.
 func Signed(token string) bool { return strings.Count(token, ".") == 2 }
 
 // maxPrincipal is the longest name of a principal, in bytes.
 const maxPrincipal = 512
 
-// CheckPrincipal refuses names that are not fit to be logged, shown and compared. Its error does not repeat the name.
+// CheckPrincipal refuses names that are not fit to be logged, shown and compared. Its error does
+// not repeat the name.
 func CheckPrincipal(name string) error {
 	switch {
 	case name == "":
@@ -78,7 +83,8 @@ func CheckPrincipal(name string) error {
 
 func unseen(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
 
-// OneLine makes a text of others fit for an error or a log: one line, nothing raw, not long (INV-36).
+// OneLine makes a text of others fit for an error or a log: one line, nothing raw, not long
+// (INV-36).
 func OneLine(s string) string {
 	s = strings.Join(strings.Fields(aaep.SafeText(s)), " ")
 	if len(s) > 300 {

@@ -43,7 +43,8 @@ func TestBearer(t *testing.T) {
 
 // Each token is for one kind of authenticator.
 func TestSigned(t *testing.T) {
-	for token, want := range map[string]bool{"abc": false, "a.b": false, "a.b.c": true, "a..": true, "a.b.c.d": false, "a.b.c.d.e": false} {
+	for token, want := range map[string]bool{"abc": false, "a.b": false, "a.b.c": true, "a..": true, "a.b.c.d": false,
+		"a.b.c.d.e": false} {
 		if Signed(token) != want {
 			t.Errorf("Signed(%q) = %v", token, !want)
 		}
@@ -53,11 +54,15 @@ func TestSigned(t *testing.T) {
 // INV-36: a principal is fit for a log and for a person.
 func TestCheckPrincipal(t *testing.T) {
 	for name, ok := range map[string]bool{
-		"ada": true, "spiffe://bank.example/agent": true, "https://login.example#Ọlá": true, strings.Repeat("a", 512): true,
-		"": false, strings.Repeat("a", 513): false, "a b": false, "a\tb": false, "a\nb": false, "a\x00": false, "a\x1b[2J": false,
+		"ada": true, "spiffe://bank.example/agent": true, "https://login.example#Ọlá": true,
+		strings.Repeat("a", 512): true,
+		"":                       false, strings.Repeat("a", 513): false, "a b": false, "a\tb": false, "a\nb": false,
+		"a\x00":    false,
+		"a\x1b[2J": false,
 		"a\u202eb": false, "a\u2028b": false, "a\x7f": false, "a\u009b": false, "a\xff": false, "a\u200bb": false,
 	} {
-		if err := CheckPrincipal(name); (err == nil) != ok || err != nil && len(name) > 1 && strings.Contains(err.Error(), name) {
+		if err := CheckPrincipal(name); (err == nil) != ok || err != nil && len(name) > 1 &&
+			strings.Contains(err.Error(), name) {
 			t.Errorf("CheckPrincipal(%.20q) = %v, want fit: %v", name, err, ok)
 		}
 	}
@@ -65,7 +70,8 @@ func TestCheckPrincipal(t *testing.T) {
 
 // INV-36
 func TestOneLine(t *testing.T) {
-	if got := OneLine("a\nb\t\x1b[2Jc\u202e" + strings.Repeat("x", 1000)); strings.ContainsAny(got, "\n\t\x1b\u202e") || len(got) > 310 || !strings.HasPrefix(got, "a b ") {
+	if got := OneLine("a\nb\t\x1b[2Jc\u202e" + strings.Repeat("x", 1000)); strings.ContainsAny(got, "\n\t\x1b\u202e") ||
+		len(got) > 310 || !strings.HasPrefix(got, "a b ") {
 		t.Errorf("OneLine = %q", got)
 	}
 }

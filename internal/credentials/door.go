@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A Door lets in whoever Authenticate names. Nil lets in everybody, without a name. A Door may be used
-// by many goroutines at once.
+// A Door lets in whoever Authenticate names. Nil lets in everybody, without a name. A Door may be
+// used by many goroutines at once.
 type Door struct {
 	Authenticate func(*http.Request) (principal string, err error)
 	Transport    string // in what is logged
@@ -26,7 +26,8 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 	}
 	principal, err := d.ask(r)
 	level := slog.LevelInfo
-	if r.Header.Get("Authorization") != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 { // somebody who expects to be let in
+	if r.Header.Get("Authorization") != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		// somebody who expects to be let in
 		level = slog.LevelWarn
 	}
 	var later *aaep.Rejection
@@ -34,8 +35,10 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 	case err == nil && principal != "":
 		return principal, nil
 	case errors.As(err, &later) && later.Code == aaep.TransportUnavailable:
-		d.Log.Log(r.Context(), level, d.Transport+": it cannot be told yet who this is", "peer", r.RemoteAddr, "cause", err)
-		return "", &aaep.Rejection{Code: later.Code, Message: "Who you are cannot be told at the moment. Come again.", RetryAfter: later.RetryAfter}
+		d.Log.Log(r.Context(), level, d.Transport+": it cannot be told yet who this is", "peer", r.RemoteAddr,
+			"cause", err)
+		return "", &aaep.Rejection{Code: later.Code, Message: "Who you are cannot be told at the moment. Come again.",
+			RetryAfter: later.RetryAfter}
 	case errors.Is(err, aaep.AuthorizationDenied):
 		d.Log.Warn(d.Transport+": not authorized", "peer", r.RemoteAddr, "cause", err)
 		return "", &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "These credentials do not allow this."}
@@ -47,11 +50,13 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 	return "", &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: "The credentials are missing or not valid."}
 }
 
-// ask calls Authenticate. Where that panics it is taken as a no, and the agent goes on, also where no server of net/http sees to that.
+// ask calls Authenticate. Where that panics it is taken as a no, and the agent goes on, also where
+// no server of net/http sees to that.
 func (d Door) ask(r *http.Request) (principal string, err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
-			d.Log.Error(d.Transport+": Authenticate panics", "peer", r.RemoteAddr, "panic", crash, "stack", string(debug.Stack()))
+			d.Log.Error(d.Transport+": Authenticate panics", "peer", r.RemoteAddr, "panic", crash, "stack",
+				string(debug.Stack()))
 			principal, err = "", aaep.AuthenticationRequired
 		}
 	}()
@@ -70,9 +75,9 @@ func Rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
 // recheck is how often those who are in are asked again.
 const recheck = 5 * time.Second
 
-// Watch calls putOut, once, when the credentials that r was let in with are withdrawn, until it is stopped: Authenticate then says
-// aaep.AuthenticationRequired or aaep.AuthorizationDenied, or another name. Any other error may pass, and changes nothing. Nobody
-// waits for Authenticate.
+// Watch calls putOut, once, when the credentials that r was let in with are withdrawn, until it is
+// stopped: Authenticate then says aaep.AuthenticationRequired or aaep.AuthorizationDenied, or
+// another name. Any other error may pass, and changes nothing. Nobody waits for Authenticate.
 func (d Door) Watch(ctx context.Context, r *http.Request, principal string, putOut func()) (stop func()) {
 	if d.Authenticate == nil {
 		return func() {}
@@ -86,7 +91,8 @@ func (d Door) Watch(ctx context.Context, r *http.Request, principal string, putO
 		now, err := d.ask(r)
 		switch {
 		case ctx.Err() != nil:
-		case err == nil && now != principal, errors.Is(err, aaep.AuthenticationRequired), errors.Is(err, aaep.AuthorizationDenied):
+		case err == nil && now != principal, errors.Is(err, aaep.AuthenticationRequired),
+			errors.Is(err, aaep.AuthorizationDenied):
 			d.Log.Warn(d.Transport+": a stream ends, for its credentials were withdrawn", "principal", principal)
 			putOut()
 		default:

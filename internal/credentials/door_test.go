@@ -20,7 +20,8 @@ type answer struct {
 	err  error
 }
 
-// Who is in stays in until their credentials are withdrawn, and is put out once then, within seconds. INV-43
+// Who is in stays in until their credentials are withdrawn, and is put out once then, within
+// seconds. INV-43
 func TestWatch(t *testing.T) {
 	for name, tc := range map[string]struct {
 		now answer
@@ -71,7 +72,8 @@ func TestWatch(t *testing.T) {
 	Door{}.Watch(t.Context(), nil, "", func() { t.Error("nobody is asked") })()
 }
 
-// One that takes long to answer is not asked a second time meanwhile, and holds nobody up who leaves.
+// One that takes long to answer is not asked a second time meanwhile, and holds nobody up who
+// leaves.
 func TestWatchSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
@@ -95,9 +97,12 @@ func TestWatchSlow(t *testing.T) {
 func TestAuthenticatePanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		d := Door{func(*http.Request) (string, error) { panic("no row") }, "test", slog.New(slog.NewTextHandler(&log, nil))}
+		d := Door{func(*http.Request) (string, error) {
+			panic("no row")
+		}, "test", slog.New(slog.NewTextHandler(&log, nil))}
 		r, _ := http.NewRequest("GET", "/", nil)
-		if principal, refused := d.Enter(r); principal != "" || refused == nil || refused.Code != aaep.AuthenticationRequired {
+		if principal, refused := d.Enter(r); principal != "" || refused == nil ||
+			refused.Code != aaep.AuthenticationRequired {
 			t.Errorf("Enter = %q, %v", principal, refused)
 		}
 		out := false
@@ -110,10 +115,14 @@ func TestAuthenticatePanics(t *testing.T) {
 	})
 }
 
-// Of whom cannot be told yet whether they are who they say, nobody says that they are not: they hear when to come again.
+// Of whom cannot be told yet whether they are who they say, nobody says that they are not: they
+// hear when to come again.
 func TestEnterLater(t *testing.T) {
 	d := Door{func(*http.Request) (string, error) {
-		return "", fmt.Errorf("oidc: %w", &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "secret", RetryAfter: 1500 * time.Millisecond})
+		return "",
+			fmt.Errorf("oidc: %w",
+				&aaep.Rejection{Code: aaep.TransportUnavailable, Message: "secret",
+					RetryAfter: 1500 * time.Millisecond})
 	}, "test", nil}
 	var log strings.Builder // for who would look there: that somebody with credentials was not let in
 	d.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -123,10 +132,12 @@ func TestEnterLater(t *testing.T) {
 	}
 	r.Header.Set("Authorization", "Bearer x")
 	_, refused := d.Enter(r)
-	if !strings.Contains(log.String(), "it cannot be told yet who this is") || !strings.Contains(log.String(), "secret") {
+	if !strings.Contains(log.String(), "it cannot be told yet who this is") ||
+		!strings.Contains(log.String(), "secret") {
 		t.Errorf("the log has %q", log.String())
 	}
-	if m := Rejected(refused); m.ReasonCode != aaep.TransportUnavailable || m.RetryAfterSeconds == nil || *m.RetryAfterSeconds != 2 || strings.Contains(m.ReasonMessage, "secret") {
+	if m := Rejected(refused); m.ReasonCode != aaep.TransportUnavailable || m.RetryAfterSeconds == nil ||
+		*m.RetryAfterSeconds != 2 || strings.Contains(m.ReasonMessage, "secret") {
 		t.Errorf("refused with %+v", m)
 	}
 }

@@ -11,9 +11,10 @@ const (
 	FetchAfter = 5 * time.Minute  // what was withdrawn is good for so long
 )
 
-// Fetched is a value that somebody else publishes, such as a set of keys. It is fetched when it is first asked for, when
-// it has not what is looked for, at most every ten seconds, and when it is half of five minutes old, in the background. While
-// fetching fails, what was there before stays in force. A Fetched may be used by many goroutines at once.
+// Fetched is a value that somebody else publishes, such as a set of keys. It is fetched when it is
+// first asked for, when it has not what is looked for, at most every ten seconds, and when it is
+// half of five minutes old, in the background. While fetching fails, what was there before stays in
+// force. A Fetched may be used by many goroutines at once.
 type Fetched[T any] struct {
 	Now func() time.Time // the clock, of which nil is the usual one
 
@@ -32,9 +33,10 @@ func NewFetched[T any](fetch func(context.Context) (T, error)) *Fetched[T] {
 	return &Fetched[T]{fetch: fetch, fetching: make(chan struct{}, 1)}
 }
 
-// Get returns the value. Suits reports whether it has what is looked for; what is returned may still have not. Then again says in
-// how long it may be fetched again, or is zero if it was fetched since Get was called, so that what is looked for is not there.
-// The error says why nothing was ever fetched.
+// Get returns the value. Suits reports whether it has what is looked for; what is returned may
+// still have not. Then again says in how long it may be fetched again, or is zero if it was fetched
+// since Get was called, so that what is looked for is not there. The error says why nothing was
+// ever fetched.
 func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, again time.Duration, err error) {
 	value, read, _ := f.current()
 	known, age := !read.IsZero() && suits(value), f.now().Sub(read)
@@ -47,7 +49,8 @@ func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, agai
 		default:
 			return value, 0, nil
 		}
-		if age <= FetchAfter || f.Failed() != nil { // nor that one: who publishes it may hang, and what waits may be an answer
+		if age <= FetchAfter || f.Failed() != nil {
+			// nor that one: who publishes it may hang, and what waits may be an answer
 			if !f.due(read) {
 				<-f.fetching
 				return value, 0, nil
@@ -93,7 +96,8 @@ func (f *Fetched[T]) current() (T, time.Time, error) {
 	return f.value, f.read, nil
 }
 
-// Failed says why the value could not be fetched when that was last tried; nil where it was, or nobody tried.
+// Failed says why the value could not be fetched when that was last tried; nil where it was, or
+// nobody tried.
 func (f *Fetched[T]) Failed() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

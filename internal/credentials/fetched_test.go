@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// INV-42, T-SSRF: whoever asks for whatever is not there, it is fetched at most every ten seconds; what is withdrawn is
-// forgotten within five minutes; and while nothing can be fetched, what was there stays.
+// INV-42, T-SSRF: whoever asks for whatever is not there, it is fetched at most every ten seconds;
+// what is withdrawn is forgotten within five minutes; and while nothing can be fetched, what was
+// there stays.
 func TestFetched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		published, broken, fetched := 1, error(nil), 0
@@ -21,7 +22,8 @@ func TestFetched(t *testing.T) {
 			t.Helper()
 			got, again, err := f.Get(t.Context(), suits)
 			if err != nil || got != want || fetched != wantFetched || again != later {
-				t.Errorf("after %v: %d, %v, fetched %d times, again in %v; want %d, fetched %d times, again in %v", time.Since(begin), got, err, fetched, again, want, wantFetched, later)
+				t.Errorf("after %v: %d, %v, fetched %d times, again in %v; want %d, fetched %d times, again in %v",
+					time.Since(begin), got, err, fetched, again, want, wantFetched, later)
 			}
 		}
 		is := func(n int) func(int) bool { return func(v int) bool { return v == n } }
@@ -52,7 +54,8 @@ func TestFetched(t *testing.T) {
 		later = 0
 		get(2, 5, is(2))
 		time.Sleep(time.Hour)
-		if got, _, err := f.Get(t.Context(), is(2)); got != 2 || err != nil { // it is looked at in the background, for the last time went wrong
+		if got, _, err := f.Get(t.Context(), is(2)); got != 2 || err != nil {
+			// it is looked at in the background, for the last time went wrong
 			t.Errorf("what was there does not stay: %d, %v", got, err)
 		}
 		synctest.Wait()
@@ -70,10 +73,11 @@ func TestFetched(t *testing.T) {
 	})
 }
 
-// Who publishes it and hangs keeps nobody waiting for what is known: not once where it is asked for often, and where it is not,
-// the first alone.
+// Who publishes it and hangs keeps nobody waiting for what is known: not once where it is asked for
+// often, and where it is not, the first alone.
 func TestFetchedHangs(t *testing.T) {
-	for every, want := range map[time.Duration]time.Duration{time.Second: 0, FetchAfter + time.Second: 5 * time.Second} {
+	for every, want := range map[time.Duration]time.Duration{time.Second: 0,
+		FetchAfter + time.Second: 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			fetched := 0
 			f := NewFetched(func(context.Context) (int, error) {

@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// Origin is the file that the credentials of a subscriber were read from last, as it was then. Its methods may be called at once.
+// Origin is the file that the credentials of a subscriber were read from last, as it was then. Its
+// methods may be called at once.
 type Origin struct {
 	mu   sync.Mutex
 	path string

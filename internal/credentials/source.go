@@ -17,12 +17,14 @@ import (
 // MaxFile bounds a file of credentials, in bytes.
 const MaxFile = 1 << 20
 
-// ErrEmpty is returned by what builds a value of files, with the value, where they hold nothing. Such files may be about to be
-// written, so the value is used only once they have stood so for two seconds; in the beginning it is an error.
+// ErrEmpty is returned by what builds a value of files, with the value, where they hold nothing.
+// Such files may be about to be written, so the value is used only once they have stood so for two
+// seconds; in the beginning it is an error.
 var ErrEmpty = errors.New("there is nothing in it to use")
 
-// Source is a value made of files, made anew when one of them changes. A change that makes no good value leaves the one
-// before in force and is logged once, and so is the good one that follows. A Source may be used by many goroutines at once.
+// Source is a value made of files, made anew when one of them changes. A change that makes no good
+// value leaves the one before in force and is logged once, and so is the good one that follows. A
+// Source may be used by many goroutines at once.
 type Source[T any] struct {
 	paths []string
 	read  func(path string) ([]byte, error)
@@ -37,9 +39,10 @@ type Source[T any] struct {
 	complaint string
 }
 
-// NewSource makes the first value of the files; an empty path is a file that is always empty. Read is ReadFile or
-// ReadPrivate. Diagnostics go to log, which may be nil.
-func NewSource[T any](log *slog.Logger, read func(path string) ([]byte, error), build func(contents [][]byte) (T, error), paths ...string) (*Source[T], error) {
+// NewSource makes the first value of the files; an empty path is a file that is always empty. Read
+// is ReadFile or ReadPrivate. Diagnostics go to log, which may be nil.
+func NewSource[T any](log *slog.Logger, read func(path string) ([]byte, error),
+	build func(contents [][]byte) (T, error), paths ...string) (*Source[T], error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -68,7 +71,8 @@ func (s *Source[T]) Get() T {
 	return s.value
 }
 
-// granule is how long a file may be written again without its time changing, on the coarsest file systems.
+// granule is how long a file may be written again without its time changing, on the coarsest file
+// systems.
 const granule = 2 * time.Second
 
 func (s *Source[T]) load(now []fs.FileInfo) error {
@@ -123,7 +127,9 @@ func same(a, b []fs.FileInfo) bool {
 		if (a[i] == nil) != (b[i] == nil) {
 			return false
 		}
-		if a[i] != nil && !(os.SameFile(a[i], b[i]) && a[i].ModTime().Equal(b[i].ModTime()) && a[i].Size() == b[i].Size() && a[i].Mode() == b[i].Mode()) {
+		if a[i] != nil &&
+			!(os.SameFile(a[i], b[i]) && a[i].ModTime().Equal(b[i].ModTime()) && a[i].Size() == b[i].Size() &&
+				a[i].Mode() == b[i].Mode()) {
 			return false
 		}
 	}
@@ -133,11 +139,13 @@ func same(a, b []fs.FileInfo) bool {
 // ReadFile reads a file of at most 1 MiB.
 func ReadFile(path string) ([]byte, error) { return readFile(path, false, true) }
 
-// ReadPrivate reads a file of at most 1 MiB that nobody but its owner may open, or that systemd keeps for this service. Windows
-// has no such modes; there the file's access list is its owner's affair.
+// ReadPrivate reads a file of at most 1 MiB that nobody but its owner may open, or that systemd
+// keeps for this service. Windows has no such modes; there the file's access list is its owner's
+// affair.
 func ReadPrivate(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows", true) }
 
-// ReadOwn is ReadPrivate for a file that is named itself, and not by a symbolic link, which could be led elsewhere.
+// ReadOwn is ReadPrivate for a file that is named itself, and not by a symbolic link, which could
+// be led elsewhere.
 func ReadOwn(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows", false) }
 
 func readFile(path string, private, links bool) ([]byte, error) {
@@ -162,7 +170,9 @@ func readFile(path string, private, links bool) ([]byte, error) {
 		return nil, fmt.Errorf("%s became another file while it was opened", path)
 	}
 	if mode := info.Mode().Perm(); private && mode&0o077 != 0 && !handedOver(path, mode) {
-		return nil, fmt.Errorf("%s holds secrets and others than its owner may open it, its mode is %04o: run chmod 600 on it", path, mode)
+		return nil,
+			fmt.Errorf("%s holds secrets and others than its owner may open it, its mode is %04o: run chmod 600 on it",
+				path, mode)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err == nil && len(b) > MaxFile {
@@ -171,8 +181,9 @@ func readFile(path string, private, links bool) ([]byte, error) {
 	return b, err
 }
 
-// handedOver reports whether systemd has given a file to this service and nobody else (LoadCredential=). Where it does so by an
-// access list, that is seen as a mode by which the group may read, of a file that is root's.
+// handedOver reports whether systemd has given a file to this service and nobody else
+// (LoadCredential=). Where it does so by an access list, that is seen as a mode by which the group
+// may read, of a file that is root's.
 func handedOver(path string, mode fs.FileMode) bool {
 	dir := os.Getenv("CREDENTIALS_DIRECTORY")
 	return dir != "" && filepath.Dir(path) == filepath.Clean(dir) && mode&0o037 == 0

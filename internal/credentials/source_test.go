@@ -74,7 +74,8 @@ func TestSource(t *testing.T) {
 	expect("empty", "2 three", 5)
 }
 
-// A file that was settled is not read again; one that was just written is, for its time may not show a second change.
+// A file that was settled is not read again; one that was just written is, for its time may not
+// show a second change.
 func TestSourceReadsWhatChanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	reads := 0
@@ -120,8 +121,8 @@ func TestSourceReadsWhatChanged(t *testing.T) {
 	}
 }
 
-// A change that could not be read, as where too many files are open, is read when it can be: else whoever was taken out would stay
-// in for good.
+// A change that could not be read, as where too many files are open, is read when it can be: else
+// whoever was taken out would stay in for good.
 func TestSourceReadsAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	var broken error
@@ -133,7 +134,9 @@ func TestSourceReadsAgain(t *testing.T) {
 	}
 	var logged bytes.Buffer
 	write(t, path, "one", 0o600)
-	s, err := NewSource(slog.New(slog.NewTextHandler(&logged, nil)), read, func(c [][]byte) (string, error) { return string(c[0]), nil }, path)
+	s, err := NewSource(slog.New(slog.NewTextHandler(&logged, nil)), read, func(c [][]byte) (string, error) {
+		return string(c[0]), nil
+	}, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +160,9 @@ func TestSourceReadsAgain(t *testing.T) {
 	}
 }
 
-// A file that says the same makes nothing anew, though it was just written, or will be, by the clock of the disk it is on: a key that
-// signs is tried each time that it is read, and whoever asks may be a stranger.
+// A file that says the same makes nothing anew, though it was just written, or will be, by the
+// clock of the disk it is on: a key that signs is tried each time that it is read, and whoever asks
+// may be a stranger.
 func TestSourceOfTheSame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	write(t, path, "one", 0o600)
@@ -213,13 +217,15 @@ func TestSourceAtOnce(t *testing.T) {
 func TestReadPrivate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	if runtime.GOOS != "windows" {
-		for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: false, 0o604: false, 0o620: false, 0o601: false} {
+		for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: false, 0o604: false, 0o620: false,
+			0o601: false} {
 			write(t, path, "hunter2", mode)
 			if err := os.Chmod(path, mode); err != nil {
 				t.Fatal(err)
 			}
 			_, err := ReadPrivate(path)
-			if (err == nil) != ok || err != nil && (!strings.Contains(err.Error(), "chmod 600") || strings.Contains(err.Error(), "hunter2")) {
+			if (err == nil) != ok || err != nil &&
+				(!strings.Contains(err.Error(), "chmod 600") || strings.Contains(err.Error(), "hunter2")) {
 				t.Errorf("mode %o: %v, want read: %v", mode, err, ok)
 			}
 		}

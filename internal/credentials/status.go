@@ -6,7 +6,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// statuses are what refusals are over HTTP (D-56), ours and those of a peer or a proxy that has nothing but a status.
+// statuses are what refusals are over HTTP (D-56), ours and those of a peer or a proxy that has
+// nothing but a status.
 var statuses = []struct {
 	status int
 	reason aaep.ReasonCode
@@ -18,8 +19,8 @@ var statuses = []struct {
 	{http.StatusBadRequest, aaep.ReasonUnknown}, // of a request that is not valid
 }
 
-// Status is the status of a refusal for this reason. One that is not in the table is of a request that could be read, also if
-// it is a reason of later versions.
+// Status is the status of a refusal for this reason. One that is not in the table is of a request
+// that could be read, also if it is a reason of later versions.
 func Status(reason aaep.ReasonCode) int {
 	for _, s := range statuses {
 		if s.reason == reason {

@@ -1,6 +1,7 @@
-// Package duplex makes a transports.Conn of anything that reads and writes whole messages: a WebSocket, a socket with
-// a framing. It keeps the promises of Conn that are the same for all of them: cancelling Receive loses nothing, many
-// may send at once, a slow peer makes Send wait and never takes memory.
+// Package duplex makes a transports.Conn of anything that reads and writes whole messages: a
+// WebSocket, a socket with a framing. It keeps the promises of Conn that are the same for all of
+// them: cancelling Receive loses nothing, many may send at once, a slow peer makes Send wait and
+// never takes memory.
 package duplex
 
 import (
@@ -18,10 +19,11 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Frames carries whole messages over one link. Read is called by one goroutine and Write by another; Close may be
-// called during both, and ends them.
+// Frames carries whole messages over one link. Read is called by one goroutine and Write by
+// another; Close may be called during both, and ends them.
 type Frames interface {
-	// Read returns the next message, io.EOF after the peer's clean end, and any other error where the link broke.
+	// Read returns the next message, io.EOF after the peer's clean end, and any other error where
+	// the link broke.
 	Read() ([]byte, error)
 	// Write sends one message. It must give up on a peer that takes nothing for long.
 	Write(msg []byte) error
@@ -40,12 +42,12 @@ type Raw interface {
 	Out() *writer.Writer
 }
 
-// Idler are Frames of a net.Conn on which so little comes that nobody waits in Read for it. Their Read may return nil without
-// an error, for what was no message.
+// Idler are Frames of a net.Conn on which so little comes that nobody waits in Read for it. Their
+// Read may return nil without an error, for what was no message.
 type Idler interface {
 	Frames
-	// Rest lets go of what only Read needs until it is called again, which is when there is more to read, or wake is called. It
-	// reports false where Read has something to do already.
+	// Rest lets go of what only Read needs until it is called again, which is when there is more to
+	// read, or wake is called. It reports false where Read has something to do already.
 	Rest(wake func()) bool
 	// NetConn is what is read from, until Close has closed it.
 	NetConn() net.Conn
@@ -70,7 +72,8 @@ type Conn struct {
 
 // New returns the Conn over frames of a peer that principal names, or "". It is read until Close.
 func New(frames Frames, principal string) *Conn {
-	c := &Conn{frames: frames, principal: principal, in: make(chan []byte, 1), closed: make(chan struct{}), ended: make(chan struct{})}
+	c := &Conn{frames: frames, principal: principal, in: make(chan []byte, 1), closed: make(chan struct{}),
+		ended: make(chan struct{})}
 	if raw, ok := frames.(Raw); ok {
 		c.out = raw.Out()
 	} else { // whose turn is all that is wanted of it
@@ -122,7 +125,8 @@ func (c *Conn) deliver(msg []byte) {
 
 // idles reports whether read is called later, when there is something to read.
 func (c *Conn) idles() bool {
-	return c.idle != nil && c.frames.(Idler).Rest(c.idle.Now) && c.idle.Begin() // which fails once the connection is closed
+	// which fails once the connection is closed
+	return c.idle != nil && c.frames.(Idler).Rest(c.idle.Now) && c.idle.Begin()
 }
 
 // Closed returns a channel that is closed by Close.

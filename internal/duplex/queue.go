@@ -38,8 +38,9 @@ func (q *Queue) Accept(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
-// Offer waits until c is accepted, and reports whether it was: not where nobody comes in time, the Queue is closed, ctx
-// has ended, or gone says that the peer has left. Whoever accepted c closes it.
+// Offer waits until c is accepted, and reports whether it was: not where nobody comes in time, the
+// Queue is closed, ctx has ended, or gone says that the peer has left. Whoever accepted c closes
+// it.
 func (q *Queue) Offer(ctx context.Context, c *Conn, gone <-chan struct{}) bool {
 	t := time.NewTimer(AcceptTimeout)
 	defer t.Stop()

@@ -20,45 +20,57 @@ const mebi = 1 << 20
 // heavy are events of one mebibyte each, wherever an agent can put so many words.
 func heavy(t *testing.T) (all []*aaep.Event) {
 	long := strings.Repeat("x", mebi)
-	for _, p := range []aaep.Payload{&aaep.SessionStarted{}, &aaep.SessionCompleted{}, &aaep.SessionErrored{}, &aaep.SessionCancelled{}, &aaep.ProgressUpdated{},
-		&aaep.ToolInvoked{}, &aaep.ToolCompleted{}, &aaep.OutputStreaming{}, &aaep.AwaitingConfirmation{}, &aaep.AwaitingClarification{}, &aaep.HandoffRequested{}} {
+	for _, p := range []aaep.Payload{&aaep.SessionStarted{}, &aaep.SessionCompleted{}, &aaep.SessionErrored{},
+		&aaep.SessionCancelled{}, &aaep.ProgressUpdated{},
+		&aaep.ToolInvoked{}, &aaep.ToolCompleted{}, &aaep.OutputStreaming{}, &aaep.AwaitingConfirmation{},
+		&aaep.AwaitingClarification{}, &aaep.HandoffRequested{}} {
 		v := reflect.ValueOf(p).Elem()
 		if _, ok := p.(*aaep.ProgressUpdated); ok {
 			v = v.FieldByName("Progress")
 		}
 		for i := range v.NumField() {
 			switch f := v.Type().Field(i); {
-			case f.Type == reflect.TypeFor[string]() && !strings.HasSuffix(f.Name, "ID") && f.Name != "ContentType" && f.Name != "Language":
+			case f.Type == reflect.TypeFor[string]() && !strings.HasSuffix(f.Name, "ID") && f.Name != "ContentType" &&
+				f.Name != "Language":
 				fresh := reflect.New(reflect.TypeOf(p).Elem())
 				at := fresh.Elem()
 				if v.Type() != at.Type() {
 					at = at.FieldByName("Progress")
 				}
 				at.Field(i).SetString(long)
-				all = append(all, &aaep.Event{CorrelationID: fmt.Sprintf("%T.%s", p, f.Name), Payload: fresh.Interface().(aaep.Payload)})
+				all = append(all,
+					&aaep.Event{CorrelationID: fmt.Sprintf("%T.%s", p, f.Name),
+						Payload: fresh.Interface().(aaep.Payload)})
 			case f.Type == reflect.TypeFor[json.RawMessage]():
 				fresh := reflect.New(v.Type())
 				fresh.Elem().Field(i).SetBytes([]byte(long))
-				all = append(all, &aaep.Event{CorrelationID: fmt.Sprintf("%T.%s", p, f.Name), Payload: fresh.Interface().(aaep.Payload)})
+				all = append(all,
+					&aaep.Event{CorrelationID: fmt.Sprintf("%T.%s", p, f.Name),
+						Payload: fresh.Interface().(aaep.Payload)})
 			}
 		}
 	}
 	raw := json.RawMessage(long)
-	all = append(all, &aaep.Event{CorrelationID: "tools", Payload: &aaep.SessionStarted{ToolsAvailable: []string{long}}},
-		&aaep.Event{CorrelationID: "choices", Payload: &aaep.AwaitingClarification{Choices: []aaep.Choice{{Label: long}}}},
-		&aaep.Event{CorrelationID: "summary", Summary: aaep.Say(long)}, &aaep.Event{CorrelationID: "terse", Summary: aaep.Text{Terse: long}},
-		&aaep.Event{CorrelationID: "detailed", Summary: aaep.Text{Detailed: long}}, &aaep.Event{CorrelationID: "unknown", Unknown: raw},
+	all = append(all,
+		&aaep.Event{CorrelationID: "tools", Payload: &aaep.SessionStarted{ToolsAvailable: []string{long}}},
+		&aaep.Event{CorrelationID: "choices",
+			Payload: &aaep.AwaitingClarification{Choices: []aaep.Choice{{Label: long}}}},
+		&aaep.Event{CorrelationID: "summary", Summary: aaep.Say(long)},
+		&aaep.Event{CorrelationID: "terse", Summary: aaep.Text{Terse: long}},
+		&aaep.Event{CorrelationID: "detailed", Summary: aaep.Text{Detailed: long}},
+		&aaep.Event{CorrelationID: "unknown", Unknown: raw},
 		&aaep.Event{CorrelationID: "extensions", Extensions: map[string]json.RawMessage{"x": raw}},
 		&aaep.Event{CorrelationID: "translated", Translations: []aaep.Translation{{Summary: aaep.Say(long)}}},
-		&aaep.Event{CorrelationID: "translated words", Translations: []aaep.Translation{{Payload: &aaep.OutputStreaming{Chunk: long}}}})
+		&aaep.Event{CorrelationID: "translated words",
+			Translations: []aaep.Translation{{Payload: &aaep.OutputStreaming{Chunk: long}}}})
 	if len(all) < 30 {
 		t.Fatalf("only %d places for words were found", len(all))
 	}
 	return all
 }
 
-// P10: whatever an agent fills its events with, memory has an end; the newest of them are there, and of the others it is said that
-// they are gone.
+// P10: whatever an agent fills its events with, memory has an end; the newest of them are there,
+// and of the others it is said that they are gone.
 func TestBytes(t *testing.T) {
 	for _, ev := range heavy(t) {
 		l := eventlog.New(4096)
@@ -73,7 +85,8 @@ func TestBytes(t *testing.T) {
 			t.Errorf("the one before them: %v", err)
 		}
 		events, _, err := l.Read(l.Start(), 100)
-		if err != nil || len(events) != int(l.End()-l.Start()) || events[0] == nil || events[len(events)-1].EventID == "" {
+		if err != nil || len(events) != int(l.End()-l.Start()) || events[0] == nil ||
+			events[len(events)-1].EventID == "" {
 			t.Fatalf("%d events, %v", len(events), err)
 		}
 	}
@@ -97,7 +110,8 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// What the store has yet to take is not let go of, however much it is; afterwards it comes from there.
+// What the store has yet to take is not let go of, however much it is; afterwards it comes from
+// there.
 func TestBytesWithStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})

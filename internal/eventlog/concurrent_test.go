@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// INV-20, INV-21: readers that follow the log while several write get every event once, in order. They wait for
-// the log to change and never poll.
+// INV-20, INV-21: readers that follow the log while several write get every event once, in order.
+// They wait for the log to change and never poll.
 func TestConcurrentFollowers(t *testing.T) {
 	const writers, each, readers = 4, 500, 8
 	l := eventlog.New(writers * each)
@@ -44,7 +44,8 @@ func TestConcurrentFollowers(t *testing.T) {
 				for _, ev := range events {
 					cursor++
 					if ev.EventID != l.EventID(at(cursor)) || ev.CorrelationID != fmt.Sprint(next[ev.SessionID]) {
-						t.Errorf("reader %d at %d: event %s of writer %s, %q", r, cursor, ev.CorrelationID, ev.SessionID, ev.EventID)
+						t.Errorf("reader %d at %d: event %s of writer %s, %q", r, cursor, ev.CorrelationID,
+							ev.SessionID, ev.EventID)
 						return
 					}
 					next[ev.SessionID]++
@@ -55,7 +56,8 @@ func TestConcurrentFollowers(t *testing.T) {
 	all.Wait()
 }
 
-// P7, P8: a reader that falls behind is told so, never given a wrong event, and can go on from the start.
+// P7, P8: a reader that falls behind is told so, never given a wrong event, and can go on from the
+// start.
 func TestConcurrentTrimming(t *testing.T) {
 	const count, size = 20000, 16
 	l := eventlog.New(size)

@@ -13,11 +13,12 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// catchUp is how long Await waits for an event that another process has shown and this one does not have yet.
+// catchUp is how long Await waits for an event that another process has shown and this one does not
+// have yet.
 const catchUp = 2 * time.Second
 
-// Follow returns a Log that shows what another process appends to its own, and has the newest size events in memory. What
-// comes later is shown while Tail runs. Nothing is appended to it here.
+// Follow returns a Log that shows what another process appends to its own, and has the newest size
+// events in memory. What comes later is shown while Tail runs. Nothing is appended to it here.
 func Follow(feed log.Feed, size int) (*Log, error) {
 	l := newLog(size)
 	l.feed = feed
@@ -56,8 +57,9 @@ var errFollows = errors.New("log: nothing is appended to a log that is followed"
 func (fed) Append([][]byte) error { return errFollows }
 func (fed) SetMeta([]byte) error  { return errFollows }
 
-// Tail shows what is appended elsewhere, once before has been called with it, until ctx is done or there will be no more.
-// The error says why; it is also in Err. Away is called when the other process cannot be reached, and when that is over.
+// Tail shows what is appended elsewhere, once before has been called with it, until ctx is done or
+// there will be no more. The error says why; it is also in Err. Away is called when the other
+// process cannot be reached, and when that is over.
 func (l *Log) Tail(ctx context.Context, before func(pos uint64, ev *aaep.Event), away func(bool)) error {
 	isAway := false
 	for {
@@ -108,8 +110,8 @@ func (l *Log) tail(ctx context.Context, before func(uint64, *aaep.Event)) error 
 	return nil
 }
 
-// Await waits until Locate finds an event that another process may have shown before this one has it, for two seconds at
-// most. For other ids, and in a log that is not followed, it does not wait.
+// Await waits until Locate finds an event that another process may have shown before this one has
+// it, for two seconds at most. For other ids, and in a log that is not followed, it does not wait.
 func (l *Log) Await(id string) {
 	if l.feed == nil {
 		return
@@ -133,7 +135,8 @@ func (l *Log) Await(id string) {
 	}
 }
 
-// reread learns of the runs that have begun meanwhile. One that gives its events the places of others that were shown follows a loss.
+// reread learns of the runs that have begun meanwhile. One that gives its events the places of
+// others that were shown follows a loss.
 func (l *Log) reread() error {
 	data, err := l.feed.Meta()
 	if err != nil {
@@ -146,7 +149,9 @@ func (l *Log) reread() error {
 	for _, r := range m.Runs {
 		known := slices.ContainsFunc(l.now.Load().runs, func(k run) bool { return k.Tag == r.Tag })
 		if end := l.End(); !known && r.From <= end {
-			return fmt.Errorf("log: events %d to %d were kept and are lost, and others have their places: start this again", r.From, end)
+			return fmt.Errorf(
+				"log: events %d to %d were kept and are lost, and others have their places: start this again",
+				r.From, end)
 		}
 	}
 	l.ids.set(m.Key, m.Runs)

@@ -19,8 +19,8 @@ type known struct {
 	runs   []run // oldest first; the last one is the newest
 }
 
-// A run is what one opening of a log has appended. What a run before lost in a crash has positions that are given again:
-// the tag tells the two apart, so that no id is ever given twice.
+// A run is what one opening of a log has appended. What a run before lost in a crash has positions
+// that are given again: the tag tells the two apart, so that no id is ever given twice.
 type run struct {
 	Tag  uint32 `json:"tag"`
 	From uint64 `json:"from"` // its first position
@@ -60,13 +60,15 @@ func (d ids) Began() uint64 {
 	return max(runs[len(runs)-1].From, 1) - 1
 }
 
-// A Place is what an event id names: an event of the log, or a part of one, as it is told in one form.
+// A Place is what an event id names: an event of the log, or a part of one, as it is told in one
+// form.
 type Place struct {
 	// Pos is the event's position.
 	Pos uint64
 	// Offset is where the part ends, in bytes of the event's text; zero is all of it.
 	Offset int
-	// Form tells apart what is made of the same place in different bytes. Zero is the event as the log has it.
+	// Form tells apart what is made of the same place in different bytes. Zero is the event as the
+	// log has it.
 	Form uint32
 }
 
@@ -75,8 +77,8 @@ const (
 	offsetBits = 24 // of an offset: no text in one event is as long
 )
 
-// EventID returns the id of a place. Ids look random, and never repeat within a log or between two logs; only the log that made
-// one can tell where it points.
+// EventID returns the id of a place. Ids look random, and never repeat within a log or between two
+// logs; only the log that made one can tell where it points.
 func (d ids) EventID(at Place) string {
 	k := d.now.Load()
 	i := len(k.runs) - 1
@@ -94,8 +96,9 @@ func (d ids) EventID(at Place) string {
 	return string(id[:])
 }
 
-// Locate is the reverse of EventID. It reports false for an id that this log did not make, or no longer knows. Where
-// the event was lost in a crash, lost is true, and at is the last one before it that was not.
+// Locate is the reverse of EventID. It reports false for an id that this log did not make, or no
+// longer knows. Where the event was lost in a crash, lost is true, and at is the last one before it
+// that was not.
 func (l *Log) Locate(id string) (at Place, lost, ok bool) {
 	if at, lost, ok = l.locate(id); at.Pos > l.End() {
 		return Place{}, false, false
@@ -115,7 +118,8 @@ func (l *Log) locate(id string) (at Place, lost, ok bool) {
 	k := l.now.Load()
 	k.cipher.Decrypt(block[:], block[:])
 	first, second := binary.BigEndian.Uint64(block[:8]), binary.BigEndian.Uint32(block[8:12])
-	at = Place{Pos: first & (1<<posBits - 1), Offset: int(second & (1<<offsetBits - 1)), Form: uint32(first>>posBits)<<8 | second>>offsetBits}
+	at = Place{Pos: first & (1<<posBits - 1), Offset: int(second & (1<<offsetBits - 1)),
+		Form: uint32(first>>posBits)<<8 | second>>offsetBits}
 	tag := binary.BigEndian.Uint32(block[12:])
 	i := slices.IndexFunc(k.runs, func(r run) bool { return r.Tag == tag })
 	if i < 0 || at.Pos < k.runs[i].From {

@@ -17,13 +17,15 @@ func at(pos uint64) eventlog.Place { return eventlog.Place{Pos: pos} }
 
 var idForm = regexp.MustCompile(`^evt_[0-9a-f]{32}$`)
 
-// D-44, INV-23, ENV-014: ids are evt_ and 32 lower-case hex digits, and the log finds its own again.
+// D-44, INV-23, ENV-014: ids are evt_ and 32 lower-case hex digits, and the log finds its own
+// again.
 func TestEventIDProperty(t *testing.T) {
 	const events = 1000
 	l, other := filled(10, events), filled(10, events)
 	rapid.Check(t, func(t *rapid.T) {
 		pos := rapid.Uint64Range(1, events).Draw(t, "pos")
-		at := eventlog.Place{Pos: pos, Offset: rapid.IntRange(0, 1<<24-1).Draw(t, "offset"), Form: rapid.Uint32().Draw(t, "form")}
+		at := eventlog.Place{Pos: pos, Offset: rapid.IntRange(0, 1<<24-1).Draw(t, "offset"),
+			Form: rapid.Uint32().Draw(t, "form")}
 		id := l.EventID(at)
 		if !idForm.MatchString(id) {
 			t.Fatalf("EventID(%v) = %q", at, id)
@@ -40,7 +42,8 @@ func TestEventIDProperty(t *testing.T) {
 	})
 }
 
-// Whatever a peer says as its Last-Event-ID, only an id of ours is taken, in the one spelling we gave it (ENV-015).
+// Whatever a peer says as its Last-Event-ID, only an id of ours is taken, in the one spelling we
+// gave it (ENV-015).
 func TestLocateRefuses(t *testing.T) {
 	l := filled(10, 100)
 	id := l.EventID(at(7))
@@ -103,7 +106,8 @@ func TestLocateTrimmed(t *testing.T) {
 	}
 }
 
-// INV-23: no id is given twice, over a million events and parts of events; Append gives the id EventID tells.
+// INV-23: no id is given twice, over a million events and parts of events; Append gives the id
+// EventID tells.
 func TestIDsAreUnique(t *testing.T) {
 	l := eventlog.New(1)
 	seen := make(map[string]bool, 1_000_000)
@@ -113,7 +117,8 @@ func TestIDsAreUnique(t *testing.T) {
 		if ev.EventID != l.EventID(at(pos)) {
 			t.Fatalf("Append gave %q to event %d; EventID says %q", ev.EventID, pos, l.EventID(at(pos)))
 		}
-		for _, place := range []eventlog.Place{at(pos), {Pos: pos, Offset: 1}, {Pos: pos, Offset: int(pos) + 1}, {Pos: pos, Offset: 1<<24 - 1}, {Pos: pos, Form: 1}, {Pos: pos, Form: 1 << 31}} {
+		for _, place := range []eventlog.Place{at(pos), {Pos: pos, Offset: 1}, {Pos: pos, Offset: int(pos) + 1},
+			{Pos: pos, Offset: 1<<24 - 1}, {Pos: pos, Form: 1}, {Pos: pos, Form: 1 << 31}} {
 			id := l.EventID(place)
 			if seen[id] {
 				t.Fatalf("%q was given twice", id)

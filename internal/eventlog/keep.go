@@ -41,8 +41,8 @@ func (k *keeper) write(l *Log) {
 	}
 }
 
-// gather lets whoever was just told that an event is kept go on first, as long as that brings more: what they append then is
-// kept with the rest, instead of alone.
+// gather lets whoever was just told that an event is kept go on first, as long as that brings more:
+// what they append then is kept with the rest, instead of alone.
 func (k *keeper) gather(l *Log) {
 	for had := uint64(0); ; {
 		l.mu.Lock()
@@ -56,7 +56,8 @@ func (k *keeper) gather(l *Log) {
 	}
 }
 
-// batch returns the oldest events that are not kept. Last says that there are none and will be none.
+// batch returns the oldest events that are not kept. Last says that there are none and will be
+// none.
 func (k *keeper) batch(l *Log) (events []*aaep.Event, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -48,12 +48,14 @@ type keeper struct {
 	freed   *sync.Cond // something was kept, or never will be
 }
 
-// Open returns a Log that goes on where the one before it ended that used the store, and has the newest size events in
-// memory. Close it before the store. A log that another agent wrote is refused, unless agent is empty.
+// Open returns a Log that goes on where the one before it ended that used the store, and has the
+// newest size events in memory. Close it before the store. A log that another agent wrote is
+// refused, unless agent is empty.
 func Open(store log.Store, size int, agent string) (*Log, error) {
 	l := newLog(size)
 	start, end := store.Bounds()
-	k := &keeper{store: store, shelf: newShelf(), kept: end, wake: make(chan struct{}, 1), done: make(chan struct{}), failed: make(chan struct{})}
+	k := &keeper{store: store, shelf: newShelf(), kept: end, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		failed: make(chan struct{})}
 	k.freed = sync.NewCond(&l.mu)
 	data, err := store.Meta()
 	switch {
@@ -70,7 +72,10 @@ func Open(store log.Store, size int, agent string) (*Log, error) {
 		k.meta.Key = newKey()
 	}
 	if k.meta.Agent != "" && agent != "" && k.meta.Agent != agent {
-		return nil, fmt.Errorf("log: it is the log of the agent %q, and this agent is %q: name another place for the log, or give the agent its old name", k.meta.Agent, agent)
+		return nil,
+			fmt.Errorf(
+				"log: it is the log of the agent %q, and this agent is %q: name another place for the log, or give "+
+					"the agent its old name", k.meta.Agent, agent)
 	}
 	k.meta.Agent = cmp.Or(agent, k.meta.Agent)
 	k.meta.begin(start, end)
@@ -139,8 +144,8 @@ func (l *Log) Settled() uint64 {
 	return l.keeper.meta.Settled
 }
 
-// Settle says that no session is open of which the log has an event, and waits until that is on the disk: nobody has to
-// read these events again to find out. It has an end: see the package.
+// Settle says that no session is open of which the log has an event, and waits until that is on the
+// disk: nobody has to read these events again to find out. It has an end: see the package.
 func (l *Log) Settle() error {
 	k := l.keeper
 	if k == nil {
@@ -165,8 +170,9 @@ func (l *Log) Settle() error {
 	return k.setMeta()
 }
 
-// Failed returns a channel that is closed when the store has failed, and Err says why: from then on the log is in memory
-// alone, and a restart loses what comes. The channel is nil where there is no store.
+// Failed returns a channel that is closed when the store has failed, and Err says why: from then on
+// the log is in memory alone, and a restart loses what comes. The channel is nil where there is no
+// store.
 func (l *Log) Failed() <-chan struct{} {
 	if l.keeper == nil {
 		return nil
@@ -194,8 +200,8 @@ func (l *Log) Overdue() bool {
 	return l.keeper.overdue
 }
 
-// Close waits until the store has everything, unless that does not answer, and lets go of it. What is appended later is in
-// memory alone.
+// Close waits until the store has everything, unless that does not answer, and lets go of it. What
+// is appended later is in memory alone.
 func (l *Log) Close() error {
 	if l.keeper == nil {
 		return nil
@@ -274,7 +280,8 @@ func (k *keeper) read(cursor uint64, n int) ([]*aaep.Event, error) {
 	return slices.Clip(events[:min(n, len(events))]), err
 }
 
-// decodedAtOnce is how many events are decoded, in half a millisecond or so, before every other goroutine that is ready may go on.
+// decodedAtOnce is how many events are decoded, in half a millisecond or so, before every other
+// goroutine that is ready may go on.
 const decodedAtOnce = 16
 
 // fetch reads at most n events after the cursor, up to one that is not as it was written.

@@ -1,10 +1,12 @@
-// Package eventlog is the spine of a producer: an event is appended once, and every subscription reads it
-// from a cursor of its own. Live delivery and resuming after a cut are the same read.
+// Package eventlog is the spine of a producer: an event is appended once, and every subscription
+// reads it from a cursor of its own. Live delivery and resuming after a cut are the same read.
 //
-// A Log keeps the newest events in memory: so many, and all that live readers have yet to read (see Need), but not more than 64 MiB
-// and a day of them. What is too old goes when the next event comes. With a log.Store it also keeps them for longer than the process
-// lives, and gives older ones from there; package producer/log says what happens when that is slow, or fails. Appending does not wait
-// for the store, unless the store is yet to keep as many events as the log was made for.
+// A Log keeps the newest events in memory: so many, and all that live readers have yet to read (see
+// Need), but not more than 64 MiB and a day of them. What is too old goes when the next event
+// comes. With a log.Store it also keeps them for longer than the process lives, and gives older
+// ones from there; package producer/log says what happens when that is slow, or fails. Appending
+// does not wait for the store, unless the store is yet to keep as many events as the log was made
+// for.
 package eventlog
 
 import (
@@ -47,7 +49,8 @@ func newLog(size int) *Log {
 	return &Log{size: uint64(size), pages: map[uint64]*page{}, changed: make(chan struct{})}
 }
 
-// A page is made when something is put there: most agents say little, and a service may have one for each of its users.
+// A page is made when something is put there: most agents say little, and a service may have one
+// for each of its users.
 type page [pageSize]slot
 
 const pageSize = 64
@@ -67,13 +70,14 @@ func (l *Log) slot(pos uint64) *slot {
 	return &in[pos%pageSize]
 }
 
-// Need has the log keep, beyond its size, the events after the cursor that need returns: live readers have yet to read them. The highest
-// number stands for no reader. Append calls need at most once in pageSize events, with the log's lock held: need must neither wait nor
-// call the log. Call Need before the log is used.
+// Need has the log keep, beyond its size, the events after the cursor that need returns: live
+// readers have yet to read them. The highest number stands for no reader. Append calls need at most
+// once in pageSize events, with the log's lock held: need must neither wait nor call the log. Call
+// Need before the log is used.
 func (l *Log) Need(need func() uint64) { l.need = need }
 
-// needless reports whether no live reader needs the event at pos any more, with mu held. An answer of need that is up to pageSize events
-// old may decide it: cursors only move forward.
+// needless reports whether no live reader needs the event at pos any more, with mu held. An answer
+// of need that is up to pageSize events old may decide it: cursors only move forward.
 func (l *Log) needless(pos uint64) bool {
 	if l.need == nil || pos <= l.free {
 		return true
@@ -84,8 +88,8 @@ func (l *Log) needless(pos uint64) bool {
 	return pos <= l.free
 }
 
-// Append adds an event, gives it its event id, and returns its position. The event must not be changed
-// afterwards.
+// Append adds an event, gives it its event id, and returns its position. The event must not be
+// changed afterwards.
 func (l *Log) Append(ev *aaep.Event) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,14 +117,15 @@ func (l *Log) put(pos uint64, ev *aaep.Event) {
 	l.bytes += at.size
 }
 
-// Memory holds no more than this, but always the newest event. Age is what the events say, so that no clock is needed.
+// Memory holds no more than this, but always the newest event. Age is what the events say, so that
+// no clock is needed.
 const (
 	maxBytes = 64 << 20
 	maxAge   = 24 * time.Hour
 )
 
-// trim lets go of the oldest events where they are too many bytes or too old, or too many and read, with mu held. What the store does not
-// have yet stays.
+// trim lets go of the oldest events where they are too many bytes or too old, or too many and read,
+// with mu held. What the store does not have yet stays.
 func (l *Log) trim() {
 	last := min(l.shown.Load(), max(l.end, 1)-1)
 	if l.keeper != nil && !l.keeper.over() {
@@ -200,9 +205,9 @@ func (l *Log) InMemory(cursor uint64) bool {
 	return l.keeper == nil || cursor >= l.base
 }
 
-// Read returns at most n events after the cursor, and at least one if there is any and n is above zero. Where there is
-// none yet, it returns a channel that is closed when there is. log.ErrTrimmed says that the next event is gone; other
-// errors are the store's.
+// Read returns at most n events after the cursor, and at least one if there is any and n is above
+// zero. Where there is none yet, it returns a channel that is closed when there is. log.ErrTrimmed
+// says that the next event is gone; other errors are the store's.
 func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

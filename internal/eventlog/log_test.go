@@ -72,7 +72,8 @@ func TestRead(t *testing.T) {
 	} {
 		l := filled(tc.size, tc.appended)
 		events, changed, err := l.Read(tc.cursor, tc.n)
-		if positions(events) != tc.want || (changed != nil) != tc.waits || errors.Is(err, log.ErrTrimmed) != tc.trimmed ||
+		if positions(events) != tc.want || (changed != nil) != tc.waits ||
+			errors.Is(err, log.ErrTrimmed) != tc.trimmed ||
 			err != nil && err != log.ErrTrimmed {
 			t.Errorf("size %d, %d appended: Read(%d, %d) = %q, waits %v, %v", tc.size, tc.appended, tc.cursor, tc.n,
 				positions(events), changed != nil, err)
@@ -105,7 +106,8 @@ func TestReadProperty(t *testing.T) {
 			if !gone && cursor < len(all) {
 				want = all[cursor:min(cursor+n, len(all))]
 			}
-			if positions(events) != positions(want) || (err == log.ErrTrimmed) != gone || (changed != nil) != (cursor >= len(all)) {
+			if positions(events) != positions(want) || (err == log.ErrTrimmed) != gone ||
+				(changed != nil) != (cursor >= len(all)) {
 				t.Fatalf("size %d, %d appended: Read(%d, %d) = %q, waits %v, %v; want %q, gone %v",
 					size, len(all), cursor, n, positions(events), changed != nil, err, positions(want), gone)
 			}
@@ -120,7 +122,8 @@ func TestReadProperty(t *testing.T) {
 	})
 }
 
-// A channel stands for the events after its cursor: it is closed by the next Append, and all who wait are woken.
+// A channel stands for the events after its cursor: it is closed by the next Append, and all who
+// wait are woken.
 func TestChanged(t *testing.T) {
 	l := filled(3, 2)
 	closed := func(c <-chan struct{}) bool {
@@ -161,7 +164,8 @@ func TestReadIsACopy(t *testing.T) {
 	}
 }
 
-// Room for events is made when they come, for a service may have a log for each of its users; and a ring that ends within a page is whole.
+// Room for events is made when they come, for a service may have a log for each of its users; and a
+// ring that ends within a page is whole.
 func TestRoomOnDemand(t *testing.T) {
 	const size = 100
 	l := filled(size, 250)

@@ -8,8 +8,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// The log keeps more than its size where a live reader needs it, lets go of it when that has read on, and keeps no more than 64 MiB
-// for any. INV-21, P10
+// The log keeps more than its size where a live reader needs it, lets go of it when that has read
+// on, and keeps no more than 64 MiB for any. INV-21, P10
 func TestNeed(t *testing.T) {
 	need, text := uint64(0), "x"
 	l := New(10)

@@ -22,7 +22,8 @@ func encode(ev *aaep.Event) ([]byte, error) {
 	return record, err
 }
 
-// line leaves out the data of extensions where that keeps an event from being written, as those who send it do.
+// line leaves out the data of extensions where that keeps an event from being written, as those who
+// send it do.
 func line(ev aaep.Event) ([]byte, error) {
 	ev.Translations = nil
 	data, err := ev.MarshalJSON()
@@ -48,7 +49,8 @@ func decode(record []byte) (*aaep.Event, error) {
 			ev, in.Translations = in, nil // the other lines are all that it was put down in
 		default:
 			t := aaep.Translation{LocalizationHints: in.LocalizationHints, Summary: in.Summary, Payload: in.Payload}
-			if reflect.DeepEqual(t.Payload, ev.Payload) { // without words; whoever folds events into one changes only the event's own
+			if reflect.DeepEqual(t.Payload, ev.Payload) {
+				// without words; whoever folds events into one changes only the event's own
 				t.Payload = nil
 			}
 			ev.Translations = append(ev.Translations, t)

@@ -7,8 +7,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A shelf has what was read from a store lately, for thousands may catch up at once: a stretch of the log is read and decoded
-// once for all of them, and one at a time, since what happens now needs the store and the processors too.
+// A shelf has what was read from a store lately, for thousands may catch up at once: a stretch of
+// the log is read and decoded once for all of them, and one at a time, since what happens now needs
+// the store and the processors too.
 type shelf struct {
 	turns chan struct{}
 
@@ -17,7 +18,8 @@ type shelf struct {
 	bytes int        // their sum
 }
 
-// A stretch is some events after a cursor. All but from is for who has the shelf's mu, or knows that it was read.
+// A stretch is some events after a cursor. All but from is for who has the shelf's mu, or knows
+// that it was read.
 type stretch struct {
 	from   uint64
 	read   chan struct{} // closed when it was
@@ -35,7 +37,8 @@ const (
 func newShelf() *shelf { return &shelf{turns: make(chan struct{}, atOnce)} }
 
 // get returns the events after the cursor that are in one stretch. Nothing before start is fetched.
-func (s *shelf) get(cursor, start uint64, fetch func(cursor uint64, n int) ([]*aaep.Event, error)) ([]*aaep.Event, error) {
+func (s *shelf) get(cursor, start uint64,
+	fetch func(cursor uint64, n int) ([]*aaep.Event, error)) ([]*aaep.Event, error) {
 	for from := max(cursor-cursor%stretchSize, start); ; from = cursor {
 		st, mine := s.find(from, cursor)
 		if mine {
@@ -53,7 +56,8 @@ func (s *shelf) get(cursor, start uint64, fetch func(cursor uint64, n int) ([]*a
 
 func (st *stretch) end() uint64 { return st.from + uint64(len(st.events)) }
 
-// find returns a stretch with the event after the cursor, or the one after from; mine says that nobody reads that yet.
+// find returns a stretch with the event after the cursor, or the one after from; mine says that
+// nobody reads that yet.
 func (s *shelf) find(from, cursor uint64) (st *stretch, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -129,7 +129,8 @@ func TestShelfIsBounded(t *testing.T) {
 		}
 		has := slices.ContainsFunc(s.all, func(st *stretch) bool { return st.from == i*stretchSize })
 		if s.bytes != sum || sum > maxShelf || !has {
-			t.Fatalf("%d: %d stretches of %d bytes, thought to be %d; the newest is there: %t", i, len(s.all), sum, s.bytes, has)
+			t.Fatalf("%d: %d stretches of %d bytes, thought to be %d; the newest is there: %t", i, len(s.all), sum,
+				s.bytes, has)
 		}
 	}
 }

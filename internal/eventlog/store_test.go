@@ -14,7 +14,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// memory is a store that forgets nothing as long as the process lives, and that can be made to hang or to fail.
+// memory is a store that forgets nothing as long as the process lives, and that can be made to hang
+// or to fail.
 type memory struct {
 	mu      sync.Mutex
 	start   uint64
@@ -67,9 +68,11 @@ func (m *memory) SetMeta(data []byte) error {
 
 // said is an event that can be written.
 func said(n int) *aaep.Event {
-	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(), Verbosity: aaep.VerbosityNormal,
-		Producer: aaep.Producer{AgentID: "a", AgentName: "A"}, Urgency: aaep.UrgencyNormal, CorrelationID: fmt.Sprint(n),
-		Summary: aaep.Say("Said."), Payload: &aaep.SessionStarted{}}
+	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(),
+		Verbosity: aaep.VerbosityNormal,
+		Producer:  aaep.Producer{AgentID: "a", AgentName: "A"}, Urgency: aaep.UrgencyNormal,
+		CorrelationID: fmt.Sprint(n),
+		Summary:       aaep.Say("Said."), Payload: &aaep.SessionStarted{}}
 }
 
 func opened(t *testing.T, m *memory, size int) *eventlog.Log {
@@ -81,8 +84,8 @@ func opened(t *testing.T, m *memory, size int) *eventlog.Log {
 	return l
 }
 
-// P7, INV-23: nothing is shown before the store has it; but a store that hangs holds nobody up for long, and what it gets
-// in the end is all of it.
+// P7, INV-23: nothing is shown before the store has it; but a store that hangs holds nobody up for
+// long, and what it gets in the end is all of it.
 func TestStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
@@ -131,7 +134,8 @@ func (s *slow) Append(records [][]byte) error {
 	return s.memory.Append(records)
 }
 
-// What those append who were just told that an event is kept goes to the disk together, and not the first of it alone.
+// What those append who were just told that an event is kept goes to the disk together, and not the
+// first of it alone.
 func TestGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const writers, each = 64, 50
@@ -172,7 +176,8 @@ func TestStoreFails(t *testing.T) {
 					l.Append(said(i))
 				}
 				<-l.Failed()
-				if waited := time.Since(began); waited > 2*time.Second || l.End() != 20 || l.Err() == nil || m.err != nil && l.Err() != full {
+				if waited := time.Since(began); waited > 2*time.Second || l.End() != 20 || l.Err() == nil ||
+					m.err != nil && l.Err() != full {
 					t.Errorf("after %v, up to %d: %v", waited, l.End(), l.Err())
 				}
 				if events, _, err := l.Read(12, 99); len(events) != 8 || err != nil {
@@ -192,8 +197,8 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// INV-23: what a listener saw and a crash lost has a place no more, and its id is never given again; the place is where
-// what is left of that run ends.
+// INV-23: what a listener saw and a crash lost has a place no more, and its id is never given
+// again; the place is where what is left of that run ends.
 func TestLostTail(t *testing.T) {
 	m := &memory{}
 	l := opened(t, m, 8)
@@ -235,14 +240,15 @@ func TestBadMeta(t *testing.T) {
 	}
 }
 
-// What has no words is the event's own in every language, also after it was read again: whoever folds several into one changes
-// it there (P6).
+// What has no words is the event's own in every language, also after it was read again: whoever
+// folds several into one changes it there (P6).
 func TestTranslationsWithoutWords(t *testing.T) {
 	m := &memory{}
 	l := opened(t, m, 1)
 	ev := said(1)
 	ev.Payload = &aaep.StateChanged{FromState: aaep.StateIdle, ToState: aaep.StateThinking}
-	ev.Translations = []aaep.Translation{{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "es"}, Summary: aaep.Say("Pensando.")}}
+	ev.Translations = []aaep.Translation{{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "es"},
+		Summary: aaep.Say("Pensando.")}}
 	l.Append(ev)
 	l.Append(said(2))
 	l.Wait(2)
@@ -258,7 +264,8 @@ func TestTranslationsWithoutWords(t *testing.T) {
 	}
 }
 
-// A log is gone on with by the agent that began it; one that an older version wrote is anybody's, and then of the first.
+// A log is gone on with by the agent that began it; one that an older version wrote is anybody's,
+// and then of the first.
 func TestLogOfAnotherAgent(t *testing.T) {
 	m := &memory{}
 	for _, step := range []struct {

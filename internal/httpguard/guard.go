@@ -1,5 +1,6 @@
-// Package httpguard is what listeners over HTTP share. Host and Origin checks keep web pages and rebound names away
-// (INV-44, INV-47, D-66), and bounds keep what strangers cause small: in memory, connections and the log.
+// Package httpguard is what listeners over HTTP share. Host and Origin checks keep web pages and
+// rebound names away (INV-44, INV-47, D-66), and bounds keep what strangers cause small: in memory,
+// connections and the log.
 package httpguard
 
 import (
@@ -19,17 +20,18 @@ import (
 // Rules say under which names a listener may be addressed and which pages may do so. The zero Rules
 // allow loopback names and no foreign page. Rules may be used by many goroutines at once.
 type Rules struct {
-	// Hosts are the allowed values of Host, "name" or "name:port", as clients write them. A name without
-	// a port also fits the port of the connection. If empty, localhost, 127.0.0.1 and [::1] are allowed,
-	// with the port of the connection or none.
+	// Hosts are the allowed values of Host, "name" or "name:port", as clients write them. A name
+	// without a port also fits the port of the connection. If empty, localhost, 127.0.0.1 and [::1]
+	// are allowed, with the port of the connection or none.
 	Hosts []string
-	// Origins are the pages of other origins that are allowed, such as "https://reader.example". They
-	// are compared letter for letter.
+	// Origins are the pages of other origins that are allowed, such as "https://reader.example".
+	// They are compared letter for letter.
 	Origins []string
 }
 
-// Check refuses a request that came under a name not ours or from a page not allowed. Call it before
-// any state is made, whatever the method. The error says what was wrong and what would be right.
+// Check refuses a request that came under a name not ours or from a page not allowed. Call it
+// before any state is made, whatever the method. The error says what was wrong and what would be
+// right.
 func (g Rules) Check(r *http.Request) error {
 	if !g.host(r) {
 		instead := "add it as it stands to the listener's hosts, as with aaep run --host"
@@ -47,16 +49,22 @@ func (g Rules) Check(r *http.Request) error {
 	}
 	site := strings.ToLower(strings.Join(r.Header.Values("Sec-Fetch-Site"), ","))
 	if strings.Contains(site, "cross-site") {
-		return errors.New("the browser says that this request comes from another site, and it names no Origin that is allowed; add that of the page to the listener's allowed origins, as with aaep run --origin")
+		return errors.New(
+			"the browser says that this request comes from another site, and it names no Origin that is allowed; " +
+				"add that of the page to the listener's allowed origins, as with aaep run --origin")
 	}
 	if len(origins) == 1 {
 		if sameOrigin(origins[0], r) {
 			return nil
 		}
-		return fmt.Errorf("the Origin %q is not allowed; add it to the listener's allowed origins, as with aaep run --origin", origins[0])
+		return fmt.Errorf(
+			"the Origin %q is not allowed; add it to the listener's allowed origins, as with aaep run --origin",
+			origins[0])
 	}
 	if strings.Contains(site, "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
-		return errors.New("the browser says that this request comes from a page of another origin, and it does not name that; only pages of this origin may send it")
+		return errors.New(
+			"the browser says that this request comes from a page of another origin, and it does not name that; " +
+				"only pages of this origin may send it")
 	}
 	return nil // a program, a page's own plain GET, or a link that a person followed
 }
@@ -66,8 +74,8 @@ func (g Rules) Listed(origin string) bool {
 	return origin != "null" && slices.Contains(g.Origins, origin)
 }
 
-// Share sets the headers of CORS by which a browser lets a page of g.Origins read the answer to r, and reports
-// whether such a page asks. Call it after Check.
+// Share sets the headers of CORS by which a browser lets a page of g.Origins read the answer to r,
+// and reports whether such a page asks. Call it after Check.
 func (g Rules) Share(w http.ResponseWriter, r *http.Request) bool {
 	if len(g.Origins) == 0 {
 		return false
@@ -84,8 +92,9 @@ func (g Rules) Share(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// Preflight answers a browser that asks whether a page for which Share reported true may send what it has to ask leave
-// for, and reports whether r was such a question. headers are those that the page may set.
+// Preflight answers a browser that asks whether a page for which Share reported true may send what
+// it has to ask leave for, and reports whether r was such a question. headers are those that the
+// page may set.
 func Preflight(w http.ResponseWriter, r *http.Request, methods, headers string) bool {
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
@@ -100,11 +109,15 @@ func Preflight(w http.ResponseWriter, r *http.Request, methods, headers string) 
 	return true
 }
 
-// Valid says what is wrong with names and origins that no request could have, which would keep everybody out without a word.
+// Valid says what is wrong with names and origins that no request could have, which would keep
+// everybody out without a word.
 func (g Rules) Valid() error {
 	for _, h := range g.Hosts {
-		if u, err := url.Parse("http://" + h); err != nil || u.Host != h || u.Hostname() == "" || strings.ContainsAny(h, "* ") {
-			return fmt.Errorf("the host %q must be a name, with its port if it has one, such as agent.example or agent.example:8443", h)
+		if u, err := url.Parse("http://" + h); err != nil || u.Host != h || u.Hostname() == "" ||
+			strings.ContainsAny(h, "* ") {
+			return fmt.Errorf(
+				"the host %q must be a name, with its port if it has one, such as agent.example or agent.example:8443",
+				h)
 		}
 	}
 	for _, o := range g.Origins {
@@ -116,15 +129,20 @@ func (g Rules) Valid() error {
 		if as != "" {
 			perhaps = "here " + as
 		}
-		return fmt.Errorf("the origin %q must be as browsers send it, %s: in lower case, without a path or a dot at the end, without a wildcard, without the port that is usual, and with xn-- for letters that are not English", o, perhaps)
+		return fmt.Errorf(
+			"the origin %q must be as browsers send it, %s: in lower case, without a path or a dot at the end, "+
+				"without a wildcard, without the port that is usual, and with xn-- for letters that are not English",
+			o, perhaps)
 	}
 	return nil
 }
 
-// asSent is the Origin that browsers send for the pages that the writer of o had in mind, or "" where no page has it.
+// asSent is the Origin that browsers send for the pages that the writer of o had in mind, or ""
+// where no page has it.
 func asSent(o string) string {
 	u, err := url.Parse(o)
-	if err != nil || u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" ||
+	if err != nil || u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+		strings.Trim(u.Path, "/") != "" ||
 		u.Scheme == "ws" || u.Scheme == "wss" || u.Scheme == "file" {
 		return ""
 	}
@@ -167,7 +185,8 @@ func (g Rules) host(r *http.Request) bool {
 	}
 	is := func(h string) bool {
 		wantName, wantPort := split(h)
-		return strings.EqualFold(h, r.Host) || strings.EqualFold(wantName, name) && wantPort == "" && local != "" && port == local
+		return strings.EqualFold(h, r.Host) || strings.EqualFold(wantName, name) && wantPort == "" && local != "" &&
+			port == local
 	}
 	if slices.ContainsFunc(hosts, is) {
 		return true
@@ -178,15 +197,18 @@ func (g Rules) host(r *http.Request) bool {
 
 type also struct{}
 
-// Also returns a context for http.Server.ConnContext: over that connection the listener may be addressed by these names, too.
+// Also returns a context for http.Server.ConnContext: over that connection the listener may be
+// addressed by these names, too.
 func Also(ctx context.Context, names func() []string) context.Context {
 	return context.WithValue(ctx, also{}, names)
 }
 
-// sameOrigin reports whether the page came from the very Host it addresses, which host allowed already.
+// sameOrigin reports whether the page came from the very Host it addresses, which host allowed
+// already.
 func sameOrigin(origin string, r *http.Request) bool {
 	u, err := url.Parse(origin)
-	if err != nil || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(origin, "?") || strings.HasSuffix(origin, "#") {
+	if err != nil || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" ||
+		strings.HasSuffix(origin, "?") || strings.HasSuffix(origin, "#") {
 		return false
 	}
 	if u.Scheme != "https" && (u.Scheme != "http" || r.TLS != nil) {
@@ -195,14 +217,16 @@ func sameOrigin(origin string, r *http.Request) bool {
 	return strings.EqualFold(u.Host, r.Host)
 }
 
-// split parts "name:port"; an address in brackets keeps them. The name is "" where hostport is malformed.
+// split parts "name:port"; an address in brackets keeps them. The name is "" where hostport is
+// malformed.
 func split(hostport string) (name, port string) {
 	i := strings.LastIndexByte(hostport, ':')
 	if i < 0 || strings.HasSuffix(hostport, "]") {
 		return hostport, ""
 	}
 	name, port = hostport[:i], hostport[i+1:]
-	if port == "" || strings.Trim(port, "0123456789") != "" || (strings.Contains(name, ":") && !strings.HasPrefix(name, "[")) {
+	if port == "" || strings.Trim(port, "0123456789") != "" ||
+		(strings.Contains(name, ":") && !strings.HasPrefix(name, "[")) {
 		return "", ""
 	}
 	return name, port
@@ -248,9 +272,9 @@ const (
 	Unread = time.Second
 )
 
-// Impatient serves h to whoever sends and reads without a long rest: http.Server itself waits for ever for a body that nobody asked
-// for, and for whoever does not read. A handler that waits, streams, or reads what comes with a request sets deadlines of its own,
-// which hold instead.
+// Impatient serves h to whoever sends and reads without a long rest: http.Server itself waits for
+// ever for a body that nobody asked for, and for whoever does not read. A handler that waits,
+// streams, or reads what comes with a request sets deadlines of its own, which hold instead.
 func Impatient(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)

@@ -12,7 +12,8 @@ import (
 
 // INV-44, D-66; the rebinding rows are what comparing Origin with Host alone would let pass.
 func TestCheck(t *testing.T) {
-	listed := Rules{Hosts: []string{"bank.example", "10.0.0.1:9000", "[fd00::1]"}, Origins: []string{"https://reader.example", "null"}}
+	listed := Rules{Hosts: []string{"bank.example", "10.0.0.1:9000", "[fd00::1]"},
+		Origins: []string{"https://reader.example", "null"}}
 	for _, tt := range []struct {
 		name    string
 		rules   Rules
@@ -49,7 +50,8 @@ func TestCheck(t *testing.T) {
 		{"own page behind a TLS proxy", listed, "bank.example", false, []string{"https://bank.example"}, "", true},
 		{"plain page of a TLS listener", listed, "bank.example", true, []string{"http://bank.example"}, "", false},
 		{"own page over TLS", listed, "bank.example", true, []string{"https://bank.example"}, "", true},
-		{"another name for the same place", Rules{}, "localhost:8080", false, []string{"http://127.0.0.1:8080"}, "", false},
+		{"another name for the same place", Rules{}, "localhost:8080", false, []string{"http://127.0.0.1:8080"},
+			"", false},
 		{"other scheme", Rules{}, "localhost:8080", false, []string{"ftp://localhost:8080"}, "", false},
 		{"origin with a path", Rules{}, "localhost:8080", false, []string{"http://localhost:8080/"}, "", false},
 		{"origin with a query", Rules{}, "localhost:8080", false, []string{"http://localhost:8080?"}, "", false},
@@ -61,19 +63,30 @@ func TestCheck(t *testing.T) {
 		{"listed page", listed, "bank.example", false, []string{"https://reader.example"}, "same-site", true},
 		{"listed page, other letters", listed, "bank.example", false, []string{"https://Reader.example"}, "", false},
 		{"page under a listed one", listed, "bank.example", false, []string{"https://reader.example.evil"}, "", false},
-		{"two origins", listed, "bank.example", false, []string{"https://reader.example", "https://reader.example"}, "", false},
-		{"listed page of another site", listed, "bank.example", false, []string{"https://reader.example"}, "cross-site", true},
+		{"two origins", listed, "bank.example", false, []string{"https://reader.example", "https://reader.example"},
+			"", false},
+		{"listed page of another site", listed, "bank.example", false, []string{"https://reader.example"},
+			"cross-site", true},
 		{"page of another site", listed, "bank.example", false, []string{"https://evil.example"}, "cross-site", false},
-		{"page of the same site, another origin", listed, "bank.example", false, []string{"https://www.bank.example"}, "same-site", false},
-		{"own page that was led through another site", listed, "bank.example", false, []string{"https://bank.example"}, "cross-site", false},
+		{"page of the same site, another origin", listed, "bank.example", false, []string{"https://www.bank.example"},
+			"same-site", false},
+		{"own page that was led through another site", listed, "bank.example", false, []string{"https://bank.example"},
+			"cross-site", false},
 		{"null origin of another site", listed, "bank.example", false, []string{"null"}, "cross-site", false},
-		{"two origins, one listed", listed, "bank.example", false, []string{"https://reader.example", "https://evil.example"}, "cross-site", false},
-		{"two origins in one line", listed, "bank.example", false, []string{"https://reader.example, https://evil.example"}, "cross-site", false},
-		{"listed page, another port", listed, "bank.example", false, []string{"https://reader.example:8443"}, "cross-site", false},
-		{"listed page, its usual port", listed, "bank.example", false, []string{"https://reader.example:443"}, "cross-site", false},
-		{"listed page, other scheme", listed, "bank.example", false, []string{"http://reader.example"}, "cross-site", false},
-		{"listed page, dot at the end", listed, "bank.example", false, []string{"https://reader.example."}, "cross-site", false},
-		{"listed page under a foreign Host", listed, "evil.example", false, []string{"https://reader.example"}, "cross-site", false},
+		{"two origins, one listed", listed, "bank.example", false,
+			[]string{"https://reader.example", "https://evil.example"}, "cross-site", false},
+		{"two origins in one line", listed, "bank.example", false,
+			[]string{"https://reader.example, https://evil.example"}, "cross-site", false},
+		{"listed page, another port", listed, "bank.example", false, []string{"https://reader.example:8443"},
+			"cross-site", false},
+		{"listed page, its usual port", listed, "bank.example", false, []string{"https://reader.example:443"},
+			"cross-site", false},
+		{"listed page, other scheme", listed, "bank.example", false, []string{"http://reader.example"},
+			"cross-site", false},
+		{"listed page, dot at the end", listed, "bank.example", false, []string{"https://reader.example."},
+			"cross-site", false},
+		{"listed page under a foreign Host", listed, "evil.example", false, []string{"https://reader.example"},
+			"cross-site", false},
 		{"picture in a page of the same site", Rules{}, "localhost:8080", false, nil, "same-site", false},
 		{"cross-site, where pages are listed", listed, "bank.example", false, nil, "cross-site", false},
 		{"cross-site", Rules{}, "localhost:8080", false, nil, "cross-site", false},
@@ -81,7 +94,8 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
-			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
+			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey,
+				&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
 			r.Host = tt.host
 			if tt.tls {
 				r.TLS = &tls.ConnectionState{}
@@ -99,10 +113,13 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Whoever asks for localhost where that is no name of the listener is not told to ask for localhost.
+// Whoever asks for localhost where that is no name of the listener is not told to ask for
+// localhost.
 func TestCheckSaysWhatToDo(t *testing.T) {
 	r := httptest.NewRequest("GET", "http://localhost:8443/", nil)
-	if err := (Rules{Hosts: []string{"bank.example"}}).Check(r); err == nil || strings.Contains(err.Error(), "use localhost") || strings.Contains(err.Error(), "bank") || !strings.Contains(err.Error(), "--host") {
+	if err := (Rules{Hosts: []string{"bank.example"}}).Check(r); err == nil ||
+		strings.Contains(err.Error(), "use localhost") || strings.Contains(err.Error(), "bank") ||
+		!strings.Contains(err.Error(), "--host") {
 		t.Errorf("Check = %v", err)
 	}
 	r.Host = "bank.example"
@@ -133,7 +150,8 @@ func TestLoopback(t *testing.T) {
 	}{
 		{&net.TCPAddr{IP: net.IPv4(127, 9, 9, 9)}, true}, {&net.TCPAddr{IP: net.IPv6loopback}, true},
 		{&net.UnixAddr{Net: "unix"}, true}, {near.LocalAddr(), true},
-		{&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}, false}, {&net.TCPAddr{}, false}, {&net.UDPAddr{IP: net.IPv6loopback}, false}, {nil, false},
+		{&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}, false}, {&net.TCPAddr{}, false},
+		{&net.UDPAddr{IP: net.IPv6loopback}, false}, {nil, false},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, tt.addr))
@@ -141,22 +159,27 @@ func TestLoopback(t *testing.T) {
 			t.Errorf("Loopback over %v = %v, want %v", tt.addr, got, tt.want)
 		}
 	}
-	for name, want := range map[string]bool{"localhost": true, "LocalHost": true, "127.0.0.1": true, "::1": true, "localhost.evil": false, "10.0.0.1": false, "": false} {
+	for name, want := range map[string]bool{"localhost": true, "LocalHost": true, "127.0.0.1": true, "::1": true,
+		"localhost.evil": false, "10.0.0.1": false, "": false} {
 		if got := LoopbackName(name); got != want {
 			t.Errorf("LoopbackName(%q) = %v, want %v", name, got, want)
 		}
 	}
 }
 
-// INV-47: names and origins that no request can have are refused instead of keeping everybody out without a word.
+// INV-47: names and origins that no request can have are refused instead of keeping everybody out
+// without a word.
 func TestValid(t *testing.T) {
 	for _, c := range []struct {
 		rules Rules
 		valid bool
 	}{
 		{Rules{}, true},
-		{Rules{Hosts: []string{"agent.example", "agent.example:8443", "127.0.0.1:0", "[::1]", "[fd00::1]:9000", "build_box"}}, true},
-		{Rules{Origins: []string{"https://reader.example", "http://localhost:3000", "http://[::1]:3000", "chrome-extension://abcdefgh"}}, true},
+		{Rules{Hosts: []string{"agent.example", "agent.example:8443", "127.0.0.1:0", "[::1]", "[fd00::1]:9000",
+			"build_box"}}, true},
+		{
+			Rules{Origins: []string{"https://reader.example", "http://localhost:3000", "http://[::1]:3000",
+				"chrome-extension://abcdefgh"}}, true},
 		{Rules{Hosts: []string{"agent.example", "https://agent.example"}}, false},
 		{Rules{Hosts: []string{"agent.example/planner"}}, false},
 		{Rules{Hosts: []string{"user@agent.example"}}, false},
@@ -164,7 +187,8 @@ func TestValid(t *testing.T) {
 		{Rules{Hosts: []string{"a b"}}, false},
 		{Rules{Hosts: []string{":8080"}}, false},
 		{Rules{Hosts: []string{""}}, false},
-		{Rules{Origins: []string{"https://10.0.0.1", "https://xn--bcher-kva.example", "moz-extension://6e4f3a-11", "tauri://localhost", "https://reader.example:80"}}, true},
+		{Rules{Origins: []string{"https://10.0.0.1", "https://xn--bcher-kva.example", "moz-extension://6e4f3a-11",
+			"tauri://localhost", "https://reader.example:80"}}, true},
 		{Rules{Origins: []string{"https://reader.example."}}, false},
 		{Rules{Origins: []string{"https://reader.example:"}}, false},
 		{Rules{Origins: []string{"https://reader.example:08443"}}, false},
@@ -200,7 +224,8 @@ func TestValid(t *testing.T) {
 func TestValidSaysWhatToWrite(t *testing.T) {
 	for origin, want := range map[string]string{
 		"https://Reader.example./": "here https://reader.example:", "HTTP://LOCALHOST:080/": "here http://localhost:",
-		"http://[0:0::1]:03000": "here http://[::1]:3000:", "https://*.example": "without a wildcard", "reader.example": "such as https://reader.example",
+		"http://[0:0::1]:03000": "here http://[::1]:3000:", "https://*.example": "without a wildcard",
+		"reader.example": "such as https://reader.example",
 	} {
 		if err := (Rules{Origins: []string{origin}}).Valid(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", origin, err, want)
@@ -208,7 +233,8 @@ func TestValidSaysWhatToWrite(t *testing.T) {
 	}
 }
 
-// A person who follows a link from a page of the same site comes as a browser's navigation; a page's picture does not.
+// A person who follows a link from a page of the same site comes as a browser's navigation; a
+// page's picture does not.
 func TestCheckFollowedLink(t *testing.T) {
 	r := httptest.NewRequest("GET", "http://localhost/", nil)
 	r.Header.Set("Sec-Fetch-Site", "same-site")

@@ -24,8 +24,8 @@ type Large struct {
 	freed chan struct{} // closed when there is room again; nil where nobody waits
 }
 
-// Read reads a message of who to the end of r. If it is large, it waits for room at most so long, and keeps it until done is called,
-// which may be called always, and many times.
+// Read reads a message of who to the end of r. If it is large, it waits for room at most so long,
+// and keeps it until done is called, which may be called always, and many times.
 func (l *Large) Read(r io.Reader, who string, patience time.Duration) (msg []byte, done func(), err error) {
 	done = func() {}
 	msg, err = io.ReadAll(io.LimitReader(r, usualMessage+1))

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// INV-31: of large messages only so many are held at once, of one sender fewer; the usual ones do not wait for them.
+// INV-31: of large messages only so many are held at once, of one sender fewer; the usual ones do
+// not wait for them.
 func TestLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const patience = time.Second
@@ -26,7 +27,8 @@ func TestLarge(t *testing.T) {
 		full := func(who string) {
 			t.Helper()
 			began := time.Now()
-			if _, _, err := l.Read(strings.NewReader(large), who, patience); !errors.Is(err, ErrNoRoom) || time.Since(began) != patience {
+			if _, _, err := l.Read(strings.NewReader(large), who, patience); !errors.Is(err, ErrNoRoom) ||
+				time.Since(began) != patience {
 				t.Errorf("%s: %v after %v", who, err, time.Since(began))
 			}
 		}

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Under is the path that http.StripPrefix, or something like it, took away from a request's before it came here, or "".
+// Under is the path that http.StripPrefix, or something like it, took away from a request's before
+// it came here, or "".
 func Under(r *http.Request) string {
 	asked, err := url.ParseRequestURI(r.RequestURI)
 	if err != nil {

@@ -16,8 +16,9 @@ const (
 	sparingNames  = 1024 // principals whose records are kinds of their own
 )
 
-// Sparing is a log for what strangers can cause as often as they like: of records with the same level, message and "principal"
-// it writes ten in a minute, and at its end how many it left out (T-LOG). A nil log is written nowhere.
+// Sparing is a log for what strangers can cause as often as they like: of records with the same
+// level, message and "principal" it writes ten in a minute, and at its end how many it left out
+// (T-LOG). A nil log is written nowhere.
 func Sparing(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -89,7 +90,9 @@ func (k *kinds) take(of kind, now time.Time) (_ kind, write, last bool) {
 	in := k.in(of)
 	c := in[of]
 	if c == nil && of.principal != "" && len(in) >= sparingNames {
-		maps.DeleteFunc(in, func(_ kind, c *count) bool { return c.wrote < sparingFew && now.Sub(c.begin) >= sparingWindow })
+		maps.DeleteFunc(in, func(_ kind, c *count) bool {
+			return c.wrote < sparingFew && now.Sub(c.begin) >= sparingWindow
+		})
 		if len(in) >= sparingNames {
 			of.principal = ""
 			in = k.in(of)
@@ -115,7 +118,8 @@ func (k *kinds) take(of kind, now time.Time) (_ kind, write, last bool) {
 	return of, true, c.wrote == sparingFew
 }
 
-// in is where a kind is counted: the names that come and go must not take the room of what is said of strangers.
+// in is where a kind is counted: the names that come and go must not take the room of what is said
+// of strangers.
 func (k *kinds) in(of kind) map[kind]*count {
 	if of.principal != "" {
 		return k.named

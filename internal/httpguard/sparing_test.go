@@ -23,7 +23,8 @@ func (w *written) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// T-LOG: whoever fills the log gets ten lines a minute of it, it says how many more there were, and nobody else's lines are lost.
+// T-LOG: whoever fills the log gets ten lines a minute of it, it says how many more there were, and
+// nobody else's lines are lost.
 func TestSparing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out written
@@ -41,7 +42,8 @@ func TestSparing(t *testing.T) {
 		log.Warn("not authorized")
 		log.Error("not authenticated") // of another level
 		lines := told()
-		if len(lines) != sparingFew+2 || !strings.Contains(lines[sparingFew-1], "left out for a minute") || strings.Contains(lines[0], "left") {
+		if len(lines) != sparingFew+2 || !strings.Contains(lines[sparingFew-1], "left out for a minute") ||
+			strings.Contains(lines[0], "left") {
 			t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 		}
 		time.Sleep(sparingWindow)
@@ -64,7 +66,8 @@ func TestSparing(t *testing.T) {
 		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], `msg="others of many kinds" left_out=`) {
 			t.Errorf("those are not one peer's: %q", lines)
 		}
-		// Whoever is known is counted by name: nobody hides that somebody else came, and many who come take no memory for good.
+		// Whoever is known is counted by name: nobody hides that somebody else came, and many who
+		// come take no memory for good.
 		for i := range 100 {
 			log.Info("subscription opened", "principal", "mallory")
 			log.Info("subscription opened", "principal", fmt.Sprint("p", i))

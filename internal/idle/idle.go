@@ -1,5 +1,5 @@
-// Package idle waits until there is something to read from a connection, without a goroutine for each: thousands of listeners
-// say nothing for hours.
+// Package idle waits until there is something to read from a connection, without a goroutine for
+// each: thousands of listeners say nothing for hours.
 package idle
 
 import "syscall"

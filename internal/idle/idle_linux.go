@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// New returns the Wait for conn, of which there must be no second. It is nil where the system cannot be asked, which knows only
-// of its own connections, and nothing of what others add to them.
+// New returns the Wait for conn, of which there must be no second. It is nil where the system
+// cannot be asked, which knows only of its own connections, and nothing of what others add to them.
 func New(conn net.Conn, f func()) *Wait {
 	var raw syscall.RawConn
 	var err error
@@ -27,9 +27,10 @@ func New(conn net.Conn, f func()) *Wait {
 	return &Wait{conn: raw, f: f}
 }
 
-// Begin has f called once, in a goroutine of its own, when there is something to read or the connection has ended, unless
-// Stop comes first; nothing comes any more of a connection that is closed on this side. It reports false where it cannot: then
-// that has happened already, or the system has not enough memory. Begin again after f was called, or Stop.
+// Begin has f called once, in a goroutine of its own, when there is something to read or the
+// connection has ended, unless Stop comes first; nothing comes any more of a connection that is
+// closed on this side. It reports false where it cannot: then that has happened already, or the
+// system has not enough memory. Begin again after f was called, or Stop.
 func (w *Wait) Begin() bool {
 	p := &waits
 	p.mu.Lock()
@@ -57,7 +58,8 @@ func (w *Wait) Stop() bool {
 // waits are those of the process.
 var waits poller
 
-// A poller asks the system about all connections at once: epoll(7). It is there while anybody waits.
+// A poller asks the system about all connections at once: epoll(7). It is there while anybody
+// waits.
 type poller struct {
 	mu    sync.Mutex // never held while waiting
 	by    map[uint64]*Wait
@@ -133,7 +135,8 @@ func (p *poller) serve(epoll *os.File, raw syscall.RawConn) {
 	}
 }
 
-// look calls those for whom something is there now. It is called again when there is more, unless it reports that nobody waits.
+// look calls those for whom something is there now. It is called again when there is more, unless
+// it reports that nobody waits.
 func (p *poller) look(epoll uintptr) (alone bool) {
 	var events [64]syscall.EpollEvent
 	for {

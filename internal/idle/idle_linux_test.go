@@ -2,7 +2,8 @@ package idle
 
 import "testing"
 
-// What is there and nobody reads keeps the system from nothing, and its one goroutine from turning round and round.
+// What is there and nobody reads keeps the system from nothing, and its one goroutine from turning
+// round and round.
 func TestUnread(t *testing.T) {
 	ours, theirs := pair(t, "tcp")
 	called := make(chan struct{})

@@ -7,10 +7,12 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A form tells apart the events that are made of one place of the log: their texts cut elsewhere, with a later stamp, in other words
-// than before a change of terms. It is part of their ids, so that an id means the same bytes to a listener, after a cut or a
-// restart too, and to all others who hear in the same words (INV-23). The form of the event as the log has it is zero. It depends
-// on nothing but what differs: all processes of an agent, and later ones, give the same event the same id.
+// A form tells apart the events that are made of one place of the log: their texts cut elsewhere,
+// with a later stamp, in other words than before a change of terms. It is part of their ids, so
+// that an id means the same bytes to a listener, after a cut or a restart too, and to all others
+// who hear in the same words (INV-23). The form of the event as the log has it is zero. It depends
+// on nothing but what differs: all processes of an agent, and later ones, give the same event the
+// same id.
 type form uint64
 
 const (
@@ -44,7 +46,8 @@ func (f *form) text(s string) {
 
 // passage adds the text of an output, unless it is the one that the log has.
 func (f *form) passage(q, log *aaep.OutputStreaming) {
-	if q.Position == log.Position && q.Chunk == log.Chunk && q.Complete == log.Complete && q.CoalesceHint == log.CoalesceHint {
+	if q.Position == log.Position && q.Chunk == log.Chunk && q.Complete == log.Complete &&
+		q.CoalesceHint == log.CoalesceHint {
 		return
 	}
 	f.text(q.Chunk)

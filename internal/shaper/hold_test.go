@@ -8,8 +8,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// What is held back for a moment leaves whole to a listener without a rate, and as little as may be to one with a rate. What is critical
-// does not wait, and overtakes nothing of a listener without a rate. P3, D-50, EVT-038
+// What is held back for a moment leaves whole to a listener without a rate, and as little as may be
+// to one with a rate. What is critical does not wait, and overtakes nothing of a listener without a
+// rate. P3, D-50, EVT-038
 func TestHold(t *testing.T) {
 	for rate, want := range map[int64][]string{
 		0: {"idle>thinking", "thinking>calling_tool", "progress 1", "progress 2", "b: session.errored"},
@@ -18,7 +19,8 @@ func TestHold(t *testing.T) {
 		now := rideStart
 		s := New(paced(rate, aaep.BoundaryNone), partID)
 		s.Hold(now.Add(time.Second))
-		for i, ev := range []*aaep.Event{change(idle, thinking), change(thinking, calling), advance("1"), advance("2")} {
+		for i, ev := range []*aaep.Event{change(idle, thinking), change(thinking, calling), advance("1"),
+			advance("2")} {
 			s.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
 		}
 		if out, next := s.Pop(now); out.Event != nil || !next.Equal(now.Add(time.Second)) || s.Ready(now) != 0 {

@@ -11,19 +11,21 @@ import (
 // Out is one event on its way to the listener.
 type Out struct {
 	Event *aaep.Event
-	// Resumable says that nothing older is still held, so that a listener that saw this event misses
-	// nothing by resuming after it. It may get again what left after the last such event: what is the same
-	// to the byte has the same id; the rest has another, and text that was cut elsewhere shows by its
-	// position what of it came before. With one session and one output at a time, text is always
-	// resumable, but what an error lets go first that made older states superfluous.
+	// Resumable says that nothing older is still held, so that a listener that saw this event
+	// misses nothing by resuming after it. It may get again what left after the last such event:
+	// what is the same to the byte has the same id; the rest has another, and text that was cut
+	// elsewhere shows by its position what of it came before. With one session and one output at a
+	// time, text is always resumable, but what an error lets go first that made older states
+	// superfluous.
 	Resumable bool
-	// Shape says what the event was made of: two events of one log whose Shapes are equal are the same, so that it
-	// need be encoded once for all who get it alike. The zero Shape is equal to no other.
+	// Shape says what the event was made of: two events of one log whose Shapes are equal are the
+	// same, so that it need be encoded once for all who get it alike. The zero Shape is equal to no
+	// other.
 	Shape Shape
 }
 
-// mark is a place in the log: after the first offset bytes of the chunk at pos, or, where whole, after
-// all of the entry at pos.
+// mark is a place in the log: after the first offset bytes of the chunk at pos, or, where whole,
+// after all of the entry at pos.
 type mark struct {
 	pos    uint64
 	offset int
@@ -123,8 +125,8 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	return Out{Event: &ev, Resumable: resumable, Shape: shape}
 }
 
-// anew is what makes the id of a state or progress one that the listener does not know, where it may have heard of it from another
-// Shaper; else it is zero.
+// anew is what makes the id of a state or progress one that the listener does not know, where it
+// may have heard of it from another Shaper; else it is zero.
 func (s *Shaper) anew(pos uint64) uint32 {
 	if pos != 0 && pos <= s.heard {
 		return s.again
@@ -132,7 +134,8 @@ func (s *Shaper) anew(pos uint64) uint32 {
 	return 0
 }
 
-// place is the place in the log that the item's id names; of what is made for one listener alone there is none.
+// place is the place in the log that the item's id names; of what is made for one listener alone
+// there is none.
 func (it *item) place() mark {
 	if it.to.pos == 0 {
 		return mark{pos: it.at}
@@ -146,5 +149,7 @@ func (s *Shaper) holdsBefore(after mark) bool {
 		return true
 	}
 	return slices.ContainsFunc(s.queue, older) || slices.ContainsFunc(s.urgent, older) ||
-		slices.ContainsFunc(s.streams, func(st *stream) bool { return len(st.parts) > 0 && st.parts[0].start().before(after) })
+		slices.ContainsFunc(s.streams, func(st *stream) bool {
+			return len(st.parts) > 0 && st.parts[0].start().before(after)
+		})
 }

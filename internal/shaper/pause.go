@@ -7,7 +7,8 @@ import (
 	"github.com/aaep-go/aaep/coalesce"
 )
 
-// Words of a sentence are no longer held for its end once nothing has come for restAfter, or it has gone on for longestWait.
+// Words of a sentence are no longer held for its end once nothing has come for restAfter, or it has
+// gone on for longestWait.
 const (
 	restAfter   = 5 * time.Second
 	longestWait = 15 * time.Second
@@ -27,7 +28,8 @@ func (s *Shaper) pause(now time.Time, match func(*stream) bool) {
 	}
 }
 
-// patience returns what has waited long enough: a finished sentence, or the words of one that goes on.
+// patience returns what has waited long enough: a finished sentence, or the words of one that goes
+// on.
 func (st *stream) patience(now time.Time) []coalesce.Piece {
 	pieces := st.seg.Pause()
 	long := !now.Before(st.since.Add(longestWait))
@@ -40,7 +42,8 @@ func (st *stream) patience(now time.Time) []coalesce.Piece {
 	return pieces
 }
 
-// next is when held text may have waited long enough, which may be now. Where nothing came for restAfter all was tried: zero.
+// next is when held text may have waited long enough, which may be now. Where nothing came for
+// restAfter all was tried: zero.
 func (st *stream) next(now time.Time) (next time.Time) {
 	sooner := func(at time.Time) {
 		if next.IsZero() || at.Before(next) {

@@ -8,8 +8,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// enqueue adds an item behind the others. Where not all of them can leave at once, it folds in what the
-// item makes superfluous (D-51).
+// enqueue adds an item behind the others. Where not all of them can leave at once, it folds in what
+// the item makes superfluous (D-51).
 func (s *Shaper) enqueue(now time.Time, it *item) {
 	free := s.free(now)
 	if it.kind == plain || len(s.queue) < min(maxApart, free) || free == math.MaxInt && it.kind != text {
@@ -58,8 +58,8 @@ func (s *Shaper) lastOf(session string) int {
 	return -1
 }
 
-// find returns the index of the session's newest waiting item of a kind, or -1. A state does not move past text of its
-// session: that text would no longer be resumable.
+// find returns the index of the session's newest waiting item of a kind, or -1. A state does not
+// move past text of its session: that text would no longer be resumable.
 func (s *Shaper) find(session string, k kind) int {
 	for i := len(s.queue) - 1; i >= 0; i-- {
 		switch it := s.queue[i]; {
@@ -73,8 +73,8 @@ func (s *Shaper) find(session string, k kind) int {
 	return -1
 }
 
-// supersede drops the progress and states that a session's error makes superfluous (D-50); but not what leads to an outcome, which
-// is told. The error is at pos.
+// supersede drops the progress and states that a session's error makes superfluous (D-50); but not
+// what leads to an outcome, which is told. The error is at pos.
 func (s *Shaper) supersede(session string, pos uint64) {
 	outcomes := 0
 	for _, it := range s.queue {
@@ -100,8 +100,9 @@ func (s *Shaper) supersede(session string, pos uint64) {
 	})
 }
 
-// expedite moves to urgent what leaves in front of a critical event: what may leave now, and of the rest what the event must not
-// overtake (D-50). Where things merge, neighbouring changes of state that it overtakes text with become one.
+// expedite moves to urgent what leaves in front of a critical event: what may leave now, and of the
+// rest what the event must not overtake (D-50). Where things merge, neighbouring changes of state
+// that it overtakes text with become one.
 func (s *Shaper) expedite(now time.Time, ev *aaep.Event) {
 	ready, merges := min(len(s.queue), s.spare(now)), s.free(now) < math.MaxInt
 	if s.full {
@@ -126,9 +127,10 @@ func (s *Shaper) expedite(now time.Time, ev *aaep.Event) {
 	})
 }
 
-// precedes reports whether a waiting item must leave before a critical event, though that is past the rate: without the start of its
-// session, or the state that it belongs to, nobody could place it; and behind a question, how the one before ended would be taken for its own
-// end. Nothing comes after an error, and text keeps its order.
+// precedes reports whether a waiting item must leave before a critical event, though that is past
+// the rate: without the start of its session, or the state that it belongs to, nobody could place
+// it; and behind a question, how the one before ended would be taken for its own end. Nothing comes
+// after an error, and text keeps its order.
 func precedes(it *item, critical *aaep.Event) bool {
 	if it.event.SessionID != critical.SessionID {
 		return false
@@ -159,7 +161,8 @@ func (s *Shaper) fold(it, old *item) {
 	s.stats.Merged += old.parts
 }
 
-// forget ends the telling of a session whose end this listener is not told, once nothing of it waits.
+// forget ends the telling of a session whose end this listener is not told, once nothing of it
+// waits.
 func (s *Shaper) forget(session string) {
 	if s.waits(session) {
 		s.tellingOf(session).over = true
@@ -170,5 +173,6 @@ func (s *Shaper) forget(session string) {
 
 // waits reports whether something of a session waits to leave.
 func (s *Shaper) waits(session string) bool {
-	return s.lastOf(session) >= 0 || slices.ContainsFunc(s.urgent, func(it *item) bool { return it.event.SessionID == session })
+	return s.lastOf(session) >= 0 ||
+		slices.ContainsFunc(s.urgent, func(it *item) bool { return it.event.SessionID == session })
 }

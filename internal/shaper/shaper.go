@@ -1,15 +1,19 @@
-// Package shaper makes the stream of one subscription from the events of the log (§5.6): it filters them, puts them into the words
-// that were agreed, merges what cannot leave one by one, and keeps to the agreed rate.
+// Package shaper makes the stream of one subscription from the events of the log (§5.6): it filters
+// them, puts them into the words that were agreed, merges what cannot leave one by one, and keeps
+// to the agreed rate.
 //
 //	log ─ Push ─▶ filter ─▶ tailor ─▶ merge ─▶ budget ─ Pop ─▶ the wire
 //	                └── critical events go straight through ──▶
 //
-// A critical event overtakes only what is held: by a rate, by quiet that was asked for, by a boundary, or by a full link. Of what is
-// held, the start of its session and the changes of its state leave in front of it (D-50).
+// A critical event overtakes only what is held: by a rate, by quiet that was asked for, by a
+// boundary, or by a full link. Of what is held, the start of its session and the changes of its
+// state leave in front of it (D-50).
 //
-// Two Shapers of equal terms that are told the same can become one, and part again: see Share and Split.
+// Two Shapers of equal terms that are told the same can become one, and part again: see Share and
+// Split.
 //
-// Nothing here knows a clock, a lock or a link: the caller passes now, and learns when to ask again. Begin reading at Push and Pop.
+// Nothing here knows a clock, a lock or a link: the caller passes now, and learns when to ask
+// again. Begin reading at Push and Pop.
 package shaper
 
 import (
@@ -29,32 +33,34 @@ const (
 	maxHeld = 1024
 	// maxPieces is how many pieces for a display may wait: one entry alone may have maxChunk.
 	maxPieces = maxChunk
-	// maxApart is how many events may wait before they merge although the budget has room for them all:
-	// one entry may hold more words than maxHeld.
+	// maxApart is how many events may wait before they merge although the budget has room for them
+	// all: one entry may hold more words than maxHeld.
 	maxApart = 64
 	// pauseAfter is how long a stream must be quiet before a sentence counts as finished without
 	// seeing what comes next.
 	pauseAfter = 400 * time.Millisecond
 )
 
-// Entry is one event as the session log holds it. The event is shared: a Shaper changes copies only. The
-// chunks of an output, joined, must be NFC: positions count on that.
+// Entry is one event as the session log holds it. The event is shared: a Shaper changes copies
+// only. The chunks of an output, joined, must be NFC: positions count on that.
 type Entry struct {
-	// Pos is the event's place in the log, from 1; zero for an event made for this subscription alone,
-	// which is never output.
+	// Pos is the event's place in the log, from 1; zero for an event made for this subscription
+	// alone, which is never output.
 	Pos   uint64
 	Event *aaep.Event
 	// Skip is how many bytes of an output event's chunk this subscription had before it resumed.
 	Skip int
-	// At is, where Pos is zero, the place of an event of the log that is told before its turn, and not a second time. It has its id.
+	// At is, where Pos is zero, the place of an event of the log that is told before its turn, and
+	// not a second time. It has its id.
 	At uint64
 }
 
 // Stats counts what became of the events pushed into a Shaper.
 type Stats struct {
-	// Delivered events left. Merged ones left inside another event or were superseded by it. Filtered ones
-	// were not wanted. Held ones still wait. Every event pushed is in one of the four, unless Reset forgot
-	// it; one whose text leaves in several events is in Delivered once for each.
+	// Delivered events left. Merged ones left inside another event or were superseded by it.
+	// Filtered ones were not wanted. Held ones still wait. Every event pushed is in one of the
+	// four, unless Reset forgot it; one whose text leaves in several events is in Delivered once
+	// for each.
 	Delivered, Merged, Filtered, Held int
 }
 
@@ -83,8 +89,9 @@ type Shaper struct {
 	spent         int // tokens since the last Left
 }
 
-// New returns a Shaper for terms. id names the part of an entry that ends after offset bytes of its chunk, in a
-// form, which is zero for the entry as it is; it must give each of them one name and never the same name to two.
+// New returns a Shaper for terms. id names the part of an entry that ends after offset bytes of its
+// chunk, in a form, which is zero for the entry as it is; it must give each of them one name and
+// never the same name to two.
 func New(terms handshake.Terms, id func(pos uint64, offset int, form uint32) string) *Shaper {
 	s := &Shaper{id: id, budget: budget.New(int(terms.MaxEventsPerSecond)), told: map[string]*telling{}}
 	s.adopt(terms)
@@ -154,8 +161,9 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 // SetQuiet holds back what is not critical until a time; a time that is past ends it.
 func (s *Shaper) SetQuiet(until time.Time) { s.quiet = until }
 
-// Hold holds back what is not critical until a time, a moment from now, beside SetQuiet. Meanwhile things merge for a listener with a
-// rate, as they do where that is reached, and for no other. For a listener without a rate, what is critical ends it.
+// Hold holds back what is not critical until a time, a moment from now, beside SetQuiet. Meanwhile
+// things merge for a listener with a rate, as they do where that is reached, and for no other. For
+// a listener without a rate, what is critical ends it.
 func (s *Shaper) Hold(until time.Time) { s.hold = until }
 
 // SetFull says whether the link is full: then what is critical overtakes also what could leave now.
@@ -169,8 +177,8 @@ func (s *Shaper) silent() time.Time {
 	return s.quiet
 }
 
-// HighImpact reports whether an event tells of a tool that is irreversible or of high risk and about to run. Like what is critical,
-// it does not wait for the rate (D-49).
+// HighImpact reports whether an event tells of a tool that is irreversible or of high risk and
+// about to run. Like what is critical, it does not wait for the rate (D-49).
 func HighImpact(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.ToolInvoked)
 	return ok && (p.RiskLevel == aaep.RiskHigh || p.Irreversible != nil && *p.Irreversible)
@@ -219,15 +227,16 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	s.enqueue(now, it)
 }
 
-// Pop returns the next event that may leave now. Without one, Event is nil and next is when to ask again;
-// a zero next means after the next Push.
+// Pop returns the next event that may leave now. Without one, Event is nil and next is when to ask
+// again; a zero next means after the next Push.
 func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 	s.pause(now, func(st *stream) bool { return !st.pauseAt.IsZero() && !now.Before(st.pauseAt) })
 	switch {
 	case len(s.urgent) > 0:
 		it := s.urgent[0]
 		s.urgent = slices.Delete(s.urgent, 0, 1)
-		// What only makes way for a critical event counts as critical where the budget is spent (D-50).
+		// What only makes way for a critical event counts as critical where the budget is spent
+		// (D-50).
 		paced := !it.event.Critical()
 		spent := paced && s.budget.Take(now)
 		if spent {
@@ -252,7 +261,8 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 	return Out{}, next
 }
 
-// Urgent returns the session of what waits first of all that is critical, or makes way for it. It reports false where nothing does.
+// Urgent returns the session of what waits first of all that is critical, or makes way for it. It
+// reports false where nothing does.
 func (s *Shaper) Urgent() (session string, ok bool) {
 	if len(s.urgent) == 0 {
 		return "", false
@@ -260,8 +270,8 @@ func (s *Shaper) Urgent() (session string, ok bool) {
 	return s.urgent[0].event.SessionID, true
 }
 
-// Spend says that an event that is not critical leaves once more, as if Pop had returned it. If it may not leave now, next is when to
-// ask again.
+// Spend says that an event that is not critical leaves once more, as if Pop had returned it. If it
+// may not leave now, next is when to ask again.
 func (s *Shaper) Spend(now time.Time) (ok bool, next time.Time) {
 	if until := s.silent(); now.Before(until) {
 		return false, until
@@ -303,7 +313,8 @@ func (s *Shaper) free(now time.Time) int {
 	return s.budget.Free(now)
 }
 
-// Left says that the events of every Pop since the last Left have left at now, which may be later than they were taken.
+// Left says that the events of every Pop since the last Left have left at now, which may be later
+// than they were taken.
 func (s *Shaper) Left(now time.Time) {
 	if s.spent > 0 {
 		s.budget.Postpone(now, s.spent)
@@ -311,8 +322,9 @@ func (s *Shaper) Left(now time.Time) {
 	}
 }
 
-// Overflow reports whether more events wait than a listener can be expected to catch up with. Pieces for a display,
-// which cannot merge, count by themselves; what was made for this listener alone, to begin with, does not count.
+// Overflow reports whether more events wait than a listener can be expected to catch up with.
+// Pieces for a display, which cannot merge, count by themselves; what was made for this listener
+// alone, to begin with, does not count.
 func (s *Shaper) Overflow() bool {
 	if len(s.queue) <= maxHeld {
 		return false
@@ -346,8 +358,9 @@ func oldest(lists ...[]*item) (oldest uint64) {
 // OldestUrgent is Oldest of what does not wait for the rate.
 func (s *Shaper) OldestUrgent() uint64 { return oldest(s.urgent) }
 
-// Reset forgets what has not left, for a listener that goes on elsewhere in the log. Its budget goes on as it was. No stamp goes back,
-// unless it goes on after an event that it named: then what leaves again as it did keeps its own.
+// Reset forgets what has not left, for a listener that goes on elsewhere in the log. Its budget
+// goes on as it was. No stamp goes back, unless it goes on after an event that it named: then what
+// leaves again as it did keeps its own.
 func (s *Shaper) Reset(named bool) {
 	for _, t := range s.told {
 		if t.stamp.After(s.floor) {
@@ -361,11 +374,13 @@ func (s *Shaper) Reset(named bool) {
 	clear(s.told)
 }
 
-// Heard says, of a new Shaper or after Reset, that this listener goes on after a resumable event, and was told some of the entries up to
-// pos before. What leaves again as it did has the same id, by which the listener drops it. Which states were folded then is
-// not known, and to send them again under the ids that they have would mislead: who heard "A to C" and "C to D", and is now told
-// "A to B", "B to C", and "C to D" once more, drops the last, and is left with C. So states and progress up to pos leave under new ids: again is another for each time, and not zero. Where the terms never had a
-// rate or quiet, nothing was folded, and ids stay as they are.
+// Heard says, of a new Shaper or after Reset, that this listener goes on after a resumable event,
+// and was told some of the entries up to pos before. What leaves again as it did has the same id,
+// by which the listener drops it. Which states were folded then is not known, and to send them
+// again under the ids that they have would mislead: who heard "A to C" and "C to D", and is now
+// told "A to B", "B to C", and "C to D" once more, drops the last, and is left with C. So states
+// and progress up to pos leave under new ids: again is another for each time, and not zero. Where
+// the terms never had a rate or quiet, nothing was folded, and ids stay as they are.
 func (s *Shaper) Heard(pos uint64, again uint32) {
 	s.heard = max(s.heard, s.newest, pos)
 	if s.folds {
@@ -373,7 +388,8 @@ func (s *Shaper) Heard(pos uint64, again uint32) {
 	}
 }
 
-// Idle reports whether nothing waits to leave. Text of an output that is still going on does not count.
+// Idle reports whether nothing waits to leave. Text of an output that is still going on does not
+// count.
 func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }
 
 // Stats returns the counts so far.

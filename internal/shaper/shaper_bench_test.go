@@ -12,7 +12,8 @@ func benchID(pos uint64, offset int, form uint32) string {
 	return "evt_" + strconv.FormatUint(pos, 10) + "x" + strconv.Itoa(offset)
 }
 
-// BenchmarkShaper pushes and pops: one operation is one event of the log, but where its name says otherwise.
+// BenchmarkShaper pushes and pops: one operation is one event of the log, but where its name says
+// otherwise.
 func BenchmarkShaper(b *testing.B) {
 	tokens := []string{"The ", "report ", "is ", "ready", ". ", "It ", "has ", "12 ", "pages", ".\n\n"}
 	drain := func(s *Shaper, now time.Time) {
@@ -84,8 +85,8 @@ func BenchmarkShaper(b *testing.B) {
 	})
 }
 
-// BenchmarkThousandListeners says what share of one core a stream of 100 tokens a second costs for 1,000 listeners
-// at three events a second. One operation is one token for all of them.
+// BenchmarkThousandListeners says what share of one core a stream of 100 tokens a second costs for
+// 1,000 listeners at three events a second. One operation is one token for all of them.
 func BenchmarkThousandListeners(b *testing.B) {
 	tokens := []string{"The ", "report ", "is ", "ready", ". ", "It ", "has ", "12 ", "pages", ".\n\n"}
 	var listeners [1000]*Shaper

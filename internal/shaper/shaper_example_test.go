@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/internal/shaper"
 )
 
-// A listener asked for whole sentences, at most one event a second. The agent writes token by token, and
-// then asks for help, which is critical and does not wait.
+// A listener asked for whole sentences, at most one event a second. The agent writes token by
+// token, and then asks for help, which is critical and does not wait.
 func Example() {
 	terms := handshake.Terms{
 		MaxEventsPerSecond: 1,

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A reader follows one log over links that break anywhere. It leaves out what it has had by its id, and believes the rest in the
-// order in which it comes.
+// A reader follows one log over links that break anywhere. It leaves out what it has had by its id,
+// and believes the rest in the order in which it comes.
 type reader struct {
 	t      *rapid.T
 	r      *ride
@@ -81,7 +81,8 @@ func (rd *reader) goOn() {
 func (rd *reader) hear(n int) {
 	t := rd.t
 	for i, d := range rd.r.out {
-		t.Logf("subscription %d: %s is %s, resumable %t, lost %t", rd.subs, d.Event.EventID, line(d.Event), d.Resumable, i >= n)
+		t.Logf("subscription %d: %s is %s, resumable %t, lost %t", rd.subs, d.Event.EventID, line(d.Event),
+			d.Resumable, i >= n)
 	}
 	for _, d := range rd.r.out[:n] {
 		ev := d.Event
@@ -108,7 +109,8 @@ func (rd *reader) hear(n int) {
 		case *aaep.StateChanged:
 			was := cmp.Or(rd.chain[ev.SessionID], aaep.StateIdle)
 			if p.FromState != was || p.FromState == p.ToState {
-				t.Fatalf("subscription %d, which began after %d: %s (%s) after %s", rd.subs, rd.from, line(ev), ev.EventID, was)
+				t.Fatalf("subscription %d, which began after %d: %s (%s) after %s", rd.subs, rd.from, line(ev),
+					ev.EventID, was)
 			}
 			rd.chain[ev.SessionID] = p.ToState
 			if first {
@@ -122,9 +124,11 @@ func (rd *reader) hear(n int) {
 	}
 }
 
-// drawChanges makes a log of sessions that change their states more often than a listener may hear of, beside texts that are held.
+// drawChanges makes a log of sessions that change their states more often than a listener may hear
+// of, beside texts that are held.
 func drawChanges(t *rapid.T) (steps []step) {
-	states := []aaep.State{aaep.StateIdle, aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateAwaitingInput}
+	states := []aaep.State{aaep.StateIdle, aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput,
+		aaep.StateAwaitingInput}
 	now, texts := map[string]aaep.State{}, map[string]*writer{}
 	ends := 0
 	for i := range rapid.IntRange(10, 60).Draw(t, "steps") {
@@ -166,9 +170,9 @@ func drawChanges(t *rapid.T) (steps []step) {
 	return steps
 }
 
-// INV-21, INV-23, D-29, D-51: however often a link breaks, and whatever of what left was lost on the way, a listener that goes on
-// after the last event that it can go on after, on the same subscription or on a new one, is told of states that form a chain, and
-// in the end of what is.
+// INV-21, INV-23, D-29, D-51: however often a link breaks, and whatever of what left was lost on
+// the way, a listener that goes on after the last event that it can go on after, on the same
+// subscription or on a new one, is told of states that form a chain, and in the end of what is.
 func TestShaperLinks(t *testing.T) {
 	for range 10 { // what goes wrong takes several breaks at the wrong time
 		rapid.Check(t, checkLinks)
@@ -186,17 +190,20 @@ func checkLinks(t *rapid.T) {
 	if types {
 		terms.Quiet = 5 * time.Second
 	}
-	rd := &reader{t: t, r: newRide(t, terms), had: map[string]bool{}, heard: map[uint64]bool{}, bytes: map[string]string{}, state: map[string]aaep.State{}, progress: map[string]string{}}
+	rd := &reader{t: t, r: newRide(t, terms), had: map[string]bool{}, heard: map[uint64]bool{},
+		bytes: map[string]string{}, state: map[string]aaep.State{}, progress: map[string]string{}}
 	rd.subscribe()
 	for _, what := range steps {
 		rd.r.play([]step{what})
 		if types && rapid.IntRange(0, 9).Draw(t, "types now") == 0 {
-			rd.r.s.SetQuiet(rd.r.now.Add(time.Duration(rapid.SampledFrom([]int{500, 5000}).Draw(t, "quiet")) * time.Millisecond))
+			rd.r.s.SetQuiet(
+				rd.r.now.Add(time.Duration(rapid.SampledFrom([]int{500, 5000}).Draw(t, "quiet")) * time.Millisecond))
 		}
 		if rapid.IntRange(0, 5).Draw(t, "cut") > 0 {
 			continue
 		}
-		rd.hear(len(rd.r.out) - min(len(rd.r.out), rapid.SampledFrom([]int{0, 0, 1, 2, 9, 99}).Draw(t, "lost on the way")))
+		rd.hear(len(rd.r.out) - min(len(rd.r.out),
+			rapid.SampledFrom([]int{0, 0, 1, 2, 9, 99}).Draw(t, "lost on the way")))
 		if rapid.IntRange(0, 2).Draw(t, "which subscription") == 0 {
 			rd.subscribe()
 		} else {
@@ -243,11 +250,12 @@ func checkLinks(t *rapid.T) {
 	}
 }
 
-// Whoever another Shaper told that A became C is not told that B became C under the id of that: they would leave that out, and
-// believe that A became B (INV-21, INV-23).
+// Whoever another Shaper told that A became C is not told that B became C under the id of that:
+// they would leave that out, and believe that A became B (INV-21, INV-23).
 func TestShaperTellsAnew(t *testing.T) {
 	r := newRide(t, paced(1, completion))
-	r.push(tool("t"), in("b", newWriter().say("Half a sentence")), change(idle, thinking), change(thinking, calling), advance("1"), advance("2"))
+	r.push(tool("t"), in("b", newWriter().say("Half a sentence")), change(idle, thinking), change(thinking, calling),
+		advance("1"), advance("2"))
 	r.wait(time.Minute)
 	r.want("tool t", "idle>calling_tool", "progress 2")
 	heard := map[string]bool{}
@@ -278,5 +286,6 @@ func bytesOf(ev *aaep.Event) string {
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf("%s %s %s %s %s %v %s %s %v", ev.Type(), ev.SessionID, ev.Timestamp.Format(time.RFC3339Nano), ev.Verbosity, ev.Urgency, ev.Summary, payload, hints, ev.Extensions)
+	return fmt.Sprintf("%s %s %s %s %s %v %s %s %v", ev.Type(), ev.SessionID, ev.Timestamp.Format(time.RFC3339Nano),
+		ev.Verbosity, ev.Urgency, ev.Summary, payload, hints, ev.Extensions)
 }

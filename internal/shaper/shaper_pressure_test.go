@@ -25,32 +25,42 @@ func TestShaperMerges(t *testing.T) {
 		drive func(r *ride, w *writer)
 		want  []string
 	}{
-		{"progress: the newest wins", func(r *ride, w *writer) { r.push(advance("1"), tool("t"), advance("2"), advance("3")) },
+		{"progress: the newest wins", func(r *ride, w *writer) {
+			r.push(advance("1"), tool("t"), advance("2"), advance("3"))
+		},
 			[]string{"tool t", "progress 3"}},
 		{"states fold", func(r *ride, w *writer) {
 			r.push(change(idle, thinking), change(thinking, calling), tool("t"), change(calling, writing))
 		},
 			[]string{"tool t", "idle>writing_output"}},
-		{"a return to the start vanishes", func(r *ride, w *writer) { r.push(change(idle, thinking), tool("t"), change(thinking, idle)) },
+		{"a return to the start vanishes", func(r *ride, w *writer) {
+			r.push(change(idle, thinking), tool("t"), change(thinking, idle))
+		},
 			[]string{"tool t"}},
 		{"but not where it may have been heard", func(r *ride, w *writer) {
 			r.s.Heard(3, 1)
-			r.push(change(idle, thinking), tool("t"), change(thinking, idle), change(idle, calling), change(calling, idle))
+			r.push(change(idle, thinking), tool("t"), change(thinking, idle), change(idle, calling),
+				change(calling, idle))
 		}, []string{"tool t", "idle>calling_tool", "calling_tool>idle"}},
 		{"and the next change begins anew", func(r *ride, w *writer) {
 			r.push(change(idle, thinking), change(thinking, idle), change(idle, calling))
 		}, []string{"idle>calling_tool"}},
 		{"a state does not move past text", func(r *ride, w *writer) {
-			r.push(change(idle, thinking), w.say("One. "), w.close("Two."), change(thinking, calling), change(calling, writing))
+			r.push(change(idle, thinking), w.say("One. "), w.close("Two."), change(thinking, calling),
+				change(calling, writing))
 		}, []string{"idle>thinking", `o@0 "One. Two." completion complete`, "thinking>writing_output"}},
 		{"what came of a question stays", func(r *ride, w *writer) { // EVT-094, CONF-002
-			r.push(change(thinking, awaiting), change(awaiting, thinking), change(thinking, calling), change(calling, writing))
+			r.push(change(thinking, awaiting), change(awaiting, thinking), change(thinking, calling),
+				change(calling, writing))
 		}, []string{"thinking>awaiting_input", "awaiting_input>thinking", "thinking>writing_output"}},
-		{"tools stay", func(r *ride, w *writer) { r.push(tool("t"), tool("t"), tool("t")) }, []string{"tool t", "tool t", "tool t"}},
+		{"tools stay", func(r *ride, w *writer) { r.push(tool("t"), tool("t"), tool("t")) },
+			[]string{"tool t", "tool t", "tool t"}},
 		{"text does not move past a tool", func(r *ride, w *writer) {
 			r.push(w.say("One. "), w.say("Two. "), w.say("Three"), tool("t"), w.say(". "), w.say("Four. "), w.close(""))
 		}, []string{`o@0 "One. Two. " sentence`, "tool t", `o@10 "Three. Four. " completion complete`}},
-		{"a merged chunk has the last boundary", func(r *ride, w *writer) { r.push(w.say("One.\n\nTwo. "), w.close("Three")) },
+		{"a merged chunk has the last boundary", func(r *ride, w *writer) {
+			r.push(w.say("One.\n\nTwo. "), w.close("Three"))
+		},
 			[]string{`o@0 "One.\n\nTwo. Three" completion complete`}},
 		{"two outputs", func(r *ride, w *writer) {
 			v := &writer{session: "a", output: "p", lang: "en"}
@@ -58,9 +68,11 @@ func TestShaperMerges(t *testing.T) {
 		}, []string{`o@0 "A one. A two." completion complete`, `p@0 "B one. B two." completion complete`}},
 		{"two sessions", func(r *ride, w *writer) {
 			v := &writer{session: "b", output: "o", lang: "en"}
-			r.push(w.say("A one. "), in("b", advance("1")), v.say("B one. "), advance("1"), w.close("A two."), in("b", change(idle, thinking)), v.close("B two."),
+			r.push(w.say("A one. "), in("b", advance("1")), v.say("B one. "), advance("1"), w.close("A two."),
+				in("b", change(idle, thinking)), v.close("B two."),
 				change(idle, calling), in("b", advance("2")), in("b", change(thinking, writing)))
-		}, []string{`o@0 "A one. " sentence`, "progress 1", `o@7 "A two." completion complete`, `b: o@0 "B one. " sentence`, "b: idle>thinking",
+		}, []string{`o@0 "A one. " sentence`, "progress 1", `o@7 "A two." completion complete`,
+			`b: o@0 "B one. " sentence`, "b: idle>thinking",
 			`b: o@7 "B two." completion complete`, "idle>calling_tool", "b: progress 2", "b: thinking>writing_output"}},
 		{"two sessions, text only", func(r *ride, w *writer) {
 			v := &writer{session: "b", output: "o", lang: "en"}
@@ -127,7 +139,8 @@ func TestShaperBacklog(t *testing.T) {
 	r.verify()
 }
 
-// D-49, HS-013, INV-25, INV-24: bursts, steady load and idle-then-burst; critical events neither wait nor spend.
+// D-49, HS-013, INV-25, INV-24: bursts, steady load and idle-then-burst; critical events neither
+// wait nor spend.
 func TestShaperBudget(t *testing.T) {
 	for _, rate := range []int64{1, 3, 100} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
@@ -142,7 +155,8 @@ func TestShaperBudget(t *testing.T) {
 			for range 18 { // waits for nothing
 				r.push(handoff())
 				if last := r.out[len(r.out)-1]; last.Event.Type() != aaep.TypeHandoffRequested || last.Resumable {
-					t.Errorf("%s left, resumable %t; want the handoff, not resumable (D-82)", line(last.Event), last.Resumable)
+					t.Errorf("%s left, resumable %t; want the handoff, not resumable (D-82)", line(last.Event),
+						last.Resumable)
 				}
 			}
 			r.wait(time.Second - 1)
@@ -195,20 +209,24 @@ func TestShaperOvertaking(t *testing.T) {
 	r.verify()
 }
 
-// D-50, SM-007: a question overtakes what is held, but not the start of its session, nor the changes of its state, of which one is made.
+// D-50, SM-007: a question overtakes what is held, but not the start of its session, nor the
+// changes of its state, of which one is made.
 func TestShaperBringsTheState(t *testing.T) {
 	const writing = aaep.StateWritingOutput
 	question := func() *aaep.Event { return event("a", &aaep.AwaitingConfirmation{}) }
 	begins := func() *aaep.Event { return event("a", &aaep.SessionStarted{}) }
 	r, w := newRide(t, paced(1, sentence)), newWriter()
-	r.push(in("b", tool("spent")), begins(), change(idle, thinking), w.say("One. "), change(thinking, writing), w.say("Two. "), change(writing, awaiting), question())
+	r.push(in("b", tool("spent")), begins(), change(idle, thinking), w.say("One. "), change(thinking, writing),
+		w.say("Two. "), change(writing, awaiting), question())
 	r.want("b: tool spent", "session.started", "idle>awaiting_input", "awaiting.confirmation")
 	for i, d := range r.out[1:] {
 		if !d.Event.Critical() || d.Resumable != (i == 0) {
-			t.Errorf("%s leaves past the rate with the urgency %s, resumable %t", line(d.Event), d.Event.Urgency, d.Resumable)
+			t.Errorf("%s leaves past the rate with the urgency %s, resumable %t", line(d.Event), d.Event.Urgency,
+				d.Resumable)
 		}
 	}
-	r.push(change(awaiting, thinking), change(thinking, calling), w.say("Three. "), change(calling, awaiting), event("a", &aaep.AwaitingClarification{}))
+	r.push(change(awaiting, thinking), change(thinking, calling), w.say("Three. "), change(calling, awaiting),
+		event("a", &aaep.AwaitingClarification{}))
 	r.want("awaiting_input>thinking", "thinking>awaiting_input", "awaiting.clarification")
 	r.wait(time.Minute)
 	r.want(`o@0 "One. " sentence`, `o@5 "Two. " sentence`, `o@10 "Three. " sentence`)
@@ -224,7 +242,8 @@ func TestShaperBringsTheState(t *testing.T) {
 	r.verify()
 }
 
-// D-50: where no rate holds anything nothing is overtaken, however much waits; but what a full link keeps waiting is.
+// D-50: where no rate holds anything nothing is overtaken, however much waits; but what a full link
+// keeps waiting is.
 func TestShaperOvertakesNothing(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		r, w := newRide(t, listener(sentence)), newWriter()
@@ -237,14 +256,16 @@ func TestShaperOvertakesNothing(t *testing.T) {
 		r.push(w.say("One. "))
 		r.push(change(thinking, awaiting))
 		r.s.SetFull(full)
-		r.push(event("a", &aaep.AwaitingConfirmation{}), event("a", &aaep.ToolInvoked{Tool: "pay", RiskLevel: aaep.RiskHigh}))
+		r.push(event("a", &aaep.AwaitingConfirmation{}),
+			event("a", &aaep.ToolInvoked{Tool: "pay", RiskLevel: aaep.RiskHigh}))
 		r.pop()
 		got := r.show()
 		if full {
 			want = append(want, "thinking>awaiting_input", "awaiting.confirmation", "tool pay")
 			got = got[:len(want)]
 		} else {
-			want = append(want, "tool 199", `o@0 "One. " sentence`, "thinking>awaiting_input", "awaiting.confirmation", "tool pay")
+			want = append(want, "tool 199", `o@0 "One. " sentence`, "thinking>awaiting_input", "awaiting.confirmation",
+				"tool pay")
 			got = slices.Concat(got[:2], got[len(got)-5:])
 		}
 		if !slices.Equal(got, want) {
@@ -262,8 +283,9 @@ func TestShaperOvertakesNothing(t *testing.T) {
 	}
 }
 
-// D-49: the call of a tool that is irreversible or of high risk leaves past the rate, with what came of its question, and is called
-// critical only where the rate is spent; that of any other waits, and so does what is filtered.
+// D-49: the call of a tool that is irreversible or of high risk leaves past the rate, with what
+// came of its question, and is called critical only where the rate is spent; that of any other
+// waits, and so does what is filtered.
 func TestShaperCallOfARiskyTool(t *testing.T) {
 	for _, c := range []struct {
 		call  aaep.ToolInvoked
@@ -297,12 +319,15 @@ func TestShaperCallOfARiskyTool(t *testing.T) {
 	}
 }
 
-// How a question ended is told before the next one of its session: who hears it behind that takes it for the end of the next (INV-24).
+// How a question ended is told before the next one of its session: who hears it behind that takes
+// it for the end of the next (INV-24).
 func TestShaperOutcomeBeforeQuestion(t *testing.T) {
 	r := newRide(t, paced(1, sentence))
-	r.push(tool("spent"), event("a", &aaep.AwaitingConfirmation{}), change(awaiting, calling), tool("pay"), in("b", change(awaiting, calling)),
+	r.push(tool("spent"), event("a", &aaep.AwaitingConfirmation{}), change(awaiting, calling), tool("pay"),
+		in("b", change(awaiting, calling)),
 		change(calling, awaiting), event("a", &aaep.AwaitingClarification{}))
-	r.want("tool spent", "awaiting.confirmation", "awaiting_input>calling_tool", "calling_tool>awaiting_input", "awaiting.clarification")
+	r.want("tool spent", "awaiting.confirmation", "awaiting_input>calling_tool", "calling_tool>awaiting_input",
+		"awaiting.clarification")
 	if urgency := r.out[2].Event.Urgency; urgency != aaep.UrgencyCritical {
 		t.Errorf("it leaves beyond the rate with the urgency %s", urgency)
 	}
@@ -328,9 +353,11 @@ func TestShaperError(t *testing.T) {
 			r.push(in("b", change(idle, thinking)), in("b", advance("1")))
 		}
 		other := &writer{session: "b", output: "o", lang: "en"}
-		r.push(w.say("One. "), tool("t"), advance("1"), other.say("Other. Text"), w.say("Two and "), w.say("a half"), w.close(""), failed())
+		r.push(w.say("One. "), tool("t"), advance("1"), other.say("Other. Text"), w.say("Two and "), w.say("a half"),
+			w.close(""), failed())
 		r.pop()
-		want := []string{`o@0 "One. " sentence`, "tool t", `o@5 "Two and a half" completion complete`, "session.errored"}
+		want := []string{`o@0 "One. " sentence`, "tool t", `o@5 "Two and a half" completion complete`,
+			"session.errored"}
 		if rate == 1000 { // nothing is held, and nothing overtaken
 			want = slices.Insert(want, 2, `b: o@0 "Other. " sentence`)
 		}
@@ -352,7 +379,8 @@ func TestShaperError(t *testing.T) {
 	}
 }
 
-// What an error hurries spends the budget when it leaves, not before: a slow link must not save tokens up.
+// What an error hurries spends the budget when it leaves, not before: a slow link must not save
+// tokens up.
 func TestShaperErrorOnASlowLink(t *testing.T) {
 	r := newRide(t, paced(2, sentence))
 	r.manual = true
@@ -381,7 +409,8 @@ func TestShaperQuietEnd(t *testing.T) {
 	r.verify()
 }
 
-// INV-24: output that says it is critical neither waits nor merges, and the text before it leaves first.
+// INV-24: output that says it is critical neither waits nor merges, and the text before it leaves
+// first.
 func TestShaperCriticalOutput(t *testing.T) {
 	terms := paced(1, sentence)
 	r, w := newRide(t, terms), newWriter()
@@ -413,7 +442,8 @@ func TestShaperStamps(t *testing.T) {
 	terms := paced(1, sentence)
 	terms.Filters.Exclude = []string{"aaep:agent.session.cancelled"}
 	r = newRide(t, terms)
-	r.push(tool("t"), tool("t"), event("a", &aaep.SessionCancelled{}), in("b", tool("t")), in("b", done()), in("c", event("a", &aaep.SessionCancelled{})))
+	r.push(tool("t"), tool("t"), event("a", &aaep.SessionCancelled{}), in("b", tool("t")), in("b", done()),
+		in("c", event("a", &aaep.SessionCancelled{})))
 	r.wait(time.Minute)
 	if n := len(r.s.told); n != 0 {
 		t.Errorf("%d sessions are remembered", n)
@@ -453,7 +483,8 @@ func TestShaperReady(t *testing.T) {
 	r.verify()
 }
 
-// A folded state reaches back to where it began: resuming between its halves would break the chain (D-29).
+// A folded state reaches back to where it began: resuming between its halves would break the chain
+// (D-29).
 func TestShaperFoldedStates(t *testing.T) {
 	r := newRide(t, paced(1, sentence))
 	r.push(tool("first"), change(idle, thinking), tool("t"), change(thinking, calling))
@@ -467,7 +498,8 @@ func TestShaperFoldedStates(t *testing.T) {
 	// What came while the budget had room still folds when it has none.
 	r = newRide(t, paced(3, sentence))
 	r.manual = true
-	r.push(change(idle, thinking), change(thinking, writing), advance("1"), advance("2"), tool("t"), change(writing, calling))
+	r.push(change(idle, thinking), change(thinking, writing), advance("1"), advance("2"), tool("t"),
+		change(writing, calling))
 	r.push(advance("3"))
 	r.wait(time.Minute)
 	r.want("tool t", "idle>calling_tool", "progress 3")

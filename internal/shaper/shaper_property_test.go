@@ -27,11 +27,14 @@ type story struct {
 }
 
 var shaperWords = []string{
-	"Hello ", "world. ", "It costs $3.14", ". ", "Dr. ", "e.g. ", "Ready?", "!", "\n\n", "\n", " ", "1. ", "\"So.\" ", "(", ") ",
-	"你好。", "走吧！", "行く", "مرحبا", "؟ ", "የት ", "።", "हाँ। ", "ọ̀", "ẹ́ ", "q̃", "👩‍👩‍👧", "👍🏽 ", "🇳🇬", "A", "é", "\u0323", "\u0301",
+	"Hello ", "world. ", "It costs $3.14", ". ", "Dr. ", "e.g. ", "Ready?", "!", "\n\n", "\n", " ", "1. ",
+	"\"So.\" ", "(", ") ",
+	"你好。", "走吧！", "行く", "مرحبا", "؟ ", "የት ", "።", "हाँ। ", "ọ̀", "ẹ́ ", "q̃", "👩‍👩‍👧", "👍🏽 ", "🇳🇬", "A", "é",
+	"\u0323", "\u0301",
 }
 
-// drawStory makes a log: sessions take turns; with alone, there is one session, whose outputs follow each other.
+// drawStory makes a log: sessions take turns; with alone, there is one session, whose outputs
+// follow each other.
 func drawStory(t *rapid.T, alone, errors bool) story {
 	st := story{texts: map[string]string{}}
 	type session struct {
@@ -74,7 +77,8 @@ func drawStory(t *rapid.T, alone, errors bool) story {
 	for i := range dice {
 		dice[i] = i / 5
 	}
-	states := []aaep.State{aaep.StateIdle, aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateDeciding, aaep.StateAwaitingInput}
+	states := []aaep.State{aaep.StateIdle, aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput,
+		aaep.StateDeciding, aaep.StateAwaitingInput}
 	for range rapid.IntRange(20, 120).Draw(t, "steps") {
 		s := rapid.SampledFrom(sessions).Draw(t, "session")
 		if s.over {
@@ -84,7 +88,8 @@ func drawStory(t *rapid.T, alone, errors bool) story {
 		switch what := rapid.SampledFrom(dice).Draw(t, "what"); {
 		case what < 9 && (len(s.outputs) == 0 || !alone && len(s.outputs) < 2 && what == 0):
 			w := &writer{session: s.id, output: fmt.Sprint("o", s.n), lang: "en"}
-			text := norm.NFC.String(strings.Join(rapid.SliceOfN(rapid.SampledFrom(shaperWords), 5, 40).Draw(t, "text"), ""))
+			text := norm.NFC.String(
+				strings.Join(rapid.SliceOfN(rapid.SampledFrom(shaperWords), 5, 40).Draw(t, "text"), ""))
 			st.texts[s.id+"/"+w.output] = text
 			s.outputs, s.left[w] = append(s.outputs, w), []rune(text)
 		case what < 9:
@@ -130,10 +135,12 @@ func drawStory(t *rapid.T, alone, errors bool) story {
 }
 
 // ranked are the boundaries, the finest first.
-var ranked = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion}
+var ranked = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph,
+	aaep.BoundaryCompletion}
 
 func drawTerms(t *rapid.T) handshake.Terms {
-	terms := listener(rapid.SliceOfNDistinct(rapid.SampledFrom(ranked), 1, 5, rapid.ID[aaep.Boundary]).Draw(t, "boundaries")...)
+	terms := listener(rapid.SliceOfNDistinct(rapid.SampledFrom(ranked), 1, 5, rapid.ID[aaep.Boundary]).Draw(t,
+		"boundaries")...)
 	terms.MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 0, 1, 2, 5, 50}).Draw(t, "rate")
 	terms.PaceWPM = rapid.SampledFrom([]int64{0, 100}).Draw(t, "pace")
 	terms.MaxChunk = rapid.SampledFrom([]int{0, 0, 12, 40}).Draw(t, "cells")
@@ -150,7 +157,8 @@ func (r *ride) play(steps []step) {
 	}
 }
 
-// singular returns the places, in order, of the session's events that never merge: tools, sessions, critical ones.
+// singular returns the places, in order, of the session's events that never merge: tools, sessions,
+// critical ones.
 func singular(events []*aaep.Event, session string, critical bool) (ids []string) {
 	for _, ev := range events {
 		switch ev.Type() {
@@ -185,7 +193,11 @@ func checkShaper(t *rapid.T) {
 		}
 		before := len(r.out)
 		r.push(s.ev)
-		if rest := r.out[before:]; s.ev.Critical() && (len(rest) == 0 || !slices.ContainsFunc(rest, func(d departure) bool { return r.places[d.Event.EventID] == r.places[s.ev.EventID] })) {
+		if rest := r.out[before:]; s.ev.Critical() &&
+			(len(rest) == 0 ||
+				!slices.ContainsFunc(rest, func(d departure) bool {
+					return r.places[d.Event.EventID] == r.places[s.ev.EventID]
+				})) {
 			t.Fatalf("%s did not leave at once", line(s.ev))
 		}
 	}
@@ -202,7 +214,8 @@ func checkShaper(t *rapid.T) {
 	}
 	for _, session := range []string{"a", "b"} {
 		for _, critical := range []bool{false, true} {
-			if got, want := singular(events(r.out), session, critical), singular(r.log, session, critical); !slices.Equal(got, want) {
+			if got, want := singular(events(r.out), session, critical), singular(r.log, session,
+				critical); !slices.Equal(got, want) {
 				t.Fatalf("session %s, critical %t: %v left, want %v", session, critical, got, want)
 			}
 		}
@@ -210,7 +223,8 @@ func checkShaper(t *rapid.T) {
 	}
 	r.checkOrder()
 	for _, d := range r.out {
-		if p, ok := d.Event.Payload.(*aaep.OutputStreaming); ok && terms.MaxChunk > 0 && runes(strings.TrimSpace(p.Chunk)) > int64(terms.MaxChunk) {
+		if p, ok := d.Event.Payload.(*aaep.OutputStreaming); ok && terms.MaxChunk > 0 &&
+			runes(strings.TrimSpace(p.Chunk)) > int64(terms.MaxChunk) {
 			t.Fatalf("%q does not fit into %d cells", p.Chunk, terms.MaxChunk)
 		}
 	}
@@ -241,8 +255,9 @@ func (r *ride) checkStates(session string) {
 	}
 }
 
-// checkOrder wants no text to leave before a tool or session event that is older than any of it; no change of state behind a newer
-// critical event of its session; and, where there is no rate, nothing but text out of its place (D-50).
+// checkOrder wants no text to leave before a tool or session event that is older than any of it; no
+// change of state behind a newer critical event of its session; and, where there is no rate,
+// nothing but text out of its place (D-50).
 func (r *ride) checkOrder() {
 	r.t.Helper()
 	newest := map[string]uint64{} // by session: the newest place text has left from,
@@ -302,7 +317,8 @@ func checkSetTerms(t *rapid.T) {
 	r.checkOrder()
 }
 
-// Filters that come and go hide events, but nothing else goes wrong: what leaves is wanted, counted, in order.
+// Filters that come and go hide events, but nothing else goes wrong: what leaves is wanted,
+// counted, in order.
 func TestShaperSetFiltersProperties(t *testing.T) { rapid.Check(t, checkSetFilters) }
 
 func checkSetFilters(t *rapid.T) {
@@ -319,7 +335,9 @@ func checkSetFilters(t *rapid.T) {
 		if rapid.IntRange(0, 3).Draw(t, "renegotiate") == 0 {
 			terms := drawTerms(t)
 			terms.MaxEventsPerSecond = r.terms.MaxEventsPerSecond
-			terms.Filters.Exclude = rapid.SliceOfN(rapid.SampledFrom([]string{"aaep:agent.output.*", "aaep:agent.tool.*", "aaep:agent.s*"}), 0, 2).Draw(t, "exclude")
+			terms.Filters.Exclude = rapid.SliceOfN(
+				rapid.SampledFrom([]string{"aaep:agent.output.*", "aaep:agent.tool.*", "aaep:agent.s*"}), 0,
+				2).Draw(t, "exclude")
 			r.s.SetTerms(r.now, terms)
 			r.terms = terms
 		}

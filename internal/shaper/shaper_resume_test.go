@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// resume lets a listener that has had the first k of what left go on from the last resumable event among them
-// (INV-21, D-65, D-82): with the same Shaper, or with a new one at another process. It returns what the
-// listener then has had in all, each event once.
+// resume lets a listener that has had the first k of what left go on from the last resumable event
+// among them (INV-21, D-65, D-82): with the same Shaper, or with a new one at another process. It
+// returns what the listener then has had in all, each event once.
 func resume(t *rapid.T, r *ride, k int, same bool, rest []step) (union []departure, overlap bool) {
 	from := place{}
 	seen := map[string]bool{}
@@ -37,7 +37,8 @@ func resume(t *rapid.T, r *ride, k int, same bool, rest []step) (union []departu
 	for _, d := range union {
 		at := r.places[d.Event.EventID]
 		_, isText := d.Event.Payload.(*aaep.OutputStreaming)
-		overlap = overlap || isText && (at.pos > from.pos || at.pos == from.pos && from.offset > 0 && (at.offset == 0 || at.offset > from.offset))
+		overlap = overlap || isText &&
+			(at.pos > from.pos || at.pos == from.pos && from.offset > 0 && (at.offset == 0 || at.offset > from.offset))
 	}
 	skip, pos := from.offset, from.pos
 	if skip == 0 {
@@ -134,7 +135,8 @@ func trim(t *rapid.T, union []departure) (out []departure) {
 	return out
 }
 
-// checkLatest wants the last progress and state that were told to be the newest of every session that has not failed.
+// checkLatest wants the last progress and state that were told to be the newest of every session
+// that has not failed.
 func checkLatest(t *rapid.T, r *ride, union []departure) {
 	newest := func(events []*aaep.Event, session string) (state aaep.State, progress string) {
 		state = aaep.StateIdle
@@ -164,11 +166,13 @@ func checkLatest(t *rapid.T, r *ride, union []departure) {
 }
 
 func hasFailed(log []*aaep.Event, session string) bool {
-	return slices.ContainsFunc(log, func(ev *aaep.Event) bool { return ev.SessionID == session && ev.Type() == aaep.TypeSessionErrored })
+	return slices.ContainsFunc(log, func(ev *aaep.Event) bool {
+		return ev.SessionID == session && ev.Type() == aaep.TypeSessionErrored
+	})
 }
 
-// INV-21: who comes back over a new stream of the same subscription may have heard a state of a session that has ended
-// meanwhile, and hears of the return.
+// INV-21: who comes back over a new stream of the same subscription may have heard a state of a
+// session that has ended meanwhile, and hears of the return.
 func TestShaperReturnAfterReset(t *testing.T) {
 	s := New(paced(1, sentence), partID)
 	now, left := time.UnixMilli(0), 0
@@ -194,8 +198,9 @@ func TestShaperReturnAfterReset(t *testing.T) {
 	}
 }
 
-// What an error makes superfluous is told neither before it nor after, and nothing between the two is a place to go on after, for
-// whoever misses the error; but what leads to an outcome is told, and all of it where all of it may leave (D-50, INV-21).
+// What an error makes superfluous is told neither before it nor after, and nothing between the two
+// is a place to go on after, for whoever misses the error; but what leads to an outcome is told,
+// and all of it where all of it may leave (D-50, INV-21).
 func TestShaperBehindStates(t *testing.T) {
 	said := func() *aaep.Event { return (&writer{session: "a", output: "p", lang: "en"}).close("Said.") }
 	const text = `p@0 "Said." completion complete`

@@ -13,20 +13,23 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
-var sayings = map[string]aaep.Text{"en": aaep.Say("One."), "es": {Terse: "U.", Normal: "Uno.", Detailed: "Uno, por fin."}, "yo": aaep.Say("Ọ̀kan.")}
+var sayings = map[string]aaep.Text{"en": aaep.Say("One."),
+	"es": {Terse: "U.", Normal: "Uno.", Detailed: "Uno, por fin."}, "yo": aaep.Say("Ọ̀kan.")}
 
 // inLanguages gives an event translations.
 func inLanguages(ev *aaep.Event, own string, others ...string) *aaep.Event {
 	ev.LocalizationHints, ev.Summary = &aaep.LocalizationHints{PrimaryLanguage: own}, sayings[own]
 	for _, tag := range others {
-		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tag}, Summary: sayings[tag]})
+		ev.Translations = append(ev.Translations,
+			aaep.Translation{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tag}, Summary: sayings[tag]})
 	}
 	return ev
 }
 
 // agreed negotiates terms for a test, with our own extensions.
 func agreed(t interface{ Fatal(...any) }, caps aaep.Capabilities) handshake.Terms {
-	terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x", Capabilities: caps},
+	terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x",
+		Capabilities: caps},
 		handshake.Offer{Languages: []string{"en", "es", "yo-NG"}, Extensions: extensions.All()})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +55,8 @@ func TestShaperTranslations(t *testing.T) {
 		terms.Languages = tc.languages
 		r := newRide(t, terms)
 		r.push(inLanguages(tool("x"), tc.have[0], tc.have[1:]...))
-		if ev := r.out[0].Event; ev.Language() != tc.want || ev.Text(aaep.VerbosityNormal) != sayings[tc.want].Normal || ev.Translations != nil {
+		if ev := r.out[0].Event; ev.Language() != tc.want || ev.Text(aaep.VerbosityNormal) != sayings[tc.want].Normal ||
+			ev.Translations != nil {
 			t.Errorf("%v of %v: %q in %s", tc.languages, tc.have, ev.Text(aaep.VerbosityNormal), ev.Language())
 		}
 		r.verify()
@@ -64,16 +68,18 @@ func TestShaperFoldsTranslations(t *testing.T) {
 	terms := paced(1, aaep.BoundaryNone)
 	terms.Languages = []string{"es"}
 	r := newRide(t, terms)
-	r.push(tool("x"), inLanguages(change(aaep.StateIdle, aaep.StateThinking), "en", "es"), inLanguages(change(aaep.StateThinking, aaep.StateDeciding), "en", "es"))
+	r.push(tool("x"), inLanguages(change(aaep.StateIdle, aaep.StateThinking), "en", "es"),
+		inLanguages(change(aaep.StateThinking, aaep.StateDeciding), "en", "es"))
 	r.wait(time.Second)
 	ev := r.out[1].Event
-	if p := ev.Payload.(*aaep.StateChanged); p.FromState != aaep.StateIdle || p.ToState != aaep.StateDeciding || ev.Language() != "es" {
+	if p := ev.Payload.(*aaep.StateChanged); p.FromState != aaep.StateIdle || p.ToState != aaep.StateDeciding ||
+		ev.Language() != "es" {
 		t.Errorf("%+v in %s", p, ev.Language())
 	}
 }
 
-// Two events of one log whose Shapes are equal are the same to the byte, whoever they are for and whenever they leave; and
-// two listeners on equal terms share every shape.
+// Two events of one log whose Shapes are equal are the same to the byte, whoever they are for and
+// whenever they leave; and two listeners on equal terms share every shape.
 func TestShapesProperty(t *testing.T) {
 	v := extensions.HapticVocabulary
 	rapid.Check(t, func(t *rapid.T) {
@@ -93,7 +99,8 @@ func TestShapesProperty(t *testing.T) {
 		}
 		draw := func(t *rapid.T) handshake.Terms {
 			caps := aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
-			caps.PreferredVerbosity = rapid.SampledFrom([]aaep.Verbosity{"terse", "normal", "detailed"}).Draw(t, "verbosity")
+			caps.PreferredVerbosity = rapid.SampledFrom([]aaep.Verbosity{"terse", "normal", "detailed"}).Draw(t,
+				"verbosity")
 			caps.CognitiveLoad = rapid.SampledFrom([]aaep.CognitiveLoad{"low", "high"}).Draw(t, "load")
 			caps.Languages = rapid.SampledFrom([][]string{{"en"}, {"es", "en"}, {"yo"}}).Draw(t, "languages")
 			caps.MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 1, 3}).Draw(t, "rate")
@@ -151,11 +158,13 @@ func TestShapesProperty(t *testing.T) {
 	})
 }
 
-// SetQuiet holds back what is not critical, folds it as a full budget does, and lets it go in order.
+// SetQuiet holds back what is not critical, folds it as a full budget does, and lets it go in
+// order.
 func TestShaperQuiet(t *testing.T) {
 	r := newRide(t, listener(aaep.BoundaryNone))
 	r.s.SetQuiet(r.now.Add(10 * time.Second))
-	r.push(tool("x"), advance("1"), advance("2"), handoff(), change(aaep.StateIdle, aaep.StateThinking), change(aaep.StateThinking, aaep.StateIdle))
+	r.push(tool("x"), advance("1"), advance("2"), handoff(), change(aaep.StateIdle, aaep.StateThinking),
+		change(aaep.StateThinking, aaep.StateIdle))
 	if len(r.out) != 1 || r.out[0].Event.Type() != aaep.TypeHandoffRequested || r.s.Ready(r.now) != 0 {
 		t.Fatalf("%d left while it was to be quiet", len(r.out))
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// inLanguage gives an event the language that serves the listener best, of those it can be said in (§11.1.3); it
-// returns which that is, from 0 for the event's own. What fits none of the listener's languages is sent all the
-// same, as it is.
+// inLanguage gives an event the language that serves the listener best, of those it can be said in
+// (§11.1.3); it returns which that is, from 0 for the event's own. What fits none of the listener's
+// languages is sent all the same, as it is.
 func (s *Shaper) inLanguage(ev *aaep.Event) int {
 	if len(ev.Translations) == 0 {
 		return 0
@@ -46,7 +46,8 @@ func (c *choice) of(ev *aaep.Event) bool {
 	return true
 }
 
-// tailor chooses the wording the listener asked for (§5.3.1.2), and adds the data of its extensions.
+// tailor chooses the wording the listener asked for (§5.3.1.2), and adds the data of its
+// extensions.
 func (s *Shaper) tailor(ev *aaep.Event) {
 	ev.Verbosity = s.terms.Verbosity
 	if s.terms.CognitiveLoad == aaep.LoadLow && ev.Verbosity == aaep.VerbosityNormal && ev.Summary.Terse != "" {
@@ -79,7 +80,8 @@ func (s *Shaper) wanted(ev *aaep.Event) bool {
 	return t.Filters.Match(ev.Type()) && t.Keeps(ev)
 }
 
-// worthALowLoad keeps progress, and states that say little, from people who asked for few events (D-53).
+// worthALowLoad keeps progress, and states that say little, from people who asked for few events
+// (D-53).
 func worthALowLoad(ev *aaep.Event) bool {
 	switch p := ev.Payload.(type) {
 	case *aaep.ProgressUpdated:
@@ -98,8 +100,9 @@ func notable(s aaep.State) bool {
 	return false
 }
 
-// label names the coarsest boundary the listener asked for that was reached, or none (D-28). Words of a sentence that is no longer
-// waited for are called that, asked for or not: what is at none must not be said (EVT-061).
+// label names the coarsest boundary the listener asked for that was reached, or none (D-28). Words
+// of a sentence that is no longer waited for are called that, asked for or not: what is at none
+// must not be said (EVT-061).
 func label(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
 	best := aaep.BoundaryNone
 	for _, b := range listed {
@@ -113,10 +116,13 @@ func label(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
 	return best
 }
 
-// finest returns where to cut for terms: at the finest boundary listed, one coarser for a slow voice, the
-// coarsest for a listener who asked for few events (D-28, D-53). None means not to cut or wait at all.
+// finest returns where to cut for terms: at the finest boundary listed, one coarser for a slow
+// voice, the coarsest for a listener who asked for few events (D-28, D-53). None means not to cut
+// or wait at all.
 func finest(t handshake.Terms) aaep.Boundary {
-	sorted := slices.SortedFunc(slices.Values(t.Boundaries), func(a, b aaep.Boundary) int { return a.Rank() - b.Rank() })
+	sorted := slices.SortedFunc(slices.Values(t.Boundaries), func(a, b aaep.Boundary) int {
+		return a.Rank() - b.Rank()
+	})
 	sorted = slices.Compact(sorted)
 	switch {
 	case len(sorted) == 0:
@@ -129,11 +135,12 @@ func finest(t handshake.Terms) aaep.Boundary {
 	return sorted[0]
 }
 
-// slowPace is the speech rate, in words per minute, below which a listener gets longer pieces (D-53).
+// slowPace is the speech rate, in words per minute, below which a listener gets longer pieces
+// (D-53).
 const slowPace = 120
 
-// tellsOutcome reports whether a change of state says how a question ended. Such a one is never merged: a
-// person must hear that what they were asked about was not done (§4.5.3, §6.1).
+// tellsOutcome reports whether a change of state says how a question ended. Such a one is never
+// merged: a person must hear that what they were asked about was not done (§4.5.3, §6.1).
 func tellsOutcome(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.StateChanged)
 	return ok && p.FromState == aaep.StateAwaitingInput

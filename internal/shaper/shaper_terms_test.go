@@ -16,11 +16,20 @@ func TestShaperSetBoundaries(t *testing.T) {
 		from, to []aaep.Boundary
 		want     []string
 	}{
-		{"finer", []aaep.Boundary{paragraph}, []aaep.Boundary{sentence}, []string{`o@0 "One. " sentence`, `o@5 "Two. " sentence`, `o@10 "Three. " sentence`, `o@17 "Four" completion complete`}},
-		{"coarser", []aaep.Boundary{sentence}, []aaep.Boundary{paragraph, completion}, []string{`o@0 "One. " sentence`, `o@5 "Two. Three. Four" completion complete`}},
-		{"to none", []aaep.Boundary{sentence}, []aaep.Boundary{none}, []string{`o@0 "One. " sentence`, `o@5 "Two." none`, `o@9 " Three. " none`, `o@17 "Four" completion complete`}},
-		{"from none", []aaep.Boundary{none}, []aaep.Boundary{sentence}, []string{`o@0 "One. T" none`, `o@6 "wo." none`, `o@9 " Three. " sentence`, `o@17 "Four" completion complete`}},
-		{"same", []aaep.Boundary{sentence}, []aaep.Boundary{sentence}, []string{`o@0 "One. " sentence`, `o@5 "Two. " sentence`, `o@10 "Three. " sentence`, `o@17 "Four" completion complete`}},
+		{"finer", []aaep.Boundary{paragraph}, []aaep.Boundary{sentence},
+			[]string{`o@0 "One. " sentence`, `o@5 "Two. " sentence`, `o@10 "Three. " sentence`,
+				`o@17 "Four" completion complete`}},
+		{"coarser", []aaep.Boundary{sentence}, []aaep.Boundary{paragraph, completion},
+			[]string{`o@0 "One. " sentence`, `o@5 "Two. Three. Four" completion complete`}},
+		{"to none", []aaep.Boundary{sentence}, []aaep.Boundary{none},
+			[]string{`o@0 "One. " sentence`, `o@5 "Two." none`, `o@9 " Three. " none`,
+				`o@17 "Four" completion complete`}},
+		{"from none", []aaep.Boundary{none}, []aaep.Boundary{sentence},
+			[]string{`o@0 "One. T" none`, `o@6 "wo." none`, `o@9 " Three. " sentence`,
+				`o@17 "Four" completion complete`}},
+		{"same", []aaep.Boundary{sentence}, []aaep.Boundary{sentence},
+			[]string{`o@0 "One. " sentence`, `o@5 "Two. " sentence`, `o@10 "Three. " sentence`,
+				`o@17 "Four" completion complete`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, w := newRide(t, listener(c.from...)), newWriter()
@@ -33,7 +42,8 @@ func TestShaperSetBoundaries(t *testing.T) {
 	}
 }
 
-// What waits is labelled in the words of the new terms, and a sentence that is whole for them leaves.
+// What waits is labelled in the words of the new terms, and a sentence that is whole for them
+// leaves.
 func TestShaperSetTermsWhileHeld(t *testing.T) {
 	r, w := newRide(t, paced(1, sentence)), newWriter()
 	r.push(tool("t"), w.say("One. "), w.say("Two. "), w.say("Three x"))
@@ -140,7 +150,8 @@ func TestShaperReset(t *testing.T) {
 	}
 }
 
-// An entry made for this subscription alone has no place: nobody can resume after it, and it hides nothing.
+// An entry made for this subscription alone has no place: nobody can resume after it, and it hides
+// nothing.
 func TestShaperWithoutPlace(t *testing.T) {
 	r := newRide(t, paced(1, sentence))
 	situation := change(idle, thinking)
@@ -155,7 +166,8 @@ func TestShaperWithoutPlace(t *testing.T) {
 		t.Error("resuming after the handoff would lose the state held before it")
 	}
 	r.push(handoff())
-	r.want("idle>thinking", "thinking>calling_tool", "handoff.requested") // it comes first, and nothing folds into it (INV-22)
+	// it comes first, and nothing folds into it (INV-22)
+	r.want("idle>thinking", "thinking>calling_tool", "handoff.requested")
 	r.s.Push(r.now, Entry{Event: situation})
 	out, _ := r.s.Pop(r.now.Add(time.Hour))
 	if out.Resumable || out.Event.EventID != "evt_situation" {
@@ -224,7 +236,8 @@ func TestShaperOldest(t *testing.T) {
 	want(7, false)
 }
 
-// Text is cut at the finest boundary asked for, whatever their order, and its label is the coarsest of them that it reached.
+// Text is cut at the finest boundary asked for, whatever their order, and its label is the coarsest
+// of them that it reached.
 func TestLabel(t *testing.T) {
 	all := []aaep.Boundary{none, word, sentence, paragraph, completion}
 	for mask := range 1 << len(all) {

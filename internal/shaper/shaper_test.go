@@ -91,7 +91,8 @@ func (r *ride) pop() (next time.Time) {
 		out, next := r.s.Pop(r.now)
 		if out.Event == nil {
 			if !next.IsZero() && !next.After(r.now) {
-				r.t.Fatalf("nothing leaves at %v, yet Pop wants to be asked again at %v", r.now.Sub(rideStart), next.Sub(rideStart))
+				r.t.Fatalf("nothing leaves at %v, yet Pop wants to be asked again at %v", r.now.Sub(rideStart),
+					next.Sub(rideStart))
 			}
 			return next
 		}
@@ -168,7 +169,8 @@ func (r *ride) verify() {
 	// Every entry ended in an event that left, was merged, filtered, or is held.
 	st := r.s.Stats()
 	if st.Delivered != len(r.out) || whole+st.Merged+st.Filtered+st.Held != r.pushed {
-		r.t.Errorf("%+v do not add up: %d pushed, %d left, %d of them at the end of an entry", st, r.pushed, len(r.out), whole)
+		r.t.Errorf("%+v do not add up: %d pushed, %d left, %d of them at the end of an entry", st, r.pushed,
+			len(r.out), whole)
 	}
 }
 
@@ -216,7 +218,8 @@ func line(ev *aaep.Event) (s string) {
 
 func listener(boundaries ...aaep.Boundary) handshake.Terms {
 	return handshake.Terms{Verbosity: aaep.VerbosityNormal, ConfirmationReply: true, ClarificationReply: true,
-		Boundaries: boundaries, CognitiveLoad: aaep.LoadMedium, Filters: handshake.Filters{Include: []string{"aaep:agent.*"}}}
+		Boundaries: boundaries, CognitiveLoad: aaep.LoadMedium,
+		Filters: handshake.Filters{Include: []string{"aaep:agent.*"}}}
 }
 
 func paced(rate int64, boundaries ...aaep.Boundary) handshake.Terms {
@@ -268,9 +271,12 @@ func newWriter() *writer { return &writer{session: "a", output: "o", lang: "en"}
 func TestShaperFilters(t *testing.T) {
 	all := []*aaep.Event{
 		event("a", &aaep.SessionStarted{}), change(aaep.StateIdle, aaep.StateDeciding),
-		change(aaep.StateDeciding, aaep.StateThinking), change(aaep.StateThinking, aaep.StateHandingOff), change(aaep.StateHandingOff, aaep.StateIdle),
-		advance("1"), tool("t"), event("a", &aaep.ToolCompleted{}), newWriter().close("x"), event("a", &aaep.Extension{Type: "medai:dose"}),
-		event("a", &aaep.AwaitingConfirmation{}), event("a", &aaep.AwaitingClarification{}), handoff(), done(), failed(),
+		change(aaep.StateDeciding, aaep.StateThinking), change(aaep.StateThinking, aaep.StateHandingOff),
+		change(aaep.StateHandingOff, aaep.StateIdle),
+		advance("1"), tool("t"), event("a", &aaep.ToolCompleted{}), newWriter().close("x"),
+		event("a", &aaep.Extension{Type: "medai:dose"}),
+		event("a", &aaep.AwaitingConfirmation{}), event("a", &aaep.AwaitingClarification{}), handoff(),
+		done(), failed(),
 	}
 	loud := advance("loud")
 	loud.Urgency = aaep.UrgencyCritical
@@ -281,12 +287,16 @@ func TestShaperFilters(t *testing.T) {
 		set  func(*handshake.Terms)
 		want string
 	}{
-		{"defaults", func(*handshake.Terms) {}, "session.started state state state state progress tool.invoked tool.completed output.streaming " +
-			"awaiting.confirmation awaiting.clarification handoff.requested session.completed session.errored progress!"},
+		{"defaults", func(*handshake.Terms) {},
+			"session.started state state state state progress tool.invoked tool.completed output.streaming " +
+				"awaiting.confirmation awaiting.clarification handoff.requested session.completed session.errored " +
+				"progress!"},
 		{"extension", func(t *handshake.Terms) { t.Filters.Include = []string{"medai:*"} },
 			"medai:dose awaiting.confirmation awaiting.clarification " + critical},
-		{"empty include is critical only", func(t *handshake.Terms) { t.Filters.Include = nil }, "awaiting.confirmation awaiting.clarification " + critical},
-		{"exclude wins", func(t *handshake.Terms) { t.Filters.Exclude = []string{"aaep:agent.*"} }, "awaiting.confirmation awaiting.clarification " + critical},
+		{"empty include is critical only", func(t *handshake.Terms) { t.Filters.Include = nil },
+			"awaiting.confirmation awaiting.clarification " + critical},
+		{"exclude wins", func(t *handshake.Terms) { t.Filters.Exclude = []string{"aaep:agent.*"} },
+			"awaiting.confirmation awaiting.clarification " + critical},
 		{"star only at the end", func(t *handshake.Terms) {
 			t.Filters.Include = []string{"aaep:*.invoked", "aaep:agent.session.completed"}
 		},
@@ -299,9 +309,13 @@ func TestShaperFilters(t *testing.T) {
 			t.ClarificationReply = false
 			t.Filters.Include = []string{"aaep:agent.awaiting.*"}
 		}, "awaiting.confirmation " + critical},
-		{"low", func(t *handshake.Terms) { t.CognitiveLoad = aaep.LoadLow }, "session.started state state tool.invoked tool.completed output.streaming " +
+		{"low", func(t *handshake.Terms) {
+			t.CognitiveLoad = aaep.LoadLow
+		}, "session.started state state tool.invoked tool.completed output.streaming " +
 			"awaiting.confirmation awaiting.clarification handoff.requested session.completed session.errored progress!"},
-		{"high", func(t *handshake.Terms) { t.CognitiveLoad = aaep.LoadHigh }, "session.started state state state state progress tool.invoked tool.completed output.streaming " +
+		{"high", func(t *handshake.Terms) {
+			t.CognitiveLoad = aaep.LoadHigh
+		}, "session.started state state state state progress tool.invoked tool.completed output.streaming " +
 			"awaiting.confirmation awaiting.clarification handoff.requested session.completed session.errored progress!"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -329,7 +343,8 @@ func TestShaperFilters(t *testing.T) {
 	}
 }
 
-// D-53, HS-016, §5.3.1.2: verbosity chooses words, never events; the label says which words were chosen.
+// D-53, HS-016, §5.3.1.2: verbosity chooses words, never events; the label says which words were
+// chosen.
 func TestShaperWording(t *testing.T) {
 	full := aaep.Text{Terse: "T", Normal: "N", Detailed: "D"}
 	const terse, normal, detailed = aaep.VerbosityTerse, aaep.VerbosityNormal, aaep.VerbosityDetailed
@@ -362,7 +377,8 @@ func TestShaperWording(t *testing.T) {
 	}
 }
 
-// texts returns the texts that left, by session and output, and complains about gaps in position (INV-28).
+// texts returns the texts that left, by session and output, and complains about gaps in position
+// (INV-28).
 func texts(t tester, out []departure) map[string]string {
 	t.Helper()
 	got, closed := map[string]string{}, map[string]bool{}
@@ -373,7 +389,8 @@ func texts(t tester, out []departure) map[string]string {
 		}
 		key := d.Event.SessionID + "/" + p.OutputID
 		if p.Position != runes(got[key]) || closed[key] {
-			t.Errorf("%s: position %d (closed %t) after %d code points", line(d.Event), p.Position, closed[key], runes(got[key]))
+			t.Errorf("%s: position %d (closed %t) after %d code points", line(d.Event), p.Position, closed[key],
+				runes(got[key]))
 		}
 		if len(p.Chunk) > 16384 || p.Chunk == "" && !p.Complete {
 			t.Errorf("chunk of %d bytes", len(p.Chunk))
@@ -389,7 +406,8 @@ func texts(t tester, out []departure) map[string]string {
 	return got
 }
 
-// mostInOneSecond returns the largest number of times in any window of one second, whatever their order.
+// mostInOneSecond returns the largest number of times in any window of one second, whatever their
+// order.
 func mostInOneSecond(times []time.Time) (most int) {
 	sorted := slices.SortedFunc(slices.Values(times), time.Time.Compare)
 	first := 0

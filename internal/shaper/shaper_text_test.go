@@ -18,18 +18,22 @@ const (
 	completion = aaep.BoundaryCompletion
 )
 
-// D-28, HS-024, HS-038: every set of boundaries against one stream of tokens. Text is cut at the finest one listed, labelled
-// with the coarsest one listed that was reached; the closing chunk is labelled completion (D-27: positions).
+// D-28, HS-024, HS-038: every set of boundaries against one stream of tokens. Text is cut at the
+// finest one listed, labelled with the coarsest one listed that was reached; the closing chunk is
+// labelled completion (D-27: positions).
 func TestShaperBoundaries(t *testing.T) {
 	tokens := []string{"Hé", "llo wor", "ld. ", "How are", " you?", "\n\n", "New pa", "ge. End"}
 	raw := []string{`o@0 "Hé" none`, `o@2 "llo wor" none`, `o@9 "ld. " none`, `o@13 "How are" none`,
-		`o@20 " you?" none`, `o@25 "\n\n" none`, `o@27 "New pa" none`, `o@33 "ge. End" none`, `o@40 "" completion complete`}
+		`o@20 " you?" none`, `o@25 "\n\n" none`, `o@27 "New pa" none`, `o@33 "ge. End" none`,
+		`o@40 "" completion complete`}
 	words := func(atSentence, atParagraph string) []string {
 		return []string{`o@0 "Héllo " word`, `o@6 "world. " ` + atSentence, `o@13 "How " word`, `o@17 "are " word`,
-			`o@21 "you?\n\n" ` + atParagraph, `o@27 "New " word`, `o@31 "page. " ` + atSentence, `o@37 "End" completion complete`}
+			`o@21 "you?\n\n" ` + atParagraph, `o@27 "New " word`, `o@31 "page. " ` + atSentence,
+			`o@37 "End" completion complete`}
 	}
 	sentences := func(atParagraph string) []string {
-		return []string{`o@0 "Héllo world. " sentence`, `o@13 "How are you?\n\n" ` + atParagraph, `o@27 "New page. " sentence`, `o@37 "End" completion complete`}
+		return []string{`o@0 "Héllo world. " sentence`, `o@13 "How are you?\n\n" ` + atParagraph,
+			`o@27 "New page. " sentence`, `o@37 "End" completion complete`}
 	}
 	paragraphs := []string{`o@0 "Héllo world. How are you?\n\n" paragraph`, `o@27 "New page. End" completion complete`}
 	all := []string{`o@0 "Héllo world. How are you?\n\nNew page. End" completion complete`}
@@ -39,7 +43,9 @@ func TestShaperBoundaries(t *testing.T) {
 		pace int64
 		want []string
 	}{
-		{nil, aaep.LoadMedium, 0, []string{`o@0 "Héllo world. " none`, `o@13 "How are you?\n\n" none`, `o@27 "New page. " none`, `o@37 "End" completion complete`}},
+		{nil, aaep.LoadMedium, 0,
+			[]string{`o@0 "Héllo world. " none`, `o@13 "How are you?\n\n" none`, `o@27 "New page. " none`,
+				`o@37 "End" completion complete`}},
 		{[]aaep.Boundary{none}, aaep.LoadMedium, 0, raw},
 		{[]aaep.Boundary{none, word}, aaep.LoadMedium, 0, raw},
 		{[]aaep.Boundary{sentence, none, completion}, aaep.LoadMedium, 0, raw},
@@ -73,7 +79,8 @@ func TestShaperBoundaries(t *testing.T) {
 		}
 		r.push(w.close(""))
 		if got := r.show(); !slices.Equal(got, c.want) {
-			t.Errorf("%v, load %s, pace %d:\n\t%s\nwant\n\t%s", c.set, c.load, c.pace, strings.Join(got, "\n\t"), strings.Join(c.want, "\n\t"))
+			t.Errorf("%v, load %s, pace %d:\n\t%s\nwant\n\t%s", c.set, c.load, c.pace, strings.Join(got, "\n\t"),
+				strings.Join(c.want, "\n\t"))
 		}
 		for _, d := range r.out {
 			if !d.Resumable {
@@ -99,7 +106,9 @@ func TestShaperClosingChunk(t *testing.T) {
 		drive func(r *ride, w *writer)
 		want  []string
 	}{
-		{"text held", func(r *ride, w *writer) { r.push(w.say("Half a"), w.close("")) }, []string{`o@0 "Half a" completion complete`}},
+		{"text held", func(r *ride, w *writer) {
+			r.push(w.say("Half a"), w.close(""))
+		}, []string{`o@0 "Half a" completion complete`}},
 		{"text in the last chunk", func(r *ride, w *writer) { r.push(w.say("Half "), w.close("a. Two")) },
 			[]string{`o@0 "Half a. " sentence`, `o@8 "Two" completion complete`}},
 		{"nothing held", func(r *ride, w *writer) { r.push(w.say("Whole.")); r.wait(time.Second); r.push(w.close("")) },
@@ -110,9 +119,13 @@ func TestShaperClosingChunk(t *testing.T) {
 			r.wait(time.Second)
 			r.push(w.say("Hi"), w.say(""), w.close(""))
 		}, []string{`o@0 "Hi" completion complete`}},
-		{"the session ends before the output", func(r *ride, w *writer) { r.push(w.say("Left "), w.say("open"), done()) },
+		{"the session ends before the output", func(r *ride, w *writer) {
+			r.push(w.say("Left "), w.say("open"), done())
+		},
 			[]string{`o@0 "Left open" none`, "session.completed"}},
-		{"an error ends the session before the output", func(r *ride, w *writer) { r.push(w.say("Left open"), failed()) },
+		{"an error ends the session before the output", func(r *ride, w *writer) {
+			r.push(w.say("Left open"), failed())
+		},
 			[]string{`o@0 "Left open" none`, "session.errored"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -208,8 +221,8 @@ func TestShaperLanguages(t *testing.T) {
 	})
 }
 
-// A finished sentence leaves when the stream has been quiet for 400 ms, or the agent turns to something
-// else; an unfinished one stays.
+// A finished sentence leaves when the stream has been quiet for 400 ms, or the agent turns to
+// something else; an unfinished one stays.
 func TestShaperPause(t *testing.T) {
 	r, w := newRide(t, listener(sentence)), newWriter()
 	r.push(w.say("One"))
@@ -245,7 +258,9 @@ func TestShaperPause(t *testing.T) {
 
 	r, w = newRide(t, listener(sentence)), newWriter()
 	at := int64(0)
-	for _, text := range []string{"Let me look at the tests:", "\n\nNow I run `make`.", " It is from 2020.", " Well done! 🎉"} { // as agents end before a tool
+	for _, text := range []string{"Let me look at the tests:", "\n\nNow I run `make`.", " It is from 2020.",
+		" Well done! 🎉"} {
+		// as agents end before a tool
 		r.push(w.say(text), tool("t"))
 		r.want(fmt.Sprintf("o@%d %q sentence", at, text), "tool t")
 		at += runes(text)
@@ -264,8 +279,8 @@ func TestShaperPause(t *testing.T) {
 	r.verify()
 }
 
-// Nobody waits for the end of a sentence for ever: after a while without text its words leave, after a longer one also while text
-// comes, and they say that they are words (EVT-061). HS-071, P6
+// Nobody waits for the end of a sentence for ever: after a while without text its words leave,
+// after a longer one also while text comes, and they say that they are words (EVT-061). HS-071, P6
 func TestShaperImpatient(t *testing.T) {
 	r, w := newRide(t, listener(sentence, completion)), newWriter()
 	r.push(w.say("I think it "))
@@ -319,7 +334,8 @@ func TestShaperImpatient(t *testing.T) {
 	}
 }
 
-// Of code that comes for minutes whole lines leave after the longest wait, so that somebody hears that it goes on.
+// Of code that comes for minutes whole lines leave after the longest wait, so that somebody hears
+// that it goes on.
 func TestShaperLongCode(t *testing.T) {
 	r, w := newRide(t, listener(sentence, completion)), newWriter()
 	r.push(w.say("Here it is:\n```go\n"))
@@ -342,14 +358,16 @@ func TestShaperLongCode(t *testing.T) {
 	}
 	r.shown = len(r.out)
 	r.push(w.say("done()\n"), w.say("```\nThat is "))
-	if last := r.out[len(r.out)-1].Event.Payload.(*aaep.OutputStreaming); !strings.HasSuffix(last.Chunk, "\ndone()\n```\n") || last.CoalesceHint != sentence {
+	if last := r.out[len(r.out)-1].Event.Payload.(*aaep.OutputStreaming); !strings.HasSuffix(last.Chunk,
+		"\ndone()\n```\n") || last.CoalesceHint != sentence {
 		t.Errorf("the end of the code is %+v", last)
 	}
 	r.push(w.close("all."))
 	r.verify()
 }
 
-// A pause ends no wait for a boundary where there is none to wait for: Pop must not ask for the past.
+// A pause ends no wait for a boundary where there is none to wait for: Pop must not ask for the
+// past.
 func TestShaperPauseWithoutBoundary(t *testing.T) {
 	r, w := newRide(t, listener(none)), newWriter()
 	r.push(w.say(""), tool("t"))
@@ -365,7 +383,8 @@ func TestShaperPauseWithoutBoundary(t *testing.T) {
 	r.verify()
 }
 
-// What was said first leaves first, where the text of several outputs has waited long enough at once; whichever began first.
+// What was said first leaves first, where the text of several outputs has waited long enough at
+// once; whichever began first.
 func TestTextLeavesInTheOrderItCame(t *testing.T) {
 	r := newRide(t, paced(0, sentence))
 	a, b := newWriter(), newWriter()

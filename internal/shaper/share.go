@@ -8,14 +8,16 @@ import (
 	"github.com/aaep-go/aaep/internal/budget"
 )
 
-// Listeners of equal terms for whom nothing waits hear the same from then on, and one Shaper can make the stream of them all.
-// Each gives its own up for that with Share, and has it again from Split. Share is for two that are both settled; or both paused,
-// which is what there is where text never pauses, and then it has the one go on in step with the other.
+// Listeners of equal terms for whom nothing waits hear the same from then on, and one Shaper can
+// make the stream of them all. Each gives its own up for that with Share, and has it again from
+// Split. Share is for two that are both settled; or both paused, which is what there is where text
+// never pauses, and then it has the one go on in step with the other.
 
-// Settled reports whether s holds nothing that could make its stream from now on differ from that of another Shaper of equal
-// terms. If only time has to pass until then, at is when. read is the place of the last entry that was read from the log.
-// An output that is cut and goes on is held: since when its text waits, which says when it is given up for whole, is never quite the
-// same in two that read by themselves; see Paused.
+// Settled reports whether s holds nothing that could make its stream from now on differ from that
+// of another Shaper of equal terms. If only time has to pass until then, at is when. read is the
+// place of the last entry that was read from the log. An output that is cut and goes on is held:
+// since when its text waits, which says when it is given up for whole, is never quite the same in
+// two that read by themselves; see Paused.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
 	if !s.bare(read) || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
 		return false, time.Time{}
@@ -68,7 +70,8 @@ func (s *Shaper) alike(other *Shaper, since func(session string) time.Time) bool
 	return true
 }
 
-// Past is what one listener was told before it shared a Shaper: Share returns it, and Split needs it to part them again.
+// Past is what one listener was told before it shared a Shaper: Share returns it, and Split needs
+// it to part them again.
 type Past struct {
 	stats  Stats // what the listener had more than the Shaper
 	newest uint64
@@ -78,10 +81,11 @@ type Past struct {
 	taken  uint64         // tokens of the other Budget, before
 }
 
-// Share hands the stream of s over to other, of equal terms, if both will make the same of the same entries. Then s must not be used
-// any more, and the Past is for Split; else it is nil, and nothing has changed. Both are settled; or both paused, where inStep is set.
-// since returns the earliest stamp that an event of a session that neither has had can have, and it promises that nothing follows of
-// a session that has ended; nil promises nothing.
+// Share hands the stream of s over to other, of equal terms, if both will make the same of the same
+// entries. Then s must not be used any more, and the Past is for Split; else it is nil, and nothing
+// has changed. Both are settled; or both paused, where inStep is set. since returns the earliest
+// stamp that an event of a session that neither has had can have, and it promises that nothing
+// follows of a session that has ended; nil promises nothing.
 func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) time.Time, inStep bool) *Past {
 	if !s.alike(other, since) || inStep && !s.step(now, other) {
 		return nil
@@ -92,7 +96,8 @@ func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) 
 // handOver is Share with one that is alike.
 func (s *Shaper) handOver(now time.Time, other *Shaper) *Past {
 	p := &Past{newest: s.newest, heard: s.heard, again: s.again, taken: other.budget.Taken()}
-	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged, Filtered: s.stats.Filtered - other.stats.Filtered}
+	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged,
+		Filtered: s.stats.Filtered - other.stats.Filtered}
 	if s.budget.HasRecent(now) {
 		p.spent = s.budget.Clone()
 	}
@@ -107,8 +112,8 @@ func (p *Past) Stats(shared Stats) Stats {
 	return shared
 }
 
-// Split returns a Shaper of its own for a listener that shared s and goes on alone; p is what Share returned for it. s goes on
-// as before.
+// Split returns a Shaper of its own for a listener that shared s and goes on alone; p is what Share
+// returned for it. s goes on as before.
 func (s *Shaper) Split(p *Past) *Shaper {
 	c := *s
 	c.stats, c.budget = p.Stats(s.stats), s.budget.SpentAfter(p.taken, p.spent)

@@ -12,11 +12,12 @@ import (
 	"github.com/aaep-go/aaep/coalesce"
 )
 
-// saysNothing is what of a Segmenter makes no difference: where its rules and its copies are, and what it has looked at already.
+// saysNothing is what of a Segmenter makes no difference: where its rules and its copies are, and
+// what it has looked at already.
 var saysNothing = regexp.MustCompile(`0x[0-9a-f]+|(nfc|given):\[[^]]*\]|examined:\d+`)
 
-// known writes down what a Shaper knows that makes a difference, also after Reset; but not the stamps of sessions, which may differ
-// where that makes none.
+// known writes down what a Shaper knows that makes a difference, also after Reset; but not the
+// stamps of sessions, which may differ where that makes none.
 func known(s *Shaper, now time.Time) string {
 	out := fmt.Sprintf("spent %d of %v, heard %d, again %d", s.spent, s.budget.Next(now), s.heard, s.again)
 	first := s.newest // whatever leaves is of that place or a newer one
@@ -65,9 +66,11 @@ func known(s *Shaper, now time.Time) string {
 	return out
 }
 
-// rulesOfLanguage reports whether a type is what a Segmenter points to, which is the rules of a language.
+// rulesOfLanguage reports whether a type is what a Segmenter points to, which is the rules of a
+// language.
 func rulesOfLanguage(t reflect.Type) bool {
-	return t.Elem().PkgPath() == reflect.TypeFor[coalesce.Segmenter]().PkgPath() && t.Elem() != reflect.TypeFor[coalesce.Segmenter]()
+	return t.Elem().PkgPath() == reflect.TypeFor[coalesce.Segmenter]().PkgPath() &&
+		t.Elem() != reflect.TypeFor[coalesce.Segmenter]()
 }
 
 // apart returns what of two Shapers is in the same memory though it may be changed, or "".
@@ -77,7 +80,8 @@ func apart(a, b *Shaper) string {
 	walk = func(v reflect.Value, path string, visit func(uintptr, string)) {
 		switch v.Kind() {
 		case reflect.Pointer:
-			if v.IsNil() || v.Type() == reflect.TypeFor[*aaep.Event]() || rulesOfLanguage(v.Type()) || v.Type() == reflect.TypeFor[*time.Location]() {
+			if v.IsNil() || v.Type() == reflect.TypeFor[*aaep.Event]() || rulesOfLanguage(v.Type()) ||
+				v.Type() == reflect.TypeFor[*time.Location]() {
 				return // nobody changes these
 			}
 			visit(v.Pointer(), path)
@@ -131,7 +135,8 @@ func TestSettled(t *testing.T) {
 			s.Left(now)
 		}, true, 0},
 		"on its way": {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now) }, false, 0},
-		"has left":   {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now); s.Left(now) }, false, time.Second},
+		"has left": {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now); s.Left(now) }, false,
+			time.Second},
 		"quiet":      {func(s *Shaper) { s.SetQuiet(now.Add(time.Minute)) }, false, time.Minute},
 		"heard more": {func(s *Shaper) { s.Heard(2, 1) }, false, 0},
 		"heard that": {func(s *Shaper) { s.Heard(1, 1) }, true, 0},
@@ -148,7 +153,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// Stamps that differ matter unless all that comes is stamped later; ends that differ where something may come after one.
+// Stamps that differ matter unless all that comes is stamped later; ends that differ where
+// something may come after one.
 func TestAlike(t *testing.T) {
 	now := rideStart
 	hears := func(events ...*aaep.Event) *Shaper {
@@ -168,7 +174,8 @@ func TestAlike(t *testing.T) {
 	}
 	forthAndBack.Pop(now)
 	forthAndBack.Left(now)
-	held := func(told time.Duration) *Shaper { // one that holds the beginning of a sentence, and was told something so much later
+	held := func(told time.Duration) *Shaper {
+		// one that holds the beginning of a sentence, and was told something so much later
 		s := New(paced(0, aaep.BoundarySentence), partID)
 		half, own := newWriter().say("Half a "), tool("x")
 		half.Timestamp, own.Timestamp = now, now.Add(told)
@@ -198,7 +205,8 @@ func TestAlike(t *testing.T) {
 		{hears(tool("x"), tool("y"), done()), ended, since(0), true},
 		{forthAndBack, early, since(time.Minute), true},
 		{held(0), held(0), since(time.Minute), true},
-		{held(0), held(time.Second), since(time.Minute), false}, // what is held was said before what one of them was told
+		// what is held was said before what one of them was told
+		{held(0), held(time.Second), since(time.Minute), false},
 	} {
 		if got := tc.a.alike(tc.b, tc.since); got != tc.want {
 			t.Errorf("%d: alike = %t", i, got)
@@ -206,7 +214,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// Of stretches, those are kept that may matter, and few; whatever lies in one that is not kept lies in another.
+// Of stretches, those are kept that may matter, and few; whatever lies in one that is not kept lies
+// in another.
 func TestStretches(t *testing.T) {
 	var s Shaper
 	for i := range uint64(10) {

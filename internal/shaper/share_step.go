@@ -5,19 +5,22 @@ import (
 	"time"
 )
 
-// Where an agent's text never pauses, no Shaper is ever settled. But two of equal terms that have just let go of all they could are
-// told the same from then on, if they hold the same beginning of a sentence and the one goes on as if it had spent what the other has.
+// Where an agent's text never pauses, no Shaper is ever settled. But two of equal terms that have
+// just let go of all they could are told the same from then on, if they hold the same beginning of
+// a sentence and the one goes on as if it had spent what the other has.
 
 // chance is how far apart two may be who read and told the same, each by itself.
 const chance = 50 * time.Millisecond
 
-// Paused reports whether s holds nothing but text that is not ready to leave. read is as for Settled.
+// Paused reports whether s holds nothing but text that is not ready to leave. read is as for
+// Settled.
 func (s *Shaper) Paused(now time.Time, read uint64) bool {
 	return s.bare(read) && !now.Before(s.silent())
 }
 
-// step makes s go on in step with other, which is alike, where both are paused: as if it had spent its tokens when other did, which
-// was never earlier but by chance. It reports whether that can be; if not, nothing has changed.
+// step makes s go on in step with other, which is alike, where both are paused: as if it had spent
+// its tokens when other did, which was never earlier but by chance. It reports whether that can be;
+// if not, nothing has changed.
 func (s *Shaper) step(now time.Time, other *Shaper) bool {
 	if !s.budget.Limited() {
 		if full := s.budget.FullAt(); now.Before(full) {

@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A hearer is one listener: what its stream is made by, alone or with others, and a Shaper of its own that shows how it must be.
+// A hearer is one listener: what its stream is made by, alone or with others, and a Shaper of its
+// own that shows how it must be.
 type hearer struct {
 	name  string
 	terms int
@@ -59,9 +60,11 @@ func partID(pos uint64, offset int, form uint32) string {
 	return fmt.Sprintf("evt_%dx%dx%x", pos, offset, form)
 }
 
-// newcomer comes at the end of the log, and is told what goes on; or goes on where it heard of the log elsewhere.
+// newcomer comes at the end of the log, and is told what goes on; or goes on where it heard of the
+// log elsewhere.
 func (w *sharing) newcomer() {
-	h := &hearer{name: fmt.Sprint("listener ", len(w.all)), terms: rapid.IntRange(0, len(w.terms)-1).Draw(w.T, "terms"), start: uint64(len(w.log))}
+	h := &hearer{name: fmt.Sprint("listener ", len(w.all)), terms: rapid.IntRange(0, len(w.terms)-1).Draw(w.T, "terms"),
+		start: uint64(len(w.log))}
 	h.alone = New(w.terms[h.terms], partID)
 	h.maker = &maker{shaper: New(w.terms[h.terms], partID), cursor: h.start, heard: []*hearer{h}}
 	w.all, w.makers = append(w.all, h), append(w.makers, h.maker)
@@ -127,8 +130,10 @@ func (w *sharing) run(m *maker) {
 		want, next := m.shaper.Pop(w.now)
 		for i, h := range m.heard {
 			got, then := h.alone.Pop(w.now)
-			if told(got) != told(want) || got.Resumable != want.Resumable || got.Shape != want.Shape || !then.Equal(next) {
-				w.Fatalf("%s would hear, alone,\n%s %v, then at %v; it hears with %d others\n%s %v, then at %v", h.name, told(got), got.Resumable, then, len(m.heard)-1, told(want), want.Resumable, next)
+			if told(got) != told(want) || got.Resumable != want.Resumable || got.Shape != want.Shape ||
+				!then.Equal(next) {
+				w.Fatalf("%s would hear, alone,\n%s %v, then at %v; it hears with %d others\n%s %v, then at %v", h.name,
+					told(got), got.Resumable, then, len(m.heard)-1, told(want), want.Resumable, next)
 			}
 			if want.Event != nil && i > 0 {
 				w.shared++
@@ -206,8 +211,8 @@ func (w *sharing) leave(m *maker) {
 	}
 }
 
-// putOff wants what was spent alone to have been spent by one who left its group, or shortly before: each that fell into step may have
-// put it off.
+// putOff wants what was spent alone to have been spent by one who left its group, or shortly
+// before: each that fell into step may have put it off.
 func (w *sharing) putOff(alone, left *budget.Budget) {
 	w.Helper()
 	for rate := 1; rate <= 20; rate++ {
@@ -228,7 +233,8 @@ func (w *sharing) join(h *hearer) {
 		return
 	}
 	for _, other := range w.makers {
-		if len(other.heard) == 0 || other.heard[0].past == nil || other.heard[0].terms != h.terms || other.cursor != m.cursor {
+		if len(other.heard) == 0 || other.heard[0].past == nil || other.heard[0].terms != h.terms ||
+			other.cursor != m.cursor {
 			continue
 		}
 		otherToo, _ := other.shaper.Settled(w.now, other.cursor)
@@ -259,12 +265,14 @@ func (w *sharing) join(h *hearer) {
 	w.agree(found)
 }
 
-// What a listener hears with others is what it would hear alone, whenever it joins them and leaves them, and whatever happened to it
-// before and happens to it then: events, times to ask again, places to go on after, counts. P4, P6, P8
+// What a listener hears with others is what it would hear alone, whenever it joins them and leaves
+// them, and whatever happened to it before and happens to it then: events, times to ask again,
+// places to go on after, counts. P4, P6, P8
 func TestShareProperty(t *testing.T) {
 	shared, inStep := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		w := &sharing{T: t, now: rideStart, last: map[string]time.Time{}, placed: map[string]uint64{}, terms: []handshake.Terms{drawTerms(t), drawTerms(t)}}
+		w := &sharing{T: t, now: rideStart, last: map[string]time.Time{}, placed: map[string]uint64{},
+			terms: []handshake.Terms{drawTerms(t), drawTerms(t)}}
 		for i := range w.terms {
 			w.terms[i].MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 0, 2, 20}).Draw(t, "rate for several")
 			if rapid.IntRange(0, 3).Draw(t, "hears no end") == 0 {
@@ -274,7 +282,9 @@ func TestShareProperty(t *testing.T) {
 		defer func() { shared, inStep = shared+w.shared, inStep+w.steps }()
 		steps := drawStory(t, false, true).steps
 		if rapid.IntRange(0, 1).Draw(t, "with text") > 0 { // an output that goes on is shared only in step
-			steps = slices.DeleteFunc(steps, func(st step) bool { return st.ev != nil && st.ev.Type() == aaep.TypeOutputStreaming })
+			steps = slices.DeleteFunc(steps, func(st step) bool {
+				return st.ev != nil && st.ev.Type() == aaep.TypeOutputStreaming
+			})
 		}
 		for range 3 {
 			w.newcomer()
@@ -307,7 +317,8 @@ func TestShareProperty(t *testing.T) {
 			case 9:
 				w.leave(rapid.SampledFrom(w.makers).Draw(t, "group"))
 			case 10:
-				w.now = w.now.Add(time.Duration(rapid.SampledFrom([]int{1, 100, 500, 3000, 3000}).Draw(t, "time")) * time.Millisecond)
+				w.now = w.now.Add(
+					time.Duration(rapid.SampledFrom([]int{1, 100, 500, 3000, 3000}).Draw(t, "time")) * time.Millisecond)
 			case 11:
 				w.own1(rapid.SampledFrom(w.all).Draw(t, "listener"))
 			}
@@ -315,7 +326,8 @@ func TestShareProperty(t *testing.T) {
 		}
 	})
 	if (shared < 100 || inStep < 10) && !testing.Short() {
-		t.Errorf("%d events left for several listeners at once, who fell into step %d times: too few to show anything", shared, inStep)
+		t.Errorf("%d events left for several listeners at once, who fell into step %d times: too few to show anything",
+			shared, inStep)
 	}
 }
 

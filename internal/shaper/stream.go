@@ -79,7 +79,8 @@ func (t *passage) runes() int64 {
 // join adds newer text of the same output to an item, and reports whether it could.
 func (s *Shaper) join(it, newer *item) bool {
 	limit := s.terms.MaxChunk
-	if it.kind != text || it.complete || it.event.Critical() || newer.event.Critical() || it.len()+newer.len() > maxChunk {
+	if it.kind != text || it.complete || it.event.Critical() || newer.event.Critical() ||
+		it.len()+newer.len() > maxChunk {
 		return false
 	}
 	if limit > 0 && it.runes()+newer.runes() > int64(limit) {
@@ -110,7 +111,8 @@ func joinSources(a, b []part) []part {
 	return append(a, b...)
 }
 
-// split cuts waiting text that was cut for a display into pieces for a narrower one, of at most limit characters.
+// split cuts waiting text that was cut for a display into pieces for a narrower one, of at most
+// limit characters.
 func (it *item) split(limit int) []*item {
 	if it.source == nil || it.runes() <= int64(limit) {
 		return []*item{it}
@@ -199,8 +201,8 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	st.pauseAt = st.next(now)
 }
 
-// order puts the streams in the order of the text that they hold, in which it leaves where all of it does at once. In which order they
-// began is not the same for all who hear the same.
+// order puts the streams in the order of the text that they hold, in which it leaves where all of
+// it does at once. In which order they began is not the same for all who hear the same.
 func (s *Shaper) order() {
 	slices.SortStableFunc(s.streams, func(a, b *stream) int { return cmp.Compare(a.oldest(), b.oldest()) })
 }
@@ -285,8 +287,8 @@ func (st *stream) recut(cut aaep.Boundary, limit int) []coalesce.Piece {
 	return st.seg.Write(held.String())
 }
 
-// release queues pieces as events. If complete, the last of them closes the output; where no text is left
-// for it, an empty one does.
+// release queues pieces as events. If complete, the last of them closes the output; where no text
+// is left for it, an empty one does.
 func (s *Shaper) release(now time.Time, st *stream, pieces []coalesce.Piece, complete bool) {
 	if complete && len(pieces) == 0 {
 		pieces = []coalesce.Piece{{Boundary: aaep.BoundaryCompletion}}
@@ -328,7 +330,8 @@ func (st *stream) consume(n int) *item {
 		it.to = mark{pos: head.entry.Pos, whole: true}
 		it.parts++
 	}
-	st.parts = slices.Delete(st.parts, 0, it.parts) // at once: an answer may have come in as many entries as it has characters
+	// at once: an answer may have come in as many entries as it has characters
+	st.parts = slices.Delete(st.parts, 0, it.parts)
 	return it
 }
 

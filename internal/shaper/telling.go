@@ -11,8 +11,8 @@ type telling struct {
 	over  bool // the session ended without this listener, for whom something of it still waits
 }
 
-// A stretch is some states of a session that are told in one, or not at all: no event from the first on, and before the last, is
-// resumable.
+// A stretch is some states of a session that are told in one, or not at all: no event from the
+// first on, and before the last, is resumable.
 type stretch struct{ from, to uint64 }
 
 // maxStretches is how many stretches are kept apart.

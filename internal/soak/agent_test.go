@@ -62,7 +62,8 @@ func tell(word string, data any) {
 	fmt.Println(word, string(text))
 }
 
-// An agent is a process with a log, over every transport, that plays sessions until it is killed or told to end.
+// An agent is a process with a log, over every transport, that plays sessions until it is killed or
+// told to end.
 func agent(plan agentPlan) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -70,7 +71,8 @@ func agent(plan agentPlan) {
 	kept, err := sqlite.Open(plan.Dir, sqlite.Options{Limits: log.Limits{Events: -1, Bytes: -1, Age: -1}})
 	die(err)
 	p, err := producer.New(producer.Config{
-		Agent: aaep.Producer{AgentID: "soak", AgentName: "Soak"}, Languages: []string{"es", "de", "ar"}, Log: kept, KeepEvents: 1024,
+		Agent: aaep.Producer{AgentID: "soak", AgentName: "Soak"}, Languages: []string{"es", "de", "ar"}, Log: kept,
+		KeepEvents:       1024,
 		MaxSubscriptions: 4096, MaxRequestsPerSecond: -1, ShortTimeouts: true,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
@@ -156,7 +158,8 @@ func settle(before gauge) {
 		if time.Now().After(late) {
 			stacks := make([]byte, 1<<20)
 			os.Stderr.Write(stacks[:runtime.Stack(stacks, true)])
-			die(fmt.Errorf("%d goroutines and %d files are left, and there were %d and %d", g.Goroutines, g.Files, before.Goroutines, before.Files))
+			die(fmt.Errorf("%d goroutines and %d files are left, and there were %d and %d", g.Goroutines, g.Files,
+				before.Goroutines, before.Files))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -184,7 +187,8 @@ func gaugeOf(p *producer.Producer) gauge {
 // words says something in every language the agent has.
 func words(n int) aaep.Text {
 	in := func(terse, normal, detailed string) aaep.Text {
-		return aaep.Text{Terse: fmt.Sprintf("%s %d", terse, n), Normal: fmt.Sprintf("%s %d.", normal, n), Detailed: fmt.Sprintf("%s %d.", detailed, n)}
+		return aaep.Text{Terse: fmt.Sprintf("%s %d", terse, n), Normal: fmt.Sprintf("%s %d.", normal, n),
+			Detailed: fmt.Sprintf("%s %d.", detailed, n)}
 	}
 	text := in("Step", "This is step", "What you hear now is step").
 		In("es", in("Paso", "Este es el paso", "Lo que oye ahora es el paso")).
@@ -208,7 +212,8 @@ var answers = map[string]string{
 
 var spoken = []string{"en-US", "es", "de", "ar", "ja", "yo", "hi"} // in an order that a seed can rely on
 
-// play is one session. A seed decides what happens in it, and the listeners what becomes of its questions.
+// play is one session. A seed decides what happens in it, and the listeners what becomes of its
+// questions.
 func play(ctx context.Context, p *producer.Producer, r *rand.Rand, over *atomic.Bool) error {
 	s, err := p.StartSession(ctx, words(r.IntN(1000)))
 	if err != nil {
@@ -240,7 +245,8 @@ func play(ctx context.Context, p *producer.Producer, r *rand.Rand, over *atomic.
 				err = errors.Join(err, s.Progress(words(int(i)), aaep.Progress{Percent: new(float64(10 * i))}, 0))
 			}
 		case 5:
-			err = errors.Join(s.State(aaep.StateDeciding, words(r.IntN(1000))), s.State(aaep.StateThinking, aaep.Text{}))
+			err = errors.Join(s.State(aaep.StateDeciding, words(r.IntN(1000))),
+				s.State(aaep.StateThinking, aaep.Text{}))
 		case 6:
 			err = tools(ctx, s, r)
 		case 7:
@@ -274,7 +280,9 @@ func call(ctx context.Context, p *producer.Producer) (session string, err error)
 	if err != nil {
 		return "", err
 	}
-	return s.ID(), errors.Join(s.Handoff(words(1), aaep.HandoffRequested{}), s.Handoff(words(2), aaep.HandoffRequested{}), s.Fail(io.ErrUnexpectedEOF, words(3)))
+	return s.ID(),
+		errors.Join(s.Handoff(words(1), aaep.HandoffRequested{}), s.Handoff(words(2), aaep.HandoffRequested{}),
+			s.Fail(io.ErrUnexpectedEOF, words(3)))
 }
 
 func pause(r *rand.Rand, most time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(most)))) }
@@ -313,7 +321,9 @@ func tools(ctx context.Context, s *producer.Session, r *rand.Rand) (err error) {
 		tool.Name, tool.Irreversible, tool.Risk = grave, true, aaep.RiskHigh
 		tool.Consequence, tool.Timeout = words(r.IntN(1000)), 2*time.Second
 	case 2:
-		_, err = s.Clarify(ctx, producer.Question{Text: words(r.IntN(1000)), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}, Default: "false", Timeout: time.Second})
+		_, err = s.Clarify(ctx,
+			producer.Question{Text: words(r.IntN(1000)), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo},
+				Default: "false", Timeout: time.Second})
 		return err
 	}
 	_, err = s.Tool(ctx, tool, func(context.Context) (string, error) {
@@ -322,7 +332,8 @@ func tools(ctx context.Context, s *producer.Session, r *rand.Rand) (err error) {
 		}
 		return "done", nil
 	})
-	for _, as := range []error{producer.ErrRejected, producer.ErrTimedOut, producer.ErrUnreachable, io.ErrUnexpectedEOF} {
+	for _, as := range []error{producer.ErrRejected, producer.ErrTimedOut, producer.ErrUnreachable,
+		io.ErrUnexpectedEOF} {
 		if errors.Is(err, as) {
 			return nil
 		}

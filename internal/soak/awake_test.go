@@ -9,7 +9,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// awake spoils journals that are right in every way that a producer could, one at a time, and the judge must notice each.
+// awake spoils journals that are right in every way that a producer could, one at a time, and the
+// judge must notice each.
 func awake(t *testing.T, tr *truth, asked map[string]shape, journals map[string][]note) {
 	for _, spoil := range []struct {
 		how  string
@@ -57,7 +58,8 @@ func awake(t *testing.T, tr *truth, asked map[string]shape, journals map[string]
 		}},
 		{"other words", "0-websocket-sentences", replace("Este es el paso", "Este no es el paso")},
 		{"another language", "0-websocket-sentences", replace("Este es el paso", "This is step")},
-		{"more words than asked for", "0-websocket-sentences", replace(`"verbosity":"normal"`, `"verbosity":"detailed"`)},
+		{"more words than asked for", "0-websocket-sentences",
+			replace(`"verbosity":"normal"`, `"verbosity":"detailed"`)},
 		{"another text", "0-sse-all", replace(`"chunk":"`, `"chunk":"X`)},
 		{"too fast", "0-sse-calm", func(notes []note) []note {
 			notes = slices.Clone(notes)
@@ -92,7 +94,8 @@ func awake(t *testing.T, tr *truth, asked map[string]shape, journals map[string]
 	}
 }
 
-// find returns the last event that is as wanted: nobody misses what was before the first that they heard.
+// find returns the last event that is as wanted: nobody misses what was before the first that they
+// heard.
 func find(notes []note, wanted func(*aaep.Event) bool) (found int) {
 	for i, n := range notes {
 		if ev, ok := decoded(n.Event); ok && wanted(ev) {
@@ -102,8 +105,8 @@ func find(notes []note, wanted func(*aaep.Event) bool) (found int) {
 	return found
 }
 
-// newest returns the last state that is as wanted, and that nothing else in the journal says: who comes back with a rate may
-// be told what is under another id too.
+// newest returns the last state that is as wanted, and that nothing else in the journal says: who
+// comes back with a rate may be told what is under another id too.
 func newest(notes []note, wanted func(*aaep.Event) bool) int {
 	type state struct {
 		*aaep.Event

@@ -15,8 +15,8 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
-// A note is one line of a listener's journal: a link, an event, a reply or the end. The journal outlives the process, which
-// may be killed at any byte of it.
+// A note is one line of a listener's journal: a link, an event, a reply or the end. The journal
+// outlives the process, which may be killed at any byte of it.
 type note struct {
 	At     time.Time       `json:"at"`
 	Link   *link           `json:"link,omitempty"`
@@ -127,20 +127,36 @@ type shape struct {
 	Terms aaep.Capabilities
 }
 
-// shapes are as different as listeners are. Those with a rate leave out what does not fit into it in the long run: they are
-// to be slowed down, not to be too slow.
+// shapes are as different as listeners are. Those with a rate leave out what does not fit into it
+// in the long run: they are to be slowed down, not to be too slow.
 func shapes() []shape {
 	yes, no := new(true), new(false)
 	exclude := func(types ...string) *aaep.EventFilters { return &aaep.EventFilters{Exclude: types} }
 	few := exclude("aaep:agent.tool.*", "aaep:agent.output.*")
 	return []shape{
-		{"all", aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryNone}, SupportsConfirmationReply: yes, SupportsClarificationReply: yes, PreferredVerbosity: aaep.VerbosityDetailed}},
-		{"sentences", aaep.Capabilities{Languages: []string{"es"}, CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence}, SupportsConfirmationReply: yes, SupportsClarificationReply: no}},
-		{"paced", aaep.Capabilities{Languages: []string{"de"}, MaxEventsPerSecond: 30, CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryWord}, PreferredVerbosity: aaep.VerbosityTerse, SupportsConfirmationReply: no, SupportsClarificationReply: no}},
-		{"calm", aaep.Capabilities{Languages: []string{"ar"}, MaxEventsPerSecond: 20, CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence, aaep.BoundaryParagraph}, CognitiveLoad: aaep.LoadLow, SupportsConfirmationReply: no, SupportsClarificationReply: no, EventFilters: exclude("aaep:agent.tool.*")}},
-		{"few", aaep.Capabilities{Languages: []string{"pt", "es"}, MaxEventsPerSecond: 15, EventFilters: few, SupportsConfirmationReply: no, SupportsClarificationReply: no}},
-		{"whole", aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryCompletion}, SupportsConfirmationReply: yes, SupportsClarificationReply: yes}},
-		{"critical", aaep.Capabilities{Languages: []string{"de"}, EventFilters: exclude("*"), SupportsConfirmationReply: no, SupportsClarificationReply: no}},
+		{"all",
+			aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryNone}, SupportsConfirmationReply: yes,
+				SupportsClarificationReply: yes, PreferredVerbosity: aaep.VerbosityDetailed}},
+		{"sentences",
+			aaep.Capabilities{Languages: []string{"es"}, CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence},
+				SupportsConfirmationReply: yes, SupportsClarificationReply: no}},
+		{"paced",
+			aaep.Capabilities{Languages: []string{"de"}, MaxEventsPerSecond: 30,
+				CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryWord}, PreferredVerbosity: aaep.VerbosityTerse,
+				SupportsConfirmationReply: no, SupportsClarificationReply: no}},
+		{"calm",
+			aaep.Capabilities{Languages: []string{"ar"}, MaxEventsPerSecond: 20,
+				CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence, aaep.BoundaryParagraph},
+				CognitiveLoad:      aaep.LoadLow, SupportsConfirmationReply: no, SupportsClarificationReply: no,
+				EventFilters: exclude("aaep:agent.tool.*")}},
+		{"few", aaep.Capabilities{Languages: []string{"pt", "es"}, MaxEventsPerSecond: 15, EventFilters: few,
+			SupportsConfirmationReply: no, SupportsClarificationReply: no}},
+		{"whole",
+			aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryCompletion},
+				SupportsConfirmationReply: yes, SupportsClarificationReply: yes}},
+		{"critical",
+			aaep.Capabilities{Languages: []string{"de"}, EventFilters: exclude("*"), SupportsConfirmationReply: no,
+				SupportsClarificationReply: no}},
 	}
 }
 

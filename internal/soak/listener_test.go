@@ -36,7 +36,8 @@ type member struct {
 	Shape      shape
 }
 
-// A group is a process of listeners. It ends when the producer has closed all of their subscriptions.
+// A group is a process of listeners. It ends when the producer has closed all of their
+// subscriptions.
 func group(plan groupPlan) {
 	before := warm(filepath.Join(plan.Dir, "group"))
 	var listening sync.WaitGroup
@@ -53,7 +54,8 @@ func group(plan groupPlan) {
 		listening.Go(func() {
 			m := member{fmt.Sprint("crowd", i), "sse", shapes()[2+i%2]} // of those that are asked nothing
 			j := &journal{}
-			l := &listener{member: m, at: plan.Wires[m.Wire], host: plan.Host, last: &j.last, note: func(n note) error { j.keep(n); return nil }}
+			l := &listener{member: m, at: plan.Wires[m.Wire], host: plan.Host, last: &j.last,
+				note: func(n note) error { j.keep(n); return nil }}
 			l.run()
 		})
 	}
@@ -63,7 +65,8 @@ func group(plan groupPlan) {
 	settle(before)
 }
 
-// A listener follows one wire and comes back at once, as often as its link breaks, to the event after its place.
+// A listener follows one wire and comes back at once, as often as its link breaks, to the event
+// after its place.
 type listener struct {
 	member
 	at   string // the address of the wire
@@ -124,14 +127,17 @@ func (l *listener) answer(ev *aaep.Event, reply func(aaep.Message)) {
 		if decision == aaep.Accept { // before it is said
 			die(l.note(note{Reply: string(p.ReplyToken)}))
 		}
-		reply(&aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: decision, SubscriptionID: l.last.Link.Subscription, Timestamp: time.Now()})
+		reply(&aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: decision,
+			SubscriptionID: l.last.Link.Subscription, Timestamp: time.Now()})
 	case *aaep.AwaitingClarification:
-		reply(&aaep.ClarificationReply{ReplyToken: p.ReplyToken, Response: n == 0, SubscriptionID: l.last.Link.Subscription, Timestamp: time.Now()})
+		reply(&aaep.ClarificationReply{ReplyToken: p.ReplyToken, Response: n == 0,
+			SubscriptionID: l.last.Link.Subscription, Timestamp: time.Now()})
 	}
 }
 
 func (l *listener) request() []byte {
-	data, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: l.Name, Capabilities: l.Shape.asking(l.last.Place)})
+	data, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: l.Name,
+		Capabilities: l.Shape.asking(l.last.Place)})
 	die(err)
 	return data
 }
@@ -143,7 +149,9 @@ func (l *listener) accepted(data []byte, location string) error {
 	if err != nil || !ok {
 		return fmt.Errorf("the answer is %s (%v)", data, err)
 	}
-	return l.note(note{Link: &link{Subscription: acc.SubscriptionID, Location: location, After: l.last.Place, GoesOn: goesOn(acc, l.last.Place)}})
+	return l.note(
+		note{Link: &link{Subscription: acc.SubscriptionID, Location: location, After: l.last.Place,
+			GoesOn: goesOn(acc, l.last.Place)}})
 }
 
 // socket follows one link that is its own subscription.
@@ -196,7 +204,8 @@ func decoded(data []byte) (*aaep.Event, bool) {
 	return ev, ok && err == nil
 }
 
-// stream follows one stream of Server-Sent Events, with nothing but HTTP: of the subscription there is or of a new one.
+// stream follows one stream of Server-Sent Events, with nothing but HTTP: of the subscription there
+// is or of a new one.
 func (l *listener) stream(ctx context.Context) error {
 	was := l.last.Link
 	if was == nil || was.Location == "" {
@@ -228,7 +237,8 @@ func (l *listener) stream(ctx context.Context) error {
 		l.last.Link = nil
 		return fmt.Errorf("the stream is %s", resp.Status)
 	}
-	again := link{Subscription: was.Subscription, Location: was.Location, After: l.last.Place, GoesOn: was.GoesOn || l.last.Place != ""}
+	again := link{Subscription: was.Subscription, Location: was.Location, After: l.last.Place, GoesOn: was.GoesOn ||
+		l.last.Place != ""}
 	if err := l.note(note{Link: &again}); err != nil {
 		return err
 	}

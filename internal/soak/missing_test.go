@@ -8,8 +8,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// missing looks for what was not heard, from the first event on that was. What a newer state or progress made superfluous
-// need not be.
+// missing looks for what was not heard, from the first event on that was. What a newer state or
+// progress made superfluous need not be.
 func (v *verdict) missing() {
 	if v.oldest < 0 {
 		v.wrong("it heard nothing")
@@ -25,7 +25,8 @@ func (v *verdict) missing() {
 		switch p := ev.Payload.(type) {
 		case *aaep.StateChanged:
 			states[ev.SessionID] = i
-			folds = folds && p.FromState != aaep.StateAwaitingInput || v.errored[ev.SessionID] // what waits is superfluous
+			// what waits is superfluous
+			folds = folds && p.FromState != aaep.StateAwaitingInput || v.errored[ev.SessionID]
 		case *aaep.ProgressUpdated:
 			progress[ev.SessionID] = i
 			folds = folds || v.errored[ev.SessionID]
@@ -46,18 +47,20 @@ func (v *verdict) missing() {
 	}
 	for session, i := range progress {
 		if v.progress[session] != i && !v.errored[session] {
-			v.wrong("%s: who heard this takes the progress number %d for the newest, and that is %d", session, v.progress[session], i)
+			v.wrong("%s: who heard this takes the progress number %d for the newest, and that is %d", session,
+				v.progress[session], i)
 			v.about = session
 		}
 	}
 }
 
-// pointless reports whether the question i was settled before a subscription began that goes on before it, and is not put to that;
-// or, to the SDK's own, whether it was told what settled it.
+// pointless reports whether the question i was settled before a subscription began that goes on
+// before it, and is not put to that; or, to the SDK's own, whether it was told what settled it.
 func (v *verdict) pointless(i int) bool {
 	settles := func(ev *aaep.Event) bool {
 		p, changes := ev.Payload.(*aaep.StateChanged)
-		return ev.SessionID == v.truth.events[i].SessionID && (ev.Type().Terminal() || changes && p.FromState == aaep.StateAwaitingInput)
+		return ev.SessionID == v.truth.events[i].SessionID &&
+			(ev.Type().Terminal() || changes && p.FromState == aaep.StateAwaitingInput)
 	}
 	j := slices.IndexFunc(v.truth.events[i:], settles)
 	return j >= 0 && (v.real && v.got[i+j] || slices.ContainsFunc(v.begun, func(b beginning) bool {
@@ -84,8 +87,9 @@ func (v *verdict) missingText() {
 	}
 }
 
-// tooFast counts what arrived. A second of a machine that has other things to do is longer or shorter than one of the
-// producer, by three at most: what must hold exactly is tested in virtual time.
+// tooFast counts what arrived. A second of a machine that has other things to do is longer or
+// shorter than one of the producer, by three at most: what must hold exactly is tested in virtual
+// time.
 func (v *verdict) tooFast() {
 	const seconds, slack = 10, 3
 	most := int(v.terms.MaxEventsPerSecond)

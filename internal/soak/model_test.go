@@ -23,7 +23,9 @@ type verdict struct {
 	events int
 	placed bool // it heard an event to go on after
 	begun  []beginning
-	real   bool // the SDK's own subscriber, which hands on no question that comes late, and at once with what settled it
+	// the SDK's own subscriber, which hands on no question that comes late, and at once with what
+	// settled it
+	real bool
 
 	// What somebody believes who leaves out what they have heard by its id.
 	had      map[string]bool
@@ -63,7 +65,8 @@ func (v *verdict) wrong(format string, args ...any) {
 
 // judge compares a journal with what it must hold.
 func (tr *truth) judge(terms aaep.Capabilities, notes []note, real bool) *verdict {
-	v := &verdict{truth: tr, terms: terms, real: real, oldest: -1, rates: map[string][]time.Time{}, bytes: map[string]string{}, got: map[int]bool{}, spans: map[string]*span{},
+	v := &verdict{truth: tr, terms: terms, real: real, oldest: -1, rates: map[string][]time.Time{},
+		bytes: map[string]string{}, got: map[int]bool{}, spans: map[string]*span{},
 		had: map[string]bool{}, state: map[string]aaep.State{}, progress: map[string]int{}}
 	closed := false
 	for _, n := range notes {
@@ -126,7 +129,8 @@ func (v *verdict) link(at time.Time, l *link) {
 // paced reports whether states and progress may be folded.
 func (v *verdict) paced() bool { return v.terms.MaxEventsPerSecond > 0 }
 
-// after is the number of events up to the place where the stream goes on, and how many bytes of the last of them count.
+// after is the number of events up to the place where the stream goes on, and how many bytes of the
+// last of them count.
 func (v *verdict) after() (events, bytes int) {
 	if v.now.After == "" {
 		return 0, 0
@@ -154,7 +158,8 @@ func (v *verdict) heard(n note) {
 	case v.twice[ev.EventID] && !(v.now.Kept && asks(ev)): // a question that is open is asked again over another link
 		v.wrong("%s %s came twice over one link", ev.Type(), ev.EventID)
 	case ev.Timestamp.Before(v.stamps[ev.SessionID]):
-		v.wrong("%s %s has a stamp %v before the one before it", ev.Type(), ev.EventID, v.stamps[ev.SessionID].Sub(ev.Timestamp))
+		v.wrong("%s %s has a stamp %v before the one before it", ev.Type(), ev.EventID,
+			v.stamps[ev.SessionID].Sub(ev.Timestamp))
 	case v.ended[ev.SessionID]:
 		v.wrong("%s %s comes after the end of its session", ev.Type(), ev.EventID)
 	}
@@ -180,7 +185,8 @@ func (v *verdict) heard(n note) {
 	v.had[ev.EventID] = true
 }
 
-// changed follows the states of a session. They are a chain over each subscription, for those who leave out what they have heard.
+// changed follows the states of a session. They are a chain over each subscription, for those who
+// leave out what they have heard.
 func (v *verdict) changed(i int, ev *aaep.Event, p *aaep.StateChanged) {
 	if from, again := v.from[ev.EventID]; again && from == p.FromState {
 		return
@@ -195,8 +201,10 @@ func (v *verdict) changed(i int, ev *aaep.Event, p *aaep.StateChanged) {
 	skipped := func(e *aaep.Event) bool { // from or to a state that nobody wanted to hear of
 		return e.SessionID == ev.SessionID && e.Type() == aaep.TypeStateChanged && !wants(v.terms, e)
 	}
-	// What waits when a session fails is superfluous, but not what came of a question. What is not in the log begins a chain.
-	if i >= 0 && any && was != p.FromState && !v.errored[ev.SessionID] && !slices.ContainsFunc(v.truth.events[:i], skipped) {
+	// What waits when a session fails is superfluous, but not what came of a question. What is not
+	// in the log begins a chain.
+	if i >= 0 && any && was != p.FromState && !v.errored[ev.SessionID] &&
+		!slices.ContainsFunc(v.truth.events[:i], skipped) {
 		v.wrong("%s, number %d: %s to %s was told after %s", ev.EventID, i, p.FromState, p.ToState, was)
 		v.about = ev.SessionID
 	}
@@ -220,7 +228,8 @@ func (v *verdict) event(ev *aaep.Event, i int) {
 		v.wrong("%s %s, number %d, comes after number %d", ev.Type(), ev.EventID, i, after)
 	case !want.Critical():
 		// What was folded may come by itself over another link.
-		if before, any := v.last[ev.SessionID]; any && i < before && !(v.now.Kept && (ev.Type() == aaep.TypeStateChanged || ev.Type() == aaep.TypeProgressUpdated)) {
+		if before, any := v.last[ev.SessionID]; any && i < before &&
+			!(v.now.Kept && (ev.Type() == aaep.TypeStateChanged || ev.Type() == aaep.TypeProgressUpdated)) {
 			v.wrong("%s %s, number %d, comes after number %d of its session", ev.Type(), ev.EventID, i, before)
 		}
 		v.last[ev.SessionID] = i
@@ -280,11 +289,15 @@ func (v *verdict) text(ev *aaep.Event, p *aaep.OutputStreaming) {
 		v.wrong("%s of the text %s is no place of the log", ev.EventID, p.OutputID)
 		return
 	}
-	if at, _ := v.truth.events[pos-1].Payload.(*aaep.OutputStreaming); at == nil || at.OutputID != p.OutputID || offset > len(at.Chunk) ||
-		offset > 0 && int(at.Position)+utf8.RuneCountInString(at.Chunk[:offset]) != to || offset == 0 && int(at.Position)+utf8.RuneCountInString(at.Chunk) != to {
-		v.wrong("%s of the text %s ends at %d, and is the place %d of the event %d", ev.EventID, p.OutputID, to, offset, pos)
+	if at, _ := v.truth.events[pos-1].Payload.(*aaep.OutputStreaming); at == nil || at.OutputID != p.OutputID ||
+		offset > len(at.Chunk) ||
+		offset > 0 && int(at.Position)+utf8.RuneCountInString(at.Chunk[:offset]) != to || offset == 0 &&
+		int(at.Position)+utf8.RuneCountInString(at.Chunk) != to {
+		v.wrong("%s of the text %s ends at %d, and is the place %d of the event %d", ev.EventID, p.OutputID, to,
+			offset, pos)
 	}
-	if after, bytes := v.after(); int(pos) < after || int(pos) == after && bytes == 0 || int(pos) == after && offset > 0 && offset <= bytes {
+	if after, bytes := v.after(); int(pos) < after || int(pos) == after && bytes == 0 || int(pos) == after &&
+		offset > 0 && offset <= bytes {
 		v.wrong("the text %s at %d comes after number %d", p.OutputID, from, after)
 	}
 	for _, e := range out.entries {

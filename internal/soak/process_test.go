@@ -114,8 +114,8 @@ func (p *process) kill() {
 	p.cmd.Wait()
 }
 
-// flat looks at what the last life of the agent had at its beginning, once everybody had been served for a while, and at its
-// end.
+// flat looks at what the last life of the agent had at its beginning, once everybody had been
+// served for a while, and at its end.
 func (p *process) flat(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -67,7 +67,9 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 				st, _ := sub.Status()
 				var d extensions.Delivery
 				_ = extensions.DeliveryVocabulary.Read(sub.Accepted().HonoredCapabilities.Extensions["delivery"], &d)
-				l.add(note{At: time.Now(), Link: &link{Subscription: now, After: d.ResumeAfter, Kept: id != "", GoesOn: st.Resumed}, Place: kept.place()})
+				l.add(note{At: time.Now(),
+					Link:  &link{Subscription: now, After: d.ResumeAfter, Kept: id != "", GoesOn: st.Resumed},
+					Place: kept.place()})
 				id = now
 			}
 			data, err := aaep.Encode(ev)
@@ -94,7 +96,9 @@ func (l *real) add(n note) {
 func (l *real) heard(sessions []string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.notes[max(len(l.notes)-lately, 0):], func(n note) bool { return containsAny(n.Event, sessions) })
+	return slices.ContainsFunc(l.notes[max(len(l.notes)-lately, 0):], func(n note) bool {
+		return containsAny(n.Event, sessions)
+	})
 }
 
 // told waits until it has read that the producer ends.

@@ -1,5 +1,6 @@
-// Package soak runs the whole for long: an agent with a log on disk, listeners over every wire, in processes of their own,
-// all of them killed and cut off at random; and in the end every listener's journal is compared with the log.
+// Package soak runs the whole for long: an agent with a log on disk, listeners over every wire, in
+// processes of their own, all of them killed and cut off at random; and in the end every listener's
+// journal is compared with the log.
 package soak_test
 
 import (
@@ -55,10 +56,11 @@ const patience = 2 * time.Minute
 // longest is how long whoever is behind may take in the end, while it gets on.
 const longest = 15 * time.Minute
 
-// TestSoak: processes are killed and links are cut at random, for as long as AAEP_SOAK says. In the end every listener has
-// heard, once and in order, what the log holds and its terms demand, in its language and verbosity, at its rate; no tool that
-// needs a yes ran without one; memory, goroutines and files did not grow, and nothing is left behind
-// (P1, P3, P4, P6, P7, P8, INV-21, INV-22, INV-26, TR-024, SSE-012). "make soak" runs it for an hour.
+// TestSoak: processes are killed and links are cut at random, for as long as AAEP_SOAK says. In the
+// end every listener has heard, once and in order, what the log holds and its terms demand, in its
+// language and verbosity, at its rate; no tool that needs a yes ran without one; memory, goroutines
+// and files did not grow, and nothing is left behind (P1, P3, P4, P6, P7, P8, INV-21, INV-22,
+// INV-26, TR-024, SSE-012). "make soak" runs it for an hour.
 func TestSoak(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no kill -9, and no Unix socket")
@@ -120,7 +122,8 @@ func begin(t *testing.T, seed uint64) *soaking {
 	wires, calmer := map[string]string{}, map[string]string{}
 	for i, wire := range wireNames {
 		wires[wire] = s.before(t, wire, wire, s.weather(uint64(i), 400_000))
-		// Whoever is the SDK's own waits longer after each cut, up to a minute, until a link has held for half a minute.
+		// Whoever is the SDK's own waits longer after each cut, up to a minute, until a link has
+		// held for half a minute.
 		calmer[wire] = s.before(t, "real-"+wire, wire, s.weather(uint64(i), 4_000_000))
 	}
 	for g := range 3 {
@@ -174,7 +177,8 @@ func (s *soaking) weather(i uint64, mean float64) faultproxy.Plan {
 
 func (s *soaking) startAgent(t *testing.T, life uint64) {
 	t.Helper()
-	s.agent = spawn(t, agentVariable, agentPlan{Dir: filepath.Join(s.dir, "log"), Addr: s.addr, Socket: s.socket, Seed: s.seed + life})
+	s.agent = spawn(t, agentVariable,
+		agentPlan{Dir: filepath.Join(s.dir, "log"), Addr: s.addr, Socket: s.socket, Seed: s.seed + life})
 	s.agent.hear(t, "ready", patience)
 }
 
@@ -201,8 +205,9 @@ func (s *soaking) allThere(t *testing.T) {
 	}
 }
 
-// call waits until everybody has heard something of the agent that was said after all links had been cut for the last time.
-// An agent that has not noticed yet counts those who are still coming back; and who is far behind hears on at its own rate.
+// call waits until everybody has heard something of the agent that was said after all links had
+// been cut for the last time. An agent that has not noticed yet counts those who are still coming
+// back; and who is far behind hears on at its own rate.
 func (s *soaking) call(t *testing.T) {
 	t.Helper()
 	began, moved := time.Now(), time.Now()
@@ -214,11 +219,13 @@ func (s *soaking) call(t *testing.T) {
 		}
 		if time.Since(moved) > patience || time.Since(began) > longest {
 			s.agent.say(t, "gauge")
-			t.Fatalf("%s does not hear what the agent says last; the agent has %+v", missing, s.agent.hear(t, "asked", patience))
+			t.Fatalf("%s does not hear what the agent says last; the agent has %+v", missing,
+				s.agent.hear(t, "asked", patience))
 		}
 		s.agent.say(t, "call")
 		said = append(said, s.agent.hear(t, "called", patience).Session)
-		for end := time.Now().Add(2 * time.Second); missing != "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(2 * time.Second); missing != "" &&
+			time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			missing = s.missing(t, said)
 		}
 	}
@@ -347,6 +354,8 @@ func (s *soaking) judge(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("the log has %d events, %d outputs; %d journals have %d events; the agent was killed %d times, listeners %d times, all links of a wire were cut %d times; %d tools ran that needed a yes",
+	t.Logf(
+		"the log has %d events, %d outputs; %d journals have %d events; the agent was killed %d times, listeners %d "+
+			"times, all links of a wire were cut %d times; %d tools ran that needed a yes",
 		len(tr.events), len(tr.outputs), len(journals), total, s.kills, s.groupKills, s.cuts, graves)
 }

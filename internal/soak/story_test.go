@@ -7,8 +7,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// story says what a listener heard of the states and the progress of a session, link by link, beside what the log has of them:
-// whoever has to find out why a run failed cannot have the same run again.
+// story says what a listener heard of the states and the progress of a session, link by link,
+// beside what the log has of them: whoever has to find out why a run failed cannot have the same
+// run again.
 func (tr *truth) story(terms aaep.Capabilities, notes []note, session string) string {
 	var all strings.Builder
 	line := func(ev *aaep.Event) {
@@ -32,7 +33,8 @@ func (tr *truth) story(terms aaep.Capabilities, notes []note, session string) st
 	for _, n := range notes {
 		if n.Link != nil {
 			at, _, _ := tr.Locate(n.Link.After)
-			fmt.Fprintf(&all, "\nlink of %s, after number %d and %d bytes, goes on %v, kept %v", n.Link.Subscription, int(at.Pos)-1, at.Offset, n.Link.GoesOn, n.Link.Kept)
+			fmt.Fprintf(&all, "\nlink of %s, after number %d and %d bytes, goes on %v, kept %v", n.Link.Subscription,
+				int(at.Pos)-1, at.Offset, n.Link.GoesOn, n.Link.Kept)
 		}
 		if ev, ok := decoded(n.Event); ok && ev.SessionID == session {
 			line(ev)

@@ -10,8 +10,9 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// What every listener must have been told follows from what the log holds and from what it asked for. This is said here
-// once more, in the simplest words there are, and shares nothing with the code that it judges but the forms of messages.
+// What every listener must have been told follows from what the log holds and from what it asked
+// for. This is said here once more, in the simplest words there are, and shares nothing with the
+// code that it judges but the forms of messages.
 
 // A truth is all that a log holds.
 type truth struct {
@@ -97,8 +98,10 @@ func wants(c aaep.Capabilities, ev *aaep.Event) bool {
 			return false
 		}
 	case *aaep.StateChanged:
-		worth := []aaep.State{aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateAwaitingInput}
-		if c.CognitiveLoad == aaep.LoadLow && !slices.Contains(worth, p.FromState) && !slices.Contains(worth, p.ToState) {
+		worth := []aaep.State{aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput,
+			aaep.StateAwaitingInput}
+		if c.CognitiveLoad == aaep.LoadLow && !slices.Contains(worth, p.FromState) &&
+			!slices.Contains(worth, p.ToState) {
 			return false
 		}
 	}

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// A Context is a context for what is sent over one link as long as that is there. A Writer that writes with it is interrupted by
-// its end, as with any other, but an idle link keeps a fifth of what context.AfterFunc needs for that.
+// A Context is a context for what is sent over one link as long as that is there. A Writer that
+// writes with it is interrupted by its end, as with any other, but an idle link keeps a fifth of
+// what context.AfterFunc needs for that.
 type Context struct {
 	context.Context
 	cancel context.CancelFunc
@@ -31,7 +32,8 @@ func (c *Context) End() {
 	}
 }
 
-// watch has the end interrupt w from now on; nil is nobody. What it interrupted before has been interrupted.
+// watch has the end interrupt w from now on; nil is nobody. What it interrupted before has been
+// interrupted.
 func (c *Context) watch(w *Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

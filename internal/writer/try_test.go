@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Try never waits; what it began comes before whatever is written next, by whomever, and nothing gets in between.
+// Try never waits; what it began comes before whatever is written next, by whomever, and nothing
+// gets in between.
 func TestTry(t *testing.T) {
 	conn, peer := link(t)
 	w := New(conn, time.Minute)
@@ -29,8 +30,10 @@ func TestTry(t *testing.T) {
 	if !w.Owes() || w.Try([]byte("more")) != 0 {
 		t.Fatal("it takes more before it has sent what it began")
 	}
-	if err := w.WriteBy(time.Now().Add(10*time.Millisecond), []byte("pong")); err == nil || !w.Owes() || w.Try([]byte("more")) != 0 {
-		t.Fatalf("what did not leave in time is not owed any more, and in the middle of it something else leaves: %v", err)
+	if err := w.WriteBy(time.Now().Add(10*time.Millisecond), []byte("pong")); err == nil || !w.Owes() ||
+		w.Try([]byte("more")) != 0 {
+		t.Fatalf("what did not leave in time is not owed any more, and in the middle of it something else leaves: %v",
+			err)
 	}
 	got := make(chan []byte, 1)
 	go func() {

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// rawOf returns what asks the system about a Conn, which must be the system's own, to which nothing is added on the way; or nil.
+// rawOf returns what asks the system about a Conn, which must be the system's own, to which nothing
+// is added on the way; or nil.
 func rawOf(conn Conn) syscall.RawConn {
 	switch c := conn.(type) {
 	case *net.TCPConn:
@@ -49,7 +50,8 @@ var attempts = sync.Pool{New: func() any {
 	return a
 }}
 
-// tryWrite writes what the system takes at once. What is wrong with a Conn the next Write finds out.
+// tryWrite writes what the system takes at once. What is wrong with a Conn the next Write finds
+// out.
 func tryWrite(raw syscall.RawConn, b []byte) int {
 	a := attempts.Get().(*attempt)
 	a.b, a.n = b, 0

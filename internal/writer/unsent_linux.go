@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// unsent is how many bytes the system takes beyond what is on its way to the peer. It would take megabytes for one who reads slowly,
-// and what is critical cannot overtake those.
+// unsent is how many bytes the system takes beyond what is on its way to the peer. It would take
+// megabytes for one who reads slowly, and what is critical cannot overtake those.
 const (
 	unsent       = 32 << 10
 	notSentLowat = 25 // TCP_NOTSENT_LOWAT, which package syscall does not know

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Of what a peer takes slowly, the system holds little: what is critical would have to wait behind it. P3, INV-27
+// Of what a peer takes slowly, the system holds little: what is critical would have to wait behind
+// it. P3, INV-27
 func TestLittleIsUnsent(t *testing.T) {
 	conn, peer := link(t)
 	peer.(*net.TCPConn).SetReadBuffer(64 << 10)

@@ -1,5 +1,6 @@
-// Package writer writes to a link from whatever goroutine has something to send, one at a time. Nothing is handed over, so
-// that an idle link has no goroutine for it and a busy one does not switch between two.
+// Package writer writes to a link from whatever goroutine has something to send, one at a time.
+// Nothing is handed over, so that an idle link has no goroutine for it and a busy one does not
+// switch between two.
 package writer
 
 import (
@@ -34,7 +35,8 @@ type Writer struct {
 	unwatch func()          // after which that interrupts nothing any more
 }
 
-// New returns a Writer to conn, whose turn the caller has, that gives up on a peer that does not take what is written within timeout.
+// New returns a Writer to conn, whose turn the caller has, that gives up on a peer that does not
+// take what is written within timeout.
 func New(conn Conn, timeout time.Duration) *Writer {
 	w := &Writer{timeout: timeout, turn: make(chan struct{}, 1)}
 	w.Use(conn)
@@ -42,7 +44,8 @@ func New(conn Conn, timeout time.Duration) *Writer {
 	return w
 }
 
-// Take waits for the turn, and reports whether it came before the end of ctx, or over. Leave gives it back.
+// Take waits for the turn, and reports whether it came before the end of ctx, or over. Leave gives
+// it back.
 func (w *Writer) Take(ctx context.Context, over <-chan struct{}) bool {
 	select {
 	case <-over:
@@ -136,8 +139,9 @@ func (w *Writer) interrupt() {
 // Silent returns how long ago the newest write began; the caller has the turn.
 func (w *Writer) Silent() time.Duration { return time.Since(w.began) }
 
-// Try writes as much of b as is taken at once, and returns how much that is; the caller has the turn. Of what is taken in part the
-// next Write writes the rest. It takes nothing where the Conn cannot be asked, or has not taken yet what came before.
+// Try writes as much of b as is taken at once, and returns how much that is; the caller has the
+// turn. Of what is taken in part the next Write writes the rest. It takes nothing where the Conn
+// cannot be asked, or has not taken yet what came before.
 func (w *Writer) Try(b []byte) int {
 	if len(w.rest) > 0 || w.raw == nil {
 		return 0
@@ -150,8 +154,8 @@ func (w *Writer) Try(b []byte) int {
 	return n
 }
 
-// WriteBy writes b until a time; the caller has the turn. What was begun and does not leave by then leaves before whatever is
-// written next.
+// WriteBy writes b until a time; the caller has the turn. What was begun and does not leave by then
+// leaves before whatever is written next.
 func (w *Writer) WriteBy(deadline time.Time, b []byte) error {
 	if err := w.conn.SetWriteDeadline(deadline); err != nil {
 		return err
@@ -184,8 +188,9 @@ func (w *Writer) Tries() bool { return w.raw != nil }
 // Owes reports whether the next Write has something to write before; the caller has the turn.
 func (w *Writer) Owes() bool { return len(w.rest) > 0 }
 
-// Write writes b; the caller has the turn. The end of ctx interrupts it, and so does interrupt, by End: over must then be closed
-// already. After an error nothing more should be written, since half of b may be out.
+// Write writes b; the caller has the turn. The end of ctx interrupts it, and so does interrupt, by
+// End: over must then be closed already. After an error nothing more should be written, since half
+// of b may be out.
 func (w *Writer) Write(ctx context.Context, over <-chan struct{}, b []byte) error {
 	w.watch(ctx)
 	w.began = time.Now()

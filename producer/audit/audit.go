@@ -1,41 +1,45 @@
-// Package audit keeps the trail of an agent's questions and deeds: who allowed this, when, having been shown
-// what words, in which language.
+// Package audit keeps the trail of an agent's questions and deeds: who allowed this, when, having
+// been shown what words, in which language.
 //
-// A Record is one thing that happened. A Sink keeps records: Slog hands them to a logger, and a File writes them as
-// JSON, one record on each line, so that a later change is noticed:
+// A Record is one thing that happened. A Sink keeps records: Slog hands them to a logger, and a
+// File writes them as JSON, one record on each line, so that a later change is noticed:
 //
 //	{"seq":2,"prev":"9f86…","time":"2026-10-02T09:30:02.1Z","kind":"asked", … ,"crc":"1c291ca3"}
 //
-// seq counts the records of the file from 1. prev is the SHA-256, in lower-case hex, of the line before: of its bytes
-// exactly as they are in the file, without the newline that ends it; it is empty on the first line. crc is the CRC-32
-// (IEEE) of the line up to the comma before "crc". The members in between are those of Record. The first line, and the
-// first after each restart, is a record of the kind Opened with the version of this format.
+// seq counts the records of the file from 1. prev is the SHA-256, in lower-case hex, of the line
+// before: of its bytes exactly as they are in the file, without the newline that ends it; it is
+// empty on the first line. crc is the CRC-32 (IEEE) of the line up to the comma before "crc". The
+// members in between are those of Record. The first line, and the first after each restart, is a
+// record of the kind Opened with the version of this format.
 //
 // # What the chain proves
 //
-// Every line vouches for all lines before it. Whoever changes, removes, adds or moves a line breaks the chain there,
-// unless they write anew everything that follows. The crc lets an accident to the last line be noticed too; it is no
-// protection against anybody.
+// Every line vouches for all lines before it. Whoever changes, removes, adds or moves a line breaks
+// the chain there, unless they write anew everything that follows. The crc lets an accident to the
+// last line be noticed too; it is no protection against anybody.
 //
-// The file alone cannot prove that nobody wrote all of it anew, nor that no whole lines are missing at its end: there is
-// no secret in it, and a secret would lie on the same machine. So take File.Head from time to time, and keep it where
-// those who can write the file cannot: another system's log, a colleague's mailbox, a time-stamping service. Verify
-// with that head proves that everything up to it is as it was. What came after the last head that was kept is proved
-// by the next one.
+// The file alone cannot prove that nobody wrote all of it anew, nor that no whole lines are missing
+// at its end: there is no secret in it, and a secret would lie on the same machine. So take
+// File.Head from time to time, and keep it where those who can write the file cannot: another
+// system's log, a colleague's mailbox, a time-stamping service. Verify with that head proves that
+// everything up to it is as it was. What came after the last head that was kept is proved by the
+// next one.
 //
-// No chain proves that what was recorded is true, or that everything was recorded. A record's words are the words that
-// were sent; its principals are those that the transport authenticated; what a reply says of itself is recorded as its
-// claim.
+// No chain proves that what was recorded is true, or that everything was recorded. A record's words
+// are the words that were sent; its principals are those that the transport authenticated; what a
+// reply says of itself is recorded as its claim.
 //
 // # After a crash
 //
-// A file is only ever appended to, so it may have the append-only attribute of the file system. Where a process or its
-// machine stopped in the middle of a line, the next Open leaves the bytes where they are, ends their line with
-// " (torn)", and records how many there were: they are covered by the prev of that record, which is then the hash of
-// the last record's line, the newline, and the torn lines. Torn bytes are no record: the call of Record that
-// wrote them had not returned, so nothing was done because of them.
+// A file is only ever appended to, so it may have the append-only attribute of the file system.
+// Where a process or its machine stopped in the middle of a line, the next Open leaves the bytes
+// where they are, ends their line with " (torn)", and records how many there were: they are covered
+// by the prev of that record, which is then the hash of the last record's line, the newline, and
+// the torn lines. Torn bytes are no record: the call of Record that wrote them had not returned, so
+// nothing was done because of them.
 //
-// The trail holds what people were asked and what they answered, in clear. It never holds a reply token.
+// The trail holds what people were asked and what they answered, in clear. It never holds a reply
+// token.
 package audit
 
 import (
@@ -46,23 +50,25 @@ import (
 
 // Sink keeps records. A producer calls it from several goroutines at once.
 //
-// Record returns when the record is kept, as durably as the sink keeps any; the sink does not hold on to what the
-// record points to. An error means that it may or may not be kept, and then the producer does not do what must be
-// recorded first: no question is put before its Asked record is kept, no acceptance is given to whoever waits for it
-// before its Settled record is, and nothing is run before its Invoked record is. A question whose settlement could not
-// be recorded is rejected. The other records tell what has happened already, and an error changes nothing about that.
+// Record returns when the record is kept, as durably as the sink keeps any; the sink does not hold
+// on to what the record points to. An error means that it may or may not be kept, and then the
+// producer does not do what must be recorded first: no question is put before its Asked record is
+// kept, no acceptance is given to whoever waits for it before its Settled record is, and nothing is
+// run before its Invoked record is. A question whose settlement could not be recorded is rejected.
+// The other records tell what has happened already, and an error changes nothing about that.
 //
 // A sink that outlives its process may also be a Recovering, as a File is.
 //
 // Record must not call the producer's sessions, which wait for it.
 //
-// The producer waits for Record while it holds an answer back, so it should return within milliseconds.
+// The producer waits for Record while it holds an answer back, so it should return within
+// milliseconds.
 type Sink interface {
 	Record(Record) error
 }
 
-// Recovering is a Sink that knows what a process before this one left behind: the NotDone records that it wrote because of that. A
-// producer with a log of its own tells its listeners the same.
+// Recovering is a Sink that knows what a process before this one left behind: the NotDone records
+// that it wrote because of that. A producer with a log of its own tells its listeners the same.
 type Recovering interface {
 	Sink
 	LeftUndone() []Record
@@ -74,7 +80,8 @@ type Kind string
 const (
 	// Opened: a File was opened. The first record of every run.
 	Opened Kind = "opened"
-	// Asked: a question is about to be put. A second one about the same question tells of recipients that came later.
+	// Asked: a question is about to be put. A second one about the same question tells of
+	// recipients that came later.
 	Asked Kind = "asked"
 	// Replied: a reply came, whether it counts or not.
 	Replied Kind = "replied"
@@ -86,14 +93,15 @@ const (
 	Invoked Kind = "invoked"
 	// Completed: a tool has ended.
 	Completed Kind = "completed"
-	// NotDone: what was accepted was not done, for the tool has not begun and will not: its caller gave up, its session ended, or the
-	// process was killed before it could. A File writes the last of these when it is opened again.
+	// NotDone: what was accepted was not done, for the tool has not begun and will not: its caller
+	// gave up, its session ended, or the process was killed before it could. A File writes the last
+	// of these when it is opened again.
 	NotDone Kind = "not_done"
 )
 
-// Record is one thing that happened. The kinds in brackets are those that have the field; what is not known is left
-// out. There is no field for a reply token, and none may be put into another: a question is named by its
-// QuestionID.
+// Record is one thing that happened. The kinds in brackets are those that have the field; what is
+// not known is left out. There is no field for a reply token, and none may be put into another: a
+// question is named by its QuestionID.
 type Record struct {
 	// Time is when it happened. A File writes it in UTC, and takes zero as now.
 	Time time.Time `json:"time"`
@@ -105,21 +113,25 @@ type Record struct {
 	ToolCallID string `json:"tool_call_id,omitzero"`
 	QuestionID string `json:"question_id,omitzero"` // [asked, replied, extended, settled, invoked, not_done]
 
-	// Shown are the exact words that were sent, in every language they were put in, the agent's own first. [asked]
+	// Shown are the exact words that were sent, in every language they were put in, the agent's own
+	// first. [asked]
 	Shown []Words `json:"shown,omitzero"`
-	// ShownDigest is the SHA-256, in hex, of the value of "shown" in the question's Asked record. [asked, settled, invoked, not_done]
+	// ShownDigest is the SHA-256, in hex, of the value of "shown" in the question's Asked record.
+	// [asked, settled, invoked, not_done]
 	ShownDigest  string    `json:"shown_digest,omitzero"`
 	Risk         aaep.Risk `json:"risk_level,omitzero"`   // [asked, invoked]
 	Irreversible bool      `json:"irreversible,omitzero"` // [asked, invoked]
-	// Untold are those who were asked and had not been told yet that the tool is about to run: it waits for two seconds at most, and
-	// not for those who are away or whose links take nothing. [invoked] of what is irreversible or of high risk
+	// Untold are those who were asked and had not been told yet that the tool is about to run: it
+	// waits for two seconds at most, and not for those who are away or whose links take nothing.
+	// [invoked] of what is irreversible or of high risk
 	Untold   []Subscription `json:"untold,omitzero"`
 	Deadline time.Time      `json:"deadline,omitzero"` // [asked, extended]
 	// Default is what silence means: a decision, or the default response. [asked]
 	Default    string         `json:"default,omitzero"`
 	Recipients []Subscription `json:"recipients,omitzero"` // [asked]
 
-	// By is who replied, asked for more time, or settled the question by a reply. [replied, extended, settled]
+	// By is who replied, asked for more time, or settled the question by a reply. [replied,
+	// extended, settled]
 	By     *Subscription `json:"by,omitzero"`
 	Claims *Claims       `json:"claims,omitzero"` // [replied]
 	// Counted says that the reply settled the question; otherwise Refused says why not. [replied]
@@ -129,13 +141,15 @@ type Record struct {
 	// Cause is what settled the question: replied, timed_out, unreachable or withdrawn. [settled]
 	Cause    string        `json:"cause,omitzero"`
 	Decision aaep.Decision `json:"decision,omitzero"` // [settled] of a confirmation
-	// Response is a string, a bool or a float64, or nil if there was none. [settled] of a clarification
+	// Response is a string, a bool or a float64, or nil if there was none. [settled] of a
+	// clarification
 	Response any `json:"response,omitzero"`
 
 	Status     aaep.ToolStatus `json:"status,omitzero"`      // [completed] also "stopped": aaep run was told to end
 	DurationMS *int64          `json:"duration_ms,omitzero"` // [completed] in milliseconds
 
-	// Version is that of the format, and Torn how many bytes before it belong to no record. [opened] A File sets both.
+	// Version is that of the format, and Torn how many bytes before it belong to no record.
+	// [opened] A File sets both.
 	Version int   `json:"version,omitzero"`
 	Torn    int64 `json:"torn,omitzero"`
 }

@@ -13,7 +13,8 @@ func BenchmarkRecord(b *testing.B) {
 		name    string
 		opts    Options
 		writers int
-	}{{"EveryRecord", Options{}, 1}, {"EveryRecord16Writers", Options{}, 16}, {"EachSecond", Options{EachSecond: true}, 1}} {
+	}{{"EveryRecord", Options{}, 1}, {"EveryRecord16Writers", Options{}, 16},
+		{"EachSecond", Options{EachSecond: true}, 1}} {
 		b.Run(bench.name, func(b *testing.B) {
 			f, err := Open(filepath.Join(b.TempDir(), "trail.jsonl"), bench.opts)
 			must(b, err)

@@ -56,8 +56,8 @@ func seal(seq uint64, prev string, r Record) (line []byte, head string, err erro
 	return append(line, '\n'), hashOf(line), nil
 }
 
-// marshal writes JSON in which every character that a screen does not show is escaped, so that printing a trail
-// is harmless, and reading it gives exactly what was said.
+// marshal writes JSON in which every character that a screen does not show is escaped, so that
+// printing a trail is harmless, and reading it gives exactly what was said.
 func marshal(v any) ([]byte, error) {
 	data, err := jsonv2.Marshal(v)
 	if err != nil {
@@ -82,14 +82,16 @@ func marshal(v any) ([]byte, error) {
 	return b, nil
 }
 
-// parse reads the line of a record, without its newline. It reports false for anything but a whole one.
+// parse reads the line of a record, without its newline. It reports false for anything but a whole
+// one.
 func parse(line []byte) (e Entry, whole bool) {
 	const tail = len(`,"crc":"00000000"}`)
 	n := len(line) - tail
 	if n < 0 || len(line) > maxLine || string(line[n:]) != fmt.Sprintf(`,"crc":"%08x"}`, crc32.ChecksumIEEE(line[:n])) {
 		return Entry{}, false
 	}
-	// Names match exactly, and repeats are refused: two readers of one line must not read different things.
+	// Names match exactly, and repeats are refused: two readers of one line must not read different
+	// things.
 	return e, jsonv2.Unmarshal(line, &e) == nil && e.Seq > 0
 }
 
@@ -114,7 +116,8 @@ const (
 	OutOfSequence How = "out of sequence"
 	// TornEnd: the last line was not finished. The next Open puts that on record.
 	TornEnd How = "torn end"
-	// HeadMissing: no record has the hash that was asked for, so the end is missing, or all was written anew.
+	// HeadMissing: no record has the hash that was asked for, so the end is missing, or all was
+	// written anew.
 	HeadMissing How = "head missing"
 	// NewerFormat: this version of the package does not know the format.
 	NewerFormat How = "newer format"
@@ -156,8 +159,8 @@ func (c *chain) next() (seq uint64, prev string) {
 	return c.seq + 1, prev
 }
 
-// take takes a line without its newline, and says if it had one. The entry is zero if it is no record, and the fault nil
-// if all is well.
+// take takes a line without its newline, and says if it had one. The entry is zero if it is no
+// record, and the fault nil if all is well.
 func (c *chain) take(line []byte, ended bool) (Entry, *Fault) {
 	c.line++
 	e, whole := parse(line)
@@ -205,18 +208,21 @@ func (c *chain) judge(e Entry) *Fault {
 	here := &Fault{Line: c.line}
 	switch {
 	case e.Version > version:
-		here.How, here.Detail = NewerFormat, fmt.Sprintf("format %d was written by a newer version of this program", e.Version)
+		here.How, here.Detail = NewerFormat,
+			fmt.Sprintf("format %d was written by a newer version of this program", e.Version)
 	case c.adrift:
 		return nil
 	case e.Seq == seq && e.Prev == prev:
-		if c.torn == 0 && e.Torn == 0 && (seq > 1 || e.Version > 0) || c.torn > 0 && e.Torn == c.torn && e.Kind == Opened {
+		if c.torn == 0 && e.Torn == 0 && (seq > 1 || e.Version > 0) || c.torn > 0 && e.Torn == c.torn &&
+			e.Kind == Opened {
 			return nil
 		}
 		here.How, here.Detail = Altered, "this record does not say what the lines before it need"
 	case c.torn > 0 && e.Seq == seq && e.Prev == c.head:
 		return &Fault{c.tornLine, Inserted, "the records before and after this line belong together"}
 	case e.Prev == prev:
-		here.How, here.Detail = OutOfSequence, fmt.Sprintf("this is record %d by its number, and record %d by its place", e.Seq, seq)
+		here.How, here.Detail = OutOfSequence,
+			fmt.Sprintf("this is record %d by its number, and record %d by its place", e.Seq, seq)
 	case e.Seq == seq:
 		here.How, here.Detail = Altered, "this line does not belong to the one before it: one of the two was changed"
 	case e.Seq > seq:
@@ -247,7 +253,8 @@ func (c *chain) opened(now time.Time) Record {
 	return Record{Time: now, Kind: Opened, Version: version, Torn: c.torn}
 }
 
-// looksTorn reports whether a line that is no record can be what is left of the first line of a trail.
+// looksTorn reports whether a line that is no record can be what is left of the first line of a
+// trail.
 func looksTorn(line []byte) bool {
 	start, _ := strings.CutSuffix(string(line), tornMark)
 	start = start[:min(len(start), len(beginning))]

@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// child writes records until it is killed, and says after each how many are kept. Where the trail is in use it says that.
+// child writes records until it is killed, and says after each how many are kept. Where the trail
+// is in use it says that.
 func child(path string) {
 	f, err := Open(path, Options{})
 	if errors.Is(err, ErrInUse) {
@@ -40,7 +41,8 @@ func startChild(t *testing.T, path string) (*exec.Cmd, *bufio.Scanner) {
 	return cmd, bufio.NewScanner(out)
 }
 
-// INV-56: kill -9 at random moments. What Record had returned for is there, and the next run continues the chain.
+// INV-56: kill -9 at random moments. What Record had returned for is there, and the next run
+// continues the chain.
 func TestKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trail.jsonl")
 	kept := uint64(0)

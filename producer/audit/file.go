@@ -19,11 +19,13 @@ var ErrInUse = errors.New("audit: the trail is in use")
 
 // Options say how a File keeps records. The zero value is the safe one.
 type Options struct {
-	// EachSecond lets Record return as soon as the operating system has the record, and puts what came in on the disk
-	// once a second. It is many times faster. If the process is killed nothing is lost; if the machine loses power or
-	// crashes, up to about a second of records is, and with it the proof of who allowed what was done in that second.
+	// EachSecond lets Record return as soon as the operating system has the record, and puts what
+	// came in on the disk once a second. It is many times faster. If the process is killed nothing
+	// is lost; if the machine loses power or crashes, up to about a second of records is, and with
+	// it the proof of who allowed what was done in that second.
 	//
-	// Otherwise every record is on the disk before Record returns, and so before anything is done because of it.
+	// Otherwise every record is on the disk before Record returns, and so before anything is done
+	// because of it.
 	EachSecond bool
 }
 
@@ -37,8 +39,8 @@ type File struct {
 	late   bool
 	undone []Record // see LeftUndone
 
-	// flush is held while the disk is waited for, so that those who come in meanwhile wait for it once, together.
-	// It is taken before mu.
+	// flush is held while the disk is waited for, so that those who come in meanwhile wait for it
+	// once, together. It is taken before mu.
 	flush sync.Mutex
 
 	mu     sync.Mutex
@@ -56,13 +58,14 @@ type disk interface {
 	Sync() error
 }
 
-// Open opens a trail to continue it, or begins one where there is no file. It makes a new file readable by its owner
-// alone (on Windows, by whom the folder lets), and keeps every other process from writing to it until Close. A path that is a
-// symbolic link is refused.
+// Open opens a trail to continue it, or begins one where there is no file. It makes a new file
+// readable by its owner alone (on Windows, by whom the folder lets), and keeps every other process
+// from writing to it until Close. A path that is a symbolic link is refused.
 //
-// The end of the file is checked first, two MiB of it, and the first record says that it was opened, and what was torn; see the
-// package. What is accepted there, and has neither begun nor ended, follows as NotDone. Where the end is not in order nothing is written, and the error is a *Fault; Verify checks the
-// whole file. Other errors are ErrInUse and those of the file system.
+// The end of the file is checked first, two MiB of it, and the first record says that it was
+// opened, and what was torn; see the package. What is accepted there, and has neither begun nor
+// ended, follows as NotDone. Where the end is not in order nothing is written, and the error is a
+// *Fault; Verify checks the whole file. Other errors are ErrInUse and those of the file system.
 //
 // Do not rotate the file under a running File; begin a new one with another name.
 func Open(path string, opts Options) (*File, error) {
@@ -114,7 +117,8 @@ func start(r io.ReaderAt, out disk, size int64, late bool) (*File, error) {
 	}
 	f := &File{out: out, late: late, seq: seq, head: head, synced: seq, safe: head}
 	for _, r := range open {
-		r = Record{Kind: NotDone, SessionID: r.SessionID, Tool: r.Tool, ToolCallID: r.ToolCallID, QuestionID: r.QuestionID, ShownDigest: r.ShownDigest}
+		r = Record{Kind: NotDone, SessionID: r.SessionID, Tool: r.Tool, ToolCallID: r.ToolCallID,
+			QuestionID: r.QuestionID, ShownDigest: r.ShownDigest}
 		if err := f.Record(r); err != nil {
 			return nil, err
 		}
@@ -126,8 +130,8 @@ func start(r io.ReaderAt, out disk, size int64, late bool) (*File, error) {
 // LeftUndone returns the NotDone records of what was accepted before the file was opened.
 func (f *File) LeftUndone() []Record { return slices.Clone(f.undone) }
 
-// findEnd checks the end of a trail. Open are the acceptances in it of which nothing came so far; repair is what must be written before
-// the next record.
+// findEnd checks the end of a trail. Open are the acceptances in it of which nothing came so far;
+// repair is what must be written before the next record.
 func findEnd(r io.ReaderAt, size int64) (c *chain, open []Record, repair []byte, err error) {
 	const window = 2 * (maxLine + 4096)
 	c = &chain{}
@@ -179,9 +183,9 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, open []Record, repair []byte,
 	return c, open, repair, nil
 }
 
-// Record adds a record. The error is about the record, which then is not in the file, or about the disk. Of a disk
-// nobody knows what it holds after an error, so from then on every Record returns it: close the File, see to the disk,
-// and open it again.
+// Record adds a record. The error is about the record, which then is not in the file, or about the
+// disk. Of a disk nobody knows what it holds after an error, so from then on every Record returns
+// it: close the File, see to the disk, and open it again.
 func (f *File) Record(r Record) error {
 	if r.Kind == Opened {
 		return errors.New("audit: only a File itself records that it was opened")
@@ -223,7 +227,8 @@ func (f *File) fail(err error) error {
 	return f.err
 }
 
-// sync returns when the record is on the disk, together with all others that are there by then. Zero is the newest.
+// sync returns when the record is on the disk, together with all others that are there by then.
+// Zero is the newest.
 func (f *File) sync(seq uint64) error {
 	f.flush.Lock()
 	defer f.flush.Unlock()
@@ -252,16 +257,16 @@ func (f *File) sync(seq uint64) error {
 	return nil
 }
 
-// Head returns the hash of the newest record that is on the disk, in hex. Kept where those who can write the file cannot
-// change it, it lets Verify prove that nothing up to there was changed.
+// Head returns the hash of the newest record that is on the disk, in hex. Kept where those who can
+// write the file cannot change it, it lets Verify prove that nothing up to there was changed.
 func (f *File) Head() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.safe
 }
 
-// Close puts on the disk what is not there yet, and lets go of the file. Records that come later are refused. The error
-// says that not everything may be on the disk.
+// Close puts on the disk what is not there yet, and lets go of the file. Records that come later
+// are refused. The error says that not everything may be on the disk.
 func (f *File) Close() error {
 	err := f.sync(0)
 	f.flush.Lock()

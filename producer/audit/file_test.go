@@ -34,7 +34,8 @@ func TestOpen(t *testing.T) {
 		}
 		data, err := os.ReadFile(path)
 		must(t, err)
-		if rep, fault := verify(t, data, f.Head()); fault != nil || rep.Runs != run || rep.Records != uint64(2*run) || rep.Anchored != rep.Records {
+		if rep, fault := verify(t, data, f.Head()); fault != nil || rep.Runs != run || rep.Records != uint64(2*run) ||
+			rep.Anchored != rep.Records {
 			t.Errorf("run %d: %+v, %v", run, rep, fault)
 		}
 	}
@@ -45,7 +46,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A file that somebody else made first, or may write, is no trail of ours: in a shared folder they could write it anew (T-SQUAT).
+// A file that somebody else made first, or may write, is no trail of ours: in a shared folder they
+// could write it anew (T-SQUAT).
 func TestOpenRefusesOthers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there a file has the access list of its folder")
@@ -190,7 +192,8 @@ func TestConcurrentWriters(t *testing.T) {
 	all.Wait()
 	data, err := os.ReadFile(path)
 	must(t, err)
-	if rep, fault := verify(t, data, f.Head()); fault != nil || rep.Records != writers*each+1 || rep.Anchored != rep.Records {
+	if rep, fault := verify(t, data, f.Head()); fault != nil || rep.Records != writers*each+1 ||
+		rep.Anchored != rep.Records {
 		t.Fatalf("%+v, %v", rep, fault)
 	}
 	next := map[string]int{}
@@ -300,8 +303,8 @@ func TestSync(t *testing.T) {
 	})
 }
 
-// What was accepted and of which nothing came is on record as not done when the trail is opened again, once; a question that was answered,
-// a rejection, and what has begun are not.
+// What was accepted and of which nothing came is on record as not done when the trail is opened
+// again, once; a question that was answered, a rejection, and what has begun are not.
 func TestLeftUndone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trail")
 	f, err := Open(path, Options{})
@@ -309,9 +312,11 @@ func TestLeftUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	settled := func(call string, d aaep.Decision) Record {
-		return Record{Kind: Settled, SessionID: "sess_1", Tool: "pay", ToolCallID: call, QuestionID: "q_" + call, ShownDigest: "d", Decision: d}
+		return Record{Kind: Settled, SessionID: "sess_1", Tool: "pay", ToolCallID: call, QuestionID: "q_" + call,
+			ShownDigest: "d", Decision: d}
 	}
-	for _, r := range []Record{settled("call_1", aaep.Accept), settled("call_2", aaep.Accept), settled("call_3", aaep.Reject), settled("", ""),
+	for _, r := range []Record{settled("call_1", aaep.Accept), settled("call_2", aaep.Accept),
+		settled("call_3", aaep.Reject), settled("", ""),
 		settled("call_4", aaep.Accept), {Kind: Invoked, ToolCallID: "call_1"}, {Kind: NotDone, ToolCallID: "call_4"}} {
 		if err := f.Record(r); err != nil {
 			t.Fatal(err)
@@ -327,7 +332,8 @@ func TestLeftUndone(t *testing.T) {
 		if f, err = Open(path, Options{}); err != nil {
 			t.Fatal(err)
 		}
-		want := []Record{{Kind: NotDone, SessionID: "sess_1", Tool: "pay", ToolCallID: "call_2", QuestionID: "q_call_2", ShownDigest: "d"}}
+		want := []Record{{Kind: NotDone, SessionID: "sess_1", Tool: "pay", ToolCallID: "call_2", QuestionID: "q_call_2",
+			ShownDigest: "d"}}
 		if got := f.LeftUndone(); !reflect.DeepEqual(got, want[opened:]) && len(got)+len(want[opened:]) > 0 {
 			t.Errorf("opened %d times it has left %+v", opened+1, got)
 		}

@@ -6,14 +6,15 @@ import (
 	"testing"
 )
 
-// Whatever a file holds, reading it ends without a panic, and Verify, Read and Open are of one mind about it: a trail in
-// order can be continued, one that is torn too, and then it is in order.
+// Whatever a file holds, reading it ends without a panic, and Verify, Read and Open are of one mind
+// about it: a trail in order can be continued, one that is torn too, and then it is in order.
 func FuzzVerify(f *testing.F) {
 	data, _ := written(f, 4)
 	torn := crashed(f)
 	l := linesOf(data)
 	for _, seed := range [][]byte{nil, data, torn, data[:len(data)-1], data[:len(data)-30], torn[:len(torn)*2/3],
-		joined(l[0], l[2], l[1]), joined(l[1], l[2]), append(joined(l[0]), "x (torn)\n"...), []byte("\n"), []byte(beginning)} {
+		joined(l[0], l[2], l[1]), joined(l[1], l[2]), append(joined(l[0]), "x (torn)\n"...), []byte("\n"),
+		[]byte(beginning)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -31,7 +32,8 @@ func FuzzVerify(f *testing.F) {
 		if (fault == nil) != (first == nil) || read != rep.Records {
 			t.Fatalf("Verify finds %d records and %v, Read %d and %v", rep.Records, fault, read, first)
 		}
-		if fault != nil && (fault.Line != first.Line || fault.Line > int64(rep.Records)+1+int64(bytes.Count(data, []byte(tornMark)))) {
+		if fault != nil &&
+			(fault.Line != first.Line || fault.Line > int64(rep.Records)+1+int64(bytes.Count(data, []byte(tornMark)))) {
 			t.Fatalf("Verify finds %v, Read %v", fault, first)
 		}
 		c, _, repair, err := findEnd(bytes.NewReader(data), int64(len(data)))

@@ -15,7 +15,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Some tests need a process to kill: the test program itself, told by this variable what to write to.
+// Some tests need a process to kill: the test program itself, told by this variable what to write
+// to.
 const childVariable = "AUDIT_TEST_TRAIL"
 
 func TestMain(m *testing.M) {
@@ -96,8 +97,8 @@ func written(t testing.TB, n int) ([]byte, string) {
 	return m.data, f.Head()
 }
 
-// crashed is a trail of three runs: the first was stopped in the middle of its third line, the second in the middle of
-// noting that.
+// crashed is a trail of three runs: the first was stopped in the middle of its third line, the
+// second in the middle of noting that.
 func crashed(t testing.TB) []byte {
 	m := &memory{}
 	f := m.open(t)
@@ -120,9 +121,12 @@ func sample(i int) Record {
 	r := Record{Time: began.Add(time.Duration(i) * time.Second), SessionID: "sess_1", QuestionID: fmt.Sprint("q_", i)}
 	switch i % 3 {
 	case 1:
-		r.Kind, r.Shown = Asked, []Words{{Language: "en", Action: `Transfer $500 to "savings", (torn)`}, {Language: "fa", Action: "می\u200cخواهید؟"}}
+		r.Kind, r.Shown = Asked,
+			[]Words{{Language: "en", Action: `Transfer $500 to "savings", (torn)`},
+				{Language: "fa", Action: "می\u200cخواهید؟"}}
 	case 2:
-		r.Kind, r.By, r.Claims = Replied, &Subscription{SubscriptionID: "sub_1", Principal: "alice"}, &Claims{Decision: aaep.Accept}
+		r.Kind, r.By, r.Claims = Replied, &Subscription{SubscriptionID: "sub_1", Principal: "alice"},
+			&Claims{Decision: aaep.Accept}
 		r.Counted = true
 	default:
 		r.Kind, r.Cause, r.Decision = Settled, "replied", aaep.Accept

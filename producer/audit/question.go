@@ -9,16 +9,16 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 )
 
-// QuestionID names a question in a trail: "q_" and 32 hex digits of the SHA-256 of its reply token, from which nobody
-// finds the token.
+// QuestionID names a question in a trail: "q_" and 32 hex digits of the SHA-256 of its reply token,
+// from which nobody finds the token.
 func QuestionID(token aaep.ReplyToken) string {
 	sum := sha256.Sum256([]byte(token))
 	return "q_" + hex.EncodeToString(sum[:16])
 }
 
-// Question returns the Asked record of a question as it will be sent, with its translations, and without recipients.
-// The event must hold a confirmation or a clarification, and its timestamp is the time of the record. It need not have
-// its event id yet.
+// Question returns the Asked record of a question as it will be sent, with its translations, and
+// without recipients. The event must hold a confirmation or a clarification, and its timestamp is
+// the time of the record. It need not have its event id yet.
 func Question(ev *aaep.Event) Record {
 	r := Record{Kind: Asked, Time: ev.Timestamp, AgentID: ev.Producer.AgentID, SessionID: ev.SessionID}
 	r.Shown = []Words{words(ev)}
@@ -43,7 +43,8 @@ func Question(ev *aaep.Event) Record {
 }
 
 func words(ev *aaep.Event) Words {
-	w := Words{Language: ev.Language(), Terse: ev.Summary.Terse, Normal: ev.Summary.Normal, Detailed: ev.Summary.Detailed}
+	w := Words{Language: ev.Language(), Terse: ev.Summary.Terse, Normal: ev.Summary.Normal,
+		Detailed: ev.Summary.Detailed}
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		w.Action, w.Consequence = p.Action, p.Consequence
@@ -53,9 +54,9 @@ func words(ev *aaep.Event) Words {
 	return w
 }
 
-// Reply returns the Replied record of a reply, an *aaep.ConfirmationReply or an *aaep.ClarificationReply, with what it
-// claims. Whom it came from, and whether it counted, the caller adds. The id is that of the question it names, if
-// there is such a question.
+// Reply returns the Replied record of a reply, an *aaep.ConfirmationReply or an
+// *aaep.ClarificationReply, with what it claims. Whom it came from, and whether it counted, the
+// caller adds. The id is that of the question it names, if there is such a question.
 func Reply(m aaep.Message) Record {
 	r := Record{Kind: Replied, Claims: &Claims{}}
 	switch m := m.(type) {

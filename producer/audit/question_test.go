@@ -21,11 +21,14 @@ func question() *aaep.Event {
 	return &aaep.Event{
 		EventID: "evt_1", SessionID: "sess_1", Timestamp: began, Producer: aaep.Producer{AgentID: "planner"},
 		LocalizationHints: in("en-US"), Summary: aaep.Text{Terse: "Transfer?", Normal: "Transfer $500 to savings."},
-		Payload: &aaep.AwaitingConfirmation{ReplyToken: token, Action: "Transfer $500 to savings.", Consequence: "Funds move at once.",
-			TimeoutSeconds: 300, DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskHigh, Reversibility: aaep.Irreversible,
-			ExtraContext: json.RawMessage(`{"tool":"transfer_funds","tool_call_id":"call_1"}`)},
+		Payload: &aaep.AwaitingConfirmation{ReplyToken: token, Action: "Transfer $500 to savings.",
+			Consequence:    "Funds move at once.",
+			TimeoutSeconds: 300, DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskHigh,
+			Reversibility: aaep.Irreversible,
+			ExtraContext:  json.RawMessage(`{"tool":"transfer_funds","tool_call_id":"call_1"}`)},
 		Translations: []aaep.Translation{{LocalizationHints: in("es"), Summary: aaep.Say("Transferir 500 dólares."),
-			Payload: &aaep.AwaitingConfirmation{ReplyToken: token, Action: "Transferir 500 dólares.", Consequence: "Enseguida."}}},
+			Payload: &aaep.AwaitingConfirmation{ReplyToken: token, Action: "Transferir 500 dólares.",
+				Consequence: "Enseguida."}}},
 	}
 }
 
@@ -36,10 +39,13 @@ func TestQuestion(t *testing.T) {
 		Time: began, Kind: Asked, AgentID: "planner", SessionID: "sess_1", Tool: "transfer_funds", ToolCallID: "call_1",
 		QuestionID: QuestionID(token),
 		Shown: []Words{
-			{Language: "en-US", Terse: "Transfer?", Normal: "Transfer $500 to savings.", Action: "Transfer $500 to savings.", Consequence: "Funds move at once."},
-			{Language: "es", Normal: "Transferir 500 dólares.", Action: "Transferir 500 dólares.", Consequence: "Enseguida."},
+			{Language: "en-US", Terse: "Transfer?", Normal: "Transfer $500 to savings.",
+				Action: "Transfer $500 to savings.", Consequence: "Funds move at once."},
+			{Language: "es", Normal: "Transferir 500 dólares.", Action: "Transferir 500 dólares.",
+				Consequence: "Enseguida."},
 		},
-		ShownDigest: r.ShownDigest, Risk: aaep.RiskHigh, Irreversible: true, Deadline: began.Add(5 * time.Minute), Default: "reject",
+		ShownDigest: r.ShownDigest, Risk: aaep.RiskHigh, Irreversible: true, Deadline: began.Add(5 * time.Minute),
+		Default: "reject",
 	}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("Question = %+v\nwant %+v", r, want)
@@ -60,21 +66,27 @@ func TestQuestion(t *testing.T) {
 
 	clarify := question()
 	clarify.Translations = nil
-	clarify.Payload = &aaep.AwaitingClarification{ReplyToken: token, Question: "Which account?", Context: "There are two.",
-		Choices: []aaep.Choice{{Value: "a", Label: "Savings"}, {Value: "b", Label: "Cheque"}}, DefaultResponse: "a", TimeoutSeconds: 60}
+	clarify.Payload = &aaep.AwaitingClarification{ReplyToken: token, Question: "Which account?",
+		Context: "There are two.",
+		Choices: []aaep.Choice{{Value: "a", Label: "Savings"}, {Value: "b", Label: "Cheque"}}, DefaultResponse: "a",
+		TimeoutSeconds: 60}
 	r = Question(clarify)
-	if w := r.Shown[0]; w.Question != "Which account?" || w.Context != "There are two." || len(w.Choices) != 2 || r.Default != "a" ||
+	if w := r.Shown[0]; w.Question != "Which account?" || w.Context != "There are two." || len(w.Choices) != 2 ||
+		r.Default != "a" ||
 		r.QuestionID != QuestionID(token) || !r.Deadline.Equal(began.Add(time.Minute)) {
 		t.Errorf("%+v", r)
 	}
 }
 
-// D-84: what a reply says of itself is recorded as its claim. SEC-005: of every reply there is a record.
+// D-84: what a reply says of itself is recorded as its claim. SEC-005: of every reply there is a
+// record.
 func TestReply(t *testing.T) {
-	r := Reply(&aaep.ConfirmationReply{ReplyToken: token, Decision: aaep.Accept, SubscriptionID: "sub_9", Timestamp: began,
+	r := Reply(&aaep.ConfirmationReply{ReplyToken: token, Decision: aaep.Accept, SubscriptionID: "sub_9",
+		Timestamp: began,
 		DecidedBy: "the bank", DecisionRationale: "trust me", ModifiedAction: json.RawMessage(`{}`)})
-	want := Record{Kind: Replied, QuestionID: QuestionID(token), Claims: &Claims{Decision: aaep.Accept, DecidedBy: "the bank",
-		Rationale: "trust me", Time: began, Modified: true}}
+	want := Record{Kind: Replied, QuestionID: QuestionID(token),
+		Claims: &Claims{Decision: aaep.Accept, DecidedBy: "the bank",
+			Rationale: "trust me", Time: began, Modified: true}}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("Reply = %+v, want %+v", r, want)
 	}
@@ -90,7 +102,8 @@ func TestReply(t *testing.T) {
 	}
 }
 
-// INV-37: there is no place for a reply token in a record, and nothing that is made of a question or a reply has it.
+// INV-37: there is no place for a reply token in a record, and nothing that is made of a question
+// or a reply has it.
 func TestNoToken(t *testing.T) {
 	var look func(at string, typ reflect.Type)
 	look = func(at string, typ reflect.Type) {
@@ -119,23 +132,28 @@ func TestNoToken(t *testing.T) {
 		must(t, s.Record(Reply(&aaep.ConfirmationReply{ReplyToken: token, Decision: aaep.Accept, Timestamp: began})))
 		must(t, s.Record(Reply(&aaep.ClarificationReply{ReplyToken: token, Response: true})))
 	}
-	if all := string(m.data) + log.String(); strings.Contains(all, string(token[4:])) || !strings.Contains(all, QuestionID(token)) {
+	if all := string(m.data) + log.String(); strings.Contains(all, string(token[4:])) ||
+		!strings.Contains(all, QuestionID(token)) {
 		t.Errorf("the token is told, or the question is not:\n%s", all)
 	}
 }
 
-// INV-36: a peer's text can neither forge a line of a log nor disturb a terminal, and a file gives it back as it was.
+// INV-36: a peer's text can neither forge a line of a log nor disturb a terminal, and a file gives
+// it back as it was.
 func TestHostileText(t *testing.T) {
 	const hostile = "x\n{\"seq\":9}\r\x1b[2J\u009b31m\u202eevil\u2066\u200d\U000E0041\u2028 \U0001F468\u200d\U0001F469"
-	r := Reply(&aaep.ConfirmationReply{ReplyToken: token, Decision: hostile, DecidedBy: hostile, DecisionRationale: hostile})
+	r := Reply(&aaep.ConfirmationReply{ReplyToken: token, Decision: hostile, DecidedBy: hostile,
+		DecisionRationale: hostile})
 	r.By = &Subscription{SubscriptionID: hostile, SubscriberID: hostile, Principal: hostile, Language: hostile}
 	r.Refused, r.Response, r.Tool = hostile, hostile, hostile
 	r.Shown = []Words{{Language: hostile, Action: hostile, Choices: []aaep.Choice{{Value: hostile, Label: hostile}}}}
 	var log bytes.Buffer
-	for _, s := range []Sink{Slog(slog.New(slog.NewJSONHandler(&log, nil))), Slog(slog.New(slog.NewTextHandler(&log, nil)))} {
+	for _, s := range []Sink{Slog(slog.New(slog.NewJSONHandler(&log, nil))),
+		Slog(slog.New(slog.NewTextHandler(&log, nil)))} {
 		log.Reset()
 		must(t, s.Record(r))
-		if text := strings.TrimSuffix(log.String(), "\n"); aaep.SafeText(text) != text || strings.ContainsAny(text, "\n\x1b\u202e") {
+		if text := strings.TrimSuffix(log.String(), "\n"); aaep.SafeText(text) != text ||
+			strings.ContainsAny(text, "\n\x1b\u202e") {
 			t.Errorf("%q", text)
 		}
 	}
@@ -146,7 +164,8 @@ func TestHostileText(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	e, ok := parse([]byte(text))
-	if !ok || e.Claims.DecidedBy != hostile || e.By.Principal != hostile || e.Response != hostile || e.Shown[0].Choices[0].Label != hostile {
+	if !ok || e.Claims.DecidedBy != hostile || e.By.Principal != hostile || e.Response != hostile ||
+		e.Shown[0].Choices[0].Label != hostile {
 		t.Errorf("%+v", e)
 	}
 }
@@ -162,8 +181,8 @@ func TestSlogErrors(t *testing.T) {
 	must(t, Slog(slog.New(slog.DiscardHandler)).Record(sample(1)))
 }
 
-// A record of which every field says something has the same names and values in a log as in a file, however deep; so has
-// an answer that is no or nothing, and a tool that took no time.
+// A record of which every field says something has the same names and values in a log as in a file,
+// however deep; so has an answer that is no or nothing, and a tool that took no time.
 func TestSlogNames(t *testing.T) {
 	for _, response := range []any{"blue", false, 0.0} {
 		var r Record
@@ -213,8 +232,8 @@ func fill(v reflect.Value) {
 	}
 }
 
-// grouped is what JSON becomes in a log, which has no arrays: their elements are numbered from 1, and a choice is its
-// label under its value.
+// grouped is what JSON becomes in a log, which has no arrays: their elements are numbered from 1,
+// and a choice is its label under its value.
 func grouped(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -9,10 +9,10 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Slog returns a Sink that hands each record to a logger, as an entry of level Info with the message "audit" and
-// attributes with the names of the record's JSON. Characters that could deceive or disturb are made visible. It returns
-// the error of the logger's handler; what the logger's level leaves out counts as recorded. It promises
-// nothing about disks.
+// Slog returns a Sink that hands each record to a logger, as an entry of level Info with the
+// message "audit" and attributes with the names of the record's JSON. Characters that could deceive
+// or disturb are made visible. It returns the error of the logger's handler; what the logger's
+// level leaves out counts as recorded. It promises nothing about disks.
 func Slog(l *slog.Logger) Sink { return slogSink{l.Handler()} }
 
 type slogSink struct{ slog.Handler }

@@ -11,23 +11,26 @@ import (
 
 // Report says what is in a trail.
 type Report struct {
-	// Records are those in order before anything that is wrong, First and Last the times of the first and the last.
+	// Records are those in order before anything that is wrong, First and Last the times of the
+	// first and the last.
 	Records     uint64
 	First, Last time.Time
 	// Runs is how many times the file was opened, and Torn how often the end was found torn then.
 	Runs, Torn int
 	// Head is the hash of the last of these records. Keep it elsewhere; see the package.
 	Head string
-	// Anchored is the number of the record whose hash was given to Verify, or zero. Up to there nothing was changed.
+	// Anchored is the number of the record whose hash was given to Verify, or zero. Up to there
+	// nothing was changed.
 	Anchored uint64
 }
 
-// Verify reads a trail and says whether every line is as it was written and where it was written. Head is the hash of a
-// record that must be in it, as File.Head gave it at some time, or empty. Without it Verify cannot know
-// whether whole lines are missing at the end, nor whether all of them were written anew.
+// Verify reads a trail and says whether every line is as it was written and where it was written.
+// Head is the hash of a record that must be in it, as File.Head gave it at some time, or empty.
+// Without it Verify cannot know whether whole lines are missing at the end, nor whether all of them
+// were written anew.
 //
-// A *Fault says what is wrong first; any other error is that of r. The report is about what comes before. The memory
-// needed does not grow with the trail.
+// A *Fault says what is wrong first; any other error is that of r. The report is about what comes
+// before. The memory needed does not grow with the trail.
 func Verify(r io.Reader, head string) (Report, error) {
 	lines := newLines(r)
 	head = strings.ToLower(head)
@@ -60,7 +63,9 @@ func Verify(r io.Reader, head string) (Report, error) {
 		return rep, fault
 	}
 	if head != "" && rep.Anchored == 0 {
-		return rep, &Fault{0, HeadMissing, "no record has the head " + head + ": records are missing at the end, or all of them were written anew"}
+		return rep,
+			&Fault{0, HeadMissing, "no record has the head " + head +
+				": records are missing at the end, or all of them were written anew"}
 	}
 	return rep, nil
 }
@@ -79,9 +84,10 @@ func (rep *Report) add(e Entry, head string) {
 	}
 }
 
-// Read returns the entries of a trail, in the order in which they stand there. A *Fault says that something is wrong at
-// this place, as far as is known from what comes before it; the entry is that of the line, or zero if it is none. It
-// goes on after that. Any other error is that of r, and the last.
+// Read returns the entries of a trail, in the order in which they stand there. A *Fault says that
+// something is wrong at this place, as far as is known from what comes before it; the entry is that
+// of the line, or zero if it is none. It goes on after that. Any other error is that of r, and the
+// last.
 func Read(r io.Reader) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		lines := newLines(r)
@@ -117,8 +123,9 @@ type lines struct {
 
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
 
-// next returns the next line without its newline, valid until the next call, and whether it has one. Of a line that is
-// too long to be anything nothing is returned. The error is io.EOF where there is no byte more.
+// next returns the next line without its newline, valid until the next call, and whether it has
+// one. Of a line that is too long to be anything nothing is returned. The error is io.EOF where
+// there is no byte more.
 func (l *lines) next() (line []byte, ended bool, err error) {
 	l.buf = l.buf[:0]
 	read, long := false, false
@@ -147,8 +154,8 @@ func (l *lines) next() (line []byte, ended bool, err error) {
 	}
 }
 
-// explain looks at what follows a fault for the record that belongs there: that tells a line that was added from one that
-// was changed, and one that was moved from one that is gone.
+// explain looks at what follows a fault for the record that belongs there: that tells a line that
+// was added from one that was changed, and one that was moved from one that is gone.
 func (l *lines) explain(f *Fault, e Entry, seq uint64, prev string) error {
 	if f.How != Altered && f.How != Removed && f.How != OutOfSequence {
 		return nil

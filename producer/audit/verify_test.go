@@ -17,7 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The first line has the version. The chain can be followed with nothing but a SHA-256 of the lines as they stand there.
+// The first line has the version. The chain can be followed with nothing but a SHA-256 of the lines
+// as they stand there.
 func TestFormat(t *testing.T) {
 	data, head := written(t, 4)
 	prev := ""
@@ -53,7 +54,8 @@ func TestVerify(t *testing.T) {
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	if rep.Records != 5 || rep.Runs != 1 || rep.Torn != 0 || rep.Head != head || rep.Anchored != 0 || !rep.Last.Equal(began.Add(4e9)) {
+	if rep.Records != 5 || rep.Runs != 1 || rep.Torn != 0 || rep.Head != head || rep.Anchored != 0 ||
+		!rep.Last.Equal(began.Add(4e9)) {
 		t.Errorf("%+v", rep)
 	}
 	if rep, fault := verify(t, data, strings.ToUpper(head)); fault != nil || rep.Anchored != 5 {
@@ -130,17 +132,23 @@ func TestFaults(t *testing.T) {
 		{"torn lines change places", joined(torn[0], torn[1], torn[3], torn[2], torn[4]), Altered, 5},
 		{"a torn line that nobody noted", joined(torn[0], torn[1], torn[2], torn[5], torn[6]), Removed, 4},
 		{"a newer format", joined(newer, l[0]), NewerFormat, 1},
-		{"torn lines that are not there", joined(l[0], l[1], opened(3, hash(l[1]), Record{Kind: Opened, Version: 1, Torn: 9})), Altered, 3},
-		{"other torn lines", joined(l[0], l[1], "x (torn)\n", opened(3, covered, Record{Kind: Opened, Version: 1, Torn: 8})), Altered, 4},
-		{"torn lines noted by nobody who may", joined(l[0], l[1], "x (torn)\n", opened(3, covered, Record{Kind: Settled, Torn: 9})), Altered, 4},
-		{"a foreign line and a forged record", joined(l[0], l[1], "hello\n", forge(3, strings.Repeat("0", 64))), Altered, 3},
+		{"torn lines that are not there",
+			joined(l[0], l[1], opened(3, hash(l[1]), Record{Kind: Opened, Version: 1, Torn: 9})), Altered, 3},
+		{"other torn lines",
+			joined(l[0], l[1], "x (torn)\n", opened(3, covered, Record{Kind: Opened, Version: 1, Torn: 8})),
+			Altered, 4},
+		{"torn lines noted by nobody who may",
+			joined(l[0], l[1], "x (torn)\n", opened(3, covered, Record{Kind: Settled, Torn: 9})), Altered, 4},
+		{"a foreign line and a forged record", joined(l[0], l[1], "hello\n", forge(3, strings.Repeat("0", 64))),
+			Altered, 3},
 		{"a record of another number added", joined(l[0], l[1], forge(9, hash(l[1])), l[2]), Inserted, 3},
 	} {
 		rep, fault := verify(t, test.data, "")
 		if fault == nil || fault.How != test.how || fault.Line != test.line {
 			t.Errorf("%s: %v, want line %d: %s", test.name, fault, test.line, test.how)
 		}
-		// What is reported is what is in order before it. A whole record without its line end is one.
+		// What is reported is what is in order before it. A whole record without its line end is
+		// one.
 		if test.name != "a line without its end" && rep.Records > uint64(test.line-1) {
 			t.Errorf("%s: %d records before line %d", test.name, rep.Records, test.line)
 		}
@@ -150,7 +158,8 @@ func TestFaults(t *testing.T) {
 // A fault of the reader is no fault of the trail.
 func TestVerifyReading(t *testing.T) {
 	data, _ := written(t, 3)
-	for _, r := range []io.Reader{iotest.OneByteReader(bytes.NewReader(data)), iotest.DataErrReader(bytes.NewReader(data))} {
+	for _, r := range []io.Reader{iotest.OneByteReader(bytes.NewReader(data)),
+		iotest.DataErrReader(bytes.NewReader(data))} {
 		if rep, err := Verify(r, ""); rep.Records != 3 || err != nil {
 			t.Errorf("%d records, %v", rep.Records, err)
 		}
@@ -191,7 +200,8 @@ func TestEveryChangeIsNoticed(t *testing.T) {
 			lines := linesOf(data)
 			at := rapid.IntRange(0, len(lines)-1).Draw(rt, "line")
 			var changed []byte
-			switch what := rapid.SampledFrom([]string{"byte", "cut byte", "add byte", "remove", "swap", "repeat", "insert"}).Draw(rt, "what"); what {
+			switch what := rapid.SampledFrom([]string{"byte", "cut byte", "add byte", "remove", "swap", "repeat",
+				"insert"}).Draw(rt, "what"); what {
 			case "byte", "cut byte", "add byte":
 				i := rapid.IntRange(0, len(data)-1).Draw(rt, "at")
 				b := rapid.Byte().Draw(rt, "byte")
@@ -246,8 +256,8 @@ func TestEveryByteIsNoticed(t *testing.T) {
 	}
 }
 
-// INV-56: a trail that was cut at any byte is known to be cut, unless that is a line end: then only a head can tell.
-// The next run says what was torn, and loses no record.
+// INV-56: a trail that was cut at any byte is known to be cut, unless that is a line end: then only
+// a head can tell. The next run says what was torn, and loses no record.
 func TestCutAtEveryByte(t *testing.T) {
 	whole, head := written(t, 5)
 	for name, data := range map[string][]byte{"whole": whole, "crashed": crashed(t)} {
@@ -259,7 +269,8 @@ func TestCutAtEveryByte(t *testing.T) {
 				t.Fatalf("%s, cut at byte %d: %v", name, n, fault)
 			}
 			if name == "whole" {
-				if _, fault := verify(t, cut, head); n < len(data)-1 && (fault == nil || lineEnd && fault.How != HeadMissing) {
+				if _, fault := verify(t, cut, head); n < len(data)-1 &&
+					(fault == nil || lineEnd && fault.How != HeadMissing) {
 					t.Fatalf("cut at byte %d, with the head: %v", n, fault)
 				}
 			}

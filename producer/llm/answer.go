@@ -65,13 +65,17 @@ func (q *request) result(key string, failed bool, says ...jsontext.Value) {
 	q.keys, q.results = append(q.keys, key), append(q.results, r)
 }
 
-// errNotDone is of a call that was refused, or that Guard did not take: whoever hears of it hears that it was not done.
+// errNotDone is of a call that was refused, or that Guard did not take: whoever hears of it hears
+// that it was not done.
 var errNotDone = fmt.Errorf("the tool's result says that it was not done: %w", producer.ErrRejected)
 
 // isRefusal reports whether a tool's result is what Guard returned instead of running the tool.
 func isRefusal(says jsontext.Value) bool {
 	text := string(says)
-	return strings.Contains(text, "Not done: ") && slices.ContainsFunc([]string{refusedNo, refusedLate, refusedAlone}, func(why string) bool { return strings.Contains(text, why) }) ||
+	return strings.Contains(text, "Not done: ") &&
+		slices.ContainsFunc([]string{refusedNo, refusedLate, refusedAlone}, func(why string) bool {
+			return strings.Contains(text, why)
+		}) ||
 		strings.Contains(text, unknownTool)
 }
 
@@ -114,9 +118,11 @@ func faultOf(name string) ending {
 	name = strings.ToLower(name)
 	status := http.StatusInternalServerError
 	switch {
-	case strings.Contains(name, "insufficient_quota"), strings.Contains(name, "invalid"), strings.Contains(name, "denied"), strings.Contains(name, "authentication"), strings.Contains(name, "not_found"):
+	case strings.Contains(name, "insufficient_quota"), strings.Contains(name, "invalid"),
+		strings.Contains(name, "denied"), strings.Contains(name, "authentication"), strings.Contains(name, "not_found"):
 		status = http.StatusBadRequest
-	case strings.Contains(name, "overload"), strings.Contains(name, "rate_limit"), strings.Contains(name, "quota"), strings.Contains(name, "exhausted"):
+	case strings.Contains(name, "overload"), strings.Contains(name, "rate_limit"), strings.Contains(name, "quota"),
+		strings.Contains(name, "exhausted"):
 		status = http.StatusTooManyRequests
 	}
 	end, _ := endingOf(status)
@@ -126,7 +132,8 @@ func faultOf(name string) ending {
 var (
 	whole    = ending{words: none}
 	tooLong  = ending{words: phrase.AnswerCut}
-	declined = ending{words: phrase.AnswerDeclined, cause: &failure{what: "the model or its provider declined to answer"}}
+	declined = ending{words: phrase.AnswerDeclined,
+		cause: &failure{what: "the model or its provider declined to answer"}}
 )
 
 // An answer is what is known of one so far.
@@ -156,7 +163,8 @@ func (a *answer) text(text string) {
 		}
 	}
 	if a.lang == "" || a.lang == "zh" { // which Japanese may begin as
-		if lang := languageOf(text, a.turn.tap.languages); lang != a.lang && (a.lang == "" || lang == "ja" || lang == "ko") {
+		if lang := languageOf(text, a.turn.tap.languages); lang != a.lang &&
+			(a.lang == "" || lang == "ja" || lang == "ko") {
 			a.lang = lang
 			a.out.SetLanguage(lang)
 		}
@@ -245,7 +253,8 @@ func clip(s string) string { return s[:min(len(s), 512)] }
 
 // decode reads JSON that others wrote: what is doubled or no Unicode does not matter here.
 func decode(data []byte, into any) bool {
-	return len(data) > 0 && json.Unmarshal(data, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil
+	return len(data) > 0 &&
+		json.Unmarshal(data, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil
 }
 
 // words returns a JSON string, or the text in an array of parts, or "".

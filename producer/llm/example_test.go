@@ -16,8 +16,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// An agent that exists, with its model and its tool, and what is added to it: the tap in its client, and the guard around
-// its tool. One person listens, and says yes.
+// An agent that exists, with its model and its tool, and what is added to it: the tap in its
+// client, and the guard around its tool. One person listens, and says yes.
 func Example() {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank-assistant"}})
 	if err != nil {
@@ -35,7 +35,8 @@ func Example() {
 	tap := llm.New(p)
 	client := &http.Client{Transport: tap.Transport(provider{})} // for openai-go: option.WithMiddleware(tap.Middleware)
 	move = llm.Guard(tap, "transfer", func(in transfer) producer.Tool {
-		return producer.Tool{Irreversible: true, Action: aaep.Say(fmt.Sprintf("Transfer $%d.", in.Amount)), Consequence: aaep.Say("The money moves at once.")}
+		return producer.Tool{Irreversible: true, Action: aaep.Say(fmt.Sprintf("Transfer $%d.", in.Amount)),
+			Consequence: aaep.Say("The money moves at once.")}
 	}, move)
 
 	// The agent as it was.
@@ -96,16 +97,19 @@ func (provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"I move the money.",
 		"tool_calls":[{"id":"call_1","type":"function","function":{"name":"transfer","arguments":"{\"amount\":500}"}}]}}]}`
 	if strings.Contains(string(asked), "$500 moved") {
-		answer = `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"It is saved."}}]}`
+		answer =
+			`{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"It is saved."}}]}`
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(answer))}, nil
 }
 
 // listen is a person who says yes.
 func listen(p *producer.Producer) {
 	ctx := context.Background()
-	sub, err := subscriber.Dial(ctx, pipe{p}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: aaep.Capabilities{
-		SupportsConfirmationReply: new(true), CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryCompletion}}})
+	sub, err := subscriber.Dial(ctx, pipe{p},
+		subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: aaep.Capabilities{
+			SupportsConfirmationReply: new(true), CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryCompletion}}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -25,10 +25,14 @@ func TestFailures(t *testing.T) {
 		answer fakemodel.Answer
 		end    string
 	}{
-		"breaks":   {with(func(a *fakemodel.Answer) { a.Breaks = true }), "failed: transient: The answer broke off before its end."},
-		"fails":    {with(func(a *fakemodel.Answer) { a.Fails = true }), "failed: transient: The provider of the model has a fault."},
-		"long":     {with(func(a *fakemodel.Answer) { a.Long = true }), "session.completed: The answer was cut off because it became too long."},
-		"declines": {with(func(a *fakemodel.Answer) { a.Declines = true }), "failed: unknown: The model or its provider declined to answer."},
+		"breaks": {with(func(a *fakemodel.Answer) { a.Breaks = true }),
+			"failed: transient: The answer broke off before its end."},
+		"fails": {with(func(a *fakemodel.Answer) { a.Fails = true }),
+			"failed: transient: The provider of the model has a fault."},
+		"long": {with(func(a *fakemodel.Answer) { a.Long = true }),
+			"session.completed: The answer was cut off because it became too long."},
+		"declines": {with(func(a *fakemodel.Answer) { a.Declines = true }),
+			"failed: unknown: The model or its provider declined to answer."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, dialect := range fakemodel.Dialects {
@@ -41,7 +45,8 @@ func TestFailures(t *testing.T) {
 					}
 					play(t, func(st *stage) {
 						st.ask(dialect, stream, user("Hi."))
-						st.heard("start: Working on a request.", "thinking", "writing_output", "say: I beg", "thinking", tt.end)
+						st.heard("start: Working on a request.", "thinking", "writing_output", "say: I beg",
+							"thinking", tt.end)
 					}, tt.answer)
 				}
 			}
@@ -59,7 +64,8 @@ func TestRetry(t *testing.T) {
 		st.ask(fakemodel.Chat, true, user("Hi."))
 		time.Sleep(8 * time.Second)
 		st.ask(fakemodel.Chat, true, user("Hi."))
-		st.heard("start: Working on a request.", "thinking", busy, busy, "writing_output", "say: Here.", "thinking", "session.completed: The agent finished.")
+		st.heard("start: Working on a request.", "thinking", busy, busy, "writing_output", "say: Here.", "thinking",
+			"session.completed: The agent finished.")
 		time.Sleep(time.Minute)
 		st.heard()
 		st.ask(fakemodel.Chat, true, user("Hi.")) // again, and given up
@@ -67,8 +73,10 @@ func TestRetry(t *testing.T) {
 		time.Sleep(11 * time.Second)
 		st.heard("failed: transient: The provider of the model has a fault.")
 		st.ask(fakemodel.Chat, true, user("Hi.")) // what is wrong with the request does not pass
-		st.heard("start: Working on a request.", "thinking", "failed: unknown: The provider of the model did not accept the request.")
-	}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Status: 529}, says, fakemodel.Answer{Status: 500}, fakemodel.Answer{Status: 400})
+		st.heard("start: Working on a request.", "thinking",
+			"failed: unknown: The provider of the model did not accept the request.")
+	}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Status: 529}, says, fakemodel.Answer{Status: 500},
+		fakemodel.Answer{Status: 400})
 }
 
 // How long to wait, and whether it makes sense, is the provider's to say.
@@ -79,24 +87,27 @@ func TestRetryAfter(t *testing.T) {
 			return &http.Response{StatusCode: 503, Header: header, Body: http.NoBody}, nil
 		}))
 		busy.RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
-		st.heard("start: Working on a request.", "thinking", "progress.updated: The provider of the model is too busy at the moment.")
+		st.heard("start: Working on a request.", "thinking",
+			"progress.updated: The provider of the model is too busy at the moment.")
 		time.Sleep(35 * time.Second)
 		st.heard()
 		time.Sleep(10 * time.Second)
 		st.heard("failed: transient: The provider of the model is too busy at the moment.")
 		header = http.Header{"X-Should-Retry": {"false"}}
 		busy.RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
-		st.heard("start: Working on a request.", "thinking", "failed: transient: The provider of the model is too busy at the moment.")
+		st.heard("start: Working on a request.", "thinking",
+			"failed: transient: The provider of the model is too busy at the moment.")
 	})
 }
 
-// An account that is used up is no busy provider: who waits for that waits for nothing. The client has the error as it came, up to
-// where its link broke.
+// An account that is used up is no busy provider: who waits for that waits for nothing. The client
+// has the error as it came, up to where its link broke.
 func TestSpent(t *testing.T) {
 	const refused = "The provider of the model did not accept the request."
 	const body = `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`
 	broken := errors.New("the link broke")
-	for end, told := range map[error]string{nil: refused, broken: "The provider of the model is too busy at the moment."} {
+	for end, told := range map[error]string{nil: refused,
+		broken: "The provider of the model is too busy at the moment."} {
 		play(t, func(st *stage) {
 			sent := body
 			from := io.Reader(strings.NewReader(sent))
@@ -106,7 +117,8 @@ func TestSpent(t *testing.T) {
 			}
 			closed := false
 			resp, err := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: 429, Header: http.Header{}, Body: onClose{from, func() { closed = true }}}, nil
+				return &http.Response{StatusCode: 429, Header: http.Header{},
+					Body: onClose{from, func() { closed = true }}}, nil
 			})).RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
 			if err != nil {
 				t.Fatal(err)
@@ -133,9 +145,11 @@ type onClose struct {
 
 func (c onClose) Close() error { c.close(); return nil }
 
-// An agent that gives up at once leaves one clear end, in a session of the tap's and in one of its own. (EVT-018)
+// An agent that gives up at once leaves one clear end, in a session of the tap's and in one of its
+// own. (EVT-018)
 func TestGivesUp(t *testing.T) {
-	const busy, end = "progress.updated: The provider of the model is too busy at the moment.", "failed: transient: The provider of the model is too busy at the moment."
+	const busy, end = "progress.updated: The provider of the model is too busy at the moment.",
+		"failed: transient: The provider of the model is too busy at the moment."
 	play(t, func(st *stage) {
 		s, _ := st.p.StartSession(st.t.Context(), aaep.Say("Planning."))
 		model := st.tap.Transport(st.model.Transport())
@@ -151,11 +165,13 @@ func TestGivesUp(t *testing.T) {
 		}
 		io.ReadAll(resp.Body)
 		s.Close()
-		st.heard("start: Planning.", "thinking", busy, "writing_output", "say: Here.", "thinking", "cancelled by producer")
+		st.heard("start: Planning.", "thinking", busy, "writing_output", "say: Here.", "thinking",
+			"cancelled by producer")
 		st.ask(fakemodel.Chat, true, user("Hi."))
 		st.p.Shutdown(st.t.Context())
 		st.heard("start: Working on a request.", "thinking", busy, end)
-	}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Says: []string{"Here."}}, fakemodel.Answer{Status: 429})
+	}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Says: []string{"Here."}},
+		fakemodel.Answer{Status: 429})
 }
 
 // Of several answers to choose from, the first is told.
@@ -166,10 +182,12 @@ func TestChoices(t *testing.T) {
 	} {
 		play(t, func(st *stage) {
 			resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}},
+					Body: io.NopCloser(strings.NewReader(body))}, nil
 			})).RoundTrip(request(dialect, false, user("Hi.")))
 			io.ReadAll(resp.Body)
-			st.heard("start: Working on a request.", "thinking", "writing_output", "say: A.", "thinking", "session.completed: The agent finished.")
+			st.heard("start: Working on a request.", "thinking", "writing_output", "say: A.", "thinking",
+				"session.completed: The agent finished.")
 		})
 	}
 }
@@ -178,21 +196,27 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A link that cannot be made, and a client that has enough, before the answer and in the middle of it.
+// A link that cannot be made, and a client that has enough, before the answer and in the middle of
+// it.
 func TestNoAnswer(t *testing.T) {
 	play(t, func(st *stage) {
 		broken := errors.New("no such host key=secret")
-		_, err := st.tap.Transport(roundTrip(func(*http.Request) (*http.Response, error) { return nil, broken })).RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
+		_, err := st.tap.Transport(roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil, broken
+		})).RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
 		if err != broken {
 			t.Errorf("the error is %v", err)
 		}
 		time.Sleep(11 * time.Second)
-		st.heard("start: Working on a request.", "thinking", "progress.updated: The provider of the model could not be reached.",
+		st.heard("start: Working on a request.", "thinking",
+			"progress.updated: The provider of the model could not be reached.",
 			"failed: transient: The provider of the model could not be reached.")
 
 		ctx, cancel := context.WithCancel(st.t.Context())
 		cancel()
-		st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) { return nil, r.Context().Err() })).RoundTrip(request(fakemodel.Chat, true, user("Hi.")).WithContext(ctx))
+		st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			return nil, r.Context().Err()
+		})).RoundTrip(request(fakemodel.Chat, true, user("Hi.")).WithContext(ctx))
 		st.heard("start: Working on a request.", "thinking", "cancelled by producer")
 
 		resp, _ := st.tap.Transport(st.model.Transport()).RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
@@ -224,7 +248,8 @@ func TestUntouched(t *testing.T) {
 		st.heard()
 		// A producer that is shut down has nobody to tell.
 		st.p.Shutdown(st.t.Context())
-		if resp, err := model.RoundTrip(request(fakemodel.Chat, true, user("Hi."))); err != nil || resp.Body != http.NoBody {
+		if resp, err := model.RoundTrip(request(fakemodel.Chat, true, user("Hi."))); err != nil ||
+			resp.Body != http.NoBody {
 			t.Error("the answer was touched after Shutdown")
 		}
 	})
@@ -241,31 +266,37 @@ func TestUnread(t *testing.T) {
 		header http.Header
 		body   []byte
 	}{
-		"compressed": {http.Header{"Content-Type": {"text/event-stream"}, "Content-Encoding": {"gzip"}}, []byte("\x1f\x8b\x08")},
-		"binary":     {http.Header{"Content-Type": {"application/vnd.amazon.eventstream"}}, []byte("\x00\x00")},
-		"background": {http.Header{"Content-Type": {"application/json"}}, []byte(`{"object":"response","status":"queued","output":[]}`)},
-		"huge":       {http.Header{"Content-Type": {"application/json"}}, bytes.Repeat([]byte(" "), 17<<20)},
+		"compressed": {http.Header{"Content-Type": {"text/event-stream"}, "Content-Encoding": {"gzip"}},
+			[]byte("\x1f\x8b\x08")},
+		"binary": {http.Header{"Content-Type": {"application/vnd.amazon.eventstream"}}, []byte("\x00\x00")},
+		"background": {http.Header{"Content-Type": {"application/json"}},
+			[]byte(`{"object":"response","status":"queued","output":[]}`)},
+		"huge": {http.Header{"Content-Type": {"application/json"}}, bytes.Repeat([]byte(" "), 17<<20)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(st *stage) {
 				resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
-					return &http.Response{StatusCode: 200, Header: tt.header, Body: io.NopCloser(bytes.NewReader(tt.body))}, nil
+					return &http.Response{StatusCode: 200, Header: tt.header,
+						Body: io.NopCloser(bytes.NewReader(tt.body))}, nil
 				})).RoundTrip(request(fakemodel.Responses, true, user("Hi.")))
 				if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, tt.body) {
 					t.Errorf("the client read %d bytes, %v", len(got), err)
 				}
-				st.heard("start: Working on a request.", "thinking", "session.completed: There is an answer, but it could not be followed here.")
+				st.heard("start: Working on a request.", "thinking",
+					"session.completed: There is an answer, but it could not be followed here.")
 			})
 		})
 	}
 }
 
-// The client has each piece when the model has sent it, and the listener too; Close and errors reach the other side.
+// The client has each piece when the model has sent it, and the listener too; Close and errors
+// reach the other side.
 func TestPrompt(t *testing.T) {
 	play(t, func(st *stage) {
 		from, to := io.Pipe()
 		resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}, Body: from}, nil
+			return &http.Response{StatusCode: 200,
+				Header: http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}, Body: from}, nil
 		})).RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
 		st.heard("start: Working on a request.", "thinking")
 		piece := `data: {"choices":[{"index":0,"delta":{"content":"Now. "}}]}` + "\n\n"
@@ -289,8 +320,8 @@ func TestPrompt(t *testing.T) {
 	})
 }
 
-// A client that reads the answer's JSON and no further has read the answer: its tool is called before it closes the body. A slow
-// link is no client that has enough.
+// A client that reads the answer's JSON and no further has read the answer: its tool is called
+// before it closes the body. A slow link is no client that has enough.
 func TestUnclosed(t *testing.T) {
 	play(t, func(st *stage) {
 		for _, dialect := range fakemodel.Dialects {
@@ -299,7 +330,8 @@ func TestUnclosed(t *testing.T) {
 			ctx, cancel := context.WithTimeout(st.t.Context(), time.Minute)
 			defer cancel()
 			resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}, Body: from}, nil
+				return &http.Response{StatusCode: 200,
+					Header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}, Body: from}, nil
 			})).RoundTrip(request(dialect, false, user("Hi.")).WithContext(ctx))
 			go func() {
 				for _, c := range []byte(said) {
@@ -310,13 +342,15 @@ func TestUnclosed(t *testing.T) {
 			if err := json.NewDecoder(resp.Body).Decode(&into); err != nil {
 				t.Error(err)
 			}
-			st.heard("start: Working on a request.", "thinking", "writing_output", `say: A "quoted\" }`, "thinking", "session.completed: The agent finished.")
+			st.heard("start: Working on a request.", "thinking", "writing_output", `say: A "quoted\" }`, "thinking",
+				"session.completed: The agent finished.")
 			resp.Body.Close()
 		}
 		ctx, cancel := context.WithTimeout(st.t.Context(), time.Minute)
 		defer cancel()
 		resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: waiting{r.Context()}}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}},
+				Body: waiting{r.Context()}}, nil
 		})).RoundTrip(request(fakemodel.Chat, true, user("Hi.")).WithContext(ctx))
 		io.ReadAll(resp.Body)
 		st.heard("start: Working on a request.", "thinking", "failed: transient: The answer broke off before its end.")
@@ -329,7 +363,8 @@ type waiting struct{ ctx context.Context }
 func (w waiting) Read([]byte) (int, error) { <-w.ctx.Done(); return 0, w.ctx.Err() }
 func (w waiting) Close() error             { return nil }
 
-// The provider's own tools are told as they run, and an answer that pauses goes on in the same session.
+// The provider's own tools are told as they run, and an answer that pauses goes on in the same
+// session.
 func TestProvidersTools(t *testing.T) {
 	const searches = `data: {"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"srv_1","name":"web_search","input":{}}}
 
@@ -346,7 +381,8 @@ data: {"type":"message_stop"}
 `
 	says := func(st *stage, body string, r *http.Request) {
 		resp, err := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}},
+				Body: io.NopCloser(strings.NewReader(body))}, nil
 		})).RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
@@ -354,19 +390,26 @@ data: {"type":"message_stop"}
 		io.Copy(io.Discard, resp.Body)
 	}
 	play(t, func(st *stage) {
-		says(st, searches+strings.Replace(found, "%s", "[]", 1)+paused, request(fakemodel.Messages, true, user("Search.")))
-		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: web_search", "done: web_search success", "thinking")
-		again := `{"messages":[{"role":"user","content":"Search."},{"role":"assistant","content":[{"type":"server_tool_use","id":"srv_1","name":"web_search","input":{}}]}]}`
-		says(st, strings.ReplaceAll(searches+strings.Replace(found, "%s", `{"type":"web_search_tool_result_error"}`, 1), "srv_1", "srv_2")+string(fakemodel.Stream(fakemodel.Messages, fakemodel.Answer{Says: []string{"Found."}})),
+		says(st, searches+strings.Replace(found, "%s", "[]", 1)+paused,
+			request(fakemodel.Messages, true, user("Search.")))
+		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: web_search",
+			"done: web_search success", "thinking")
+		again :=
+			`{"messages":[{"role":"user","content":"Search."},{"role":"assistant",` +
+				`"content":[{"type":"server_tool_use","id":"srv_1","name":"web_search","input":{}}]}]}`
+		says(st, strings.ReplaceAll(searches+strings.Replace(found, "%s", `{"type":"web_search_tool_result_error"}`, 1),
+			"srv_1", "srv_2")+string(fakemodel.Stream(fakemodel.Messages, fakemodel.Answer{Says: []string{"Found."}})),
 			requestTo("POST", "/v1/messages", strings.NewReader(again)))
-		st.heard("calling_tool", "invoked: web_search", "done: web_search error", "thinking", "writing_output", "say: Found.", "thinking", "session.completed: The agent finished.")
+		st.heard("calling_tool", "invoked: web_search", "done: web_search error", "thinking", "writing_output",
+			"say: Found.", "thinking", "session.completed: The agent finished.")
 
 		says(st, `data: {"type":"content_block_start","index":0,"content_block":{"type":"mcp_tool_use","id":"mcp_1","name":"look"}}
 
 data: {"type":"content_block_start","index":1,"content_block":{"type":"mcp_tool_result","tool_use_id":"mcp_1","is_error":true,"content":[]}}
 
 `+string(fakemodel.Stream(fakemodel.Messages, fakemodel.Answer{})), request(fakemodel.Messages, true, user("Look.")))
-		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: look", "done: look error", "thinking", "session.completed: The agent finished.")
+		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: look", "done: look error",
+			"thinking", "session.completed: The agent finished.")
 
 		says(st, `data: {"type":"response.output_item.added","item":{"type":"web_search_call","id":"ws_1","status":"in_progress"}}
 
@@ -376,7 +419,8 @@ event: response.completed
 data: {"type":"response.completed","response":{"status":"completed"}}
 
 `, request(fakemodel.Responses, true, user("Search.")))
-		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: web_search", "done: web_search error", "thinking", "session.completed: The agent finished.")
+		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: web_search",
+			"done: web_search error", "thinking", "session.completed: The agent finished.")
 
 		const shell = `{"type":"shell_call","id":"sh_1","call_id":"call_1","status":"completed"}`
 		says(st, `data: {"type":"response.output_item.done","item":`+shell+`}
@@ -392,7 +436,8 @@ data: {"type":"response.completed","response":{"status":"completed"}}
 
 data: {"candidates":[{"content":{"role":"model","parts":[{"text":"One."}]},"finishReason":"STOP"}]}
 `, request(fakemodel.Gemini, true, user("Count.")))
-		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: code_execution", "done: code_execution success", "thinking",
+		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: code_execution",
+			"done: code_execution success", "thinking",
 			"writing_output", "say: One.", "thinking", "session.completed: The agent finished.")
 	})
 }

@@ -2,8 +2,8 @@ package llm
 
 import "bytes"
 
-// frames takes a stream of server-sent events apart, in whatever pieces it comes. An event that is too large is given with
-// its name alone.
+// frames takes a stream of server-sent events apart, in whatever pieces it comes. An event that is
+// too large is given with its name alone.
 type frames struct {
 	lines bool // each line is an event instead
 	line  []byte

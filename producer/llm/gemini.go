@@ -10,7 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Google's generateContent. Its calls may have no ids: they are then known by the tool's name and what was said before.
+// Google's generateContent. Its calls may have no ids: they are then known by the tool's name and
+// what was said before.
 
 type geminiContent struct {
 	Role  string       `json:"role"`
@@ -63,8 +64,8 @@ func geminiRequest(body []byte) (q request) {
 	return q
 }
 
-// since returns the newest answer of the model in a conversation and what that led to, and names what was said before it, and all
-// that was said.
+// since returns the newest answer of the model in a conversation and what that led to, and names
+// what was said before it, and all that was said.
 func since(said []jsontext.Value, models func(jsontext.Value) bool) (newest []jsontext.Value, before, all string) {
 	begins, theirs := 0, false
 	for i, raw := range slices.Backward(said) {
@@ -158,7 +159,8 @@ func (g *geminiAnswer) chunk(in geminiChunk) {
 			g.noted = &whole
 		case "MAX_TOKENS", "CONTINUATION":
 			g.noted = &tooLong
-		case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
+			"IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 			g.noted = &declined
 		default: // MALFORMED_FUNCTION_CALL, and more of the kind
 			g.noted = new(faultOf(""))

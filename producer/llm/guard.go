@@ -13,17 +13,21 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// Guard returns a tool's function that asks the user first and calls run only if the answer is yes. Name is what the model calls the
-// tool; a call by a name that is none of those that models were given is an error at once. Describe says, of one call's arguments, what will be done and what that means; its Name may be left empty, and a call of no Risk
-// is of a high one. Only one that it says is of low or medium risk, and not that it is irreversible or to be confirmed, runs without a
-// question and is merely told. The tool is told of when it runs and not before, in the session whose Context ctx is, or else in the one
-// whose model wants it. Where several want it, that is the one whose request was made with the same ctx; where that does not tell them
-// apart either, the call has a session of its own.
+// Guard returns a tool's function that asks the user first and calls run only if the answer is yes.
+// Name is what the model calls the tool; a call by a name that is none of those that models were
+// given is an error at once. Describe says, of one call's arguments, what will be done and what
+// that means; its Name may be left empty, and a call of no Risk is of a high one. Only one that it
+// says is of low or medium risk, and not that it is irreversible or to be confirmed, runs without a
+// question and is merely told. The tool is told of when it runs and not before, in the session
+// whose Context ctx is, or else in the one whose model wants it. Where several want it, that is the
+// one whose request was made with the same ctx; where that does not tell them apart either, the
+// call has a session of its own.
 //
-// What the model is to hear of a no is the result, without an error; run was then not called. An error is run's own, or says why
-// the user could not be asked in these words. Run does what describe has said and nothing else, so an answer that changes it is a
-// no: Modified is not used.
-func Guard[In any](t *Tap, name string, describe func(In) producer.Tool, run func(context.Context, In) (string, error)) func(context.Context, In) (string, error) {
+// What the model is to hear of a no is the result, without an error; run was then not called. An
+// error is run's own, or says why the user could not be asked in these words. Run does what
+// describe has said and nothing else, so an answer that changes it is a no: Modified is not used.
+func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
+	run func(context.Context, In) (string, error)) func(context.Context, In) (string, error) {
 	err := t.made()
 	if err == nil {
 		t.mu.Lock()
@@ -58,7 +62,8 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool, run fun
 	}
 }
 
-// What a model hears of a call that was not done. A Tap that finds one of them in a tool's result tells that it was not done.
+// What a model hears of a call that was not done. A Tap that finds one of them in a tool's result
+// tells that it was not done.
 const (
 	refusedNo    = "The user was asked and said no."
 	refusedLate  = "The user was asked and did not answer in time."
@@ -66,8 +71,8 @@ const (
 	unknownTool  = "llm: Guard does not know which tool this is: "
 )
 
-// Refusal says to a model, in English, which tool did not run and why, where its user or their absence is the reason; else it
-// returns "". The error is one of Session.Tool.
+// Refusal says to a model, in English, which tool did not run and why, where its user or their
+// absence is the reason; else it returns "". The error is one of Session.Tool.
 func Refusal(tool string, err error) string {
 	why := ""
 	switch {
@@ -83,8 +88,8 @@ func Refusal(tool string, err error) string {
 	return "Not done: " + tool + ". " + why
 }
 
-// unknown is the error of a guarded call by a name that is none of the tools that models were given: the same tool, under its own
-// name, is not guarded, and was announced as if it ran.
+// unknown is the error of a guarded call by a name that is none of the tools that models were
+// given: the same tool, under its own name, is not guarded, and was announced as if it ran.
 func (t *Tap) unknown(name string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,10 +97,12 @@ func (t *Tap) unknown(name string) error {
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(t.given))
-	return fmt.Errorf("%sit was given the name %q, and the models have only %s; nothing was asked, and nothing run", unknownTool, name, strings.Join(names[:min(len(names), 20)], ", "))
+	return fmt.Errorf("%sit was given the name %q, and the models have only %s; nothing was asked, and nothing run",
+		unknownTool, name, strings.Join(names[:min(len(names), 20)], ", "))
 }
 
-// called returns the session that a guarded tool is called in. Outside of every turn it gets one of its own.
+// called returns the session that a guarded tool is called in. Outside of every turn it gets one of
+// its own.
 func (t *Tap) called(ctx context.Context, tool producer.Tool) (s *producer.Session, end func(error), err error) {
 	if x := t.wanting(ctx, tool.Name); x != nil {
 		return x.s, func(error) { x.ran(ctx) }, nil
@@ -118,8 +125,9 @@ func (t *Tap) called(ctx context.Context, tool producer.Tool) (s *producer.Sessi
 	}, nil
 }
 
-// wanting returns the turn whose model wants a guarded tool that is called with ctx, or nil where that cannot be said: nobody is to hear
-// what is done for one conversation as if it were done for another.
+// wanting returns the turn whose model wants a guarded tool that is called with ctx, or nil where
+// that cannot be said: nobody is to hear what is done for one conversation as if it were done for
+// another.
 func (t *Tap) wanting(ctx context.Context, name string) *turn {
 	s := producer.SessionOf(ctx)
 	t.mu.Lock()
@@ -145,7 +153,8 @@ func (t *Tap) wanting(ctx context.Context, name string) *turn {
 	return x
 }
 
-// wanted returns the oldest call of a guarded tool that is wanted and has yet to come, or nil. With tap.mu held.
+// wanted returns the oldest call of a guarded tool that is wanted and has yet to come, or nil. With
+// tap.mu held.
 func (x *turn) wanted(name string) *call {
 	for _, c := range x.calls {
 		if c.name == clip(name) && !c.taken {
@@ -155,8 +164,9 @@ func (x *turn) wanted(name string) *call {
 	return nil
 }
 
-// ran says that a guarded tool that was wanted here is over. The agent may have gone on without waiting for it, and has given all of it
-// up, as it seems, where it has cancelled the tool and nothing more comes.
+// ran says that a guarded tool that was wanted here is over. The agent may have gone on without
+// waiting for it, and has given all of it up, as it seems, where it has cancelled the tool and
+// nothing more comes.
 func (x *turn) ran(ctx context.Context) {
 	x.tap.mu.Lock()
 	x.running--

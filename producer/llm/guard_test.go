@@ -31,17 +31,19 @@ func (b *bank) transfer(_ context.Context, in transfer) (string, error) {
 }
 
 func describe(in transfer) producer.Tool {
-	return producer.Tool{Irreversible: true, Risk: aaep.RiskHigh, Action: aaep.Say(fmt.Sprintf("Transfer $%d.", in.Amount)),
+	return producer.Tool{Irreversible: true, Risk: aaep.RiskHigh,
+		Action:      aaep.Say(fmt.Sprintf("Transfer $%d.", in.Amount)),
 		Consequence: aaep.Say("The money moves at once.")}
 }
 
 var (
-	wantsTransfer = fakemodel.Answer{Says: []string{"I move it."}, Calls: []fakemodel.Call{{ID: "call_1", Name: "transfer", Args: `{"amount":500}`}}}
-	isDone        = fakemodel.Answer{Says: []string{"Done."}}
+	wantsTransfer = fakemodel.Answer{Says: []string{"I move it."},
+		Calls: []fakemodel.Call{{ID: "call_1", Name: "transfer", Args: `{"amount":500}`}}}
+	isDone = fakemodel.Answer{Says: []string{"Done."}}
 )
 
-// A guarded tool is not announced when the model wants it, but when the user has said yes, right before it runs. (CONF-001,
-// EVT-042, EVT-093, SM-009, SM-013)
+// A guarded tool is not announced when the model wants it, but when the user has said yes, right
+// before it runs. (CONF-001, EVT-042, EVT-093, SM-009, SM-013)
 func TestGuardAccepted(t *testing.T) {
 	everyWay(t, []fakemodel.Answer{wantsTransfer, isDone}, func(st *stage, dialect string, stream bool) {
 		var b bank
@@ -53,13 +55,15 @@ func TestGuardAccepted(t *testing.T) {
 		if got != "moved $500" || err != nil || b.moved != 500 {
 			st.t.Errorf("the tool gave %q, %v, and moved %d", got, err, b.moved)
 		}
-		st.heard("awaiting_input", "ask: Transfer $500.", "calling_tool", "invoked: transfer", "done: transfer success", "thinking")
+		st.heard("awaiting_input", "ask: Transfer $500.", "calling_tool", "invoked: transfer", "done: transfer success",
+			"thinking")
 		st.ask(dialect, stream, user("Pay."), model(wantsTransfer), gives("call_1", "transfer", got))
 		st.heard("writing_output", "say: Done.", "thinking", "session.completed: The agent finished.")
 	})
 }
 
-// What is not allowed is not done, no event says that it was, and the model hears why not. (SM-009, D-31, P1)
+// What is not allowed is not done, no event says that it was, and the model hears why not. (SM-009,
+// D-31, P1)
 func TestGuardRefused(t *testing.T) {
 	for _, tt := range []struct {
 		answer aaep.Decision
@@ -96,21 +100,27 @@ func TestGuardErrors(t *testing.T) {
 	play(t, func(st *stage) {
 		st.answer = aaep.Accept
 		b := bank{err: errors.New("no such account")}
-		if _, err := llm.Guard(st.tap, "transfer", describe, b.transfer)(st.t.Context(), transfer{500}); !errors.Is(err, b.err) {
+		if _, err := llm.Guard(st.tap, "transfer", describe, b.transfer)(st.t.Context(),
+			transfer{500}); !errors.Is(err, b.err) {
 			t.Errorf("the error is %v", err)
 		}
 		// Nobody's turn: it has a session of its own.
-		st.heard("start: Transfer $500.", "thinking", "awaiting_input", "ask: Transfer $500.", "calling_tool", "invoked: transfer",
+		st.heard("start: Transfer $500.", "thinking", "awaiting_input", "ask: Transfer $500.", "calling_tool",
+			"invoked: transfer",
 			"done: transfer error", "thinking", "failed: unknown: The agent failed.")
 		// Run's own word for no is no refusal by the user.
 		b = bank{err: producer.ErrRejected}
-		if got, err := llm.Guard(st.tap, "transfer", describe, b.transfer)(st.t.Context(), transfer{500}); got != "moved $500" || err != b.err {
+		if got, err := llm.Guard(st.tap, "transfer", describe, b.transfer)(st.t.Context(),
+			transfer{500}); got != "moved $500" || err != b.err {
 			t.Errorf("the tool gave %q, %v", got, err)
 		}
-		silent := func(transfer) producer.Tool { return producer.Tool{Irreversible: true, Action: aaep.Say("Transfer.")} }
+		silent := func(transfer) producer.Tool {
+			return producer.Tool{Irreversible: true, Action: aaep.Say("Transfer.")}
+		}
 		var invalid *aaep.InvalidError
 		moved := b.moved
-		if _, err := llm.Guard(st.tap, "transfer", silent, b.transfer)(st.t.Context(), transfer{1}); !errors.As(err, &invalid) || b.moved != moved {
+		if _, err := llm.Guard(st.tap, "transfer", silent, b.transfer)(st.t.Context(), transfer{1}); !errors.As(err,
+			&invalid) || b.moved != moved {
 			t.Errorf("without a consequence the error is %v", err)
 		}
 	})
@@ -122,7 +132,10 @@ func TestGuardModified(t *testing.T) {
 		st.answer, st.change = aaep.Accept, []byte(`{"amount":300}`)
 		asks := func(in transfer) producer.Tool {
 			d := describe(in)
-			d.Modified = func(json.RawMessage) (producer.Tool, error) { st.change = nil; return describe(transfer{300}), nil }
+			d.Modified = func(json.RawMessage) (producer.Tool, error) {
+				st.change = nil
+				return describe(transfer{300}), nil
+			}
 			return d
 		}
 		var b bank
@@ -143,14 +156,18 @@ func TestGuardPanic(t *testing.T) {
 					t.Error("it did not panic")
 				}
 			}()
-			llm.Guard(st.tap, "transfer", describe, func(context.Context, transfer) (string, error) { panic("vault") })(st.t.Context(), transfer{500})
+			llm.Guard(st.tap, "transfer", describe, func(context.Context, transfer) (string, error) {
+				panic("vault")
+			})(st.t.Context(), transfer{500})
 		}()
-		st.heard("start: Transfer $500.", "thinking", "awaiting_input", "ask: Transfer $500.", "calling_tool", "invoked: transfer",
+		st.heard("start: Transfer $500.", "thinking", "awaiting_input", "ask: Transfer $500.", "calling_tool",
+			"invoked: transfer",
 			"done: transfer error", "thinking", "failed: unknown: The agent failed.")
 	})
 }
 
-// Two conversations want the same tool: each question is put in its own session, also where only the order tells them apart.
+// Two conversations want the same tool: each question is put in its own session, also where only
+// the order tells them apart.
 func TestGuardSessions(t *testing.T) {
 	play(t, func(st *stage) {
 		var b bank
@@ -166,18 +183,23 @@ func TestGuardSessions(t *testing.T) {
 		guarded(st.t.Context(), transfer{1})
 		s.Complete(aaep.Say("Mine is over."))
 		st.ask(fakemodel.Chat, true, user("Pay first."), model(wantsTransfer), gives("call_1", "transfer", "moved $1"))
-		st.heard("awaiting_input", "ask: Transfer $2.", "calling_tool", "invoked: transfer", "done: transfer success", "thinking",
-			"awaiting_input", "ask: Transfer $1.", "calling_tool", "invoked: transfer", "done: transfer success", "thinking",
+		st.heard("awaiting_input", "ask: Transfer $2.", "calling_tool", "invoked: transfer", "done: transfer success",
+			"thinking",
+			"awaiting_input", "ask: Transfer $1.", "calling_tool", "invoked: transfer", "done: transfer success",
+			"thinking",
 			"session.completed: Mine is over.",
 			"writing_output", "say: Done.", "thinking", "session.completed: The agent finished.")
 		if got, want := st.sessions(), []string{"2", "1", "1", "2", "2"}; !slices.Equal(got, want) {
 			t.Errorf("answers and questions were in the sessions %v, want %v", got, want)
 		}
-	}, wantsTransfer, fakemodel.Answer{Says: []string{"I move it."}, Calls: []fakemodel.Call{{ID: "call_2", Name: "transfer", Args: `{}`}}}, isDone)
+	}, wantsTransfer,
+		fakemodel.Answer{Says: []string{"I move it."},
+			Calls: []fakemodel.Call{{ID: "call_2", Name: "transfer", Args: `{}`}}}, isDone)
 }
 
-// Where the order would be a guess, the context of the request tells conversations apart, and where it does not, nobody guesses: the
-// call has a session of its own, which whoever calls it may give up.
+// Where the order would be a guess, the context of the request tells conversations apart, and where
+// it does not, nobody guesses: the call has a session of its own, which whoever calls it may give
+// up.
 func TestGuardUnknownSession(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		play(t, func(st *stage) {
@@ -202,12 +224,16 @@ func TestGuardUnknownSession(t *testing.T) {
 			got, want := st.sessions(), []string{"1", "2", "2", "1"}
 			if !known {
 				want = []string{"1", "2", "3", "4"}
-				st.heard("start: Transfer $1.", "thinking", "awaiting_input", "ask: Transfer $1.", "thinking", "cancelled by producer")
+				st.heard("start: Transfer $1.", "thinking", "awaiting_input", "ask: Transfer $1.", "thinking",
+					"cancelled by producer")
 			}
 			if !slices.Equal(got, want) || b.moved != 2 {
-				t.Errorf("known %v: answers and questions were in the sessions %v, want %v; moved %d", known, got, want, b.moved)
+				t.Errorf("known %v: answers and questions were in the sessions %v, want %v; moved %d", known, got,
+					want, b.moved)
 			}
-		}, wantsTransfer, fakemodel.Answer{Says: []string{"I move it."}, Calls: []fakemodel.Call{{ID: "call_2", Name: "transfer", Args: `{}`}}})
+		}, wantsTransfer,
+			fakemodel.Answer{Says: []string{"I move it."},
+				Calls: []fakemodel.Call{{ID: "call_2", Name: "transfer", Args: `{}`}}})
 	}
 }
 
@@ -220,7 +246,8 @@ func TestGuardMeanwhile(t *testing.T) {
 		asked := make(chan string)
 		go func() { got, _ := guarded(st.t.Context(), transfer{500}); asked <- got }()
 		synctest.Wait()
-		st.ask(fakemodel.Chat, true, user("Pay."), model(wantsTransfer), gives("call_1", "transfer", "The user is being asked."))
+		st.ask(fakemodel.Chat, true, user("Pay."), model(wantsTransfer),
+			gives("call_1", "transfer", "The user is being asked."))
 		st.heard("start: Working on a request.", "thinking", "writing_output", "say: I move it.", "thinking",
 			"awaiting_input", "ask: Transfer $500.", "say: Done.")
 		if got := <-asked; got != "Not done: transfer. The user was asked and did not answer in time." {
@@ -240,7 +267,8 @@ func TestSlowAnswer(t *testing.T) {
 		var b bank
 		guarded := llm.Guard(st.tap, "transfer", slow, b.transfer)
 		st.ask(fakemodel.Chat, true, user("Pay."))
-		if got, _ := guarded(st.t.Context(), transfer{500}); got != "Not done: transfer. The user was asked and did not answer in time." {
+		if got, _ := guarded(st.t.Context(),
+			transfer{500}); got != "Not done: transfer. The user was asked and did not answer in time." {
 			t.Errorf("the tool gave %q", got)
 		}
 		st.ask(fakemodel.Chat, true, user("Pay."), model(wantsTransfer), gives("call_1", "transfer", "no"))
@@ -251,13 +279,15 @@ func TestSlowAnswer(t *testing.T) {
 	}, wantsTransfer, isDone)
 }
 
-// A tool of which nobody has said that it is harmless asks, and without the words to ask with it does not run. (P1)
+// A tool of which nobody has said that it is harmless asks, and without the words to ask with it
+// does not run. (P1)
 func TestGuardAsksByDefault(t *testing.T) {
 	play(t, func(st *stage) {
 		var b bank
 		st.answer = aaep.Reject
 		call := func(tool producer.Tool) error {
-			_, err := llm.Guard(st.tap, "transfer", func(transfer) producer.Tool { return tool }, b.transfer)(st.t.Context(), transfer{1})
+			_, err := llm.Guard(st.tap, "transfer", func(transfer) producer.Tool { return tool },
+				b.transfer)(st.t.Context(), transfer{1})
 			return err
 		}
 		said := producer.Tool{Action: aaep.Say("Transfer $1."), Consequence: aaep.Say("It moves at once.")}
@@ -278,7 +308,8 @@ func TestGuardAsksByDefault(t *testing.T) {
 	})
 }
 
-// Whoever stops the agent while it asks does not leave it thinking; an agent that only stopped the tool goes on.
+// Whoever stops the agent while it asks does not leave it thinking; an agent that only stopped the
+// tool goes on.
 func TestGuardCancelled(t *testing.T) {
 	for _, goesOn := range []bool{false, true} {
 		play(t, func(st *stage) {
@@ -290,12 +321,15 @@ func TestGuardCancelled(t *testing.T) {
 			if _, err := guarded(ctx, transfer{500}); !errors.Is(err, context.Canceled) || b.moved != 0 {
 				t.Errorf("the tool gave %v, and moved %d", err, b.moved)
 			}
-			want := []string{"start: Working on a request.", "thinking", "writing_output", "say: I move it.", "thinking",
+			want := []string{"start: Working on a request.", "thinking", "writing_output", "say: I move it.",
+				"thinking",
 				"awaiting_input", "ask: Transfer $500.", "thinking"}
 			if goesOn {
 				time.Sleep(5 * time.Second)
-				st.ask(fakemodel.Chat, true, user("Pay."), model(wantsTransfer), gives("call_1", "transfer", "It was stopped."))
-				want = append(want, "writing_output", "say: Done.", "thinking", "session.completed: The agent finished.")
+				st.ask(fakemodel.Chat, true, user("Pay."), model(wantsTransfer),
+					gives("call_1", "transfer", "It was stopped."))
+				want = append(want, "writing_output", "say: Done.", "thinking",
+					"session.completed: The agent finished.")
 			} else {
 				want = append(want, "cancelled by producer")
 			}

@@ -40,7 +40,8 @@ type stage struct {
 	raw    bytes.Buffer
 }
 
-// play runs f in virtual time, with a model that answers one thing after the other. Afterwards the events are checked.
+// play runs f in virtual time, with a model that answers one thing after the other. Afterwards the
+// events are checked.
 func play(t *testing.T, f func(st *stage), answers ...fakemodel.Answer) {
 	t.Helper()
 	playIn(t, "en-US", f, answers...)
@@ -51,7 +52,8 @@ func playIn(t *testing.T, language string, f func(st *stage), answers ...fakemod
 	synctest.Test(t, func(t *testing.T) {
 		st := &stage{t: t, model: fakemodel.New(answers...), language: language}
 		var err error
-		if st.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}, Language: language, AnyLanguage: true}); err != nil {
+		if st.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}, Language: language,
+			AnyLanguage: true}); err != nil {
 			t.Fatal(err)
 		}
 		st.tap = llm.New(st.p)
@@ -120,7 +122,8 @@ func (st *stage) listen(link transports.Conn) {
 			line = "ask: " + p.Action
 			st.spoke = append(st.spoke, fmt.Sprint(1+slices.Index(st.order, ev.SessionID)))
 			if st.answer != "" {
-				send(&aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: st.answer, ModifiedAction: st.change, SubscriptionID: id, Timestamp: time.Now()})
+				send(&aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: st.answer, ModifiedAction: st.change,
+					SubscriptionID: id, Timestamp: time.Now()})
 			}
 		case *aaep.SessionErrored:
 			line = "failed: " + string(p.ErrorCategory) + ": " + ev.Summary.Normal
@@ -183,7 +186,8 @@ func request(dialect string, stream bool, lines ...line) *http.Request {
 		body["messages"] = all
 	}
 	data, _ := json.Marshal(body)
-	r, _ := http.NewRequest("POST", "https://model.example"+fakemodel.Path(dialect, stream)+"?alt=sse", bytes.NewReader(data))
+	r, _ := http.NewRequest("POST", "https://model.example"+fakemodel.Path(dialect, stream)+"?alt=sse",
+		bytes.NewReader(data))
 	return r
 }
 
@@ -215,7 +219,9 @@ func spoken(dialect string, l line) (out []any) {
 		json.Unmarshal(fakemodel.Whole(dialect, *l.model), &whole)
 		return whole.Output
 	case dialect == fakemodel.Messages && r != nil:
-		return []any{object{"role": "user", "content": []any{object{"type": "tool_result", "tool_use_id": r.id, "content": r.text, "is_error": r.failed}}}}
+		return []any{object{"role": "user",
+			"content": []any{object{"type": "tool_result", "tool_use_id": r.id, "content": r.text,
+				"is_error": r.failed}}}}
 	case dialect == fakemodel.Messages && l.model != nil:
 		var whole struct{ Content any }
 		json.Unmarshal(fakemodel.Whole(dialect, *l.model), &whole)
@@ -236,7 +242,8 @@ func spoken(dialect string, l line) (out []any) {
 	return []any{object{"role": "user", "content": l.user}}
 }
 
-// ask sends a request through the tap and reads the answer to its end, which must be what the model said.
+// ask sends a request through the tap and reads the answer to its end, which must be what the model
+// said.
 func (st *stage) ask(dialect string, stream bool, lines ...line) *http.Response {
 	st.t.Helper()
 	return st.send(request(dialect, stream, lines...))

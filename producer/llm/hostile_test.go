@@ -17,17 +17,27 @@ import (
 
 // Whatever comes from a provider, the client has it as it is, and nothing is left open. (P10)
 func FuzzAnswer(f *testing.F) {
-	call := fakemodel.Answer{Thinks: "Hm.", Says: []string{"I ", "look."}, Calls: []fakemodel.Call{{ID: "a", Name: "look up", Args: `{"x":1}`}}}
+	call := fakemodel.Answer{Thinks: "Hm.", Says: []string{"I ", "look."},
+		Calls: []fakemodel.Call{{ID: "a", Name: "look up", Args: `{"x":1}`}}}
 	for i, dialect := range fakemodel.Dialects {
 		f.Add(uint8(i), true, fakemodel.Stream(dialect, call))
 		f.Add(uint8(i), false, fakemodel.Whole(dialect, call))
-		f.Add(uint8(i), true, fakemodel.Stream(dialect, fakemodel.Answer{Says: []string{"\u0000\ufeff\u202e\xff"}, Fails: true}))
+		f.Add(uint8(i), true,
+			fakemodel.Stream(dialect, fakemodel.Answer{Says: []string{"\u0000\ufeff\u202e\xff"}, Fails: true}))
 	}
-	f.Add(uint8(0), true, []byte(`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":-1,"id":1},{"index":9e9}]}}]}`))
-	f.Add(uint8(0), false, []byte(`{"choices":[null,{"index":0,"message":{"content":[{"type":"text","text":"\ud83d"},{}]},"finish_reason":"x"}]}`))
+	f.Add(uint8(0), true,
+		[]byte(`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":-1,"id":1},{"index":9e9}]}}]}`))
+	f.Add(uint8(0), false,
+		[]byte(
+			`{"choices":[null,{"index":0,"message":{"content":[{"type":"text","text":"\ud83d"},{}]},`+
+				`"finish_reason":"x"}]}`))
 	f.Add(uint8(1), true, []byte("event: response.completed\ndata: {\"response\":[]}\n\n"))
-	f.Add(uint8(2), true, []byte(`data: {"type":"content_block_start","content_block":{"type":"x_tool_result","content":[{"type":"e_error"}]}}`))
-	f.Add(uint8(3), false, []byte(`[{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]},null,{"error":{"code":"x"}}]`))
+	f.Add(uint8(2), true,
+		[]byte(
+			`data: {"type":"content_block_start","content_block":{"type":"x_tool_result",`+
+				`"content":[{"type":"e_error"}]}}`))
+	f.Add(uint8(3), false,
+		[]byte(`[{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]},null,{"error":{"code":"x"}}]`))
 	f.Add(uint8(3), false, []byte(strings.Repeat("[", 20000)))
 	f.Fuzz(func(t *testing.T, kind uint8, stream bool, body []byte) {
 		dialect := fakemodel.Dialects[int(kind)%len(fakemodel.Dialects)]
@@ -42,7 +52,8 @@ func FuzzAnswer(f *testing.F) {
 			media = fakemodel.Medium(dialect)
 		}
 		tap := llm.New(p).Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(iotest.HalfReader(bytes.NewReader(body)))}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {media}},
+				Body: io.NopCloser(iotest.HalfReader(bytes.NewReader(body)))}, nil
 		}))
 		resp, err := tap.RoundTrip(request(dialect, stream, user("Hi.")).WithContext(s.Context()))
 		if err != nil {
@@ -63,7 +74,8 @@ func BenchmarkTap(b *testing.B) {
 	for _, dialect := range fakemodel.Dialects {
 		body := fakemodel.Stream(dialect, fakemodel.Answer{Says: words})
 		base := roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {fakemodel.Medium(dialect)}}, Body: io.NopCloser(bytes.NewReader(body))}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {fakemodel.Medium(dialect)}},
+				Body: io.NopCloser(bytes.NewReader(body))}, nil
 		})
 		p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
 		tap := llm.New(p).Transport(base)
@@ -91,7 +103,8 @@ func BenchmarkRequest(b *testing.B) {
 	for _, dialect := range fakemodel.Dialects {
 		var lines []line
 		for range 1000 {
-			lines = append(lines, user(strings.Repeat("word ", 100)), model(fakemodel.Answer{Says: []string{strings.Repeat("word ", 100)}}))
+			lines = append(lines, user(strings.Repeat("word ", 100)),
+				model(fakemodel.Answer{Says: []string{strings.Repeat("word ", 100)}}))
 		}
 		r := request(dialect, true, lines...)
 		b.Run(dialect, func(b *testing.B) {

@@ -2,8 +2,8 @@ package llm
 
 import "strings"
 
-// mind keeps to itself what a model thinks aloud: local servers leave it in the answer, between <think> and </think> at the
-// beginning.
+// mind keeps to itself what a model thinks aloud: local servers leave it in the answer, between
+// <think> and </think> at the beginning.
 type mind struct {
 	step step
 	held string // what may be the beginning of one of the two
@@ -20,7 +20,8 @@ const (
 
 const thinks, thought = "<think>", "</think>"
 
-// mostHeld is how much white space at the beginning is waited through, in bytes; some models never stop to write it.
+// mostHeld is how much white space at the beginning is waited through, in bytes; some models never
+// stop to write it.
 const mostHeld = 4 << 10
 
 // aloud returns what is said of the text that comes next.

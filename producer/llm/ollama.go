@@ -2,8 +2,9 @@ package llm
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// Ollama's own chat and generate: a JSON object on each line. Not every server and client keeps the ids of calls, so that they are
-// known as Google's are, by the tool's name and what was said before.
+// Ollama's own chat and generate: a JSON object on each line. Not every server and client keeps the
+// ids of calls, so that they are known as Google's are, by the tool's name and what was said
+// before.
 
 type ollamaMessage struct {
 	Role    string `json:"role"`

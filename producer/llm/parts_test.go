@@ -32,7 +32,8 @@ func TestFrames(t *testing.T) {
 		{"\ufeffevent: x\r\ndata:a\r\ndata: b\r\n\r\n", []string{"x: a\nb"}},
 		{"data: a\r\rdata: b\r\r", []string{": a", ": b"}},
 		{": note\n\nid: 1\nretry: 5\ndata\n\n", []string{": "}},
-		{"event: x\n\ndata: a", []string{": a"}}, // an event without data is none; the last one counts without its empty line
+		// an event without data is none; the last one counts without its empty line
+		{"event: x\n\ndata: a", []string{": a"}},
 	} {
 		for piece := 1; piece <= max(len(tt.stream), 1); piece++ {
 			if got := framesOf([]byte(tt.stream), piece); !slices.Equal(got, tt.want) {
@@ -85,7 +86,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Clients of Ollama that leave out whose result it is send results in the order of the calls, and those that name it in any.
+// Clients of Ollama that leave out whose result it is send results in the order of the calls, and
+// those that name it in any.
 func TestOllamaResults(t *testing.T) {
 	const asked = `{"role":"user","content":"Hi."}`
 	first := ollamaRequest([]byte(`{"messages":[` + asked + `]}`))
@@ -100,7 +102,8 @@ func TestOllamaResults(t *testing.T) {
 			t.Errorf("%s are the results of %q, want %q", results, q.keys, want)
 		}
 	}
-	if q := ollamaRequest([]byte(`{"messages":[` + asked + `,{"role":"tool","content":"of nothing"}]}`)); len(q.results) != 1 || slices.Contains(want, q.keys[0]) {
+	if q := ollamaRequest([]byte(`{"messages":[` + asked + `,{"role":"tool","content":"of nothing"}]}`)); len(
+		q.results) != 1 || slices.Contains(want, q.keys[0]) {
 		t.Errorf("a result that nothing asked for is of %q", q.keys)
 	}
 }
@@ -144,12 +147,15 @@ func TestMind(t *testing.T) {
 	}
 }
 
-// What the providers call an error in the middle of an answer: passing, for ever, or nobody's guess.
+// What the providers call an error in the middle of an answer: passing, for ever, or nobody's
+// guess.
 func TestFaultOf(t *testing.T) {
 	for name, want := range map[string]phrase.ID{
-		"overloaded_error": phrase.ModelBusy, "rate_limit_exceeded": phrase.ModelBusy, "RESOURCE_EXHAUSTED": phrase.ModelBusy,
-		"insufficient_quota": phrase.ModelRefused, "invalid_request_error": phrase.ModelRefused, "PERMISSION_DENIED": phrase.ModelRefused,
-		"api_error": phrase.ModelFault, "server_error": phrase.ModelFault, "": phrase.ModelFault,
+		"overloaded_error": phrase.ModelBusy, "rate_limit_exceeded": phrase.ModelBusy,
+		"RESOURCE_EXHAUSTED": phrase.ModelBusy,
+		"insufficient_quota": phrase.ModelRefused, "invalid_request_error": phrase.ModelRefused,
+		"PERMISSION_DENIED": phrase.ModelRefused,
+		"api_error":         phrase.ModelFault, "server_error": phrase.ModelFault, "": phrase.ModelFault,
 	} {
 		if got := faultOf(name); got.words != want || got.cause == nil {
 			t.Errorf("%q means %v, %v, want %v", name, got.words, got.cause, want)
@@ -157,7 +163,8 @@ func TestFaultOf(t *testing.T) {
 	}
 }
 
-// The language of an answer is guessed where its letters show it, and the agent's own languages go before others.
+// The language of an answer is guessed where its letters show it, and the agent's own languages go
+// before others.
 func TestLanguageOf(t *testing.T) {
 	for _, tt := range []struct{ text, agents, want string }{
 		{"Hello", "en-US", "en-US"},
@@ -201,10 +208,12 @@ func FuzzMind(f *testing.F) {
 // Requests of any form are read or passed over.
 func FuzzRequest(f *testing.F) {
 	for _, body := range []string{
-		`{"messages":[{"role":"assistant","tool_calls":[]},{"role":"tool","tool_call_id":"a"}],"response_format":{"type":"json_object"}}`,
+		`{"messages":[{"role":"assistant","tool_calls":[]},{"role":"tool","tool_call_id":"a"}],` +
+			`"response_format":{"type":"json_object"}}`,
 		`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true}]}]}`,
 		`{"input":[{"type":"function_call_output","call_id":"a"}],"text":{"format":{"type":"json_schema"}}}`,
-		`{"contents":[{"role":"model","parts":[]},{"role":"user","parts":[{"functionResponse":{"name":"a","response":{"error":1}}}]}]}`,
+		`{"contents":[{"role":"model","parts":[]},{"role":"user","parts":[{"functionResponse":{"name":"a",` +
+			`"response":{"error":1}}}]}]}`,
 		`{"contents":[1,"x",null]}`, `{"messages":{"role":1}}`, `[`, ``,
 	} {
 		f.Add([]byte(body))
@@ -225,7 +234,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// A model that writes white space without an end is not waited for without one, in whatever pieces it writes it. (P10)
+// A model that writes white space without an end is not waited for without one, in whatever pieces
+// it writes it. (P10)
 func TestMindOfNothing(t *testing.T) {
 	var m mind
 	if m.aloud(strings.Repeat("\n", mostHeld)); m.held != "" {

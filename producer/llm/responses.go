@@ -108,8 +108,8 @@ func (r responsesAnswer) whole(data []byte) bool {
 	return true
 }
 
-// item is a part of an answer. A call that has a call_id is the agent's to run, unless its output follows; the provider runs the
-// others.
+// item is a part of an answer. A call that has a call_id is the agent's to run, unless its output
+// follows; the provider runs the others.
 func (r responsesAnswer) item(item responsesItem, done bool) {
 	kind, isCall := strings.CutSuffix(item.Type, "_call")
 	switch {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/text/language"
 )
 
-// A script is one that tells languages apart, with the language that most of what is written so is in. Latin is no such one.
+// A script is one that tells languages apart, with the language that most of what is written so is
+// in. Latin is no such one.
 type script struct {
 	letters *unicode.RangeTable
 	names   string // in tags
@@ -16,17 +17,24 @@ type script struct {
 }
 
 var scripts = []script{
-	{unicode.Hiragana, "Jpan", "ja"}, {unicode.Katakana, "Jpan", "ja"}, {unicode.Hangul, "Kore", "ko"}, {unicode.Han, "Hans Hant Jpan", "zh"},
-	{unicode.Arabic, "Arab", "ar"}, {unicode.Hebrew, "Hebr", "he"}, {unicode.Cyrillic, "Cyrl", "ru"}, {unicode.Greek, "Grek", "el"},
-	{unicode.Devanagari, "Deva", "hi"}, {unicode.Bengali, "Beng", "bn"}, {unicode.Gurmukhi, "Guru", "pa"}, {unicode.Gujarati, "Gujr", "gu"},
-	{unicode.Tamil, "Taml", "ta"}, {unicode.Telugu, "Telu", "te"}, {unicode.Kannada, "Knda", "kn"}, {unicode.Malayalam, "Mlym", "ml"},
-	{unicode.Sinhala, "Sinh", "si"}, {unicode.Thai, "Thai", "th"}, {unicode.Lao, "Laoo", "lo"}, {unicode.Khmer, "Khmr", "km"},
-	{unicode.Myanmar, "Mymr", "my"}, {unicode.Georgian, "Geor", "ka"}, {unicode.Armenian, "Armn", "hy"}, {unicode.Ethiopic, "Ethi", "am"},
+	{unicode.Hiragana, "Jpan", "ja"}, {unicode.Katakana, "Jpan", "ja"}, {unicode.Hangul, "Kore", "ko"},
+	{unicode.Han, "Hans Hant Jpan", "zh"},
+	{unicode.Arabic, "Arab", "ar"}, {unicode.Hebrew, "Hebr", "he"}, {unicode.Cyrillic, "Cyrl", "ru"},
+	{unicode.Greek, "Grek", "el"},
+	{unicode.Devanagari, "Deva", "hi"}, {unicode.Bengali, "Beng", "bn"}, {unicode.Gurmukhi, "Guru", "pa"},
+	{unicode.Gujarati, "Gujr", "gu"},
+	{unicode.Tamil, "Taml", "ta"}, {unicode.Telugu, "Telu", "te"}, {unicode.Kannada, "Knda", "kn"},
+	{unicode.Malayalam, "Mlym", "ml"},
+	{unicode.Sinhala, "Sinh", "si"}, {unicode.Thai, "Thai", "th"}, {unicode.Lao, "Laoo", "lo"},
+	{unicode.Khmer, "Khmr", "km"},
+	{unicode.Myanmar, "Mymr", "my"}, {unicode.Georgian, "Geor", "ka"}, {unicode.Armenian, "Armn", "hy"},
+	{unicode.Ethiopic, "Ethi", "am"},
 }
 
-// languageOf guesses, from its first letter, the language that a model answers in: the first of the agent's that is written so, or else
-// the one that most often is. No provider says it, and a voice for another script says nothing or spells. It returns "" for a text without
-// letters. Kana and Hangul tell Japanese and Korean from Chinese wherever they stand.
+// languageOf guesses, from its first letter, the language that a model answers in: the first of the
+// agent's that is written so, or else the one that most often is. No provider says it, and a voice
+// for another script says nothing or spells. It returns "" for a text without letters. Kana and
+// Hangul tell Japanese and Korean from Chinese wherever they stand.
 func languageOf(text string, agents []string) string {
 	first := strings.IndexFunc(text, unicode.IsLetter)
 	if first < 0 || len(agents) == 0 {

@@ -1,7 +1,8 @@
-// Package llm makes an accessible agent of one that exists: it follows what the agent and its language model say to each
-// other over HTTP, and tells it as AAEP. It speaks OpenAI's chat completions, which most gateways and local servers speak too,
-// and Responses, Anthropic's messages, Google's generateContent and Ollama's chat and generate, streamed or whole, and needs nobody's
-// SDK.
+// Package llm makes an accessible agent of one that exists: it follows what the agent and its
+// language model say to each other over HTTP, and tells it as AAEP. It speaks OpenAI's chat
+// completions, which most gateways and local servers speak too, and Responses, Anthropic's
+// messages, Google's generateContent and Ollama's chat and generate, streamed or whole, and needs
+// nobody's SDK.
 //
 //	tap := llm.New(p)                                                    // p is a producer.Producer
 //	client := openai.NewClient(option.WithMiddleware(tap.Middleware))    // so does anthropic.NewClient
@@ -10,14 +11,15 @@
 //
 // # Sessions
 //
-// A session begins with the first request of a user's turn and ends with the answer that asks for no tool. Requests that
-// bring the results of tools belong to the session of the answer that asked for them, so any number of conversations may go
-// on at once. A request that failed and is sent again as it was within ten seconds, or after the provider's Retry-After, goes
-// on where it failed.
+// A session begins with the first request of a user's turn and ends with the answer that asks for
+// no tool. Requests that bring the results of tools belong to the session of the answer that asked
+// for them, so any number of conversations may go on at once. A request that failed and is sent
+// again as it was within ten seconds, or after the provider's Retry-After, goes on where it failed.
 //
-// An agent that asks its model several times for one turn, or has more to say, begins the session itself and makes its
-// requests with that session's Context: they belong to it, and the agent ends it. So does a server, with the context of its user's
-// request: that alone tells, while a tool runs, that the user has left, and whose call a guarded tool's is.
+// An agent that asks its model several times for one turn, or has more to say, begins the session
+// itself and makes its requests with that session's Context: they belong to it, and the agent ends
+// it. So does a server, with the context of its user's request: that alone tells, while a tool
+// runs, that the user has left, and whose call a guarded tool's is.
 //
 //	s, err := p.StartSession(r.Context(), aaep.Say("Answering you."))
 //	defer s.Close()                                     // what went wrong with the model is told by itself
@@ -30,31 +32,34 @@
 //
 // # Tools
 //
-// A model's answer says that it wants a tool, not that the tool runs. When the answer is whole, the tools in it that are not
-// guarded are announced, and the request that brings their results completes them. Guarded tools are silent until they are
-// called; Guard asks, runs them and tells what came of it. Guard whatever changes the world, and before the first request, under the
-// name by which the model calls it: a call by a name that no request gave to a model is an error, and runs nothing. A guarded
-// tool's function finds its session in its context, and can ask there for what it has to know; one of low risk is told and not asked about:
+// A model's answer says that it wants a tool, not that the tool runs. When the answer is whole, the
+// tools in it that are not guarded are announced, and the request that brings their results
+// completes them. Guarded tools are silent until they are called; Guard asks, runs them and tells
+// what came of it. Guard whatever changes the world, and before the first request, under the name
+// by which the model calls it: a call by a name that no request gave to a model is an error, and
+// runs nothing. A guarded tool's function finds its session in its context, and can ask there for
+// what it has to know; one of low risk is told and not asked about:
 //
 //	book = llm.Guard(tap, "book", func(in Trip) producer.Tool {
 //		return producer.Tool{Risk: aaep.RiskLow, Action: aaep.Say("Looking for a train.")}
 //	}, func(ctx context.Context, in Trip) (string, error) {
 //		class, err := producer.SessionOf(ctx).Clarify(ctx, producer.Question{Text: aaep.Say("First or second class?"), …})
 //
-// Tools
-// that the provider runs itself, such as its web search, are announced as they begin and end.
+// Tools that the provider runs itself, such as its web search, are announced as they begin and end.
 //
 // # Languages
 //
-// No provider says the language of an answer. It is told as being in the agent's own, or, where its first letters are of
-// another script, in the first of producer.Config's that is written so, or in the one that most often is.
+// No provider says the language of an answer. It is told as being in the agent's own, or, where its
+// first letters are of another script, in the first of producer.Config's that is written so, or in
+// the one that most often is.
 //
 // # What passes untouched
 //
-// The client sees every byte of the answer as it would without the tap, and when it would: nothing is buffered or read ahead but the
-// reason of a 429, and no listener is waited for. Reasoning is not told, only that the agent thinks. Requests to other addresses and
-// those of more than 64 MiB are not followed. Of an answer that is still compressed, because the client asked for that itself, or
-// that is one piece of more than 16 MiB, it is told that there is one.
+// The client sees every byte of the answer as it would without the tap, and when it would: nothing
+// is buffered or read ahead but the reason of a 429, and no listener is waited for. Reasoning is
+// not told, only that the agent thinks. Requests to other addresses and those of more than 64 MiB
+// are not followed. Of an answer that is still compressed, because the client asked for that
+// itself, or that is one piece of more than 16 MiB, it is told that there is one.
 package llm
 
 import (
@@ -84,9 +89,10 @@ const (
 	maxCalls   = 256      // calls of tools in one session
 )
 
-// A Tap is on the line between an agent and its models. In a service with several users each has one of their own, as they have a
-// producer.Producer, with a client or a choice in its middleware by the request's context, and with the tools that it guards. All
-// its methods may be called at once.
+// A Tap is on the line between an agent and its models. In a service with several users each has
+// one of their own, as they have a producer.Producer, with a client or a choice in its middleware
+// by the request's context, and with the tools that it guards. All its methods may be called at
+// once.
 type Tap struct {
 	p         *producer.Producer
 	languages []string
@@ -107,9 +113,9 @@ func New(p *producer.Producer) *Tap {
 	return t
 }
 
-// Middleware sends r with next, returns what that returns, and follows what is said. It is of the type that the SDKs of
-// OpenAI and Anthropic take, as an option that stands before those of a cloud, such as Vertex or Bedrock, which give requests
-// another form.
+// Middleware sends r with next, returns what that returns, and follows what is said. It is of the
+// type that the SDKs of OpenAI and Anthropic take, as an option that stands before those of a
+// cloud, such as Vertex or Bedrock, which give requests another form.
 func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	if err := t.made(); err != nil {
 		return nil, err
@@ -145,7 +151,8 @@ func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Respon
 	return resp, err
 }
 
-// made says what is wrong with a Tap that New did not make, or made of no Producer: nobody would ever hear what passes.
+// made says what is wrong with a Tap that New did not make, or made of no Producer: nobody would
+// ever hear what passes.
 func (t *Tap) made() error {
 	if t == nil || t.guarded == nil || t.p == nil {
 		return errors.New("llm: the Tap is nil, or was not made by New with a producer.Producer")
@@ -186,8 +193,8 @@ func (t *Tap) gives(body []byte) {
 	t.partly = t.partly || !known
 }
 
-// Transport returns a http.RoundTripper that sends with base and follows what is said. A nil base is
-// http.DefaultTransport.
+// Transport returns a http.RoundTripper that sends with base and follows what is said. A nil base
+// is http.DefaultTransport.
 func (t *Tap) Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -257,7 +264,8 @@ func (t *Tap) sentence(id phrase.ID) string {
 	return says
 }
 
-// join returns the turn that a request belongs to, with that request under way, or nil where nobody is told anything.
+// join returns the turn that a request belongs to, with that request under way, or nil where nobody
+// is told anything.
 func (t *Tap) join(ctx context.Context, req request) *turn {
 	s := producer.SessionOf(ctx)
 	x, over := t.take(s, req, nil)
@@ -279,8 +287,8 @@ func (t *Tap) join(ctx context.Context, req request) *turn {
 	return x
 }
 
-// take gives a request to the open turn that it belongs to, or else to fresh, which may be nil, and returns the calls that are over
-// with that.
+// take gives a request to the open turn that it belongs to, or else to fresh, which may be nil, and
+// returns the calls that are over with that.
 func (t *Tap) take(s *producer.Session, req request, fresh *turn) (x *turn, over []*call) {
 	var old *turn
 	t.mu.Lock()
@@ -303,7 +311,8 @@ func (t *Tap) find(s *producer.Session, req request) *turn {
 		if s != nil {
 			return x.s == s
 		}
-		return x.retrying && x.last == req.sum || slices.ContainsFunc(x.calls, func(c *call) bool { return slices.Contains(req.keys, c.key) })
+		return x.retrying && x.last == req.sum ||
+			slices.ContainsFunc(x.calls, func(c *call) bool { return slices.Contains(req.keys, c.key) })
 	})
 	if i < 0 {
 		return nil
@@ -311,7 +320,8 @@ func (t *Tap) find(s *producer.Session, req request) *turn {
 	return t.turns[i]
 }
 
-// add takes up a turn, with t.mu held, and returns one that makes room for it: the results of the oldest that waits for some never came.
+// add takes up a turn, with t.mu held, and returns one that makes room for it: the results of the
+// oldest that waits for some never came.
 func (t *Tap) add(x *turn) (old *turn) {
 	if len(t.turns) >= maxTurns {
 		if i := slices.IndexFunc(t.turns, (*turn).waits); i >= 0 || len(t.turns) >= maxAnswers {

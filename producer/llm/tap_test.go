@@ -18,11 +18,13 @@ import (
 	"github.com/aaep-go/aaep/internal/fakemodel"
 )
 
-// A turn without tools is a session: it thinks, answers and ends. What the model thinks is not told. (LVL-005)
+// A turn without tools is a session: it thinks, answers and ends. What the model thinks is not
+// told. (LVL-005)
 func TestAnswer(t *testing.T) {
 	hello := fakemodel.Answer{Thinks: "They greet me.", Says: []string{"Hello. ", "How ", "are you?"}}
 	everyWay(t, []fakemodel.Answer{hello, hello}, func(st *stage, dialect string, stream bool) {
-		want := []string{"start: Working on a request.", "thinking", "writing_output", "say: Hello. How are you?", "thinking", "session.completed: The agent finished."}
+		want := []string{"start: Working on a request.", "thinking", "writing_output", "say: Hello. How are you?",
+			"thinking", "session.completed: The agent finished."}
 		st.ask(dialect, stream, user("Hi."))
 		st.heard(want...)
 		st.ask(dialect, stream, user("Hi."), model(hello), user("Hi again."))
@@ -30,10 +32,12 @@ func TestAnswer(t *testing.T) {
 	})
 }
 
-// Tools are announced when the answer that wants them is whole, and completed by the request with their results; all of it is one
-// session. (LVL-006, LVL-007, EVT-041, SM-003, SM-005)
+// Tools are announced when the answer that wants them is whole, and completed by the request with
+// their results; all of it is one session. (LVL-006, LVL-007, EVT-041, SM-003, SM-005)
 func TestTools(t *testing.T) {
-	wants := fakemodel.Answer{Says: []string{"I look."}, Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Ibadan"}`}, {ID: "call_2", Name: "clock", Args: `{}`}}}
+	wants := fakemodel.Answer{Says: []string{"I look."},
+		Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Ibadan"}`},
+			{ID: "call_2", Name: "clock", Args: `{}`}}}
 	knows := fakemodel.Answer{Says: []string{"Sunny, at noon."}}
 	everyWay(t, []fakemodel.Answer{wants, knows}, func(st *stage, dialect string, stream bool) {
 		st.ask(dialect, stream, user("Weather?"))
@@ -74,7 +78,8 @@ func TestConversations(t *testing.T) {
 					st.sessions()
 					st.ask(dialect, true, user("In Lagos?"), model(wants("2")), gives(named("2"), "weather", "rain"))
 					st.ask(dialect, true, user("In Ibadan?"), model(wants("1")), gives(named("1"), "weather", "sun"))
-					st.ask(dialect, true, user("In Ibadan?"), model(wants("1")), gives(named("1"), "weather", "sun"), model(says("Sun.")), user("And now?"))
+					st.ask(dialect, true, user("In Ibadan?"), model(wants("1")), gives(named("1"), "weather", "sun"),
+						model(says("Sun.")), user("And now?"))
 					synctest.Wait()
 					got := st.sessions()
 					want := []string{"2", "1", "3"}
@@ -101,8 +106,10 @@ func TestOwnSession(t *testing.T) {
 		st.send(request(fakemodel.Messages, true, user("Too late.")).WithContext(s.Context()))
 		st.heard("start: Planning.", "thinking", "writing_output", "say: One.", "thinking",
 			"progress.updated: The provider of the model is too busy at the moment.",
-			"writing_output", "say: Two.", "thinking", "progress.updated: The answer was cut off because it became too long.", "session.completed: Planned.")
-	}, fakemodel.Answer{Says: []string{"One."}}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Says: []string{"Two."}, Long: true},
+			"writing_output", "say: Two.", "thinking",
+			"progress.updated: The answer was cut off because it became too long.", "session.completed: Planned.")
+	}, fakemodel.Answer{Says: []string{"One."}}, fakemodel.Answer{Status: 429},
+		fakemodel.Answer{Says: []string{"Two."}, Long: true},
 		fakemodel.Answer{Says: []string{"Three."}})
 }
 
@@ -172,19 +179,23 @@ func TestLanguage(t *testing.T) {
 	playIn(t, "es-MX", func(st *stage) {
 		st.ask(fakemodel.Chat, true, user("Hola."))
 		st.ask(fakemodel.Chat, true, user("¿Y?"))
-		st.heard("start: Trabajando en una solicitud.", "thinking", "writing_output", "say: Sí.", "thinking", "session.completed: El agente terminó.",
-			"start: Trabajando en una solicitud.", "thinking", "failed: unknown: El proveedor del modelo no aceptó la solicitud.")
+		st.heard("start: Trabajando en una solicitud.", "thinking", "writing_output", "say: Sí.", "thinking",
+			"session.completed: El agente terminó.",
+			"start: Trabajando en una solicitud.", "thinking",
+			"failed: unknown: El proveedor del modelo no aceptó la solicitud.")
 	}, fakemodel.Answer{Says: []string{"Sí."}}, fakemodel.Answer{Status: 401})
 }
 
-// In a language that the tap has no sentences in, its sentences are English and labelled so; what the model says is the agent's
-// own. I18N-001
+// In a language that the tap has no sentences in, its sentences are English and labelled so; what
+// the model says is the agent's own. I18N-001
 func TestLanguageUnknown(t *testing.T) {
 	playIn(t, "fi", func(st *stage) {
 		st.ask(fakemodel.Chat, true, user("Hei."))
 		st.ask(fakemodel.Chat, true, user("Ja?"))
-		st.heard("start: Working on a request.", "thinking", "writing_output", "say: Kyllä.", "thinking", "session.completed: The agent finished.",
-			"start: Working on a request.", "thinking", "progress.updated: The provider of the model is too busy at the moment.")
+		st.heard("start: Working on a request.", "thinking", "writing_output", "say: Kyllä.", "thinking",
+			"session.completed: The agent finished.",
+			"start: Working on a request.", "thinking",
+			"progress.updated: The provider of the model is too busy at the moment.")
 		for line := range strings.Lines(st.raw.String()) {
 			want := `"primary_language":"en"`
 			if strings.Contains(line, "output.streaming") {
@@ -197,8 +208,8 @@ func TestLanguageUnknown(t *testing.T) {
 	}, fakemodel.Answer{Says: []string{"Kyllä."}}, fakemodel.Answer{Status: 529})
 }
 
-// Some servers number the calls of every conversation from zero: what was answered long ago says nothing about whose request it is. So
-// does a request that is the same as somebody else's.
+// Some servers number the calls of every conversation from zero: what was answered long ago says
+// nothing about whose request it is. So does a request that is the same as somebody else's.
 func TestSameCalls(t *testing.T) {
 	for _, dialect := range []string{fakemodel.Chat, fakemodel.Messages} {
 		wants := fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_0", Name: "weather", Args: `{}`}}}
@@ -211,13 +222,16 @@ func TestSameCalls(t *testing.T) {
 			st.heard(slices.Insert(slices.Clone(begins), 2, busy)...)
 			st.ask(dialect, true, user("In Ibadan?"))
 			st.heard(begins...)
-			st.ask(dialect, true, user("In Lagos?"), model(wants), gives("call_0", "weather", "rain"), model(says), user("And now?"))
-			st.heard("start: Working on a request.", "thinking", "writing_output", "say: Sun.", "thinking", "session.completed: The agent finished.")
+			st.ask(dialect, true, user("In Lagos?"), model(wants), gives("call_0", "weather", "rain"), model(says),
+				user("And now?"))
+			st.heard("start: Working on a request.", "thinking", "writing_output", "say: Sun.", "thinking",
+				"session.completed: The agent finished.")
 		}, fakemodel.Answer{Status: 429}, wants, wants, says)
 	}
 }
 
-// An answer that is to be JSON is told as such: nobody wants to hear its brackets by surprise. (EVT-064)
+// An answer that is to be JSON is told as such: nobody wants to hear its brackets by surprise.
+// (EVT-064)
 func TestJSON(t *testing.T) {
 	says := fakemodel.Answer{Says: []string{`{"a":`, `1}`}}
 	for dialect, format := range map[string]string{
@@ -228,12 +242,14 @@ func TestJSON(t *testing.T) {
 	} {
 		play(t, func(st *stage) {
 			st.send(requestTo("POST", fakemodel.Path(dialect, false), strings.NewReader(format)))
-			st.heard("start: Working on a request.", "thinking", "writing_output", `application/json: {"a":1}`, "thinking", "session.completed: The agent finished.")
+			st.heard("start: Working on a request.", "thinking", "writing_output", `application/json: {"a":1}`,
+				"thinking", "session.completed: The agent finished.")
 		}, says)
 	}
 }
 
-// A request whose body can be read once is followed too, and sent as it was, up to where it breaks off.
+// A request whose body can be read once is followed too, and sent as it was, up to where it breaks
+// off.
 func TestReadOnce(t *testing.T) {
 	play(t, func(st *stage) {
 		broken := errors.New("the disk broke")
@@ -261,7 +277,8 @@ func TestReadOnce(t *testing.T) {
 				io.Copy(io.Discard, resp.Body)
 			}
 		}
-		st.heard("start: Working on a request.", "thinking", "writing_output", "say: Here.", "thinking", "session.completed: The agent finished.")
+		st.heard("start: Working on a request.", "thinking", "writing_output", "say: Here.", "thinking",
+			"session.completed: The agent finished.")
 	}, fakemodel.Answer{Says: []string{"Here."}})
 }
 
@@ -272,7 +289,9 @@ func TestReadNever(t *testing.T) {
 		defer cancel()
 		from, to := io.Pipe()
 		defer to.Close()
-		_, err := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) { return nil, r.Context().Err() })).
+		_, err := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			return nil, r.Context().Err()
+		})).
 			RoundTrip(requestTo("POST", "/v1/chat/completions", from).WithContext(ctx))
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the error is %v", err)
@@ -302,18 +321,21 @@ data: {"type":"response.completed","response":{"status":"completed"}}
 `} {
 		play(t, func(st *stage) {
 			resp, err := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(stream))}, nil
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}},
+					Body: io.NopCloser(strings.NewReader(stream))}, nil
 			})).RoundTrip(request(dialect, true, user("Hi.")))
 			if err != nil {
 				t.Fatal(err)
 			}
 			io.Copy(io.Discard, resp.Body)
-			st.heard("start: Working on a request.", "thinking", "writing_output", "say: Good day.", "thinking", "session.completed: The agent finished.")
+			st.heard("start: Working on a request.", "thinking", "writing_output", "say: Good day.", "thinking",
+				"session.completed: The agent finished.")
 		})
 	}
 }
 
-// An answer is labelled with the language it is seen to be in, to its end: no voice for English reads Arabic. (EVT-065)
+// An answer is labelled with the language it is seen to be in, to its end: no voice for English
+// reads Arabic. (EVT-065)
 func TestAnswerInLanguage(t *testing.T) {
 	for want, says := range map[string][]string{
 		"ar ": {"# ", "مرحبًا، ", "هذا GPT. ", "OK?"},
@@ -322,7 +344,8 @@ func TestAnswerInLanguage(t *testing.T) {
 	} {
 		play(t, func(st *stage) {
 			st.ask(fakemodel.Chat, true, user("Hi."))
-			st.heard("start: Working on a request.", "thinking", "writing_output", want+"say: "+strings.Join(says, ""), "thinking", "session.completed: The agent finished.")
+			st.heard("start: Working on a request.", "thinking", "writing_output", want+"say: "+strings.Join(says, ""),
+				"thinking", "session.completed: The agent finished.")
 		}, fakemodel.Answer{Says: says})
 	}
 }

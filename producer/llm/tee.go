@@ -12,8 +12,8 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// A tee is the body of an answer. Whoever reads it gets each piece as the body underneath gave it, when it gave it; the tee
-// has then looked at it.
+// A tee is the body of an answer. Whoever reads it gets each piece as the body underneath gave it,
+// when it gave it; the tee has then looked at it.
 type tee struct {
 	body io.ReadCloser
 	ctx  context.Context // of the request
@@ -99,7 +99,8 @@ func (t *tee) event(name string, data []byte) {
 	}
 }
 
-// end takes over that nothing more comes: after the last byte, because the link broke, or because the client has closed it.
+// end takes over that nothing more comes: after the last byte, because the link broke, or because
+// the client has closed it.
 func (t *tee) end(closed bool) {
 	if t.turn == nil {
 		return

@@ -20,20 +20,23 @@ import (
 )
 
 const (
-	// grace is how long a failed request may take to be sent again. By themselves the SDKs wait for eight seconds at most.
+	// grace is how long a failed request may take to be sent again. By themselves the SDKs wait for
+	// eight seconds at most.
 	grace    = 10 * time.Second
 	maxGrace = 70 * time.Second
 	// patience is how long the results of tools may take that are not guarded.
 	patience = 10 * time.Minute
 )
 
-// A turn is a session as the tap sees it: the requests to the model that belong to it, and the tools that it wants.
+// A turn is a session as the tap sees it: the requests to the model that belong to it, and the
+// tools that it wants.
 type turn struct {
 	tap *Tap
 	s   *producer.Session
 	own bool // begun and ended here
 
-	// Guarded by tap.mu, under which nothing is told: a session may have to wait, and other turns must not.
+	// Guarded by tap.mu, under which nothing is told: a session may have to wait, and other turns
+	// must not.
 	busy     int               // requests whose answer is not whole yet
 	running  int               // guarded tools that run, or ask
 	moves    int               // grows with each request, answer and guarded tool
@@ -43,7 +46,8 @@ type turn struct {
 	calls    []*call           // wanted, and not known to be over, oldest first
 }
 
-// A call is a tool that a model wants. One without a name only shows to which turn the next request belongs.
+// A call is a tool that a model wants. One without a name only shows to which turn the next request
+// belongs.
 type call struct {
 	key, name string
 	done      func(error) // tells that it is over; nil for a guarded tool, which tells it itself
@@ -157,7 +161,8 @@ func (x *turn) idle() bool { return x.waits() && len(x.calls) == 0 }
 
 func (x *turn) giveUp() { x.s.Cancel(aaep.CancelledByTimeout, aaep.Text{}) }
 
-// tell says how an answer ended where there is something to say, and ends the session where it is over.
+// tell says how an answer ended where there is something to say, and ends the session where it is
+// over.
 func (x *turn) tell(end ending, over bool) {
 	var text aaep.Text
 	if end.words != none {
@@ -206,8 +211,8 @@ func (x *turn) failed(ctx context.Context, resp *http.Response, err error) {
 	x.wait(pause(resp), func() { x.tell(end, true) })
 }
 
-// spent reports whether OpenAI says that what has been paid for is used up, which it calls too many requests. An error is short, and
-// is read ahead here; the client gets it as it came.
+// spent reports whether OpenAI says that what has been paid for is used up, which it calls too many
+// requests. An error is short, and is read ahead here; the client gets it as it came.
 func spent(resp *http.Response) bool {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // an error comes again
 	resp.Body = struct {

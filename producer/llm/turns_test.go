@@ -34,11 +34,13 @@ func (s *stuck) Record(r audit.Record) error {
 	return nil
 }
 
-// A conversation that waits, here for its question to be put on record, keeps no other from going on. (P7)
+// A conversation that waits, here for its question to be put on record, keeps no other from going
+// on. (P7)
 func TestOthersGoOn(t *testing.T) {
 	trail := &stuck{asked: make(chan struct{}), release: make(chan struct{})}
-	st := &stage{t: t, model: fakemodel.New(fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{}`}}},
-		fakemodel.Answer{Says: []string{"Hello."}}, fakemodel.Answer{Says: []string{"Sun."}})}
+	st := &stage{t: t,
+		model: fakemodel.New(fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{}`}}},
+			fakemodel.Answer{Says: []string{"Hello."}}, fakemodel.Answer{Says: []string{"Sun."}})}
 	var err error
 	if st.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}, Audit: trail}); err != nil {
 		t.Fatal(err)
@@ -55,7 +57,8 @@ func TestOthersGoOn(t *testing.T) {
 	st.send(request(fakemodel.Chat, true, user("Weather?")).WithContext(s.Context()))
 	var all sync.WaitGroup
 	all.Go(func() {
-		s.Confirm(s.Context(), producer.Tool{Name: "pay", Confirm: true, Action: aaep.Say("Pay."), Consequence: aaep.Say("Paid.")})
+		s.Confirm(s.Context(),
+			producer.Tool{Name: "pay", Confirm: true, Action: aaep.Say("Pay."), Consequence: aaep.Say("Paid.")})
 	})
 	<-trail.asked
 	all.Go(func() {
@@ -90,7 +93,8 @@ func (s slowly) Value(key any) any {
 	return s.Context.Value(key)
 }
 
-// Requests that an agent makes at once in a session of its own are one turn: each result completes its tool.
+// Requests that an agent makes at once in a session of its own are one turn: each result completes
+// its tool.
 func TestAtOnce(t *testing.T) {
 	const n = 8
 	answers := make([]fakemodel.Answer, 2*n)
@@ -111,7 +115,8 @@ func TestAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		for i := range n {
-			st.send(request(fakemodel.Chat, false, gives(fmt.Sprint("call_", i), "weather", "sun")).WithContext(s.Context()))
+			st.send(request(fakemodel.Chat, false, gives(fmt.Sprint("call_", i), "weather", "sun")).WithContext(
+				s.Context()))
 		}
 		s.Complete(aaep.Text{})
 		synctest.Wait()
@@ -128,7 +133,8 @@ func held(st *stage, r *http.Request) (resp *http.Response, body *io.PipeWriter)
 	st.t.Helper()
 	out, in := io.Pipe()
 	resp, err := st.tap.Transport(roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: out}, nil
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: out},
+			nil
 	})).RoundTrip(r)
 	if err != nil {
 		st.t.Fatal(err)
@@ -136,9 +142,11 @@ func held(st *stage, r *http.Request) (resp *http.Response, body *io.PipeWriter)
 	return resp, in
 }
 
-// A turn whose results go back in two requests at once goes on while one of them does, and ends with the last. (EVT-018)
+// A turn whose results go back in two requests at once goes on while one of them does, and ends
+// with the last. (EVT-018)
 func TestTwoRequests(t *testing.T) {
-	wants := fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{}`}, {ID: "call_2", Name: "clock", Args: `{}`}}}
+	wants := fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{}`},
+		{ID: "call_2", Name: "clock", Args: `{}`}}}
 	play(t, func(st *stage) {
 		st.ask(fakemodel.Chat, false, user("Weather?"))
 		first, _ := held(st, request(fakemodel.Chat, false, gives("call_1", "weather", "sun")))
@@ -156,7 +164,8 @@ func TestTwoRequests(t *testing.T) {
 	}, wants)
 }
 
-// Conversations whose answers are still coming are not those that are given up where there are too many. (P7)
+// Conversations whose answers are still coming are not those that are given up where there are too
+// many. (P7)
 func TestManyAnswers(t *testing.T) {
 	play(t, func(st *stage) {
 		for i := range 300 {
@@ -172,7 +181,8 @@ func TestManyAnswers(t *testing.T) {
 	})
 }
 
-// A client that cancels its request and forgets the answer leaves no session that never ends. (EVT-018)
+// A client that cancels its request and forgets the answer leaves no session that never ends.
+// (EVT-018)
 func TestForgotten(t *testing.T) {
 	play(t, func(st *stage) {
 		ctx, cancel := context.WithCancel(st.t.Context())

@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// A shelf is a store of one's own. This one keeps everything, and survives a restart of the producer alone.
+// A shelf is a store of one's own. This one keeps everything, and survives a restart of the
+// producer alone.
 type shelf struct {
 	mu      sync.Mutex
 	records [][]byte
@@ -53,7 +54,8 @@ func (s *shelf) SetMeta(meta []byte) error {
 func Example() {
 	kept, ctx := &shelf{}, context.Background()
 	for range 2 {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"}, Log: kept})
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"},
+			Log: kept})
 		if err != nil {
 			fmt.Println(err)
 			return

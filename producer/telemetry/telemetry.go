@@ -1,5 +1,6 @@
-// Package telemetry measures a producer with OpenTelemetry: how many subscriptions there are, what becomes of events, how late
-// critical ones leave, how many questions are open; and a span for each handshake, reply and resumption.
+// Package telemetry measures a producer with OpenTelemetry: how many subscriptions there are, what
+// becomes of events, how late critical ones leave, how many questions are open; and a span for each
+// handshake, reply and resumption.
 //
 //	t, err := telemetry.New(meterProvider, tracerProvider)
 //	p, err := producer.New(producer.Config{Agent: …, Observer: t})
@@ -32,14 +33,16 @@ type Telemetry struct {
 
 var _ producer.Observer = (*Telemetry)(nil)
 
-// New returns a Telemetry for producer.Config.Observer that reports to the providers, such as otel.GetMeterProvider() and
-// otel.GetTracerProvider().
+// New returns a Telemetry for producer.Config.Observer that reports to the providers, such as
+// otel.GetMeterProvider() and otel.GetTracerProvider().
 func New(meters metric.MeterProvider, tracers trace.TracerProvider) (*Telemetry, error) {
 	t := &Telemetry{meter: meters.Meter(name), tracer: tracers.Tracer(name)}
-	bounds := metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .15, .25, .5, 1, 2.5, 5, 10, 30)
+	bounds := metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .15, .25, .5, 1,
+		2.5, 5, 10, 30)
 	var err error
 	if t.delay, err = t.meter.Float64Histogram("aaep.critical.delay", metric.WithUnit("s"), bounds,
-		metric.WithDescription("Time from a critical event's being said to its leaving on one subscription")); err != nil {
+		metric.WithDescription(
+			"Time from a critical event's being said to its leaving on one subscription")); err != nil {
 		return nil, err
 	}
 	t.took, err = t.meter.Float64Histogram("aaep.operation.duration", metric.WithUnit("s"), bounds,
@@ -72,18 +75,37 @@ var counts = []struct {
 	total                   bool // it only grows
 	value                   func(producer.Stats) int
 }{
-	{"aaep.events.produced", "Events the agent produced", "{event}", true, func(s producer.Stats) int { return s.Produced }},
-	{"aaep.events.delivered", "Events delivered, over all subscriptions", "{event}", true, func(s producer.Stats) int { return s.Delivered }},
-	{"aaep.events.merged", "Events that left inside another", "{event}", true, func(s producer.Stats) int { return s.Merged }},
-	{"aaep.events.filtered", "Events a subscription did not want", "{event}", true, func(s producer.Stats) int { return s.Filtered }},
-	{"aaep.events.held", "Events that wait for their turn", "{event}", false, func(s producer.Stats) int { return s.Held }},
-	{"aaep.questions.open", "Questions that wait for an answer", "{question}", false, func(s producer.Stats) int { return s.Questions }},
-	{"aaep.subscriptions", "Subscriptions that are served", "{subscription}", false, func(s producer.Stats) int { return s.Subscriptions }},
-	{"aaep.subscriptions.connected", "Subscriptions whose link is not broken", "{subscription}", false, func(s producer.Stats) int { return s.Connected }},
-	{"aaep.log.failed", "Whether the log is given up: 1 is yes", "1", false, func(s producer.Stats) int { return one(s.LogFailed) }},
-	{"aaep.log.away", "Whether the log does not answer, or the agent cannot be reached, for now: 1 is yes", "1", false, func(s producer.Stats) int { return one(s.LogAway) }},
-	{"aaep.audit.unrecorded", "Records that the audit trail could not keep", "{record}", true, func(s producer.Stats) int { return s.Unrecorded }},
-	{"aaep.replies.lost", "Replies that could not be handed to the agent and do not count", "{reply}", true, func(s producer.Stats) int { return s.LostReplies }},
+	{"aaep.events.produced", "Events the agent produced", "{event}", true, func(s producer.Stats) int {
+		return s.Produced
+	}},
+	{"aaep.events.delivered", "Events delivered, over all subscriptions", "{event}", true,
+		func(s producer.Stats) int { return s.Delivered }},
+	{"aaep.events.merged", "Events that left inside another", "{event}", true, func(s producer.Stats) int {
+		return s.Merged
+	}},
+	{"aaep.events.filtered", "Events a subscription did not want", "{event}", true, func(s producer.Stats) int {
+		return s.Filtered
+	}},
+	{"aaep.events.held", "Events that wait for their turn", "{event}", false, func(s producer.Stats) int {
+		return s.Held
+	}},
+	{"aaep.questions.open", "Questions that wait for an answer", "{question}", false, func(s producer.Stats) int {
+		return s.Questions
+	}},
+	{"aaep.subscriptions", "Subscriptions that are served", "{subscription}", false, func(s producer.Stats) int {
+		return s.Subscriptions
+	}},
+	{"aaep.subscriptions.connected", "Subscriptions whose link is not broken", "{subscription}", false,
+		func(s producer.Stats) int { return s.Connected }},
+	{"aaep.log.failed", "Whether the log is given up: 1 is yes", "1", false, func(s producer.Stats) int {
+		return one(s.LogFailed)
+	}},
+	{"aaep.log.away", "Whether the log does not answer, or the agent cannot be reached, for now: 1 is yes", "1", false,
+		func(s producer.Stats) int { return one(s.LogAway) }},
+	{"aaep.audit.unrecorded", "Records that the audit trail could not keep", "{record}", true,
+		func(s producer.Stats) int { return s.Unrecorded }},
+	{"aaep.replies.lost", "Replies that could not be handed to the agent and do not count", "{reply}", true,
+		func(s producer.Stats) int { return s.LostReplies }},
 }
 
 func one(yes bool) int {
@@ -100,9 +122,11 @@ func (t *Telemetry) Watch(p *producer.Producer) (stop func() error, err error) {
 	for _, c := range counts {
 		var i metric.Int64Observable
 		if c.total {
-			i, err = t.meter.Int64ObservableCounter(c.name, metric.WithDescription(c.description), metric.WithUnit(c.unit))
+			i, err = t.meter.Int64ObservableCounter(c.name, metric.WithDescription(c.description),
+				metric.WithUnit(c.unit))
 		} else {
-			i, err = t.meter.Int64ObservableGauge(c.name, metric.WithDescription(c.description), metric.WithUnit(c.unit))
+			i, err = t.meter.Int64ObservableGauge(c.name, metric.WithDescription(c.description),
+				metric.WithUnit(c.unit))
 		}
 		if err != nil {
 			return nil, err

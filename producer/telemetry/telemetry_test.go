@@ -30,7 +30,8 @@ func (d pipe) Dial(context.Context) (transports.Conn, error) {
 	return a, nil
 }
 
-// Example measures a producer. Real providers come from the OpenTelemetry SDK, with the exporters of one's choice.
+// Example measures a producer. Real providers come from the OpenTelemetry SDK, with the exporters
+// of one's choice.
 func Example() {
 	reader := metric.NewManualReader()
 	t, err := telemetry.New(metric.NewMeterProvider(metric.WithReader(reader)), trace.NewTracerProvider())
@@ -116,12 +117,14 @@ func (d *disk) Append(records [][]byte) error {
 // What an operator sees of a question that was asked and answered, and of somebody who was refused.
 func TestTelemetry(t *testing.T) {
 	reader, spans := metric.NewManualReader(), tracetest.NewSpanRecorder()
-	instruments, err := telemetry.New(metric.NewMeterProvider(metric.WithReader(reader)), trace.NewTracerProvider(trace.WithSpanProcessor(spans)))
+	instruments, err := telemetry.New(metric.NewMeterProvider(metric.WithReader(reader)),
+		trace.NewTracerProvider(trace.WithSpanProcessor(spans)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	disk := &disk{}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "payer"}, Observer: instruments, Log: disk, Audit: forgetful{}})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "payer"}, Observer: instruments, Log: disk,
+		Audit: forgetful{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +133,10 @@ func TestTelemetry(t *testing.T) {
 		t.Fatal(err)
 	}
 	caps := subscriber.ScreenReader("en-US")
-	if _, err := subscriber.Dial(t.Context(), pipe{p}, subscriber.Config{ID: "other", Capabilities: caps.With(aaep.Capabilities{Languages: []string{"yo"}})}); !errors.Is(err, aaep.CapabilitiesIncompatible) {
+	if _, err := subscriber.Dial(t.Context(), pipe{p},
+		subscriber.Config{ID: "other",
+			Capabilities: caps.With(aaep.Capabilities{Languages: []string{"yo"}})}); !errors.Is(err,
+		aaep.CapabilitiesIncompatible) {
 		t.Fatalf("Dial in a language that is not served = %v", err)
 	}
 	sub, err := subscriber.Dial(t.Context(), pipe{p}, subscriber.Config{ID: "orca", Capabilities: caps})
@@ -147,8 +153,9 @@ func TestTelemetry(t *testing.T) {
 	}
 	paid := make(chan error, 1)
 	go func() {
-		_, err := s.Tool(context.Background(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay $5."),
-			Consequence: aaep.Say("The money is gone.")}, func(context.Context) (string, error) { return "", nil })
+		_, err := s.Tool(context.Background(),
+			producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay $5."),
+				Consequence: aaep.Say("The money is gone.")}, func(context.Context) (string, error) { return "", nil })
 		paid <- err
 	}()
 	for ev, err := range sub.Events(t.Context()) {
@@ -158,7 +165,8 @@ func TestTelemetry(t *testing.T) {
 		if ev.Type() != aaep.TypeAwaitingConfirmation {
 			continue
 		}
-		if got := collect(reader); got["aaep.questions.open"] != 1 || got["aaep.subscriptions"] != 1 || got["aaep.subscriptions.connected"] != 1 {
+		if got := collect(reader); got["aaep.questions.open"] != 1 || got["aaep.subscriptions"] != 1 ||
+			got["aaep.subscriptions.connected"] != 1 {
 			t.Errorf("with the question open: %v", got)
 		}
 		if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
@@ -179,7 +187,8 @@ func TestTelemetry(t *testing.T) {
 	}
 	p.Shutdown(context.Background())
 	got := collect(reader)
-	for name, want := range map[string]int64{"aaep.log.failed": 1, "aaep.audit.unrecorded": 1, "aaep.questions.open": 0, "aaep.subscriptions": 0,
+	for name, want := range map[string]int64{"aaep.log.failed": 1, "aaep.audit.unrecorded": 1, "aaep.questions.open": 0,
+		"aaep.subscriptions":                      0,
 		"aaep.operation.duration false subscribe": 1, "aaep.operation.duration false reply": 1} {
 		if n, ok := got[name]; n != want || !ok {
 			t.Errorf("%s is %d, want %d: %v", name, n, want, got)
@@ -188,7 +197,8 @@ func TestTelemetry(t *testing.T) {
 	if got["aaep.critical.delay"] == 0 { // of the question, and of the events that may not wait for the rate with it
 		t.Errorf("no critical event was observed: %v", got)
 	}
-	if got["aaep.operation.duration true subscribe"] == 0 || got["aaep.events.delivered"] == 0 || got["aaep.events.delivered"]+got["aaep.events.merged"] < got["aaep.events.produced"] {
+	if got["aaep.operation.duration true subscribe"] == 0 || got["aaep.events.delivered"] == 0 ||
+		got["aaep.events.delivered"]+got["aaep.events.merged"] < got["aaep.events.produced"] {
 		t.Errorf("collected %v", got)
 	}
 	failed, fine := 0, 0

@@ -32,7 +32,9 @@ func TestAny(t *testing.T) {
 		{"the first knows", []auth.Authenticator{says("a", "ada", nil), says("b", "bob", nil)}, "ada", nil, "a"},
 		{"the second knows", []auth.Authenticator{says("a", "", none), says("b", "bob", nil)}, "bob", nil, "ab"},
 		{"bad ones do not fall through", []auth.Authenticator{says("a", "", bad), says("b", "bob", nil)}, "", bad, "a"},
-		{"nor do those that do not suffice", []auth.Authenticator{says("a", "", aaep.AuthorizationDenied), says("b", "bob", nil)}, "", aaep.AuthorizationDenied, "a"},
+		{"nor do those that do not suffice",
+			[]auth.Authenticator{says("a", "", aaep.AuthorizationDenied), says("b", "bob", nil)}, "",
+			aaep.AuthorizationDenied, "a"},
 		{"no kind", []auth.Authenticator{says("a", "", none), says("b", "", none)}, "", auth.ErrNone, "ab"},
 	} {
 		asked = nil
@@ -56,7 +58,9 @@ func TestClientCertificate(t *testing.T) {
 		want string
 	}{
 		{"SPIFFE", names{uris: []string{"spiffe://bank.example/reader/1"}}, "spiffe://bank.example/reader/1"},
-		{"SPIFFE and its host", names{uris: []string{"spiffe://bank.example/reader/1"}, dns: []string{"a.example", "b.example"}}, "spiffe://bank.example/reader/1"},
+		{"SPIFFE and its host",
+			names{uris: []string{"spiffe://bank.example/reader/1"}, dns: []string{"a.example", "b.example"}},
+			"spiffe://bank.example/reader/1"},
 		{"DNS", names{dns: []string{"reader.example"}}, "dns:reader.example"},
 		{"e-mail", names{emails: []string{"ada@bank.example"}}, "email:ada@bank.example"},
 		{"only a common name", names{common: "ada"}, ""},
@@ -72,13 +76,15 @@ func TestClientCertificate(t *testing.T) {
 		{"expired meanwhile", names{dns: []string{"reader.example"}, lasts: -time.Minute}, ""},
 	} {
 		_, _, cert := authority.sign(t, tt.cert, x509.ExtKeyUsageClientAuth)
-		seen := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert, authority.cert}}}
+		seen := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert},
+			VerifiedChains: [][]*x509.Certificate{{cert, authority.cert}}}
 		got, err := auth.ClientCertificate(&http.Request{TLS: seen})
 		if got != tt.want || (err == nil) != (tt.want != "") || errors.Is(err, auth.ErrNone) {
 			t.Errorf("%s: %q, %v; want %q", tt.name, got, err, tt.want)
 		}
 		seen.VerifiedChains = nil
-		if got, err := auth.ClientCertificate(&http.Request{TLS: seen}); err == nil || !strings.Contains(err.Error(), "nobody has verified") {
+		if got, err := auth.ClientCertificate(&http.Request{TLS: seen}); err == nil ||
+			!strings.Contains(err.Error(), "nobody has verified") {
 			t.Errorf("%s, not verified: %q, %v", tt.name, got, err)
 		}
 	}
@@ -91,7 +97,8 @@ func TestClientCertificate(t *testing.T) {
 	_, _, cert := authority.sign(t, names{dns: []string{"reader.example"}}, x509.ExtKeyUsageClientAuth)
 	old := *authority.cert
 	old.NotAfter = time.Now().Add(-time.Minute)
-	seen := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert, &old}, {cert, authority.cert}}}
+	seen := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert},
+		VerifiedChains: [][]*x509.Certificate{{cert, &old}, {cert, authority.cert}}}
 	if got, err := auth.ClientCertificate(&http.Request{TLS: seen}); got != "dns:reader.example" {
 		t.Errorf("%q, %v; want the chain that is still good to count", got, err)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// A listener that knows its peers by certificates or, where those have none, by tokens; and a peer with a token.
+// A listener that knows its peers by certificates or, where those have none, by tokens; and a peer
+// with a token.
 func Example() {
 	tokens, err := auth.Tokens(map[string]string{"ada": "5f1c0b6e9a7d43f2b8e1c05d6a94f37e"}) // or TokenFile
 	if err != nil {
@@ -24,16 +25,20 @@ func Example() {
 		if err != nil {
 			return
 		}
-		conn.Send(context.Background(), []byte(`{"type":"subscription.rejected","reason_code":"unknown","reason_message":"Come back later."}`))
+		conn.Send(context.Background(),
+			[]byte(`{"type":"subscription.rejected","reason_code":"unknown","reason_message":"Come back later."}`))
 	}()
 
 	for _, token := range []string{"0123456789abcdef0123456789abcdef", "5f1c0b6e9a7d43f2b8e1c05d6a94f37e"} {
-		conn, err := sse.Dialer{URL: host.URL, Credentials: auth.Bearer(token)}.Dial(context.Background()) // or BearerFile
+		// or BearerFile
+		conn, err := sse.Dialer{URL: host.URL, Credentials: auth.Bearer(token)}.Dial(context.Background())
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		if err := conn.Send(context.Background(), []byte(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"reader","capabilities":{}}`)); err != nil {
+		if err := conn.Send(context.Background(),
+			[]byte(
+				`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"reader","capabilities":{}}`)); err != nil {
 			fmt.Println(err)
 		}
 		answer, _ := conn.Receive(context.Background())

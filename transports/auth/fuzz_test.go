@@ -7,9 +7,12 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// Whatever is in a token file, whom it lets in has a name fit for a log, and brought a token that is hard to guess.
+// Whatever is in a token file, whom it lets in has a name fit for a log, and brought a token that
+// is hard to guess.
 func FuzzTokenFile(f *testing.F) {
-	for _, seed := range []string{"ada 5f1c0b6e9a7d43f2b8e1c05d6a94f37e\n", "# x\r\nada a07Kx2-Lq9_Zr4TtWm1VbYc8\nada A07Kx2-Lq9_Zr4TtWm1VbYc8", "ada\u00a0x", "a b c", "\x00", "ada a.b.c"} {
+	for _, seed := range []string{"ada 5f1c0b6e9a7d43f2b8e1c05d6a94f37e\n",
+		"# x\r\nada a07Kx2-Lq9_Zr4TtWm1VbYc8\nada A07Kx2-Lq9_Zr4TtWm1VbYc8", "ada\u00a0x", "a b c", "\x00",
+		"ada a.b.c"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -28,7 +31,8 @@ func FuzzTokenFile(f *testing.F) {
 				t.Errorf("%q: %v", one.principal, err)
 			}
 		}
-		if name, err := set.authenticate(&http.Request{Header: http.Header{"Authorization": {"Bearer x"}}}); err == nil {
+		if name, err := set.authenticate(
+			&http.Request{Header: http.Header{"Authorization": {"Bearer x"}}}); err == nil {
 			t.Errorf("a short token came in as %q", name)
 		}
 	})

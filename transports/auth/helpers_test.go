@@ -90,7 +90,8 @@ func newCA(t *testing.T, name string) *ca {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	check(t, err)
 	cert, err := x509.ParseCertificate(der)
@@ -112,7 +113,8 @@ func (c *ca) sign(t *testing.T, n names, use x509.ExtKeyUsage) (certPEM, keyPEM 
 	if n.lasts == 0 {
 		n.lasts = time.Hour
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: n.common},
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject:   pkix.Name{CommonName: n.common},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(n.lasts), ExtKeyUsage: []x509.ExtKeyUsage{use},
 		DNSNames: n.dns, EmailAddresses: n.emails, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	for _, s := range n.uris {

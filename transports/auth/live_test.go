@@ -63,8 +63,10 @@ func (s *site) tls(t *testing.T, certFile, keyFile string) *tls.Config {
 	return conf
 }
 
-// subscribe makes a subscription; its producer deals with each message at once and answers renegotiations.
-func (s *site) subscribe(t *testing.T, d sse.Dialer) (sub transports.Reopener, producer transports.Resumable, got chan string) {
+// subscribe makes a subscription; its producer deals with each message at once and answers
+// renegotiations.
+func (s *site) subscribe(t *testing.T, d sse.Dialer) (sub transports.Reopener, producer transports.Resumable,
+	got chan string) {
 	t.Helper()
 	c, err := d.Dial(t.Context())
 	check(t, err)
@@ -101,8 +103,9 @@ func want(t *testing.T, c transports.Conn, msg string) {
 	}
 }
 
-// A token or a certificate changes on both sides while a subscription lives: nobody is dropped, the old one is good for
-// nothing, and the subscription is still its principal's and nobody else's. TR-015, SEC-016, INV-43, T1, T8
+// A token or a certificate changes on both sides while a subscription lives: nobody is dropped, the
+// old one is good for nothing, and the subscription is still its principal's and nobody else's.
+// TR-015, SEC-016, INV-43, T1, T8
 func TestRotationUnderASubscription(t *testing.T) {
 	clients := newCA(t, "clients")
 	for _, kind := range []string{"token", "certificate"} {
@@ -121,7 +124,8 @@ func TestRotationUnderASubscription(t *testing.T) {
 			if kind == "certificate" {
 				cert, key = clients.pairOf(t, ada, x509.ExtKeyUsageClientAuth)
 				d.Credentials = nil
-				bobCert, bobKey := clients.pairOf(t, names{uris: []string{"spiffe://bank.example/bob"}}, x509.ExtKeyUsageClientAuth)
+				bobCert, bobKey := clients.pairOf(t, names{uris: []string{"spiffe://bank.example/bob"}},
+					x509.ExtKeyUsageClientAuth)
 				bob = sse.Dialer{URL: s.url, TLS: s.tls(t, bobCert, bobKey)}
 			}
 			d.TLS = s.tls(t, cert, key)
@@ -134,7 +138,8 @@ func TestRotationUnderASubscription(t *testing.T) {
 			// Both sides get new credentials.
 			if kind == "token" {
 				write(t, theirs, []byte("ada "+tokenC+"\nbob "+tokenB))
-				if status := s.ask(t, d.TLS, auth.Bearer(tokenA), "POST", "/replies", reply); status != http.StatusUnauthorized {
+				if status := s.ask(t, d.TLS, auth.Bearer(tokenA), "POST", "/replies",
+					reply); status != http.StatusUnauthorized {
 					t.Errorf("the old token: %d, want 401", status)
 				}
 				write(t, mine, []byte(tokenC))
@@ -159,7 +164,8 @@ func TestRotationUnderASubscription(t *testing.T) {
 			}
 
 			// Another principal has nothing of it.
-			for at, status := range map[string]int{"GET /events?subscription_id=sub_1 ": 404, "POST /replies " + renegotiate: 404, "POST /replies " + reply: 204, "POST /replies " + closing: 204} {
+			for at, status := range map[string]int{"GET /events?subscription_id=sub_1 ": 404,
+				"POST /replies " + renegotiate: 404, "POST /replies " + reply: 204, "POST /replies " + closing: 204} {
 				part := strings.SplitN(at, " ", 3)
 				if got := s.ask(t, bob.TLS, bob.Credentials, part[0], part[1], part[2]); got != status {
 					t.Errorf("bob, %s: %d, want %d", at, got, status)
@@ -181,7 +187,8 @@ func TestRotationUnderASubscription(t *testing.T) {
 }
 
 // ask sends one request and returns the status.
-func (s *site) ask(t *testing.T, conf *tls.Config, give func(context.Context) (http.Header, error), method, path, body string) int {
+func (s *site) ask(t *testing.T, conf *tls.Config, give func(context.Context) (http.Header, error), method, path,
+	body string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+"/aaep/v1"+path, strings.NewReader(body))
 	check(t, err)
@@ -199,8 +206,8 @@ func (s *site) ask(t *testing.T, conf *tls.Config, give func(context.Context) (h
 	return resp.StatusCode
 }
 
-// Who is refused learns no more than that, and no token is in any log or error, whatever was wrong with it. TR-016, INV-36,
-// INV-37
+// Who is refused learns no more than that, and no token is in any log or error, whatever was wrong
+// with it. TR-016, INV-36, INV-37
 func TestNoTokenIsTold(t *testing.T) {
 	journal := &journal{}
 	path := filepath.Join(t.TempDir(), "tokens")
@@ -211,7 +218,8 @@ func TestNoTokenIsTold(t *testing.T) {
 	conf := s.tls(t, "", "")
 	canaries := []string{"canary", tokenA, tokenB}
 	var told strings.Builder
-	for _, token := range []string{tokenB, "canary", tokenA + "canary", "canary.canary.canary", "canary\x1b[2J", "canary canary", strings.Repeat("canary", 5000), "=canary"} {
+	for _, token := range []string{tokenB, "canary", tokenA + "canary", "canary.canary.canary", "canary\x1b[2J",
+		"canary canary", strings.Repeat("canary", 5000), "=canary"} {
 		header := http.Header{"Authorization": {"Bearer " + token}}
 		c, err := sse.Dialer{URL: s.url, TLS: conf, Header: header, Logger: journal.logger()}.Dial(t.Context())
 		check(t, err)
@@ -226,7 +234,8 @@ func TestNoTokenIsTold(t *testing.T) {
 		}
 		fmt.Fprintln(&told, err)
 		check(t, c.Close())
-		w, err := websocket.Dialer{URL: "wss" + strings.TrimPrefix(s.url, "https") + websocket.DefaultPath, TLS: conf, Header: header}.Dial(t.Context())
+		w, err := websocket.Dialer{URL: "wss" + strings.TrimPrefix(s.url, "https") + websocket.DefaultPath, TLS: conf,
+			Header: header}.Dial(t.Context())
 		if err == nil {
 			var msg []byte
 			msg, err = w.Receive(t.Context())
@@ -235,7 +244,8 @@ func TestNoTokenIsTold(t *testing.T) {
 		}
 		fmt.Fprintln(&told, err)
 	}
-	for _, text := range []string{"ada canary", "canary " + tokenA + " " + tokenB, "ada " + tokenA + "\nbob " + tokenA, tokenB} {
+	for _, text := range []string{"ada canary", "canary " + tokenA + " " + tokenB, "ada " + tokenA + "\nbob " +
+		tokenA, tokenB} {
 		write(t, path, []byte(text))
 		_, _ = tokens(with("Bearer " + tokenA))
 		_, err := auth.TokenFile(path, journal.logger())
@@ -245,7 +255,8 @@ func TestNoTokenIsTold(t *testing.T) {
 		t.Fatal("what was to be searched is not there")
 	}
 	for _, canary := range canaries {
-		for where, text := range map[string]string{"the log": journal.String(), "an answer or an error": told.String()} {
+		for where, text := range map[string]string{"the log": journal.String(),
+			"an answer or an error": told.String()} {
 			if i := strings.Index(text, canary); i >= 0 {
 				t.Errorf("%s has %q: %q", where, canary, text[max(0, i-200):i+20])
 			}

@@ -13,8 +13,9 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// A reader whose token was replaced in time goes on with the subscription it has when its link breaks. One whose token is
-// good for nothing is told so, and goes on when there is another in the file. TR-015, INV-52
+// A reader whose token was replaced in time goes on with the subscription it has when its link
+// breaks. One whose token is good for nothing is told so, and goes on when there is another in the
+// file. TR-015, INV-52
 func TestReaderWithANewToken(t *testing.T) {
 	journal := &journal{}
 	theirs, mine := file(t, "ada "+tokenA), file(t, tokenA)
@@ -27,7 +28,9 @@ func TestReaderWithANewToken(t *testing.T) {
 	}
 	dialed := make(chan result, 1)
 	go func() {
-		sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: s.url, TLS: s.tls(t, "", ""), Credentials: auth.BearerFile(mine)}, subscriber.Config{ID: "reader-1"})
+		sub, err := subscriber.Dial(t.Context(),
+			sse.Dialer{URL: s.url, TLS: s.tls(t, "", ""), Credentials: auth.BearerFile(mine)},
+			subscriber.Config{ID: "reader-1"})
 		dialed <- result{sub, err}
 	}()
 	conn, err := s.sse.Accept(t.Context())
@@ -43,7 +46,9 @@ func TestReaderWithANewToken(t *testing.T) {
 		t.Helper()
 		st, err := conn.(transports.Resumable).NextStream(t.Context())
 		check(t, err)
-		ev := fmt.Sprintf(`{"@context":%q,"type":"acme:thing","event_id":"evt_%d","session_id":"sess_1","timestamp":"2026-05-24T14:22:25.000Z","producer":{"agent_id":"agent"}}`, aaep.CoreContext, n)
+		ev := fmt.Sprintf(
+			`{"@context":%q,"type":"acme:thing","event_id":"evt_%d","session_id":"sess_1",`+
+				`"timestamp":"2026-05-24T14:22:25.000Z","producer":{"agent_id":"agent"}}`, aaep.CoreContext, n)
 		check(t, st.SendEvents(t.Context(), []transports.Event{{Message: []byte(ev), ID: fmt.Sprint("evt_", n)}}))
 		if got, err := d.sub.Next(t.Context()); err != nil || got.EventID != fmt.Sprint("evt_", n) {
 			t.Fatalf("Next = %v, %v; want event %d", got, err, n)
@@ -82,7 +87,9 @@ func TestReaderWithANewToken(t *testing.T) {
 	}
 	tell(3)
 	write(t, theirs, []byte("bob "+tokenA)) // who begins is told at once
-	if _, err := subscriber.Dial(t.Context(), sse.Dialer{URL: s.url, TLS: s.tls(t, "", ""), Credentials: auth.BearerFile(mine)}, subscriber.Config{ID: "reader-2"}); !errors.Is(err, aaep.AuthenticationRequired) {
+	if _, err := subscriber.Dial(t.Context(),
+		sse.Dialer{URL: s.url, TLS: s.tls(t, "", ""), Credentials: auth.BearerFile(mine)},
+		subscriber.Config{ID: "reader-2"}); !errors.Is(err, aaep.AuthenticationRequired) {
 		t.Errorf("Dial = %v, want that credentials are required", err)
 	}
 }

@@ -12,22 +12,24 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// ServerTLS makes the TLS of a listener from a certificate and its key in PEM: version 1.2 or better (§8.2.8), HTTP/2 or
-// HTTP/1.1. With a file of client CAs, clients that show a certificate of theirs are known to ClientCertificate, and a
-// certificate of anybody else's ends the handshake; who shows none is let through to the Authenticator. An empty
-// clientCAFile asks nobody.
+// ServerTLS makes the TLS of a listener from a certificate and its key in PEM: version 1.2 or
+// better (§8.2.8), HTTP/2 or HTTP/1.1. With a file of client CAs, clients that show a certificate
+// of theirs are known to ClientCertificate, and a certificate of anybody else's ends the handshake;
+// who shows none is let through to the Authenticator. An empty clientCAFile asks nobody.
 //
-// The files are looked at with each handshake and read again when they have changed; connections that are open stay open.
-// If the files do not fit each other, what was read before stays in force and log is told; log may be nil. A certificate that has
-// expired is an error at first. Of one that expires later, or is not valid yet, log is told when it is read and when a peer
-// connects, at most once an hour.
+// The files are looked at with each handshake and read again when they have changed; connections
+// that are open stay open. If the files do not fit each other, what was read before stays in force
+// and log is told; log may be nil. A certificate that has expired is an error at first. Of one that
+// expires later, or is not valid yet, log is told when it is read and when a peer connects, at most
+// once an hour.
 func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.Config, error) {
 	source, err := credentials.NewSource(log, credentials.ReadFile, func(contents [][]byte) (*tls.Config, error) {
 		cert, err := keyPair(certFile, contents[0], contents[1])
 		if err != nil {
 			return nil, err
 		}
-		conf := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{*cert}}
+		conf := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+			Certificates: []tls.Certificate{*cert}}
 		if clientCAFile != "" {
 			conf.ClientAuth = tls.VerifyClientCertIfGiven
 			conf.ClientCAs, err = pool(clientCAFile, contents[2])
@@ -38,7 +40,8 @@ func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.C
 		return nil, err
 	}
 	if leaf := source.Get().Certificates[0].Leaf; time.Now().After(leaf.NotAfter) {
-		return nil, fmt.Errorf("auth: the certificate in %s expired on %s: put a new one in its place", certFile, leaf.NotAfter.UTC().Format(time.DateTime+" UTC"))
+		return nil, fmt.Errorf("auth: the certificate in %s expired on %s: put a new one in its place", certFile,
+			leaf.NotAfter.UTC().Format(time.DateTime+" UTC"))
 	}
 	e := expiry{log: log, file: certFile}
 	e.check(source.Get())
@@ -71,12 +74,14 @@ func (e *expiry) check(conf *tls.Config) {
 		return
 	}
 	e.told = now
-	e.log.Warn("auth: nobody believes this certificate now", "file", e.file, "from", leaf.NotBefore, "until", leaf.NotAfter)
+	e.log.Warn("auth: nobody believes this certificate now", "file", e.file, "from", leaf.NotBefore, "until",
+		leaf.NotAfter)
 }
 
-// ClientTLS makes the TLS of a dialer, version 1.2 or better. It trusts the CAs in a file, or those of the system if
-// caFile is empty. With a certificate and its key it answers a listener that asks who is there; those two files are read
-// again when they have changed, as in ServerTLS, and the CAs once.
+// ClientTLS makes the TLS of a dialer, version 1.2 or better. It trusts the CAs in a file, or those
+// of the system if caFile is empty. With a certificate and its key it answers a listener that asks
+// who is there; those two files are read again when they have changed, as in ServerTLS, and the CAs
+// once.
 func ClientTLS(caFile, certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	if caFile != "" {

@@ -77,11 +77,14 @@ func TestMutualTLS(t *testing.T) {
 	}{
 		{"no certificate", nil, 0, nil, "nobody", ""},
 		{"a client", clients, x509.ExtKeyUsageClientAuth, nil, "spiffe://bank.example/ada", ""},
-		{"a client, TLS 1.2", clients, x509.ExtKeyUsageClientAuth, func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, "spiffe://bank.example/ada", ""},
+		{"a client, TLS 1.2", clients, x509.ExtKeyUsageClientAuth, func(c *tls.Config) {
+			c.MaxVersion = tls.VersionTLS12
+		}, "spiffe://bank.example/ada", ""},
 		{"another authority's", strangers, x509.ExtKeyUsageClientAuth, nil, "", "Get"},
 		{"the servers' own authority's", servers, x509.ExtKeyUsageClientAuth, nil, "", "Get"},
 		{"a certificate for servers", clients, x509.ExtKeyUsageServerAuth, nil, "", "Get"},
-		{"TLS 1.1", nil, 0, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }, "", "protocol version"},
+		{"TLS 1.1", nil, 0, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }, "",
+			"protocol version"},
 		{"another name", nil, 0, func(c *tls.Config) { c.ServerName = "bank.example" }, "", "not bank.example"},
 	} {
 		certFile, keyFile := "", ""
@@ -93,7 +96,9 @@ func TestMutualTLS(t *testing.T) {
 		if tt.ca == strangers || tt.ca == servers { // a client that does not look what it is asked for
 			pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 			check(t, err)
-			conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+			conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				return &pair, nil
+			}
 		}
 		if tt.change != nil {
 			tt.change(conf)
@@ -108,7 +113,8 @@ func TestMutualTLS(t *testing.T) {
 	}
 	stranger, err := auth.ClientTLS(strangers.file, "", "", nil)
 	check(t, err)
-	if _, _, err := get(t, client(t, stranger), url); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+	if _, _, err := get(t, client(t, stranger), url); err == nil ||
+		!strings.Contains(err.Error(), "unknown authority") {
 		t.Errorf("a listener whose authority is not trusted: %v", err)
 	}
 	// A listener that trusts nobody's clients does not ask.
@@ -122,7 +128,8 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
-// Certificates change under open connections, which go on; a pair that does not fit changes nothing. INV-43
+// Certificates change under open connections, which go on; a pair that does not fit changes
+// nothing. INV-43
 func TestCertificateRotation(t *testing.T) {
 	servers, clients, others := newCA(t, "servers"), newCA(t, "clients"), newCA(t, "others")
 	journal := &journal{}
@@ -172,7 +179,8 @@ func TestCertificateRotation(t *testing.T) {
 	expect("the open connection", open, first)
 }
 
-// A certificate that has expired is refused at the start. One that expires later is told when it is read, and not to each who comes.
+// A certificate that has expired is refused at the start. One that expires later is told when it is
+// read, and not to each who comes.
 func TestExpiredCertificate(t *testing.T) {
 	authority := newCA(t, "CA")
 	cert, key := authority.pairOf(t, names{dns: host.dns, lasts: -time.Minute}, x509.ExtKeyUsageServerAuth)
@@ -202,8 +210,10 @@ func TestTLSRefused(t *testing.T) {
 	secret, err := os.ReadFile(key)
 	check(t, err)
 	for what, files := range map[string][3]string{
-		"no certificate": {gone, key, ""}, "no key": {cert, gone, ""}, "no CA": {cert, key, gone}, "another's key": {cert, otherKey, ""},
-		"an empty certificate": {empty, key, ""}, "the other way round": {key, cert, ""}, "an empty CA": {cert, key, empty}, "a key for a CA": {cert, key, key},
+		"no certificate": {gone, key, ""}, "no key": {cert, gone, ""}, "no CA": {cert, key, gone},
+		"another's key":        {cert, otherKey, ""},
+		"an empty certificate": {empty, key, ""}, "the other way round": {key, cert, ""},
+		"an empty CA": {cert, key, empty}, "a key for a CA": {cert, key, key},
 	} {
 		_, err := auth.ServerTLS(files[0], files[1], files[2], nil)
 		if err == nil || strings.Contains(err.Error(), string(secret[30:60])) {

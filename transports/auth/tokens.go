@@ -15,10 +15,10 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// Tokens knows peers by bearer tokens that were agreed on beforehand; byPrincipal has one for each name. They suit
-// development and a handful of peers (§10.3.1 discourages such keys); package auth/oidc suits more. A token has at least
-// 22 characters, or 32 if all of them are hexadecimal digits: 128 bits, if they are random. Make one with rand.Text. There
-// are at most 1,000 tokens.
+// Tokens knows peers by bearer tokens that were agreed on beforehand; byPrincipal has one for each
+// name. They suit development and a handful of peers (§10.3.1 discourages such keys); package
+// auth/oidc suits more. A token has at least 22 characters, or 32 if all of them are hexadecimal
+// digits: 128 bits, if they are random. Make one with rand.Text. There are at most 1,000 tokens.
 func Tokens(byPrincipal map[string]string) (Authenticator, error) {
 	var set tokenSet
 	for principal, token := range byPrincipal {
@@ -35,14 +35,16 @@ func Tokens(byPrincipal map[string]string) (Authenticator, error) {
 	return set.authenticate, nil
 }
 
-// TokenFile is as Tokens, for the tokens in a file: on each line a principal, a space and a token. Empty lines and those
-// that begin with # are skipped. A principal may have several tokens, for the time in which one takes the place of
-// another. Nobody but its owner may open the file: its mode is 0600 or less.
+// TokenFile is as Tokens, for the tokens in a file: on each line a principal, a space and a token.
+// Empty lines and those that begin with # are skipped. A principal may have several tokens, for the
+// time in which one takes the place of another. Nobody but its owner may open the file: its mode is
+// 0600 or less.
 //
-// The file is read again when it has changed. Replace it as a whole, by renaming another over it. If what it becomes is
-// not right, or it is gone, the tokens from before stay in force and log is told; log may be nil. If it holds no token any
-// more, nobody is let in: at once, or if it was just written, once it has stood so for two seconds. Who is connected with a
-// token that was taken out is put out within ten seconds. A file that is empty in the beginning is an error.
+// The file is read again when it has changed. Replace it as a whole, by renaming another over it.
+// If what it becomes is not right, or it is gone, the tokens from before stay in force and log is
+// told; log may be nil. If it holds no token any more, nobody is let in: at once, or if it was just
+// written, once it has stood so for two seconds. Who is connected with a token that was taken out
+// is put out within ten seconds. A file that is empty in the beginning is an error.
 func TokenFile(path string, log *slog.Logger) (Authenticator, error) {
 	source, err := credentials.NewSource(log, credentials.ReadPrivate, func(contents [][]byte) (tokenSet, error) {
 		set, err := parseTokens(contents[0])
@@ -95,7 +97,8 @@ func (s tokenSet) authenticate(r *http.Request) (string, error) {
 	return "", fmt.Errorf("auth: the token is not known: %w", aaep.AuthenticationRequired)
 }
 
-// find takes the same time whichever token is in the set, and however much of one was guessed (INV-48).
+// find takes the same time whichever token is in the set, and however much of one was guessed
+// (INV-48).
 func (s tokenSet) find(token string) (principal string) {
 	sum := sha256.Sum256([]byte(token))
 	at := -1
@@ -119,7 +122,9 @@ func (s *tokenSet) add(principal, token string) error {
 	case guessable(token):
 		return errors.New("auth: a token could be guessed; make one with: openssl rand -hex 32")
 	case credentials.Signed(token):
-		return errors.New("auth: a token has three parts with dots between them and would be taken for a signed one; make one with: openssl rand -hex 32")
+		return errors.New(
+			"auth: a token has three parts with dots between them and would be taken for a signed one; make one " +
+				"with: openssl rand -hex 32")
 	case s.find(token) != "":
 		return errors.New("auth: a token is there twice")
 	case len(*s) == maxTokens:

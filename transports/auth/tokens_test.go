@@ -66,12 +66,15 @@ func TestTokensRefused(t *testing.T) {
 			continue
 		}
 		for principal, token := range set {
-			if token != "" && strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "\x1b") || len(err.Error()) > 300 {
+			if token != "" && strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "\x1b") ||
+				len(err.Error()) > 300 {
 				t.Errorf("the error tells too much of %q: %v", principal, err)
 			}
 		}
 	}
-	for _, token := range []string{"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789abcdef0123456789abcdef", "a07Kx2-Lq9_Zr4TtWm1VbY"} { // rand.Text, 16 bytes in hex and in base64
+	for _, token := range []string{"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789abcdef0123456789abcdef",
+		"a07Kx2-Lq9_Zr4TtWm1VbY"} {
+		// rand.Text, 16 bytes in hex and in base64
 		if _, err := auth.Tokens(map[string]string{"ada": token}); err != nil {
 			t.Errorf("a token of 128 bits: %v", err)
 		}
@@ -118,7 +121,8 @@ func TestTokenFile(t *testing.T) {
 		write(t, path, []byte(text))
 		knows(what, tokenC, "ada")
 		knows(what, tokenA, "")
-		if told := strings.TrimPrefix(log.String(), before); strings.Count(told, "\n") != 1 || !strings.Contains(told, "level=ERROR") || strings.Contains(told, tokenA[:10]) {
+		if told := strings.TrimPrefix(log.String(), before); strings.Count(told, "\n") != 1 ||
+			!strings.Contains(told, "level=ERROR") || strings.Contains(told, tokenA[:10]) {
 			t.Errorf("%s: the log got %q, want one error without a token", what, told)
 		}
 		if _, err := auth.TokenFile(path, nil); err == nil || strings.Contains(err.Error(), tokenA[:10]) {
@@ -128,8 +132,10 @@ func TestTokenFile(t *testing.T) {
 	write(t, path, []byte("bob "+tokenB))
 	knows("mended", tokenB, "bob")
 	knows("mended", tokenC, "")
-	// Whoever takes out the last token wants nobody in; a file that was just written may be about to get more.
-	for what, text := range map[string]string{"empty": "", "comments": "# bob " + tokenB, "half a line": "bob " + tokenB[:10]} {
+	// Whoever takes out the last token wants nobody in; a file that was just written may be about
+	// to get more.
+	for what, text := range map[string]string{"empty": "", "comments": "# bob " + tokenB,
+		"half a line": "bob " + tokenB[:10]} {
 		write(t, path, []byte(text))
 		knows(what+", just now", tokenB, "bob")
 		before := log.String()
@@ -141,7 +147,8 @@ func TestTokenFile(t *testing.T) {
 		}
 		knows(what+", for a while", tokenB, want)
 		knows(what+", for a while", tokenB, want)
-		if told := strings.TrimPrefix(log.String(), before); want == "" && (strings.Count(told, "\n") != 1 || !strings.Contains(told, "level=WARN")) {
+		if told := strings.TrimPrefix(log.String(), before); want == "" &&
+			(strings.Count(told, "\n") != 1 || !strings.Contains(told, "level=WARN")) {
 			t.Errorf("%s: the log got %q, want one warning", what, told)
 		}
 		if _, err := auth.TokenFile(path, nil); err == nil {

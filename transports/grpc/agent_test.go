@@ -42,7 +42,8 @@ var everything = aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.Boun
 
 func newProducer(t testing.TB) *producer.Producer {
 	t.Helper()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester", AgentName: "Tester"}, ShortTimeouts: true})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester", AgentName: "Tester"},
+		ShortTimeouts: true})
 	check(t, err)
 	return p
 }
@@ -90,12 +91,14 @@ func until(sub *subscriber.Subscription, match func(*aaep.Event) bool) (evs []*a
 
 func isOver(ev *aaep.Event) bool { return ev.Type().Terminal() }
 
-// GRPC-003, D-70: an agent asks over gRPC, and what is answered happens. A refusal is a message, and the stream is then OK.
+// GRPC-003, D-70: an agent asks over gRPC, and what is answered happens. A refusal is a message,
+// and the stream is then OK.
 func TestAgent(t *testing.T) {
 	p := newProducer(t)
 	addr, stop := host(t, p, "127.0.0.1:0")
 	defer stop()
-	sub, err := subscriber.Dial(t.Context(), aaepgrpc.Dialer{Target: addr}, subscriber.Config{ID: "reader", Capabilities: everything})
+	sub, err := subscriber.Dial(t.Context(), aaepgrpc.Dialer{Target: addr},
+		subscriber.Config{ID: "reader", Capabilities: everything})
 	check(t, err)
 	defer sub.Close()
 	for decision, want := range map[aaep.Decision]error{aaep.Accept: nil, aaep.Reject: producer.ErrRejected} {
@@ -119,7 +122,8 @@ func TestAgent(t *testing.T) {
 		}
 	}
 	var refused *aaep.Rejection
-	_, err = subscriber.Dial(t.Context(), aaepgrpc.Dialer{Target: addr}, subscriber.Config{ID: "reader", Capabilities: aaep.Capabilities{Languages: []string{"ja"}}})
+	_, err = subscriber.Dial(t.Context(), aaepgrpc.Dialer{Target: addr},
+		subscriber.Config{ID: "reader", Capabilities: aaep.Capabilities{Languages: []string{"ja"}}})
 	if !errors.As(err, &refused) || !refused.Remote {
 		t.Errorf("who understands nothing was told %v", err)
 	}
@@ -154,8 +158,8 @@ func hear(t *testing.T, stream aaepv1.AaepService_SubscribeClient) (aaep.Message
 	return m, got.MessageType
 }
 
-// GRPC-002, GRPC-003: nothing comes before the answer, also in the middle of a session; a message_type that says something else
-// changes neither the request nor the reply.
+// GRPC-002, GRPC-003: nothing comes before the answer, also in the middle of a session; a
+// message_type that says something else changes neither the request nor the reply.
 func TestContradiction(t *testing.T) {
 	p := newProducer(t)
 	addr, stop := host(t, p, "127.0.0.1:0")
@@ -163,7 +167,10 @@ func TestContradiction(t *testing.T) {
 	s, err := p.StartSession(t.Context(), aaep.Say("Paying."))
 	check(t, err)
 	stream := open(t, addr)
-	check(t, stream.Send(say(t, &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: everything}, "subscription.close")))
+	check(t,
+		stream.Send(
+			say(t, &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: everything},
+				"subscription.close")))
 	m, kind := hear(t, stream)
 	answer, isAnswer := m.(*aaep.SubscriptionAccepted)
 	if !isAnswer || kind != "subscription.accepted" {
@@ -198,8 +205,11 @@ func TestNoRequest(t *testing.T) {
 	check(t, err)
 	defer s.Close()
 	stream := open(t, addr)
-	check(t, stream.Send(say(t, &aaep.ConfirmationReply{ReplyToken: aaep.ReplyToken("rpl_" + strings.Repeat("0", 32)), Decision: aaep.Accept,
-		SubscriptionID: "sub_1", Timestamp: time.Now()}, "subscription.request")))
+	check(t,
+		stream.Send(
+			say(t, &aaep.ConfirmationReply{ReplyToken: aaep.ReplyToken("rpl_" + strings.Repeat("0", 32)),
+				Decision:       aaep.Accept,
+				SubscriptionID: "sub_1", Timestamp: time.Now()}, "subscription.request")))
 	for {
 		got, err := stream.Recv()
 		if err != nil {
@@ -215,7 +225,8 @@ func TestNoRequest(t *testing.T) {
 func TestBegunAnew(t *testing.T) {
 	first := newProducer(t)
 	addr, stop := host(t, first, freeport.Addr())
-	sub, err := subscriber.Dial(t.Context(), aaepgrpc.Dialer{Target: addr}, subscriber.Config{ID: "reader", Capabilities: everything})
+	sub, err := subscriber.Dial(t.Context(), aaepgrpc.Dialer{Target: addr},
+		subscriber.Config{ID: "reader", Capabilities: everything})
 	check(t, err)
 	defer sub.Close()
 	stop()

@@ -19,16 +19,21 @@ import (
 	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
 )
 
-// BenchmarkDelivery measures what one event costs from the agent's call to the listener, over gRPC on loopback, against a
-// handler that only sends messages which are encoded already. The listeners are bare clients in both, each with a
-// connection of its own. One operation is one delivery to one listener; p99 is from the call to the receipt. "single" sends
-// one event and waits until all have it, "burst" sends 32.
+// BenchmarkDelivery measures what one event costs from the agent's call to the listener, over gRPC
+// on loopback, against a handler that only sends messages which are encoded already. The listeners
+// are bare clients in both, each with a connection of its own. One operation is one delivery to one
+// listener; p99 is from the call to the receipt. "single" sends one event and waits until all have
+// it, "burst" sends 32.
 func BenchmarkDelivery(b *testing.B) {
 	for _, listeners := range []int{1, 100} {
 		for _, burst := range []int{1, 32} {
 			load := map[int]string{1: "single", 32: "burst"}[burst]
-			b.Run(fmt.Sprintf("aaep/%s/listeners=%d", load, listeners), func(b *testing.B) { measure(b, listeners, burst, startAAEP) })
-			b.Run(fmt.Sprintf("floor/%s/listeners=%d", load, listeners), func(b *testing.B) { measure(b, listeners, burst, startFloor) })
+			b.Run(fmt.Sprintf("aaep/%s/listeners=%d", load, listeners), func(b *testing.B) {
+				measure(b, listeners, burst, startAAEP)
+			})
+			b.Run(fmt.Sprintf("floor/%s/listeners=%d", load, listeners), func(b *testing.B) {
+				measure(b, listeners, burst, startFloor)
+			})
 		}
 	}
 }
@@ -42,8 +47,10 @@ type receipt struct {
 	at time.Time
 }
 
-// measure has start begin what is measured: emit sends the event with number n, below numbers, to all listeners at addr.
-func measure(b *testing.B, listeners, burst int, start func(b *testing.B, listeners int) (addr string, emit func(n int))) {
+// measure has start begin what is measured: emit sends the event with number n, below numbers, to
+// all listeners at addr.
+func measure(b *testing.B, listeners, burst int,
+	start func(b *testing.B, listeners int) (addr string, emit func(n int))) {
 	addr, emit := start(b, listeners)
 	received := make(chan receipt, listeners*burst)
 	var reading sync.WaitGroup
@@ -54,7 +61,12 @@ func measure(b *testing.B, listeners, burst int, start func(b *testing.B, listen
 		b.Cleanup(func() { conn.Close() })
 		stream, err := aaepv1.NewAaepServiceClient(conn).Subscribe(context.Background())
 		check(b, err)
-		check(b, stream.Send(&aaepv1.AaepMessage{Json: []byte(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"bench","capabilities":{}}`)}))
+		check(b,
+			stream.Send(
+				&aaepv1.AaepMessage{
+					Json: []byte(
+						`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"bench",` +
+							`"capabilities":{}}`)}))
 		_, err = stream.Recv() // so that every event sent from now on arrives
 		check(b, err)
 		reading.Go(func() { read(stream, received) })
@@ -114,7 +126,8 @@ func startAAEP(b *testing.B, _ int) (string, func(int)) {
 	}
 }
 
-// floor is the least a server can do: a channel for each listener, and messages that are encoded already.
+// floor is the least a server can do: a channel for each listener, and messages that are encoded
+// already.
 type floor struct {
 	aaepv1.UnimplementedAaepServiceServer
 	streams chan chan *aaepv1.AaepMessage

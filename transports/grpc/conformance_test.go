@@ -16,7 +16,8 @@ import (
 	aaepgrpc "github.com/aaep-go/aaep/transports/grpc"
 )
 
-// LVL-029: our own producer passes Level 3 over gRPC. The clock is real here: it takes as long as a run takes.
+// LVL-029: our own producer passes Level 3 over gRPC. The clock is real here: it takes as long as a
+// run takes.
 func TestConformance(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	p := newProducer(t)
@@ -24,10 +25,12 @@ func TestConformance(t *testing.T) {
 	at, stop := host(t, p, "127.0.0.1:0")
 	defer stop()
 	agent := &aaeptest.Agent{Producer: p}
-	aaeptest.Producer(t, conformance.ProducerRun{Dialer: aaepgrpc.Dialer{Target: at}, Driver: agent, Manifest: agent.Manifest, Level: 3})
+	aaeptest.Producer(t,
+		conformance.ProducerRun{Dialer: aaepgrpc.Dialer{Target: at}, Driver: agent, Manifest: agent.Manifest, Level: 3})
 }
 
-// LVL-012: and so does our own subscriber. What cannot be seen in a link of gRPC is said by the case.
+// LVL-012: and so does our own subscriber. What cannot be seen in a link of gRPC is said by the
+// case.
 func TestSubscriberConformance(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,7 +11,8 @@ import (
 // GRPC-001, D-70: names, numbers and types are those of appendix B.5.1, and there are no others.
 func TestDescriptor(t *testing.T) {
 	file := aaepv1.File_aaep_v1_aaep_proto
-	if file.Package() != "aaep.v1" || file.Syntax() != protoreflect.Proto3 || file.Services().Len() != 1 || file.Enums().Len() != 0 {
+	if file.Package() != "aaep.v1" || file.Syntax() != protoreflect.Proto3 || file.Services().Len() != 1 ||
+		file.Enums().Len() != 0 {
 		t.Fatalf("the file is %v", file)
 	}
 	type method struct {
@@ -28,7 +29,8 @@ func TestDescriptor(t *testing.T) {
 	}
 	for i, want := range methods {
 		m := got.Get(i)
-		if is := (method{m.FullName(), m.Input().FullName(), m.Output().FullName(), m.IsStreamingClient(), m.IsStreamingServer()}); is != want {
+		if is := (method{m.FullName(), m.Input().FullName(), m.Output().FullName(), m.IsStreamingClient(),
+			m.IsStreamingServer()}); is != want {
 			t.Errorf("method %d is %v, want %v", i, is, want)
 		}
 	}
@@ -53,7 +55,8 @@ func TestDescriptor(t *testing.T) {
 		}
 		for i, w := range want {
 			f := m.Fields().Get(i)
-			if is := (field{f.Name(), f.Number(), f.Kind()}); is != w || f.Cardinality() != protoreflect.Optional || f.HasOptionalKeyword() || f.ContainingOneof() != nil {
+			if is := (field{f.Name(), f.Number(), f.Kind()}); is != w || f.Cardinality() != protoreflect.Optional ||
+				f.HasOptionalKeyword() || f.ContainingOneof() != nil {
 				t.Errorf("field %d of %s is %v, want %v", i, name, is, w)
 			}
 		}

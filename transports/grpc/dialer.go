@@ -21,20 +21,24 @@ import (
 	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
 )
 
-// Dialer reaches a producer. It asks no proxy, follows no service configuration, and looks names up as package net does.
+// Dialer reaches a producer. It asks no proxy, follows no service configuration, and looks names up
+// as package net does.
 type Dialer struct {
-	// Target is the producer's address: "agent.example:443", "127.0.0.1:50051" or "unix:" and the path of a socket.
+	// Target is the producer's address: "agent.example:443", "127.0.0.1:50051" or "unix:" and the
+	// path of a socket.
 	Target string
-	// TLS is what is spoken, at least version 1.2, with Certificates that say who we are. &tls.Config{} trusts the
-	// system's roots. It may be nil, which is no TLS, for loopback and Unix sockets only (B.5.3).
+	// TLS is what is spoken, at least version 1.2, with Certificates that say who we are.
+	// &tls.Config{} trusts the system's roots. It may be nil, which is no TLS, for loopback and
+	// Unix sockets only (B.5.3).
 	TLS *tls.Config
-	// Credentials are asked for at each Dial and go with the stream, as metadata: auth.BearerFile makes one, for example. They
-	// go by TLS, or on this machine. An error ends Dial. Credentials is called by as many goroutines at once as Dial is.
+	// Credentials are asked for at each Dial and go with the stream, as metadata: auth.BearerFile
+	// makes one, for example. They go by TLS, or on this machine. An error ends Dial. Credentials
+	// is called by as many goroutines at once as Dial is.
 	Credentials func(context.Context) (http.Header, error)
 }
 
-// Dial opens a connection and a stream of its own. Whether the credentials are accepted shows when the first message
-// is received: then the error is an *aaep.Rejection.
+// Dial opens a connection and a stream of its own. Whether the credentials are accepted shows when
+// the first message is received: then the error is an *aaep.Rejection.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	network, addr, authority := "unix", strings.TrimPrefix(d.Target, "unix:"), "localhost"
 	if addr == d.Target {
@@ -43,7 +47,10 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 			return nil, fmt.Errorf("grpc: %q is not an address such as agent.example:443 or unix:/path", d.Target)
 		}
 		if d.TLS == nil && !httpguard.LoopbackName(host) {
-			return nil, fmt.Errorf("grpc: %s is another machine, to which nothing is sent in clear: set TLS; &tls.Config{} trusts the system's roots", host)
+			return nil,
+				fmt.Errorf(
+					"grpc: %s is another machine, to which nothing is sent in clear: set TLS; &tls.Config{} trusts "+
+						"the system's roots", host)
 		}
 		network, authority = "tcp", addr
 	}
@@ -63,18 +70,22 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12)
 		creds = credentials.NewTLS(conf)
 	}
-	// A machine that is gone is noticed within 45 seconds by the system. The pings of gRPC, which also notice a process
-	// that hangs, are as rare as every server allows.
-	lookOut := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 10 * time.Second, Count: 3}}
+	// A machine that is gone is noticed within 45 seconds by the system. The pings of gRPC, which
+	// also notice a process that hangs, are as rare as every server allows.
+	lookOut := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second,
+		Interval: 10 * time.Second, Count: 3}}
 	conn, err := rpc.NewClient("passthrough:///"+authority, rpc.WithTransportCredentials(creds),
-		rpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return lookOut.DialContext(ctx, network, addr) }),
+		rpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return lookOut.DialContext(ctx, network, addr)
+		}),
 		rpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 6 * time.Minute, Timeout: 30 * time.Second}),
 		rpc.WithNoProxy(), rpc.WithDisableServiceConfig(), rpc.WithDisableRetry(),
 		rpc.WithDefaultCallOptions(rpc.MaxCallRecvMsgSize(maxFrame), rpc.MaxCallSendMsgSize(maxFrame)))
 	if err != nil {
 		return nil, fmt.Errorf("grpc: %w", err)
 	}
-	life, cancel := context.WithCancel(metadata.NewOutgoingContext(context.Background(), given)) // the stream's, which outlives ctx
+	// the stream's, which outlives ctx
+	life, cancel := context.WithCancel(metadata.NewOutgoingContext(context.Background(), given))
 	stop := context.AfterFunc(ctx, cancel)
 	stream, err := aaepv1.NewAaepServiceClient(conn).Subscribe(life)
 	if !stop() {
@@ -85,5 +96,6 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		conn.Close()
 		return nil, fmt.Errorf("grpc: %w", refusal(err))
 	}
-	return duplex.New(&dialed{stream: stream, conn: conn, cancel: cancel, witness: transports.WitnessOf(ctx), ended: make(chan struct{})}, ""), nil
+	return duplex.New(&dialed{stream: stream, conn: conn, cancel: cancel, witness: transports.WitnessOf(ctx),
+		ended: make(chan struct{})}, ""), nil
 }

@@ -107,7 +107,9 @@ func (f *served) Read() ([]byte, error) {
 }
 
 func (f *served) Write(msg []byte) error {
-	t := time.AfterFunc(writeTimeout, func() { f.end(status.Error(codes.DeadlineExceeded, "no message was taken for too long")) })
+	t := time.AfterFunc(writeTimeout, func() {
+		f.end(status.Error(codes.DeadlineExceeded, "no message was taken for too long"))
+	})
 	defer t.Stop()
 	return f.stream.Send(pack(msg))
 }
@@ -154,7 +156,9 @@ func judge(w transports.Witness, m *aaepv1.AaepMessage) {
 	case len(m.Json) == 0:
 		w.Tell("GRPC-002", "the field json, which is the message, is empty")
 	case m.MessageType != "" && is != "" && m.MessageType != is:
-		w.Tell("GRPC-002", fmt.Sprintf("message_type is %s, and the type of the message in json is %s", aaep.SafeText(m.MessageType), aaep.SafeText(is)))
+		w.Tell("GRPC-002",
+			fmt.Sprintf("message_type is %s, and the type of the message in json is %s", aaep.SafeText(m.MessageType),
+				aaep.SafeText(is)))
 	}
 }
 
@@ -177,7 +181,9 @@ func (f *dialed) Write(msg []byte) error {
 	t := time.AfterFunc(writeTimeout, f.cancel)
 	defer t.Stop()
 	err := f.stream.Send(pack(msg))
-	if err == io.EOF { // says only that the stream has ended; Read learns why, if it is not held up by an earlier message
+	if err == io.EOF {
+		// says only that the stream has ended; Read learns why, if it is not held up by an earlier
+		// message
 		late := time.NewTimer(goodbye)
 		defer late.Stop()
 		select {
@@ -189,7 +195,8 @@ func (f *dialed) Write(msg []byte) error {
 	return err
 }
 
-// Close ends this half, so that what was written arrives, waits a moment for the producer's, and lets go.
+// Close ends this half, so that what was written arrives, waits a moment for the producer's, and
+// lets go.
 func (f *dialed) Close() error {
 	t := time.AfterFunc(goodbye, f.cancel)
 	defer t.Stop()

@@ -10,7 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// INV-31, INV-50: one connection has a hundred streams and no more; a place returns; metadata has a bound.
+// INV-31, INV-50: one connection has a hundred streams and no more; a place returns; metadata has a
+// bound.
 func TestOptions(t *testing.T) {
 	addr, conns := accept(t, ServerOptions{})
 	c, ctx := client(t, addr)

@@ -27,15 +27,17 @@ import (
 
 // ServerOptions are the settings of a Server. The zero ServerOptions serve this machine only.
 type ServerOptions struct {
-	// Authenticate names the peer of a subscription with a non-empty name. It is the one of the other network
-	// transports: the request has the stream's metadata as its Header, the method as its URL's path, Host, RemoteAddr
-	// and, with the client's certificates, TLS; it has no body. An error that is aaep.AuthorizationDenied is answered with
-	// PERMISSION_DENIED, every other with UNAUTHENTICATED; its text stays here. It is called from many goroutines at
-	// once. If nil, nobody is asked, and only connections to a loopback address or a Unix socket are served. It is
-	// asked again while a subscription is open, and ends it as package transports/auth says.
+	// Authenticate names the peer of a subscription with a non-empty name. It is the one of the
+	// other network transports: the request has the stream's metadata as its Header, the method as
+	// its URL's path, Host, RemoteAddr and, with the client's certificates, TLS; it has no body. An
+	// error that is aaep.AuthorizationDenied is answered with PERMISSION_DENIED, every other with
+	// UNAUTHENTICATED; its text stays here. It is called from many goroutines at once. If nil,
+	// nobody is asked, and only connections to a loopback address or a Unix socket are served. It
+	// is asked again while a subscription is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
-	// Manifest is the producer's manifest, JSON. It is given to all who may connect, with or without credentials: it
-	// says which ones are wanted. If empty, GetManifest is answered with UNAVAILABLE.
+	// Manifest is the producer's manifest, JSON. It is given to all who may connect, with or
+	// without credentials: it says which ones are wanted. If empty, GetManifest is answered with
+	// UNAVAILABLE.
 	Manifest []byte
 	// MaxConnections bounds the subscriptions alive at once. If zero, 1024.
 	MaxConnections int
@@ -43,8 +45,8 @@ type ServerOptions struct {
 	Logger *slog.Logger
 }
 
-// Server is the producer's side: the service aaep.v1.AaepService, and the transports.Listener that hands out its streams.
-// Its Conns implement transports.Identified.
+// Server is the producer's side: the service aaep.v1.AaepService, and the transports.Listener that
+// hands out its streams. Its Conns implement transports.Identified.
 type Server struct {
 	o     ServerOptions
 	door  credentials.Door
@@ -62,24 +64,30 @@ func NewServer(o ServerOptions) *Server {
 		o.MaxConnections = 1024
 	}
 	o.Logger = httpguard.Sparing(o.Logger)
-	return &Server{o: o, door: credentials.Door{Authenticate: o.Authenticate, Transport: "grpc", Log: o.Logger}, queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
+	return &Server{o: o, door: credentials.Door{Authenticate: o.Authenticate, Transport: "grpc", Log: o.Logger},
+		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
 }
 
-// Register puts the service on a grpc.Server, before that serves. No page of a browser can reach it there, under whatever
-// name: browsers speak HTTP/2 over TLS only, and the certificate holds the names.
+// Register puts the service on a grpc.Server, before that serves. No page of a browser can reach it
+// there, under whatever name: browsers speak HTTP/2 over TLS only, and the certificate holds the
+// names.
 func (s *Server) Register(on rpc.ServiceRegistrar) {
 	aaepv1.RegisterAaepServiceServer(on, service{s: s})
 }
 
-// Options returns what a grpc.Server for AAEP is to be made with. Without them, gRPC takes any number of streams on a
-// connection, 16 MiB of metadata and 4 MiB of message, buffers up to 16 MiB for each stream, and finds out after two
-// hours that a peer is gone. With them: 100 streams, 64 KiB, 1 MiB, 64 KiB and the message that is read, 45 seconds; a
-// connection is up within ten seconds and closed after two minutes without a stream. Pings may come every ten seconds.
+// Options returns what a grpc.Server for AAEP is to be made with. Without them, gRPC takes any
+// number of streams on a connection, 16 MiB of metadata and 4 MiB of message, buffers up to 16 MiB
+// for each stream, and finds out after two hours that a peer is gone. With them: 100 streams, 64
+// KiB, 1 MiB, 64 KiB and the message that is read, 45 seconds; a connection is up within ten
+// seconds and closed after two minutes without a stream. Pings may come every ten seconds.
 func Options() []rpc.ServerOption {
 	return []rpc.ServerOption{
-		rpc.MaxConcurrentStreams(100), rpc.MaxHeaderListSize(64 << 10), rpc.MaxRecvMsgSize(maxFrame), rpc.MaxSendMsgSize(maxFrame),
-		rpc.StaticStreamWindowSize(64 << 10), rpc.StaticConnWindowSize(1 << 20), rpc.ConnectionTimeout(10 * time.Second),
-		rpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 30 * time.Second, MaxConnectionIdle: 2 * time.Minute}),
+		rpc.MaxConcurrentStreams(100), rpc.MaxHeaderListSize(64 << 10), rpc.MaxRecvMsgSize(maxFrame),
+		rpc.MaxSendMsgSize(maxFrame),
+		rpc.StaticStreamWindowSize(64 << 10), rpc.StaticConnWindowSize(1 << 20),
+		rpc.ConnectionTimeout(10 * time.Second),
+		rpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 30 * time.Second,
+			MaxConnectionIdle: 2 * time.Minute}),
 		rpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second}),
 	}
 }
@@ -111,7 +119,8 @@ type service struct {
 	s *Server
 }
 
-var errNotLocal = status.Error(codes.Unauthenticated, "this listener has no authentication and serves loopback connections only")
+var errNotLocal = status.Error(codes.Unauthenticated,
+	"this listener has no authentication and serves loopback connections only")
 
 // Subscribe is one stream; it returns when that has ended, and with what status.
 func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]) error {
@@ -149,7 +158,8 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 func (s *Server) authenticate(r *http.Request) (principal string, refused error) {
 	if s.o.Authenticate == nil {
 		if !httpguard.Loopback(r) {
-			s.o.Logger.Info("grpc: refused: not from this machine, and there is no authentication", "peer", r.RemoteAddr)
+			s.o.Logger.Info("grpc: refused: not from this machine, and there is no authentication", "peer",
+				r.RemoteAddr)
 			return "", errNotLocal
 		}
 		return "", nil
@@ -180,8 +190,9 @@ func (v service) GetManifest(ctx context.Context, _ *aaepv1.GetManifestRequest) 
 
 // request shows a call to those who judge requests of HTTP, which it is.
 func request(ctx context.Context, method string) *http.Request {
-	r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: method}, RequestURI: method, Proto: "HTTP/2.0", ProtoMajor: 2,
-		Header: http.Header{}, Body: http.NoBody}
+	r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: method}, RequestURI: method, Proto: "HTTP/2.0",
+		ProtoMajor: 2,
+		Header:     http.Header{}, Body: http.NoBody}
 	md, _ := metadata.FromIncomingContext(ctx)
 	for name, values := range md {
 		switch {

@@ -116,11 +116,12 @@ func who(r *http.Request) (string, error) {
 	return "", errors.New("the secret reason")
 }
 
-// GRPC-004, D-70, TR-015, TR-016: who is not let in is told by a status that gives nothing away, and package subscriber's
-// error says so too.
+// GRPC-004, D-70, TR-015, TR-016: who is not let in is told by a status that gives nothing away,
+// and package subscriber's error says so too.
 func TestCredentials(t *testing.T) {
 	addr, conns := accept(t, ServerOptions{Authenticate: who})
-	for token, want := range map[string]codes.Code{"good": codes.OK, "wrong": codes.PermissionDenied, "odd": codes.Unauthenticated,
+	for token, want := range map[string]codes.Code{"good": codes.OK, "wrong": codes.PermissionDenied,
+		"odd":   codes.Unauthenticated,
 		"other": codes.Unauthenticated, "": codes.Unauthenticated} {
 		var md []string
 		if token != "" {
@@ -153,7 +154,8 @@ func TestCredentials(t *testing.T) {
 		}
 		c.Close()
 	}
-	if c, err := (Dialer{Target: addr, Credentials: auth.BearerFile("gone")}).Dial(t.Context()); !errors.Is(err, os.ErrNotExist) {
+	if c, err := (Dialer{Target: addr, Credentials: auth.BearerFile("gone")}).Dial(t.Context()); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("without its token Dial = %v, %v", c, err)
 	}
 }
@@ -161,14 +163,17 @@ func TestCredentials(t *testing.T) {
 // TR-015: the authenticator sees what one of HTTP sees.
 func TestRequest(t *testing.T) {
 	seen := make(chan *http.Request, 1)
-	addr, _ := accept(t, ServerOptions{Authenticate: func(r *http.Request) (string, error) { seen <- r; return "", errors.New("no") }})
+	addr, _ := accept(t,
+		ServerOptions{Authenticate: func(r *http.Request) (string, error) { seen <- r; return "", errors.New("no") }})
 	closed(raw(t, addr, "authorization", "Bearer x", "cookie", "a=1", "cookie", "b=2", "x-trace-bin", "\x00\xff"))
 	r := <-seen
 	if a, _ := r.Cookie("a"); a == nil || a.Value != "1" {
 		t.Errorf("the cookie is %v", a)
 	}
-	if b, _ := r.Cookie("b"); b == nil || r.Header.Get("Authorization") != "Bearer x" || r.Host != addr || r.URL.Path != "/aaep.v1.AaepService/Subscribe" ||
-		!strings.HasPrefix(r.RemoteAddr, "127.0.0.1:") || r.TLS != nil || r.Header.Get("X-Trace-Bin") != "" || r.Header.Get(":authority") != "" {
+	if b, _ := r.Cookie("b"); b == nil || r.Header.Get("Authorization") != "Bearer x" || r.Host != addr ||
+		r.URL.Path != "/aaep.v1.AaepService/Subscribe" ||
+		!strings.HasPrefix(r.RemoteAddr, "127.0.0.1:") || r.TLS != nil || r.Header.Get("X-Trace-Bin") != "" ||
+		r.Header.Get(":authority") != "" {
 		t.Errorf("the request is %+v", r)
 	}
 }
@@ -236,14 +241,16 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// GRPC-002: the message arrives as it is, whatever message_type says; ours says what the JSON says, if that is short.
+// GRPC-002: the message arrives as it is, whatever message_type says; ours says what the JSON says,
+// if that is short.
 func TestMessageType(t *testing.T) {
 	addr, conns := accept(t, ServerOptions{})
 	stream := raw(t, addr)
 	c := <-conns
 	defer c.Close()
 	for _, kind := range []string{"", "subscription.close", "no such type"} {
-		if err := stream.Send(&aaepv1.AaepMessage{Json: []byte(`{"type":"confirmation.reply"}`), MessageType: kind}); err != nil {
+		if err := stream.Send(&aaepv1.AaepMessage{Json: []byte(`{"type":"confirmation.reply"}`),
+			MessageType: kind}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := receive(t, c); err != nil || string(got) != `{"type":"confirmation.reply"}` {
@@ -273,7 +280,8 @@ func TestMessageType(t *testing.T) {
 	}
 }
 
-// INV-32, INV-35, TR-020: too much, and what is no text, ends the one stream it came on, with its reason.
+// INV-32, INV-35, TR-020: too much, and what is no text, ends the one stream it came on, with its
+// reason.
 func TestBadMessages(t *testing.T) {
 	for name, more := range map[string][]rpc.ServerOption{"options": nil, "none": {rpc.MaxRecvMsgSize(4 << 20)}} {
 		addr, conns := accept(t, ServerOptions{}, more...)
@@ -294,7 +302,8 @@ func TestBadMessages(t *testing.T) {
 			c := <-conns
 			stream.Send(&aaepv1.AaepMessage{Json: tc.json})
 			got, err := receive(t, c)
-			if tc.want == "" && (err != nil || !bytes.Equal(got, tc.json)) || tc.want != "" && (err == nil || err == io.EOF || !strings.Contains(err.Error(), tc.want)) {
+			if tc.want == "" && (err != nil || !bytes.Equal(got, tc.json)) || tc.want != "" &&
+				(err == nil || err == io.EOF || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%s, %s: %.50q, %v", name, tc.name, got, err)
 			}
 			if tc.want == "" {
@@ -315,7 +324,8 @@ func TestBadMessages(t *testing.T) {
 
 // A subscriber takes no such thing either.
 func TestBadProducer(t *testing.T) {
-	for want, json := range map[string][]byte{"1 MiB": bytes.Repeat([]byte(" "), transports.MaxMessage+1), "UTF-8": []byte("\xff")} {
+	for want, json := range map[string][]byte{"1 MiB": bytes.Repeat([]byte(" "), transports.MaxMessage+1),
+		"UTF-8": []byte("\xff")} {
 		host := rpc.NewServer()
 		aaepv1.RegisterAaepServiceServer(host, liar{json: json})
 		ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -20,7 +20,8 @@ import (
 	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
 )
 
-// TR-011: a server that stops is no goodbye, one that stops gracefully has said it; both let go of everything.
+// TR-011: a server that stops is no goodbye, one that stops gracefully has said it; both let go of
+// everything.
 func TestStop(t *testing.T) {
 	for name, graceful := range map[string]bool{"at once": false, "gracefully": true} {
 		s := NewServer(ServerOptions{})

@@ -48,7 +48,8 @@ func (l lines) Write(msg []byte) error {
 	return err
 }
 
-// wires serves p on every transport there is, until the test ends, and returns how it is reached on each.
+// wires serves p on every transport there is, until the test ends, and returns how it is reached on
+// each.
 func wires(t *testing.T, p *producer.Producer) map[string]transports.Dialer {
 	t.Helper()
 	http, err := net.Listen("tcp", "127.0.0.1:0")
@@ -78,13 +79,16 @@ func wires(t *testing.T, p *producer.Producer) map[string]transports.Dialer {
 		}),
 		"grpc": aaepgrpc.Dialer{Target: rpc},
 		"stdio": stdio.Dialer{Command: func() *exec.Cmd {
-			return relay(t, func(up net.Conn) { p.Serve(context.Background(), stdio.NewListener(up, up, nil)) }, &serving)
+			return relay(t, func(up net.Conn) {
+				p.Serve(context.Background(), stdio.NewListener(up, up, nil))
+			}, &serving)
 		}},
 	}
 }
 
-// relay is a child whose standard streams lead back to this process, where serve is handed the other end. So the child's half is
-// that of a real process, and the agent is the one that the others follow too.
+// relay is a child whose standard streams lead back to this process, where serve is handed the
+// other end. So the child's half is that of a real process, and the agent is the one that the
+// others follow too.
 func relay(t *testing.T, serve func(net.Conn), serving *sync.WaitGroup) *exec.Cmd {
 	ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "relay.sock"))
 	check(t, err)
@@ -100,8 +104,8 @@ func relay(t *testing.T, serve func(net.Conn), serving *sync.WaitGroup) *exec.Cm
 	return cmd
 }
 
-// HS-003, XT-003: one agent is followed at once over all transports, by subscribers that asked for the same; all hear the same
-// story, and who answers on one of them, whichever, answers for all.
+// HS-003, XT-003: one agent is followed at once over all transports, by subscribers that asked for
+// the same; all hear the same story, and who answers on one of them, whichever, answers for all.
 func TestOneStory(t *testing.T) {
 	p := newProducer(t)
 	dialers := wires(t, p)
@@ -185,8 +189,8 @@ func TestOneStory(t *testing.T) {
 
 const lastBill = "Bill 20 of 20."
 
-// agent is the example: it talks, counts, asks and ends. It asks when all have heard what was before, which a question may
-// overtake.
+// agent is the example: it talks, counts, asks and ends. It asks when all have heard what was
+// before, which a question may overtake.
 func agent(p *producer.Producer, heard func()) error {
 	s, err := p.StartSession(context.Background(), aaep.Say("Paying the bill."))
 	if err != nil {
@@ -199,7 +203,8 @@ func agent(p *producer.Producer, heard func()) error {
 	}
 	out.Close()
 	for n := range 20 {
-		if err := s.Progress(aaep.Say(fmt.Sprintf("Bill %d of 20.", n+1)), aaep.Progress{Step: int64(n + 1)}, 0); err != nil {
+		if err := s.Progress(aaep.Say(fmt.Sprintf("Bill %d of 20.", n+1)), aaep.Progress{Step: int64(n + 1)},
+			0); err != nil {
 			return err
 		}
 	}
@@ -213,7 +218,8 @@ func agent(p *producer.Producer, heard func()) error {
 	return nil
 }
 
-// story writes events down, one a line, with all that tells one from another: which, what, and in which words.
+// story writes events down, one a line, with all that tells one from another: which, what, and in
+// which words.
 func story(evs []*aaep.Event) string {
 	var b strings.Builder
 	for _, ev := range evs {

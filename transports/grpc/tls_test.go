@@ -40,7 +40,8 @@ func newAuthority(t *testing.T) (authority, *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := authority{&x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}, key}
+	a := authority{&x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
+		NotAfter: time.Now().Add(time.Hour)}, key}
 	der, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +61,10 @@ func (a authority) sign(t *testing.T, name string) tls.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}, a.cert, &key.PublicKey, a.key)
+	der, err := x509.CreateCertificate(rand.Reader,
+		&x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name},
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}, a.cert,
+		&key.PublicKey, a.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +82,12 @@ func certified(r *http.Request) (string, error) {
 	return r.TLS.PeerCertificates[0].Subject.CommonName, nil
 }
 
-// GRPC-004, TR-015, TR-018, TR-019: over TLS, 1.3 between two of ours, the certificate says who the peer is.
+// GRPC-004, TR-015, TR-018, TR-019: over TLS, 1.3 between two of ours, the certificate says who the
+// peer is.
 func TestSuiteTLS(t *testing.T) {
 	ca, roots := newAuthority(t)
-	serving := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{ca.sign(t, "server")}, ClientCAs: roots, ClientAuth: tls.VerifyClientCertIfGiven})
+	serving := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{ca.sign(t, "server")}, ClientCAs: roots,
+		ClientAuth: tls.VerifyClientCertIfGiven})
 	transporttest.Run(t, func(t *testing.T) transporttest.Link {
 		l := link(t, NewServer(ServerOptions{Authenticate: certified}), Dialer{TLS: &tls.Config{RootCAs: roots,
 			Certificates: []tls.Certificate{ca.sign(t, "ada")}}}, rpc.Creds(serving))
@@ -99,12 +104,16 @@ func TestRefusedTLS(t *testing.T) {
 		server, client *tls.Config
 		says           string
 	}{
-		"TLS 1.1":          {&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10}, "protocol version"},
-		"unknown server":   {&tls.Config{}, &tls.Config{}, "certificate"},
-		"another name":     {&tls.Config{}, &tls.Config{RootCAs: roots, ServerName: "agent.example"}, "agent.example"},
-		"unknown client":   {&tls.Config{ClientAuth: tls.RequireAndVerifyClientCert}, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{stranger.sign(t, "ada")}}, "Unavailable"},
-		"nameless client":  {&tls.Config{}, &tls.Config{RootCAs: roots}, string(aaep.AuthenticationRequired)},
-		"client below 1.3": {&tls.Config{}, &tls.Config{RootCAs: roots, MaxVersion: tls.VersionTLS12, Certificates: []tls.Certificate{ca.sign(t, "ada")}}, string(aaep.AuthorizationDenied)},
+		"TLS 1.1": {&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
+			&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10}, "protocol version"},
+		"unknown server": {&tls.Config{}, &tls.Config{}, "certificate"},
+		"another name":   {&tls.Config{}, &tls.Config{RootCAs: roots, ServerName: "agent.example"}, "agent.example"},
+		"unknown client": {&tls.Config{ClientAuth: tls.RequireAndVerifyClientCert},
+			&tls.Config{RootCAs: roots, Certificates: []tls.Certificate{stranger.sign(t, "ada")}}, "Unavailable"},
+		"nameless client": {&tls.Config{}, &tls.Config{RootCAs: roots}, string(aaep.AuthenticationRequired)},
+		"client below 1.3": {&tls.Config{},
+			&tls.Config{RootCAs: roots, MaxVersion: tls.VersionTLS12,
+				Certificates: []tls.Certificate{ca.sign(t, "ada")}}, string(aaep.AuthorizationDenied)},
 	} {
 		tc.server.Certificates, tc.server.ClientCAs = []tls.Certificate{ca.sign(t, "server")}, roots
 		if tc.server.ClientAuth == 0 {
@@ -117,7 +126,8 @@ func TestRefusedTLS(t *testing.T) {
 			c.Close()
 		}
 		var refused *aaep.Rejection
-		if err == nil || !strings.Contains(err.Error(), tc.says) && !(errors.As(err, &refused) && string(refused.Code) == tc.says) {
+		if err == nil || !strings.Contains(err.Error(), tc.says) &&
+			!(errors.As(err, &refused) && string(refused.Code) == tc.says) {
 			t.Errorf("%s: %v, want %q", name, err, tc.says)
 		}
 		if len(conns) > 0 {
@@ -126,8 +136,8 @@ func TestRefusedTLS(t *testing.T) {
 	}
 }
 
-// The certificate of auth.ServerTLS is renewed while it serves: who comes gets the new one, and who is there stays. One that does
-// not fit its key changes nothing. TR-018
+// The certificate of auth.ServerTLS is renewed while it serves: who comes gets the new one, and who
+// is there stays. One that does not fit its key changes nothing. TR-018
 func TestRenewedTLS(t *testing.T) {
 	ca, roots := newAuthority(t)
 	dir := t.TempDir()
@@ -155,14 +165,16 @@ func TestRenewedTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr, conns := accept(t, ServerOptions{Authenticate: func(*http.Request) (string, error) { return "ada", nil }}, rpc.Creds(credentials.NewTLS(conf)))
+	addr, conns := accept(t, ServerOptions{Authenticate: func(*http.Request) (string, error) { return "ada", nil }},
+		rpc.Creds(credentials.NewTLS(conf)))
 	come := func(want string) (a, b transports.Conn) {
 		t.Helper()
 		shown := ""
-		a, err := Dialer{Target: addr, TLS: &tls.Config{RootCAs: roots, VerifyConnection: func(s tls.ConnectionState) error {
-			shown = s.PeerCertificates[0].Subject.CommonName
-			return nil
-		}}}.Dial(t.Context())
+		a, err := Dialer{Target: addr,
+			TLS: &tls.Config{RootCAs: roots, VerifyConnection: func(s tls.ConnectionState) error {
+				shown = s.PeerCertificates[0].Subject.CommonName
+				return nil
+			}}}.Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +199,8 @@ func TestRenewedTLS(t *testing.T) {
 	}
 }
 
-// GRPC-004, TR-016: nothing is sent in clear to another machine, a token least of all; what is no address is one clear error.
+// GRPC-004, TR-016: nothing is sent in clear to another machine, a token least of all; what is no
+// address is one clear error.
 func TestDialErrors(t *testing.T) {
 	for target, says := range map[string]string{
 		"agent.example:443":       "set TLS",
@@ -203,13 +216,15 @@ func TestDialErrors(t *testing.T) {
 		"[::1]:1":                 "[::1]:1",
 		"unix:/nowhere/s":         "/nowhere/s",
 	} {
-		if _, err := (Dialer{Target: target, Credentials: auth.Bearer("secret")}).Dial(t.Context()); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
+		if _, err := (Dialer{Target: target, Credentials: auth.Bearer("secret")}).Dial(t.Context()); err == nil ||
+			!strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %q", target, err, says)
 		}
 	}
 }
 
-// Dial ends with its context, also against a peer that accepts and says nothing; the Conn outlives it.
+// Dial ends with its context, also against a peer that accepts and says nothing; the Conn outlives
+// it.
 func TestDialContext(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -47,7 +47,9 @@ func TestWitness(t *testing.T) {
 			go server.Serve(ln)
 			defer server.Stop()
 			var told []string
-			ctx, taken := transports.WithWitness(t.Context(), func(requirement, problem string) { told = append(told, requirement+" "+problem) })
+			ctx, taken := transports.WithWitness(t.Context(), func(requirement, problem string) {
+				told = append(told, requirement+" "+problem)
+			})
 			c, err := aaepgrpc.Dialer{Target: ln.Addr().String()}.Dial(ctx)
 			check(t, err)
 			for err == nil {
@@ -75,9 +77,12 @@ func TestServerWitness(t *testing.T) {
 			check(t, err)
 			defer client.Close()
 			var told []string
-			ctx, taken := transports.WithWitness(t.Context(), func(requirement, problem string) { told = append(told, requirement+" "+problem) })
+			ctx, taken := transports.WithWitness(t.Context(), func(requirement, problem string) {
+				told = append(told, requirement+" "+problem)
+			})
 			go func() { // once somebody waits for it
-				if stream, err := aaepv1.NewAaepServiceClient(client).Subscribe(t.Context(), rpc.WaitForReady(true)); err == nil {
+				if stream, err := aaepv1.NewAaepServiceClient(client).Subscribe(t.Context(),
+					rpc.WaitForReady(true)); err == nil {
 					stream.Send(tt.says)
 					stream.CloseSend()
 					stream.Recv()

@@ -26,7 +26,8 @@ const (
 	goodbye      = time.Second      // for the peer to end its half
 )
 
-// The framings (B.4.4). A length begins with a zero byte, since a message has at most a mebibyte; JSON never does.
+// The framings (B.4.4). A length begins with a zero byte, since a message has at most a mebibyte;
+// JSON never does.
 const (
 	unknown int32 = iota
 	lengths
@@ -53,7 +54,8 @@ type frames struct {
 var _ duplex.Idler = (*frames)(nil)
 
 func newFrames(conn stream, framing int32) *frames {
-	f := &frames{conn: conn, out: writer.New(conn, writeTimeout), served: framing == unknown, ended: make(chan struct{})}
+	f := &frames{conn: conn, out: writer.New(conn, writeTimeout), served: framing == unknown,
+		ended: make(chan struct{})}
 	if !f.served {
 		f.r = bufio.NewReaderSize(conn, 4<<10)
 	}
@@ -105,12 +107,17 @@ func (f *frames) read() ([]byte, error) {
 		}
 		if was := f.framing.Load(); was == unknown {
 			if is == lines && !strings.ContainsRune("{ \t\r\n", rune(b)) { // or the line's end might never come (D-69)
-				f.witness.Tell("IPC-009", fmt.Sprintf("the first byte is %#02x; a length begins with 0x00, a line of JSON with {", b))
-				return nil, fmt.Errorf("ipc: the peer's first byte is %#02x; a length begins with 0x00, a line of JSON with {", b)
+				f.witness.Tell("IPC-009",
+					fmt.Sprintf("the first byte is %#02x; a length begins with 0x00, a line of JSON with {", b))
+				return nil,
+					fmt.Errorf("ipc: the peer's first byte is %#02x; a length begins with 0x00, a line of JSON with {",
+						b)
 			}
 			f.framing.Store(is)
 		} else if was != is {
-			f.witness.Tell("IPC-009", fmt.Sprintf("messages are framed with %s, and one begins with %#02x", map[int32]string{lengths: "lengths", lines: "line ends"}[was], b))
+			f.witness.Tell("IPC-009",
+				fmt.Sprintf("messages are framed with %s, and one begins with %#02x",
+					map[int32]string{lengths: "lengths", lines: "line ends"}[was], b))
 			return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", b)
 		}
 		if is == lengths {
@@ -121,13 +128,15 @@ func (f *frames) read() ([]byte, error) {
 		if err != nil || len(bytes.Trim(msg, " \t\r")) > 0 {
 			return msg, err
 		}
-		if blanks += len(msg) + 1; blanks > transports.MaxMessage { // what says nothing is bounded as what says something
+		if blanks += len(msg) + 1; blanks > transports.MaxMessage {
+			// what says nothing is bounded as what says something
 			return nil, transports.ErrTooLarge
 		}
 	}
 }
 
-// readLength reads the rest of a length and its message. What a peer claims is read as it comes, not believed.
+// readLength reads the rest of a length and its message. What a peer claims is read as it comes,
+// not believed.
 func (f *frames) readLength() ([]byte, error) {
 	head, err := f.r.Peek(3)
 	if err != nil {
@@ -211,8 +220,8 @@ func (f *frames) AppendFrame(b, msg []byte) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(msg))), msg...), nil
 }
 
-// Close ends this half, waits a moment for the other, and lets go: a peer that still has our last words to read
-// would otherwise lose them to what we did not read.
+// Close ends this half, waits a moment for the other, and lets go: a peer that still has our last
+// words to read would otherwise lose them to what we did not read.
 func (f *frames) Close() error {
 	if f.conn.CloseWrite() == nil {
 		t := time.NewTimer(goodbye)

@@ -1,17 +1,19 @@
-// Package ipc carries AAEP over Unix domain sockets (appendix B.4) and, on Windows, named pipes (B.3): the natural wire
-// between an agent and assistive technology on one machine. Only the user who owns the producer can connect, and the
-// operating system says who that is; a dialer makes sure that the producer is that user too. The connection's end is the
-// subscription's end.
+// Package ipc carries AAEP over Unix domain sockets (appendix B.4) and, on Windows, named pipes
+// (B.3): the natural wire between an agent and assistive technology on one machine. Only the user
+// who owns the producer can connect, and the operating system says who that is; a dialer makes sure
+// that the producer is that user too. The connection's end is the subscription's end.
 //
-// On a socket a length of 4 bytes goes before each message; a peer that sends one line for each is answered in lines.
+// On a socket a length of 4 bytes goes before each message; a peer that sends one line for each is
+// answered in lines.
 //
-// On a pipe one write is one message, with nothing around it, as B.3.4 has it. A peer whose first write begins with a
-// length, or ends with the only line end in it, is answered like one on a socket, still in one write for each message. Such
-// a first write holds at most one message's worth of bytes. At a pipe of bytes, which this package reaches but does not
-// make, it uses lengths. A message without bytes ends a pipe, since package winio says so; no message of AAEP is one.
+// On a pipe one write is one message, with nothing around it, as B.3.4 has it. A peer whose first
+// write begins with a length, or ends with the only line end in it, is answered like one on a
+// socket, still in one write for each message. Such a first write holds at most one message's worth
+// of bytes. At a pipe of bytes, which this package reaches but does not make, it uses lengths. A
+// message without bytes ends a pipe, since package winio says so; no message of AAEP is one.
 //
-// All users of a Windows machine share the names of pipes. Where somebody else has an agent's, Listen says so, and nothing
-// is said to who has it; choose another name.
+// All users of a Windows machine share the names of pipes. Where somebody else has an agent's,
+// Listen says so, and nothing is said to who has it; choose another name.
 //
 // On systems with neither, all return errors.ErrUnsupported.
 package ipc
@@ -23,13 +25,14 @@ import (
 	"strings"
 )
 
-// fileName makes a file's name of an agent's id, which may be any string: what is not a letter, digit, dot, underscore or
-// hyphen is percent-encoded, and what is too long ends in a hash (D-69).
+// fileName makes a file's name of an agent's id, which may be any string: what is not a letter,
+// digit, dot, underscore or hyphen is percent-encoded, and what is too long ends in a hash (D-69).
 func fileName(agentID string, most int) string {
 	var b strings.Builder
 	for i := range len(agentID) {
 		c := agentID[i]
-		if c == '.' && i > 0 || c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+		if c == '.' && i > 0 || c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' ||
+			'A' <= c && c <= 'Z' {
 			b.WriteByte(c)
 			continue
 		}

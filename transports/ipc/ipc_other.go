@@ -11,7 +11,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-var errNone = fmt.Errorf("ipc: there are neither Unix sockets nor named pipes on this system: %w", errors.ErrUnsupported)
+var errNone = fmt.Errorf("ipc: there are neither Unix sockets nor named pipes on this system: %w",
+	errors.ErrUnsupported)
 
 // Path returns errors.ErrUnsupported.
 func Path(string) (string, error) { return "", errNone }

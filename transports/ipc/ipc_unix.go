@@ -27,8 +27,9 @@ type Listener struct {
 	logger *slog.Logger
 }
 
-// Listen makes the socket at path, such as Path gives, in a folder that only this user can enter. What a producer that
-// is gone left there is taken away; one that is there is an error. A nil logger discards.
+// Listen makes the socket at path, such as Path gives, in a folder that only this user can enter.
+// What a producer that is gone left there is taken away; one that is there is an error. A nil
+// logger discards.
 func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -100,7 +101,8 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 			return nil, ctx.Err()
 		case errors.Is(err, net.ErrClosed):
 			return nil, transports.ErrClosed
-		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS),
+			errors.Is(err, syscall.ENOMEM):
 			l.logger.Error("ipc: a peer has to wait", "error", err)
 			select {
 			case <-time.After(shortage):
@@ -148,12 +150,14 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	unix := conn.(*net.UnixConn)
 	if uid, err := peer(unix); err != nil || uid != os.Getuid() {
 		conn.Close()
-		return nil, fmt.Errorf("ipc: who listens at %s is user %d, not %d (%v): %w", d.Path, uid, os.Getuid(), err, fs.ErrPermission)
+		return nil, fmt.Errorf("ipc: who listens at %s is user %d, not %d (%v): %w", d.Path, uid, os.Getuid(), err,
+			fs.ErrPermission)
 	}
 	f := newFrames(unix, lengths)
 	f.witness = transports.WitnessOf(ctx)
 	if info, err := os.Stat(d.Path); err == nil && info.Mode().Perm()&0o077 != 0 {
-		f.witness.Tell("IPC-008", fmt.Sprintf("the socket has the mode %#o: others than its owner may use it", info.Mode().Perm()))
+		f.witness.Tell("IPC-008",
+			fmt.Sprintf("the socket has the mode %#o: others than its owner may use it", info.Mode().Perm()))
 	}
 	return duplex.New(f, ""), nil
 }

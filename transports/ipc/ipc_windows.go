@@ -24,12 +24,14 @@ const (
 	maxName = 256 // of a pipe, with what precedes its name
 )
 
-// Path returns where an agent's pipe is (B.3.1). All users of a machine share these names, and their case does not count.
+// Path returns where an agent's pipe is (B.3.1). All users of a machine share these names, and
+// their case does not count.
 func Path(agentID string) (string, error) {
 	return folder + fileName(agentID, maxName-len(folder)), nil
 }
 
-// checkPath keeps to the pipes of this machine: elsewhere a path is a file, or a pipe that others see us open.
+// checkPath keeps to the pipes of this machine: elsewhere a path is a file, or a pipe that others
+// see us open.
 func checkPath(path string) error {
 	if len(path) <= len(local) || !strings.EqualFold(path[:len(local)], local) {
 		return fmt.Errorf(`ipc: %q is no pipe of this machine; its path begins with %s`, path, local)
@@ -56,8 +58,9 @@ type arrival struct {
 	err  error
 }
 
-// Listen makes the pipe at path, such as Path gives, which only the user of this process can open, and not over a network.
-// A pipe that is there already is an error, whoever made it. A nil logger discards.
+// Listen makes the pipe at path, such as Path gives, which only the user of this process can open,
+// and not over a network. A pipe that is there already is an error, whoever made it. A nil logger
+// discards.
 func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -81,7 +84,8 @@ func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("ipc: %w", err)
 	}
-	l := &Listener{ln: ln, self: self, logger: logger, peers: make(chan arrival), closed: make(chan struct{}), ended: make(chan struct{})}
+	l := &Listener{ln: ln, self: self, logger: logger, peers: make(chan arrival), closed: make(chan struct{}),
+		ended: make(chan struct{})}
 	go l.run()
 	return l, nil
 }
@@ -127,8 +131,8 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 		}
 		who, pid, err := client(a.conn)
 		if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
-			// Windows does not say who runs a process with more rights than ours, such as a screen reader. It can have
-			// opened our pipe as nobody but us.
+			// Windows does not say who runs a process with more rights than ours, such as a screen
+			// reader. It can have opened our pipe as nobody but us.
 			who, err = l.self, nil
 		}
 		if err != nil || !who.Equals(l.self) {
@@ -156,8 +160,8 @@ type Dialer struct {
 	Path string
 }
 
-// Dial connects, if the pipe belongs to the user of this process. It waits while the producer is busy with others. The
-// producer learns our process, but cannot act as us.
+// Dial connects, if the pipe belongs to the user of this process. It waits while the producer is
+// busy with others. The producer learns our process, but cannot act as us.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if err := checkPath(d.Path); err != nil {
 		return nil, err

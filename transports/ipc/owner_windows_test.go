@@ -22,18 +22,21 @@ import (
 func TestPipeAlone(t *testing.T) {
 	l := start(t)
 	peer := raw(t, l)
-	sd, err := windows.GetSecurityInfo(handle(peer), windows.SE_KERNEL_OBJECT, windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
+	sd, err := windows.GetSecurityInfo(handle(peer), windows.SE_KERNEL_OBJECT,
+		windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sid := strings.TrimPrefix(self(t), "sid:")
-	got := strings.NewReplacer("FA", "rights", "GA", "rights", "0x1f01ff", "rights", "0x001f01ff", "rights").Replace(sd.String())
+	got := strings.NewReplacer("FA", "rights", "GA", "rights", "0x1f01ff", "rights", "0x001f01ff",
+		"rights").Replace(sd.String())
 	if want := "O:" + sid + "D:P(A;;rights;;;" + sid + ")"; got != want {
 		t.Errorf("the pipe's rights are %s, want %s", got, want)
 	}
 }
 
-// INV-46, T-SQUAT: a pipe that another process made for somebody else is not spoken to, and its name not taken.
+// INV-46, T-SQUAT: a pipe that another process made for somebody else is not spoken to, and its
+// name not taken.
 func TestSquatter(t *testing.T) {
 	if path := os.Getenv("IPC_SQUAT"); path != "" {
 		squat(path)
@@ -82,7 +85,8 @@ func TestSquatter(t *testing.T) {
 // squat serves a pipe that belongs to the administrators, and says what it hears.
 func squat(path string) {
 	who, _ := user(windows.GetCurrentProcessToken())
-	ln, err := winio.ListenPipe(path, &winio.PipeConfig{SecurityDescriptor: "O:BAD:P(A;;GA;;;" + who.String() + ")", MessageMode: true})
+	ln, err := winio.ListenPipe(path,
+		&winio.PipeConfig{SecurityDescriptor: "O:BAD:P(A;;GA;;;" + who.String() + ")", MessageMode: true})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -189,7 +193,8 @@ func killed(t *testing.T, cmd *exec.Cmd, c transports.Conn) {
 // IPC-001, D-69: any agent id makes the name of a pipe, in one folder, and that name works.
 func TestPipePath(t *testing.T) {
 	seen := map[string]string{}
-	for _, id := range []string{"planner", `a\b`, "a/b", "a%5Cb", `..\..\x`, `\\server\pipe\x`, ".", "..", "", "%", "Ọjọ́", "a\x00b", "NUL", "c:", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
+	for _, id := range []string{"planner", `a\b`, "a/b", "a%5Cb", `..\..\x`, `\\server\pipe\x`, ".", "..", "", "%",
+		"Ọjọ́", "a\x00b", "NUL", "c:", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
 		path, err := Path(id)
 		name, ok := strings.CutPrefix(path, `\\.\pipe\aaep\`)
 		if err != nil || !ok || len(path) > 256 || strings.ContainsAny(name, "\\/\x00:") || seen[path] != "" {
@@ -207,7 +212,8 @@ func TestPipePath(t *testing.T) {
 	if path, err := Path("Planner.v2"); path != `\\.\pipe\aaep\Planner.v2` || err != nil {
 		t.Errorf("Planner.v2 is at %s, %v", path, err)
 	}
-	for path, says := range map[string]string{"": "no pipe", "planner": "no pipe", os.Args[0]: "no pipe", `\\.\pipe\`: "no pipe",
+	for path, says := range map[string]string{"": "no pipe", "planner": "no pipe", os.Args[0]: "no pipe",
+		`\\.\pipe\`:                  "no pipe",
 		`\\server\pipe\aaep\planner`: "no pipe", local + strings.Repeat("x", 250): "at most"} {
 		if _, err := Listen(path, nil); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("Listen at %q: %v", path, err)

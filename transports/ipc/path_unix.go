@@ -16,8 +16,9 @@ import (
 // maxPath is the longest path of a socket on every system, in bytes.
 const maxPath = 103
 
-// Path returns where an agent's socket is for the user of this process (B.4.2): in the aaep folder of the runtime
-// directory, on macOS in the user's Application Support, else in a folder of the user's own in the temporary directory.
+// Path returns where an agent's socket is for the user of this process (B.4.2): in the aaep folder
+// of the runtime directory, on macOS in the user's Application Support, else in a folder of the
+// user's own in the temporary directory.
 func Path(agentID string) (string, error) {
 	folder, err := folder()
 	if err != nil {
@@ -42,8 +43,8 @@ func folder() (string, error) {
 	return filepath.Join(os.TempDir(), "aaep-"+strconv.Itoa(os.Getuid())), nil
 }
 
-// prepare makes the folder of a socket, for its owner alone. One that is there must be ours alone already: in a shared
-// directory somebody else may have been quicker (D-69, INV-46).
+// prepare makes the folder of a socket, for its owner alone. One that is there must be ours alone
+// already: in a shared directory somebody else may have been quicker (D-69, INV-46).
 func prepare(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// pipe is one connection of a pipe of messages. One write is one message (B.3.4), unless the peer's first one says
-// otherwise: from then on it is a stream like a socket.
+// pipe is one connection of a pipe of messages. One write is one message (B.3.4), unless the peer's
+// first one says otherwise: from then on it is a stream like a socket.
 type pipe struct {
 	conn    net.Conn
 	witness transports.Witness
@@ -50,7 +50,8 @@ func (p *pipe) Read() ([]byte, error) {
 		p.stream.Store(s)
 		return s.Read()
 	case framing == lengths:
-		p.witness.Tell("IPC-009", fmt.Sprintf("messages are as the pipe cuts them, and one begins with %#02x, as a length does", msg[0]))
+		p.witness.Tell("IPC-009",
+			fmt.Sprintf("messages are as the pipe cuts them, and one begins with %#02x, as a length does", msg[0]))
 		return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", msg[0])
 	case len(msg) > transports.MaxMessage:
 		return nil, transports.ErrTooLarge
@@ -59,8 +60,8 @@ func (p *pipe) Read() ([]byte, error) {
 	return msg, nil
 }
 
-// framingOf tells from a peer's first message whether it writes to pipes as to sockets. Who ends it with the only line
-// end in it reads lines, as programs do that cannot see where a message ends.
+// framingOf tells from a peer's first message whether it writes to pipes as to sockets. Who ends it
+// with the only line end in it reads lines, as programs do that cannot see where a message ends.
 func framingOf(msg []byte) int32 {
 	switch bytes.IndexByte(msg, '\n') {
 	case len(msg) - 1:
@@ -73,9 +74,9 @@ func framingOf(msg []byte) int32 {
 	}
 }
 
-// message reads what the peer wrote at once. The pipe is read as bytes, and asked how many of them are left of the
-// message: in the mode that stops at a message's end package winio does not say whether it has stopped there, or only
-// because the buffer was full.
+// message reads what the peer wrote at once. The pipe is read as bytes, and asked how many of them
+// are left of the message: in the mode that stops at a message's end package winio does not say
+// whether it has stopped there, or only because the buffer was full.
 func (p *pipe) message() ([]byte, error) {
 	if _, err := io.ReadFull(p.conn, p.first); err != nil {
 		return nil, err // io.EOF is the end
@@ -133,5 +134,6 @@ type pipeStream struct {
 
 func (s pipeStream) Read(b []byte) (int, error) { return s.r.Read(b) }
 
-// CloseWrite is not for pipes: package winio would first wait, for as long as it takes, until all is read.
+// CloseWrite is not for pipes: package winio would first wait, for as long as it takes, until all
+// is read.
 func (s pipeStream) CloseWrite() error { return errors.ErrUnsupported }

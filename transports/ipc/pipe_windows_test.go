@@ -60,8 +60,8 @@ func start(t *testing.T) *Listener {
 	return l
 }
 
-// knock takes the first place at a pipe. Package winio keeps it only to have the name: Windows lets nobody connect there,
-// but Wine does, and who got it would wait forever.
+// knock takes the first place at a pipe. Package winio keeps it only to have the name: Windows lets
+// nobody connect there, but Wine does, and who got it would wait forever.
 func knock(t *testing.T, path string) {
 	if !wine {
 		return
@@ -103,8 +103,8 @@ func want(t *testing.T, c transports.Conn, msgs ...string) {
 	}
 }
 
-// IPC-002, IPC-004: one write is one message, however many are waiting and whatever their size and line ends; a peer that
-// stops at a message's end sees ours so too.
+// IPC-002, IPC-004: one write is one message, however many are waiting and whatever their size and
+// line ends; a peer that stops at a message's end sees ours so too.
 func TestPipeMessages(t *testing.T) {
 	l := start(t)
 	peer := raw(t, l)
@@ -132,7 +132,8 @@ func TestPipeMessages(t *testing.T) {
 	}
 }
 
-// D-69: who puts a length in front, or a line end behind, is answered so; in one write, for a peer that stops at its end.
+// D-69: who puts a length in front, or a line end behind, is answered so; in one write, for a peer
+// that stops at its end.
 func TestPipeStreams(t *testing.T) {
 	length := func(msg string) string { return string(binary.BigEndian.AppendUint32(nil, uint32(len(msg)))) + msg }
 	most := `{"x":"` + strings.Repeat("y", transports.MaxMessage-8) + `"}`
@@ -140,11 +141,15 @@ func TestPipeStreams(t *testing.T) {
 		writes, want []string
 		frame        func(string) string
 	}{
-		"lengths":            {[]string{length(`{"a":1}`), length("{}") + length(`{"b":2}`)}, []string{`{"a":1}`, "{}", `{"b":2}`}, length},
-		"in pieces":          {[]string{"\x00", "\x00\x00\x07", `{"a"`, ":1}" + length("{}")[:3], length("{}")[3:]}, []string{`{"a":1}`, "{}"}, length},
-		"a mebibyte":         {[]string{length(most), length(most)}, []string{most, most}, length},
-		"lines":              {[]string{"{\"a\":1}\r\n", "{\"b\":2}\n{\"c\"", ":3}\n"}, []string{`{"a":1}`, `{"b":2}`, `{"c":3}`}, func(s string) string { return s + "\n" }},
-		"a mebibyte's lines": {[]string{most + "\n", most + "\n"}, []string{most, most}, func(s string) string { return s + "\n" }},
+		"lengths": {[]string{length(`{"a":1}`), length("{}") + length(`{"b":2}`)},
+			[]string{`{"a":1}`, "{}", `{"b":2}`}, length},
+		"in pieces": {[]string{"\x00", "\x00\x00\x07", `{"a"`, ":1}" + length("{}")[:3], length("{}")[3:]},
+			[]string{`{"a":1}`, "{}"}, length},
+		"a mebibyte": {[]string{length(most), length(most)}, []string{most, most}, length},
+		"lines": {[]string{"{\"a\":1}\r\n", "{\"b\":2}\n{\"c\"", ":3}\n"},
+			[]string{`{"a":1}`, `{"b":2}`, `{"c":3}`}, func(s string) string { return s + "\n" }},
+		"a mebibyte's lines": {[]string{most + "\n", most + "\n"}, []string{most, most},
+			func(s string) string { return s + "\n" }},
 	} {
 		l := start(t)
 		peer := raw(t, l)
@@ -186,7 +191,8 @@ func TestPipeOfBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := fresh(t)
-	h, err := windows.CreateNamedPipe(windows.StringToUTF16Ptr(path), windows.PIPE_ACCESS_DUPLEX|windows.FILE_FLAG_OVERLAPPED,
+	h, err := windows.CreateNamedPipe(windows.StringToUTF16Ptr(path),
+		windows.PIPE_ACCESS_DUPLEX|windows.FILE_FLAG_OVERLAPPED,
 		windows.PIPE_TYPE_BYTE, 1, 1<<16, 1<<16, 0, &windows.SecurityAttributes{Length: 24, SecurityDescriptor: sd})
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +213,8 @@ func TestPipeOfBytes(t *testing.T) {
 		}
 	}
 	got := make([]byte, 4+2+4+7)
-	if _, err := io.ReadFull(producer, got); err != nil || string(got) != "\x00\x00\x00\x02{}\x00\x00\x00\x07{\"a\":1}" {
+	if _, err := io.ReadFull(producer, got); err != nil ||
+		string(got) != "\x00\x00\x00\x02{}\x00\x00\x00\x07{\"a\":1}" {
 		t.Errorf("the producer reads %q, %v", got, err)
 	}
 	if _, err := producer.Write(got); err != nil {

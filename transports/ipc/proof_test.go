@@ -45,7 +45,8 @@ func wholeStream() (a, b stream) {
 	return half{down, up}, half{upEnd, downEnd}
 }
 
-// framed reaches a producer as whoever connects to its socket does, in either framing; what the system knows of the two is left out.
+// framed reaches a producer as whoever connects to its socket does, in either framing; what the
+// system knows of the two is left out.
 type framed struct {
 	p       *producer.Producer
 	framing int32
@@ -69,7 +70,8 @@ func TestProducerLevel3(t *testing.T) {
 				p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: "/aaep/v1/ws"}) // a manifest names one
 				t.Cleanup(func() { p.Shutdown(context.Background()) })
 				agent := &aaeptest.Agent{Producer: p}
-				return conformance.ProducerRun{Dialer: framed{p, framing}, Driver: agent, Level: 3, Manifest: agent.Manifest}
+				return conformance.ProducerRun{Dialer: framed{p, framing}, Driver: agent, Level: 3,
+					Manifest: agent.Manifest}
 			})
 		})
 	}

@@ -51,7 +51,8 @@ func raw(t *testing.T, l *Listener) *net.UnixConn {
 	return c.(*net.UnixConn)
 }
 
-// IPC-009, D-69: a peer that sends lines is answered in lines; empty lines and carriage returns cost nothing.
+// IPC-009, D-69: a peer that sends lines is answered in lines; empty lines and carriage returns
+// cost nothing.
 func TestLines(t *testing.T) {
 	l := start(t)
 	peer := raw(t, l)
@@ -77,8 +78,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// INV-32, INV-35: lies about the length, a torn message, a changed framing and lines without end are errors of the one link,
-// and cost no memory.
+// INV-32, INV-35: lies about the length, a torn message, a changed framing and lines without end
+// are errors of the one link, and cost no memory.
 func TestBadFrames(t *testing.T) {
 	length := func(n uint32, msg string) string { return string(binary.BigEndian.AppendUint32(nil, n)) + msg }
 	for name, tc := range map[string]struct {
@@ -110,7 +111,8 @@ func TestBadFrames(t *testing.T) {
 			_, err = c.Receive(ctx)
 			cancel()
 		}
-		if tc.want == "" && err != io.EOF || tc.want != "" && (err == io.EOF || !strings.Contains(err.Error(), tc.want)) {
+		if tc.want == "" && err != io.EOF || tc.want != "" &&
+			(err == io.EOF || !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 		peer.Close()
@@ -118,7 +120,8 @@ func TestBadFrames(t *testing.T) {
 	}
 }
 
-// IPC-008, IPC-011, SEC-015, INV-46: the folder is 0700 and ours, the socket 0600; what is there already must be so too.
+// IPC-008, IPC-011, SEC-015, INV-46: the folder is 0700 and ours, the socket 0600; what is there
+// already must be so too.
 func TestFolder(t *testing.T) {
 	l := start(t)
 	for path, want := range map[string]os.FileMode{filepath.Dir(l.Addr()): 0o700, l.Addr(): 0o600} {
@@ -130,12 +133,16 @@ func TestFolder(t *testing.T) {
 		make func(dir string) error
 		says string
 	}{
-		"open to others": {func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o755)) }, "0700"},
-		"a file":         {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, "not a folder"},
+		"open to others": {func(dir string) error {
+			return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o755))
+		}, "0700"},
+		"a file": {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, "not a folder"},
 		"a link": {func(dir string) error {
 			return errors.Join(os.Mkdir(dir+"x", 0o700), os.Symlink(dir+"x", dir))
 		}, "not a folder"},
-		"somebody else's": {func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 12345, 12345)) }, "somebody else"},
+		"somebody else's": {func(dir string) error {
+			return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 12345, 12345))
+		}, "somebody else"},
 		"a file in it": {func(dir string) error {
 			return errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "a.sock"), nil, 0o600))
 		}, "no socket"},
@@ -195,13 +202,15 @@ func TestPath(t *testing.T) {
 	}
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	seen := map[string]string{}
-	for _, id := range []string{"planner", "Planner", "a/b", "a%2Fb", "../../etc/passwd", ".", "..", "", "%", "Ọjọ́", "a\x00b", strings.Repeat("x", 300), strings.Repeat("x", 301), "a b", "a_b-c.d"} {
+	for _, id := range []string{"planner", "Planner", "a/b", "a%2Fb", "../../etc/passwd", ".", "..", "", "%", "Ọjọ́",
+		"a\x00b", strings.Repeat("x", 300), strings.Repeat("x", 301), "a b", "a_b-c.d"} {
 		path, err := Path(id)
 		if err != nil {
 			t.Errorf("%q: %v", id, err)
 			continue
 		}
-		if len(path) > maxPath || seen[path] != "" || bytes.ContainsAny([]byte(filepath.Base(path)), "/\x00 ") || filepath.Base(filepath.Dir(path)) != "aaep" && !strings.Contains(path, "Application Support") {
+		if len(path) > maxPath || seen[path] != "" || bytes.ContainsAny([]byte(filepath.Base(path)), "/\x00 ") ||
+			filepath.Base(filepath.Dir(path)) != "aaep" && !strings.Contains(path, "Application Support") {
 			t.Errorf("%q: %s, as %q", id, path, seen[path])
 		}
 		seen[path] = id

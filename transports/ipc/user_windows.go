@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// alone describes a pipe that belongs to a user, whom alone it lets in. Without an owner by name that of a process with an
-// administrator's rights would be the administrators.
+// alone describes a pipe that belongs to a user, whom alone it lets in. Without an owner by name
+// that of a process with an administrator's rights would be the administrators.
 func alone(who *windows.SID) string { return "O:" + who.String() + "D:P(A;;GA;;;" + who.String() + ")" }
 
 // handle returns a connection's, which is valid until it is closed.
@@ -33,8 +33,8 @@ func owner(conn net.Conn) (*windows.SID, error) {
 	return who, err
 }
 
-// client returns the process at the other end of a connection that was accepted, and the user it runs as. The pipe lets
-// only us in; this is the second lock (B.3.6).
+// client returns the process at the other end of a connection that was accepted, and the user it
+// runs as. The pipe lets only us in; this is the second lock (B.3.6).
 func client(conn net.Conn) (who *windows.SID, pid uint32, err error) {
 	if err := windows.GetNamedPipeClientProcessId(handle(conn), &pid); err != nil {
 		return nil, 0, err

@@ -40,7 +40,8 @@ func (s *Server) reject(w http.ResponseWriter, status int, m *aaep.SubscriptionR
 	msg, err := aaep.Encode(m)
 	if err != nil {
 		s.o.Logger.Error("sse: cannot encode a rejection", "cause", err)
-		msg = []byte(`{"type":"subscription.rejected","reason_code":"unknown","reason_message":"The request is not valid."}`)
+		msg = []byte(
+			`{"type":"subscription.rejected","reason_code":"unknown","reason_message":"The request is not valid."}`)
 	}
 	s.rejectRaw(w, status, m, msg)
 }
@@ -75,7 +76,8 @@ func (s *Server) body(w http.ResponseWriter, status int, msg []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(msg)))
 	h.Set("Cache-Control", "no-store")
 	rc := http.NewResponseController(w)
-	if status >= http.StatusBadRequest && status != http.StatusRequestTimeout { // until then net/http throws away what comes, and a stranger is there
+	if status >= http.StatusBadRequest && status != http.StatusRequestTimeout {
+		// until then net/http throws away what comes, and a stranger is there
 		_ = rc.SetReadDeadline(time.Now().Add(httpguard.Unread))
 	}
 	_ = rc.SetWriteDeadline(time.Now().Add(writeTime))
@@ -85,9 +87,11 @@ func (s *Server) body(w http.ResponseWriter, status int, msg []byte) {
 
 const roomTime = 2 * time.Second // for a large message to find room
 
-// readBody reads one message of at most transports.MaxMessage bytes; more is never held. It returns a
-// status and a text where the request is refused. Done is called when the message is no longer held.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal string) (msg []byte, done func(), status int, problem string) {
+// readBody reads one message of at most transports.MaxMessage bytes; more is never held. It returns
+// a status and a text where the request is refused. Done is called when the message is no longer
+// held.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal string) (msg []byte, done func(),
+	status int, problem string) {
 	done = func() {}
 	refuse := func(status int, problem string) ([]byte, func(), int, string) { return nil, done, status, problem }
 	const tooLarge = "the message is larger than 1 MiB"
@@ -106,7 +110,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal stri
 	msg, done, err := s.large.Read(io.LimitReader(r.Body, transports.MaxMessage+1), principal, roomTime)
 	if err == httpguard.ErrNoRoom {
 		w.Header().Set("Retry-After", strconv.FormatInt(soon, 10))
-		return refuse(http.StatusServiceUnavailable, "there are as many large messages as can be held; send it again later")
+		return refuse(http.StatusServiceUnavailable,
+			"there are as many large messages as can be held; send it again later")
 	}
 	if len(msg) > transports.MaxMessage {
 		drain(r)
@@ -119,8 +124,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal stri
 	return msg, done, 0, ""
 }
 
-// drain reads past a body that is not too big, so that the peer, still writing, gets our refusal and
-// not a reset. The body's deadline holds here too.
+// drain reads past a body that is not too big, so that the peer, still writing, gets our refusal
+// and not a reset. The body's deadline holds here too.
 func drain(r *http.Request) {
 	const most = 4 << 20
 	if r.ContentLength <= most && r.Header.Get("Expect") == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Who is not known gets 401, who may not gets 403, and an id alone opens nothing. TR-015, SEC-013, SEC-014, SEC-016, INV-43,
-// CONF-011, CONF-023, HS-061
+// Who is not known gets 401, who may not gets 403, and an id alone opens nothing. TR-015, SEC-013,
+// SEC-014, SEC-016, INV-43, CONF-011, CONF-023, HS-061
 func TestAuthentication(t *testing.T) {
 	s, url := serve(t, ServerOptions{Authenticate: byName})
 	p, _, _ := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
@@ -47,10 +47,12 @@ func TestAuthentication(t *testing.T) {
 	if resp, _ := call(t, nil, "GET", url+"/aaep/v1/events?subscription_id=sub_1", "", bob); resp.StatusCode != 404 {
 		t.Errorf("another principal's stream: %d, want 404", resp.StatusCode)
 	}
-	if resp, _ := call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(renegot, "sub_1"), bob); resp.StatusCode != 404 {
+	if resp, _ := call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(renegot, "sub_1"),
+		bob); resp.StatusCode != 404 {
 		t.Errorf("another principal's renegotiation: %d, want 404", resp.StatusCode)
 	}
-	if resp, _ := call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(closing, "sub_1"), bob); resp.StatusCode != 204 {
+	if resp, _ := call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(closing, "sub_1"),
+		bob); resp.StatusCode != 204 {
 		t.Errorf("another principal's close: %d, want 204", resp.StatusCode)
 	}
 	nameless := func(*http.Request) (string, error) { return "", nil }
@@ -60,7 +62,8 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// All well-formed replies get the same bytes; only the owner's go anywhere. SSE-010, SSE-011, INV-10, D-36
+// All well-formed replies get the same bytes; only the owner's go anywhere. SSE-010, SSE-011,
+// INV-10, D-36
 func TestUniformReplies(t *testing.T) {
 	var told safeBuffer
 	s, url := serve(t, ServerOptions{Authenticate: byName, Logger: slog.New(slog.NewTextHandler(&told, nil))})
@@ -70,7 +73,9 @@ func TestUniformReplies(t *testing.T) {
 		c, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
 		check(t, err)
 		defer c.Close()
-		_, err = fmt.Fprintf(c, "POST /aaep/v1/replies HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", who, len(body), body)
+		_, err = fmt.Fprintf(c,
+			"POST /aaep/v1/replies HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer "+
+				"%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", who, len(body), body)
 		check(t, err)
 		var lines []string
 		for line := range strings.SplitSeq(readAll(t, c), "\r\n") {
@@ -102,8 +107,11 @@ func TestUniformReplies(t *testing.T) {
 	if got := raw("alice", good); got != want {
 		t.Errorf("after the end: %q, want %q", got, want)
 	}
-	// The sender is told nothing; whoever runs this, where it is not this process that the sender listens at.
-	if n := strings.Count(told.String(), "level=WARN msg=\"sse: a reply came for a subscription that is not here"); n != 5 || !strings.Contains(told.String(), "principal=bob") {
+	// The sender is told nothing; whoever runs this, where it is not this process that the sender
+	// listens at.
+	if n := strings.Count(told.String(),
+		"level=WARN msg=\"sse: a reply came for a subscription that is not here"); n != 5 ||
+		!strings.Contains(told.String(), "principal=bob") {
 		t.Errorf("the log tells of %d: %s", n, told.String())
 	}
 }

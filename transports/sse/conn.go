@@ -54,8 +54,8 @@ const (
 	rejected              // nothing more will come
 )
 
-// Receive returns the answers to what was POSTed and the data of the stream's events, exactly. After
-// either side's subscription.close the end of the stream is io.EOF.
+// Receive returns the answers to what was POSTed and the data of the stream's events, exactly.
+// After either side's subscription.close the end of the stream is io.EOF.
 func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 	for {
 		if c.ctx.Err() != nil {
@@ -136,9 +136,9 @@ func (c *conn) turn(ph phase) {
 	c.setLocked(c.in)
 }
 
-// Send POSTs one message: first the subscription.request, then replies, renegotiations and close. A nil
-// error means that the producer has it; only events tell what came of a reply (D-36). Where the error
-// says that it is unknown whether a reply arrived, sending the same bytes again is safe.
+// Send POSTs one message: first the subscription.request, then replies, renegotiations and close. A
+// nil error means that the producer has it; only events tell what came of a reply (D-36). Where the
+// error says that it is unknown whether a reply arrived, sending the same bytes again is safe.
 func (c *conn) Send(ctx context.Context, msg []byte) error {
 	if len(msg) > transports.MaxMessage {
 		return transports.ErrTooLarge
@@ -198,10 +198,12 @@ func (c *conn) reply(ctx context.Context, to *url.URL, m aaep.Message, msg []byt
 		return c.deliver(ctx, a.body)
 	case a.status/100 != 2:
 		return fmt.Errorf("sse: not delivered: status %s, want 204%s", a.text, a.excerpt())
-	case a.status != http.StatusNoContent && !renegotiation && to.Path == c.base.JoinPath("replies").Path: // else it is of another layout
+	case a.status != http.StatusNoContent && !renegotiation && to.Path == c.base.JoinPath("replies").Path:
+		// else it is of another layout
 		c.witness.Tell("SSE-010", fmt.Sprintf("what was posted is answered with the status %s, not with 204", a.text))
 	case renegotiation && a.status == http.StatusOK:
-		return fmt.Errorf("sse: status %s, but the answer is not a subscription.accepted or subscription.rejected%s", a.text, a.excerpt())
+		return fmt.Errorf("sse: status %s, but the answer is not a subscription.accepted or subscription.rejected%s",
+			a.text, a.excerpt())
 	}
 	return nil
 }
@@ -223,21 +225,27 @@ func isAnswer(body []byte) bool {
 func (c *conn) request(ctx context.Context, req *aaep.SubscriptionRequest, msg []byte) error {
 	at := c.base.JoinPath("subscriptions")
 	a, err := c.post(ctx, at, msg)
-	if err == nil && c.mayListen && (a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed) && !isAnswer(a.body) {
+	if err == nil && c.mayListen && (a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed) &&
+		!isAnswer(a.body) {
 		return c.listen(ctx, req)
 	}
 	var m aaep.Message
 	if err == nil {
 		if m, err = aaep.Decode(a.body); err != nil || !isAnswer(a.body) {
 			c.judgeAcceptance(a.status, err)
-			err = a.refusal(fmt.Errorf("sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s", at.Redacted(), a.text, a.excerpt()))
+			err = a.refusal(
+				fmt.Errorf(
+					"sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s",
+					at.Redacted(), a.text, a.excerpt()))
 		}
 	}
 	accepted, _ := m.(*aaep.SubscriptionAccepted)
 	if err == nil && accepted != nil {
 		c.judgeStatus(a.status, a.text)
 		if err = c.locate(at, a.location, accepted.SubscriptionID); err != nil || a.location == "" {
-			c.witness.Tell("SSE-004", fmt.Sprintf("an acceptance has the Location %q, which names no stream on its origin", shorten(a.location, 100)))
+			c.witness.Tell("SSE-004",
+				fmt.Sprintf("an acceptance has the Location %q, which names no stream on its origin",
+					shorten(a.location, 100)))
 		}
 	}
 	switch {
@@ -264,8 +272,8 @@ func (c *conn) request(ctx context.Context, req *aaep.SubscriptionRequest, msg [
 	return nil
 }
 
-// refusal says what a status means that came without a subscription.rejected: from a proxy, or a peer that
-// has only statuses (D-56).
+// refusal says what a status means that came without a subscription.rejected: from a proxy, or a
+// peer that has only statuses (D-56).
 func (a reaction) refusal(err error) error {
 	var told struct {
 		Error string `json:"error"` // what a listener such as ours says
@@ -275,7 +283,8 @@ func (a reaction) refusal(err error) error {
 	if code == "" {
 		return err
 	}
-	return &aaep.Rejection{Code: code, Remote: true, Message: shorten(aaep.SafeText(told.Error), 300), Err: err, RetryAfter: a.retryAfter}
+	return &aaep.Rejection{Code: code, Remote: true, Message: shorten(aaep.SafeText(told.Error), 300), Err: err,
+		RetryAfter: a.retryAfter}
 }
 
 // locate finds the stream of an accepted subscription: where Location says, on this origin (D-66).
@@ -288,7 +297,9 @@ func (c *conn) locate(at *url.URL, location, id string) error {
 			return errors.New("sse: the Location of the event stream is not a URL")
 		}
 		if !sameOrigin(u, c.base) {
-			return fmt.Errorf("sse: the Location of the event stream is on %s://%s, want %s://%s: credentials stay on one origin", u.Scheme, u.Host, c.base.Scheme, c.base.Host)
+			return fmt.Errorf(
+				"sse: the Location of the event stream is on %s://%s, want %s://%s: credentials stay on one origin",
+				u.Scheme, u.Host, c.base.Scheme, c.base.Host)
 		}
 		u.Fragment, u.RawFragment = "", ""
 		events = u
@@ -310,8 +321,8 @@ func (c *conn) deliver(ctx context.Context, msg []byte) error {
 	}
 }
 
-// Close ends the conn without a word to the producer, waits for its goroutine and unblocks all calls.
-// Send a subscription.close first to leave properly.
+// Close ends the conn without a word to the producer, waits for its goroutine and unblocks all
+// calls. Send a subscription.close first to leave properly.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	c.cancel(transports.ErrClosed) // under mu, so that no goroutine is started after it

@@ -77,17 +77,20 @@ func TestRequestHeaders(t *testing.T) {
 	c, _ := p.open(t, http.Header{"Authorization": {"Bearer a"}, "Accept": {"x/y"}})
 	r := <-got
 	if r.Method != "GET" || r.URL.String() != "/odd/path?x=1" || r.Header.Get("Accept") != "text/event-stream" ||
-		r.Header.Get("Cache-Control") != "no-cache" || r.Header.Get("Authorization") != "Bearer a" || r.Header["Last-Event-Id"] != nil {
+		r.Header.Get("Cache-Control") != "no-cache" || r.Header.Get("Authorization") != "Bearer a" ||
+		r.Header["Last-Event-Id"] != nil {
 		t.Errorf("stream request %s %s %v", r.Method, r.URL, r.Header)
 	}
 	check(t, c.Send(t.Context(), fmt.Appendf(nil, replyTo, "sub_1")))
 	r = <-got
-	if r.Method != "POST" || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Authorization") != "Bearer a" {
+	if r.Method != "POST" || r.Header.Get("Content-Type") != "application/json" ||
+		r.Header.Get("Authorization") != "Bearer a" {
 		t.Errorf("reply %s %v", r.Method, r.Header)
 	}
 }
 
-// Without a Location the stream is where B.1 says. The data of any event counts, if it is an object. SSE-008
+// Without a Location the stream is where B.1 says. The data of any event counts, if it is an
+// object. SSE-008
 func TestReceiveWhatIsAnObject(t *testing.T) {
 	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.String() != "/aaep/v1/events?subscription_id=sub_1" {
@@ -114,7 +117,8 @@ func TestStreamNotFoundWithoutLocation(t *testing.T) {
 	}
 }
 
-// ENV-063: an event that is dropped for its size is told to an operator, with the reason, and costs only itself.
+// ENV-063: an event that is dropped for its size is told to an operator, with the reason, and costs
+// only itself.
 func TestTooLargeIsLogged(t *testing.T) {
 	var logged strings.Builder
 	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
@@ -126,7 +130,8 @@ func TestTooLargeIsLogged(t *testing.T) {
 	receive(t, c, string(accepted("sub_1")))
 	receive(t, c, `{"after":1}`)
 	check(t, c.Close())
-	if got := logged.String(); strings.Count(got, "event dropped") != 1 || !strings.Contains(got, transports.ErrTooLarge.Error()) {
+	if got := logged.String(); strings.Count(got, "event dropped") != 1 ||
+		!strings.Contains(got, transports.ErrTooLarge.Error()) {
 		t.Errorf("logged %q", got)
 	}
 }
@@ -186,7 +191,8 @@ func TestRequestAnswers(t *testing.T) {
 			c := dial(t, Dialer{URL: p.start(t)})
 			err := c.Send(t.Context(), []byte(request))
 			if tt.want == "" {
-				if err == nil || !strings.Contains(err.Error(), fmt.Sprint(tt.status)) || !strings.Contains(err.Error(), "want 201") {
+				if err == nil || !strings.Contains(err.Error(), fmt.Sprint(tt.status)) ||
+					!strings.Contains(err.Error(), "want 201") {
 					t.Errorf("Send = %v; want status %d and what was expected", err, tt.status)
 				}
 				return
@@ -221,7 +227,8 @@ func TestReplyErrors(t *testing.T) {
 	c, _ := p.open(t, nil)
 	check(t, c.Send(t.Context(), []byte(`{"any":"thing"}`)))
 	err := c.Send(t.Context(), fmt.Appendf(nil, clarify, "sub_1"))
-	if err == nil || !strings.Contains(err.Error(), "not delivered: status 400") || strings.Contains(err.Error(), "\x1b") {
+	if err == nil || !strings.Contains(err.Error(), "not delivered: status 400") ||
+		strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("Send = %v, want not delivered: status 400", err)
 	}
 	err = c.Send(t.Context(), fmt.Appendf(nil, replyTo, "sub_1"))
@@ -234,7 +241,8 @@ func TestReplyErrors(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	c = dial(t, Dialer{URL: gone.URL})
-	if err := c.Send(t.Context(), []byte(request)); err == nil || !strings.Contains(err.Error(), "sse: not delivered: dial tcp 127.0.0.1:") {
+	if err := c.Send(t.Context(), []byte(request)); err == nil ||
+		!strings.Contains(err.Error(), "sse: not delivered: dial tcp 127.0.0.1:") {
 		t.Errorf("Send = %v, want not delivered", err)
 	}
 }
@@ -254,7 +262,8 @@ func TestConnBeforeAndAfter(t *testing.T) {
 	go func() { _, err := c.Receive(t.Context()); result <- err }()
 	check(t, c.Close())
 	check(t, c.Close())
-	for _, err := range []error{<-result, second(c.Receive(t.Context())), c.Send(t.Context(), ev(1)), c.Reopen(t.Context())} {
+	for _, err := range []error{<-result, second(c.Receive(t.Context())), c.Send(t.Context(), ev(1)),
+		c.Reopen(t.Context())} {
 		if err != transports.ErrClosed {
 			t.Errorf("after Close: %v, want ErrClosed", err)
 		}

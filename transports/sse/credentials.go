@@ -10,8 +10,8 @@ import (
 
 var errCredentials = errors.New("no credentials")
 
-// do sends a request with the credentials of the moment. Where they are refused and others can be had meanwhile, it is
-// sent once more: a request that is answered with 401 has had no effect.
+// do sends a request with the credentials of the moment. Where they are refused and others can be
+// had meanwhile, it is sent once more: a request that is answered with 401 has had no effect.
 func (c *conn) do(req *http.Request) (*http.Response, error) {
 	if c.credentials == nil {
 		return c.client.Do(req)

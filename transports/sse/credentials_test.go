@@ -71,7 +71,8 @@ func TestCredentialsOfTheMoment(t *testing.T) {
 	}
 }
 
-// After a 401 a request is sent once more, whole, if there are other credentials by then; and never twice more. INV-52
+// After a 401 a request is sent once more, whole, if there are other credentials by then; and never
+// twice more. INV-52
 func TestFreshCredentialsAfter401(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -102,7 +103,10 @@ func TestFreshCredentialsAfter401(t *testing.T) {
 				give.Store(&first)
 				c := dial(t, Dialer{
 					URL: producer{
-						events:  guarded(func(w http.ResponseWriter, r *http.Request) { streamOf(w, "data: {}\n\n"); <-r.Context().Done() }),
+						events: guarded(func(w http.ResponseWriter, r *http.Request) {
+							streamOf(w, "data: {}\n\n")
+							<-r.Context().Done()
+						}),
 						replies: guarded(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }),
 					}.start(t),
 					Credentials: func(ctx context.Context) (http.Header, error) { return (*give.Load())(ctx) },
@@ -153,7 +157,8 @@ func TestNoCredentials(t *testing.T) {
 		}
 		break
 	}
-	if err := c.Reopen(t.Context()); !errors.Is(err, transports.ErrInterrupted) || !strings.Contains(err.Error(), "the file is gone") {
+	if err := c.Reopen(t.Context()); !errors.Is(err, transports.ErrInterrupted) ||
+		!strings.Contains(err.Error(), "the file is gone") {
 		t.Errorf("Reopen = %v, want one that may be tried again", err)
 	}
 }
@@ -161,7 +166,8 @@ func TestNoCredentials(t *testing.T) {
 // Credentials leave this machine encrypted or not at all. TR-018, INV-49
 func TestCredentialsInClear(t *testing.T) {
 	give, asked := rota("one")
-	for url, ok := range map[string]bool{"http://bank.example": false, "http://10.0.0.1:80": false, "https://bank.example": true, "http://127.0.0.1:1": true, "http://localhost": true} {
+	for url, ok := range map[string]bool{"http://bank.example": false, "http://10.0.0.1:80": false,
+		"https://bank.example": true, "http://127.0.0.1:1": true, "http://localhost": true} {
 		c, err := Dialer{URL: url, Credentials: give}.Dial(t.Context())
 		if (err == nil) != ok {
 			t.Errorf("%s: %v, want allowed: %v", url, err, ok)
@@ -173,17 +179,22 @@ func TestCredentialsInClear(t *testing.T) {
 	if n := asked.Load(); n != 0 {
 		t.Errorf("credentials were asked for %d times before anything was sent", n)
 	}
-	if _, err := (Dialer{URL: "https://bank.example", Client: &http.Client{}, TLS: &tls.Config{}}).Dial(t.Context()); err == nil {
+	if _, err := (Dialer{URL: "https://bank.example", Client: &http.Client{}, TLS: &tls.Config{}}).Dial(
+		t.Context()); err == nil {
 		t.Error("a Client and TLS: one of them would not be used")
 	}
-	if conf := ownTransport(&tls.Config{MinVersion: tls.VersionTLS10, ServerName: "x"}).TLSClientConfig; conf.MinVersion != tls.VersionTLS12 || conf.ServerName != "x" {
+	if conf := ownTransport(&tls.Config{MinVersion: tls.VersionTLS10,
+		ServerName: "x"}).TLSClientConfig; conf.MinVersion != tls.VersionTLS12 || conf.ServerName != "x" {
 		t.Errorf("TLS from %x, for %q", conf.MinVersion, conf.ServerName)
 	}
 }
 
-// A redirect within the origin keeps the credentials, one that leaves it gets none: there is no request. INV-49
+// A redirect within the origin keeps the credentials, one that leaves it gets none: there is no
+// request. INV-49
 func TestCredentialsOverRedirect(t *testing.T) {
-	elsewhere := producer{events: func(_ http.ResponseWriter, r *http.Request) { t.Errorf("left: %v", r.Header) }}.start(t)
+	elsewhere := producer{events: func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("left: %v", r.Header)
+	}}.start(t)
 	give, _ := rota("one")
 	c := dial(t, Dialer{Credentials: give, URL: producer{events: func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere+"/aaep/v1/events", http.StatusTemporaryRedirect)

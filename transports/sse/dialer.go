@@ -16,32 +16,35 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Dialer reaches one producer. Its Conns implement transports.Reopener. Dial may be called from many
-// goroutines at once.
+// Dialer reaches one producer. Its Conns implement transports.Reopener. Dial may be called from
+// many goroutines at once.
 //
-// A POST has 20 seconds for its answer. A stream that brings nothing for 45 seconds, not even a heartbeat, counts as broken;
-// without a handshake that is a day.
+// A POST has 20 seconds for its answer. A stream that brings nothing for 45 seconds, not even a
+// heartbeat, counts as broken; without a handshake that is a day.
 type Dialer struct {
 	// URL is where the producer lives, such as "http://127.0.0.1:8080" or
-	// "https://bank.example/aaep/v1"; http is for this machine only (§8.2.8). If it has no path, "/aaep/v1" is
-	// added. Credentials do not belong in it; put them in Credentials.
+	// "https://bank.example/aaep/v1"; http is for this machine only (§8.2.8). If it has no path,
+	// "/aaep/v1" is added. Credentials do not belong in it; put them in Credentials.
 	URL string
-	// Client sends the requests. Its redirect policy and its overall timeout are not used. If nil, each
-	// Conn has a client of its own, which leaves loopback addresses out of any proxy.
+	// Client sends the requests. Its redirect policy and its overall timeout are not used. If nil,
+	// each Conn has a client of its own, which leaves loopback addresses out of any proxy.
 	Client *http.Client
 	// Header goes with every request. It is sent to the origin of URL only.
 	Header http.Header
-	// Credentials are asked for before each request and go with it, in the place of what Header has under the same
-	// names: auth.BearerFile makes one, for example. They go to the origin of URL only. After a 401 they are
-	// asked for once more and, if they differ, the request is sent again. An error leaves the request unsent; a broken
-	// stream may then be reopened later. Credentials is called from many goroutines at once, with a context that ends
-	// with the request.
+	// Credentials are asked for before each request and go with it, in the place of what Header has
+	// under the same names: auth.BearerFile makes one, for example. They go to the origin of URL
+	// only. After a 401 they are asked for once more and, if they differ, the request is sent
+	// again. An error leaves the request unsent; a broken stream may then be reopened later.
+	// Credentials is called from many goroutines at once, with a context that ends with the
+	// request.
 	Credentials func(context.Context) (http.Header, error)
-	// TLS is for https where Client is nil. If nil, the system's roots are trusted. Versions below 1.2 are not spoken.
+	// TLS is for https where Client is nil. If nil, the system's roots are trusted. Versions below
+	// 1.2 are not spoken.
 	TLS *tls.Config
 	// RootLayout makes a Conn listen without a handshake where the producer knows none: if the
-	// request is answered with 404 or 405, it opens "/events" below URL, and replies go to "/messages". The
-	// subscription.accepted is then the Conn's own, and nothing is agreed: its negotiation_notes say so.
+	// request is answered with 404 or 405, it opens "/events" below URL, and replies go to
+	// "/messages". The subscription.accepted is then the Conn's own, and nothing is agreed: its
+	// negotiation_notes say so.
 	RootLayout bool
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
@@ -147,7 +150,8 @@ func (c *conn) redirect(req *http.Request, via []*http.Request) error {
 }
 
 func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b) && a.User == nil
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b) &&
+		a.User == nil
 }
 
 func portOf(u *url.URL) string {

@@ -82,7 +82,8 @@ func TestTLSVersion(t *testing.T) {
 
 // Location on another origin is refused, credentials stay. SSE-005, D-66, INV-49
 func TestLocationElsewhere(t *testing.T) {
-	for _, at := range []string{"http://127.0.0.1:1/aaep/v1/events", "https://127.0.0.1/x", "//evil.example/x", "http://a:b@127.0.0.1/x", "http://%zz"} {
+	for _, at := range []string{"http://127.0.0.1:1/aaep/v1/events", "https://127.0.0.1/x", "//evil.example/x",
+		"http://a:b@127.0.0.1/x", "http://%zz"} {
 		c := dial(t, Dialer{URL: producer{location: at}.start(t)})
 		if err := c.Send(t.Context(), []byte(request)); err == nil || !strings.Contains(err.Error(), "Location") {
 			t.Errorf("Location %s: Send = %v, want an error", at, err)

@@ -1,20 +1,20 @@
-// Package sse carries AAEP over HTTP: requests and replies are POSTed, events come back as Server-Sent
-// Events (appendix B.1).
+// Package sse carries AAEP over HTTP: requests and replies are POSTed, events come back as
+// Server-Sent Events (appendix B.1).
 //
 //	POST {prefix}/subscriptions                   a subscription.request; 201 with the answer
 //	GET  {prefix}/events?subscription_id=sub_…    the event stream
 //	POST {prefix}/events?subscription_id=sub_…    with credentials: a ticket for the stream, for an EventSource
 //	POST {prefix}/replies                         replies, renegotiation and close
 //
-// A producer mounts a Server as an http.Handler and hands it to its owner as a transports.Listener. A
-// subscriber gives a Dialer to its owner. Neither side knows what the messages mean; this package looks
-// at types and ids only to put each message on its way.
+// A producer mounts a Server as an http.Handler and hands it to its owner as a transports.Listener.
+// A subscriber gives a Dialer to its owner. Neither side knows what the messages mean; this package
+// looks at types and ids only to put each message on its way.
 //
-// Peers that know no handshake have another layout: RootServer serves such clients, and Dialer.RootLayout follows
-// such producers.
+// Peers that know no handshake have another layout: RootServer serves such clients, and
+// Dialer.RootLayout follows such producers.
 //
-// TLS is the affair of the http.Server that the Server is mounted on. Without an authenticator a Server
-// answers on loopback only.
+// TLS is the affair of the http.Server that the Server is mounted on. Without an authenticator a
+// Server answers on loopback only.
 package sse
 
 import (
@@ -41,7 +41,8 @@ const (
 	heartbeat = 15 * time.Second // of silence, after which a comment is sent (SSE-018)
 
 	postTime = 20 * time.Second // for a POST with its answer, and for a stream's headers
-	// A stream that brings nothing for so long, not even a heartbeat, counts as broken: three heartbeats.
+	// A stream that brings nothing for so long, not even a heartbeat, counts as broken: three
+	// heartbeats.
 	silence = 3 * heartbeat
 	// Published servers without a handshake may never send a heartbeat.
 	silenceUnagreed = 24 * time.Hour

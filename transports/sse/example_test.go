@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// A subscription over HTTP: the request, one event, and the end. Packages producer and subscriber do
-// all this; a transport only carries it.
+// A subscription over HTTP: the request, one event, and the end. Packages producer and subscriber
+// do all this; a transport only carries it.
 func Example() {
 	ctx := context.Background()
 	server := sse.NewServer(sse.ServerOptions{}) // for this machine only: nobody is asked for credentials
@@ -29,7 +29,10 @@ func Example() {
 		if _, err := conn.Receive(ctx); err != nil { // the subscription.request
 			fmt.Println(err)
 		}
-		if err := conn.Send(ctx, []byte(`{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"helper"},"honored_capabilities":{}}`)); err != nil {
+		if err := conn.Send(ctx,
+			[]byte(
+				`{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0",`+
+					`"producer":{"agent_id":"helper"},"honored_capabilities":{}}`)); err != nil {
 			fmt.Println(err)
 		}
 		stream, err := conn.(transports.Resumable).NextStream(ctx)
@@ -37,7 +40,8 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		if err := stream.SendEvents(ctx, []transports.Event{{Message: []byte(`{"type":"aaep:agent.state.changed"}`), ID: "evt_1"}}); err != nil {
+		if err := stream.SendEvents(ctx,
+			[]transports.Event{{Message: []byte(`{"type":"aaep:agent.state.changed"}`), ID: "evt_1"}}); err != nil {
 			fmt.Println(err)
 		}
 		if err := conn.Send(ctx, []byte(`{"type":"subscription.close","subscription_id":"sub_1"}`)); err != nil {
@@ -51,7 +55,9 @@ func Example() {
 		return
 	}
 	defer conn.Close()
-	if err := conn.Send(ctx, []byte(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"reader","capabilities":{}}`)); err != nil {
+	if err := conn.Send(ctx,
+		[]byte(
+			`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"reader","capabilities":{}}`)); err != nil {
 		fmt.Println(err)
 	}
 	for {

@@ -66,8 +66,8 @@ func frames(t *testing.T, transport string) []frameCase {
 	return cases
 }
 
-// Whatever a stream brings, as many events come out of it as there are, and the next stream is read all the same.
-// INV-32, TR-003
+// Whatever a stream brings, as many events come out of it as there are, and the next stream is read
+// all the same. INV-32, TR-003
 func TestCorpusStreams(t *testing.T) {
 	for _, c := range frames(t, "sse") {
 		t.Run(c.ID, func(t *testing.T) {
@@ -109,17 +109,21 @@ func bySecret(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// Whatever a listener is sent, it answers with the status of its kind, nothing but good replies goes further, and
-// the others do not notice. Upgrades are for another package; here they are only refused. INV-44, INV-45, INV-43
+// Whatever a listener is sent, it answers with the status of its kind, nothing but good replies
+// goes further, and the others do not notice. Upgrades are for another package; here they are only
+// refused. INV-44, INV-45, INV-43
 func TestCorpusRequests(t *testing.T) {
 	for _, c := range frames(t, "http") {
 		t.Run(c.ID, func(t *testing.T) {
 			s, url := serve(t, ServerOptions{Authenticate: bySecret})
 			s.bodyTime = 200 * time.Millisecond
-			mine, _, _ := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer secret"}}}, "sub_mine")
-			_, theirs, st := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer bob"}}}, "sub_theirs")
+			mine, _, _ := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer secret"}}},
+				"sub_mine")
+			_, theirs, st := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer bob"}}},
+				"sub_theirs")
 			host := strings.TrimPrefix(url, "http://")
-			raw := strings.NewReplacer("@HOST@", host, "@TOKEN@", "secret", "@SUB@", "sub_mine", "@OTHER@", "sub_theirs").Replace(string(c.bytes(t)))
+			raw := strings.NewReplacer("@HOST@", host, "@TOKEN@", "secret", "@SUB@", "sub_mine", "@OTHER@",
+				"sub_theirs").Replace(string(c.bytes(t)))
 			_, body, _ := strings.Cut(raw, "\r\n\r\n")
 			raw = strings.Replace(raw, "@LEN@", strconv.Itoa(len(body)), 1)
 

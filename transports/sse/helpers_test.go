@@ -30,7 +30,9 @@ const (
 )
 
 func accepted(id string) []byte {
-	return fmt.Appendf(nil, `{"type":"subscription.accepted","subscription_id":%q,"aaep_version":"1.0.0","producer":{"agent_id":"agent"},"honored_capabilities":{"preferred_verbosity":"normal"}}`, id)
+	return fmt.Appendf(nil,
+		`{"type":"subscription.accepted","subscription_id":%q,"aaep_version":"1.0.0",`+
+			`"producer":{"agent_id":"agent"},"honored_capabilities":{"preferred_verbosity":"normal"}}`, id)
 }
 
 func rejection(code string, retry int) []byte {
@@ -93,8 +95,8 @@ func accept(t *testing.T, s *Server, answer []byte) transports.Resumable {
 	return c.(transports.Resumable)
 }
 
-// prompt is a producer that deals with each message at once, as real ones do: a POST is answered when the
-// producer asks for the next message.
+// prompt is a producer that deals with each message at once, as real ones do: a POST is answered
+// when the producer asks for the next message.
 type prompt struct {
 	transports.Resumable
 	got chan []byte
@@ -204,7 +206,9 @@ func call(t *testing.T, c *http.Client, method, url, body string, header ...stri
 	}
 	if c == nil {
 		tr := &http.Transport{DisableKeepAlives: true}
-		c = &http.Client{Transport: tr, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		c = &http.Client{Transport: tr, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
 	}
 	resp, err := c.Do(req)
 	check(t, err)

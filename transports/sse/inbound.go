@@ -15,13 +15,16 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// inbound is one event stream being read. Its goroutine owns the fields below done until it closes done.
+// inbound is one event stream being read. Its goroutine owns the fields below done until it closes
+// done.
 type inbound struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	events chan numbered
 	done   chan struct{}
-	left   chan struct{} // closed when all but the producer's subscription.close was taken; lastID stays as it is from here on
+	// closed when all but the producer's subscription.close was taken; lastID stays as it is from
+	// here on
+	left chan struct{}
 
 	err    error
 	lastID string // of the last event that Receive took
@@ -37,13 +40,14 @@ type numbered struct {
 }
 
 func (c *conn) newInbound(lastID string) *inbound {
-	in := &inbound{events: make(chan numbered), done: make(chan struct{}), left: make(chan struct{}), lastID: lastID, taken: lastID}
+	in := &inbound{events: make(chan numbered), done: make(chan struct{}), left: make(chan struct{}), lastID: lastID,
+		taken: lastID}
 	in.ctx, in.cancel = context.WithCancelCause(c.ctx)
 	return in
 }
 
-// Reopen opens the stream again after the last event that Receive returned. A stream that still runs is
-// given up. While it runs, Receive waits.
+// Reopen opens the stream again after the last event that Receive returned. A stream that still
+// runs is given up. While it runs, Receive waits.
 func (c *conn) Reopen(ctx context.Context) error {
 	select {
 	case c.reopening <- struct{}{}:
@@ -84,7 +88,8 @@ func (c *conn) Reopen(ctx context.Context) error {
 	return err
 }
 
-// Cut breaks the stream without a word, as a network does. Package conformance looks at what comes once it is opened again.
+// Cut breaks the stream without a word, as a network does. Package conformance looks at what comes
+// once it is opened again.
 func (c *conn) Cut() {
 	c.mu.Lock()
 	in := c.in
@@ -182,7 +187,9 @@ func (c *conn) get(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 	if err := checkStream(resp, guessed); err != nil {
 		resp.Body.Close()
 		if guessed && !errors.Is(err, transports.ErrInterrupted) {
-			err = fmt.Errorf("%w: the answer to subscription.request has no Location, which says where the stream is, and it is not at %s", err, at.Redacted())
+			err = fmt.Errorf(
+				"%w: the answer to subscription.request has no Location, which says where the stream is, and it is "+
+					"not at %s", err, at.Redacted())
 		}
 		return nil, err
 	}
@@ -198,7 +205,8 @@ func checkStream(resp *http.Response, guessed bool) error {
 	case code == http.StatusOK:
 		typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		if err != nil || typ != streamType {
-			return fmt.Errorf("sse: GET events: Content-Type is %q, want text/event-stream", shorten(resp.Header.Get("Content-Type"), 100))
+			return fmt.Errorf("sse: GET events: Content-Type is %q, want text/event-stream",
+				shorten(resp.Header.Get("Content-Type"), 100))
 		}
 		return nil
 	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests:
@@ -260,8 +268,8 @@ func (c *conn) read(in *inbound, body io.ReadCloser) error {
 	}
 }
 
-// isClose reports whether the producer ends the subscription with this message. Most messages are not
-// decoded for that.
+// isClose reports whether the producer ends the subscription with this message. Most messages are
+// not decoded for that.
 func isClose(msg []byte) bool {
 	if !bytes.Contains(msg, []byte("subscription.close")) {
 		return false

@@ -26,8 +26,8 @@ func (c *conn) judgeHead(head http.Header) {
 	}
 }
 
-// judgeEvent tells the witness what is around an event otherwise than B.1.3 demands. What overtook others has no id (D-65), so
-// it is missed only where nothing on the stream had one.
+// judgeEvent tells the witness what is around an event otherwise than B.1.3 demands. What overtook
+// others has no id (D-65), so it is missed only where nothing on the stream had one.
 func (c *conn) judgeEvent(ev event, lastID string) {
 	if c.witness == nil {
 		return
@@ -53,8 +53,8 @@ func (c *conn) judgeEvent(ev event, lastID string) {
 	}
 }
 
-// judgeStatus tells the witness that an acceptance has a status that is not for one. Who goes by a status that refuses, as nearly all
-// do, is turned away by it.
+// judgeStatus tells the witness that an acceptance has a status that is not for one. Who goes by a
+// status that refuses, as nearly all do, is turned away by it.
 func (c *conn) judgeStatus(status int, text string) {
 	switch {
 	case status/100 != 2:
@@ -73,5 +73,6 @@ func (c *conn) judgeAcceptance(status int, wrong error) {
 	if wrong != nil {
 		why = aaep.SafeText(wrong.Error())
 	}
-	c.witness.Tell("SSE-004", "the answer to a subscription.request is no valid subscription.accepted: "+shorten(why, 300))
+	c.witness.Tell("SSE-004", "the answer to a subscription.request is no valid subscription.accepted: "+
+		shorten(why, 300))
 }

@@ -36,8 +36,8 @@ type link struct {
 	tickets []ticket // that may still open a stream
 }
 
-// posted is a message on its way to Receive. Handled is closed when Receive is called again, which says that
-// the message has been dealt with.
+// posted is a message on its way to Receive. Handled is closed when Receive is called again, which
+// says that the message has been dealt with.
 type posted struct {
 	msg     []byte
 	handled chan struct{}
@@ -72,8 +72,8 @@ func (l *link) alive() bool {
 	}
 }
 
-// Receive returns the bodies of the peer's POSTs, unchanged, in the order they arrived. The POST of a
-// reply is answered when Receive is called again: what was answered first has then counted first.
+// Receive returns the bodies of the peer's POSTs, unchanged, in the order they arrived. The POST of
+// a reply is answered when Receive is called again: what was answered first has then counted first.
 func (l *link) Receive(ctx context.Context) ([]byte, error) {
 	l.hand(nil)
 	for {
@@ -155,9 +155,9 @@ func (l *link) cause() error {
 	return l.err
 }
 
-// Send answers the waiting POST with an accepted or rejected message and puts everything else on the
-// event stream, without an id (D-55). It returns once the message was written and flushed; an answer,
-// once it was handed to the POST. A rejection of the first request ends the Conn.
+// Send answers the waiting POST with an accepted or rejected message and puts everything else on
+// the event stream, without an id (D-55). It returns once the message was written and flushed; an
+// answer, once it was handed to the POST. A rejection of the first request ends the Conn.
 func (l *link) Send(ctx context.Context, msg []byte) error {
 	if len(msg) > transports.MaxMessage {
 		return transports.ErrTooLarge
@@ -183,7 +183,8 @@ func (l *link) Send(ctx context.Context, msg []byte) error {
 		first := q != nil && q.first
 		l.mu.Unlock()
 		if first {
-			return errors.Join(errors.New("sse: the first message must be a subscription.accepted or subscription.rejected"), err)
+			return errors.Join(
+				errors.New("sse: the first message must be a subscription.accepted or subscription.rejected"), err)
 		}
 		_, closing := m.(*aaep.SubscriptionClose)
 		return l.push(ctx, msg, closing)
@@ -228,8 +229,8 @@ func (l *link) push(ctx context.Context, msg []byte, closing bool) error {
 }
 
 // Close ends the subscription. What Send returned for before was written; the stream then ends and
-// later requests find nothing. It waits a moment for the POSTs under way to be answered, so that a process
-// that ends after Close leaves nobody in doubt.
+// later requests find nothing. It waits a moment for the POSTs under way to be answered, so that a
+// process that ends after Close leaves nobody in doubt.
 func (l *link) Close() error {
 	l.end(transports.ErrClosed)
 	answered := make(chan struct{})
@@ -243,7 +244,8 @@ func (l *link) Close() error {
 	return nil
 }
 
-// begin notes a POST that is being answered, until posts.Done; it reports false once the link has ended.
+// begin notes a POST that is being answered, until posts.Done; it reports false once the link has
+// ended.
 func (l *link) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -330,8 +332,8 @@ func (l *link) detach(st *stream) {
 	l.notified()
 }
 
-// deliver queues a message for Receive, waiting until ctx is done for a slow producer. The channel is closed
-// when the producer has dealt with the message.
+// deliver queues a message for Receive, waiting until ctx is done for a slow producer. The channel
+// is closed when the producer has dealt with the message.
 func (l *link) deliver(ctx context.Context, msg []byte) (<-chan struct{}, error) {
 	p := &posted{msg, make(chan struct{})}
 	select {

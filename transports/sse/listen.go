@@ -9,7 +9,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// listen opens the stream of a producer that knows no handshake, and answers the request in its place.
+// listen opens the stream of a producer that knows no handshake, and answers the request in its
+// place.
 func (c *conn) listen(ctx context.Context, req *aaep.SubscriptionRequest) error {
 	answer, err := aaep.Encode(c.unagreed(req))
 	if err != nil {
@@ -28,7 +29,8 @@ func (c *conn) listen(ctx context.Context, req *aaep.SubscriptionRequest) error 
 		c.alone = false
 		c.mu.Unlock()
 		c.turn(fresh)
-		return fmt.Errorf("sse: there is neither a handshake at %s nor a stream without one: %w", c.base.Redacted(), err)
+		return fmt.Errorf("sse: there is neither a handshake at %s nor a stream without one: %w",
+			c.base.Redacted(), err)
 	}
 	c.answers <- answer // there is room: nothing was answered before
 	c.turn(open)
@@ -39,9 +41,9 @@ func (c *conn) listen(ctx context.Context, req *aaep.SubscriptionRequest) error 
 	return nil
 }
 
-// unagreed is the acceptance of terms that nobody agreed to. What it leaves out is as requested for a subscriber
-// that goes by the letter (D-45), so a note says that it is not; the questions such producers send go to all who
-// listen, so who offered to answer may.
+// unagreed is the acceptance of terms that nobody agreed to. What it leaves out is as requested for
+// a subscriber that goes by the letter (D-45), so a note says that it is not; the questions such
+// producers send go to all who listen, so who offered to answer may.
 func (c *conn) unagreed(req *aaep.SubscriptionRequest) *aaep.SubscriptionAccepted {
 	return &aaep.SubscriptionAccepted{
 		SubscriptionID: implicitID, AAEPVersion: aaep.Version,
@@ -54,7 +56,8 @@ func (c *conn) unagreed(req *aaep.SubscriptionRequest) *aaep.SubscriptionAccepte
 	}
 }
 
-// sendAlone sends what a producer without a handshake understands, which is replies. A close only ends the stream.
+// sendAlone sends what a producer without a handshake understands, which is replies. A close only
+// ends the stream.
 func (c *conn) sendAlone(ctx context.Context, m aaep.Message, msg []byte) error {
 	switch m.(type) {
 	case *aaep.SubscriptionClose:

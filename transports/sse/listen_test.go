@@ -20,8 +20,9 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// A published server has no handshake: it sends what happens to whoever listens, and takes replies from anybody.
-// They differ in whether they send heartbeats and tell newcomers what was before, and in how they say 404.
+// A published server has no handshake: it sends what happens to whoever listens, and takes replies
+// from anybody. They differ in whether they send heartbeats and tell newcomers what was before, and
+// in how they say 404.
 type published struct {
 	heartbeat time.Duration // 0 is none
 	replay    bool
@@ -109,9 +110,13 @@ func (p *published) emit(prefix, data string) {
 	}
 }
 
-// publishedEvent is an event as such servers write it: without languages, with members of their own.
+// publishedEvent is an event as such servers write it: without languages, with members of their
+// own.
 func publishedEvent(n int, typ, more string) string {
-	return fmt.Sprintf(`{"@context": "https://aaep-protocol.org/context/v1", "type": "aaep:agent.%s", "event_id": "evt_%d", "session_id": "sess_1", "sequence_number": %d, "timestamp": %q, "producer": {"agent_id": "old"}, "urgency": "normal", "summary_normal": "Event %d."%s}`,
+	return fmt.Sprintf(
+		`{"@context": "https://aaep-protocol.org/context/v1", "type": "aaep:agent.%s", "event_id": "evt_%d", `+
+			`"session_id": "sess_1", "sequence_number": %d, "timestamp": %q, "producer": {"agent_id": "old"}, `+
+			`"urgency": "normal", "summary_normal": "Event %d."%s}`,
 		typ, n, n, time.Now().UTC().Format(pages), n, more)
 }
 
@@ -120,11 +125,13 @@ func newPublished(t *testing.T, p *published) *http.Client {
 	return sse.Bubble(t, p)
 }
 
-var reads = aaep.Capabilities{Languages: []string{"en-US"}, MaxEventsPerSecond: 5, SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
+var reads = aaep.Capabilities{Languages: []string{"en-US"}, MaxEventsPerSecond: 5, SupportsConfirmationReply: new(true),
+	SupportsClarificationReply: new(true)}
 
 func dialRoot(t *testing.T, client *http.Client) *subscriber.Subscription {
 	t.Helper()
-	sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: here, Client: client, RootLayout: true}, subscriber.Config{ID: "reader", Capabilities: reads})
+	sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: here, Client: client, RootLayout: true},
+		subscriber.Config{ID: "reader", Capabilities: reads})
 	check(t, err)
 	t.Cleanup(func() { _ = sub.Close() })
 	return sub
@@ -139,15 +146,16 @@ func nextOf(t *testing.T, sub *subscriber.Subscription) *aaep.Event {
 	return ev
 }
 
-// Our subscriber follows the published servers, whatever their events are called, and answers them; it does not
-// claim that anything was agreed. D-37, D-43, D-63, D-64, SSE-008
+// Our subscriber follows the published servers, whatever their events are called, and answers them;
+// it does not claim that anything was agreed. D-37, D-43, D-63, D-64, SSE-008
 func TestListenToPublishedServer(t *testing.T) {
 	for _, p := range []*published{{heartbeat: 30 * time.Second}, {replay: true}, {method: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			client := newPublished(t, p)
 			sub := dialRoot(t, client)
 			acc := sub.Accepted()
-			if acc.SubscriptionID != "sub_implicit" || !strings.Contains(acc.NegotiationNotes, "Nothing was agreed") || acc.HonoredCapabilities.MaxEventsPerSecond != 0 {
+			if acc.SubscriptionID != "sub_implicit" || !strings.Contains(acc.NegotiationNotes, "Nothing was agreed") ||
+				acc.HonoredCapabilities.MaxEventsPerSecond != 0 {
 				t.Errorf("accepted %+v", acc)
 			}
 			for n, prefix := range []string{"", "event: aaep.event\nid: 7\n", "event: something\n"} {
@@ -157,12 +165,17 @@ func TestListenToPublishedServer(t *testing.T) {
 				}
 			}
 			time.Sleep(10 * time.Minute) // virtual, silent for some
-			p.emit("", publishedEvent(8, "awaiting.confirmation", `, "action": "Pay.", "consequence": "Paid.", "reply_token": "rpl_1", "timeout_seconds": 60, "default_decision": "reject", "risk_level": "high", "irreversible": true`))
+			p.emit("",
+				publishedEvent(8, "awaiting.confirmation",
+					`, "action": "Pay.", "consequence": "Paid.", "reply_token": "rpl_1", "timeout_seconds": 60, `+
+						`"default_decision": "reject", "risk_level": "high", "irreversible": true`))
 			check(t, sub.Reply(t.Context(), nextOf(t, sub), aaep.Accept))
-			if m := <-p.posted; m["type"] != "confirmation.reply" || m["reply_token"] != "rpl_1" || m["decision"] != "accept" || m["subscription_id"] != "sub_implicit" {
+			if m := <-p.posted; m["type"] != "confirmation.reply" || m["reply_token"] != "rpl_1" ||
+				m["decision"] != "accept" || m["subscription_id"] != "sub_implicit" {
 				t.Errorf("posted %v", m)
 			}
-			if _, err := sub.Renegotiate(t.Context(), aaep.Capabilities{MaxEventsPerSecond: 1}); err == nil || !strings.Contains(err.Error(), "no handshake") {
+			if _, err := sub.Renegotiate(t.Context(), aaep.Capabilities{MaxEventsPerSecond: 1}); err == nil ||
+				!strings.Contains(err.Error(), "no handshake") {
 				t.Errorf("Renegotiate = %v", err)
 			}
 			p.mu.Lock()
@@ -219,7 +232,8 @@ func TestListenOnlyWhenTold(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusForbidden)
 		}))
-		_, err := subscriber.Dial(t.Context(), sse.Dialer{URL: here, Client: refusing, RootLayout: true}, subscriber.Config{ID: "reader"})
+		_, err := subscriber.Dial(t.Context(), sse.Dialer{URL: here, Client: refusing, RootLayout: true},
+			subscriber.Config{ID: "reader"})
 		if !errors.Is(err, aaep.AuthorizationDenied) {
 			t.Errorf("Dial = %v, want authorization_denied", err)
 		}
@@ -234,7 +248,10 @@ func TestListenClose(t *testing.T) {
 			c, err := sse.Dialer{URL: here, Client: newPublished(t, p), RootLayout: true}.Dial(t.Context())
 			check(t, err)
 			defer c.Close()
-			check(t, c.Send(t.Context(), []byte(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"r","capabilities":{}}`)))
+			check(t,
+				c.Send(t.Context(),
+					[]byte(
+						`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"r","capabilities":{}}`)))
 			_, err = c.Receive(t.Context())
 			check(t, err)
 			done := make(chan error, 1)

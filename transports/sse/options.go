@@ -10,20 +10,22 @@ import (
 
 // ServerOptions are the settings of a Server. The zero ServerOptions serve this machine only.
 type ServerOptions struct {
-	// Prefix is the path of the three endpoints as requests come to the Server. If empty, "/aaep/v1".
+	// Prefix is the path of the three endpoints as requests come to the Server. If empty,
+	// "/aaep/v1".
 	Prefix string
-	// Authenticate names the peer of a request; two requests of one peer get the same non-empty name. An
-	// error that is aaep.AuthorizationDenied is answered with 403, an *aaep.Rejection with
-	// aaep.TransportUnavailable with 503 and its RetryAfter, every other with 401; its text stays here. It is
-	// called from many goroutines at once. If nil, nobody is asked and only connections to
-	// a loopback address are served. A GET of a stream with a ticket is let in without it. It is asked again
-	// while a stream is open, and ends it as package transports/auth says.
+	// Authenticate names the peer of a request; two requests of one peer get the same non-empty
+	// name. An error that is aaep.AuthorizationDenied is answered with 403, an *aaep.Rejection with
+	// aaep.TransportUnavailable with 503 and its RetryAfter, every other with 401; its text stays
+	// here. It is called from many goroutines at once. If nil, nobody is asked and only connections
+	// to a loopback address are served. A GET of a stream with a ticket is let in without it. It is
+	// asked again while a stream is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
-	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If empty,
-	// localhost, 127.0.0.1 and [::1]. A listener reached under other names must list them.
+	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If
+	// empty, localhost, 127.0.0.1 and [::1]. A listener reached under other names must list them.
 	Hosts []string
 	// Origins are the web pages of other origins that may use this listener, such as
-	// "https://reader.example". If empty, only pages from this listener itself; no CORS header is sent.
+	// "https://reader.example". If empty, only pages from this listener itself; no CORS header is
+	// sent.
 	Origins []string
 	// MaxSubscriptions bounds the subscriptions alive at once. If zero, 1024.
 	MaxSubscriptions int

@@ -14,9 +14,9 @@ type event struct {
 	tooLarge bool
 }
 
-// parser splits a byte stream into events as the HTML standard says (§9.2.6). It holds at most about
-// twice its limit, whatever it reads. Whatever an event's name, it is one (D-64), and retry is read past: whoever calls Reopen
-// decides when.
+// parser splits a byte stream into events as the HTML standard says (§9.2.6). It holds at most
+// about twice its limit, whatever it reads. Whatever an event's name, it is one (D-64), and retry
+// is read past: whoever calls Reopen decides when.
 type parser struct {
 	r     *bufio.Reader
 	limit int // on an event's data, in bytes
@@ -74,8 +74,8 @@ func (p *parser) next() (event, error) {
 	}
 }
 
-// readLine reads one line, which ends in \r, \n or \r\n, into p.line. It never waits for what follows
-// a \r. The error is the reader's; a line without an end is not a line.
+// readLine reads one line, which ends in \r, \n or \r\n, into p.line. It never waits for what
+// follows a \r. The error is the reader's; a line without an end is not a line.
 func (p *parser) readLine() error {
 	p.line, p.long = p.line[:0], false
 	const fieldName = len("data: ")

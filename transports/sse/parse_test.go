@@ -59,13 +59,17 @@ func TestParser(t *testing.T) {
 		{"empty id resets", "id: e1\ndata: 1\n\nid\ndata: 2\n\n", []string{"1", "2"}, ""},
 		{"id with a NUL is ignored", "id: e1\ndata: 1\n\nid: a\x00b\ndata: 2\n\n", []string{"1", "2"}, "e1"},
 		{"id counts at the end of the event", "id: e1\ndata: 1\n\nid: e2\ndata: 2\n", []string{"1"}, "e1"},
-		{"retry of any kind", "retry: 0\nretry: 99999999999999999999\nretry: -1\nretry: x\ndata: 1\n\n", []string{"1"}, ""},
+		{"retry of any kind", "retry: 0\nretry: 99999999999999999999\nretry: -1\nretry: x\ndata: 1\n\n",
+			[]string{"1"}, ""},
 		{"bytes that are not UTF-8 stay", "data: {\"\xff\"}\n\n", []string{"{\"\xff\"}"}, ""},
 		{"data at the limit", "data: " + strings.Repeat("x", 64) + "\n\n", []string{strings.Repeat("x", 64)}, ""},
-		{"data above the limit", "id: e1\ndata: " + strings.Repeat("x", 65) + "\n\ndata: 1\n\n", []string{tooLarge, "1"}, "e1"},
-		{"data above the limit by lines", strings.Repeat("data: 123456789\n", 7) + "\ndata: 1\n\n", []string{tooLarge, "1"}, ""},
+		{"data above the limit", "id: e1\ndata: " + strings.Repeat("x", 65) + "\n\ndata: 1\n\n",
+			[]string{tooLarge, "1"}, "e1"},
+		{"data above the limit by lines", strings.Repeat("data: 123456789\n", 7) + "\ndata: 1\n\n",
+			[]string{tooLarge, "1"}, ""},
 		{"endless empty data lines", strings.Repeat("data\n", 1000) + "\ndata: 1\n\n", []string{tooLarge, "1"}, ""},
-		{"data after too much of it", "data: " + strings.Repeat("x", 100) + "\ndata: 2\n\ndata: 1\n\n", []string{tooLarge, "1"}, ""},
+		{"data after too much of it", "data: " + strings.Repeat("x", 100) + "\ndata: 2\n\ndata: 1\n\n",
+			[]string{tooLarge, "1"}, ""},
 		{"line of 3 MiB", "data: " + strings.Repeat("x", 3<<20) + "\n\ndata: 1\n\n", []string{tooLarge, "1"}, ""},
 		{"comment of 3 MiB", ":" + strings.Repeat("x", 3<<20) + "\ndata: 1\n\n", []string{"1"}, ""},
 		{"id above the limit is ignored", "id: " + strings.Repeat("x", 100) + "\ndata: 1\n\n", []string{"1"}, ""},
@@ -82,7 +86,8 @@ func TestParser(t *testing.T) {
 			for how, r := range readers {
 				got, lastID, err := parse(r, 64)
 				if !slices.Equal(got, tt.want) || lastID != tt.lastID || err != io.EOF {
-					t.Errorf("%s: events %.200q, last id %q, %v; want %.200q, %q, EOF", how, got, lastID, err, tt.want, tt.lastID)
+					t.Errorf("%s: events %.200q, last id %q, %v; want %.200q, %q, EOF", how, got, lastID, err,
+						tt.want, tt.lastID)
 				}
 			}
 		})
@@ -118,7 +123,8 @@ func TestParserKeepsEarlierID(t *testing.T) {
 // FuzzParser: any bytes, however they arrive, give the same events and never more than the limit.
 func FuzzParser(f *testing.F) {
 	for _, seed := range []string{
-		"event: aaep.event\nid: e1\ndata: {\"a\":1}\n\n", "data: 1\r\n\r\ndata: 2\r\rdata\n\n", "\ufeff: c\nid: \x00\ndata:x\n\n",
+		"event: aaep.event\nid: e1\ndata: {\"a\":1}\n\n", "data: 1\r\n\r\ndata: 2\r\rdata\n\n",
+		"\ufeff: c\nid: \x00\ndata:x\n\n",
 		"data: 1\n", "retry: 10\n\n\n", "data: " + strings.Repeat("x", 90) + "\n\ndata: y\n\n", "\r\n\r\n", ":\xff\n",
 	} {
 		f.Add([]byte(seed))

@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// subscribe serves POST subscriptions: a new Conn, and the producer's answer as the response (B.1.2).
+// subscribe serves POST subscriptions: a new Conn, and the producer's answer as the response
+// (B.1.2).
 func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal string) {
 	refuse := func(status int, text string) {
 		m := &aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: text}
@@ -44,14 +45,18 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal str
 }
 
 // open hands a request to the producer and waits for its answer. A refusal is this transport's own.
-func (s *Server) open(ctx context.Context, principal string, request []byte, t *trace) (*link, answer, *aaep.SubscriptionRejected) {
+func (s *Server) open(ctx context.Context, principal string, request []byte, t *trace) (*link, answer,
+	*aaep.SubscriptionRejected) {
 	l, q := newLink(s, principal, request, t)
 	switch code := s.admit(l); code {
 	case aaep.TransportUnavailable:
-		return nil, answer{}, &aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: closedToNew, RetryAfterSeconds: new(soon)}
+		return nil, answer{},
+			&aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: closedToNew, RetryAfterSeconds: new(soon)}
 	case aaep.RateLimit:
 		retry := int64(30) // a subscription that nobody opens is given up after 30 seconds (D-65)
-		return nil, answer{}, &aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: "The producer has as many subscriptions as it can serve.", RetryAfterSeconds: &retry}
+		return nil, answer{},
+			&aaep.SubscriptionRejected{ReasonCode: code,
+				ReasonMessage: "The producer has as many subscriptions as it can serve.", RetryAfterSeconds: &retry}
 	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -75,8 +80,8 @@ const closedToNew = "The producer takes no subscriptions at the moment."
 // badReply is the one answer to everything that is not a message for this endpoint (D-36).
 const badReply = "not a valid AAEP reply, renegotiation or close"
 
-// reply serves POST replies (B.1.4). A well-formed reply always gets the same 204, whoever it is for and
-// whatever becomes of it (INV-10).
+// reply serves POST replies (B.1.4). A well-formed reply always gets the same 204, whoever it is
+// for and whatever becomes of it (INV-10).
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, principal string) {
 	body, done, status, problem := s.readBody(w, r, principal)
 	defer done()
@@ -104,12 +109,14 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, principal string)
 	}
 }
 
-// forward hands a message to its subscription, if the sender owns one of that name, and answers 204.
-// A last message makes the subscription unknown from then on.
+// forward hands a message to its subscription, if the sender owns one of that name, and answers
+// 204. A last message makes the subscription unknown from then on.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, id, principal string, body []byte, last bool) {
 	l := s.lookup(id, principal)
 	if l == nil && !last { // its sender is not told (INV-10), so whoever runs this must be
-		s.o.Logger.Warn("sse: a reply came for a subscription that is not here, and does not count; where several processes serve an agent, each listener has to stay at one of them",
+		s.o.Logger.Warn(
+			"sse: a reply came for a subscription that is not here, and does not count; where several processes "+
+				"serve an agent, each listener has to stay at one of them",
 			"principal", principal)
 	}
 	if !s.hand(w, r, l, body, last) {
@@ -120,8 +127,9 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, id, principal s
 	_ = http.NewResponseController(w).Flush() // now, not when the handler has returned
 }
 
-// hand gives a message to l, which may be nil, and waits until the producer has dealt with it. It reports false
-// where it has answered itself, which it does for one reason only: that the producer is too slow.
+// hand gives a message to l, which may be nil, and waits until the producer has dealt with it. It
+// reports false where it has answered itself, which it does for one reason only: that the producer
+// is too slow.
 func (s *Server) hand(w http.ResponseWriter, r *http.Request, l *link, body []byte, last bool) bool {
 	if l == nil || !l.begin() {
 		s.o.Logger.Debug("sse: message for a subscription the sender does not have")
@@ -151,7 +159,8 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, l *link, body []by
 }
 
 // renegotiate hands a renegotiation to its subscription and waits for the answer (D-55). What this
-// transport itself has to say is never a subscription.rejected, for that would end the subscription.
+// transport itself has to say is never a subscription.rejected, for that would end the
+// subscription.
 func (s *Server) renegotiate(w http.ResponseWriter, r *http.Request, id, principal string, body []byte) {
 	const gone = "there is no such subscription"
 	l := s.lookup(id, principal)
@@ -173,6 +182,7 @@ func (s *Server) renegotiate(w http.ResponseWriter, r *http.Request, id, princip
 	case !l.alive() || err == errGone:
 		s.fail(w, http.StatusNotFound, gone)
 	default:
-		s.fail(w, http.StatusServiceUnavailable, "the producer did not answer in time; its answer, if any, comes on the event stream")
+		s.fail(w, http.StatusServiceUnavailable,
+			"the producer did not answer in time; its answer, if any, comes on the event stream")
 	}
 }

@@ -27,9 +27,9 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A reader hears what one kind of published client would: it splits at two line feeds, wants a space after the
-// colon, gives up after 30 s in which nothing comes, and knows no handshake. An onmessage listener hears no event
-// that has a name.
+// A reader hears what one kind of published client would: it splits at two line feeds, wants a
+// space after the colon, gives up after 30 s in which nothing comes, and knows no handshake. An
+// onmessage listener hears no event that has a name.
 type reader struct {
 	t     *testing.T
 	last  string // what the browser sends again
@@ -129,7 +129,8 @@ func post(t *testing.T, client *http.Client, body string) (status int, answer st
 
 func decide(t *testing.T, client *http.Client, ev map[string]any, decision, layout string) {
 	t.Helper()
-	body := `{"type":"confirmation.reply","reply_token":"` + ev["reply_token"].(string) + `","timestamp":"` + time.Now().UTC().Format(layout) + `","decision":"` + decision + `"}`
+	body := `{"type":"confirmation.reply","reply_token":"` + ev["reply_token"].(string) + `","timestamp":"` +
+		time.Now().UTC().Format(layout) + `","decision":"` + decision + `"}`
 	if status, answer := post(t, client, body); status != 200 || answer != `{"status":"received"}` {
 		t.Errorf("a reply got %d %s", status, answer)
 	}
@@ -163,7 +164,8 @@ func agent(t *testing.T, terms aaep.Capabilities, cfg producer.Config) (*produce
 	return p, client
 }
 
-var pay = producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay $5."), Consequence: aaep.Say("The money is gone.")}
+var pay = producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay $5."),
+	Consequence: aaep.Say("The money is gone.")}
 
 func session(t *testing.T, p *producer.Producer) *producer.Session {
 	t.Helper()
@@ -177,7 +179,10 @@ func run(s *producer.Session) <-chan result {
 	done := make(chan result, 1)
 	go func() {
 		runs := 0
-		_, err := s.Tool(context.Background(), pay, func(context.Context) (string, error) { runs++; return "paid", nil })
+		_, err := s.Tool(context.Background(), pay, func(context.Context) (string, error) {
+			runs++
+			return "paid", nil
+		})
 		done <- result{runs, err}
 	}()
 	return done
@@ -188,8 +193,8 @@ type result struct {
 	err  error
 }
 
-// A published client hears a session, is asked, answers without naming a subscription, and hears the outcome.
-// D-36, D-37, D-43, D-63, D-64, TR-014
+// A published client hears a session, is asked, answers without naming a subscription, and hears
+// the outcome. D-36, D-37, D-43, D-63, D-64, TR-014
 func TestPublishedClient(t *testing.T) {
 	for _, decision := range []string{"accept", "reject"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -217,7 +222,8 @@ func TestPublishedClient(t *testing.T) {
 	}
 }
 
-// Without the operator's leave nobody there is asked: the terms are the protocol's defaults. D-43, D-34, HS-002
+// Without the operator's leave nobody there is asked: the terms are the protocol's defaults. D-43,
+// D-34, HS-002
 func TestPublishedClientMayNotReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, client := agent(t, aaep.Capabilities{}, producer.Config{})
@@ -249,8 +255,9 @@ func TestPublishedClientIdle(t *testing.T) {
 	})
 }
 
-// An EventSource whose line was cut goes on after the last event it heard, also when its subscription is gone; one that
-// comes without an id, or with one that nobody knows, is told how things stand first. SSE-013, SSE-014, SSE-017, D-65
+// An EventSource whose line was cut goes on after the last event it heard, also when its
+// subscription is gone; one that comes without an id, or with one that nobody knows, is told how
+// things stand first. SSE-013, SSE-014, SSE-017, D-65
 func TestPublishedPageComesBack(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -288,11 +295,14 @@ func TestPublishedPageComesBack(t *testing.T) {
 				check(t, s.Complete(aaep.Say("Done.")))
 				var heard []string
 				for ev := range again.heard {
-					if heard = append(heard, strings.TrimPrefix(ev["type"].(string), "aaep:agent.")); heard[len(heard)-1] == "session.completed" {
+					if heard = append(heard,
+						strings.TrimPrefix(ev["type"].(string),
+							"aaep:agent.")); heard[len(heard)-1] == "session.completed" {
 						break
 					}
 				}
-				if got := slices.Contains(heard, "progress.updated"); got != tt.missed || !tt.missed && heard[0] != "state.changed" {
+				if got := slices.Contains(heard, "progress.updated"); got != tt.missed || !tt.missed &&
+					heard[0] != "state.changed" {
 					t.Errorf("heard %v", heard)
 				}
 			})
@@ -300,8 +310,8 @@ func TestPublishedPageComesBack(t *testing.T) {
 	}
 }
 
-// The producer's end is the end of the stream; no message follows that such a client could not place, and who
-// comes after that is refused. D-55
+// The producer's end is the end of the stream; no message follows that such a client could not
+// place, and who comes after that is refused. D-55
 func TestPublishedClientProducerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, client := agent(t, answering, producer.Config{})

@@ -25,7 +25,8 @@ func (l *link) settle(q *question, a answer) (onStream bool, err error) {
 			return false, fmt.Errorf("sse: subscription_id %q is in use; choose an unused one", id)
 		}
 		if !q.first && id != l.id {
-			return false, fmt.Errorf("sse: subscription_id is %q; a renegotiated subscription keeps its id, %q", id, l.id)
+			return false,
+				fmt.Errorf("sse: subscription_id is %q; a renegotiated subscription keeps its id, %q", id, l.id)
 		}
 		l.id = id
 	}
@@ -71,8 +72,8 @@ func (l *link) ask(ctx context.Context, msg []byte) (*question, error) {
 	return q, err
 }
 
-// wait waits for the answer to q until ctx is done or the link ends. A late answer still finds its own
-// question, so that it cannot be taken for the answer to the next one.
+// wait waits for the answer to q until ctx is done or the link ends. A late answer still finds its
+// own question, so that it cannot be taken for the answer to the next one.
 func (l *link) wait(ctx context.Context, q *question) (answer, bool) {
 	select {
 	case a := <-q.answer:

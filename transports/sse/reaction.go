@@ -59,13 +59,16 @@ func (c *conn) post(ctx context.Context, to *url.URL, msg []byte) (reaction, err
 		return reaction{}, fmt.Errorf("sse: it is unknown whether the message was delivered: %w", err)
 	}
 	defer resp.Body.Close()
-	a := reaction{status: resp.StatusCode, text: http.StatusText(resp.StatusCode), location: resp.Header.Get("Location")}
+	a := reaction{status: resp.StatusCode, text: http.StatusText(resp.StatusCode),
+		location: resp.Header.Get("Location")}
 	a.text = fmt.Sprintf("%d %s", a.status, a.text)
 	if n, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31); err == nil {
 		a.retryAfter = time.Duration(n) * time.Second
 	}
 	if a.status/100 == 3 {
-		return a, fmt.Errorf("sse: not delivered: status %s: a message is not sent on to another address; check Dialer.URL", a.text)
+		return a,
+			fmt.Errorf("sse: not delivered: status %s: a message is not sent on to another address; check Dialer.URL",
+				a.text)
 	}
 	a.body, err = io.ReadAll(io.LimitReader(resp.Body, transports.MaxMessage+1))
 	if len(a.body) > transports.MaxMessage {

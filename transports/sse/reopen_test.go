@@ -11,15 +11,16 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A message cut in the middle is not delivered; the stream is taken up after the last whole one that
-// Receive returned. SSE-012, SSE-013, TR-011
+// A message cut in the middle is not delivered; the stream is taken up after the last whole one
+// that Receive returned. SSE-012, SSE-013, TR-011
 func TestResume(t *testing.T) {
 	var n atomic.Int32
 	ids := make(chan string, 9)
 	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
 		ids <- r.Header.Get("Last-Event-ID")
 		if n.Add(1) == 1 {
-			streamOf(w, "id: e1\ndata: {\"n\":1}\n\nid: e2\ndata: {\"n\":2}\n\ndata: {\"n\":3}\n\nid: e4\ndata: {\"n\":4")
+			streamOf(w,
+				"id: e1\ndata: {\"n\":1}\n\nid: e2\ndata: {\"n\":2}\n\ndata: {\"n\":3}\n\nid: e4\ndata: {\"n\":4")
 			panic(http.ErrAbortHandler)
 		}
 		streamOf(w, "id: e4\ndata: {\"n\":4}\n\n")
@@ -116,7 +117,8 @@ func TestRedirectWithinOrigin(t *testing.T) {
 	receive(t, c, `{"last":"e1"}`)
 }
 
-// Whoever has heard the producer's close knows the place to go on at, without waiting for the stream to come apart. P8
+// Whoever has heard the producer's close knows the place to go on at, without waiting for the
+// stream to come apart. P8
 func TestPlaceAtTheClose(t *testing.T) {
 	bye := fmt.Sprintf(closing, "sub_1")
 	sub, _ := producer{events: func(w http.ResponseWriter, r *http.Request) {

@@ -17,9 +17,9 @@ import (
 
 // RootOptions are the settings of a RootServer.
 type RootOptions struct {
-	// Capabilities are the terms of everyone who comes, for nobody there can ask for any: the zero Capabilities
-	// are the protocol's defaults (§5.3.1), with which nobody is asked anything. If Languages is nil, a
-	// browser's Accept-Language is used where the producer has text for it.
+	// Capabilities are the terms of everyone who comes, for nobody there can ask for any: the zero
+	// Capabilities are the protocol's defaults (§5.3.1), with which nobody is asked anything. If
+	// Languages is nil, a browser's Accept-Language is used where the producer has text for it.
 	Capabilities aaep.Capabilities
 	// Origins are the web pages of other origins that may use this listener; see ServerOptions.
 	Origins []string
@@ -33,12 +33,13 @@ type RootOptions struct {
 //	POST /messages   replies, with any subscription_id or none
 //	GET  /healthz    whether the listener is there
 //
-// Such clients have no credentials either, so it serves loopback connections only, whatever else the http.Server
-// has to offer. A proxy on this machine makes everyone look local: do not put one in front.
+// Such clients have no credentials either, so it serves loopback connections only, whatever else
+// the http.Server has to offer. A proxy on this machine makes everyone look local: do not put one
+// in front.
 //
-// Its Conns begin with a subscription.request that it writes itself, from the subscriber "implicit". An
-// EventSource that comes back with a Last-Event-ID goes on with its subscription, if that is still there; all
-// others begin a new one.
+// Its Conns begin with a subscription.request that it writes itself, from the subscriber
+// "implicit". An EventSource that comes back with a Last-Event-ID goes on with its subscription, if
+// that is still there; all others begin a new one.
 type RootServer struct {
 	s            *Server
 	capabilities aaep.Capabilities
@@ -136,7 +137,8 @@ func (rs *RootServer) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// open makes a new subscription. A browser's languages are a wish: who has none of them still speaks.
+// open makes a new subscription. A browser's languages are a wish: who has none of them still
+// speaks.
 func (rs *RootServer) open(ctx context.Context, request []byte) (*link, answer, *aaep.SubscriptionRejected) {
 	l, a, refusal := rs.s.open(ctx, "", request, &trace{request: request})
 	if a.rejected != nil && a.rejected.ReasonCode == aaep.CapabilitiesIncompatible {
@@ -150,7 +152,8 @@ func (rs *RootServer) open(ctx context.Context, request []byte) (*link, answer, 
 // notAReply says what is taken; what is wrong with a reply is nobody's business (D-36).
 const notAReply = "not a valid AAEP reply; confirmation.reply and clarification.reply are taken here, and nothing else"
 
-// message serves POST messages. All that is a reply gets the same answer, whatever becomes of it (D-36).
+// message serves POST messages. All that is a reply gets the same answer, whatever becomes of it
+// (D-36).
 func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 	body, done, status, problem := rs.s.readBody(w, r, "")
 	defer done()
@@ -186,8 +189,9 @@ func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// implicit writes the constant into a message that names a subscription in any form, or none: the published clients
-// know no id. It changes nothing else, so that Decode still sees all that is wrong.
+// implicit writes the constant into a message that names a subscription in any form, or none: the
+// published clients know no id. It changes nothing else, so that Decode still sees all that is
+// wrong.
 func implicit(body []byte) []byte {
 	const quoted = `"` + implicitID + `"`
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -219,8 +223,8 @@ func (rs *RootServer) links() []*link {
 	return all
 }
 
-// asked returns a subscription that the question went to. A token that went to none goes to any, so that the
-// producer takes as long over it and has it in its records.
+// asked returns a subscription that the question went to. A token that went to none goes to any, so
+// that the producer takes as long over it and has it in its records.
 func (rs *RootServer) asked(token aaep.ReplyToken) (any *link) {
 	for _, l := range rs.links() {
 		if any = l; l.trace.asked(token) {

@@ -51,13 +51,14 @@ func come(t *testing.T, rs *RootServer, url, id string, header ...string) (*prom
 	return p, <-opened, next(t, p)
 }
 
-// D-36, D-37: whatever the reply names and whatever becomes of it, the answer is the same; the producer gets it
-// under the subscription that was asked.
+// D-36, D-37: whatever the reply names and whatever becomes of it, the answer is the same; the
+// producer gets it under the subscription that was asked.
 func TestRootReplies(t *testing.T) {
 	rs, url := serveRoot(t, RootOptions{})
 	post := func(body string) string {
 		resp, got := call(t, nil, "POST", url+"/messages", body)
-		return fmt.Sprint(resp.StatusCode, resp.Header.Get("Content-Type"), resp.Header.Get("Cache-Control"), len(resp.Header), got)
+		return fmt.Sprint(resp.StatusCode, resp.Header.Get("Content-Type"), resp.Header.Get("Cache-Control"),
+			len(resp.Header), got)
 	}
 	want := post(fmt.Sprintf(bare, "one")) // to nobody
 	if !strings.HasPrefix(want, "200") || !strings.HasSuffix(want, `{"status":"received"}`) {
@@ -78,7 +79,9 @@ func TestRootReplies(t *testing.T) {
 		{"unknown", named(fmt.Sprintf(bare, "one"), "sub_quickstart-demo"), "sub_1", p1},
 		{"another's", named(fmt.Sprintf(bare, "one"), "sub_2"), "sub_1", p1},
 		{"used", fmt.Sprintf(bare, "one"), "sub_1", p1},
-		{"clarification", `  {"type":"clarification.reply","reply_token":"rpl_one","timestamp":"2026-05-24T14:22:25Z","response":"yes"}`, "sub_1", p1},
+		{"clarification",
+			`  {"type":"clarification.reply","reply_token":"rpl_one","timestamp":"2026-05-24T14:22:25Z",` +
+				`"response":"yes"}`, "sub_1", p1},
 		{"unknown token", fmt.Sprintf(bare, "three"), "", nil},
 	} {
 		if got := post(tt.body); got != want {
@@ -96,7 +99,8 @@ func TestRootReplies(t *testing.T) {
 		var sent, got map[string]any
 		check(t, json.Unmarshal([]byte(tt.body), &sent))
 		check(t, json.Unmarshal(msg, &got))
-		if got["subscription_id"] != tt.want || got["reply_token"] != sent["reply_token"] || got["decision"] != sent["decision"] || got["response"] != sent["response"] {
+		if got["subscription_id"] != tt.want || got["reply_token"] != sent["reply_token"] ||
+			got["decision"] != sent["decision"] || got["response"] != sent["response"] {
 			t.Errorf("%s: the producer got %s", tt.name, msg)
 		}
 	}
@@ -123,13 +127,14 @@ func TestRootRefusesWhatIsNoReply(t *testing.T) {
 		"empty object":     {`{}`, "application/json", 400},
 		"decision twice":   {strings.Replace(good, "{", `{"decision":"reject",`, 1), "application/json", 400},
 		"decision recased": {strings.Replace(good, "{", `{"Decision":"reject",`, 1), "application/json", 400},
-		"id twice":         {strings.Replace(good, "{", `{"subscription_id":"a","subscription_id":"b",`, 1), "application/json", 400},
-		"null id":          {strings.Replace(good, "{", `{"subscription_id":null,`, 1), "application/json", 400},
-		"other decision":   {strings.Replace(good, "accept", "maybe", 1), "application/json", 400},
-		"a close":          {fmt.Sprintf(closing, "sub_1"), "application/json", 400},
-		"a renegotiation":  {fmt.Sprintf(renegot, "sub_1"), "application/json", 400},
-		"a form":           {good, "text/plain", 415},
-		"too large":        {string(pad(transports.MaxMessage + 1)), "application/json", 413},
+		"id twice": {strings.Replace(good, "{", `{"subscription_id":"a","subscription_id":"b",`, 1),
+			"application/json", 400},
+		"null id":         {strings.Replace(good, "{", `{"subscription_id":null,`, 1), "application/json", 400},
+		"other decision":  {strings.Replace(good, "accept", "maybe", 1), "application/json", 400},
+		"a close":         {fmt.Sprintf(closing, "sub_1"), "application/json", 400},
+		"a renegotiation": {fmt.Sprintf(renegot, "sub_1"), "application/json", 400},
+		"a form":          {good, "text/plain", 415},
+		"too large":       {string(pad(transports.MaxMessage + 1)), "application/json", 413},
 	} {
 		resp, body := call(t, nil, "POST", url+"/messages", tt.body, "Content-Type: "+tt.typ)
 		if resp.StatusCode != tt.status || !strings.Contains(body, `"error"`) {
@@ -143,18 +148,20 @@ func TestRootRefusesWhatIsNoReply(t *testing.T) {
 	}
 }
 
-// Other than from this machine, from an unlisted page or under a rebound name nobody is served, whatever the path.
-// D-71, INV-44
+// Other than from this machine, from an unlisted page or under a rebound name nobody is served,
+// whatever the path. D-71, INV-44
 func TestRootDoors(t *testing.T) {
 	rs, url := serveRoot(t, RootOptions{Origins: []string{"http://localhost:5173"}})
 	for _, path := range []string{"GET /events", "POST /messages", "GET /healthz"} {
 		method, path, _ := strings.Cut(path, " ")
-		for name, header := range map[string]string{"rebound": "Host: evil.example", "foreign": "Origin: https://evil.example", "cross-site": "Sec-Fetch-Site: cross-site"} {
+		for name, header := range map[string]string{"rebound": "Host: evil.example",
+			"foreign": "Origin: https://evil.example", "cross-site": "Sec-Fetch-Site: cross-site"} {
 			if resp, _ := call(t, nil, method, url+path, "", header); resp.StatusCode != 403 {
 				t.Errorf("%s, %s: %d, want 403", path, name, resp.StatusCode)
 			}
 		}
-		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 80}), method, "http://localhost"+path, nil)
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey,
+			&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 80}), method, "http://localhost"+path, nil)
 		w := httptest.NewRecorder()
 		if rs.ServeHTTP(w, r); w.Code != 403 {
 			t.Errorf("%s from elsewhere: %d, want 403", path, w.Code)
@@ -163,12 +170,14 @@ func TestRootDoors(t *testing.T) {
 		if resp, _ := call(t, nil, wrong, url+path, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != method {
 			t.Errorf("%s %s: %d", wrong, path, resp.StatusCode)
 		}
-		resp, _ := call(t, nil, "OPTIONS", url+path, "", "Origin: http://localhost:5173", "Access-Control-Request-Method: "+method)
+		resp, _ := call(t, nil, "OPTIONS", url+path, "", "Origin: http://localhost:5173",
+			"Access-Control-Request-Method: "+method)
 		if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "http://localhost:5173" {
 			t.Errorf("%s: the listed page is not let in: %d", path, resp.StatusCode)
 		}
 	}
-	if resp, body := call(t, nil, "GET", url+"/healthz", ""); resp.StatusCode != 200 || body != `{"status":"ok","aaep_version":"1.0.0"}` {
+	if resp, body := call(t, nil, "GET", url+"/healthz", ""); resp.StatusCode != 200 ||
+		body != `{"status":"ok","aaep_version":"1.0.0"}` {
 		t.Errorf("healthz: %d %s", resp.StatusCode, body)
 	}
 	for _, path := range []string{"/sessions", "/aaep/v1/events", "/"} {
@@ -216,8 +225,8 @@ func TestRootRequest(t *testing.T) {
 	}
 }
 
-// A rejection is the status of the GET; a browser whose languages alone are in the way is let in without them.
-// D-43, D-46, D-56
+// A rejection is the status of the GET; a browser whose languages alone are in the way is let in
+// without them. D-43, D-46, D-56
 func TestRootRejections(t *testing.T) {
 	rs, url := serveRoot(t, RootOptions{})
 	answer := func(msg []byte) string {
@@ -228,7 +237,8 @@ func TestRootRejections(t *testing.T) {
 		check(t, c.Send(t.Context(), msg))
 		return string(req)
 	}
-	for code, status := range map[string]int{"authorization_denied": 403, "rate_limit": 429, "capabilities_incompatible": 422, "transport_unavailable": 503} {
+	for code, status := range map[string]int{"authorization_denied": 403, "rate_limit": 429,
+		"capabilities_incompatible": 422, "transport_unavailable": 503} {
 		go answer(rejection(code, 7))
 		resp, body := call(t, nil, "GET", url+"/events", "")
 		if resp.StatusCode != status || resp.Header.Get("Retry-After") != "7" || reasonOf(t, body) != code {
@@ -243,7 +253,8 @@ func TestRootRejections(t *testing.T) {
 	if resp, _ := call(t, nil, "GET", url+"/events", "", "Accept-Language: fr"); resp.StatusCode != 200 {
 		t.Errorf("without the languages: %d, want 200", resp.StatusCode)
 	}
-	if first, second := <-requests, <-requests; !strings.Contains(first, `"fr"`) || strings.Contains(second, "languages") {
+	if first, second := <-requests, <-requests; !strings.Contains(first, `"fr"`) ||
+		strings.Contains(second, "languages") {
 		t.Errorf("asked for %s, then for %s", first, second)
 	}
 	check(t, rs.Close())
@@ -252,8 +263,8 @@ func TestRootRejections(t *testing.T) {
 	}
 }
 
-// Who comes back with an event that an idle subscription has sent goes on there; nobody is put out of a stream
-// that runs, or into one with other terms. SSE-012, SSE-017
+// Who comes back with an event that an idle subscription has sent goes on there; nobody is put out
+// of a stream that runs, or into one with other terms. SSE-012, SSE-017
 func TestRootResume(t *testing.T) {
 	rs, url := serveRoot(t, RootOptions{})
 	p, resp, st := come(t, rs, url, "sub_1", "Accept-Language: en")

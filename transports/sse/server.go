@@ -15,8 +15,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Server is the producer's side: an http.Handler for the three endpoints and the transports.Listener
-// that hands out what came in. Its Conns implement transports.Resumable and transports.Identified.
+// Server is the producer's side: an http.Handler for the three endpoints and the
+// transports.Listener that hands out what came in. Its Conns implement transports.Resumable and
+// transports.Identified.
 type Server struct {
 	o     ServerOptions
 	guard httpguard.Rules
@@ -40,10 +41,11 @@ var (
 	_ transports.Identified = (*link)(nil)
 )
 
-// NewServer makes a Server. It starts nothing: mount it on an http.Server under o.Prefix, also behind
-// http.StripPrefix, which takes away what is before o.Prefix, and call Accept. Give the http.Server a ReadHeaderTimeout, 5 seconds for example;
-// the Server sets the other deadlines itself: 10 seconds for a request body, and for each write on a stream, which is lost then.
-// A stream that is silent for 15 seconds is sent a comment.
+// NewServer makes a Server. It starts nothing: mount it on an http.Server under o.Prefix, also
+// behind http.StripPrefix, which takes away what is before o.Prefix, and call Accept. Give the
+// http.Server a ReadHeaderTimeout, 5 seconds for example; the Server sets the other deadlines
+// itself: 10 seconds for a request body, and for each write on a stream, which is lost then. A
+// stream that is silent for 15 seconds is sent a comment.
 func NewServer(o ServerOptions) *Server {
 	o.Hosts, o.Origins = slices.Clone(o.Hosts), slices.Clone(o.Origins)
 	o.setDefaults()
@@ -64,8 +66,8 @@ func NewServer(o ServerOptions) *Server {
 	}
 }
 
-// Accept returns the Conn of the next subscription.request. The Conn's first Send must be the answer.
-// After AnswerTimeout without one, the peer has been told 503 and the Conn has ended.
+// Accept returns the Conn of the next subscription.request. The Conn's first Send must be the
+// answer. After AnswerTimeout without one, the peer has been told 503 and the Conn has ended.
 func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
 	for {
 		select {
@@ -86,8 +88,8 @@ func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
-// Close refuses new subscriptions, also those still waiting for Accept. Accepted Conns go on, as long
-// as the Server stays mounted. A second Close does nothing.
+// Close refuses new subscriptions, also those still waiting for Accept. Accepted Conns go on, as
+// long as the Server stays mounted. A second Close does nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	var waiting []*link
@@ -154,7 +156,8 @@ func (s *Server) remove(l *link) {
 	delete(s.live, l)
 }
 
-// lookup finds the link with this id if it belongs to principal; the id alone opens nothing (INV-43).
+// lookup finds the link with this id if it belongs to principal; the id alone opens nothing
+// (INV-43).
 func (s *Server) lookup(id, principal string) *link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +186,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case ok && name == "/replies":
 		methods, serve = []string{http.MethodPost}, s.reply
 	default:
-		s.fail(w, http.StatusNotFound, "no such endpoint; there are "+httpguard.Under(r)+s.o.Prefix+"/subscriptions, /events and /replies")
+		s.fail(w, http.StatusNotFound, "no such endpoint; there are "+httpguard.Under(r)+s.o.Prefix+
+			"/subscriptions, /events and /replies")
 		return
 	}
 	if !s.takes(w, r, cors, methods...) {
@@ -215,8 +219,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve(w, r, principal)
 }
 
-// letIn makes the checks that come first, of who asks and from where. It has answered where it reports !ok; cors
-// says that a page of an allowed foreign origin asks.
+// letIn makes the checks that come first, of who asks and from where. It has answered where it
+// reports !ok; cors says that a page of an allowed foreign origin asks.
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) (cors, ok bool) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.ContentLength != 0 {
@@ -235,7 +239,8 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request) (cors, ok bool) {
 	return s.guard.Share(w, r), true
 }
 
-// takes reports whether an endpoint of these methods goes on with the request; otherwise it has answered.
+// takes reports whether an endpoint of these methods goes on with the request; otherwise it has
+// answered.
 func (s *Server) takes(w http.ResponseWriter, r *http.Request, cors bool, methods ...string) bool {
 	list := strings.Join(methods, ", ")
 	switch {

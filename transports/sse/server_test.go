@@ -20,7 +20,8 @@ func TestHandshake(t *testing.T) {
 	s, url := serve(t, ServerOptions{})
 	done := make(chan struct{})
 	go func() { defer close(done); accept(t, s, accepted("sub_a b")) }()
-	resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", request, "Content-Type: application/json; charset=UTF-8")
+	resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", request,
+		"Content-Type: application/json; charset=UTF-8")
 	<-done
 	if resp.StatusCode != 201 || body != string(accepted("sub_a b")) {
 		t.Errorf("status %d, body %q; want 201 and the accepted message", resp.StatusCode, body)
@@ -29,7 +30,8 @@ func TestHandshake(t *testing.T) {
 		t.Errorf("Location %q", got)
 	}
 	resp, _ = call(t, nil, "GET", url+resp.Header.Get("Location"), "")
-	want := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache, no-transform"}, "X-Accel-Buffering": {"no"}}
+	want := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache, no-transform"},
+		"X-Accel-Buffering": {"no"}}
 	for k, v := range want {
 		if !slices.Equal(resp.Header[k], v) {
 			t.Errorf("%s %q, want %q", k, resp.Header[k], v)
@@ -166,7 +168,8 @@ func TestRefusedBodies(t *testing.T) {
 		}
 	})
 	t.Run("long complaints", func(t *testing.T) {
-		resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", `{"type":"`+strings.Repeat("é\u202e", 9999)+`"}`)
+		resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions",
+			`{"type":"`+strings.Repeat("é\u202e", 9999)+`"}`)
 		if reason := reasonOf(t, body); resp.StatusCode != 400 || reason != "unknown" || len(body) > 3000 {
 			t.Errorf("%d, %d bytes; want 400 and a short reason", resp.StatusCode, len(body))
 		}
@@ -187,7 +190,9 @@ func TestAnnouncedLength(t *testing.T) {
 	c, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
 	check(t, err)
 	defer c.Close()
-	_, err = fmt.Fprintf(c, "POST /aaep/v1/replies HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000000000\r\n\r\n{")
+	_, err = fmt.Fprintf(c,
+		"POST /aaep/v1/replies HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "+
+			"1000000000000\r\n\r\n{")
 	check(t, err)
 	expect(t, c, "HTTP/1.1 413 ")
 }
@@ -200,14 +205,17 @@ func TestRoutes(t *testing.T) {
 		status       int
 		allow        string
 	}{
-		{"GET", "/x/subscriptions", 405, "POST"}, {"GET", "/x/replies", 405, "POST"}, {"PUT", "/x/replies", 405, "POST"},
+		{"GET", "/x/subscriptions", 405, "POST"}, {"GET", "/x/replies", 405, "POST"},
+		{"PUT", "/x/replies", 405, "POST"},
 		{"POST", "/x/events", 405, "GET"}, {"HEAD", "/x/events", 405, "GET"}, {"OPTIONS", "/x/replies", 405, "POST"},
 		{"GET", "/x/events", 404, ""}, {"GET", "/x/events?subscription_id=sub_1", 404, ""},
-		{"GET", "/aaep/v1/events", 404, ""}, {"POST", "/subscriptions", 404, ""}, {"POST", "/x/replies/", 404, ""}, {"GET", "/", 404, ""},
+		{"GET", "/aaep/v1/events", 404, ""}, {"POST", "/subscriptions", 404, ""}, {"POST", "/x/replies/", 404, ""},
+		{"GET", "/", 404, ""},
 	} {
 		resp, _ := call(t, nil, tt.method, url+tt.path, "")
 		if resp.StatusCode != tt.status || resp.Header.Get("Allow") != tt.allow {
-			t.Errorf("%s %s: %d, Allow %q; want %d, %q", tt.method, tt.path, resp.StatusCode, resp.Header.Get("Allow"), tt.status, tt.allow)
+			t.Errorf("%s %s: %d, Allow %q; want %d, %q", tt.method, tt.path, resp.StatusCode, resp.Header.Get("Allow"),
+				tt.status, tt.allow)
 		}
 	}
 	resp, _ := call(t, nil, "GET", url+"/x/events", "{}")
@@ -222,16 +230,21 @@ func TestAmbiguousStream(t *testing.T) {
 	pair(t, s, Dialer{URL: base}, "sub_1")
 	_, root := serveRoot(t, RootOptions{})
 	for _, url := range []string{
-		base + "/aaep/v1/events?subscription_id=sub_1&subscription_id=sub_2", base + "/aaep/v1/events?subscription_id=sub_1&subscription_id=sub_1",
-		base + "/aaep/v1/events?subscription_id=sub_1&subscription%5Fid=sub_2", base + "/aaep/v1/events?subscription_id=sub_1&ticket=a&ticket=b",
-		base + "/aaep/v1/events?subscription_id=sub_1&last_event_id=a&last_event_id=b", base + "/aaep/v1/events?subscription_id=sub_1;subscription_id=sub_2", base + "/aaep/v1/events?subscription_id=sub_1&Subscription_ID=sub_2",
+		base + "/aaep/v1/events?subscription_id=sub_1&subscription_id=sub_2",
+		base + "/aaep/v1/events?subscription_id=sub_1&subscription_id=sub_1",
+		base + "/aaep/v1/events?subscription_id=sub_1&subscription%5Fid=sub_2",
+		base + "/aaep/v1/events?subscription_id=sub_1&ticket=a&ticket=b",
+		base + "/aaep/v1/events?subscription_id=sub_1&last_event_id=a&last_event_id=b",
+		base + "/aaep/v1/events?subscription_id=sub_1;subscription_id=sub_2",
+		base + "/aaep/v1/events?subscription_id=sub_1&Subscription_ID=sub_2",
 		base + "/aaep/v1/events?subscription_id=%zz", root + "/events?last_event_id=a&last_event_id=b",
 	} {
 		if resp, body := call(t, nil, "GET", url, ""); resp.StatusCode != 400 {
 			t.Errorf("%s: %s %s", url, resp.Status, body)
 		}
 	}
-	if resp, body := call(t, nil, "GET", base+"/aaep/v1/events?subscription_id=sub_1", "", "Last-Event-ID: a", "Last-Event-ID: b"); resp.StatusCode != 400 {
+	if resp, body := call(t, nil, "GET", base+"/aaep/v1/events?subscription_id=sub_1", "", "Last-Event-ID: a",
+		"Last-Event-ID: b"); resp.StatusCode != 400 {
 		t.Errorf("two places: %s %s", resp.Status, body)
 	}
 }
@@ -253,7 +266,8 @@ func TestHostAndOrigin(t *testing.T) {
 		{"[::1] without a port", []string{"Host: [::1]"}, true},
 		{"own page", []string{"Origin: http://" + host, "Sec-Fetch-Site: same-origin"}, true},
 		{"foreign Host", []string{"Host: evil.example"}, false},
-		{"foreign Host and Origin that agree: rebinding", []string{"Host: evil.example", "Origin: http://evil.example"}, false},
+		{"foreign Host and Origin that agree: rebinding",
+			[]string{"Host: evil.example", "Origin: http://evil.example"}, false},
 		{"a name that ends like ours", []string{"Host: evil-localhost:" + port}, false},
 		{"a name that begins like ours", []string{"Host: localhost.evil.example:" + port}, false},
 		{"another port", []string{"Host: localhost:1"}, false},
@@ -290,19 +304,24 @@ func TestOrigins(t *testing.T) {
 	const page = "https://reader.example"
 	_, url := serve(t, ServerOptions{Origins: []string{page}})
 	for _, site := range []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site", "X-No-Site: 1"} {
-		preflight := []string{"Origin: " + page, site, "Access-Control-Request-Method: POST", "Access-Control-Request-Private-Network: true"}
+		preflight := []string{"Origin: " + page, site, "Access-Control-Request-Method: POST",
+			"Access-Control-Request-Private-Network: true"}
 		resp, _ := call(t, nil, "OPTIONS", url+"/aaep/v1/replies", "", preflight...)
 		h := resp.Header
-		if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != page || h.Get("Access-Control-Allow-Methods") != "POST" ||
+		if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != page ||
+			h.Get("Access-Control-Allow-Methods") != "POST" ||
 			h.Get("Access-Control-Allow-Private-Network") != "true" || h.Get("Vary") != "Origin" {
 			t.Errorf("%s: preflight: %d %v", site, resp.StatusCode, h)
 		}
 		resp, _ = call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(replyTo, "sub_1"), "Origin: "+page, site)
-		if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != page || resp.Header.Get("Access-Control-Allow-Credentials") != "true" {
+		if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != page ||
+			resp.Header.Get("Access-Control-Allow-Credentials") != "true" {
 			t.Errorf("%s: reply: %d %v", site, resp.StatusCode, resp.Header)
 		}
-		resp, _ = call(t, nil, "OPTIONS", url+"/aaep/v1/replies", "", "Origin: https://evil.example", site, "Access-Control-Request-Method: POST", "Access-Control-Request-Private-Network: true")
-		if resp.StatusCode != 403 || resp.Header.Get("Access-Control-Allow-Origin") != "" || resp.Header.Get("Access-Control-Allow-Private-Network") != "" {
+		resp, _ = call(t, nil, "OPTIONS", url+"/aaep/v1/replies", "", "Origin: https://evil.example", site,
+			"Access-Control-Request-Method: POST", "Access-Control-Request-Private-Network: true")
+		if resp.StatusCode != 403 || resp.Header.Get("Access-Control-Allow-Origin") != "" ||
+			resp.Header.Get("Access-Control-Allow-Private-Network") != "" {
 			t.Errorf("%s: foreign preflight: %d %v", site, resp.StatusCode, resp.Header)
 		}
 	}

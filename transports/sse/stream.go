@@ -120,7 +120,8 @@ func (st *stream) TrySend(frames []byte) int {
 	return st.w.Try(frames)
 }
 
-// write writes and flushes; the caller has the turn. A write that failed or was interrupted ends the stream.
+// write writes and flushes; the caller has the turn. A write that failed or was interrupted ends
+// the stream.
 func (st *stream) write(ctx context.Context, b []byte) error {
 	err := st.w.Write(ctx, st.done, b)
 	switch {
@@ -161,8 +162,9 @@ func appendFrame(b, msg []byte, name, eventID string) []byte {
 	return append(append(b, msg...), "\n\n"...)
 }
 
-// unambiguous reports whether what a request for a stream says in its URL and as its place reads the same to everybody, a proxy that
-// looks at subscription_id included (INV-33); otherwise it has answered.
+// unambiguous reports whether what a request for a stream says in its URL and as its place reads
+// the same to everybody, a proxy that looks at subscription_id included (INV-33); otherwise it has
+// answered.
 func (s *Server) unambiguous(w http.ResponseWriter, r *http.Request) bool {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	problem := ""
@@ -193,7 +195,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string
 	s.events(w, r, principal, r)
 }
 
-// events serves the stream until it is lost, replaced or closed, or until the credentials that were shown are withdrawn.
+// events serves the stream until it is lost, replaced or closed, or until the credentials that were
+// shown are withdrawn.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, principal string, shown *http.Request) {
 	if r.ContentLength != 0 {
 		s.fail(w, http.StatusBadRequest, "a request for the event stream has no body")
@@ -201,7 +204,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, principal string
 	}
 	l := s.lookup(r.URL.Query().Get("subscription_id"), principal)
 	if l == nil {
-		s.fail(w, http.StatusNotFound, "there is no such subscription; GET the Location of an accepted subscription.request")
+		s.fail(w, http.StatusNotFound,
+			"there is no such subscription; GET the Location of an accepted subscription.request")
 		return
 	}
 	if r.Method == http.MethodPost {
@@ -217,7 +221,9 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, principal string
 func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 	rc := http.NewResponseController(w)
 	if err := rc.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
-		s.o.Logger.Error("sse: the http.ResponseWriter has no write deadlines; a middleware that wraps it needs an Unwrap method", "cause", err)
+		s.o.Logger.Error(
+			"sse: the http.ResponseWriter has no write deadlines; a middleware that wraps it needs an Unwrap method",
+			"cause", err)
 		s.fail(w, http.StatusInternalServerError, "this server cannot stream")
 		return nil
 	}
@@ -247,9 +253,9 @@ func (r response) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// follow serves st as the link's stream until it is lost, replaced or closed, or the credentials that were shown are withdrawn;
-// or it leaves that to a goroutine. It reports false, having written nothing, if the link has ended or, where it must be idle, has
-// a stream.
+// follow serves st as the link's stream until it is lost, replaced or closed, or the credentials
+// that were shown are withdrawn; or it leaves that to a goroutine. It reports false, having written
+// nothing, if the link has ended or, where it must be idle, has a stream.
 func (s *Server) follow(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream, idle bool) bool {
 	st.trace = l.trace
 	if !l.attach(st, idle) {
@@ -301,7 +307,8 @@ func (st *stream) open(heartbeat time.Duration) {
 	})
 }
 
-// close ends the stream, after which nobody writes. It reports whether everything that was sent was written.
+// close ends the stream, after which nobody writes. It reports whether everything that was sent was
+// written.
 func (st *stream) close(o *ServerOptions) (proper bool) {
 	st.end()
 	st.w.End()

@@ -15,7 +15,8 @@ import (
 )
 
 // raw opens a subscription by hand and returns its event stream as bytes.
-func raw(t *testing.T, o ServerOptions, id string) (s *Server, url string, p transports.Resumable, st transports.Stream, body io.Reader) {
+func raw(t *testing.T, o ServerOptions, id string) (s *Server, url string, p transports.Resumable, st transports.Stream,
+	body io.Reader) {
 	t.Helper()
 	s, url = serve(t, o)
 	conn := make(chan transports.Resumable, 1)
@@ -41,14 +42,16 @@ func TestStreamBytes(t *testing.T) {
 	expect(t, body, "event: aaep.event\ndata: {\ndata: \"n\":\ndata: 3\ndata: }\n\n")
 	check(t, p.Send(t.Context(), []byte("not JSON"))) // not for a transport to judge
 	expect(t, body, "event: aaep.event\ndata: not JSON\n\n")
-	if err := st.SendEvents(t.Context(), []transports.Event{{Message: make([]byte, transports.MaxMessage+1), ID: "x"}}); err != transports.ErrTooLarge {
+	if err := st.SendEvents(t.Context(),
+		[]transports.Event{{Message: make([]byte, transports.MaxMessage+1), ID: "x"}}); err != transports.ErrTooLarge {
 		t.Errorf("SendEvents = %v, want ErrTooLarge", err)
 	}
 	if err := p.Send(t.Context(), make([]byte, transports.MaxMessage+1)); err != transports.ErrTooLarge {
 		t.Errorf("Send = %v, want ErrTooLarge", err)
 	}
 
-	// A producer's close: without id, written before Close; then the stream ends and is not found again.
+	// A producer's close: without id, written before Close; then the stream ends and is not found
+	// again.
 	bye := fmt.Sprintf(closing, "sub_1")
 	check(t, p.Send(t.Context(), []byte(bye)))
 	check(t, p.Close())
@@ -56,7 +59,8 @@ func TestStreamBytes(t *testing.T) {
 		t.Errorf("at the end the stream has %q, want the close message only", got)
 	}
 	<-st.Done()
-	if err := st.SendEvents(t.Context(), []transports.Event{{Message: ev(4), ID: "evt_4"}}); !errors.Is(err, transports.ErrInterrupted) {
+	if err := st.SendEvents(t.Context(), []transports.Event{{Message: ev(4), ID: "evt_4"}}); !errors.Is(err,
+		transports.ErrInterrupted) {
 		t.Errorf("SendEvents = %v, want ErrInterrupted", err)
 	}
 	if resp, _ := call(t, nil, "GET", url+"/aaep/v1/events?subscription_id=sub_1", ""); resp.StatusCode != 404 {
@@ -65,7 +69,8 @@ func TestStreamBytes(t *testing.T) {
 	if resp, _ := call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(renegot, "sub_1")); resp.StatusCode != 404 {
 		t.Errorf("renegotiate after Close: %d, want 404", resp.StatusCode)
 	}
-	for _, err := range []error{p.Send(t.Context(), ev(1)), second(p.Receive(t.Context())), second(p.NextStream(t.Context()))} {
+	for _, err := range []error{p.Send(t.Context(), ev(1)), second(p.Receive(t.Context())),
+		second(p.NextStream(t.Context()))} {
 		if err != transports.ErrClosed {
 			t.Errorf("after Close: %v, want ErrClosed", err)
 		}
@@ -120,7 +125,8 @@ func TestEndToEnd(t *testing.T) {
 	sizes := []int{64 << 10, 64<<10 + 1, transports.MaxMessage - 1, transports.MaxMessage}
 	go func() {
 		for i := range 100 {
-			if err := st.SendEvents(t.Context(), []transports.Event{{Message: ev(i), ID: fmt.Sprint("evt_", i)}}); err != nil {
+			if err := st.SendEvents(t.Context(),
+				[]transports.Event{{Message: ev(i), ID: fmt.Sprint("evt_", i)}}); err != nil {
 				t.Errorf("SendEvents: %v", err)
 			}
 		}
@@ -218,7 +224,8 @@ func TestRenegotiate(t *testing.T) {
 	if resp.StatusCode != 200 || body != string(answers[0]) || resp.Header.Get("Location") != "" {
 		t.Errorf("%d %q, want 200 and the accepted message", resp.StatusCode, body)
 	}
-	if resp, body := call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(renegot, "sub_2")); resp.StatusCode != 404 || strings.Contains(body, "rejected") {
+	if resp, body := call(t, nil, "POST", url+"/aaep/v1/replies",
+		fmt.Sprintf(renegot, "sub_2")); resp.StatusCode != 404 || strings.Contains(body, "rejected") {
 		t.Errorf("unknown subscription: %d %s, want 404 and no subscription.rejected", resp.StatusCode, body)
 	}
 }

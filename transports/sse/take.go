@@ -12,9 +12,10 @@ import (
 	"github.com/aaep-go/aaep/internal/idle"
 )
 
-// take takes the connection of a stream from the http.Server, where its owner allows that. Until its end there is no
-// goroutine, or one that does nothing else but wait for that: a fraction of the memory that the handler would need. It reports
-// false where the handler must go on: over HTTP/2, and where middleware stands between.
+// take takes the connection of a stream from the http.Server, where its owner allows that. Until
+// its end there is no goroutine, or one that does nothing else but wait for that: a fraction of the
+// memory that the handler would need. It reports false where the handler must go on: over HTTP/2,
+// and where middleware stands between.
 func (s *Server) take(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream) bool {
 	until := httpguard.HijackUntil(r.Context())
 	hijacker, ok := w.(http.Hijacker)

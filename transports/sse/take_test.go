@@ -22,8 +22,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// uneasy accepts connections whose every call may take a moment, before and after, and whose writes may go out in two pieces:
-// whatever may come between two steps of a stream does, sooner or later.
+// uneasy accepts connections whose every call may take a moment, before and after, and whose writes
+// may go out in two pieces: whatever may come between two steps of a stream does, sooner or later.
 type uneasy struct{ net.Listener }
 
 func (l uneasy) Accept() (net.Conn, error) {
@@ -89,16 +89,19 @@ func (c *uneasyConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Streams on connections that were taken from the http.Server come and go at any moment: cut by their reader, replaced by
-// the next before or while something is written, or ended by the producer. Each is chunks that are whole until it breaks, and goes
-// on exactly where its reader was; what was sent before the producer's Close has arrived. INV-20, INV-21, TR-011
+// Streams on connections that were taken from the http.Server come and go at any moment: cut by
+// their reader, replaced by the next before or while something is written, or ended by the
+// producer. Each is chunks that are whole until it breaks, and goes on exactly where its reader
+// was; what was sent before the producer's Close has arrived. INV-20, INV-21, TR-011
 func TestTakenStreams(t *testing.T) {
 	s := NewServer(ServerOptions{})
 	s.heartbeat = time.Millisecond
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	allow, end := context.WithCancel(context.Background())
-	srv := &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context { return httpguard.AllowHijack(allow) }}
+	srv := &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context {
+		return httpguard.AllowHijack(allow)
+	}}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(uneasy{ln}) }()
 	defer func() {
@@ -165,7 +168,9 @@ func produce(p transports.Resumable, sent *atomic.Int64) {
 			var batch []transports.Event
 			for range 1 + rand.IntN(3) {
 				n++
-				batch = append(batch, transports.Event{ID: strconv.Itoa(n), Message: fmt.Appendf(nil, `{"n":%d,"x":%q}`, n, strings.Repeat("x", rand.IntN(3000)))})
+				batch = append(batch,
+					transports.Event{ID: strconv.Itoa(n),
+						Message: fmt.Appendf(nil, `{"n":%d,"x":%q}`, n, strings.Repeat("x", rand.IntN(3000)))})
 			}
 			if err = st.SendEvents(context.Background(), batch); err == nil {
 				sent.Store(int64(n))
@@ -187,7 +192,8 @@ func follow(t *testing.T, addr, id string, last int) *reader {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	check(t, err)
-	_, err = fmt.Fprintf(conn, "GET /aaep/v1/events?subscription_id=%s HTTP/1.1\r\nHost: %s\r\nLast-Event-ID: %d\r\n\r\n", id, addr, last)
+	_, err = fmt.Fprintf(conn,
+		"GET /aaep/v1/events?subscription_id=%s HTTP/1.1\r\nHost: %s\r\nLast-Event-ID: %d\r\n\r\n", id, addr, last)
 	check(t, err)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	check(t, err)

@@ -12,8 +12,9 @@ import (
 	"github.com/aaep-go/aaep/internal/httpguard"
 )
 
-// A ticket opens one stream of one subscription, once (D-83): an EventSource cannot send credentials, so its page
-// buys one with them. It is in a URL and so may be seen; by then it is spent or soon worth nothing.
+// A ticket opens one stream of one subscription, once (D-83): an EventSource cannot send
+// credentials, so its page buys one with them. It is in a URL and so may be seen; by then it is
+// spent or soon worth nothing.
 type ticket struct {
 	secret  string
 	expires time.Time
@@ -25,12 +26,14 @@ const (
 	maxTickets = 4 // of one subscription that may still be used
 )
 
-// sell answers the POST of a stream's URL with a Location that opens the stream without credentials.
+// sell answers the POST of a stream's URL with a Location that opens the stream without
+// credentials.
 func (s *Server) sell(w http.ResponseWriter, r *http.Request, l *link) {
 	t := ticket{rand.Text(), time.Now().Add(ticketLife), r}
 	if !l.keep(t) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(ticketLife/time.Second)))
-		s.fail(w, http.StatusTooManyRequests, "this subscription has enough tickets; use one, or wait until they expire")
+		s.fail(w, http.StatusTooManyRequests,
+			"this subscription has enough tickets; use one, or wait until they expire")
 		return
 	}
 	h := w.Header()
@@ -41,11 +44,13 @@ func (s *Server) sell(w http.ResponseWriter, r *http.Request, l *link) {
 
 // streamOf is the path of a subscription's stream, as whoever sent r sees it.
 func (s *Server) streamOf(r *http.Request, id string) string {
-	at := url.URL{Path: httpguard.Under(r) + s.o.Prefix + "/events", RawQuery: url.Values{"subscription_id": {id}}.Encode()}
+	at := url.URL{Path: httpguard.Under(r) + s.o.Prefix + "/events",
+		RawQuery: url.Values{"subscription_id": {id}}.Encode()}
 	return at.String()
 }
 
-// redeem returns whose subscription a ticket opens and the request that bought it, and spends it. Nil is no ticket.
+// redeem returns whose subscription a ticket opens and the request that bought it, and spends it.
+// Nil is no ticket.
 func (s *Server) redeem(r *http.Request) (principal string, buyer *http.Request) {
 	q := r.URL.Query()
 	s.mu.Lock()
@@ -74,7 +79,8 @@ func (l *link) keep(t ticket) bool {
 	return true
 }
 
-// spend takes a ticket away and returns who bought it, or nil. It compares in constant time (INV-48).
+// spend takes a ticket away and returns who bought it, or nil. It compares in constant time
+// (INV-48).
 func (l *link) spend(secret string) *http.Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()

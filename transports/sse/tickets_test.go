@@ -26,13 +26,16 @@ func buy(t *testing.T, c *http.Client, url, name string) (status int, location s
 	return resp.StatusCode, resp.Header.Get("Location")
 }
 
-// With a ticket, and nothing else, a page opens its own stream, once, within 30 s. D-83, INV-43, INV-49
+// With a ticket, and nothing else, a page opens its own stream, once, within 30 s. D-83, INV-43,
+// INV-49
 func TestTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
-		s := NewServer(ServerOptions{Authenticate: byName, Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		s := NewServer(ServerOptions{Authenticate: byName,
+			Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 		client := bubble(t, s)
-		p, sub, _ := pair(t, s, Dialer{URL: local, Client: client, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
+		p, sub, _ := pair(t, s,
+			Dialer{URL: local, Client: client, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
 		defer p.Close()
 		defer sub.Close()
 		open := func(location string, header ...string) int {
@@ -49,20 +52,24 @@ func TestTickets(t *testing.T) {
 		if len(secret) < 26 || other == ticket {
 			t.Errorf("tickets %q and %q", ticket, other)
 		}
-		for name, header := range map[string]string{"foreign page": "Origin: https://evil.example", "rebound": "Host: evil.example", "cross-site": "Sec-Fetch-Site: cross-site"} {
+		for name, header := range map[string]string{"foreign page": "Origin: https://evil.example",
+			"rebound": "Host: evil.example", "cross-site": "Sec-Fetch-Site: cross-site"} {
 			if got := open(ticket, header); got != 403 {
 				t.Errorf("%s: %d, want 403", name, got)
 			}
 		}
 		for name, location := range map[string]string{
-			"another's subscription": "/aaep/v1/events?subscription_id=sub_2&ticket=" + secret, "no ticket": streamURL, "empty": streamURL + "&ticket=",
-			"guessed": streamURL + "&ticket=" + strings.Repeat("A", len(secret)), "cut": strings.TrimSuffix(ticket, secret[20:]), "longer": ticket + "A",
+			"another's subscription": "/aaep/v1/events?subscription_id=sub_2&ticket=" + secret, "no ticket": streamURL,
+			"empty":   streamURL + "&ticket=",
+			"guessed": streamURL + "&ticket=" + strings.Repeat("A", len(secret)),
+			"cut":     strings.TrimSuffix(ticket, secret[20:]), "longer": ticket + "A",
 		} {
 			if got := open(location); got != 401 {
 				t.Errorf("%s: %d, want 401", name, got)
 			}
 		}
-		if resp, _ := call(t, client, "POST", local+"/aaep/v1/replies?ticket="+secret, request); resp.StatusCode != 401 {
+		if resp, _ := call(t, client, "POST", local+"/aaep/v1/replies?ticket="+secret,
+			request); resp.StatusCode != 401 {
 			t.Errorf("a reply with a ticket: %d, want 401", resp.StatusCode)
 		}
 		if resp, _ := call(t, client, "POST", local+ticket, ""); resp.StatusCode != 401 {
@@ -107,7 +114,8 @@ func TestTicketSales(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{Authenticate: byName, Origins: []string{"https://reader.example"}})
 		client := bubble(t, s)
-		p, sub, _ := pair(t, s, Dialer{URL: local, Client: client, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
+		p, sub, _ := pair(t, s,
+			Dialer{URL: local, Client: client, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
 		defer p.Close()
 		defer sub.Close()
 		for name, want := range map[string]int{"bob": 404, "": 401, "mallory": 403} {
@@ -115,13 +123,16 @@ func TestTicketSales(t *testing.T) {
 				t.Errorf("%q: %d %s, want %d", name, got, location, want)
 			}
 		}
-		if resp, _ := call(t, client, "POST", local+streamURL, "{}", "Authorization: Bearer alice"); resp.StatusCode != 400 {
+		if resp, _ := call(t, client, "POST", local+streamURL, "{}",
+			"Authorization: Bearer alice"); resp.StatusCode != 400 {
 			t.Errorf("with a body: %d, want 400", resp.StatusCode)
 		}
-		if resp, _ := call(t, client, "POST", local+streamURL, "", "Authorization: Bearer alice", "Origin: https://evil.example"); resp.StatusCode != 403 {
+		if resp, _ := call(t, client, "POST", local+streamURL, "", "Authorization: Bearer alice",
+			"Origin: https://evil.example"); resp.StatusCode != 403 {
 			t.Errorf("for a foreign page: %d, want 403", resp.StatusCode)
 		}
-		resp, _ := call(t, client, "OPTIONS", local+streamURL, "", "Origin: https://reader.example", "Access-Control-Request-Method: POST")
+		resp, _ := call(t, client, "OPTIONS", local+streamURL, "", "Origin: https://reader.example",
+			"Access-Control-Request-Method: POST")
 		if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Methods") != "GET, POST" {
 			t.Errorf("preflight: %d %v", resp.StatusCode, resp.Header)
 		}
@@ -154,7 +165,8 @@ func TestTicketSales(t *testing.T) {
 	}
 }
 
-// A stream ends when the credentials that it was opened with, or its ticket was bought with, are withdrawn. Others go on.
+// A stream ends when the credentials that it was opened with, or its ticket was bought with, are
+// withdrawn. Others go on.
 func TestWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var gone atomic.Bool
@@ -167,7 +179,8 @@ func TestWithdrawn(t *testing.T) {
 		}})
 		client := bubble(t, s)
 		as := func(name, id string) (transports.Resumable, transports.Stream) {
-			p, _, st := pair(t, s, Dialer{URL: local, Client: client, Header: http.Header{"Authorization": {"Bearer " + name}}}, id)
+			p, _, st := pair(t, s,
+				Dialer{URL: local, Client: client, Header: http.Header{"Authorization": {"Bearer " + name}}}, id)
 			return p, st
 		}
 		alice, first := as("alice", "sub_1")

@@ -9,8 +9,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A trace is what a subscription without a handshake has told its client. The client names no subscription: its
-// replies find the right one by their token, and its EventSource by the last event.
+// A trace is what a subscription without a handshake has told its client. The client names no
+// subscription: its replies find the right one by their token, and its EventSource by the last
+// event.
 type trace struct {
 	request []byte // what the client is taken to have asked for
 

@@ -58,7 +58,8 @@ func TestIdleStreamSurvives(t *testing.T) {
 	})
 }
 
-// A stream that brings nothing for 45 s counts as broken; one whose events are read slowly does not.
+// A stream that brings nothing for 45 s counts as broken; one whose events are read slowly does
+// not.
 func TestSilentStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
@@ -71,7 +72,8 @@ func TestSilentStream(t *testing.T) {
 		receive(t, sub, string(ev(1)))
 		check(t, <-sent)
 		_, err := sub.Receive(t.Context())
-		if !errors.Is(err, transports.ErrInterrupted) || !strings.Contains(err.Error(), "45s") || time.Since(start) != 45*time.Second {
+		if !errors.Is(err, transports.ErrInterrupted) || !strings.Contains(err.Error(), "45s") ||
+			time.Since(start) != 45*time.Second {
 			t.Errorf("Receive = %v after %v, want ErrInterrupted after 45s", err, time.Since(start))
 		}
 		check(t, sub.Reopen(t.Context()))
@@ -82,7 +84,8 @@ func TestSilentStream(t *testing.T) {
 	})
 }
 
-// Over HTTP/2 too a stream on which nothing is said for long stays: it hears heartbeats, and what comes after. TR-026
+// Over HTTP/2 too a stream on which nothing is said for long stays: it hears heartbeats, and what
+// comes after. TR-026
 func TestSilentHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
@@ -121,8 +124,8 @@ func TestWriteTimeout(t *testing.T) {
 	})
 }
 
-// A cancelled SendEvents returns at once although the peer does not read, and so does one that waits for it. The stream is
-// lost.
+// A cancelled SendEvents returns at once although the peer does not read, and so does one that
+// waits for it. The stream is lost.
 func TestSendEventsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
@@ -147,7 +150,8 @@ func TestSendEventsCancelled(t *testing.T) {
 				t.Errorf("SendEvents = %v after %v, want DeadlineExceeded", err, time.Since(start))
 			}
 		}
-		if err := st.SendEvents(t.Context(), []transports.Event{{Message: ev(1)}}); !errors.Is(err, transports.ErrInterrupted) {
+		if err := st.SendEvents(t.Context(), []transports.Event{{Message: ev(1)}}); !errors.Is(err,
+			transports.ErrInterrupted) {
 			t.Errorf("SendEvents = %v, want ErrInterrupted", err)
 		}
 	})
@@ -165,8 +169,10 @@ func TestRequestNotAnswered(t *testing.T) {
 				go func() { c, _ := s.Accept(t.Context()); conn <- c }()
 			}
 			resp, body := call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
-			if resp.StatusCode != 503 || reasonOf(t, body) != "transport_unavailable" || time.Since(start) != 10*time.Second {
-				t.Errorf("%d %s after %v, want 503 transport_unavailable after 10s", resp.StatusCode, body, time.Since(start))
+			if resp.StatusCode != 503 || reasonOf(t, body) != "transport_unavailable" ||
+				time.Since(start) != 10*time.Second {
+				t.Errorf("%d %s after %v, want 503 transport_unavailable after 10s", resp.StatusCode, body,
+					time.Since(start))
 			}
 			if accepts {
 				c := <-conn
@@ -195,7 +201,8 @@ func TestRenegotiationAnsweredLate(t *testing.T) {
 		p, sub, _ := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
 		ask := fmt.Sprintf(renegot, "sub_1")
 		start := time.Now()
-		if err := sub.Send(t.Context(), []byte(ask)); err == nil || !strings.Contains(err.Error(), "503") || time.Since(start) != 10*time.Second {
+		if err := sub.Send(t.Context(), []byte(ask)); err == nil || !strings.Contains(err.Error(), "503") ||
+			time.Since(start) != 10*time.Second {
 			t.Errorf("Send = %v after %v, want status 503 after 10s", err, time.Since(start))
 		}
 		sent := make(chan error, 1)
@@ -213,8 +220,8 @@ func TestRenegotiationAnsweredLate(t *testing.T) {
 	})
 }
 
-// A reply to a producer that does not read is kept, and answered when that has waited long enough; one that
-// finds no room is refused; none is lost unsaid.
+// A reply to a producer that does not read is kept, and answered when that has waited long enough;
+// one that finds no room is refused; none is lost unsaid.
 func TestSlowProducer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
@@ -232,13 +239,15 @@ func TestSlowProducer(t *testing.T) {
 			go func() { kept <- sub.Send(t.Context(), reply) }()
 		}
 		synctest.Wait()
-		if err := sub.Send(t.Context(), reply); err == nil || !strings.Contains(err.Error(), "503") || time.Since(start) != 10*time.Second {
+		if err := sub.Send(t.Context(), reply); err == nil || !strings.Contains(err.Error(), "503") ||
+			time.Since(start) != 10*time.Second {
 			t.Errorf("Send = %v after %v, want status 503 after 10s", err, time.Since(start))
 		}
 		for range cap(p.in) {
 			check(t, <-kept)
 		}
-		if err := sub.Send(t.Context(), []byte(fmt.Sprintf(renegot, "sub_1"))); err == nil || !strings.Contains(err.Error(), "503") {
+		if err := sub.Send(t.Context(), []byte(fmt.Sprintf(renegot, "sub_1"))); err == nil ||
+			!strings.Contains(err.Error(), "503") {
 			t.Errorf("Send(renegotiate) = %v, want status 503", err)
 		}
 		sent := make(chan error, 1)
@@ -251,7 +260,8 @@ func TestSlowProducer(t *testing.T) {
 	})
 }
 
-// INV-05: a reply is answered when the producer has dealt with it, and so before any that is sent later.
+// INV-05: a reply is answered when the producer has dealt with it, and so before any that is sent
+// later.
 func TestAnsweredWhenHandled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
@@ -315,7 +325,8 @@ func TestSubscriberTimeouts(t *testing.T) {
 		check(t, sub.Send(t.Context(), []byte(request)))
 		receive(t, sub, string(accepted("sub_1")))
 		start := time.Now()
-		if _, err := sub.Receive(t.Context()); !errors.Is(err, transports.ErrInterrupted) || time.Since(start) != 20*time.Second {
+		if _, err := sub.Receive(t.Context()); !errors.Is(err, transports.ErrInterrupted) ||
+			time.Since(start) != 20*time.Second {
 			t.Errorf("Receive = %v after %v, want ErrInterrupted after 20s", err, time.Since(start))
 		}
 		err := sub.Send(t.Context(), []byte(fmt.Sprintf(replyTo, "sub_1")))
@@ -326,7 +337,8 @@ func TestSubscriberTimeouts(t *testing.T) {
 	})
 }
 
-// INV-31, INV-54: of large messages only so many are held at once; the usual ones do not wait for them.
+// INV-31, INV-54: of large messages only so many are held at once; the usual ones do not wait for
+// them.
 func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
@@ -341,7 +353,8 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 			free = done
 		}
 		resp, body := call(t, client, "POST", local+"/aaep/v1/subscriptions", large)
-		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "2" || reasonOf(t, body) != "transport_unavailable" {
+		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "2" ||
+			reasonOf(t, body) != "transport_unavailable" {
 			t.Errorf("a large request: %s, again after %q: %s", resp.Status, resp.Header.Get("Retry-After"), body)
 		}
 		resp, body = call(t, client, "POST", local+"/aaep/v1/replies", large)
@@ -355,20 +368,24 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 				defer conn.Close()
 				check(t, conn.Send(t.Context(), accepted(fmt.Sprint("sub_", i))))
 			}()
-			if resp, body := call(t, client, "POST", local+"/aaep/v1/subscriptions", request); resp.StatusCode != http.StatusCreated {
+			if resp, body := call(t, client, "POST", local+"/aaep/v1/subscriptions",
+				request); resp.StatusCode != http.StatusCreated {
 				t.Errorf("request %d: %s: %s", i, resp.Status, body)
 			}
 			if i == 0 {
 				free()
 			}
 		}
-		if resp, body := call(t, client, "POST", local+"/aaep/v1/replies", large); resp.StatusCode != http.StatusBadRequest { // it was read
+		if resp, body := call(t, client, "POST", local+"/aaep/v1/replies",
+			large); resp.StatusCode != http.StatusBadRequest {
+			// it was read
 			t.Errorf("room is held still: %s: %s", resp.Status, body)
 		}
 	})
 }
 
-// INV-54: a stranger who sends slowly is refused at once, and gone; somebody who is known has ten seconds.
+// INV-54: a stranger who sends slowly is refused at once, and gone; somebody who is known has ten
+// seconds.
 func TestStrangersDoNotStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := bubble(t, NewServer(ServerOptions{Authenticate: byName}))
@@ -386,7 +403,8 @@ func TestStrangersDoNotStay(t *testing.T) {
 			check(t, err)
 			resp.Body.Close()
 			if resp.StatusCode != want.status || time.Since(start) != want.after {
-				t.Errorf("%q: %s after %v, want %d after %v", who, resp.Status, time.Since(start), want.status, want.after)
+				t.Errorf("%q: %s after %v, want %d after %v", who, resp.Status, time.Since(start), want.status,
+					want.after)
 			}
 			never.Close()
 		}
@@ -401,7 +419,8 @@ func TestSlowlyKnown(t *testing.T) {
 				time.Sleep(4 * time.Second) // an issuer that is asked for its keys
 				return byName(r)
 			}})
-			srv := &http.Server{Handler: httpguard.Impatient(s), ReadHeaderTimeout: 5 * time.Second, Protocols: new(http.Protocols)}
+			srv := &http.Server{Handler: httpguard.Impatient(s), ReadHeaderTimeout: 5 * time.Second,
+				Protocols: new(http.Protocols)}
 			srv.Protocols.SetHTTP1(!two)
 			srv.Protocols.SetUnencryptedHTTP2(two)
 			client := bubbleOf(t, srv)

@@ -115,8 +115,8 @@ func exitCode(err error) int {
 	return exit.ExitCode()
 }
 
-// STDIO-005, STDIO-006, STDIO-007, STDIO-009: both halves over a child: a question, other terms, an answer that counts, the
-// producer's goodbye, and no second start.
+// STDIO-005, STDIO-006, STDIO-007, STDIO-009: both halves over a child: a question, other terms, an
+// answer that counts, the producer's goodbye, and no second start.
 func TestAgent(t *testing.T) {
 	d, sub, question := follow(t)
 	terms, err := sub.Renegotiate(t.Context(), aaep.Capabilities{MaxEventsPerSecond: 500})
@@ -127,7 +127,9 @@ func TestAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	types, end := rest(t, sub)
-	if all := strings.Join(types, " "); !errors.Is(end, aaep.ProducerShutdown) || !strings.Contains(all, string(aaep.TypeToolCompleted)) || !strings.HasSuffix(all, string(aaep.TypeSessionCompleted)) {
+	if all := strings.Join(types, " "); !errors.Is(end, aaep.ProducerShutdown) ||
+		!strings.Contains(all, string(aaep.TypeToolCompleted)) ||
+		!strings.HasSuffix(all, string(aaep.TypeSessionCompleted)) {
 		t.Errorf("after the answer came %s, %v", all, end)
 	}
 	sub.Close()
@@ -145,7 +147,8 @@ func TestAgentLeft(t *testing.T) {
 	}
 }
 
-// STDIO-009, TR-011: kill -9 in the middle of a question ends the subscription, says so, and nothing starts the agent again.
+// STDIO-009, TR-011: kill -9 in the middle of a question ends the subscription, says so, and
+// nothing starts the agent again.
 func TestAgentKilled(t *testing.T) {
 	d, sub, _ := follow(t)
 	d.cmd.Process.Kill()
@@ -159,7 +162,8 @@ func TestAgentKilled(t *testing.T) {
 	}
 }
 
-// STDIO-001, STDIO-002, STDIO-004, STDIO-007, STDIO-010, B.6: what an agent writes, read by nothing of ours.
+// STDIO-001, STDIO-002, STDIO-004, STDIO-007, STDIO-010, B.6: what an agent writes, read by nothing
+// of ours.
 func TestAgentOnTheWire(t *testing.T) {
 	cmd := as("agent")
 	in, err := cmd.StdinPipe()
@@ -173,7 +177,9 @@ func TestAgentOnTheWire(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	request := `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"wire","capabilities":{"supports_confirmation_reply":true}}`
+	request :=
+		`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"wire",` +
+			`"capabilities":{"supports_confirmation_reply":true}}`
 	io.WriteString(in, `{"jsonrpc":"2.0","id":"first","method":"aaep.subscribe","params":`+request+"}\n")
 	type line struct {
 		JSONRPC, Method string
@@ -196,10 +202,12 @@ func TestAgentOnTheWire(t *testing.T) {
 				t.Fatalf("the first line is %q", r.Bytes())
 			}
 			id = l.Result.Subscription
-		case l.ID != nil || l.Method != "aaep.event" && l.Method != "aaep.close" || (l.Method == "aaep.close") != (l.Params.Type == "subscription.close"):
+		case l.ID != nil || l.Method != "aaep.event" && l.Method != "aaep.close" ||
+			(l.Method == "aaep.close") != (l.Params.Type == "subscription.close"):
 			t.Errorf("a line is %q", r.Bytes())
 		case l.Params.Token != "":
-			reply := fmt.Sprintf(`{"type":"confirmation.reply","reply_token":%q,"decision":"reject","subscription_id":%q,"timestamp":%q}`,
+			reply := fmt.Sprintf(
+				`{"type":"confirmation.reply","reply_token":%q,"decision":"reject","subscription_id":%q,"timestamp":%q}`,
 				l.Params.Token, id, time.Now().UTC().Format(time.RFC3339Nano))
 			io.WriteString(in, `{"jsonrpc":"2.0","method":"aaep.reply","params":`+reply+"}\n")
 		}

@@ -44,8 +44,8 @@ func receive(t *testing.T, c transports.Conn) ([]byte, error) {
 	return c.Receive(ctx)
 }
 
-// STDIO-010, STDIO-011, D-68: whatever the agent prints goes to standard error, which nobody reads as messages, and the link
-// stays whole. Listen works once.
+// STDIO-010, STDIO-011, D-68: whatever the agent prints goes to standard error, which nobody reads
+// as messages, and the link stays whole. Listen works once.
 func TestStrayPrints(t *testing.T) {
 	cmd := as("echo")
 	var stderr bytes.Buffer
@@ -78,14 +78,16 @@ func TestStrayPrints(t *testing.T) {
 	}
 }
 
-// STDIO-009, TR-011: the end of the process is the end of the link, with what it said before and with how it ended.
+// STDIO-009, TR-011: the end of the process is the end of the link, with what it said before and
+// with how it ended.
 func TestChildEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		messages int
 		code     int // of the error of Receive; -1 is a signal, 0 none
 		end      error
 	}{
-		"exit": {0, 3, nil}, "late": {1, 3, nil}, "torn": {0, 0, io.ErrUnexpectedEOF}, "leaver": {1, 0, io.EOF}, "garbage": {2, 0, io.EOF},
+		"exit": {0, 3, nil}, "late": {1, 3, nil}, "torn": {0, 0, io.ErrUnexpectedEOF}, "leaver": {1, 0, io.EOF},
+		"garbage": {2, 0, io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := as(name)
@@ -119,7 +121,8 @@ func TestChildEnds(t *testing.T) {
 	}
 }
 
-// STDIO-009, STDIO-010: kill -9 of the child is an error that names the signal, for a Receive that waits and for Send.
+// STDIO-009, STDIO-010: kill -9 of the child is an error that names the signal, for a Receive that
+// waits and for Send.
 func TestChildKilled(t *testing.T) {
 	cmd := as("mute")
 	c := dial(t, cmd)
@@ -128,7 +131,8 @@ func TestChildKilled(t *testing.T) {
 	cmd.Process.Kill()
 	err := <-received
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL || !strings.Contains(err.Error(), "signal: killed") {
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL ||
+		!strings.Contains(err.Error(), "signal: killed") {
 		t.Errorf("Receive = %v, want what killed it", err)
 	}
 	if err := c.Send(t.Context(), []byte(`{}`)); !errors.Is(err, io.ErrClosedPipe) {
@@ -190,7 +194,8 @@ func TestChildClosesOutput(t *testing.T) {
 	}
 }
 
-// A child that does not heed the end of its input is told to terminate after a while, and is gone when Close returns.
+// A child that does not heed the end of its input is told to terminate after a while, and is gone
+// when Close returns.
 func TestChildStays(t *testing.T) {
 	t.Parallel()
 	cmd := as("mute")

@@ -16,17 +16,19 @@ import (
 
 const (
 	patience = 5 * time.Second // for a child whose input has ended, and again once it was told to terminate
-	linger   = time.Second     // for what a child that has ended left in its output, or for its end after that of its output
+	// for what a child that has ended left in its output, or for its end after that of its output
+	linger = time.Second
 )
 
-// Dialer starts a producer as a child process and speaks with it over its standard input and output (B.6.4).
+// Dialer starts a producer as a child process and speaks with it over its standard input and output
+// (B.6.4).
 //
 // Every Dial starts the program anew, and whatever it does is done again: a subscriber should set
 // subscriber.Config.NoReconnect.
 type Dialer struct {
-	// Command makes the command, without Stdin and Stdout. Its Stderr is for people and is not read as messages
-	// (B.6.5); nil discards it. The child inherits what exec.Cmd says: a child that shall not see the terminal's Ctrl-C
-	// needs a process group of its own.
+	// Command makes the command, without Stdin and Stdout. Its Stderr is for people and is not read
+	// as messages (B.6.5); nil discards it. The child inherits what exec.Cmd says: a child that
+	// shall not see the terminal's Ctrl-C needs a process group of its own.
 	Command func() *exec.Cmd
 	// Logger receives diagnostics, such as lines that are no messages. Nil discards them.
 	Logger *slog.Logger
@@ -34,9 +36,10 @@ type Dialer struct {
 
 // Dial starts the program. ctx bounds Dial alone.
 //
-// When the child ends with another code than 0, or by a signal, the error of Receive wraps an *exec.ExitError. Close ends
-// the child's input; if it has not ended 5 seconds later it is told to terminate, and another 5 seconds later killed. The
-// error of Close wraps an *exec.ExitError if the child did not end with code 0, even where Receive has told another reason.
+// When the child ends with another code than 0, or by a signal, the error of Receive wraps an
+// *exec.ExitError. Close ends the child's input; if it has not ended 5 seconds later it is told to
+// terminate, and another 5 seconds later killed. The error of Close wraps an *exec.ExitError if the
+// child did not end with code 0, even where Receive has told another reason.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if d.Command == nil {
 		return nil, errors.New("stdio: a Dialer needs a Command")
@@ -113,7 +116,8 @@ func (p *process) hasExited() bool {
 	}
 }
 
-// failure returns how the child failed, if it did; it waits a moment for a child whose output has ended.
+// failure returns how the child failed, if it did; it waits a moment for a child whose output has
+// ended.
 func (p *process) failure(done <-chan struct{}) error {
 	t := time.NewTimer(linger)
 	defer t.Stop()

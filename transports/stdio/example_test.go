@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/transports/stdio"
 )
 
-// A subscriber starts an agent and speaks with it. The agent is a producer that serves what stdio.Listen returns. This one
-// is a script, which accepts, says something, and ends.
+// A subscriber starts an agent and speaks with it. The agent is a producer that serves what
+// stdio.Listen returns. This one is a script, which accepts, says something, and ends.
 func Example() {
 	ctx := context.Background()
 	dialer := stdio.Dialer{Command: func() *exec.Cmd {

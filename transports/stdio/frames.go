@@ -43,8 +43,8 @@ func (c conn) Send(ctx context.Context, msg []byte) error {
 	return c.Conn.Send(ctx, msg)
 }
 
-// frames is one pair of streams. Reading and writing are done by goroutines of their own: a standard stream that waits
-// cannot always be interrupted, and Close must not wait for it.
+// frames is one pair of streams. Reading and writing are done by goroutines of their own: a
+// standard stream that waits cannot always be interrupted, and Close must not wait for it.
 type frames struct {
 	producer bool
 	in       io.ReadCloser
@@ -93,8 +93,8 @@ func newConn(f *frames, principal string) conn {
 	return conn{duplex.New(f, principal)}
 }
 
-// readLines reads to the end, even where nobody wants it any more: a child that has more to say must not be kept from
-// ending.
+// readLines reads to the end, even where nobody wants it any more: a child that has more to say
+// must not be kept from ending.
 func (f *frames) readLines() {
 	r := bufio.NewReaderSize(f.in, 16<<10)
 	for {
@@ -172,10 +172,12 @@ func (f *frames) Read() ([]byte, error) {
 	}
 }
 
-// refuse answers a bad line, if there is somebody to answer to, and reports whether it was one too many.
+// refuse answers a bad line, if there is somebody to answer to, and reports whether it was one too
+// many.
 func (f *frames) refuse(wrong *fault) bool {
 	f.logger.Warn("stdio: a line was no message", "problem", wrong.text)
-	broken := map[int64]string{jsonrpc2.CodeParseError: "STDIO-010", jsonrpc2.CodeInvalidRequest: "STDIO-001", jsonrpc2.CodeInvalidParams: "STDIO-002"}[wrong.code]
+	broken := map[int64]string{jsonrpc2.CodeParseError: "STDIO-010", jsonrpc2.CodeInvalidRequest: "STDIO-001",
+		jsonrpc2.CodeInvalidParams: "STDIO-002"}[wrong.code]
 	switch {
 	case f.producer && wrong.code == jsonrpc2.CodeParseError:
 		broken = "STDIO-001"
@@ -188,7 +190,8 @@ func (f *frames) refuse(wrong *fault) bool {
 	// A subscriber is no server: what a program prints is not answered.
 	if wrong.id != nil && (f.producer || string(wrong.id) != "null") {
 		if about, err := jsonv2.Marshal(&jsonrpc2.Error{Code: wrong.code, Message: wrong.text}); err == nil {
-			f.answer(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), wrong.id, []byte(`,"error":`), about, []byte("}\n")))
+			f.answer(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), wrong.id, []byte(`,"error":`), about,
+				[]byte("}\n")))
 		}
 	}
 	if wrong.code == jsonrpc2.CodeMethodNotFound { // a newer peer may have more to say

@@ -19,12 +19,16 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// What comes out of any bytes is a JSON object that was in them, and what goes into a line comes out of it.
+// What comes out of any bytes is a JSON object that was in them, and what goes into a line comes
+// out of it.
 func FuzzLines(f *testing.F) {
 	for _, s := range []string{
-		repliesRPC, closeLine, pingLine, eventLine, event, "\r\n\n" + repliesRPC + "\r\n", `{"jsonrpc":"2.0","id":1,"method":"aaep.subscribe","params":` + asks + "}\n" + pingLine,
-		`{"jsonrpc":"2.0","id":1,"result":` + accepts + `}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, `[{}]`, `{"METHOD":"x"}`,
-		`{"jsonrpc":"2.0","method":"aaep.reply","params": { "a" : [ 1 ] } }`, `{"a":"\ud83d"}`, "{\"a\":\"\xff\"}", strings.Repeat("[", 1000), "{}{}", "\"", "nul", `{"type":"x"`,
+		repliesRPC, closeLine, pingLine, eventLine, event, "\r\n\n" + repliesRPC + "\r\n",
+		`{"jsonrpc":"2.0","id":1,"method":"aaep.subscribe","params":` + asks + "}\n" + pingLine,
+		`{"jsonrpc":"2.0","id":1,"result":` + accepts + `}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, `[{}]`, `{"METHOD":"x"}`,
+		`{"jsonrpc":"2.0","method":"aaep.reply","params": { "a" : [ 1 ] } }`, `{"a":"\ud83d"}`, "{\"a\":\"\xff\"}",
+		strings.Repeat("[", 1000), "{}{}", "\"", "nul", `{"type":"x"`,
 	} {
 		f.Add([]byte(s), true)
 		f.Add([]byte(s+"\n"), false)
@@ -44,7 +48,8 @@ func FuzzLines(f *testing.F) {
 			}
 			o, wrong := parse(line, !producer)
 			if wrong != nil {
-				if o.method != "" || wrong.code == 0 || !jsontext.Value(wrong.text).IsValid() && strings.ContainsAny(wrong.text, "\r\n\x00") {
+				if o.method != "" || wrong.code == 0 || !jsontext.Value(wrong.text).IsValid() &&
+					strings.ContainsAny(wrong.text, "\r\n\x00") {
 					t.Fatalf("%q: %+v, %+v", line, o, wrong)
 				}
 				continue
@@ -69,7 +74,8 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// The corpus of hostile input is not part of this repository. This test runs where it lies beside it.
+// The corpus of hostile input is not part of this repository. This test runs where it lies beside
+// it.
 func TestCorpus(t *testing.T) {
 	type run struct {
 		Base64 string
@@ -111,7 +117,8 @@ func TestCorpus(t *testing.T) {
 			go func() {
 				r.in.Write(input)
 				if c.Survive == "yes" {
-					r.write(`{"jsonrpc":"2.0","method":"` + methodOf("confirmation.reply", c.Reader != "producer") + `","params":` + good + `}`)
+					r.write(`{"jsonrpc":"2.0","method":"` + methodOf("confirmation.reply", c.Reader != "producer") +
+						`","params":` + good + `}`)
 				}
 				r.in.Close()
 			}()

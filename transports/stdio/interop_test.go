@@ -13,7 +13,8 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// D-68: the library that the binding is known by speaks with both ends, which share no code with it but the names of codes.
+// D-68: the library that the binding is known by speaks with both ends, which share no code with it
+// but the names of codes.
 func TestInterop(t *testing.T) {
 	quiet := jsonrpc2.SetLogger(discard{})
 	t.Run("our producer", func(t *testing.T) {
@@ -31,7 +32,8 @@ func TestInterop(t *testing.T) {
 			r.send(event)
 		}()
 		var got json.RawMessage
-		if err := client.Call(t.Context(), "aaep.subscribe", json.RawMessage(asks), &got); err != nil || string(got) != accepts {
+		if err := client.Call(t.Context(), "aaep.subscribe", json.RawMessage(asks), &got); err != nil ||
+			string(got) != accepts {
 			t.Errorf("subscribe: %s, %v", got, err)
 		}
 		if got := <-events; got != "aaep.event"+event {
@@ -42,7 +44,8 @@ func TestInterop(t *testing.T) {
 			t.Errorf("ping: %s, %v", got, err)
 		}
 		var e *jsonrpc2.Error
-		if err := client.Call(t.Context(), "aaep.nothing", nil, nil); !errors.As(err, &e) || e.Code != jsonrpc2.CodeMethodNotFound {
+		if err := client.Call(t.Context(), "aaep.nothing", nil, nil); !errors.As(err, &e) ||
+			e.Code != jsonrpc2.CodeMethodNotFound {
 			t.Errorf("an unknown method: %v", err)
 		}
 	})

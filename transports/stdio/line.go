@@ -20,7 +20,8 @@ const (
 	maxID       = 256                                 // of a request, in bytes
 )
 
-// readLine returns the next line without its end. One that is too long is read to its end, kept nowhere, and tooLong.
+// readLine returns the next line without its end. One that is too long is read to its end, kept
+// nowhere, and tooLong.
 func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 	n := 0
 	for {
@@ -65,11 +66,12 @@ var null = []byte("null")
 
 var memberNames = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 
-// jsonOptions: repeated names are for whoever reads the message; invalid UTF-8 and lone surrogates are never JSON.
+// jsonOptions: repeated names are for whoever reads the message; invalid UTF-8 and lone surrogates
+// are never JSON.
 var jsonOptions = jsontext.AllowDuplicateNames(true)
 
-// parse reads a line so strictly that there is only one way to read it (INV-33). With bare, what has a type and nothing of
-// JSON-RPC is a message.
+// parse reads a line so strictly that there is only one way to read it (INV-33). With bare, what
+// has a type and nothing of JSON-RPC is a message.
 func parse(line []byte, bare bool) (object, *fault) {
 	if !jsontext.Value(line).IsValid(jsonOptions) {
 		return object{}, &fault{jsonrpc2.CodeParseError, null, "not one JSON value"}
@@ -123,8 +125,8 @@ func parse(line []byte, bare bool) (object, *fault) {
 	return object{}, &invalid
 }
 
-// members yields the names, as they are read, and the values, as they are written with the spaces around them, of an
-// object that is valid JSON.
+// members yields the names, as they are read, and the values, as they are written with the spaces
+// around them, of an object that is valid JSON.
 func members(object []byte) func(yield func(string, []byte) bool) {
 	return func(yield func(string, []byte) bool) {
 		d := jsontext.NewDecoder(bytes.NewBuffer(object), jsonOptions)

@@ -97,8 +97,8 @@ func (f *frames) confirm(id []byte) {
 	}
 }
 
-// request takes what the producer will answer. Answers come in the order of the requests, and have no id: whatever the
-// producer would not answer is answered here.
+// request takes what the producer will answer. Answers come in the order of the requests, and have
+// no id: whatever the producer would not answer is answered here.
 func (f *frames) request(o object) ([]byte, *fault) {
 	wrong := func(code int64, text string) ([]byte, *fault) {
 		f.witness.Tell(rule(o.method), o.method+": "+text)
@@ -138,7 +138,8 @@ func (f *frames) response(o object) ([]byte, *fault) {
 		}
 		return msg, nil // if it is no message, whoever waits for it is to know
 	}
-	f.witness.Tell("STDIO-004", "a request is refused by an error of JSON-RPC, not by a subscription.rejected as its result")
+	f.witness.Tell("STDIO-004",
+		"a request is refused by an error of JSON-RPC, not by a subscription.rejected as its result")
 	var e jsonrpc2.Error
 	if jsonv2.Unmarshal(o.error, &e) != nil { // whatever it is, it is no yes
 		e.Message = ""
@@ -154,8 +155,9 @@ func (f *frames) response(o object) ([]byte, *fault) {
 	return msg, nil
 }
 
-// asks reports whether a request of ours waits for an answer with this id, and lets it wait no longer. To the first
-// request, which is all that a producer has been sent, an error may come without its id.
+// asks reports whether a request of ours waits for an answer with this id, and lets it wait no
+// longer. To the first request, which is all that a producer has been sent, an error may come
+// without its id.
 func (f *frames) asks(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -188,8 +190,9 @@ func methodOf(typ string, fromProducer bool) string {
 	return methodReply
 }
 
-// wrap puts a message into a line. A line end in it can only be white space between its parts, and becomes a space
-// (TR-005): nothing else changes, and an application's pretty-printed data does not cost it the link.
+// wrap puts a message into a line. A line end in it can only be white space between its parts, and
+// becomes a space (TR-005): nothing else changes, and an application's pretty-printed data does not
+// cost it the link.
 func (f *frames) wrap(msg []byte) []byte {
 	line := make([]byte, 0, len(msg)+96)
 	line = append(line, `{"jsonrpc":"2.0",`...)

@@ -1,8 +1,9 @@
-// Package stdio carries AAEP over the standard streams of a child process (appendix B.6), as JSON-RPC 2.0, one object a
-// line. The subscriber starts the producer with a Dialer; the producer calls Listen. The link's end is the subscription's
-// end.
+// Package stdio carries AAEP over the standard streams of a child process (appendix B.6), as
+// JSON-RPC 2.0, one object a line. The subscriber starts the producer with a Dialer; the producer
+// calls Listen. The link's end is the subscription's end.
 //
-// Both ends see the bare AAEP messages, byte for byte; what JSON-RPC puts around them stays in here:
+// Both ends see the bare AAEP messages, byte for byte; what JSON-RPC puts around them stays in
+// here:
 //
 //	from the subscriber   subscription.request        request aaep.subscribe
 //	                      subscription.renegotiate    request aaep.renegotiate
@@ -12,11 +13,13 @@
 //	                      anything else               notification aaep.event
 //	from either           subscription.close          notification aaep.close
 //
-// A request aaep.ping is answered with {}; neither end sends one, for the end of a process is always seen. A subscriber also
-// takes lines that are bare messages, and a JSON-RPC error as subscription.rejected with the reason unknown.
+// A request aaep.ping is answered with {}; neither end sends one, for the end of a process is
+// always seen. A subscriber also takes lines that are bare messages, and a JSON-RPC error as
+// subscription.rejected with the reason unknown.
 //
-// A line has at most transports.MaxMessage bytes and 1 KiB for what is around a message. One that is no message, or too
-// long, costs nothing else; after 1000 such lines in a row, or 16 MiB without an end, the link breaks.
+// A line has at most transports.MaxMessage bytes and 1 KiB for what is around a message. One that
+// is no message, or too long, costs nothing else; after 1000 such lines in a row, or 16 MiB without
+// an end, the link breaks.
 package stdio
 
 import (
@@ -28,7 +31,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Principal is who the process that started a producer is for it: nobody else can write to its input (B.6.4).
+// Principal is who the process that started a producer is for it: nobody else can write to its
+// input (B.6.4).
 const Principal = "parent"
 
 // Listener waits for the one peer there is. It implements transports.Listener.
@@ -43,14 +47,15 @@ type Listener struct {
 	isClosed bool
 }
 
-// NewListener returns a Listener on streams that nobody else uses, and closes them. A producer that is a process of its own
-// calls Listen instead. A nil logger discards.
+// NewListener returns a Listener on streams that nobody else uses, and closes them. A producer that
+// is a process of its own calls Listen instead. A nil logger discards.
 func NewListener(in io.ReadCloser, out io.WriteCloser, logger *slog.Logger) *Listener {
 	return &Listener{in: in, out: out, logger: logger, closed: make(chan struct{})}
 }
 
-// Accept returns the link, which knows its peer as Principal. The next Accept waits, and returns io.EOF once that link was
-// closed at this end, as a producer does when its subscription is over: nobody else can come.
+// Accept returns the link, which knows its peer as Principal. The next Accept waits, and returns
+// io.EOF once that link was closed at this end, as a producer does when its subscription is over:
+// nobody else can come.
 func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 	l.mu.Lock()
 	if l.isClosed {
@@ -63,7 +68,8 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c := newConn(&frames{producer: true, in: l.in, out: l.out, logger: l.logger, witness: transports.WitnessOf(ctx)}, Principal)
+		c := newConn(&frames{producer: true, in: l.in, out: l.out, logger: l.logger,
+			witness: transports.WitnessOf(ctx)}, Principal)
 		l.accepted = &c
 		return c, nil
 	}
@@ -78,7 +84,8 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
-// Close stops waiting. The streams are closed too, unless Accept has returned the link, which lives on.
+// Close stops waiting. The streams are closed too, unless Accept has returned the link, which lives
+// on.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,10 +13,11 @@ var (
 	errSame  = errors.New("stdio: standard output and standard error are one stream; the link needs its own")
 )
 
-// Listen makes the standard input and output of this process the link to the process that started it; nobody can have them
-// a second time. From then on what the program prints goes to standard error, whether it prints to os.Stdout, to file
-// descriptor 1 or by a child of its own, and what it reads from standard input is empty: neither can harm the link (B.6.5).
-// Call it before anything is printed. A nil logger discards.
+// Listen makes the standard input and output of this process the link to the process that started
+// it; nobody can have them a second time. From then on what the program prints goes to standard
+// error, whether it prints to os.Stdout, to file descriptor 1 or by a child of its own, and what it
+// reads from standard input is empty: neither can harm the link (B.6.5). Call it before anything is
+// printed. A nil logger discards.
 func Listen(logger *slog.Logger) (*Listener, error) {
 	if taken.Swap(true) {
 		return nil, errTaken

@@ -104,7 +104,8 @@ func TestSubscriberWrites(t *testing.T) {
 		{renegs, `{"jsonrpc":"2.0","id":2,"method":"aaep.renegotiate","params":` + renegs + `}`},
 		{replies, repliesRPC},
 		{clarifies, `{"jsonrpc":"2.0","method":"aaep.reply","params":` + clarifies + `}`},
-		{"{\n \"type\": \"x\"\r\n}", `{"jsonrpc":"2.0","method":"aaep.reply","params":{  "type": "x"  }}`}, // STDIO-001, TR-005
+		// STDIO-001, TR-005
+		{"{\n \"type\": \"x\"\r\n}", `{"jsonrpc":"2.0","method":"aaep.reply","params":{  "type": "x"  }}`},
 		{closes, closeLine},
 	} {
 		r.send(tc[0])
@@ -112,7 +113,8 @@ func TestSubscriberWrites(t *testing.T) {
 	}
 }
 
-// STDIO-002, STDIO-004, STDIO-007: what a producer writes. A rejection is a result, and each answer has its request's id.
+// STDIO-002, STDIO-004, STDIO-007: what a producer writes. A rejection is a result, and each answer
+// has its request's id.
 func TestProducerWrites(t *testing.T) {
 	r := rawProducer(t)
 	r.write(`{"jsonrpc":"2.0","id":"a\"<1>","method":"aaep.subscribe","params":` + asks + `}`)
@@ -129,7 +131,8 @@ func TestProducerWrites(t *testing.T) {
 	r.wrote(closeLine)
 }
 
-// STDIO-006, STDIO-008, D-68: a reply is a notification that nothing answers; with an id it gets a constant; so does a ping.
+// STDIO-006, STDIO-008, D-68: a reply is a notification that nothing answers; with an id it gets a
+// constant; so does a ping.
 func TestReplies(t *testing.T) {
 	r := rawProducer(t)
 	r.write(repliesRPC)
@@ -152,14 +155,16 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// What a subscriber reads, D-68: results and events, bare lines too; a JSON-RPC error is a rejection without a known reason.
+// What a subscriber reads, D-68: results and events, bare lines too; a JSON-RPC error is a
+// rejection without a known reason.
 func TestSubscriberReads(t *testing.T) {
 	r := rawSubscriber(t)
 	rejected := func(why string) {
 		t.Helper()
 		got, err := receive(t, r)
 		m, _ := aaep.Decode(got)
-		if no, ok := m.(*aaep.SubscriptionRejected); err != nil || !ok || no.ReasonCode != aaep.ReasonUnknown || no.ReasonMessage != why {
+		if no, ok := m.(*aaep.SubscriptionRejected); err != nil || !ok || no.ReasonCode != aaep.ReasonUnknown ||
+			no.ReasonMessage != why {
 			t.Fatalf("got %q, %v; want a rejection: %s", got, err, why)
 		}
 	}
@@ -196,19 +201,23 @@ func TestSubscriberReads(t *testing.T) {
 	rejected("cannot read that")
 }
 
-// INV-33, INV-35, INV-54: a bad line costs itself and has an answer that says nothing of its bytes; then a good one works.
+// INV-33, INV-35, INV-54: a bad line costs itself and has an answer that says nothing of its bytes;
+// then a good one works.
 func TestBadLines(t *testing.T) {
 	answer := func(id string, code int) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,`, id, code)
 	}
-	const parse, request, method, params = jsonrpc2.CodeParseError, jsonrpc2.CodeInvalidRequest, jsonrpc2.CodeMethodNotFound, jsonrpc2.CodeInvalidParams
+	const parse, request, method, params = jsonrpc2.CodeParseError, jsonrpc2.CodeInvalidRequest,
+		jsonrpc2.CodeMethodNotFound, jsonrpc2.CodeInvalidParams
 	subscribe := `"method":"aaep.subscribe","params":` + asks
 	for _, tc := range []struct{ name, line, answer string }{
 		{"not JSON", `not json`, answer("null", parse)},
 		{"truncated", `{"jsonrpc":"2.0","id":1,"method":"aaep.s`, answer("null", parse)},
 		{"binary", "\x00\x01\xfe\xff\x1b[2J", answer("null", parse)},
-		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"aaep.ping\",\"x\":\"\xff\"}", answer("null", parse)},
-		{"lone surrogate", `{"jsonrpc":"2.0","id":1,"method":"aaep.reply","params":{"x":"\ud83d"}}`, answer("null", parse)},
+		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"aaep.ping\",\"x\":\"\xff\"}",
+			answer("null", parse)},
+		{"lone surrogate", `{"jsonrpc":"2.0","id":1,"method":"aaep.reply","params":{"x":"\ud83d"}}`,
+			answer("null", parse)},
 		{"byte order mark", "\ufeff" + pingLine, answer("null", parse)},
 		{"two on a line", pingLine + pingLine, answer("null", parse)},
 		{"2 MiB", `{"x":"` + strings.Repeat("y", 2<<20) + `"}`, answer("null", parse)},
@@ -219,14 +228,18 @@ func TestBadLines(t *testing.T) {
 		{"version as number", `{"jsonrpc":2.0,"id":1,` + subscribe + `}`, answer("1", request)},
 		{"no version", `{"id":1,` + subscribe + `}`, answer("1", request)},
 		{"METHOD", `{"jsonrpc":"2.0","id":1,"METHOD":"aaep.ping"}`, answer("null", request)},
-		{"kelvin sign and long s", `{"jsonrpc":"2.0","id":1,"method":"aaep.reply","paramſ":{}}`, answer("null", request)},
-		{"method twice", `{"jsonrpc":"2.0","method":"aaep.ping","m\u0065thod":"aaep.reply","params":{}}`, answer("null", request)},
-		{"params twice", `{"jsonrpc":"2.0","id":1,"method":"aaep.reply","params":{},"params":{}}`, answer("null", request)},
+		{"kelvin sign and long s", `{"jsonrpc":"2.0","id":1,"method":"aaep.reply","paramſ":{}}`,
+			answer("null", request)},
+		{"method twice", `{"jsonrpc":"2.0","method":"aaep.ping","m\u0065thod":"aaep.reply","params":{}}`,
+			answer("null", request)},
+		{"params twice", `{"jsonrpc":"2.0","id":1,"method":"aaep.reply","params":{},"params":{}}`,
+			answer("null", request)},
 		{"fractional id", `{"jsonrpc":"2.0","id":1.5,` + subscribe + `}`, answer("null", request)},
 		{"exponent", `{"jsonrpc":"2.0","id":1e2,` + subscribe + `}`, answer("null", request)},
 		{"object id", `{"jsonrpc":"2.0","id":{},` + subscribe + `}`, answer("null", request)},
 		{"null id", `{"jsonrpc":"2.0","id":null,` + subscribe + `}`, answer("null", request)},
-		{"endless id", `{"jsonrpc":"2.0","id":"` + strings.Repeat("1", 300) + `",` + subscribe + `}`, answer("null", request)},
+		{"endless id", `{"jsonrpc":"2.0","id":"` + strings.Repeat("1", 300) + `",` + subscribe + `}`,
+			answer("null", request)},
 		{"method and result", `{"jsonrpc":"2.0","id":1,"method":"aaep.ping","result":{}}`, answer("1", request)},
 		{"result and error", `{"jsonrpc":"2.0","id":1,"result":{},"error":{}}`, answer("1", request)},
 		{"nothing", `{"jsonrpc":"2.0","id":1}`, answer("1", request)},
@@ -234,14 +247,21 @@ func TestBadLines(t *testing.T) {
 		{"bare message", replies, answer("null", request)},
 		{"AAEP.Subscribe", `{"jsonrpc":"2.0","id":1,"method":"AAEP.Subscribe","params":{}}`, answer("1", method)},
 		{"unknown method", `{"jsonrpc":"2.0","id":2,"method":"aaep.shutdown","params":{}}`, answer("2", method)},
-		{"the other side's method", `{"jsonrpc":"2.0","id":2,"method":"aaep.event","params":` + event + `}`, answer("2", method)},
+		{"the other side's method", `{"jsonrpc":"2.0","id":2,"method":"aaep.event","params":` + event + `}`,
+			answer("2", method)},
 		{"params as text", `{"jsonrpc":"2.0","id":2,"method":"aaep.ping","params":"x"}`, answer("2", params)},
-		{"params as list", `{"jsonrpc":"2.0","id":2,"method":"aaep.reply","params":[` + replies + `]}`, answer("2", params)},
+		{"params as list", `{"jsonrpc":"2.0","id":2,"method":"aaep.reply","params":[` + replies + `]}`,
+			answer("2", params)},
 		{"no params", `{"jsonrpc":"2.0","id":2,"method":"aaep.reply"}`, answer("2", params)},
-		{"too large by one", `{"jsonrpc":"2.0","id":2,"method":"aaep.reply","params":{"x":"` + strings.Repeat("y", transports.MaxMessage-7) + `"}}`, answer("2", params)},
-		{"a reply that subscribes", `{"jsonrpc":"2.0","id":2,"method":"aaep.reply","params":` + asks + `}`, answer("2", params)},
-		{"a request that replies", `{"jsonrpc":"2.0","id":2,"method":"aaep.renegotiate","params":` + replies + `}`, answer("2", params)},
-		{"a renegotiation that nobody could answer", `{"jsonrpc":"2.0","id":2,"method":"aaep.renegotiate","params":{"type":"subscription.renegotiate"}}`, answer("2", params)},
+		{"too large by one", `{"jsonrpc":"2.0","id":2,"method":"aaep.reply","params":{"x":"` +
+			strings.Repeat("y", transports.MaxMessage-7) + `"}}`, answer("2", params)},
+		{"a reply that subscribes", `{"jsonrpc":"2.0","id":2,"method":"aaep.reply","params":` + asks + `}`,
+			answer("2", params)},
+		{"a request that replies", `{"jsonrpc":"2.0","id":2,"method":"aaep.renegotiate","params":` + replies + `}`,
+			answer("2", params)},
+		{"a renegotiation that nobody could answer",
+			`{"jsonrpc":"2.0","id":2,"method":"aaep.renegotiate","params":{"type":"subscription.renegotiate"}}`,
+			answer("2", params)},
 		{"unknown notification", `{"jsonrpc":"2.0","method":"aaep.nothing","params":{}}`, ""},
 		{"bad notification", `{"jsonrpc":"2.0","method":"aaep.reply","params":7}`, ""},
 		{"subscribe without an id", `{"jsonrpc":"2.0",` + subscribe + `}`, ""}, // STDIO-003
@@ -264,7 +284,8 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// A link has one subscription; a second request is refused, and does not take the answer of another.
+// A link has one subscription; a second request is refused, and does not take the answer of
+// another.
 func TestSubscribeTwice(t *testing.T) {
 	r := rawProducer(t)
 	r.write(`{"jsonrpc":"2.0","id":1,"method":"aaep.subscribe","params":` + asks + `}`)
@@ -283,13 +304,14 @@ func TestSubscribeTwice(t *testing.T) {
 		r.received(renegs)
 	}
 	r.write(`{"jsonrpc":"2.0","id":"more","method":"aaep.renegotiate","params":` + renegs + `}`)
-	if got, err := r.line(); err != nil || !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":"more","error":{"code":-32603,`) {
+	if got, err := r.line(); err != nil ||
+		!strings.HasPrefix(got, `{"jsonrpc":"2.0","id":"more","error":{"code":-32603,`) {
 		t.Errorf("the answer is %q, %v", got, err)
 	}
 }
 
-// INV-32, INV-35: so many bad lines in a row are borne, and no more; a good one between starts anew. A line without end is
-// not kept, and not borne for ever. Empty lines say nothing.
+// INV-32, INV-35: so many bad lines in a row are borne, and no more; a good one between starts
+// anew. A line without end is not kept, and not borne for ever. Empty lines say nothing.
 func TestGarbage(t *testing.T) {
 	for name, r := range map[string]*raw{"subscriber": rawSubscriber(t), "producer": rawProducer(t)} {
 		good, want := eventLine, event
@@ -310,7 +332,8 @@ func TestGarbage(t *testing.T) {
 			t.Errorf("%s: Receive = %v, want errGarbage", name, err)
 		}
 	}
-	for name, blanks := range map[string]string{"empty lines": "\n", "lines of blanks": strings.Repeat(" \t", 1000) + "\r\n", "one line of blanks": strings.Repeat(" ", maxLine) + "\n"} {
+	for name, blanks := range map[string]string{"empty lines": "\n", "lines of blanks": strings.Repeat(" \t", 1000) +
+		"\r\n", "one line of blanks": strings.Repeat(" ", maxLine) + "\n"} {
 		r := rawSubscriber(t)
 		go io.Copy(r.in, strings.NewReader(strings.Repeat(blanks, 2*maxLine/len(blanks)+1)))
 		if _, err := receive(t, r); !errors.Is(err, transports.ErrTooLarge) {
@@ -355,7 +378,8 @@ func TestPieces(t *testing.T) {
 // What is no JSON object is refused before it can harm the link.
 func TestSendRefuses(t *testing.T) {
 	r := rawSubscriber(t)
-	for _, msg := range []string{"", "x", "[]", `"x"`, "{}{}", `{},"method":"aaep.close"`, "{", "{\"x\":\"\n\"}", "{\"x\":\"\xff\"}"} {
+	for _, msg := range []string{"", "x", "[]", `"x"`, "{}{}", `{},"method":"aaep.close"`, "{", "{\"x\":\"\n\"}",
+		"{\"x\":\"\xff\"}"} {
 		if err := r.Send(t.Context(), []byte(msg)); err != errNoJSON {
 			t.Errorf("Send(%q) = %v", msg, err)
 		}

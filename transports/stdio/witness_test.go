@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// STDIO-001, STDIO-002, STDIO-004, STDIO-010: who dials with a witness has it told which rule of the binding is broken.
+// STDIO-001, STDIO-002, STDIO-004, STDIO-010: who dials with a witness has it told which rule of
+// the binding is broken.
 func TestWitness(t *testing.T) {
 	for line, want := range map[string]string{
 		"Loading the model":       "STDIO-010",

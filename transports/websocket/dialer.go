@@ -23,28 +23,31 @@ import (
 
 // Dialer reaches a producer.
 type Dialer struct {
-	// URL is the producer's address, "ws://127.0.0.1:8080" or "wss://agent.example/aaep/v1/ws". Without a path,
-	// DefaultPath is used. Ws without encryption is for this machine only.
+	// URL is the producer's address, "ws://127.0.0.1:8080" or "wss://agent.example/aaep/v1/ws".
+	// Without a path, DefaultPath is used. Ws without encryption is for this machine only.
 	URL string
 	// Header is sent with the request.
 	Header http.Header
-	// Credentials are asked for at each Dial and go with the request, in the place of what Header has under the same
-	// names: auth.BearerFile makes one, for example. They go to the host of URL only, by wss or on this machine. An error
-	// ends Dial. Credentials is called by as many goroutines at once as Dial is.
+	// Credentials are asked for at each Dial and go with the request, in the place of what Header
+	// has under the same names: auth.BearerFile makes one, for example. They go to the host of URL
+	// only, by wss or on this machine. An error ends Dial. Credentials is called by as many
+	// goroutines at once as Dial is.
 	Credentials func(context.Context) (http.Header, error)
 	// TLS is for wss. If nil, the system's roots are trusted. Versions below 1.2 are not spoken.
 	TLS *tls.Config
 }
 
-// Dial connects and agrees on the subprotocol. The error is an *aaep.Rejection where the producer wants other
-// credentials.
+// Dial connects and agrees on the subprotocol. The error is an *aaep.Rejection where the producer
+// wants other credentials.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	u, err := url.Parse(d.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss":
-		return nil, errors.New("websocket: Dialer.URL is not an address such as ws://127.0.0.1:8080") // which may hold a password
+		// which may hold a password
+		return nil, errors.New("websocket: Dialer.URL is not an address such as ws://127.0.0.1:8080")
 	case u.User != nil || u.Fragment != "":
-		return nil, errors.New("websocket: an address holds no credentials and no fragment; credentials go into Credentials")
+		return nil,
+			errors.New("websocket: an address holds no credentials and no fragment; credentials go into Credentials")
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = DefaultPath
@@ -88,13 +91,16 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		}
 		if code := credentials.Reason(resp.StatusCode); code != "" {
 			seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31) // or a date, or nothing
-			return nil, &aaep.Rejection{Code: code, Message: status, Remote: true, RetryAfter: time.Duration(seconds) * time.Second}
+			return nil,
+				&aaep.Rejection{Code: code, Message: status, Remote: true,
+					RetryAfter: time.Duration(seconds) * time.Second}
 		}
 		return nil, fmt.Errorf("websocket: %w: %s", err, status)
 	}
 	if got := ws.Subprotocol(); got != Subprotocol {
 		ws.Close()
-		transports.WitnessOf(ctx).Tell("WS-002", fmt.Sprintf("the subprotocol %q is selected, not %s", got, Subprotocol))
+		transports.WitnessOf(ctx).Tell("WS-002",
+			fmt.Sprintf("the subprotocol %q is selected, not %s", got, Subprotocol))
 		return nil, fmt.Errorf("websocket: the peer speaks the subprotocol %q, want %s", got, Subprotocol)
 	}
 	f := newFrames(ws, false, io.ReadAll)

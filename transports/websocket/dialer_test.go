@@ -12,8 +12,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Each Dial has the credentials of its moment, in the place of fixed ones, and they leave this machine encrypted or not at
-// all. TR-015, TR-018, INV-49
+// Each Dial has the credentials of its moment, in the place of fixed ones, and they leave this
+// machine encrypted or not at all. TR-015, TR-018, INV-49
 func TestDialCredentials(t *testing.T) {
 	addr, conns := accept(t, ServerOptions{Authenticate: bearer})
 	names := []string{"ada", "grace"}
@@ -45,7 +45,8 @@ func TestDialCredentials(t *testing.T) {
 	if _, err := d.Dial(t.Context()); err == nil || !strings.Contains(err.Error(), "wss") || asked != 3 {
 		t.Errorf("credentials in clear: %v, asked %d times", err, asked)
 	}
-	if _, err := (Dialer{URL: "http://ada:secret@agent.example"}).Dial(t.Context()); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := (Dialer{URL: "http://ada:secret@agent.example"}).Dial(t.Context()); err == nil ||
+		strings.Contains(err.Error(), "secret") {
 		t.Errorf("the password is in %v", err)
 	}
 }
@@ -60,7 +61,8 @@ func TestDialTLS(t *testing.T) {
 	defer srv.Close()
 	conf := srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	conf.MinVersion, conf.NextProtos = tls.VersionTLS10, []string{"h2", "http/1.1"}
-	d := Dialer{URL: "wss" + strings.TrimPrefix(srv.URL, "https"), TLS: conf, Header: http.Header{"Authorization": {"Bearer ada"}}}
+	d := Dialer{URL: "wss" + strings.TrimPrefix(srv.URL, "https"), TLS: conf,
+		Header: http.Header{"Authorization": {"Bearer ada"}}}
 	if c, err := d.Dial(t.Context()); err == nil || !strings.Contains(err.Error(), "protocol version") {
 		t.Errorf("TLS 1.1: %v, %v", c, err)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// Both ends of one connection. Packages producer and subscriber do all this; a transport only carries it.
+// Both ends of one connection. Packages producer and subscriber do all this; a transport only
+// carries it.
 func Example() {
 	ctx := context.Background()
 	server := websocket.NewServer(websocket.ServerOptions{}) // for this machine only: nobody is asked for credentials

@@ -1,8 +1,8 @@
-// Package websocket carries AAEP over WebSocket (appendix B.2): one message in each text frame, events, replies and
-// everything else on one connection, whose end is the subscription's end.
+// Package websocket carries AAEP over WebSocket (appendix B.2): one message in each text frame,
+// events, replies and everything else on one connection, whose end is the subscription's end.
 //
-// A producer mounts a Server beside others on an http.Server; a subscriber uses a Dialer. Compression is off: a frame of a
-// few kilobytes could hold megabytes.
+// A producer mounts a Server beside others on an http.Server; a subscriber uses a Dialer.
+// Compression is off: a frame of a few kilobytes could hold megabytes.
 package websocket
 
 import (
@@ -65,7 +65,8 @@ type frames struct {
 }
 
 func newFrames(ws *gorilla.Conn, producer bool, all func(io.Reader) ([]byte, error)) *frames {
-	f := &frames{ws: ws, producer: producer, all: all, born: time.Now(), done: make(chan struct{}), peerGone: make(chan struct{})}
+	f := &frames{ws: ws, producer: producer, all: all, born: time.Now(), done: make(chan struct{}),
+		peerGone: make(chan struct{})}
 	f.code.Store(closeClean)
 	ws.SetReadLimit(transports.MaxMessage)
 	f.alive()
@@ -136,7 +137,8 @@ func (f *frames) read() ([]byte, error) {
 	case err != nil:
 		return nil, endOf(err)
 	case !utf8.Valid(msg):
-		f.ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(gorilla.CloseInvalidFramePayloadData, "not UTF-8"), time.Now().Add(goodbye))
+		f.ws.WriteControl(gorilla.CloseMessage,
+			gorilla.FormatCloseMessage(gorilla.CloseInvalidFramePayloadData, "not UTF-8"), time.Now().Add(goodbye))
 		return nil, errNotText
 	}
 	return msg, nil
@@ -171,7 +173,8 @@ func lastWordsIn(msg []byte) (last lastWords, err error) {
 	return last, json.Unmarshal(msg, &last)
 }
 
-// judge tells the witness that the peer ended the link with another code than what it said last demands.
+// judge tells the witness that the peer ended the link with another code than what it said last
+// demands.
 func (f *frames) judge(err error) {
 	var end *gorilla.CloseError
 	if !errors.As(err, &end) {
@@ -188,9 +191,14 @@ func (f *frames) judge(err error) {
 	}
 	switch code := end.Code; {
 	case f.said.Type == "subscription.rejected" && (code < closeRejected || code > closeNotAuthorized):
-		f.witness.Tell("WS-009", fmt.Sprintf("after a subscription.rejected the link ends with the code %d, not with 4001, 4002 or 4003", code))
-	case f.said.Type == "subscription.close" && code != closeClean && code != violation && code != gorilla.CloseGoingAway:
-		f.witness.Tell("WS-009", fmt.Sprintf("after a subscription.close the link ends with the code %d, not with 4000 or %d", code, violation))
+		f.witness.Tell("WS-009",
+			fmt.Sprintf("after a subscription.rejected the link ends with the code %d, not with 4001, 4002 or 4003",
+				code))
+	case f.said.Type == "subscription.close" && code != closeClean && code != violation &&
+		code != gorilla.CloseGoingAway:
+		f.witness.Tell("WS-009",
+			fmt.Sprintf("after a subscription.close the link ends with the code %d, not with 4000 or %d", code,
+				violation))
 	}
 }
 
@@ -227,7 +235,8 @@ func (f *frames) Close() error {
 	close(f.done)
 	f.pings.Stop()
 	defer f.ws.Close()
-	if f.ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(int(f.code.Load()), ""), time.Now().Add(goodbye)) != nil {
+	if f.ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(int(f.code.Load()), ""),
+		time.Now().Add(goodbye)) != nil {
 		return nil // it is gone already
 	}
 	t := time.NewTimer(goodbye)

@@ -16,8 +16,9 @@ import (
 	"github.com/aaep-go/aaep/internal/writer"
 )
 
-// served are the frames of a producer. Its messages go past gorilla, many in one write: what we send is not masked, so there is
-// nothing to a frame. What gorilla writes by itself waits for its turn.
+// served are the frames of a producer. Its messages go past gorilla, many in one write: what we
+// send is not masked, so there is nothing to a frame. What gorilla writes by itself waits for its
+// turn.
 type served struct {
 	*frames
 	out    *writer.Writer
@@ -65,8 +66,8 @@ func (f *served) Rest(wake func()) bool {
 	return true
 }
 
-// Read returns the next message, or nil after pings and pongs with nothing behind them: gorilla would wait there for the message,
-// and most listeners say nothing for hours.
+// Read returns the next message, or nil after pings and pongs with nothing behind them: gorilla
+// would wait there for the message, and most listeners say nothing for hours.
 func (f *served) Read() ([]byte, error) {
 	if !f.rested {
 		f.alive()
@@ -84,7 +85,8 @@ func (f *served) Read() ([]byte, error) {
 	}
 }
 
-// control has one ping or pong handled, if that is what comes next; whatever else comes, and any error, is for gorilla to find.
+// control has one ping or pong handled, if that is what comes next; whatever else comes, and any
+// error, is for gorilla to find.
 func (f *served) control() (found bool, err error) {
 	const final, masked, most = 0x80, 0x80, 125
 	head, err := f.in.Peek(2)
@@ -131,7 +133,8 @@ func (u *upgrading) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return &turns{Conn: conn, out: u.out}, rw, nil
 }
 
-// turns is a connection to which whole frames are written, each by whoever has the turn. It is written to by one at a time.
+// turns is a connection to which whole frames are written, each by whoever has the turn. It is
+// written to by one at a time.
 type turns struct {
 	net.Conn
 	out      *writer.Writer

@@ -11,7 +11,8 @@ import (
 	gorilla "github.com/gorilla/websocket"
 )
 
-// Pings and pongs between messages are handled however they come: alone, in pieces, or with a message behind them.
+// Pings and pongs between messages are handled however they come: alone, in pieces, or with a
+// message behind them.
 func TestControlFrames(t *testing.T) {
 	addr, conns := accept(t, ServerOptions{})
 	ws, _, _ := raw(t, addr, nil, Subprotocol)
@@ -55,9 +56,11 @@ func TestControlFrames(t *testing.T) {
 	tcp := ws.NetConn().(*net.TCPConn)
 	write(tcp, mask(gorilla.PingMessage, "alone"))
 	answered()
-	write(tcp, mask(gorilla.PongMessage, ""), mask(gorilla.PongMessage, "nobody asked"), mask(gorilla.TextMessage, "one"))
+	write(tcp, mask(gorilla.PongMessage, ""), mask(gorilla.PongMessage, "nobody asked"),
+		mask(gorilla.TextMessage, "one"))
 	received("one")
-	write(tcp, mask(gorilla.PingMessage, "first")+mask(gorilla.PingMessage, strings.Repeat("x", 125))+mask(gorilla.TextMessage, "two")+mask(gorilla.PingMessage, "last"))
+	write(tcp, mask(gorilla.PingMessage, "first")+mask(gorilla.PingMessage, strings.Repeat("x", 125))+
+		mask(gorilla.TextMessage, "two")+mask(gorilla.PingMessage, "last"))
 	received("two")
 	for range 3 {
 		answered()

@@ -22,17 +22,18 @@ import (
 
 // ServerOptions are the settings of a Server. The zero ServerOptions serve this machine only.
 type ServerOptions struct {
-	// Authenticate names the peer of a request with a non-empty name. An error that is aaep.AuthorizationDenied is
-	// answered with close code 4003, an *aaep.Rejection with aaep.TransportUnavailable with 4001 and its RetryAfter, every
-	// other with 4002; its text stays here. It is called from many goroutines
-	// at once. If nil, nobody is asked and only connections to a loopback address are served. It is asked again
-	// while a connection is open, and ends it as package transports/auth says.
+	// Authenticate names the peer of a request with a non-empty name. An error that is
+	// aaep.AuthorizationDenied is answered with close code 4003, an *aaep.Rejection with
+	// aaep.TransportUnavailable with 4001 and its RetryAfter, every other with 4002; its text stays
+	// here. It is called from many goroutines at once. If nil, nobody is asked and only connections
+	// to a loopback address are served. It is asked again while a connection is open, and ends it
+	// as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
-	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If empty, localhost,
-	// 127.0.0.1 and [::1].
+	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If
+	// empty, localhost, 127.0.0.1 and [::1].
 	Hosts []string
-	// Origins are the web pages of other origins that may connect, such as "https://reader.example". If empty, only
-	// pages from this listener itself.
+	// Origins are the web pages of other origins that may connect, such as
+	// "https://reader.example". If empty, only pages from this listener itself.
 	Origins []string
 	// MaxConnections bounds the connections alive at once. If zero, 1024.
 	MaxConnections int
@@ -40,20 +41,22 @@ type ServerOptions struct {
 	Logger *slog.Logger
 }
 
-// Server is the producer's side: an http.Handler that upgrades requests, and the transports.Listener that hands out
-// the connections. Its Conns implement transports.Identified.
+// Server is the producer's side: an http.Handler that upgrades requests, and the
+// transports.Listener that hands out the connections. Its Conns implement transports.Identified.
 type Server struct {
 	o     ServerOptions
 	guard httpguard.Rules
 	door  credentials.Door
 	queue *duplex.Queue
 	slots chan struct{}
-	// strangers are those who are told why they are refused, which takes until they have said goodbye: they take nobody's place.
+	// strangers are those who are told why they are refused, which takes until they have said
+	// goodbye: they take nobody's place.
 	strangers chan struct{}
 	large     httpguard.Large
 }
 
-// maxStrangers is how many are told so at once. The others get a status, which a browser does not show its page.
+// maxStrangers is how many are told so at once. The others get a status, which a browser does not
+// show its page.
 const maxStrangers = 32
 
 var (
@@ -61,15 +64,18 @@ var (
 	_ transports.Listener = (*Server)(nil)
 )
 
-// NewServer makes a Server. Mount it at DefaultPath on an http.Server with a ReadHeaderTimeout, and call Accept.
+// NewServer makes a Server. Mount it at DefaultPath on an http.Server with a ReadHeaderTimeout, and
+// call Accept.
 func NewServer(o ServerOptions) *Server {
 	o.Hosts, o.Origins = slices.Clone(o.Hosts), slices.Clone(o.Origins)
 	if o.MaxConnections <= 0 {
 		o.MaxConnections = 1024
 	}
 	o.Logger = httpguard.Sparing(o.Logger)
-	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, door: credentials.Door{Authenticate: o.Authenticate, Transport: "websocket", Log: o.Logger},
-		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections), strangers: make(chan struct{}, maxStrangers)}
+	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins},
+		door:  credentials.Door{Authenticate: o.Authenticate, Transport: "websocket", Log: o.Logger},
+		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections),
+		strangers: make(chan struct{}, maxStrangers)}
 }
 
 // Accept returns the Conn of the next peer.
@@ -81,8 +87,9 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// ServeHTTP upgrades a request. The connection ends with the request's context, and ServeHTTP returns then, unless whoever
-// owns the http.Server sees to it. Every check that needs no state comes first.
+// ServeHTTP upgrades a request. The connection ends with the request's context, and ServeHTTP
+// returns then, unless whoever owns the http.Server sees to it. Every check that needs no state
+// comes first.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	refuse := func(status int, text string) {
@@ -115,7 +122,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case slots <- struct{}{}:
 	default:
 		if refused == nil {
-			refused = &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "there are as many connections as can be served; try again later", RetryAfter: 30 * time.Second}
+			refused = &aaep.Rejection{Code: aaep.TransportUnavailable,
+				Message:    "there are as many connections as can be served; try again later",
+				RetryAfter: 30 * time.Second}
 		}
 		if m := credentials.Rejected(refused); m.RetryAfterSeconds != nil {
 			w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))

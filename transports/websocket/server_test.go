@@ -63,8 +63,8 @@ func raw(t *testing.T, addr string, h http.Header, protocols ...string) (*gorill
 	return ws, 101, ""
 }
 
-// WS-002, INV-44, INV-47, T-ORIGIN: a page of another site, a rebound name, a missing subprotocol and a plain request get no
-// connection, and are told why.
+// WS-002, INV-44, INV-47, T-ORIGIN: a page of another site, a rebound name, a missing subprotocol
+// and a plain request get no connection, and are told why.
 func TestRefused(t *testing.T) {
 	addr, _ := accept(t, ServerOptions{Origins: []string{"https://reader.example"}})
 	for name, tc := range map[string]struct {
@@ -73,18 +73,24 @@ func TestRefused(t *testing.T) {
 		status    int
 		says      string
 	}{
-		"a program":                       {nil, []string{Subprotocol}, 101, ""},
-		"an allowed page":                 {http.Header{"Origin": {"https://reader.example"}}, []string{"other", Subprotocol}, 101, ""},
-		"an allowed page of another site": {http.Header{"Origin": {"https://reader.example"}, "Sec-Fetch-Site": {"cross-site"}}, []string{Subprotocol}, 101, ""},
-		"foreign page of the same site":   {http.Header{"Origin": {"https://www.reader.example"}, "Sec-Fetch-Site": {"same-site"}}, []string{Subprotocol}, 403, "Origin"},
-		"own page":                        {http.Header{"Origin": {"http://" + addr}}, []string{Subprotocol}, 101, ""},
-		"foreign page":                    {http.Header{"Origin": {"https://evil.example"}}, []string{Subprotocol}, 403, "Origin"},
-		"null origin":                     {http.Header{"Origin": {"null"}}, []string{Subprotocol}, 403, "Origin"},
-		"cross-site":                      {http.Header{"Sec-Fetch-Site": {"cross-site"}}, []string{Subprotocol}, 403, "another site"},
-		"rebound name":                    {http.Header{"Host": {"evil.example"}}, []string{Subprotocol}, 403, "Host"},
-		"rebound with page":               {http.Header{"Host": {"evil.example"}, "Origin": {"http://evil.example"}}, []string{Subprotocol}, 403, "Host"},
-		"no subprotocol":                  {nil, nil, 400, Subprotocol},
-		"another one":                     {nil, []string{"aaep.v2"}, 400, Subprotocol},
+		"a program": {nil, []string{Subprotocol}, 101, ""},
+		"an allowed page": {http.Header{"Origin": {"https://reader.example"}},
+			[]string{"other", Subprotocol}, 101, ""},
+		"an allowed page of another site": {http.Header{"Origin": {"https://reader.example"},
+			"Sec-Fetch-Site": {"cross-site"}}, []string{Subprotocol}, 101, ""},
+		"foreign page of the same site": {http.Header{"Origin": {"https://www.reader.example"},
+			"Sec-Fetch-Site": {"same-site"}}, []string{Subprotocol}, 403, "Origin"},
+		"own page": {http.Header{"Origin": {"http://" + addr}}, []string{Subprotocol}, 101, ""},
+		"foreign page": {http.Header{"Origin": {"https://evil.example"}}, []string{Subprotocol},
+			403, "Origin"},
+		"null origin": {http.Header{"Origin": {"null"}}, []string{Subprotocol}, 403, "Origin"},
+		"cross-site": {http.Header{"Sec-Fetch-Site": {"cross-site"}}, []string{Subprotocol}, 403,
+			"another site"},
+		"rebound name": {http.Header{"Host": {"evil.example"}}, []string{Subprotocol}, 403, "Host"},
+		"rebound with page": {http.Header{"Host": {"evil.example"}, "Origin": {"http://evil.example"}},
+			[]string{Subprotocol}, 403, "Host"},
+		"no subprotocol": {nil, nil, 400, Subprotocol},
+		"another one":    {nil, []string{"aaep.v2"}, 400, Subprotocol},
 	} {
 		ws, status, body := raw(t, addr, tc.h, tc.protocols...)
 		if status != tc.status || !strings.Contains(body, tc.says) {
@@ -121,21 +127,24 @@ func TestCredentials(t *testing.T) {
 	for credentials, want := range map[string]struct {
 		code   int
 		reason aaep.ReasonCode
-	}{"Bearer wrong": {4003, aaep.AuthorizationDenied}, "": {4002, aaep.AuthenticationRequired}, "Bearer odd": {4002, aaep.AuthenticationRequired}} {
+	}{"Bearer wrong": {4003, aaep.AuthorizationDenied}, "": {4002, aaep.AuthenticationRequired},
+		"Bearer odd": {4002, aaep.AuthenticationRequired}} {
 		ws, _, _ := raw(t, addr, http.Header{"Authorization": {credentials}}, Subprotocol)
 		_, msg, err := ws.ReadMessage()
 		if err != nil {
 			t.Fatal(err)
 		}
 		m, err := aaep.Decode(msg)
-		if no, ok := m.(*aaep.SubscriptionRejected); err != nil || !ok || no.ReasonCode != want.reason || bytes.Contains(msg, []byte("secret")) {
+		if no, ok := m.(*aaep.SubscriptionRejected); err != nil || !ok || no.ReasonCode != want.reason ||
+			bytes.Contains(msg, []byte("secret")) {
 			t.Errorf("%q: %s, %v", credentials, msg, err)
 		}
 		if _, _, err := ws.ReadMessage(); !gorilla.IsCloseError(err, want.code) {
 			t.Errorf("%q: closed with %v, want %d", credentials, err, want.code)
 		}
 	}
-	if _, err := (Dialer{URL: "ws://agent.example", Header: http.Header{"Authorization": {"Bearer good"}}}).Dial(t.Context()); err == nil || !strings.Contains(err.Error(), "wss") {
+	if _, err := (Dialer{URL: "ws://agent.example", Header: http.Header{"Authorization": {"Bearer good"}}}).Dial(
+		t.Context()); err == nil || !strings.Contains(err.Error(), "wss") {
 		t.Errorf("credentials in clear: %v", err)
 	}
 }
@@ -213,8 +222,9 @@ func TestCloseCodes(t *testing.T) {
 	}
 }
 
-// INV-32, INV-35, security: too much, what is no text, and compressed bombs end the one connection they came on; binary text is
-// taken (WS-004). Such ends have the standard codes, and those that AAEP names are its own (WS-010).
+// INV-32, INV-35, security: too much, what is no text, and compressed bombs end the one connection
+// they came on; binary text is taken (WS-004). Such ends have the standard codes, and those that
+// AAEP names are its own (WS-010).
 func TestBadFrames(t *testing.T) {
 	addr, conns := accept(t, ServerOptions{})
 	var bomb bytes.Buffer
@@ -227,10 +237,12 @@ func TestBadFrames(t *testing.T) {
 		want string // of Receive
 		code int
 	}{
-		"text":         {gorilla.TextMessage, []byte(`{"a":1}`), "", 0},
-		"binary text":  {gorilla.BinaryMessage, []byte(`{"a":1}`), "", 0},
-		"too large":    {gorilla.TextMessage, bytes.Repeat([]byte(" "), transports.MaxMessage+1), "1 MiB", gorilla.CloseMessageTooBig},
-		"not UTF-8":    {gorilla.TextMessage, []byte("{\"a\":\"\xff\"}"), "UTF-8", gorilla.CloseInvalidFramePayloadData},
+		"text":        {gorilla.TextMessage, []byte(`{"a":1}`), "", 0},
+		"binary text": {gorilla.BinaryMessage, []byte(`{"a":1}`), "", 0},
+		"too large": {gorilla.TextMessage, bytes.Repeat([]byte(" "), transports.MaxMessage+1), "1 MiB",
+			gorilla.CloseMessageTooBig},
+		"not UTF-8": {gorilla.TextMessage, []byte("{\"a\":\"\xff\"}"), "UTF-8",
+			gorilla.CloseInvalidFramePayloadData},
 		"binary waste": {gorilla.BinaryMessage, bomb.Bytes(), "UTF-8", gorilla.CloseInvalidFramePayloadData},
 	} {
 		ws, _, _ := raw(t, addr, http.Header{"Sec-WebSocket-Extensions": nil}, Subprotocol)
@@ -239,7 +251,8 @@ func TestBadFrames(t *testing.T) {
 			t.Logf("%s: %v", name, err) // it may be refused while it is written
 		}
 		got, err := c.Receive(t.Context())
-		if tc.want == "" && (err != nil || !bytes.Equal(got, tc.data)) || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+		if tc.want == "" && (err != nil || !bytes.Equal(got, tc.data)) || tc.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s: %.50q, %v", name, got, err)
 		}
 		if tc.code != 0 {
@@ -256,11 +269,15 @@ func TestBadFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"+
-		"Sec-WebSocket-Protocol: %s\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n", DefaultPath, addr, Subprotocol)
+	fmt.Fprintf(conn,
+		"GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: "+
+			"13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"+
+			"Sec-WebSocket-Protocol: %s\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n", DefaultPath, addr,
+		Subprotocol)
 	answer := make([]byte, 1024)
 	n, err := conn.Read(answer)
-	if err != nil || strings.Contains(strings.ToLower(string(answer[:n])), "deflate") || !strings.Contains(string(answer[:n]), "101") {
+	if err != nil || strings.Contains(strings.ToLower(string(answer[:n])), "deflate") ||
+		!strings.Contains(string(answer[:n]), "101") {
 		t.Errorf("the answer is %s, %v", answer[:n], err)
 	}
 	(<-conns).Close()
@@ -271,7 +288,8 @@ func TestTooMany(t *testing.T) {
 	addr, conns := accept(t, ServerOptions{MaxConnections: 2})
 	a, _, _ := raw(t, addr, nil, Subprotocol)
 	raw(t, addr, nil, Subprotocol)
-	if _, status, body := raw(t, addr, nil, Subprotocol); status != http.StatusServiceUnavailable || !strings.Contains(body, "as many") {
+	if _, status, body := raw(t, addr, nil, Subprotocol); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "as many") {
 		t.Errorf("%d %s", status, body)
 	}
 	first := <-conns
@@ -306,15 +324,18 @@ func TestStrangersTakeNoPlace(t *testing.T) {
 	defer ada.Close()
 	defer (<-conns).Close()
 	var refused *aaep.Rejection
-	if _, err := known.Dial(t.Context()); !errors.As(err, &refused) || refused.Code != aaep.TransportUnavailable || refused.RetryAfter != 30*time.Second {
+	if _, err := known.Dial(t.Context()); !errors.As(err, &refused) || refused.Code != aaep.TransportUnavailable ||
+		refused.RetryAfter != 30*time.Second {
 		t.Errorf("where there is no room: %v", err)
 	}
-	if _, err := (Dialer{URL: "ws://" + addr}).Dial(t.Context()); err != nil && !errors.Is(err, aaep.AuthenticationRequired) {
+	if _, err := (Dialer{URL: "ws://" + addr}).Dial(t.Context()); err != nil &&
+		!errors.Is(err, aaep.AuthenticationRequired) {
 		t.Errorf("one stranger more: %v", err)
 	}
 }
 
-// INV-31: of large messages only so many are read at once; the usual ones, and who sends them, do not wait for them.
+// INV-31: of large messages only so many are read at once; the usual ones, and who sends them, do
+// not wait for them.
 func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 	s := NewServer(ServerOptions{})
 	addr, _ := start(t, s)

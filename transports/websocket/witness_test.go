@@ -45,7 +45,8 @@ func TestWitness(t *testing.T) {
 				defer ws.Close()
 				ws.WriteMessage(gorilla.TextMessage, []byte(tt.last))
 				if tt.code != 0 {
-					ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(tt.code, ""), time.Now().Add(time.Second))
+					ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(tt.code, ""),
+						time.Now().Add(time.Second))
 				}
 			})}
 			go srv.Serve(ln)

@@ -15,15 +15,17 @@ import (
 	"github.com/aaep-go/aaep/producer/log/jetstream"
 )
 
-// P2, P8: the agent is cut off from the servers, in both directions or one, for longer than those who serve its listeners are
-// waited for. What is answered meanwhile elsewhere settles the question, and not the answer of the agent's own listener, which
-// cannot be kept; who is elsewhere hears everything when the network is whole again.
+// P2, P8: the agent is cut off from the servers, in both directions or one, for longer than those
+// who serve its listeners are waited for. What is answered meanwhile elsewhere settles the
+// question, and not the answer of the agent's own listener, which cannot be kept; who is elsewhere
+// hears everything when the network is whole again.
 func TestTornAgent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("servers are torn apart: make test-all runs it")
 	}
 	t.Parallel()
-	for name, holds := range map[string][2]bool{"both": {true, true}, "it is not heard": {true, false}, "it does not hear": {false, true}} {
+	for name, holds := range map[string][2]bool{"both": {true, true}, "it is not heard": {true, false},
+		"it does not hear": {false, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name != "both" && os.Getenv("AAEP_LONG") == "" {
@@ -55,8 +57,10 @@ func TestTornAgent(t *testing.T) {
 			}
 			done := make(chan error, 1)
 			go func() {
-				_, err := session.Tool(context.Background(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: time.Minute,
-					Action: aaep.Say("Pay $5."), Consequence: aaep.Say("It is gone.")}, func(context.Context) (string, error) { return "done", nil })
+				_, err := session.Tool(context.Background(),
+					producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: time.Minute,
+						Action: aaep.Say("Pay $5."), Consequence: aaep.Say("It is gone.")},
+					func(context.Context) (string, error) { return "done", nil })
 				done <- err
 			}()
 			q := <-asked
@@ -64,7 +68,8 @@ func TestTornAgent(t *testing.T) {
 			network.Hold(holds[0], holds[1])
 			began := time.Now()
 			reply := func(l *ear, d aaep.Decision) {
-				l.send(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: d, SubscriptionID: l.id, Timestamp: time.Now()})
+				l.send(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: d, SubscriptionID: l.id,
+					Timestamp: time.Now()})
 			}
 			reply(far, aaep.Accept)
 			if got := <-claimed; got != string(q.ReplyToken) {
@@ -90,15 +95,17 @@ func TestTornAgent(t *testing.T) {
 				t.Errorf("who listens elsewhere hears %d events, the agent's own listener %d", len(got), len(want))
 			}
 			settled := kept.of(audit.Settled)
-			if len(settled) != 1 || settled[0].Decision != aaep.Accept || settled[0].By == nil || settled[0].By.Node != "edge" {
+			if len(settled) != 1 || settled[0].Decision != aaep.Accept || settled[0].By == nil ||
+				settled[0].By.Node != "edge" {
 				t.Errorf("settled: %+v", settled)
 			}
 		})
 	}
 }
 
-// The servers are all gone for a while: the agent's own listeners hear it all the same; those elsewhere stay, are told, and then hear
-// everything, once and in order. Where they are gone for longer than the log waits, the agent says so and goes on.
+// The servers are all gone for a while: the agent's own listeners hear it all the same; those
+// elsewhere stay, are told, and then hear everything, once and in order. Where they are gone for
+// longer than the log waits, the agent says so and goes on.
 func TestAllServersGone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("servers are torn apart: make test-all runs it")
@@ -154,7 +161,8 @@ func TestAllServersGone(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if err := short.WaitLogFailed(ctx); err == nil || !strings.Contains(err.Error(), "the log of planner cannot be written") {
+	if err := short.WaitLogFailed(ctx); err == nil ||
+		!strings.Contains(err.Error(), "the log of planner cannot be written") {
 		t.Errorf("WaitLogFailed = %v", err)
 	}
 	if err := session.Complete(aaep.Text{}); err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// BenchmarkCritical tells how late a critical event comes: at the agent's own listener where nothing is kept, where NATS keeps it, on
-// one server or on three, and then at a listener of another process too.
+// BenchmarkCritical tells how late a critical event comes: at the agent's own listener where
+// nothing is kept, where NATS keeps it, on one server or on three, and then at a listener of
+// another process too.
 func BenchmarkCritical(b *testing.B) {
 	b.Run("memory", func(b *testing.B) {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, MaxRequestsPerSecond: -1})

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// An agent whose clock differs so much from the servers' that answers would be misjudged does not start, and says which way.
+// An agent whose clock differs so much from the servers' that answers would be misjudged does not
+// start, and says which way.
 func TestClocks(t *testing.T) {
 	asked := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	answered := asked.Add(3 * time.Second)

@@ -17,10 +17,11 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// P1, P2, P8, INV-16, INV-23: replies race at three machines for every question while the server that leads is killed, first of
-// the questions, then of the events. No question is settled twice, what ran is what was accepted, and it is on record where;
-// every listener hears every event once, in order, the same at each machine; and one of them goes on at another. With
-// AAEP_LONG it is ten thousand questions.
+// P1, P2, P8, INV-16, INV-23: replies race at three machines for every question while the server
+// that leads is killed, first of the questions, then of the events. No question is settled twice,
+// what ran is what was accepted, and it is on record where; every listener hears every event once,
+// in order, the same at each machine; and one of them goes on at another. With AAEP_LONG it is ten
+// thousand questions.
 func TestRacingReplies(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("AAEP_LONG") != "" {
@@ -30,21 +31,24 @@ func TestRacingReplies(t *testing.T) {
 	}
 }
 
-// The same while the network between the others and a server is torn, in both directions or one, for longer than it takes
-// until another leads: of the server that leads, or the one that the agent is connected to, which finds another.
+// The same while the network between the others and a server is torn, in both directions or one,
+// for longer than it takes until another leads: of the server that leads, or the one that the agent
+// is connected to, which finds another.
 func TestTornServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("servers are torn apart: make test-all runs it")
 	}
 	t.Parallel()
 	if os.Getenv("AAEP_LONG") != "" {
-		race(t, 10_000, "torn", "deaf", "dumb", "torn AAEP_A_planner", "torn AAEP_REPLIES", "deaf AAEP_A_planner", "dumb AAEP_A_planner", "deaf AAEP_REPLIES", "dumb AAEP_REPLIES")
+		race(t, 10_000, "torn", "deaf", "dumb", "torn AAEP_A_planner", "torn AAEP_REPLIES", "deaf AAEP_A_planner",
+			"dumb AAEP_A_planner", "deaf AAEP_REPLIES", "dumb AAEP_REPLIES")
 	} else {
 		race(t, 160, "torn")
 	}
 }
 
-// torn is for how long a network is torn at least: until those who are cut off have found another server, and been taken for gone.
+// torn is for how long a network is torn at least: until those who are cut off have found another
+// server, and been taken for gone.
 const torn = 15 * time.Second
 
 func race(t *testing.T, questions int, faults ...string) {
@@ -63,7 +67,8 @@ func race(t *testing.T, questions int, faults ...string) {
 				if (len(q.ReplyToken)+int(q.ReplyToken[8])+i)%2 == 0 {
 					d = aaep.Reject
 				}
-				go l.send(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: d, SubscriptionID: l.id, Timestamp: time.Now()})
+				go l.send(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: d, SubscriptionID: l.id,
+					Timestamp: time.Now()})
 			}
 		}))
 	}
@@ -79,13 +84,15 @@ func race(t *testing.T, questions int, faults ...string) {
 				return
 			}
 			for range each {
-				_, err := s.Tool(context.Background(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: time.Minute,
-					Action: aaep.Say("Pay $5."), Consequence: aaep.Say("It is gone.")}, func(context.Context) (string, error) {
-					mu.Lock()
-					defer mu.Unlock()
-					ran++
-					return "done", nil
-				})
+				_, err := s.Tool(context.Background(),
+					producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: time.Minute,
+						Action: aaep.Say("Pay $5."), Consequence: aaep.Say("It is gone.")},
+					func(context.Context) (string, error) {
+						mu.Lock()
+						defer mu.Unlock()
+						ran++
+						return "done", nil
+					})
 				if errors.Is(err, producer.ErrRejected) {
 					mu.Lock()
 					refused++
@@ -169,7 +176,8 @@ func race(t *testing.T, questions int, faults ...string) {
 			return false
 		}
 		if i++; i < len(after) && !same([]*aaep.Event{ev}, after[i:i+1]) {
-			t.Errorf("who goes on at another machine after %s hears %s as number %d; want %s", after[0].EventID, ev.EventID, i, after[i].EventID)
+			t.Errorf("who goes on at another machine after %s hears %s as number %d; want %s", after[0].EventID,
+				ev.EventID, i, after[i].EventID)
 		}
 		return true
 	})

@@ -22,8 +22,10 @@ import (
 
 // connect connects to one of the servers.
 func (c *Cluster) connect(servers string) (err error) {
-	how := []nats.Option{nats.Name("aaep " + c.opts.Node), nats.Timeout(connectTime), nats.MaxReconnects(-1), nats.ReconnectWait(pause),
-		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2), // so a dead server is noticed before another can lead
+	how := []nats.Option{nats.Name("aaep " + c.opts.Node), nats.Timeout(connectTime), nats.MaxReconnects(-1),
+		nats.ReconnectWait(pause),
+		// so a dead server is noticed before another can lead
+		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2),
 		nats.ReconnectBufSize(-1),     // what is sent without a connection fails, and is tried again by whoever sent it
 		nats.IgnoreAuthErrorAbort(),   // a user who is refused may have new credentials in a moment
 		nats.ErrorHandler(c.overhear)} // or it is written to the standard error
@@ -48,7 +50,8 @@ func (c *Cluster) connect(servers string) (err error) {
 	return nil
 }
 
-// unprotected reports whether one of the servers is on another machine and may be talked to without TLS.
+// unprotected reports whether one of the servers is on another machine and may be talked to without
+// TLS.
 func unprotected(servers string) (open bool, err error) {
 	for at := range strings.SplitSeq(servers, ",") {
 		at = strings.TrimSpace(at)
@@ -58,14 +61,23 @@ func unprotected(servers string) (open bool, err error) {
 		u, err := url.Parse(at)
 		switch {
 		case err != nil || u.Hostname() == "":
-			return false, errors.New("what is not an address is among the NATS servers; an address is such as tls://nats.example:4222") // it may hold a password
+			// it may hold a password
+			return false,
+				errors.New(
+					"what is not an address is among the NATS servers; an address is such as tls://nats.example:4222")
 		case !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme):
-			return false, fmt.Errorf("NATS servers are not reached over %s://; an address is such as tls://nats.example:4222", u.Scheme)
+			return false,
+				fmt.Errorf("NATS servers are not reached over %s://; an address is such as tls://nats.example:4222",
+					u.Scheme)
 		case u.User != nil:
-			return false, fmt.Errorf("the address of %s holds who this is, which others can see: put it into a file, and name that as credentials", u.Host)
+			return false,
+				fmt.Errorf(
+					"the address of %s holds who this is, which others can see: put it into a file, and name that "+
+						"as credentials", u.Host)
 		}
 		ip := net.ParseIP(u.Hostname())
-		open = open || u.Scheme != "tls" && u.Scheme != "wss" && u.Hostname() != "localhost" && !(ip != nil && ip.IsLoopback())
+		open = open || u.Scheme != "tls" && u.Scheme != "wss" && u.Hostname() != "localhost" &&
+			!(ip != nil && ip.IsLoopback())
 	}
 	return open, nil
 }
@@ -84,9 +96,15 @@ func user(path string, open bool) (nats.Option, error) {
 	case strings.HasPrefix(text, "SU") && !found, strings.Contains(text, "BEGIN USER NKEY SEED"):
 		return nats.NkeyOptionFromSeed(path)
 	case !found || name == "" || password == "" || strings.ContainsAny(text, "\r\n"):
-		return nil, fmt.Errorf("%s is not the credentials of a NATS user: neither a .creds file, nor the seed of a user's nkey, nor one line USER:PASSWORD", path)
+		return nil,
+			fmt.Errorf(
+				"%s is not the credentials of a NATS user: neither a .creds file, nor the seed of a user's nkey, "+
+					"nor one line USER:PASSWORD", path)
 	case open:
-		return nil, fmt.Errorf("the password in %s could be read on its way: begin the addresses of the NATS servers with tls://", path)
+		return nil,
+			fmt.Errorf(
+				"the password in %s could be read on its way: begin the addresses of the NATS servers with tls://",
+				path)
 	}
 	return nats.UserInfoHandler(func() (string, string) { // it is read again for every connection
 		if again, err := credentials.ReadPrivate(path); err == nil {
@@ -104,14 +122,16 @@ func (o *Options) why(err error) error {
 	var told *net.OpError
 	var noTLS tls.RecordHeaderError
 	putOut := errors.As(err, &told) && told.Op == "remote error" || // or the words of it came too late
-		errors.Is(err, nats.ErrTLS) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET))
+		errors.Is(err, nats.ErrTLS) &&
+			(errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET))
 	by := "the system trusts"
 	if o.CA != "" {
 		by = "is in " + o.CA
 	}
 	switch {
 	case errors.As(err, &unknown):
-		return errors.New("no CA that " + by + " vouches for the server's certificate: name a file with the CA that does")
+		return errors.New("no CA that " + by +
+			" vouches for the server's certificate: name a file with the CA that does")
 	case errors.As(err, &misnamed):
 		return fmt.Errorf("the server's certificate is for another name: %v", misnamed)
 	case errors.As(err, &invalid):
@@ -123,10 +143,12 @@ func (o *Options) why(err error) error {
 	case putOut:
 		return fmt.Errorf("the server does not take the client certificate in %s (%w)", o.Certificate, err)
 	case errors.Is(err, nats.ErrAuthorization) && o.Credentials == "":
-		return errors.New("the server takes nobody without credentials, or none that it knows this client certificate by")
+		return errors.New(
+			"the server takes nobody without credentials, or none that it knows this client certificate by")
 	case errors.Is(err, nats.ErrAuthorization):
 		return fmt.Errorf("the server does not know the user in %s, or not with this password or key", o.Credentials)
-	case errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
+	case errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
+		errors.Is(err, nats.ErrAccountAuthExpired):
 		return fmt.Errorf("the credentials in %s are not valid any more: %w", o.Credentials, err)
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, syscall.ECONNREFUSED):
 		return errors.New("nothing answers there")
@@ -134,7 +156,8 @@ func (o *Options) why(err error) error {
 	return err
 }
 
-// A refusal is what the servers did not let this process do. They say so on the side, and give no answer.
+// A refusal is what the servers did not let this process do. They say so on the side, and give no
+// answer.
 type refusal struct {
 	what, subject string
 	at            time.Time
@@ -156,8 +179,8 @@ func (c *Cluster) overhear(_ *nats.Conn, _ *nats.Subscription, err error) {
 	}
 }
 
-// denied returns the reason, if it is that, why something that began then and is about certain streams or subjects did not
-// succeed.
+// denied returns the reason, if it is that, why something that began then and is about certain
+// streams or subjects did not succeed.
 func (c *Cluster) denied(since time.Time, about ...string) error {
 	r := c.refused.Load()
 	if r == nil || r.at.Before(since) {
@@ -165,7 +188,9 @@ func (c *Cluster) denied(since time.Time, about ...string) error {
 	}
 	for _, part := range append(about, "_INBOX.") {
 		if strings.Contains(r.subject, part) {
-			return lasting{fmt.Errorf("this NATS user may not %s to %s: allow it that in its permissions at the servers", r.what, r.subject)}
+			return lasting{
+				fmt.Errorf("this NATS user may not %s to %s: allow it that in its permissions at the servers", r.what,
+					r.subject)}
 		}
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// Feed is the log of an agent that is another process: a log.Feed. It hears what the stream republishes once it is kept, and
-// reads what it missed. All its methods may be called at once.
+// Feed is the log of an agent that is another process: a log.Feed. It hears what the stream
+// republishes once it is kept, and reads what it missed. All its methods may be called at once.
 type Feed struct {
 	reader
 	*hub
@@ -32,13 +32,16 @@ type Feed struct {
 const (
 	maxHeard = 1024            // messages that are kept; the others are read
 	lookUp   = 2 * time.Second // is how long nothing is heard before it is looked whether there is something
-	// patience is how long servers cannot be reached before that is said: longer than it takes until another leads.
+	// patience is how long servers cannot be reached before that is said: longer than it takes
+	// until another leads.
 	patience = 10 * time.Second
 )
 
-// Follow returns the log of an agent. The error is ErrNoAgent inside one that names it, where there never was one.
+// Follow returns the log of an agent. The error is ErrNoAgent inside one that names it, where there
+// never was one.
 func (c *Cluster) Follow(ctx context.Context, agent string) (*Feed, error) {
-	f := &Feed{reader: reader{c: c, agent: agent, stream: agentStream + token(agent)}, hub: newHub(c, agent), more: make(chan struct{}, 1),
+	f := &Feed{reader: reader{c: c, agent: agent, stream: agentStream + token(agent)}, hub: newHub(c, agent),
+		more:  make(chan struct{}, 1),
 		heard: map[uint64][]byte{}}
 	err := f.hub.subscribe("aaep.l."+token(agent), f.hear) // before the first look, so that nothing is between
 	if err == nil {
@@ -76,7 +79,8 @@ func (f *Feed) hear(m *nats.Msg) {
 	}
 }
 
-// take returns what was heard right after the cursor. Missing says that something was heard, but not that.
+// take returns what was heard right after the cursor. Missing says that something was heard, but
+// not that.
 func (f *Feed) take(cursor uint64) (records [][]byte, missing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,12 +111,16 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 		records, missing := f.take(cursor)
 		if missing && len(records) == 0 {
 			var err error
-			if records, _, err = f.batch(cursor, maxReadMsgs); err == nil && len(records) == 0 { // dropped, or this server does not have it yet
+			if records, _, err = f.batch(cursor, maxReadMsgs); err == nil && len(records) == 0 {
+				// dropped, or this server does not have it yet
 				if err = f.reach(ctx); err != nil && !passing(err) {
 					return nil, err
 				}
 				if start, _ := f.get(); cursor < start {
-					return nil, fmt.Errorf("the log of %s does not go back to event %d any more, but to %d: this process was away for too long", f.agent, cursor+1, start+1)
+					return nil,
+						fmt.Errorf(
+							"the log of %s does not go back to event %d any more, but to %d: this process was away "+
+								"for too long", f.agent, cursor+1, start+1)
 				}
 			}
 			if err != nil && f.lost() {
@@ -168,8 +176,11 @@ func (f *Feed) reach(ctx context.Context) error {
 	case f.short.IsZero():
 		f.short = f.last
 	case time.Since(f.short) > patience:
-		return lasting{fmt.Errorf("the servers have lost events %d to %d of %s, which they had acknowledged: set sync_interval: always in their jetstream settings, and start this again",
-			info.State.LastSeq+1, end, f.agent)}
+		return lasting{
+			fmt.Errorf(
+				"the servers have lost events %d to %d of %s, which they had acknowledged: set sync_interval: "+
+					"always in their jetstream settings, and start this again",
+				info.State.LastSeq+1, end, f.agent)}
 	}
 	f.atLeast(startOf(info.State), info.State.LastSeq)
 	f.mu.Lock()
@@ -187,11 +198,13 @@ func (f *Feed) lost() bool {
 	return true
 }
 
-// Meta is that of log.Store. The error is log.ErrAway inside one that says more where waiting may mend it.
+// Meta is that of log.Store. The error is log.ErrAway inside one that says more where waiting may
+// mend it.
 func (f *Feed) Meta() ([]byte, error) {
 	data, _, err := f.reader.meta(context.Background())
 	if err != nil && passing(err) {
-		err = fmt.Errorf("%w: %w", log.ErrAway, f.c.explain("cannot read what the log of "+f.agent+" says of itself", err))
+		err = fmt.Errorf("%w: %w", log.ErrAway,
+			f.c.explain("cannot read what the log of "+f.agent+" says of itself", err))
 	}
 	return data, err
 }

@@ -18,12 +18,14 @@ import (
 	"github.com/aaep-go/aaep/producer/log/jetstream"
 )
 
-// Who follows gets every record once and in order, what it heard and what it missed; and an error where it cannot.
+// Who follows gets every record once and in order, what it heard and what it missed; and an error
+// where it cannot.
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
 	c := dial(t, servers.URLs(), jetstream.Options{Limits: log.Limits{Events: 4000}})
-	if _, err := c.Follow(t.Context(), "planner"); !errors.Is(err, jetstream.ErrNoAgent) || !strings.Contains(err.Error(), "cannot follow planner") {
+	if _, err := c.Follow(t.Context(), "planner"); !errors.Is(err, jetstream.ErrNoAgent) ||
+		!strings.Contains(err.Error(), "cannot follow planner") {
 		t.Errorf("an agent that never was: %v", err)
 	}
 	store, err := c.Open(t.Context(), "planner")
@@ -92,8 +94,8 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// What a log says of itself cannot be read for a while, such as when who led dies with the agent: who follows waits, and does not
-// give up.
+// What a log says of itself cannot be read for a while, such as when who led dies with the agent:
+// who follows waits, and does not give up.
 func TestFeedMeta(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a server that was killed is waited for: make test-all runs it")
@@ -117,8 +119,8 @@ func TestFeedMeta(t *testing.T) {
 	}
 }
 
-// An agent whose stream was removed, for it was not to come back, may come back all the same: with another log, in which no place
-// of the one before is.
+// An agent whose stream was removed, for it was not to come back, may come back all the same: with
+// another log, in which no place of the one before is.
 func TestRemoved(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1).URLs()
@@ -146,7 +148,8 @@ func TestRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer nc.Close()
-		if answer, err := nc.Request("$JS.API.STREAM.DELETE.AAEP_A_planner", nil, time.Minute); err != nil || !strings.Contains(string(answer.Data), `"success":true`) {
+		if answer, err := nc.Request("$JS.API.STREAM.DELETE.AAEP_A_planner", nil, time.Minute); err != nil ||
+			!strings.Contains(string(answer.Data), `"success":true`) {
 			t.Fatalf("%v, %v", answer, err)
 		}
 	}
@@ -161,8 +164,9 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
-// Servers that have lost what they had acknowledged, as a power cut can make them without "sync_interval: always", are not
-// followed on without a word: what comes next has numbers that were given before.
+// Servers that have lost what they had acknowledged, as a power cut can make them without
+// "sync_interval: always", are not followed on without a word: what comes next has numbers that
+// were given before.
 func TestFeedRewound(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
@@ -272,13 +276,15 @@ func TestRefused(t *testing.T) {
 		t.Error("an agent without a name")
 	}
 	three := dial(t, servers.URLs(), jetstream.Options{Replicas: 3})
-	if _, err := three.Open(t.Context(), "other"); err == nil || !strings.Contains(err.Error(), "too few servers for the replicas") {
+	if _, err := three.Open(t.Context(), "other"); err == nil ||
+		!strings.Contains(err.Error(), "too few servers for the replicas") {
 		t.Errorf("three replicas on one server: %v", err)
 	}
 	if _, err := jetstream.Dial(t.Context(), servers.URLs(), jetstream.Options{Credentials: "nothing"}); err == nil {
 		t.Error("credentials that are not there")
 	}
-	if _, err := jetstream.Dial(t.Context(), "nats://127.0.0.1:1", jetstream.Options{}); err == nil || !strings.Contains(err.Error(), "cannot reach NATS at") {
+	if _, err := jetstream.Dial(t.Context(), "nats://127.0.0.1:1", jetstream.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "cannot reach NATS at") {
 		t.Errorf("nobody there: %v", err)
 	}
 }

@@ -28,8 +28,9 @@ func newHub(c *Cluster, agent string) *hub { return &hub{cluster: c, name: token
 // nonceHeader tells who claimed, for a claim that is not acknowledged may have won all the same.
 const nonceHeader = "Aaep-Nonce"
 
-// Claim is that of log.Shared. The stream takes one message on each subject. Who is refused reads the one that is there; and
-// tries again where there is none, for the one that was on its way may not have come.
+// Claim is that of log.Shared. The stream takes one message on each subject. Who is refused reads
+// the one that is there; and tries again where there is none, for the one that was on its way may
+// not have come.
 func (h *hub) Claim(ctx context.Context, tok string, claim []byte) (first log.Claim, mine bool, err error) {
 	subject := "aaep.r." + h.name + "." + token(tok)
 	nonce := nats.NewInbox()
@@ -37,7 +38,8 @@ func (h *hub) Claim(ctx context.Context, tok string, claim []byte) (first log.Cl
 		m := nats.NewMsg(subject)
 		m.Data = claim
 		m.Header.Set(nonceHeader, nonce)
-		_, failure := h.cluster.js.PublishMsg(timeout(ctx, publishTime), m, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
+		_, failure := h.cluster.js.PublishMsg(timeout(ctx, publishTime), m,
+			jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
 		if errors.Is(failure, nats.ErrMaxPayload) {
 			return failure
 		}
@@ -84,7 +86,8 @@ func (h *hub) subscribe(subject string, f nats.MsgHandler) error {
 	if err == nil {
 		err = h.cluster.nc.FlushTimeout(answerTime)
 	}
-	if last := h.cluster.nc.LastError(); err == nil && errors.Is(last, nats.ErrPermissionViolation) && strings.Contains(last.Error(), subject) {
+	if last := h.cluster.nc.LastError(); err == nil && errors.Is(last, nats.ErrPermissionViolation) &&
+		strings.Contains(last.Error(), subject) {
 		h.cluster.overhear(nil, nil, last)
 		err = h.cluster.denied(began, subject)
 	}
@@ -100,7 +103,8 @@ func (h *hub) subscribe(subject string, f nats.MsgHandler) error {
 // SetProfile is that of log.Shared.
 func (h *hub) SetProfile(data []byte) error {
 	err := h.cluster.retry(context.Background(), func(ctx context.Context) error {
-		_, err := h.cluster.js.Publish(timeout(ctx, publishTime), "aaep.p."+h.name, data, jetstream.WithRetryAttempts(0))
+		_, err := h.cluster.js.Publish(timeout(ctx, publishTime), "aaep.p."+h.name, data,
+			jetstream.WithRetryAttempts(0))
 		return err
 	}, "aaep.p."+h.name)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package jetstream keeps a producer's log in NATS JetStream, for agents that are served by several machines: a log.Store
-// that the agent's process appends to, wherever it runs, and a log.Feed by which any number of other processes serve its
-// listeners.
+// Package jetstream keeps a producer's log in NATS JetStream, for agents that are served by several
+// machines: a log.Store that the agent's process appends to, wherever it runs, and a log.Feed by
+// which any number of other processes serve its listeners.
 //
 //	cluster, err := jetstream.Dial(ctx, "nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3", jetstream.Options{})
 //	kept, err := cluster.Open(ctx, "planner")     // in the agent
@@ -9,13 +9,14 @@
 //	feed, err := cluster.Follow(ctx, "planner")   // on any machine
 //	p, err := producer.New(producer.Config{Follow: feed})
 //
-// An agent's events are in a stream of its own, AAEP_ and its name; the position in the log is the sequence in the stream,
-// so an event id means the same everywhere. Two more streams are shared by all agents: AAEP_META has what a log says of
-// itself, and AAEP_REPLIES what settled each question. All are on three servers where there is a cluster, so that one of
-// them may be lost.
+// An agent's events are in a stream of its own, AAEP_ and its name; the position in the log is the
+// sequence in the stream, so an event id means the same everywhere. Two more streams are shared by
+// all agents: AAEP_META has what a log says of itself, and AAEP_REPLIES what settled each question.
+// All are on three servers where there is a cluster, so that one of them may be lost.
 //
-// NATS acknowledges a message before it is on the disk unless its servers are told "sync_interval: always". Without that a
-// power cut that hits a majority of them at once can take back what was acknowledged.
+// NATS acknowledges a message before it is on the disk unless its servers are told "sync_interval:
+// always". Without that a power cut that hits a majority of them at once can take back what was
+// acknowledged.
 package jetstream
 
 import (
@@ -34,7 +35,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// What keeps a log from being opened or appended to. The errors say it in words, with the agent's name.
+// What keeps a log from being opened or appended to. The errors say it in words, with the agent's
+// name.
 var (
 	ErrInUse     = errors.New("another process is this agent")
 	ErrTakenOver = errors.New("another process has become this agent")
@@ -42,21 +44,27 @@ var (
 	ErrNewer     = errors.New("the agent is of a newer version")
 )
 
-// Options say how the servers are reached, and how much they keep. The zero value is for servers without credentials.
+// Options say how the servers are reached, and how much they keep. The zero value is for servers
+// without credentials.
 type Options struct {
 	log.Limits
-	// Credentials is the name of a file that says which NATS user this is: a .creds file, the seed of the user's nkey, or one
-	// line USER:PASSWORD, which goes to another machine only over TLS. Nobody but its owner may open it.
+	// Credentials is the name of a file that says which NATS user this is: a .creds file, the seed
+	// of the user's nkey, or one line USER:PASSWORD, which goes to another machine only over TLS.
+	// Nobody but its owner may open it.
 	Credentials string
-	// Certificate and Key are the names of PEM files with what this process shows servers that ask for a certificate.
+	// Certificate and Key are the names of PEM files with what this process shows servers that ask
+	// for a certificate.
 	Certificate, Key string
-	// CA is the name of a PEM file with the certificates to know the servers by. Empty is what the system trusts.
+	// CA is the name of a PEM file with the certificates to know the servers by. Empty is what the
+	// system trusts.
 	CA string
-	// Replicas is on how many servers everything is kept: 1, 3 or 5. Zero is 3 in a cluster, and 1 outside of one.
+	// Replicas is on how many servers everything is kept: 1, 3 or 5. Zero is 3 in a cluster, and 1
+	// outside of one.
 	Replicas int
 	// Node names this process in what it claims. Empty is the host's name.
 	Node string
-	// Patience is how long an event waits for the servers, before the log is given up. Zero is 5 minutes.
+	// Patience is how long an event waits for the servers, before the log is given up. Zero is 5
+	// minutes.
 	Patience time.Duration
 }
 
@@ -81,8 +89,8 @@ const (
 	connectTime = 5 * time.Second
 )
 
-// Dial connects to one of the servers, whose addresses are separated by commas. If the connection is lost, it is made
-// again, to any of them, until Close.
+// Dial connects to one of the servers, whose addresses are separated by commas. If the connection
+// is lost, it is made again, to any of them, until Close.
 func Dial(ctx context.Context, servers string, opts Options) (*Cluster, error) {
 	c := &Cluster{opts: opts}
 	c.opts.Limits = c.opts.Limits.WithDefaults()
@@ -117,8 +125,10 @@ func (c *Cluster) shared(ctx context.Context) error {
 	for _, cfg := range []jetstream.StreamConfig{
 		{Name: metaStream, Subjects: []string{"aaep.m.*", "aaep.p.*"}, MaxMsgsPerSubject: 1},
 		// A token is remembered for a day after its question, which is open for a day at most.
-		{Name: repliesStream, Subjects: []string{"aaep.r.*.*"}, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
-			MaxAge: 49 * time.Hour, RePublish: &jetstream.RePublish{Source: "aaep.r.>", Destination: "aaep.w.>"}},
+		{Name: repliesStream, Subjects: []string{"aaep.r.*.*"}, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
+			DiscardNewPerSubject: true,
+			MaxAge:               49 * time.Hour,
+			RePublish:            &jetstream.RePublish{Source: "aaep.r.>", Destination: "aaep.w.>"}},
 	} {
 		cfg.Replicas, cfg.Duplicates = c.opts.Replicas, time.Second
 		if cfg.MaxAge == 0 {
@@ -159,8 +169,9 @@ func (c *Cluster) Agents(ctx context.Context) ([]string, error) {
 	return agents, nil
 }
 
-// retry does something until it succeeds, or fails in a way that waiting does not mend, or ctx is done; without a deadline
-// that is after ten seconds. About are the streams and subjects that it takes.
+// retry does something until it succeeds, or fails in a way that waiting does not mend, or ctx is
+// done; without a deadline that is after ten seconds. About are the streams and subjects that it
+// takes.
 func (c *Cluster) retry(ctx context.Context, do func(context.Context) error, about ...string) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -191,8 +202,9 @@ func (c *Cluster) retry(ctx context.Context, do func(context.Context) error, abo
 	}
 }
 
-// elsewhere makes the connection anew, to another server if there is one, where this one has been of no use for longer than it
-// takes until another leads: it answers by itself, but may be cut off from the others.
+// elsewhere makes the connection anew, to another server if there is one, where this one has been
+// of no use for longer than it takes until another leads: it answers by itself, but may be cut off
+// from the others.
 func (c *Cluster) elsewhere() {
 	now := time.Now().UnixNano()
 	if since := c.failing.Load(); since == 0 {
@@ -208,8 +220,9 @@ func once(ctx context.Context, do func(context.Context) error) error {
 	return do(ctx)
 }
 
-// hedged asks, and asks again for as long as there is no answer: while nobody leads, or who did is gone without a word, a question
-// is lost. Those that were put before may still be answered, so that a server that is slow is no server that is gone.
+// hedged asks, and asks again for as long as there is no answer: while nobody leads, or who did is
+// gone without a word, a question is lost. Those that were put before may still be answered, so
+// that a server that is slow is no server that is gone.
 func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
 	type result struct {
 		answer T
@@ -248,17 +261,20 @@ func (c *Cluster) stream(ctx context.Context, name string) (jetstream.Stream, er
 // noPeers is the code for too few servers that could have a stream.
 const noPeers = 10005
 
-// passing reports whether an error may be that of a moment: there is no leader, no connection, or no answer.
+// passing reports whether an error may be that of a moment: there is no leader, no connection, or
+// no answer.
 func passing(err error) bool {
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) {
 		// A server that another has not heard yet, or for a while, is offline to it.
-		return refused.Code == 503 || refused.Code == 429 || refused.ErrorCode == noPeers && strings.Contains(refused.Description, "offline")
+		return refused.Code == 503 || refused.Code == 429 || refused.ErrorCode == noPeers &&
+			strings.Contains(refused.Description, "offline")
 	}
 	if errors.As(err, new(lasting)) {
 		return false
 	}
-	for _, final := range []error{nats.ErrAuthorization, nats.ErrPermissionViolation, nats.ErrConnectionClosed, nats.ErrMaxPayload} {
+	for _, final := range []error{nats.ErrAuthorization, nats.ErrPermissionViolation, nats.ErrConnectionClosed,
+		nats.ErrMaxPayload} {
 		if errors.Is(err, final) {
 			return false
 		}
@@ -283,7 +299,8 @@ func (c *Cluster) explain(what string, err error) error {
 		return fmt.Errorf("%s: the servers have no JetStream; start them with -js: %w", what, err)
 	case c.nc.Status() != nats.CONNECTED && c.nc.LastError() != nil:
 		return fmt.Errorf("%s: there is no connection to NATS (%w): %w", what, c.opts.why(c.nc.LastError()), err)
-	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrReconnectBufExceeded):
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrReconnectBufExceeded):
 		return fmt.Errorf("%s: JetStream does not answer: %w", what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)

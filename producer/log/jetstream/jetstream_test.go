@@ -61,8 +61,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// A second process is refused while the first is there; where that does not answer it is taken over from, and what it
-// sends then is refused with a clear error and kept nowhere.
+// A second process is refused while the first is there; where that does not answer it is taken over
+// from, and what it sends then is refused with a clear error and kept nowhere.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
@@ -75,7 +75,8 @@ func TestTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := dial(t, servers.URLs(), jetstream.Options{})
-	if _, err := b.Open(t.Context(), "planner / Ω"); !errors.Is(err, jetstream.ErrInUse) || !strings.Contains(err.Error(), "process ") {
+	if _, err := b.Open(t.Context(), "planner / Ω"); !errors.Is(err, jetstream.ErrInUse) ||
+		!strings.Contains(err.Error(), "process ") {
 		t.Errorf("a second agent: %v", err)
 	}
 	first.Close() // it answers no more, and goes on all the same
@@ -104,8 +105,9 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// A process that was taken over from while it could not be reached is not the agent when it is back: who starts the agent again
-// is not refused because of it, and is refused because of the one that is.
+// A process that was taken over from while it could not be reached is not the agent when it is
+// back: who starts the agent again is not refused because of it, and is refused because of the one
+// that is.
 func TestBackTooLate(t *testing.T) {
 	t.Parallel()
 	s := natstest.Start(t, 1).Servers[0]
@@ -128,7 +130,8 @@ func TestBackTooLate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := dial(t, s.URL, jetstream.Options{}).Open(t.Context(), "planner"); !errors.Is(err, jetstream.ErrInUse) || !strings.Contains(err.Error(), "on second") {
+	if _, err := dial(t, s.URL, jetstream.Options{}).Open(t.Context(), "planner"); !errors.Is(err,
+		jetstream.ErrInUse) || !strings.Contains(err.Error(), "on second") {
 		t.Errorf("a third while there is the second: %v", err)
 	}
 	second.Close()

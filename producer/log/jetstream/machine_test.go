@@ -143,7 +143,8 @@ func agentAt(t testing.TB, servers string, kept *trail, patience time.Duration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Log: store, Audit: kept, MaxRequestsPerSecond: -1, ShortTimeouts: true, FromStart: true, Logger: logger(t)})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Log: store, Audit: kept,
+		MaxRequestsPerSecond: -1, ShortTimeouts: true, FromStart: true, Logger: logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,11 +186,13 @@ func link(ev *aaep.Event) bool {
 	return strings.HasPrefix(ev.Text(aaep.VerbosityNormal), "The connection to the agent is")
 }
 
-// told waits for the ends of so many sessions and returns the ids of all that came in the order of the log, each once.
-// same reports whether two were told the same: of what was overtaken for one of them the stamp is another, and so the id.
+// told waits for the ends of so many sessions and returns the ids of all that came in the order of
+// the log, each once. same reports whether two were told the same: of what was overtaken for one of
+// them the stamp is another, and so the id.
 func same(a, b []*aaep.Event) bool {
 	return slices.EqualFunc(a, b, func(a, b *aaep.Event) bool {
-		return a.Type() == b.Type() && a.SessionID == b.SessionID && a.Summary == b.Summary && reflect.DeepEqual(a.Payload, b.Payload)
+		return a.Type() == b.Type() && a.SessionID == b.SessionID && a.Summary == b.Summary &&
+			reflect.DeepEqual(a.Payload, b.Payload)
 	})
 }
 

@@ -9,7 +9,8 @@ import (
 
 // Servers that have just begun to hear each other are waited for; too few of them are not.
 func TestPassing(t *testing.T) {
-	for why, want := range map[string]bool{"no suitable peers for placement, peer offline": true, "no suitable peers for placement": false} {
+	for why, want := range map[string]bool{"no suitable peers for placement, peer offline": true,
+		"no suitable peers for placement": false} {
 		err := fmt.Errorf("making it: %w", &jetstream.APIError{Code: 400, ErrorCode: noPeers, Description: why})
 		if passing(err) != want {
 			t.Errorf("%v: passing is %v", err, !want)

@@ -32,7 +32,8 @@ type reader struct {
 // Bounds is that of log.Store.
 func (r *reader) Bounds() (start, end uint64) { return r.get() }
 
-// Read is that of log.Store. Any server that has the stream answers; one that is behind is asked again.
+// Read is that of log.Store. Any server that has the stream answers; one that is behind is asked
+// again.
 func (r *reader) Read(cursor uint64, n int) ([][]byte, error) {
 	var last error
 	for range readTries {
@@ -57,8 +58,8 @@ func (r *reader) Read(cursor uint64, n int) ([][]byte, error) {
 	return nil, r.c.explain(fmt.Sprintf("cannot read event %d of %s", cursor+1, r.agent), last)
 }
 
-// batch reads the records after the cursor that one server has. Next is the sequence of the first that it has, if it is
-// another than the one after the cursor.
+// batch reads the records after the cursor that one server has. Next is the sequence of the first
+// that it has, if it is another than the one after the cursor.
 func (r *reader) batch(cursor uint64, n int) (records [][]byte, next uint64, err error) {
 	n = min(n, maxReadMsgs)
 	began := time.Now()
@@ -115,7 +116,8 @@ func (r *reader) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 		if err == nil {
 			info = s.CachedInfo()
 			if v := info.Config.Metadata[formatKey]; v != "" && v != format {
-				err = lasting{fmt.Errorf("%w: its log has format %s, and this program knows %s: use a newer program", ErrNewer, v, format)}
+				err = lasting{fmt.Errorf("%w: its log has format %s, and this program knows %s: use a newer program",
+					ErrNewer, v, format)}
 			}
 		}
 		return err
@@ -137,8 +139,8 @@ func startOf(s jetstream.StreamState) uint64 {
 	return s.FirstSeq - 1
 }
 
-// newest reads the newest message on a subject from who leads, which alone knows it; nil is none. (The client's own way asks
-// whichever server is near where a stream allows that.)
+// newest reads the newest message on a subject from who leads, which alone knows it; nil is none.
+// (The client's own way asks whichever server is near where a stream allows that.)
 func (c *Cluster) newest(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	ask, _ := json.Marshal(map[string]any{"last_by_subj": subject})
 	m, err := hedged(ctx, func(ctx context.Context) (*nats.Msg, error) {
@@ -167,7 +169,8 @@ func (c *Cluster) newest(ctx context.Context, stream, subject string) (*jetstrea
 	case answer.Message == nil:
 		return nil, jetstream.ErrInvalidJetStreamResponse
 	}
-	found := &jetstream.RawStreamMsg{Subject: subject, Sequence: answer.Message.Sequence, Data: answer.Message.Data, Time: answer.Message.Time}
+	found := &jetstream.RawStreamMsg{Subject: subject, Sequence: answer.Message.Sequence, Data: answer.Message.Data,
+		Time: answer.Message.Time}
 	if len(answer.Message.Header) > 0 {
 		found.Header, err = nats.DecodeHeadersMsg(answer.Message.Header)
 	}

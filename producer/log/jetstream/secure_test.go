@@ -41,8 +41,8 @@ func documented(t *testing.T) string {
 	return conf
 }
 
-// A small agent and who serves it, with what docs/operating.md allows each of them and nothing else; and what they are told
-// when they are not let in, or may not do what they have to.
+// A small agent and who serves it, with what docs/operating.md allows each of them and nothing
+// else; and what they are told when they are not let in, or may not do what they have to.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	certs := natstest.Certificates(t)
@@ -73,34 +73,45 @@ func TestUsers(t *testing.T) {
 		opts jetstream.Options
 		want string
 	}{
-		"another CA":    {jetstream.Options{}, "no CA that the system trusts vouches for the server's certificate: name a file with the CA that does"},
-		"a wrong CA":    {jetstream.Options{CA: natstest.Certificates(t) + "/ca.pem", Credentials: private(t, "planner:planned")}, "/ca.pem vouches for the server's certificate"},
-		"nobody":        {jetstream.Options{CA: certs + "/ca.pem"}, "the server takes nobody without credentials"},
-		"wrong":         {as("planner:guessed"), "/user, or not with this password or key"},
-		"no JetStream":  {as("none:none"), "the account of this NATS user has no JetStream"},
-		"no permission": {as("some:some"), "cannot make the stream AAEP_META: this NATS user may not publish to $JS.API.STREAM.INFO.AAEP_META: allow it that in its permissions at the servers"},
-		"open to all":   {jetstream.Options{Credentials: "testdata/agent.creds"}, "holds secrets and others than its owner may open it"},
-		"no user":       {as("planner"), "neither a .creds file, nor the seed of a user's nkey, nor one line USER:PASSWORD"},
+		"another CA": {jetstream.Options{},
+			"no CA that the system trusts vouches for the server's certificate: name a file with the CA that does"},
+		"a wrong CA": {jetstream.Options{CA: natstest.Certificates(t) + "/ca.pem",
+			Credentials: private(t, "planner:planned")}, "/ca.pem vouches for the server's certificate"},
+		"nobody":       {jetstream.Options{CA: certs + "/ca.pem"}, "the server takes nobody without credentials"},
+		"wrong":        {as("planner:guessed"), "/user, or not with this password or key"},
+		"no JetStream": {as("none:none"), "the account of this NATS user has no JetStream"},
+		"no permission": {as("some:some"),
+			"cannot make the stream AAEP_META: this NATS user may not publish to $JS.API.STREAM.INFO.AAEP_META: " +
+				"allow it that in its permissions at the servers"},
+		"open to all": {jetstream.Options{Credentials: "testdata/agent.creds"},
+			"holds secrets and others than its owner may open it"},
+		"no user": {as("planner"),
+			"neither a .creds file, nor the seed of a user's nkey, nor one line USER:PASSWORD"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := jetstream.Dial(t.Context(), url, tc.opts); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := jetstream.Dial(t.Context(), url, tc.opts); err == nil ||
+				!strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v; want %s", err, tc.want)
 			}
 		})
 	}
 	most := dial(t, url, as("most:most"))
-	if _, err := most.Follow(t.Context(), "planner"); err == nil || !strings.Contains(err.Error(), "this NATS user may not subscribe to aaep.l.planner") {
+	if _, err := most.Follow(t.Context(), "planner"); err == nil ||
+		!strings.Contains(err.Error(), "this NATS user may not subscribe to aaep.l.planner") {
 		t.Errorf("who may not hear: %v", err)
 	}
-	if _, err := dial(t, url, as("serves:served")).Open(t.Context(), "planner"); err == nil || !strings.Contains(err.Error(), "may not publish to") {
+	if _, err := dial(t, url, as("serves:served")).Open(t.Context(), "planner"); err == nil ||
+		!strings.Contains(err.Error(), "may not publish to") {
 		t.Errorf("who may serve an agent would be it: %v", err)
 	}
 	const open, hidden = "nats://nats.example:4222", "tls://ada:secret@127.0.0.1:4222"
-	if _, err := jetstream.Dial(t.Context(), open, as("planner:planned")); err == nil || !strings.Contains(err.Error(), "begin the addresses of the NATS servers with tls://") {
+	if _, err := jetstream.Dial(t.Context(), open, as("planner:planned")); err == nil ||
+		!strings.Contains(err.Error(), "begin the addresses of the NATS servers with tls://") {
 		t.Errorf("a password in the clear: %v", err)
 	}
-	if _, err := jetstream.Dial(t.Context(), hidden, jetstream.Options{}); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "put it into a file") {
+	if _, err := jetstream.Dial(t.Context(), hidden, jetstream.Options{}); err == nil ||
+		strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "put it into a file") {
 		t.Errorf("a password in the address: %v", err)
 	}
 }
@@ -146,10 +157,12 @@ func works(t *testing.T, store *jetstream.Store, feed *jetstream.Feed) {
 	}
 }
 
-// A user of an operator's, with a .creds file; one with an nkey; and servers that want a certificate.
+// A user of an operator's, with a .creds file; one with an nkey; and servers that want a
+// certificate.
 func TestKeysAndCertificates(t *testing.T) {
 	t.Parallel()
-	const seed, public = "SUAIJNZEX56S46SQ5QS5CYDHPGMQAXQBKDTUFOCWD2NVEWPJQO4L4P6P4E", "UDFBLP224BWPVICWJC3DWYRFE2SVNQZJRL3W4I3VLGTOW2KCRO33WWAE"
+	const seed, public = "SUAIJNZEX56S46SQ5QS5CYDHPGMQAXQBKDTUFOCWD2NVEWPJQO4L4P6P4E",
+		"UDFBLP224BWPVICWJC3DWYRFE2SVNQZJRL3W4I3VLGTOW2KCRO33WWAE"
 	certs := natstest.Certificates(t)
 	open := func(t *testing.T, conf string, opts jetstream.Options) string {
 		url := natstest.Start(t, 1, conf).URLs()
@@ -165,25 +178,32 @@ func TestKeysAndCertificates(t *testing.T) {
 	}
 	t.Run("creds", func(t *testing.T) {
 		t.Parallel()
-		open(t, read(t, "testdata/operator.conf"), jetstream.Options{Credentials: private(t, read(t, "testdata/agent.creds"))})
+		open(t, read(t, "testdata/operator.conf"),
+			jetstream.Options{Credentials: private(t, read(t, "testdata/agent.creds"))})
 	})
 	t.Run("nkey", func(t *testing.T) {
 		t.Parallel()
-		open(t, "authorization { users: [ { nkey: "+public+" } ] }", jetstream.Options{Credentials: private(t, seed+"\n")})
+		open(t, "authorization { users: [ { nkey: "+public+" } ] }",
+			jetstream.Options{Credentials: private(t, seed+"\n")})
 	})
 	t.Run("certificate", func(t *testing.T) {
 		t.Parallel()
 		mine := jetstream.Options{CA: certs + "/ca.pem", Certificate: certs + "/client.pem", Key: certs + "/client.key"}
-		url := open(t, `tls { cert_file: "`+certs+`/server.pem", key_file: "`+certs+`/server.key", ca_file: "`+certs+`/ca.pem", verify: true }`, mine)
-		if _, err := jetstream.Dial(t.Context(), url, jetstream.Options{CA: mine.CA}); err == nil || !strings.Contains(err.Error(), "the server wants a client certificate") {
+		url := open(t, `tls { cert_file: "`+certs+`/server.pem", key_file: "`+certs+`/server.key", ca_file: "`+certs+
+			`/ca.pem", verify: true }`, mine)
+		if _, err := jetstream.Dial(t.Context(), url, jetstream.Options{CA: mine.CA}); err == nil ||
+			!strings.Contains(err.Error(), "the server wants a client certificate") {
 			t.Errorf("without one: %v", err)
 		}
 		other := natstest.Certificates(t)
-		if _, err := jetstream.Dial(t.Context(), url, jetstream.Options{CA: mine.CA, Certificate: other + "/client.pem", Key: other + "/client.key"}); err == nil ||
+		if _, err := jetstream.Dial(t.Context(), url,
+			jetstream.Options{CA: mine.CA, Certificate: other + "/client.pem",
+				Key: other + "/client.key"}); err == nil ||
 			!strings.Contains(err.Error(), "the server does not take the client certificate in "+other) {
 			t.Errorf("with another: %v", err)
 		}
-		if _, err := jetstream.Dial(t.Context(), natstest.Start(t, 1).URLs(), mine); err == nil || !strings.Contains(err.Error(), "the server there has no TLS") {
+		if _, err := jetstream.Dial(t.Context(), natstest.Start(t, 1).URLs(), mine); err == nil ||
+			!strings.Contains(err.Error(), "the server there has no TLS") {
 			t.Errorf("without TLS: %v", err)
 		}
 	})

@@ -15,11 +15,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Store is the log of an agent, for the process that is the agent. All its methods may be called at once, but see log.Store.
+// Store is the log of an agent, for the process that is the agent. All its methods may be called at
+// once, but see log.Store.
 //
-// One process at a time is an agent. Each writes under a subject of its own, and opening a log makes its stream take only
-// that: from then on nothing that the process before still sends is kept. Besides, each message says after which one it
-// comes, so that trying again never doubles anything.
+// One process at a time is an agent. Each writes under a subject of its own, and opening a log
+// makes its stream take only that: from then on nothing that the process before still sends is
+// kept. Besides, each message says after which one it comes, so that trying again never doubles
+// anything.
 type Store struct {
 	reader
 	subject  string
@@ -45,13 +47,15 @@ const (
 	noSequence       = 1 << 62
 )
 
-// Open makes this process the agent of that name. The error is ErrInUse inside one that says who is it already, if that
-// process answers; one that does not is taken over from, and can append nothing any more.
+// Open makes this process the agent of that name. The error is ErrInUse inside one that says who is
+// it already, if that process answers; one that does not is taken over from, and can append nothing
+// any more.
 func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) {
 	if agent == "" {
 		return nil, errors.New("the agent has no name")
 	}
-	s := &Store{reader: reader{c: c, agent: agent, stream: agentStream + token(agent)}, run: nats.NewInbox()[len("_INBOX."):]}
+	s := &Store{reader: reader{c: c, agent: agent, stream: agentStream + token(agent)},
+		run: nats.NewInbox()[len("_INBOX."):]}
 	s.subject = "aaep.e." + token(agent) + "." + s.run
 	whose := "aaep.o." + token(agent)
 	was, err := s.info(ctx)
@@ -69,7 +73,8 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 	if err != nil {
 		return nil, c.explain("cannot open the log of "+agent, err)
 	}
-	me := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), c.opts.Node, filepath.Base(os.Args[0]), time.Now().Format("2006-01-02 15:04"))
+	me := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), c.opts.Node, filepath.Base(os.Args[0]),
+		time.Now().Format("2006-01-02 15:04"))
 	s.owner, err = c.nc.Subscribe(whose, func(m *nats.Msg) {
 		if string(m.Data) == s.run || len(m.Data) == 0 { // who asks may be an older version
 			m.Respond([]byte(me))
@@ -101,10 +106,12 @@ func timeout(ctx context.Context, d time.Duration) context.Context {
 	return ctx
 }
 
-// take makes the stream, or takes over the one that was there, and waits until all that the process before had sent is in it.
+// take makes the stream, or takes over the one that was there, and waits until all that the process
+// before had sent is in it.
 func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
 	limits := s.c.opts.Limits
-	cfg := jetstream.StreamConfig{Name: s.stream, Replicas: s.c.opts.Replicas, Description: "The log of the AAEP agent " + s.agent + "."}
+	cfg := jetstream.StreamConfig{Name: s.stream, Replicas: s.c.opts.Replicas,
+		Description: "The log of the AAEP agent " + s.agent + "."}
 	if was != nil {
 		cfg = was.Config
 	}
@@ -113,7 +120,8 @@ func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
 		cfg.Metadata = map[string]string{}
 	}
 	cfg.Metadata[formatKey] = format
-	cfg.RePublish = &jetstream.RePublish{Source: "aaep.e." + token(s.agent) + ".*", Destination: "aaep.l." + token(s.agent)}
+	cfg.RePublish = &jetstream.RePublish{Source: "aaep.e." + token(s.agent) + ".*", Destination: "aaep.l." +
+		token(s.agent)}
 	cfg.AllowDirect, cfg.AllowAtomicPublish = true, true
 	cfg.MaxMsgs, cfg.MaxBytes, cfg.MaxAge = int64(limits.Events), limits.Bytes, max(limits.Age, minAge)
 	if cfg.MaxMsgs == 1<<63-1 {
@@ -172,10 +180,12 @@ func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
 	}
 }
 
-// mostApart is by how much the clock of an agent may differ from the servers', which say when an answer was kept.
+// mostApart is by how much the clock of an agent may differ from the servers', which say when an
+// answer was kept.
 const mostApart = 10 * time.Second
 
-// together compares the clock of the servers, as it was between two moments here, with the one here.
+// together compares the clock of the servers, as it was between two moments here, with the one
+// here.
 func together(before, servers, after time.Time) error {
 	apart, how := before.Sub(servers), "ahead of"
 	if servers.After(after) {
@@ -184,8 +194,11 @@ func together(before, servers, after time.Time) error {
 	if apart <= mostApart {
 		return nil
 	}
-	return lasting{fmt.Errorf("the clock of this machine is %v %s that of the NATS servers, and more than %v: answers that came in time would be taken for late, or late ones for good; set the clocks",
-		apart.Round(time.Second), how, mostApart)}
+	return lasting{
+		fmt.Errorf(
+			"the clock of this machine is %v %s that of the NATS servers, and more than %v: answers that came in "+
+				"time would be taken for late, or late ones for good; set the clocks",
+			apart.Round(time.Second), how, mostApart)}
 }
 
 // Close lets another process be this agent.
@@ -212,7 +225,8 @@ func (s *Store) Append(records [][]byte) error {
 	}
 	for _, r := range records {
 		if most := s.c.nc.MaxPayload(); int64(len(r)) > most-1024 { // headers count
-			return fmt.Errorf("an event of %s has %d bytes, and the NATS servers take %d: set their max_payload to 8MB", s.agent, len(r), most)
+			return fmt.Errorf("an event of %s has %d bytes, and the NATS servers take %d: set their max_payload to 8MB",
+				s.agent, len(r), most)
 		}
 	}
 	_, end := s.get()
@@ -235,7 +249,8 @@ func (s *Store) Append(records [][]byte) error {
 	return nil
 }
 
-// publish sends records as one batch, which is kept whole or not at all, and only after the message at end.
+// publish sends records as one batch, which is kept whole or not at all, and only after the message
+// at end.
 func (s *Store) publish(ctx context.Context, records [][]byte, end uint64) error {
 	id := nats.NewInbox()[len("_INBOX."):]
 	for i, r := range records {
@@ -266,8 +281,8 @@ func (s *Store) publish(ctx context.Context, records [][]byte, end uint64) error
 	return nil
 }
 
-// kept finds out what became of records after a failure. Nil is that they are kept; the failure itself that they are not,
-// and may be tried again.
+// kept finds out what became of records after a failure. Nil is that they are kept; the failure
+// itself that they are not, and may be tried again.
 func (s *Store) kept(ctx context.Context, records [][]byte, end uint64, failure error) error {
 	info, err := s.info(ctx)
 	switch {
@@ -289,7 +304,8 @@ func (s *Store) kept(ctx context.Context, records [][]byte, end uint64, failure 
 	case m == nil || m.Sequence < last: // who says so may lead no more
 		return nats.ErrTimeout
 	case m.Sequence > last || m.Header.Get(byHeader) != s.run:
-		return lasting{fmt.Errorf("%w: its stream has %d messages, and %d were expected", ErrTakenOver, info.State.LastSeq, end)}
+		return lasting{fmt.Errorf("%w: its stream has %d messages, and %d were expected", ErrTakenOver,
+			info.State.LastSeq, end)}
 	}
 	return nil
 }
@@ -306,7 +322,8 @@ func (s *Store) Meta() ([]byte, error) {
 func (s *Store) SetMeta(data []byte) error {
 	subject := "aaep.m." + token(s.agent)
 	err := s.c.retry(context.Background(), func(ctx context.Context) error {
-		ack, err := s.c.js.Publish(timeout(ctx, publishTime), subject, data, jetstream.WithExpectLastSequencePerSubject(s.revision), jetstream.WithRetryAttempts(0))
+		ack, err := s.c.js.Publish(timeout(ctx, publishTime), subject, data,
+			jetstream.WithExpectLastSequencePerSubject(s.revision), jetstream.WithRetryAttempts(0))
 		if err == nil {
 			s.revision = ack.Sequence
 			return nil

@@ -18,11 +18,13 @@ import (
 // event is one that can be written; number tells it apart.
 func event(number string) *aaep.Event {
 	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(),
-		Producer: aaep.Producer{AgentID: "a", AgentName: "A"}, Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal,
+		Producer: aaep.Producer{AgentID: "a", AgentName: "A"}, Verbosity: aaep.VerbosityNormal,
+		Urgency:       aaep.UrgencyNormal,
 		CorrelationID: number, Summary: aaep.Say("Said."), Payload: &aaep.SessionStarted{}}
 }
 
-// INV-23, P8: a log over the store goes on where the one before it ended, and finds its places again.
+// INV-23, P8: a log over the store goes on where the one before it ended, and finds its places
+// again.
 func (s suite) log(t *testing.T) {
 	dir := t.TempDir()
 	places := map[string]uint64{}
@@ -48,8 +50,10 @@ func (s suite) log(t *testing.T) {
 			for _, ev := range events {
 				cursor++
 				at, lost, ok := l.Locate(ev.EventID)
-				if !ok || lost || at != (eventlog.Place{Pos: cursor}) || places[ev.CorrelationID] != cursor || seen[ev.EventID] || ev.EventID != l.EventID(at) {
-					t.Fatalf("run %d: at %d stands %s, %s, which is at %v (%v)", run, cursor, ev.CorrelationID, ev.EventID, at, ok)
+				if !ok || lost || at != (eventlog.Place{Pos: cursor}) || places[ev.CorrelationID] != cursor ||
+					seen[ev.EventID] || ev.EventID != l.EventID(at) {
+					t.Fatalf("run %d: at %d stands %s, %s, which is at %v (%v)", run, cursor, ev.CorrelationID,
+						ev.EventID, at, ok)
 				}
 				seen[ev.EventID] = true
 			}
@@ -94,7 +98,8 @@ func (s suite) trimmed(t *testing.T) {
 
 const victimVariable = "AAEP_LOGTEST_VICTIM"
 
-// victim appends events from eight goroutines until it is killed, and says of each when it can be read.
+// victim appends events from eight goroutines until it is killed, and says of each when it can be
+// read.
 func victim(open Open, dir string) {
 	st, err := open(dir, unlimited)
 	if err != nil {
@@ -122,8 +127,8 @@ func victim(open Open, dir string) {
 	}
 }
 
-// P8, INV-21: kill -9 at random moments. Whatever a listener can have seen is there, at its place and under its id; and
-// nothing else is in between. With AAEP_LONG it is 500 times.
+// P8, INV-21: kill -9 at random moments. Whatever a listener can have seen is there, at its place
+// and under its id; and nothing else is in between. With AAEP_LONG it is 500 times.
 func (s suite) kill(t *testing.T) {
 	rounds := 12
 	if os.Getenv("AAEP_LONG") != "" {

@@ -1,5 +1,5 @@
-// Package logtest has the tests that every log.Store passes. Call Run from a test of its own, and from that test alone,
-// for it runs that test again as a process that it kills:
+// Package logtest has the tests that every log.Store passes. Call Run from a test of its own, and
+// from that test alone, for it runs that test again as a process that it kills:
 //
 //	func TestStore(t *testing.T) {
 //		logtest.Run(t, func(dir string, limits log.Limits) (logtest.Store, error) { return mystore.Open(dir, limits) })
@@ -155,7 +155,8 @@ func (s suite) meta(t *testing.T) {
 	}
 }
 
-// Those who read while records are added and dropped get them in order, or are told that they are gone.
+// Those who read while records are added and dropped get them in order, or are told that they are
+// gone.
 func (s suite) concurrent(t *testing.T) {
 	const count = 3000
 	st := s.at(t, t.TempDir(), log.Limits{Events: 200, Bytes: -1, Age: -1})

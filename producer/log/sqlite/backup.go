@@ -12,8 +12,9 @@ import (
 	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
-// Backup writes the log in a folder to a new file, whole and as it is at this moment, also while a producer appends to the log. The
-// file must not exist. Only its owner may read it, and it is on the disk when Backup returns. Restore puts it back.
+// Backup writes the log in a folder to a new file, whole and as it is at this moment, also while a
+// producer appends to the log. The file must not exist. Only its owner may read it, and it is on
+// the disk when Backup returns. Restore puts it back.
 func Backup(ctx context.Context, dir, file string) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, fileName)); err != nil {
 		return err
@@ -33,14 +34,16 @@ func Backup(ctx context.Context, dir, file string) (err error) {
 			os.Remove(file)
 		}
 	}()
-	if _, err := s.out.ExecContext(ctx, "VACUUM INTO ?", file); err != nil { // which takes an empty file, and keeps its mode
+	if _, err := s.out.ExecContext(ctx, "VACUUM INTO ?", file); err != nil {
+		// which takes an empty file, and keeps its mode
 		return s.because(err)
 	}
 	return errors.Join(f.Sync(), lockfile.SyncFolder(filepath.Dir(file)))
 }
 
-// Restore makes a folder with the log that Backup wrote to a file. The folder must not exist, or be empty. A file that is no log, is
-// damaged or of a newer version is refused with the errors of Open, and leaves nothing behind.
+// Restore makes a folder with the log that Backup wrote to a file. The folder must not exist, or be
+// empty. A file that is no log, is damaged or of a newer version is refused with the errors of
+// Open, and leaves nothing behind.
 func Restore(ctx context.Context, file, dir string) (err error) {
 	if _, err := os.Stat(file); err != nil {
 		return err
@@ -87,7 +90,8 @@ func Restore(ctx context.Context, file, dir string) (err error) {
 	return lockfile.SyncFolder(dir)
 }
 
-// read opens the file of a log, which another process may write, to look at it. The Store can do no more than that.
+// read opens the file of a log, which another process may write, to look at it. The Store can do no
+// more than that.
 func read(ctx context.Context, path string) (_ *Store, err error) {
 	s := &Store{dir: filepath.Dir(path)}
 	defer func() {

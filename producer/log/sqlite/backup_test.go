@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A backup of a log that is written meanwhile has all that was kept when it began, is for its owner alone, and is gone on with after
-// it was restored.
+// A backup of a log that is written meanwhile has all that was kept when it began, is for its owner
+// alone, and is gone on with after it was restored.
 func TestBackupAndRestore(t *testing.T) {
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "log")
 	s := opened(t, dir)

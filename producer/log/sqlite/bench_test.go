@@ -22,9 +22,10 @@ var text = strings.Repeat("The agent says what it does. ", 4)
 // turn is how many events each of the two has kept before it is the other's turn.
 const turn = 16 * writers
 
-// BenchmarkAppend is how many events a second 64 writers can have kept, each of which waits for its own: by the log with
-// what the store survives, and by SQLite alone with the same rows, in transactions of 64. The two take turns, one each for
-// an op, so that what else the machine does meets them alike; × sqlite is the median of what the log does of SQLite's.
+// BenchmarkAppend is how many events a second 64 writers can have kept, each of which waits for its
+// own: by the log with what the store survives, and by SQLite alone with the same rows, in
+// transactions of 64. The two take turns, one each for an op, so that what else the machine does
+// meets them alike; × sqlite is the median of what the log does of SQLite's.
 func BenchmarkAppend(b *testing.B) {
 	all := log.Limits{Events: -1, Bytes: -1}
 	for _, mode := range []struct {
@@ -68,9 +69,13 @@ func appendAll(l *eventlog.Log) {
 	for range writers {
 		all.Go(func() {
 			for range turn / writers {
-				l.Wait(l.Append(&aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_0123456789abcdef0123456789abcdef", Verbosity: aaep.VerbosityNormal,
-					Producer: aaep.Producer{AgentID: "planner", AgentName: "Planner"}, Urgency: aaep.UrgencyNormal, Summary: aaep.Say(text),
-					Payload: &aaep.OutputStreaming{Chunk: text[:50], OutputID: "out_0123456789abcdef0123456789abcdef"}}))
+				l.Wait(
+					l.Append(&aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_0123456789abcdef0123456789abcdef",
+						Verbosity: aaep.VerbosityNormal,
+						Producer:  aaep.Producer{AgentID: "planner", AgentName: "Planner"}, Urgency: aaep.UrgencyNormal,
+						Summary: aaep.Say(text),
+						Payload: &aaep.OutputStreaming{Chunk: text[:50],
+							OutputID: "out_0123456789abcdef0123456789abcdef"}}))
 			}
 		})
 	}

@@ -97,8 +97,8 @@ func snapshot(t *testing.T, from string) string {
 	return to
 }
 
-// P8, P10: a log whose newest page was cut off at any byte is opened with what was whole before it, which is all but the
-// last commit, and goes on.
+// P8, P10: a log whose newest page was cut off at any byte is opened with what was whole before it,
+// which is all but the last commit, and goes on.
 func TestTornTail(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, dir)
@@ -132,7 +132,8 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// A byte that is another one anywhere in the file is found, or changes nothing but a record's own text.
+// A byte that is another one anywhere in the file is found, or changes nothing but a record's own
+// text.
 func TestDamaged(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, dir)
@@ -198,13 +199,15 @@ func TestOthers(t *testing.T) {
 	refused(t, dir, nil, "symbolic link")
 }
 
-// A disk that has become one to read is named as such; once it can be written again the log goes on.
+// A disk that has become one to read is named as such; once it can be written again the log goes
+// on.
 func TestReadOnly(t *testing.T) {
 	s := opened(t, t.TempDir())
 	batches(t, s, 1)
 	must(t, s.exec(t.Context(), "PRAGMA query_only = 1"))
 	_, end := s.Bounds()
-	if err := s.Append([][]byte{record(end + 1)}); err == nil || !strings.Contains(err.Error(), "cannot be written: log.db, or the disk it is on, may only be read") {
+	if err := s.Append([][]byte{record(end + 1)}); err == nil ||
+		!strings.Contains(err.Error(), "cannot be written: log.db, or the disk it is on, may only be read") {
 		t.Error(err)
 	}
 	must(t, s.exec(t.Context(), "PRAGMA query_only = 0"))
@@ -212,7 +215,8 @@ func TestReadOnly(t *testing.T) {
 	must(t, s.Close())
 }
 
-// A full disk is one clear error; what was kept before is there, and once there is room the log goes on.
+// A full disk is one clear error; what was kept before is there, and once there is room the log
+// goes on.
 func TestFull(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, dir)
@@ -235,7 +239,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// The log's clock neither runs backwards nor stops: after the wall clock was set back, what is there still grows old.
+// The log's clock neither runs backwards nor stops: after the wall clock was set back, what is
+// there still grows old.
 func TestClock(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{Limits: log.Limits{Age: time.Hour}})

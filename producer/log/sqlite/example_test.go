@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// An agent runs twice with one log: the second time it has not forgotten what it said the first time.
+// An agent runs twice with one log: the second time it has not forgotten what it said the first
+// time.
 func Example() {
 	dir, err := os.MkdirTemp("", "log")
 	if err != nil {

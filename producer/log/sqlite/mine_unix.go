@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
-// mine reports what keeps a file or folder from being ours alone: others must have none of the rights.
+// mine reports what keeps a file or folder from being ours alone: others must have none of the
+// rights.
 func mine(path string, rights os.FileMode, to, want string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -25,7 +26,8 @@ func mine(path string, rights os.FileMode, to, want string) error {
 	case !ok || int(stat.Uid) != os.Geteuid():
 		return fmt.Errorf("%s belongs to somebody else; name a folder of your own for the log", path)
 	case info.Mode().Perm()&rights != 0:
-		return fmt.Errorf("others than its owner may %s %s, its mode is %04o: run chmod %s on it", to, path, info.Mode().Perm(), want)
+		return fmt.Errorf("others than its owner may %s %s, its mode is %04o: run chmod %s on it", to, path,
+			info.Mode().Perm(), want)
 	}
 	return nil
 }

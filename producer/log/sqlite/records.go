@@ -85,7 +85,9 @@ func (s *Store) excess(ctx context.Context, records [][]byte) (cut uint64, err e
 	}
 	if s.added > s.limits.Bytes/64 || s.used > s.limits.Bytes || len(records) == 0 {
 		s.added = 0
-		err := s.out.QueryRowContext(ctx, "SELECT (SELECT * FROM pragma_page_size) * ((SELECT * FROM pragma_page_count) - (SELECT * FROM pragma_freelist_count))").Scan(&s.used)
+		err := s.out.QueryRowContext(ctx,
+			"SELECT (SELECT * FROM pragma_page_size) * ((SELECT * FROM pragma_page_count) - (SELECT * FROM "+
+				"pragma_freelist_count))").Scan(&s.used)
 		if err != nil {
 			return 0, s.because(err)
 		}
@@ -108,7 +110,8 @@ func (s *Store) findOldest(ctx context.Context) error {
 // Read is that of log.Store.
 func (s *Store) Read(cursor uint64, n int) ([][]byte, error) {
 	end := s.end.Load() // what is committed is seen a moment before Bounds says so
-	rows, err := s.db.Query("SELECT pos, data FROM events WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?", int64(cursor), int64(end), n)
+	rows, err := s.db.Query("SELECT pos, data FROM events WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?",
+		int64(cursor), int64(end), n)
 	if err != nil {
 		return nil, s.because(err)
 	}

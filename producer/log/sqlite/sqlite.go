@@ -1,14 +1,15 @@
-// Package sqlite keeps a producer's log in a folder, in one SQLite file: a log.Store that survives restarts, crashes and,
-// unless it is told otherwise, power cuts.
+// Package sqlite keeps a producer's log in a folder, in one SQLite file: a log.Store that survives
+// restarts, crashes and, unless it is told otherwise, power cuts.
 //
 //	kept, err := sqlite.Open("log", sqlite.Options{})
 //	defer kept.Close()                       // after Shutdown
 //	p, err := producer.New(producer.Config{Agent: agent, Log: kept})
 //
-// The file is log.db, which the sqlite3 command can read meanwhile; beside it are log.db-wal and log.db-shm while it is
-// in use, and lock, which says by whom. It must be on a disk of this machine: the memory that SQLite shares between
-// processes does not work over a network. It holds what the agent said, and the key that event ids are made with, so
-// nobody but its owner may read it.
+// The file is log.db, which the sqlite3 command can read meanwhile; beside it are log.db-wal and
+// log.db-shm while it is in use, and lock, which says by whom. It must be on a disk of this
+// machine: the memory that SQLite shares between processes does not work over a network. It holds
+// what the agent said, and the key that event ids are made with, so nobody but its owner may read
+// it.
 package sqlite
 
 import (
@@ -41,11 +42,12 @@ var (
 // Options say how much a Store keeps, and what that survives. The zero value is the safe one.
 type Options struct {
 	log.Limits
-	// SurvivesCrash keeps an event once the operating system has it, which is many times faster. A crash of the program,
-	// kill -9 too, loses nothing; a power cut or a crash of the machine loses the last moments before it.
+	// SurvivesCrash keeps an event once the operating system has it, which is many times faster. A
+	// crash of the program, kill -9 too, loses nothing; a power cut or a crash of the machine loses
+	// the last moments before it.
 	//
-	// Otherwise it is on the disk before any listener is shown it, and survives a power cut too, as long as the disk
-	// tells the truth.
+	// Otherwise it is on the disk before any listener is shown it, and survives a power cut too, as
+	// long as the disk tells the truth.
 	SurvivesCrash bool
 }
 
@@ -81,12 +83,13 @@ CREATE TABLE events (pos INTEGER PRIMARY KEY, at INTEGER NOT NULL, data BLOB NOT
 INSERT INTO state VALUES (1, 0, NULL);`
 )
 
-// Open opens the log in a folder to go on with it, or begins one. The folder and what is in it belong to the user of this
-// process alone; a folder that is there must not be writable by others. The error is ErrInUse, ErrNewer or ErrDamaged
-// inside one that says what to do, or one of the file system.
+// Open opens the log in a folder to go on with it, or begins one. The folder and what is in it
+// belong to the user of this process alone; a folder that is there must not be writable by others.
+// The error is ErrInUse, ErrNewer or ErrDamaged inside one that says what to do, or one of the file
+// system.
 //
-// After a crash the file is looked through first. What SQLite had not written whole is taken back; where more than that
-// is wrong, nothing is opened.
+// After a crash the file is looked through first. What SQLite had not written whole is taken back;
+// where more than that is wrong, nothing is opened.
 func Open(dir string, opts Options) (_ *Store, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -101,7 +104,8 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if s.dir, err = filepath.EvalSymlinks(dir); err != nil { // such a link is StateDirectory= of systemd with DynamicUser=
+	if s.dir, err = filepath.EvalSymlinks(dir); err != nil {
+		// such a link is StateDirectory= of systemd with DynamicUser=
 		return nil, err
 	}
 	path := filepath.Join(s.dir, fileName)
@@ -122,7 +126,9 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 	if s.out, err = s.db.Conn(ctx); err != nil {
 		return nil, s.because(err)
 	}
-	for _, step := range []func(context.Context) error{s.identify, func(ctx context.Context) error { return s.check(ctx, crashed) }, s.load} {
+	for _, step := range []func(context.Context) error{s.identify, func(ctx context.Context) error {
+		return s.check(ctx, crashed)
+	}, s.load} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -168,12 +174,14 @@ func lock(path string) (*os.File, error) {
 		if len(who) == 0 {
 			who = []byte("another program")
 		}
-		return nil, fmt.Errorf("%w: %s writes to %s; name another folder, or end that first", ErrInUse, who, filepath.Dir(path))
+		return nil, fmt.Errorf("%w: %s writes to %s; name another folder, or end that first", ErrInUse, who,
+			filepath.Dir(path))
 	}
 	if err != nil {
 		return nil, err
 	}
-	who := fmt.Sprintf("process %d (%s, since %s)", os.Getpid(), filepath.Base(os.Args[0]), time.Now().Format("2006-01-02 15:04"))
+	who := fmt.Sprintf("process %d (%s, since %s)", os.Getpid(), filepath.Base(os.Args[0]),
+		time.Now().Format("2006-01-02 15:04"))
 	if err = f.Truncate(0); err == nil {
 		_, err = f.WriteString(who)
 	}
@@ -187,7 +195,9 @@ func lock(path string) (*os.File, error) {
 // identify begins a new file, and refuses one that is not ours.
 func (s *Store) identify(ctx context.Context) error {
 	var id, v, tables int
-	err := s.out.QueryRowContext(ctx, "SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)").Scan(&id, &v, &tables)
+	err := s.out.QueryRowContext(ctx,
+		"SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM pragma_user_version), (SELECT count(*) FROM "+
+			"sqlite_schema)").Scan(&id, &v, &tables)
 	switch {
 	case err != nil:
 		return s.because(err)
@@ -196,16 +206,22 @@ func (s *Store) identify(ctx context.Context) error {
 		if err := s.exec(ctx, "PRAGMA auto_vacuum = INCREMENTAL", "PRAGMA journal_mode = WAL"); err != nil {
 			return err
 		}
-		return s.exec(ctx, "PRAGMA synchronous = FULL", fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema, applicationID, version))
+		return s.exec(ctx, "PRAGMA synchronous = FULL",
+			fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema,
+				applicationID, version))
 	case id != applicationID:
-		return fmt.Errorf("%w: %s is not one of this program's; name another folder, or move the file away", ErrDamaged, filepath.Join(s.dir, fileName))
+		return fmt.Errorf("%w: %s is not one of this program's; name another folder, or move the file away", ErrDamaged,
+			filepath.Join(s.dir, fileName))
 	case v > version:
-		return fmt.Errorf("%w: %s has format %d, and this program knows %d; use a newer program, or name another folder", ErrNewer, s.dir, v, version)
+		return fmt.Errorf(
+			"%w: %s has format %d, and this program knows %d; use a newer program, or name another folder", ErrNewer,
+			s.dir, v, version)
 	}
 	return nil
 }
 
-// check looks through the file where there may be something wrong with it, which takes about a second for each gigabyte.
+// check looks through the file where there may be something wrong with it, which takes about a
+// second for each gigabyte.
 func (s *Store) check(ctx context.Context, crashed bool) error {
 	found := "ok"
 	if crashed {
@@ -225,12 +241,15 @@ func (s *Store) load(ctx context.Context) error {
 	if s.late {
 		mode = "NORMAL"
 	}
-	if err := s.exec(ctx, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = "+mode, "PRAGMA journal_size_limit = 16777216"); err != nil {
+	if err := s.exec(ctx, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = "+mode,
+		"PRAGMA journal_size_limit = 16777216"); err != nil {
 		return err
 	}
 	var start, first, end, count uint64
 	var newest int64
-	err := s.out.QueryRowContext(ctx, "SELECT start, ifnull(min(pos), start + 1), ifnull(max(pos), start), count(pos), ifnull(max(at), 0) FROM state LEFT JOIN events").
+	err := s.out.QueryRowContext(ctx,
+		"SELECT start, ifnull(min(pos), start + 1), ifnull(max(pos), start), count(pos), ifnull(max(at), 0) FROM "+
+			"state LEFT JOIN events").
 		Scan(&start, &first, &end, &count, &newest)
 	if err != nil {
 		return s.because(err)
@@ -259,8 +278,8 @@ func (s *Store) exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// now is the log's clock: it is the wall clock's when the store was opened, never runs backwards, and does not jump when
-// that is set.
+// now is the log's clock: it is the wall clock's when the store was opened, never runs backwards,
+// and does not jump when that is set.
 func (s *Store) now() int64 { return s.at + time.Since(s.began).Milliseconds() }
 
 // because says in words what SQLite says in codes.
@@ -274,7 +293,8 @@ func (s *Store) because(err error) error {
 	case code&0xff == full:
 		return fmt.Errorf("the log in %s cannot be written: the disk is full", s.dir)
 	case code&0xff == readOnly:
-		return fmt.Errorf("the log in %s cannot be written: %s, or the disk it is on, may only be read", s.dir, fileName)
+		return fmt.Errorf("the log in %s cannot be written: %s, or the disk it is on, may only be read",
+			s.dir, fileName)
 	case code&0xff == corrupt, code&0xff == notADatabase, code == shortRead:
 		return s.damaged(failed.Error())
 	}
@@ -282,7 +302,8 @@ func (s *Store) because(err error) error {
 }
 
 func (s *Store) damaged(how string) error {
-	return fmt.Errorf("%w: %s in %s is not as it was written (%s); move it away to begin a new one, in which nobody finds their place", ErrDamaged, fileName, s.dir, how)
+	return fmt.Errorf(
+		"%w: %s in %s is not as it was written (%s); move it away to begin a new one, in which nobody finds their place", ErrDamaged, fileName, s.dir, how)
 }
 
 // Close lets go of the folder. A second Close does nothing.

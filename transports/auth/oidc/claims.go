@@ -12,7 +12,8 @@ import (
 	"github.com/aaep-go/aaep/internal/nesting"
 )
 
-// claims are what a token says, read strictly: no repeated names, none that differs in case, only valid UTF-8.
+// claims are what a token says, read strictly: no repeated names, none that differs in case, only
+// valid UTF-8.
 type claims struct {
 	Issuer    string   `json:"iss"`
 	Subject   string   `json:"sub"`
@@ -67,11 +68,12 @@ func (s *seconds) String() string {
 
 func clock(t time.Time) string { return t.UTC().Format(time.DateTime + " UTC") }
 
-// types are the kinds of token that say who somebody is, or what somebody may do. Others, such as the notice of a logout,
-// have the same signature and mean something else.
+// types are the kinds of token that say who somebody is, or what somebody may do. Others, such as
+// the notice of a logout, have the same signature and mean something else.
 var types = []string{"", "jwt", "at+jwt"}
 
-// checkHeader refuses a token whose header could be read in two ways, or has a say in how it is verified.
+// checkHeader refuses a token whose header could be read in two ways, or has a say in how it is
+// verified.
 func checkHeader(token string) error {
 	parts := strings.Split(token, ".")
 	for _, part := range parts {

@@ -19,7 +19,8 @@ import (
 // maxDocument is the most that an issuer may answer, in bytes (INV-42).
 const maxDocument = 256 << 10
 
-// newClient has bounds on everything. Where it goes was configured, so addresses of the local network are allowed.
+// newClient has bounds on everything. Where it goes was configured, so addresses of the local
+// network are allowed.
 func newClient(conf *tls.Config) *http.Client {
 	if conf == nil {
 		conf = &tls.Config{}

@@ -15,10 +15,12 @@ import (
 	"github.com/aaep-go/aaep/transports/auth/oidc"
 )
 
-// Peers sign in at an issuer and bring its token. Here its keys are in a file, and this program makes the token itself.
+// Peers sign in at an issuer and bring its token. Here its keys are in a file, and this program
+// makes the token itself.
 func Example() {
 	public, private, _ := ed25519.GenerateKey(nil)
-	keys, _ := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: public, KeyID: "2026", Algorithm: "EdDSA"}}})
+	keys, _ := json.Marshal(
+		jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: public, KeyID: "2026", Algorithm: "EdDSA"}}})
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		fmt.Println(err)
@@ -40,8 +42,10 @@ func Example() {
 	who := auth.Any(auth.ClientCertificate, signed) // for sse.ServerOptions.Authenticate and its neighbours
 
 	for _, audience := range []string{"https://agent.example", "https://other.example"} {
-		claims, _ := json.Marshal(map[string]any{"iss": "https://login.example", "sub": "ada", "aud": audience, "exp": time.Now().Add(time.Hour).Unix()})
-		signer, _ := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: jose.JSONWebKey{Key: private, KeyID: "2026"}}, nil)
+		claims, _ := json.Marshal(map[string]any{"iss": "https://login.example", "sub": "ada", "aud": audience,
+			"exp": time.Now().Add(time.Hour).Unix()})
+		signer, _ := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA,
+			Key: jose.JSONWebKey{Key: private, KeyID: "2026"}}, nil)
 		token, _ := signer.Sign(claims)
 		compact, _ := token.CompactSerialize()
 		fmt.Println(who(&http.Request{Header: http.Header{"Authorization": {"Bearer " + compact}}}))

@@ -10,8 +10,9 @@ import (
 // maxGood bounds the tokens that are remembered: about 10 MB.
 const maxGood = 10_000
 
-// good are tokens that were verified. Each listener that follows is asked for its token again every few seconds, and of all that
-// is looked at the signature costs most. No token is kept, only what tells one from others.
+// good are tokens that were verified. Each listener that follows is asked for its token again every
+// few seconds, and of all that is looked at the signature costs most. No token is kept, only what
+// tells one from others.
 type good struct {
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]*goodToken

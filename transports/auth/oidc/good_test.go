@@ -11,7 +11,8 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// A token that was good is known again, for as long as the issuer has its key and its time is not over.
+// A token that was good is known again, for as long as the issuer has its key and its time is not
+// over.
 func TestGoodToken(t *testing.T) {
 	i := newIssuer(t)
 	first, second, impostor := newKey(t, "1", "ES256"), newKey(t, "2", "RS256"), newKey(t, "1", "ES256")
@@ -89,7 +90,8 @@ func TestGoodTokensAreBounded(t *testing.T) {
 	}
 }
 
-// What it costs to be asked again who somebody is, as each stream is every five seconds, and what it costs at first.
+// What it costs to be asked again who somebody is, as each stream is every five seconds, and what
+// it costs at first.
 func BenchmarkAuthenticate(b *testing.B) {
 	for _, alg := range []string{"RS256", "ES256", "EdDSA"} {
 		i := newIssuer(b)

@@ -131,7 +131,8 @@ func newKey(t testing.TB, id, alg string) jose.JSONWebKey {
 // said are the claims of a good token.
 func (i *issuer) said(change map[string]any) map[string]any {
 	now := time.Now()
-	c := map[string]any{"iss": i.url, "sub": "ada", "aud": audience1, "exp": now.Add(time.Hour).Unix(), "iat": now.Unix()}
+	c := map[string]any{"iss": i.url, "sub": "ada", "aud": audience1, "exp": now.Add(time.Hour).Unix(),
+		"iat": now.Unix()}
 	maps.Copy(c, change)
 	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })
 	return c

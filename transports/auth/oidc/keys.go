@@ -18,8 +18,9 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// keys is the issuer's public keys, for the library to verify signatures with. Its own set would never ask for withdrawn
-// keys again, and would ask for unknown ones as often as strangers like. One of the two is set.
+// keys is the issuer's public keys, for the library to verify signatures with. Its own set would
+// never ask for withdrawn keys again, and would ask for unknown ones as often as strangers like.
+// One of the two is set.
 type keys struct {
 	file   *credentials.Source[[]key]
 	remote *credentials.Fetched[[]key]
@@ -30,7 +31,8 @@ type key struct {
 	public  any
 }
 
-// signature is that of one token: which key it was made with, as the token has it, and as it was found.
+// signature is that of one token: which key it was made with, as the token has it, and as it was
+// found.
 type signature struct {
 	keys    *keys
 	id, alg string
@@ -78,7 +80,8 @@ func (k *keys) find(ctx context.Context, id, alg string) (any, error) {
 	if err != nil && again > 0 { // it may have it by now, and strangers must not make us ask as often as they like
 		message := "the issuer had no such key when it was last asked"
 		if failed := k.remote.Failed(); failed != nil {
-			message = "the key is not among those that are known, and the issuer cannot be asked for it: " + credentials.OneLine(failed.Error())
+			message = "the key is not among those that are known, and the issuer cannot be asked for it: " +
+				credentials.OneLine(failed.Error())
 		}
 		err = &aaep.Rejection{Code: aaep.TransportUnavailable, RetryAfter: again, Message: message}
 	}
@@ -114,7 +117,8 @@ func fits(public any, alg string) bool {
 	return false
 }
 
-// parseKeys reads a JWK set (RFC 7517). Keys of kinds that are not ours, and those not made to sign, are left out.
+// parseKeys reads a JWK set (RFC 7517). Keys of kinds that are not ours, and those not made to
+// sign, are left out.
 func parseKeys(b []byte) (set []key, err error) {
 	var raw struct {
 		Keys []jsontext.Value `json:"keys"`

@@ -22,7 +22,8 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// Keys come and go at the issuer while the listener runs, and it is not asked more often than it should be. T-STORM
+// Keys come and go at the issuer while the listener runs, and it is not asked more often than it
+// should be. T-STORM
 func TestKeyRotation(t *testing.T) {
 	i := newIssuer(t)
 	first, second, third := newKey(t, "1", "ES256"), newKey(t, "2", "ES256"), newKey(t, "3", "ES256")
@@ -31,7 +32,8 @@ func TestKeyRotation(t *testing.T) {
 	var refused error
 	expect := func(what string, k jose.JSONWebKey, ok bool, fetches int) {
 		t.Helper()
-		// What is fetched may have changed the clock's hour: each token is made when the verifier's clock says so.
+		// What is fetched may have changed the clock's hour: each token is made when the verifier's
+		// clock says so.
 		at := v.now().Unix()
 		_, err := v.authenticate(with(i.token(k, map[string]any{"iat": at, "exp": at + 60})))
 		if (err == nil) != ok || i.fetched() != fetches {
@@ -46,11 +48,13 @@ func TestKeyRotation(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// Whoever comes with a key that may be there by now is not told that the token is bad, but when to come again.
+	// Whoever comes with a key that may be there by now is not told that the token is bad, but when
+	// to come again.
 	told := func(what string, later bool) {
 		t.Helper()
 		var r *aaep.Rejection
-		if is := errors.As(refused, &r) && r.Code == aaep.TransportUnavailable; is != later || is && (r.RetryAfter <= 0 || r.RetryAfter > credentials.FetchPace) {
+		if is := errors.As(refused, &r) && r.Code == aaep.TransportUnavailable; is != later || is &&
+			(r.RetryAfter <= 0 || r.RetryAfter > credentials.FetchPace) {
 			t.Errorf("%s: %v, want to come again: %v", what, refused, later)
 		}
 	}
@@ -79,12 +83,14 @@ func TestKeyRotation(t *testing.T) {
 	before := i.jwks()
 	// Whatever the issuer answers that is no set of keys, those from before stay in force.
 	for what, answer := range map[string]http.HandlerFunc{
-		"down":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503); _, _ = w.Write(before) },
-		"empty":       func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
-		"a page":      func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
-		"twice":       func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[],"keys":[]}`)) },
-		"hanging up":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"without end": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte(" "), maxDocument+1)) },
+		"down":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503); _, _ = w.Write(before) },
+		"empty":      func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
+		"a page":     func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+		"twice":      func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[],"keys":[]}`)) },
+		"hanging up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"without end": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(bytes.Repeat([]byte(" "), maxDocument+1))
+		},
 	} {
 		i.set(answer, third)
 		pass(credentials.FetchAfter + time.Second)
@@ -106,7 +112,8 @@ func looked(v *verifier) {
 	_, _, _ = v.keys.remote.Get(context.Background(), func([]key) bool { return false })
 }
 
-// While the issuer cannot be reached whoever looks at the log finds that, and why somebody whose key is new is not let in.
+// While the issuer cannot be reached whoever looks at the log finds that, and why somebody whose
+// key is new is not let in.
 func TestIssuerDownIsTold(t *testing.T) {
 	i := newIssuer(t)
 	first, second := newKey(t, "1", "ES256"), newKey(t, "2", "ES256")
@@ -138,7 +145,8 @@ func TestIssuerDownIsTold(t *testing.T) {
 	i.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, second)
 	for range 30 { // of which each is asked about a new key
 		pass(credentials.FetchPace)
-		if err := come(second); !errors.Is(err, aaep.TransportUnavailable) || !strings.Contains(err.Error(), "status 503") {
+		if err := come(second); !errors.Is(err, aaep.TransportUnavailable) ||
+			!strings.Contains(err.Error(), "status 503") {
 			t.Fatalf("a new key: %v", err)
 		}
 		check(t, come(first))
@@ -235,7 +243,8 @@ func TestKeysElsewhere(t *testing.T) {
 	if n := i.fetched(); n != 0 {
 		t.Errorf("%d fetches", n)
 	}
-	v, err = newVerifier(t.Context(), Config{Issuer: "https://login.example", Audience: audience1, Keys: i.url + "/keys", TLS: i.tls()})
+	v, err = newVerifier(t.Context(),
+		Config{Issuer: "https://login.example", Audience: audience1, Keys: i.url + "/keys", TLS: i.tls()})
 	check(t, err)
 	knows(v, second, true)
 }
@@ -278,9 +287,15 @@ func TestParseKeys(t *testing.T) {
 		{"a private key", text(es, pub(rs)), "a", "ES256", false},
 		{"a shared key", text(shared, pub(rs)), "a", "HS256", false},
 		{"1024 bits", text(weak, pub(es)), "a", "RS256", false},
-		{"beside one of an unknown kind", append(text(pub(es)), `{"kty":"NEW","kid":"a"}`, `{"kty":"OKP","crv":"Ed448","x":"AA","kid":"z"}`, `7`), "a", "ES256", true},
-		{"not to verify", append(text(pub(rs)), strings.Replace(text(pub(es))[0], `"use":"sig"`, `"key_ops":["encrypt"]`, 1)), "a", "ES256", false},
-		{"to verify", append(text(pub(rs)), strings.Replace(text(pub(es))[0], `"use":"sig"`, `"key_ops":["verify"]`, 1)), "a", "ES256", true},
+		{"beside one of an unknown kind",
+			append(text(pub(es)), `{"kty":"NEW","kid":"a"}`, `{"kty":"OKP","crv":"Ed448","x":"AA","kid":"z"}`, `7`),
+			"a", "ES256", true},
+		{"not to verify",
+			append(text(pub(rs)), strings.Replace(text(pub(es))[0], `"use":"sig"`, `"key_ops":["encrypt"]`, 1)), "a",
+			"ES256", false},
+		{"to verify",
+			append(text(pub(rs)), strings.Replace(text(pub(es))[0], `"use":"sig"`, `"key_ops":["verify"]`, 1)), "a",
+			"ES256", true},
 	} {
 		set, err := parseKeys([]byte(`{"keys":[` + strings.Join(tt.keys, ",") + `]}`))
 		check(t, err)
@@ -288,25 +303,31 @@ func TestParseKeys(t *testing.T) {
 			t.Errorf("%s: %v, want one: %v", tt.name, err, tt.ok)
 		}
 	}
-	for _, bad := range []string{"", "[]", "{}", `{"keys":[]}`, `{"keys":{}}`, `{"keys":[` + text(shared)[0] + `]}`, `{"keys":[` + text(es)[0] + `]}`, `{"Keys":[` + text(pub(es))[0] + `]}`} {
+	for _, bad := range []string{"", "[]", "{}", `{"keys":[]}`, `{"keys":{}}`, `{"keys":[` + text(shared)[0] + `]}`,
+		`{"keys":[` + text(es)[0] + `]}`, `{"Keys":[` + text(pub(es))[0] + `]}`} {
 		if set, err := parseKeys([]byte(bad)); err == nil {
 			t.Errorf("%s gave %d keys", bad, len(set))
 		}
 	}
 }
 
-// A listener that could let nobody in, or anybody, does not start; and it says why within a bounded time. INV-42
+// A listener that could let nobody in, or anybody, does not start; and it says why within a bounded
+// time. INV-42
 func TestNewRefused(t *testing.T) {
 	i := newIssuer(t)
 	i.set(nil, newKey(t, "1", "ES256"))
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("a redirect was followed")
+	}))
 	defer elsewhere.Close()
 	answers := map[string]http.HandlerFunc{
 		"/away/": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) },
 		"/lies/": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(`{"issuer":"https://evil.example","jwks_uri":"https://evil.example"}`))
 		},
-		"/large/": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte(" "), maxDocument+1)) },
+		"/large/": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(bytes.Repeat([]byte(" "), maxDocument+1))
+		},
 		"/rude/": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(500)
 			_, _ = w.Write([]byte("\x1b[2J\nlog: fine"))
@@ -333,7 +354,8 @@ func TestNewRefused(t *testing.T) {
 		{"no audience", "the audience is empty", Config{Issuer: i.url, TLS: i.tls()}},
 		{"no issuer", "issuer's address", Config{Audience: "a"}},
 		{"an issuer in clear", "not https", Config{Issuer: "http://login.example", Audience: "a"}},
-		{"an issuer with a password", "issuer's address", Config{Issuer: "https://a:secret@login.example", Audience: "a"}},
+		{"an issuer with a password", "issuer's address",
+			Config{Issuer: "https://a:secret@login.example", Audience: "a"}},
 		{"an issuer with a fragment", "issuer's address", Config{Issuer: "https://login.example#x", Audience: "a"}},
 		{"an issuer not trusted", "certificate", Config{Issuer: i.url, Audience: "a"}},
 		{"keys in clear", "not https", Config{Issuer: i.url, Audience: "a", Keys: "http://login.example/keys"}},
@@ -348,17 +370,20 @@ func TestNewRefused(t *testing.T) {
 		{"says keys are nowhere", "address of the keys", Config{Issuer: srv.URL + "/nowhere", Audience: "a"}},
 	} {
 		_, err := New(t.Context(), tt.c)
-		if err == nil || !strings.Contains(err.Error(), tt.says) || strings.ContainsAny(err.Error(), "\x1b\n") || strings.Contains(err.Error(), "secret") {
+		if err == nil || !strings.Contains(err.Error(), tt.says) || strings.ContainsAny(err.Error(), "\x1b\n") ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want an error with %q", tt.name, err, tt.says)
 		}
-		silent := slices.Contains([]string{"an issuer not trusted", "nobody there", "another origin", "too much", "an error"}, tt.name)
+		silent := slices.Contains([]string{"an issuer not trusted", "nobody there", "another origin", "too much",
+			"an error"}, tt.name)
 		if errors.Is(err, aaep.TransportUnavailable) != silent {
 			t.Errorf("%s: %v, want that it did not answer: %v", tt.name, err, silent)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := New(ctx, Config{Issuer: srv.URL + "/hangs", Audience: "a"}); err == nil || errors.Is(t.Context().Err(), context.Canceled) {
+	if _, err := New(ctx, Config{Issuer: srv.URL + "/hangs", Audience: "a"}); err == nil ||
+		errors.Is(t.Context().Err(), context.Canceled) {
 		t.Errorf("an issuer that never answers: %v", err)
 	}
 	if c := newClient(nil); c.Timeout <= 0 || c.Timeout > 10*time.Second {

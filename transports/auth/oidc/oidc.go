@@ -1,5 +1,5 @@
-// Package oidc knows peers by tokens that an OpenID Connect issuer signed (§10.3.1). It is a package of its own, so that
-// only those who import it have its dependencies.
+// Package oidc knows peers by tokens that an OpenID Connect issuer signed (§10.3.1). It is a
+// package of its own, so that only those who import it have its dependencies.
 package oidc
 
 import (
@@ -23,45 +23,51 @@ import (
 
 // Config says whose tokens are good.
 type Config struct {
-	// Issuer is the address of the issuer, letter for letter as it is in tokens: https, or http on loopback.
+	// Issuer is the address of the issuer, letter for letter as it is in tokens: https, or http on
+	// loopback.
 	Issuer string
-	// Audience is the name that the issuer knows this producer by. Tokens for others are refused, also those that a peer
-	// got to sign in somewhere else.
+	// Audience is the name that the issuer knows this producer by. Tokens for others are refused,
+	// also those that a peer got to sign in somewhere else.
 	Audience string
-	// Keys is where the issuer's public keys are, a JWK set: an https URL, or a file, which is read again when it has
-	// changed. If empty, the issuer is asked where they are, as OpenID Connect Discovery has it; one that cannot say needs
-	// Keys.
+	// Keys is where the issuer's public keys are, a JWK set: an https URL, or a file, which is read
+	// again when it has changed. If empty, the issuer is asked where they are, as OpenID Connect
+	// Discovery has it; one that cannot say needs Keys.
 	Keys string
-	// Allow has the last word about a token that is valid. Its error is answered as aaep.AuthorizationDenied and goes to
-	// the log; claims are what the token says. It is called from many goroutines at once. If nil, every valid token will
-	// do.
+	// Allow has the last word about a token that is valid. Its error is answered as
+	// aaep.AuthorizationDenied and goes to the log; claims are what the token says. It is called
+	// from many goroutines at once. If nil, every valid token will do.
 	Allow func(claims map[string]any) error
 	// TLS is for the way to the issuer, where the system's roots are not the right ones.
 	TLS *tls.Config
-	// Logger is told when the keys cannot be read anew, since the issuer cannot be reached for one, and when they can again.
-	// Nil discards that.
+	// Logger is told when the keys cannot be read anew, since the issuer cannot be reached for one,
+	// and when they can again. Nil discards that.
 	Logger *slog.Logger
 }
 
 // leeway is how far the clocks of issuer and producer may be apart.
 const leeway = 30 * time.Second
 
-// algorithms are those with a public key. There is no "none", and no shared secret that a public key could be taken for.
-var algorithms = []string{upstream.RS256, upstream.RS384, upstream.RS512, upstream.PS256, upstream.PS384, upstream.PS512,
+// algorithms are those with a public key. There is no "none", and no shared secret that a public
+// key could be taken for.
+var algorithms = []string{upstream.RS256, upstream.RS384, upstream.RS512, upstream.PS256, upstream.PS384,
+	upstream.PS512,
 	upstream.ES256, upstream.ES384, upstream.ES512, upstream.EdDSA}
 
-// New makes an Authenticator for bearer tokens that are signed (JWT). The principal is the issuer, "#" and the token's
-// subject. A bearer token of another shape is auth.ErrNone.
+// New makes an Authenticator for bearer tokens that are signed (JWT). The principal is the issuer,
+// "#" and the token's subject. A bearer token of another shape is auth.ErrNone.
 //
-// New asks the issuer for its keys and returns an error if it gets none; ctx bounds that, and so does a limit of five
-// seconds for each of at most two requests; it is aaep.TransportUnavailable if the issuer gives no answer of use. No redirect to
-// another origin is followed. Keys are asked for again when a token names one that is not known, at most every ten seconds, and
-// when they are five minutes old. A token that names one that is not known, where they may not be asked for yet, is answered with
-// aaep.TransportUnavailable and when to come again. While the issuer cannot be reached those from before stay in force.
+// New asks the issuer for its keys and returns an error if it gets none; ctx bounds that, and so
+// does a limit of five seconds for each of at most two requests; it is aaep.TransportUnavailable if
+// the issuer gives no answer of use. No redirect to another origin is followed. Keys are asked for
+// again when a token names one that is not known, at most every ten seconds, and when they are five
+// minutes old. A token that names one that is not known, where they may not be asked for yet, is
+// answered with aaep.TransportUnavailable and when to come again. While the issuer cannot be
+// reached those from before stay in force.
 //
-// A token is verified where a request comes in. It is refused unless it has an expiry that is not past, the issuer and
-// the audience, a subject, and the signature of exactly one of the issuer's keys; the clocks may be 30 seconds apart. Of a token
-// that was good the signature is not computed again while the issuer has that key; the rest is looked at each time.
+// A token is verified where a request comes in. It is refused unless it has an expiry that is not
+// past, the issuer and the audience, a subject, and the signature of exactly one of the issuer's
+// keys; the clocks may be 30 seconds apart. Of a token that was good the signature is not computed
+// again while the issuer has that key; the rest is looked at each time.
 func New(ctx context.Context, c Config) (auth.Authenticator, error) {
 	v, err := newVerifier(ctx, c)
 	if err != nil {
@@ -98,7 +104,9 @@ func (v *verifier) locate(ctx context.Context) error {
 	at := v.Keys
 	switch {
 	case at != "" && !strings.Contains(at, "://"):
-		file, err := credentials.NewSource(v.Logger, credentials.ReadFile, func(contents [][]byte) ([]key, error) { return parseKeys(contents[0]) }, at)
+		file, err := credentials.NewSource(v.Logger, credentials.ReadFile, func(contents [][]byte) ([]key, error) {
+			return parseKeys(contents[0])
+		}, at)
 		if err != nil {
 			return fmt.Errorf("the keys in %s: %w", at, err)
 		}
@@ -113,10 +121,12 @@ func (v *verifier) locate(ctx context.Context) error {
 			err = issuer.Claims(&known)
 		}
 		if err != nil && strings.Contains(err.Error(), "did not match the issuer URL") {
-			return fmt.Errorf("the issuer is called otherwise, as it says itself: %s", credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
+			return fmt.Errorf("the issuer is called otherwise, as it says itself: %s",
+				credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
 		}
 		if err != nil {
-			return unavailable(err, "the issuer %s does not say where its keys are: %s", v.Issuer, credentials.OneLine(err.Error()))
+			return unavailable(err, "the issuer %s does not say where its keys are: %s", v.Issuer,
+				credentials.OneLine(err.Error()))
 		}
 		at = known.Keys
 	}
@@ -140,14 +150,16 @@ func (v *verifier) locate(ctx context.Context) error {
 // unavailable is the error of an issuer that does not say what it has to, and why.
 func unavailable(why error, format string, args ...any) error {
 	r := &aaep.Rejection{Code: aaep.TransportUnavailable, Message: fmt.Sprintf(format, args...)}
-	if unproven := new(tls.CertificateVerificationError); errors.As(why, &unproven) { // any other may have the issuer's own words
+	if unproven := new(tls.CertificateVerificationError); errors.As(why, &unproven) {
+		// any other may have the issuer's own words
 		r.Err = unproven
 	}
 	return r
 }
 
-// saying is fetch, which after it went well once says in the log when it fails, every hour that it does, and when that is over: from
-// then on whoever is known by a new key stays out, and one that the issuer took back lets in.
+// saying is fetch, which after it went well once says in the log when it fails, every hour that it
+// does, and when that is over: from then on whoever is known by a new key stays out, and one that
+// the issuer took back lets in.
 func (v *verifier) saying(fetch func(context.Context) ([]key, error)) func(context.Context) ([]key, error) {
 	log := v.Logger
 	if log == nil {
@@ -162,7 +174,9 @@ func (v *verifier) saying(fetch func(context.Context) ([]key, error)) func(conte
 			log.Warn("oidc: the issuer's keys can be had again", "issuer", v.Issuer)
 			told = time.Time{}
 		case err != nil && went && (told.IsZero() || v.now().Sub(told) >= time.Hour):
-			log.Error("oidc: the issuer's keys cannot be had; those from before stay in force, and whoever is known by a new one is not let in",
+			log.Error(
+				"oidc: the issuer's keys cannot be had; those from before stay in force, and whoever is known by a "+
+					"new one is not let in",
 				"issuer", v.Issuer, "cause", credentials.OneLine(err.Error()))
 			told = v.now()
 		}
@@ -224,8 +238,8 @@ func (v *verifier) verify(ctx context.Context, token string) (subject string, er
 	return g.claims.Subject, nil
 }
 
-// read reads a token twice, by the library and strictly: where the two could differ, in repeated names or in names that differ
-// in case, the token is refused (INV-33).
+// read reads a token twice, by the library and strictly: where the two could differ, in repeated
+// names or in names that differ in case, the token is refused (INV-33).
 func (v *verifier) read(ctx context.Context, token string) (*goodToken, error) {
 	if err := checkHeader(token); err != nil {
 		return nil, err
@@ -246,7 +260,8 @@ func (v *verifier) read(ctx context.Context, token string) (*goodToken, error) {
 		return nil, errors.New("what it says can be read in more than one way")
 	}
 	g.claims.all = nil
-	if c := &g.claims; c.Issuer != v.Issuer || !c.Audience.has(v.Audience) || c.Subject == "" || c.Subject != g.token.Subject {
+	if c := &g.claims; c.Issuer != v.Issuer || !c.Audience.has(v.Audience) || c.Subject == "" ||
+		c.Subject != g.token.Subject {
 		return nil, errors.New("it does not say who issued it, to whom, for whom and until when")
 	}
 	return g, v.inForce(&g.claims)

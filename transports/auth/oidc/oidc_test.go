@@ -21,7 +21,8 @@ import (
 // What lets nobody in but the issuer's own, for us, now. TR-015, SEC-016, INV-33, T-JWS
 func TestVerify(t *testing.T) {
 	i := newIssuer(t)
-	es, rs, ed, stranger := newKey(t, "e1", "ES256"), newKey(t, "r1", "RS256"), newKey(t, "d1", "EdDSA"), newKey(t, "e1", "ES256")
+	es, rs, ed, stranger := newKey(t, "e1", "ES256"), newKey(t, "r1", "RS256"), newKey(t, "d1", "EdDSA"),
+		newKey(t, "e1", "ES256")
 	i.set(nil, es, rs, ed)
 	v, _ := i.verifier(i.config())
 	at := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
@@ -29,7 +30,8 @@ func TestVerify(t *testing.T) {
 	check(t, err)
 	public, err := x509.MarshalPKIXPublicKey(rs.Public().Key)
 	check(t, err)
-	shared := jose.JSONWebKey{Key: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), KeyID: "r1", Algorithm: "HS256"}
+	shared := jose.JSONWebKey{Key: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), KeyID: "r1",
+		Algorithm: "HS256"}
 	sharedDER := jose.JSONWebKey{Key: rs.Public().Key.(*rsa.PublicKey).N.Bytes(), KeyID: "r1", Algorithm: "HS256"}
 	ps := rs
 	ps.Algorithm = "PS256"
@@ -40,7 +42,8 @@ func TestVerify(t *testing.T) {
 	parts := strings.Split(ours, ".")
 	spare := parts[2][:len(parts[2])-1] + string(parts[2][len(parts[2])-1]+1) // the same bytes, other spare bits
 	says := func(members string) string {
-		return sign(t, es, fmt.Appendf(nil, `{"iss":%q,"sub":"ada","aud":%q,"exp":%d%s}`, i.url, audience1, at(time.Hour), members), nil)
+		return sign(t, es, fmt.Appendf(nil, `{"iss":%q,"sub":"ada","aud":%q,"exp":%d%s}`, i.url, audience1,
+			at(time.Hour), members), nil)
 	}
 	header := func(name string, value any) string {
 		return sign(t, es, good, map[jose.HeaderKey]any{jose.HeaderKey(name): value})
@@ -81,7 +84,8 @@ func TestVerify(t *testing.T) {
 		{"HS256 with the public key", sign(t, shared, good, nil), ""},
 		{"HS256 with its number", sign(t, sharedDER, good, nil), ""},
 		{"its own key in the header", header("jwk", stranger.Public()), ""},
-		{"a stranger's key in the header", sign(t, stranger, good, map[jose.HeaderKey]any{"jwk": stranger.Public()}), ""},
+		{"a stranger's key in the header",
+			sign(t, stranger, good, map[jose.HeaderKey]any{"jwk": stranger.Public()}), ""},
 		{"an address of keys in the header", header("jku", "https://evil.example/keys"), ""},
 		{"an address of certificates", header("x5u", "https://evil.example/keys"), ""},
 		{"certificates", header("x5c", []string{"AAAA"}), ""},
@@ -89,17 +93,27 @@ func TestVerify(t *testing.T) {
 		{"not base64", header("b64", true), ""},
 		{"a notice of a logout", header("typ", "logout+jwt"), ""},
 		{"a type that is no text", header("typ", 1), ""},
-		{"a header with two algorithms", plain([]byte(`{"alg":"none","alg":"ES256","kid":"e1"}`)) + "." + parts[1] + "." + parts[2], ""},
-		{"another payload", parts[0] + "." + plain([]byte(strings.Replace(string(good), "ada", "eve", 1))) + "." + parts[2], ""},
+		{"a header with two algorithms", plain([]byte(`{"alg":"none","alg":"ES256","kid":"e1"}`)) + "." + parts[1] +
+			"." + parts[2], ""},
+		{"another payload", parts[0] + "." + plain([]byte(strings.Replace(string(good), "ada", "eve", 1))) + "." +
+			parts[2], ""},
 		{"no signature", parts[0] + "." + parts[1] + ".", ""},
 		{"spare bits", parts[0] + "." + parts[1] + "." + spare, ""},
 		{"padding", ours + "=", ""},
 
 		{"a name twice", says(`,"sub":"eve"`), ""},
-		{"a name in other letters", sign(t, es, fmt.Appendf(nil, `{"iss":%q,"SUB":"eve","aud":%q,"exp":%d}`, i.url, audience1, at(time.Hour)), nil), ""},
-		{"an audience in other letters", sign(t, es, fmt.Appendf(nil, `{"iss":%q,"sub":"eve","aud":"x","AUD":%q,"exp":%d}`, i.url, audience1, at(time.Hour)), nil), ""},
-		{"an issuer in other letters", sign(t, es, fmt.Appendf(nil, `{"iss":"https://evil.example","ISS":%q,"sub":"eve","aud":%q,"exp":%d}`, i.url, audience1, at(time.Hour)), nil), ""},
-		{"an expiry in other letters", sign(t, es, fmt.Appendf(nil, `{"iss":%q,"sub":"eve","aud":%q,"exp":%d,"EXP":%d}`, i.url, audience1, at(-time.Hour), at(time.Hour)), nil), ""},
+		{"a name in other letters",
+			sign(t, es, fmt.Appendf(nil, `{"iss":%q,"SUB":"eve","aud":%q,"exp":%d}`, i.url, audience1, at(time.Hour)),
+				nil), ""},
+		{"an audience in other letters",
+			sign(t, es, fmt.Appendf(nil, `{"iss":%q,"sub":"eve","aud":"x","AUD":%q,"exp":%d}`, i.url, audience1,
+				at(time.Hour)), nil), ""},
+		{"an issuer in other letters",
+			sign(t, es, fmt.Appendf(nil, `{"iss":"https://evil.example","ISS":%q,"sub":"eve","aud":%q,"exp":%d}`, i.url,
+				audience1, at(time.Hour)), nil), ""},
+		{"an expiry in other letters",
+			sign(t, es, fmt.Appendf(nil, `{"iss":%q,"sub":"eve","aud":%q,"exp":%d,"EXP":%d}`, i.url, audience1,
+				at(-time.Hour), at(time.Hour)), nil), ""},
 		{"a subject in other letters too", says(`,"Sub":"eve"`), ""},
 		{"not text", says(",\"x\":\"\xff\""), ""},
 		{"a list", sign(t, es, []byte(`[]`), nil), ""},
@@ -113,7 +127,8 @@ func TestVerify(t *testing.T) {
 		if got != want || (err == nil) != (want != "") || errors.Is(err, auth.ErrNone) {
 			t.Errorf("%s: %q, %v; want %q", tt.name, got, err, want)
 		}
-		if err != nil && (strings.Contains(err.Error(), parts[1][:20]) || strings.ContainsAny(err.Error(), "\x1b\n")) { // INV-36, INV-37
+		if err != nil && (strings.Contains(err.Error(), parts[1][:20]) || strings.ContainsAny(err.Error(), "\x1b\n")) {
+			// INV-36, INV-37
 			t.Errorf("%s: the error tells too much: %v", tt.name, err)
 		}
 	}
@@ -148,10 +163,12 @@ func TestAllow(t *testing.T) {
 	if who, err := v.authenticate(with(i.token(k, map[string]any{"scope": "openid aaep"}))); who != i.url+"#ada" {
 		t.Errorf("%q, %v", who, err)
 	}
-	if _, err := v.authenticate(with(i.token(k, nil))); !errors.Is(err, aaep.AuthorizationDenied) || !strings.Contains(err.Error(), "scope") {
+	if _, err := v.authenticate(with(i.token(k, nil))); !errors.Is(err, aaep.AuthorizationDenied) ||
+		!strings.Contains(err.Error(), "scope") {
 		t.Errorf("without the scope: %v, want AuthorizationDenied and why", err)
 	}
-	if _, err := v.authenticate(with(i.token(newKey(t, "e1", "ES256"), map[string]any{"scope": "aaep"}))); err == nil || errors.Is(err, aaep.AuthorizationDenied) {
+	if _, err := v.authenticate(with(i.token(newKey(t, "e1", "ES256"), map[string]any{"scope": "aaep"}))); err == nil ||
+		errors.Is(err, aaep.AuthorizationDenied) {
 		t.Errorf("with a stranger's key: %v, want not authenticated", err)
 	}
 }
