@@ -10,14 +10,15 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// manners are what is asked of who replies.
+// manners limit how fast one subscription may reply. They belong to the goroutine that receives.
 type manners struct {
-	replies *budget.Budget
+	replies *budget.Budget // replies that are looked at
 	refused refusals
 }
 
-// listen has what the subscriber says heard until the link ends. Where the link says that there is something, nobody waits
-// for it.
+// listen begins to receive what the subscriber sends, until the link ends. A link that notifies
+// needs no goroutine while there is nothing to receive; for any other, this starts one.
+// serveSubscription calls it once.
 func (sub *subscription) listen() {
 	if link, ok := sub.conn.(transports.Notifier); ok {
 		link.Notify(sub.notified)
@@ -26,9 +27,10 @@ func (sub *subscription) listen() {
 	sub.p.loops.Go(func() { sub.hear(sub.ctx) })
 }
 
-// notified is called when there may be something to hear, or a stream.
+// notified is called by the link, on any goroutine, when there may be a message or a new stream. It
+// does not wait. Where no goroutine receives at the moment, it starts one, drainMessages.
 func (sub *subscription) notified() {
-	if _, ok := sub.conn.(transports.Resumable); ok { // there may be a stream
+	if _, ok := sub.conn.(transports.Resumable); ok {
 		sub.news.Store(true)
 		sub.wake()
 	}
@@ -42,14 +44,16 @@ func (sub *subscription) notified() {
 	}
 }
 
-// atOnce is for those who do not wait.
+// atOnce is a context that is done: a call with it does not wait.
 var atOnce = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// hearAll hears what there is, and what comes meanwhile.
+// hearAll handles the messages that the link has, and those that arrive meanwhile. It is a
+// goroutine that onNotify starts, at most one a subscription; it ends when the link has nothing
+// more.
 func (sub *subscription) hearAll() {
 	for heard := 0; ; {
 		sub.mu.Lock()
@@ -66,18 +70,21 @@ func (sub *subscription) hearAll() {
 	}
 }
 
-// hear hears what the subscriber says, until ctx is done or the link ends.
+// hear handles messages until ctx is done or the link ends. In the second case it tells the owner
+// of the subscription why, and ends a send that is under way. Only the receiving goroutine calls
+// it.
 func (sub *subscription) hear(ctx context.Context) {
 	err := sub.heed(ctx)
 	if ctx == atOnce && err == ctx.Err() {
-		return // that was all
+		return // the link has no more messages for now
 	}
 	sub.lost <- err
-	sub.ctx.End() // a send that this is the end of finds lost filled
+	sub.ctx.End() // after lost is filled, so that a send that this ends finds the reason there
 	sub.wake()
 }
 
-// heed deals with messages until there is an error.
+// heed receives messages and handles each, until there is an error, which it returns. It returns
+// errLeft when the subscriber closes the subscription. A reply may hold it up; see replyHold.
 func (sub *subscription) heed(ctx context.Context) error {
 	for {
 		data, err := sub.conn.Receive(ctx)
@@ -91,7 +98,8 @@ func (sub *subscription) heed(ctx context.Context) error {
 		}
 		switch m := m.(type) {
 		case *aaep.ConfirmationReply, *aaep.ClarificationReply:
-			// Who guesses tokens is slowed down, whether they guess right or not, and nobody else.
+			// A subscriber that guesses tokens is slowed down, whether it guesses right or not. No
+			// other one is.
 			if sub.manners == nil {
 				sub.manners = &manners{budget.New(repliesPerSecond), refusals{pace: budget.New(refusalsPerSecond)}}
 			}
@@ -113,12 +121,15 @@ func (sub *subscription) heed(ctx context.Context) error {
 	}
 }
 
-// replyHold is how long whoever replied is not heard further while the effect of that is not settled: as long as a POST is
-// answered after. Later, since the log does not answer, other replies and a goodbye are heard all the same.
+// replyHold is how long nothing more is received from a subscriber whose reply has no settled
+// effect yet. A POST is answered after the same time. When it is over, the log does not answer, and
+// further replies and the end of the subscription are received all the same.
 const replyHold = 10 * time.Second
 
-// reply hands in a reply, and returns when its effect is settled, or after replyHold. The sender is never told whether it
-// counted (§6.3.4).
+// reply hands a reply to the broker, and returns when its effect is settled, or after replyHold.
+// The receiving goroutine calls it, holding no lock. It reports the effect to the Observer, and a
+// reply without effect to the log and to the audit log. The sender is never told whether it counted
+// (§6.3.4).
 func (sub *subscription) reply(m aaep.Message) {
 	by, effected := sub.who(nil), sub.p.cfg.Observer.Began(Reply)
 	ended := func(err error) {
@@ -149,10 +160,13 @@ func (sub *subscription) reply(m aaep.Message) {
 	sub.p.desk.claiming.Go(func() { <-w.handed; ended(w.lost) })
 }
 
-// How many replies of one subscription are looked at in a second: more than a person has questions.
 const (
-	repliesPerSecond  = 100
-	refusalsPerSecond = 2 // that are recorded one by one
+	// repliesPerSecond is how many replies of one subscription are looked at in a second: many more
+	// than a person gives.
+	repliesPerSecond = 100
+	// refusalsPerSecond is how many replies without effect are recorded one by one in a second.
+	refusalsPerSecond = 2
 )
 
+// errLeft is why a subscription ends that the subscriber has closed.
 var errLeft = errors.New("producer: the subscriber left")

@@ -7,20 +7,22 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// A lifetime ends a subscription that asked for it: after so long without an event, or so long after it began.
+// lifetime ends a subscription whose terms ask for that: after some time without an event, or some
+// time after it began. It belongs to the owner of the subscription.
 type lifetime struct {
-	idle, end time.Time     // when it ends; zero: never
-	idleFor   time.Duration // 0: for ever
+	idle, end time.Time     // when it ends for lack of events, and at the latest; zero: never
+	idleFor   time.Duration // how long it may be without an event; 0: for ever
 	began     time.Time
 }
 
+// newLifetime returns the lifetime of a subscription that begins now.
 func newLifetime(t *handshake.Terms) lifetime {
 	l := lifetime{began: time.Now()}
 	l.set(t)
 	return l
 }
 
-// set takes over renegotiated terms; a limit that stays as it was counts on.
+// set applies renegotiated terms. A limit that stays the same is not measured anew.
 func (l *lifetime) set(t *handshake.Terms) {
 	if t.IdleTimeout != l.idleFor {
 		l.idleFor = t.IdleTimeout
@@ -31,17 +33,17 @@ func (l *lifetime) set(t *handshake.Terms) {
 	}
 }
 
-// sent says that an event has left.
+// sent notes that an event has left at now.
 func (l *lifetime) sent(now time.Time) {
 	if l.idle = (time.Time{}); l.idleFor != 0 {
 		l.idle = now.Add(l.idleFor)
 	}
 }
 
-// ends is when it is over, if nothing is sent before.
+// ends returns when the subscription ends if nothing is sent before; zero is never.
 func (l *lifetime) ends() time.Time { return earliest(l.idle, l.end) }
 
-// over returns why the subscription ends now, or nil.
+// over returns why the subscription ends at now, or nil.
 func (l *lifetime) over(now time.Time) *aaep.Rejection {
 	switch {
 	case !l.end.IsZero() && !now.Before(l.end):
@@ -52,13 +54,13 @@ func (l *lifetime) over(now time.Time) *aaep.Rejection {
 	return nil
 }
 
-// Why a subscription ends, for those who made nothing of it themselves.
-
+// shuttingDown returns why a subscription ends at a shutdown after it has been sent everything.
 func shuttingDown() *aaep.Rejection {
 	return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
 }
 
-// cutShort is shuttingDown for a listener that may not have heard all.
+// cutShort returns why a subscription ends that is aborted, or at a shutdown that does not wait for
+// it any longer. The message says so if not everything has been sent. The owner calls it.
 func (sub *subscription) cutShort() *aaep.Rejection {
 	over := shuttingDown()
 	if !sub.idle() || sub.cursor < sub.p.log.End() {
@@ -67,10 +69,13 @@ func (sub *subscription) cutShort() *aaep.Rejection {
 	return over
 }
 
+// goneBecause returns why a subscription ends that the peer has left or whose link ended with err.
 func goneBecause(err error) *aaep.Rejection {
 	return &aaep.Rejection{Code: aaep.SubscriberShutdown, Remote: true, Err: err}
 }
 
+// slow returns why a subscription ends that cannot keep up; why is the end of the sentence that
+// says it.
 func slow(why string) *aaep.Rejection {
 	return &aaep.Rejection{Code: aaep.SlowSubscriber, Message: "This subscription cannot keep up: " + why + "."}
 }

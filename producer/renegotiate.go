@@ -14,50 +14,58 @@ import (
 )
 
 const (
-	changesPerSecond = 10 // of the terms of one subscription
-	maxChanges       = 10 // that wait to take effect
+	// changesPerSecond is how many changes of the terms of one subscription take effect in a
+	// second.
+	changesPerSecond = 10
+	// maxChanges is how many may wait to take effect.
+	maxChanges = 10
 
-	asksPerSecond = 100  // of one subscription, on the average: a slider that is moved sends sixty
-	asksAtOnce    = 1000 // that are answered, after ten seconds with fewer
+	// asksPerSecond is how many renegotiations of one subscription are answered in a second, on the
+	// average. A slider that is moved sends sixty.
+	asksPerSecond = 100
+	// asksAtOnce is how many are answered in a burst after ten seconds without any.
+	asksAtOnce = 1000
 )
 
-// A change is what came of a renegotiation: new terms or a refusal.
+// change is what came of a renegotiation: new terms or a refusal.
 type change struct {
-	terms   *handshake.Terms
-	refusal *aaep.Rejection
+	terms   *handshake.Terms  // those that hold from then on; if it is refused, those before
+	refusal *aaep.Rejection   // nil: it is accepted
 	answers int               // how many renegotiations it answers
-	more    []aaep.ReplyToken // questions to give more time
-	quiet   bool              // it declares how quiet it is to be; what was declared before holds from when it was
+	more    []aaep.ReplyToken // the questions that it asks more time for
+	quiet   bool              // it says how long it is to be quiet, measured from when it takes effect
 }
 
-// changes are those that were asked for and have not taken effect.
+// changes are the renegotiations of one subscription that have not taken effect.
 //
-// A change takes locks that others need, so there are only so many in a second; what waits is handed over by a
-// goroutine that lives as long as anything waits. The link is read on meanwhile: whoever moves a slider, or
-// floods us, must not be the last to hear of their own reply or goodbye. So that this needs no more room
-// the longer it lasts, the newest change takes the place of the one before it when too many wait. Each
-// renegotiation is still judged by itself, in order, and has an answer of its own (§5.7); those whose
-// change another has overtaken are told the terms that hold from then on.
+// A change takes locks that other goroutines need, so only so many take effect in a second. What
+// waits is handed to the owner of the subscription by a goroutine that lives as long as anything
+// waits. The link is read meanwhile: a subscriber whose slider is moved, or one that floods the
+// producer, must still have its reply and its goodbye received. The room is bounded too: when too
+// many wait, the newest change takes the place of the one before it. Each renegotiation is still
+// judged by itself, in order, and gets an answer of its own (§5.7); one whose change has been
+// replaced is answered with the terms that hold from then on.
 type changes struct {
-	// Only receive uses these.
-	ahead   *handshake.Terms // when all that waits has taken effect
-	refused bool             // the subscription is over
-	asks    float64          // that are answered still, by when one was last
-	asked   time.Time
+	// These belong to the goroutine that receives.
+	ahead   *handshake.Terms // the terms when all that waits has taken effect
+	refused bool             // a refusal waits, which ends the subscription
+	asks    float64          // how many renegotiations may be answered still, as of asked
+	asked   time.Time        // when the last one came
 
-	pace *budget.Budget // used by hand alone, of which there is one at a time
+	pace *budget.Budget // changes that take effect; belongs to handOverChanges, of which one runs at a time
 
-	next chan *change // holds one: a change whose turn has come, for run
+	next chan *change // holds one: a change whose turn has come, for the owner of the subscription
 
-	mu      sync.Mutex // never held while waiting
-	waiting []change
-	handing bool
+	mu      sync.Mutex // a leaf; guards what follows
+	waiting []change   // in the order in which they take effect
+	handing bool       // handOverChanges is running
 }
 
-// ask takes a renegotiation from receive, and never waits.
+// ask judges a renegotiation and has it take effect in its turn. The receiving goroutine calls it;
+// it never waits.
 func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 	q := sub.changes.Load()
-	if q == nil { // most never ask for any
+	if q == nil { // made at the first change, for most subscriptions never have one
 		q = &changes{ahead: sub.terms, asks: asksAtOnce, asked: time.Now(), pace: budget.New(changesPerSecond), next: make(chan *change, 1)}
 		sub.changes.Store(q)
 	}
@@ -91,7 +99,8 @@ func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 	}
 }
 
-// tooMany counts a renegotiation, and refuses the one that is too much: each costs time to judge and has an answer.
+// tooMany counts a renegotiation and refuses one that is too many, for each costs time to judge and
+// to answer. nil means that it may be judged. The receiving goroutine calls it.
 func (q *changes) tooMany(now time.Time) *aaep.Rejection {
 	q.asks = min(asksAtOnce, q.asks+asksPerSecond*now.Sub(q.asked).Seconds())
 	q.asked = now
@@ -103,7 +112,8 @@ func (q *changes) tooMany(now time.Time) *aaep.Rejection {
 		Message: fmt.Sprintf("At most %d changes of the terms a second are answered. Wait, then subscribe with the terms of your choice.", asksPerSecond)}
 }
 
-// judge says what comes of a renegotiation.
+// judge returns what the terms will be after a renegotiation if they are now before it. If it is
+// refused they stay, and the rejection says why.
 func (sub *subscription) judge(now *handshake.Terms, m *aaep.SubscriptionRenegotiate) (*handshake.Terms, *aaep.Rejection) {
 	if m.SubscriptionID != sub.id {
 		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "This is not the subscription's own id."}
@@ -122,7 +132,9 @@ func (sub *subscription) judge(now *handshake.Terms, m *aaep.SubscriptionRenegot
 	return now, r
 }
 
-// hand gives run what waits, as fast as changes may come, and ends when nothing is left.
+// hand is a goroutine that hands the changes that wait to the owner of the subscription, at the
+// rate changesPerSecond. requestChange starts it. It ends when nothing waits, or with the
+// subscription.
 func (sub *subscription) hand() {
 	q := sub.changes.Load()
 	for {
@@ -152,8 +164,10 @@ func (sub *subscription) hand() {
 	}
 }
 
-// apply puts a change into effect and answers those who asked for it. New terms hold for every event after the
-// answer; a refusal ends the subscription (§5.7).
+// apply puts a change into effect and answers the renegotiations that it stands for. New terms hold
+// for every event after the answer (§5.7). The result says why the subscription ends, or is nil; a
+// refusal ends it. The owner calls it from runUngrouped, holding no lock; it takes putting, and
+// waits for the audit log.
 func (sub *subscription) apply(c *change) *aaep.Rejection {
 	if c.refusal != nil {
 		sub.tell(rejected(c.refusal))
@@ -162,13 +176,15 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 	was, terms := sub.terms, c.terms
 	accepted, err := sub.accepted(*terms)
 	if err != nil {
-		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired} // which it was told
+		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired} // the subscriber has been told
 	}
-	sub.p.putting.Lock() // a question that is being put sees the old terms, and is settled below, or the new ones
+	// A question that is being put meanwhile sees the old terms, and is settled below, or the new
+	// ones.
+	sub.p.putting.Lock()
 	sub.setTerms(terms)
 	sub.p.putting.Unlock()
 	sub.p.announce(sub)
-	sub.p.changed() // it may be less, too
+	sub.p.changed() // what this subscriber can answer may have become less
 	sub.shaper.SetTerms(time.Now(), *terms)
 	if c.quiet {
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
@@ -192,17 +208,19 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 	return nil
 }
 
-// answer sends the answer to a change of terms, as often as it was asked for. Where a stream is cut meanwhile it comes on the next.
+// answer sends the answer to a change of terms as often as renegotiations wait for it. If the
+// stream breaks meanwhile, the answer is kept for the next stream. The result says why the
+// subscription ends, or is nil.
 func (sub *subscription) answer(msg []byte, times int) *aaep.Rejection {
-	sub.unanswered = nil                                     // what is newer says it all
-	ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout) // all have as long as one event has
+	sub.unanswered = nil                                     // this answer has the newer terms
+	ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout) // for all the answers together
 	defer cancel()
 	for range times {
 		err := sub.conn.Send(ctx, msg)
 		_, again := sub.conn.(transports.Resumable)
 		switch {
 		case err == nil:
-		case sub.ctx.Err() != nil: // it has left, or has to; run knows which
+		case sub.ctx.Err() != nil: // the subscription ends; handlePending finds out why
 			return nil
 		case again:
 			sub.unanswered = msg

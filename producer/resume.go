@@ -19,7 +19,13 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// attach points the cursor at what the subscriber has not seen.
+// attach makes stream the stream of the subscription and sets the cursor to what the subscriber has
+// not received. first says that it is the subscription's first stream. The owner calls it, holding
+// no lock: it takes Producer.mu, and may wait for the log, and for the audit log of a question.
+//
+// The first stream begins with what was prepared at registration, or after the event that the
+// stream names. A later one is sent again what left after that event, if the history has it.
+// Otherwise it is made anew from the log, or from now on if the log does not have that either.
 func (sub *subscription) attach(stream transports.Stream, first bool) {
 	sub.setConnected(true)
 	sub.attached, sub.before = time.Now(), sub.p.log.End()
@@ -28,12 +34,12 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	cursor, skip, ok := sub.p.place(last)
 	if first {
 		defer func() { sub.first = nil }()
-		if ok { // of another subscription, which ended with its link or with the process
+		if ok { // the event belongs to a subscription that ended with its link or with the process
 			sub.goOn(cursor, skip)
 			return
 		}
 		for _, e := range sub.first {
-			if !sub.p.stale(e.Event) { // the stream may have been long in coming
+			if !sub.p.stale(e.Event) { // the stream may have come long after the request
 				sub.shaper.Push(time.Now(), e)
 			}
 		}
@@ -49,10 +55,10 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 		return
 	}
 	switch {
-	case last == "" && sub.goesOn: // whatever left since did not reach it, or it could name that
+	case last == "" && sub.goesOn: // nothing that left has reached it, or it could name an event
 		sub.reset(false)
 		sub.goOn(sub.start, sub.startSkip)
-	case last == "" && !sub.resumed: // it has seen nothing it could name: from the start
+	case last == "" && !sub.resumed: // it has received nothing it could name: from the start
 		sub.reset(false)
 		sub.cursor = sub.start
 		entries, _ := sub.p.situation(sub.cursor)
@@ -64,7 +70,7 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 		sub.again = nil
 		sub.catchUp(cmp.Or(cursor, sub.cursor))
 	}
-	if sub.cursor < sub.start { // it was shown a question from before its time
+	if sub.cursor < sub.start { // it named a question that was put before it was registered
 		sub.cursor, sub.skip = sub.start, 0
 	}
 	sub.needs.Store(sub.cursor)
@@ -74,8 +80,9 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	sub.askBeside()
 }
 
-// sendAgain has everything sent once more that left after an event, as it left, and reports whether it is kept. Then the stream goes on as
-// if it had not been cut. Whoever could not name any event yet has all of it sent once more.
+// sendAgain has every event sent again that left after last, as it left, and reports whether the
+// history has them. The stream then goes on as if it had not broken. An empty last means
+// everything, if no event has left that the subscriber could name.
 func (sub *subscription) sendAgain(last string) bool {
 	number, ok := sub.history.after(last)
 	if last == "" {
@@ -87,7 +94,8 @@ func (sub *subscription) sendAgain(last string) bool {
 	return ok
 }
 
-// reset forgets how far the stream has come: what follows is made anew, and may be cut otherwise.
+// reset forgets how far the stream has come: what follows is made anew from the log, and its text
+// may be cut at other places. named says that the subscriber named an event to go on after.
 func (sub *subscription) reset(named bool) {
 	sub.shaper.Reset(named)
 	sub.shaper.Heard(0, newForm())
@@ -95,11 +103,13 @@ func (sub *subscription) reset(named bool) {
 	sub.again, sub.skip, sub.early = nil, 0, nil
 }
 
-// newForm makes the ids of what is told anew differ, see shaper.Shaper.Heard.
+// newForm returns a random number that makes the ids of events that are made anew differ from those
+// they had before, and is not zero; see shaper.Shaper.Heard.
 func newForm() uint32 { return rand.Uint32() | 1 }
 
-// place is where a stream goes on after an event: a cursor, and how many bytes of the next entry came before. It reports
-// false for an event that the log does not know, or no longer has what came after.
+// place returns where a stream goes on after the event with the id after: a cursor, and how many
+// bytes of the next entry's text belong to that event. It reports false for an event that the log
+// does not know, or if the log no longer has what came after it.
 func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
 	at, _, ok := p.log.Locate(after)
 	if cursor, skip = at.Pos, at.Offset; skip > 0 {
@@ -112,19 +122,22 @@ func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
 	return cursor, skip, ok
 }
 
-// goOn makes a subscription begin where another one ended. It is not told what the agent is doing, for it knows, but what
-// is still asked, for only now can it answer that here.
+// goOn makes a subscription begin where another one ended. It is not sent what the agent is doing,
+// for it knows that, but what is still asked: only now can it answer that here. The owner calls it.
 func (sub *subscription) goOn(cursor uint64, skip int) {
 	sub.beginAt(cursor, skip)
 	sub.p.putOpen(sub, nil, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
 }
 
+// beginAt sets where a subscription begins that goes on after an event of another one: the cursor,
+// and how many bytes of the next entry's text it has already.
 func (sub *subscription) beginAt(cursor uint64, skip int) {
 	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.goesOn = cursor, skip, cursor, skip, true
 	sub.shaper.Heard(sub.replayed, newForm())
 }
 
-// atPlace reports whether the subscription begins right after the event that its request names, or why not, in a note.
+// atPlace reports whether the subscription begins right after the event that its request names. If
+// it named one and does not, note is a sentence for the subscriber that says why.
 func (sub *subscription) atPlace() (yes bool, note string) {
 	after := sub.terms.ResumeAfter
 	_, lost, _ := sub.p.log.Locate(after)
@@ -138,18 +151,20 @@ func (sub *subscription) atPlace() (yes bool, note string) {
 	default:
 		return true, ""
 	}
-	if own := phrase.Best(sub.terms.Languages); !strings.HasPrefix(own, "en") { // what it means to a person
+	if own := phrase.Best(sub.terms.Languages); !strings.HasPrefix(own, "en") { // in the user's language
 		note, _ = phrase.In(own, phrase.MayBeLost, "")
 	}
 	return false, note
 }
 
-// maxHistory is how many events from before the subscription wait for its rate: whoever goes on where they were days ago is
-// behind, and not too slow.
+// maxHistory is how many events from before the subscription may wait for its rate. More are not
+// read from the log meanwhile: a subscription that goes on where it was days ago is behind, and not
+// too slow.
 const maxHistory = 256
 
-// askEarly puts the questions that are open to who is far behind: their time does not wait until all that was before has
-// been heard.
+// askEarly gives the Shaper the open questions that the cursor has not reached and that this
+// stream's terms let be answered. The time to answer them does not wait until all that was before
+// has been heard. It takes Producer.mu. The owner calls it.
 func (c *course) askEarly() {
 	shown := c.p.log.End()
 	c.p.mu.Lock()
@@ -164,18 +179,21 @@ func (c *course) askEarly() {
 				c.early = map[uint64]bool{}
 			}
 			c.early[put.Pos] = true
-			c.shaper.Push(time.Now(), shaper.Entry{Event: put.Event, At: put.Pos}) // its turn is yet to come
+			c.shaper.Push(time.Now(), shaper.Entry{Event: put.Event, At: put.Pos}) // the cursor is yet to pass it
 		}
 	}
 }
 
-// What a mark makes of the form of an event, for the bytes are others.
+// overtakingForm and lostForm change the form in the id of an event that withDeliveryTag has
+// changed: its bytes differ, so its id must too.
 const (
 	overtakingForm = 0x6d61726b
 	lostForm       = 0x6c6f7374
 )
 
-// tagged says something about delivery on an event, for those who named the extension that says so. Nobody else gets the event like this.
+// tagged returns out with a member of the delivery extension's data set to value, a JSON value, and
+// an id of its own made with form. For a subscriber that did not name that extension it returns out
+// unchanged. The event in out is not changed.
 func (c *course) tagged(out shaper.Out, member, value string, form uint32) shaper.Out {
 	delivery := extensions.DeliveryVocabulary
 	if !slices.Contains(c.terms.Extensions, delivery.URI) {
@@ -183,7 +201,7 @@ func (c *course) tagged(out shaper.Out, member, value string, form uint32) shape
 	}
 	ev, data := *out.Event, map[string]json.RawMessage{}
 	if had := ev.Extensions[delivery.Prefix]; had != nil {
-		_ = jsonv2.Unmarshal(had, &data) // it is an object, or the Shaper had left it out
+		_ = jsonv2.Unmarshal(had, &data) // the Shaper leaves out what is not an object
 	} else {
 		ev.Context = append(slices.Clip(ev.Context), delivery.URI)
 		if len(ev.Context) == 1 {
@@ -200,37 +218,39 @@ func (c *course) tagged(out shaper.Out, member, value string, form uint32) shape
 		ev.Extensions = map[string]json.RawMessage{}
 	}
 	ev.Extensions[delivery.Prefix] = marked
-	if at, _, ok := c.p.log.Locate(ev.EventID); ok { // else it is told once
+	if at, _, ok := c.p.log.Locate(ev.EventID); ok { // an event outside the log is sent once
 		at.Form ^= form
 		ev.EventID = c.p.log.EventID(at)
 	}
 	return shaper.Out{Event: &ev, Resumable: out.Resumable}
 }
 
-// catchUp goes on from now, and tells first which sessions have ended since a place, then for each of the others what the agent is doing
-// (§8.7, D-29) and what it is waiting for.
+// catchUp makes the stream go on from now. First come the ends of the sessions that ended after
+// since, then for each session that is under way what the agent is doing (§8.7, D-29) and what it
+// is waiting for. The owner calls it, holding no lock.
 func (sub *subscription) catchUp(since uint64) {
 	var entries []shaper.Entry
 	current := false
-	for tries := 0; !current && tries < 10; tries++ { // a state that changes in between would not come first
+	for tries := 0; !current && tries < 10; tries++ { // a state that changes meanwhile would come too late
 		sub.cursor = sub.p.log.End()
 		entries, current = sub.p.situation(sub.cursor)
 	}
 	sub.shaper.Reset(false)
-	sub.history.forget() // but sub.again stays: it is told before this
+	sub.history.forget() // sub.again stays: it is sent before this
 	sub.skip, sub.early, sub.gap = 0, nil, since < sub.cursor
 	sub.p.endsSince(since, sub.cursor, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
 	sub.situate(entries)
 }
 
-// endsSince pushes the ends of the sessions that began before one place and ended after it, as far as memory has them: a subscriber that
-// missed what came between is still told that they are over. It reads no store, which may hold millions of events.
+// endsSince calls push with the ends of the sessions that began before since and ended up to upTo,
+// as far as memory has them: a subscriber that missed what came between still learns that they are
+// over. It reads no store, which may hold millions of events.
 func (p *Producer) endsSince(since, upTo uint64, push func(shaper.Entry)) {
 	begun := map[string]bool{}
 	for cursor := max(since, p.log.MemoryStart()); cursor < upTo; {
 		events, _, err := p.log.Read(cursor, maxHistory)
 		if err != nil || len(events) == 0 {
-			return // memory let go of it meanwhile
+			return // the log has dropped it from memory meanwhile
 		}
 		for _, ev := range events {
 			cursor++
@@ -244,7 +264,8 @@ func (p *Producer) endsSince(since, upTo uint64, push func(shaper.Entry)) {
 	}
 }
 
-// situate tells what the agent is doing and waiting for at the cursor.
+// situate gives the Shaper the states in situation, and then the open questions. The owner calls
+// it, holding no lock.
 func (sub *subscription) situate(situation []shaper.Entry) {
 	push := func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) }
 	for _, e := range situation {
@@ -253,8 +274,9 @@ func (sub *subscription) situate(situation []shaper.Entry) {
 	sub.p.putOpen(sub, nil, push)
 }
 
-// detach returns until when the stream has to be back. One that brought the subscription no further, and broke soon, gives
-// no new time: what waits for this subscriber would wait for ever.
+// detach notes that there is no stream and returns until when one has to be back. A stream that
+// broke soon, and brought the subscription no further, gives no new time: otherwise what waits for
+// this subscriber could wait for ever. The owner calls it.
 func (sub *subscription) detach() time.Time {
 	sub.setConnected(false)
 	sub.apart = time.Now()
@@ -265,6 +287,8 @@ func (sub *subscription) detach() time.Time {
 	return sub.grace
 }
 
+// setConnected notes whether there is a stream and wakes the goroutines that wait for the
+// subscription to progress. Without a stream, the log need keep nothing for it.
 func (sub *subscription) setConnected(yes bool) {
 	sub.mu.Lock()
 	sub.connected = yes

@@ -1,20 +1,25 @@
 package producer
 
-// sent keeps what a stream was given last, as it was: a subscriber that comes back after one of these events is given what came after
-// it once more, byte for byte, and then the stream goes on as if it had not been cut. Merging, boundaries and stamps depend on when
-// things were read and what else was held; they could not be made the same a second time.
+// sent keeps the events that left last on a stream, as they were. A subscriber that comes back
+// after one of them is sent what came after it again, byte for byte, and the stream goes on as if
+// it had not broken. They could not be made again: merging, boundaries and stamps depend on when
+// entries were read and on what else was held.
 //
-// What it keeps is bounded. Of what may have been lost on the way, that is what any link holds between two ends that talk. Events after
-// the newest that can be resumed after are kept longer: the subscriber may have had any of them, and cannot say so.
+// What it keeps is bounded. Among the events that may have been lost on the way, that is as much as
+// any link holds between two ends that talk. Events after the newest one that can be resumed after
+// are kept longer: the subscriber may have received any of them, and cannot say so.
+//
+// Events are numbered from 0 in the order in which they were added. It belongs to the owner of the
+// stream.
 type sent struct {
 	events []sentEvent // oldest first; events[:head] are forgotten
 	head   int
-	bytes  int
-	number uint64 // of events[head], counted from 0 over all that were ever added
-	last   uint64 // the number of the newest that can be resumed after
+	bytes  int    // the length of all messages that are kept
+	number uint64 // of events[head]
+	last   uint64 // the number of the newest event that can be resumed after
 }
 
-// A sentEvent is one event as it left.
+// sentEvent is one event as it left.
 type sentEvent struct {
 	message             []byte
 	id, session         string
@@ -22,13 +27,17 @@ type sentEvent struct {
 }
 
 const (
-	sentEvents, sentBytes = 1024, 256 << 10 // kept of what left lately,
-	runEvents, runBytes   = 4096, 1 << 20   // and since the newest event that can be resumed after
+	// sentEvents and sentBytes bound what is kept.
+	sentEvents, sentBytes = 1024, 256 << 10
+	// runEvents and runBytes bound it where all of that is after the newest event that can be
+	// resumed after.
+	runEvents, runBytes = 4096, 1 << 20
 )
 
-// end is the number of the event that is added next.
+// end returns the number that the next event will have.
 func (s *sent) end() uint64 { return s.number + uint64(len(s.events)-s.head) }
 
+// add appends an event, and forgets the oldest events that are beyond the bounds.
 func (s *sent) add(ev sentEvent) {
 	if ev.resumable {
 		s.last = s.end()
@@ -48,7 +57,8 @@ func (s *sent) add(ev sentEvent) {
 	}
 }
 
-// after returns the number of the event that follows the one with an id, if that is kept.
+// after returns the number of the event that follows the one with this id. It reports false if that
+// one is not kept.
 func (s *sent) after(id string) (number uint64, ok bool) {
 	all := s.events[s.head:]
 	for i := len(all) - 1; i >= 0; i-- {
@@ -59,12 +69,13 @@ func (s *sent) after(id string) (number uint64, ok bool) {
 	return 0, false
 }
 
-// since returns the events from a number on; of those, what is not kept any more is left out.
+// since returns the events from a number on, as far as they are kept. The slice is valid until add.
 func (s *sent) since(number uint64) []sentEvent {
 	return s.events[s.head+int(max(number, s.number)-s.number):]
 }
 
-// follow adds what another stream was given from a number on, and forgets all that was before a gap.
+// follow appends what another stream was sent from a number on. If the other has forgotten some of
+// that, s forgets what it had before, so that what it keeps has no gap.
 func (s *sent) follow(other *sent, number uint64) {
 	if other.number > number {
 		s.forget()
@@ -74,11 +85,11 @@ func (s *sent) follow(other *sent, number uint64) {
 	}
 }
 
-// forget forgets everything.
+// forget forgets all events, so that isComplete is false afterwards.
 func (s *sent) forget() {
 	n := max(s.end(), 1)
 	*s = sent{number: n, last: n}
 }
 
-// whole reports whether everything that ever left is kept.
+// whole reports whether every event that ever left is kept.
 func (s *sent) whole() bool { return s.number == 0 }

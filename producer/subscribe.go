@@ -16,18 +16,21 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Rights are what a subscriber may do besides listen, at the pace and in the language it asks for, now or later (§10.3.2). The
-// zero Rights are those of a log viewer.
+// Rights are what a subscriber may do besides listen, at the pace and in the language it asks for,
+// now or later (§10.3.2). The zero Rights are those of a log viewer.
 type Rights struct {
 	// Reply lets it be asked, and answer.
 	Reply bool
-	// Withhold are event types that it is not told of, whatever it asks for, as patterns of a filter: aaep:agent.output.* for
-	// who may follow the work and not read its results. What is critical is told everybody (§5.5.4), questions those who may
-	// Reply. An invalid pattern refuses the subscription.
+	// Withhold are event types that it does not receive, whatever it asks for, as patterns of a
+	// filter: aaep:agent.output.* for a subscriber that may follow the work and not read its
+	// results. Critical events go to every subscriber (§5.5.4), questions to those that may Reply.
+	// An invalid pattern refuses the subscription.
 	Withhold []string
 }
 
-// subscribe answers the first message on a link. It returns nil, the link being closed, unless that opened a subscription.
+// subscribe reads and answers the first message on a link. It returns the subscription that this
+// opened, or nil, and the link is closed then. startServing calls it on the link's own goroutine;
+// it waits for the peer.
 func (p *Producer) subscribe(conn transports.Conn) *subscription {
 	sub := &subscription{course: course{p: p}, id: newID("sub_"), conn: conn, ctx: writer.NewContext(), streaming: streaming{many: true},
 		woken: make(chan struct{}, 1), lost: make(chan error, 1)}
@@ -42,11 +45,13 @@ func (p *Producer) subscribe(conn transports.Conn) *subscription {
 	return sub
 }
 
-// welcomes answers the first message.
+// welcomes reads the first message on the link, negotiates, registers the subscription and answers.
+// It reports whether the subscription is open. A peer that is refused is told why; a link that is
+// gone is not written to.
 func (p *Producer) welcomes(sub *subscription) bool {
 	data, err := p.firstMessage(sub.conn)
 	if err != nil {
-		return false // the link is gone; there is nobody to tell
+		return false // the link is gone, and takes no answer
 	}
 	answered := p.cfg.Observer.Began(Subscribe)
 	terms, err := p.greet(sub, data)
@@ -81,14 +86,17 @@ func (p *Producer) welcomes(sub *subscription) bool {
 	return true
 }
 
-// serve serves a subscription until it is over, or in a group.
+// serve is the first goroutine of a subscription; startServing starts it. It starts the receiving,
+// and serves the subscription until it ends or joins a group.
 func (sub *subscription) serve() {
 	sub.life = newLifetime(sub.terms)
 	sub.listen()
 	sub.goOnAlone()
 }
 
-// goOnAlone serves a subscription on that was in no group, or is no longer.
+// goOnAlone serves the subscription as long as it is in no group, on a goroutine of its own: the
+// first one, or one that a group starts when it releases the subscription. If the subscription
+// ends, it closes the link and reports the end to Shutdown and to startServing.
 func (sub *subscription) goOnAlone() {
 	why, joined := sub.run()
 	if joined {
@@ -100,18 +108,19 @@ func (sub *subscription) goOnAlone() {
 	sub.over()
 }
 
-// bury says that the subscription is over, and why. It is not part of serve, whose stack is there for as long as the
-// subscription.
+// bury unregisters the subscription and sends the subscriber why it has ended, unless the
+// subscriber ended it or was told before. serveUngrouped calls it. It is a function of its own so
+// that the stack of serveUngrouped, which exists as long as the subscription, stays small.
 func (sub *subscription) bury(why *aaep.Rejection) {
 	p := sub.p
 	hurry := sub.hungUp.Load()
-	p.unregister(sub) // before the last words, which may take a while: nobody is to wait for them
+	p.unregister(sub) // before the last message, which may take a while and is waited for by no question
 	sub.mu.Lock()
 	sub.deaf = true
 	sub.mu.Unlock()
 	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal, "reason", string(why.Code), "error", why)
 	if p.cfg.Follow != nil && why.Code == aaep.ProducerShutdown {
-		why.Message = "" // the agent goes on, and its listeners find another way to it
+		why.Message = "" // the agent goes on, and its subscribers reconnect to another process
 	}
 	if !why.Remote && why.Message != "" {
 		last := &aaep.SubscriptionClose{SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message}
@@ -123,12 +132,14 @@ func (sub *subscription) bury(why *aaep.Rejection) {
 	}
 }
 
-// greet reads the request and negotiates. The error is an *aaep.Rejection.
+// greet decodes a subscription request, checks the limits, negotiates and asks Config.Admit. It
+// fills in who the subscriber is and its rights. It returns the terms, or an *aaep.Rejection to
+// send.
 func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, error) {
-	if p.isClosed() { // register looks again
+	if p.isClosed() { // registerSubscription looks again, with the lock held
 		return nil, tooLate()
 	}
-	if err := p.mayAsk(sub.principal); err != nil { // before anything is done with what may be a flood
+	if err := p.mayAsk(sub.principal); err != nil { // first of all, for a flood must cost little
 		return nil, err
 	}
 	m, err := aaep.Decode(data)
@@ -145,7 +156,7 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 	if err == nil {
 		err = tooMuch(req.Capabilities)
 	}
-	if err == nil { // register looks again
+	if err == nil { // registerSubscription looks again, with the lock held
 		p.mu.Lock()
 		err = p.hasRoom(sub.principal)
 		tell := err != nil && time.Since(p.toldFull) >= time.Minute
@@ -153,7 +164,7 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 			p.toldFull = time.Now()
 		}
 		p.mu.Unlock()
-		if tell { // whoever meets it comes again, and so do others
+		if tell { // at most once a minute: peers that find no room come again
 			p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named", "principal", sub.principal, "error", err)
 		}
 	}
@@ -169,13 +180,16 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 	return p.agreements.share(req.Capabilities, sub.offer(), terms), nil
 }
 
-// notAPattern finds what would withhold nothing.
+// notAPattern reports whether s is no valid pattern of an event filter, so that it would withhold
+// nothing.
 func notAPattern(s string) bool {
 	star := strings.IndexByte(s, '*')
 	return s != "*" && !strings.Contains(s, ":") || star >= 0 && star < len(s)-1
 }
 
-// admit asks the application. The error is an *aaep.Rejection that can be sent.
+// admit asks Config.Admit for the rights of a subscriber. The error is an *aaep.Rejection that can
+// be sent; an error of the application's own is hidden behind authorization_denied. It is called
+// without any lock held and may wait for the application.
 func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) (Rights, error) {
 	if p.cfg.Admit == nil {
 		return Rights{Reply: true}, nil
@@ -197,16 +211,17 @@ func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) (Right
 	if r.Message == "" {
 		r = &aaep.Rejection{Code: r.Code, Message: denied.Message, RetryAfter: r.RetryAfter, Err: err}
 	}
-	if invalid := aaep.Validate(rejected(r)); invalid != nil { // no answer at all would be worse
+	if invalid := aaep.Validate(rejected(r)); invalid != nil { // another reason is better than no answer
 		p.cfg.Logger.Error("Admit returned a rejection that cannot be sent", "error", invalid)
 		return Rights{}, denied
 	}
 	return Rights{}, r
 }
 
-// rejected writes a refusal as the message that tells it.
+// rejected returns the message that tells the peer of a refusal: printable, at most 1000 characters
+// long and with a whole number of seconds.
 func rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
-	const most = 1000 // as many as anybody reads; a request can have a thousand faults
+	const most = 1000 // characters; a request can have a thousand faults
 	m := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: aaep.SafeText(r.Message)}
 	if text := []rune(m.ReasonMessage); len(text) > most {
 		m.ReasonMessage = string(text[:most-1]) + "…"
@@ -218,8 +233,9 @@ func rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
 	return m
 }
 
-// firstMessage waits for what a guest has to say: a while, but no longer than somebody else is served. A request
-// that comes at the last moment is still answered (HS-043).
+// firstMessage waits for the first message on a link: at most handshakeTimeout, and during a
+// shutdown no longer than a subscription is served. A request that arrives at the last moment is
+// still read (HS-043).
 func (p *Producer) firstMessage(conn transports.Conn) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(p.waiting, handshakeTimeout)
 	defer cancel()
@@ -232,14 +248,16 @@ func (p *Producer) firstMessage(conn transports.Conn) ([]byte, error) {
 	return conn.Receive(ctx)
 }
 
+// tooLate returns the refusal of a request that arrives during a shutdown.
 func tooLate() error {
 	return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "The agent is shutting down."}
 }
 
-// accept tells the subscriber that it is accepted.
+// accept sends the subscriber that its request is accepted, with the terms. A note in the answer
+// says if it does not go on where it asked to, or if the agent does not answer at present.
 func (sub *subscription) accept(t handshake.Terms) error {
 	there, note := sub.atPlace()
-	if note != "" { // first, for a long note is cut at its end
+	if note != "" { // it comes first, for long notes are cut at the end
 		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, note)
 	}
 	if sub.p.isSilent() {
@@ -256,8 +274,9 @@ func (sub *subscription) accept(t handshake.Terms) error {
 	return sub.tell(accepted)
 }
 
-// accepted is the answer to a subscription that may listen on terms. It brings the signed manifest where there is one; the
-// error says that there is none, and that the terms demand it, which the subscriber has then been told.
+// accepted returns the answer to a subscription with these terms, with the signed manifest if there
+// is one. It fails if the manifest cannot be signed and the terms demand it; the subscriber has
+// been told then.
 func (sub *subscription) accepted(t handshake.Terms) (*aaep.SubscriptionAccepted, error) {
 	p := sub.p
 	m := &aaep.SubscriptionAccepted{SubscriptionID: sub.id, AAEPVersion: aaep.Version, Producer: p.cfg.Agent, ManifestURI: p.cfg.Agent.ManifestURI,
@@ -276,11 +295,14 @@ func (sub *subscription) accepted(t handshake.Terms) (*aaep.SubscriptionAccepted
 	return m, nil
 }
 
+// errUnsigned is logged if the terms demand a signed manifest and Config.Signers returns no key.
 var errUnsigned = errors.New("producer: nobody signs the manifest")
 
-// register makes the subscription one of those that are served, from the newest event on. It is told first
-// what the agent is doing and what it is waiting for. The error is an *aaep.Rejection; without one, Shutdown
-// waits until p.loops has it as done.
+// register adds the subscription to the audience, sets where its stream begins, and prepares what
+// it receives before the log: what the agent is doing, the sessions that have ended meanwhile, and
+// the open questions. It takes putting and p.mu; the caller holds no lock. The error is an
+// *aaep.Rejection. Without one, p.loops counts the subscription until it has ended, and Shutdown
+// waits for that.
 func (p *Producer) register(sub *subscription) error {
 	p.log.Await(sub.terms.ResumeAfter)
 	p.putting.Lock()
@@ -312,12 +334,12 @@ func (p *Producer) register(sub *subscription) error {
 	sub.behind.Store(sub.cursor < sub.replayed)
 	sub.needs.Store(sub.cursor)
 	sub.noticed = p.notices.Load().last
-	p.audience.Store(new(append(*p.audience.Load(), sub))) // behind what others see of it
+	p.audience.Store(new(append(*p.audience.Load(), sub))) // earlier slices are shorter and do not show it
 	p.mu.Unlock()
 	p.putting.Unlock()
 	p.moved.give()
 	if !sub.goesOn {
-		if after > 0 { // it was here before, and missed what came next
+		if after > 0 { // it was subscribed before, and missed what came next
 			p.endsSince(after, sub.cursor, func(e shaper.Entry) { sub.first = append(sub.first, e) })
 		}
 		now, _ := p.situation(sub.cursor)
@@ -328,9 +350,12 @@ func (p *Producer) register(sub *subscription) error {
 	return nil
 }
 
+// unregister takes the subscription out of the audience and out of the questions that it was asked,
+// adds its counts to the Producer's, and aborts what is under way. It takes p.mu; the caller holds
+// no lock.
 func (p *Producer) unregister(sub *subscription) {
 	last := sub.shaper.Stats()
-	last.Held = 0 // nobody waits for it any more
+	last.Held = 0 // what was held will not leave
 	p.mu.Lock()
 	p.past.add(last)
 	p.audience.Store(new(without(*p.audience.Load(), sub)))
@@ -341,7 +366,7 @@ func (p *Producer) unregister(sub *subscription) {
 	p.changed()
 }
 
-// without returns a copy without one.
+// without returns a copy of subs without gone.
 func without(subs []*subscription, gone *subscription) []*subscription {
 	return slices.DeleteFunc(slices.Clone(subs), func(sub *subscription) bool { return sub == gone })
 }

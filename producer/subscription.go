@@ -14,82 +14,97 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A subscription is a course of its own, or follows that of a group. One goroutine, run, owns it and is the only one that sends
-// events; where a group sends them there is none, and the group's owns it. Another, hear, is there while the subscriber says
-// something, so that an answer is heard while a slow link is being written to.
+// subscription is one subscriber's subscription. Its owner is the goroutine that runs runUngrouped
+// or, while it is a member of a group, the group's run; only the owner sends events. What the
+// subscriber sends is received by another goroutine, so that a reply is handled while a slow link
+// is being written to.
 type subscription struct {
 	id           string
-	subscriberID string
-	principal    string
+	subscriberID string // as the request says
+	principal    string // as the transport says; "" where it asked for no credentials
 	rights       Rights
 	conn         transports.Conn
-	ctx          *writer.Context // ends with hangUp, or when the subscriber is known to be gone
-	hungUp       atomic.Bool
-	over         func()   // called when it is
-	manners      *manners // hear's; nil before the first reply
+	ctx          *writer.Context // ends with abort, or when the subscriber is known to be gone
+	hungUp       atomic.Bool     // abort has been called
+	over         func()          // called once, when the subscription has ended
+	manners      *manners        // the receiving goroutine's; nil before the first reply
 
-	// For whoever owns it alone, but where the types say otherwise.
+	// The following belong to the owner, except where their types say otherwise.
 	course
 	streaming
 	membership
 	start     uint64         // the cursor when the subscription began
-	startSkip int            // and the skip
-	first     []shaper.Entry // what is told before what the log has
+	startSkip int            // skip when the subscription began
+	first     []shaper.Entry // what is sent before what the log has; nil once a stream was attached
 	life      lifetime
-	onRecord  map[aaep.ReplyToken]string      // in which language the trail says it was asked the open questions, and
-	beside    map[aaep.ReplyToken]*aaep.Event // those it was asked when its terms had changed
+	// onRecord has the open questions that the audit log says it was asked, and in which language.
+	onRecord map[aaep.ReplyToken]string
+	// beside has the open questions that it was asked outside the log, since its terms had changed.
+	beside map[aaep.ReplyToken]*aaep.Event
 
-	// What run waits for besides time. Whoever puts something into one of the others puts it in woken as well.
-	woken   chan struct{}           // holds one: there is something to look at, or in the log
-	news    atomic.Bool             // there may be a stream
-	lost    chan error              // holds one: why nothing more is heard
+	// woken is what runUngrouped waits for besides time. A goroutine that changes news, lost or
+	// changes fills woken afterwards; see wake.
+	woken   chan struct{}           // holds one: there is something to look at, here or in the log
+	news    atomic.Bool             // the link may have a new stream
+	lost    chan error              // holds one: why nothing more is received
 	changes atomic.Pointer[changes] // of the terms; nil before the first
 
-	confirms, clarifies atomic.Bool  // may be asked
-	sending             atomic.Int64 // since when, after Producer.born, the link is being written to; 0: it is not
-	patience, least     atomic.Int64 // see slowest; 0 is as usual
-	pace                atomic.Int64
+	confirms, clarifies atomic.Bool // confirmations, and clarifications, may be put to it
+	// sending is since when the link is being written to, in nanoseconds after Producer.born plus
+	// one; zero: it is not.
+	sending atomic.Int64
+	// patience, least and pace are what its user needs to answer; see recipientNeeds for the units.
+	patience, least atomic.Int64
+	pace            atomic.Int64
 
-	mu        sync.Mutex // also held where the terms, the group or the counts change, which their owner reads without
-	connected bool
-	unheard   int  // times that notified has been called; 0: there is nothing to hear
-	deaf      bool // nobody listens any more
+	// mu guards what follows. The owner also holds it to change terms, group and past: other
+	// goroutines read these with it held, and the owner reads them without.
+	mu        sync.Mutex
+	connected bool // there is a stream
+	unheard   int  // how often onNotify was called since all messages were handled; 0: all are
+	deaf      bool // the subscription has ended, and nothing more is received
 }
 
-// streaming is what a subscription knows of its stream, of which there may be several, one after the other.
+// streaming is what a subscription knows of its stream. A link that can be resumed has several
+// streams, one after the other. It belongs to the owner of the subscription.
 type streaming struct {
 	stream     transports.Stream // nil: there is none
-	opened     bool              // there was one
-	attached   time.Time         // since when it is there
-	many       bool              // it takes several events at once
-	slow       bool              // it took long over the last
-	resumed    bool              // an event went out that can be resumed after
-	unanswered []byte            // the answer to a change of terms, which one that was cut did not take
+	opened     bool              // there is or was a stream
+	attached   time.Time         // since when the stream is there
+	many       bool              // the link takes several events in one call
+	slow       bool              // the link took longer than prompt over the last batch
+	resumed    bool              // an event has left that the subscriber can resume after
+	unanswered []byte            // the answer to a change of terms that a broken stream did not take
 
-	apart time.Time // since when there is none
-	grace time.Time // when it has to be back; see detach
-	came  uint64    // how far it had come when that was set
+	apart time.Time // since when there is no stream
+	grace time.Time // when a stream has to be back at the latest; see detachStream
+	came  uint64    // the position of left when grace was set
 }
 
-// hangUp ends the subscription at once, whatever is under way.
+// hangUp ends the subscription without delay, whatever is under way: a send that waits returns. Any
+// goroutine may call it.
 func (sub *subscription) hangUp() {
 	sub.hungUp.Store(true)
 	sub.ctx.End()
 	sub.wake()
 }
 
-// wake has run look at what there is. It never waits.
+// wake makes the owner look at woken, at the log and at what other goroutines left for it. A group
+// releases the subscription for that. Any goroutine may call it, with any lock held; it never
+// waits.
 func (sub *subscription) wake() {
 	select {
 	case sub.woken <- struct{}{}:
 	default:
 	}
-	if g := sub.group.Load(); g != nil { // looked at last; see stays
+	if g := sub.group.Load(); g != nil { // after woken is filled; see confirmJoin
 		g.call()
 	}
 }
 
-// mayBeAsked reports whether a question may be put to this subscription.
+// mayBeAsked reports whether a question of this kind may be put to the subscription: its terms and
+// its rights allow the reply. Any goroutine may call it; the answer holds as long as
+// Producer.putting is held.
 func (sub *subscription) mayBeAsked(isConfirmation bool) bool {
 	if isConfirmation {
 		return sub.confirms.Load()
@@ -97,6 +112,8 @@ func (sub *subscription) mayBeAsked(isConfirmation bool) bool {
 	return sub.clarifies.Load()
 }
 
+// status returns what Subscriptions reports of this one. Any goroutine may call it that does not
+// hold sub.mu.
 func (sub *subscription) status() SubscriptionStatus {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
@@ -104,13 +121,15 @@ func (sub *subscription) status() SubscriptionStatus {
 	return SubscriptionStatus{sub.id, sub.subscriberID, sub.terms.Capabilities(), sub.connected, n.Delivered, n.Merged, n.Filtered, n.Held}
 }
 
-// run serves the subscription until it ends, and returns why, or until it joins a group. A nil error is a clean end.
+// run is the goroutine of a subscription in no group, and its owner. It sends events, puts changes
+// into effect and watches the stream, until the subscription ends or joins a group; joined says
+// which. If it has ended, why says for what reason. serveUngrouped calls it.
 func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 	l := sub.newLone()
 	timer := time.NewTimer(never)
 	defer timer.Stop()
 	for {
-		draining := sub.p.serving.Err() != nil // and so the log is at its end before it is read
+		draining := sub.p.serving.Err() != nil // before the log is read: nothing is appended any more
 		if draining {
 			sub.shaper.SetQuiet(time.Time{})
 		}
@@ -145,20 +164,23 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 	}
 }
 
-// lone is a subscription that is in no group, as run sees it.
+// lone is an ungrouped subscription as runUngrouped sees it: it exists for one call of that.
 type lone struct {
 	*subscription
-	resumable transports.Resumable // nil for one that ends with its link
-	away      time.Time            // until then the first stream, or the next one, has to be there
-	hurried   bool
+	resumable transports.Resumable // the link, if its stream can break and be opened again; else nil
+	away      time.Time            // when a stream has to be there at the latest; zero: there is one
+	hurried   bool                 // shortenGrace has been called
 }
 
+// newLone prepares runUngrouped. It attaches the stream of a link that cannot be resumed. For one
+// that can, it sets when the first stream has to be there; after a group, the stream is there
+// already.
 func (sub *subscription) newLone() lone {
 	resumable, canResume := sub.conn.(transports.Resumable)
 	l := lone{subscription: sub, resumable: resumable}
 	l.settle(time.Now())
 	switch {
-	case sub.opened: // it was in a group
+	case sub.opened: // a group has released it
 	case canResume:
 		sub.apart = time.Now()
 		l.away = sub.apart.Add(openTimeout)
@@ -170,7 +192,10 @@ func (sub *subscription) newLone() lone {
 	return l
 }
 
-// send sends what may leave now, or says when something may.
+// send sends one batch of what may leave now. If nothing may, sent is false and next says when
+// something may; zero is after the next event, or when there is a stream. why ends the
+// subscription. Before that it sends an answer to a change of terms that an earlier stream did not
+// take.
 func (l *lone) send() (sent bool, next time.Time, why *aaep.Rejection) {
 	if l.stream != nil && l.unanswered != nil {
 		if l.answer(l.unanswered, 1); l.unanswered != nil {
@@ -190,7 +215,8 @@ func (l *lone) send() (sent bool, next time.Time, why *aaep.Rejection) {
 	return sent, next, why
 }
 
-// notTaken says what it means that the stream took nothing more: that it is lost, or why all is over.
+// notTaken decides what an error of sendDue means. It returns why the subscription ends; nil means
+// that only the stream is lost, and may come back.
 func (l *lone) notTaken(err error) *aaep.Rejection {
 	var over *aaep.Rejection
 	if errors.As(err, &over) {
@@ -203,7 +229,8 @@ func (l *lone) notTaken(err error) *aaep.Rejection {
 	return l.linkBroke(err)
 }
 
-// linkBroke says why it is over with a link that cannot be resumed and took something no more.
+// linkBroke returns why a subscription ends whose link cannot be resumed and failed with err: the
+// subscriber has gone, if the receiving goroutine says so, or it is too slow.
 func (sub *subscription) linkBroke(err error) *aaep.Rejection {
 	select {
 	case err := <-sub.lost:
@@ -213,16 +240,18 @@ func (sub *subscription) linkBroke(err error) *aaep.Rejection {
 	return slow("the link took nothing more: " + err.Error())
 }
 
+// lose notes that the stream is lost, and until when another one has to be there.
 func (l *lone) lose() { l.stream, l.away = nil, l.detach() }
 
-// hurry gives the stream less time, once, when there is a shutdown: it may be on its way to what it is owed.
+// hurry shortens, during a shutdown, the time in which a lost stream has to be back. The first call
+// counts. The subscriber may be coming back for events that it has not had.
 func (l *lone) hurry() {
 	if !l.hurried {
 		l.hurried, l.away = true, l.apart.Add(lastChance)
 	}
 }
 
-// takeStream goes over to a newer stream, if there is one.
+// takeStream attaches the newest stream of the link, if the link has a new one. It does not wait.
 func (l *lone) takeStream() {
 	if l.resumable == nil || !l.news.Swap(false) {
 		return
@@ -234,7 +263,8 @@ func (l *lone) takeStream() {
 	}
 }
 
-// look sees whether the stream has broken, or did not come in time.
+// look notes that the stream has broken, or returns why the subscription ends if a stream did not
+// come in time.
 func (l *lone) look(draining bool) *aaep.Rejection {
 	if l.stream != nil {
 		select {
@@ -253,11 +283,12 @@ func (l *lone) look(draining bool) *aaep.Rejection {
 	return nil
 }
 
-// never is what a timer is made with that is set later. With 0 it would fire on the goroutine that makes it; in a
-// synctest bubble two that do so at once bring down the race detector (golang/go#78156).
+// never is the time of a timer that is set later. A timer made with 0 would fire on the goroutine
+// that makes it; in a synctest bubble two that do so at once bring down the race detector
+// (golang/go#78156).
 const never time.Duration = math.MaxInt64
 
-// wait returns when there is something to look at, or at a time that is not zero.
+// wait returns when woken was filled, or at until; zero is no time.
 func wait(woken <-chan struct{}, timer *time.Timer, until time.Time) {
 	if until.IsZero() { // most of the time; one channel costs less than two
 		<-woken
@@ -274,7 +305,7 @@ func wait(woken <-chan struct{}, timer *time.Timer, until time.Time) {
 	}
 }
 
-// earliest returns the first of the times that are not zero.
+// earliest returns the first of the times that are not zero, or zero.
 func earliest(times ...time.Time) (first time.Time) {
 	for _, t := range times {
 		if first.IsZero() || !t.IsZero() && t.Before(first) {
@@ -284,7 +315,9 @@ func earliest(times ...time.Time) (first time.Time) {
 	return first
 }
 
-// poll handles, between two events, what must not wait for a quiet moment.
+// poll handles, between two batches, what must not wait until nothing is left to send: abort, the
+// end of the link, a change of terms, the end of the lifetime. runUngrouped calls it, holding no
+// lock. The result says why the subscription ends, or is nil.
 func (sub *subscription) poll() *aaep.Rejection {
 	if sub.hungUp.Load() {
 		return sub.cutShort()
@@ -303,9 +336,11 @@ func (sub *subscription) poll() *aaep.Rejection {
 	return sub.life.over(time.Now())
 }
 
-// tell sends a message that is no event.
+// tell sends a message that is not an event, and waits at most closeTimeout. Any goroutine may call
+// it.
 func (sub *subscription) tell(m aaep.Message) error { return sub.tellWithin(closeTimeout, m) }
 
+// tellWithin is sendMessage with another limit.
 func (sub *subscription) tellWithin(d time.Duration, m aaep.Message) error {
 	msg, err := aaep.Encode(m)
 	if err != nil {
