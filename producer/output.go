@@ -17,39 +17,42 @@ import (
 // maxWrite is the most text in one event of the log, in bytes.
 const maxWrite = 8192
 
-// Output is one streamed answer: an io.WriteCloser that takes tokens as the model makes them. Each listener
-// gets them cut at the boundaries it asked for. Close it to say that the answer is whole.
+// Output is one streamed answer: an io.WriteCloser that takes tokens as the model makes them. Each
+// subscriber gets them cut at the boundaries it asked for. Close it to say that the answer is
+// whole.
 //
-// Text is told in Unicode normal form C, with every line end as a line feed, and with characters that
-// could deceive made visible (see aaep.SafeText), and fillers kept. All methods may be called at once.
+// Text is told in Unicode normal form C, with every line end as a line feed, and with characters
+// that could deceive made visible (see aaep.SafeText), and fillers kept. All methods may be called
+// at once.
 type Output struct {
+	// All fields but s and id are guarded by the Session's mu.
 	s        *Session
 	id       string
-	position int64
-	lang     string      // of the text that comes next
-	content  string      // its media type
+	position int64       // where the next chunk starts, in code points
+	lang     string      // of the text that is written next
+	content  string      // its media type; empty where the protocol has no form for it
 	with     aaep.Text   // the data of extensions that goes with it
 	held     string      // the end of the text so far, until what follows shows how to write it
-	known    bool        // the session closes it at its end
-	full     bool        // a reader is far behind: text is gathered,
-	pending  string      // here,
-	soon     *time.Timer // until this fires or an event is full
-	emitted  uint64      // pieces
-	parted   bool        // what was told last does not change with what follows, for something else came between
-	begun    bool        // its first chunk was told
+	known    bool        // it is among the Session's outputs, which the end of the session closes
+	full     bool        // a subscription is far behind: text is gathered in pending
+	pending  string      // gathered text
+	soon     *time.Timer // emits pending; nil: nothing is gathered
+	emitted  uint64      // how many chunks
+	parted   bool        // another event followed the last text: what comes must not combine with it
+	begun    bool        // its first chunk is about to be emitted, or has been
 	closed   bool
 }
 
 // Output begins a new streamed answer. Nothing is told before the first text.
 func (s *Session) Output() *Output {
-	if s == nil || s.p == nil { // what is written to it is ErrNoSession
+	if s == nil || s.p == nil { // its methods return ErrNoSession
 		return &Output{s: &Session{}}
 	}
 	return &Output{s: s, id: newID("out_"), lang: s.p.cfg.Language, content: "text/plain"}
 }
 
-// SetLanguage says in which language the text is that is written from now on, as a tag such as yo-NG; it
-// chooses the voice and the braille table (§11.5.3). Until then it is Config.Language.
+// SetLanguage says in which language the text is that is written from now on, as a tag such as
+// yo-NG; it chooses the voice and the braille table (§11.5.3). Until then it is Config.Language.
 func (o *Output) SetLanguage(tag string) error {
 	if !aaep.ValidLanguageTag(tag) {
 		return &aaep.InvalidError{Message: "output", Violations: []aaep.Violation{{
@@ -58,8 +61,9 @@ func (o *Output) SetLanguage(tag string) error {
 	return o.change(func() { o.lang = tag })
 }
 
-// SetContentType says what the text is that is written from now on, such as text/markdown. Parameters are left
-// out, and so is a type the protocol has no form for. Until then it is text/plain.
+// SetContentType says what the text is that is written from now on, such as text/markdown.
+// Parameters are left out, and so is a type the protocol has no form for. Until then it is
+// text/plain.
 func (o *Output) SetContentType(media string) error {
 	media, _, _ = strings.Cut(media, ";")
 	media = strings.TrimSpace(media)
@@ -71,8 +75,9 @@ func (o *Output) SetContentType(media string) error {
 	})
 }
 
-// With puts data of an extension, as Text.With, on the text that is written from now on: the place of a caption, for example. Of one
-// extension the newest counts; nil data puts none there any more. What Text.With takes and refuses holds here too, at once.
+// With puts data of an extension, as Text.With, on the text that is written from now on: the place
+// of a caption, for example. Of one extension the newest counts; nil data puts none there any more.
+// What Text.With takes and refuses holds here too, at once.
 func (o *Output) With(v aaep.Vocabulary, data any) error {
 	o.s.mu.Lock()
 	with := o.with.Without(v)
@@ -91,7 +96,8 @@ func (o *Output) With(v aaep.Vocabulary, data any) error {
 	return cmp.Or(err, refused)
 }
 
-// change tells what was written before it.
+// change emits all text that was written before, and then applies a change to the text that
+// follows. It takes s.mu and calls apply with it held.
 func (o *Output) change(apply func()) error {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
@@ -108,7 +114,8 @@ func (o *Output) change(apply func()) error {
 	return nil
 }
 
-// release tells what may still change with what follows, with s.mu held: something else follows.
+// release emits all text that is held or gathered, with s.mu held, because something else follows.
+// Half a character stays held.
 func (o *Output) release() error {
 	whole := firstInvalid(o.held)
 	if err := o.emit(tidy(o.held[:whole])); err != nil {
@@ -121,8 +128,8 @@ func (o *Output) release() error {
 	return nil
 }
 
-// Write takes UTF-8 text; a character may come in two halves. Text that is not UTF-8 is refused with an
-// *aaep.InvalidError, and what came before it in p has been taken: n says how much.
+// Write takes UTF-8 text; a character may come in two halves. Text that is not UTF-8 is refused
+// with an *aaep.InvalidError, and what came before it in p has been taken: n says how much.
 func (o *Output) Write(p []byte) (n int, err error) { return o.WriteString(string(p)) }
 
 // WriteString is Write.
@@ -179,12 +186,13 @@ func (o *Output) Close() error {
 	return nil
 }
 
-// complete sends what is held and the closing chunk, with s.mu held.
+// complete emits the text that is held and the closing chunk, with s.mu held. Half a character
+// becomes a replacement character. An output without text emits nothing.
 func (o *Output) complete() error {
 	held := o.held
 	o.held = ""
 	if !utf8.ValidString(held) {
-		held = strings.ToValidUTF8(held, "\uFFFD") // half a character that never got its other half
+		held = strings.ToValidUTF8(held, "\uFFFD") // half a character whose other half never came
 	}
 	if err := o.emit(tidy(held)); err != nil {
 		return err
@@ -201,7 +209,7 @@ func (o *Output) complete() error {
 	return err
 }
 
-// emit sends text, or gathers it, with s.mu held.
+// emit emits text, or gathers it where a subscription is far behind, with s.mu held.
 func (o *Output) emit(text string) error {
 	if text == "" {
 		return nil
@@ -219,16 +227,17 @@ func (o *Output) emit(text string) error {
 	return o.append(o.takePending() + text)
 }
 
-// Where a reader is more than farBehind events behind, text is gathered for gatherFor, up to maxWrite bytes: a program that writes faster
-// than it can be read then fills the log with text and not with the overhead of its pieces. How far behind is looked at once in lookEvery
-// pieces.
+// Where a subscription is more than farBehind events behind the end of the log, text is gathered
+// for gatherFor, up to maxWrite bytes. A program that writes faster than it can be read then fills
+// the log with text and not with the overhead of its pieces. How far the subscriptions are behind
+// is looked at once in lookEvery pieces.
 const (
 	farBehind = 1024
 	gatherFor = 20 * time.Millisecond
 	lookEvery = 256
 )
 
-// takePending takes what was gathered, with s.mu held.
+// takePending returns the gathered text, which is no longer gathered then, with s.mu held.
 func (o *Output) takePending() (text string) {
 	if o.soon != nil {
 		o.soon.Stop()
@@ -238,7 +247,8 @@ func (o *Output) takePending() (text string) {
 	return text
 }
 
-// emitPending sends what was gathered, where nothing followed in time.
+// emitPending emits the gathered text when no more came in time. The timer soon calls it, on a
+// goroutine of its own; it takes s.mu.
 func (o *Output) emitPending() {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
@@ -250,7 +260,8 @@ func (o *Output) emitPending() {
 	}
 }
 
-// append sends text in pieces that fit into an event, with s.mu held.
+// append emits text in chunks that fit into an event, with s.mu held. Before the first one it
+// enters the state writing_output.
 func (o *Output) append(text string) error {
 	for text != "" {
 		if !o.begun {
@@ -271,10 +282,12 @@ func (o *Output) append(text string) error {
 	return nil
 }
 
-// joiner keeps an accent from being written as one with a letter that was told before: places in the text would no longer agree.
+// joiner stands before an accent that would combine with a letter that was told before: with that,
+// positions in the text would no longer agree.
 const joiner = "\u034f"
 
-// begin says that the agent writes, unless it is seen doing something more telling.
+// begin enters the state writing_output, with s.mu held, unless a tool runs or a question is open:
+// those states say more.
 func (o *Output) begin() error {
 	switch o.s.machine.State() {
 	case aaep.StateCallingTool, aaep.StateAwaitingInput:
@@ -287,9 +300,10 @@ func (o *Output) begin() error {
 	return nil
 }
 
-// words are none: what is heard is the chunk.
+// words returns the speech of a chunk, which has no summary: the chunk itself is what is heard.
 func (o *Output) words() speech { return speech{in: []said{{lang: o.lang}}, with: o.with} }
 
+// chunk returns the payload of an event with this text, at the present position.
 func (o *Output) chunk(text string, complete bool) *aaep.OutputStreaming {
 	return &aaep.OutputStreaming{Chunk: text, Position: o.position, Complete: complete, OutputID: o.id,
 		ContentType: o.content, Language: o.lang}
@@ -306,16 +320,16 @@ func fit(text string) int {
 			n = end
 		}
 	}
-	if n == 0 { // one cluster of more than 8 KiB is no writing
+	if n == 0 { // a cluster of more than 8 KiB, which no writing has, is split
 		for n = maxWrite; !utf8.RuneStart(text[n]); n-- {
 		}
 	}
 	return n
 }
 
-// settled tidies text and splits it into what can be told now and an end that may still change with what
-// follows: a letter that an accent may join, a flag that is still being spelled, or a carriage return that
-// may belong to a line feed.
+// settled normalizes text and splits it into what can be told now and an end that may still change
+// with what follows: a letter that an accent may join, a flag that is still being spelled, or a
+// carriage return that may belong to a line feed.
 func settled(text string) (ready, rest string) {
 	if before, ok := strings.CutSuffix(text, "\r"); ok {
 		return tidy(before), "\r"
@@ -332,14 +346,15 @@ func settled(text string) (ready, rest string) {
 		tags := end[flag+len(blackFlag):]
 		after := strings.TrimLeftFunc(tags, isTag)
 		open := after == "" && !strings.HasSuffix(tags, endOfTags)
-		if open || cut > flag && cut < len(end)-len(after) { // a tag without its flag is no text
+		if open || cut > flag && cut < len(end)-len(after) { // never between a flag and its tags
 			cut = flag
 		}
 	}
 	return text[:from+cut], end[cut:]
 }
 
-// The flags of England, Scotland and Wales are a black flag, tags that spell the place, and one that ends them.
+// The flags of England, Scotland and Wales are spelled as a black flag, tags that name the place,
+// and a tag that ends them.
 const (
 	blackFlag = "\U0001F3F4"
 	endOfTags = "\U000E007F"
@@ -347,9 +362,10 @@ const (
 
 func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
-// tidy brings text into the form in which it is told: what could deceive is made visible, which may itself compose with
-// what follows. Isolates go too: a listener gets text in pieces, and a piece may hold only one of a pair. For the
-// same reason fillers stay; they are left out where people get the text.
+// tidy brings text into the form in which it is told. Characters that could deceive are made
+// visible; the result may combine with what follows. Isolates are made visible too: a subscriber
+// gets text in pieces, and a piece may hold only one of a pair. For the same reason fillers stay;
+// they are left out where a user gets the text.
 func tidy(text string) string {
 	if strings.Contains(text, "\r") || strings.Contains(text, "\u2028"[:1]) {
 		text = textCleaner.Replace(text)
@@ -361,6 +377,7 @@ func tidy(text string) string {
 	return tidy
 }
 
+// textCleaner replaces every line end by a line feed, and makes isolates visible.
 var textCleaner = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n\n",
 	"\u2066", "<U+2066>", "\u2067", "<U+2067>", "\u2068", "<U+2068>", "\u2069", "<U+2069>")
 

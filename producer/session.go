@@ -22,52 +22,55 @@ import (
 // ErrSessionOver is returned by every call on a session after its end.
 var ErrSessionOver = errors.New("producer: the session is over")
 
-// ErrNoSession is returned by every call on a nil Session, such as that of a context in which SessionOf finds none, and on one that no
-// Producer made.
+// ErrNoSession is returned by every call on a nil Session, such as that of a context in which
+// SessionOf finds none, and on a Session that no Producer made.
 var ErrNoSession = errors.New("producer: there is no session; Producer.StartSession makes one, and SessionOf finds one in its Context and in that of its tools")
 
-// Session is one user request's worth of agent activity (§2.2.5). It has one beginning and one end, and
-// the state the agent is in between is told as it changes. All its methods may be called at once. None
-// but Tool, Confirm and Clarify waits for anybody; while one of these puts its question on record, those of the same session
-// wait for Config.Audit and Config.Log. Until its end a session keeps some hundred bytes for each of its calls, questions and
-// outputs, so that none is told twice: an agent that runs for months begins one for each thing that it is asked for.
+// Session is one user request's worth of agent activity (§2.2.5). It has one beginning and one end,
+// and in between subscribers are told the state of the agent as it changes. All its methods may be
+// called at once. Only Tool, Confirm and Clarify wait for an answer. While one of these puts its
+// question on record, other calls on the same session wait for Config.Audit and Config.Log. Until
+// its end a session keeps some hundred bytes for each of its calls, questions and outputs, so that
+// none is told twice: an agent that runs for months begins one for each thing that it is asked for.
 //
-// What tells something and cannot returns an error, and then nothing was told: ErrSessionOver, or an *aaep.InvalidError that names the
-// rule it would break.
+// A method that cannot tell something returns an error, and then nothing was told: ErrSessionOver,
+// or an *aaep.InvalidError that names the rule it would break.
 type Session struct {
 	p     *Producer
 	id    string
 	began time.Time
-	start uint64          // where it begins in the log
+	start uint64          // the position of its first event in the log
 	ctx   context.Context // ends with the session
 	end   context.CancelFunc
-	turn  chan struct{} // holds a value while a question is open
+	turn  chan struct{} // holds one while a question is open: the next one waits for its turn
 
-	mu      sync.Mutex
-	unwatch func() bool // stops watching the context the session was started with
-	machine lifecycle.Session
-	over    bool
-	last    time.Time  // the newest timestamp
-	pos     uint64     // the place of the newest event
-	outputs []*Output  // open
-	calls   []toolCall // open, that this process began
+	mu      sync.Mutex        // guards what follows
+	unwatch func() bool       // stops watching the context that the session was started with
+	machine lifecycle.Session // what may come next, and what is open
+	over    bool              // its last event has been emitted
+	last    time.Time         // the newest timestamp
+	pos     uint64            // the position of the newest event
+	outputs []*Output         // open
+	calls   []toolCall        // open, and begun by this process
 	told    tellings
-	asking  func(*ledger.Outcome) (speech, error) // how what comes of the question that is put is told; nil is none
-	failing error                                 // with failed; see Failing
+	// asking explains an outcome of the question that is open, in words for the subscribers; nil:
+	// none is.
+	asking  func(*ledger.Outcome) (speech, error)
+	failing error // with failed, what Failing was given; nil: nothing
 
-	lastAsked *aaep.Event // the newest confirmation, of a session that another process began
+	lastAsked *aaep.Event // the newest confirmation, in a session that another process began
 	failed    aaep.Text
 }
 
-// tellings is what a subscriber who comes late is told first.
+// tellings is the state of the agent as a subscriber is told it that comes late.
 type tellings struct {
 	ev  *aaep.Event // the newest state.changed
-	pos uint64
+	pos uint64      // its position in the log; zero: there is none
 }
 
-// StartSession begins a session and tells what it is about. The agent is then thinking. When ctx is done
-// the session ends as cancelled by the producer. The error is ErrClosed, or an *aaep.InvalidError for a text that must not be told;
-// with Config.Follow there always is one.
+// StartSession begins a session and tells what it is about. The agent is then thinking. When ctx is
+// done the session ends as cancelled by the producer. The error is ErrClosed, or an
+// *aaep.InvalidError for a text that must not be told; with Config.Follow there always is one.
 func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session, error) {
 	if !p.made() {
 		return nil, errNotMade
@@ -90,7 +93,8 @@ func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session,
 	return s, nil
 }
 
-// begin tells that the session starts and makes it one of those that Shutdown ends, or does neither.
+// begin emits the first event of the session and adds the session to those that Shutdown ends, or
+// does neither. StartSession calls it with s.mu held; it takes the Producer's mu.
 func (s *Session) begin(about aaep.Text) (err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -112,7 +116,8 @@ func (s *Session) ID() string {
 	return s.id
 }
 
-// Context returns a context that is done when the session is over. SessionOf finds the session in it.
+// Context returns a context that is done when the session is over. SessionOf finds the session in
+// it.
 func (s *Session) Context() context.Context {
 	if s == nil || s.p == nil {
 		return over
@@ -120,24 +125,25 @@ func (s *Session) Context() context.Context {
 	return s.ctx
 }
 
-// over is the context of no session.
+// over is the Context of a nil Session.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(ErrNoSession)
 	return ctx
 }()
 
+// sessionKey is the key under which a Session is found in its Context.
 type sessionKey struct{}
 
-// SessionOf returns the session whose Context ctx is, or comes from, as in the function of one of its tools; or nil, on which every call
-// is ErrNoSession.
+// SessionOf returns the session whose Context ctx is, or comes from, as in the function of one of
+// its tools; or nil, on which every call is ErrNoSession.
 func SessionOf(ctx context.Context) *Session {
 	s, _ := ctx.Value(sessionKey{}).(*Session)
 	return s
 }
 
-// State says what the agent does now. The states of questions, tools and outputs are told without it.
-// Saying the same state again is not an event.
+// State tells what the agent does now. The states of questions, tools and outputs are told without
+// it. Telling the same state again is not an event.
 func (s *Session) State(state aaep.State, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -153,7 +159,7 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 		return ErrNoSession
 	}
 	if progress.Percent != nil {
-		progress.Percent = new(*progress.Percent) // an event is shared, and the caller's variable is not
+		progress.Percent = new(*progress.Percent) // the event must not change with the caller's variable
 	}
 	progress.Description, _ = in(aaep.Say(progress.Description), "")
 	p := aaep.ProgressUpdated{Progress: progress}
@@ -182,7 +188,8 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 	return err
 }
 
-// Handoff asks somebody else to take over (§4.4.3). The session goes on until it is ended.
+// Handoff asks another agent or a person to take over (§4.4.3). The session goes on until it is
+// ended.
 func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -194,7 +201,7 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 		h.Reason, _ = in(text, "")
 	}
 	h.PackagedContext = bytes.Clone(h.PackagedContext)
-	h.Reason, _ = in(aaep.Say(h.Reason), "") // composed
+	h.Reason, _ = in(aaep.Say(h.Reason), "") // in normal form
 	words := s.p.authored(text)
 	words.translate(func(tag string) (aaep.Payload, bool) {
 		h := h
@@ -207,9 +214,10 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 	return err
 }
 
-// Emit tells an event of an extension's own type, which is the vocabulary's prefix, a colon and name (§7.4).
-// Members is what the JSON library writes as an object; they stand beside the envelope. It goes to those whose
-// filters ask for it, such as "medai:*", and none by default. The vocabulary is that of one of Config.Extensions.
+// Emit tells an event of an extension's own type, which is the vocabulary's prefix, a colon and
+// name (§7.4). Members is what the JSON library writes as an object; its members stand beside the
+// envelope. The event goes to subscribers whose filters ask for it, such as "medai:*", and to none
+// by default. The vocabulary is that of one of Config.Extensions.
 func (s *Session) Emit(v aaep.Vocabulary, name string, text aaep.Text, members any) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -232,13 +240,16 @@ func (s *Session) Emit(v aaep.Vocabulary, name string, text aaep.Text, members a
 	return err
 }
 
-// enter changes the state, with s.mu held. An empty text says it in the package's own words.
+// enter changes the state, with s.mu held. An empty text is replaced by the package's own phrase
+// for the state. Entering the present state does nothing.
 func (s *Session) enter(to aaep.State, text aaep.Text) error {
 	return s.enterSaying(to, s.p.words(text, stateWords(to), string(to)))
 }
 
+// enterSaying changes the state and tells words with it, with s.mu held. Text that was written
+// before is told before, to the last letter, where a tool or a question follows.
 func (s *Session) enterSaying(to aaep.State, words speech) error {
-	if to == aaep.StateCallingTool || to == aaep.StateAwaitingInput { // what was written before it is told before it, to the last letter
+	if to == aaep.StateCallingTool || to == aaep.StateAwaitingInput {
 		for _, o := range s.outputs {
 			if err := o.release(); err != nil {
 				return err
@@ -260,8 +271,10 @@ func (s *Session) enterSaying(to aaep.State, words speech) error {
 	return err
 }
 
-// resume goes back to what the agent was doing before a tool or a question, with s.mu held. While a question
-// is open, the agent waits. News is what came of it, or empty.
+// resume goes back to the state that the agent was in before a tool or a question, with s.mu held.
+// While a question is open, the state stays awaiting_input. news tells what came of the tool or the
+// question; the zero speech tells the state in the package's own phrase, and nothing if a question
+// is open.
 func (s *Session) resume(news speech) error {
 	to, waits := aaep.StateThinking, len(s.machine.OpenQuestions()) > 0
 	switch {
@@ -278,7 +291,8 @@ func (s *Session) resume(news speech) error {
 	return s.enterSaying(to, news)
 }
 
-// emit appends an event to the log, with s.mu held.
+// emit appends an event to the log and returns its position, with s.mu held. Every event of a
+// session goes this way or through prepareEvent. Subscribers receive it from the log.
 func (s *Session) emit(words speech, payload aaep.Payload) (uint64, error) {
 	ev, err := s.prepare(words, payload)
 	if err != nil {
@@ -288,12 +302,13 @@ func (s *Session) emit(words speech, payload aaep.Payload) (uint64, error) {
 	return s.pos, nil
 }
 
-// prepare makes an event that is valid and in order, with s.mu held. It must be appended.
+// prepare makes the session's next event, with s.mu held: it is valid, and legal after the events
+// before. The caller must append it. Text that was written before is appended first.
 func (s *Session) prepare(words speech, payload aaep.Payload) (*aaep.Event, error) {
 	if s.over {
 		return nil, ErrSessionOver
 	}
-	if _, text := payload.(*aaep.OutputStreaming); !text { // text that was written before it goes before it
+	if _, text := payload.(*aaep.OutputStreaming); !text {
 		for _, o := range s.outputs {
 			if err := o.append(o.takePending()); err != nil {
 				return nil, err
@@ -311,7 +326,7 @@ func (s *Session) prepare(words speech, payload aaep.Payload) (*aaep.Event, erro
 	return ev, nil
 }
 
-// build makes an event that is valid.
+// build makes an event and checks it by itself, not its order, with s.mu held. It changes nothing.
 func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error) {
 	own := words.in[0]
 	ev := &aaep.Event{
@@ -344,7 +359,8 @@ func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error)
 	return ev, s.p.check(ev)
 }
 
-// now is the time to stamp an event with, which never goes back.
+// now returns the time to stamp the next event with, in milliseconds, with s.mu held. It never goes
+// back.
 func (s *Session) now() time.Time {
 	now := time.Now().UTC().Round(0).Truncate(time.Millisecond)
 	if now.Before(s.last) {
@@ -353,7 +369,7 @@ func (s *Session) now() time.Time {
 	return now
 }
 
-// urgencyOf follows the table of §3.3.2.
+// urgencyOf returns the urgency of an event, by the table of §3.3.2.
 func urgencyOf(p aaep.Payload) aaep.Urgency {
 	switch t := p.EventType(); {
 	case t.Critical():
@@ -364,6 +380,7 @@ func urgencyOf(p aaep.Payload) aaep.Urgency {
 	return aaep.UrgencyNormal
 }
 
+// stateWords returns the package's own phrase for a state.
 func stateWords(s aaep.State) phrase.ID {
 	switch s {
 	case aaep.StateIdle:
@@ -384,6 +401,7 @@ func stateWords(s aaep.State) phrase.ID {
 	return phrase.InState
 }
 
+// newID returns a random id with a prefix such as "sub_".
 func newID(prefix string) string {
 	var b [16]byte
 	rand.Read(b[:])

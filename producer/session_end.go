@@ -26,9 +26,10 @@ func (s *Session) Complete(text aaep.Text) error {
 	})
 }
 
-// Fail ends a session that failed. Text is what the user hears; cause decides the error category and is
-// not told, since errors may hold what is nobody's business. What failed because the context ended that the session was started with is
-// no failure: the session is cancelled, with text.
+// Fail ends a session that failed. Text is what the user hears. Cause decides the error category
+// and is not told, since errors may hold what is not meant for the user. Where cause is that the
+// context ended that the session was started with, the session did not fail: it is cancelled, with
+// text.
 func (s *Session) Fail(cause error, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -46,7 +47,7 @@ func (s *Session) Fail(cause error, text aaep.Text) error {
 	return err
 }
 
-// Cancel ends a session that somebody stopped.
+// Cancel ends a session that was stopped.
 func (s *Session) Cancel(by aaep.CancelledBy, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -56,8 +57,9 @@ func (s *Session) Cancel(by aaep.CancelledBy, text aaep.Text) error {
 	})
 }
 
-// Failing says that something went wrong that the agent may yet mend: if Close or Shutdown is what ends the session, it fails, with
-// cause and text as Fail takes them. The newest counts, and one without a cause takes them back.
+// Failing says that something went wrong that the agent may yet mend: if Close or Shutdown is what
+// ends the session, it fails, with cause and text as Fail takes them. The newest call counts, and
+// one without a cause takes the earlier ones back.
 func (s *Session) Failing(cause error, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -74,7 +76,8 @@ func (s *Session) Failing(cause error, text aaep.Text) error {
 	return nil
 }
 
-// abandon ends a session that nobody has ended.
+// abandon ends a session that the agent has not ended: as failed if Failing said so, and otherwise
+// as cancelled by by. Close and Shutdown call it, without s.mu.
 func (s *Session) abandon(by aaep.CancelledBy) error {
 	s.mu.Lock()
 	cause, text := s.failing, s.failed
@@ -85,8 +88,9 @@ func (s *Session) abandon(by aaep.CancelledBy) error {
 	return s.Cancel(by, aaep.Text{})
 }
 
-// Close ends the session if nothing else has: as failed while the goroutine panics or where Failing said so, as cancelled
-// otherwise. Use it as "defer s.Close()", so that no way out of a function leaves a session open.
+// Close ends the session if nothing else has: as failed while the goroutine panics or where Failing
+// said so, as cancelled otherwise. Use it as "defer s.Close()", so that no way out of a function
+// leaves a session open.
 func (s *Session) Close() error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -101,7 +105,11 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// finish closes what is open, in the order the protocol wants, and ends the session (D-30).
+// finish closes what is open, in the order that the protocol requires, and ends the session (D-30):
+// it withdraws the questions, completes the tool calls and the outputs, and emits the last event.
+// payload makes that event's payload and is called with s.mu held; otherwise is the phrase for an
+// empty text. It takes s.mu, and waits for the broker. If the last event would not be valid, the
+// session goes on.
 func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aaep.Payload) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +117,7 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 		return ErrSessionOver
 	}
 	words, end := s.p.words(text, otherwise, ""), payload()
-	// The last event is checked first: a text nobody may send must not leave a session half closed.
+	// The last event is checked first: one that is not valid must not leave a session half closed.
 	if _, err := s.build(words, end); err != nil {
 		return err
 	}
@@ -121,7 +129,7 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 	for _, token := range s.machine.OpenQuestions() {
 		s.p.forget(token)
 		s.machine.Settled(token, aaep.Reject)
-		if s.asking != nil { // nobody is left to wonder whether it was done
+		if s.asking != nil { // subscribers are told that the action was not done
 			news, _ := s.asking(&ledger.Outcome{Cause: ledger.Withdrawn, Decision: aaep.Reject})
 			if err := s.resume(news); err != nil {
 				s.p.cfg.Logger.Error("the end of a question was refused", "session_id", s.id, "error", err)
@@ -148,7 +156,8 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 	return err
 }
 
-// categorize says what an error means for the user (§4.1.3).
+// categorize returns the category and the code that tell the user what an error means (§4.1.3). The
+// code may be empty.
 func categorize(err error) (aaep.ErrorCategory, string) {
 	var timeout interface{ Timeout() bool }
 	var temporary interface{ Temporary() bool }
@@ -163,7 +172,7 @@ func categorize(err error) (aaep.ErrorCategory, string) {
 	return aaep.ErrorUnknown, ""
 }
 
-// millis is a duration as the wire has it, or nil where it is above a day (D-26).
+// millis returns a duration in milliseconds, or nil if it is negative or above a day (D-26).
 func millis(d time.Duration) *int64 {
 	if d < 0 || d > 24*time.Hour {
 		return nil

@@ -19,59 +19,76 @@ import (
 
 // Tool is something the agent does to the world.
 type Tool struct {
-	// Name is told; characters the protocol does not allow in it are replaced by underscores. Title is what people hear
-	// instead, where they know the tool by another name; it may be of any characters, and empty.
+	// Name is told; characters the protocol does not allow in it are replaced by underscores. Title
+	// is what users hear instead, where they know the tool by another name; it may be of any
+	// characters, and empty.
 	Name  string
 	Title string
-	// Risk is how much harm it can do; empty is aaep.RiskLow, and aaep.RiskHigh of what cannot be undone.
+	// Risk is how much harm it can do; empty is aaep.RiskLow, and aaep.RiskHigh of what cannot be
+	// undone.
 	Risk aaep.Risk
 	// Irreversible tools, and those of high risk, always ask first. Confirm makes others ask too.
 	Irreversible bool
 	Confirm      bool
-	// Action says what will be done, Consequence what that means. Both are needed to ask, and what the
-	// user is shown is what they agree to: neither may change between the question and the deed.
+	// Action says what will be done, Consequence what that means. Both are needed to ask, and what
+	// the user is shown is what they agree to: neither may change between the question and the
+	// action.
 	Action      aaep.Text
 	Consequence aaep.Text
-	// ExtraContext is a JSON object of the agent's own that goes with the question, for programs that know the agent, such as an
-	// order's number. It cannot have members "tool" and "tool_call_id", which say what is asked about; an error that is an
-	// *aaep.InvalidError says what is wrong. People are not told it. Nil is none.
+	// ExtraContext is a JSON object of the agent's own that goes with the question, for programs
+	// that know the agent, such as an order's number. It cannot have members "tool" and
+	// "tool_call_id", which say what is asked about; an error that is an *aaep.InvalidError says
+	// what is wrong. Users are not told it. Nil is none.
 	ExtraContext json.RawMessage
-	// Timeout is how long the user has to answer, rounded up to whole seconds: from 20, but see Config.ShortTimeouts, to
-	// 86400. Those who declared that they need longer have longer, and can ask for more. Zero is five minutes for what is
-	// irreversible or of high risk, two for medium risk, one for low (§6.4.2).
+	// Timeout is how long the user has to answer, rounded up to whole seconds: from 20, but see
+	// Config.ShortTimeouts, to 86400. Users who declared that they need longer have longer, and can
+	// ask for more. Zero is five minutes for what is irreversible or of high risk, two for medium
+	// risk, one for low (§6.4.2).
 	Timeout time.Duration
 	// Default is what silence means. Empty is aaep.Reject; aaep.Accept is refused for what is
 	// irreversible or of high risk.
 	Default aaep.Decision
 	// RunTimeout bounds the run; zero is no bound.
 	RunTimeout time.Duration
-	// Modified takes over what a user changed before they accepted, as a JSON object in the agent's own terms, and returns the tool
-	// as it is then, with the words for it: it is asked about anew, and runs only if that is accepted as it is. Its name and
-	// RunTimeout stay, and it is never less dangerous than before. Nil does not support changes, and takes an answer with changes
-	// as a rejection (§6.3.2).
+	// Modified takes over what a user changed before they accepted, as a JSON object in the agent's
+	// own terms, and returns the tool as it is then, with the words for it: it is asked about anew,
+	// and runs only if that is accepted as it is. Its name and RunTimeout stay, and it is never
+	// less dangerous than before. Nil does not support changes, and takes an answer with changes as
+	// a rejection (§6.3.2).
 	Modified func(changes json.RawMessage) (Tool, error)
 }
 
+// mustAsk reports whether the user is asked before the tool runs (D-32).
 func (t Tool) mustAsk() bool { return t.highImpact() || t.Confirm }
 
+// highImpact reports whether the tool always asks, and runs only when those who were asked have
+// been told of the call (D-49).
 func (t Tool) highImpact() bool { return t.Irreversible || t.Risk == aaep.RiskHigh }
 
-// ErrRejected is returned by Tool and Confirm where the user said no, or accepted something else than was asked. Nothing was done.
+// ErrRejected is returned by Tool and Confirm where the user said no, or accepted something else
+// than was asked. Nothing was done.
 var ErrRejected = errors.New("producer: the user rejected it")
 
-// ErrTimedOut is returned by Tool, Confirm and Clarify where nobody answered in time: silence means no, and nothing was done.
+// ErrTimedOut is returned by Tool, Confirm and Clarify where no answer came in time: silence means
+// no, and nothing was done.
 var ErrTimedOut = errors.New("producer: nobody answered in time")
 
-// ErrUnreachable is returned by Tool, Confirm and Clarify where no subscriber can answer, or the last one that could has gone. Nothing
-// was done.
+// ErrUnreachable is returned by Tool, Confirm and Clarify where no subscriber can answer, or the
+// last one that could has gone. Nothing was done.
 var ErrUnreachable = errors.New("producer: nobody could be asked")
 
-// Tool runs a tool and tells about it. Where the tool must ask, it waits for the user's answer first and
-// runs only if that is yes. Run is called at most once, after tool.invoked is in the log, with a context that ends with ctx, the
-// session and RunTimeout, in which SessionOf finds the session; what happened is told afterwards, also if run panics. Of a tool that is irreversible or of high risk,
-// tool.invoked leaves at once whatever rate was asked for, and run waits until those who were asked have it: two seconds at most,
-// and not for a link that takes nothing. No other tool waits for a subscriber. The error is run's own, or says why it did not run: ErrRejected, ErrTimedOut, ErrUnreachable, ErrNotRecorded,
-// ErrSessionOver, that of ctx, or an *aaep.InvalidError for a Tool that is not valid.
+// Tool runs a tool and tells about it. Where the tool must ask, it waits for the user's answer
+// first and runs only if that is yes.
+//
+// Run is called at most once, after tool.invoked is in the log, with a context that ends with ctx,
+// the session and RunTimeout, in which SessionOf finds the session. What happened is told
+// afterwards, also if run panics. Where a tool is irreversible or of high risk, tool.invoked leaves
+// at once whatever rate was asked for, and run waits until the subscribers that were asked have it:
+// two seconds at most, and not for a link that takes nothing. No other tool waits for a subscriber.
+//
+// The error is run's own, or says why it did not run: ErrRejected, ErrTimedOut, ErrUnreachable,
+// ErrNotRecorded, ErrSessionOver, that of ctx, or an *aaep.InvalidError for a Tool that is not
+// valid.
 func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (string, error)) (string, error) {
 	if s == nil || s.p == nil {
 		return "", ErrNoSession
@@ -100,9 +117,9 @@ func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (s
 	return result, err
 }
 
-// Confirm is Tool for a deed that is no function: it asks where the tool must, tells that the tool is
-// invoked, and returns aaep.Accept when the deed may be done. Then do it, and call done with what came of
-// it. Anything but aaep.Accept comes with an error, and done does nothing.
+// Confirm is Tool for an action that is no function: it asks where the tool must, tells that the
+// tool is invoked, and returns aaep.Accept when the action may be done. Then do it, and call done
+// with what came of it. Anything but aaep.Accept comes with an error, and done does nothing.
 func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done func(error), err error) {
 	done = func(error) {}
 	if s == nil || s.p == nil {
@@ -115,13 +132,13 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 		}
 	}
 	call := t.call()
-	// What could not be told in the end is refused before anybody is asked.
+	// A call whose events could not be told is refused before the user is asked.
 	if err := s.checkTool(t, call); err != nil {
 		return "", done, err
 	}
-	var asked *pending // nil: it need not ask
+	var asked *pending // nil: the tool need not ask
 	if t.mustAsk() {
-		// Unasked tools are decided here, asked ones by the ledger alone.
+		// Only the ledger decides about a tool that must ask.
 		var changes json.RawMessage
 		for range maxModified {
 			if d, changes, asked, err = s.askConfirmation(ctx, t, call); changes == nil {
@@ -147,18 +164,21 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	return aaep.Accept, func(err error) { once.Do(func() { s.toolDone(call, began, err, true) }) }, nil
 }
 
-// A toolCall is one of a tool, as the lifecycle knows it, under the name that people hear.
+// toolCall is one call of a tool that is open.
 type toolCall struct {
 	lifecycle.ToolCall
-	title string
-	begun *bool // it may have done something; with the Session's mu held
+	title string // the name that users hear
+	begun *bool  // the action may have begun; guarded by the Session's mu
 }
 
+// call returns a new call of the tool, with an id of its own.
 func (t Tool) call() toolCall {
 	name := toolName(t.Name)
 	return toolCall{lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: name}, cmp.Or(t.Title, name), new(bool)}
 }
 
+// checkTool reports whether the events of a call could be told: when it is invoked, and under its
+// title when it is completed. It takes s.mu and changes nothing.
 func (s *Session) checkTool(t Tool, call toolCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,14 +192,17 @@ func (s *Session) checkTool(t Tool, call toolCall) error {
 	return err
 }
 
-// invoked is the event that tells of a call, with s.mu held.
+// invoked returns the words and the payload of a call's tool.invoked.
 func (s *Session) invoked(t Tool, call toolCall) (speech, *aaep.ToolInvoked) {
 	return s.p.words(t.Action, phrase.UsingTool, call.title), &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
 		RiskLevel: t.Risk, Irreversible: &t.Irreversible}
 }
 
-// invoke tells that the tool is about to run. It returns when that is in the log and on record; and, where the tool is irreversible or
-// of high risk, has left for those who were asked and whose links take it, or after toldTime (D-49).
+// invoke tells that a tool is about to run, and returns when the action may begin, at began:
+// tool.invoked is in the log and on record and, where the tool is irreversible or of high risk, has
+// left for the subscribers that were asked and whose links take it, or toldTime has passed (D-49).
+// With an error the action must not begin; a call that was told has then been told to be over.
+// asked is nil if the tool did not ask. The agent's goroutine calls it, holding no lock.
 func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked *pending) (began time.Time, err error) {
 	pos, err := s.announce(ctx, t, call)
 	if err != nil {
@@ -202,7 +225,7 @@ func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked *pend
 	recorded := false
 	if err = cmp.Or(ctx.Err(), s.ctx.Err()); err == nil {
 		if recorded = s.p.desk.trail.record(r) == nil; recorded {
-			err = s.begins(ctx, call) // recording may take a while
+			err = s.begins(ctx, call) // the session may have ended while it was recorded
 		} else {
 			err = ErrNotRecorded
 		}
@@ -220,7 +243,8 @@ func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked *pend
 	return time.Now(), nil
 }
 
-// begins is the last moment in which nothing is done.
+// begins marks the action of a call as begun, unless ctx or the session has ended. After that it
+// counts as done, whatever comes. It takes s.mu.
 func (s *Session) begins(ctx context.Context, call toolCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,11 +253,14 @@ func (s *Session) begins(ctx context.Context, call toolCall) error {
 	return err
 }
 
+// announce enters the state calling_tool, emits tool.invoked and notes the call as open. pos is the
+// position of the event. If it fails after a question was answered, the state goes back. It takes
+// s.mu.
 func (s *Session) announce(ctx context.Context, t Tool, call toolCall) (pos uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() {
-		if err != nil && t.mustAsk() { // a question that was answered has changed the state
+		if err != nil && t.mustAsk() { // the answer to the question has changed the state
 			s.resume(speech{})
 		}
 	}()
@@ -251,8 +278,9 @@ func (s *Session) announce(ctx context.Context, t Tool, call toolCall) (pos uint
 	return pos, err
 }
 
-// toolDone tells how a call ended. After the session's end there is nothing left to tell; what ran is on record all
-// the same, and nothing else.
+// toolDone tells how a call ended. If ran says that its beginning is on record, it records the end
+// too, even after the end of the session, when nothing is told any more. It takes s.mu, and waits
+// for the audit log without it.
 func (s *Session) toolDone(call toolCall, began time.Time, err error, ran bool) {
 	p := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: millis(time.Since(began))}
 	words, why := phrase.ToolFinished, phrase.ID(-1)
@@ -270,24 +298,26 @@ func (s *Session) toolDone(call toolCall, began time.Time, err error, ran bool) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over { // nothing is left to tell, but what was done is on record
+	if s.over {
 		return
 	}
 	if !*call.begun || isNo(err) {
 		words = phrase.ActionWithdrawn
 	}
 	s.completeTool(call, p, words, why)
-	if s.ctx.Err() == nil { // else the end follows
+	if s.ctx.Err() == nil { // otherwise the session's last event follows
 		s.resume(speech{})
 	}
 }
 
-// isNo reports whether a call was seen to end without its action, for its user said no, or nobody could be asked.
+// isNo reports whether err is that of a call that ended without its action, because the user said
+// no or could not be asked.
 func isNo(err error) bool {
 	return errors.Is(err, ErrRejected) || errors.Is(err, ErrTimedOut) || errors.Is(err, ErrUnreachable)
 }
 
-// completeTool says that a call is over, with s.mu held. Why it failed is said too, where it did.
+// completeTool emits tool.completed and takes the call off the open ones, with s.mu held. why is
+// the phrase for the error message; a phrase that does not exist leaves that empty.
 func (s *Session) completeTool(call toolCall, p aaep.ToolCompleted, words, why phrase.ID) {
 	s.calls = slices.DeleteFunc(s.calls, func(c toolCall) bool { return c == call })
 	p.Tool, p.ToolCallID = call.Tool, call.ToolCallID
@@ -326,9 +356,10 @@ func toolName(name string) string {
 	return s
 }
 
-// Invoked tells that a tool runs which is not run through the session, and waits for nobody: it is for those who see
-// the agent from outside, such as package producer/llm. Call done with what came of it. A tool that must ask is refused with an
-// *aaep.InvalidError (§6.1): Tool and Confirm ask. What was only seen is not on the audit trail.
+// Invoked tells that a tool runs which is not run through the session, and waits for no subscriber:
+// it is for programs that see the agent from outside, such as package producer/llm. Call done with
+// what came of it. A tool that must ask is refused with an *aaep.InvalidError (§6.1): Tool and
+// Confirm ask. What was only seen is not on the audit trail.
 func (s *Session) Invoked(t Tool) (done func(error), err error) {
 	if s == nil || s.p == nil {
 		return func(error) {}, ErrNoSession

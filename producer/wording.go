@@ -12,15 +12,15 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// A speech is what an event says, in every language it can be said in, the event's own first. Each subscription's
-// Shaper takes the one its listener understands best.
+// speech is what an event says, in every language it can be said in, the event's own first. The
+// Shaper of each subscription takes the language that its user understands best.
 type speech struct {
 	in   []said
 	with aaep.Text // its extension data goes along
 
-	urgent bool // it is critical, whatever its type
+	urgent bool // the event is critical, whatever its type
 
-	// For an event of an extension's own:
+	// These are for an event of an extension's own type.
 	vocabulary aaep.Vocabulary
 	members    json.RawMessage
 }
@@ -29,10 +29,11 @@ type speech struct {
 type said struct {
 	lang    string
 	text    aaep.Text
-	payload aaep.Payload // nil: as in the event's own language
+	payload aaep.Payload // nil: the payload of the event's own language
 }
 
-// words returns the author's text, or, where that has none, the package's own phrase.
+// words returns the author's text or, where that is empty, the package's own phrase with arg put
+// into it.
 func (p *Producer) words(text aaep.Text, id phrase.ID, arg string) speech {
 	if text.IsZero() {
 		sp := p.phrase(id, func(string) (string, bool) { return arg, true })
@@ -42,7 +43,7 @@ func (p *Producer) words(text aaep.Text, id phrase.ID, arg string) speech {
 	return p.authored(text)
 }
 
-// authored returns what the author said, in the languages of its translations.
+// authored returns the author's text in all languages that it has.
 func (p *Producer) authored(text aaep.Text) speech {
 	all := text.Translations()
 	own := aaep.Text{Terse: text.Terse, Normal: text.At(aaep.VerbosityNormal), Detailed: text.Detailed}
@@ -58,12 +59,14 @@ func (p *Producer) authored(text aaep.Text) speech {
 	return sp
 }
 
+// say adds a text in one more language.
 func (sp *speech) say(tag string, t aaep.Text) {
 	t.Normal = t.At(aaep.VerbosityNormal)
 	sp.in = append(sp.in, said{lang: tag, text: t})
 }
 
-// foreign is the language of a text that says nothing in the agent's own: English, if it is in that. Else it is "".
+// foreign returns the language that a text is said in first if it says nothing in the agent's own:
+// English if it has that. Otherwise it returns "".
 func foreign(t aaep.Text) string {
 	all := t.Translations()
 	if _, ok := all["en"]; t.At(aaep.VerbosityNormal) != "" || len(all) == 0 {
@@ -74,7 +77,9 @@ func foreign(t aaep.Text) string {
 	return slices.Min(slices.Collect(maps.Keys(all)))
 }
 
-// phrase returns one of the package's own phrases. Arg is what is put into it, where there is that in a language.
+// phrase returns one of the package's own phrases, in every language offered that has it. arg
+// returns what is put into it in a language, and whether there is that; "" stands for the first
+// language.
 func (p *Producer) phrase(id phrase.ID, arg func(tag string) (string, bool)) speech {
 	var sp speech
 	for i, tag := range p.offer.Languages {
@@ -86,14 +91,15 @@ func (p *Producer) phrase(id phrase.ID, arg func(tag string) (string, bool)) spe
 		switch {
 		case known && (ok || i == 0):
 			sp.in = append(sp.in, said{lang: tag, text: aaep.Say(text)})
-		case i == 0: // English, whatever the agent speaks
+		case i == 0: // there is no such phrase in the agent's language
 			sp.in = append(sp.in, said{lang: "en", text: aaep.Say(text)})
 		}
 	}
 	return sp
 }
 
-// translate gives each translation its own payload, or drops it where make has none for its language.
+// translate gives each translation a payload of its own, or drops it where payload has none for its
+// language.
 func (sp *speech) translate(payload func(tag string) (p aaep.Payload, ok bool)) {
 	own, rest := sp.in[:1:1], sp.in[1:]
 	for _, s := range rest {
@@ -105,10 +111,11 @@ func (sp *speech) translate(payload func(tag string) (p aaep.Payload, ok bool)) 
 	sp.in = own
 }
 
-// in returns what a text says in a language, if it says anything there; "" is the language it is said in first. A
-// text without words says nothing in every language.
+// in returns what a text says in a language, and whether it says anything there; "" is the language
+// that it is said in first. A text without words says nothing, in every language.
 func in(t aaep.Text, tag string) (words string, ok bool) { return inAt(t, tag, aaep.VerbosityNormal) }
 
+// inAt is textIn with a verbosity.
 func inAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
 	if tag == "" {
 		tag = foreign(t)
@@ -121,10 +128,12 @@ func inAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
 	return norm.NFC.String(t.At(v)), true
 }
 
+// hints returns the language and the direction of a text as an event has them.
 func hints(lang, text string) *aaep.LocalizationHints {
 	return &aaep.LocalizationHints{PrimaryLanguage: lang, TextDirection: handshake.Direction(lang, text)}
 }
 
+// composed returns a text in Unicode normal form C.
 func composed(t aaep.Text) aaep.Text {
 	return aaep.Text{Terse: norm.NFC.String(t.Terse), Normal: norm.NFC.String(t.Normal), Detailed: norm.NFC.String(t.Detailed)}
 }
