@@ -259,3 +259,46 @@ func TestAgentEnds(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// A form is one question a field, and an address is told with its host; what is not answered cancels it.
+func TestElicitation(t *testing.T) {
+	for _, tc := range []struct {
+		name, params string
+		answers      []any
+		want, hears  string
+	}{
+		{"a form", `"mode":"form","message":"Set it up.","requestedSchema":{"type":"object","required":["name"],"properties":{"name":{"type":"string","title":"Its name"},
+			"parts":{"type":"array","items":{"type":"string","enum":["a","b","c"]}},"size":{"type":"string","oneOf":[{"const":"s","title":"Small"},{"const":"l","title":"Large"}]}}}`,
+			[]any{"demo", "c, a", "l"}, `map[action:accept content:map[name:demo parts:[c a] size:l]]`, "Choose: Its name? Set it up."},
+		{"silence", `"mode":"form","message":"Set it up.","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}`, []any{nil}, "map[action:cancel]", "name?"},
+		{"an address", `"mode":"url","message":"Sign in.","elicitationId":"e1","url":"https://login.example@evil.example/x"`, []any{true},
+			"map[action:accept]", "Do you want to go to an address at evil.example yourself? Sign in. The whole address is: https://login.example@evil.example/x"},
+		{"no address of the web", `"mode":"url","message":"Sign in.","elicitationId":"e1","url":"file:///etc/passwd"`, nil, "map[action:cancel]", "none of the web"},
+		{"a list of nothing", `"mode":"form","message":"x","requestedSchema":{"type":"object","properties":{"a":{"type":"array"}}}`, nil, "<nil>", "cannot be asked here"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := ""
+			turn := func(a *scriptedAgent, _ string) string {
+				a.send(`{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"sessionId":"s1",%s}}`, strings.ReplaceAll(tc.params, "\n", ""))
+				got = fmt.Sprint(a.response(`"e"`)["result"])
+				return "end_turn"
+			}
+			n := 0
+			decide := func(p *person, ev *aaep.Event) {
+				if n++; tc.answers[n-1] != nil {
+					p.sub.Answer(context.Background(), ev, tc.answers[n-1])
+				}
+			}
+			converse(t, turn, decide, func(t *testing.T, f *fixture) {
+				f.talk.Prompt(t.Context(), "Go on.")
+				wait()
+				if got != tc.want {
+					t.Errorf("answered %s, want %s", got, tc.want)
+				}
+				if !strings.Contains(f.person.said(), tc.hears) {
+					t.Errorf("not heard: %s\nbut\n%s", tc.hears, f.person.said())
+				}
+			})
+		})
+	}
+}

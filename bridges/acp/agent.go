@@ -29,6 +29,8 @@ var ErrAuthRequired = errors.New("acp: the agent wants you to sign in first")
 type Config struct {
 	// Folder is where the agent works, an absolute path.
 	Folder string
+	// AnswerTime is how long a question of the agent is open. Zero is five minutes.
+	AnswerTime time.Duration
 	// Thoughts also tells what the model thinks before it answers.
 	Thoughts bool
 	// Logger receives what the agent writes to standard error, and what of its messages cannot be read. Nil discards it.
@@ -108,6 +110,9 @@ func Connect(ctx context.Context, link io.ReadWriteCloser, cfg Config) (*Agent, 
 func newAgent(in io.Reader, out io.Writer, cfg Config, end func() error) *Agent {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.AnswerTime == 0 {
+		cfg.AnswerTime = answerTime
 	}
 	a := &Agent{cfg: cfg, done: make(chan struct{}), conversations: map[string]*Conversation{}, early: map[string][]jsontext.Value{}, told: map[string]bool{}}
 	a.close = sync.OnceValue(end)
@@ -205,11 +210,15 @@ func (a *Agent) handle(r *request) {
 	case r.method == "session/update":
 		c.update(r.params)
 	case r.notifies():
-		a.report("a notification that is not known: " + label(r.method))
+		if r.method != "elicitation/complete" { // that the user has been at an address
+			a.report("a notification that is not known: " + label(r.method))
+		}
 	case c == nil:
 		r.refuse(jsonrpc2.CodeInvalidParams, "there is no such session")
 	case r.method == "session/request_permission":
 		go c.permission(r)
+	case r.method == "elicitation/create":
+		go c.elicit(r)
 	default:
 		r.refuse(jsonrpc2.CodeMethodNotFound, "this client does not do that")
 	}

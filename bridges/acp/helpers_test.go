@@ -103,8 +103,16 @@ func (a *scriptedAgent) says(text string) {
 }
 
 // answer waits for the client's answer to a request, by its id as it is written, and returns what it selected: an option's id,
-// "cancelled", or "error".
+// "cancelled", "error", or "gone" where the client is.
 func (a *scriptedAgent) answer(id string) string {
+	if m := a.response(id); m != nil {
+		return selectedIn(m)
+	}
+	return "gone"
+}
+
+// response waits for the client's answer to a request; nil says that the client has hung up.
+func (a *scriptedAgent) response(id string) map[string]any {
 	for {
 		a.mu.Lock()
 		came := a.came
@@ -115,13 +123,13 @@ func (a *scriptedAgent) answer(id string) string {
 			}
 			a.lines = append(a.lines[:i:i], a.lines[i+1:]...)
 			a.mu.Unlock()
-			return selectedIn(m)
+			return m
 		}
 		a.mu.Unlock()
 		select {
 		case <-came:
 		case <-a.done:
-			return "gone"
+			return nil
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 //   - Everything else, such as no, silence, or nobody to ask: reject_once where the agent offers it, or else cancelled.
 
 const (
-	answerTime  = 5 * time.Minute // to answer a permission
+	answerTime  = 5 * time.Minute // to answer a question, where Config does not say
 	maxOptions  = 32              // of one permission
 	maxQuestion = 4000            // characters of the agent's words in a question
 )
@@ -52,18 +52,7 @@ func (c *Conversation) permission(r *request) {
 		c.tell("The agent asked for permission in a way that cannot be read. It was not allowed.")
 		return
 	}
-	c.mu.Lock()
-	t := c.turn
-	c.mu.Unlock()
-	if t == nil { // the agent does something of its own accord
-		var err error
-		if t, err = c.begin(context.Background(), "The agent asks for permission."); err != nil {
-			r.answer(cancelled())
-			return
-		}
-		defer t.end("end_turn", nil)
-	}
-	t.permit(r, ask)
+	c.inTurn(r, "The agent asks for permission.", cancelled(), func(t *turn) { t.permit(r, ask) })
 }
 
 // permit puts the question of a permission, and answers it.
@@ -147,7 +136,7 @@ func (t *turn) decide(ctx context.Context, p *permission) (option permissionOpti
 
 // choose puts the options as a choice by the agent's own names.
 func (t *turn) choose(ctx context.Context, p *permission) (permissionOption, error) {
-	q := producer.Question{Text: aaep.Say(p.about.action() + " What do you answer?"), Context: aaep.Say(p.about.consequence(t.c.agent.cfg)), Timeout: answerTime}
+	q := producer.Question{Text: aaep.Say(p.about.action() + " What do you answer?"), Context: aaep.Say(p.about.consequence(t.c.agent.cfg)), Timeout: t.c.agent.cfg.AnswerTime}
 	for i, o := range p.options {
 		q.Choices = append(q.Choices, producer.Choice{Value: fmt.Sprint(i + 1), Label: aaep.Say(optionName(o))})
 	}
@@ -217,7 +206,7 @@ func (t *turn) grant(ctx context.Context, p *permission, option permissionOption
 // question is the confirmation of an option.
 func (t *turn) question(p *permission, option permissionOption) producer.Tool {
 	tool := p.about.tool()
-	tool.Confirm, tool.Timeout = true, answerTime
+	tool.Confirm, tool.Timeout = true, t.c.agent.cfg.AnswerTime
 	if p.about.kind == "delete" {
 		tool.Irreversible, tool.Risk = true, aaep.RiskHigh
 	}

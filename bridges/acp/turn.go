@@ -82,6 +82,12 @@ func (t *turn) update(kind string, update jsontext.Value) error {
 			return err
 		}
 		t.planned(u.Entries)
+	case "notice":
+		var u notice
+		if err := read(update, &u); err != nil {
+			return err
+		}
+		t.tell(words.Sentence(label(u.Title)) + " " + label(u.Description))
 	case "user_message_chunk", "config_option_update", "session_info_update", "usage_update": // of these nothing is told
 	default:
 		t.unknown(kind)
@@ -105,6 +111,7 @@ func (t *turn) tell(text string) {
 
 // say is tell, with t.mu held.
 func (t *turn) say(text string) {
+	text = strings.TrimSpace(text)
 	t.s.Progress(ours(text), aaep.Progress{Description: text}, 0)
 }
 

@@ -23,7 +23,11 @@ type clientCapabilities struct {
 		Read  bool `json:"readTextFile"`
 		Write bool `json:"writeTextFile"`
 	} `json:"fs"`
-	Terminal bool `json:"terminal"`
+	Terminal    bool `json:"terminal"`
+	Elicitation struct {
+		Form struct{} `json:"form"`
+		URL  struct{} `json:"url"`
+	} `json:"elicitation"`
 }
 
 type implementation struct {
@@ -191,6 +195,19 @@ type permissionResponse struct {
 type permissionOutcome struct {
 	Outcome  string `json:"outcome"`
 	OptionID string `json:"optionId,omitzero"`
+}
+
+type elicitation struct {
+	Mode    string         `json:"mode"`
+	Message string         `json:"message"`
+	Schema  jsontext.Value `json:"requestedSchema"`
+	URL     string         `json:"url"`
+}
+
+type notice struct {
+	Severity    string `json:"severity"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
 }
 
 type cancelNotification struct {

@@ -49,7 +49,7 @@ func (c *call) action() string {
 	switch {
 	case c.kind == "execute": // with marks, so that a full stop is not taken for a part of it
 		return "Run the command \"" + title + "\"."
-	case verb == "" || strings.HasPrefix(strings.ToLower(title), strings.ToLower(verb)):
+	case verb == "" || strings.Contains(title, " "): // it says itself what is done
 		return words.Sentence(title)
 	}
 	return words.Sentence(verb + " " + title)

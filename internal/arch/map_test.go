@@ -285,8 +285,14 @@ var theMap = []folder{
 		why:    "it follows any provider's wire format and makes nobody depend on a provider's SDK",
 	},
 	{
+		path:   "internal/form",
+		arrows: []string{".", "producer"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "a form is asked alike, whichever protocol it came by",
+	},
+	{
 		path:   "bridges/acp",
-		arrows: []string{".", "internal/words", "producer"},
+		arrows: []string{".", "internal/form", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/sourcegraph/jsonrpc2"},
 		why:    "it makes sessions of what an agent of another protocol says, and knows nobody who listens",
 	},

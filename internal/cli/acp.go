@@ -64,8 +64,8 @@ With --listen or --web others can follow the agent at the same time, and answer 
 	return cmd
 }
 
-// ownRate is how many events a second a person at a terminal or with a voice gets who has asked for no rate. It is high, so that what
-// the agent says before it asks is told before the question.
+// ownRate is how many events a second the person at the keyboard gets who has asked for no rate. It is high, so that what the agent
+// says before it asks is told before the question; a voice or a display tells it at its own pace.
 const ownRate = 20
 
 func (o *acpOptions) run(cmd *cobra.Command, args []string) (err error) {
@@ -94,7 +94,7 @@ func (o *acpOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.ask.as == "screen-reader" && o.ask.profile == "" && !o.ask.flags.Changed("rate") {
+	if o.ask.profile == "" && !o.ask.flags.Changed("rate") {
 		caps.MaxEventsPerSecond = ownRate
 	}
 	if len(o.ask.include) == 0 && o.ask.profile == "" { // whoever typed a prompt need not hear it

@@ -1,0 +1,96 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/form"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// elicit asks the user what the agent wants to know, and answers it. It runs on a goroutine of its own.
+func (c *Conversation) elicit(r *request) {
+	var ask elicitation
+	if err := read(r.params, &ask); err != nil {
+		r.refuse(jsonrpc2.CodeInvalidParams, "the request cannot be read")
+		return
+	}
+	c.inTurn(r, "The agent wants to know something.", form.Answer{Action: form.Cancel}, func(t *turn) { t.elicit(r, ask) })
+}
+
+// inTurn does something in the turn that there is, or in one of its own where the agent does something of its own accord. Where there
+// can be none, the request is answered with otherwise.
+func (c *Conversation) inTurn(r *request, about string, otherwise any, do func(*turn)) {
+	c.mu.Lock()
+	t := c.turn
+	c.mu.Unlock()
+	if t == nil {
+		var err error
+		if t, err = c.begin(context.Background(), about); err != nil {
+			r.answer(otherwise)
+			return
+		}
+		defer t.end("end_turn", nil)
+	}
+	do(t)
+}
+
+// elicit asks for each field of a form in turn. An address is told with its host, and whether the user wants to go there is asked; it is
+// never opened here.
+func (t *turn) elicit(r *request, ask elicitation) {
+	t.mu.Lock()
+	t.endText()
+	t.mu.Unlock()
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	defer context.AfterFunc(t.asking, cancel)()
+	var answer form.Answer
+	var err error
+	switch ask.Mode {
+	case "form", "":
+		var questions []form.Question
+		if questions, err = form.Questions(line(ask.Message), ask.Schema); err != nil {
+			t.tell("The agent wants to know something in a way that cannot be asked here: " + words.Sentence(label(err.Error())))
+			r.refuse(jsonrpc2.CodeInvalidParams, label(err.Error()))
+			return
+		}
+		answer, err = form.Fill(ctx, t.s, questions)
+	case "url":
+		answer, err = t.visit(ctx, ask)
+	default:
+		t.tell("The agent wants to know something in a way that is not known here, " + label(ask.Mode) + ".")
+		r.refuse(jsonrpc2.CodeInvalidParams, "the mode is neither form nor url")
+		return
+	}
+	if err != nil {
+		answer = form.Answer{Action: form.Cancel}
+	}
+	r.answer(answer)
+}
+
+// visit asks whether the user goes to an address by themselves.
+func (t *turn) visit(ctx context.Context, ask elicitation) (form.Answer, error) {
+	at, err := url.Parse(ask.URL)
+	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+		t.tell("The agent wants you to open an address that is none of the web. It was not done.")
+		return form.Answer{Action: form.Cancel}, nil
+	}
+	q := producer.Question{
+		Text:    aaep.Say(fmt.Sprintf("Do you want to go to an address at %s yourself?", line(at.Host))),
+		Context: aaep.Say(line(ask.Message) + " The whole address is: " + line(ask.URL)),
+		Kinds:   []aaep.ResponseKind{aaep.ResponseYesNo}, Timeout: t.c.agent.cfg.AnswerTime,
+	}
+	yes, err := t.s.Clarify(ctx, q)
+	switch {
+	case err != nil:
+		return form.Answer{Action: form.Cancel}, err
+	case yes == true:
+		return form.Answer{Action: form.Accept}, nil
+	}
+	return form.Answer{Action: form.Decline}, nil
+}

@@ -1,0 +1,378 @@
+package acp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	bridge "github.com/aaep-go/aaep/bridges/acp"
+	"github.com/aaep-go/aaep/internal/cli"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// TestMain is the command itself where a test runs it as a process.
+func TestMain(m *testing.M) {
+	if os.Getenv("AAEP_TEST_COMMAND") != "" {
+		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// missing skips a test that needs a program which is not there; with AAEP_REAL=1 it fails.
+func missing(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("AAEP_REAL") != "" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// install fetches the npm packages that a folder of testdata pins, and returns where they are.
+func install(t *testing.T, name string) (modules string) {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing(t, "%s is missing", program)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))); err != nil {
+		t.Fatal(err)
+	}
+	npm := exec.Command("npm", "ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+	npm.Dir = dir
+	if out, err := npm.CombinedOutput(); err != nil {
+		missing(t, "npm could not fetch what %s needs: %v: %.200q", name, err, out)
+	}
+	return filepath.Join(dir, "node_modules")
+}
+
+// A modelAnswer is one answer of the model: words, and a command that it wants to run.
+type modelAnswer struct {
+	words   []string
+	command string
+}
+
+// geminiCommand returns the command line of Gemini CLI with scripted answers of its model, and its environment.
+func geminiCommand(t *testing.T, modules string, answers []modelAnswer) (args, env []string) {
+	t.Helper()
+	var lines bytes.Buffer
+	for _, a := range answers {
+		var chunks []map[string]any
+		for i, text := range a.words {
+			chunks = append(chunks, chunk(i == len(a.words)-1 && a.command == "", map[string]any{"text": text}))
+		}
+		if a.command != "" {
+			call := map[string]any{"name": "run_shell_command", "args": map[string]any{"command": a.command, "description": "Clean up"}}
+			chunks = append(chunks, chunk(true, map[string]any{"functionCall": call}))
+		}
+		line, err := json.Marshal(map[string]any{"method": "generateContentStream", "response": chunks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "answers.jsonl")
+	if err := os.WriteFile(file, lines.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args = []string{"node", filepath.Join(modules, "@google", "gemini-cli", "bundle", "gemini.js"), "--acp", "--fake-responses-non-strict", file}
+	return args, append(os.Environ(), "GEMINI_API_KEY=none", "GEMINI_CLI_HOME="+dir, "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_MODEL=gemini-2.5-flash")
+}
+
+func chunk(last bool, part map[string]any) map[string]any {
+	c := map[string]any{"content": map[string]any{"role": "model", "parts": []any{part}}, "index": 0}
+	if last {
+		c["finishReason"] = "STOP"
+	}
+	return map[string]any{"candidates": []any{c}}
+}
+
+// A reader follows an agent, and answers as answer says.
+type reader struct {
+	sub    *subscriber.Subscription
+	answer func(r *reader, ev *aaep.Event)
+	mu     sync.Mutex
+	text   strings.Builder // of answers, as it came
+}
+
+type ownDialer struct{ p *producer.Producer }
+
+func (d ownDialer) Dial(context.Context) (transports.Conn, error) {
+	theirs, ours := transports.Pipe()
+	go d.p.ServeConn(ours)
+	return theirs, nil
+}
+
+func read(t *testing.T, p *producer.Producer, answer func(*reader, *aaep.Event)) *reader {
+	t.Helper()
+	sub, err := subscriber.Dial(t.Context(), ownDialer{p}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: subscriber.ScreenReader("en-US").With(aaep.Capabilities{MaxEventsPerSecond: 100})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{sub: sub, answer: answer}
+	go func() {
+		for ev, err := range sub.Events(context.Background()) {
+			if err != nil {
+				return
+			}
+			switch p := ev.Payload.(type) {
+			case *aaep.OutputStreaming:
+				r.mu.Lock()
+				r.text.WriteString(p.Chunk)
+				r.mu.Unlock()
+			case *aaep.AwaitingConfirmation:
+				r.answer(r, ev)
+			}
+		}
+	}()
+	return r
+}
+
+// With the real Gemini CLI, a file is deleted upon an accepted confirmation and upon nothing else; and what is heard is what the model
+// has said, once and in order.
+func TestGemini(t *testing.T) {
+	modules := install(t, "gemini")
+	type turn struct {
+		name    string
+		answer  func(r *reader, ev *aaep.Event, talk *bridge.Conversation)
+		deleted bool
+		goesOn  bool // the agent asks its model once more
+	}
+	reply := func(d aaep.Decision) func(*reader, *aaep.Event, *bridge.Conversation) {
+		return func(r *reader, ev *aaep.Event, _ *bridge.Conversation) { r.sub.Reply(context.Background(), ev, d) }
+	}
+	turns := []turn{
+		{"yes", reply(aaep.Accept), true, true},
+		{"no", reply(aaep.Reject), false, true},
+		{"yes again", reply(aaep.Accept), true, true}, // yes has allowed it once, so it is asked about
+		{"silence", func(*reader, *aaep.Event, *bridge.Conversation) {}, false, true},
+		{"stop", func(_ *reader, _ *aaep.Event, talk *bridge.Conversation) { talk.Stop() }, false, false},
+		{"the listener dies", func(r *reader, _ *aaep.Event, _ *bridge.Conversation) { go r.sub.Close() }, false, true},
+	}
+	folder := t.TempDir()
+	var answers []modelAnswer
+	var want strings.Builder
+	for i, tn := range turns {
+		name := filepath.Join(folder, fmt.Sprintf("report%d.txt", i))
+		if err := os.WriteFile(name, []byte("data"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		words := []string{fmt.Sprintf("This is turn %d. ", i), "It is", " about one file."}
+		answers = append(answers, modelAnswer{words, fmt.Sprintf("rm report%d.txt", i)})
+		want.WriteString(strings.Join(words, ""))
+		if tn.goesOn {
+			after := fmt.Sprintf("Turn %d has ended.", i)
+			answers = append(answers, modelAnswer{words: []string{after}})
+			if i < len(turns)-1 { // then nobody listens
+				want.WriteString(after)
+			}
+		}
+	}
+	args, env := geminiCommand(t, modules, answers)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = env
+	agent, err := bridge.Start(t.Context(), cmd, bridge.Config{Folder: folder, AnswerTime: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer agent.Close()
+	if agent.Name() != "Gemini CLI" {
+		t.Errorf("the agent calls itself %q", agent.Name())
+	}
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "gemini"}, ShortTimeouts: true, Grace: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(context.Background())
+	talk, err := agent.NewConversation(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, at := 0, 0
+	r := read(t, p, func(r *reader, ev *aaep.Event) {
+		asked++
+		if q := ev.Payload.(*aaep.AwaitingConfirmation); q.Action != fmt.Sprintf(`Run the command "rm report%d.txt".`, at) || q.RiskLevel != aaep.RiskHigh || q.DefaultDecision != aaep.Reject {
+			t.Errorf("turn %d asks %+v", at, q)
+		}
+		turns[at].answer(r, ev, talk)
+	})
+	for i, tn := range turns {
+		at = i
+		if err := talk.Prompt(t.Context(), "Clean up."); err != nil {
+			t.Errorf("%s: %v", tn.name, err)
+		}
+		_, err := os.Stat(filepath.Join(folder, fmt.Sprintf("report%d.txt", i)))
+		if deleted := errors.Is(err, fs.ErrNotExist); deleted != tn.deleted {
+			t.Errorf("%s: deleted is %v, want %v", tn.name, deleted, tn.deleted)
+		}
+	}
+	if asked != len(turns) {
+		t.Errorf("asked %d times, want %d", asked, len(turns))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.text.String(); got != want.String() {
+		t.Errorf("heard\n%q, want\n%q", got, want.String())
+	}
+}
+
+// A talker is "aaep acp" as a process, with a person who reads what it prints and types.
+type talker struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	in  io.WriteCloser
+
+	mu   sync.Mutex
+	text string
+	from int           // what was looked at
+	more chan struct{} // closed and made anew with each piece
+	over chan struct{}
+}
+
+func talkWith(t *testing.T, folder string, env []string, args ...string) *talker {
+	t.Helper()
+	k := &talker{t: t, cmd: exec.Command(os.Args[0], append([]string{"acp", "--settings", os.DevNull, "--folder", folder}, args...)...), more: make(chan struct{}), over: make(chan struct{})}
+	k.cmd.Env = append(env, "AAEP_TEST_COMMAND=1", "LC_ALL=C")
+	k.cmd.Stdout, k.cmd.Stderr = k, k
+	k.cmd.WaitDelay = 5 * time.Second
+	var err error
+	if k.in, err = k.cmd.StdinPipe(); err == nil {
+		err = k.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { defer close(k.over); k.cmd.Wait() }()
+	t.Cleanup(func() { k.cmd.Process.Kill(); <-k.over })
+	return k
+}
+
+func (k *talker) Write(p []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.text += string(p)
+	close(k.more)
+	k.more = make(chan struct{})
+	return len(p), nil
+}
+
+func (k *talker) types(line string) {
+	if _, err := io.WriteString(k.in, line+"\n"); err != nil {
+		k.t.Error(err)
+	}
+}
+
+// answers types an answer until it is not too soon to be one, and reads what comes of it.
+func (k *talker) answers(line, pattern string) {
+	k.t.Helper()
+	for {
+		k.types(line)
+		if k.reads(`before the question could be read|` + pattern)[0] != "before the question could be read" {
+			return
+		}
+	}
+}
+
+// reads waits until what a pattern says was printed behind what was read before, and returns its groups.
+func (k *talker) reads(pattern string) []string {
+	k.t.Helper()
+	re, late := regexp.MustCompile(pattern), time.After(time.Minute)
+	for {
+		k.mu.Lock()
+		if at := re.FindStringSubmatchIndex(k.text[k.from:]); at != nil {
+			groups := re.FindStringSubmatch(k.text[k.from:])
+			k.from += at[1]
+			k.mu.Unlock()
+			return groups
+		}
+		more, text := k.more, k.text
+		k.mu.Unlock()
+		select {
+		case <-more:
+		case <-k.over:
+			k.t.Fatalf("it has ended without %q, and printed\n%s", pattern, text)
+		case <-late:
+			k.t.Fatalf("in a minute it has not printed %q, but\n%s", pattern, text)
+		}
+	}
+}
+
+// waitOver waits until the process has ended.
+func (k *talker) waitOver() {
+	k.t.Helper()
+	select {
+	case <-k.over:
+	case <-time.After(30 * time.Second):
+		k.t.Fatalf("it has not ended, and printed\n%s", k.text)
+	}
+}
+
+// The whole of a session as a person with fourteen braille cells has it: the prompt, the answer, the question, a no, the same again
+// with a yes, and the end; and a client that is killed while it asks leaves the file.
+func TestGeminiSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts Gemini CLI twice: make test-all runs it")
+	}
+	modules := install(t, "gemini")
+	folder := t.TempDir()
+	file := filepath.Join(folder, "report.txt")
+	if err := os.WriteFile(file, []byte("data"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asks := modelAnswer{words: []string{"I look for the report. ", "There it is."}, command: "rm report.txt"}
+	agent, env := geminiCommand(t, modules, []modelAnswer{asks, {words: []string{"Then I leave it."}}, asks, {words: []string{"It is gone."}}})
+	k := talkWith(t, folder, env, append([]string{"--as", "braille", "--cells", "14", "--"}, agent...)...)
+	k.reads(`Following Gemini CLI`)
+	k.types("Delete the report.")
+	k.reads(`I look for the report\.\s+There it is\.`)
+	k.reads(`Action: Run the command "rm report.txt"\.`)
+	k.reads(`Type (\w+) to accept or n to reject`)
+	k.answers("y", `That is no answer\.`) // for a question of high risk where nobody sees the keys
+	k.answers("n", `Answer sent: reject\.`)
+	k.reads(`Then I leave it\.`)
+	k.reads(`The agent finished\.`)
+	if _, err := os.Stat(file); err != nil {
+		t.Fatalf("after a no: %v", err)
+	}
+	k.types("Delete it, please.")
+	word := k.reads(`Type (\w+) to accept or n to reject`)[1]
+	k.answers(word, `Answer sent: accept\.`)
+	k.reads(`It is gone\.`)
+	k.reads(`The agent finished\.`)
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after a yes: %v", err)
+	}
+	k.in.Close()
+	k.waitOver()
+
+	if err := os.WriteFile(file, []byte("data"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	agent, env = geminiCommand(t, modules, []modelAnswer{asks, asks})
+	k = talkWith(t, folder, env, append([]string{"--"}, agent...)...)
+	k.reads(`Following Gemini CLI`)
+	k.types("Delete the report.")
+	k.reads(`Type (\w+) to accept`)
+	k.cmd.Process.Kill()
+	k.waitOver()
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("after the client was killed: %v", err)
+	}
+}

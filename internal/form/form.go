@@ -1,0 +1,258 @@
+// Package form makes questions of a form that a program wants its user to fill in, as the Model Context Protocol and the Agent Client
+// Protocol have it: each field is one question. It asks them through a producer.Session and waits for the answers; what no question can
+// be made of is an error, and nothing is asked.
+package form
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// The actions with which a form can end, as both protocols call them.
+const (
+	Accept  = "accept"
+	Decline = "decline"
+	Cancel  = "cancel"
+)
+
+// Answer is what came of a form. Content is there with Accept, and has a value for each field.
+type Answer struct {
+	Action  string         `json:"action"`
+	Content map[string]any `json:"content,omitzero"`
+}
+
+// attempts are how often a field is asked for until the form takes the answer.
+const attempts = 3
+
+// Fill asks the questions of a form, one after the other. A question that is not answered, or not so that the form takes it, cancels
+// the form; an error that is producer.ErrTimedOut or producer.ErrUnreachable comes with that.
+func Fill(ctx context.Context, s *producer.Session, questions []Question) (Answer, error) {
+	content := map[string]any{}
+	for _, q := range questions {
+		var value any
+		ok := false
+		for n := 0; n < attempts && !ok; n++ {
+			answer, err := s.Clarify(ctx, q.Question)
+			if err != nil {
+				return Answer{Action: Cancel}, err
+			}
+			value, ok = q.take(answer)
+		}
+		switch {
+		case !ok:
+			return Answer{Action: Cancel}, nil
+		case q.field == "" && value == true:
+			return Answer{Action: Accept}, nil
+		case q.field == "":
+			return Answer{Action: Decline}, nil
+		}
+		content[q.field] = value
+	}
+	return Answer{Action: Accept, Content: content}, nil
+}
+
+// Unanswered reports whether an error of Fill says that nobody answered.
+func Unanswered(err error) bool {
+	return errors.Is(err, producer.ErrTimedOut) || errors.Is(err, producer.ErrUnreachable)
+}
+
+// A Question is one field of a form; without a name it is the form itself.
+type Question struct {
+	field   string
+	options []option // what the field can be; none is anything of its type
+	whole   bool     // it takes whole numbers only
+	several bool     // it takes any number of the options
+	about   string   // what the form is about
+	producer.Question
+}
+
+// An option is one of the values that a field can have.
+type option struct {
+	value       any
+	text, label string // the value as it is typed, and what it is called
+}
+
+// take returns what the form gets for an answer, if it takes that.
+func (q Question) take(answer any) (value any, ok bool) {
+	if q.several {
+		return q.takeSeveral(text(answer))
+	}
+	if len(q.options) == 0 {
+		n, number := answer.(float64)
+		return answer, !q.whole || number && n == math.Trunc(n)
+	}
+	return q.option(answer)
+}
+
+// takeSeveral returns the options that are named, with commas between them. A single dash is none of them.
+func (q Question) takeSeveral(typed string) (values []any, ok bool) {
+	values = []any{}
+	if typed = strings.TrimSpace(typed); typed == "-" {
+		return values, true
+	}
+	for name := range strings.SplitSeq(typed, ",") {
+		value, ok := q.option(name)
+		if !ok {
+			return nil, false
+		}
+		if !slices.Contains(values, value) {
+			values = append(values, value)
+		}
+	}
+	return values, true
+}
+
+// option returns the option that an answer names.
+func (q Question) option(answer any) (value any, ok bool) {
+	typed := strings.TrimSpace(text(answer))
+	for _, same := range []func(string) bool{
+		func(s string) bool { return s == typed },
+		func(s string) bool { return strings.EqualFold(s, typed) },
+	} {
+		for _, o := range q.options {
+			if o.value == answer || same(o.text) || same(o.label) {
+				return o.value, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// text is a value as a person types it.
+func text(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
+}
+
+// offer puts the options of q as choices where the protocol can (EVT-083), and else names them beside the question.
+func (q *Question) offer(number bool) {
+	choices, seen, fit := []producer.Choice{}, map[string]bool{}, len(q.options) >= 2 && len(q.options) <= 32
+	labels, length := []string{}, 0
+	for _, o := range q.options {
+		label := aaep.SafeText(o.label)
+		fit = fit && !seen[o.text] && o.text != "" && len(o.text) <= 256 && len(label) <= 1024 && aaep.SafeText(o.text) == o.text
+		seen[o.text] = true
+		choices = append(choices, producer.Choice{Value: o.text, Label: aaep.Say(cmp.Or(label, o.text))})
+		if length += len(label) + 2; length <= mostNamed {
+			labels = append(labels, label)
+		}
+	}
+	switch {
+	case len(q.options) == 0:
+	case fit && !q.several:
+		q.Choices, q.Kinds = choices, []aaep.ResponseKind{aaep.ResponseMultipleChoice}
+	default:
+		named := strings.Join(labels, ", ")
+		if len(labels) < len(q.options) {
+			named += ", …"
+		}
+		if q.several {
+			named = "Any of these, with commas between them, or - for none: " + named
+		}
+		q.Context = aaep.Say(strings.TrimSpace(q.about + "\n" + named))
+		q.Kinds = []aaep.ResponseKind{aaep.ResponseFreetext}
+	}
+	if number && len(q.options) > 0 {
+		q.Kinds = append(q.Kinds, aaep.ResponseNumeric)
+	}
+}
+
+// mostNamed is how many bytes of options are named beside a question.
+const mostNamed = 2000
+
+// A field is what the protocols allow in a form.
+type field struct {
+	Type        string   `json:"type"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Enum        []any    `json:"enum"`
+	EnumNames   []string `json:"enumNames"`
+	OneOf       []titled `json:"oneOf"`
+	AnyOf       []titled `json:"anyOf"`
+	Items       *field   `json:"items"` // of an array
+}
+
+type titled struct {
+	Const any    `json:"const"`
+	Title string `json:"title"`
+}
+
+// options are the values that the field can have.
+func (f field) options() (options []option) {
+	for i, value := range f.Enum {
+		o := option{value, text(value), text(value)}
+		if i < len(f.EnumNames) {
+			o.label = f.EnumNames[i]
+		}
+		options = append(options, o)
+	}
+	for _, one := range slices.Concat(f.OneOf, f.AnyOf) {
+		options = append(options, option{one.Const, text(one.Const), cmp.Or(one.Title, text(one.Const))})
+	}
+	return options
+}
+
+// Questions makes questions of a form's JSON Schema: what is required in that order, then the others by their names. A form without
+// fields is one question, to be answered with yes or no. A choice that cannot be put as one is asked for in words.
+func Questions(message string, schema []byte) (questions []Question, err error) {
+	var form struct {
+		Properties map[string]field `json:"properties"`
+		Required   []string         `json:"required"`
+	}
+	if len(schema) > 0 {
+		if err = jsonv2.Unmarshal(schema, &form); err != nil {
+			return nil, fmt.Errorf("the form cannot be read: %w", err)
+		}
+	}
+	context := aaep.Say(message)
+	if len(form.Properties) == 0 {
+		return []Question{{Question: producer.Question{Text: context, Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}}}}, nil
+	}
+	names := slices.SortedFunc(maps.Keys(form.Properties), func(a, b string) int {
+		rank := func(name string) uint { return uint(slices.Index(form.Required, name)) } // of none, the highest
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		f := form.Properties[name]
+		q := Question{field: name, about: message, Question: producer.Question{Text: aaep.Say(cmp.Or(f.Title, f.Description, name) + "?"), Context: context}}
+		switch f.Type {
+		case "boolean":
+			q.Kinds = []aaep.ResponseKind{aaep.ResponseYesNo}
+		case "number", "integer":
+			q.Kinds, q.whole = []aaep.ResponseKind{aaep.ResponseNumeric}, f.Type == "integer"
+			q.options = f.options()
+		case "string":
+			q.options = f.options()
+		case "array":
+			if f.Items != nil {
+				q.options = f.Items.options()
+			}
+			if len(q.options) == 0 {
+				return nil, fmt.Errorf("the field %q of the form takes a list without saying of what", name)
+			}
+			q.several = true
+		default:
+			return nil, fmt.Errorf("the field %q of the form is of the type %q, which no one can be asked for", name, f.Type)
+		}
+		q.offer(f.Type == "number" || f.Type == "integer" || f.Type == "boolean")
+		questions = append(questions, q)
+	}
+	return questions, nil
+}
