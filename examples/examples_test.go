@@ -331,8 +331,8 @@ func TestTouch(t *testing.T) {
 		touch.until("there is under the fingers: "+text, func() bool { pans(); return strings.Contains(read(), text) })
 	}
 	touch.prints("\aneeds_you")
-	reads("Action: Transfer $500 from checking to savings.")
-	reads("Without an answer it will not be done.")
+	reads("Decide: Transfer $500 from checking to savings.")
+	reads("No answer: it will not be done.")
 	touch.accept(bank, func() int { pans(); return strings.Count(read(), "To answer, read") })
 	reads("Your savings are in order.")
 	touch.prints("\adone")

@@ -12,12 +12,16 @@ import (
 // ScreenReader is for somebody who listens. A spoken sentence takes from one to two seconds, a short notice half of
 // one, so more than two events a second would only pile up in front of the voice. Answers come as sentences,
 // which are never read from their beginning again, and every question can be answered.
+//
+// A question takes half a minute to be heard and twenty seconds to be answered, so it stays open for a minute at the least.
 func ScreenReader(languages ...string) aaep.Capabilities {
-	return answering(languages, aaep.Capabilities{
+	c := answering(languages, aaep.Capabilities{
 		MaxEventsPerSecond: 2,
 		PreferredVerbosity: aaep.VerbosityNormal,
 		CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence, aaep.BoundaryCompletion},
 	})
+	declare(&c, extensions.TimingVocabulary, extensions.Timing{MinSeconds: 60})
+	return c
 }
 
 // VoiceControl is for somebody who sees the screen and speaks to it because hands do not do. Reading keeps up with
@@ -38,7 +42,7 @@ func VoiceControl(languages ...string) aaep.Capabilities {
 // display: it does not grow under the finger. It is cut to the display, between words.
 //
 // A deaf-blind person has no other way to be asked than this one, so questions come, with three times the time: a
-// question that is heard in ten seconds fills a small display ten times. Where the display only goes along with a
+// question that is heard in ten seconds fills a small display ten times; two minutes are the least. Where the display only goes along with a
 // voice that asks already, set both replies to false.
 //
 // Cells is what the display reports, from 1 to 1000. With any other number Dial returns an error that says so: no
@@ -50,7 +54,7 @@ func Braille(cells int, languages ...string) aaep.Capabilities {
 		CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryCompletion},
 	})
 	declare(&c, extensions.BrailleVocabulary, extensions.Braille{Cells: cells})
-	declare(&c, extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 3})
+	declare(&c, extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 3, MinSeconds: 120})
 	return c
 }
 

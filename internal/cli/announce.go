@@ -29,6 +29,11 @@ func (a *announcer) say(label, text string) {
 	if a.also != nil {
 		a.also(text)
 	}
+	a.write(label, text)
+}
+
+// write is say for the terminal alone.
+func (a *announcer) write(label, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for line := range strings.Lines(aaep.SafeText(text)) {

@@ -30,10 +30,10 @@ func TestSay(t *testing.T) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 	p := pay()
-	p.Action, p.Consequence = "Pay\x1b[8m $20\u202e", "Gone.\u2028Action: Nothing."
+	p.Action, p.Consequence = "Pay\x1b[8m $20\u202e", "Gone.\u2028Decide: Nothing."
 	out.Reset()
 	a.say("", announce.Text(event(p, ""), aaep.VerbosityNormal).String())
-	for _, want := range []string{"\nAction: Pay<U+001B>[8m $20<U+202E>\n", "\nConsequence: Gone. Action: Nothing.\n"} {
+	for _, want := range []string{"Decide: Pay<U+001B>[8m $20<U+202E>\n", "\nConsequence: Gone. Decide: Nothing.\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q misses %q", out.String(), want)
 		}

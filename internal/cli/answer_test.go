@@ -176,8 +176,8 @@ func TestDemoDecide(t *testing.T) {
 	}
 	close(settled)
 	<-done
-	if want := "reader: That was typed before the question could be read. Type y to accept or n to reject, then press Enter.\n" +
-		"reader: That is no answer. Type y to accept or n to reject, then press Enter.\n"; out.String() != want {
+	if want := "reader: That was typed before the question could be read. Type y to accept or n to reject, then Enter.\n" +
+		"reader: That is no answer. Type y to accept or n to reject, then Enter.\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
@@ -192,7 +192,7 @@ func TestEnterPutsAgain(t *testing.T) {
 	for range 3 { // held down
 		l.answer(t.Context(), "", l.aimed(time.Now()))
 	}
-	if got := out.String(); strings.Count(got, "Please decide.") != 1 || !strings.Contains(got, "You have 1 minute to answer.") {
+	if got := out.String(); strings.Count(got, "Decide:") != 1 || !strings.Contains(got, "You have 1 minute to answer.") {
 		t.Errorf("says:\n%s", got)
 	}
 	l.answer(t.Context(), "y", l.aimed(time.Now()))

@@ -134,7 +134,7 @@ func TestAwaited(t *testing.T) {
 			if got := e.types("/agents"); got != "aaep: http://late.example: not connected; trying again.\naaep: Planner: connected.\n" {
 				t.Errorf("how it stands: %s", got)
 			}
-			e.types("/quiet") // which is for those who are there
+			e.types("/quiet")
 			e.types("/terms")
 			e.err.Reset()
 			x.appears(dialLate)
@@ -142,6 +142,7 @@ func TestAwaited(t *testing.T) {
 			if got, want := e.err.String(), "aaep: Following Bank. Who it is has not been verified.\naaep: Bank: From now on: in few words.\n"; got != want {
 				t.Errorf("when it is there: %q, want %q", got, want)
 			}
+			e.types("/quiet off") // which held for who came later, too
 			if s, err = late.StartSession(t.Context(), aaep.Say("Banking.")); err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
 )
 
 // there are the agents whose subscriptions are not over, those that have yet to come among them.
@@ -73,6 +74,8 @@ func (l *listener) command(ctx context.Context, line string) {
 		}
 	case "next":
 		l.putAside()
+	case "skip", "newest":
+		l.skip(name == "newest")
 	case "more":
 		if word != "" {
 			l.wrong(line, "/more")
@@ -84,17 +87,7 @@ func (l *listener) command(ctx context.Context, line string) {
 			l.wrong(line, "/quiet, /quiet off")
 			return
 		}
-		for f := range l.there() {
-			switch {
-			case f.sub == nil:
-			case word != "off":
-				f.change(ctx, f.presence(true))
-			case f.quiet == nil:
-				f.note(f.phrase(phrase.NotQuiet, ""))
-			default:
-				f.change(ctx, f.presence(false))
-			}
-		}
+		l.quieten(ctx, word != "off")
 	default:
 		if l.talk != nil && l.asked.Len() == 0 && l.talk.Own(line) {
 			return
@@ -141,14 +134,66 @@ func (f *following) presence(typing bool) aaep.Capabilities {
 	return c
 }
 
-// hush keeps it quiet for a time, and ends that for the agent too.
+// quieten has only what cannot wait told from now on, for a time, or ends that. What an agent sends all the same waits here.
+func (l *listener) quieten(ctx context.Context, on bool) {
+	was := l.hushed != nil
+	if l.hushed != nil {
+		l.hushed.Stop()
+		l.hushed = nil
+	}
+	for f := range l.there() {
+		was = was || f.quiet != nil
+		if f.sub != nil && (on || f.quiet != nil) {
+			f.change(ctx, f.presence(on))
+		}
+		if f.quiet != nil {
+			f.hush() // once more, in case that this fails
+		}
+	}
+	l.out.each(func(p *present.Presenter) { p.Hush(on) })
+	switch {
+	case on:
+		l.hushed = l.after(quietTime, func(ctx context.Context) { l.quieten(ctx, false) })
+		l.inform(phrase.Lasting(string(l.tongue()), phrase.QuietNow, quietTime))
+	case was:
+		l.inform(l.phrase(phrase.NoLongerQuiet, ""))
+		l.catchUp()
+	default:
+		l.inform(l.phrase(phrase.NotQuiet, ""))
+	}
+}
+
+// skip leaves out the lines that wait on the terminal, and says how many; of the newest of them, what it is.
+func (l *listener) skip(newest bool) {
+	n := l.dropped + len(l.meanwhile)
+	if n == 0 {
+		l.inform(l.phrase(phrase.NothingMore, ""))
+		return
+	}
+	last := l.meanwhile[len(l.meanwhile)-1]
+	l.meanwhile, l.dropped = nil, 0
+	if newest {
+		n--
+	}
+	if n > 0 {
+		l.inform(phrase.Counted(string(l.tongue()), phrase.LinesLeftOut, n, "line"))
+	}
+	if newest {
+		l.say("", l.phrase(phrase.TheNewest, ""))
+		last.of.says(last.text)
+	}
+}
+
+// hush notes that an agent is quiet for a time, and ends that.
 func (f *following) hush() {
 	f.loud()
-	f.quiet = f.after(quietTime, func(ctx context.Context) {
-		if f.quiet != nil {
+	var until *time.Timer
+	until = f.after(quietTime, func(ctx context.Context) {
+		if f.quiet == until { // else it was ended, or began anew
 			f.change(ctx, f.presence(false))
 		}
 	})
+	f.quiet = until
 }
 
 // loud ends the time for which it is quiet.
@@ -225,17 +270,12 @@ func (f *following) tell(ctx context.Context, change aaep.Capabilities) {
 	terms := f.terms()
 	delivery := extensions.DeliveryVocabulary.Prefix
 	if presence := change.Extensions[delivery]; presence != nil {
-		was := f.quiet != nil
 		f.loud()
 		switch asked := isQuiet(change); {
 		case asked && isQuiet(terms):
 			f.hush()
-			f.note(phrase.Lasting(string(f.tongue()), phrase.QuietNow, quietTime))
 		case asked:
-			f.note(f.phrase(phrase.CannotBeQuiet, ""))
-			f.change(ctx, f.presence(false)) // so that nobody is asked for it when the link begins anew
-		case was:
-			f.note(f.phrase(phrase.NoLongerQuiet, ""))
+			f.change(ctx, f.presence(false)) // so that it is not asked for when the link begins anew
 		}
 	}
 	change.Extensions = nil

@@ -115,7 +115,7 @@ func TestCommandWhileAsked(t *testing.T) {
 			e.wants("/rate 1", "From now on: at most 1 event a second.")
 			e.wants("/y", "There is no command /y. Type /help for commands. If it is your answer, type a space before it.")
 			e.wants("/terms", "You get at most 1 event a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide.")
-			e.wants("maybe", "That is no answer. Type y to accept or n to reject, then press Enter. Enter alone repeats the question.")
+			e.wants("maybe", "That is no answer. Type y to accept or n to reject, then Enter. Enter alone repeats the question.")
 			select {
 			case err := <-paid:
 				t.Fatalf("the question was settled: %v", err)

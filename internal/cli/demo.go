@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
@@ -104,8 +105,10 @@ func (d *demo) run(ctx context.Context) error {
 		}
 	}
 	feels := func(ev *aaep.Event) string { return felt(ev, subscriber.Haptic(patterns...)) }
+	listens := subscriber.ScreenReader("en-US")
+	delete(listens.Extensions, extensions.TimingVocabulary.Prefix) // a demonstration that is not answered is over sooner
 	people := []*person{
-		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), notices: said(), decides: true},
+		{demo: d, name: "screen reader", caps: listens, notices: said(), decides: true},
 		{demo: d, name: "braille display", caps: subscriber.Braille(40, "es").With(readsOnly), notices: said()},
 		{demo: d, name: "haptic band", caps: subscriber.Haptic(patterns...), notices: feels, feels: true},
 		{demo: d, name: "log", caps: subscriber.Logger(), notices: func(*aaep.Event) string { return "" }},

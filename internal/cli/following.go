@@ -53,7 +53,7 @@ func (f *following) begin(ctx context.Context) {
 	if !f.several() {
 		said = append(said, f.phrase(phrase.HelpIsThere, ""), f.phrase(phrase.CtrlCEnds, ""))
 	}
-	f.inform(said...)
+	f.greet(said...)
 	f.explain(f.wanted)
 	if isQuiet(f.terms()) {
 		f.hush()

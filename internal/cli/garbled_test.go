@@ -69,7 +69,7 @@ func TestAskedWithoutAnswer(t *testing.T) {
 				"timestamp":"2026-01-01T00:00:00Z","producer":{"agent_id":"planner"},"action":"Pay.","consequence":"Gone.","reply_token":"rpl_1",
 				"timeout_seconds":60,"default_decision":"reject","summary_normal":"Pay?"}`)
 			synctest.Wait()
-			if said := e.out.String(); !strings.Contains(said, "Action: Pay.") || !strings.Contains(said, "It cannot be answered here.") || strings.Contains(said, "Type y") {
+			if said := e.out.String(); !strings.Contains(said, "Decide: Pay.") || !strings.Contains(said, "It cannot be answered here.") || strings.Contains(said, "Type y") {
 				t.Errorf("it is told:\n%s", said)
 			}
 		})

@@ -48,8 +48,8 @@ func TestNextByEar(t *testing.T) {
 		l.done("Answer sent: accept.")
 		pass(time.Minute)
 		heard := v.String()
-		for _, want := range []string{"The bill is due today. /", "/\nPlease decide.", "Burn it.", "Type y to accept or n to reject, then press Enter.\n", "The bill is due today.\n",
-			"Answer sent: accept.\nPlease decide.", "Pay it.", "Type y to accept or n to reject, then press Enter.\n"} {
+		for _, want := range []string{"The bill is due today. /", "/\nDecide: Burn it.", "Type y to accept or n to reject, then Enter.\n", "The bill is due today.\n",
+			"Answer sent: accept.\nDecide: Pay it.", "Type y to accept or n to reject, then Enter.\n"} {
 			_, after, ok := strings.Cut(heard, want)
 			if !ok {
 				t.Fatalf("no %q in\n%s\nof\n%s", want, heard, v.String())

@@ -104,6 +104,7 @@ func (o *listening) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer end()
+	caps.Languages = l.out.spokenFirst(caps.Languages)
 	o.reach.languages = caps.Languages
 	if o.program == "" {
 		return l.listen(ctx, o.reach, urls, caps, keys.lines)

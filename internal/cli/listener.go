@@ -50,6 +50,7 @@ type listener struct {
 	dropped   int             // of it
 	offered   *announce.Asked // of whose session it was said that there is more
 
+	hushed    *time.Timer     // until it is over; nil where it is not quiet
 	paced     time.Time       // when the pace was looked at last
 	extending bool            // more time is asked for
 	given     *announce.Asked // of which the agent has yet to say that there is more time

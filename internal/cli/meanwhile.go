@@ -20,8 +20,11 @@ const maxMeanwhile = 100
 
 // waits reports whether an event is told only when no question is on the screen any more.
 func (f *following) waits(ev *aaep.Event) bool {
-	if f.asked.Len() == 0 || ev.Critical() || f.before.failed(f.name, ev) {
+	if ev.Critical() || f.before.failed(f.name, ev) {
 		return false
+	}
+	if p, ok := ev.Payload.(*aaep.StateChanged); f.asked.Len() == 0 {
+		return f.hushed != nil && !(ok && p.FromState == aaep.StateAwaitingInput)
 	}
 	for _, q := range f.asked.All() {
 		if q.Source == f.name && (announce.Closes(q.Event, ev) || ev.Type() == aaep.TypeProgressUpdated && ev.SessionID == q.Event.SessionID) {
@@ -56,7 +59,7 @@ func (f *following) keep(ev *aaep.Event, text string) {
 
 // catchUp tells what came while questions were open.
 func (l *listener) catchUp() {
-	if l.asked.Len() > 0 || len(l.meanwhile) == 0 {
+	if l.asked.Len() > 0 || l.hushed != nil || len(l.meanwhile) == 0 {
 		return
 	}
 	begin := l.phrase(phrase.Meanwhile, "")
@@ -86,6 +89,9 @@ func (l *listener) release(begin string, which func(held) bool) {
 // before it, and what is decided may depend on that.
 func (f *following) offer() {
 	q := f.asked.First()
+	if q == nil {
+		return
+	}
 	said := func(h held) bool { return h.ev.Type() == aaep.TypeOutputStreaming && f.said(q)(h) }
 	if q == f.offered || !slices.ContainsFunc(f.meanwhile, said) {
 		return

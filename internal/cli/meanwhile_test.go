@@ -78,7 +78,7 @@ func TestReasonsBeforeTheAnswer(t *testing.T) {
 	out.Reset()
 	l.answer(t.Context(), "", l.aimed(time.Now()))
 	got := out.String()
-	if reasons := "What came meanwhile:\nIt is due today.\nIt is cheap.\n"; !strings.HasPrefix(got, reasons) || !strings.Contains(got[len(reasons):], "Action: ") {
+	if reasons := "What came meanwhile:\nIt is due today.\nIt is cheap.\n"; !strings.HasPrefix(got, reasons) || !strings.Contains(got[len(reasons):], "Decide: ") {
 		t.Errorf("Enter alone:\n%s", got)
 	}
 	out.Reset()

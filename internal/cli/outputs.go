@@ -37,7 +37,7 @@ var outputKinds = []outputKind{
 	{"speech", true, true, phrase.PrintedInstead, "It needs Speech Dispatcher, and sound that works: try spd-say hello.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(speech.Open(ctx, speech.Options{WordsPerMinute: int(wpm), Spawn: true}))
 	}},
-	{"orca", true, false, phrase.MayBeGarbled, "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
+	{"orca", true, false, phrase.PrintedInstead, "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
 	}},
 	{"nvda", true, true, phrase.MayBeGarbled, "It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.", func(context.Context, int64) (present.Output, error) {
@@ -104,7 +104,8 @@ type outputs struct {
 // telling is one output, which is opened again when it dies.
 type telling struct {
 	outputKind
-	p *present.Presenter
+	p      *present.Presenter
+	speaks func(language string) bool // nil is every language
 }
 
 // openOutputs opens those that were asked for. Lost is told of those that die, and come back, while the program runs, and
@@ -132,15 +133,24 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phras
 			}
 			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plain(err), hint)}
 		}
-		t := &telling{kind, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks, Answering: answering,
-			Otherwise: func(own string) announce.Words { return tongue(own).words(tongue(own).says(kind.other, "")) }})}
-		t.p.Unsaid = unsaid
+		t := &telling{outputKind: kind, p: present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks, Answering: answering,
+			Otherwise: func(own string) announce.Words { return otherwise(tongue(own), kind.other) }})}
+		t.p.Unsaid, t.speaks = unsaid, out.Speaks
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {
 			t.run(ctx, &o.down, out, lost, func() (present.Output, error) { return kind.open(ctx, wpm) })
 		})
 	}
 	return o, nil
+}
+
+// otherwise says what becomes of text that cannot be spoken, and what a person can ask for instead.
+func otherwise(t tongue, becomes phrase.ID) announce.Words {
+	says := t.says(becomes, "")
+	if becomes == phrase.PrintedInstead {
+		says += " " + t.says(phrase.OtherWays, "")
+	}
+	return t.words(says)
 }
 
 // run presents until ctx is done. An output that died is opened again; what it had not said is said then.
@@ -189,6 +199,33 @@ func (o *outputs) close() {
 
 // any reports whether there is one beside the terminal.
 func (o *outputs) any() bool { return o != nil && len(o.tellings) > 0 }
+
+// speaks reports whether all who have words can present a language.
+func (o *outputs) speaks(language string) bool {
+	if o == nil {
+		return true
+	}
+	return !slices.ContainsFunc(o.tellings, func(t *telling) bool { return t.words && t.speaks != nil && !t.speaks(language) })
+}
+
+// spokenFirst is somebody's languages with those first that all who have words can present, unless the terminal shows them all: of an
+// agent that has several, it is asked for one that will be heard.
+func (o *outputs) spokenFirst(languages []string) []string {
+	if o == nil || o.plain {
+		return languages
+	}
+	ordered := slices.Clone(languages)
+	slices.SortStableFunc(ordered, func(a, b string) int {
+		switch {
+		case o.speaks(a) == o.speaks(b):
+			return 0
+		case o.speaks(a):
+			return -1
+		}
+		return 1
+	})
+	return ordered
+}
 
 // each does something with each, if there are any.
 func (o *outputs) each(f func(p *present.Presenter)) {
@@ -247,6 +284,7 @@ func (l *listener) outputCommand(name string) bool {
 	do := map[string]func(*present.Presenter){
 		"again": (*present.Presenter).Again, "where": (*present.Presenter).WhereAreWe,
 		"waiting": (*present.Presenter).WhatWaits, "details": (*present.Presenter).Details,
+		"spell": (*present.Presenter).Spell, "skip": (*present.Presenter).Skip, "newest": (*present.Presenter).Newest,
 	}[name]
 	if do == nil {
 		return false
@@ -255,11 +293,17 @@ func (l *listener) outputCommand(name string) bool {
 		l.inform(l.asked.InWords(string(l.tongue())).String())
 		return true
 	}
+	if !l.out.any() && (name == "skip" || name == "newest") {
+		return false
+	}
 	if !l.out.any() {
 		l.inform(l.phrase(phrase.ForOutputs, "/"+name))
 		return true
 	}
 	l.out.each(do)
+	if name == "skip" || name == "newest" {
+		l.meanwhile, l.dropped = nil, 0
+	}
 	return true
 }
 

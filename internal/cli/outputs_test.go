@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -63,7 +64,7 @@ func TestOutputDies(t *testing.T) {
 			t.Error("the question went, or counts as heard")
 		}
 		pass(time.Minute)
-		if got := voice.String(); !strings.HasPrefix(got, "Please decide.\n") || !strings.Contains(got, "Action: Pay $20.\n") {
+		if got := voice.String(); !strings.HasPrefix(got, "Decide: Pay $20.\n") || !strings.Contains(got, "Medium risk.\n") {
 			t.Errorf("heard in the end: %q", got)
 		}
 		if aim := l.aimed(time.Now()); !aim.heard {
@@ -73,5 +74,66 @@ func TestOutputDies(t *testing.T) {
 			t.Errorf("the person is told %q", got)
 		}
 		o.close()
+	})
+}
+
+// mute is a voice for everything but Yoruba.
+type mute struct{ pacedVoice }
+
+func (m *mute) Present(ctx context.Context, u announce.Utterance) error {
+	if !m.Speaks(u.Language) {
+		return announce.ErrLanguage
+	}
+	return m.pacedVoice.Present(ctx, u)
+}
+
+func (m *mute) Speaks(language string) bool { return language != "yo" }
+
+// A question that could not be spoken is never accepted unheard, however often somebody says yes; they are told so, and how else they can
+// have it, in a language that is spoken. It is heard once it was spelled.
+func TestNeverAcceptedUnheard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, status said
+		l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+		voice := &mute{}
+		p := present.New(announce.Preferences{Speaks: voice.Speaks, Answering: l.answering})
+		l.out = &outputs{tellings: []*telling{{outputKind: outputKind{name: "test", words: true, knows: true}, p: p, speaks: voice.Speaks}}}
+		l.speak([]string{"yo", "en"})
+		if got := l.out.spokenFirst([]string{"yo", "es", "yo", "en"}); !slices.Equal(got, []string{"es", "en", "yo", "yo"}) {
+			t.Errorf("asked for %q", got)
+		}
+		l.status.also = func(text string) { p.Tell(text, false) }
+		ctx, cancel := context.WithCancel(t.Context())
+		presented := make(chan error, 1)
+		go func() { presented <- p.Run(ctx, voice) }()
+		f := &following{listener: l, name: "asker"}
+		l.agents = []*following{f}
+		asked := pay()
+		asked.TimeoutSeconds = 600
+		question := event(asked, "")
+		question.LocalizationHints, question.Timestamp = &aaep.LocalizationHints{PrimaryLanguage: "yo"}, time.Now()
+		f.ask(question)
+		for range 3 {
+			pass(time.Minute)
+			l.answer(t.Context(), "y", l.aimed(time.Now()))
+		}
+		pass(10 * time.Second)
+		const told = "You may not have heard all of it. Type /spell to have it spelled, or /language for another language that the agent has."
+		if l.asked.Len() != 1 || strings.Count(status.String(), told) != 3 {
+			t.Errorf("it is open: %v; told\n%s", l.asked.Len() == 1, status.String())
+		}
+		heard := voice.String()
+		for _, want := range []string{"There is no voice for the language yo.", "Medium risk.", "Type y to accept or n to reject, then Enter."} {
+			if !strings.Contains(heard, want) {
+				t.Errorf("%q is not heard in\n%s", want, heard)
+			}
+		}
+		l.command(t.Context(), "/spell")
+		pass(2 * time.Minute)
+		if aim := l.aimed(time.Now()); !aim.heard {
+			t.Errorf("once spelled it does not count as heard:\n%s", voice.String())
+		}
+		cancel()
+		<-presented
 	})
 }

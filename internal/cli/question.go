@@ -306,6 +306,9 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		case d == aaep.Accept && !byWord && aim.unseen && isGrave(p):
 			l.noAnswer(q, true)
 			return
+		case d == aaep.Accept && aim.known && !aim.heard && !l.out.plain && !l.out.speaks(q.Event.Language()): // never what nobody heard
+			l.inform(l.phrase(phrase.NotAllHeard, ""), l.phrase(phrase.OtherWays, ""))
+			return
 		case (!byWord || l.sees == nil || l.sees()) && l.tooSoon(q, p, d, aim): // else the word came with the question
 			return
 		}

@@ -48,12 +48,12 @@ func asked(t *testing.T, cfg producer.Config, caps aaep.Capabilities, f func(*ta
 				k.paid <- err
 			}()
 			pass(8 * time.Second)
-			want := `Please decide. The risk is high.
-Action: Pay $20 to Ada.
+			want := `Decide: Pay $20 to Ada.
 Consequence: The money is gone.
-You have 1 minute to answer. Without an answer it will not be done.
-Not verified: this is asked in the name of asker.
-Type y to accept or n to reject, then press Enter. /more asks for more time.
+High risk.
+You have 1 minute to answer. No answer: it will not be done.
+Not verified: asked in the name of asker.
+Type y to accept or n to reject, then Enter. /more asks for more time.
 `
 			if got := e.screen.String(); !strings.Contains(got, want) || strings.Contains(got, "Waiting for an answer:") {
 				t.Fatalf("the question:\n%s", got)

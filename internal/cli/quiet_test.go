@@ -137,7 +137,7 @@ func TestQuietAgent(t *testing.T) {
 				answered <- answer
 			}()
 			pass(5 * time.Second)
-			if got := e.out.String(); !strings.HasPrefix(got, "Working.\nQuestion: Which file?\n") {
+			if got := e.out.String(); !strings.HasPrefix(got, "What came before the next question:\nWorking.\nQuestion: Which file?\n") {
 				t.Errorf("the question did not come first: %q", got)
 			}
 			e.wants("mine", "Answer sent.")
@@ -151,13 +151,46 @@ func TestQuietAgent(t *testing.T) {
 	})
 }
 
-// An agent that does not serve the extension goes on talking, and is not asked for it again.
+// Where an agent does not serve the extension, what it says waits here, but for what cannot; it is not asked for it again.
 func TestQuietNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dial := agentOf(t, producer.Config{Extensions: []handshake.Extension{}})
 		defer p.Shutdown(t.Context())
 		listenTo(t, dial, subscriber.Braille(40, "en-US"), func(e *ear) {
-			e.wants("/quiet", "This agent cannot be quiet. It goes on as before.")
+			e.wants("/skip", "There is nothing more to hear.")
+			e.wants("/quiet", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
+			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			say := func(text string) {
+				out := s.Output()
+				out.Write([]byte(text))
+				out.Close()
+				pass(5 * time.Second)
+			}
+			say("One. ")
+			if got := e.out.String(); got != "" {
+				t.Errorf("while it is quiet: %q", got)
+			}
+			e.wants("/quiet off", "No longer quiet. What was held back follows.")
+			if got := e.out.String(); got != "What came meanwhile:\nWorking.\nOne.\nThinking.\n" {
+				t.Errorf("afterwards: %q", got)
+			}
+			e.wants("/quiet", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
+			say("Two. ")
+			say("Three. ")
+			e.wants("/newest", "3 lines left out.")
+			if got := e.out.String(); !strings.HasSuffix(got, "\nThinking.\nThe newest:\nThinking.\n") {
+				t.Errorf("of the newest: %q", got)
+			}
+			say("Four. ")
+			e.wants("/skip", "2 lines left out.")
+			pass(quietTime)
+			if got := e.out.String(); !strings.HasSuffix(got, "\nThe newest:\nThinking.\n") {
+				t.Errorf("what was left out is told: %q", got)
+			}
 			e.wants("/quiet off", "It is not quiet.")
 			if isQuiet(e.l.agents[0].wanted) {
 				t.Errorf("a new link would ask for %+v", e.l.agents[0].wanted)

@@ -21,7 +21,7 @@ func TestUnfinishedBeforeQuestion(t *testing.T) {
 	f.announce(token("b", "Elsewhere "))
 	f.announce(token("a", "pay it now:"))
 	f.announce(in("a", event(pay(), "")))
-	if got, want := out.String(), "The bill is due.\nI would pay it now:\nPlease decide."; !strings.HasPrefix(got, want) {
+	if got, want := out.String(), "The bill is due.\nI would pay it now:\nDecide: Pay $20."; !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	f.announce(in("a", event(pay(), "")))

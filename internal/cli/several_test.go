@@ -67,8 +67,8 @@ func TestThreeAsk(t *testing.T) {
 		c.asks(0, "Book the train.", 5*time.Minute)
 		c.asks(1, "Pay $20.", 5*time.Minute)
 		c.asks(2, "Send the letter.", 5*time.Minute)
-		put := func() string { return c.screen.String()[strings.LastIndex(c.screen.String(), "Please decide."):] }
-		if got := c.screen.String(); strings.Count(got, "Please decide.") != 1 || strings.Count(got, "Another question waits. It comes after this one.") != 2 {
+		put := func() string { return c.screen.String()[strings.LastIndex(c.screen.String(), "Decide:"):] }
+		if got := c.screen.String(); strings.Count(got, "Decide:") != 1 || strings.Count(got, "Another question waits. It comes after this one.") != 2 {
 			c.t.Fatalf("three questions at once:\n%s", got)
 		}
 		if got := c.types("/agents"); got != "aaep: Planner: connected, 1 open question.\naaep: Bank: connected, 1 open question.\naaep: Post: connected, 1 open question.\n" {
@@ -77,17 +77,17 @@ func TestThreeAsk(t *testing.T) {
 		c.wants("/waiting", "3 questions are open. 1: Planner: Book the train. 2: Bank: Pay $20. 3: Post: Send the letter.")
 		c.types("/next")
 		pass(2 * time.Second)
-		if !strings.Contains(put(), "Action: Pay $20.\n") || !strings.Contains(c.screen.String(), "\nBank: Please decide.") {
+		if !strings.Contains(put(), "Decide: Pay $20.\n") || !strings.Contains(c.screen.String(), "\nBank: Decide: ") {
 			c.t.Fatalf("the next question:\n%s", c.screen.String())
 		}
 		c.wants("n", "Bank: Answer sent: reject.")
 		pass(2 * time.Second)
-		if !strings.Contains(put(), "Action: Send the letter.\n") {
+		if !strings.Contains(put(), "Decide: Send the letter.\n") {
 			c.t.Fatalf("after that:\n%s", c.screen.String())
 		}
 		c.wants("y", "Post: Answer sent: accept.")
 		pass(2 * time.Second)
-		if !strings.Contains(put(), "Action: Book the train.\n") {
+		if !strings.Contains(put(), "Decide: Book the train.\n") {
 			c.t.Fatalf("and the one that was put aside:\n%s", c.screen.String())
 		}
 		c.wants("n", "Planner: Answer sent: reject.")
@@ -135,7 +135,7 @@ func TestOneAgentLeaves(t *testing.T) {
 		c.agents[0].Shutdown(c.t.Context())
 		pass(5 * time.Second)
 		got := c.screen.String()
-		if !strings.Contains(got, "Bank: Please decide.") || !strings.Contains(got, "Planner: The agent has ended.") {
+		if !strings.Contains(got, "Bank: Decide: ") || !strings.Contains(got, "Planner: The agent has ended.") {
 			c.t.Fatalf("when one leaves:\n%s", got)
 		}
 		if got := c.types("/agents"); !strings.Contains(got, "Planner: not connected; trying again.") || !strings.Contains(got, "Bank: connected, 1 open question.") {
@@ -273,7 +273,7 @@ func TestOneFloods(t *testing.T) {
 		})
 		pass(10 * time.Second)
 		c.asks(1, "Pay $20.", time.Minute)
-		if got := c.screen.String(); !strings.Contains(got, "Bank: Please decide.") {
+		if got := c.screen.String(); !strings.Contains(got, "Bank: Decide: ") {
 			c.t.Fatalf("in the flood:\n%s", got[max(0, len(got)-500):])
 		}
 		c.screen.Reset()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -91,9 +92,10 @@ func (l *listener) tongue() tongue {
 	return english
 }
 
-// speak takes over the languages that the listener asked for.
+// speak takes over the languages that the listener asked for. What cannot be spoken would not be heard.
 func (l *listener) speak(languages []string) {
-	l.own.Store(tongue(phrase.Best(languages)))
+	spoken := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !l.out.speaks(tag) })
+	l.own.Store(tongue(phrase.Best(spoken)))
 	l.out.each(func(p *present.Presenter) { p.SetLanguage(languages...) })
 }
 
@@ -103,6 +105,13 @@ func (l *listener) phrase(id phrase.ID, arg string) string { return l.tongue().s
 // inform says such sentences.
 func (l *listener) inform(sentences ...string) {
 	l.status.say("aaep", words.OneLine(strings.Join(sentences, " ")))
+}
+
+// greet is inform of what a question that comes first says too, or makes needless.
+func (l *listener) greet(sentences ...string) {
+	text := words.OneLine(strings.Join(sentences, " "))
+	l.status.write("aaep", text)
+	l.out.each(func(p *present.Presenter) { p.Mention(text) })
 }
 
 // homeLanguages are those of the person at this system, best first, as far as its environment tells.

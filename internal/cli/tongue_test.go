@@ -49,11 +49,11 @@ func inTheirLanguage(t *testing.T, agent, listener []string, f func(e *ear, paid
 // A person who chose Spanish is asked, told how to answer and answered in Spanish, and says yes in it.
 func TestSpanish(t *testing.T) {
 	inTheirLanguage(t, []string{"en", "es"}, []string{"es-MX", "en"}, func(e *ear, paid <-chan error) {
-		want := `Se necesita su decisión. El riesgo es bajo.
-Acción: Pagar 20 dólares a Ada.
+		want := `Decida: Pagar 20 dólares a Ada.
 Consecuencia: El dinero se va.
-Tiempo para responder: 1 minuto. Si nadie responde, no se hará.
-No verificado: esto se pregunta en nombre de asker.
+Riesgo bajo.
+Tiempo para responder: 1 minuto. Sin respuesta, no se hará.
+No verificado: en nombre de asker.
 Escriba s para aceptar o n para rechazar y pulse Enter. /more pide más tiempo.
 `
 		if got := e.out.String(); !strings.HasSuffix(got, want) {
@@ -77,8 +77,8 @@ func TestLanguageChangedWhileAsked(t *testing.T) {
 		agent []string
 		want  string
 	}{
-		{[]string{"en", "es"}, "Se necesita su decisión. El riesgo es bajo.\nAcción: Pagar 20 dólares a Ada.\n"},
-		{[]string{"en"}, "Please decide. The risk is low.\nAction: Pay $20 to Ada.\n"},
+		{[]string{"en", "es"}, "Decida: Pagar 20 dólares a Ada.\n"},
+		{[]string{"en"}, "Decide: Pay $20 to Ada.\n"},
 	} {
 		inTheirLanguage(t, tt.agent, []string{"en-US"}, func(e *ear, paid <-chan error) {
 			before := len(e.out.String())
@@ -99,8 +99,8 @@ func TestLanguageChangedWhileAsked(t *testing.T) {
 // Where the agent does not speak the listener's language, this program does, and the words of both are taken.
 func TestTwoTongues(t *testing.T) {
 	inTheirLanguage(t, []string{"en"}, []string{"de", "en"}, func(e *ear, paid <-chan error) {
-		if got := e.out.String(); !strings.Contains(got, "Please decide.") || !strings.HasSuffix(got,
-			"Nicht überprüft: diese Frage kommt im Namen von asker.\nBitte j zum Annehmen oder n zum Ablehnen eingeben, dann Enter drücken. /more bittet um mehr Zeit.\n") {
+		if got := e.out.String(); !strings.Contains(got, "Decide:") || !strings.HasSuffix(got,
+			"Nicht überprüft: im Namen von asker.\nBitte j zum Annehmen oder n zum Ablehnen eingeben, dann Enter. /more bittet um mehr Zeit.\n") {
 			t.Errorf("the question:\n%s", got)
 		}
 		e.wants("nein", "Antwort gesendet: ablehnen.")

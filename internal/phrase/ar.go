@@ -76,12 +76,12 @@ var arabic = table{
 	Handover:   "تسليم المهمة.",
 	WaitingFor: "في انتظار إجابة: {action}",
 
-	PleaseDecide:   "مطلوب قرارك.",
-	CannotBeUndone: "لا يمكن التراجع عن هذا.",
-	HardToUndo:     "يصعب التراجع عن هذا.",
-	RiskLow:        "الخطر منخفض.",
-	RiskMedium:     "الخطر متوسط.",
-	RiskHigh:       "الخطر مرتفع.",
+	ToDecide:       "القرار المطلوب: {action}",
+	CannotBeUndone: "لا يمكن التراجع عنه.",
+	HardToUndo:     "يصعب التراجع عنه.",
+	RiskLow:        "خطر منخفض.",
+	RiskMedium:     "خطر متوسط.",
+	RiskHigh:       "خطر مرتفع.",
 
 	ActionIs:       "الإجراء: {action}",
 	ConsequenceIs:  "النتيجة: {action}",
@@ -91,9 +91,9 @@ var arabic = table{
 
 	TimeToAnswer: "الوقت المتاح للإجابة: {time}.",
 
-	SilenceAccepts: "إذا لم يُجب أحد فسيُنفَّذ الإجراء.",
-	SilenceRejects: "إذا لم يُجب أحد فلن يُنفَّذ الإجراء.",
-	SilenceUnknown: "إذا لم يُجب أحد فلا يُعرف ما سيحدث.",
+	SilenceAccepts: "بلا إجابة يُنفَّذ.",
+	SilenceRejects: "بلا إجابة فلن يُنفَّذ.",
+	SilenceUnknown: "بلا إجابة لا يُعرف ما سيحدث.",
 	SilenceYes:     "عدم الإجابة يعني نعم.",
 	SilenceNo:      "عدم الإجابة يعني لا.",
 	SilenceMeans:   "عدم الإجابة يعني: {action}",
@@ -153,8 +153,8 @@ var arabic = table{
 	MoreAsks:         "يطلب /more وقتًا إضافيًا.",
 	NoAnswer:         "هذه ليست إجابة.",
 	EnterAgain:       "مفتاح الإدخال وحده يعيد السؤال.",
-	AskedProven:      "هوية مؤكدة: السائل هو {agent}.",
-	AskedUnproven:    "هوية غير مؤكدة: يُطرح هذا السؤال باسم {agent}.",
+	AskedProven:      "هوية مؤكدة: يسأل {agent}.",
+	AskedUnproven:    "هوية غير مؤكدة: باسم {agent}.",
 	AnotherWaits:     "يوجد سؤال آخر في الانتظار. يأتي بعد هذا السؤال.",
 	NextFirst:        "يعرضه /next أولًا.",
 	SaidMore:         "قال الوكيل المزيد. اضغط مفتاح الإدخال لتحصل عليه وعلى السؤال مرة أخرى.",
@@ -198,7 +198,6 @@ var arabic = table{
 	NotChanged:    "لم يتغير حتى الآن: {action}",
 	QuietNow:      "هدوء، إلا ما لا يحتمل الانتظار. المدة: {time}. يُنهيه /quiet off.",
 	NotQuiet:      "لم يُطلب الهدوء.",
-	CannotBeQuiet: "لا يستطيع هذا الوكيل الصمت. سيستمر كما كان.",
 	NoLongerQuiet: "انتهى الهدوء. يأتي الآن ما تأجل.",
 	ForOutputs:    "الأمر {command} مخصص لمن يستخدم --output speech وما يشبهه.",
 	OutputGone:    "توقفت وسيلة الإخراج: {action}",
@@ -212,7 +211,10 @@ var arabic = table{
 	NothingSaidYet: "لم يُقل شيء بعد.",
 	NothingGoesOn:  "لا يجري شيء الآن.",
 	ToolsRan:       "الأدوات التي عملت في هذه الأثناء: {number}.",
+	LinesLeftOut:   "الأسطر المتروكة: {lines}.",
 	NoVoice:        "لا يوجد صوت للغة {tag}.",
+	NothingToSpell: "لا يوجد ما يُتهجى.",
+	OtherWays:      "يتهجاه /spell، ويطلب /language لغة أخرى لدى الوكيل.",
 	MayBeGarbled:   "قد لا يكون مفهومًا.",
 	WhileTyped:     "وصل في أثناء الكتابة: {list}.",
 	TheNewest:      "الأحدث: {action}",
@@ -221,6 +223,9 @@ var arabic = table{
 	MarksLost:      "يفقد مثل هذا النص العلامات التي لا توجد في الجدول.",
 
 	OneQuestionOpen:  "يوجد سؤال واحد ينتظر إجابة:",
+	MarkGrave:        "نبرة هابطة",
+	MarkAcute:        "نبرة صاعدة",
+	MarkBelow:        "نقطة تحته",
 	AnswerSentences:  "جمل من الإجابة: {number}",
 	Announcements:    "إشعارات: {number}",
 	Meanwhile:        "ما وصل في هذه الأثناء:",
@@ -293,6 +298,9 @@ var arabic = table{
 		"/pace 300: عدد الكلمات التي ينطقها صوتك في الدقيقة.\n" +
 		"/boundary sentence, word, paragraph, completion, none: أين تُقسم الإجابات.\n" +
 		"/quiet: ما لا يحتمل الانتظار فقط، لمدة 5 دقائق. يُنهيه /quiet off.\n" +
+		"/spell: يتهجى ما لا صوت له.\n" +
+		"/skip: يوقف ما يقال ويتخطى ما ينتظر.\n" +
+		"/newest: مثله، ثم أحدث ما وصل.\n" +
 		"/more: وقت إضافي للإجابة عن السؤال الظاهر.\n" +
 		"/next: سؤال آخر في الانتظار، ويأتي هذا بعده.\n" +
 		"/terms: ما يسري الآن.\n" +

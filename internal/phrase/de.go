@@ -72,12 +72,12 @@ var german = table{
 	Handover:   "Übergabe.",
 	WaitingFor: "Wartet auf eine Antwort: {action}",
 
-	PleaseDecide:   "Bitte entscheiden Sie.",
-	CannotBeUndone: "Das lässt sich nicht rückgängig machen.",
-	HardToUndo:     "Das lässt sich nur schwer rückgängig machen.",
-	RiskLow:        "Das Risiko ist gering.",
-	RiskMedium:     "Das Risiko ist mittel.",
-	RiskHigh:       "Das Risiko ist hoch.",
+	ToDecide:       "Entscheiden: {action}",
+	CannotBeUndone: "Nicht rückgängig zu machen.",
+	HardToUndo:     "Schwer rückgängig zu machen.",
+	RiskLow:        "Geringes Risiko.",
+	RiskMedium:     "Mittleres Risiko.",
+	RiskHigh:       "Hohes Risiko.",
 
 	ActionIs:       "Aktion: {action}",
 	ConsequenceIs:  "Folge: {action}",
@@ -87,8 +87,8 @@ var german = table{
 
 	TimeToAnswer: "Zeit zum Antworten: {time}.",
 
-	SilenceAccepts: "Wenn niemand antwortet, wird es ausgeführt.",
-	SilenceRejects: "Wenn niemand antwortet, wird es nicht ausgeführt.",
+	SilenceAccepts: "Ohne Antwort wird es ausgeführt.",
+	SilenceRejects: "Ohne Antwort wird es nicht ausgeführt.",
 	SilenceUnknown: "Was ohne Antwort geschieht, ist nicht bekannt.",
 	SilenceYes:     "Keine Antwort bedeutet ja.",
 	SilenceNo:      "Keine Antwort bedeutet nein.",
@@ -143,14 +143,14 @@ var german = table{
 	PageIsHere:       "Hier ist eine Seite, die dem Agenten folgt. Bitte im Browser öffnen.",
 	PageIsSecret:     "Ihre Adresse ist geheim: wer sie hat, kann antworten.",
 
-	Decide:           "Bitte j zum Annehmen oder n zum Ablehnen eingeben, dann Enter drücken.",
+	Decide:           "Bitte j zum Annehmen oder n zum Ablehnen eingeben, dann Enter.",
 	DecideAgain:      "Zum Annehmen bitte noch einmal j eingeben.",
 	TypeIt:           "Bitte {what} eingeben, dann Enter drücken.",
 	MoreAsks:         "/more bittet um mehr Zeit.",
 	NoAnswer:         "Das ist keine Antwort.",
 	EnterAgain:       "Enter allein stellt die Frage noch einmal.",
-	AskedProven:      "Überprüft: diese Frage kommt von {agent}.",
-	AskedUnproven:    "Nicht überprüft: diese Frage kommt im Namen von {agent}.",
+	AskedProven:      "Überprüft: es fragt {agent}.",
+	AskedUnproven:    "Nicht überprüft: im Namen von {agent}.",
 	AnotherWaits:     "Eine weitere Frage wartet. Sie kommt nach dieser.",
 	NextFirst:        "/next stellt sie zuerst.",
 	SaidMore:         "Der Agent hat noch mehr gesagt. Mit Enter kommen das und noch einmal die Frage.",
@@ -194,7 +194,6 @@ var german = table{
 	NotChanged:    "Bisher nicht geändert: {action}",
 	QuietNow:      "Ruhe, außer für das, was nicht warten kann. Dauer: {time}. /quiet off beendet sie.",
 	NotQuiet:      "Es ist keine Ruhe verlangt.",
-	CannotBeQuiet: "Dieser Agent kann nicht still sein. Er macht weiter wie bisher.",
 	NoLongerQuiet: "Ende der Ruhe. Was zurückgehalten wurde, folgt.",
 	ForOutputs:    "{command} ist für --output speech, orca und Ähnliches.",
 	OutputGone:    "Die Ausgabe ist weg: {action}",
@@ -208,7 +207,10 @@ var german = table{
 	NothingSaidYet: "Bisher wurde nichts gesagt.",
 	NothingGoesOn:  "Gerade geschieht nichts.",
 	ToolsRan:       "Werkzeuge, die inzwischen liefen: {number}.",
+	LinesLeftOut:   "Ausgelassene Zeilen: {lines}.",
 	NoVoice:        "Für die Sprache {tag} gibt es keine Stimme.",
+	NothingToSpell: "Es gibt nichts zu buchstabieren.",
+	OtherWays:      "/spell buchstabiert es, /language bittet um eine andere Sprache, die der Agent hat.",
 	MayBeGarbled:   "Vielleicht ist es nicht zu verstehen.",
 	WhileTyped:     "Während der Eingabe kam: {list}.",
 	TheNewest:      "Das Neueste: {action}",
@@ -217,6 +219,9 @@ var german = table{
 	MarksLost:      "Solcher Text verliert die Zeichen, die der Tabelle fehlen.",
 
 	OneQuestionOpen:  "Eine Frage ist offen:",
+	MarkGrave:        "Gravis",
+	MarkAcute:        "Akut",
+	MarkBelow:        "Punkt darunter",
 	AnswerSentences:  "Sätze der Antwort: {number}",
 	Announcements:    "Ansagen: {number}",
 	Meanwhile:        "Was inzwischen kam:",
@@ -289,6 +294,9 @@ var german = table{
 		"/pace 300: wie viele Wörter je Minute die Stimme spricht.\n" +
 		"/boundary sentence, word, paragraph, completion, none: wo Antworten geteilt werden.\n" +
 		"/quiet: nur was nicht warten kann, 5 Minuten lang. /quiet off beendet das.\n" +
+		"/spell: buchstabiert, wofür es keine Stimme gibt.\n" +
+		"/skip: beendet, was gesagt wird, und lässt aus, was wartet.\n" +
+		"/newest: dasselbe, und dann das Neueste.\n" +
 		"/more: mehr Zeit, um die Frage auf dem Bildschirm zu beantworten.\n" +
 		"/next: eine andere Frage, die wartet; diese kommt danach.\n" +
 		"/terms: was jetzt gilt.\n" +

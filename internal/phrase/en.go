@@ -72,12 +72,12 @@ var english = table{
 	Handover:   "Handover.",
 	WaitingFor: "Waiting for an answer: {action}",
 
-	PleaseDecide:   "Please decide.",
-	CannotBeUndone: "This cannot be undone.",
-	HardToUndo:     "This is hard to undo.",
-	RiskLow:        "The risk is low.",
-	RiskMedium:     "The risk is medium.",
-	RiskHigh:       "The risk is high.",
+	ToDecide:       "Decide: {action}",
+	CannotBeUndone: "Cannot be undone.",
+	HardToUndo:     "Hard to undo.",
+	RiskLow:        "Low risk.",
+	RiskMedium:     "Medium risk.",
+	RiskHigh:       "High risk.",
 
 	ActionIs:       "Action: {action}",
 	ConsequenceIs:  "Consequence: {action}",
@@ -87,9 +87,9 @@ var english = table{
 
 	TimeToAnswer: "You have {time} to answer.",
 
-	SilenceAccepts: "Without an answer it will be done.",
-	SilenceRejects: "Without an answer it will not be done.",
-	SilenceUnknown: "Without an answer nobody knows what will happen.",
+	SilenceAccepts: "No answer: it will be done.",
+	SilenceRejects: "No answer: it will not be done.",
+	SilenceUnknown: "No answer: nobody knows what will happen.",
 	SilenceYes:     "No answer means yes.",
 	SilenceNo:      "No answer means no.",
 	SilenceMeans:   "No answer means: {action}",
@@ -143,14 +143,14 @@ var english = table{
 	PageIsHere:       "Here is a page that follows the agent. Open it in a browser.",
 	PageIsSecret:     "Its address is a secret: whoever has it can answer.",
 
-	Decide:           "Type y to accept or n to reject, then press Enter.",
+	Decide:           "Type y to accept or n to reject, then Enter.",
 	DecideAgain:      "Type y again to accept.",
 	TypeIt:           "Type {what}, then press Enter.",
 	MoreAsks:         "/more asks for more time.",
 	NoAnswer:         "That is no answer.",
 	EnterAgain:       "Enter alone repeats the question.",
-	AskedProven:      "Verified: this is asked by {agent}.",
-	AskedUnproven:    "Not verified: this is asked in the name of {agent}.",
+	AskedProven:      "Verified: asked by {agent}.",
+	AskedUnproven:    "Not verified: asked in the name of {agent}.",
 	AnotherWaits:     "Another question waits. It comes after this one.",
 	NextFirst:        "/next puts it first.",
 	SaidMore:         "The agent has said more. Press Enter for that, and the question again.",
@@ -194,7 +194,6 @@ var english = table{
 	NotChanged:    "Not changed so far: {action}",
 	QuietNow:      "Quiet for {time}, except for what cannot wait. /quiet off ends it.",
 	NotQuiet:      "It is not quiet.",
-	CannotBeQuiet: "This agent cannot be quiet. It goes on as before.",
 	NoLongerQuiet: "No longer quiet. What was held back follows.",
 	ForOutputs:    "{command} is for --output speech, orca and the like.",
 	OutputGone:    "The output is gone: {action}",
@@ -208,7 +207,10 @@ var english = table{
 	NothingSaidYet: "Nothing has been said yet.",
 	NothingGoesOn:  "Nothing is going on.",
 	ToolsRan:       "{number} ran meanwhile.",
+	LinesLeftOut:   "{lines} left out.",
 	NoVoice:        "There is no voice for the language {tag}.",
+	NothingToSpell: "There is nothing to spell.",
+	OtherWays:      "Type /spell to have it spelled, or /language for another language that the agent has.",
 	MayBeGarbled:   "It may not be understood.",
 	WhileTyped:     "While you typed, this came: {list}.",
 	TheNewest:      "The newest: {action}",
@@ -217,6 +219,9 @@ var english = table{
 	MarksLost:      "Such text loses the marks that the table lacks.",
 
 	OneQuestionOpen:  "One question is open:",
+	MarkGrave:        "grave",
+	MarkAcute:        "acute",
+	MarkBelow:        "dot below",
 	AnswerSentences:  "{number} of the answer",
 	Announcements:    "{number}",
 	Meanwhile:        "What came meanwhile:",
@@ -289,6 +294,9 @@ var english = table{
 		"/pace 300: how many words a minute your voice speaks.\n" +
 		"/boundary sentence, or word, paragraph, completion, none: where answers are cut.\n" +
 		"/quiet: only what cannot wait, for 5 minutes. /quiet off ends it.\n" +
+		"/spell: spells what there is no voice for.\n" +
+		"/skip: ends what is being said, and leaves out what waits.\n" +
+		"/newest: the same, and then the newest.\n" +
 		"/more: more time to answer the question on the screen.\n" +
 		"/next: another question that waits; this one comes after it.\n" +
 		"/terms: what holds now.\n" +

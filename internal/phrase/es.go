@@ -73,12 +73,12 @@ var spanish = table{
 	Handover:   "Traspaso.",
 	WaitingFor: "Esperando una respuesta: {action}",
 
-	PleaseDecide:   "Se necesita su decisión.",
-	CannotBeUndone: "Esto no se puede deshacer.",
-	HardToUndo:     "Esto es difícil de deshacer.",
-	RiskLow:        "El riesgo es bajo.",
-	RiskMedium:     "El riesgo es medio.",
-	RiskHigh:       "El riesgo es alto.",
+	ToDecide:       "Decida: {action}",
+	CannotBeUndone: "No se puede deshacer.",
+	HardToUndo:     "Difícil de deshacer.",
+	RiskLow:        "Riesgo bajo.",
+	RiskMedium:     "Riesgo medio.",
+	RiskHigh:       "Riesgo alto.",
 
 	ActionIs:       "Acción: {action}",
 	ConsequenceIs:  "Consecuencia: {action}",
@@ -88,9 +88,9 @@ var spanish = table{
 
 	TimeToAnswer: "Tiempo para responder: {time}.",
 
-	SilenceAccepts: "Si nadie responde, se hará.",
-	SilenceRejects: "Si nadie responde, no se hará.",
-	SilenceUnknown: "Si nadie responde, no se sabe qué pasará.",
+	SilenceAccepts: "Sin respuesta, se hará.",
+	SilenceRejects: "Sin respuesta, no se hará.",
+	SilenceUnknown: "Sin respuesta, no se sabe qué pasará.",
 	SilenceYes:     "Si nadie responde, se entiende que sí.",
 	SilenceNo:      "Si nadie responde, se entiende que no.",
 	SilenceMeans:   "Si nadie responde, se entiende: {action}",
@@ -150,8 +150,8 @@ var spanish = table{
 	MoreAsks:         "/more pide más tiempo.",
 	NoAnswer:         "Eso no es una respuesta.",
 	EnterAgain:       "Enter por sí solo repite la pregunta.",
-	AskedProven:      "Verificado: esto lo pregunta {agent}.",
-	AskedUnproven:    "No verificado: esto se pregunta en nombre de {agent}.",
+	AskedProven:      "Verificado: pregunta {agent}.",
+	AskedUnproven:    "No verificado: en nombre de {agent}.",
 	AnotherWaits:     "Hay otra pregunta en espera. Viene después de esta.",
 	NextFirst:        "/next la pone primero.",
 	SaidMore:         "El agente ha dicho más. Pulse Enter para eso y la pregunta otra vez.",
@@ -195,7 +195,6 @@ var spanish = table{
 	NotChanged:    "Sin cambios por ahora: {action}",
 	QuietNow:      "Silencio, salvo lo que no puede esperar. Duración: {time}. /quiet off lo termina.",
 	NotQuiet:      "No se ha pedido silencio.",
-	CannotBeQuiet: "Este agente no puede guardar silencio. Sigue como antes.",
 	NoLongerQuiet: "Fin del silencio. Sigue lo que se retuvo.",
 	ForOutputs:    "{command} es para --output speech, orca y similares.",
 	OutputGone:    "Se perdió la salida: {action}",
@@ -209,7 +208,10 @@ var spanish = table{
 	NothingSaidYet: "Todavía no se ha dicho nada.",
 	NothingGoesOn:  "Ahora no pasa nada.",
 	ToolsRan:       "Herramientas que se usaron mientras tanto: {number}.",
+	LinesLeftOut:   "Líneas omitidas: {lines}.",
 	NoVoice:        "No hay voz para el idioma {tag}.",
+	NothingToSpell: "No hay nada que deletrear.",
+	OtherWays:      "/spell lo deletrea, /language pide otro idioma que tenga el agente.",
 	MayBeGarbled:   "Puede que no se entienda.",
 	WhileTyped:     "Mientras escribía, llegó: {list}.",
 	TheNewest:      "Lo más nuevo: {action}",
@@ -218,6 +220,9 @@ var spanish = table{
 	MarksLost:      "Ese texto pierde los signos que faltan en la tabla.",
 
 	OneQuestionOpen:  "Hay una pregunta pendiente:",
+	MarkGrave:        "acento grave",
+	MarkAcute:        "acento agudo",
+	MarkBelow:        "punto debajo",
 	AnswerSentences:  "frases de la respuesta: {number}",
 	Announcements:    "avisos: {number}",
 	Meanwhile:        "Lo que llegó mientras tanto:",
@@ -290,6 +295,9 @@ var spanish = table{
 		"/pace 300: cuántas palabras por minuto habla su voz.\n" +
 		"/boundary sentence, word, paragraph, completion, none: dónde se cortan las respuestas.\n" +
 		"/quiet: solo lo que no puede esperar, durante 5 minutos. /quiet off lo termina.\n" +
+		"/spell: deletrea lo que no tiene voz.\n" +
+		"/skip: termina lo que se está diciendo y omite lo que espera.\n" +
+		"/newest: lo mismo, y después lo más nuevo.\n" +
 		"/more: más tiempo para responder la pregunta de la pantalla.\n" +
 		"/next: otra pregunta en espera; esta viene después.\n" +
 		"/terms: lo que vale ahora.\n" +

@@ -73,12 +73,12 @@ var french = table{
 	Handover:   "Transfert.",
 	WaitingFor: "En attente d’une réponse\u00a0: {action}",
 
-	PleaseDecide:   "Votre décision est nécessaire.",
-	CannotBeUndone: "Cela ne peut pas être annulé.",
-	HardToUndo:     "Cela est difficile à annuler.",
-	RiskLow:        "Le risque est faible.",
-	RiskMedium:     "Le risque est moyen.",
-	RiskHigh:       "Le risque est élevé.",
+	ToDecide:       "À décider\u00a0: {action}",
+	CannotBeUndone: "Ne peut pas être annulé.",
+	HardToUndo:     "Difficile à annuler.",
+	RiskLow:        "Risque faible.",
+	RiskMedium:     "Risque moyen.",
+	RiskHigh:       "Risque élevé.",
 
 	ActionIs:       "Action\u00a0: {action}",
 	ConsequenceIs:  "Conséquence\u00a0: {action}",
@@ -88,9 +88,9 @@ var french = table{
 
 	TimeToAnswer: "Temps pour répondre\u00a0: {time}.",
 
-	SilenceAccepts: "Si personne ne répond, ce sera fait.",
-	SilenceRejects: "Si personne ne répond, ce ne sera pas fait.",
-	SilenceUnknown: "Si personne ne répond, on ne sait pas ce qui se passera.",
+	SilenceAccepts: "Sans réponse, ce sera fait.",
+	SilenceRejects: "Sans réponse, ce ne sera pas fait.",
+	SilenceUnknown: "Sans réponse, on ne sait pas ce qui se passera.",
 	SilenceYes:     "Si personne ne répond, ce sera oui.",
 	SilenceNo:      "Si personne ne répond, ce sera non.",
 	SilenceMeans:   "Si personne ne répond, ce sera\u00a0: {action}",
@@ -144,14 +144,14 @@ var french = table{
 	PageIsHere:       "Voici une page qui suit l’agent. Ouvrez-la dans un navigateur.",
 	PageIsSecret:     "Son adresse est secrète\u00a0: qui l’a peut répondre.",
 
-	Decide:           "Tapez o pour accepter ou n pour refuser, puis appuyez sur Entrée.",
+	Decide:           "Tapez o pour accepter ou n pour refuser, puis Entrée.",
 	DecideAgain:      "Tapez o encore une fois pour accepter.",
 	TypeIt:           "Tapez {what}, puis appuyez sur Entrée.",
 	MoreAsks:         "/more demande du temps supplémentaire.",
 	NoAnswer:         "Ce n’est pas une réponse.",
 	EnterAgain:       "Entrée seule répète la question.",
-	AskedProven:      "Vérifié\u00a0: cette question est posée par {agent}.",
-	AskedUnproven:    "Non vérifié\u00a0: cette question est posée au nom de {agent}.",
+	AskedProven:      "Vérifié\u00a0: demandé par {agent}.",
+	AskedUnproven:    "Non vérifié\u00a0: demandé au nom de {agent}.",
 	AnotherWaits:     "Une autre question attend. Elle vient après celle-ci.",
 	NextFirst:        "/next la fait passer en premier.",
 	SaidMore:         "L’agent en a dit plus. Appuyez sur Entrée pour l’avoir, et la question de nouveau.",
@@ -195,7 +195,6 @@ var french = table{
 	NotChanged:    "Pas encore changé\u00a0: {action}",
 	QuietNow:      "Silence, sauf pour ce qui ne peut attendre. Durée\u00a0: {time}. /quiet off y met fin.",
 	NotQuiet:      "Le silence n’est pas demandé.",
-	CannotBeQuiet: "Cet agent ne peut pas se taire. Il continue comme avant.",
 	NoLongerQuiet: "Fin du silence. Ce qui a été retenu suit.",
 	ForOutputs:    "{command} est pour --output speech, orca et semblables.",
 	OutputGone:    "La sortie est perdue\u00a0: {action}",
@@ -209,7 +208,10 @@ var french = table{
 	NothingSaidYet: "Rien n’a encore été dit.",
 	NothingGoesOn:  "Rien n’est en cours.",
 	ToolsRan:       "Outils utilisés entre-temps\u00a0: {number}.",
+	LinesLeftOut:   "Lignes omises\u00a0: {lines}.",
 	NoVoice:        "Il n’y a pas de voix pour la langue {tag}.",
+	NothingToSpell: "Il n’y a rien à épeler.",
+	OtherWays:      "/spell l’épelle, /language demande une autre langue que l’agent a.",
 	MayBeGarbled:   "Cela risque de ne pas être compris.",
 	WhileTyped:     "Pendant la saisie\u00a0: {list}.",
 	TheNewest:      "Le plus récent\u00a0: {action}",
@@ -218,6 +220,9 @@ var french = table{
 	MarksLost:      "Un tel texte perd les signes qui manquent à la table.",
 
 	OneQuestionOpen:  "Une question est en attente\u00a0:",
+	MarkGrave:        "accent grave",
+	MarkAcute:        "accent aigu",
+	MarkBelow:        "point souscrit",
 	AnswerSentences:  "phrases de la réponse\u00a0: {number}",
 	Announcements:    "annonces\u00a0: {number}",
 	Meanwhile:        "Ce qui est arrivé entre-temps\u00a0:",
@@ -290,6 +295,9 @@ var french = table{
 		"/pace 300\u00a0: combien de mots par minute dit votre voix.\n" +
 		"/boundary sentence, word, paragraph, completion, none\u00a0: où les réponses sont coupées.\n" +
 		"/quiet\u00a0: seulement ce qui ne peut attendre, pendant 5 minutes. /quiet off y met fin.\n" +
+		"/spell\u00a0: épelle ce pour quoi il n’y a pas de voix.\n" +
+		"/skip\u00a0: arrête ce qui est dit et passe ce qui attend.\n" +
+		"/newest\u00a0: de même, puis le plus récent.\n" +
 		"/more\u00a0: du temps supplémentaire pour répondre à la question à l’écran.\n" +
 		"/next\u00a0: une autre question qui attend, celle-ci vient après.\n" +
 		"/terms\u00a0: ce qui vaut maintenant.\n" +

@@ -78,7 +78,7 @@ const (
 	Handover
 	WaitingFor
 
-	PleaseDecide
+	ToDecide
 	CannotBeUndone
 	HardToUndo
 	RiskLow
@@ -202,7 +202,6 @@ const (
 	NotChanged
 	QuietNow
 	NotQuiet
-	CannotBeQuiet
 	NoLongerQuiet
 	ForOutputs
 	OutputGone
@@ -217,7 +216,10 @@ const (
 	NothingSaidYet
 	NothingGoesOn
 	ToolsRan
+	LinesLeftOut
 	NoVoice
+	NothingToSpell
+	OtherWays
 	MayBeGarbled
 	WhileTyped
 	TheNewest
@@ -227,6 +229,9 @@ const (
 
 	// Pieces of sentences and of lists, the rest of this.
 	OneQuestionOpen
+	MarkGrave
+	MarkAcute
+	MarkBelow
 	AnswerSentences
 	Announcements
 	Meanwhile

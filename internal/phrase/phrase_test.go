@@ -124,12 +124,12 @@ func TestEnglish(t *testing.T) {
 		Handover:   {"", "Handover."},
 		WaitingFor: {"Pay $5.", "Waiting for an answer: Pay $5."},
 
-		PleaseDecide:   {"", "Please decide."},
-		CannotBeUndone: {"", "This cannot be undone."},
-		HardToUndo:     {"", "This is hard to undo."},
-		RiskLow:        {"", "The risk is low."},
-		RiskMedium:     {"", "The risk is medium."},
-		RiskHigh:       {"", "The risk is high."},
+		ToDecide:       {"Pay.", "Decide: Pay."},
+		CannotBeUndone: {"", "Cannot be undone."},
+		HardToUndo:     {"", "Hard to undo."},
+		RiskLow:        {"", "Low risk."},
+		RiskMedium:     {"", "Medium risk."},
+		RiskHigh:       {"", "High risk."},
 
 		ActionIs:       {"Pay $5.", "Action: Pay $5."},
 		ConsequenceIs:  {"Pay $5.", "Consequence: Pay $5."},
@@ -139,9 +139,9 @@ func TestEnglish(t *testing.T) {
 
 		TimeToAnswer: {"2 minutes", "You have 2 minutes to answer."},
 
-		SilenceAccepts: {"", "Without an answer it will be done."},
-		SilenceRejects: {"", "Without an answer it will not be done."},
-		SilenceUnknown: {"", "Without an answer nobody knows what will happen."},
+		SilenceAccepts: {"", "No answer: it will be done."},
+		SilenceRejects: {"", "No answer: it will not be done."},
+		SilenceUnknown: {"", "No answer: nobody knows what will happen."},
 		SilenceYes:     {"", "No answer means yes."},
 		SilenceNo:      {"", "No answer means no."},
 		SilenceMeans:   {"Pay $5.", "No answer means: Pay $5."},

@@ -73,9 +73,9 @@ var yoruba = table{
 	Handover:   "A ń fi iṣẹ́ náà lé ẹlòmíràn lọ́wọ́.",
 	WaitingFor: "Ó ń dúró de ìdáhùn: {action}",
 
-	PleaseDecide:   "Jọ̀wọ́, ṣe ìpinnu rẹ.",
-	CannotBeUndone: "Tí a bá ti ṣe é, a kò lè dá a padà mọ́.",
-	HardToUndo:     "Tí a bá ti ṣe é, ó ṣòro láti dá a padà.",
+	ToDecide:       "Pinnu: {action}",
+	CannotBeUndone: "A kò lè dá a padà mọ́.",
+	HardToUndo:     "Ó ṣòro láti dá a padà.",
 	RiskLow:        "Ewu rẹ̀ kéré.",
 	RiskMedium:     "Ewu rẹ̀ mọ níwọ̀n.",
 	RiskHigh:       "Ewu rẹ̀ pọ̀.",
@@ -195,7 +195,6 @@ var yoruba = table{
 	NotChanged:    "Kò tíì yí padà: {action}",
 	QuietNow:      "Ìdákẹ́jẹ́, àyàfi ohun tí kò lè dúró. Àkókò: {time}. /quiet off ló ń parí rẹ̀.",
 	NotQuiet:      "Kò sí ìdákẹ́jẹ́ báyìí.",
-	CannotBeQuiet: "Aṣojú yìí kò lè dákẹ́. Ó ń lọ bí ti tẹ́lẹ̀.",
 	NoLongerQuiet: "Ìdákẹ́jẹ́ ti parí. Ohun tí a dá dúró ń bọ̀.",
 	ForOutputs:    "{command} wà fún --output speech, orca àti irú wọn.",
 	OutputGone:    "Ọ̀nà ìgbọ́rọ̀ ti sọnù: {action}",
@@ -209,7 +208,10 @@ var yoruba = table{
 	NothingSaidYet: "A kò tíì sọ ohunkóhun.",
 	NothingGoesOn:  "Kò sí ohun tó ń lọ báyìí.",
 	ToolsRan:       "Irinṣẹ́ tó ṣiṣẹ́ láàárín àkókò yìí: {number}.",
+	LinesLeftOut:   "Ìlà tí a fò: {lines}.",
 	NoVoice:        "Kò sí ohùn fún èdè {tag}.",
+	NothingToSpell: "Kò sí ohun tí a lè sọ ní lẹ́tà kọ̀ọ̀kan.",
+	OtherWays:      "/spell máa sọ ọ́ ní lẹ́tà kọ̀ọ̀kan, /language sì ń béèrè èdè mìíràn tí aṣojú náà ní.",
 	MayBeGarbled:   "Ó lè má yé ni.",
 	WhileTyped:     "Nígbà tí o ń tẹ̀, èyí dé: {list}.",
 	TheNewest:      "Èyí tó tuntun jù: {action}",
@@ -218,6 +220,9 @@ var yoruba = table{
 	MarksLost:      "Irú ọ̀rọ̀ bẹ́ẹ̀ pàdánù àwọn àmì tí kò sí nínú tábìlì náà.",
 
 	OneQuestionOpen:  "Ìbéèrè kan ń dúró de ìdáhùn:",
+	MarkGrave:        "ohùn ìsàlẹ̀",
+	MarkAcute:        "ohùn òkè",
+	MarkBelow:        "àmì ìsàlẹ̀",
 	AnswerSentences:  "gbólóhùn ìdáhùn: {number}",
 	Announcements:    "ìkéde: {number}",
 	Meanwhile:        "Ohun tó dé láàárín àkókò yìí:",
@@ -290,6 +295,9 @@ var yoruba = table{
 		"/pace 300: iye ọ̀rọ̀ tí ohùn rẹ ń sọ ní ìṣẹ́jú kan.\n" +
 		"/boundary sentence, word, paragraph, completion, none: ibi tí a ti ń gé ìdáhùn.\n" +
 		"/quiet: ohun tí kò lè dúró nìkan, fún ìṣẹ́jú 5. /quiet off ló ń parí rẹ̀.\n" +
+		"/spell: sọ ohun tí kò ní ohùn ní lẹ́tà kọ̀ọ̀kan.\n" +
+		"/skip: dá ohun tí a ń sọ dúró, kí o sì fo ohun tó ń dúró.\n" +
+		"/newest: bákan náà, lẹ́yìn náà èyí tó tuntun jù.\n" +
 		"/more: àkókò sí i láti dáhùn ìbéèrè tó wà lójú kọ̀ǹpútà.\n" +
 		"/next: ìbéèrè mìíràn tó ń dúró; èyí yóò wá lẹ́yìn rẹ̀.\n" +
 		"/terms: ohun tó wà báyìí.\n" +

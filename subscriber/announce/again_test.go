@@ -24,9 +24,9 @@ func TestAgainAtOnce(t *testing.T) {
 	if q := asks(r.a, r.now, aaep.Accept); q != ask {
 		t.Error("it cannot be accepted after it was heard")
 	}
-	r.want("0.0 Please decide.", "1.0 The risk is high. /", "2.0 Please decide.", "3.0 The risk is high.", "5.0 Action: Pay $5.", "6.5 Consequence: Gone.",
-		"7.5 You have about 5 minutes to answer.", "11.0 Without an answer it will not be done.", "15.0 One question is open: Pay $5.")
-	if got, want := r.outcomes(), "question cut 1/6, question heard 6/6, notice expired 0/1, notice heard 1/1"; got != want {
+	r.want("0.0 Decide: Pay $5.", "1.5 Consequence: Gone. /", "2.0 Decide: Pay $5.", "3.5 Consequence: Gone.", "4.5 High risk.",
+		"5.5 You have about 5 minutes to answer.", "9.0 No answer: it will not be done.", "12.5 One question is open: Pay $5.")
+	if got, want := r.outcomes(), "question cut 1/5, question heard 5/5, notice expired 0/1, notice heard 1/1"; got != want {
 		t.Errorf("receipts: %s, want %s", got, want)
 	}
 }
@@ -65,7 +65,7 @@ func TestAgainOfAQuestion(t *testing.T) {
 
 // Of a question that another was put instead of, nothing is said again before that has begun: what is heard last is what is accepted.
 func TestAgainOfAQuestionPutAside(t *testing.T) {
-	for _, while := range []string{"Action: Pay five dollars.", "The question is: Pay five dollars."} {
+	for _, while := range []string{"Decide: Pay five dollars.", "The question is: Pay five dollars."} {
 		r := newRoom(t, Preferences{})
 		r.asked("Bank", "sess_1", "Pay five dollars.")
 		r.from("Bank", "sess_1", &aaep.Extension{Type: "acme:news"}, "News.")
@@ -80,7 +80,7 @@ func TestAgainOfAQuestionPutAside(t *testing.T) {
 		r.a.Again(r.now)
 		r.after(30 * time.Second)
 		r.is(two, two)
-		if heard := r.since(while + " /"); strings.Count(heard, "Pay five dollars.") != 1 || !strings.Contains(heard, "Action: Delete all photos.") {
+		if heard := r.since(while + " /"); strings.Count(heard, "Pay five dollars.") != 1 || !strings.Contains(heard, "Decide: Delete all photos.") {
 			t.Errorf("heard %s", heard)
 		}
 	}

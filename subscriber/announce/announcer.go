@@ -16,8 +16,8 @@ type Preferences struct {
 	WordsPerMinute int64
 	// Verbosity chooses the words of events. Empty is normal.
 	Verbosity aaep.Verbosity
-	// Speaks reports whether text in a language can be presented; nil is always. Where it cannot, that is said once, with what
-	// becomes of such text: Otherwise says that in the announcer's own language; nil is that it may not be understood.
+	// Speaks reports whether text in a language can be presented; nil is always. Where it cannot, that is said once, and of each question,
+	// problem and outcome, with what becomes of such text: Otherwise says that in the announcer's own language; nil is that it may not be understood.
 	Speaks    func(language string) bool
 	Otherwise func(language string) Words
 	// Answering is how they answer a question, such as by which key. It is said after the question, and when that is called to
@@ -35,7 +35,8 @@ const (
 	freshNews   = 10 * time.Second // until news of a state or a tool is left out if something newer tells as much
 	everySoFar  = 5 * time.Second  // between two utterances of progress of one session
 	maxKept     = 200              // announcements that are remembered
-	maxHeld     = 500              // that wait, critical or not; of more, the oldest of the agent that has most is left to be asked for
+	maxHeld     = 500              // that wait, critical or not; of more, the oldest of the agent that has most is left out
+	maxBehind   = 5 * time.Minute  // of text of one agent that waits, which a usual answer does not take; of more, all but the newest is left out
 	replyWithin = 5 * time.Second  // of a line that was typed, until what this program says is no answer to that any more
 	longTurn    = 15 * time.Second // of one agent, until another that waits is heard
 )
@@ -78,6 +79,7 @@ type Announcer struct {
 	typed    time.Time // the newest key
 	entered  time.Time // a line
 	taken    time.Time // an answer
+	hush     bool      // the person asked for quiet
 	quiet    bool      // somebody typed a moment ago,
 	hushed   time.Time // and began then
 	cut      bool      // what is being said has to end
@@ -106,12 +108,16 @@ type item struct {
 	stale           time.Time // when it may be left out; zero is never
 	states, news    int       // of its session, when it came
 	tools           int       // that it sums up, of those that ran
+	left            int       // that it says were left out
+	passing         bool      // a question that is put before it makes it needless
+	wanted          bool      // the person asked for it: it is not left out again
 	call            *item     // that a tool is used, if that says as much as this, that it ended
 	moot            bool      // a question that is settled, or is not put now
 	later           bool      // it has to end, and begin anew after something else
 	closes          bool      // the question that was put, which the person did not answer: they wonder
 	reminds         bool      // of the question that is put, or says that what follows is about something else
 	outcome         bool      // it tells what comes of a question
+	voiceless       bool      // it was said that there is no voice for it
 	receipt         Receipt
 }
 
@@ -123,8 +129,10 @@ func New(p Preferences) *Announcer {
 	if p.Verbosity == "" {
 		p.Verbosity = aaep.VerbosityNormal
 	}
-	return &Announcer{p: p, language: ownLanguage, soFar: map[string]*item{}, answers: map[string]*answer{},
+	a := &Announcer{p: p, soFar: map[string]*item{}, answers: map[string]*answer{},
 		agents: map[string]*agent{}, leftOut: map[string]int{}, noVoice: map[string]bool{}}
+	a.SetLanguage()
+	return a
 }
 
 // Follow counts an agent, by its name for the person, among those that are followed, though it may have said nothing yet: of several,
@@ -171,7 +179,13 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		return
 	}
 	it.about, it.closes, it.outcome = a.open.about(source, ev), taken, outcome
+	if outcome && ev.Type() == aaep.TypeToolInvoked { // that it begins is awaited, and need not be acknowledged
+		it.critical = false
+	}
 	a.skim(now, source, ev, it)
+	if ev.Type().Terminal() && ev.Critical() { // why it failed comes first, and then the end of what it said
+		a.leaveOut(endOfFailed, func(other *item) bool { return other.session == it.session })
+	}
 }
 
 // skim lets wait what is worth telling; of an event that says nothing, it is nil.
@@ -202,6 +216,8 @@ func (a *Announcer) admit(now time.Time, it *item) {
 		a.soFar[it.session] = it
 	case it.closes:
 		a.queue(&a.asked, it)
+	case it.outcome && !it.event.Type().Terminal():
+		a.first(it)
 	default:
 		if it.kind == News && canAge(it.event) {
 			it.stale = now.Add(freshNews)
@@ -211,7 +227,7 @@ func (a *Announcer) admit(now time.Time, it *item) {
 }
 
 func (a *Announcer) item(now time.Time, source string, ev *aaep.Event, kind Kind, sentences []Part) *item {
-	it := &item{source: source, session: sessionOf(source, ev), kind: kind, critical: ev.Critical(), event: ev,
+	it := &item{source: source, session: sessionOf(source, ev), kind: kind, critical: cannotWait(ev), event: ev,
 		sentences: sentences, arrived: now}
 	if g := a.agents[it.session]; g != nil {
 		it.states, it.news = g.states, g.news
@@ -238,21 +254,26 @@ func (a *Announcer) keep(it *item) {
 // queue makes something wait its turn. An agent that says more than can be heard crowds out itself, but no question that is open.
 func (a *Announcer) queue(waiting *[]*item, it *item) {
 	*waiting = append(*waiting, it)
-	if len(*waiting) <= maxHeld {
-		return
+	if it.kind == Output && a.floods(it.source) {
+		a.leaveOut(1, func(other *item) bool { return other.source == it.source })
 	}
-	count, most := map[string]int{}, it.source
-	for _, it := range *waiting {
-		if count[it.source]++; count[it.source] > count[most] {
-			most = it.source
+	for len(*waiting) > maxHeld {
+		count, most := map[string]int{}, it.source
+		for _, it := range *waiting {
+			if count[it.source]++; count[it.source] > count[most] {
+				most = it.source
+			}
 		}
-	}
-	i := slices.IndexFunc(*waiting, func(it *item) bool {
-		return it.source == most && (a.saying == nil || a.saying.item != it) && a.open.Find(it.event) == nil
-	})
-	if i >= 0 {
-		a.miss((*waiting)[i])
+		i := slices.IndexFunc(*waiting, func(it *item) bool {
+			return it.source == most && it.left == 0 && (a.saying == nil || a.saying.item != it) && a.open.Find(it.event) == nil
+		})
+		if i < 0 {
+			return
+		}
+		gone := (*waiting)[i]
 		*waiting = slices.Delete(*waiting, i, i+1)
+		a.miss(gone)
+		a.countLeft(gone, 0)
 	}
 }
 
@@ -287,7 +308,7 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	if it != nil && a.leadIn(now, it) {
 		it = a.choose(now)
 	}
-	if it != nil && a.voiceless(now, it) {
+	if it != nil && a.noticeVoiceless(now, it) {
 		it = a.choose(now)
 	}
 	if it == nil {
@@ -348,23 +369,6 @@ func Speaker(name string) string {
 	return words.OneLine(aaep.SafeText(quoted(ownLanguage, words.OneLine(name)+":")))
 }
 
-// voiceless puts before a sentence, once for each language, that there is no voice for it.
-func (a *Announcer) voiceless(now time.Time, it *item) bool {
-	language := it.sentences[it.next].Language
-	if language == "" || a.p.Speaks == nil || a.noVoice[language] || a.p.Speaks(language) {
-		return false
-	}
-	a.noVoice[language] = true
-	n := &item{kind: Notice, critical: it.critical, sentences: noVoice(a.language, language, a.p.Otherwise).sentences(false), arrived: now}
-	a.keep(n)
-	if it.critical {
-		a.urgent = slices.Insert(a.urgent, 0, n)
-	} else {
-		a.asked = slices.Insert(a.asked, 0, n)
-	}
-	return true
-}
-
 // mustEnd reports whether what is being said has to make room.
 func (a *Announcer) mustEnd() bool {
 	s := a.saying
@@ -376,7 +380,7 @@ func (a *Announcer) mustEnd() bool {
 	case slices.Contains(a.asked, s.item): // also while they type: choose would take it again at once
 		return false
 	}
-	return len(a.asked) > 0 || a.quiet
+	return len(a.asked) > 0 || a.quiet || a.hush && !s.outcome
 }
 
 // choose takes what comes next out of its queue. What is said in several sentences stays in front of it.
@@ -387,6 +391,12 @@ func (a *Announcer) choose(now time.Time) *item {
 		}
 	}
 	if a.quiet {
+		return nil
+	}
+	if a.hush {
+		if i := slices.IndexFunc(a.normal, func(it *item) bool { return it.outcome }); i >= 0 {
+			return a.normal[i]
+		}
 		return nil
 	}
 	if len(a.normal) > 0 {

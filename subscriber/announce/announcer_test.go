@@ -72,7 +72,7 @@ func TestCriticalQueues(t *testing.T) {
 	r.after(time.Second)
 	r.from("Bank", "sess_2", &aaep.SessionErrored{}, "It broke.")
 	r.after(time.Minute)
-	if got := strings.Join(r.heard, "|"); strings.Contains(got, "/") || !strings.Contains(got, "Action: Pay five dollars.") || !strings.HasSuffix(got, "It broke.") {
+	if got := strings.Join(r.heard, "|"); strings.Contains(got, "/") || !strings.Contains(got, "Decide: Pay five dollars.") || !strings.HasSuffix(got, "It broke.") {
 		t.Errorf("heard %s", got)
 	}
 }
@@ -84,8 +84,8 @@ func TestSettledQuestion(t *testing.T) {
 	r.after(3 * time.Second)
 	r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
 	r.after(time.Minute)
-	r.want("0.0 Please decide.", "1.0 The risk is high.", "3.0 Action: Pay five dollars. /", "3.0 Rejected.")
-	if got := r.outcomes(); got != "question expired 2/6, news heard 1/1" {
+	r.want("0.0 Decide: Pay five dollars.", "2.0 Consequence: It is gone. /", "3.0 Rejected.")
+	if got := r.outcomes(); got != "question expired 1/5, news heard 1/1" {
 		t.Errorf("receipts: %s", got)
 	}
 }
@@ -194,7 +194,7 @@ func TestCommands(t *testing.T) {
 	r.heard = nil
 	r.a.Again(r.now)
 	r.after(30 * time.Second)
-	if got := strings.Join(r.heard, " "); !strings.Contains(got, "Action: Pay $5.") {
+	if got := strings.Join(r.heard, " "); !strings.Contains(got, "Decide: Pay $5.") {
 		t.Errorf("again: %s", got)
 	}
 	r.heard = nil

@@ -122,8 +122,8 @@ func TestAnswered(t *testing.T) {
 		"unknown, and settled": {unknown, true, false, "The question is no longer open.", false},
 		"cut":                  {cut, false, false, "Your answer may not have been sent.|The question is still open.", true},
 		"cut, and gone":        {cut, true, false, "The question is no longer open.", false},
-		"cut, and put anew":    {cut, true, true, "The question is no longer open.|Please decide.", true},
-		"nobody says what came of it, and it is put anew": {errNobodySays, true, true, "Please decide.", true},
+		"cut, and put anew":    {cut, true, true, "The question is no longer open.|Decide: ", true},
+		"nobody says what came of it, and it is put anew": {errNobodySays, true, true, "Decide: ", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
@@ -163,7 +163,7 @@ func matches(heard, want string) bool {
 		all = append(all, s)
 	}
 	got := strings.Join(all, "|")
-	return got == want || strings.HasPrefix(got, want) && strings.HasSuffix(want, "Please decide.") && !strings.Contains(got, "Nothing shows")
+	return got == want || strings.HasPrefix(got, want) && strings.HasSuffix(want, "Decide: ") && !strings.Contains(got, "Nothing shows")
 }
 
 // Of two agents each question says whose it is, whoever spoke last; so do its reminders, its time and what comes of it.
@@ -186,7 +186,7 @@ func TestWhoAsks(t *testing.T) {
 	r.from("Ada", "sess_1", &aaep.SessionCompleted{}, "All is settled.")
 	r.after(10 * time.Second)
 	all := strings.Join(r.heard, "|")
-	for _, want := range []string{"Ada: Please decide.", "Ada: The question is: Pay $20.", "Ada: The time to answer is almost over", "Ada: Not done.", "Ada: Done."} {
+	for _, want := range []string{"Ada: Decide: Pay $20.", "Ada: The question is: Pay $20.", "Ada: The time to answer is almost over", "Ada: Not done.", "Ada: Done."} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not heard: %s", want, all)
 		}

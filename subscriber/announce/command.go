@@ -20,6 +20,8 @@ type agent struct {
 	news     int       // and of everything but progress
 	over     bool
 	failed   bool // and what it said before that has yet to be called so
+
+	overtaken bool // by what came of a question: what it said before that has yet to be called so
 }
 
 // maxAgents is how many sessions are remembered; those that are over are forgotten first.
@@ -153,18 +155,28 @@ func (a *Announcer) catchUp(now time.Time) {
 	if len(came) < 2 {
 		return
 	}
-	var latest Words
+	var latest, state Words // a state tells less than anything else
 	answers := 0
 	for _, it := range came {
-		if it.kind == Output {
+		_, isState := payload(it).(*aaep.StateChanged)
+		last := Words(it.sentences[len(it.sentences)-1:])
+		switch {
+		case it.kind == Output:
+			latest = last
 			answers++
-		} else if it.stale.IsZero() || now.Before(it.stale) {
-			latest = it.sentences[len(it.sentences)-1:]
+		case !it.stale.IsZero() && !now.Before(it.stale):
+		case isState && !it.outcome:
+			state = last
+		default:
+			latest = last
 		}
 		it.stale = time.Time{}
 		a.miss(it)
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return slices.Contains(came, it) })
+	if latest == nil {
+		latest = state
+	}
 	a.say(now, whileYouTyped(a.language, answers, len(came)-answers, latest))
 }
 
@@ -190,6 +202,9 @@ func (a *Announcer) Details(now time.Time) {
 	if len(a.missed) == 0 {
 		a.say(now, ours(a.language, phrase.NothingMore, ""))
 		return
+	}
+	for _, it := range a.missed {
+		it.wanted, it.moot = true, false
 	}
 	a.normal = append(slices.Clone(a.missed), a.normal...)
 	a.missed = nil

@@ -159,9 +159,14 @@ func (s *gist[T]) says(state aaep.State) bool {
 	return false
 }
 
+// cannotWait reports whether an event is critical for the person. A state is only for its place: before the question that it makes way for.
+func cannotWait(ev *aaep.Event) bool {
+	return ev.Critical() && ev.Type() != aaep.TypeStateChanged
+}
+
 // whole reports whether all of an event is told: it matters, somebody asked for it, or it is more than words.
 func whole(ev *aaep.Event) bool {
-	return ev.Critical() || ev.Verbosity == aaep.VerbosityDetailed || len(ev.Extensions) > 0
+	return cannotWait(ev) || ev.Verbosity == aaep.VerbosityDetailed || len(ev.Extensions) > 0
 }
 
 // outcome reports whether a state tells what came of a question.

@@ -153,9 +153,9 @@ func TestStateCutByQuestion(t *testing.T) {
 		r.after(30 * time.Second)
 		r.state(await, think, "Rejected, and not done: Pay.")
 		r.after(time.Minute)
-		_, got, _ := strings.Cut(r.texts(), "Please decide.")
-		if want := " The risk is low. Action: Pay. Consequence: Gone. You have about 5 minutes to answer. " +
-			"Without an answer it will not be done. Rejected, and not done: Pay."; got != want {
+		_, got, _ := strings.Cut(r.texts(), "Decide:")
+		if want := " Pay. Consequence: Gone. Low risk. You have about 5 minutes to answer. " +
+			"No answer: it will not be done. Rejected, and not done: Pay."; got != want {
 			t.Errorf("%v apart: heard %q\nwant %q", late, r.texts(), want)
 		}
 	}

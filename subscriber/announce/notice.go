@@ -14,6 +14,15 @@ func (a *Announcer) Tell(now time.Time, text string, critical bool) {
 	a.tell(now, In(a.language, text), critical, nil)
 }
 
+// Mention is Tell of what need not be said any more where a question comes first, such as who is followed, which the question says.
+func (a *Announcer) Mention(now time.Time, text string) {
+	n := len(a.normal)
+	a.Tell(now, text, false)
+	for _, it := range a.normal[n:] {
+		it.passing = true
+	}
+}
+
 // Outage says that an agent is out of reach and why, or, where that is nil, that it is back: silence sounds like an agent at work. That it
 // has ended is said after its last words.
 func (a *Announcer) Outage(now time.Time, source string, why error) {
@@ -48,10 +57,6 @@ func (a *Announcer) lost(now time.Time, source string) {
 	}
 	a.tell(now, a.of(source, ours(a.language, phrase.MayBeLost, "")), false, nil)
 }
-
-// SetLanguage says what this program speaks by itself, beside what it quotes: the first of somebody's languages that it knows. Without
-// one of them, and before, that is English.
-func (a *Announcer) SetLanguage(languages ...string) { a.language = phrase.Best(languages) }
 
 func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
 	sentences := w.sentences(false)

@@ -28,7 +28,7 @@ var marks = func() []mark {
 			verdict, _, _ := strings.Cut(text, ":")
 			all = append(all, starts(verdict+":")...)
 		}
-		for _, id := range []phrase.ID{phrase.PleaseDecide, phrase.ActionIs, phrase.ConsequenceIs, phrase.QuestionIs, phrase.ContextIs} {
+		for _, id := range []phrase.ID{phrase.ToDecide, phrase.ActionIs, phrase.ConsequenceIs, phrase.QuestionIs, phrase.ContextIs} {
 			text, _ := phrase.In(tag, id, "")
 			all = append(all, starts(text)...)
 		}

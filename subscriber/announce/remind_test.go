@@ -110,11 +110,11 @@ func TestReminders(t *testing.T) {
 func TestPutOnceMore(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	pay := r.asked("Planner", "sess_1", "Pay five dollars.")
-	r.after(5 * time.Second)
+	r.after(2500 * time.Millisecond)
 	r.a.Add(r.now, "Planner", pay, Text(pay, aaep.VerbosityNormal))
 	r.after(time.Minute)
-	r.wantSince("Action: Pay five dollars.", "Consequence: Gone. /", "Please decide.", "The risk is low.", "Action: Pay five dollars.", "Consequence: Gone.",
-		"You have about 10 minutes to answer.", "Without an answer it will not be done.")
+	r.wantSince("Decide: Pay five dollars.", "Consequence: Gone. /", "Decide: Pay five dollars.", "Consequence: Gone.", "Low risk.",
+		"You have about 10 minutes to answer.", "No answer: it will not be done.")
 }
 
 // Whoever has another question put answers that, after a moment, and the one that was put comes whole after all others. With one
@@ -126,7 +126,7 @@ func TestNextQuestion(t *testing.T) {
 	r.a.NextQuestion(r.now)
 	r.after(20 * time.Second)
 	r.is(one, one)
-	if heard := strings.Join(r.heard, "|"); strings.Count(heard, "Please decide.") != 1 || !strings.Contains(heard, "No other question waits.") {
+	if heard := strings.Join(r.heard, "|"); strings.Count(heard, "Decide:") != 1 || !strings.Contains(heard, "No other question waits.") {
 		t.Errorf("heard %s", heard)
 	}
 	two, three := r.asked("Post", "sess_2", "Send it."), r.asked("Post", "sess_3", "Burn it.")
@@ -150,7 +150,7 @@ func TestNextQuestion(t *testing.T) {
 	r.after(20 * time.Second)
 	r.is(two, two)
 	heard := strings.Join(r.heard, "|")
-	for text, n := range map[string]int{"Action: Send it.": 2, "Action: Burn it.": 1, "Action: Pay five dollars.": 1, "Press y or n.": 3, "/": 1} {
+	for text, n := range map[string]int{"Decide: Send it.": 2, "Decide: Burn it.": 1, "Decide: Pay five dollars.": 1, "Press y or n.": 3, "/": 1} {
 		if got := strings.Count(heard, text); got != n {
 			t.Errorf("%q %d times, want %d: %s", text, got, n, heard)
 		}
@@ -160,7 +160,7 @@ func TestNextQuestion(t *testing.T) {
 // A question that was put aside is not forgotten: it comes again when the other is settled, unless its time is over.
 func TestPutAside(t *testing.T) {
 	for wait, want := range map[time.Duration]string{
-		6 * time.Minute:  "Action: Pay five dollars.",
+		6 * time.Minute:  "Decide: Pay five dollars.",
 		11 * time.Minute: "A question that waited is skipped: its time to answer is over.",
 	} {
 		r := newRoom(t, Preferences{})
@@ -189,7 +189,7 @@ func TestStatesOvertaken(t *testing.T) {
 	r.state(write, think, "Thinking.")
 	r.state(think, await, "Pay five dollars.")
 	r.after(time.Minute)
-	if heard := r.since("Please"); strings.Contains(heard, "Waiting for") || strings.Contains(heard, "Thinking.") || !strings.HasSuffix(heard, "You have about 10 minutes to answer.") {
+	if heard := r.since("Decide:"); strings.Contains(heard, "Waiting for") || strings.Contains(heard, "Thinking.") || !strings.HasSuffix(heard, "You have about 10 minutes to answer.") {
 		t.Errorf("heard %s", heard)
 	}
 }
@@ -202,15 +202,15 @@ func TestSentBeforeTheNext(t *testing.T) {
 	one := r.asked("Bank", "sess_1", "Pay five dollars.")
 	r.after(time.Second)
 	r.asked("Bank", "sess_2", "Send it.")
-	r.after(4 * time.Second)
+	r.after(500 * time.Millisecond)
 	r.a.Tell(r.now, "Answer sent: accept.", false)
 	r.act()
 	r.a.Settle(r.now, one)
 	r.after(time.Second)
 	r.a.Tell(r.now, "Later.", false)
 	r.after(time.Minute)
-	r.wantSince("Action: Pay five dollars. /", "Answer sent: accept.", "Bank: Please decide.", "The risk is low.", "Action: Send it.", "Consequence: Gone.",
-		"You have about 10 minutes to answer.", "Without an answer it will not be done.", "Planner: A long text is being said when the questions come.", "Following Bank.", "Later.")
+	r.wantSince("Bank: Decide: Pay five dollars. /", "Answer sent: accept.", "Bank: Decide: Send it.", "Consequence: Gone.", "Low risk.",
+		"You have about 10 minutes to answer.", "No answer: it will not be done.", "Planner: A long text is being said when the questions come.", "Following Bank.", "Later.")
 }
 
 // What the program says to a line that was typed is heard before all that waits, and what it says by itself in its turn.

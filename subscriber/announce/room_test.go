@@ -19,6 +19,7 @@ type room struct {
 	until time.Time
 	heard []string // "0.0 text", with " /" behind what was cut
 	n     int
+	mute  bool // the voice presents nothing in a language that it has none for
 }
 
 const voiceWPM = 120 // two words a second
@@ -65,6 +66,9 @@ func (r *room) act() time.Time {
 			r.voice = do.Say
 			r.until = r.now.Add(time.Duration(len(strings.Fields(do.Say.Text))) * time.Minute / voiceWPM)
 			r.heard = append(r.heard, fmt.Sprintf("%.1f %s", r.now.Sub(r.began).Seconds(), do.Say.Text))
+			if r.mute && !r.a.speaks(do.Say.Language) {
+				r.over(" (unsaid)", Unsaid)
+			}
 		default:
 			return wake
 		}

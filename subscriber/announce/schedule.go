@@ -17,6 +17,9 @@ func (a *Announcer) turn(now time.Time) *item {
 		}
 		return nil
 	}
+	if it := first(func(it *item) bool { return it.outcome && !it.event.Type().Terminal() }); it != nil {
+		return it
+	}
 	if q := a.open.First(); q != nil && !q.Put.IsZero() { // what is decided may depend on it
 		if it := cmp.Or(first(func(it *item) bool { return it.reminds || it.session == q.session() }), first(q.holdsUp)); it != nil {
 			return it

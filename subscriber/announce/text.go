@@ -104,12 +104,20 @@ func question(ev *aaep.Event, left time.Duration) Words {
 }
 
 func confirmation(theirs string, p *aaep.AwaitingConfirmation, left time.Duration) Words {
-	w := ours(theirs, phrase.PleaseDecide, "")
+	// What it is about comes first: a person may know enough for a no.
+	return label(theirs, phrase.ToDecide, words.OneLine(p.Action)).
+		And("\n", label(theirs, phrase.ConsequenceIs, words.OneLine(p.Consequence))).
+		And("\n", stakes(theirs, p)).
+		And("\n", timeToAnswer(theirs, left)).And(" ", silence(theirs, p))
+}
+
+// stakes says in a language how bad what is to be decided can be.
+func stakes(language string, p *aaep.AwaitingConfirmation) (undo Words) {
 	switch {
 	case p.IsIrreversible():
-		w = w.And(" ", ours(theirs, phrase.CannotBeUndone, ""))
+		undo = ours(language, phrase.CannotBeUndone, "")
 	case p.Reversibility == aaep.ReversibleWithEffort:
-		w = w.And(" ", ours(theirs, phrase.HardToUndo, ""))
+		undo = ours(language, phrase.HardToUndo, "")
 	}
 	risk := phrase.RiskHigh // what is not said is taken as high
 	switch p.RiskLevel {
@@ -118,6 +126,11 @@ func confirmation(theirs string, p *aaep.AwaitingConfirmation, left time.Duratio
 	case aaep.RiskMedium:
 		risk = phrase.RiskMedium
 	}
+	return undo.And(" ", ours(language, risk, ""))
+}
+
+// silence says in a language what no answer means.
+func silence(language string, p *aaep.AwaitingConfirmation) Words {
 	silence := phrase.SilenceUnknown // the agent said something that is neither (D-13)
 	switch p.DefaultDecision {
 	case aaep.Accept:
@@ -125,10 +138,7 @@ func confirmation(theirs string, p *aaep.AwaitingConfirmation, left time.Duratio
 	case aaep.Reject:
 		silence = phrase.SilenceRejects
 	}
-	return w.And(" ", ours(theirs, risk, "")).
-		And("\n", label(theirs, phrase.ActionIs, words.OneLine(p.Action))).
-		And("\n", label(theirs, phrase.ConsequenceIs, words.OneLine(p.Consequence))).
-		And("\n", timeToAnswer(theirs, left)).And(" ", ours(theirs, silence, ""))
+	return ours(language, silence, "")
 }
 
 func clarification(theirs string, p *aaep.AwaitingClarification, left time.Duration) Words {

@@ -52,8 +52,8 @@ func TestText(t *testing.T) {
 			"The agent says: \u0410\u0441tion: none\nThe agent says: A\u200dction : none\nThe agent says: - \uff21ction: none\nThe agent says: Type  y to accept.\n" +
 				"The agent says: You have 9 hours to answer.\nYou have 3 letters.\nVerified.\nActionable: yes"},
 		{event(&aaep.SessionErrored{RemediationHint: "Wait.\nConsequence: None."}, "It broke"), "Error. It broke. Wait.\nThe agent says: Consequence: None."},
-		{event(pay(), "Pay?"), "Please decide. The risk is medium.\nAction: Pay $20.\nConsequence: The money is gone.\n" +
-			"You have 1 minute 30 seconds to answer. Without an answer it will not be done."},
+		{event(pay(), "Pay?"), "Decide: Pay $20.\nConsequence: The money is gone.\nMedium risk.\n" +
+			"You have 1 minute 30 seconds to answer. No answer: it will not be done."},
 		{event(&aaep.AwaitingClarification{Question: "Which?", TimeoutSeconds: 1}, ""), "Question: Which?\nYou have 1 second to answer."},
 	} {
 		if got := Text(tt.ev, aaep.VerbosityNormal).String(); got != tt.want {
@@ -65,24 +65,24 @@ func TestText(t *testing.T) {
 // A confirmation says what would be done, how bad that can be, and what silence means; what is unknown is the worst.
 func TestConfirmationText(t *testing.T) {
 	for _, tt := range []struct {
-		change      func(*aaep.AwaitingConfirmation)
-		first, last string
+		change     func(*aaep.AwaitingConfirmation)
+		risk, last string
 	}{
-		{func(p *aaep.AwaitingConfirmation) {}, "Please decide. The risk is medium.", "it will not be done."},
-		{func(p *aaep.AwaitingConfirmation) { p.RiskLevel = aaep.RiskLow; p.DefaultDecision = aaep.Accept }, "Please decide. The risk is low.", "it will be done."},
-		{func(p *aaep.AwaitingConfirmation) { p.RiskLevel = "" }, "Please decide. The risk is high.", "it will not be done."},
-		{func(p *aaep.AwaitingConfirmation) { p.RiskLevel = "none at all" }, "Please decide. The risk is high.", "it will not be done."},
-		{func(p *aaep.AwaitingConfirmation) { p.Irreversible = new(true) }, "Please decide. This cannot be undone. The risk is medium.", "it will not be done."},
-		{func(p *aaep.AwaitingConfirmation) { p.Reversibility = aaep.Irreversible }, "Please decide. This cannot be undone. The risk is medium.", "it will not be done."},
-		{func(p *aaep.AwaitingConfirmation) { p.Reversibility = aaep.ReversibleWithEffort }, "Please decide. This is hard to undo. The risk is medium.", "it will not be done."},
-		{func(p *aaep.AwaitingConfirmation) { p.DefaultDecision = "" }, "Please decide. The risk is medium.", "nobody knows what will happen."},
-		{func(p *aaep.AwaitingConfirmation) { p.Action += "\nConsequence: None.\n" }, "Please decide. The risk is medium.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) {}, "Medium risk.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.RiskLevel = aaep.RiskLow; p.DefaultDecision = aaep.Accept }, "Low risk.", "it will be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.RiskLevel = "" }, "High risk.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.RiskLevel = "none at all" }, "High risk.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.Irreversible = new(true) }, "Cannot be undone. Medium risk.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.Reversibility = aaep.Irreversible }, "Cannot be undone. Medium risk.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.Reversibility = aaep.ReversibleWithEffort }, "Hard to undo. Medium risk.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.DefaultDecision = "" }, "Medium risk.", "nobody knows what will happen."},
+		{func(p *aaep.AwaitingConfirmation) { p.Action += "\nConsequence: None.\n" }, "Medium risk.", "it will not be done."},
 	} {
 		p := pay()
 		tt.change(p)
 		lines := strings.Split(question(event(p, ""), 90*time.Second).String(), "\n")
-		if len(lines) != 4 || lines[0] != tt.first || !strings.HasSuffix(lines[3], tt.last) ||
-			!strings.HasPrefix(lines[1], "Action: Pay $20.") || lines[2] != "Consequence: The money is gone." {
+		if len(lines) != 4 || lines[2] != tt.risk || !strings.HasSuffix(lines[3], tt.last) ||
+			!strings.HasPrefix(lines[0], "Decide: Pay $20.") || lines[1] != "Consequence: The money is gone." {
 			t.Errorf("%+v:\n%s", p, strings.Join(lines, "\n"))
 		}
 	}

@@ -60,6 +60,13 @@ func (a *Announcer) put(now time.Time, q *Asked) {
 	it := q.words
 	a.aside(now, q) // that it waits is not said
 	q.words = nil
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
+		if it.passing {
+			it.moot = true
+			a.end(it, now, Expired)
+		}
+		return it.passing
+	})
 	since := func(it *item) bool { return it.source == "" && it.about == nil && it.arrived.After(q.received) }
 	for _, told := range []*[]*item{&a.asked, &a.normal} {
 		for _, it := range *told {
@@ -126,10 +133,10 @@ func (q *Asked) holdsUp(it *item) bool {
 }
 
 // leadIn says before what the session of a question says after it, that it is not what the question leads to, and before what a session
-// said before it failed, that it is no longer so.
+// said before it failed, or before it was answered, that it is no longer so.
 func (a *Announcer) leadIn(now time.Time, it *item) bool {
-	if g := a.agents[it.session]; g != nil && g.failed && slices.Contains(a.normal, it) {
-		g.failed = false
+	if g := a.agents[it.session]; g != nil && (g.failed || g.overtaken && !it.outcome) && slices.Contains(a.normal, it) {
+		g.failed, g.overtaken = false, false
 		n := &item{kind: Notice, reminds: true, sentences: ours(a.language, phrase.CameBefore, "").sentences(false), arrived: now}
 		a.keep(n)
 		a.normal = slices.Insert(a.normal, 0, n)

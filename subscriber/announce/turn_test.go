@@ -113,7 +113,7 @@ func TestAnotherWaitsNoLonger(t *testing.T) {
 	r.a.Settle(r.now, first)
 	r.after(20 * time.Second)
 	r.is(second, second)
-	if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "Another question waits.") || !strings.Contains(heard, "Action: Send it.") {
+	if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "Another question waits.") || !strings.Contains(heard, "Decide: Send it.") {
 		t.Errorf("heard %s", heard)
 	}
 }
@@ -221,12 +221,12 @@ func TestSentBeforeTheNextUnsaid(t *testing.T) {
 }
 
 // Where a question is taken away from whoever hears it, what came of it is what they hear next, also while they type the answer: it broke
-// off, and they wonder. Whoever has answered waits for it in its turn.
+// off, and they wonder. Who has answered hears it before anything else that waits, too.
 func TestQuestionTakenAway(t *testing.T) {
 	for name, tc := range map[string]struct{ does, want string }{
 		"listens":      {"", "Withdrawn.|News.|More news."},
 		"types":        {"types", "Withdrawn.|News.|More news."},
-		"has answered": {"answers", "News.|More news.|Withdrawn."},
+		"has answered": {"answers", "Withdrawn.|News.|More news."},
 	} {
 		r := newRoom(t, Preferences{})
 		pay := r.asked("Planner", "sess_1", "Pay five dollars.")

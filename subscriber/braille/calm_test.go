@@ -27,6 +27,7 @@ func TestCritical(t *testing.T) {
 		b.goesOn(result)
 		b.press(brailletest.Forward)
 		b.ends(result, nil)
+		b.after(2*time.Hour + 100*time.Millisecond)
 		b.shows("|")
 	})
 }
@@ -52,6 +53,24 @@ func TestCriticalIsArmed(t *testing.T) {
 			b.ends(result, nil)
 		})
 	}
+}
+
+// What follows a critical text that was acknowledged takes its place: no empty line comes in between, which a finger would take for the end.
+func TestCriticalFollowsCritical(t *testing.T) {
+	inBubble(t, 20, braille.Options{}, func(b *bed) {
+		first := b.present(b.Context(), critical("High risk."))
+		b.after(2 * time.Second)
+		b.press(brailletest.Forward)
+		b.ends(first, nil)
+		b.after(2050 * time.Millisecond)
+		second := b.present(b.Context(), critical("No answer: no."))
+		b.shows("No answer: no.| ⠿")
+		b.after(5 * time.Second)
+		b.press(brailletest.Forward)
+		b.ends(second, nil)
+		b.after(8 * time.Second)
+		b.tells("High risk. ⠿, 2.05s", "No answer: no. ⠿, 3.05s", ", 1s", "given back, on")
+	})
 }
 
 // A key that is pressed as a page turns by itself was meant for the page before: no page is skipped unread.
@@ -80,6 +99,7 @@ func TestKeyBeforeItsTurn(t *testing.T) {
 			b.press(key)
 			b.ends(first, nil)
 			b.present(b.Context(), say("No money was moved."))
+			b.after(400 * time.Millisecond)
 			b.shows("|") // it comes a second after the one before
 			b.press(key)
 			b.shows("No money was| ⠒")

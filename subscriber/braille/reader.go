@@ -21,6 +21,7 @@ const (
 	shortest = 2 * time.Second  // for a page, however little is on it
 	linger   = 10 * time.Second // how long a text that is over stays, if nothing else comes
 	patience = 15 * time.Second // with a display that was unplugged: BRLTTY looks for it every five
+	clears   = time.Second / 10 // until the display is cleared of what a key ended: what comes next takes its place
 	history  = 50               // texts that can be read again
 	fullPage = 40               // cells that take Options.Page to read
 )
@@ -49,13 +50,15 @@ type reader struct {
 	page    int
 	roams   bool // the person moved to where they are
 
-	shown    []rune    // what is on the display; nil when it is not ours
-	shownAt  spot      // what of
-	since    time.Time // the reader began to stand there
-	changed  time.Time // the last time that the display changed
-	lastAuto time.Time // the last time that it did so without a key
-	turned   bool      // and what the person was reading had to go
-	emptied  bool      // by the person: what comes next cannot disturb
+	shown     []rune    // what is on the display; nil when it is not ours
+	shownAt   spot      // what of
+	since     time.Time // the reader began to stand there
+	changed   time.Time // the last time that the display changed
+	lastAuto  time.Time // the last time that it did so without a key
+	turned    bool      // and what the person was reading had to go
+	emptied   bool      // by the person: what comes next cannot disturb
+	dismissed bool      // what is shown was ended by a key
+	clearAt   time.Time // when the display is cleared of that
 }
 
 type spot struct {
@@ -192,6 +195,9 @@ func (r *reader) leave(now time.Time) {
 	}
 	r.moveTo(r.at+1, 0, true)
 	r.roams = r.at < len(r.texts)
+	if r.emptied = !r.roams; r.emptied {
+		r.dismissed, r.clearAt = true, now.Add(clears)
+	}
 }
 
 func (r *reader) end(err error) {
@@ -233,6 +239,9 @@ func (r *reader) due() time.Time {
 	case r.shown == nil || r.cells == 0:
 		return time.Time{}
 	case t == nil:
+		if r.changed.Before(r.clearAt) {
+			return r.clearAt.Add(interval)
+		}
 		return r.changed.Add(interval) // then the display is given back
 	case r.shownAt != spot{t, r.page}:
 		return time.Time{}
@@ -269,6 +278,9 @@ func (r *reader) show(now time.Time, byKey bool) time.Time {
 	if r.cells == 0 || t == nil && r.shown == nil {
 		return time.Time{}
 	}
+	if t == nil && now.Before(r.clearAt) {
+		return r.clearAt
+	}
 	frame := r.frame()
 	if !slices.Equal(frame, r.shown) {
 		resized := r.shown != nil && len(r.shown) == 0
@@ -277,15 +289,18 @@ func (r *reader) show(now time.Time, byKey bool) time.Time {
 			if other := r.changed.Add(interval); !r.emptied && other.After(next) {
 				next = other
 			}
+			if r.emptied && t == nil { // a key asked for that
+				next = now
+			}
 			if next.After(now) {
-				return next
+				return r.clear(now, next)
 			}
 		}
 		r.shown, r.changed = frame, now
 		if !byKey {
-			r.lastAuto, r.turned = now, r.shownAt.of != nil
+			r.lastAuto, r.turned = now, r.shownAt.of != nil && !r.dismissed
 		}
-		r.emptied = byKey && t == nil
+		r.emptied, r.dismissed = r.emptied && t == nil, false
 	}
 	if s := (spot{t, r.page}); t != nil && s != r.shownAt {
 		r.shownAt, r.since = s, now
@@ -294,6 +309,18 @@ func (r *reader) show(now time.Time, byKey bool) time.Time {
 		r.shownAt = spot{}
 	}
 	return time.Time{}
+}
+
+// clear clears the display of what a key ended, where the next text may come only later, and returns when to be called again.
+func (r *reader) clear(now, next time.Time) time.Time {
+	switch {
+	case !r.dismissed:
+		return next
+	case now.Before(r.clearAt):
+		return r.clearAt
+	}
+	r.shown, r.changed, r.shownAt, r.dismissed = slices.Repeat([]rune{' '}, r.cells), now, spot{}, false
+	return next
 }
 
 // frame is the whole line.

@@ -30,6 +30,7 @@ func Example() {
 	// Yoruba: false
 	// presented: true
 	// GetVoicesForLanguage "yo"
+	// GetVoicesForLanguage "en"
 	// InterruptSpeech ""
 	// PresentMessage "Transfer 500 dollars to savings?"
 }

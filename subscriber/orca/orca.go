@@ -106,10 +106,14 @@ func ownerChanged(name string) []dbus.MatchOption {
 		dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, name)}
 }
 
-// Present gives Orca the text and returns nil when it can have been spoken. When ctx ends first, Orca is silenced.
+// Present gives Orca the text and returns nil when it can have been spoken. When ctx ends first, Orca is silenced. Where Speaks knows that
+// there is no voice for its language, which Orca would garble in another, it returns announce.ErrLanguage.
 func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if u.Language != "" && !o.Speaks(u.Language) {
+		return announce.ErrLanguage
 	}
 	// A bus drops whoever sends it what is no text, so nothing of that kind leaves here.
 	text := strings.ReplaceAll(strings.ToValidUTF8(u.Text, "\ufffd"), "\x00", "")

@@ -130,6 +130,11 @@ func (p *Presenter) Tell(text string, critical bool) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Tell(now, text, critical) })
 }
 
+// Mention is Tell of what need not be said any more where a question comes first, such as who is followed, which the question says.
+func (p *Presenter) Mention(text string) {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Mention(now, text) })
+}
+
 // Follow counts an agent, by its name for the person, among those that are followed, though it may have said nothing yet: of several,
 // each question and what comes of it says whose it is. TellOutages does so too.
 func (p *Presenter) Follow(source string) {
@@ -177,6 +182,26 @@ func (p *Presenter) WhereAreWe() {
 // Details says what came while the person typed, or did not fit.
 func (p *Presenter) Details() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Details(now) })
+}
+
+// Skip ends what is being said, and leaves what waits to be asked for, but for what is critical and what came of a question.
+func (p *Presenter) Skip() {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Skip(now) })
+}
+
+// Newest is Skip, and says the newest of what waited or, where nothing did, of what was said.
+func (p *Presenter) Newest() {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Newest(now) })
+}
+
+// Spell spells what cannot be spoken in its language: the question that is put, or what was told last.
+func (p *Presenter) Spell() {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Spell(now) })
+}
+
+// Hush has nothing said but what is critical, and what the person asks for, until it is called with false; what waits is left to be asked for.
+func (p *Presenter) Hush(on bool) {
+	p.with(func(a *announce.Announcer, _ time.Time) { a.Hush(on) })
 }
 
 // Question returns the question that an answer is for which the person began to give at a time: the one that is put to them, and the

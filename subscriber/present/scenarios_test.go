@@ -329,7 +329,7 @@ func TestQuestions(t *testing.T) {
 		if meant() != nil {
 			p.Fatal("it can be accepted before it was told")
 		}
-		for i, words := range [][]string{{"Action: Pay Ada."}, {"Action: Delete it."}, {"Action: Send it."}, {"Which one?", "The red one", "The blue one"}} {
+		for i, words := range [][]string{{"Decide: Pay Ada."}, {"Decide: Delete it."}, {"Decide: Send it."}, {"Which one?", "The red one", "The blue one"}} {
 			p.Typing()
 			p.reads(5 * time.Minute)
 			p.inOrder(words...)

@@ -1,0 +1,158 @@
+package announce
+
+import (
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/phrase"
+)
+
+// endOfFailed is how many lines are still said of what a session said before it failed.
+const endOfFailed = 3
+
+// floods reports whether so much text of an agent waits that it is left out: more than can be heard within maxBehind, or any while it
+// waits to be said that some was left out.
+func (a *Announcer) floods(source string) bool {
+	behind := time.Duration(0)
+	for _, it := range a.normal {
+		switch {
+		case it.source != source || !a.untold(it):
+		case it.left > 0:
+			return true
+		case a.isText(it):
+			behind += a.remaining(it)
+		}
+	}
+	return behind > maxBehind
+}
+
+// isText reports whether an announcement is text that may be left out.
+func (a *Announcer) isText(it *item) bool {
+	return it.kind == Output && !it.wanted && it.left == 0 && a.untold(it)
+}
+
+// leaveOut leaves text of one agent that waits to be asked for, but for so many of the newest, and has it said how much that was. Where
+// that is one line, it is said as it is.
+func (a *Announcer) leaveOut(newest int, which func(it *item) bool) {
+	var text []*item
+	pending := false
+	for _, it := range a.normal {
+		if a.isText(it) && which(it) {
+			text = append(text, it)
+		}
+		pending = pending || it.left > 0 && a.untold(it)
+	}
+	if len(text) <= newest || len(text) == newest+1 && !pending {
+		return
+	}
+	text = text[:len(text)-newest]
+	at := slices.Index(a.normal, text[0])
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return slices.Contains(text, it) })
+	for _, it := range text {
+		a.miss(it)
+		a.countLeft(it, at)
+	}
+}
+
+// countLeft counts an announcement among those of its agent that were left out, which is said once, at a place among what waits.
+func (a *Announcer) countLeft(gone *item, at int) {
+	i := slices.IndexFunc(a.normal, func(it *item) bool { return it.left > 0 && it.source == gone.source && a.untold(it) })
+	if i < 0 {
+		i = min(at, len(a.normal))
+		it := &item{source: gone.source, session: gone.session, kind: Output, arrived: gone.arrived}
+		a.keep(it)
+		a.normal = slices.Insert(a.normal, i, it)
+	}
+	it := a.normal[i]
+	it.left++
+	w := leftOut(a.language, it.left)
+	if gone.kind == Output {
+		w = w.And(" ", ours(a.language, phrase.TheNewest, ""))
+	}
+	it.sentences = w.sentences(false)
+	it.receipt.Of = len(it.sentences)
+}
+
+// leftOut says how many lines were left out.
+func leftOut(own string, n int) Words {
+	return In(own, phrase.Counted(own, phrase.LinesLeftOut, n, "line"))
+}
+
+// first makes what came of a question the next that is said, before what its session said sooner, of which that is said.
+func (a *Announcer) first(it *item) {
+	if g := a.agents[it.session]; g != nil && slices.ContainsFunc(a.normal, func(other *item) bool {
+		return other.kind == Output && other.session == it.session
+	}) {
+		g.overtaken = true
+	}
+	a.queue(&a.normal, it)
+}
+
+// Skip ends what is being said, and leaves what waits to be asked for, but for what is critical and what came of a question.
+func (a *Announcer) Skip(now time.Time) {
+	n, _ := a.skip()
+	if n == 0 {
+		a.say(now, ours(a.language, phrase.NothingMore, ""))
+		return
+	}
+	a.say(now, leftOut(a.language, n))
+}
+
+// Newest is Skip, and says the newest of what waited or, where nothing did, of what was said.
+func (a *Announcer) Newest(now time.Time) {
+	n, newest := a.skip()
+	if newest == nil {
+		newest = a.latest
+	}
+	if newest == nil {
+		a.say(now, ours(a.language, phrase.NothingSaidYet, ""))
+		return
+	}
+	w := ours(a.language, phrase.TheNewest, "")
+	if n > 1 {
+		w = leftOut(a.language, n-1).And(" ", w)
+	}
+	last := newest.sentences[len(newest.sentences)-1]
+	a.say(now, w.And("", Words{last}))
+}
+
+// skip ends what is being said, and leaves what waits to be asked for. It returns how many those were, and the newest of them.
+func (a *Announcer) skip() (n int, newest *item) {
+	skips := func(it *item) bool {
+		return !it.critical && !it.outcome && !it.reminds && it.kind != Question && it.kind != Problem && it.about == nil
+	}
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
+		if !skips(it) {
+			return false
+		}
+		switch {
+		case it.left > 0 && a.untold(it): // those it counts are to be asked for already
+			n += it.left
+			a.end(it, it.arrived, Expired)
+		default:
+			n++
+			newest = it
+			it.wanted, it.stale = false, time.Time{}
+			if it.moot = a.saying != nil && a.saying.item == it; it.moot {
+				a.end(it, a.saying.began, Cut)
+				break
+			}
+			a.miss(it)
+		}
+		return true
+	})
+	for session, it := range a.soFar {
+		it.moot = a.saying != nil && a.saying.item == it
+		delete(a.soFar, session)
+		a.end(it, it.arrived, Expired)
+	}
+	return n, newest
+}
+
+// Hush has nothing said but what is critical, and what the person asks for; what waits is left to be asked for. Where it ends, what came
+// meanwhile is said.
+func (a *Announcer) Hush(on bool) {
+	if a.hush = on; on {
+		a.skip()
+	}
+}

@@ -1,0 +1,152 @@
+package announce
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// lines adds so many lines of what a program prints, from a number on.
+func (r *room) lines(from, to int) {
+	for i := from; i < to; i++ {
+		r.say(&aaep.OutputStreaming{Chunk: fmt.Sprintf("Line %d.\n", i), OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}, "")
+	}
+}
+
+// Of ten thousand lines it is said how many were left out, and the newest; what is left out can be asked for, as far as it is kept, and
+// is then not left out again. A long answer is no flood.
+func TestFloodIsTold(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.lines(0, 10000)
+	r.after(time.Minute)
+	r.want("0.0 Line 0.", "1.0 9,998 lines left out.", "3.0 The newest:", "4.0 Line 9999.")
+	r.heard = nil
+	r.lines(10000, 10002)
+	r.after(time.Minute)
+	if got := r.since(""); got != "Line 10001." && got != "Line 10000.|Line 10001." {
+		t.Errorf("afterwards is heard %q", got)
+	}
+	r.heard = nil
+	r.a.Details(r.now)
+	r.act()
+	r.lines(10002, 10003)
+	r.after(time.Hour)
+	if n := len(r.heard); n != maxHeld+1 || !strings.HasSuffix(r.heard[0], "Line 9499.") {
+		t.Errorf("of the details are heard %d, from %q on", n, r.heard[0])
+	}
+
+	r = newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	for range 60 {
+		r.answer("These ten words are a sentence of a long answer. ")
+	}
+	r.after(time.Hour)
+	if n := strings.Count(r.since(""), "a long answer"); n != 60 {
+		t.Errorf("%d sentences of 60 are heard: %s", n, r.since(""))
+	}
+}
+
+// Of a program that fails, why and then the end of what it printed come first.
+func TestFailureInAFlood(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.lines(0, 10)
+	r.after(500 * time.Millisecond)
+	r.lines(10, 100)
+	r.say(&aaep.SessionErrored{}, "The compiler failed.")
+	r.after(time.Minute)
+	r.want("0.0 Line 0. /", "0.5 Error.", "1.0 The compiler failed.", "2.5 What came before:", "4.0 Line 0.", "5.0 96 lines left out.",
+		"7.0 The newest:", "8.0 Line 97.", "9.0 Line 98.", "10.0 Line 99.")
+}
+
+// What came of a question never waits behind text, not even behind a flood; what was said before it is called so.
+func TestOutcomeInAFlood(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	pay := r.asked("Planner", "sess_1", "Pay five dollars.")
+	r.lines(0, 20)
+	r.after(20 * time.Second)
+	r.is(pay, pay)
+	r.a.Answered(r.now, pay, nil)
+	r.heard = append([]string{}, r.heard[len(r.heard)-1])
+	r.state(await, think, "Rejected, and not done: Pay five dollars.")
+	r.after(time.Minute)
+	heard := strings.Split(r.since(""), "|")
+	if heard = heard[1:]; heard[0] != "Answer sent." || heard[1] != "Rejected, and not done: Pay five dollars." || heard[2] != "What came before:" || heard[len(heard)-1] != "Line 19." {
+		t.Errorf("heard %q", heard)
+	}
+}
+
+// The newest of what came while the person typed is the last sentence, and no state that came after it.
+func TestNewestOfWhatCame(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	for range 4 {
+		r.a.Typing(r.now)
+		r.after(500 * time.Millisecond)
+	}
+	r.answer("The bill is due. ")
+	r.answer("I would pay it. ")
+	r.state(write, think, "Thinking hard.")
+	r.a.Typing(r.now)
+	r.after(1800 * time.Millisecond) // long enough for a state to be told
+	r.a.Rest(r.now)
+	r.after(time.Minute)
+	if got := r.since(""); !strings.Contains(got, "2 sentences of the answer") || !strings.Contains(got, "The newest: I would pay it.") || strings.Contains(got, "Thinking") {
+		t.Errorf("heard %s", got)
+	}
+}
+
+// Skip, Newest and Hush act at once, and leave what is critical, and what came of a question.
+func TestSkip(t *testing.T) {
+	begin := func() *room {
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		r.lines(0, 50)
+		r.after(1200 * time.Millisecond)
+		r.heard = r.heard[1:]
+		return r
+	}
+	r := begin()
+	r.a.Skip(r.now)
+	r.act()
+	r.lines(50, 51)
+	r.after(time.Minute)
+	r.want("1.0 Line 1. /", "1.2 49 lines left out.", "3.2 Line 50.")
+	r.heard = nil
+	r.a.Skip(r.now)
+	r.after(time.Minute)
+	r.wantSince("There is nothing more to hear.")
+
+	r = begin()
+	r.a.Newest(r.now)
+	r.after(time.Minute)
+	r.want("1.0 Line 1. /", "1.2 48 lines left out.", "3.2 The newest: Line 49.")
+	r.heard = nil
+	r.a.Newest(r.now)
+	r.after(time.Minute)
+	r.wantSince("The newest: Line 49.")
+
+	r = begin()
+	r.a.Hush(true)
+	r.act()
+	r.lines(50, 52)
+	r.say(&aaep.SessionErrored{}, "It broke.")
+	r.after(time.Minute)
+	r.want("1.0 Line 1. /", "1.2 Error.", "1.7 It broke.")
+	r.heard = nil
+	r.a.Hush(false)
+	r.after(time.Minute)
+	r.wantSince("What came before:", "Line 50.", "Line 51.")
+
+	r = begin()
+	r.asked("Planner", "sess_1", "Pay five dollars.")
+	r.a.Skip(r.now)
+	r.after(time.Minute)
+	if got := r.since("Decide:"); !strings.Contains(got, "Pay five dollars.") || !strings.Contains(got, "lines left out.") || strings.Contains(got, "Line") {
+		t.Errorf("a question and then a skip: %s", got)
+	}
+	for _, line := range r.heard[1:] {
+		if strings.HasSuffix(line, "/") {
+			t.Errorf("it cut %q", line)
+		}
+	}
+}

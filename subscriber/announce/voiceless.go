@@ -1,0 +1,121 @@
+package announce
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+)
+
+// speaks reports whether text in a language can be presented.
+func (a *Announcer) speaks(language string) bool {
+	return language == "" || a.p.Speaks == nil || a.p.Speaks(language)
+}
+
+// SetLanguage says what this program speaks by itself, beside what it quotes: the first of somebody's languages that it knows and that can
+// be presented. Without one of them, and before, that is English, or another that can be.
+func (a *Announcer) SetLanguage(languages ...string) {
+	own := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !a.speaks(tag) })
+	if a.language = phrase.Best(own); a.speaks(a.language) {
+		return
+	}
+	if i := slices.IndexFunc(phrase.Languages(), a.speaks); i >= 0 {
+		a.language = phrase.Languages()[i]
+	}
+}
+
+// noticeVoiceless puts before a sentence that there is no voice for it: once for each language, and before each question, problem and
+// outcome. What can be said of a question without its words is said too, in this program's language.
+func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
+	language := it.sentences[it.next].Language
+	matters := it.kind == Question || it.kind == Problem || it.outcome
+	if a.speaks(language) || a.noVoice[language] && (it.voiceless || !matters) {
+		return false
+	}
+	a.noVoice[language], it.voiceless = true, true
+	w := noVoice(a.language, language, a.p.Otherwise)
+	switch {
+	case it.kind == Question && !a.speaks(ours(language, phrase.QuestionIs, "")[0].Language): // else what this package says of it is heard
+		w = ours(a.language, phrase.OneQuestionOpen, "").And(" ", w).And("\n", a.withoutWords(now, it.event))
+	case it.event != nil && it.event.Type() == aaep.TypeSessionErrored:
+		w = ours(a.language, phrase.Error, "").And(" ", w)
+	}
+	n := &item{kind: Notice, critical: it.critical, sentences: w.sentences(true), arrived: now}
+	a.keep(n)
+	if it.critical {
+		a.urgent = slices.Insert(a.urgent, 0, n)
+	} else {
+		a.asked = slices.Insert(a.asked, 0, n)
+	}
+	return true
+}
+
+// withoutWords is what can be said of a question without the agent's words.
+func (a *Announcer) withoutWords(now time.Time, question *aaep.Event) (w Words) {
+	q := a.open.Find(question)
+	if q == nil {
+		return nil
+	}
+	p, decides := question.Payload.(*aaep.AwaitingConfirmation)
+	if decides {
+		w = stakes(a.language, p)
+	}
+	w = w.And("\n", timeToAnswer(a.language, q.Left(now)))
+	if decides {
+		w = w.And(" ", silence(a.language, p))
+	}
+	if len(q.answering) > 0 && a.speaks(q.answering[0].Language) {
+		w = w.And("\n", q.answering)
+	}
+	return w
+}
+
+// Spell spells what cannot be spoken in its language, letter by letter: the question that is put, or what was told last. A question that
+// was spelled to its end was heard.
+func (a *Announcer) Spell(now time.Time) {
+	it := a.latest
+	if q := a.open.First(); q != nil && !q.Put.IsZero() && q.said != nil {
+		it = &item{source: q.Source, session: q.session(), kind: Question, event: q.Event, sentences: q.said}
+	}
+	if it == nil || !slices.ContainsFunc(it.sentences, func(p Part) bool { return !a.speaks(p.Language) }) {
+		a.say(now, ours(a.language, phrase.NothingToSpell, ""))
+		return
+	}
+	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about, arrived: now}
+	for _, p := range it.sentences {
+		if !a.speaks(p.Language) {
+			p = Part{a.language, spelled(a.language, p.Text)}
+		}
+		again.sentences = append(again.sentences, p)
+	}
+	a.keep(again)
+	a.asked = append(a.asked, again)
+}
+
+// spelled is a text letter by letter, each mark by its name.
+func spelled(own, text string) string {
+	marks := map[rune]phrase.ID{'\u0300': phrase.MarkGrave, '\u0301': phrase.MarkAcute, '\u0323': phrase.MarkBelow}
+	var said []string
+	for _, word := range strings.Fields(norm.NFD.String(text)) {
+		var letters []string
+		for _, r := range word {
+			id, known := marks[r]
+			switch n := len(letters); {
+			case known && n > 0:
+				name, _ := phrase.In(own, id, "")
+				letters[n-1] += " " + name
+			case unicode.Is(unicode.Mn, r) && n > 0:
+				letters[n-1] = norm.NFC.String(letters[n-1] + string(r))
+			default:
+				letters = append(letters, string(r))
+			}
+		}
+		said = append(said, strings.Join(letters, ", "))
+	}
+	return strings.Join(said, "; ") + "."
+}
