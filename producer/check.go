@@ -14,7 +14,8 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// check is aaep.Validate in every language, and the author's wish that no secret is told.
+// check validates an event in each of its languages, and refuses secrets if Config.RefuseSecrets
+// says so. The error is an *aaep.InvalidError. It changes nothing and takes no lock.
 func (p *Producer) check(ev *aaep.Event) error {
 	for _, t := range ev.Translations {
 		if err := p.checkOne(ev.In(t)); err != nil {
@@ -27,11 +28,12 @@ func (p *Producer) check(ev *aaep.Event) error {
 	return p.checkOne(ev)
 }
 
+// checkOne validates an event in one language, as validateEvent does for all.
 func (p *Producer) checkOne(ev *aaep.Event) error {
 	if err := aaep.Validate(ev); err != nil || !p.cfg.RefuseSecrets {
 		return err
 	}
-	if ev.Type() == aaep.TypeOutputStreaming { // whether it were found would depend on how the answer was written
+	if ev.Type() == aaep.TypeOutputStreaming { // a secret may come in two chunks, and would not be found
 		return nil
 	}
 	data, err := aaep.Encode(ev)
@@ -61,8 +63,9 @@ func (p *Producer) checkOne(ev *aaep.Event) error {
 	return &aaep.InvalidError{Message: string(ev.Type()), Violations: found}
 }
 
-// checkExtensions refuses data that no listener could get: of an extension, or a version of it, that is none of Config.Extensions, or
-// not what that takes.
+// checkExtensions refuses extension data that no subscriber could get: of an extension or a version
+// of it that is not among Config.Extensions, or data that the extension does not take. The error is
+// an *aaep.InvalidError.
 func (p *Producer) checkExtensions(ev *aaep.Event) error {
 	for _, prefix := range slices.Sorted(maps.Keys(ev.Extensions)) {
 		if v := p.serves(prefix, ev.Context, ev.Extensions[prefix]); v != nil {
@@ -72,7 +75,9 @@ func (p *Producer) checkExtensions(ev *aaep.Event) error {
 	return nil
 }
 
-// serves says what is wrong with a prefix of one of these URIs, and with data under it; nil data is not looked at.
+// serves returns what is wrong with the use of an extension, or nil: with its prefix, with the URIs
+// that the event names, or with data under the prefix. Nil data is not looked at. It calls the
+// extension author's Event function.
 func (p *Producer) serves(prefix string, uris []string, data json.RawMessage) *aaep.Violation {
 	v := &aaep.Violation{Requirement: "EXT-004", Pointer: "/extensions/" + prefix}
 	other := ""
@@ -101,7 +106,8 @@ func (p *Producer) serves(prefix string, uris []string, data json.RawMessage) *a
 	return v
 }
 
-// checkLanguages refuses words in a language that no listener is offered.
+// checkLanguages refuses translations in a language that no subscriber is offered. The error is an
+// *aaep.InvalidError.
 func (p *Producer) checkLanguages(ev *aaep.Event) error {
 	for _, t := range ev.Translations {
 		tag := t.Language()
@@ -114,4 +120,5 @@ func (p *Producer) checkLanguages(ev *aaep.Event) error {
 	return nil
 }
 
+// clip returns at most the first 40 bytes of a language tag, for an error.
 func clip(tag string) string { return strings.ToValidUTF8(tag[:min(len(tag), 40)], "") }

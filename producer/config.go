@@ -19,20 +19,23 @@ import (
 
 // Config says who an agent is and how much it serves. Only Agent.AgentID is required.
 //
-// A panic in a function or an interface of it does not end the agent: it is logged with its stack, counts as an error where there can
-// be one, and nothing is done that would have waited for a yes, or for a record. See also handshake.Fault.
+// A panic in a function or an interface of it does not end the agent: it is logged with its stack
+// and counts as an error where there can be one, and nothing is done that would have waited for a
+// yes, or for a record. See also handshake.Fault.
 type Config struct {
 	// Agent is written on every event.
 	Agent aaep.Producer
-	// Contact is for those who have questions about its accessibility: an address for the manifest.
+	// Contact is an address for the manifest, for questions about the agent's accessibility.
 	Contact string
 	// Language is the tag of the language the agent's text is in. Empty is "en-US".
 	Language string
-	// Languages are the tags of further languages that the agent has text in: what aaep.Text.In adds is told to
-	// those who understand it better. Text that is not translated is told in Language.
+	// Languages are the tags of further languages that the agent has text in: subscribers that
+	// understand one of them better are told what aaep.Text.In adds. Text that is not translated is
+	// told in Language.
 	Languages []string
-	// AnyLanguage serves subscribers of whose languages the agent has none: they get Language, and are not refused.
-	// Whoever listens already and asks for such a language gets Language in any case.
+	// AnyLanguage serves subscribers of whose languages the agent has none: they get Language, and
+	// are not refused. A subscriber that is served already and asks for such a language gets
+	// Language in any case.
 	AnyLanguage bool
 	// FromStart lets a subscriber that comes in the middle of a session have all of it, at its own
 	// rate. Otherwise it is told what the agent is doing, and hears what follows.
@@ -41,73 +44,85 @@ type Config struct {
 	MaxEventsPerSecond int
 	// MaxSubscriptions is how many may be served at once. Zero is 256.
 	MaxSubscriptions int
-	// MaxPerPrincipal is how many of them one peer that the transport has authenticated may have; one whose
-	// link broke counts until its Grace is over. Zero is no limit but MaxSubscriptions. That alone holds for
-	// peers nobody asked for credentials, for they may be anybody: on one machine the screen reader, the
-	// braille display and a log viewer must not lock each other out.
+	// MaxPerPrincipal is how many of them one peer that the transport has authenticated may have;
+	// one whose link broke counts until its Grace is over. Zero is no limit but MaxSubscriptions.
+	// Only MaxSubscriptions holds for peers that were not asked for credentials, for those may be
+	// different people: on one machine the screen reader, the braille display and a log viewer must
+	// not lock each other out.
 	MaxPerPrincipal int
-	// MaxRequestsPerSecond is how many subscription requests of one principal are answered in a second, and
-	// of all those nobody asked for credentials together; the others are told to wait. Zero is 256, or
-	// MaxSubscriptions if that is more, so that after a restart all may come back at once. Negative is no
-	// limit.
+	// MaxRequestsPerSecond is how many subscription requests of one principal are answered in a
+	// second, and of all peers together that were not asked for credentials; the rest are told to
+	// wait. Zero is 256, or MaxSubscriptions if that is more, so that after a restart all may come
+	// back at once. Negative is no limit.
 	MaxRequestsPerSecond int
-	// KeepEvents is how many events are kept in memory for those who reconnect. Zero is 4096. More are kept while a subscription that
-	// has a stream is yet to read them; all together are at most 64 MiB and a day.
+	// KeepEvents is how many events are kept in memory for subscribers that reconnect. Zero is
+	// 4096. More are kept while a subscription that has a stream is yet to read them; all together
+	// are at most 64 MiB and a day.
 	KeepEvents int
-	// Log keeps the events for longer: whoever was there before a restart, or a crash, then goes on where they were.
-	// What was open when the last process died is ended by New, which refuses the log of another agent. Close it after Shutdown. Nil is memory alone; see
-	// package producer/log, also for what happens when it fails, and WaitLogFailed.
+	// Log keeps the events for longer: a subscriber that was there before a restart, or a crash,
+	// then goes on where it was. What was open when the last process died is ended by New, which
+	// refuses the log of another agent. Close it after Shutdown. Nil is memory alone; see package
+	// producer/log, also for what happens when it fails, and WaitLogFailed.
 	Log log.Store
-	// Follow makes a Producer that serves the listeners of an agent in another process, from its log: package
-	// producer/log/jetstream. It has no sessions of its own, and what Agent, Contact, Language, Languages, AnyLanguage,
-	// FromStart and MaxEventsPerSecond are is what the agent says. WaitLogFailed says when it hears nothing more of that: call
-	// Shutdown then. Nil is an agent.
+	// Follow makes a Producer that serves the subscribers of an agent in another process, from its
+	// log: package producer/log/jetstream. It has no sessions of its own, and what Agent, Contact,
+	// Language, Languages, AnyLanguage, FromStart and MaxEventsPerSecond are is what the agent
+	// says. WaitLogFailed says when it receives nothing more of that: call Shutdown then. Nil is an
+	// agent.
 	Follow Feed
 	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone.
 	// Zero is 10 seconds; negative is none.
 	Grace time.Duration
-	// RefuseSecrets refuses every text that holds a private key, a key or token of a known form, a password in a URL,
-	// what an Authorization header holds, or a payment card number; see aaep.Secret. Streamed output is not looked at: a secret may come in
-	// two chunks, and an answer must not break off where it does not.
+	// RefuseSecrets refuses every text that holds a private key, a key or token of a known form, a
+	// password in a URL, what an Authorization header holds, or a payment card number; see
+	// aaep.Secret. Streamed output is not looked at: a secret may come in two chunks, and an answer
+	// must not break off where it does not.
 	RefuseSecrets bool
-	// ShortTimeouts allows questions that are open for less than 20 seconds, in which nobody can hear the
-	// question and answer it: for tests and demonstrations.
+	// ShortTimeouts allows questions that are open for less than 20 seconds, in which a user cannot
+	// hear the question and answer it: for tests and demonstrations.
 	ShortTimeouts bool
-	// Extensions are those that are served, and that Text.With and Session.Emit take. Nil is extensions.All(); add to it to
-	// serve more, or give an empty slice to serve none. What their authors got wrong is logged: see handshake.Fault.
+	// Extensions are those that are served, and that Text.With and Session.Emit take. Nil is
+	// extensions.All(); add to it to serve more, or give an empty slice to serve none. What their
+	// authors got wrong is logged: see handshake.Fault.
 	Extensions []handshake.Extension
-	// Admit decides whether a subscriber may have what it asks for, and what more it may do; principal is who its transport says it
-	// is, or "". Who is admitted hears every session: see Producer for several users. Nil admits everyone with all rights. An error
-	// that is an *aaep.Rejection is sent as it is; any other is told as authorization_denied, in words that give nothing away, and
-	// logged.
+	// Admit decides whether a subscriber may have what it asks for, and what more it may do;
+	// principal is who its transport says it is, or "". A subscriber that is admitted hears every
+	// session: see Producer for several users. Nil admits every subscriber with all rights. An
+	// error that is an *aaep.Rejection is sent as it is; any other is told as authorization_denied,
+	// in words that give nothing away, and logged.
 	//
-	// It is asked once for each subscription, last of all: the request is valid, within the limits, and
-	// could be served on its terms. So it sees no flood, and may count what it admits. Who is not admitted
-	// learns no more than the manifest tells everybody. It may be called many times at once, without any
-	// lock held, and may take its time, but must return: the subscriber waits for it, and so does Shutdown. If it panics, the
-	// subscriber is refused.
+	// It is asked once for each subscription, last of all: the request is valid, within the limits,
+	// and could be served on its terms. So it sees no flood, and may count what it admits. A
+	// subscriber that is not admitted learns no more than the manifest tells every peer. It may be
+	// called many times at once, without any lock held, and may take its time, but must return: the
+	// subscriber waits for it, and so does Shutdown. If it panics, the subscriber is refused.
 	Admit func(principal string, req *aaep.SubscriptionRequest) (Rights, error)
-	// Audit keeps the trail of questions, answers and deeds: who allowed what, having been shown which words. What
-	// it cannot keep is not done. Shutdown waits for it. Nil is audit.Slog(Logger).
+	// Audit keeps the trail of questions, answers and actions: who allowed what, having been shown
+	// which words. What it cannot keep is not done. Shutdown waits for it. Nil is
+	// audit.Slog(Logger).
 	Audit audit.Sink
-	// Signers sign the manifest, with which the producer proves who it is (§5.10.3): the first of them does, and the keys of all
-	// are published, so that one can take the place of another. It is called whenever a signature or the keys are
-	// wanted, from many goroutines at once; it must return soon, and who subscribes waits five seconds for Sign. Nil signs nothing,
-	// and those who demand a signature are refused.
+	// Signers sign the manifest, with which the producer proves who it is (§5.10.3): the first of
+	// them does, and the keys of all are published, so that one can take the place of another. It
+	// is called whenever a signature or the keys are wanted, from many goroutines at once; it must
+	// return soon, and a subscriber waits five seconds for Sign. Nil signs nothing, and subscribers
+	// that demand a signature are refused.
 	Signers func() []*manifest.Signer
-	// Observer is told what to measure. Nil is nobody.
+	// Observer is told what to measure. Nil is no observer.
 	Observer Observer
 	// Logger receives diagnostics and, where Audit is nil, the audit trail. Nil discards them.
 	Logger *slog.Logger
 }
 
-// Feed is the log of an agent in another process, and what that shares besides.
+// Feed is the log of an agent in another process, and what the processes of that agent share
+// besides.
 type Feed interface {
 	log.Feed
 	log.Shared
 }
 
-// complete fills in what is left out, says what is wrong, and returns the languages that the agent has text in, its own first.
+// complete fills in the defaults, and with Follow what the agent says of itself. It returns the
+// languages that the agent has text in, its own first, or an error that says which field is wrong.
+// New calls it.
 func (cfg *Config) complete() (languages []string, err error) {
 	if cfg.Extensions == nil {
 		cfg.Extensions = extensions.All()
@@ -122,7 +137,8 @@ func (cfg *Config) complete() (languages []string, err error) {
 	}
 	languages = append([]string{cfg.Language}, cfg.Languages...)
 	for _, tag := range languages {
-		if _, err := language.Parse(tag); err != nil || !aaep.ValidLanguageTag(tag) { // which is well-formed may be of no language
+		// A well-formed tag may name no language.
+		if _, err := language.Parse(tag); err != nil || !aaep.ValidLanguageTag(tag) {
 			return nil, fmt.Errorf("producer: %q in Config.Language or Languages is no language tag such as en-US", tag)
 		}
 	}
@@ -134,7 +150,8 @@ func (cfg *Config) complete() (languages []string, err error) {
 			return nil, fmt.Errorf("producer: Config.Extensions[%d]: %s is there twice", i, ext.URI)
 		}
 	}
-	if min(cfg.MaxSubscriptions, cfg.MaxPerPrincipal, cfg.MaxEventsPerSecond, cfg.KeepEvents) < 0 { // nobody would be served
+	// With a negative limit no subscriber would be served.
+	if min(cfg.MaxSubscriptions, cfg.MaxPerPrincipal, cfg.MaxEventsPerSecond, cfg.KeepEvents) < 0 {
 		return nil, errors.New("producer: MaxSubscriptions, MaxPerPrincipal, MaxEventsPerSecond or KeepEvents of Config is negative; zero is the usual")
 	}
 	if cfg.MaxSubscriptions == 0 {
@@ -161,7 +178,7 @@ func (cfg *Config) complete() (languages []string, err error) {
 	if cfg.Agent.AgentID == "" {
 		return nil, errors.New("producer: Config.Agent.AgentID is empty; give the agent an id that stays the same")
 	}
-	// The identity is on every message, so what is wrong with it is better said now.
+	// The identity is on every message, so an error in it is reported now.
 	probe := &aaep.SubscriptionAccepted{SubscriptionID: "sub_0", AAEPVersion: aaep.Version, Producer: cfg.Agent}
 	if err := aaep.Validate(probe); err != nil {
 		return nil, err

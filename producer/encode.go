@@ -11,24 +11,26 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// encoded keeps what was written lately, so that what several subscriptions get alike is encoded once. Events
-// are spread over its parts, so that no lock is shared by all who deliver.
+// encoded keeps events that were encoded lately, so that an event that several subscriptions get in
+// the same form is encoded once. Events are spread over its parts, so that no lock is shared by all
+// goroutines that deliver.
 type encoded [32]struct {
-	sync.Mutex
-	messages map[shaper.Shape][]byte
-	size     int
+	sync.Mutex // guards the part; held while an event is encoded
+	messages   map[shaper.Shape][]byte
+	size       int // of all messages, in bytes
 }
 
-// maxEncoded is how many bytes each part keeps.
+// maxEncoded is how many bytes each part keeps; then it forgets all.
 const maxEncoded = 128 << 10
 
-// encode returns an event as JSON; the result must not be changed.
+// encode returns an event as JSON; the result must not be changed. Owners of streams call it, on
+// many goroutines at once. It waits for a goroutine that encodes the same event.
 func (p *Producer) encode(out shaper.Out) ([]byte, error) {
-	if out.Shape.IsZero() || len(*p.audience.Load()) == 1 { // nobody else gets it
+	if out.Shape.IsZero() || len(*p.audience.Load()) == 1 { // no other subscription gets this form
 		return p.marshal(out.Event)
 	}
 	part := &p.encoded[out.Shape.Hash()%uint64(len(p.encoded))]
-	part.Lock() // whoever wants the same waits for it to be encoded
+	part.Lock() // held while it is encoded: a goroutine that needs the same form waits for it
 	defer part.Unlock()
 	if msg, ok := part.messages[out.Shape]; ok {
 		return msg, nil
@@ -44,8 +46,9 @@ func (p *Producer) encode(out shaper.Out) ([]byte, error) {
 	return msg, nil
 }
 
-// marshal writes an event that was valid when it was appended. What an extension added since may not be: then the
-// event goes without it, for no extension may cost a listener an event.
+// marshal encodes an event that was valid when it was appended. If data that an extension added
+// since makes it invalid or too long, the event is encoded without extension data: no extension may
+// cost a subscriber an event.
 func (p *Producer) marshal(ev *aaep.Event) ([]byte, error) {
 	msg, err := ev.MarshalJSON()
 	if (err != nil || len(msg) > transports.MaxMessage) && ev.Extensions != nil {

@@ -10,27 +10,30 @@ import (
 	"github.com/aaep-go/aaep/internal/shaper"
 )
 
-// notices are events that are told beside the log, and have no place in it: nobody goes on after one.
+// notices are events that subscribers are told outside the log: no stream goes on after one. A
+// value never changes; Producer.notices points to the newest.
 type notices struct {
-	all  []*aaep.Event // the newest
+	all  []*aaep.Event // the newest, at most keptNotices
 	last uint64        // how many there have been
 }
 
-// keptNotices is how many are kept for those who are slow.
+// keptNotices is how many notices are kept for streams that have not read them.
 const keptNotices = 64
 
-// link is the way to the agent, for a process that follows it.
+// link is what a process that follows an agent knows of the way to it.
 type link struct {
-	mu     sync.Mutex
-	lost   bool      // the agent's log cannot be reached
-	silent time.Time // since when the agent does not answer; zero: it does
-	told   bool      // those who listen were told that it is interrupted
+	mu     sync.Mutex // guards what follows; Session.mu and Producer.mu are taken while it is held
+	lost   bool       // the agent's log cannot be reached
+	silent time.Time  // since when the agent does not answer; zero: it answers
+	told   bool       // subscribers have been told that the link is interrupted
 }
 
-// linkAway takes that the agent's log cannot be reached for the time being, or that it can again.
+// linkAway notes that the agent's log cannot be reached for the time being, or that it can again.
+// The goroutine that reads the log calls it.
 func (p *Producer) linkAway(away bool) { p.linkIs(func(l *link) { l.lost = away }) }
 
-// answers takes whether the agent did, when it was last spoken to.
+// answers notes whether the agent answered when it was last sent a message. reportPresence calls
+// it.
 func (p *Producer) answers(yes bool) {
 	p.linkIs(func(l *link) {
 		if yes {
@@ -41,14 +44,15 @@ func (p *Producer) answers(yes bool) {
 	})
 }
 
-// isSilent reports whether the agent did not answer when it was last spoken to.
+// isSilent reports whether the agent did not answer when it was last sent a message.
 func (p *Producer) isSilent() bool {
 	p.follower.link.mu.Lock()
 	defer p.follower.link.mu.Unlock()
 	return !p.follower.link.silent.IsZero()
 }
 
-// linkIs changes what is known of the link, and tells where it is interrupted then, or whole again.
+// linkIs changes what is known of the link, and tells subscribers if it has become interrupted, or
+// whole again. It takes the link's mu and calls change with it held.
 func (p *Producer) linkIs(change func(*link)) {
 	p.follower.link.mu.Lock()
 	defer p.follower.link.mu.Unlock()
@@ -67,8 +71,7 @@ func (p *Producer) linkIs(change func(*link)) {
 	}
 }
 
-// tellLink says how the link is, in every session that is under way. Where a question is open, that must be told at once: an
-// answer may not get through.
+// tellLink tells subscribers about the link in every session that is under way, with link.mu held.
 func (p *Producer) tellLink(id phrase.ID) {
 	p.mu.Lock()
 	sessions := slices.Clone(p.sessions)
@@ -76,7 +79,9 @@ func (p *Producer) tellLink(id phrase.ID) {
 	p.tellBeside(id, sessions)
 }
 
-// tellBeside says something in sessions that has no place in the log.
+// tellBeside makes an event that says the phrase id in each of the sessions, outside the log, and
+// wakes the streams. In a session with an open question the event is critical, for an answer may
+// not get through. It takes each Session's mu, and Producer.mu.
 func (p *Producer) tellBeside(id phrase.ID, sessions []*Session) {
 	words := p.words(aaep.Text{}, id, "")
 	payload := func(tag string) *aaep.ProgressUpdated {
@@ -105,7 +110,7 @@ func (p *Producer) tellBeside(id phrase.ID, sessions []*Session) {
 	p.tellAll()
 }
 
-// notice hands the shaper the notices that it has not had.
+// notice gives the Shaper the notices that it has not been given. The owner calls it.
 func (c *course) notice(now time.Time) {
 	n := c.p.notices.Load()
 	if n.last == c.noticed {

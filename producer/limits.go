@@ -10,25 +10,34 @@ import (
 )
 
 const (
-	maxPrincipals = 1024 // whose requests are counted each by itself
-	maxPatterns   = 256  // of one list of event filters: each event is compared with all of them
-	maxBoundaries = 32   // there are five; others may come
-	maxLanguage   = 128  // characters of one of its languages, which is kept; a tag of a language that somebody speaks has fewer than 40
+	// maxPrincipals is how many principals have their requests counted each by itself.
+	maxPrincipals = 1024
+	// maxPatterns is how many patterns one list of event filters may have: each event is compared
+	// with all.
+	maxPatterns = 256
+	// maxBoundaries is how many coalesce boundaries a request may name. There are five; more may
+	// come.
+	maxBoundaries = 32
+	// maxLanguage is how many characters one language tag of a request may have, for it is kept.
+	// The tag of a language that is spoken has fewer than 40.
+	maxLanguage = 128
 )
 
-// meter counts the requests of every principal. The time goes in, so that it can be tested alone.
+// meter counts the subscription requests of every principal. The time goes in, so that it can be
+// tested alone. Any goroutine may use it.
 //
-// It stays small whoever comes by: a principal that asked nothing for a second is forgotten, and those
-// for whom there is no room left share one count.
+// It stays small whatever comes: a principal that asked nothing for a second is forgotten, and
+// principals beyond maxPrincipals share one count.
 type meter struct {
 	rate int // requests a second; negative is no limit
 
-	mu     sync.Mutex
-	each   map[string]*budget.Budget
-	others *budget.Budget
-	swept  time.Time
+	mu     sync.Mutex                // a leaf; guards what follows
+	each   map[string]*budget.Budget // by principal
+	others *budget.Budget            // of the principals beyond maxPrincipals
+	swept  time.Time                 // when principals were last forgotten
 }
 
+// newMeter returns a meter of rate requests a second.
 func newMeter(rate int) *meter {
 	return &meter{rate: rate, each: map[string]*budget.Budget{}, others: budget.New(rate)}
 }
@@ -64,8 +73,9 @@ func (m *meter) take(now time.Time, principal string) time.Duration {
 	return b.Next(now).Sub(now)
 }
 
-// mayAsk counts a request of one principal, which may be too much. All whom nobody asked for credentials are
-// one here: they cannot be told apart, and a flood is one whoever makes it.
+// mayAsk counts a subscription request of one principal, and refuses it if there are too many. All
+// peers that were not asked for credentials are one principal here: they cannot be told apart. The
+// error is an *aaep.Rejection.
 func (p *Producer) mayAsk(principal string) error {
 	wait := p.asking.take(time.Now(), principal)
 	if wait == 0 {
@@ -75,7 +85,8 @@ func (p *Producer) mayAsk(principal string) error {
 		Message: fmt.Sprintf("At most %d subscription requests a second are answered. Wait, then ask once.", p.cfg.MaxRequestsPerSecond)}
 }
 
-// hasRoom says whether one more subscription of a principal can be served, with p.mu held.
+// hasRoom reports whether one more subscription of a principal can be served, with p.mu held. The
+// error is an *aaep.Rejection.
 func (p *Producer) hasRoom(principal string) error {
 	served := *p.audience.Load()
 	if len(served) >= p.cfg.MaxSubscriptions {
@@ -98,11 +109,11 @@ func (p *Producer) hasRoom(principal string) error {
 		Message: fmt.Sprintf("You may have at most %d subscriptions at once. Close one, or try again later.", p.cfg.MaxPerPrincipal)}
 }
 
-// retryFull is when to try again where there was no room. Someone else has to leave first.
+// retryFull is when to try again where there was no room: another subscription has to end first.
 const retryFull = 30 * time.Second
 
-// tooMuch refuses capabilities that are too long to be kept and compared for every event. AAEP itself sets
-// no bound for these.
+// tooMuch refuses capabilities that are too long to be kept and compared for every event. AAEP
+// itself sets no bound for these. The error is an *aaep.Rejection.
 func tooMuch(c aaep.Capabilities) error {
 	refuse := func(what string, n, most int, instead string) error {
 		return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,

@@ -9,17 +9,19 @@ import (
 	"github.com/aaep-go/aaep/internal/eventlog"
 )
 
-// append adds an event to the log, and tells the subscribers unless follow does.
+// append adds an event to the log and returns its position. It wakes the streams, unless the log
+// has a store and wakeAsLogGrows does. It may be called with a Session's mu and Producer.mu held.
+// It waits for a store only if that is yet to keep as many events as Config.KeepEvents.
 func (p *Producer) append(ev *aaep.Event) uint64 {
 	pos := p.log.Append(ev)
-	if p.cfg.Log == nil { // nothing is appended where a log is followed
+	if p.cfg.Log == nil { // with Config.Follow nothing is appended
 		p.tellAll()
 	}
 	return pos
 }
 
-// needed is the lowest cursor of the subscriptions that have a stream: the log keeps what comes after it. It takes no lock, for the log
-// calls it with its own held.
+// needed returns the lowest cursor of the subscriptions that have a stream, or math.MaxUint64: the
+// log keeps what comes after it. The log calls it with its own lock held, so it takes no lock.
 func (p *Producer) needed() uint64 {
 	need := uint64(math.MaxUint64)
 	for _, sub := range *p.audience.Load() {
@@ -32,19 +34,20 @@ func (p *Producer) needed() uint64 {
 	return need
 }
 
-// behind is how many events the slowest subscription that has a stream has yet to read.
+// behind returns how many entries the slowest subscription that has a stream is yet to read.
 func (p *Producer) behind() uint64 {
 	end := p.log.End()
 	return end - min(end, p.needed())
 }
 
-// eventID is the log's, for a Shaper.
+// eventID returns the id of an event that a Shaper makes of the entry at pos; see eventlog.Place.
 func (p *Producer) eventID(pos uint64, offset int, form uint32) string {
 	return p.log.EventID(eventlog.Place{Pos: pos, Offset: offset, Form: form})
 }
 
-// follow tells the subscribers what a Config.Log or Follow shows, which is later than it is appended. It logs when nothing is kept any
-// more.
+// follow is a goroutine that wakes the streams as a Config.Log or Config.Follow shows events, which
+// is later than they are appended. It also logs when the store fails. New starts it; it ends with
+// Shutdown.
 func (p *Producer) follow() {
 	failed := p.log.Failed()
 	for {
@@ -67,6 +70,8 @@ func (p *Producer) follow() {
 	}
 }
 
+// tellAll wakes every group, and every subscription in no group, to read the log and the notices.
+// It never waits.
 func (p *Producer) tellAll() {
 	for _, g := range *p.groups.all.Load() {
 		g.wake()
@@ -78,10 +83,11 @@ func (p *Producer) tellAll() {
 	}
 }
 
-// Republish appends an event that was made elsewhere: a replay of a recording, or a bridge from another system.
-// It gets an event id of its own and, being said now, the present time; everything else stays, and ev itself is
-// not changed. The order of its session is the caller's affair, and so are its questions: a reply to one has no
-// effect here. The error is an *aaep.InvalidError, or ErrClosed after Shutdown; with Config.Follow there always is one.
+// Republish appends an event that was made elsewhere: a replay of a recording, or a bridge from
+// another system. It gets an event id of its own and, being said now, the present time; everything
+// else stays, and ev itself is not changed. The order of its session is the caller's affair, and so
+// are its questions: a reply to one has no effect here. The error is an *aaep.InvalidError, or
+// ErrClosed after Shutdown; with Config.Follow there always is one.
 func (p *Producer) Republish(ev *aaep.Event) error {
 	if !p.made() {
 		return errNotMade
@@ -95,7 +101,7 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 	said := *ev
 	said.EventID = "evt_0" // the log gives it its own
 	said.Timestamp = time.Now().UTC().Round(0).Truncate(time.Millisecond)
-	said.SequenceNumber = nil // it counts what another subscription had
+	said.SequenceNumber = nil // it counts the events of another subscription
 	if said.Type().Critical() {
 		said.Urgency = aaep.UrgencyCritical
 	}
@@ -107,9 +113,10 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 	return nil
 }
 
-// WaitLogFailed waits until Config.Log cannot keep what happens any more, and returns why: a full disk, for example. The
-// agent goes on, and its listeners hear all of it; but a restart loses what comes from then on. Whoever does not want that
-// calls Shutdown. The error is that of ctx if that is done first; without a Config.Log, it always is.
+// WaitLogFailed waits until Config.Log cannot keep what happens any more, and returns why: a full
+// disk, for example. The agent goes on, and its subscribers hear all of it; but a restart loses
+// what comes from then on. A program that does not want that calls Shutdown. The error is that of
+// ctx if that is done first; without a Config.Log, it always is.
 func (p *Producer) WaitLogFailed(ctx context.Context) error {
 	if !p.made() {
 		return errNotMade
@@ -122,8 +129,9 @@ func (p *Producer) WaitLogFailed(ctx context.Context) error {
 	}
 }
 
-// closeLog says that no session is open, so that the next process need not look for any; of those that were republished
-// nobody knows.
+// closeLog notes in the log that no session is open, so that the next process need not look for
+// any, and closes it. Where events were republished it cannot know that, and notes nothing.
+// Shutdown calls it last.
 func (p *Producer) closeLog() {
 	if p.cfg.Follow != nil {
 		return

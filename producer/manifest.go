@@ -12,8 +12,8 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 )
 
-// AddEndpoint says in the manifest that this producer is served over a transport, and where. Package producer/serve does it for
-// what it serves.
+// AddEndpoint says in the manifest that this producer is served over a transport, and where.
+// Package producer/serve does it for what it serves.
 func (p *Producer) AddEndpoint(transport string, at manifest.Endpoint) {
 	p.published.mu.Lock()
 	defer p.published.mu.Unlock()
@@ -23,8 +23,8 @@ func (p *Producer) AddEndpoint(transport string, at manifest.Endpoint) {
 	p.published.reached[transport] = at
 }
 
-// Manifest says what this producer serves, from what it is configured to do and nothing else (§5.10). The result is the
-// caller's. It is valid once AddEndpoint has named a transport.
+// Manifest says what this producer serves, from what it is configured to do and nothing else
+// (§5.10). The result is the caller's. It is valid once AddEndpoint has named a transport.
 func (p *Producer) Manifest() (*manifest.Manifest, error) {
 	if !p.made() {
 		return nil, errNotMade
@@ -44,7 +44,7 @@ func (p *Producer) Manifest() (*manifest.Manifest, error) {
 	}
 	for _, ext := range p.cfg.Extensions {
 		m.ExtensionsSupported = append(m.ExtensionsSupported, ext.URI)
-		if !ours[ext.URI] { // which emit no types of their own
+		if !ours[ext.URI] { // the project's own extensions emit no types of their own
 			m.EventTypesEmitted = append(m.EventTypesEmitted, ext.Prefix+":*")
 		}
 	}
@@ -60,31 +60,36 @@ func (p *Producer) Manifest() (*manifest.Manifest, error) {
 	return m, nil
 }
 
-// published is where the producer is served, and the manifest as it was signed last. A signature costs milliseconds with some keys,
-// or a call to where the key is, and strangers may ask for it as often as they like.
+// published is where the producer is served, and its newest signature. A signature costs
+// milliseconds with some keys, or a call to where the key is, and any peer may ask for one as often
+// as it likes.
 type published struct {
-	mu      sync.Mutex
+	mu      sync.Mutex                   // a leaf; guards what follows
 	reached map[string]manifest.Endpoint // by transport
-	last    *signature
+	last    *signature                   // nil: none was asked for
 }
 
-// A signature is one that was asked for, and may yet be waited for: a key that is elsewhere need not answer.
+// signature is a signature of the manifest that was asked for. It may not be there yet: a key that
+// is elsewhere need not answer.
 type signature struct {
 	by   *manifest.Signer
-	what []byte
-	at   time.Time
+	what []byte        // the manifest that is signed
+	at   time.Time     // when it was asked for
 	done chan struct{} // closed when text and err are there
-	text string
+	text string        // a compact JWS
 	err  error
 }
 
 const (
-	signedFor   = 10 * time.Second // is how long one signature is given to whoever asks
-	signTimeout = 5 * time.Second  // is how long a key is waited for
+	// signedFor is how long one signature is given out.
+	signedFor = 10 * time.Second
+	// signTimeout is how long a key is waited for.
+	signTimeout = 5 * time.Second
 )
 
-// SignedManifest is the manifest with the signature of the first of Config.Signers, which may be ten seconds old: a compact JWS, or
-// "" if there is none. A key that does not answer within five seconds is an error, then and until it does.
+// SignedManifest is the manifest with the signature of the first of Config.Signers, which may be
+// ten seconds old: a compact JWS, or "" if there is none. A key that does not answer within five
+// seconds is an error, then and until it does.
 func (p *Producer) SignedManifest() (string, error) {
 	signers := p.Signers()
 	if len(signers) == 0 {
@@ -109,7 +114,9 @@ func (p *Producer) SignedManifest() (string, error) {
 	}
 }
 
-// signature is one that was made lately, or is being made, maybe of what the manifest was before: each key signs one at a time.
+// signature returns the newest signature if it can be used or is still being made, and begins a new
+// one otherwise. One that is being made may be of an older manifest: each key signs one at a time,
+// so the caller waits and calls again. The goroutine that signs ends when the key answers.
 func (p *Producer) signature(by *manifest.Signer, m *manifest.Manifest, what []byte) *signature {
 	p.published.mu.Lock()
 	defer p.published.mu.Unlock()
@@ -129,6 +136,7 @@ func (p *Producer) signature(by *manifest.Signer, m *manifest.Manifest, what []b
 	return s
 }
 
+// isDone reports whether text and err are there.
 func (s *signature) isDone() bool {
 	select {
 	case <-s.done:
@@ -138,7 +146,8 @@ func (s *signature) isDone() bool {
 	}
 }
 
-// wait reports whether it is done, or was in time.
+// wait waits until the signature is there, at most until signTimeout after it was asked for, and
+// reports whether it is.
 func (s *signature) wait() bool {
 	late := time.NewTimer(time.Until(s.at.Add(signTimeout)))
 	defer late.Stop()
@@ -149,7 +158,7 @@ func (s *signature) wait() bool {
 	return s.isDone()
 }
 
-// Signers are those that Config.Signers returns now.
+// Signers returns what Config.Signers returns now.
 func (p *Producer) Signers() []*manifest.Signer {
 	if !p.made() || p.cfg.Signers == nil {
 		return nil

@@ -9,14 +9,15 @@ import (
 	"github.com/aaep-go/aaep/internal/shaper"
 )
 
-// Observer is told what an operator's instruments measure. Its methods are called from many goroutines at once, without any
-// lock held, on the path of what they measure: they must not wait. Module producer/telemetry has one for OpenTelemetry.
+// Observer is told what an operator's instruments measure. Its methods are called from many
+// goroutines at once, without any lock held, on the path of what they measure: they must not wait.
+// Module producer/telemetry has one for OpenTelemetry.
 type Observer interface {
-	// Began is called when something begins, and what it returns when that has ended, with nil or with why it failed. A
-	// reply that has no effect failed; whoever sent it is not told (§6.3.4).
+	// Began is called when something begins, and what it returns when that has ended, with nil or
+	// with why it failed. A reply that has no effect failed; its sender is not told (§6.3.4).
 	Began(what Operation) (ended func(error))
-	// Critical is called when a critical event was handed to the link of one subscription, with the time since the agent said
-	// it. What was said before the stream was there is left out.
+	// Critical is called when a critical event was handed to the link of one subscription, with the
+	// time since the agent said it. What was said before the stream was there is left out.
 	Critical(delay time.Duration)
 }
 
@@ -29,7 +30,7 @@ const (
 	Resume    Operation = "resume"    // of a stream that broke
 )
 
-// unobserved observes nothing.
+// unobserved is the Observer that observes nothing.
 type unobserved struct{}
 
 func (unobserved) Began(Operation) func(error) { return func(error) {} }
@@ -37,18 +38,19 @@ func (unobserved) Critical(time.Duration)      {}
 
 // Stats are a producer's counts since it began.
 type Stats struct {
-	// Produced is how many events the agent has produced; Questions how many are open now; Subscriptions how many are served
-	// now, of which Connected are not away.
+	// Produced is how many events the agent has produced; Questions how many are open now;
+	// Subscriptions how many are served now, of which Connected are not away.
 	Produced, Questions, Subscriptions, Connected int
-	// Delivered, Merged and Filtered count events over all subscriptions there have been; Held those that wait now. See
-	// SubscriptionStatus.
+	// Delivered, Merged and Filtered count events over all subscriptions there have been; Held
+	// those that wait now. See SubscriptionStatus.
 	Delivered, Merged, Filtered, Held int
-	// LogFailed says that Config.Log keeps nothing more, or Config.Follow brings nothing more: see WaitLogFailed. Unrecorded
-	// counts the records that Config.Audit could not keep, and LostReplies the replies that would have settled a question and could
-	// not be kept for the agent's other processes, so that they do not count.
+	// LogFailed says that Config.Log keeps nothing more, or Config.Follow brings nothing more: see
+	// WaitLogFailed. Unrecorded counts the records that Config.Audit could not keep, and
+	// LostReplies the replies that would have settled a question and could not be kept for the
+	// agent's other processes, so that they do not count.
 	LogFailed bool
-	// LogAway says that the log does not answer for now, or, with Config.Follow, that the agent or its log cannot be reached: whoever
-	// listens at another process than the agent hears nothing new.
+	// LogAway says that the log does not answer for now, or, with Config.Follow, that the agent or
+	// its log cannot be reached: subscribers of another process than the agent's hear nothing new.
 	LogAway                 bool
 	Unrecorded, LostReplies int
 }
@@ -82,9 +84,10 @@ func (p *Producer) Stats() Stats {
 	return all
 }
 
-// Ready reports whether it is of use to send listeners here: the producer was not shut down, and with Config.Follow the agent's log
-// can be reached. Where the agent itself is away no other process would do better, and those who come hear that from here. An agent
-// whose own log is away or failed goes on in memory.
+// Ready reports whether it is of use to send subscribers here: the producer was not shut down, and
+// with Config.Follow the agent's log can be reached. Where the agent itself is away no other
+// process would do better, and subscribers that come hear that from here. An agent whose own log is
+// away or failed goes on in memory.
 func (p *Producer) Ready() bool {
 	select {
 	case <-p.done:
@@ -96,6 +99,7 @@ func (p *Producer) Ready() bool {
 	return !p.follower.link.lost
 }
 
+// add adds the counts of one subscription.
 func (s *Stats) add(more shaper.Stats) {
 	s.Delivered += more.Delivered
 	s.Merged += more.Merged
@@ -110,8 +114,9 @@ type SubscriptionStatus struct {
 	Terms          aaep.Capabilities
 	// Connected is false while a broken stream may still be resumed.
 	Connected bool
-	// Delivered, Merged, Filtered and Held count the events that were for it. Delivered ones left. Merged ones left inside another
-	// event or were superseded by it. Filtered ones were not wanted. Held ones still wait.
+	// Delivered, Merged, Filtered and Held count the events that were for it. Delivered ones left.
+	// Merged ones left inside another event or were superseded by it. Filtered ones were not
+	// wanted. Held ones still wait.
 	Delivered, Merged, Filtered, Held int
 }
 
@@ -125,7 +130,8 @@ func (p *Producer) Subscriptions() []SubscriptionStatus {
 	return all
 }
 
-// counts are those of the subscription, with sub.mu held.
+// counts returns the counts of the subscription, with sub.mu held; in a group, the group's and what
+// its own differ from those by.
 func (sub *subscription) counts() shaper.Stats {
 	if g := sub.group.Load(); g != nil {
 		return sub.past.Stats(g.counted())
@@ -133,7 +139,8 @@ func (sub *subscription) counts() shaper.Stats {
 	return sub.counted()
 }
 
-// delay is how late a critical event was handed to the link, unless it was said before the stream was there, or nobody observes.
+// delay returns how late a critical event was handed to the link. ok is false if the event was said
+// before the stream was there, or if there is no Observer. The owner calls it.
 func (sub *subscription) delay(ev *aaep.Event) (d time.Duration, ok bool) {
 	if sub.p.cfg.Observer == Observer(unobserved{}) {
 		return 0, false

@@ -14,47 +14,57 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// A party is a process elsewhere that serves the agent's listeners. To the agent it is one recipient of its questions: who of
-// its listeners may answer is its own affair, and what they need is what the one who needs most does.
+// party is another process that serves the agent's subscribers. To the agent it is one recipient of
+// its questions: which of its subscribers may answer is decided there, and what it needs is what
+// the one that needs most does. Guarded by Producer.mu.
 type party struct {
 	presence
-	seen time.Time
-	told map[uint64][]audit.Subscription // tool calls that it has told of, with those who do not have them
+	seen time.Time // when it last reported its presence
+	// told has, by position, the tool calls that it has delivered, with the subscriptions that do
+	// not have them.
+	told map[uint64][]audit.Subscription
 }
 
-// presence is what a party says of itself, every now and then and when it changes.
+// presence is what a replica reports of itself, every presenceEvery and when it changes.
 type presence struct {
 	ID        string `json:"id"`
 	Node      string `json:"node"`
-	From      uint64 `json:"from"` // where the log ended when it began
-	Listeners int    `json:"listeners"`
-	Confirm   bool   `json:"confirm"` // somebody may be asked
-	Clarify   bool   `json:"clarify"`
-	Patience  int64  `json:"patience"` // see slowest
+	From      uint64 `json:"from"`      // where the log ended when it began
+	Listeners int    `json:"listeners"` // how many subscriptions it serves
+	Confirm   bool   `json:"confirm"`   // a confirmation may be put to one of them
+	Clarify   bool   `json:"clarify"`   // a clarification may
+	Patience  int64  `json:"patience"`  // these three as in recipientNeeds
 	Least     int64  `json:"least"`
 	Pace      int64  `json:"pace"`
 }
 
-// note is what a party tells the agent: one of these.
+// note is a message of a replica to the agent. It has one of Presence, Left and More; one with none
+// only asks whether the agent answers.
 type note struct {
 	Presence *presence `json:"presence,omitzero"`
 	// Left says that the event at this position, a tool call, has left; Untold for whom it has not.
 	Left   uint64               `json:"left,omitzero"`
 	Untold []audit.Subscription `json:"untold,omitzero"`
-	// More asks for more time to answer.
+	// More asks for more time to answer a question.
 	More aaep.ReplyToken     `json:"more,omitzero"`
-	By   *audit.Subscription `json:"by,omitzero"` // who does
-	ID   string              `json:"id,omitzero"` // of the party
+	By   *audit.Subscription `json:"by,omitzero"` // which subscription asks for More
+	ID   string              `json:"id,omitzero"` // of the replica
 }
 
 const (
+	// presenceEvery is how often a replica reports its presence.
 	presenceEvery = 2 * time.Second
-	presenceKept  = 10 * time.Second // after that a party is gone
-	keptTold      = 10_000           // positions of tool calls that were told of
-	meetTime      = 3 * time.Second  // for the parties to find an agent that has begun
+	// presenceKept is how long after its last report a replica counts as gone.
+	presenceKept = 10 * time.Second
+	// keptTold is over how many positions of the log it is kept which tool calls a replica has
+	// delivered.
+	keptTold = 10_000
+	// meetTime is how long replicas have to find an agent that has begun.
+	meetTime = 3 * time.Second
 )
 
-// add adds the needs of somebody who is asked too.
+// add includes what one more recipient needs: thousandths, seconds and words per minute. A pace of
+// zero is the usual one.
 func (s *slowest) add(patience, least, pace int64) {
 	s.patience, s.least = max(s.patience, patience), max(s.least, least)
 	if pace > 0 {
@@ -62,6 +72,8 @@ func (s *slowest) add(patience, least, pace int64) {
 	}
 }
 
+// mayBeAsked reports whether a question of this kind may be put to the replica, with Producer.mu
+// held.
 func (p *party) mayBeAsked(isConfirmation bool) bool {
 	if isConfirmation {
 		return p.Confirm
@@ -69,18 +81,22 @@ func (p *party) mayBeAsked(isConfirmation bool) bool {
 	return p.Clarify
 }
 
+// who describes the replica for the audit log.
 func (p *party) who() audit.Subscription {
 	return audit.Subscription{SubscriptionID: p.ID, Node: p.Node}
 }
 
-// lead makes this the agent among several processes.
+// lead makes this process the agent among several: the replicas read its profile, and it receives
+// their messages and what they settle. resumeOrFollow calls it.
 func (p *Producer) lead() error {
 	profile, err := json.Marshal(p.profile())
 	if err == nil {
 		err = p.shared.SetProfile(profile)
 	}
 	if err == nil {
-		err = p.shared.Claims(func(token string) { p.desk.withdraw(aaep.ReplyToken(token), "") }) // and that finds out what settled it
+		// A question that another process has settled is withdrawn here. Its claim then returns the
+		// outcome.
+		err = p.shared.Claims(func(token string) { p.desk.withdraw(aaep.ReplyToken(token), "") })
 	}
 	if err == nil {
 		err = p.shared.Receive(p.takeNote)
@@ -88,7 +104,8 @@ func (p *Producer) lead() error {
 	return err
 }
 
-// takeNote deals with what a party tells.
+// takeNote handles one message of a replica and returns the answer, "yes" or "no". Config.Log calls
+// it, for one message at a time.
 func (p *Producer) takeNote(msg []byte) []byte {
 	var n note
 	ok := jsonv2.Unmarshal(msg, &n) == nil
@@ -113,9 +130,11 @@ func (p *Producer) takeNote(msg []byte) []byte {
 	return []byte("no")
 }
 
-// present takes what a party says of itself.
+// present applies what a replica reports of itself, or that it has gone, which is no subscriptions.
+// It puts the open questions to it that it can answer only now, and takes it out of those that it
+// can answer no longer. It takes putting, and Producer.mu within that.
 func (p *Producer) present(now presence) {
-	p.putting.Lock() // nobody comes while a question is put
+	p.putting.Lock() // the recipients must not change while a question is put
 	defer p.putting.Unlock()
 	p.mu.Lock()
 	was := p.parties[now.ID]
@@ -147,8 +166,9 @@ func (p *Producer) present(now presence) {
 	p.moved.give()
 }
 
-// watchParties drops those that are not heard of any more, until the end of Shutdown. While the agent itself cannot be reached, or
-// is on the smaller side of a network that is torn, it is not they who are away.
+// watchParties is a goroutine of an agent with replicas: it drops replicas that have not reported
+// for too long, and logs when the log does not answer. resumeOrFollow starts it; it ends with
+// Shutdown. While the agent itself is cut off, all replicas count as having just reported.
 func (p *Producer) watchParties() {
 	tick := time.NewTicker(presenceEvery)
 	defer tick.Stop()
@@ -182,7 +202,8 @@ func (p *Producer) watchParties() {
 	}
 }
 
-// unheard are those that have not been heard of for too long, as they are to be told gone.
+// unheard returns the replicas that have not reported for too long, each as a report without
+// subscriptions.
 func (p *Producer) unheard() (gone []presence) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,8 +215,8 @@ func (p *Producer) unheard() (gone []presence) {
 	return gone
 }
 
-// cutOff reports whether it is the agent that is cut off: nothing that it sends comes back, its log takes nothing, or nothing
-// that is kept can be read.
+// cutOff reports whether it is the agent that is cut off: nothing that it sends comes back, its log
+// takes nothing, or nothing that is kept can be read. It waits presenceEvery at most.
 func (p *Producer) cutOff() bool {
 	ctx, cancel := context.WithTimeout(p.claims, presenceEvery)
 	defer cancel()
@@ -206,7 +227,9 @@ func (p *Producer) cutOff() bool {
 	return err != nil || p.log.Overdue()
 }
 
-// awaitParties waits for the parties of an agent that has just begun, where nobody else could be asked.
+// awaitParties waits, if this process cannot put a question of this kind to any recipient, until it
+// can, ctx is done, or meetTime has passed since New. It only waits for an agent that has replicas.
+// askQuestion calls it, holding no lock.
 func (p *Producer) awaitParties(ctx context.Context, isConfirmation bool) {
 	if p.shared == nil {
 		return
@@ -234,7 +257,8 @@ func (p *Producer) awaitParties(ctx context.Context, isConfirmation bool) {
 	}
 }
 
-// ableParties returns the parties that can be asked, and adds what they need.
+// ableParties returns the replicas that a question can be put to, in the order of their ids, and
+// includes what they need in need. It takes Producer.mu.
 func (p *Producer) ableParties(q *ledger.Question, need *slowest) (able []*party) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// begin goes on where the process before this one, or the agent elsewhere, is.
+// begin continues where the process before this one ended, or follows the agent in another process.
+// New calls it before any subscription is served.
 func (p *Producer) begin() error {
 	if p.cfg.Follow != nil {
 		p.shared, p.desk.claim = p.cfg.Follow, p.claim
@@ -36,9 +37,10 @@ func (p *Producer) begin() error {
 	return nil
 }
 
-// recover ends the sessions that were open when the process before this one died, once: nobody who resumes is left waiting
-// for them. Their questions are closed with them, as rejected: what was going to happen on a yes can no longer be known to
-// have waited for it. Of what the trail says was accepted and not begun, that is told.
+// recover ends the sessions that were open when the process before this one died, so that no
+// subscriber that resumes waits for them. Their open questions are closed as rejected: whether an
+// action waited for its yes can no longer be known. Where the audit log has a call as accepted and
+// not begun, subscribers are told that it was not done.
 func (p *Producer) recover() error {
 	began := map[string]*Session{}
 	var order []*Session
@@ -74,14 +76,15 @@ func (p *Producer) recover() error {
 		}
 		found.Error("ended a session that a crash left open")
 		if ev, failed := s.build(p.words(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
-			p.log.Append(ev) // as it is: what a bridge republished may be in no order that could be kept
+			p.log.Append(ev) // unchecked: events that a bridge republished may be in an order that is not legal
 		}
 	}
 	return p.log.Settle()
 }
 
-// tellUndone tells what was accepted in a session whose process died before it was begun: as the end of its call, where that was
-// announced, and else as a change of state.
+// tellUndone tells subscribers that a call was accepted in this session, whose process died before
+// the action began: as the end of the call if tool.invoked was emitted, and as a change of state
+// otherwise. It takes s.mu, and deletes what it has told from undone, by tool call.
 func (s *Session) tellUndone(undone map[string]audit.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +116,8 @@ func (s *Session) tellUndone(undone map[string]audit.Record) error {
 	}))
 }
 
-// unsettled calls f with all that the log had at New since no session was open.
+// unsettled calls f with every event that the log had at New since it last noted that no session
+// was open.
 func (p *Producer) unsettled(f func(pos uint64, ev *aaep.Event)) error {
 	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
 		events, _, err := p.log.Read(cursor, 256)
@@ -128,8 +132,9 @@ func (p *Producer) unsettled(f func(pos uint64, ev *aaep.Event)) error {
 	return nil
 }
 
-// takeBack settles the open questions of a session for all processes: one of them may still be the agent, where it was cut off,
-// and must not do on a late yes what everybody has heard was not done.
+// takeBack withdraws the open questions of a session for all processes. One of these may still be
+// the agent, where it was cut off, and must not act on a late yes after subscribers have heard that
+// nothing was done.
 func (p *Producer) takeBack(s *Session) error {
 	if p.shared == nil {
 		return nil
@@ -147,7 +152,8 @@ func (p *Producer) takeBack(s *Session) error {
 	return nil
 }
 
-// newReplayed is a session of which ev is the first that the log has, at pos.
+// newReplayed returns a session that another process began; ev, at pos, is the first event of it
+// that the log has. The caller replays the events, ev included.
 func newReplayed(p *Producer, pos uint64, ev *aaep.Event) *Session {
 	s := &Session{p: p, id: ev.SessionID, began: ev.Timestamp, start: pos}
 	s.ctx, s.end = context.WithCancel(context.Background())
@@ -157,12 +163,12 @@ func newReplayed(p *Producer, pos uint64, ev *aaep.Event) *Session {
 	return s
 }
 
-// replay takes an event that the log has of the session. What is out of order, as what a bridge republished may be, changes
-// nothing.
+// replay applies an event that the log has of the session. One that is out of order, as a bridge
+// may republish it, only settles questions. The caller holds s.mu, or is the only one that knows s.
 func (s *Session) replay(ev *aaep.Event) {
 	s.machine.Infer(ev)
 	switch ev.Payload.(type) {
-	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled: // its questions were withdrawn with it
+	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled: // open questions are withdrawn
 		for _, token := range s.machine.OpenQuestions() {
 			_ = s.machine.Settled(token, aaep.Reject) // it is open
 		}

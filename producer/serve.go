@@ -7,9 +7,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down, and closes l. The error is ErrClosed
-// after a shutdown, that of ctx where it is done, ErrClosed where l was closed, and else what l says. It may be called for several listeners
-// at once.
+// Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down, and
+// closes l. The error is ErrClosed after a shutdown, that of ctx where it is done, ErrClosed where
+// l was closed, and else what l says. It may be called for several listeners at once.
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	if !p.made() {
 		return errNotMade
@@ -26,7 +26,7 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 		case err == nil:
 		case p.isClosed():
 			return ErrClosed
-		case callers.Err() != nil: // whether l saw it, or was closed because of it
+		case callers.Err() != nil: // l returned its error, or was closed because of it
 			return callers.Err()
 		case errors.Is(err, transports.ErrClosed):
 			return ErrClosed
@@ -41,8 +41,8 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 }
 
 // ServeConn serves one subscriber on a link that is there already, such as an end of
-// transports.Pipe. It returns when the subscription is over, and closes conn. Once the Producer is shut
-// down, a request is told so, and the error is ErrClosed.
+// transports.Pipe. It returns when the subscription is over, and closes conn. Once the Producer is
+// shut down, a request is told so, and the error is ErrClosed.
 func (p *Producer) ServeConn(conn transports.Conn) error {
 	if !p.made() {
 		return errNotMade
@@ -55,8 +55,9 @@ func (p *Producer) ServeConn(conn transports.Conn) error {
 	return nil
 }
 
-// answer answers whoever comes on a link, in a goroutine that Shutdown waits for. It reports false if the
-// Producer is closed: then the answer is no.
+// answer serves a link on a goroutine of its own, which Shutdown waits for. done is closed when the
+// link has been refused or its subscription has ended. open is false if the Producer is closed, and
+// the peer is refused. It takes p.mu.
 func (p *Producer) answer(conn transports.Conn) (done <-chan struct{}, open bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,9 +73,9 @@ func (p *Producer) answer(conn transports.Conn) (done <-chan struct{}, open bool
 			close(served)
 			p.guests.Done()
 		}
-		go sub.serve() // which needs a smaller stack than the answer
+		go sub.serve() // it needs a smaller stack than the answer to the request
 	}
-	if p.ended { // the caller waits
+	if p.ended { // Shutdown waits for no more links; the caller waits for this one
 		go serve()
 	} else {
 		p.guests.Go(serve)
@@ -82,6 +83,7 @@ func (p *Producer) answer(conn transports.Conn) (done <-chan struct{}, open bool
 	return served, !p.closed
 }
 
+// isClosed reports whether Shutdown has begun. It takes p.mu.
 func (p *Producer) isClosed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,17 +15,18 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// A shield calls the code of others that runs on the producer's goroutines: the functions and interfaces of Config. As in
-// net/http, a panic there ends what it was called for and not the agent. It is logged with its stack, once a minute for each
-// function, and where the function has an error it returns one; a panic never becomes a yes.
+// shield calls what the author of the agent wrote and the producer's goroutines run: the functions
+// and interfaces of Config. As in net/http, a panic there ends what it was called for and not the
+// agent. It is logged with its stack, once a minute for each function. Where the function has an
+// error it returns one; a panic never becomes a yes.
 type shield struct {
 	logger *slog.Logger
 
-	mu     sync.Mutex
-	logged map[string]time.Time // when a mistake was logged last
+	mu     sync.Mutex           // a leaf; guards logged
+	logged map[string]time.Time // when a mistake was logged last, by its kind
 }
 
-// call calls f. A panic is the error.
+// call calls f and returns its error, or one that says that it panicked. doing names f for the log.
 func (s *shield) call(doing string, f func() error) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
@@ -36,7 +37,7 @@ func (s *shield) call(doing string, f func() error) (err error) {
 	return f()
 }
 
-// fault logs a mistake of an extension's author.
+// fault logs a mistake of an extension's author. The handshake calls it, on any goroutine.
 func (s *shield) fault(f *handshake.Fault) {
 	attrs := []any{"extension", f.Extension, "field", f.Field, "error", f.Err}
 	if f.Panicked {
@@ -45,6 +46,7 @@ func (s *shield) fault(f *handshake.Fault) {
 	s.complain(f.Extension+" "+f.Field, "an extension is wrong, and the agent goes on without that", attrs...)
 }
 
+// complain logs a mistake as an error, at most once a minute for each kind.
 func (s *shield) complain(kind, message string, attrs ...any) {
 	now := time.Now()
 	s.mu.Lock()
@@ -58,7 +60,8 @@ func (s *shield) complain(kind, message string, attrs ...any) {
 	}
 }
 
-// shielded puts a shield before what others wrote of a complete Config.
+// shielded puts a shield before every function and interface of a complete Config, and returns the
+// shield.
 func (cfg *Config) shielded() *shield {
 	if cfg.Logger.Handler() != slog.DiscardHandler {
 		cfg.Logger = slog.New(handler{cfg.Logger.Handler()})
@@ -105,14 +108,16 @@ func (cfg *Config) shielded() *shield {
 	return s
 }
 
-// handler is a slog.Handler of others. What panics is not logged.
+// handler is the slog.Handler of Config.Logger. A record whose handling panics is not logged.
 type handler struct{ slog.Handler }
 
+// Enabled reports false if the handler panics.
 func (h handler) Enabled(ctx context.Context, level slog.Level) (is bool) {
 	defer func() { recover() }()
 	return h.Handler.Enabled(ctx, level)
 }
 
+// Handle returns an error if the handler panics.
 func (h handler) Handle(ctx context.Context, r slog.Record) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
@@ -127,6 +132,7 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name)} }
 
+// sink is Config.Audit behind the shield: a record counts as not kept if the sink panics.
 type sink struct {
 	*shield
 	of audit.Sink
@@ -146,11 +152,13 @@ func (s sink) LeftUndone() (all []audit.Record) {
 	return all
 }
 
+// observer is Config.Observer behind the shield.
 type observer struct {
 	*shield
 	of Observer
 }
 
+// Began returns a function that does nothing if the Observer panicked or returned nil.
 func (o observer) Began(what Operation) func(error) {
 	var ended func(error)
 	o.call("Observer.Began", func() error { ended = o.of.Began(what); return nil })
@@ -165,7 +173,7 @@ func (o observer) Critical(delay time.Duration) {
 	o.call("Observer.Critical", func() error { o.of.Critical(delay); return nil })
 }
 
-// store is a log.Store of others: one that panics has failed.
+// store is Config.Log behind the shield: a store that panics has failed.
 type store struct {
 	*shield
 	of     log.Store
@@ -194,6 +202,7 @@ func (s store) SetMeta(data []byte) error {
 	return s.call("Store.SetMeta", func() error { return s.of.SetMeta(data) })
 }
 
+// feed is Config.Follow behind the shield, as the log of the agent.
 type feed struct {
 	*shield
 	of     log.Feed
@@ -217,6 +226,7 @@ func (f feed) Next(ctx context.Context, cursor uint64) (records [][]byte, err er
 	return records, err
 }
 
+// shared is what the processes of an agent share, behind the shield.
 type shared struct {
 	*shield
 	of log.Shared
@@ -254,12 +264,13 @@ func (s shared) Node() (name string) {
 	return name
 }
 
-// bounds are those that a log had last, which hold where it panics.
+// bounds are those that a log had last. They hold if it panics.
 type bounds struct {
-	mu         sync.Mutex
+	mu         sync.Mutex // a leaf; guards start and end
 	start, end uint64
 }
 
+// of returns the bounds that now returns, or the last ones if it panics.
 func (b *bounds) of(s *shield, doing string, now func() (start, end uint64)) (start, end uint64) {
 	err := s.call(doing, func() error { start, end = now(); return nil })
 	b.mu.Lock()

@@ -10,27 +10,31 @@ import (
 )
 
 const (
-	lastChance   = 2 * time.Second       // without a stream, during a shutdown
-	closeTimeout = 2 * time.Second       // for the last words to a subscriber
-	hurryTimeout = 50 * time.Millisecond // for them when Shutdown waits no longer
+	// lastChance is how long a subscription may be without a stream during a shutdown.
+	lastChance = 2 * time.Second
+	// closeTimeout is how long a message to a subscriber that is not an event may take.
+	closeTimeout = 2 * time.Second
+	// hurryTimeout is how long the last message may take when Shutdown waits no longer.
+	hurryTimeout = 50 * time.Millisecond
 )
 
-// A closing is how far Shutdown has come. Each of its contexts ends once:
+// closing is how far Shutdown has come. Each of its contexts ends once:
 //
-//	serving   when the sessions have ended: subscriptions drain
-//	waiting   when nobody is served any more: requests are no longer waited for
+//	serving   when the sessions have ended: subscriptions send what is left, and end
+//	waiting   when no subscription is served any more: requests are no longer waited for
 //	claims    when nothing is left to be settled with other processes
-//	hurried   at any time, when a caller of Shutdown waits no longer; waiting and claims end with it
+//	hurried   at any time, when a caller of Shutdown waits no longer; ends waiting and claims too
 type closing struct {
 	serving, waiting, claims, hurried context.Context
-	drain, leave, noClaims            context.CancelFunc
-	hurry                             context.CancelCauseFunc
+	drain, leave, noClaims            context.CancelFunc      // end serving, waiting and claims
+	hurry                             context.CancelCauseFunc // ends hurried
 
 	done   chan struct{}  // closed when Shutdown has ended
-	loops  sync.WaitGroup // the subscriptions
-	guests sync.WaitGroup // and those who have not been answered yet
+	loops  sync.WaitGroup // subscriptions, and the goroutines that receive for them
+	guests sync.WaitGroup // links that are served, and groups
 }
 
+// newClosing returns the state of a Producer that is not shut down.
 func newClosing() *closing {
 	c := &closing{done: make(chan struct{})}
 	c.serving, c.drain = context.WithCancel(context.Background())
@@ -40,18 +44,21 @@ func newClosing() *closing {
 	return c
 }
 
-// Shutdown ends every session as cancelled by the system, or as Session.Failing said, lets each subscriber have what it is owed at
-// its own rate, closes the subscriptions and waits for all that. Open questions are withdrawn: nothing
-// runs because of a shutdown. Who asks for a subscription meanwhile is told that it is too late.
+// Shutdown ends every session as cancelled by the system, or as Session.Failing said, lets each
+// subscriber have what it is owed at its own rate, closes the subscriptions and waits for all that.
+// Open questions are withdrawn: nothing runs because of a shutdown. A peer that asks for a
+// subscription meanwhile is told that it is too late.
 //
-// At a low rate that may take minutes, and longer for whoever went on from long ago. When ctx is done Shutdown waits no longer:
-// whoever is behind is told that it was not told all, and the error is ctx's. With a log on disk they can go on at the next start; a
-// Config.Log that does not answer is given four seconds in any case.
+// At a low rate that may take minutes, and longer for a subscriber that went on from long ago. When
+// ctx is done Shutdown waits no longer: a subscriber that is behind is told that it was not told
+// all, and the error is ctx's. With a log on disk it can go on at the next start; a Config.Log that
+// does not answer is given four seconds in any case.
 //
-// A program that catches Ctrl-C does so once, or its user cannot end that wait: "context.AfterFunc(ctx, stop)" with what
-// signal.NotifyContext returned.
+// A program that catches Ctrl-C does so once, or its user cannot end that wait:
+// "context.AfterFunc(ctx, stop)" with what signal.NotifyContext returned.
 //
-// Called again, it waits for the same, the most impatient caller's ctx counts, and the error is ErrClosed.
+// Called again, it waits for the same, the most impatient caller's ctx counts, and the error is
+// ErrClosed.
 func (p *Producer) Shutdown(ctx context.Context) error {
 	if !p.made() {
 		return errNotMade
@@ -68,13 +75,13 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.mu.Unlock()
 	for _, s := range sessions {
 		if p.cfg.Follow != nil {
-			break // they are the agent's
+			break // the sessions are the agent's
 		}
 		s.abandon(aaep.CancelledBySystem)
 	}
 	done := make(chan struct{})
 	go func() {
-		p.log.Flush() // so that nobody is sent away before what is still being kept
+		p.log.Flush() // subscriptions end at the end of the log, so all events have to be readable
 		p.drain()
 		for _, sub := range *p.audience.Load() {
 			sub.wake()
@@ -97,8 +104,8 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.ended = true
 	p.mu.Unlock()
 	p.guests.Wait()
-	p.announce(nil)                                  // that nobody is here any more
-	late := time.AfterFunc(closeTimeout, p.noClaims) // there may be nobody who answers
+	p.announce(nil)                                  // that there are no subscriptions here any more
+	late := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
 	p.desk.close()
 	late.Stop()
 	p.noClaims()

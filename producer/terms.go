@@ -10,14 +10,16 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// offer is what of the producer's this subscriber may have.
+// offer returns what this subscriber may have of the producer's offer, after its rights.
 func (sub *subscription) offer() handshake.Offer {
 	offer := sub.p.offer
 	offer.ReadOnly, offer.Withhold = !sub.rights.Reply, sub.rights.Withhold
 	return offer
 }
 
-// setTerms takes over terms, which nobody changes any more.
+// setTerms makes t the terms of the subscription, which must not change afterwards. The owner calls
+// it, with Producer.putting held once the subscription is registered. The group key is computed
+// anew.
 func (sub *subscription) setTerms(t *handshake.Terms) {
 	sub.patience.Store(int64(t.TimeoutMultiplier * 1000))
 	sub.least.Store(int64(t.MinTimeout / time.Second))
@@ -29,21 +31,27 @@ func (sub *subscription) setTerms(t *handshake.Terms) {
 	sub.terms, sub.key = t, groupKey{}
 }
 
-// agreements keep one copy of terms that are alike: thousands of listeners want no more than a few different things.
+// agreements keep one copy of terms that are alike: thousands of subscribers ask for no more than a
+// few different things. Any goroutine may use them.
 type agreements struct {
-	mu sync.Mutex
-	of map[string]*handshake.Terms // by what was asked for, and what of the offer differs from one to the other
+	mu sync.Mutex // a leaf; guards of
+	// of has the terms by what was asked for, and by what in the offer differs between subscribers.
+	of map[string]*handshake.Terms
 }
 
 const (
+	// maxAgreements is how many terms are kept; then all are forgotten.
 	maxAgreements = 64
-	maxAgreed     = 4 << 10 // bytes that were asked for
+	// maxAgreed is how many bytes a request may have for its terms to be kept.
+	maxAgreed = 4 << 10
 )
 
-// share returns terms that are as t, which came of asked. Negotiation depends on nothing else.
+// share returns terms equal to t, which came of asked and offer. Negotiation depends on nothing
+// else, so equal requests get one copy.
 func (a *agreements) share(asked aaep.Capabilities, offer handshake.Offer, t handshake.Terms) *handshake.Terms {
 	key, err := jsonv2.Marshal([]any{&asked, offer.ReadOnly, offer.Withhold}, jsonv2.Deterministic(true))
-	if err != nil || len(key) > maxAgreed || t.ResumeAfter != "" || t.MoreTime != "" { // or of this subscription alone
+	// Terms with one of the last two fields are for this subscription alone.
+	if err != nil || len(key) > maxAgreed || t.ResumeAfter != "" || t.MoreTime != "" {
 		return &t
 	}
 	a.mu.Lock()
