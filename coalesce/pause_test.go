@@ -172,7 +172,7 @@ func TestSegmenterFlush(t *testing.T) {
 			if final {
 				want = tt.last
 			}
-			if got := segFormat(s.Flush(final)); got != want || s.Held() != 0 {
+			if got := formatPieces(s.Flush(final)); got != want || s.Held() != 0 {
 				t.Errorf("%q, cut %s: Flush(%t) = %q, want %q; %d held", tt.text, tt.cut, final, got, want, s.Held())
 			}
 			if got := s.Flush(final); len(got) > 0 {
@@ -201,13 +201,13 @@ func TestSegmenterGoesOnAfterFlush(t *testing.T) {
 	got := append(s.Write("Ask Dr"), s.Flush(false)...)
 	got = append(got, s.Write(". Ade. Then")...)
 	got = append(got, s.Flush(true)...)
-	if want := "Ask Dr/none|. Ade. /sentence|Then/completion"; segFormat(got) != want {
-		t.Errorf("got %q, want %q", segFormat(got), want)
+	if want := "Ask Dr/none|. Ade. /sentence|Then/completion"; formatPieces(got) != want {
+		t.Errorf("got %q, want %q", formatPieces(got), want)
 	}
 }
 
-// segHard repeats what a rescan would make quadratic.
-var segHard = map[string]string{
+// hardTexts repeats what a rescan would make quadratic.
+var hardTexts = map[string]string{
 	"letters": "a", "spaces": " ", "dots": ".", "quotes": "\"", "lines": "\n", "crlf": "\r\n", "marks": "\u0301", "jamo": "\u1161",
 	"ideographs": "漢", "joiners": "👩\u200d", "flags": "🇳", "words": "ab ", "commas": "a, ", "openers": ". (", "cites": ".[1", "invalid": "\x80",
 	"nukta": "\u0958", "kana": "か\u3099", "zwsp": "\u200b", "waits": "U.S. Aaa", "code": "`a. B ", "ticks": "`", "braces": "{ ", "links": "[a](b. C", "tags": "x. <b ", "money": "$x ", "markers": "1. ", "quoted": "> ",
@@ -217,9 +217,9 @@ var segHard = map[string]string{
 	"delimiters": "\n--- | :-: ", "dashes": "\n" + strings.Repeat("- ", 70) + "x", "bare rows": "\n-|-\n" + strings.Repeat("ab ", 50), "choices": "A? (a/b", "scripts": "ab. вг. ", "trailers": "\n```\n``` x. Y",
 }
 
-// segBytes feeds text byte by byte and returns how many characters were examined and bytes came
+// countExamined feeds text byte by byte and returns how many characters were examined and bytes came
 // out.
-func segBytes(t *testing.T, cut aaep.Boundary, limit int, text string) (examined, n int) {
+func countExamined(t *testing.T, cut aaep.Boundary, limit int, text string) (examined, n int) {
 	s := NewSegmenter(cut, limit)
 	for i := range len(text) {
 		for _, p := range s.Write(text[i : i+1]) {
@@ -239,16 +239,16 @@ func segBytes(t *testing.T, cut aaep.Boundary, limit int, text string) (examined
 // characters examined (a rescan of all that is held would have 16 times), and no more than the
 // looks ahead explain.
 func TestSegmenterLinear(t *testing.T) {
-	for name, unit := range segHard {
+	for name, unit := range hardTexts {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Repeat(unit, 1<<13/len(unit))
 			for _, cut := range boundaryCuts {
 				for _, limit := range []int{0, 1000} {
-					small, n := segBytes(t, cut, limit, text[:len(text)/4])
+					small, n := countExamined(t, cut, limit, text[:len(text)/4])
 					if n != len(text)/4 {
 						t.Fatalf("%d of %d bytes came out", n, len(text)/4)
 					}
-					large, _ := segBytes(t, cut, limit, text)
+					large, _ := countExamined(t, cut, limit, text)
 					if large > 5*small+1000 || large > 1000*len(text) {
 						t.Errorf("cut %s, limit %d: %d characters examined for %d bytes, %d for %d", cut, limit, small, len(text)/4, large, len(text))
 					}

@@ -18,7 +18,7 @@ import (
 // Every cut between words is one of UAX #29's, an independent implementation says.
 func TestSegmenterWordsAreUAX29(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := norm.NFC.String(segText(t))
+		text := norm.NFC.String(drawText(t))
 		bounds := map[int]bool{}
 		for w := words.FromString(text); w.Next(); {
 			bounds[w.End()] = true
@@ -36,8 +36,8 @@ func TestSegmenterWordsAreUAX29(t *testing.T) {
 	})
 }
 
-// segText draws text of mixed alphabets, rich in what is hard.
-func segText(t *rapid.T) string {
+// drawText draws text of mixed alphabets, rich in what is hard.
+func drawText(t *rapid.T) string {
 	part := rapid.SampledFrom([]string{
 		".", ". ", "...", "…", "!", "? ", "?", " ", " ", "  ", "\n", "\n\n", "\r\n", "\r", "\u2029", "\u00a0", "\u3000", "\u200b", "\u200f",
 		"\"", "'", "”", "“", "«", "»", "(", ")", "[", "]", "*", "_", ",", ", ", ";", ":", "-", "—", "`", "$", "1", "3.14", "٣", "[1]",
@@ -117,7 +117,7 @@ func checkSegmenter(t interface{ Fatalf(string, ...any) }, cut aaep.Boundary, li
 // HS-071: a limit in code points, in any language, keeps what a limit in bytes keeps.
 func TestSegmenterMaxRunes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := segText(t)
+		text := drawText(t)
 		limit := rapid.SampledFrom([]int{1, 5, 20, 60}).Draw(t, "runes")
 		lang := rapid.SampledFrom([]string{"", "en", "de", "ja", "ar", "yo", "nl", "sv", "ru", "hu"}).Draw(t, "language")
 		run := func(tokens []string) (pieces []string) {
@@ -165,7 +165,7 @@ func divideAtRandom(t *rapid.T, text string) (tokens []string) {
 // INV-28, HS-071: the division into tokens changes nothing, nothing is lost, no cluster is split.
 func TestSegmenterProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := segText(t)
+		text := drawText(t)
 		cut := rapid.SampledFrom(boundaryCuts).Draw(t, "cut")
 		limit := rapid.SampledFrom([]int{0, 0, 1, 4, 7, 16, 40, 100}).Draw(t, "limit")
 		want := checkSegmenter(t, cut, limit, []string{text})
@@ -180,7 +180,7 @@ func TestSegmenterProperties(t *testing.T) {
 // A pause may change the pieces, but loses nothing, splits no cluster, and says nothing unfinished.
 func TestSegmenterPauseProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := segText(t)
+		text := drawText(t)
 		s := NewSegmenter(rapid.SampledFrom(boundaryCuts).Draw(t, "cut"), 0)
 		var joined string
 		source, edges := 0, []int(nil)

@@ -91,7 +91,7 @@ func TestSegmenterYield(t *testing.T) {
 		s := NewSegmenter(aaep.BoundarySentence, 0)
 		s.Write(text)
 		s.Pause()
-		if got := segFormat(s.Yield()); got != want {
+		if got := formatPieces(s.Yield()); got != want {
 			t.Errorf("%q: Yield() = %q, want %q", text, got, want)
 		}
 	}

@@ -68,7 +68,7 @@ var sentenceTexts = map[string]string{
 	"mixed":            "The sign says 小心地滑。 |It is wet.",
 }
 
-// splitMarked returns the text and the pieces of a segTexts entry at cut sentence.
+// splitMarked returns the text and the pieces of an entry of sentenceTexts at the cut sentence.
 func splitMarked(marked string) (text string, want []Piece) {
 	parts := strings.Split(marked, "|")
 	for i, p := range parts {
@@ -109,7 +109,7 @@ func splitEvery(text string, n int) (tokens []string) {
 	return tokens
 }
 
-// splitWays is text divided in many ways.
+// splitWays returns text divided into tokens in many ways.
 func splitWays(text string) [][]string {
 	ways := [][]string{{text}}
 	for _, n := range []int{1, 2, 3, 5, 7, -1, -2, -3} {
@@ -148,14 +148,15 @@ func TestSegmenterCuts(t *testing.T) {
 		"":                      "Hi, you there. /sentence|How\n/sentence|Are you?\n\n/paragraph|Bye now/completion",
 	} {
 		for _, tokens := range splitWays(text) {
-			if got := segFormat(segment(cut, 0, tokens...)); got != want {
+			if got := formatPieces(segment(cut, 0, tokens...)); got != want {
 				t.Fatalf("%q\ngot  %q\nwant %q", cut, got, want)
 			}
 		}
 	}
 }
 
-func segFormat(pieces []Piece) string {
+// formatPieces writes pieces with their boundaries, for comparison.
+func formatPieces(pieces []Piece) string {
 	var parts []string
 	for _, p := range pieces {
 		parts = append(parts, p.Text+"/"+string(p.Boundary))
@@ -220,7 +221,7 @@ func TestSegmenterMax(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, tokens := range splitWays(tt.text) {
-				if got := segFormat(segment(tt.cut, tt.limit, tokens...)); got != tt.want {
+				if got := formatPieces(segment(tt.cut, tt.limit, tokens...)); got != tt.want {
 					t.Fatalf("%d tokens\ngot  %q\nwant %q", len(tokens), got, tt.want)
 				}
 			}
