@@ -132,22 +132,20 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	put, err := s.put(about, q, payload, explain)
+	put, err := s.put(ctx, about, q, payload, explain)
 	if err != nil {
 		return nil, nil, err
 	}
 	var out *ledger.Outcome
-	if put == nil {
+	if put.waiter == nil {
 		out = ledger.Nobody(q)
 		out.At = time.Now()
-		about := audit.Question(&aaep.Event{Payload: payload}) // nobody was shown anything, but it was about something
-		put = &pending{asked: audit.Record{QuestionID: audit.QuestionID(q.Token), Tool: about.Tool, ToolCallID: about.ToolCallID}}
 		s.p.desk.trail.settled(out, put.asked, nil)
 	} else {
 		if out = s.await(ctx, put, q); out == nil {
 			return nil, nil, ErrSessionOver // whoever ends the session withdraws the question
 		}
-		s.p.forget(q.Token)
+		s.p.forget(q.Token) // which may have been settled before it was known
 	}
 	if q.Confirmation != nil && out.Decision == aaep.Accept {
 		defer func() {
@@ -170,7 +168,7 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	if s.over || s.ctx.Err() != nil {
 		return nil, nil, ErrSessionOver
 	}
-	if put.answer != nil {
+	if put.waiter != nil {
 		s.asking = nil
 		if err := s.machine.Settled(q.Token, out.Decision); err != nil {
 			return nil, nil, err
@@ -186,58 +184,217 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	return out, put, failed
 }
 
-// put tells that the agent waits, and sends the question to those who can answer it. The result is nil if
-// there is nobody.
-func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload, explain func(*ledger.Outcome) (speech, error)) (*pending, error) {
+// maxAsks is how often a question is recorded anew, for all have left who are on record as asked,
+// and others have come.
+const maxAsks = 10
+
+// put sends a question to those who can answer it, once it is on record that they are asked, and
+// tells that the agent waits. Only the caller waits for the record: the session goes on, and no
+// lock is held. What has changed when it is kept is looked at then: who came meanwhile is recorded
+// and asked beside the others, see subscription.withhold. The result has no waiter where there is
+// no subscription that can answer, or none any more.
+func (s *Session) put(ctx context.Context, about speech, q *ledger.Question, payload aaep.Payload,
+	explain func(*ledger.Outcome) (speech, error)) (*pending, error) {
+	p := s.p
+	if !p.beginRecord() { // a Shutdown ends the session
+		return nil, ErrSessionOver
+	}
+	defer p.recording.Done()
+	put, err := s.prepareQuestion(about, q, payload)
+	if err != nil {
+		return nil, err
+	}
+	for range maxAsks {
+		fresh := p.unrecorded(put)
+		if len(fresh) == 0 {
+			break
+		}
+		asked := put.asked
+		if len(put.recorded) > 0 {
+			asked = put.askedAlso()
+		}
+		asked.Recipients = fresh
+		if p.desk.trail.record(asked) != nil {
+			if len(put.recorded) > 0 { // the others are
+				break
+			}
+			return nil, ErrNotRecorded
+		}
+		put.recorded = append(put.recorded, fresh...)
+		put.asked.Recipients = put.recorded
+		open, err := s.openQuestion(ctx, about, q, put, explain)
+		if err != nil && len(put.recorded) > 0 {
+			out := &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject, At: time.Now()}
+			p.desk.trail.settled(out, put.asked, nil)
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case open:
+			s.timeEnough(payload, put.pace)
+			return put, nil
+		}
+	}
+	if len(put.recorded) == 0 { // no one was shown anything, but it was about something
+		put.asked.ShownDigest = ""
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
 		return nil, ErrSessionOver
 	}
-	// What nobody may be asked is refused before anybody is told to wait.
-	if _, err := s.build(about, payload); err != nil {
-		return nil, err
-	}
-	waiting := about
-	waiting.with = aaep.Text{} // it is felt with the question
-	waiting.translate(func(string) (aaep.Payload, bool) { return nil, true })
-	if err := s.enterSaying(aaep.StateAwaitingInput, waiting); err != nil {
-		return nil, err
-	}
-	put, err := s.p.open(q, func(who slowest) (*aaep.Event, error) {
-		stretch(payload, who)
-		for _, in := range about.in {
-			stretch(in.payload, who)
+	return put, s.enterSaying(aaep.StateAwaitingInput, waitingFor(about))
+}
+
+// waitingFor is how a question is announced.
+func waitingFor(question speech) speech {
+	question.with = aaep.Text{} // it is felt with the question
+	question.translate(func(string) (aaep.Payload, bool) { return nil, true })
+	return question
+}
+
+// prepareQuestion makes the event of a question, with the time to answer that those need who can be
+// asked now. What must not be asked is refused.
+func (s *Session) prepareQuestion(about speech, q *ledger.Question, payload aaep.Payload) (put *pending, err error) {
+	put = &pending{more: make(chan time.Duration, 1), slowest: slowest{patience: 1000, pace: usualPace}}
+	for _, sub := range *s.p.audience.Load() {
+		if sub.mayBeAsked(q.Confirmation != nil) {
+			put.slowest.add(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
 		}
-		s.timeEnough(payload, who.pace)
-		return s.prepare(about, payload)
-	})
-	if put == nil { // it was not put after all, though it was made
+	}
+	s.p.ableParties(q.Confirmation != nil, &put.slowest)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || s.ctx.Err() != nil {
+		return nil, ErrSessionOver
+	}
+	stretch(payload, put.slowest)
+	for _, in := range about.in {
+		stretch(in.payload, put.slowest)
+	}
+	put.Event, err = s.build(about, payload)
+	if err == nil {
+		put.asked = audit.Question(put.Event)
+	}
+	return put, err
+}
+
+// unrecorded are those who can be asked and are not on record as asked.
+func (p *Producer) unrecorded(put *pending) (fresh []audit.Subscription) {
+	for _, sub := range *p.audience.Load() {
+		if sub.mayBeAsked(put.isConfirmation()) && !put.isRecorded(sub.id) {
+			fresh = append(fresh, sub.who(put.Event))
+		}
+	}
+	for _, party := range p.ableParties(put.isConfirmation(), nil) {
+		if !put.isRecorded(party.ID) {
+			fresh = append(fresh, party.who())
+		}
+	}
+	return fresh
+}
+
+// openQuestion opens a question that is on record, and tells that. It reports false where all have
+// left who are on record as asked.
+func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Question, put *pending,
+	explain func(*ledger.Outcome) (speech, error)) (open bool, err error) {
+	p := s.p
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || s.ctx.Err() != nil {
+		return false, ErrSessionOver
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	p.putting.Lock()
+	defer p.putting.Unlock()
+	q.Recipients, put.subs, put.parties = nil, nil, nil
+	var late []*subscription
+	for _, sub := range *p.audience.Load() {
+		switch {
+		case sub.hungUp.Load() || !sub.mayBeAsked(put.isConfirmation()):
+		case put.isRecorded(sub.id):
+			q.Recipients, put.subs = append(q.Recipients, sub.id), append(put.subs, sub)
+		default:
+			late = append(late, sub)
+		}
+	}
+	some := len(put.subs) > 0
+	// Those that came meanwhile too: whom they ask they record themselves.
+	for _, party := range p.ableParties(put.isConfirmation(), nil) {
+		some = some || put.isRecorded(party.ID)
+		q.Recipients, put.parties = append(q.Recipients, party.ID), append(put.parties, party.ID)
+	}
+	if !some {
+		return false, nil
+	}
+	if err := s.enterSaying(aaep.StateAwaitingInput, waitingFor(about)); err != nil {
+		return false, err
+	}
+	put.Event.Timestamp = s.now()
+	if err := s.machine.Next(put.Event); err != nil {
+		return false, errors.Join(err, s.resume(speech{}))
+	}
+	s.last, q.Stamp = put.Event.Timestamp, put.Event.Timestamp
+	// The book is open before the event is out, so that no reply can come too early.
+	if put.waiter, err = p.desk.open(q, put.asked); err != nil {
 		s.machine.Settled(q.Token, aaep.Reject)
-	} else {
-		s.pos, s.asking = put.Pos, explain
+		return false, errors.Join(err, s.resume(speech{}))
 	}
-	if err != nil {
-		return nil, errors.Join(err, s.resume(speech{}))
+	p.mu.Lock()
+	put.deadline = p.desk.now().Add(closes.Given(put.Event))
+	for _, sub := range late {
+		sub.withhold(q.Token)
 	}
-	return put, nil
+	put.Pos = p.append(put.Event)
+	p.asked[q.Token] = put
+	p.mu.Unlock()
+	s.pos, s.asking = put.Pos, explain
+	for _, sub := range put.subs {
+		if sub.hungUp.Load() { // it left before it was in the book
+			p.desk.gone(sub.id)
+		}
+	}
+	for _, sub := range late {
+		sub.lookAgain()
+	}
+	return true, nil
 }
 
 // pending is a question that is open.
 type pending struct {
 	shaper.Entry
-	answer <-chan *ledger.Outcome
-	asked  audit.Record
-	more   chan time.Duration // there is so much time left, after somebody asked for more
+	*waiter // nil where no subscription is asked
+	asked   audit.Record
+	more    chan time.Duration // how much time is left, after a subscriber asked for more
 	slowest
 
 	// With the Producer's mu held:
-	deadline time.Time       // as far as it is known here, by the desk's clock
-	subs     []*subscription // who was asked
-	parties  []string        // and which parties, by their ids
+	deadline  time.Time            // as far as it is known here, by the desk's clock
+	subs      []*subscription      // who was asked
+	parties   []string             // and which parties, by their ids
+	recorded  []audit.Subscription // who was on record as asked from the first
+	recording []audit.Subscription // who is about to be
 }
 
 func (put *pending) isConfirmation() bool { return put.Event.Type() == aaep.TypeAwaitingConfirmation }
+
+// isRecorded reports whether a subscription or a party was on record as asked from the first.
+func (put *pending) isRecorded(id string) bool {
+	return among(put.recorded, id)
+}
+
+func among(all []audit.Subscription, id string) bool { return indexOf(all, id) >= 0 }
+
+func indexOf(all []audit.Subscription, id string) int {
+	return slices.IndexFunc(all, func(who audit.Subscription) bool { return who.SubscriptionID == id })
+}
+
+// askedAlso is the record of recipients that came later.
+func (put *pending) askedAlso() audit.Record {
+	return audit.Record{Kind: audit.Asked, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID}
+}
 
 func (put *pending) token() aaep.ReplyToken {
 	token, _ := closes.Token(put.Event)
@@ -249,67 +406,6 @@ type slowest struct {
 	patience int64 // by which the time to answer is stretched, in thousandths
 	least    int64 // that it is, in seconds
 	pace     int64 // in words per minute
-}
-
-// open puts a question to every subscription that can answer it. prepare makes its event, if there is anybody; the
-// result is nil if nobody can answer, or nobody any more.
-func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, error)) (*pending, error) {
-	p.putting.Lock()
-	defer p.putting.Unlock()
-	put := &pending{more: make(chan time.Duration, 1), slowest: slowest{patience: 1000, pace: usualPace}}
-	var able []*subscription
-	for _, sub := range *p.audience.Load() {
-		if sub.mayBeAsked(q.Confirmation != nil) {
-			able = append(able, sub)
-			put.slowest.add(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
-		}
-	}
-	elsewhere := p.ableParties(q, &put.slowest)
-	if len(able)+len(elsewhere) == 0 {
-		return nil, nil
-	}
-	ev, err := prepare(put.slowest)
-	if err != nil {
-		return nil, err
-	}
-	q.Stamp, put.asked = ev.Timestamp, audit.Question(ev)
-	for _, sub := range able {
-		put.asked.Recipients = append(put.asked.Recipients, sub.who(ev))
-	}
-	for _, party := range elsewhere {
-		put.asked.Recipients = append(put.asked.Recipients, party.who())
-		q.Recipients = append(q.Recipients, party.ID)
-		put.parties = append(put.parties, party.ID)
-	}
-	if err := p.desk.trail.record(put.asked); err != nil { // which may take a while: p.mu is for those who deliver
-		return nil, ErrNotRecorded
-	}
-	for _, sub := range able {
-		if !sub.hungUp.Load() { // it has not left meanwhile
-			q.Recipients = append(q.Recipients, sub.id)
-			put.subs = append(put.subs, sub)
-		}
-	}
-	if len(q.Recipients) == 0 {
-		return nil, nil
-	}
-	// The book is open before the event is out, so that no reply can come too early. The desk may be waiting for what it
-	// records, so p.mu is not held.
-	if put.answer, err = p.desk.open(q, put.asked); err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	put.deadline = p.desk.now().Add(closes.Given(ev))
-	put.Entry = shaper.Entry{Pos: p.append(ev), Event: ev}
-	p.asked[q.Token] = put
-	p.mu.Unlock()
-	p.log.Wait(put.Pos) // whoever comes after it is asked too, and must find it
-	for _, sub := range able {
-		if sub.hungUp.Load() { // it left before it was in the book
-			p.desk.gone(sub.id)
-		}
-	}
-	return put, nil
 }
 
 // openQuestions are in the order in which they were put. With p.mu held.

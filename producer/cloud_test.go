@@ -190,5 +190,10 @@ func (c *cloud) lead(t *testing.T, kept audit.Sink) *stage {
 
 func (c *cloud) follow(t *testing.T, name string) *stage {
 	t.Helper()
-	return newStage(t, producer.Config{Follow: node{c, name, 0}})
+	return c.followWith(t, name, nil)
+}
+
+func (c *cloud) followWith(t *testing.T, name string, kept audit.Sink) *stage {
+	t.Helper()
+	return newStage(t, producer.Config{Follow: node{c, name, 0}, Audit: kept})
 }

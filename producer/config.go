@@ -98,8 +98,8 @@ type Config struct {
 	// subscriber waits for it, and so does Shutdown. If it panics, the subscriber is refused.
 	Admit func(principal string, req *aaep.SubscriptionRequest) (Rights, error)
 	// Audit keeps the trail of questions, answers and actions: who allowed what, having been shown
-	// which words. What it cannot keep is not done. Shutdown waits for it. Nil is
-	// audit.Slog(Logger).
+	// which words. What it cannot keep is not done, and what it takes long to keep waits, but
+	// nothing else. Shutdown waits for it. Nil is audit.Slog(Logger).
 	Audit audit.Sink
 	// Signers sign the manifest, with which the producer proves who it is (§5.10.3): the first of
 	// them does, and the keys of all are published, so that one can take the place of another. It

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -19,6 +20,7 @@ import (
 // have a lock.
 type course struct {
 	p        *Producer
+	owner    withholder
 	terms    *handshake.Terms // replaced with the subscription's mu held; the owner reads it without
 	shaper   *shaper.Shaper   // nil for a member of a group
 	cursor   uint64           // the newest entry of the log that the Shaper has been given
@@ -26,7 +28,7 @@ type course struct {
 	before   uint64           // the end of the log when the stream was attached
 	goesOn   bool             // it begins where another subscription ended
 	skip     int              // how many bytes of text of the next entry the subscriber has already
-	early    map[uint64]bool  // positions of questions that were pushed before the cursor got there
+	early    map[uint64]bool  // positions of entries that were pushed before the cursor got there
 	noticed  uint64           // how many of the Producer's notices the Shaper has been given
 	ahead    []*aaep.Event    // entries after the cursor that have been read from a store already
 	history  sent             // what left lately
@@ -52,6 +54,17 @@ type course struct {
 	stats    shaper.Stats // as of the last publishProgress
 }
 
+// waitsFar reports whether so much waits of what was before the subscription that no more is read
+// for now. Text that waits for its end ends further on.
+func (c *course) waitsFar() bool { return !c.shaper.Idle() && c.shaper.Stats().Held >= maxHistory }
+
+// A withholder knows which questions those whom a course serves must not be shown yet, for it is
+// not on record that they are asked. Such a question is left out, or, where wait is true, nothing
+// is read on for now.
+type withholder interface {
+	withholds(token aaep.ReplyToken) (is, wait bool)
+}
+
 // fill gives the Shaper what the log has, and the notices. It reads on although events wait
 // already, so that a critical event need not wait behind them; but it stops where most events could
 // be sent at once, and where many events from before the subscription are held. The error is an
@@ -62,8 +75,10 @@ func (c *course) fill(now time.Time, most int) error {
 		room := most - c.shaper.Ready(now)
 		if c.cursor < c.replayed {
 			// Text that waits for the end of its sentence does not count: the end is further on.
-			if !c.shaper.Idle() && c.shaper.Stats().Held >= maxHistory {
-				c.askEarly()
+			if c.waitsFar() {
+				if !c.hurries {
+					c.askEarly()
+				}
 				return nil
 			}
 			room = min(room, int(c.replayed-c.cursor))
@@ -82,13 +97,13 @@ func (c *course) fill(now time.Time, most int) error {
 			if !ev.Critical() && c.shaper.Ready(now) >= most { // one entry may make hundreds of events
 				return nil
 			}
+			withheld, wait := c.withholds(ev)
+			if wait {
+				return nil
+			}
 			c.cursor++
 			c.ahead = c.ahead[min(1, len(c.ahead)):]
-			// A question that a process before this one asked is no longer open. Neither is one
-			// from before the subscription that has been settled since, unless the subscriber goes
-			// on from another one.
-			past := c.cursor <= c.replayed && (!c.goesOn || c.cursor <= max(c.p.began, c.p.log.Began()))
-			if past && c.p.stale(ev) || c.early[c.cursor] {
+			if withheld || c.isPast(c.cursor) && c.p.stale(ev) || c.early[c.cursor] {
 				delete(c.early, c.cursor)
 				continue
 			}
@@ -97,6 +112,21 @@ func (c *course) fill(now time.Time, most int) error {
 		}
 	}
 	return nil
+}
+
+// isPast reports whether a question at pos is put only where it is still open. One that a process
+// before this one asked is no longer open. Neither is one from before the subscription that has been
+// settled since, unless the subscriber goes on from another one.
+func (c *course) isPast(pos uint64) bool {
+	return pos <= c.replayed && (!c.goesOn || pos <= max(c.p.began, c.p.log.Began()))
+}
+
+func (c *course) withholds(ev *aaep.Event) (is, wait bool) {
+	token, asks := closes.Token(ev)
+	if !asks {
+		return false, false
+	}
+	return c.owner.withholds(token)
 }
 
 // read returns at most n entries after the cursor. It returns none if they would have to be waited
@@ -225,6 +255,9 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 		}
 	}
 	if past || batched && c.shaper.Ready(now) >= few {
+		if past && c.cursor < c.replayed && c.waitsFar() {
+			c.askEarly()
+		}
 		if !c.p.log.InMemory(c.cursor) {
 			c.ahead, _ = c.read(readAhead) // fillShaper meets an error again
 		}

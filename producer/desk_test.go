@@ -22,7 +22,7 @@ func TestDeskSleeps(t *testing.T) {
 			d := newDesk(&trail{sink: audit.Slog(slog.New(slog.DiscardHandler)), logger: slog.New(slog.DiscardHandler)}, func() time.Duration { return time.Duration(slept.Load()) })
 			defer d.close()
 			c := &aaep.AwaitingConfirmation{TimeoutSeconds: 60, DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskHigh, ReplyToken: "rpl_1"}
-			answer, err := d.open(&ledger.Question{Token: "rpl_1", Confirmation: c, Stamp: time.Now().Round(0), Recipients: []string{"sub_1"}}, audit.Record{})
+			w, err := d.open(&ledger.Question{Token: "rpl_1", Confirmation: c, Stamp: time.Now().Round(0), Recipients: []string{"sub_1"}}, audit.Record{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -30,18 +30,18 @@ func TestDeskSleeps(t *testing.T) {
 			slept.Add(int64(49 * time.Second))
 			time.Sleep(500 * time.Millisecond)
 			synctest.Wait()
-			if len(answer) != 0 {
+			if len(w.answer) != 0 {
 				t.Errorf("%s: settled before its time", name)
 			}
 			slept.Add(int64(time.Second))
 			began := time.Now()
 			if replies {
-				_, err := d.reply(audit.Subscription{SubscriptionID: "sub_1"}, &aaep.ConfirmationReply{ReplyToken: "rpl_1", Decision: aaep.Accept, SubscriptionID: "sub_1", Timestamp: time.Now().Round(0)})
+				_, err := d.reply(audit.Subscription{SubscriptionID: "sub_1"}, &aaep.ConfirmationReply{ReplyToken: "rpl_1", Decision: aaep.Accept, SubscriptionID: "sub_1", Timestamp: time.Now().Round(0)}, nil)
 				if err == nil {
 					t.Errorf("%s: it counted", name)
 				}
 			}
-			if out := <-answer; out.Cause != ledger.TimedOut || out.Decision != aaep.Reject || time.Since(began) > lookUp {
+			if out := <-w.answer; out.Cause != ledger.TimedOut || out.Decision != aaep.Reject || time.Since(began) > lookUp {
 				t.Errorf("%s: %s %s after %v", name, out.Cause, out.Decision, time.Since(began))
 			}
 		})
@@ -53,11 +53,11 @@ func TestDeskRefusesAToken(t *testing.T) {
 	discard := slog.New(slog.DiscardHandler)
 	d := newDesk(&trail{sink: audit.Slog(discard), logger: discard}, asleep)
 	defer d.close()
-	open := func() (<-chan *ledger.Outcome, error) {
+	open := func() (*waiter, error) {
 		c := &aaep.AwaitingConfirmation{TimeoutSeconds: 60, DefaultDecision: aaep.Reject, ReplyToken: "rpl_1"}
 		return d.open(&ledger.Question{Token: "rpl_1", Confirmation: c, Recipients: []string{"sub_1"}}, audit.Record{})
 	}
-	answer, err := open()
+	w, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,10 +65,8 @@ func TestDeskRefusesAToken(t *testing.T) {
 		t.Error("the same token is taken twice")
 	}
 	d.withdraw("rpl_1", "")
-	select {
-	case <-answer:
-	default:
-		t.Error("whoever asked first has no outcome")
+	if out := <-w.answer; out.Cause != ledger.Withdrawn {
+		t.Errorf("the first asker has %s", out.Cause)
 	}
 }
 

@@ -166,10 +166,10 @@ func (p *Producer) see(pos uint64, ev *aaep.Event) {
 // say: it claims the question then, and what is claimed later does not count.
 func mostTime(seconds int64) int64 { return min(11*seconds, 86400) }
 
-// openHere puts a question of the agent to those here who can answer it.
+// openHere puts a question of the agent to those here who can answer it: before it is shown
+// it, or, where its record takes longer, by askLate when that is kept. What follows it does not
+// wait for that.
 func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
-	p.putting.Lock()
-	defer p.putting.Unlock()
 	q.SessionID, q.Stamp = ev.SessionID, ev.Timestamp
 	q.Recipients = []string{""} // those elsewhere: that all leave who are here settles nothing
 	put := &pending{Entry: shaper.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
@@ -178,24 +178,65 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 		left = closes.Given(ev)
 	}
 	put.deadline = p.desk.now().Add(left)
+	p.putting.Lock()
+	var able []*subscription
 	for _, sub := range *p.audience.Load() {
-		if sub.mayBeAsked(q.Confirmation != nil) {
-			q.Recipients = append(q.Recipients, sub.id)
-			put.asked.Recipients = append(put.asked.Recipients, sub.who(ev))
+		if sub.mayBeAsked(put.isConfirmation()) {
+			able = append(able, sub)
+			put.recording = append(put.recording, sub.who(ev))
 		}
 	}
-	if len(put.asked.Recipients) > 0 && p.desk.trail.record(put.asked) != nil {
-		q.Recipients = q.Recipients[:1] // nobody here is asked
+	put.asked.Recipients = put.recording
+	var err error
+	if put.waiter, err = p.desk.open(q, put.asked); err == nil {
+		p.mu.Lock()
+		p.asked[q.Token] = put
+		p.mu.Unlock()
 	}
-	answer, err := p.desk.open(q, put.asked)
+	p.putting.Unlock()
 	if err != nil { // the token was used before: its agent has not kept the rules
 		p.cfg.Logger.Error("a question cannot be asked here", "session_id", q.SessionID, "error", err)
 		return
 	}
-	put.answer = answer
-	p.mu.Lock()
-	p.asked[q.Token] = put
-	p.mu.Unlock()
+	for _, sub := range able {
+		sub.withhold(q.Token)
+	}
+	if len(able) == 0 || !p.beginRecord() {
+		return
+	}
+	defer p.recording.Done()
+	recorded := func(err error) {
+		p.mu.Lock()
+		if err == nil {
+			put.recorded = put.recording
+		}
+		put.recording = nil
+		p.mu.Unlock()
+	}
+	err, known := p.recordSoon(put.asked, func(err error) {
+		recorded(err)
+		for i, sub := range able {
+			sub.keeps(keptAsk{q.Token, put.asked.Recipients[i].Language, err == nil})
+		}
+	})
+	if !known {
+		return
+	}
+	if recorded(err); err != nil {
+		return
+	}
+	for _, sub := range able { // the log has not shown it yet
+		p.desk.join(q.Token, sub.id)
+		p.mu.Lock()
+		if p.asked[q.Token] == put {
+			put.subs = append(put.subs, sub)
+			sub.release(q.Token)
+		}
+		p.mu.Unlock()
+		if sub.hungUp.Load() { // it left before it was in the book
+			p.desk.gone(sub.id)
+		}
+	}
 }
 
 // settledElsewhere closes a question here.

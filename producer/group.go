@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/aaep-go/aaep"
 )
 
 // How subscriptions join and leave a group.
@@ -190,6 +192,18 @@ func (g *group) round() (more bool, next time.Time) {
 		g.spread(b)
 	}
 	return more, next
+}
+
+// withholds lets those members go, in front of a question, that must not be shown it yet; the
+// others wait for that.
+func (g *group) withholds(token aaep.ReplyToken) (is, wait bool) {
+	for _, sub := range g.members {
+		if sub.isWithheld(token) {
+			sub.wake()
+			wait = true
+		}
+	}
+	return false, wait
 }
 
 // spread encodes a batch once and offers it to the link of each member, with g.mu held. A member

@@ -92,7 +92,7 @@ func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *gro
 	}
 	_, plain := sub.stream.(plainStream)
 	g = &group{key: sub.key, plain: plain, woken: make(chan struct{}, 1)}
-	g.p, g.terms, g.shaper = sub.p, sub.terms, sub.shaper.Split(new(shaper.Past))
+	g.owner, g.p, g.terms, g.shaper = g, sub.p, sub.terms, sub.shaper.Split(new(shaper.Past))
 	g.cursor, g.noticed = sub.cursor, sub.noticed
 	g.left.Store(sub.left.Load())
 	g.urgent.Store(sub.urgent.Load())

@@ -124,6 +124,7 @@ func (sub *subscription) heed(ctx context.Context) error {
 // replyHold is how long nothing more is received from a subscriber whose reply has no settled
 // effect yet. A POST is answered after the same time. When it is over, the log does not answer, and
 // further replies and the end of the subscription are received all the same.
+// Where the agent is one process the ledger settles it at once, and the record is not waited for.
 const replyHold = 10 * time.Second
 
 // reply hands a reply to the broker, and returns when its effect is settled, or after replyHold.
@@ -138,26 +139,31 @@ func (sub *subscription) reply(m aaep.Message) {
 			sub.p.desk.trail.replied(by, m, err)
 		}
 	}
-	w, err := sub.p.desk.reply(by, m)
+	w, err := sub.p.desk.reply(by, m, ended)
 	if w == nil {
-		if refused := &sub.manners.refused; refused.pace.Take(time.Now()) {
-			ended(refused.note(err))
-		} else {
+		if refused := &sub.manners.refused; refused.recording.Load() || !refused.pace.Take(time.Now()) {
 			refused.more++
 			effected(err)
+		} else {
+			refused.recording.Store(true)
+			why := refused.note(err)
+			sub.p.recording.Go(func() { // which is waited for after the loops, of which this goroutine is one
+				ended(why)
+				refused.recording.Store(false)
+			})
 		}
+		return
+	}
+	if sub.p.shared == nil {
 		return
 	}
 	hold := time.NewTimer(replyHold)
 	defer hold.Stop()
 	select {
-	case <-w.handed:
-		ended(w.lost)
-		return
+	case <-w.settled:
 	case <-hold.C:
 	case <-sub.p.serving.Done():
 	}
-	sub.p.desk.claiming.Go(func() { <-w.handed; ended(w.lost) })
 }
 
 const (

@@ -254,6 +254,9 @@ func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last str
 	go func() { defer close(l.served); st.p.ServeConn(wire) }()
 	l.read()
 	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})
+	if l.lastMessage() == nil { // a question that is open is being recorded
+		time.Sleep(100 * time.Millisecond)
+	}
 	acc, ok := l.lastMessage().(*aaep.SubscriptionAccepted)
 	if !ok {
 		st.t.Fatalf("the answer is %+v", l.lastMessage())

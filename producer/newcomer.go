@@ -3,6 +3,7 @@ package producer
 import (
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -12,12 +13,167 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// putOpen puts the open questions that ask wants, and nil is all of them, to a subscription that can answer them, once it is on
-// record that it was asked too. Ask returns the event that asks, or nil.
+// asks are the questions that a subscription is asked beside those that it was asked from the
+// first. What is not on record is not asked: such a question is withheld, recorded on a goroutine,
+// and put when that is done. Nothing else waits for it.
+type asks struct {
+	// For the owner of the subscription alone.
+	onRecord  map[aaep.ReplyToken]string      // in which language it is on record that it was asked,
+	recording map[aaep.ReplyToken]string      // or is about to be,
+	toAsk     map[aaep.ReplyToken]*aaep.Event // and what asks then
+	failed    map[aaep.ReplyToken]bool        // what could not be recorded, until it is tried again
+	beside    map[aaep.ReplyToken]*aaep.Event // what it was asked in between, or when its terms had changed
+
+	askAgain atomic.Bool // there is something in kept, or a question that is withheld and open
+
+	// With the subscription's mu held.
+	withheld []aaep.ReplyToken // what the log must not show it, the newest last
+	kept     []keptAsk
+}
+
+// A keptAsk says that it is on record in which language a subscription is asked, or not.
+type keptAsk struct {
+	token    aaep.ReplyToken
+	language string
+	is       bool
+}
+
+const (
+	// maxWithheld is how many questions are withheld from a subscription, most of which were
+	// settled before they could be put to it.
+	maxWithheld = 256
+	// recordSoon is how long a record is waited for, where none is known to take longer: then what
+	// it is for keeps its place in the order.
+	recordSoon = 20 * time.Millisecond
+)
+
+// recordSoon has a record written, and waits for it for a moment. Where it takes longer, known is
+// false, and later is called when it is kept, with the error, on a goroutine that Shutdown waits
+// for.
+func (p *Producer) recordSoon(r audit.Record, later func(error)) (err error, known bool) {
+	kept := make(chan error, 1)
+	p.recording.Go(func() { kept <- p.desk.trail.record(r) })
+	if p.slowRecords.Load() == 0 {
+		timer := time.NewTimer(recordSoon)
+		defer timer.Stop()
+		select {
+		case err = <-kept:
+			return err, true
+		case <-timer.C:
+		}
+	}
+	p.slowRecords.Add(1)
+	p.recording.Go(func() {
+		err := <-kept
+		p.slowRecords.Add(-1)
+		later(err)
+	})
+	return nil, false
+}
+
+// withhold keeps the log from showing a question to a subscription, until askLate puts it.
+func (sub *subscription) withhold(token aaep.ReplyToken) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if !slices.Contains(sub.withheld, token) {
+		sub.withheld = append(sub.withheld[max(0, len(sub.withheld)-maxWithheld+1):], token)
+	}
+}
+
+func (sub *subscription) release(token aaep.ReplyToken) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	sub.withheld = slices.DeleteFunc(sub.withheld, func(t aaep.ReplyToken) bool { return t == token })
+}
+
+func (sub *subscription) isWithheld(token aaep.ReplyToken) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return slices.Contains(sub.withheld, token)
+}
+
+// withholds has a question that is withheld left out of what the log shows.
+func (sub *subscription) withholds(token aaep.ReplyToken) (is, wait bool) {
+	return sub.isWithheld(token), false
+}
+
+// keeps takes what came of a record.
+func (sub *subscription) keeps(k keptAsk) {
+	sub.mu.Lock()
+	sub.kept = append(sub.kept, k)
+	sub.mu.Unlock()
+	sub.lookAgain()
+}
+
+// lookAgain has the owner of the subscription call askLate.
+func (sub *subscription) lookAgain() {
+	sub.askAgain.Store(true)
+	sub.wake()
+}
+
+// askLate puts what is on record by now, and has that recorded which has just been withheld.
+func (sub *subscription) askLate() {
+	sub.mu.Lock()
+	kept := sub.kept
+	sub.kept = nil
+	sub.mu.Unlock()
+	for _, k := range kept {
+		sub.tookRecord(k)
+	}
+	sub.p.putOpen(sub, func(put *pending) *aaep.Event {
+		token := put.token()
+		switch ev := sub.toAsk[token]; {
+		case ev != nil && ev != put.Event:
+			return sub.p.onceMore(put, time.Now()) // with the time that is left now
+		case ev != nil || !sub.failed[token] && sub.isWithheld(token):
+			return put.Event
+		}
+		return nil
+	}, func(e shaper.Entry) {
+		if !sub.opened {
+			sub.first = append(sub.first, e)
+			return
+		}
+		sub.askAside(e)
+	})
+}
+
+// tookRecord notes what came of a record.
+func (sub *subscription) tookRecord(k keptAsk) {
+	if sub.recording[k.token] == k.language {
+		delete(sub.recording, k.token)
+	}
+	if sub.onRecord == nil {
+		sub.onRecord, sub.failed = map[aaep.ReplyToken]string{}, map[aaep.ReplyToken]bool{}
+	}
+	if k.is {
+		sub.onRecord[k.token] = k.language
+	} else {
+		delete(sub.toAsk, k.token)
+		sub.failed[k.token] = true
+	}
+}
+
+// askAside puts a question that is not where the log has it.
+func (sub *subscription) askAside(e shaper.Entry) {
+	if sub.beside == nil {
+		sub.beside = map[aaep.ReplyToken]*aaep.Event{}
+	}
+	token, _ := closes.Token(e.Event)
+	sub.beside[token] = e.Event
+	sub.shaper.Push(time.Now(), e)
+}
+
+// putOpen puts the open questions that ask wants, and nil is all of them, to a subscription that
+// can answer them: those for which it is on record that it was asked too, and the others by
+// askLate, once that is. Ask returns the event that asks, or nil.
 func (p *Producer) putOpen(sub *subscription, ask func(*pending) *aaep.Event, push func(shaper.Entry)) {
 	p.mu.Lock()
 	open := p.openQuestions()
-	maps.DeleteFunc(sub.onRecord, func(token aaep.ReplyToken, _ string) bool { return p.asked[token] == nil })
+	settled := func(token aaep.ReplyToken) bool { return p.asked[token] == nil }
+	maps.DeleteFunc(sub.onRecord, func(token aaep.ReplyToken, _ string) bool { return settled(token) })
+	maps.DeleteFunc(sub.failed, func(token aaep.ReplyToken, _ bool) bool { return settled(token) })
+	maps.DeleteFunc(sub.toAsk, func(token aaep.ReplyToken, _ *aaep.Event) bool { return settled(token) })
 	p.mu.Unlock()
 	for _, put := range open {
 		token, entry := put.token(), put.Entry
@@ -30,27 +186,56 @@ func (p *Producer) putOpen(sub *subscription, ask func(*pending) *aaep.Event, pu
 		if entry.Event != put.Event {
 			entry.Pos = 0 // it has no place in the log
 		}
-		who := sub.who(put.Event)
-		if language, asked := sub.onRecord[token]; !asked || language != who.Language { // once, however often it comes back
-			again := audit.Record{Kind: audit.Asked, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
-				Recipients: []audit.Subscription{who}}
-			if p.desk.trail.record(again) != nil {
-				continue
-			}
-			if sub.onRecord == nil {
-				sub.onRecord = map[aaep.ReplyToken]string{}
-			}
-			sub.onRecord[token] = who.Language
+		if !sub.isOnRecord(put, entry.Event) {
+			continue
 		}
-		p.desk.join(token, sub.id) // without p.mu: the desk may be waiting for what it records
+		delete(sub.toAsk, token)
+		p.desk.join(token, sub.id)
 		p.mu.Lock()
-		if p.asked[token] == put && entry.Pos <= sub.cursor { // it has not been settled meanwhile, nor is yet to come
-			if push(entry); !slices.Contains(put.subs, sub) {
+		if p.asked[token] == put { // it has not been settled meanwhile
+			if sub.release(token); !slices.Contains(put.subs, sub) {
 				put.subs = append(put.subs, sub)
+			}
+			if entry.Pos <= sub.cursor { // nor is yet to come
+				push(entry)
 			}
 		}
 		p.mu.Unlock()
 	}
+}
+
+// isOnRecord reports whether it is on record that the subscription is asked by ev, in the language
+// that it hears. If not, it has that recorded: once, however often it comes back.
+func (sub *subscription) isOnRecord(put *pending, ev *aaep.Event) bool {
+	p, token, who := sub.p, put.token(), sub.who(put.Event)
+	language, is := sub.onRecord[token]
+	p.mu.Lock()
+	if i := indexOf(put.recorded, sub.id); i >= 0 && !is {
+		language, is = put.recorded[i].Language, true
+	}
+	soon := among(put.recording, sub.id)
+	p.mu.Unlock()
+	switch {
+	case is && language == who.Language:
+		return true
+	case !is:
+		sub.withhold(token)
+	}
+	if sub.toAsk == nil {
+		sub.toAsk, sub.recording = map[aaep.ReplyToken]*aaep.Event{}, map[aaep.ReplyToken]string{}
+	}
+	sub.toAsk[token] = ev
+	if language, begun := sub.recording[token]; soon || begun && language == who.Language {
+		return false
+	}
+	r := put.askedAlso()
+	r.Recipients = []audit.Subscription{who}
+	sub.recording[token] = who.Language
+	err, known := p.recordSoon(r, func(err error) { sub.keeps(keptAsk{token, who.Language, err == nil}) })
+	if known {
+		sub.tookRecord(keptAsk{token, who.Language, err == nil})
+	}
+	return known && err == nil
 }
 
 // putAnew puts to a subscription with new terms the open questions that it can answer only now (D-34), and once more, with the
@@ -74,14 +259,7 @@ func (sub *subscription) putAnew(was *handshake.Terms) {
 			return sub.p.onceMore(put, now)
 		}
 		return nil
-	}, func(e shaper.Entry) {
-		if sub.beside == nil {
-			sub.beside = map[aaep.ReplyToken]*aaep.Event{}
-		}
-		token, _ := closes.Token(e.Event)
-		sub.beside[token] = e.Event
-		sub.shaper.Push(now, e)
-	})
+	}, sub.askAside)
 }
 
 // askBeside puts once more what putAnew did, to a subscription whose stream may have been cut before it had that.
@@ -90,7 +268,7 @@ func (sub *subscription) askBeside() {
 		return
 	}
 	sub.p.putOpen(sub, func(put *pending) *aaep.Event { return sub.beside[put.token()] },
-		func(e shaper.Entry) { sub.shaper.Push(time.Now(), shaper.Entry{Event: e.Event}) })
+		func(e shaper.Entry) { sub.shaper.Push(time.Now(), shaper.Entry{Event: e.Event, At: e.Pos}) })
 }
 
 // onceMore is a question that is told once more, as an event of its own: with the time that is left.

@@ -10,7 +10,6 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -258,14 +257,15 @@ func (p *Producer) awaitParties(ctx context.Context, isConfirmation bool) {
 }
 
 // ableParties returns the replicas that a question can be put to, in the order of their ids, and
-// includes what they need in need. It takes Producer.mu.
-func (p *Producer) ableParties(q *ledger.Question, need *slowest) (able []*party) {
+// includes what they need in need, which may be nil. It takes Producer.mu.
+func (p *Producer) ableParties(isConfirmation bool, need *slowest) (able []*party) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(p.parties)) {
-		if party := p.parties[id]; party.mayBeAsked(q.Confirmation != nil) {
-			able = append(able, party)
-			need.add(party.Patience, party.Least, party.Pace)
+		if party := p.parties[id]; party.mayBeAsked(isConfirmation) {
+			if able = append(able, party); need != nil {
+				need.add(party.Patience, party.Least, party.Pace)
+			}
 		}
 	}
 	return able

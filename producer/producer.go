@@ -113,7 +113,8 @@ type Producer struct {
 	republished atomic.Bool // Republish has been called: the order of its sessions is not known here
 	// putting is held while a question is put, so that meanwhile no subscription is registered and
 	// none begins or ceases to be one that may be asked.
-	putting sync.Mutex
+	putting     sync.Mutex
+	slowRecords atomic.Int32 // how many records are being written and not waited for
 
 	mu       sync.Mutex                   // guards what follows
 	closed   bool                         // Shutdown has begun

@@ -21,6 +21,7 @@ func (p *Producer) begin() error {
 		p.shared, p.desk.claim = p.cfg.Follow, p.claim
 		return p.followLog()
 	}
+	p.desk.forget = p.forget
 	shared, leads := p.cfg.Log.(log.Shared)
 	if leads {
 		p.shared, p.desk.claim = shared, p.claim

@@ -162,26 +162,96 @@ func (sub *subscription) atPlace() (yes bool, note string) {
 // too slow.
 const maxHistory = 256
 
+// maxEarly is how far back askEarly looks for what a question must not overtake: enough for hours
+// at the rates that people ask for.
+const maxEarly = 1 << 16
+
 // askEarly gives the Shaper the open questions that the cursor has not reached and that this
-// stream's terms let be answered. The time to answer them does not wait until all that was before
-// has been heard. It takes Producer.mu. The owner calls it.
+// stream's terms let be answered: the time to answer them does not wait until all that was before
+// has been heard. What D-50 has leave in front of a question goes with it: the start of its session,
+// what is critical of that, and the changes of its state, those that would follow each other as one;
+// or how a question before it ended would be taken for its own end. It takes Producer.mu. The owner
+// calls it.
 func (c *course) askEarly() {
 	shown := c.p.log.End()
 	c.p.mu.Lock()
-	defer c.p.mu.Unlock()
-	for _, put := range c.p.openQuestions() {
+	open := slices.DeleteFunc(c.p.openQuestions(), func(put *pending) bool {
 		able := c.terms.ClarificationReply
-		if put.Event.Type() == aaep.TypeAwaitingConfirmation {
+		if put.isConfirmation() {
 			able = c.terms.ConfirmationReply
 		}
-		if put.Pos > c.cursor && put.Pos <= shown && !c.early[put.Pos] && able {
-			if c.early == nil {
-				c.early = map[uint64]bool{}
+		withheld, _ := c.withholds(put.Event)
+		return put.Pos <= c.cursor || put.Pos > shown || c.early[put.Pos] || !able || withheld
+	})
+	c.p.mu.Unlock()
+	for _, put := range open {
+		c.bringForward(put)
+	}
+}
+
+// bringForward pushes a question, and what must not come behind it, before their turn in the log.
+func (c *course) bringForward(put *pending) {
+	if c.early == nil {
+		c.early = map[uint64]bool{}
+	}
+	var folded *aaep.Event // changes of state, as one
+	var at uint64          // its place; zero is none, for it is made of several
+	push := func(ev *aaep.Event, at uint64) {
+		c.shaper.Push(time.Now(), shaper.Entry{Event: ev, At: at})
+	}
+	flush := func() {
+		if folded != nil {
+			push(folded, at)
+		}
+		folded = nil
+	}
+	from := c.cursor
+	if put.Pos > maxEarly {
+		from = max(from, put.Pos-maxEarly)
+	}
+	for from < put.Pos {
+		events, _, err := c.p.log.Read(from, maxHistory)
+		if err != nil || len(events) == 0 {
+			break // what is not kept any more ends the subscription where it comes to it
+		}
+		for _, ev := range events[:min(uint64(len(events)), put.Pos-from)] {
+			from++
+			change, is := ev.Payload.(*aaep.StateChanged)
+			withheld, _ := c.withholds(ev)
+			if ev.SessionID != put.Event.SessionID || c.early[from] || withheld ||
+				!is && ev.Type() != aaep.TypeSessionStarted && !ev.Critical() && !shaper.HighImpact(ev) {
+				continue
 			}
-			c.early[put.Pos] = true
-			c.shaper.Push(time.Now(), shaper.Entry{Event: put.Event, At: put.Pos}) // the cursor is yet to pass it
+			c.early[from] = true
+			switch {
+			case from != put.Pos && c.isPast(from) && c.p.stale(ev):
+			case is && change.FromState != aaep.StateAwaitingInput: // how a question ended stays one of its own
+				if at = from; folded != nil {
+					ev, at = foldStates(folded, ev), 0
+				}
+				folded = ev
+			default:
+				flush()
+				push(ev, from)
+			}
 		}
 	}
+	flush()
+	if !c.early[put.Pos] { // it could not be read
+		c.early[put.Pos] = true
+		push(put.Event, put.Pos)
+	}
+}
+
+// foldStates makes an event of two changes of state that is neither of them, or none where they
+// lead back.
+func foldStates(old, ev *aaep.Event) *aaep.Event {
+	both, change := *ev, *ev.Payload.(*aaep.StateChanged)
+	if change.FromState = old.Payload.(*aaep.StateChanged).FromState; change.FromState == change.ToState {
+		return nil
+	}
+	both.EventID, both.Payload = newID("evt_"), &change
+	return &both
 }
 
 // overtakingForm and lostForm change the form in the id of an event that withDeliveryTag has

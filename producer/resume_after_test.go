@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -198,4 +199,85 @@ func TestLiveBesideCatchingUp(t *testing.T) {
 			t.Errorf("the one that catches up has %d of 320 tools", n)
 		}
 	})
+}
+
+// D-50, INV-24: to who is far behind, and hears at a rate, an open question is put before its turn,
+// and with it goes what it belongs to: the start of its session, how the questions before it ended,
+// and that the agent waits. Nothing of that comes behind it, or again.
+func TestEarlyQuestionHasItsState(t *testing.T) {
+	for name, begins := range map[string]string{"before the session": "before", "in the middle of it": "within"} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, st *stage) {
+				first, _ := st.accepted(resuming(answering(everything()), ""))
+				check(t, st.session("Something else.").Complete(aaep.Text{}))
+				s := st.session("Paying.")
+				work := func(n int) {
+					for range n {
+						done, err := s.Invoked(look)
+						check(t, err)
+						done(nil)
+						synctest.Wait()
+					}
+				}
+				place := first.events()[0].EventID
+				if work(150); begins == "within" {
+					evs := first.events()
+					place = evs[len(evs)-1].EventID
+				}
+				rejected := tool(s, pay, &deed{})
+				synctest.Wait()
+				first.reply(first.question(), aaep.Reject)
+				if r := <-rejected; !errors.Is(r.err, producer.ErrRejected) {
+					t.Fatal(r.err)
+				}
+				work(300)
+				d := &deed{}
+				paid := tool(s, pay, d)
+				q := first.question()
+				far, _ := st.accepted(resuming(answering(caps(5, aaep.BoundaryNone)), place))
+				time.Sleep(time.Second)
+				evs := far.events()
+				at := slices.IndexFunc(evs, func(ev *aaep.Event) bool {
+					p, is := ev.Payload.(*aaep.AwaitingConfirmation)
+					return is && p.ReplyToken == q.ReplyToken
+				})
+				if at < 0 {
+					t.Fatal("it is not asked before its turn")
+				}
+				var before []*aaep.Event
+				for _, ev := range evs[:at+1] {
+					if ev.SessionID == s.ID() && !strings.HasPrefix(string(ev.Type()), "aaep:agent.tool.") {
+						before = append(before, ev)
+					}
+				}
+				story := story(before)
+				if begins == "before" && !strings.HasPrefix(story, "session.started ") {
+					t.Errorf("before the question: %s", story)
+				}
+				ended := strings.Index(story, ">awaiting_input awaiting.confirmation awaiting_input>thinking ")
+				if ended < 0 || !strings.HasSuffix(story[ended+10:], ">awaiting_input awaiting.confirmation") || len(before) > 20 {
+					t.Errorf("before the question: %s", story)
+				}
+				far.reply(q, aaep.Accept)
+				if r := <-paid; r.err != nil || d.times != 1 {
+					t.Errorf("Tool = %v", r.err)
+				}
+				s.Complete(aaep.Text{})
+				time.Sleep(10 * time.Minute)
+				seen := map[string]bool{}
+				asked := 0
+				for _, ev := range far.events() {
+					if seen[ev.EventID] {
+						t.Errorf("%s came twice", ev.EventID)
+					}
+					if seen[ev.EventID] = true; ev.Type() == aaep.TypeAwaitingConfirmation {
+						asked++
+					}
+				}
+				if n := len(of[*aaep.ToolCompleted](far.events())); asked != 2 || begins == "before" && n != 451 {
+					t.Errorf("it is asked %d times and hears of %d calls", asked, n)
+				}
+			})
+		})
+	}
 }

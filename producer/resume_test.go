@@ -189,7 +189,7 @@ func TestAskedOnce(t *testing.T) {
 		}
 		l.reply(again[0], aaep.Reject)
 		<-paid
-		if got := kinds(kept.records()); got != "asked asked replied settled" {
+		if got := kinds(kept.records()); got != "asked replied settled" {
 			t.Errorf("on record: %s", got)
 		}
 	})

@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -8,13 +9,15 @@ import (
 )
 
 // Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down, and
-// closes l. The error is ErrClosed after a shutdown, that of ctx where it is done, ErrClosed where
-// l was closed, and else what l says. It may be called for several listeners at once.
+// closes l. The error is that of ctx where it is done, be it that a shutdown follows or came first;
+// else ErrClosed after a shutdown or where l was closed, and else what l says. It may be called for
+// several listeners at once.
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	if !p.made() {
 		return errNotMade
 	}
 	callers := ctx
+	ended := func() error { return cmp.Or(callers.Err(), ErrClosed) }
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.serving, cancel)()
@@ -24,18 +27,14 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 		conn, err := l.Accept(ctx)
 		switch {
 		case err == nil:
-		case p.isClosed():
-			return ErrClosed
-		case callers.Err() != nil: // l returned its error, or was closed because of it
-			return callers.Err()
-		case errors.Is(err, transports.ErrClosed):
-			return ErrClosed
+		case callers.Err() != nil, p.isClosed(), errors.Is(err, transports.ErrClosed):
+			return ended()
 		default:
 			return err
 		}
 		if done, open := p.answer(conn); !open {
 			<-done
-			return ErrClosed
+			return ended()
 		}
 	}
 }

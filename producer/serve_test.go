@@ -37,5 +37,48 @@ func TestServeReturnsOneError(t *testing.T) {
 		if err := <-served; !errors.Is(err, producer.ErrClosed) {
 			t.Errorf("where Accept returns %q after a shutdown: %v, want ErrClosed", accept, err)
 		}
+		if err := p.Serve(ctx, endingListener{accept}); !errors.Is(err, context.Canceled) {
+			t.Errorf("where Accept returns %q, the context is done and the producer shut down: %v, want that of the context", accept, err)
+		}
 	}
 }
+
+// It is one error, not either of two, where the agent shuts down because the context is done, as
+// most do; also where a subscriber came last.
+func TestServeEndsWithItsContext(t *testing.T) {
+	for range 100 {
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		link, other := transports.Pipe()
+		l := make(lastListener, 1)
+		served := make(chan error)
+		go func() { served <- p.Serve(ctx, l) }()
+		cancel()
+		go func() { l <- other }()
+		p.Shutdown(t.Context())
+		link.Close()
+		if err := <-served; !errors.Is(err, context.Canceled) {
+			t.Fatalf("%v, want that of the context", err)
+		}
+		select {
+		case <-l:
+		default:
+		}
+	}
+}
+
+// lastListener is one that accepts what is there also where its context is done.
+type lastListener chan transports.Conn
+
+func (l lastListener) Accept(ctx context.Context) (transports.Conn, error) {
+	select {
+	case conn := <-l:
+		return conn, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+func (lastListener) Close() error { return nil }

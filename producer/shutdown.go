@@ -29,9 +29,10 @@ type closing struct {
 	drain, leave, noClaims            context.CancelFunc      // end serving, waiting and claims
 	hurry                             context.CancelCauseFunc // ends hurried
 
-	done   chan struct{}  // closed when Shutdown has ended
-	loops  sync.WaitGroup // subscriptions, and the goroutines that receive for them
-	guests sync.WaitGroup // links that are served, and groups
+	done      chan struct{}  // closed when Shutdown has ended
+	loops     sync.WaitGroup // subscriptions, and the goroutines that receive for them
+	guests    sync.WaitGroup // links that are served, and groups
+	recording sync.WaitGroup // what is being put on record aside; see beginRecord
 }
 
 // newClosing returns the state of a Producer that is not shut down.
@@ -104,6 +105,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.ended = true
 	p.mu.Unlock()
 	p.guests.Wait()
+	p.recording.Wait()
 	p.announce(nil)                                  // that there are no subscriptions here any more
 	late := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
 	p.desk.close()
@@ -112,6 +114,17 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.closeLog()
 	close(p.done)
 	return err
+}
+
+// beginRecord begins something that is on its way to the record, which Shutdown waits for until
+// recording.Done; or reports false, for a Shutdown has begun.
+func (p *Producer) beginRecord() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.recording.Add(1)
+	}
+	return !p.closed
 }
 
 // Done returns a channel that is closed when Shutdown has ended.

@@ -34,6 +34,7 @@ type Rights struct {
 func (p *Producer) subscribe(conn transports.Conn) *subscription {
 	sub := &subscription{course: course{p: p}, id: newID("sub_"), conn: conn, ctx: writer.NewContext(), streaming: streaming{many: true},
 		woken: make(chan struct{}, 1), lost: make(chan error, 1)}
+	sub.owner = sub
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()
 	}

@@ -37,10 +37,7 @@ type subscription struct {
 	startSkip int            // skip when the subscription began
 	first     []shaper.Entry // what is sent before what the log has; nil once a stream was attached
 	life      lifetime
-	// onRecord has the open questions that the audit log says it was asked, and in which language.
-	onRecord map[aaep.ReplyToken]string
-	// beside has the open questions that it was asked outside the log, since its terms had changed.
-	beside map[aaep.ReplyToken]*aaep.Event
+	asks
 
 	// woken is what runUngrouped waits for besides time. A goroutine that changes news, lost or
 	// changes fills woken afterwards; see wake.
@@ -326,6 +323,9 @@ func (sub *subscription) poll() *aaep.Rejection {
 	case err := <-sub.lost:
 		return goneBecause(err)
 	default:
+	}
+	if sub.askAgain.Swap(false) {
+		sub.askLate()
 	}
 	if q := sub.changes.Load(); q != nil && len(q.next) > 0 {
 		if quit := sub.apply(<-q.next); quit != nil {

@@ -115,8 +115,16 @@ func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.
 		return false
 	}
 	if put != nil {
-		p.desk.trail.record(audit.Record{Kind: audit.Extended, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
-			Deadline: time.Now().Add(left), By: &by}) // which may take a while
+		r := audit.Record{Kind: audit.Extended, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
+			Deadline: time.Now().Add(left), By: &by}
+		if p.beginRecord() { // it has happened: nothing waits for the record of that
+			go func() {
+				defer p.recording.Done()
+				p.desk.trail.record(r)
+			}()
+		} else {
+			p.desk.trail.record(r)
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		put.deadline = p.desk.now().Add(left)
@@ -146,6 +154,7 @@ func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *
 			s.p.desk.withdraw(q.Token, "")
 			return <-put.answer
 		case <-s.ctx.Done():
+			s.p.desk.giveUp(put.waiter)
 			return nil
 		case left := <-put.more:
 			now := s.p.desk.now()

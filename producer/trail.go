@@ -67,8 +67,9 @@ func (t *trail) replied(by audit.Subscription, m aaep.Message, refused error) er
 // refusals keeps a flood of replies that do not count from filling the trail: those of one subscription that are not
 // recorded are counted with the next that is.
 type refusals struct {
-	pace *budget.Budget
-	more int
+	pace      *budget.Budget
+	more      int
+	recording atomic.Bool // one of them is, and what comes meanwhile is counted
 }
 
 func (f *refusals) note(err error) error {

@@ -102,27 +102,33 @@ func (s *Shaper) supersede(session string, pos uint64) {
 
 // expedite moves to urgent what leaves in front of a critical event: what may leave now, and of the
 // rest what the event must not overtake (D-50). Where things merge, neighbouring changes of state
-// that it overtakes text with become one.
+// that it overtakes text with become one; or two, where they lead back to where they began, which
+// is told: the listener may have heard what lies between.
 func (s *Shaper) expedite(now time.Time, ev *aaep.Event) {
 	ready, merges := min(len(s.queue), s.spare(now)), s.free(now) < math.MaxInt
 	if s.full {
 		ready = 0
 	}
-	var last *item // the newest of urgent, where a state may be folded into it
+	var run []*item // the newest of urgent: one change, or two of which the second leads back
 	i := 0
 	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
 		if i++; i > ready && !precedes(it, ev) {
 			return false
 		}
-		if last != nil && it.kind == state && !it.returnsTo(last) {
-			s.fold(it, last)
-			s.passOver(it.since, it.to.pos) // what was between them is overtaken
-			s.urgent = s.urgent[:len(s.urgent)-1]
+		switch {
+		case !merges || i <= ready || it.kind != state:
+			run = nil
+		case len(run) == 1 && it.returnsTo(run[0]):
+			run = append(run, it)
+		default:
+			s.urgent = s.urgent[:len(s.urgent)-len(run)]
+			for _, old := range slices.Backward(run) {
+				s.fold(it, old)
+				s.passOver(it.since, it.to.pos) // what was between them is overtaken
+			}
+			run = []*item{it}
 		}
 		s.urgent = append(s.urgent, it)
-		if last = nil; merges && i > ready && it.kind == state {
-			last = it
-		}
 		return true
 	})
 }

@@ -240,6 +240,22 @@ func TestShaperBringsTheState(t *testing.T) {
 	r.wait(time.Minute)
 	r.want(`o@0 "One. " sentence`)
 	r.verify()
+
+	r = newRide(t, paced(1, sentence)) // who catches up may have heard any of it, so that no return vanished
+	r.s.Heard(1000, 1)
+	r.push(change(idle, thinking))
+	for range 100 {
+		r.push(change(thinking, calling), change(calling, thinking))
+	}
+	r.push(event("a", &aaep.HandoffRequested{}))
+	r.want("idle>thinking", "thinking>calling_tool", "calling_tool>thinking", "handoff.requested")
+	for range 100 {
+		r.push(change(thinking, calling), change(calling, thinking))
+	}
+	r.push(change(thinking, awaiting), question())
+	r.want("thinking>awaiting_input", "awaiting.confirmation")
+	r.wait(time.Minute)
+	r.checkStates("a")
 }
 
 // D-50: where no rate holds anything nothing is overtaken, however much waits; but what a full link

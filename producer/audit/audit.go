@@ -59,10 +59,9 @@ import (
 //
 // A sink that outlives its process may also be a Recovering, as a File is.
 //
-// Record must not call the producer's sessions, which wait for it.
-//
-// The producer waits for Record while it holds an answer back, so it should return within
-// milliseconds.
+// A record delays what it is about and nothing else: a question, an answer or a tool call waits for
+// it; other listeners, questions and sessions, and what else the same session tells, do not. So
+// that no answer waits long, it should be kept within milliseconds.
 type Sink interface {
 	Record(Record) error
 }
@@ -81,7 +80,8 @@ const (
 	// Opened: a File was opened. The first record of every run.
 	Opened Kind = "opened"
 	// Asked: a question is about to be put. A second one about the same question tells of
-	// recipients that came later.
+	// recipients that came later. They are asked once it is kept, unless the question was settled
+	// meanwhile, which is then on record before it.
 	Asked Kind = "asked"
 	// Replied: a reply came, whether it counts or not.
 	Replied Kind = "replied"
@@ -124,8 +124,10 @@ type Record struct {
 	// Untold are those who were asked and had not been told yet that the tool is about to run: it
 	// waits for two seconds at most, and not for those who are away or whose links take nothing.
 	// [invoked] of what is irreversible or of high risk
-	Untold   []Subscription `json:"untold,omitzero"`
-	Deadline time.Time      `json:"deadline,omitzero"` // [asked, extended]
+	Untold []Subscription `json:"untold,omitzero"`
+	// Deadline is when the time to answer ends. Of a question that is about to be put it is counted
+	// from the record; the time itself begins when the record is kept. [asked, extended]
+	Deadline time.Time `json:"deadline,omitzero"`
 	// Default is what silence means: a decision, or the default response. [asked]
 	Default    string         `json:"default,omitzero"`
 	Recipients []Subscription `json:"recipients,omitzero"` // [asked]
