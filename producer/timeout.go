@@ -165,16 +165,16 @@ func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *
 		case <-timer.C:
 		}
 		left := deadline.Sub(s.p.desk.now())
-		if notice != 0 && left <= next {
+		if notice != "" && left <= next {
 			is := notice
-			if next, notice = nextNotice(limit, left, put.pace); notice == 0 {
+			if next, notice = nextNotice(limit, left, put.pace); notice == "" {
 				is = phrase.LittleTimeLeft // whatever was slept through
 			}
 			if left > 0 {
 				s.tellTime(is, left, limit)
 			}
 		}
-		if notice != 0 {
+		if notice != "" {
 			timer.Reset(min(left-next, lookUp))
 		}
 	}
@@ -190,7 +190,7 @@ func nextNotice(limit, left time.Duration, pace int64) (at time.Duration, id phr
 	case limit > last && left > last:
 		return last, phrase.LittleTimeLeft
 	}
-	return 0, 0
+	return 0, ""
 }
 
 // tellTime says how much time is left to answer. That it ends soon is told to everybody, whatever they asked for.

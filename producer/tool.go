@@ -283,7 +283,7 @@ func (s *Session) announce(ctx context.Context, t Tool, call toolCall) (pos uint
 // for the audit log without it.
 func (s *Session) toolDone(call toolCall, began time.Time, err error, ran bool) {
 	p := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: millis(time.Since(began))}
-	words, why := phrase.ToolFinished, phrase.ID(-1)
+	words, why := phrase.ToolFinished, phrase.ID("")
 	switch {
 	case err == nil:
 	case errors.Is(err, context.DeadlineExceeded):

@@ -44,7 +44,7 @@ func plain(err error) string {
 	case errors.As(err, &file) && file.Op != "fork/exec":
 		return faultOf(file)
 	}
-	if id, arg := phraseFor(err); id >= 0 {
+	if id, arg := phraseFor(err); id != "" {
 		return english.says(id, arg)
 	}
 	return unprefixed(words.OneLine(err.Error()))

@@ -57,7 +57,7 @@ func (t tongue) comma() string {
 
 // why is an error as a sentence; what nobody has a phrase for is in English, or in the words of whoever sent it.
 func (t tongue) why(err error) string {
-	if id, arg := phraseFor(err); id >= 0 {
+	if id, arg := phraseFor(err); id != "" {
 		return words.Sentence(t.says(id, arg))
 	}
 	return words.Sentence(plain(err))
@@ -81,7 +81,7 @@ func phraseFor(err error) (id phrase.ID, arg string) {
 	case errors.Is(err, subscriber.ErrUnknownEvent):
 		return phrase.NotOpen, ""
 	}
-	return -1, ""
+	return "", ""
 }
 
 // tongue is the listener's. It may be called by several goroutines at once.

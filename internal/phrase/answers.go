@@ -10,27 +10,16 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// answers are the words for a yes and for a no in each language, with all their accents. The first of them is the one that the
-// sentences offer: where a letter alone means something else to the ear, or begins both, that is a word. What is a yes in one
-// language is a no in none, also where somebody leaves the accents out.
-var answers = map[string]struct{ yes, no []string }{
-	"en": {[]string{"y", "yes"}, []string{"n", "no"}},
-	"ar": {[]string{"نعم", "ن"}, []string{"لا", "ل"}},
-	"de": {[]string{"j", "ja"}, []string{"n", "nein"}},
-	"es": {[]string{"s", "sí"}, []string{"n", "no"}},
-	"fr": {[]string{"o", "oui"}, []string{"n", "non"}},
-	"yo": {[]string{"bẹ́ẹ̀ni", "bẹ́ẹ̀ ni"}, []string{"rárá", "bẹ́ẹ̀ kọ́", "bẹ́ẹ̀kọ́"}},
-}
-
 // Answer reads a line that somebody typed or dictated: a whole word for a yes or a no in English or in the languages of the tags,
 // and nothing else. Capitals make no difference, nor do missing accents and the full stop of a dictation, but for a single letter.
 func Answer(line string, tags ...string) (yes, ok bool) {
 	for _, tag := range append([]string{"en"}, tags...) {
-		language := answers[known(tag)]
+		c := catalogueFor(tag)
 		switch {
-		case slices.ContainsFunc(language.yes, is(line)):
+		case c == nil:
+		case slices.ContainsFunc(c.yes, is(line)):
 			return true, true
-		case slices.ContainsFunc(language.no, is(line)):
+		case slices.ContainsFunc(c.no, is(line)):
 			return false, true
 		}
 	}
@@ -78,8 +67,8 @@ func bare(word string) string {
 
 // offered is the start of a sentence that asks for a yes or a no, to the word for a yes, and what is between that and the
 // word for a no.
-func offered(sentence, language string) (start, middle string) {
-	yes, no := answers[language].yes[0], answers[language].no[0]
+func (c *catalogue) offered(sentence string) (start, middle string) {
+	yes, no := c.yes[0], c.no[0]
 	before, rest, _ := strings.Cut(sentence, " "+yes+" ")
 	middle, _, _ = strings.Cut(rest, " "+no+" ")
 	if i := strings.LastIndex(middle, " "); i >= 0 { // the or
@@ -94,17 +83,17 @@ type Offer struct{ Start, In string }
 
 // Offers returns those of every language.
 func Offers() (all []Offer) {
-	for _, l := range languages {
-		before, after, _ := strings.Cut(l.says[TypeIt], "{what}")
-		yes, _, _ := strings.Cut(l.says[Decide], " "+answers[l.tag].yes[0]+" ")
-		_, middle := offered(l.says[Decide], l.tag)
+	for _, c := range catalogues() {
+		before, after, _ := strings.Cut(c.text(TypeIt), "{what}")
+		yes, _, _ := strings.Cut(c.text(Decide), " "+c.yes[0]+" ")
+		_, middle := c.offered(c.text(Decide))
 		all = append(all, Offer{yes, middle}) // with another word, as DecideBy has one
-		for _, sentence := range []string{l.says[Decide], l.says[DecideAgain], before + l.says[YesOrNo] + after} {
-			start, middle := offered(sentence, l.tag)
+		for _, sentence := range []string{c.text(Decide), c.text(DecideAgain), before + c.text(YesOrNo) + after} {
+			start, middle := c.offered(sentence)
 			all = append(all, Offer{start, middle})
 		}
 		for _, id := range []ID{ANumberTo, ANumber, YourAnswer} {
-			what, _, _ := strings.Cut(l.says[id], "{")
+			what, _, _ := strings.Cut(c.text(id), "{")
 			what = strings.TrimRight(what, "0123456789.,")
 			all = append(all, Offer{Start: before + what})
 		}

@@ -10,20 +10,20 @@ import (
 func TestNoYesIsANo(t *testing.T) {
 	for _, a := range Languages() {
 		for _, b := range Languages() {
-			for _, yes := range answers[a].yes {
+			for _, yes := range catalogueFor(a).yes {
 				if got, ok := Answer(yes, a, b); !got || !ok {
 					t.Errorf("%q of %s, where %s is taken too: %v, %v; want a yes", yes, a, b, got, ok)
 				}
 				if got, ok := Answer(yes, b, a); !got || !ok {
 					t.Errorf("%q of %s, where %s is taken before: %v, %v; want a yes", yes, a, b, got, ok)
 				}
-				for _, no := range answers[b].no {
+				for _, no := range catalogueFor(b).no {
 					if bare(yes) == bare(no) {
 						t.Errorf("%q is a yes in %s, and %q is a no in %s", yes, a, no, b)
 					}
 				}
 			}
-			for _, no := range answers[b].no {
+			for _, no := range catalogueFor(b).no {
 				if got, ok := Answer(no, a, b); got || !ok {
 					t.Errorf("%q of %s, where %s is taken too: %v, %v; want a no", no, b, a, got, ok)
 				}
@@ -57,41 +57,38 @@ func TestAnswer(t *testing.T) {
 
 // What a sentence offers is what is taken, in that language alone.
 func TestOffered(t *testing.T) {
-	for _, l := range languages {
-		yes, no := answers[l.tag].yes[0], answers[l.tag].no[0]
+	for _, c := range catalogues() {
+		yes, no := c.yes[0], c.no[0]
 		for _, id := range []ID{Decide, YesOrNo} {
-			if words := strings.Fields(l.says[id]); !slices.Contains(words, yes) || !slices.Contains(words, no) {
-				t.Errorf("%s: %q must offer %q and %q as words of their own", l.tag, l.says[id], yes, no)
+			if words := strings.Fields(c.text(id)); !slices.Contains(words, yes) || !slices.Contains(words, no) {
+				t.Errorf("%s: %q must offer %q and %q as words of their own", c.tag, c.text(id), yes, no)
 			}
 		}
-		if !slices.Contains(strings.Fields(l.says[DecideAgain]), yes) {
-			t.Errorf("%s: %q must offer %q", l.tag, l.says[DecideAgain], yes)
+		if !slices.Contains(strings.Fields(c.text(DecideAgain)), yes) {
+			t.Errorf("%s: %q must offer %q", c.tag, c.text(DecideAgain), yes)
 		}
-		if got, ok := Answer(yes, l.tag); !got || !ok {
-			t.Errorf("%s offers %q, which is not taken for a yes", l.tag, yes)
+		if got, ok := Answer(yes, c.tag); !got || !ok {
+			t.Errorf("%s offers %q, which is not taken for a yes", c.tag, yes)
 		}
-		if got, ok := Answer(no, l.tag); got || !ok {
-			t.Errorf("%s offers %q, which is not taken for a no", l.tag, no)
+		if got, ok := Answer(no, c.tag); got || !ok {
+			t.Errorf("%s offers %q, which is not taken for a no", c.tag, no)
 		}
-	}
-	if len(answers) != len(languages) {
-		t.Errorf("%d languages have words for a yes, want %d", len(answers), len(languages))
 	}
 }
 
 // A word by which an answer is told is one to a question whether something shall be done, and to no other.
 func TestDecision(t *testing.T) {
-	for _, l := range languages {
+	for _, c := range catalogues() {
 		for id, want := range map[ID]bool{SaidAccept: true, SaidYes: true, SaidReject: false, SaidNo: false} {
-			word, others := l.says[id], Languages()
-			if got, ok := Decision(word, l.tag); got != want || !ok {
-				t.Errorf("Decision(%q, %s) = %v, %v; want %v", word, l.tag, got, ok, want)
+			word, others := c.text(id), Languages()
+			if got, ok := Decision(word, c.tag); got != want || !ok {
+				t.Errorf("Decision(%q, %s) = %v, %v; want %v", word, c.tag, got, ok, want)
 			}
-			if got, ok := Decision(word, append(others, l.tag)...); got != want || !ok {
+			if got, ok := Decision(word, append(others, c.tag)...); got != want || !ok {
 				t.Errorf("Decision(%q) = %v, %v with every language; want %v", word, got, ok, want)
 			}
-			if _, ok := Answer(word, l.tag); ok != (id == SaidYes || id == SaidNo) {
-				t.Errorf("Answer(%q, %s) is one: %v", word, l.tag, ok)
+			if _, ok := Answer(word, c.tag); ok != (id == SaidYes || id == SaidNo) {
+				t.Errorf("Answer(%q, %s) is one: %v", word, c.tag, ok)
 			}
 		}
 	}
@@ -117,7 +114,7 @@ func TestAcceptWords(t *testing.T) {
 				t.Errorf("%s of %s is an answer", word, tag)
 			}
 			says := strings.Fields(DecideBy(tag, word))
-			if !slices.Contains(says, word) || slices.Contains(says, answers[tag].yes[0]) || !slices.Contains(says, answers[tag].no[0]) || !Is(" "+strings.ToUpper(word)+". ", word) {
+			if !slices.Contains(says, word) || slices.Contains(says, catalogueFor(tag).yes[0]) || !slices.Contains(says, catalogueFor(tag).no[0]) || !Is(" "+strings.ToUpper(word)+". ", word) {
 				t.Errorf("%s: %q", tag, says)
 			}
 		}

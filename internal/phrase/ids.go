@@ -1,302 +1,312 @@
 package phrase
 
-// ID names a sentence that the SDK says by itself.
-type ID int
+// ID names a sentence, or a piece of one, that the SDK says by itself: its msgctxt in every catalogue.
+// The zero ID names none.
+type ID string
 
-// The sentences. Those with an argument say which in en.go. From OneQuestionOpen on they are pieces.
+// The sentences. From OneQuestionOpen on they are pieces.
 const (
-	Thinking ID = iota
-	UsingATool
-	Answering
-	WaitingForAnswer
-	Idle
-	Deciding
-	HandingOff
-	InState // any other state
+	Thinking         ID = "Thinking"
+	UsingATool       ID = "UsingATool"
+	Answering        ID = "Answering"
+	WaitingForAnswer ID = "WaitingForAnswer"
+	Idle             ID = "Idle"
+	Deciding         ID = "Deciding"
+	HandingOff       ID = "HandingOff"
+	InState          ID = "InState" // any other state
 
-	UsingTool
-	ToolFinished
-	ToolTookTooLong
-	ToolFailed
-	ToolDidNotFinish
-	TookTooLong
-	Failed
+	UsingTool        ID = "UsingTool"
+	ToolFinished     ID = "ToolFinished"
+	ToolTookTooLong  ID = "ToolTookTooLong"
+	ToolFailed       ID = "ToolFailed"
+	ToolDidNotFinish ID = "ToolDidNotFinish"
+	TookTooLong      ID = "TookTooLong"
+	Failed           ID = "Failed"
 
-	AgentFinished
-	AgentFailed
-	AgentStopped // by a crash
-	Cancelled
-	SessionEnded
+	AgentFinished ID = "AgentFinished"
+	AgentFailed   ID = "AgentFailed"
+	AgentStopped  ID = "AgentStopped" // by a crash
+	Cancelled     ID = "Cancelled"
+	SessionEnded  ID = "SessionEnded"
 
-	ActionRejected
-	ActionTimedOut
-	ActionUnreachable
-	ActionWithdrawn
-	ActionNotBegun // accepted, and the agent stopped
+	ActionRejected    ID = "ActionRejected"
+	ActionTimedOut    ID = "ActionTimedOut"
+	ActionUnreachable ID = "ActionUnreachable"
+	ActionWithdrawn   ID = "ActionWithdrawn"
+	ActionNotBegun    ID = "ActionNotBegun" // accepted, and the agent stopped
 
-	QuestionTimedOut
-	QuestionUnreachable
-	QuestionWithdrawn
-	DefaultUsed
+	QuestionTimedOut    ID = "QuestionTimedOut"
+	QuestionUnreachable ID = "QuestionUnreachable"
+	QuestionWithdrawn   ID = "QuestionWithdrawn"
+	DefaultUsed         ID = "DefaultUsed"
 
-	HalfTimeLeft
-	LittleTimeLeft
-	MoreTimeGiven
-	ActionChanged
+	HalfTimeLeft   ID = "HalfTimeLeft"
+	LittleTimeLeft ID = "LittleTimeLeft"
+	MoreTimeGiven  ID = "MoreTimeGiven"
+	ActionChanged  ID = "ActionChanged"
 
 	// To a subscriber, about its terms.
-	RateCapped
-	NoneOfLanguages
-	OnlyListen
-	NotToldOf
-	NotRunning
+	RateCapped      ID = "RateCapped"
+	NoneOfLanguages ID = "NoneOfLanguages"
+	OnlyListen      ID = "OnlyListen"
+	NotToldOf       ID = "NotToldOf"
+	NotRunning      ID = "NotRunning"
 
-	LinkLost // to the agent, by who serves its listeners elsewhere
-	LinkBack
-	LinkRefused // so far
-	AnswerStuck // the same, of an answer that came to it
+	LinkLost    ID = "LinkLost" // to the agent, by who serves its listeners elsewhere
+	LinkBack    ID = "LinkBack"
+	LinkRefused ID = "LinkRefused" // so far
+	AnswerStuck ID = "AnswerStuck" // the same, of an answer that came to it
 
 	// For agents that are followed by what they ask of a model.
-	Request
-	ModelBusy
-	ModelFault
-	ModelUnreachable
-	ModelRefused
-	AnswerBroken
-	AnswerCut
-	AnswerDeclined
-	AnswerUnread
+	Request          ID = "Request"
+	ModelBusy        ID = "ModelBusy"
+	ModelFault       ID = "ModelFault"
+	ModelUnreachable ID = "ModelUnreachable"
+	ModelRefused     ID = "ModelRefused"
+	AnswerBroken     ID = "AnswerBroken"
+	AnswerCut        ID = "AnswerCut"
+	AnswerDeclined   ID = "AnswerDeclined"
+	AnswerUnread     ID = "AnswerUnread"
 
 	// For tools of which nobody has said what they do.
-	UseTool
-	MayDestroy
-	OnlyAdds
+	UseTool    ID = "UseTool"
+	MayDestroy ID = "MayDestroy"
+	OnlyAdds   ID = "OnlyAdds"
 
 	// Beside what an agent says, by who tells it to a person.
-	Done
-	Error
-	Handover
-	WaitingFor
+	Done       ID = "Done"
+	Error      ID = "Error"
+	Handover   ID = "Handover"
+	WaitingFor ID = "WaitingFor"
 
-	ToDecide
-	CannotBeUndone
-	HardToUndo
-	RiskLow
-	RiskMedium
-	RiskHigh
+	ToDecide       ID = "ToDecide"
+	CannotBeUndone ID = "CannotBeUndone"
+	HardToUndo     ID = "HardToUndo"
+	RiskLow        ID = "RiskLow"
+	RiskMedium     ID = "RiskMedium"
+	RiskHigh       ID = "RiskHigh"
 
-	ActionIs
-	ConsequenceIs
-	QuestionIs
-	ContextIs
-	OpenQuestionIs
+	ActionIs       ID = "ActionIs"
+	ConsequenceIs  ID = "ConsequenceIs"
+	QuestionIs     ID = "QuestionIs"
+	ContextIs      ID = "ContextIs"
+	OpenQuestionIs ID = "OpenQuestionIs"
 
-	TimeToAnswer
+	TimeToAnswer ID = "TimeToAnswer"
 
-	SilenceAccepts
-	SilenceRejects
-	SilenceUnknown
-	SilenceYes
-	SilenceNo
-	SilenceMeans
+	SilenceAccepts ID = "SilenceAccepts"
+	SilenceRejects ID = "SilenceRejects"
+	SilenceUnknown ID = "SilenceUnknown"
+	SilenceYes     ID = "SilenceYes"
+	SilenceNo      ID = "SilenceNo"
+	SilenceMeans   ID = "SilenceMeans"
 
-	AgentSays
-	Code
-	CodeSoFar
-	AnImage
-	Checked // in a list
-	Unchecked
+	AgentSays ID = "AgentSays"
+	Code      ID = "Code"
+	CodeSoFar ID = "CodeSoFar"
+	AnImage   ID = "AnImage"
+	Checked   ID = "Checked" // in a list
+	Unchecked ID = "Unchecked"
 
 	// To a person who follows agents at a terminal, by the program they do that with.
-	FollowingAgent
-	AgentUnproven
-	AgentProven
-	AgentFirstMet
-	NameMisleads
-	NameLooksLike
-	HelpIsThere
-	CtrlCEnds
-	AgentHasEnded
-	WaitingForAgent
-	ConnectionLost
-	TryingAgain
-	TryingAgainIn
-	StillUnproven
-	NewCertificate
-	StillRefused
-	ConnectedAgain
-	ConnectedAgainOver
-	NothingLost
-	MayBeLost
-	AgentEndedLink
-	TriedUntilThere
-	NotFollowed
-	OthersAnswer
-	Connecting
-	AgentFloods
-	QuestionLeftOut
-	MessageLeftOut
+	FollowingAgent     ID = "FollowingAgent"
+	AgentUnproven      ID = "AgentUnproven"
+	AgentProven        ID = "AgentProven"
+	AgentFirstMet      ID = "AgentFirstMet"
+	NameMisleads       ID = "NameMisleads"
+	NameLooksLike      ID = "NameLooksLike"
+	HelpIsThere        ID = "HelpIsThere"
+	CtrlCEnds          ID = "CtrlCEnds"
+	AgentHasEnded      ID = "AgentHasEnded"
+	WaitingForAgent    ID = "WaitingForAgent"
+	ConnectionLost     ID = "ConnectionLost"
+	TryingAgain        ID = "TryingAgain"
+	TryingAgainIn      ID = "TryingAgainIn"
+	StillUnproven      ID = "StillUnproven"
+	NewCertificate     ID = "NewCertificate"
+	StillRefused       ID = "StillRefused"
+	ConnectedAgain     ID = "ConnectedAgain"
+	ConnectedAgainOver ID = "ConnectedAgainOver"
+	NothingLost        ID = "NothingLost"
+	MayBeLost          ID = "MayBeLost"
+	AgentEndedLink     ID = "AgentEndedLink"
+	TriedUntilThere    ID = "TriedUntilThere"
+	NotFollowed        ID = "NotFollowed"
+	OthersAnswer       ID = "OthersAnswer"
+	Connecting         ID = "Connecting"
+	AgentFloods        ID = "AgentFloods"
+	QuestionLeftOut    ID = "QuestionLeftOut"
+	MessageLeftOut     ID = "MessageLeftOut"
 
 	// Where an agent is not there to be followed.
-	NothingThere
-	NoAnswerFrom
-	NoMachine
-	NoAgentThere
-	CheckAddress
-	OrStart
-	CannotFollow
-	TryAgainAfter
-	AskOtherLanguage
-	CannotAnswerHere
-	PageIsHere
-	PageIsSecret
+	NothingThere     ID = "NothingThere"
+	NoAnswerFrom     ID = "NoAnswerFrom"
+	NoMachine        ID = "NoMachine"
+	NoAgentThere     ID = "NoAgentThere"
+	CheckAddress     ID = "CheckAddress"
+	OrStart          ID = "OrStart"
+	CannotFollow     ID = "CannotFollow"
+	TryAgainAfter    ID = "TryAgainAfter"
+	AskOtherLanguage ID = "AskOtherLanguage"
+	CannotAnswerHere ID = "CannotAnswerHere"
+	PageIsHere       ID = "PageIsHere"
+	PageIsSecret     ID = "PageIsSecret"
 
-	Decide
-	DecideAgain
-	TypeIt
-	MoreAsks
-	NoAnswer
-	EnterAgain
-	AskedProven
-	AskedUnproven
-	AnotherWaits
-	NextFirst
-	SaidMore
-	OverNotPut
-	NoOtherWaits
-	WaitingClosed
-	QuestionClosed
-	MayHaveArrived
-	NotAnswered
-	AsksAgain
-	TypedTooSoon
-	EnterThenAnswer
-	AnswerNotTaken
-	NotDelivered
-	TypeItAgain
-	AnswerSent
-	AnswerSentIs
-	AnswerLate
-	AnswerUnheeded
-	AnswerUnsent
-	AsksTooMuch
-	NothingAsked
-	LastQuestion
-	MoreAskedAlready
-	NoMoreTime
-	NoMoreTimeClosed
-	NoMoreTimeSoFar
-	AskMoreAgain
-	MoreTime
-	NotAllHeard
-	AcceptedDoing
+	Decide           ID = "Decide"
+	DecideAgain      ID = "DecideAgain"
+	TypeIt           ID = "TypeIt"
+	MoreAsks         ID = "MoreAsks"
+	NoAnswer         ID = "NoAnswer"
+	EnterAgain       ID = "EnterAgain"
+	AskedProven      ID = "AskedProven"
+	AskedUnproven    ID = "AskedUnproven"
+	AnotherWaits     ID = "AnotherWaits"
+	NextFirst        ID = "NextFirst"
+	SaidMore         ID = "SaidMore"
+	OverNotPut       ID = "OverNotPut"
+	NoOtherWaits     ID = "NoOtherWaits"
+	WaitingClosed    ID = "WaitingClosed"
+	QuestionClosed   ID = "QuestionClosed"
+	MayHaveArrived   ID = "MayHaveArrived"
+	NotAnswered      ID = "NotAnswered"
+	AsksAgain        ID = "AsksAgain"
+	TypedTooSoon     ID = "TypedTooSoon"
+	EnterThenAnswer  ID = "EnterThenAnswer"
+	AnswerNotTaken   ID = "AnswerNotTaken"
+	NotDelivered     ID = "NotDelivered"
+	TypeItAgain      ID = "TypeItAgain"
+	AnswerSent       ID = "AnswerSent"
+	AnswerSentIs     ID = "AnswerSentIs"
+	AnswerLate       ID = "AnswerLate"
+	AnswerUnheeded   ID = "AnswerUnheeded"
+	AnswerUnsent     ID = "AnswerUnsent"
+	AsksTooMuch      ID = "AsksTooMuch"
+	NothingAsked     ID = "NothingAsked"
+	LastQuestion     ID = "LastQuestion"
+	MoreAskedAlready ID = "MoreAskedAlready"
+	NoMoreTime       ID = "NoMoreTime"
+	NoMoreTimeClosed ID = "NoMoreTimeClosed"
+	NoMoreTimeSoFar  ID = "NoMoreTimeSoFar"
+	AskMoreAgain     ID = "AskMoreAgain"
+	MoreTime         ID = "MoreTime"
+	NotAllHeard      ID = "NotAllHeard"
+	AcceptedDoing    ID = "AcceptedDoing"
 
-	NoCommand
-	SpaceBefore
-	NotUnderstood
-	Expected
-	YouGet
-	FromNowOn
-	NotGranted
-	AskedFor
-	NotChanged
-	QuietNow
-	NotQuiet
-	NoLongerQuiet
-	ForOutputs
-	OutputGone
-	OutputBack
+	NoCommand     ID = "NoCommand"
+	SpaceBefore   ID = "SpaceBefore"
+	NotUnderstood ID = "NotUnderstood"
+	Expected      ID = "Expected"
+	YouGet        ID = "YouGet"
+	FromNowOn     ID = "FromNowOn"
+	NotGranted    ID = "NotGranted"
+	AskedFor      ID = "AskedFor"
+	NotChanged    ID = "NotChanged"
+	QuietNow      ID = "QuietNow"
+	NotQuiet      ID = "NotQuiet"
+	NoLongerQuiet ID = "NoLongerQuiet"
+	ForOutputs    ID = "ForOutputs"
+	OutputGone    ID = "OutputGone"
+	OutputBack    ID = "OutputBack"
 
 	// To a person who hears, by what plans it.
-	NoQuestionOpen
-	QuestionsOpen
-	StillToCome
-	LeftToAskFor
-	NothingMore
-	NothingSaidYet
-	NothingGoesOn
-	ToolsRan
-	LinesLeftOut
-	NoVoice
-	NothingToSpell
-	OtherWays
-	MayBeGarbled
-	WhileTyped
-	TheNewest
-	DetailsTell
-	PrintedInstead
-	MarksLost
+	NoQuestionOpen ID = "NoQuestionOpen"
+	QuestionsOpen  ID = "QuestionsOpen"
+	StillToCome    ID = "StillToCome"
+	LeftToAskFor   ID = "LeftToAskFor"
+	NothingMore    ID = "NothingMore"
+	NothingSaidYet ID = "NothingSaidYet"
+	NothingGoesOn  ID = "NothingGoesOn"
+	ToolsRan       ID = "ToolsRan"
+	LinesLeftOut   ID = "LinesLeftOut"
+	NoVoice        ID = "NoVoice"
+	NothingToSpell ID = "NothingToSpell"
+	OtherWays      ID = "OtherWays"
+	MayBeGarbled   ID = "MayBeGarbled"
+	WhileTyped     ID = "WhileTyped"
+	TheNewest      ID = "TheNewest"
+	DetailsTell    ID = "DetailsTell"
+	PrintedInstead ID = "PrintedInstead"
+	MarksLost      ID = "MarksLost"
 
 	// Pieces of sentences and of lists, the rest of this.
-	OneQuestionOpen
-	MarkGrave
-	MarkAcute
-	MarkBelow
-	AnswerSentences
-	Announcements
-	Meanwhile
-	MeanwhileWithout
-	CameBefore
-	BeforeNext
-	AgentNumber
-	AnAgent
-	OverWay
-	Or
-	OrElse
-	WithValues
-	ANumberTo
-	YesOrNo
-	ANumber
-	YourAnswer
-	SaidAccept
-	SaidReject
-	SaidYes
-	SaidNo
-	LinkBroke
-	NotInTime
-	NothingAnswers
-	NotOpen
+	OneQuestionOpen  ID = "OneQuestionOpen"
+	MarkGrave        ID = "MarkGrave"
+	MarkAcute        ID = "MarkAcute"
+	MarkBelow        ID = "MarkBelow"
+	AnswerSentences  ID = "AnswerSentences"
+	Announcements    ID = "Announcements"
+	Meanwhile        ID = "Meanwhile"
+	MeanwhileWithout ID = "MeanwhileWithout"
+	CameBefore       ID = "CameBefore"
+	BeforeNext       ID = "BeforeNext"
+	AgentNumber      ID = "AgentNumber"
+	AnAgent          ID = "AnAgent"
+	OverWay          ID = "OverWay"
+	Or               ID = "Or"
+	OrElse           ID = "OrElse"
+	WithValues       ID = "WithValues"
+	ANumberTo        ID = "ANumberTo"
+	YesOrNo          ID = "YesOrNo"
+	ANumber          ID = "ANumber"
+	YourAnswer       ID = "YourAnswer"
+	SaidAccept       ID = "SaidAccept"
+	SaidReject       ID = "SaidReject"
+	SaidYes          ID = "SaidYes"
+	SaidNo           ID = "SaidNo"
+	LinkBroke        ID = "LinkBroke"
+	NotInTime        ID = "NotInTime"
+	NothingAnswers   ID = "NothingAnswers"
+	NotOpen          ID = "NotOpen"
 
-	EveryEvent
-	AtMost
-	InOwnLanguage
-	InLanguage
-	TheLanguage
-	FewWords
-	NormalWords
-	ManyWords
-	AsWritten
-	WordByWord
-	SentenceBySentence
-	ParagraphByParagraph
-	WhenWhole
-	MainSteps
-	UsualSteps
-	EveryStep
-	AtPace
-	OnlyCriticalAnd
-	WithoutTypes
-	CutToCells
-	TimesTheTime
-	ThePatterns
-	TheExtension
-	QuietExcept
-	EndOfQuiet
-	QuestionsToDecide
-	NoQuestions
-	NothingElse
+	EveryEvent           ID = "EveryEvent"
+	AtMost               ID = "AtMost"
+	InOwnLanguage        ID = "InOwnLanguage"
+	InLanguage           ID = "InLanguage"
+	TheLanguage          ID = "TheLanguage"
+	FewWords             ID = "FewWords"
+	NormalWords          ID = "NormalWords"
+	ManyWords            ID = "ManyWords"
+	AsWritten            ID = "AsWritten"
+	WordByWord           ID = "WordByWord"
+	SentenceBySentence   ID = "SentenceBySentence"
+	ParagraphByParagraph ID = "ParagraphByParagraph"
+	WhenWhole            ID = "WhenWhole"
+	MainSteps            ID = "MainSteps"
+	UsualSteps           ID = "UsualSteps"
+	EveryStep            ID = "EveryStep"
+	AtPace               ID = "AtPace"
+	OnlyCriticalAnd      ID = "OnlyCriticalAnd"
+	WithoutTypes         ID = "WithoutTypes"
+	CutToCells           ID = "CutToCells"
+	TimesTheTime         ID = "TimesTheTime"
+	ThePatterns          ID = "ThePatterns"
+	TheExtension         ID = "TheExtension"
+	QuietExcept          ID = "QuietExcept"
+	EndOfQuiet           ID = "EndOfQuiet"
+	QuestionsToDecide    ID = "QuestionsToDecide"
+	NoQuestions          ID = "NoQuestions"
+	NothingElse          ID = "NothingElse"
 
-	StandsConnected
-	StandsApart
-	StandsUnfollowed
-	StandsEnded
-	StandsBehind
-	StandsUpToDate
-	StandsLeftOut
-	StandsToAskFor
-	StandsOpen
+	StandsConnected  ID = "StandsConnected"
+	StandsApart      ID = "StandsApart"
+	StandsUnfollowed ID = "StandsUnfollowed"
+	StandsEnded      ID = "StandsEnded"
+	StandsBehind     ID = "StandsBehind"
+	StandsUpToDate   ID = "StandsUpToDate"
+	StandsLeftOut    ID = "StandsLeftOut"
+	StandsToAskFor   ID = "StandsToAskFor"
+	StandsOpen       ID = "StandsOpen"
 
-	CommandsHelp
+	CommandsHelp ID = "CommandsHelp"
 
-	count
+	// What the package itself asks for.
+	yesWords    ID = "YesWords"
+	noWords     ID = "NoWords"
+	acceptWords ID = "AcceptWords"
+	notWords    ID = "NotWords"
+	aboutTime   ID = "AboutTime"
+	twoUnits    ID = "TwoUnits"
+	hours       ID = "Hours"
+	minutes     ID = "Minutes"
+	seconds     ID = "Seconds"
 )

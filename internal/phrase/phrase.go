@@ -1,34 +1,16 @@
 // Package phrase holds the sentences that the SDK says by itself, in each language it can say them in. What an
 // agent says in its author's words never comes from here.
 //
-// Each language has one file, such as es.go: a name and a sentence on each line, next to the same line of en.go.
-// No native speaker has read Arabic, French, German, Spanish and Yoruba yet, so all but English may hold mistakes:
-// the tests can see a wrong character, not a wrong word.
+// Each language is a catalogue in the folder catalogues, in the PO format of gettext; docs/languages.md says how to
+// correct one, and how to add a language. An ID in ids.go names a sentence: it is the sentence's msgctxt.
 //
-// To report a mistake, quote the sentence to the project, github.com/aaep-go/aaep, and say what you would say
-// instead, and whether it could hurt: people act on these sentences without seeing a screen. No Go is needed. To
-// mend one yourself, change it between its quotation marks and run "go test ./internal/phrase".
-//
-// To add a language:
-//
-//  1. Copy en.go to a file named after the language's tag, such as ha.go, give its table the language's name, and
-//     translate what stands in quotation marks. Say it as your language would to somebody who listens; it need not
-//     follow the English word by word.
-//  2. Keep what stands in braces and put it where your language wants it. {tool} is a tool's name, such as
-//     "transfer funds", and {state} what an agent calls what it does: both are English or a program's words, so
-//     build the sentence so that a foreign name can stand in it. A name that begins the sentence gets a capital.
-//     {lines} and {number} are numbers; the sentence avoids saying what is counted in the singular or the plural. (In some,
-//     English has the words with the number: "2 lines".) {time} is a time, such as "2 minutes", as the times at the file's
-//     end say it, in each plural form that the language has.
-//     {action} is a whole sentence of the author's: keep it at the end, with nothing behind it.
-//     What somebody types stays as it is, such as /more and Ctrl-C.
-//  3. Add the language to the list in phrase.go, its words for a yes and a no to that in answers.go, the first of which the
-//     sentences offer, and its letters and marks to the list in phrase_test.go.
-//
-// The sentences are short, say plainly what was not done, and do without "I" and, but where a person is asked, "you".
+// To add a sentence, give it an ID, and an entry in en.po and in every other catalogue, with the English as msgid
+// everywhere. Sentences are short, say plainly what was not done, and do without "I" and, but where a person is asked,
+// "you". "go test ./internal/phrase" names what is missing.
 package phrase
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,28 +21,11 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// A table is what a language says for each ID.
-type table [count]string
-
-// languages are those there are, English first.
-var languages = []struct {
-	tag, script string
-	says        *table
-	times       *times
-}{
-	{"en", "Latn", &english, &englishTimes},
-	{"ar", "Arab", &arabic, &arabicTimes},
-	{"de", "Latn", &german, &germanTimes},
-	{"es", "Latn", &spanish, &spanishTimes},
-	{"fr", "Latn", &french, &frenchTimes},
-	{"yo", "Latn", &yoruba, &yorubaTimes},
-}
-
 // Languages returns the tags there are, English first.
 func Languages() []string {
 	var tags []string
-	for _, l := range languages {
-		tags = append(tags, l.tag)
+	for _, c := range catalogues() {
+		tags = append(tags, c.tag)
 	}
 	return tags
 }
@@ -70,34 +35,31 @@ func Languages() []string {
 // script does: Arabic in Latin letters, "ar-Latn", is not known.
 //
 // Arg is a tool's or a state's name as it is on the wire, such as "transfer_funds", or what an author called an
-// action, which is left as it is. A sentence that takes none ignores it. An ID that is none of the above gives "".
+// action, which is left as it is. A sentence that takes none ignores it. An ID that names none gives "".
 func In(tag string, id ID, arg string) (string, bool) {
-	if id < 0 || id >= count {
-		return "", false
+	if c := catalogueFor(tag); c != nil && c.text(id) != "" {
+		return fill(c.text(id), arg), true
 	}
-	has := known(tag)
-	for _, l := range languages {
-		if l.tag == has {
-			return fill(l.says[id], arg), true
-		}
-	}
-	return fill(english[id], arg), false
+	return fill(english().text(id), arg), false
 }
 
-// known returns the one of Languages that a tag means, or "".
-func known(tag string) string {
+// catalogueFor returns the catalogue of the language that a tag means, or nil if there is none.
+func catalogueFor(tag string) *catalogue {
 	language, script := parse(tag)
-	for _, l := range languages {
-		if strings.EqualFold(l.tag, language) && (script == "" || strings.EqualFold(l.script, script)) {
-			return l.tag
+	for _, c := range catalogues() {
+		if strings.EqualFold(c.tag, language) && (script == "" || strings.EqualFold(c.script, script)) {
+			return c
 		}
 	}
-	return ""
+	return nil
 }
+
+// catalogueOrEnglish is catalogueFor, and English for a language that has no catalogue.
+func catalogueOrEnglish(tag string) *catalogue { return cmp.Or(catalogueFor(tag), english()) }
 
 // Best returns the first of somebody's languages that is known; if none is, English.
 func Best(tags []string) string {
-	if i := slices.IndexFunc(tags, func(tag string) bool { return known(tag) != "" }); i >= 0 {
+	if i := slices.IndexFunc(tags, func(tag string) bool { return catalogueFor(tag) != nil }); i >= 0 {
 		return tags[i]
 	}
 	return "en"
@@ -106,7 +68,7 @@ func Best(tags []string) string {
 // Counted is In for a number of things. What a sentence of another language than English says of them does without their name.
 func Counted[N int | int64](tag string, id ID, n N, thing string) string {
 	arg := strconv.FormatInt(int64(n), 10)
-	if has := known(tag); has == "en" || has == "" {
+	if catalogueOrEnglish(tag) == english() {
 		arg = words.Count(n, thing)
 	}
 	says, _ := In(tag, id, arg)

@@ -18,17 +18,6 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Each language's letters in lower case, with the accents that are separate when decomposed, the marks it writes,
-// and the words of which one says that something was not done.
-var alphabets = map[string]struct{ letters, marks, not string }{
-	"en": {"abcdefghijklmnopqrstuvwxyz", ".,;:'", "not"},
-	"ar": {"ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652\u0653\u0654\u0655", ".،؛:", "لم ولم فلن"},
-	"de": {"abcdefghijklmnopqrstuvwxyzß\u0308", ".,;:", "nicht"},
-	"es": {"abcdefghijklmnopqrstuvwxyz\u0301\u0303\u0308", ".,;:", "no"},
-	"fr": {"abcdefghijklmnopqrstuvwxyzœæ\u0300\u0301\u0302\u0308\u0327", ".,:’-\u00a0", "pas non"},
-	"yo": {"abdefghijklmnoprstuwy\u0300\u0301\u0323", ".,;:", "kò"},
-}
-
 // names returns the name of each ID, from the source.
 func names(t *testing.T) (names []string) {
 	t.Helper()
@@ -47,25 +36,23 @@ func names(t *testing.T) (names []string) {
 			}
 		}
 	}
-	if len(names) != int(count) {
-		t.Fatalf("%d names for %d sentences", len(names), count)
+	if len(names) < 200 {
+		t.Fatalf("only %d names", len(names))
 	}
 	return names
 }
 
-// each runs a check on every sentence of every language, as it is in the table.
-func each(t *testing.T, check func(t *testing.T, tag string, id ID, sentence string)) {
-	all := names(t)
-	for _, l := range languages {
-		for id, sentence := range l.says {
-			t.Run(l.tag+"/"+all[id], func(t *testing.T) { check(t, l.tag, ID(id), sentence) })
+// each runs a check on every sentence of every language, as it is in the catalogue.
+func each(t *testing.T, check func(t *testing.T, c *catalogue, id ID, sentence string)) {
+	for _, c := range catalogues() {
+		for _, name := range names(t) {
+			t.Run(c.tag+"/"+name, func(t *testing.T) { check(t, c, ID(name), c.text(ID(name))) })
 		}
 	}
 }
 
 // The producer's own words, written by hand. Agents and tests know them: they change with care.
 func TestEnglish(t *testing.T) {
-	all := names(t)
 	for id, want := range map[ID][2]string{
 		Thinking:         {"", "Thinking."},
 		UsingATool:       {"", "Using a tool."},
@@ -154,7 +141,7 @@ func TestEnglish(t *testing.T) {
 		Unchecked: {"Pay $5.", "Not checked: Pay $5."},
 	} {
 		if got, known := In("en-US", id, want[0]); got != want[1] || !known {
-			t.Errorf("%s of %q = %q, %v; want %q", all[id], want[0], got, known, want[1])
+			t.Errorf("%s of %q = %q, %v; want %q", id, want[0], got, known, want[1])
 		}
 	}
 }
@@ -188,11 +175,11 @@ func TestIn(t *testing.T) {
 		{"", ToolFinished, "", " finished.", false},
 		{"-", Thinking, "", "Thinking.", false},
 
-		{"en", -1, "", "", false},
-		{"en", count, "", "", false},
+		{"en", "", "", "", false},
+		{"en", "NoSuchPhrase", "", "", false},
 	} {
 		if got, known := In(tt.tag, tt.id, tt.arg); got != tt.want || known != tt.known {
-			t.Errorf("In(%q, %d, %q) = %q, %v; want %q, %v", tt.tag, tt.id, tt.arg, got, known, tt.want, tt.known)
+			t.Errorf("In(%q, %q, %q) = %q, %v; want %q, %v", tt.tag, tt.id, tt.arg, got, known, tt.want, tt.known)
 		}
 	}
 }
@@ -213,8 +200,8 @@ func TestText(t *testing.T) {
 
 func TestLanguages(t *testing.T) {
 	got := Languages()
-	if got[0] != "en" || !slices.IsSorted(got[1:]) || len(got) != len(alphabets) {
-		t.Errorf("Languages() = %q; want English first, then the others in order, as many as there are alphabets", got)
+	if got[0] != "en" || !slices.IsSorted(got[1:]) || len(got) < 6 {
+		t.Errorf("Languages() = %q; want English first, then the others in order", got)
 	}
 	got[0] = "changed"
 	if Languages()[0] != "en" {
@@ -227,24 +214,6 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-func TestEverySentenceIsThere(t *testing.T) {
-	all := names(t)
-	for _, l := range languages {
-		said := map[string]string{}
-		for id, sentence := range l.says {
-			switch {
-			case sentence == "":
-				t.Errorf("%s.go has no sentence for %s", l.tag, all[id])
-			case said[sentence] != "" && sentence != "{number}":
-				t.Errorf("%s.go says the same for %s and %s", l.tag, said[sentence], all[id])
-			case l.tag != "en" && sentence == english[id] && ID(id) != SaidNo:
-				t.Errorf("%s.go says %s in English", l.tag, all[id])
-			}
-			said[sentence] = all[id]
-		}
-	}
-}
-
 // The braces are those of English, an author's words come last, and the end is the mark that ends a sentence.
 func TestForm(t *testing.T) {
 	slot := func(sentence string) string {
@@ -252,16 +221,20 @@ func TestForm(t *testing.T) {
 		what, _, _ := strings.Cut(rest, "}")
 		return what
 	}
-	each(t, func(t *testing.T, tag string, id ID, sentence string) {
+	pieces, all := map[string]bool{}, names(t)
+	for _, name := range all[slices.Index(all, string(OneQuestionOpen)):] {
+		pieces[name] = true
+	}
+	each(t, func(t *testing.T, c *catalogue, id ID, sentence string) {
 		if n := strings.Count(sentence, "{") + strings.Count(sentence, "}"); n != 0 && n != 2 {
 			t.Errorf("%q has %d braces", sentence, n)
 		}
-		if got, want := slot(sentence), slot(english[id]); got != want {
+		if got, want := slot(sentence), slot(english().text(id)); got != want {
 			t.Errorf("%q wants {%s}; in English it is {%s}", sentence, got, want)
 		}
 		end := "."
 		switch {
-		case id >= OneQuestionOpen:
+		case pieces[string(id)]:
 			end = ""
 		case slot(sentence) == "action":
 			end = ": {action}"
@@ -285,18 +258,14 @@ var typed = regexp.MustCompile(`(?m)\n|^/[^:\n]+:|/[a-z]+( off)?|--[a-z]+( speec
 
 // I18N-010: normal form C, in the letters and marks of the language.
 func TestLetters(t *testing.T) {
-	each(t, func(t *testing.T, tag string, id ID, sentence string) {
+	each(t, func(t *testing.T, c *catalogue, id ID, sentence string) {
 		if c := norm.NFC.String(sentence); c != sentence {
 			t.Errorf("%+q is not in normal form C; that is %+q", sentence, c)
 		}
-		alphabet, ok := alphabets[tag]
-		if !ok {
-			t.Fatalf("add the letters and marks of %q to the list in phrase_test.go", tag)
-		}
 		sentence = typed.ReplaceAllString(fill(sentence, ""), "")
 		for _, r := range norm.NFD.String(sentence) {
-			if r != ' ' && !strings.ContainsRune(norm.NFD.String(alphabet.letters)+alphabet.marks, unicode.ToLower(r)) {
-				t.Errorf("%q has %q (%U), which %q does not write", sentence, r, r, tag)
+			if r != ' ' && !strings.ContainsRune(norm.NFD.String(c.letters())+c.marks(), unicode.ToLower(r)) {
+				t.Errorf("%q has %q (%U), which is not under X-Letters or X-Marks in %s", sentence, r, r, c.file)
 			}
 		}
 	})
@@ -304,28 +273,28 @@ func TestLetters(t *testing.T) {
 
 // Nobody may hear that something was done which was not.
 func TestNotDone(t *testing.T) {
-	each(t, func(t *testing.T, tag string, id ID, sentence string) {
+	each(t, func(t *testing.T, c *catalogue, id ID, sentence string) {
 		switch id {
 		case ToolDidNotFinish, ActionRejected, ActionTimedOut, ActionUnreachable, ActionWithdrawn, ActionNotBegun, SilenceRejects:
 		default:
 			return
 		}
 		for word := range strings.FieldsFuncSeq(sentence, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsPunct(r) }) {
-			if strings.Contains(" "+alphabets[tag].not+" ", " "+word+" ") {
+			if strings.Contains(" "+c.text(notWords)+" ", " "+word+" ") {
 				return
 			}
 		}
-		t.Errorf("%q must say that it was not done, with one of %q", sentence, alphabets[tag].not)
+		t.Errorf("%q must say that it was not done, with one of %q", sentence, c.text(notWords))
 	})
 }
 
 // Whoever wires a sentence into an event may send it.
 func TestValid(t *testing.T) {
-	each(t, func(t *testing.T, tag string, id ID, _ string) {
+	each(t, func(t *testing.T, c *catalogue, id ID, _ string) {
 		for _, arg := range []string{"transfer_funds", "Transfer $500 to savings."} {
-			sentence, known := In(tag, id, arg)
+			sentence, known := In(c.tag, id, arg)
 			if !known {
-				t.Errorf("%q is not known", tag)
+				t.Errorf("%q is not known", c.tag)
 			}
 			if safe := aaep.SafeText(sentence); safe != sentence {
 				t.Errorf("%+q is not safe: %+q", sentence, safe)
@@ -335,7 +304,7 @@ func TestValid(t *testing.T) {
 				Timestamp: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC),
 				Producer:  aaep.Producer{AgentID: "agent"},
 				Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal,
-				LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tag},
+				LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: c.tag},
 				Summary:           aaep.Say(sentence),
 				Payload: &aaep.ToolCompleted{Tool: "transfer_funds", ToolCallID: "call_1", Status: aaep.ToolError,
 					ErrorMessage: sentence},
@@ -349,12 +318,13 @@ func TestValid(t *testing.T) {
 
 // A name stands in an Arabic sentence as one piece, in its place, without direction marks.
 func TestArabicOrder(t *testing.T) {
-	for id, sentence := range arabic {
+	for id := range english().says {
+		sentence := catalogueFor("ar").text(id)
 		if !strings.Contains(sentence, "{tool}") && !strings.Contains(sentence, "{state}") {
 			continue
 		}
 		for _, name := range []string{"transfer_funds", "get_2", "read-file.v2"} {
-			text, _ := In("ar", ID(id), name)
+			text, _ := In("ar", id, name)
 			var p bidi.Paragraph
 			p.SetString(text)
 			order, err := p.Order()

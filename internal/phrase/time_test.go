@@ -1,16 +1,8 @@
 package phrase
 
 import (
-	"fmt"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
-	"unicode"
-
-	"golang.org/x/text/feature/plural"
-	"golang.org/x/text/language"
-	"golang.org/x/text/unicode/norm"
 )
 
 func TestTime(t *testing.T) {
@@ -49,41 +41,6 @@ func TestTimeIsNear(t *testing.T) {
 	for s := range 25 * 3600 {
 		if got := rounded(s); got > s+s/20 || got < s-s/5 {
 			t.Fatalf("%d seconds are told as %d", s, got)
-		}
-	}
-}
-
-// Every number of every unit has its own plural form, in the letters of the language and in normal form C. I18N-010
-func TestTimeForms(t *testing.T) {
-	digits := regexp.MustCompile(`[0-9]+|{time}|{n}`)
-	for _, l := range languages {
-		has := map[plural.Form]bool{}
-		for n := range 200 {
-			has[plural.Cardinal.MatchPlural(language.Make(l.tag), n+1, 0, 0, 0, 0)] = true
-		}
-		all := []string{l.times.about, l.times.and}
-		for i, unit := range l.times.units {
-			for form := range has {
-				if unit[form] == "" {
-					t.Errorf("%s: unit %d has no form %v", l.tag, i, form)
-				}
-			}
-			for form, says := range unit {
-				if !has[form] {
-					t.Errorf("%s: unit %d has a form %v, which the language has not", l.tag, i, form)
-				}
-				all = append(all, says)
-			}
-		}
-		for _, says := range all {
-			if norm.NFC.String(says) != says {
-				t.Errorf("%s: %+q is not in normal form C", l.tag, says)
-			}
-			for _, r := range norm.NFD.String(digits.ReplaceAllString(says, "")) {
-				if r != ' ' && !strings.ContainsRune(norm.NFD.String(alphabets[l.tag].letters), unicode.ToLower(r)) {
-					t.Errorf("%s: %q has %s, which the language does not write", l.tag, says, fmt.Sprintf("%q", r))
-				}
-			}
 		}
 	}
 }

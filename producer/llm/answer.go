@@ -87,7 +87,7 @@ type ending struct {
 	cause error     // why there is no answer, or not all of it
 }
 
-const none phrase.ID = -1
+const none phrase.ID = ""
 
 // A failure is why there is no answer. It holds nothing that the provider said.
 type failure struct {

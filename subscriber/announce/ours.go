@@ -3,6 +3,7 @@ package announce
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -17,7 +18,8 @@ import (
 // must be able to rely on it, in any language.
 type mark struct{ start, in string }
 
-var marks = func() []mark {
+// marks are those of every language, made when the first text of an agent is told.
+var marks = sync.OnceValue(func() []mark {
 	all := starts("aaep:", "type a number", "the time to answer is almost over: you have")
 	for _, o := range phrase.Offers() {
 		all = append(all, mark{skeleton(o.Start), skeleton(o.In)})
@@ -37,7 +39,7 @@ var marks = func() []mark {
 		all = append(all, mark{skeleton(before), skeleton(after)})
 	}
 	return all
-}()
+})
 
 func starts(texts ...string) (all []mark) {
 	for _, text := range texts {
@@ -47,7 +49,7 @@ func starts(texts ...string) (all []mark) {
 }
 
 // quoted is an agent's text, with a word before each line that would otherwise pass for one of ours.
-func quoted(language, text string) string { return marked(language, text, marks) }
+func quoted(language, text string) string { return marked(language, text, marks()) }
 
 // NotNamed is an agent's text, with a word before each line that would otherwise pass for what one of these agents says.
 func NotNamed(language, text string, agents []string) string {

@@ -1,0 +1,143 @@
+package phrase
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A pluralRule is what the header of a catalogue says about plural forms, as gettext does:
+// "nplurals=2; plural=(n != 1);".
+type pluralRule struct {
+	forms int
+	index func(n int) int // of the form for n things
+}
+
+// parsePlural reads the header's field Plural-Forms.
+func parsePlural(field string) (pluralRule, error) {
+	count, rest, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(field), "nplurals="), ";")
+	forms, err := strconv.Atoi(strings.TrimSpace(count))
+	expression, found := strings.CutPrefix(strings.TrimSpace(rest), "plural=")
+	if err != nil || forms < 1 || !found {
+		return pluralRule{}, fmt.Errorf("Plural-Forms is %q; it is written as in \"nplurals=2; plural=(n != 1);\"", field)
+	}
+	p := &pluralParser{rest: strings.TrimSuffix(strings.TrimSpace(expression), ";")}
+	index := p.choice()
+	p.space()
+	p.require(p.rest == "")
+	if p.failed {
+		return pluralRule{}, fmt.Errorf("Plural-Forms is %q; it cannot be read from %q on", field, p.at)
+	}
+	return pluralRule{forms, index}, nil
+}
+
+// A pluralParser reads an expression of C over n, of whole numbers that are not negative.
+type pluralParser struct {
+	rest   string
+	depth  int // of brackets and choices
+	failed bool
+	at     string // the rest where it failed
+}
+
+// require fails where something else would have to stand.
+func (p *pluralParser) require(ok bool) {
+	if !ok && !p.failed {
+		p.failed, p.at = true, p.rest
+	}
+}
+
+// mostNested is how deep an expression may be. That of Arabic, the deepest that gettext has, is 5.
+const mostNested = 50
+
+func (p *pluralParser) space() { p.rest = strings.TrimLeft(p.rest, " \t") }
+
+// accept skips a token, if it comes next.
+func (p *pluralParser) accept(token string) bool {
+	p.space()
+	rest, ok := strings.CutPrefix(p.rest, token)
+	if ok {
+		p.rest = rest
+	}
+	return ok
+}
+
+// choice reads a ? b : c.
+func (p *pluralParser) choice() func(n int) int {
+	p.depth++
+	p.require(p.depth <= mostNested)
+	defer func() { p.depth-- }()
+	if p.failed {
+		return func(int) int { return 0 }
+	}
+	condition := p.operation(0)
+	if !p.accept("?") {
+		return condition
+	}
+	yes := p.choice()
+	p.require(p.accept(":"))
+	no := p.choice()
+	return func(n int) int {
+		if condition(n) != 0 {
+			return yes(n)
+		}
+		return no(n)
+	}
+}
+
+// operators are those of C by how closely they bind, the loosest first. Of two that begin alike the
+// longer comes first.
+var operators = [][]struct {
+	sign    string
+	compute func(a, b int) int
+}{
+	{{"||", func(a, b int) int { return truth(a != 0 || b != 0) }}},
+	{{"&&", func(a, b int) int { return truth(a != 0 && b != 0) }}},
+	{{"==", func(a, b int) int { return truth(a == b) }}, {"!=", func(a, b int) int { return truth(a != b) }}},
+	{{"<=", func(a, b int) int { return truth(a <= b) }}, {">=", func(a, b int) int { return truth(a >= b) }},
+		{"<", func(a, b int) int { return truth(a < b) }}, {">", func(a, b int) int { return truth(a > b) }}},
+	{{"%", func(a, b int) int { return a % max(b, 1) }}, {"/", func(a, b int) int { return a / max(b, 1) }}},
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// operation reads operations of a level of operators and of those that bind more closely.
+func (p *pluralParser) operation(level int) func(n int) int {
+	if level == len(operators) {
+		return p.operand()
+	}
+	left := p.operation(level + 1)
+next:
+	for !p.failed {
+		for _, o := range operators[level] {
+			if p.accept(o.sign) {
+				a, b := left, p.operation(level+1)
+				left = func(n int) int { return o.compute(a(n), b(n)) }
+				continue next
+			}
+		}
+		break
+	}
+	return left
+}
+
+// operand reads n, a number, or an expression in brackets.
+func (p *pluralParser) operand() func(n int) int {
+	switch {
+	case p.accept("("):
+		inner := p.choice()
+		p.require(p.accept(")"))
+		return inner
+	case p.accept("n"):
+		return func(n int) int { return n }
+	}
+	digits := p.rest[:len(p.rest)-len(strings.TrimLeft(p.rest, "0123456789"))]
+	number, err := strconv.Atoi(digits)
+	p.require(err == nil)
+	p.rest = p.rest[len(digits):]
+	return func(int) int { return number }
+}
