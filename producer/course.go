@@ -192,6 +192,7 @@ func (t batchTurns) acquire() {
 	runtime.Gosched() // every goroutine that is ready runs first
 }
 
+// release gives back the turn that acquire took.
 func (t batchTurns) release() { <-t }
 
 // advance sends the batch that a group has left to it, or loads one and sends that. Only
@@ -407,10 +408,14 @@ func (c *course) counted() shaper.Stats {
 // too.
 const jitterGuard = 20 * time.Millisecond
 
-// plainStream makes a Stream of a link that cannot be resumed: events go over the link itself.
+// plainStream makes a Stream of a link that cannot be resumed: events go over the link itself. Its
+// end is seen by the goroutine that receives, so Done is nil.
 type plainStream struct{ transports.Conn }
 
-func (plainStream) LastEventID() string   { return "" }
+// LastEventID returns "", for a subscriber names no event on such a link.
+func (plainStream) LastEventID() string { return "" }
+
+// Done returns nil: the link ends with the subscription, not before.
 func (plainStream) Done() <-chan struct{} { return nil }
 
 // SendEvents sends the events in one call where the link can, and otherwise one by one within

@@ -13,7 +13,7 @@ import (
 // manners limit how fast one subscription may reply. They belong to the goroutine that receives.
 type manners struct {
 	replies *budget.Budget // replies that are looked at
-	refused refusals
+	refused refusals       // replies without effect
 }
 
 // listen begins to receive what the subscriber sends, until the link ends. A link that notifies

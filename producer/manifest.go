@@ -72,11 +72,11 @@ type published struct {
 // signature is a signature of the manifest that was asked for. It may not be there yet: a key that
 // is elsewhere need not answer.
 type signature struct {
-	by   *manifest.Signer
-	what []byte        // the manifest that is signed
-	at   time.Time     // when it was asked for
-	done chan struct{} // closed when text and err are there
-	text string        // a compact JWS
+	by   *manifest.Signer // the key
+	what []byte           // the manifest that is signed
+	at   time.Time        // when it was asked for
+	done chan struct{}    // closed when text and err are there
+	text string           // a compact JWS
 	err  error
 }
 

@@ -33,8 +33,11 @@ const (
 // unobserved is the Observer that observes nothing.
 type unobserved struct{}
 
+// Began returns a function that does nothing.
 func (unobserved) Began(Operation) func(error) { return func(error) {} }
-func (unobserved) Critical(time.Duration)      {}
+
+// Critical does nothing.
+func (unobserved) Critical(time.Duration) {}
 
 // Stats are a producer's counts since it began.
 type Stats struct {

@@ -360,6 +360,7 @@ const (
 	endOfTags = "\U000E007F"
 )
 
+// isTag reports whether r is one of the characters that spell the place of a flag.
 func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
 // tidy brings text into the form in which it is told. Characters that could deceive are made

@@ -90,7 +90,7 @@ type Producer struct {
 	log    *eventlog.Log
 	began  uint64    // the end of the log at New: what is up to here was there before
 	born   time.Time // when New was called
-	desk   *desk
+	desk   *desk     // the broker of the open questions
 
 	*closing
 	shared   log.Shared // what the agent's processes share; nil for an agent that is one process

@@ -38,7 +38,7 @@ var ErrNoSession = errors.New("producer: there is no session; Producer.StartSess
 type Session struct {
 	p     *Producer
 	id    string
-	began time.Time
+	began time.Time       // when it was started, for its duration
 	start uint64          // the position of its first event in the log
 	ctx   context.Context // ends with the session
 	end   context.CancelFunc
@@ -52,14 +52,14 @@ type Session struct {
 	pos     uint64            // the position of the newest event
 	outputs []*Output         // open
 	calls   []toolCall        // open, and begun by this process
-	told    tellings
+	told    tellings          // the newest state, for subscribers that come late
 	// asking explains an outcome of the question that is open, in words for the subscribers; nil:
 	// none is.
 	asking  func(*ledger.Outcome) (speech, error)
 	failing error // with failed, what Failing was given; nil: nothing
 
 	lastAsked *aaep.Event // the newest confirmation, in a session that another process began
-	failed    aaep.Text
+	failed    aaep.Text   // goes with failing
 }
 
 // tellings is the state of the agent as a subscriber is told it that comes late.

@@ -127,9 +127,12 @@ func (h handler) Handle(ctx context.Context, r slog.Record) (err error) {
 	return h.Handler.Handle(ctx, r)
 }
 
+// WithAttrs returns a handler that is behind the shield too.
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return handler{h.Handler.WithAttrs(attrs)}
 }
+
+// WithGroup is like WithAttrs.
 func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name)} }
 
 // sink is Config.Audit behind the shield: a record counts as not kept if the sink panics.
@@ -138,6 +141,7 @@ type sink struct {
 	of audit.Sink
 }
 
+// Record returns an error if the sink panics, so that what it was to keep is not done.
 func (s sink) Record(r audit.Record) error {
 	return s.call("Config.Audit", func() error { return s.of.Record(r) })
 }
@@ -169,6 +173,7 @@ func (o observer) Began(what Operation) func(error) {
 	}
 }
 
+// Critical does nothing more if the Observer panics.
 func (o observer) Critical(delay time.Duration) {
 	o.call("Observer.Critical", func() error { o.of.Critical(delay); return nil })
 }
@@ -180,24 +185,29 @@ type store struct {
 	bounds *bounds
 }
 
+// Bounds returns the last known bounds if the store panics.
 func (s store) Bounds() (start, end uint64) {
 	return s.bounds.of(s.shield, "Store.Bounds", s.of.Bounds)
 }
 
+// Append adds records, or returns an error if the store panics.
 func (s store) Append(records [][]byte) error {
 	return s.call("Store.Append", func() error { return s.of.Append(records) })
 }
 
+// Read returns the records after the cursor, or an error if the store panics.
 func (s store) Read(cursor uint64, n int) (records [][]byte, err error) {
 	err = s.call("Store.Read", func() (err error) { records, err = s.of.Read(cursor, n); return err })
 	return records, err
 }
 
+// Meta returns what SetMeta kept, or an error if the store panics.
 func (s store) Meta() (data []byte, err error) {
 	err = s.call("Store.Meta", func() (err error) { data, err = s.of.Meta(); return err })
 	return data, err
 }
 
+// SetMeta keeps data of the log's own, or returns an error if the store panics.
 func (s store) SetMeta(data []byte) error {
 	return s.call("Store.SetMeta", func() error { return s.of.SetMeta(data) })
 }
@@ -209,18 +219,22 @@ type feed struct {
 	bounds *bounds
 }
 
+// Bounds returns the last known bounds if the feed panics.
 func (f feed) Bounds() (start, end uint64) { return f.bounds.of(f.shield, "Feed.Bounds", f.of.Bounds) }
 
+// Read returns the records after the cursor, or an error if the feed panics.
 func (f feed) Read(cursor uint64, n int) (records [][]byte, err error) {
 	err = f.call("Feed.Read", func() (err error) { records, err = f.of.Read(cursor, n); return err })
 	return records, err
 }
 
+// Meta returns what the agent's SetMeta kept, or an error if the feed panics.
 func (f feed) Meta() (data []byte, err error) {
 	err = f.call("Feed.Meta", func() (err error) { data, err = f.of.Meta(); return err })
 	return data, err
 }
 
+// Next waits for records after the cursor. It returns an error if the feed panics.
 func (f feed) Next(ctx context.Context, cursor uint64) (records [][]byte, err error) {
 	err = f.call("Feed.Next", func() (err error) { records, err = f.of.Next(ctx, cursor); return err })
 	return records, err
@@ -232,33 +246,42 @@ type shared struct {
 	of log.Shared
 }
 
+// Claim settles a token for all processes of the agent. After an error, a panic included, mine is
+// false.
 func (s shared) Claim(ctx context.Context, token string, claim []byte) (first log.Claim, mine bool, err error) {
 	err = s.call("Shared.Claim", func() (err error) { first, mine, err = s.of.Claim(ctx, token, claim); return err })
 	return first, mine && err == nil, err
 }
 
+// Claims has f called with the tokens that any process settles, or returns an error if it
+// panics.
 func (s shared) Claims(f func(token string)) error {
 	return s.call("Shared.Claims", func() error { return s.of.Claims(f) })
 }
 
+// Send hands a message to the agent and returns its answer, or an error if it panics.
 func (s shared) Send(ctx context.Context, msg []byte) (answer []byte, err error) {
 	err = s.call("Shared.Send", func() (err error) { answer, err = s.of.Send(ctx, msg); return err })
 	return answer, err
 }
 
+// Receive has f answer the messages to the agent, or returns an error if it panics.
 func (s shared) Receive(f func(msg []byte) []byte) error {
 	return s.call("Shared.Receive", func() error { return s.of.Receive(f) })
 }
 
+// SetProfile keeps what the agent says of itself, or returns an error if it panics.
 func (s shared) SetProfile(data []byte) error {
 	return s.call("Shared.SetProfile", func() error { return s.of.SetProfile(data) })
 }
 
+// Profile returns what the agent says of itself, or an error if it panics.
 func (s shared) Profile(ctx context.Context) (data []byte, err error) {
 	err = s.call("Shared.Profile", func() (err error) { data, err = s.of.Profile(ctx); return err })
 	return data, err
 }
 
+// Node returns the name of the process, or "" if it panics.
 func (s shared) Node() (name string) {
 	s.call("Shared.Node", func() error { name = s.of.Node(); return nil })
 	return name

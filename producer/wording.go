@@ -15,7 +15,7 @@ import (
 // speech is what an event says, in every language it can be said in, the event's own first. The
 // Shaper of each subscription takes the language that its user understands best.
 type speech struct {
-	in   []said
+	in   []said    // empty in the zero speech alone, which says nothing
 	with aaep.Text // its extension data goes along
 
 	urgent bool // the event is critical, whatever its type
