@@ -245,6 +245,8 @@ func (b *batch) free() {
 // wait for a turn of batchTurns, and for the log's store.
 func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, next time.Time, err error) {
 	c.shaper.SetFull(c.full)
+	// A stream that catches up reads nothing before it has a turn; one near the end of the log
+	// takes a turn only for a long batch.
 	past := c.cursor < c.before && c.p.log.End()-c.cursor > pastDistance
 	if !past {
 		most := readAhead
@@ -259,7 +261,7 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 		if past && c.cursor < c.replayed && c.waitsFar() {
 			c.askEarly()
 		}
-		if !c.p.log.InMemory(c.cursor) {
+		if !c.p.log.InMemory(c.cursor) { // it is read from the store before the turn begins
 			c.ahead, _ = c.read(readAhead) // fillShaper meets an error again
 		}
 		turns := longBatches
@@ -314,6 +316,8 @@ func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at
 				ev, c.again = c.again[0], c.again[1:]
 				return ev, at
 			}
+			// The rate is spent. A critical event leaves all the same, after what is to be sent
+			// again of its session.
 			session, urgent := c.shaper.Urgent()
 			if !urgent {
 				return ev, at

@@ -175,7 +175,7 @@ func (g *group) round() (more bool, next time.Time) {
 		}
 		g.delays = g.delays[:0]
 	}()
-	draining := g.p.serving.Err() != nil
+	draining := g.p.serving.Err() != nil // at a shutdown each subscription ends by itself
 	if g.calls.Swap(false) || draining {
 		g.drop(func(sub *subscription) *batch { return nil }, func(sub *subscription) bool { return draining || len(sub.woken) > 0 })
 	}
@@ -278,11 +278,12 @@ func (g *group) drop(owed func(*subscription) *batch, match func(*subscription) 
 		if !match(sub) {
 			return false
 		}
+		// From here on sub has the state that the group has right after its newest batch.
 		sub.owed = owed(sub)
 		sub.cursor, sub.noticed = g.cursor, g.noticed
 		sub.history.follow(&g.history, sub.shared)
 		sub.resumed = sub.resumed || g.marks > sub.marked
-		if g.sent.After(sub.joined) {
+		if g.sent.After(sub.joined) { // its idle timeout counts from then
 			sub.life.sent(g.sent)
 		}
 		if sub.alarm != nil {

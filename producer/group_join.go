@@ -38,7 +38,7 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 	if !sub.sociable() {
 		return false, again
 	}
-	var all []*group
+	var all []*group // the groups of its key that were tried; createGroup returns them
 	for {
 		unlike, later := 0, false
 		for _, g := range all {
@@ -87,7 +87,7 @@ func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *gro
 	gs := &sub.p.groups
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
-	if all := gs.of[sub.key]; !slices.Equal(all, asked) {
+	if all := gs.of[sub.key]; !slices.Equal(all, asked) { // the caller is to try these first
 		return nil, slices.Clone(all)
 	}
 	_, plain := sub.stream.(plainStream)
@@ -186,7 +186,7 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	if g.cursor != sub.cursor || g.noticed != sub.noticed {
 		return elsewhere
 	}
-	ready, _ := g.shaper.Settled(now, g.cursor)
+	ready, _ := g.shaper.Settled(now, g.cursor) // the caller has looked at the subscription's own
 	if step {
 		ready = g.shaper.Paused(now, g.cursor) && sub.shaper.Paused(now, sub.cursor)
 	}
@@ -202,7 +202,7 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	case step:
 		sub.stepper = stepper{next: now.Add(minPause)}
 	}
-	sub.shaper = nil
+	sub.shaper = nil // from here on the group's goroutine owns the subscription
 	sub.joined, sub.marked, sub.shared = now, g.marks, g.history.end()
 	if end := sub.life.ends(); !end.IsZero() {
 		sub.alarm = time.AfterFunc(time.Until(end), sub.wake)

@@ -65,18 +65,18 @@ func (l *lone) join(now time.Time) (joined bool, again time.Time) {
 func (l *lone) fallIn(now time.Time) (joined bool, again time.Time) {
 	waits, met := !l.late.IsZero(), l.met.Swap(false)
 	switch {
-	case waits && !now.Before(l.late):
+	case waits && !now.Before(l.late): // the attempt has failed
 		l.pause = min(max(2*l.pause, minPause), maxPause)
 		l.next, l.late = now.Add(l.pause), time.Time{}
 		l.shaper.Hold(l.late)
 		return false, again
-	case waits && !met && l.busy == 0:
+	case waits && !met && l.busy == 0: // no group has paused yet
 		return false, l.late
-	case !waits && (now.Before(l.next) || len(*l.p.audience.Load()) < crowded):
+	case !waits && (now.Before(l.next) || len(*l.p.audience.Load()) < crowded): // no attempt now
 		return false, again
 	case !l.sociable(): // it may have got another stream while it waited
 		return false, again
-	case met:
+	case met: // a group has just paused
 		l.busy = 0
 	}
 	g, wait := l.findGroup(now)
@@ -85,10 +85,10 @@ func (l *lone) fallIn(now time.Time) (joined bool, again time.Time) {
 		return l.stays(g), again
 	case !wait:
 		return false, again
-	case waits && l.busy < maxBusy:
+	case waits && l.busy < maxBusy: // the group that has paused was busy, or has gone on already
 		l.busy++
 		return false, now.Add(shortly)
-	case !waits:
+	case !waits: // an attempt begins
 		l.late = now.Add(toMeet)
 	}
 	l.busy = 0

@@ -92,7 +92,7 @@ func (sub *subscription) heed(ctx context.Context) error {
 			return err
 		}
 		m, err := aaep.Decode(data)
-		if err != nil { // one bad message costs one message
+		if err != nil { // a message that cannot be read costs only itself
 			sub.p.cfg.Logger.Debug("message ignored", "subscription_id", sub.id, "error", err)
 			continue
 		}

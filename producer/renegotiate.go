@@ -70,7 +70,7 @@ func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 		sub.changes.Store(q)
 	}
 	if q.refused {
-		return // a refusal is the last word
+		return // after a refusal nothing more is answered
 	}
 	c := change{answers: 1, terms: q.ahead}
 	if c.refusal = q.tooMany(time.Now()); c.refusal == nil {
@@ -171,7 +171,7 @@ func (sub *subscription) hand() {
 func (sub *subscription) apply(c *change) *aaep.Rejection {
 	if c.refusal != nil {
 		sub.tell(rejected(c.refusal))
-		return &aaep.Rejection{Code: c.refusal.Code} // without a message: the refusal was the last word
+		return &aaep.Rejection{Code: c.refusal.Code} // without a message, so that nothing more is sent
 	}
 	was, terms := sub.terms, c.terms
 	accepted, err := sub.accepted(*terms)

@@ -305,7 +305,7 @@ var errUnsigned = errors.New("producer: nobody signs the manifest")
 // *aaep.Rejection. Without one, p.loops counts the subscription until it has ended, and Shutdown
 // waits for that.
 func (p *Producer) register(sub *subscription) error {
-	p.log.Await(sub.terms.ResumeAfter)
+	p.log.Await(sub.terms.ResumeAfter) // another process may have sent an event that is not here yet
 	p.putting.Lock()
 	p.mu.Lock()
 	err := p.hasRoom(sub.principal)
@@ -323,7 +323,7 @@ func (p *Producer) register(sub *subscription) error {
 	after, skip, ok := p.place(sub.terms.ResumeAfter)
 	if cursor := after; ok {
 		sub.beginAt(cursor, skip)
-	} else if p.cfg.FromStart {
+	} else if p.cfg.FromStart { // from the beginning of the oldest session that is under way
 		for _, s := range p.sessions {
 			sub.cursor = min(sub.cursor, s.start-1)
 		}

@@ -287,7 +287,7 @@ const never time.Duration = math.MaxInt64
 
 // wait returns when woken was filled, or at until; zero is no time.
 func wait(woken <-chan struct{}, timer *time.Timer, until time.Time) {
-	if until.IsZero() { // most of the time; one channel costs less than two
+	if until.IsZero() { // the usual case; one channel costs less than a select of two
 		<-woken
 		return
 	}
