@@ -20,7 +20,7 @@ import (
 // have a lock.
 type course struct {
 	p        *Producer
-	owner    withholder
+	owner    withholder       // the subscription or the group
 	terms    *handshake.Terms // replaced with the subscription's mu held; the owner reads it without
 	shaper   *shaper.Shaper   // nil for a member of a group
 	cursor   uint64           // the newest entry of the log that the Shaper has been given
@@ -54,13 +54,14 @@ type course struct {
 	stats    shaper.Stats // as of the last publishProgress
 }
 
-// waitsFar reports whether so much waits of what was before the subscription that no more is read
-// for now. Text that waits for its end ends further on.
+// waitsFar reports whether so many events from before the subscription wait that no more are read
+// for now. Text that waits for the end of its sentence does not count: the end is further on.
 func (c *course) waitsFar() bool { return !c.shaper.Idle() && c.shaper.Stats().Held >= maxHistory }
 
-// A withholder knows which questions those whom a course serves must not be shown yet, for it is
-// not on record that they are asked. Such a question is left out, or, where wait is true, nothing
-// is read on for now.
+// withholder is the subscription or the group that a deliveryCursor serves. withholds reports
+// whether the question with this token must not be shown yet, because it is not on record that it
+// is put to the subscriber. If is, it is left out of the stream; if wait, nothing is read on for
+// now.
 type withholder interface {
 	withholds(token aaep.ReplyToken) (is, wait bool)
 }
@@ -74,9 +75,8 @@ func (c *course) fill(now time.Time, most int) error {
 	for c.cursor < c.p.log.End() {
 		room := most - c.shaper.Ready(now)
 		if c.cursor < c.replayed {
-			// Text that waits for the end of its sentence does not count: the end is further on.
 			if c.waitsFar() {
-				if !c.hurries {
+				if !c.hurries { // otherwise loadBatch did it before the turn began
 					c.askEarly()
 				}
 				return nil
@@ -114,13 +114,15 @@ func (c *course) fill(now time.Time, most int) error {
 	return nil
 }
 
-// isPast reports whether a question at pos is put only where it is still open. One that a process
-// before this one asked is no longer open. Neither is one from before the subscription that has been
-// settled since, unless the subscriber goes on from another one.
+// isPast reports whether a question at pos is put only if it is still open. One that a process
+// before this one asked is no longer open. Neither is one from before the subscription that has
+// been settled since, unless the subscriber goes on from another one.
 func (c *course) isPast(pos uint64) bool {
 	return pos <= c.replayed && (!c.goesOn || pos <= max(c.p.began, c.p.log.Began()))
 }
 
+// withholds asks the owner whether an entry is a question that must not be shown yet; see
+// withholder.
 func (c *course) withholds(ev *aaep.Event) (is, wait bool) {
 	token, asks := closes.Token(ev)
 	if !asks {

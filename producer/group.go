@@ -44,9 +44,10 @@ import (
 // empty. runUngrouped then returns, and the goroutine ends. Where no group fits, createGroup makes
 // one with groups.mu held, so that two equal subscriptions do not make one each.
 //
-// Who leaves. Only run lets members go, in releaseMembers: those with something in woken (a
-// message, a change of terms, a new stream, the end of the lifetime), those whose link did not take
-// the whole batch, and all of them at a shutdown or an error of the log. A goroutine that wakes a
+// Who leaves. Only run lets members go, in releaseMembers: those with something in woken (a change
+// of terms, a new stream, the end of the lifetime, a question that must not be shown to this member
+// yet), those whose link did not take the whole batch, and all of them at a shutdown or an error of
+// the log. A goroutine that wakes a
 // subscription fills woken first and looks for a group last; confirmJoin looks at woken after the
 // group is set. One of the two sees the other, so no wake is lost while a subscription joins.
 //
@@ -194,8 +195,8 @@ func (g *group) round() (more bool, next time.Time) {
 	return more, next
 }
 
-// withholds lets those members go, in front of a question, that must not be shown it yet; the
-// others wait for that.
+// withholds reports that the group must not read a question yet, if one of its members must not be
+// shown it. It wakes those members, so that run releases them first. It runs with g.mu held.
 func (g *group) withholds(token aaep.ReplyToken) (is, wait bool) {
 	for _, sub := range g.members {
 		if sub.isWithheld(token) {

@@ -122,15 +122,15 @@ func (sub *subscription) heed(ctx context.Context) error {
 }
 
 // replyHold is how long nothing more is received from a subscriber whose reply has no settled
-// effect yet. A POST is answered after the same time. When it is over, the log does not answer, and
-// further replies and the end of the subscription are received all the same.
-// Where the agent is one process the ledger settles it at once, and the record is not waited for.
+// effect yet, where the agent is more than one process. A POST is answered after the same time.
+// When it is over, the log does not answer, and further replies and the end of the subscription are
+// received all the same.
 const replyHold = 10 * time.Second
 
-// reply hands a reply to the broker, and returns when its effect is settled, or after replyHold.
-// The receiving goroutine calls it, holding no lock. It reports the effect to the Observer, and a
-// reply without effect to the log and to the audit log. The sender is never told whether it counted
-// (§6.3.4).
+// reply hands a reply to the broker. Where the agent is more than one process it returns when the
+// effect is settled, or after replyHold; it does not wait for the record. The receiving goroutine
+// calls it, holding no lock. The effect is reported to the Observer, and a reply without effect
+// also to the log and to the audit log. The sender is never told whether it counted (§6.3.4).
 func (sub *subscription) reply(m aaep.Message) {
 	by, effected := sub.who(nil), sub.p.cfg.Observer.Began(Reply)
 	ended := func(err error) {
@@ -147,7 +147,7 @@ func (sub *subscription) reply(m aaep.Message) {
 		} else {
 			refused.recording.Store(true)
 			why := refused.note(err)
-			sub.p.recording.Go(func() { // which is waited for after the loops, of which this goroutine is one
+			sub.p.recording.Go(func() { // Shutdown waits for it after loops, which count this goroutine
 				ended(why)
 				refused.recording.Store(false)
 			})

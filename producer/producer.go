@@ -30,7 +30,7 @@
 //
 //   - A Session belongs to the callers of its methods, who hold Session.mu.
 //   - The questionBroker's goroutine owns the ledger of questions. Other goroutines send it
-//     commands.
+//     commands. Each outcome is recorded and handed out by a goroutine of its own.
 //   - A subscription is owned by its own goroutine, runUngrouped, or, while it is in a group, by
 //     the group's goroutine. No other goroutine sends its events.
 //   - What a subscriber sends is received by one goroutine a subscription, which runs while there

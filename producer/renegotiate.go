@@ -166,8 +166,8 @@ func (sub *subscription) hand() {
 
 // apply puts a change into effect and answers the renegotiations that it stands for. New terms hold
 // for every event after the answer (§5.7). The result says why the subscription ends, or is nil; a
-// refusal ends it. The owner calls it from runUngrouped, holding no lock; it takes putting, and
-// waits for the audit log.
+// refusal ends it. The owner calls it from runUngrouped, holding no lock; it takes putting, and may
+// wait for the audit log for a moment.
 func (sub *subscription) apply(c *change) *aaep.Rejection {
 	if c.refusal != nil {
 		sub.tell(rejected(c.refusal))

@@ -21,7 +21,7 @@ import (
 
 // attach makes stream the stream of the subscription and sets the cursor to what the subscriber has
 // not received. first says that it is the subscription's first stream. The owner calls it, holding
-// no lock: it takes Producer.mu, and may wait for the log, and for the audit log of a question.
+// no lock: it takes Producer.mu, and may wait for the log and, for a moment, for the audit log.
 //
 // The first stream begins with what was prepared at registration, or after the event that the
 // stream names. A later one is sent again what left after that event, if the history has it.
@@ -162,16 +162,14 @@ func (sub *subscription) atPlace() (yes bool, note string) {
 // too slow.
 const maxHistory = 256
 
-// maxEarly is how far back askEarly looks for what a question must not overtake: enough for hours
-// at the rates that people ask for.
+// maxEarly is how many entries askOpenEarly looks back for what a question must not overtake:
+// enough for hours at the rates that users ask for.
 const maxEarly = 1 << 16
 
 // askEarly gives the Shaper the open questions that the cursor has not reached and that this
 // stream's terms let be answered: the time to answer them does not wait until all that was before
-// has been heard. What D-50 has leave in front of a question goes with it: the start of its session,
-// what is critical of that, and the changes of its state, those that would follow each other as one;
-// or how a question before it ended would be taken for its own end. It takes Producer.mu. The owner
-// calls it.
+// has been heard. What has to leave in front of a question goes with it; see bringForward. It takes
+// Producer.mu. The owner calls it.
 func (c *course) askEarly() {
 	shown := c.p.log.End()
 	c.p.mu.Lock()
@@ -189,13 +187,16 @@ func (c *course) askEarly() {
 	}
 }
 
-// bringForward pushes a question, and what must not come behind it, before their turn in the log.
+// bringForward gives the Shaper a question before the cursor reaches it, and before that what D-50
+// has leave in front of it: the start of its session, the critical events of that, and its changes
+// of state, those that follow each other as one. Without these, a user would take the end of an
+// earlier question for that of this one. The owner calls it; it may read the log's store.
 func (c *course) bringForward(put *pending) {
 	if c.early == nil {
 		c.early = map[uint64]bool{}
 	}
-	var folded *aaep.Event // changes of state, as one
-	var at uint64          // its place; zero is none, for it is made of several
+	var folded *aaep.Event // the changes of state that were read last, as one; nil: none
+	var at uint64          // its position; zero where it is made of several
 	push := func(ev *aaep.Event, at uint64) {
 		c.shaper.Push(time.Now(), shaper.Entry{Event: ev, At: at})
 	}
@@ -212,7 +213,7 @@ func (c *course) bringForward(put *pending) {
 	for from < put.Pos {
 		events, _, err := c.p.log.Read(from, maxHistory)
 		if err != nil || len(events) == 0 {
-			break // what is not kept any more ends the subscription where it comes to it
+			break // the subscription ends when its cursor comes to what is not kept
 		}
 		for _, ev := range events[:min(uint64(len(events)), put.Pos-from)] {
 			from++
@@ -225,7 +226,7 @@ func (c *course) bringForward(put *pending) {
 			c.early[from] = true
 			switch {
 			case from != put.Pos && c.isPast(from) && c.p.stale(ev):
-			case is && change.FromState != aaep.StateAwaitingInput: // how a question ended stays one of its own
+			case is && change.FromState != aaep.StateAwaitingInput: // the end of a question is never folded
 				if at = from; folded != nil {
 					ev, at = foldStates(folded, ev), 0
 				}
@@ -243,8 +244,8 @@ func (c *course) bringForward(put *pending) {
 	}
 }
 
-// foldStates makes an event of two changes of state that is neither of them, or none where they
-// lead back.
+// foldStates returns one event for two changes of state that follow each other, with an id of its
+// own, or nil if they lead back.
 func foldStates(old, ev *aaep.Event) *aaep.Event {
 	both, change := *ev, *ev.Payload.(*aaep.StateChanged)
 	if change.FromState = old.Payload.(*aaep.StateChanged).FromState; change.FromState == change.ToState {

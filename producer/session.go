@@ -28,9 +28,9 @@ var ErrNoSession = errors.New("producer: there is no session; Producer.StartSess
 
 // Session is one user request's worth of agent activity (§2.2.5). It has one beginning and one end,
 // and in between subscribers are told the state of the agent as it changes. All its methods may be
-// called at once. Only Tool, Confirm and Clarify wait for an answer. While one of these puts its
-// question on record, other calls on the same session wait for Config.Audit and Config.Log. Until
-// its end a session keeps some hundred bytes for each of its calls, questions and outputs, so that
+// called at once. Only Tool, Confirm and Clarify wait for an answer, and for Config.Audit to keep
+// what must be on record first; other calls on the same session go on meanwhile. Until its end a
+// session keeps some hundred bytes for each of its calls, questions and outputs, so that
 // none is told twice: an agent that runs for months begins one for each thing that it is asked for.
 //
 // A method that cannot tell something returns an error, and then nothing was told: ErrSessionOver,

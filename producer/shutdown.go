@@ -32,7 +32,7 @@ type closing struct {
 	done      chan struct{}  // closed when Shutdown has ended
 	loops     sync.WaitGroup // subscriptions, and the goroutines that receive for them
 	guests    sync.WaitGroup // links that are served, and groups
-	recording sync.WaitGroup // what is being put on record aside; see beginRecord
+	recording sync.WaitGroup // records that are being written; see beginRecord
 }
 
 // newClosing returns the state of a Producer that is not shut down.
@@ -116,8 +116,9 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// beginRecord begins something that is on its way to the record, which Shutdown waits for until
-// recording.Done; or reports false, for a Shutdown has begun.
+// beginRecord counts a record that is about to be written, so that Shutdown waits for it until
+// recording.Done is called. It reports false if Shutdown has begun; then nothing is counted. It
+// takes p.mu.
 func (p *Producer) beginRecord() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -37,8 +37,7 @@ type subscription struct {
 	startSkip int            // skip when the subscription began
 	first     []shaper.Entry // what is sent before what the log has; nil once a stream was attached
 	life      lifetime
-	asks
-
+	asks      // what it is asked besides what it was asked from the first
 	// woken is what runUngrouped waits for besides time. A goroutine that changes news, lost or
 	// changes fills woken afterwards; see wake.
 	woken   chan struct{}           // holds one: there is something to look at, here or in the log
