@@ -213,7 +213,7 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 	}
 	began := time.Now()
 	sub.sending.Store(int64(began.Sub(sub.p.born)) + 1)
-	err = stream.SendEvents(sub.ctx, b.events)
+	err = sub.p.shield.call("Stream.SendEvents", func() error { return stream.SendEvents(sub.ctx, b.events) })
 	sub.sending.Store(0)
 	if err != nil {
 		return true, next, err

@@ -21,7 +21,9 @@ type manners struct {
 // serveSubscription calls it once.
 func (sub *subscription) listen() {
 	if link, ok := sub.conn.(transports.Notifier); ok {
-		link.Notify(sub.notified)
+		if err := sub.p.shield.call("Conn.Notify", func() error { link.Notify(sub.notified); return nil }); err != nil {
+			sub.lost <- err
+		}
 		return
 	}
 	sub.p.loops.Go(func() { sub.hear(sub.ctx) })
@@ -87,7 +89,7 @@ func (sub *subscription) hear(ctx context.Context) {
 // errLeft when the subscriber closes the subscription. A reply may hold it up; see replyHold.
 func (sub *subscription) heed(ctx context.Context) error {
 	for {
-		data, err := sub.conn.Receive(ctx)
+		data, err := sub.p.receive(ctx, sub.conn)
 		if err != nil {
 			return err
 		}

@@ -216,7 +216,7 @@ func (sub *subscription) answer(msg []byte, times int) *aaep.Rejection {
 	ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout) // for all the answers together
 	defer cancel()
 	for range times {
-		err := sub.conn.Send(ctx, msg)
+		err := sub.p.transmit(ctx, sub.conn, msg)
 		_, again := sub.conn.(transports.Resumable)
 		switch {
 		case err == nil:

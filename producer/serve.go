@@ -21,10 +21,12 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.serving, cancel)()
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	defer l.Close()
+	stop := func() { _ = p.shield.call("Listener.Close", l.Close) }
+	defer context.AfterFunc(ctx, stop)()
+	defer stop()
 	for {
-		conn, err := l.Accept(ctx)
+		var conn transports.Conn
+		err := p.shield.call("Listener.Accept", func() (err error) { conn, err = l.Accept(ctx); return err })
 		switch {
 		case err == nil:
 		case callers.Err() != nil, p.isClosed(), errors.Is(err, transports.ErrClosed):

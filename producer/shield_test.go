@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
+	"github.com/aaep-go/aaep/transports"
 )
 
 // brittle panics in one of its methods.
@@ -204,5 +206,96 @@ func TestExtensionDataOfNobody(t *testing.T) {
 	})
 	if _, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}, Extensions: []handshake.Extension{med, med}}); err == nil {
 		t.Error("an extension is served twice")
+	}
+}
+
+// brittleConn panics in one of its methods, once the subscription is open.
+type brittleConn struct {
+	transports.Conn
+	in    string
+	armed *atomic.Bool
+}
+
+func (c brittleConn) may(method string) {
+	if c.in == method && c.armed.Load() {
+		panic("the link is broken")
+	}
+}
+
+func (c brittleConn) Receive(ctx context.Context) ([]byte, error) {
+	msg, err := c.Conn.Receive(ctx)
+	c.may("Receive")
+	return msg, err
+}
+
+func (c brittleConn) Send(ctx context.Context, msg []byte) error {
+	c.may("Send")
+	return c.Conn.Send(ctx, msg)
+}
+
+func (c brittleConn) Close() error {
+	defer c.may("Close")
+	return c.Conn.Close()
+}
+
+// brittleListener hands out one link, and then panics.
+type brittleListener struct{ conns chan transports.Conn }
+
+func (l brittleListener) Accept(ctx context.Context) (transports.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-ctx.Done():
+		panic("the listener is broken")
+	}
+}
+
+func (l brittleListener) Close() error { panic("the listener is broken") }
+
+// A link or a listener of others that panics ends that subscription, and its own Serve; the agent and its other listeners go on.
+func TestBrittleLink(t *testing.T) {
+	for _, in := range []string{"Receive", "Send", "Close"} {
+		bubble(t, func(t *testing.T, st *stage) {
+			whole := st.record()
+			theirs, ours := transports.Pipe()
+			armed := new(atomic.Bool)
+			l := brittleListener{make(chan transports.Conn, 1)}
+			l.conns <- brittleConn{ours, in, armed}
+			ctx, stop := context.WithCancel(t.Context())
+			served := make(chan error, 1)
+			go func() { served <- st.p.Serve(ctx, l) }()
+			request, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "brittle", Capabilities: everything()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := theirs.Send(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := theirs.Receive(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			armed.Store(true)
+			if in == "Receive" {
+				theirs.Send(t.Context(), []byte("{}"))
+			}
+			if in == "Close" {
+				theirs.Close()
+			}
+			s := st.session("Going on.")
+			check := s.Complete(aaep.Text{})
+			synctest.Wait()
+			if n := len(st.p.Subscriptions()); n != 1 || check != nil {
+				t.Errorf("%s: %d subscriptions, %v; want the whole one alone", in, n, check)
+			}
+			if got := story(whole.events()); !strings.HasSuffix(got, "session.completed") {
+				t.Errorf("%s: the other listener heard %s", in, got)
+			}
+			stop()
+			if err := <-served; err == nil {
+				t.Errorf("%s: Serve = nil", in)
+			}
+			theirs.Close()
+		})
 	}
 }

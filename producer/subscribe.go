@@ -38,9 +38,12 @@ func (p *Producer) subscribe(conn transports.Conn) *subscription {
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()
 	}
+	if at, ok := conn.(transports.Addressed); ok {
+		sub.peer = at.RemoteAddr()
+	}
 	if !p.welcomes(sub) {
 		sub.ctx.End()
-		conn.Close()
+		p.hangUp(conn)
 		return nil
 	}
 	return sub
@@ -68,7 +71,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 		if !errors.As(err, &r) {
 			return false
 		}
-		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.principal, "reason", string(r.Code), "error", r)
+		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.principal, "peer", sub.peer, "reason", string(r.Code), "error", r)
 		if p.waiting.Err() != nil {
 			sub.tellWithin(hurryTimeout, rejected(r))
 		} else {
@@ -83,7 +86,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 		p.loops.Done()
 		return false
 	}
-	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal, "may_reply", sub.rights.Reply)
+	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal, "peer", sub.peer, "may_reply", sub.rights.Reply)
 	return true
 }
 
@@ -105,7 +108,7 @@ func (sub *subscription) goOnAlone() {
 	}
 	sub.bury(why)
 	sub.p.loops.Done()
-	sub.conn.Close()
+	sub.p.hangUp(sub.conn)
 	sub.over()
 }
 
@@ -119,7 +122,7 @@ func (sub *subscription) bury(why *aaep.Rejection) {
 	sub.mu.Lock()
 	sub.deaf = true
 	sub.mu.Unlock()
-	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal, "reason", string(why.Code), "error", why)
+	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal, "peer", sub.peer, "reason", string(why.Code), "error", why)
 	if p.cfg.Follow != nil && why.Code == aaep.ProducerShutdown {
 		why.Message = "" // the agent goes on, and its subscribers reconnect to another process
 	}
@@ -166,7 +169,7 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 		}
 		p.mu.Unlock()
 		if tell { // at most once a minute: peers that find no room come again
-			p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named", "principal", sub.principal, "error", err)
+			p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named", "principal", sub.principal, "peer", sub.peer, "error", err)
 		}
 	}
 	if err == nil {
@@ -240,13 +243,13 @@ func rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
 func (p *Producer) firstMessage(conn transports.Conn) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(p.waiting, handshakeTimeout)
 	defer cancel()
-	data, err := conn.Receive(ctx)
+	data, err := p.receive(ctx, conn)
 	if err == nil || p.waiting.Err() == nil {
 		return data, err
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), hurryTimeout)
 	defer cancel()
-	return conn.Receive(ctx)
+	return p.receive(ctx, conn)
 }
 
 // tooLate returns the refusal of a request that arrives during a shutdown.

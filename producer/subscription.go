@@ -22,6 +22,7 @@ type subscription struct {
 	id           string
 	subscriberID string // as the request says
 	principal    string // as the transport says; "" where it asked for no credentials
+	peer         string // its address, where that is known
 	rights       Rights // as Config.Admit says
 	conn         transports.Conn
 	ctx          *writer.Context // ends with abort, or when the subscriber is known to be gone
@@ -252,7 +253,8 @@ func (l *lone) takeStream() {
 	if l.resumable == nil || !l.news.Swap(false) {
 		return
 	}
-	if newest, err := l.resumable.NextStream(atOnce); err == nil {
+	var newest transports.Stream
+	if err := l.p.shield.call("Conn.NextStream", func() (err error) { newest, err = l.resumable.NextStream(atOnce); return err }); err == nil {
 		l.stream, l.away = newest, time.Time{}
 		l.attach(newest, !l.opened)
 		l.opened = true
@@ -347,5 +349,5 @@ func (sub *subscription) tellWithin(d time.Duration, m aaep.Message) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	return sub.conn.Send(ctx, msg)
+	return sub.p.transmit(ctx, sub.conn, msg)
 }

@@ -97,7 +97,7 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 		if accepted != nil { // its answer is not
 			_ = s.leave(ctx, conn, accepted.SubscriptionID, err)
 		}
-		conn.Close()
+		s.hangUp(conn)
 		return nil, err
 	}
 	s.mu.Lock()
@@ -132,10 +132,10 @@ func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn, ask
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.Send(ctx, msg); err != nil {
+	if err := s.shield("Conn.Send", func() error { return conn.Send(ctx, msg) }); err != nil {
 		return nil, fmt.Errorf("subscriber: the request was not sent: %w", err)
 	}
-	data, err := conn.Receive(ctx)
+	data, err := s.receiveFrom(ctx, conn)
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}

@@ -154,7 +154,7 @@ func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (tr
 	s.settle(cause)
 	s.inbox.settled(s.ctx)
 	s.keepPlace(conn)
-	conn.Close()
+	s.hangUp(conn)
 	for ; ; tries = 0 {
 		if tries == 0 { // otherwise the way to the producer was free just now
 			if err := s.pause(cause, attempt); err != nil {
@@ -208,7 +208,7 @@ func (s *Subscription) reopen(r transports.Reopener) (whole bool, err error) {
 		whole = len(s.seen) == 0
 		s.mu.Unlock()
 	}
-	if err := r.Reopen(ctx); err != nil {
+	if err := s.shield("Conn.Reopen", func() error { return r.Reopen(ctx) }); err != nil {
 		return false, err
 	}
 	s.texts.resumed()
@@ -266,7 +266,7 @@ func jitter(attempt int) time.Duration {
 // read hands on what comes over one link until that breaks.
 func (s *Subscription) read(conn transports.Conn) error {
 	for {
-		data, err := conn.Receive(s.ctx)
+		data, err := s.receiveFrom(s.ctx, conn)
 		if err == io.EOF { // not errors.Is: an interrupted stream may have it inside
 			return ErrEnded
 		}

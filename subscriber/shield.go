@@ -11,7 +11,7 @@ var errNotDialed = errors.New("subscriber: this Subscription was not made by Dia
 // dialed reports whether s was made by Dial. Of one that was not, nothing would ever come.
 func (s *Subscription) dialed() bool { return s != nil && s.done != nil }
 
-// shield calls code of others on a goroutine of the subscription's: a Dialer, and the functions of Config. A panic there is logged
+// shield calls code of others on a goroutine of the subscription's: a Dialer, its Conn, and the functions of Config. A panic there is logged
 // with its stack, and the error; it does not end the program.
 func (s *Subscription) shield(doing string, f func() error) (err error) {
 	defer func() {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -92,4 +94,78 @@ func TestNotDialed(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 	})
+}
+
+// brittle panics in one of its methods once it is armed.
+type brittle struct {
+	transports.Conn
+	in    string
+	armed *atomic.Bool
+}
+
+func (c brittle) may(method string) {
+	if c.in == method && c.armed.Load() {
+		panic("the link is broken")
+	}
+}
+
+func (c brittle) Receive(ctx context.Context) ([]byte, error) {
+	msg, err := c.Conn.Receive(ctx)
+	c.may("Receive")
+	return msg, err
+}
+
+func (c brittle) Send(ctx context.Context, msg []byte) error {
+	c.may("Send")
+	return c.Conn.Send(ctx, msg)
+}
+
+func (c brittle) Close() error {
+	defer c.may("Close")
+	return c.Conn.Close()
+}
+
+// A link of others that panics is one that broke: the agent is subscribed to anew.
+func TestBrittleLink(t *testing.T) {
+	for _, in := range []string{"Receive", "Send", "Close"} {
+		bubble(t, func(t *testing.T) {
+			st, armed := newStage(), new(atomic.Bool)
+			way := dialer(func(ctx context.Context) (transports.Conn, error) {
+				conn, err := st.Dial(ctx)
+				return brittle{conn, in, armed}, err
+			})
+			var sub *Subscription
+			done := make(chan error, 1)
+			go func() {
+				var err error
+				sub, err = Dial(t.Context(), way, Config{ID: "reader", Capabilities: able()})
+				done <- err
+			}()
+			p := st.next(t)
+			p.accept(t, "sub_1")
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			p.say(t, confirmation("evt_1", "rpl_1", ""))
+			ask := take(t, sub, "evt_1")
+			armed.Store(true)
+			if in == "Send" {
+				if err := sub.Reply(t.Context(), ask, aaep.Reject); err == nil {
+					t.Error("Reply = nil")
+				}
+			}
+			if in == "Receive" {
+				p.say(t, evt(2))
+			} else {
+				_ = p.Close()
+			}
+			synctest.Wait()
+			armed.Store(in == "Close")
+			p = st.next(t)
+			p.accept(t, "sub_2")
+			p.say(t, evt(3))
+			take(t, sub, "evt_3")
+			leave(t, sub, p)
+		})
+	}
 }

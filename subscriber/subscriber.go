@@ -237,7 +237,7 @@ func (s *Subscription) end(conn transports.Conn, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	told := s.leave(ctx, conn, id, err)
-	conn.Close()
+	s.hangUp(conn)
 	if connected && !gone(told) {
 		s.farewell = told
 	}
@@ -277,5 +277,13 @@ func (s *Subscription) send(ctx context.Context, conn transports.Conn, m aaep.Me
 // producer may be waiting for that before it reads in turn.
 func (s *Subscription) write(ctx context.Context, conn transports.Conn, msg []byte) error {
 	defer s.inbox.widen()()
-	return conn.Send(ctx, msg)
+	return s.shield("Conn.Send", func() error { return conn.Send(ctx, msg) })
 }
+
+// receiveFrom is conn.Receive, where a panic is a link that broke.
+func (s *Subscription) receiveFrom(ctx context.Context, conn transports.Conn) (msg []byte, err error) {
+	err = s.shield("Conn.Receive", func() (err error) { msg, err = conn.Receive(ctx); return err })
+	return msg, err
+}
+
+func (s *Subscription) hangUp(conn transports.Conn) { _ = s.shield("Conn.Close", conn.Close) }

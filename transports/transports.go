@@ -49,6 +49,12 @@ type Identified interface {
 	Principal() string
 }
 
+// Addressed is implemented by a Conn that knows where its peer is.
+type Addressed interface {
+	// RemoteAddr is the peer's address, as net/http has it; "" is not known. It is for the log, and proves nothing.
+	RemoteAddr() string
+}
+
 // Notifier is implemented by a Conn that says when there is something to receive, so that nobody
 // has to wait for it.
 type Notifier interface {

@@ -229,6 +229,22 @@ func (s signalled) Error() string { return s.String() }
 // and then has a signalled as its cause. A second Ctrl-C kills, and so does a second request to terminate; but not one that comes
 // with the first, as timeout(1) sends it to us and then to all that it started.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return endedBy(ctx, nil)
+}
+
+// serviceable is interruptible for what a service manager may run: without a terminal that could end, SIGHUP changes nothing, and status
+// says why.
+func serviceable(ctx context.Context, status *announcer) (context.Context, context.CancelFunc) {
+	if hasTerminal() {
+		return interruptible(ctx)
+	}
+	return endedBy(ctx, func() {
+		status.say("aaep", "SIGHUP changes nothing: files that changed are read again by themselves, and a new flag needs a restart.")
+	})
+}
+
+// endedBy is interruptible where hangUp is nil; else that is called for the end of the terminal, which ends nothing.
+func endedBy(ctx context.Context, hangUp func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup wants it
@@ -238,13 +254,20 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	signal.Notify(received, signals...)
 	go func() {
 		defer signal.Stop(received)
-		select {
-		case s := <-received:
-			cancel(signalled{s})
-			if s != os.Interrupt {
-				time.Sleep(withTheFirst)
+		for {
+			select {
+			case s := <-received:
+				if s == syscall.SIGHUP && hangUp != nil {
+					hangUp()
+					continue
+				}
+				cancel(signalled{s})
+				if s != os.Interrupt {
+					time.Sleep(withTheFirst)
+				}
+			case <-ctx.Done():
 			}
-		case <-ctx.Done():
+			return
 		}
 	}()
 	return ctx, func() { cancel(nil) }

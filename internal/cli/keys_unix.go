@@ -39,10 +39,10 @@ func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 }
 
 // watch leaves the terminal as it was to whoever uses it while this program is stopped, and takes it again when it goes on. A signal
-// to quit ends the program with the terminal given back.
+// to quit or to abort ends the program with the terminal given back.
 func (t *terminal) watch() (stop func()) {
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGQUIT)
+	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGQUIT, syscall.SIGABRT)
 	done := make(chan struct{})
 	go func() {
 		for {
@@ -51,10 +51,10 @@ func (t *terminal) watch() (stop func()) {
 				switch s {
 				case syscall.SIGCONT:
 					t.take()
-				case syscall.SIGQUIT:
+				case syscall.SIGQUIT, syscall.SIGABRT:
 					t.giveBack()
-					signal.Reset(syscall.SIGQUIT)
-					syscall.Kill(os.Getpid(), syscall.SIGQUIT)
+					signal.Reset(s)
+					syscall.Kill(os.Getpid(), s.(syscall.Signal))
 				case syscall.SIGTSTP:
 					if hasShell() {
 						t.leave()
@@ -70,6 +70,15 @@ func (t *terminal) watch() (stop func()) {
 		signal.Stop(signals)
 		close(done)
 	})
+}
+
+// hasTerminal reports whether there is a terminal that this program ends with.
+func hasTerminal() bool {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err == nil {
+		tty.Close()
+	}
+	return err == nil
 }
 
 // hasShell reports whether somebody can let this program go on when it is stopped: its parent is of the same session, and not stopped

@@ -130,7 +130,9 @@ var processStart = time.Now()
 func writeProcess(w io.Writer) {
 	head(w, "aaep_build_info", "gauge", "Which build this is; always 1.")
 	name, commit := build()
-	fmt.Fprintf(w, "aaep_build_info{version=\"%s\",commit=\"%s\",goversion=\"%s\"} 1\n", inLabel.Replace(name), inLabel.Replace(commit), runtime.Version())
+	host, _ := os.Hostname()
+	fmt.Fprintf(w, "aaep_build_info{version=\"%s\",commit=\"%s\",goversion=\"%s\",node=\"%s:%d\"} 1\n", inLabel.Replace(name), inLabel.Replace(commit), runtime.Version(),
+		inLabel.Replace(host), os.Getpid())
 	head(w, "process_start_time_seconds", "gauge", "When the process began, in Unix seconds.")
 	fmt.Fprintf(w, "process_start_time_seconds %d\n", processStart.Unix())
 	head(w, "go_goroutines", "gauge", "Goroutines now.")

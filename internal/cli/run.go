@@ -139,7 +139,7 @@ func (r *runner) check(listens bool) error {
 }
 
 func (r *runner) run(ctx context.Context) (err error) {
-	ctx, stop := interruptible(ctx)
+	ctx, stop := serviceable(ctx, &r.status)
 	defer stop()
 	if len(r.args) > 0 {
 		if _, err := exec.LookPath(r.args[0]); err != nil {

@@ -300,7 +300,7 @@ func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 		args = args[1:]
 	}
 	p := named(ts, args[0])
-	sig := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "QUIT": syscall.SIGQUIT}[args[1]]
+	sig := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "QUIT": syscall.SIGQUIT, "ABRT": syscall.SIGABRT}[args[1]]
 	if one {
 		ts.Check(p.cmd.Process.Signal(sig))
 		return

@@ -59,7 +59,7 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 	if s.nats.servers == "" {
 		return usage("--nats says where the agent's log is.\nSee: aaep serve --help")
 	}
-	ctx, stop := interruptible(ctx)
+	ctx, stop := serviceable(ctx, &s.status)
 	defer stop()
 	cluster, err := s.nats.dial(ctx)
 	if err != nil {

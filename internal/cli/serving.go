@@ -37,6 +37,7 @@ type serving struct {
 	tokens              string
 	issuer, audience    string
 	hosts, origins      []string
+	proxies             []string // addresses that may say who comes
 	below               string   // the name in their path; empty is none
 	answer              []string // principals who may; empty is everybody
 	root, web           bool
@@ -58,6 +59,7 @@ func servingFlags(cmd *cobra.Command) *serving {
 	f.StringSliceVar(&s.answer, "may-answer", nil, "only these `NAMES` may answer, the others listen (default everybody)")
 	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under, and /PATH (default those in the certificate)")
 	f.StringSliceVar(&s.origins, "origin", nil, "web pages of these `ORIGINS` may connect, such as https://reader.example")
+	f.StringSliceVar(&s.proxies, "trusted-proxy", nil, "believe proxies at these `ADDRESSES`, such as 127.0.0.1 or 10.1.0.0/16, who comes through them")
 	f.StringVar(&s.sign, "sign", "", "prove who the agent is with the first key in this `FILE`; all of them are published")
 	f.BoolVar(&s.web, "web", false, "also serve a page that follows the agent in a browser, at /")
 	f.BoolVar(&s.root, "root-layout", false, "also serve clients on this machine that know no handshake, at /events and /messages")
@@ -136,7 +138,11 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	if err := (httpguard.Rules{Hosts: s.hosts, Origins: s.origins}).Valid(); err != nil {
 		return nil, usage("%w.\nSee: aaep run --help", err)
 	}
-	srv := &serve.Server{Hosts: s.hosts, Origins: s.origins}
+	proxies, err := httpguard.ParseProxies(s.proxies)
+	if err != nil {
+		return nil, usage("--trusted-proxy: %w.\nSee: aaep run --help", err)
+	}
+	srv := &serve.Server{Hosts: s.hosts, Origins: s.origins, TrustedProxies: proxies}
 	if s.web {
 		srv.Page = web.Handler()
 	}

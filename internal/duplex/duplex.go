@@ -57,6 +57,7 @@ type Idler interface {
 type Conn struct {
 	frames    Frames
 	principal string
+	peer      string
 	out       *writer.Writer
 	in        chan []byte            // holds one
 	notify    atomic.Pointer[func()] // or nil
@@ -92,6 +93,12 @@ func New(frames Frames, principal string) *Conn {
 
 // Principal names the peer.
 func (c *Conn) Principal() string { return c.principal }
+
+// RemoteAddr is where the peer is, if Peer said so.
+func (c *Conn) RemoteAddr() string { return c.peer }
+
+// Peer says where the peer is, before anybody else has the Conn.
+func (c *Conn) Peer(address string) { c.peer = address }
 
 // read reads what is there and, unless the Frames say when there is more, what comes.
 func (c *Conn) read() {

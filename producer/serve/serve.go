@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +44,10 @@ type Server struct {
 	Hosts []string
 	// Origins are the web pages of other origins that may connect, such as "https://reader.example".
 	Origins []string
+	// TrustedProxies are the addresses of proxies in front of this server. Of who comes through them the address is what they say, in
+	// X-Forwarded-For or Forwarded; it is in the log, and in the RemoteAddr of what Authenticate is asked. Whoever has one of these
+	// addresses can claim any other. If empty, a proxy is who comes.
+	TrustedProxies []netip.Prefix
 	// Page is what people see who open the agent's address in a browser, such as web.Handler() of subscriber/web. It is at
 	// PagePath, where / leads. Nil is no page.
 	Page http.Handler
@@ -119,7 +124,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.
 		return err
 	}
 	newcomers := newcomers{most: maxNewcomers}
-	srv := &http.Server{Handler: httpguard.Impatient(handler), TLSConfig: conf, ConnState: newcomers.state,
+	srv := &http.Server{Handler: httpguard.Behind(s.TrustedProxies, httpguard.Impatient(handler)), TLSConfig: conf, ConnState: newcomers.state,
 		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(httpguard.Sparing(s.logger()).Handler(), slog.LevelInfo)}
 	defer srv.Close()
@@ -167,7 +172,7 @@ func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h = httpguard.Impatient(h)
+	h = httpguard.Behind(s.TrustedProxies, httpguard.Impatient(h))
 	var first sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first.Do(func() {
@@ -197,6 +202,9 @@ func (s *Server) logger() *slog.Logger {
 func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string, at string, running *sync.WaitGroup) (http.Handler, error) {
 	if err := (httpguard.Rules{Hosts: s.Hosts, Origins: s.Origins}).Valid(); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
+	}
+	if err := httpguard.ValidProxies(s.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("serve: Server.TrustedProxies: %w", err)
 	}
 	var root *sse.RootServer
 	if s.RootLayout != nil {

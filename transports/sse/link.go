@@ -17,6 +17,7 @@ import (
 type link struct {
 	srv       *Server
 	principal string
+	peer      string        // where the request came from
 	trace     *trace        // nil after a handshake
 	in        chan *posted  // what the peer POSTed, for Receive
 	streams   chan *stream  // the newest stream, if NextStream has not taken it
@@ -62,6 +63,8 @@ func newLink(s *Server, principal string, request []byte, t *trace) (*link, *que
 }
 
 func (l *link) Principal() string { return l.principal }
+
+func (l *link) RemoteAddr() string { return l.peer }
 
 func (l *link) alive() bool {
 	select {

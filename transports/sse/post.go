@@ -1,7 +1,6 @@
 package sse
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -36,7 +35,7 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal str
 		refuse(http.StatusBadRequest, err.Error())
 		return
 	}
-	_, a, refusal := s.open(r.Context(), principal, body, nil)
+	_, a, refusal := s.open(r, principal, body, nil)
 	if refusal != nil {
 		s.reject(w, credentials.Status(refusal.ReasonCode), refusal)
 		return
@@ -45,9 +44,10 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal str
 }
 
 // open hands a request to the producer and waits for its answer. A refusal is this transport's own.
-func (s *Server) open(ctx context.Context, principal string, request []byte, t *trace) (*link, answer,
+func (s *Server) open(r *http.Request, principal string, request []byte, t *trace) (*link, answer,
 	*aaep.SubscriptionRejected) {
 	l, q := newLink(s, principal, request, t)
+	l.peer = r.RemoteAddr
 	switch code := s.admit(l); code {
 	case aaep.TransportUnavailable:
 		return nil, answer{},
@@ -58,7 +58,7 @@ func (s *Server) open(ctx context.Context, principal string, request []byte, t *
 			&aaep.SubscriptionRejected{ReasonCode: code,
 				ReasonMessage: "The producer has as many subscriptions as it can serve.", RetryAfterSeconds: &retry}
 	}
-	ctx, cancel := s.bounded(ctx)
+	ctx, cancel := s.bounded(r.Context())
 	defer cancel()
 	a, ok := l.wait(ctx, q)
 	if !ok {

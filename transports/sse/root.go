@@ -126,7 +126,7 @@ func (rs *RootServer) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	l, a, refusal := rs.open(r.Context(), request)
+	l, a, refusal := rs.open(r, request)
 	switch {
 	case refusal != nil:
 		rs.s.reject(w, credentials.Status(refusal.ReasonCode), refusal)
@@ -139,11 +139,11 @@ func (rs *RootServer) events(w http.ResponseWriter, r *http.Request) {
 
 // open makes a new subscription. A browser's languages are a wish: who has none of them still
 // speaks.
-func (rs *RootServer) open(ctx context.Context, request []byte) (*link, answer, *aaep.SubscriptionRejected) {
-	l, a, refusal := rs.s.open(ctx, "", request, &trace{request: request})
+func (rs *RootServer) open(r *http.Request, request []byte) (*link, answer, *aaep.SubscriptionRejected) {
+	l, a, refusal := rs.s.open(r, "", request, &trace{request: request})
 	if a.rejected != nil && a.rejected.ReasonCode == aaep.CapabilitiesIncompatible {
 		if plain, err := rs.request(nil); err == nil && !bytes.Equal(plain, request) {
-			return rs.s.open(ctx, "", plain, &trace{request: request})
+			return rs.s.open(r, "", plain, &trace{request: request})
 		}
 	}
 	return l, a, refusal

@@ -169,6 +169,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	c = duplex.New(&served{frames: f, out: conn.out, in: in, left: func() { hangUp(); unwatch(); <-slots }}, principal)
+	c.Peer(r.RemoteAddr)
 	close(made)
 	if refused != nil {
 		defer c.Close()

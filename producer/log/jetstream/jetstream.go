@@ -61,7 +61,8 @@ type Options struct {
 	// Replicas is on how many servers everything is kept: 1, 3 or 5. Zero is 3 in a cluster, and 1
 	// outside of one.
 	Replicas int
-	// Node names this process in what it claims. Empty is the host's name.
+	// Node names this process in what it claims. Empty is the host's name and the
+	// process id, "web1:4711": no two processes have the same.
 	Node string
 	// Patience is how long an event waits for the servers, before the log is given up. Zero is 5
 	// minutes.
@@ -98,7 +99,8 @@ func Dial(ctx context.Context, servers string, opts Options) (*Cluster, error) {
 		c.opts.Patience = 5 * time.Minute
 	}
 	if c.opts.Node == "" {
-		c.opts.Node, _ = os.Hostname()
+		host, _ := os.Hostname()
+		c.opts.Node = fmt.Sprintf("%s:%d", host, os.Getpid())
 	}
 	err := c.connect(servers)
 	if err != nil {

@@ -73,8 +73,8 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 	if err != nil {
 		return nil, c.explain("cannot open the log of "+agent, err)
 	}
-	me := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), c.opts.Node, filepath.Base(os.Args[0]),
-		time.Now().Format("2006-01-02 15:04"))
+	on := strings.TrimSuffix(c.opts.Node, fmt.Sprintf(":%d", os.Getpid()))
+	me := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), on, filepath.Base(os.Args[0]), time.Now().Format("2006-01-02 15:04"))
 	s.owner, err = c.nc.Subscribe(whose, func(m *nats.Msg) {
 		if string(m.Data) == s.run || len(m.Data) == 0 { // who asks may be an older version
 			m.Respond([]byte(me))
