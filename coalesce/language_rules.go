@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"bytes"
 	"embed"
 	"io/fs"
 	"path"
@@ -59,8 +60,8 @@ func builtinLanguages() (list []*language) {
 
 // withoutTests returns a file's text up to its test sentences.
 func withoutTests(data []byte) string {
-	head, _, _ := strings.Cut(string(data), testHeading)
-	return head
+	head, _, _ := bytes.Cut(data, []byte(testHeading))
+	return string(head)
 }
 
 // newRuleSet makes the rules of languages, the shared one among them.
@@ -96,9 +97,18 @@ func newRuleSet(list []*language) *ruleSet {
 // known, words with a ~ are left out, and a word of several kinds is of the one that ends a
 // sentence soonest.
 func (set *ruleSet) compile(list []*language, known bool) *rules {
-	r := &rules{set: set, known: known, abbreviations: map[string]abbreviation{}, firstParts: map[string]bool{}}
+	r := &rules{set: set, known: known, firstParts: map[string]bool{}}
+	count := func(kinds ...int) (n int) { // maps that grow would take most of the time
+		for _, l := range list {
+			for _, kind := range kinds {
+				n += len(l.words[kind])
+			}
+		}
+		return n
+	}
+	r.abbreviations = make(map[string]abbreviation, count(int(neverEnd), int(beforeNumber), int(mayEnd), int(endName), int(endList)))
 	for kind := len(abbreviationKinds); kind < len(r.words); kind++ {
-		r.words[kind] = map[string]bool{}
+		r.words[kind] = make(map[string]bool, count(kind))
 	}
 	for i, l := range list {
 		if known && i > 0 {

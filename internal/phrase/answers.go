@@ -10,27 +10,29 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Answer reads a line that somebody typed or dictated: a whole word for a yes or a no in English or in the languages of the tags,
-// and nothing else. Capitals make no difference, nor do missing accents and the full stop of a dictation, but for a single letter.
+// Answer reads a line that a person typed or dictated: a whole word for a yes or a no in English or
+// in the languages of the tags, and nothing else. Capitals make no difference, nor do missing
+// accents and the full stop of a dictation, but for a single letter.
 func Answer(line string, tags ...string) (yes, ok bool) {
 	for _, tag := range append([]string{"en"}, tags...) {
 		c := catalogueFor(tag)
 		switch {
 		case c == nil:
-		case slices.ContainsFunc(c.yes, is(line)):
+		case slices.ContainsFunc(c.yes, matchLine(line)):
 			return true, true
-		case slices.ContainsFunc(c.no, is(line)):
+		case slices.ContainsFunc(c.no, matchLine(line)):
 			return false, true
 		}
 	}
 	return false, false
 }
 
-// Decision is Answer to whether something shall be done: then the words by which such an answer is told are answers too.
+// Decision is Answer to whether something shall be done: then the words by which such an answer is
+// told are answers too.
 func Decision(line string, tags ...string) (accept, ok bool) {
 	for _, tag := range append([]string{"en"}, tags...) {
 		for id, accept := range map[ID]bool{SaidAccept: true, SaidReject: false} {
-			if word, _ := In(tag, id, ""); is(line)(word) {
+			if word, _ := In(tag, id, ""); matchLine(line)(word) {
 				return accept, true
 			}
 		}
@@ -38,26 +40,28 @@ func Decision(line string, tags ...string) (accept, ok bool) {
 	return Answer(line, tags...)
 }
 
-// Is reports whether a line that somebody typed or dictated is a word, as Answer reads it.
-func Is(line, word string) bool { return is(line)(word) }
+// Is reports whether a line that a person typed or dictated is a word, as Answer reads it.
+func Is(line, word string) bool { return matchLine(line)(word) }
 
-// is returns whether a word is what somebody meant by a line.
-func is(line string) func(word string) bool {
+// matchLine returns a function that reports whether a word is what the line means. Of a single
+// letter the accents count: it has no others to be known by.
+func matchLine(line string) func(word string) bool {
 	return func(word string) bool {
 		if utf8.RuneCountInString(word) == 1 {
-			return folded(word) == folded(line)
+			return foldCase(word) == foldCase(line)
 		}
-		return bare(word) == bare(strings.TrimSuffix(strings.TrimSpace(line), "."))
+		return foldAccents(word) == foldAccents(strings.TrimSuffix(strings.TrimSpace(line), "."))
 	}
 }
 
-func folded(word string) string {
+// foldCase returns a word in NFC, without the difference of capitals and small letters.
+func foldCase(word string) string {
 	return cases.Fold().String(norm.NFC.String(strings.TrimSpace(word)))
 }
 
-// bare is a word without its accents.
-func bare(word string) string {
-	return folded(strings.Map(func(r rune) rune {
+// foldAccents returns a word without its accents and, as foldCase does, without capitals.
+func foldAccents(word string) string {
+	return foldCase(strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Mn, r) {
 			return -1
 		}
@@ -65,9 +69,9 @@ func bare(word string) string {
 	}, norm.NFD.String(word)))
 }
 
-// offered is the start of a sentence that asks for a yes or a no, to the word for a yes, and what is between that and the
-// word for a no.
-func (c *catalogue) offered(sentence string) (start, middle string) {
+// splitOffer returns the start of a sentence that asks for a yes or a no, up to the word for a yes,
+// and what is between that and the word for a no.
+func (c *catalogue) splitOffer(sentence string) (start, middle string) {
 	yes, no := c.yes[0], c.no[0]
 	before, rest, _ := strings.Cut(sentence, " "+yes+" ")
 	middle, _, _ = strings.Cut(rest, " "+no+" ")
@@ -77,8 +81,8 @@ func (c *catalogue) offered(sentence string) (start, middle string) {
 	return before + " " + yes, middle
 }
 
-// Offer is how a line begins that asks somebody to type something: its start, and what else is in it where that alone is a common
-// beginning. Whoever reads the line relies on it.
+// Offer is how a line begins that asks a person to type something: its start, and what else is in
+// it where the start alone is a common beginning. Readers of the line rely on it.
 type Offer struct{ Start, In string }
 
 // Offers returns those of every language.
@@ -86,10 +90,10 @@ func Offers() (all []Offer) {
 	for _, c := range catalogues() {
 		before, after, _ := strings.Cut(c.text(TypeIt), "{what}")
 		yes, _, _ := strings.Cut(c.text(Decide), " "+c.yes[0]+" ")
-		_, middle := c.offered(c.text(Decide))
+		_, middle := c.splitOffer(c.text(Decide))
 		all = append(all, Offer{yes, middle}) // with another word, as DecideBy has one
 		for _, sentence := range []string{c.text(Decide), c.text(DecideAgain), before + c.text(YesOrNo) + after} {
-			start, middle := c.offered(sentence)
+			start, middle := c.splitOffer(sentence)
 			all = append(all, Offer{start, middle})
 		}
 		for _, id := range []ID{ANumberTo, ANumber, YourAnswer} {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever two languages are taken at once, no word for a yes in one is a word for a no in the other.
+// Whatever two languages are taken at once, no word for a yes in one is a word for a no in the
+// other.
 func TestNoYesIsANo(t *testing.T) {
 	for _, a := range Languages() {
 		for _, b := range Languages() {
@@ -18,7 +19,7 @@ func TestNoYesIsANo(t *testing.T) {
 					t.Errorf("%q of %s, where %s is taken before: %v, %v; want a yes", yes, a, b, got, ok)
 				}
 				for _, no := range catalogueFor(b).no {
-					if bare(yes) == bare(no) {
+					if foldAccents(yes) == foldAccents(no) {
 						t.Errorf("%q is a yes in %s, and %q is a no in %s", yes, a, no, b)
 					}
 				}
@@ -76,7 +77,8 @@ func TestOffered(t *testing.T) {
 	}
 }
 
-// A word by which an answer is told is one to a question whether something shall be done, and to no other.
+// A word by which an answer is told is one to a question whether something shall be done, and to no
+// other.
 func TestDecision(t *testing.T) {
 	for _, c := range catalogues() {
 		for id, want := range map[ID]bool{SaidAccept: true, SaidYes: true, SaidReject: false, SaidNo: false} {
@@ -97,8 +99,9 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-// The words that can be a yes are enough not to be guessed, unlike each other also without accents, and no answers in any language; the
-// sentence that offers one has it in place of the usual yes, and the no as ever.
+// The words that can be a yes are enough not to be guessed, unlike each other also without accents,
+// and no answers in any language; the sentence that offers one has it in place of the usual yes,
+// and the no as ever.
 func TestAcceptWords(t *testing.T) {
 	for _, tag := range Languages() {
 		list, seen := Words(tag), map[string]bool{}
@@ -106,10 +109,10 @@ func TestAcceptWords(t *testing.T) {
 			t.Errorf("%s has %d words", tag, len(list))
 		}
 		for _, word := range list {
-			if seen[bare(word)] {
+			if seen[foldAccents(word)] {
 				t.Errorf("%s has %s twice", tag, word)
 			}
-			seen[bare(word)] = true
+			seen[foldAccents(word)] = true
 			if _, ok := Decision(word, Languages()...); ok {
 				t.Errorf("%s of %s is an answer", word, tag)
 			}

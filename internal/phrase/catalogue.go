@@ -37,7 +37,7 @@ var catalogues = sync.OnceValue(func() (list []*catalogue) {
 		}
 	}
 	slices.SortFunc(list, func(a, b *catalogue) int {
-		return cmp.Or(-cmp.Compare(truth(a.tag == "en"), truth(b.tag == "en")), strings.Compare(a.tag, b.tag))
+		return cmp.Or(-cmp.Compare(boolToInt(a.tag == "en"), boolToInt(b.tag == "en")), strings.Compare(a.tag, b.tag))
 	})
 	return list
 })

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// letters are those of the language in lower case, with the accents that are separate when decomposed.
+// letters are those of the language in lower case, with the accents that are separate when
+// decomposed.
 func (c *catalogue) letters() string { return headerField(c.header, "X-Letters") }
 
 // marks are those that the language writes.
@@ -24,8 +25,8 @@ var argument = regexp.MustCompile(`\{\w+\}`)
 // alike are those that may be as in English, or as another one.
 var alike = []ID{SaidNo, noWords, notWords, twoUnits}
 
-// problems says what is wrong or missing in a catalogue, compared with the English one and the names
-// of all phrases.
+// problems says what is wrong or missing in a catalogue, compared with the English one and the
+// names of all phrases.
 func (c *catalogue) problems(en *catalogue, names []string) (list []string) {
 	add := func(line int, format string, args ...any) {
 		list = append(list, fmt.Sprintf("%s:%d: %s", c.file, line, fmt.Sprintf(format, args...)))
@@ -108,7 +109,7 @@ func (c *catalogue) problems(en *catalogue, names []string) (list []string) {
 // numbers returns how many numbers below 1000 have a plural form.
 func (c *catalogue) numbers(form int) (count int) {
 	for n := range 1000 {
-		count += truth(c.plural.index(n) == form)
+		count += boolToInt(c.plural.index(n) == form)
 	}
 	return count
 }
@@ -124,7 +125,8 @@ func allNames(t *testing.T) []string {
 	return all
 }
 
-// Every catalogue has every phrase, with its arguments and all plural forms, of what English says now.
+// Every catalogue has every phrase, with its arguments and all plural forms, of what English says
+// now.
 func TestCatalogues(t *testing.T) {
 	entries, err := catalogueFiles.ReadDir("catalogues")
 	if err != nil {

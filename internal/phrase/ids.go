@@ -1,7 +1,7 @@
 package phrase
 
-// ID names a sentence, or a piece of one, that the SDK says by itself: its msgctxt in every catalogue.
-// The zero ID names none.
+// ID names a sentence, or a piece of one, that the SDK says by itself: its msgctxt in every
+// catalogue. The zero ID names none.
 type ID string
 
 // The sentences. From OneQuestionOpen on they are pieces.
@@ -68,7 +68,7 @@ const (
 	AnswerDeclined   ID = "AnswerDeclined"
 	AnswerUnread     ID = "AnswerUnread"
 
-	// For tools of which nobody has said what they do.
+	// For tools whose author does not say what they do.
 	UseTool    ID = "UseTool"
 	MayDestroy ID = "MayDestroy"
 	OnlyAdds   ID = "OnlyAdds"

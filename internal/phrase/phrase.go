@@ -1,12 +1,13 @@
-// Package phrase holds the sentences that the SDK says by itself, in each language it can say them in. What an
-// agent says in its author's words never comes from here.
+// Package phrase holds the sentences that the SDK says by itself, in each language it can say them
+// in. What an agent says in its author's words never comes from here.
 //
-// Each language is a catalogue in the folder catalogues, in the PO format of gettext; docs/languages.md says how to
-// correct one, and how to add a language. An ID in ids.go names a sentence: it is the sentence's msgctxt.
+// Each language is a catalogue in the folder catalogues, in the PO format of gettext;
+// docs/languages.md says how to correct one, and how to add a language. An ID in ids.go names a
+// sentence: it is the sentence's msgctxt.
 //
-// To add a sentence, give it an ID, and an entry in en.po and in every other catalogue, with the English as msgid
-// everywhere. Sentences are short, say plainly what was not done, and do without "I" and, but where a person is asked,
-// "you". "go test ./internal/phrase" names what is missing.
+// To add a sentence, give it an ID, and an entry in en.po and in every other catalogue, with the
+// English as msgid everywhere. Sentences are short, say plainly what was not done, and do without
+// "I" and, but where a person is asked, "you". "go test ./internal/phrase" names what is missing.
 package phrase
 
 import (
@@ -30,22 +31,23 @@ func Languages() []string {
 	return tags
 }
 
-// In returns the sentence in the language of tag, with arg put where the sentence wants it, and whether that
-// language is known; otherwise the sentence is in English. A region makes no difference: "es-419" gives "es". A
-// script does: Arabic in Latin letters, "ar-Latn", is not known.
+// In returns the sentence in the language of tag, with arg put where the sentence wants it, and
+// whether that language is known; otherwise the sentence is in English. A region makes no
+// difference: "es-419" gives "es". A script does: Arabic in Latin letters, "ar-Latn", is not known.
 //
-// Arg is a tool's or a state's name as it is on the wire, such as "transfer_funds", or what an author called an
-// action, which is left as it is. A sentence that takes none ignores it. An ID that names none gives "".
+// Arg is a tool's or a state's name as it is on the wire, such as "transfer_funds", or what an
+// author called an action, which is left as it is. A sentence that takes none ignores it. An ID
+// that names none gives "".
 func In(tag string, id ID, arg string) (string, bool) {
 	if c := catalogueFor(tag); c != nil && c.text(id) != "" {
-		return fill(c.text(id), arg), true
+		return fillArgument(c.text(id), arg), true
 	}
-	return fill(english().text(id), arg), false
+	return fillArgument(english().text(id), arg), false
 }
 
 // catalogueFor returns the catalogue of the language that a tag means, or nil if there is none.
 func catalogueFor(tag string) *catalogue {
-	language, script := parse(tag)
+	language, script := parseTag(tag)
 	for _, c := range catalogues() {
 		if strings.EqualFold(c.tag, language) && (script == "" || strings.EqualFold(c.script, script)) {
 			return c
@@ -57,7 +59,7 @@ func catalogueFor(tag string) *catalogue {
 // catalogueOrEnglish is catalogueFor, and English for a language that has no catalogue.
 func catalogueOrEnglish(tag string) *catalogue { return cmp.Or(catalogueFor(tag), english()) }
 
-// Best returns the first of somebody's languages that is known; if none is, English.
+// Best returns the first of the tags whose language has a catalogue, or "en".
 func Best(tags []string) string {
 	if i := slices.IndexFunc(tags, func(tag string) bool { return catalogueFor(tag) != nil }); i >= 0 {
 		return tags[i]
@@ -65,7 +67,8 @@ func Best(tags []string) string {
 	return "en"
 }
 
-// Counted is In for a number of things. What a sentence of another language than English says of them does without their name.
+// Counted is In for a number of things. What a sentence of another language than English says of
+// them does without their name.
 func Counted[N int | int64](tag string, id ID, n N, thing string) string {
 	arg := strconv.FormatInt(int64(n), 10)
 	if catalogueOrEnglish(tag) == english() {
@@ -75,13 +78,14 @@ func Counted[N int | int64](tag string, id ID, n N, thing string) string {
 	return says
 }
 
-// Text is a sentence in those of an agent's languages that are known, the first of which is its own.
+// Text is a sentence in those of an agent's languages that are known, the first of which is its
+// own.
 func Text(tags []string, id ID, arg string) aaep.Text {
 	return Texts(tags, func(tag string) (string, bool) { return In(tag, id, arg) })
 }
 
-// Texts is Text for what is put together of several sentences. Where the agent's own language is not known, it is English, and
-// says so.
+// Texts is Text for what is put together of several sentences. Where the agent's own language is
+// not known, it is English, and says so.
 func Texts(tags []string, say func(tag string) (says string, known bool)) aaep.Text {
 	first := "en"
 	if len(tags) > 0 {
@@ -100,8 +104,8 @@ func Texts(tags []string, say func(tag string) (says string, known bool)) aaep.T
 	return text
 }
 
-// parse returns the language of a tag, and its script if it names one.
-func parse(tag string) (language, script string) {
+// parseTag returns the language of a tag, and its script if it names one.
+func parseTag(tag string) (language, script string) {
 	language, rest, _ := strings.Cut(tag, "-")
 	for part := range strings.SplitSeq(rest, "-") {
 		switch {
@@ -114,8 +118,8 @@ func parse(tag string) (language, script string) {
 	return language, ""
 }
 
-// fill puts arg in the place of the braces.
-func fill(sentence, arg string) string {
+// fillArgument puts arg in the place of the braces.
+func fillArgument(sentence, arg string) string {
 	before, rest, found := strings.Cut(sentence, "{")
 	if !found {
 		return sentence

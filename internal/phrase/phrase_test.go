@@ -42,8 +42,8 @@ func names(t *testing.T) (names []string) {
 	return names
 }
 
-// each runs a check on every sentence of every language, as it is in the catalogue.
-func each(t *testing.T, check func(t *testing.T, c *catalogue, id ID, sentence string)) {
+// checkEach runs a check on every sentence of every language, as it is in the catalogue.
+func checkEach(t *testing.T, check func(t *testing.T, c *catalogue, id ID, sentence string)) {
 	for _, c := range catalogues() {
 		for _, name := range names(t) {
 			t.Run(c.tag+"/"+name, func(t *testing.T) { check(t, c, ID(name), c.text(ID(name))) })
@@ -214,7 +214,8 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// The braces are those of English, an author's words come last, and the end is the mark that ends a sentence.
+// The braces are those of English, an author's words come last, and the end is the mark that ends a
+// sentence.
 func TestForm(t *testing.T) {
 	slot := func(sentence string) string {
 		_, rest, _ := strings.Cut(sentence, "{")
@@ -225,7 +226,7 @@ func TestForm(t *testing.T) {
 	for _, name := range all[slices.Index(all, string(OneQuestionOpen)):] {
 		pieces[name] = true
 	}
-	each(t, func(t *testing.T, c *catalogue, id ID, sentence string) {
+	checkEach(t, func(t *testing.T, c *catalogue, id ID, sentence string) {
 		if n := strings.Count(sentence, "{") + strings.Count(sentence, "}"); n != 0 && n != 2 {
 			t.Errorf("%q has %d braces", sentence, n)
 		}
@@ -245,7 +246,7 @@ func TestForm(t *testing.T) {
 		if strings.TrimSpace(sentence) != sentence || strings.Contains(sentence, "  ") {
 			t.Errorf("%q has a space too many", sentence)
 		}
-		for line := range strings.Lines(fill(sentence, "transfer_funds")) {
+		for line := range strings.Lines(fillArgument(sentence, "transfer_funds")) {
 			if n := utf8.RuneCountInString(line); n > 120 {
 				t.Errorf("%q has %d characters; whoever listens has to wait for the end", line, n)
 			}
@@ -253,16 +254,16 @@ func TestForm(t *testing.T) {
 	})
 }
 
-// typed is what somebody types, which is the same in every language.
-var typed = regexp.MustCompile(`(?m)\n|^/[^:\n]+:|/[a-z]+( off)?|--[a-z]+( speech)?|orca|Ctrl-C|Strg-C|[0-9.]+`)
+// typedText is what a person types, which is the same in every language.
+var typedText = regexp.MustCompile(`(?m)\n|^/[^:\n]+:|/[a-z]+( off)?|--[a-z]+( speech)?|orca|Ctrl-C|Strg-C|[0-9.]+`)
 
 // I18N-010: normal form C, in the letters and marks of the language.
 func TestLetters(t *testing.T) {
-	each(t, func(t *testing.T, c *catalogue, id ID, sentence string) {
+	checkEach(t, func(t *testing.T, c *catalogue, id ID, sentence string) {
 		if c := norm.NFC.String(sentence); c != sentence {
 			t.Errorf("%+q is not in normal form C; that is %+q", sentence, c)
 		}
-		sentence = typed.ReplaceAllString(fill(sentence, ""), "")
+		sentence = typedText.ReplaceAllString(fillArgument(sentence, ""), "")
 		for _, r := range norm.NFD.String(sentence) {
 			if r != ' ' && !strings.ContainsRune(norm.NFD.String(c.letters())+c.marks(), unicode.ToLower(r)) {
 				t.Errorf("%q has %q (%U), which is not under X-Letters or X-Marks in %s", sentence, r, r, c.file)
@@ -271,9 +272,9 @@ func TestLetters(t *testing.T) {
 	})
 }
 
-// Nobody may hear that something was done which was not.
+// A sentence about what was not done says so.
 func TestNotDone(t *testing.T) {
-	each(t, func(t *testing.T, c *catalogue, id ID, sentence string) {
+	checkEach(t, func(t *testing.T, c *catalogue, id ID, sentence string) {
 		switch id {
 		case ToolDidNotFinish, ActionRejected, ActionTimedOut, ActionUnreachable, ActionWithdrawn, ActionNotBegun, SilenceRejects:
 		default:
@@ -288,9 +289,9 @@ func TestNotDone(t *testing.T) {
 	})
 }
 
-// Whoever wires a sentence into an event may send it.
+// Every sentence may stand in an event.
 func TestValid(t *testing.T) {
-	each(t, func(t *testing.T, c *catalogue, id ID, _ string) {
+	checkEach(t, func(t *testing.T, c *catalogue, id ID, _ string) {
 		for _, arg := range []string{"transfer_funds", "Transfer $500 to savings."} {
 			sentence, known := In(c.tag, id, arg)
 			if !known {

@@ -90,15 +90,15 @@ var operators = [][]struct {
 	sign    string
 	compute func(a, b int) int
 }{
-	{{"||", func(a, b int) int { return truth(a != 0 || b != 0) }}},
-	{{"&&", func(a, b int) int { return truth(a != 0 && b != 0) }}},
-	{{"==", func(a, b int) int { return truth(a == b) }}, {"!=", func(a, b int) int { return truth(a != b) }}},
-	{{"<=", func(a, b int) int { return truth(a <= b) }}, {">=", func(a, b int) int { return truth(a >= b) }},
-		{"<", func(a, b int) int { return truth(a < b) }}, {">", func(a, b int) int { return truth(a > b) }}},
+	{{"||", func(a, b int) int { return boolToInt(a != 0 || b != 0) }}},
+	{{"&&", func(a, b int) int { return boolToInt(a != 0 && b != 0) }}},
+	{{"==", func(a, b int) int { return boolToInt(a == b) }}, {"!=", func(a, b int) int { return boolToInt(a != b) }}},
+	{{"<=", func(a, b int) int { return boolToInt(a <= b) }}, {">=", func(a, b int) int { return boolToInt(a >= b) }},
+		{"<", func(a, b int) int { return boolToInt(a < b) }}, {">", func(a, b int) int { return boolToInt(a > b) }}},
 	{{"%", func(a, b int) int { return a % max(b, 1) }}, {"/", func(a, b int) int { return a / max(b, 1) }}},
 }
 
-func truth(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}

@@ -17,8 +17,8 @@ type entry struct {
 }
 
 // parsePO reads the entries of a file in the PO format of gettext, the header first: its msgid is
-// empty. The error names the file and the line. Comments and what a tool keeps of old entries, on lines
-// that begin with #, are passed over, but for the mark of a fuzzy entry.
+// empty. The error names the file and the line. Comments and what a tool keeps of old entries, on
+// lines that begin with #, are passed over, but for the mark of a fuzzy entry.
 func parsePO(file, text string) (entries []entry, err error) {
 	var e entry
 	var into *string // what a line that has nothing but a string goes on with

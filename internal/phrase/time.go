@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Time is a time as a person is told it: in at most two units, and no more exactly than anybody would want to hear, as in "about 10
-// minutes". It is rather less than more, for people use up what they are told.
+// Time returns a time as a person is told it: in at most two units, and no more exactly than is
+// worth hearing, as in "about 10 minutes". It is rather less than more, for people use up what they
+// are told.
 func Time(tag string, d time.Duration) string {
 	c := catalogueOrEnglish(tag)
 	exact := max(int(d.Round(time.Second)/time.Second), 0)
-	left := rounded(exact)
+	left := roundSeconds(exact)
 	var parts []string
 	for _, unit := range []struct {
 		id      ID
@@ -27,14 +28,15 @@ func Time(tag string, d time.Duration) string {
 	for _, part := range parts[1:] {
 		says = strings.NewReplacer("{first}", says, "{second}", part).Replace(c.text(twoUnits))
 	}
-	if rounded(exact) != exact {
+	if roundSeconds(exact) != exact {
 		says = strings.Replace(c.text(aboutTime), "{time}", says, 1)
 	}
 	return says
 }
 
-// rounded is a number of seconds to a step that suits it: the one below, or the nearer one above if that is hardly more.
-func rounded(seconds int) int {
+// roundSeconds is a number of seconds to a step that suits it: the one below, or the nearer one
+// above if that is hardly more.
+func roundSeconds(seconds int) int {
 	step := 1
 	for _, s := range []struct{ from, step int }{{20, 5}, {120, 30}, {300, 60}, {2 * 3600, 300}, {10 * 3600, 1800}} {
 		if seconds >= s.from {

@@ -36,10 +36,11 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// WCAG 2.2.1: nobody is told more time than there is but by so little that they cannot tell, nor much less.
+// WCAG 2.2.1: nobody is told more time than there is but by so little that they cannot tell, nor
+// much less.
 func TestTimeIsNear(t *testing.T) {
 	for s := range 25 * 3600 {
-		if got := rounded(s); got > s+s/20 || got < s-s/5 {
+		if got := roundSeconds(s); got > s+s/20 || got < s-s/5 {
 			t.Fatalf("%d seconds are told as %d", s, got)
 		}
 	}

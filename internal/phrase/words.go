@@ -2,7 +2,8 @@ package phrase
 
 import "strings"
 
-// Words are those of a language, or of English, of which one can be a yes that nobody types by accident.
+// Words returns words of a language, or of English, one of which can be asked for as a yes: none is
+// typed by accident.
 func Words(tag string) []string {
 	return strings.Fields(catalogueOrEnglish(tag).text(acceptWords))
 }
