@@ -19,7 +19,8 @@ import (
 
 var all = producer.Rights{Reply: true}
 
-// HS-058, HS-061: what the application says no to is refused in its own words, or in words that give nothing away.
+// HS-058, HS-061: what the application says no to is refused in its own words, or in words that
+// give nothing away.
 func TestAdmit(t *testing.T) {
 	const neutral = "You are not allowed to subscribe here."
 	var none *aaep.Rejection
@@ -61,8 +62,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// Where Admit panics over what a stranger sent, the stranger is refused; where an extension does, that is not honored, now and when
-// the terms change. Agent and listeners go on.
+// Where Admit panics over a request, that subscriber is refused. Where an extension panics, it is
+// not honored, now and when the terms change. The agent and the other subscribers go on.
 func TestPanicOverAStranger(t *testing.T) {
 	var logged bytes.Buffer
 	trap := handshake.Extension{Vocabulary: aaep.Vocabulary{Prefix: "trap", URI: "https://trap.example/aaep/v1"},
@@ -80,7 +81,7 @@ func TestPanicOverAStranger(t *testing.T) {
 		Logger:     slog.New(slog.NewTextHandler(&logged, nil)),
 		Extensions: []handshake.Extension{trap},
 		Admit: func(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, error) {
-			return *map[string]*producer.Rights{"": &all, "alice": &all}[principal], nil // which has no row for others
+			return *map[string]*producer.Rights{"": &all, "alice": &all}[principal], nil // which has no row for other principals
 		},
 	}, func(t *testing.T, st *stage) {
 		good := st.listen(answering(everything()))
@@ -155,7 +156,7 @@ func TestAdmitIsAskedWhereThereIsRoom(t *testing.T) {
 	})
 }
 
-// byName gives alice all rights, and everybody else those of a log viewer.
+// byName gives alice all rights, and every other principal those of a log viewer.
 func byName(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, error) {
 	if principal == "alice" {
 		return all, nil
@@ -163,7 +164,8 @@ func byName(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, err
 	return producer.Rights{}, nil
 }
 
-// SEC-017: who may only listen hears everything, is told so, is not asked, and a reply in their name changes nothing.
+// SEC-017: a subscriber that may only listen hears everything, is told that it may only listen, is
+// not asked, and a reply in its name changes nothing.
 func TestReadOnly(t *testing.T) {
 	const wants = `{"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["none"]}`
 	bubbleWith(t, producer.Config{Admit: byName}, func(t *testing.T, st *stage) {
@@ -187,7 +189,7 @@ func TestReadOnly(t *testing.T) {
 		if asked := of[*aaep.AwaitingConfirmation](viewer.events()); len(asked) > 0 {
 			t.Error("the viewer was asked")
 		}
-		viewer.reply(q, aaep.Accept) // with a token that it got somewhere
+		viewer.reply(q, aaep.Accept) // with a token that it found out
 		synctest.Wait()
 		if d.times != 0 {
 			t.Fatal("the viewer decided")
@@ -199,8 +201,8 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// SEC-024: who has no clearance is told of nothing that is withheld, whatever it asks for, then and later, and is told so; others
-// are, and what is critical is told both.
+// SEC-024: a subscriber without clearance receives nothing that is withheld, whatever it asks for,
+// then and later, and is told so. The one with clearance receives it. Critical events reach both.
 func TestWithhold(t *testing.T) {
 	admit := func(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, error) {
 		switch principal {

@@ -15,9 +15,10 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// BenchmarkOpen measures how many questions a second are put and settled while others are open, each of a session of
-// its own: one operation is one of them, from the call to its end. "replied" ends with an acceptance and a run,
-// "withdrawn" with its asker's change of mind. "join" is a subscriber who comes, is put all that is open, and leaves.
+// BenchmarkOpen measures how many questions a second are put and settled while further questions
+// are open, each of a session of its own. One operation is one question, from the call to its end.
+// "replied" ends with an acceptance and a run, "withdrawn" with the end of its caller's context.
+// "join" is a subscriber that comes, is put all open questions, and leaves.
 func BenchmarkOpen(b *testing.B) {
 	for _, open := range []int{0, 1000, 10000} {
 		b.Run(fmt.Sprintf("open=%d", open), func(b *testing.B) {
@@ -59,14 +60,16 @@ var now, never = func() (producer.Tool, producer.Tool) {
 	return now, never
 }()
 
-// hall is a producer with questions that stay open, and repliers enough: each may send 100 replies in a second.
+// hall is a producer with questions that stay open, and enough subscribers that reply: each may
+// send 100 replies in a second.
 type hall struct {
 	p     *producer.Producer
 	asked sync.WaitGroup // the questions that stay open
 	leave []func()
-	put   atomic.Int64 // of those, how many have reached the replier whose they are
+	put   atomic.Int64 // how many of those have reached the subscriber that is to answer them
 }
 
+// newHall returns a producer with open questions that stay open, once all of them have been put.
 func newHall(b *testing.B, open int) *hall {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bench"}, KeepEvents: 1 << 17, MaxRequestsPerSecond: -1})
 	if err != nil {
@@ -90,7 +93,7 @@ func newHall(b *testing.B, open int) *hall {
 	return h
 }
 
-// subscribed is one more listener, served in a goroutine of all.
+// subscribed adds one more subscriber, which is served in a goroutine of all.
 func subscribed(ctx context.Context, b *testing.B, p *producer.Producer, all *sync.WaitGroup, c aaep.Capabilities) (conn transports.Conn, id string) {
 	theirs, ours := transports.Pipe()
 	all.Go(func() { p.ServeConn(ours) })
@@ -106,7 +109,8 @@ func subscribed(ctx context.Context, b *testing.B, p *producer.Producer, all *sy
 	return theirs, m.(*aaep.SubscriptionAccepted).SubscriptionID
 }
 
-// follow subscribes, waits for so many questions, and accepts those that are for now and its own.
+// follow adds a subscriber, waits until it was put so many questions, and then accepts those for
+// which mine is true and that do not stay open. leave ends it.
 func (h *hall) follow(b *testing.B, wait int, mine func(token string) bool) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -143,7 +147,7 @@ func (h *hall) follow(b *testing.B, wait int, mine func(token string) bool) (lea
 	}
 }
 
-// ask lets four agents ask at once.
+// ask calls once from four goroutines, b.N times in all, and reports the rate and the times.
 func (h *hall) ask(b *testing.B, once func(*producer.Session) error) {
 	const agents = 4
 	var mu sync.Mutex
@@ -182,6 +186,7 @@ func (h *hall) ask(b *testing.B, once func(*producer.Session) error) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
+// close shuts the producer down and ends its subscribers.
 func (h *hall) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -192,9 +197,9 @@ func (h *hall) close() {
 	}
 }
 
-// BenchmarkRelease measures the time from the moment an answer is sent to the moment the action begins, which is after
-// tool.invoked has left for every subscriber: with one subscriber, and with others to whom another session streams text
-// as fast as they take it.
+// BenchmarkRelease measures the time from the moment an answer is sent to the moment the action
+// begins, which is after tool.invoked has left for every subscriber: with one subscriber, and with
+// many to which another session streams text as fast as they take it.
 func BenchmarkRelease(b *testing.B) {
 	for _, others := range []int{0, 10, 1000} {
 		b.Run(fmt.Sprintf("flooded=%d", others), func(b *testing.B) {

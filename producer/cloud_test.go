@@ -14,20 +14,21 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// cloud is what several processes of one agent share, in memory.
+// cloud is what several processes of one agent share, in memory: a log.Shared, and the records of a
+// log.
 type cloud struct {
-	mu            sync.Mutex
+	mu            sync.Mutex // guards what follows
 	records       [][]byte
 	meta, profile []byte
 	claims        map[string]log.Claim
-	told          []func(string)
-	agent         func([]byte) []byte
-	changed       chan struct{}
-	skew          time.Duration // of its clock
-	gone          bool          // nothing can be claimed, and nobody reached
-	turn          int           // of who is the agent
-	slow          string        // the node that hears of no records for the time being
-	away          chan bool     // has a feed say that it is away, or no longer
+	told          []func(string)      // those to call with a token that is claimed
+	agent         func([]byte) []byte // answers messages to the agent
+	changed       chan struct{}       // closed when there are more records
+	skew          time.Duration       // by how much its clock is ahead
+	gone          bool                // nothing can be claimed, and no message reaches the agent
+	turn          int                 // the number of processes that have been the agent
+	slow          string              // the node that receives no records for the time being
+	away          chan bool           // has a feed say that it is away, or no longer
 }
 
 func newCloud() *cloud {
@@ -38,17 +39,19 @@ func newCloud() *cloud {
 type node struct {
 	*cloud
 	name string
-	turn int // of those who were the agent; others can append nothing any more
+	turn int // the cloud's turn when it became the agent; a later agent keeps it from appending
 }
 
 var errGone = errors.New("the cloud is gone")
 
+// Bounds returns the cursors of all records.
 func (c *cloud) Bounds() (start, end uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return 0, uint64(len(c.records))
 }
 
+// Append adds records, unless another process has become the agent.
 func (c node) Append(records [][]byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,12 +64,14 @@ func (c node) Append(records [][]byte) error {
 	return nil
 }
 
+// Read returns at most n records after the cursor.
 func (c *cloud) Read(cursor uint64, n int) ([][]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.records[cursor:min(int(cursor)+n, len(c.records))]), nil
 }
 
+// Next waits for records after the cursor, for away, or for ctx.
 func (c node) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 	for {
 		c.mu.Lock()
@@ -97,6 +102,7 @@ func (c *cloud) SetProfile(m []byte) error               { c.set(&c.profile, m);
 func (c *cloud) Profile(context.Context) ([]byte, error) { return c.get(&c.profile), nil }
 func (n node) Node() string                              { return n.name }
 
+// Claim settles a token, and tries until ctx is done while the cloud is gone.
 func (c *cloud) Claim(ctx context.Context, token string, data []byte) (log.Claim, bool, error) {
 	for c.isGone() {
 		select {
@@ -117,31 +123,35 @@ func (c *cloud) Claim(ctx context.Context, token string, data []byte) (log.Claim
 	return c.claims[token], true, nil
 }
 
+// get reads a field with the lock held.
 func (c *cloud) get(what *[]byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return *what
 }
 
+// set writes a field with the lock held.
 func (c *cloud) set(what *[]byte, to []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	*what = to
 }
 
-// with changes what is shared.
+// with calls f with the lock held, so that it can change what is shared.
 func (c *cloud) with(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f()
 }
 
+// isGone reads gone with the lock held.
 func (c *cloud) isGone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.gone
 }
 
+// Claims has f called with every token that is claimed.
 func (c *cloud) Claims(f func(string)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,6 +159,7 @@ func (c *cloud) Claims(f func(string)) error {
 	return nil
 }
 
+// Receive has f answer the messages to the agent.
 func (c *cloud) Receive(f func([]byte) []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,6 +167,7 @@ func (c *cloud) Receive(f func([]byte) []byte) error {
 	return nil
 }
 
+// Send hands a message to the agent and returns its answer.
 func (c *cloud) Send(_ context.Context, msg []byte) ([]byte, error) {
 	c.mu.Lock()
 	agent := c.agent
@@ -167,7 +179,7 @@ func (c *cloud) Send(_ context.Context, msg []byte) ([]byte, error) {
 	return agent(msg), nil
 }
 
-// clouded runs f with an agent and two processes that follow it, and the agent's trail.
+// clouded runs f with an agent, two processes that follow it, and the agent's audit records.
 func clouded(t *testing.T, f func(c *cloud, agent *stage, edges [2]*stage, kept *sink)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,12 +188,13 @@ func clouded(t *testing.T, f func(c *cloud, agent *stage, edges [2]*stage, kept 
 		edges := [2]*stage{c.follow(t, "east"), c.follow(t, "west")}
 		f(c, agent, edges, kept)
 		agent.end()
-		synctest.Wait() // the others hear the end too
+		synctest.Wait() // the two that follow receive the end too
 		edges[0].end()
 		edges[1].end()
 	})
 }
 
+// lead starts a process that is the agent from now on.
 func (c *cloud) lead(t *testing.T, kept audit.Sink) *stage {
 	t.Helper()
 	c.with(func() { c.turn++ })

@@ -10,7 +10,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// backlog makes n events that a slow listener cannot have merged.
+// backlog emits n events that cannot be merged for a slow subscriber.
 func backlog(st *stage, n int) {
 	for range n / 2 {
 		st.session("Something else.")
@@ -18,7 +18,7 @@ func backlog(st *stage, n int) {
 	synctest.Wait()
 }
 
-// INV-24, P3, HS-014, HS-067: a question overtakes 200 held events, at once; the others keep their rate.
+// INV-24, P3, HS-014, HS-067: a question overtakes 200 held events, at once; those keep their rate.
 func TestQuestionOvertakesABacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(answering(caps(1, aaep.BoundarySentence)))
@@ -41,7 +41,8 @@ func TestQuestionOvertakesABacklog(t *testing.T) {
 	})
 }
 
-// D-50, HS-062: an error comes at once and last, after all of the text and the tools of its session.
+// D-50, HS-062: an error comes at once and last, after all of the text and the tools of its
+// session.
 func TestErrorOvertakesABacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(caps(1, aaep.BoundarySentence))
@@ -97,8 +98,8 @@ func TestCriticalKeepsItsPlace(t *testing.T) {
 	})
 }
 
-// D-50, SM-007: where no rate holds anything nothing is overtaken, however much is said at once: not for those of a group, nor for one who
-// is alone, comes anew, or comes back.
+// D-50, SM-007: where no rate holds anything, nothing is overtaken, however much is emitted at
+// once: neither in a group nor for a subscription that is ungrouped, new, or resumed.
 func TestQuestionOvertakesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		const written = 100
@@ -147,7 +148,8 @@ func TestQuestionOvertakesNothing(t *testing.T) {
 	})
 }
 
-// But what a link keeps waiting that takes long over every event is overtaken (P3), and not what the question belongs to.
+// But what a link keeps waiting that takes long over every event is overtaken (P3), and not what
+// the question belongs to.
 func TestCriticalOvertakesOnASlowLink(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(everything())

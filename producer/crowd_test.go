@@ -15,26 +15,29 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// aCrowd is many listeners on links that take several events at once. It keeps what left in which order, and to whom.
+// aCrowd is many subscribers on links that take several events at once. It keeps what left in which
+// order, and to which of them.
 type aCrowd struct {
 	mu    sync.Mutex
 	sent  []departure
-	toGo  int           // so many batches are yet to leave until
-	begun chan struct{} // is closed
+	toGo  int // how many batches are yet to leave until begun is closed
+	begun chan struct{}
 }
 
+// departure is one event that has left.
 type departure struct {
-	to       int // which listener
+	to       int // which subscriber
 	critical bool
 }
 
-// crowded is the producer's end of one's link.
+// crowded is the producer's end of the link of one of them, the n-th.
 type crowded struct {
 	transports.Conn
 	crowd *aCrowd
 	n     int
 }
 
+// SendEvents notes the events, and closes begun after the toGo-th batch.
 func (c crowded) SendEvents(_ context.Context, events []transports.Event) error {
 	c.crowd.mu.Lock()
 	defer c.crowd.mu.Unlock()
@@ -47,7 +50,7 @@ func (c crowded) SendEvents(_ context.Context, events []transports.Event) error 
 	return nil
 }
 
-// join subscribes one more listener, which reads nothing but the answer.
+// join adds one more subscriber, which reads nothing but the answer to its request.
 func (c *aCrowd) join(st *stage, n int, terms aaep.Capabilities) {
 	near, far := transports.Pipe()
 	l := &listener{t: st.t, conn: near}
@@ -59,8 +62,9 @@ func (c *aCrowd) join(st *stage, n int, terms aaep.Capabilities) {
 	}
 }
 
-// INV-24, P3: what is critical to one listener leaves before what many others are still owed, although one processor has to
-// prepare all of it and they were there first; whether they are about to be told, or are being told.
+// INV-24, P3: a critical event for one subscriber leaves before what many subscribers are still
+// owed, although one processor prepares all of it and they came first, whether it is about to be
+// sent or being sent.
 func TestCriticalPassesACrowd(t *testing.T) {
 	const many, rounds, each = 100, 2, 20
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -115,13 +119,14 @@ func TestCriticalPassesACrowd(t *testing.T) {
 	}
 }
 
-// gatedDisk gives nothing while its gate is shut.
+// gatedDisk is a store that reads nothing while its gate is shut.
 type gatedDisk struct {
 	log.Store
 	shut atomic.Pointer[chan struct{}]
-	wait atomic.Int32 // how many have waited at it
+	wait atomic.Int32 // how many reads have waited at it
 }
 
+// Read waits while the gate is shut.
 func (d *gatedDisk) Read(cursor uint64, n int) ([][]byte, error) {
 	if gate := d.shut.Load(); gate != nil {
 		d.wait.Add(1)
@@ -130,7 +135,8 @@ func (d *gatedDisk) Read(cursor uint64, n int) ([][]byte, error) {
 	return d.Store.Read(cursor, n)
 }
 
-// INV-26: whoever waits for a slow disk keeps nobody from being told what is in memory, however many wait.
+// INV-26: a subscription that waits for a slow disk keeps no other one from receiving what is in
+// memory, however many wait.
 func TestCrowdAtASlowDisk(t *testing.T) {
 	disk := &gatedDisk{}
 	onDisk(t, producer.Config{KeepEvents: 32}, func(s log.Store) log.Store { disk.Store = s; return disk }, func(t *testing.T, st *stage) {
@@ -168,7 +174,7 @@ func TestCrowdAtASlowDisk(t *testing.T) {
 			s.Progress(aaep.Text{}, aaep.Progress{Step: int64(i + 1)}, 0)
 		}
 		told := 0
-		for range 1_000_000 { // who waits here for a place that is never free is nobody that a bubble waits for
+		for range 1_000_000 { // synctest.Wait does not wait for a goroutine that waits for a turn here
 			c.mu.Lock()
 			told = len(c.sent)
 			c.mu.Unlock()
@@ -181,13 +187,14 @@ func TestCrowdAtASlowDisk(t *testing.T) {
 	})
 }
 
-// slowFeed is a cloud where what is old is not read while its gate is shut.
+// slowFeed is a cloud that reads no old records while its gate is shut.
 type slowFeed struct {
 	node
 	shut  *atomic.Pointer[chan struct{}]
 	reads *atomic.Int32
 }
 
+// Read counts the reads, and waits while the gate is shut.
 func (f slowFeed) Read(cursor uint64, n int) ([][]byte, error) {
 	f.reads.Add(1)
 	if gate := f.shut.Load(); gate != nil {
@@ -196,8 +203,9 @@ func (f slowFeed) Read(cursor uint64, n int) ([][]byte, error) {
 	return f.node.Read(cursor, n)
 }
 
-// INV-24, INV-26: at a process that follows an agent, hundreds who begin with what is old ask for it a few times, and not each for
-// itself: they would keep what is new from it. Who was there before hears that while all of them wait.
+// INV-24, INV-26: at a process that follows an agent, hundreds of subscriptions that begin with old
+// events read them a few times, and not once each, which would keep new events from that process. A
+// subscription from before receives new events while all of them wait.
 func TestCrowdAtAFollower(t *testing.T) {
 	const many, ended = 200, 200
 	synctest.Test(t, func(t *testing.T) {

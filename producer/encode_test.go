@@ -34,6 +34,7 @@ func shapes(tb testing.TB, n int) (all []handshake.Terms) {
 	return all
 }
 
+// utterance returns the i-th event to encode.
 func utterance(p *Producer, i int) *aaep.Event {
 	text := func(s string) aaep.Text {
 		return aaep.Text{Terse: s, Normal: s + " is on.", Detailed: s + " is on, and on."}
@@ -48,6 +49,7 @@ func utterance(p *Producer, i int) *aaep.Event {
 	return ev
 }
 
+// quietProducer returns a Producer without a logger, which the test shuts down.
 func quietProducer(tb testing.TB) *Producer {
 	p, err := New(Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}, Languages: []string{"es", "yo"}})
 	if err != nil {
@@ -107,8 +109,8 @@ func TestEncodedIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkTailor measures one event for all subscriptions, from the log to encoded messages, in as many distinct
-// shapes as there are; broadcast is the same event, encoded once and copied for each.
+// BenchmarkTailor measures one event for all subscriptions, from the log to encoded messages, in as
+// many distinct shapes as there are; broadcast is the same event, encoded once and copied for each.
 func BenchmarkTailor(b *testing.B) {
 	for _, n := range []int{1, 10, 1000} {
 		for _, k := range []int{1, 3, 30} {
@@ -117,7 +119,7 @@ func BenchmarkTailor(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("subscriptions=%d/shapes=%d", n, k), func(b *testing.B) {
 				p := quietProducer(b)
-				nobody := p.audience.Swap(new(make([]*subscription, n))) // encode asks how many there are
+				nobody := p.audience.Swap(new(make([]*subscription, n))) // encodeShaped looks at the number
 				defer p.audience.Store(nobody)
 				terms := shapes(b, k)
 				var shapers []*shaper.Shaper

@@ -13,8 +13,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// ENV-034: every event has the urgency that §3.3.2 gives its type, written out. ENV-032: a text of three lengths is one event,
-// which goes by no verbosity of its own.
+// ENV-034: every event has the urgency that §3.3.2 gives its type, written out. ENV-032: a text of
+// three lengths is one event, which goes by no verbosity of its own.
 func TestUrgencyOfEachType(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.record()
@@ -64,7 +64,8 @@ func TestUrgencyOfEachType(t *testing.T) {
 	})
 }
 
-// A text in any one of its lengths will do for whatever is said, and all that is told is composed (I18N-010).
+// A text in any one of its lengths will do for whatever is said, and all that is told is composed
+// (I18N-010).
 func TestTextOfOneLength(t *testing.T) {
 	const words = "Cafe\u0301."
 	for name, text := range map[string]aaep.Text{"terse": {Terse: words}, "normal": {Normal: words}, "detailed": {Detailed: words}} {
@@ -99,7 +100,8 @@ func TestTextOfOneLength(t *testing.T) {
 	}
 }
 
-// EVT-092: two runs of one tool at the same time are told apart by their tool_call_id, although nobody is asked about them.
+// EVT-092: two runs of one tool at the same time are told apart by their tool_call_id, although
+// neither asks.
 func TestParallelCalls(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")

@@ -17,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
+// declaring returns c with an extension declared, and its capability.
 func declaring(c aaep.Capabilities, v aaep.Vocabulary, capability any) aaep.Capabilities {
 	if err := c.AddExtension(v, capability); err != nil {
 		panic(err)
@@ -24,8 +25,8 @@ func declaring(c aaep.Capabilities, v aaep.Vocabulary, capability any) aaep.Capa
 	return c
 }
 
-// EXT-002, EXT-015, HS-033, D-61: data of an extension goes to those who listed it and to nobody else. A device feels what is
-// critical, and what the agent chose where it has that.
+// EXT-002, EXT-015, HS-033, D-61: data of an extension goes to the subscribers that listed it and
+// to no other. A device feels critical events, and what the agent chose where it has that.
 func TestHaptic(t *testing.T) {
 	device := extensions.Haptic{PatternsSupported: []string{"buzz", "pulse"}, BodyLocations: []string{"wrist"}}
 	bubble(t, func(t *testing.T, st *stage) {
@@ -80,7 +81,8 @@ func TestHaptic(t *testing.T) {
 	})
 }
 
-// What leaves early, as critical, only because an error must come after it (D-50) is not felt: the error is, once.
+// What leaves early, as critical, only because an error must come after it (D-50) is not felt: the
+// error is, once.
 func TestHapticOfAnError(t *testing.T) {
 	slow := everything().With(aaep.Capabilities{MaxEventsPerSecond: 1})
 	bubble(t, func(t *testing.T, st *stage) {
@@ -128,8 +130,8 @@ func TestExtensionDataRefused(t *testing.T) {
 	}
 }
 
-// Braille: chunks fit the display, cut between words, also at one event a second and when the display changes; no
-// text is lost (INV-28).
+// Braille: chunks fit the display, cut between words, also at one event a second and when the
+// display changes; no text is lost (INV-28).
 func TestBraille(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(declaring(caps(1, aaep.BoundaryCompletion), extensions.BrailleVocabulary, extensions.Braille{Cells: 40}))
@@ -181,7 +183,8 @@ func TestBraille(t *testing.T) {
 	})
 }
 
-// CONF-036, CONF-037: timing stretches the time to answer to what the slowest of those asked needs, at most to a day (D-42).
+// CONF-036, CONF-037: timing stretches the time to answer to what the slowest of those asked needs,
+// at most to a day (D-42).
 func TestTiming(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		slow := func(by float64) aaep.Capabilities {
@@ -221,8 +224,8 @@ func TestTiming(t *testing.T) {
 	})
 }
 
-// delivery: while its user types a listener hears only what is critical, and what is about to be done for good; the rest
-// follows, in order, when that ends or expires.
+// delivery: while its user types a listener hears only what is critical, and what is about to be
+// done for good; the rest follows, in order, when that ends or expires.
 func TestQuiet(t *testing.T) {
 	typing := func(seconds int64) aaep.Capabilities {
 		return declaring(aaep.Capabilities{}, extensions.DeliveryVocabulary, extensions.Delivery{Presence: extensions.PresenceTyping, PresenceExpiresIn: seconds})
@@ -293,7 +296,8 @@ func TestMinRelevance(t *testing.T) {
 	})
 }
 
-// delivery: a subscription ends when it is too old, or had nothing for too long, with its reason; others go on.
+// delivery: a subscription ends when it is too old, or had no event for too long, with its reason;
+// another one goes on.
 func TestLifetime(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asked  extensions.Delivery
@@ -325,7 +329,8 @@ func TestLifetime(t *testing.T) {
 	}
 }
 
-// EXT-010, ENV-006: an event of an extension's own goes to those who asked for its type, whole and in their language.
+// EXT-010, ENV-006: an event of an extension's own goes to those who asked for its type, whole and
+// in their language.
 func TestOwnEvents(t *testing.T) {
 	med := aaep.Vocabulary{Prefix: "med", URI: "https://pharmacy.example/med/v1"}
 	cfg := polyglot
@@ -363,7 +368,8 @@ func TestOwnEvents(t *testing.T) {
 	})
 }
 
-// P3, EXT-001: whatever an extension makes of an event, its listener gets the event, and the question in it.
+// P3, EXT-001: whatever an extension makes of an event, its listener gets the event, and the
+// question in it.
 func TestBadExtensionCostsNothing(t *testing.T) {
 	for name, data := range map[string]string{
 		"too deep":     strings.Repeat(`{"a":`, 20) + "1" + strings.Repeat("}", 20),

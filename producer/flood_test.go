@@ -28,8 +28,9 @@ func (l *listener) accepts() (rates []int64, at []time.Time) {
 	return rates, at
 }
 
-// HS-073, INV-26: of a thousand renegotiations at once each has its answer, in order and never more than asked for
-// until then; but at most ten a second take effect, and the last one soon. Events go on at once.
+// HS-073, INV-26: of a thousand renegotiations at once each has its answer, in order and never more
+// than asked for until then; but at most ten a second take effect, and the last one soon. Events go
+// on at once.
 func TestEndlessRenegotiation(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		const n = 1000
@@ -102,7 +103,8 @@ func TestSlider(t *testing.T) {
 	})
 }
 
-// A reply, a goodbye and a broken link do not wait behind a flood of the same subscription (INV-26, D-38).
+// A reply, a goodbye and a broken link do not wait behind a flood of the same subscription (INV-26,
+// D-38).
 func TestBehindAFlood(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*listener, *aaep.AwaitingConfirmation)
@@ -135,7 +137,8 @@ func TestBehindAFlood(t *testing.T) {
 	}
 }
 
-// §5.7: a refusal in a flood is the last answer: those before it have theirs, those after it have none.
+// §5.7: a refusal in a flood is the last answer: those before it have theirs, those after it have
+// none.
 func TestRefusalInAFlood(t *testing.T) {
 	for name, bad := range map[string]*aaep.SubscriptionRenegotiate{
 		"terms":    {Capabilities: aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}},
@@ -177,12 +180,13 @@ func TestFloodWithoutReading(t *testing.T) {
 	})
 }
 
-// sendingTakes is the longest that one who does not read is waited for: an event, or the answers of a second
-// and the goodbye.
+// sendingTakes is the longest that one who does not read is waited for: an event, or the answers of
+// a second and the goodbye.
 const sendingTakes = 14 * time.Second
 
-// INV-50, HS-073: one subscription has a thousand renegotiations at once and a hundred a second answered; the one that is too much
-// is refused, and with it the subscription. Others hear on.
+// INV-50, HS-073: one subscription has a thousand renegotiations at once and a hundred a second
+// answered; the one that is too much is refused, and with it the subscription. Other subscriptions
+// go on.
 func TestRenegotiationsHaveABudget(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		good, bad := st.listen(everything()), st.listen(everything())

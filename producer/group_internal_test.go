@@ -11,8 +11,9 @@ import (
 	"github.com/aaep-go/aaep/internal/shaper"
 )
 
-// Whatever of the terms makes a difference to what a listener hears keeps it out of the groups of those who have it otherwise. A field
-// that is added to them is either in the key, or is said here to make none.
+// Whatever in the terms makes a difference to a stream keeps a subscription out of the groups of
+// subscriptions that differ in it. A field that is added to the terms is either in the key, or is
+// named here as one that makes no difference.
 func TestGroupKey(t *testing.T) {
 	const byItself, told = "each is asked, and waited for, by itself", "it was told, or done, before"
 	apart := map[string]string{
@@ -74,7 +75,7 @@ func TestGroupKey(t *testing.T) {
 	}
 }
 
-// vary gives a value another.
+// vary sets a value to another one.
 func vary(t *testing.T, v reflect.Value) {
 	switch {
 	case v.Type() == reflect.TypeFor[map[string]json.RawMessage]():
@@ -89,14 +90,14 @@ func vary(t *testing.T, v reflect.Value) {
 		v.SetFloat(v.Float() + 1)
 	case v.Kind() == reflect.Slice:
 		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
-	case v.Kind() == reflect.Struct: // which is not in the key
+	case v.Kind() == reflect.Struct: // no such field is in the key
 	default:
 		t.Fatalf("nobody knows how to change a %s", v.Type())
 	}
 }
 
-// INV-50: a group that never lets go of all it has does not grow with those who come, wait for it and go; the newest are told when it
-// does after all.
+// INV-50: a group that never pauses does not grow with the subscriptions that come, wait for it and
+// go. The newest are woken when it pauses after all.
 func TestWaitingIsBounded(t *testing.T) {
 	g := &group{sent: time.Now()}
 	g.shaper = shaper.New(handshake.Terms{}, nil)
@@ -115,7 +116,8 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 }
 
-// Whoever was taken by a group meanwhile is left there when another that it waited for lets go.
+// A subscription that a group has taken meanwhile stays there when another group that it waited for
+// pauses.
 func TestWhoIsServedIsLeftAlone(t *testing.T) {
 	g, other := &group{sent: time.Now()}, &group{}
 	g.shaper = shaper.New(handshake.Terms{}, nil)

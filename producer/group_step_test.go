@@ -12,7 +12,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// stream writes text without a pause, a word each ten milliseconds, until it is told to end.
+// stream writes text without a pause, a word each ten milliseconds, until end is called, which
+// returns what was written.
 func stream(out io.WriteCloser) (end func() (text string)) {
 	over, all := make(chan struct{}), make(chan string, 1)
 	go func() {
@@ -41,7 +42,7 @@ func stream(out io.WriteCloser) (end func() (text string)) {
 	}
 }
 
-// heard is the text that has come, which must have no hole and come as seldom as was asked for.
+// heard returns the text that has come, which must have no hole and keep the rate.
 func (l *listener) heard(rate int) string {
 	l.t.Helper()
 	synctest.Wait()
@@ -69,8 +70,8 @@ func (l *listener) heard(rate int) string {
 	return text.String()
 }
 
-// Many who come into a text that goes on are served together before it ends; each hears it without a hole and no more often than it
-// asked for, and at once what is critical. P3, P4, P6, P7
+// Many subscriptions that come while text goes on are served in groups before it ends. Each
+// receives it without a hole and within its rate, and critical events at once. P3, P4, P6, P7
 func TestIntoRunningText(t *testing.T) {
 	bubbleWith(t, producer.Config{MaxSubscriptions: 1000}, func(t *testing.T, st *stage) {
 		s := st.session("Reading.")
@@ -117,7 +118,7 @@ func TestIntoRunningText(t *testing.T) {
 	})
 }
 
-// Where there are few listeners none of them waits for others.
+// Where there are few subscriptions, none of them holds text back to join a group.
 func TestFewIntoRunningText(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.session("Reading.")
@@ -140,7 +141,8 @@ func TestFewIntoRunningText(t *testing.T) {
 	})
 }
 
-// Whoever gets another stream while it waits to be in step is told nothing more over the old one, though that would still take it. P8
+// A subscription that gets another stream while it waits to join in step sends nothing more over
+// the old one, though that would still take it. P8
 func TestAnotherStreamWhileInStep(t *testing.T) {
 	bubbleWith(t, producer.Config{MaxSubscriptions: 1000}, func(t *testing.T, st *stage) {
 		s := st.session("Reading.")

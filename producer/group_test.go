@@ -14,11 +14,11 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// assembled waits until all listeners are in groups of these sizes.
+// assembled waits until all subscriptions are in groups of these sizes.
 func (st *stage) assembled(want ...int) {
 	st.t.Helper()
 	var sizes []int
-	for range 100 { // a link that seems full for chance has its listener go on alone until something else comes
+	for range 100 { // a link that seems full by chance makes its member leave until the next event
 		synctest.Wait()
 		if sizes = st.p.Grouped(); slices.Equal(sizes, want) {
 			return
@@ -28,6 +28,7 @@ func (st *stage) assembled(want ...int) {
 	st.t.Fatalf("groups of %v, want %v", sizes, want)
 }
 
+// crowd adds n subscribers on terms c.
 func (st *stage) crowd(n int, c aaep.Capabilities) (all []*listener) {
 	for range n {
 		all = append(all, st.listen(c))
@@ -35,7 +36,7 @@ func (st *stage) crowd(n int, c aaep.Capabilities) (all []*listener) {
 	return all
 }
 
-// said are the summaries of the progress that has come, with when.
+// said returns the summaries of the progress events that have come, each with its time.
 func (l *listener) said() (said []string) {
 	synctest.Wait()
 	for _, a := range l.arrivals() {
@@ -46,8 +47,8 @@ func (l *listener) said() (said []string) {
 	return said
 }
 
-// Listeners who asked for the same are served together, and those who asked for something else by themselves; whoever leaves is
-// no member, and nothing is left of a group without members.
+// Subscriptions with the same terms are served together, and those with other terms by themselves.
+// A subscription that ends is no member, and nothing is left of a group without members.
 func TestGroups(t *testing.T) {
 	bubbleWith(t, producer.Config{Languages: []string{"de"}, MaxSubscriptions: 1000}, func(t *testing.T, st *stage) {
 		s := st.session("Measuring.")
@@ -79,7 +80,7 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// One whose link is full leaves its group, loses nothing, and delays nobody. P7
+// A member whose link is full leaves its group, loses nothing, and delays no other member. P7
 func TestGroupFullLink(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.session("Measuring.")
@@ -121,7 +122,8 @@ func TestGroupFullLink(t *testing.T) {
 	})
 }
 
-// What one of a group renegotiates holds for it alone, and the others hear on meanwhile (§5.7).
+// What one member renegotiates holds for it alone, and the other members receive events meanwhile
+// (§5.7).
 func TestGroupRenegotiation(t *testing.T) {
 	bubbleWith(t, producer.Config{Languages: []string{"de"}}, func(t *testing.T, st *stage) {
 		s := st.session("Measuring.")
@@ -160,7 +162,8 @@ func TestGroupRenegotiation(t *testing.T) {
 	})
 }
 
-// An action waits for those of a group who were asked as for any other, also for one that has left it because it is slow (D-49).
+// An action waits for members of a group that were asked as for any subscription, also for one that
+// has left the group because it is slow (D-49).
 func TestGroupIsWaitedFor(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.session("Paying.")
@@ -183,7 +186,7 @@ func TestGroupIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A subscription that is to end when nothing is sent for long, or at an age, does so in a group too.
+// A subscription that ends after some time without events, or at an age, does so in a group too.
 func TestGroupLife(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.session("Measuring.")
@@ -207,7 +210,7 @@ func TestGroupLife(t *testing.T) {
 	})
 }
 
-// Who would join a group that is busy hears meanwhile what it has to hear. P3, INV-26
+// A subscription that would join a group that is busy receives its events meanwhile. P3, INV-26
 func TestGroupIsBusy(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.session("Paying.")
@@ -218,7 +221,7 @@ func TestGroupIsBusy(t *testing.T) {
 		release := st.p.HoldGroup()
 		time.Sleep(20 * time.Millisecond) // it has heard something, and joins no sooner
 		heard := func() bool {
-			for range 1_000_000 { // who waits for a lock is nobody that a bubble waits for
+			for range 1_000_000 { // synctest.Wait does not wait for a goroutine that waits for a lock
 				if len(of[*aaep.HandoffRequested](events(l.arrivals()))) > 0 {
 					return true
 				}
@@ -238,7 +241,8 @@ func TestGroupIsBusy(t *testing.T) {
 	})
 }
 
-// Whoever lost their place while a session ended is served together with the others again: nothing is left of that session.
+// A subscription that lost its place while a session ended is in a group again afterwards: nothing
+// is left of that session.
 func TestGroupAfterCatchUp(t *testing.T) {
 	bubbleWith(t, producer.Config{KeepEvents: 16}, func(t *testing.T, st *stage) {
 		other := st.session("Something else.")
@@ -260,7 +264,7 @@ func TestGroupAfterCatchUp(t *testing.T) {
 	})
 }
 
-// An output that is not cut keeps nobody from joining in the middle of it.
+// An output that is not cut keeps no subscription from joining in the middle of it.
 func TestGroupInAnOutput(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.session("Talking.")
@@ -276,14 +280,15 @@ func TestGroupInAnOutput(t *testing.T) {
 	})
 }
 
-// Whoever comes back without a place is told all since they came, unless the group has told them of a place to go on after.
+// A subscriber that comes back without naming an event gets everything since it came, unless the
+// group has sent it an event that it could name.
 func TestGroupTellsOfPlaces(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		bubble(t, func(t *testing.T, st *stage) {
 			_, open := st.resumable(everything())
 			open("")
 			st.assembled(1)
-			s := st.session("Measuring.") // which the first is told, and then somebody joins
+			s := st.session("Measuring.") // the first receives this before the second joins
 			synctest.Wait()
 			l, again := st.resumable(everything())
 			stream := again("")

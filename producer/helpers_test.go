@@ -18,20 +18,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// stage is one producer and those who listen to it. Its end shuts the producer down and checks every trace.
+// stage is one producer and its subscribers. Its end shuts the producer down and checks every
+// trace.
 type stage struct {
 	t         *testing.T
 	p         *producer.Producer
-	recorders []*listener
-	all       []*listener
+	recorders []*listener                    // those whose traces are checked
+	all       []*listener                    // all subscribers, recorders too
 	lose      func() (keeps int, lossy bool) // what a stream that is opened loses; nil is nothing
 }
 
+// bubble runs f in a synctest bubble, with a producer of its own that allows short timeouts.
 func bubble(t *testing.T, f func(t *testing.T, st *stage)) {
 	t.Helper()
 	bubbleWith(t, producer.Config{}, f)
 }
 
+// bubbleWith is bubble with a Config.
 func bubbleWith(t *testing.T, cfg producer.Config, f func(t *testing.T, st *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +45,7 @@ func bubbleWith(t *testing.T, cfg producer.Config, f func(t *testing.T, st *stag
 	})
 }
 
-// newStage makes a producer, for an agent that is the tester unless it is said to be another.
+// newStage makes a producer, for the agent "tester" unless cfg names another.
 func newStage(t *testing.T, cfg producer.Config) *stage {
 	t.Helper()
 	if cfg.Agent.AgentID == "" {
@@ -55,7 +58,8 @@ func newStage(t *testing.T, cfg producer.Config) *stage {
 	return &stage{t: t, p: p}
 }
 
-// end hangs up on those who are still slow, and leaves nothing behind.
+// end shuts the producer down within a second, closes the links and checks the traces of the
+// recorders.
 func (st *stage) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -70,6 +74,7 @@ func (st *stage) end() {
 	}
 }
 
+// session starts a session, which the caller ends.
 func (st *stage) session(about string) *producer.Session {
 	st.t.Helper()
 	s, err := st.p.StartSession(context.Background(), aaep.Say(about))
@@ -115,6 +120,7 @@ func answering(c aaep.Capabilities) aaep.Capabilities {
 	return c
 }
 
+// everything returns terms without a limit and without cuts.
 func everything() aaep.Capabilities { return caps(0, aaep.BoundaryNone) }
 
 // record adds a listener that sees the whole trace, which is checked in the end. It may be asked.
@@ -125,13 +131,14 @@ func (st *stage) record() *listener {
 	return l
 }
 
-// watch is record for one that may not be asked.
+// watch is record for a subscriber that may not be asked.
 func (st *stage) watch() *listener {
 	l := st.listen(everything())
 	st.recorders = append(st.recorders, l)
 	return l
 }
 
+// listen adds a subscriber on terms c, which must be accepted, and reads what it receives.
 func (st *stage) listen(c aaep.Capabilities) *listener {
 	st.t.Helper()
 	l := st.connect()
@@ -153,7 +160,7 @@ func (st *stage) listen(c aaep.Capabilities) *listener {
 	return l
 }
 
-// connect makes a link that has said nothing so far.
+// connect makes a link on which nothing has been sent.
 func (st *stage) connect() *listener {
 	a, b := transports.Pipe()
 	l := &listener{t: st.t, conn: a, served: make(chan struct{})}
@@ -195,6 +202,7 @@ func (l *listener) hold() {
 	}
 }
 
+// send sends a message to the producer.
 func (l *listener) send(m aaep.Message) {
 	l.t.Helper()
 	data, err := aaep.Encode(m)
@@ -205,6 +213,7 @@ func (l *listener) send(m aaep.Message) {
 	l.sendRaw(string(data))
 }
 
+// sendRaw sends bytes to the producer that may be no message.
 func (l *listener) sendRaw(data string) {
 	l.t.Helper()
 	if err := l.conn.Send(context.Background(), []byte(data)); err != nil {
@@ -212,6 +221,7 @@ func (l *listener) sendRaw(data string) {
 	}
 }
 
+// arrivals returns all messages that have come so far. It does not wait.
 func (l *listener) arrivals() []arrival {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,6 +234,7 @@ func (l *listener) events() []*aaep.Event {
 	return events(l.arrivals())
 }
 
+// events returns the events among the messages.
 func events(got []arrival) (evs []*aaep.Event) {
 	for _, a := range got {
 		if ev, ok := a.msg.(*aaep.Event); ok {
@@ -233,7 +244,7 @@ func events(got []arrival) (evs []*aaep.Event) {
 	return evs
 }
 
-// last returns the last message that is no event, or nil.
+// lastMessage returns the last message that is no event, or nil.
 func (l *listener) lastMessage() (m aaep.Message) {
 	synctest.Wait()
 	for _, a := range l.arrivals() {
@@ -244,6 +255,7 @@ func (l *listener) lastMessage() (m aaep.Message) {
 	return m
 }
 
+// of returns the payloads of one type.
 func of[P aaep.Payload](evs []*aaep.Event) (found []P) {
 	for _, ev := range evs {
 		if p, ok := ev.Payload.(P); ok {
@@ -263,6 +275,7 @@ func (l *listener) question() *aaep.AwaitingConfirmation {
 	return qs[len(qs)-1]
 }
 
+// reply sends a decision on a confirmation.
 func (l *listener) reply(q *aaep.AwaitingConfirmation, d aaep.Decision) {
 	l.t.Helper()
 	l.send(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: d, SubscriptionID: l.id, Timestamp: time.Now()})
@@ -274,6 +287,7 @@ func (l *listener) rawReply(q *aaep.AwaitingConfirmation, d aaep.Decision) map[s
 		"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())}
 }
 
+// sendObject sends an object as JSON that may be no valid message.
 func (l *listener) sendObject(o map[string]any) {
 	l.t.Helper()
 	data, err := json.Marshal(o)

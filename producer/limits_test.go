@@ -41,6 +41,7 @@ func (l *listener) ask(capabilities string) aaep.Message {
 	return l.answer()
 }
 
+// answer waits for the next message, which is the answer to a request.
 func (l *listener) answer() aaep.Message {
 	l.t.Helper()
 	l.lastMessage()
@@ -51,7 +52,7 @@ func (l *listener) answer() aaep.Message {
 	return got[0].msg
 }
 
-// wantNo is what an answer must be that is no, with words in its message.
+// wantNo checks that an answer is a refusal for this reason, with these words in its message.
 func wantNo(t *testing.T, m aaep.Message, want aaep.ReasonCode, words string) *aaep.SubscriptionRejected {
 	t.Helper()
 	no, isNo := m.(*aaep.SubscriptionRejected)
@@ -62,8 +63,8 @@ func wantNo(t *testing.T, m aaep.Message, want aaep.ReasonCode, words string) *a
 	return no
 }
 
-// INV-50, HS-058: one principal has at most so many; it is told what the limit is, others do not notice, and
-// there is room again when one of its own has gone.
+// INV-50, HS-058: one principal has at most so many subscriptions. It is told what the limit is,
+// other principals do not notice, and there is room again when one of its own has ended.
 func TestMaxPerPrincipal(t *testing.T) {
 	var logged bytes.Buffer
 	bubbleWith(t, producer.Config{MaxPerPrincipal: 2, Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(t *testing.T, st *stage) {
@@ -78,7 +79,7 @@ func TestMaxPerPrincipal(t *testing.T) {
 		if said := logged.String(); strings.Count(said, "turned away") != 1 || !strings.Contains(said, "principal=alice") {
 			t.Errorf("the operator reads %q", said)
 		}
-		for _, name := range []string{"bob", "", "", ""} { // those nobody asked for credentials are no one peer
+		for _, name := range []string{"bob", "", "", ""} { // peers without credentials are not one principal
 			if m, ok := st.connectAs(name).ask("{}").(*aaep.SubscriptionAccepted); !ok {
 				t.Errorf("%q is answered %+v", name, m)
 			}
@@ -116,7 +117,7 @@ func TestMaxRequestsPerSecond(t *testing.T) {
 	})
 }
 
-// After a restart all may come back at once; nobody is told to wait.
+// After a restart all subscribers may come back at once; none is told to wait.
 func TestEverybodyComesBack(t *testing.T) {
 	bubbleWith(t, producer.Config{MaxSubscriptions: 300}, func(t *testing.T, st *stage) {
 		for range 300 {
@@ -136,7 +137,8 @@ func TestEverybodyComesBack(t *testing.T) {
 	})
 }
 
-// HS-043, P10: what is too long is refused once, in few and clear words; what is just not too long is served.
+// HS-043, P10: what is too long is refused once, in few and clear words; what is just not too long
+// is served.
 func TestOversizedRequests(t *testing.T) {
 	list := func(n int, format string) string {
 		var b strings.Builder
@@ -171,7 +173,8 @@ func TestOversizedRequests(t *testing.T) {
 				}
 				<-l.served
 
-				// The same of a subscription that is there costs that one, and is answered too (HS-073).
+				// The same of a subscription that is there costs that one, and is answered too
+				// (HS-073).
 				if c.want == aaep.CapabilitiesIncompatible {
 					l := st.listen(everything())
 					l.sendRaw(`{"type":"subscription.renegotiate","subscription_id":"` + l.id + `","capabilities":` + c.capabilities + `}`)

@@ -12,8 +12,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A sharedLink can be written to by one goroutine for many. As a Pipe chooses at random between room that there is and a context
-// that is done, so does it whether it takes what it is offered: all tests here see listeners leave their groups and join them.
+// sharedLink is a Pipe's end that one goroutine can write to for many. A Pipe chooses at random
+// between room that there is and a context that is done, and so it is random whether this takes
+// what it is offered: in all tests here subscriptions leave their groups and join them.
 type sharedLink struct {
 	transports.Conn
 	mu   sync.Mutex
@@ -33,6 +34,7 @@ func (l *sharedLink) AppendEvents(b []byte, events []transports.Event) ([]byte, 
 	return appendShared(b, events), nil
 }
 
+// TrySend sends whole events as long as the Pipe takes them, and keeps the rest if it took one.
 func (l *sharedLink) TrySend(frames []byte) (taken int) {
 	if !l.mu.TryLock() {
 		return 0
@@ -55,6 +57,7 @@ func (l *sharedLink) TrySend(frames []byte) (taken int) {
 	return taken
 }
 
+// SendEvents sends what TrySend has kept, and then the events.
 func (l *sharedLink) SendEvents(ctx context.Context, events []transports.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,6 +74,7 @@ func (l *sharedLink) SendEvents(ctx context.Context, events []transports.Event) 
 
 const frameHead = 8
 
+// appendShared appends events as frames, each with its length and the length of its id before it.
 func appendShared(b []byte, events []transports.Event) []byte {
 	for _, ev := range events {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(ev.Message)))
@@ -80,6 +84,7 @@ func appendShared(b []byte, events []transports.Event) []byte {
 	return b
 }
 
+// shared is the reverse of appendShared.
 func shared(frames []byte) (events []transports.Event) {
 	for len(frames) > 0 {
 		msg, id := binary.BigEndian.Uint32(frames), binary.BigEndian.Uint32(frames[4:])
@@ -94,15 +99,16 @@ func shared(frames []byte) (events []transports.Event) {
 type link struct {
 	transports.Conn
 	streams chan transports.Stream // holds one
-	in      chan []byte
-	ended   error // once in is closed
+	in      chan []byte            // messages for Receive
+	ended   error                  // why in was closed; set before that
 
 	mu     sync.Mutex
 	notify func()
 	newest *eventStream
-	alone  bool // nobody waits for an answer but on the stream
+	alone  bool // answers can only be sent on the stream
 }
 
+// Send sends an answer: in response to a message or, after hangUp, on the newest stream.
 func (l *link) Send(ctx context.Context, msg []byte) error {
 	l.mu.Lock()
 	stream, alone := l.newest, l.alone
@@ -113,13 +119,14 @@ func (l *link) Send(ctx context.Context, msg []byte) error {
 	return stream.SendEvents(ctx, []transports.Event{{Message: msg}})
 }
 
-// hangUp ends what waits for an answer, as when a network is gone for a moment.
+// hangUp breaks the requests that wait for an answer, as when a network is gone for a moment.
 func (l *link) hangUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.alone = true
 }
 
+// Notify starts to receive messages, and calls f for each.
 func (l *link) Notify(f func()) {
 	l.mu.Lock()
 	l.notify = f
@@ -139,6 +146,7 @@ func (l *link) Notify(f func()) {
 	f()
 }
 
+// Receive waits for the request; with a context that is done it returns what has come.
 func (l *link) Receive(ctx context.Context) ([]byte, error) {
 	if ctx.Err() == nil { // the request
 		return l.Conn.Receive(ctx)
@@ -154,6 +162,7 @@ func (l *link) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// NextStream returns a stream that has been opened and not taken; it does not wait.
 func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 	select {
 	case s := <-l.streams:
@@ -163,6 +172,7 @@ func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 	}
 }
 
+// open makes s the newest stream and notifies the producer.
 func (l *link) open(s *eventStream) {
 	l.mu.Lock()
 	l.newest = s
@@ -171,14 +181,14 @@ func (l *link) open(s *eventStream) {
 	l.told()
 }
 
-// told tells whoever is to know.
+// told calls the function that Notify was given.
 func (l *link) told() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notify()
 }
 
-// eventStream takes events until it breaks.
+// eventStream is a stream that takes events until it breaks.
 type eventStream struct {
 	link *link
 	last string // the id to go on after
@@ -187,13 +197,15 @@ type eventStream struct {
 	mu     sync.Mutex
 	broken bool
 	got    []arrival
-	resume string // the last id that may be gone on after
-	lossy  bool   // what comes after so many events is lost on the way
+	resume string // the last id that a stream can go on after
+	lossy  bool   // what comes after the first keeps events is lost on the way
 	keeps  int
 }
 
 func (s *eventStream) LastEventID() string   { return s.last }
 func (s *eventStream) Done() <-chan struct{} { return s.done }
+
+// SendEvents takes the events, or loses them if the stream is lossy.
 func (s *eventStream) SendEvents(_ context.Context, events []transports.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,6 +231,8 @@ func (s *eventStream) Framing() string { return "stream" }
 func (s *eventStream) AppendEvents(b []byte, events []transports.Event) ([]byte, error) {
 	return appendShared(b, events), nil
 }
+
+// TrySend takes all frames or, if the stream is broken, none.
 func (s *eventStream) TrySend(frames []byte) int {
 	if s.SendEvents(context.Background(), shared(frames)) != nil {
 		return 0
@@ -226,6 +240,7 @@ func (s *eventStream) TrySend(frames []byte) int {
 	return len(frames)
 }
 
+// breaks breaks the stream and notifies the producer.
 func (s *eventStream) breaks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,6 +251,7 @@ func (s *eventStream) breaks() {
 	}
 }
 
+// arrivals returns what has come, once everything that can happen now has happened.
 func (s *eventStream) arrivals() []arrival {
 	synctest.Wait()
 	s.mu.Lock()

@@ -18,7 +18,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// A log that cannot be written says so once; the agent goes on, and so do its listeners.
+// A log that cannot be written is reported once. The agent goes on, and its subscribers receive all
+// of it.
 func TestLogFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
@@ -96,7 +97,8 @@ func TestShutdownWithASlowDisk(t *testing.T) {
 	})
 }
 
-// A disk that does not answer does not keep those who listen, where Shutdown is told not to wait.
+// A disk that does not answer does not keep subscribers waiting, where Shutdown is told not to
+// wait.
 func TestShutdownWithAHungDisk(t *testing.T) {
 	hangs := make(chan struct{})
 	onDisk(t, producer.Config{}, func(s log.Store) log.Store {
@@ -120,12 +122,13 @@ func TestShutdownWithAHungDisk(t *testing.T) {
 	})
 }
 
-// unsettled is a cloud that does not keep that all before the new agent is settled.
+// unsettled is a cloud that fails to keep that everything before the new agent is settled.
 type unsettled struct {
 	node
 	told *int
 }
 
+// SetMeta fails once the agent notes that.
 func (u unsettled) SetMeta(m []byte) error {
 	if *u.told++; *u.told > 1 {
 		return errGone

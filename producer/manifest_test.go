@@ -14,19 +14,20 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 )
 
-// counting is a key somewhere else, which counts how often it is used.
+// counting is a key elsewhere, which counts how often it is used.
 type counting struct {
 	crypto.Signer
 	used int
 }
 
+// Sign counts and signs.
 func (c *counting) Sign(r io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
 	c.used++
 	return c.Signer.Sign(r, digest, opts)
 }
 
-// Strangers who ask for the signed manifest as often as they like make the key sign every ten seconds; what is changed is signed at
-// once.
+// Peers that ask for the signed manifest as often as they like make the key sign every ten seconds
+// at most. A manifest that has changed is signed at once.
 func TestSignedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys [2]*counting
@@ -73,7 +74,7 @@ func TestSignedOnce(t *testing.T) {
 	})
 }
 
-// hanging is a key somewhere else that does not answer, or panics, until it is mended.
+// hanging is a key elsewhere that does not answer, or panics, until it is mended.
 type hanging struct {
 	crypto.Signer
 	used   int
@@ -81,6 +82,7 @@ type hanging struct {
 	panics bool
 }
 
+// Sign waits or panics until the key is mended.
 func (h *hanging) Sign(r io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
 	h.used++
 	if h.panics {
@@ -90,8 +92,9 @@ func (h *hanging) Sign(r io.Reader, digest []byte, opts crypto.SignerOpts) ([]by
 	return h.Signer.Sign(r, digest, opts)
 }
 
-// A key that does not answer holds nobody up for longer than five seconds, is asked once meanwhile, and is used when it answers;
-// another takes its place at once. One that panics is an error.
+// A key that does not answer delays no caller for longer than five seconds, is asked once
+// meanwhile, and is used when it answers. Another key takes its place at once. One that panics is
+// an error.
 func TestKeyThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys [3]*hanging

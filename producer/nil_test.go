@@ -64,7 +64,8 @@ func TestSessionOfATool(t *testing.T) {
 	})
 }
 
-// What came of a question that nobody answered says which it was, in the language of whoever hears it. (EVT-085)
+// What came of a question without an answer says which question it was, in each subscriber's
+// language. (EVT-085)
 func TestClarificationOutcome(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		l, other := st.listen(answering(everything())), st.listen(answering(speaking(everything(), "es")))
@@ -82,7 +83,7 @@ func TestClarificationOutcome(t *testing.T) {
 	})
 }
 
-// A language that there is not is refused before anybody listens.
+// A language that does not exist is refused before there is a subscriber.
 func TestNoLanguage(t *testing.T) {
 	for tag, ok := range map[string]bool{"english": false, "en": true, "yo-NG": true, "zh-Hant-TW": true, "xx": false, "deutsch": false, "haw": true} {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}, Language: tag})

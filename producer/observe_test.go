@@ -19,6 +19,7 @@ type instruments struct {
 	delays []time.Duration
 }
 
+// Began notes what has begun, and how it ended.
 func (o *instruments) Began(what producer.Operation) func(error) {
 	return func(err error) {
 		o.mu.Lock()
@@ -27,13 +28,15 @@ func (o *instruments) Began(what producer.Operation) func(error) {
 	}
 }
 
+// Critical notes the delay.
 func (o *instruments) Critical(d time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.delays = append(o.delays, d)
 }
 
-// An operator sees subscriptions, refusals, replies with and without effect, resumptions, and how late what is critical left.
+// An operator sees subscriptions, refusals, replies with and without effect, resumed streams, and
+// how late critical events left.
 func TestObserver(t *testing.T) {
 	o := &instruments{}
 	bubbleWith(t, producer.Config{Observer: o}, func(t *testing.T, st *stage) {
@@ -69,8 +72,8 @@ func TestObserver(t *testing.T) {
 	})
 }
 
-// An Observer may ask the producer whatever it likes: whoever calls it holds no lock, not even that of a group. Somebody else may, for a
-// moment, so that the lock is awaited.
+// An Observer may call any method of the producer: its caller holds no lock, not even that of a
+// group. Another goroutine may hold one for a moment, so that the lock is waited for.
 func TestObserverAsks(t *testing.T) {
 	var p *producer.Producer
 	var called, busy atomic.Int32
