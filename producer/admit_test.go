@@ -81,7 +81,7 @@ func TestPanicOverAStranger(t *testing.T) {
 		Logger:     slog.New(slog.NewTextHandler(&logged, nil)),
 		Extensions: []handshake.Extension{trap},
 		Admit: func(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, error) {
-			return *map[string]*producer.Rights{"": &all, "alice": &all}[principal], nil // which has no row for other principals
+			return *map[string]*producer.Rights{"": &all, "alice": &all}[principal], nil // nil for other principals
 		},
 	}, func(t *testing.T, st *stage) {
 		good := st.listen(answering(everything()))

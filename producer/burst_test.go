@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// A listener that reads is not closed while a program writes in a loop many times what the log keeps of the past: it hears all of it, in
-// order, to the end. P8, INV-21, INV-26
+// A subscriber that reads is not closed while a program writes in a loop many times what the log
+// keeps of the past: it receives all of it, in order, to the end. P8, INV-21, INV-26
 func TestBurst(t *testing.T) {
 	for name, each := range map[string]func(i int) string{
 		"lines":  func(i int) string { return fmt.Sprintf("This is line %d.\n", i) },
@@ -56,8 +56,9 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// Nothing waits for a listener that has a stream and does not read: neither the agent nor one that reads. Text is gathered for it, so
-// that the log does not grow by an event for each word. P7, INV-26, P10
+// A subscription that has a stream and does not read delays neither the agent nor a subscription
+// that reads. Text is gathered for it, so that the log does not grow by an event for each word. P7,
+// INV-26, P10
 func TestBurstNobodyReads(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		stalled, reads := st.listen(everything()), st.listen(everything())

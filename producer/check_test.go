@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// SEC-010, EVT-011, EVT-045: on request, no text that holds a secret is told, and the refusal does not repeat it.
+// SEC-010, EVT-011, EVT-045: on request, no text that holds a secret is told, and the refusal does
+// not repeat it.
 func TestRefuseSecrets(t *testing.T) {
 	const key, card = "AKIAIOSFODNN7EXAMPLE", "4111 1111 1111 1111"
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, RefuseSecrets: true})
@@ -48,7 +49,8 @@ func TestRefuseSecrets(t *testing.T) {
 	if ran || p.Stats().Produced != before {
 		t.Errorf("the tool ran: %v; %d events were told", ran, p.Stats().Produced-before)
 	}
-	// What is refused in a stream would be a matter of how it came in chunks; and cut the answer short.
+	// What is refused in a stream would be a matter of how it came in chunks; and cut the answer
+	// short.
 	out := s.Output()
 	answer := "An example is " + key + ", and card " + card + ". "
 	if n, err := out.Write([]byte(answer)); n != len(answer) || err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// EVT-075, D-22: data of the agent's own goes with a question, and cannot change which call it is for.
+// EVT-075, D-22: data of the agent's own goes with a question, and cannot change which call it is
+// for.
 func TestExtraContext(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.listen(answering(everything())), st.session("Paying.")

@@ -45,8 +45,8 @@ func (p *Producer) Waits(id string) bool {
 	})
 }
 
-// Suspending returns what has the machine sleep, as far as a Producer can tell: no clock of the test moves. It is called before
-// anything is asked.
+// Suspending returns a function that has the machine sleep, as far as a Producer can tell: no clock
+// of the test moves. It is called before anything is asked.
 func (p *Producer) Suspending() (sleep func(time.Duration)) {
 	var slept atomic.Int64
 	p.desk.do(func(*ledger.Ledger, time.Time) []*ledger.Outcome {
@@ -57,8 +57,8 @@ func (p *Producer) Suspending() (sleep func(time.Duration)) {
 	return func(d time.Duration) { slept.Add(int64(d)) }
 }
 
-// HoldPastBatches takes all turns of subscriptions that catch up, until the function that it returns is called. It is for a test that
-// runs alone, and is called in its bubble.
+// HoldPastBatches takes all turns of subscriptions that catch up, until end is called. It is for a
+// test that runs alone, and is called in its bubble.
 func HoldPastBatches(cleanup func(func())) (end func()) {
 	was, held := pastBatches, make(batchTurns, 1)
 	pastBatches = held

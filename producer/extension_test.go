@@ -191,7 +191,8 @@ func TestTiming(t *testing.T) {
 			return answering(declaring(everything(), extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: by}))
 		}
 		a, _ := st.listen(slow(2.5)), st.listen(slow(1.5))
-		st.listen(declaring(everything(), extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 10})) // is not asked
+		// This one is not asked.
+		st.listen(declaring(everything(), extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 10}))
 		s := st.session("Paying.")
 		limited := pay
 		limited.Timeout = 21 * time.Second

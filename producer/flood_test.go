@@ -163,7 +163,8 @@ func TestRefusalInAFlood(t *testing.T) {
 	}
 }
 
-// One that floods and does not read the answers is let go in time, as any that does not read.
+// A subscription that floods and does not read the answers is closed in time, as any that does not
+// read.
 func TestFloodWithoutReading(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, began := st.listen(everything()), time.Now()
@@ -180,8 +181,8 @@ func TestFloodWithoutReading(t *testing.T) {
 	})
 }
 
-// sendingTakes is the longest that one who does not read is waited for: an event, or the answers of
-// a second and the goodbye.
+// sendingTakes is the longest that a subscription that does not read is waited for: an event, or
+// the answers of a second and the goodbye.
 const sendingTakes = 14 * time.Second
 
 // INV-50, HS-073: one subscription has a thousand renegotiations at once and a hundred a second

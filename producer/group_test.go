@@ -57,7 +57,7 @@ func TestGroups(t *testing.T) {
 		before := runtime.NumGoroutine()
 		english, others := st.crowd(200, everything()), st.crowd(3, german)
 		st.assembled(128, 72, 3)
-		if n := runtime.NumGoroutine() - before; n >= 203*4 { // of each the test's reader, ServeConn, and who hears: none that sends
+		if n := runtime.NumGoroutine() - before; n >= 203*4 { // a reader, ServeConn and a receiver each
 			t.Errorf("%d goroutines for 203 listeners", n)
 		}
 		s.Progress(aaep.Say("One.").In("de", aaep.Say("Eins.")), aaep.Progress{Step: 1}, 0)

@@ -17,7 +17,7 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// heard is one message as it came to a listener: when, and what, without what is random.
+// heard is one message as a subscriber received it: when, and what, without what is random.
 type heard struct {
 	at   time.Duration
 	what string
@@ -26,9 +26,9 @@ type heard struct {
 // random is what differs from run to run.
 var random = regexp.MustCompile(`\b(evt|sess|out|call|rpl|sub)_[A-Za-z0-9]+`)
 
-// play is a minute in which an agent talks, hands over, and asks questions that l answers or not; l changes its mind
-// about the rate as well. It returns what came to l, and how long the longest call took that may not wait: tools among them, for
-// which nobody was asked (D-49).
+// play is a minute in which an agent talks, hands over, and asks questions that l answers or not; l
+// changes its rate as well. It returns what l received, and how long the longest call took that may
+// not wait, among them tools that do not ask (D-49).
 func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Duration) {
 	began := time.Now()
 	timed := func(f func()) {
@@ -89,8 +89,8 @@ func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Durat
 	return all, longest
 }
 
-// INV-26, P7, HS-084, HS-085: whatever others do, one who behaves hears the same bytes at the same moments, and the agent
-// waits for nobody.
+// INV-26, P7, HS-084, HS-085: whatever other subscriptions do, one that behaves receives the same
+// bytes at the same moments, and the agent waits for none of them.
 func TestIsolation(t *testing.T) {
 	var alone []heard
 	mine := answering(caps(3, aaep.BoundarySentence))
@@ -132,7 +132,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// One that never reads, and one that vanishes, are let go.
+// A subscriber that never reads, and one that vanishes, are closed.
 func TestLetGo(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		good := st.listen(answering(caps(3, aaep.BoundarySentence)))
@@ -150,7 +150,7 @@ func TestLetGo(t *testing.T) {
 	})
 }
 
-// INV-27: one that falls too far behind is closed with a reason.
+// INV-27: a subscription that falls too far behind is closed with a reason.
 func TestTooManyEventsWait(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(caps(1, aaep.BoundarySentence))
@@ -162,9 +162,10 @@ func TestTooManyEventsWait(t *testing.T) {
 	})
 }
 
-// A listener that stops reading while the program writes more than the log keeps for anybody (64 MiB) is closed with a reason and not
-// served with a gap; one that reads beside it hears everything; and whoever comes back after that hears that the session is over.
-// INV-21, INV-26, INV-27, P7, P10
+// A subscription that stops reading while the program writes more than the log keeps for any
+// subscription (64 MiB) is closed with a reason and not served with a gap. One that reads beside it
+// receives everything, and one that comes back after that is told that the session is over. INV-21,
+// INV-26, INV-27, P7, P10
 func TestLogIsTrimmed(t *testing.T) {
 	bubbleWith(t, producer.Config{KeepEvents: 50}, func(t *testing.T, st *stage) {
 		stalled, reads := st.listen(everything()), st.listen(everything())
@@ -199,7 +200,8 @@ func TestLogIsTrimmed(t *testing.T) {
 	})
 }
 
-// INV-15: the open question of a listener that stopped reading defaults when that is noticed.
+// INV-15: the open question of a subscriber that stopped reading gets its default when that is
+// noticed.
 func TestStalledRecipient(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.listen(answering(everything())), st.session("Paying.")
@@ -217,7 +219,7 @@ func TestStalledRecipient(t *testing.T) {
 	})
 }
 
-// D-38: who says goodbye is gone at once, though it stopped reading before.
+// D-38: a subscriber that says goodbye is gone at once, though it stopped reading before.
 func TestGoodbyeOfAStalledRecipient(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.listen(answering(everything())), st.session("Paying.")
@@ -254,7 +256,8 @@ func TestAnswerOfAStalledRecipient(t *testing.T) {
 	})
 }
 
-// A link that stands still for some seconds is given up no sooner because its terms change just then.
+// A link that stands still for some seconds is given up no sooner because its terms change just
+// then.
 func TestTermsOfAStalledRecipient(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.listen(everything()), st.session("Working.")
@@ -273,7 +276,8 @@ func TestTermsOfAStalledRecipient(t *testing.T) {
 	})
 }
 
-// INV-50: one too many is refused, told when to come again, and let in when there is room.
+// INV-50: a subscription beyond the limit is refused, told when to come again, and accepted when
+// there is room.
 func TestMaxSubscriptions(t *testing.T) {
 	bubbleWith(t, producer.Config{MaxSubscriptions: 1}, func(t *testing.T, st *stage) {
 		first, second := st.listen(everything()), st.connect()
@@ -305,7 +309,7 @@ func TestFirstMessage(t *testing.T) {
 	}
 }
 
-// INV-54: one that says nothing is let go.
+// INV-54: a link on which nothing is sent is closed.
 func TestSilentGuest(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, began := st.connect(), time.Now()

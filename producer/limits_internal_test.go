@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// INV-50: however many principals come by, the meter stays small, counts the first ones each alone, and lets
-// no more through than its count for each; when they are gone it is as before.
+// INV-50: however many principals come by, the meter stays small, counts the first ones each alone,
+// and lets no more through than its count for each; when they are gone it is as before.
 func TestMeterIsBounded(t *testing.T) {
 	m, now := newMeter(2), time.Now()
 	through := 0

@@ -41,7 +41,7 @@ func (l *listener) ask(capabilities string) aaep.Message {
 	return l.answer()
 }
 
-// answer waits for the next message, which is the answer to a request.
+// answer returns the one message that has come.
 func (l *listener) answer() aaep.Message {
 	l.t.Helper()
 	l.lastMessage()

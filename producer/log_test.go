@@ -116,7 +116,7 @@ func TestShutdownWithAHungDisk(t *testing.T) {
 		if kept := time.Since(began); kept > 100*time.Millisecond {
 			t.Errorf("who listens was kept for %v", kept)
 		}
-		if r := <-over; !errors.Is(r.err, context.Canceled) || r.at.Sub(began) > 4*time.Second { // two to show, two to close the log
+		if r := <-over; !errors.Is(r.err, context.Canceled) || r.at.Sub(began) > 4*time.Second { // two seconds twice
 			t.Errorf("Shutdown = %v after %v", r.err, r.at.Sub(began))
 		}
 	})
@@ -128,7 +128,7 @@ type unsettled struct {
 	told *int
 }
 
-// SetMeta fails once the agent notes that.
+// SetMeta fails from the second call on.
 func (u unsettled) SetMeta(m []byte) error {
 	if *u.told++; *u.told > 1 {
 		return errGone

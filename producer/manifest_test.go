@@ -82,7 +82,7 @@ type hanging struct {
 	panics bool
 }
 
-// Sign waits or panics until the key is mended.
+// Sign panics, or waits until the key is mended.
 func (h *hanging) Sign(r io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
 	h.used++
 	if h.panics {

@@ -107,6 +107,7 @@ func TestObserverAsks(t *testing.T) {
 	})
 }
 
+// asking is an Observer that calls ask over every critical event.
 type asking struct {
 	*instruments
 	ask func()

@@ -119,7 +119,8 @@ func TestInvalidBytes(t *testing.T) {
 	}
 }
 
-// One write of a megabyte is told in events of legal size (§3.7, TR-022), and never splits a character.
+// One write of a megabyte is told in events of legal size (§3.7, TR-022), and never splits a
+// character.
 func TestLongWrite(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, slow := st.record(), st.listen(caps(1, aaep.BoundaryParagraph))
@@ -207,8 +208,8 @@ func TestOutputsInterleaved(t *testing.T) {
 	})
 }
 
-// EVT-064, EVT-065, D-20: language and media type are those of the text they were said before, whole
-// characters and accents stay together, and a chunk holds one of each.
+// EVT-064, EVT-065, D-20: language and media type are those of the text they were said before,
+// whole characters and accents stay together, and a chunk holds one of each.
 func TestOutputLanguages(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.listen(everything()), st.session("Translating.")
@@ -269,8 +270,9 @@ func TestOutputLanguages(t *testing.T) {
 	})
 }
 
-// Data of an extension goes with the text that it was written with, and with no other: text with other data leaves by itself, for those
-// who named the extension, and as one for the others. What is not served is refused at once. (EXT-002)
+// Data of an extension goes with the text that it was written with, and with no other. Text with
+// other data is an event of its own for subscribers that named the extension, and is merged for the
+// rest. What is not served is refused at once. (EXT-002)
 func TestOutputWith(t *testing.T) {
 	caption := handshake.Extension{Vocabulary: aaep.Vocabulary{Prefix: "caption", URI: "https://captions.example/v1"}}
 	bubbleWith(t, producer.Config{Extensions: []handshake.Extension{caption}}, func(t *testing.T, st *stage) {

@@ -10,13 +10,14 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
+// typing declares for five minutes that the user is typing.
 func (l *listener) typing() {
 	l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{Extensions: map[string]json.RawMessage{
 		"delivery": json.RawMessage(`{"presence":"user_typing","presence_expires_in":300}`)}}})
 }
 
-// P7, D-49: who declares that they must not be disturbed hears at once, all the same, what is about to be done that is irreversible or
-// of high risk; and nobody waits for them.
+// P7, D-49: a subscriber that declares that its user must not be disturbed is told at once, all the
+// same, of an action that is irreversible or of high risk; and no action waits for it.
 func TestQuietHearsOfTheAction(t *testing.T) {
 	for name, rate := range map[string]int64{"no rate": 0, "one a second": 1} {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -44,8 +45,8 @@ func TestQuietHearsOfTheAction(t *testing.T) {
 	}
 }
 
-// What was declared holds from when it was: who says something else of another extension later does not fall silent
-// anew, nor for longer.
+// A declared quiet time counts from when it was declared: a subscriber that later changes another
+// extension is neither silent anew, nor for longer.
 func TestQuietIsNotDeclaredAnew(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(answering(everything()))

@@ -27,8 +27,9 @@ func asks(evs []*aaep.Event) string {
 	return strings.Join(all, "; ")
 }
 
-// I18N-009, HS-072, HS-076: whoever changes the language while a question is open hears it in the new one: the same question, as an
-// event of its own, with the time that is left; that they were shown it is on record before. Others hear nothing twice.
+// I18N-009, HS-072, HS-076: a user who changes the language while a question is open hears it in
+// the new one: the same question, as an event of its own, with the time that is left. That it was
+// put in that language is on record before. No other subscriber hears anything twice.
 func TestQuestionInTheNewLanguage(t *testing.T) {
 	var shown []string
 	cfg := polyglot
@@ -49,7 +50,7 @@ func TestQuestionInTheNewLanguage(t *testing.T) {
 			t.Errorf("asked %s, %v", got, q)
 		}
 		l.renegotiate(aaep.Capabilities{Languages: []string{"es-MX", "en"}, MaxEventsPerSecond: 50}) // the same words
-		l.renegotiate(aaep.Capabilities{Languages: []string{"ar", "en"}})                            // in which it is asked by half
+		l.renegotiate(aaep.Capabilities{Languages: []string{"ar", "en"}})                            // asked by half
 		if got := asks(l.events()); strings.Count(got, ";") != 2 || !strings.HasSuffix(got, "; en-US Transfer $500. 200") {
 			t.Errorf("asked %s", got)
 		}
@@ -77,8 +78,8 @@ func TestQuestionInTheNewLanguage(t *testing.T) {
 	})
 }
 
-// D-46, §5.8.2: a language that the agent lacks ends nothing: the listener is told so, hears the agent's own, and can answer the
-// question that was open.
+// D-46, §5.8.2: a language that the agent lacks ends nothing. The subscriber is told so, gets the
+// agent's own, and can answer the question that was open.
 func TestLanguageThatTheAgentLacks(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		l, s, d := st.listen(speaking(answering(everything()), "es")), st.session("Paying."), &deed{}
@@ -133,7 +134,8 @@ func TestQuestionAnewWhereClocksDiffer(t *testing.T) {
 	})
 }
 
-// What is in one language only is asked once, and so is what nobody may answer here any more.
+// A question in one language only is asked once, and so is one that may not be answered here any
+// more.
 func TestQuestionInOneLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		l, mute, s := st.listen(answering(everything())), st.listen(answering(everything())), st.session("Paying.")
@@ -158,7 +160,8 @@ func TestQuestionInOneLanguage(t *testing.T) {
 	})
 }
 
-// A clarification is told whole in the new language, with its choices; and with the time that was asked for meanwhile.
+// A clarification is told whole in the new language, with its choices; and with the time that was
+// asked for meanwhile.
 func TestClarificationInTheNewLanguage(t *testing.T) {
 	es := func(en, es string) aaep.Text { return aaep.Say(en).In("es", aaep.Say(es)) }
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
@@ -177,7 +180,8 @@ func TestClarificationInTheNewLanguage(t *testing.T) {
 	})
 }
 
-// A stream that is cut, or not there, loses nothing of it: it is told on the next, as the same event.
+// A stream that is cut, or not there, loses nothing of it: it is told on the next, as the same
+// event.
 func TestQuestionInTheNewLanguageAfterACut(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		bubbleWith(t, polyglot, func(t *testing.T, st *stage) {

@@ -12,6 +12,7 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
+// renegotiate asks for a change of the terms and returns the answer, which must accept it.
 func (l *listener) renegotiate(change aaep.Capabilities) *aaep.SubscriptionAccepted {
 	l.t.Helper()
 	l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: change})
@@ -22,7 +23,8 @@ func (l *listener) renegotiate(change aaep.Capabilities) *aaep.SubscriptionAccep
 	return acc
 }
 
-// §5.7.2, HS-076: new terms hold for every event after the answer, and no text is lost or doubled on the way (INV-28).
+// §5.7.2, HS-076: new terms hold for every event after the answer, and no text is lost or doubled
+// on the way (INV-28).
 func TestRenegotiateInTheMiddle(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(caps(0, aaep.BoundarySentence))
@@ -63,7 +65,8 @@ func TestRenegotiateInTheMiddle(t *testing.T) {
 	})
 }
 
-// Who may no longer answer is no recipient: the last one's question settles as unreachable (D-34, D-38).
+// A subscriber that may no longer answer is no recipient: the question of the last one settles as
+// unreachable (D-34, D-38).
 func TestRenegotiateDuringAQuestion(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s, d := st.listen(answering(everything())), st.session("Paying."), &deed{}
@@ -81,7 +84,8 @@ func TestRenegotiateDuringAQuestion(t *testing.T) {
 	})
 }
 
-// Who may answer from now on gets the question that is open; who had it does not get it again (D-34).
+// A subscriber that may answer from now on gets the question that is open; one that had it does not
+// get it again (D-34).
 func TestRenegotiateIntoAQuestion(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		c := everything()
@@ -104,8 +108,8 @@ func TestRenegotiateIntoAQuestion(t *testing.T) {
 	})
 }
 
-// §5.7, D-54: a refused renegotiation is told, ends the subscription and defaults its questions; its terms never hold
-// (TERM-015).
+// §5.7, D-54: a refused renegotiation is told, ends the subscription and defaults its questions;
+// its terms never hold (TERM-015).
 func TestRenegotiationRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		id   string
@@ -136,7 +140,8 @@ func TestRenegotiationRefused(t *testing.T) {
 	}
 }
 
-// §8.7, D-29, D-34: who comes late is told what the agent is doing and what it asks, and can answer.
+// §8.7, D-29, D-34: a subscriber that comes late is told what the agent is doing and what it asks,
+// and can answer.
 func TestLateJoiner(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		first, s, d := st.listen(answering(everything())), st.session("Paying."), &deed{}
@@ -196,7 +201,8 @@ func TestFromStart(t *testing.T) {
 	})
 }
 
-// A question and a change of the right to answer it, at the same moment: it is answered or it settles (INV-15).
+// A question and a change of the right to answer it, at the same moment: it is answered or it
+// settles (INV-15).
 func TestQuestionRacesRenegotiation(t *testing.T) {
 	for range 100 {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -212,8 +218,8 @@ func TestQuestionRacesRenegotiation(t *testing.T) {
 	}
 }
 
-// HS-076: those who asked for the same have the same terms, until one of them changes its own; and who may not reply has others
-// than who may, whatever both asked for.
+// HS-076: subscriptions with equal requests have the same terms, until one of them changes its own.
+// A subscription that may not reply has other terms than one that may, whatever both asked for.
 func TestTermsOfEach(t *testing.T) {
 	mayReply := true
 	cfg := producer.Config{Admit: func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
@@ -241,7 +247,7 @@ func TestTermsOfEach(t *testing.T) {
 		check(a, 2, true)
 		check(b, 5, true)
 		check(silent, 5, false)
-		check(st.listen(same), 5, true) // who comes later gets what it asked for too
+		check(st.listen(same), 5, true) // a later one gets what it asked for too
 		b.renegotiate(aaep.Capabilities{SupportsConfirmationReply: new(false)})
 		check(b, 5, false)
 		check(a, 2, true)

@@ -18,7 +18,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// INV-09, CONF-025, SEC-003: a reply that breaks any one rule has no effect, and the question can still be answered.
+// INV-09, CONF-025, SEC-003: a reply that breaks any one rule has no effect, and the question can
+// still be answered.
 func TestRepliesWithoutEffect(t *testing.T) {
 	edit := func(name string, value any) func(*testing.T, *listener, *listener, *aaep.AwaitingConfirmation) {
 		return func(_ *testing.T, l, _ *listener, q *aaep.AwaitingConfirmation) {
@@ -117,7 +118,7 @@ func TestUsedToken(t *testing.T) {
 	})
 }
 
-// P2, INV-05: of ten who answer at once, one decides, and all hear the same.
+// P2, INV-05: of ten subscribers that answer at once, one decides, and all are told the same.
 func TestTenRepliers(t *testing.T) {
 	for round := range 20 {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -214,7 +215,7 @@ func TestAuditRecords(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&logged, nil))
 	bubbleWith(t, producer.Config{Logger: logger}, func(t *testing.T, st *stage) {
 		s := st.session("Paying.")
-		<-tool(s, pay, &deed{}) // nobody
+		<-tool(s, pay, &deed{}) // no subscriber is there
 		l := st.record()
 		paid := tool(s, pay, &deed{})
 		l.reply(l.question(), aaep.Accept)
@@ -244,6 +245,7 @@ type safeBuffer struct {
 	b  bytes.Buffer
 }
 
+// Write appends to the buffer.
 func (b *safeBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -275,7 +277,8 @@ func TestTokensStayOutOfLogs(t *testing.T) {
 	}
 }
 
-// INV-55: whoever floods replies is slowed down, alone: an answer of somebody else counts at once.
+// INV-55: a subscriber that floods replies is slowed down, alone: an answer of another one counts
+// at once.
 func TestRepliesAreLimited(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		flood, other := st.listen(answering(everything())), st.listen(answering(everything()))

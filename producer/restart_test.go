@@ -16,7 +16,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// life is a producer on a log that one before it may have left. The log holds a hundred times what memory holds.
+// life is a Producer on a log that one before it may have left. The log holds a hundred times what
+// memory holds.
 func life(t *testing.T, dir string, cfg producer.Config, f func(st *stage, kept *sqlite.Store)) {
 	t.Helper()
 	if testing.Short() && runtime.GOOS == "windows" {
@@ -33,6 +34,7 @@ func life(t *testing.T, dir string, cfg producer.Config, f func(st *stage, kept 
 	f(st, kept)
 }
 
+// raws returns the events as they arrived.
 func raws(got []arrival) (all []string) {
 	for _, a := range got {
 		if _, ok := a.msg.(*aaep.Event); ok {
@@ -42,7 +44,8 @@ func raws(got []arrival) (all []string) {
 	return all
 }
 
-// deeds is a session that leaves everything open: a tool, a question, text and, for Spanish ears, words.
+// deeds runs a session that leaves everything open: a tool, a question, text and, in Spanish too,
+// words.
 func deeds(st *stage) {
 	s := st.session("Working.")
 	s.State(aaep.StateDeciding, aaep.Say("Deciding.").In("es", aaep.Say("Decidiendo.")))
@@ -57,9 +60,10 @@ func deeds(st *stage) {
 	synctest.Wait()
 }
 
-// P1, P2, P8, INV-21, INV-22, INV-23, TR-024: a producer dies with everything open, and another one goes on with its log.
-// Wherever a listener had come to, it gets the same bytes that it would have got, but no question that nobody waits for an answer
-// to, then the ends of what was open, each once, and then what is new.
+// P1, P2, P8, INV-21, INV-22, INV-23, TR-024: a producer dies with everything open, and another one
+// goes on with its log. Wherever a subscriber had come to, it gets the same bytes that it would
+// have got, but no question that is no longer open, then the ends of what was open, each once, and
+// then what is new.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, lang := range []string{"en-US", "es"} {
@@ -149,7 +153,8 @@ func checkEnds(t *testing.T, evs []*aaep.Event) {
 	t.Errorf("the session goes on: %s", story(evs))
 }
 
-// P8: what the log no longer holds is told, and so is what nobody knows; a session that ended meanwhile is told to be over.
+// P8: a subscriber is told if the log no longer holds what it missed, or does not know the event
+// that it names. A session that ended meanwhile is told to be over.
 func TestRestartTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -181,7 +186,8 @@ func TestRestartTooLate(t *testing.T) {
 	})
 }
 
-// P8, SSE-013, D-82: a new subscription whose first stream names an event goes on after it, at another process too.
+// P8, SSE-013, D-82: a new subscription whose first stream names an event goes on after it, at
+// another process too.
 func TestRestartStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -13,7 +13,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// D-34, P2: who comes back while a question is open is asked it again, and may answer. The log in memory has their place.
+// D-34, P2: a subscriber that comes back while a question is open is asked it again, and may
+// answer. The log in memory has its place.
 func TestComeBackToAQuestion(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, _ := st.accepted(resuming(answering(everything()), ""))
@@ -38,8 +39,8 @@ func TestComeBackToAQuestion(t *testing.T) {
 	})
 }
 
-// D-65, D-82: an event that overtook others says that it is no place to go on after, on links that have no ids, to those
-// who named the extension, with its other data.
+// D-65, D-82: an event that overtook earlier ones says that it is no place to go on after, on links
+// that have no ids, to subscribers that named the extension, with its other data.
 func TestOvertakingSaysSo(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		knows, _ := st.accepted(resuming(caps(1, aaep.BoundaryNone), ""))
@@ -71,8 +72,9 @@ func TestOvertakingSaysSo(t *testing.T) {
 	})
 }
 
-// INV-21, INV-23: how states were folded for another subscription is not known, so what a listener with a rate may have heard of
-// them there it is told anew, under other ids; and those are places to go on after, too.
+// INV-21, INV-23: how states were folded for another subscription is not known. So a subscriber
+// with a rate is told anew what it may have been told of them there, under other ids; and those are
+// places to go on after, too.
 func TestGoOnAfterWhatIsToldAnew(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		terms := caps(5, aaep.BoundaryNone)
@@ -113,8 +115,8 @@ func TestGoOnAfterWhatIsToldAnew(t *testing.T) {
 	})
 }
 
-// P8, P7: whoever was away for long and is slow by choice gets all of it, at their rate, and is not sent away as too slow;
-// nor does the agent wait for them.
+// P8, P7: a subscriber that was away for long and has a low rate gets everything, at its rate, and
+// is not closed as too slow; nor does the agent wait for it.
 func TestFarBehind(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		const tools = 530 // each told in two events, which never merge
@@ -149,7 +151,7 @@ func TestFarBehind(t *testing.T) {
 	})
 }
 
-// P8: text that waits for its end keeps nobody from reading on to it.
+// P8: text that waits for the end of a sentence keeps no subscription from reading on to it.
 func TestFarBehindInAText(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, _ := st.accepted(everything())
@@ -170,7 +172,8 @@ func TestFarBehindInAText(t *testing.T) {
 	})
 }
 
-// INV-26: what happens now waits for no subscription that catches up, for those prepare what they send in turns of their own.
+// INV-26: new events wait for no subscription that catches up, for those prepare what they send in
+// turns of their own.
 func TestLiveBesideCatchingUp(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		endTurns := producer.HoldPastBatches(t.Cleanup)
@@ -183,7 +186,7 @@ func TestLiveBesideCatchingUp(t *testing.T) {
 			}
 		}
 		behind, _ := st.accepted(resuming(everything(), first))
-		for range 20 { // which is more than needs no turn
+		for range 20 { // more than may leave without a turn
 			s.Tool(context.Background(), look, ok)
 		}
 		synctest.Wait()
@@ -201,9 +204,9 @@ func TestLiveBesideCatchingUp(t *testing.T) {
 	})
 }
 
-// D-50, INV-24: to who is far behind, and hears at a rate, an open question is put before its turn,
-// and with it goes what it belongs to: the start of its session, how the questions before it ended,
-// and that the agent waits. Nothing of that comes behind it, or again.
+// D-50, INV-24: a subscription that is far behind, and has a rate, is put an open question before
+// its turn. With it goes what it belongs to: the start of its session, how the questions before it
+// ended, and that the agent waits. Nothing of that comes behind it, or again.
 func TestEarlyQuestionHasItsState(t *testing.T) {
 	for name, begins := range map[string]string{"before the session": "before", "in the middle of it": "within"} {
 		t.Run(name, func(t *testing.T) {

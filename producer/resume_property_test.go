@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// A dropper is the reader of docs/wire.md in a few lines: it leaves out events that it knows by their ids, and, where it had to subscribe
-// anew, the text that it has had, by its position.
+// dropper is the reader of docs/wire.md in a few lines: it leaves out events that it knows by their
+// ids and, where it had to subscribe anew, the text that it has had, by its position.
 type dropper struct {
 	t     *testing.T
 	name  string
@@ -28,6 +28,8 @@ type dropper struct {
 	used    map[string]int // tools, by call
 }
 
+// hear takes one message, and checks that an id means the same bytes every time and that text has
+// no hole.
 func (d *dropper) hear(a arrival) {
 	ev, isEvent := a.msg.(*aaep.Event)
 	if !isEvent {
@@ -57,9 +59,9 @@ func (d *dropper) hear(a arrival) {
 	}
 }
 
-// P6, P8, INV-21, INV-23: whatever was said, in whichever terms it is heard, wherever the streams are cut and whatever is lost on the way:
-// an id means the same bytes, and who leaves out what is known by its id hears every code point once and
-// in order, and of every tool once.
+// P6, P8, INV-21, INV-23: whatever is emitted, on whichever terms, wherever the streams are cut and
+// whatever is lost on the way: an id means the same bytes, and a reader that leaves out what it
+// knows by its id has every code point once and in order, and every tool call once.
 func TestCutsProperty(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -74,6 +76,7 @@ func TestCutsProperty(t *testing.T) {
 	}
 }
 
+// cutAndListen runs one scenario that seed determines.
 func cutAndListen(t *testing.T, st *stage, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	pick := func(n int) bool { return r.IntN(n) == 0 }
@@ -111,7 +114,7 @@ func cutAndListen(t *testing.T, st *stage, seed uint64) {
 		sessions = append(sessions, st.session("Working."))
 	}
 	time.Sleep(10 * time.Second)
-	st.lose = func() (int, bool) { return r.IntN(40), !pick(3) } // but nothing of a first stream: who heard nothing cannot say where to go on
+	st.lose = func() (int, bool) { return r.IntN(40), !pick(3) } // nothing of a first stream
 	take := func(c *client) {
 		synctest.Wait()
 		for _, a := range c.stream.arrivals() {

@@ -11,7 +11,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// P8, INV-21: who comes back misses nothing and gets nothing twice, wherever the cut was.
+// P8, INV-21: a subscriber that comes back misses nothing and gets nothing twice, wherever the cut
+// was.
 func TestResume(t *testing.T) {
 	for cut := range 12 {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -58,7 +59,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// INV-22, TR-025: who cannot go on from where it was is told what the agent is doing.
+// INV-22, TR-025: a subscriber that cannot go on from where it was is told what the agent is doing.
 func TestResumeFromNowhere(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		_, open := st.resumable(everything())
@@ -71,7 +72,8 @@ func TestResumeFromNowhere(t *testing.T) {
 	})
 }
 
-// Who comes late and loses the first stream is told again what the agent is doing and what it asks (D-34).
+// A subscriber that comes late and loses the first stream is told again what the agent is doing and
+// what it asks (D-34).
 func TestLateJoinerLosesTheStream(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		st.record()
@@ -80,7 +82,7 @@ func TestLateJoinerLosesTheStream(t *testing.T) {
 		synctest.Wait()
 		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}) // before its time
 		_, open := st.resumable(answering(everything()))
-		_, openOther := st.resumable(everything()) // who may not answer gets nothing to go on after
+		_, openOther := st.resumable(everything()) // without the right to answer it gets nothing to go on after
 		openOther("").breaks()
 		if got := story(openOther("").events()); got != "thinking>awaiting_input" {
 			t.Errorf("who may not answer is told %s", got)
@@ -141,7 +143,8 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// P7: whose streams break before they bring it any further is not waited for, however often it opens another.
+// P7: a subscriber whose streams break before they bring it any further is not waited for, however
+// often it opens another.
 func TestUselessStreams(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		payer := st.record()
@@ -175,7 +178,7 @@ func TestUselessStreams(t *testing.T) {
 	})
 }
 
-// Whoever opens one stream after the other is on record once for each question.
+// A subscription that opens one stream after the other is on record once for each question.
 func TestAskedOnce(t *testing.T) {
 	kept := &sink{}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
@@ -195,8 +198,9 @@ func TestAskedOnce(t *testing.T) {
 	})
 }
 
-// §5.7, P8: a network that is gone for a moment, just when the terms change, costs neither the subscription nor the answer: that comes
-// on the next stream, before what the new terms hold for; and who is asked something may still answer it.
+// §5.7, P8: a network that is gone for a moment, just when the terms change, costs neither the
+// subscription nor the answer. The answer comes on the next stream, before what the new terms hold
+// for, and a question that was put may still be answered.
 func TestRenegotiationInACut(t *testing.T) {
 	for _, broken := range []bool{true, false} { // before the change is made, or found to be when it is answered
 		bubble(t, func(t *testing.T, st *stage) {

@@ -19,7 +19,8 @@ func (l endingListener) Accept(ctx context.Context) (transports.Conn, error) {
 }
 func (endingListener) Close() error { return nil }
 
-// Serve returns the error of its context where that is done, whatever the listener says then, and ErrClosed after a shutdown.
+// Serve returns the error of its context where that is done, whatever the listener says then, and
+// ErrClosed after a shutdown.
 func TestServeReturnsOneError(t *testing.T) {
 	for _, accept := range []error{context.Canceled, transports.ErrClosed, errors.New("use of a closed connection")} {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})

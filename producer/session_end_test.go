@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// What fails because the context has ended that a session was started with is told as a cancellation too, whoever comes first, and a failure of its own as one.
+// A call that fails because the session's context has ended is told as a cancellation, whichever of
+// the two comes first. A failure of its own is told as a failure.
 func TestFailAfterTheContext(t *testing.T) {
 	for cause, end := range map[error]string{context.Canceled: "session.cancelled:producer", producer.ErrSessionOver: "session.cancelled:producer", errors.New("no disk"): ""} {
 		for range 20 {

@@ -58,8 +58,8 @@ func TestAfterTheEnd(t *testing.T) {
 	})
 }
 
-// What went wrong is how a session ends that nobody ends otherwise, by Close or by Shutdown, and is taken back where it went right.
-// (EVT-018)
+// What Failing was given is how a session ends that only Close or Shutdown ends, and is taken back
+// where the agent mended it. (EVT-018)
 func TestFailing(t *testing.T) {
 	var logged bytes.Buffer
 	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(t *testing.T, st *stage) {
@@ -114,6 +114,7 @@ func TestRaces(t *testing.T) {
 	}
 }
 
+// race ends a session from many goroutines at once while it is used.
 func race(t *testing.T, s *producer.Session) {
 	var all sync.WaitGroup
 	ended := make(chan error, 12)
@@ -166,7 +167,7 @@ func TestRacesForReal(t *testing.T) {
 	}
 }
 
-// A session that nobody ended is cancelled by Close, in the producer's name.
+// A session that was not ended is cancelled by Close, in the producer's name.
 func TestClose(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.record()
@@ -328,8 +329,8 @@ func TestFailCategories(t *testing.T) {
 	}
 }
 
-// The package's own words are in the agent's language where it knows that, and else in English, and say so (§11);
-// they are told all the same (I18N-008), and every event has its hints (TERM-013).
+// The package's own words are in the agent's language where it knows that, and else in English, and
+// say so (§11); they are told all the same (I18N-008), and every event has its hints (TERM-013).
 func TestLanguages(t *testing.T) {
 	for language, want := range map[string]string{
 		"ar": "ar rtl, ar rtl, ar rtl, ar rtl, ar rtl, en ltr, ar rtl, ar rtl",
@@ -339,6 +340,8 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
+// testLanguages checks the language and direction of the package's own words for an agent of one
+// language.
 func testLanguages(t *testing.T, language, want string) {
 	bubbleWith(t, producer.Config{Language: language}, func(t *testing.T, st *stage) {
 		c := answering(everything())

@@ -23,7 +23,7 @@ import (
 
 const mixed = "Your plan is ready 👩🏽‍🌾! Ọjọ́ ìsinmi rẹ ti súnmọ́lé. خطتك جاهزة الآن؟ It costs $3.14 a day. 了解しました。ありがとう。\n\nThe end"
 
-// tell plays a session with text, tools and progress, and takes a while.
+// tell runs a session with text, tools and progress, which takes a while.
 func tell(s *producer.Session, text string) {
 	out := s.Output()
 	for i, r := range text {
@@ -40,7 +40,8 @@ func tell(s *producer.Session, text string) {
 	s.Complete(aaep.Text{Terse: "Done.", Normal: "It is done.", Detailed: "It is done, all of it."})
 }
 
-// Each hears the same session on its own terms (TERM-014), progress within its rate too (EVT-037).
+// Each subscriber receives the same session on its own terms (TERM-014), progress within its rate
+// too (EVT-037).
 func TestTwoListeners(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		st.record()
@@ -71,7 +72,8 @@ func TestTwoListeners(t *testing.T) {
 	})
 }
 
-// checkHints: every chunk is labelled with the boundary that was asked for, the last as completion (D-28).
+// checkHints: every chunk is labelled with the boundary that was asked for, the last as completion
+// (D-28).
 func checkHints(t *testing.T, evs []*aaep.Event, want aaep.Boundary) {
 	t.Helper()
 	chunks := of[*aaep.OutputStreaming](evs)
@@ -178,6 +180,7 @@ func TestStreamsOfAnyKind(t *testing.T) {
 	})
 }
 
+// finish ends a session in one of three ways.
 func finish(s *producer.Session, end string) {
 	switch end {
 	case "complete":
@@ -189,7 +192,7 @@ func finish(s *producer.Session, end string) {
 	}
 }
 
-// plain is what an output tells of a text, written another way than the code does: all at once.
+// plain is what an output tells of a text, computed in another way than the code does: all at once.
 func plain(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n\n").Replace(text)
 	for _, r := range "\u2066\u2067\u2068\u2069" {
@@ -198,6 +201,8 @@ func plain(text string) string {
 	return norm.NFC.String(safetext.Clean(norm.NFC.String(text), "", true))
 }
 
+// sameFor checks that every subscriber received the text and the tool calls that rec did, within
+// its rate.
 func sameFor(rec *listener, ls []*listener, terms []aaep.Capabilities, want string) error {
 	all := rec.events()
 	for i, l := range ls {
@@ -252,6 +257,7 @@ func notAhead(evs, all []*aaep.Event) error {
 // pipeDialer dials a producer within this process.
 type pipeDialer struct{ p *producer.Producer }
 
+// Dial serves one end of a Pipe and returns the other.
 func (d pipeDialer) Dial(context.Context) (transports.Conn, error) {
 	a, b := transports.Pipe()
 	go d.p.ServeConn(b)
@@ -286,7 +292,8 @@ func TestSubscriber(t *testing.T) {
 	})
 }
 
-// HS-066: over budget, a change of state is held and leaves as soon as the budget allows, with what it became meanwhile.
+// HS-066: over budget, a change of state is held and leaves as soon as the budget allows, with what
+// it became meanwhile.
 func TestHeldStateLeavesOnTime(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(caps(2, aaep.BoundaryNone))
@@ -305,7 +312,8 @@ func TestHeldStateLeavesOnTime(t *testing.T) {
 	})
 }
 
-// HS-082: after a close by the subscriber nothing more comes on its link, though the session goes on.
+// HS-082: after a close by the subscriber nothing more comes on its link, though the session goes
+// on.
 func TestNothingAfterClose(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, other := st.listen(everything()), st.record()
@@ -322,7 +330,8 @@ func TestNothingAfterClose(t *testing.T) {
 	})
 }
 
-// Whoever comes while thousands of sessions are under way is told of all of them, at their own rate, and not shut out.
+// A subscriber that comes while thousands of sessions are under way is told of all of them, at its
+// own rate, and is not closed for that.
 func TestManySessionsAtOnce(t *testing.T) {
 	const n = 1500
 	bubble(t, func(t *testing.T, st *stage) {
@@ -337,8 +346,8 @@ func TestManySessionsAtOnce(t *testing.T) {
 	})
 }
 
-// A long text at once, and one that came while nobody was to be disturbed, reach a small display whole: they are many
-// pieces, and its listener is not slow for that (INV-28).
+// A long text at once, and one that was written while the user was not to be disturbed, reach a
+// small display whole: they are many pieces, and the subscription is not slow for that (INV-28).
 func TestSmallDisplay(t *testing.T) {
 	for _, tc := range []struct {
 		cells, text int

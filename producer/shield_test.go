@@ -21,12 +21,13 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// brittle panics in one of its methods.
+// brittle is a store that panics in one of its methods.
 type brittle struct {
 	log.Store
 	in string
 }
 
+// may panics if this is the method.
 func (b *brittle) may(method string) {
 	if b.in == method {
 		panic("the store is broken")
@@ -41,8 +42,10 @@ func (b *brittle) Read(cursor uint64, n int) ([][]byte, error) {
 	return b.Store.Read(cursor, n)
 }
 
+// brittleObserver panics when something begins or, if late, when it ends.
 type brittleObserver struct{ late bool }
 
+// Began panics, or returns a function that does.
 func (o brittleObserver) Began(producer.Operation) func(error) {
 	if !o.late {
 		panic("began")
@@ -51,8 +54,10 @@ func (o brittleObserver) Began(producer.Operation) func(error) {
 }
 func (brittleObserver) Critical(time.Duration) { panic("critical") }
 
+// brittleSink panics over one kind of record.
 type brittleSink struct{ at audit.Kind }
 
+// Record panics over a record of the kind.
 func (s brittleSink) Record(r audit.Record) error {
 	if r.Kind == s.at {
 		panic("the trail is broken")
@@ -60,12 +65,13 @@ func (s brittleSink) Record(r audit.Record) error {
 	return nil
 }
 
+// brittleHandler panics over every record.
 type brittleHandler struct{ slog.Handler }
 
 func (brittleHandler) Handle(context.Context, slog.Record) error { panic("the log is broken") }
 
-// P1, P10, INV-03: whatever of Config panics, whenever, the agent goes on and its listeners hear all of it; it is logged; and what
-// waits for a record or an answer is not done.
+// P1, P10, INV-03: whatever of Config panics, whenever, the agent goes on and its subscribers
+// receive all of it; it is logged; and what waits for a record or an answer is not done.
 func TestShield(t *testing.T) {
 	const done = asked + "awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking session.completed"
 	for name, tc := range map[string]struct {
@@ -80,7 +86,7 @@ func TestShield(t *testing.T) {
 		"Observer at once":  {producer.Config{Observer: brittleObserver{}}, "Observer.Began", true},
 		"Observer at last":  {producer.Config{Observer: brittleObserver{late: true}}, "Observer.Critical", true},
 		"Signers":           {producer.Config{Signers: func() []*manifest.Signer { panic("no key") }}, "Config.Signers", true},
-		"the log's handler": {producer.Config{Logger: slog.New(brittleHandler{slog.NewTextHandler(&bytes.Buffer{}, nil)})}, "", false}, // it is the trail too
+		"the log's handler": {producer.Config{Logger: slog.New(brittleHandler{slog.NewTextHandler(&bytes.Buffer{}, nil)})}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var logged bytes.Buffer
@@ -116,7 +122,7 @@ func TestShield(t *testing.T) {
 	}
 }
 
-// A store that panics has failed, as one that returns an error.
+// A store that panics has failed, as one that returns an error has.
 func TestShieldOfTheLog(t *testing.T) {
 	for _, method := range []string{"Append", "Bounds", "SetMeta", "Read"} {
 		t.Run(method, func(t *testing.T) {
@@ -142,7 +148,7 @@ func TestShieldOfTheLog(t *testing.T) {
 	}
 }
 
-// What a subscriber changed may be what nobody expected.
+// A Modified that panics over what a subscriber changed does not accept it.
 func TestShieldOfModified(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(answering(everything()))
@@ -162,8 +168,9 @@ func TestShieldOfModified(t *testing.T) {
 	})
 }
 
-// EXT-002, EXT-004: data that no listener could have is an error where it is given: of no extension that is served, of another version of
-// one, or that its schema refuses; and an extension is served once.
+// EXT-002, EXT-004: data that no subscriber could have is an error where it is given: of no
+// extension that is served, of another version of one, or that its schema refuses; and an extension
+// is served once.
 func TestExtensionDataOfNobody(t *testing.T) {
 	v1, v2 := aaep.Vocabulary{Prefix: "med", URI: "https://med.example/v1"}, aaep.Vocabulary{Prefix: "med", URI: "https://med.example/v2"}
 	med := handshake.Extension{Vocabulary: v1, Event: func(data json.RawMessage) error {

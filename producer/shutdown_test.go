@@ -13,7 +13,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// INV-53: each listener gets all it is owed, at its own rate, and a goodbye (HS-079).
+// INV-53: each subscriber gets all it is owed, at its own rate, and a goodbye (HS-079).
 func TestShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		slow := st.listen(caps(1, aaep.BoundarySentence))
@@ -55,7 +55,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// Whoever is idle learns of every session's end before the goodbye.
+// An idle subscriber is told of every session's end before the goodbye.
 func TestShutdownTellsTheIdle(t *testing.T) {
 	for range 20 {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -74,7 +74,7 @@ func TestShutdownTellsTheIdle(t *testing.T) {
 	}
 }
 
-// When the caller's patience ends, the slow and the stuck are let go.
+// When the caller waits no longer, subscriptions that are slow or stuck are closed.
 func TestShutdownDeadline(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		slow, stuck := st.listen(caps(1, aaep.BoundarySentence)), st.listen(everything())
@@ -100,8 +100,8 @@ func TestShutdownDeadline(t *testing.T) {
 	})
 }
 
-// Shutdown may be called by several, as after Ctrl-C and at the end of main: each waits until all is over, and the most impatient
-// one decides how long that is.
+// Shutdown may be called more than once, as after Ctrl-C and at the end of main: each call waits
+// until all is over, and the most impatient one decides how long that is.
 func TestShutdownTwice(t *testing.T) {
 	for _, hurries := range []bool{false, true} {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -131,7 +131,8 @@ func TestShutdownTwice(t *testing.T) {
 	}
 }
 
-// INV-53: who may be on the way to what they are owed is waited for, and not who has been without a stream for longer than that takes.
+// INV-53: a subscriber that may be on the way to what it is owed is waited for, but not one that
+// has been without a stream for longer than that takes.
 func TestShutdownWithoutAStream(t *testing.T) {
 	for name, tc := range map[string]struct {
 		opened     bool
@@ -172,8 +173,8 @@ func TestShutdownWithoutAStream(t *testing.T) {
 	}
 }
 
-// One that is still shaking hands does not hold a shutdown up (HS-078), whether it says nothing or does not take
-// the answer.
+// A link whose handshake is under way does not hold a shutdown up (HS-078), whether its peer sends
+// nothing or does not take the answer.
 func TestShutdownInTheHandshake(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, stuck := st.connect(), make(chan struct{})
@@ -199,8 +200,8 @@ type deaf struct{ transports.Conn }
 
 func (deaf) Send(ctx context.Context, _ []byte) error { <-ctx.Done(); return ctx.Err() }
 
-// HS-043: who asks during a shutdown is told that it is too late, once, whether the link was there before or not,
-// and however late it is. The shutdown does not wait for that.
+// HS-043: a request during a shutdown is answered that it is too late, once, whether the link was
+// there before or not, and however late it is. The shutdown does not wait for that.
 func TestRequestDuringShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		slow, early := st.listen(caps(1, aaep.BoundarySentence)), []*listener{st.connect(), st.connect()}
@@ -229,11 +230,12 @@ func TestRequestDuringShutdown(t *testing.T) {
 			t.Errorf("Shutdown = %v after %v", r.err, took)
 		}
 		<-silent.served
-		ask(st.connect()) // it is over, and nobody is left without an answer
+		ask(st.connect()) // after the shutdown, a request is still answered
 	})
 }
 
-// HS-043: at the very moment of a shutdown a request is accepted, and the subscription closed, or refused.
+// HS-043: at the very moment of a shutdown a request is accepted, and the subscription closed, or
+// refused.
 func TestRequestRacesShutdown(t *testing.T) {
 	for range 100 {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -256,7 +258,7 @@ func TestRequestRacesShutdown(t *testing.T) {
 	}
 }
 
-// A listener's last guests are answered although it has been closed (HS-043).
+// The last links of a listener are answered although it has been closed (HS-043).
 func TestServeDuringShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		door := guests(make(chan transports.Conn, 1))
@@ -275,10 +277,12 @@ func TestServeDuringShutdown(t *testing.T) {
 	})
 }
 
-// guests is a listener that gives out whoever has come when it is too late.
+// guests is a listener that hands out a link only once it is too late.
 type guests chan transports.Conn
 
 func (g guests) Close() error { return nil }
+
+// Accept waits until ctx is done, and then returns a link that has come.
 func (g guests) Accept(ctx context.Context) (transports.Conn, error) {
 	<-ctx.Done()
 	select {
@@ -289,7 +293,8 @@ func (g guests) Accept(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
-// INV-03: a shutdown withdraws questions; nothing runs because of it, not even what silence would allow.
+// INV-03: a shutdown withdraws questions; nothing runs because of it, not even what silence would
+// allow.
 func TestShutdownWithdraws(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s, d := st.record(), st.session("Saving."), &deed{}
@@ -369,7 +374,7 @@ func TestStartRacesShutdown(t *testing.T) {
 	}
 }
 
-// Config mistakes are told at once.
+// Mistakes in Config are reported by New.
 func TestNew(t *testing.T) {
 	for name, cfg := range map[string]producer.Config{
 		"no agent":     {},

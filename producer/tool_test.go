@@ -70,7 +70,7 @@ func TestRunTimeout(t *testing.T) {
 
 func wait(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
 
-// A tool whose caller gives up is told as failed.
+// A tool whose caller's context ends is told as failed.
 func TestCancelWhileRunning(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")
@@ -98,7 +98,8 @@ func TestSessionEndsWhileRunning(t *testing.T) {
 	})
 }
 
-// The agent calls tools until the last of several at once is done, and each caller has its own result.
+// The agent calls tools until the last of several at once is done, and each caller has its own
+// result.
 func TestParallelTools(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")
@@ -157,8 +158,9 @@ func TestConfirmRefused(t *testing.T) {
 	})
 }
 
-// INV-26, P7, D-49: no action waits for a listener that was not asked, nor for one whose link takes nothing, that is away, or that has a
-// low rate; and none but the irreversible and those of high risk wait for anybody.
+// INV-26, P7, D-49: no action waits for a subscriber that was not asked, nor for one whose link
+// takes nothing, that is away, or that has a low rate. Only actions that are irreversible or of
+// high risk wait for any subscriber.
 func TestActionWaitsForNobody(t *testing.T) {
 	for name, other := range map[string]func(*testing.T, *stage) *listener{
 		"a viewer at one a second":     func(_ *testing.T, st *stage) *listener { return st.listen(caps(1, aaep.BoundarySentence)) },
@@ -197,7 +199,7 @@ func TestActionWaitsForNobody(t *testing.T) {
 	}
 }
 
-// stalled is a listener that has not taken what it was sent for two seconds.
+// stalled adds a subscriber that has not taken what it was sent for two seconds.
 func stalled(st *stage, c aaep.Capabilities) *listener {
 	l := st.listen(c)
 	l.hold()
@@ -208,7 +210,7 @@ func stalled(st *stage, c aaep.Capabilities) *listener {
 	return l
 }
 
-// away is a listener that was cut off and may come back.
+// away adds a subscriber that was cut off and may come back.
 func away(_ *testing.T, st *stage) *listener {
 	l, open := st.resumable(answering(everything()))
 	open("").breaks()
@@ -216,7 +218,7 @@ func away(_ *testing.T, st *stage) *listener {
 	return l
 }
 
-// farBehind is a listener that goes on where it was long ago.
+// farBehind adds a subscriber that goes on where it was long ago.
 func farBehind(_ *testing.T, st *stage) *listener {
 	l, _ := st.accepted(everything())
 	long := st.session("Working.")
@@ -229,8 +231,9 @@ func farBehind(_ *testing.T, st *stage) *listener {
 	return l
 }
 
-// D-49, INV-02: what is irreversible or of high risk begins when those who were asked have been told, if their links take that within two
-// seconds; and who had not been told by then is on record.
+// D-49, INV-02: an action that is irreversible or of high risk begins when the subscribers that
+// were asked have been told, if their links take that within two seconds. The record names those
+// that had not been told by then.
 func TestActionWaitsForThoseWhoWereAsked(t *testing.T) {
 	for _, c := range []struct {
 		every  time.Duration // the link takes an event so often
@@ -310,7 +313,8 @@ func TestActionWaitsForThoseWhoWereAsked(t *testing.T) {
 	}
 }
 
-// What is asked, and is neither irreversible nor of high risk, waits for nobody either.
+// An action that asks, and is neither irreversible nor of high risk, waits for no subscriber
+// either.
 func TestConfirmedActionWaitsForNobody(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.session("Moving.")
@@ -326,6 +330,7 @@ func TestConfirmedActionWaitsForNobody(t *testing.T) {
 	})
 }
 
+// arrivalOf returns when the first message of a type arrived, or the zero time.
 func arrivalOf(l *listener, typ aaep.Type) time.Time {
 	synctest.Wait()
 	for _, a := range l.arrivals() {
@@ -336,8 +341,9 @@ func arrivalOf(l *listener, typ aaep.Type) time.Time {
 	return time.Time{}
 }
 
-// An action that waits for somebody to be told, and whose caller gives up, never runs; what was announced is closed (INV-11), and told as
-// not done: of money, "did not finish" would leave open what happened to it.
+// An action that waits for subscribers to be told, and whose caller's context ends, never runs.
+// What was announced is closed (INV-11), and told as not done: of money, "did not finish" would
+// leave open what happened to it.
 func TestGiveUpBeforeTheRun(t *testing.T) {
 	for name, gaveUp := range map[string]error{"the caller": context.Canceled, "the session": producer.ErrSessionOver} {
 		kept := &sink{}
@@ -381,7 +387,7 @@ func TestGiveUpBeforeTheRun(t *testing.T) {
 	}
 }
 
-// A tool whose risk nobody says is of none to speak of, but what cannot be undone is never called that.
+// A tool without a risk is of low risk, but what cannot be undone is never called that.
 func TestRiskUnsaid(t *testing.T) {
 	for irreversible, want := range map[bool]aaep.Risk{false: aaep.RiskLow, true: aaep.RiskHigh} {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -401,7 +407,8 @@ func TestRiskUnsaid(t *testing.T) {
 	}
 }
 
-// A tool's title is what people hear of it from its beginning to any end, and what could not be told in the end does not begin.
+// A tool's title is what users hear of it from its beginning to any end, and a call whose end could
+// not be told does not begin.
 func TestTitle(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")
@@ -434,7 +441,8 @@ func TestTitle(t *testing.T) {
 	})
 }
 
-// What is only seen is told without waiting for anybody, and what must ask cannot be told so. (EVT-042, EVT-051, SM-003, SM-005)
+// A tool that is only seen is told without waiting for a subscriber, and one that must ask cannot
+// be told so. (EVT-042, EVT-051, SM-003, SM-005)
 func TestInvoked(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		heard := st.record()

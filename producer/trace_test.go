@@ -14,9 +14,10 @@ import (
 	"github.com/aaep-go/aaep/schemas"
 )
 
-// checkTrace checks what one listener that sees everything got: each event alone (P9, INV-39), and their order (INV-20, INV-29); no
-// session has the id of another (ENV-019). Who is not asked cannot tell whether a risky tool was accepted. A listener who came late
-// is checked from the first session it saw begin.
+// checkTrace checks what a subscriber that sees everything received: each event alone (P9, INV-39),
+// and their order (INV-20, INV-29); no session has the id of another (ENV-019). A subscriber that
+// is not asked cannot tell whether a risky tool was accepted. One that came late is checked from
+// the first session that it saw begin.
 func checkTrace(t *testing.T, got []arrival, asked bool) {
 	t.Helper()
 	machines := map[string]*lifecycle.Session{}
@@ -61,6 +62,7 @@ func checkTrace(t *testing.T, got []arrival, asked bool) {
 	}
 }
 
+// withoutRisk returns the event as of low risk if the subscriber was not asked about its call.
 func withoutRisk(ev *aaep.Event, asked bool) *aaep.Event {
 	p, ok := ev.Payload.(*aaep.ToolInvoked)
 	if !ok || asked {
@@ -72,8 +74,8 @@ func withoutRisk(ev *aaep.Event, asked bool) *aaep.Event {
 	return &without
 }
 
-// checkText checks that the chunks of an output are the text: joined, in order, positions in code points,
-// one end (INV-28, P6).
+// checkText checks that the chunks of an output are the text: joined, in order, positions in code
+// points, one end (INV-28, P6).
 func checkText(evs []*aaep.Event, id, want string) error {
 	var b strings.Builder
 	complete := 0
@@ -120,7 +122,8 @@ func onlyText(evs []*aaep.Event, want string) error {
 	return checkText(evs, ids[0], want)
 }
 
-// mostInOneSecond returns how many events that are not critical came in the fullest second (INV-25, P4).
+// mostInOneSecond returns how many events that are not critical came in the fullest second (INV-25,
+// P4).
 func mostInOneSecond(got []arrival) (most int) {
 	var times []time.Time
 	for _, a := range got {
@@ -162,6 +165,7 @@ func story(evs []*aaep.Event) string {
 	return strings.Join(words, " ")
 }
 
+// wantStory compares a trace in short words.
 func wantStory(t *testing.T, evs []*aaep.Event, want string) {
 	t.Helper()
 	if got := story(evs); got != want {

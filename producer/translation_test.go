@@ -13,6 +13,7 @@ import (
 
 var polyglot = producer.Config{Language: "en-US", Languages: []string{"es", "ar"}}
 
+// speaking returns c with other languages.
 func speaking(c aaep.Capabilities, languages ...string) aaep.Capabilities {
 	c.Languages = languages
 	return c
@@ -23,7 +24,7 @@ var transfer = producer.Tool{Name: "transfer_funds", Risk: aaep.RiskHigh, Irreve
 	Action:      aaep.Say("Transfer $500.").In("es", aaep.Say("Transferir 500 dólares.")).In("ar", aaep.Say("تحويل 500 دولار.")),
 	Consequence: aaep.Say("Funds move at once.").In("es", aaep.Text{Terse: "Al instante.", Normal: "Los fondos se mueven al instante."})}
 
-// wordsOf is what a listener hears: language and words of each event.
+// wordsOf returns what a subscriber receives: language and words of each event.
 func wordsOf(l *listener) string {
 	var lines []string
 	for _, ev := range l.events() {
@@ -41,6 +42,7 @@ func wordsOf(l *listener) string {
 	return strings.Join(lines, "\n")
 }
 
+// wantHeard compares that with the lines that are wanted.
 func wantHeard(t *testing.T, l *listener, want ...string) {
 	t.Helper()
 	if got := wordsOf(l); got != strings.Join(want, "\n") {
@@ -48,8 +50,9 @@ func wantHeard(t *testing.T, l *listener, want ...string) {
 	}
 }
 
-// HS-018, HS-055, HS-086, I18N-004, I18N-007, I18N-008, I18N-022, D-73: each hears its own language: the author's words, the
-// package's own, and a question only where all of it is in that language. What is not translated is told as it is.
+// HS-018, HS-055, HS-086, I18N-004, I18N-007, I18N-008, I18N-022, D-73: each subscriber gets its
+// own language: the author's words, the package's own, and a question only where all of it is in
+// that language. What is not translated is told as it is.
 func TestEachInTheirLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		english := st.listen(answering(everything()))
@@ -91,6 +94,7 @@ func TestEachInTheirLanguage(t *testing.T) {
 func arabicFailed(l *listener) string   { return nthLine(wordsOf(l), 6) }
 func arabicDeciding(l *listener) string { return nthLine(wordsOf(l), 8) }
 
+// nthLine returns the n-th line if it is Arabic, or "?".
 func nthLine(s string, n int) string {
 	lines := strings.Split(s, "\n")
 	if len(lines) <= n || !strings.ContainsAny(lines[n], "ابتثجحخد") {
@@ -161,7 +165,7 @@ func TestLanguageRenegotiated(t *testing.T) {
 	})
 }
 
-// Who comes late is told what the agent is doing in their own language.
+// A subscriber that comes late is told what the agent is doing in its own language.
 func TestSituationInTheirLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		s := st.session("Planning.")
@@ -185,7 +189,8 @@ func TestVerbosityInTheirLanguage(t *testing.T) {
 	})
 }
 
-// I18N-006: words in a language that nobody is offered are refused, not dropped unheard; so are words that cannot be sent.
+// I18N-006: words in a language that no subscriber is offered are refused, not dropped; so are
+// words that cannot be sent.
 func TestLanguageNotOffered(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		l := st.listen(everything())
@@ -209,7 +214,8 @@ func TestLanguageNotOffered(t *testing.T) {
 	}
 }
 
-// I18N-001: what an agent has words for in another language than its own is told in that, and labelled so, a question and its outcome too.
+// I18N-001: words that an agent has only in another language than its own are told in that, and
+// labelled so, a question and its outcome too.
 func TestForeignWords(t *testing.T) {
 	bubbleWith(t, producer.Config{Language: "fi", Languages: []string{"es"}}, func(t *testing.T, st *stage) {
 		l := st.listen(answering(speaking(everything(), "fi")))
@@ -232,7 +238,8 @@ func TestForeignWords(t *testing.T) {
 	})
 }
 
-// Who goes on after an event that is not known any more is told in their own language that something may be missing.
+// A subscriber that goes on after an event that is not known any more is told in its own language
+// that something may be missing.
 func TestNoteInTheirLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		_, acc := st.accepted(resuming(speaking(everything(), "es"), "evt_unknown"))

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// T-LOG: of the warning about too little time there are ten a minute, and then how many more there were.
+// T-LOG: of the warning about too little time there are ten a minute, and then how many more there
+// were.
 func TestWarnings(t *testing.T) {
 	var f warnings
 	now := time.Unix(0, 0)
