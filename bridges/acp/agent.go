@@ -51,6 +51,8 @@ type Agent struct {
 	last  *lastLines // of standard error; nil where there is none
 	done  chan struct{}
 	err   error // why the link ended, once done is closed
+	// beside says that an editor is the client, and that this only stands between; see Tee.
+	beside bool
 
 	mu            sync.Mutex
 	conversations map[string]*Conversation

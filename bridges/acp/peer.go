@@ -57,7 +57,7 @@ type message struct {
 
 // A request is one of the agent's; without an id it is a notification. Its context ends when the agent withdraws it, or with the link.
 type request struct {
-	peer   *peer
+	reply  func(*request, message) bool // answers it, unless it is answered
 	id     jsontext.Value
 	method string
 	params jsontext.Value
@@ -136,7 +136,7 @@ func (p *peer) take(line []byte) {
 	case m.Method == nil:
 		p.answered(m)
 	case m.ID == nil:
-		p.handle(&request{peer: p, method: *m.Method, params: m.Params, ctx: context.Background(), cancel: func() {}})
+		p.handle(&request{reply: p.reply, method: *m.Method, params: m.Params, ctx: context.Background(), cancel: func() {}})
 	default:
 		p.asks(m)
 	}
@@ -167,7 +167,7 @@ func (p *peer) asks(m message) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &request{peer: p, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx, cancel: cancel}
+	r := &request{reply: p.reply, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx, cancel: cancel}
 	p.mu.Lock()
 	same, full := p.open[string(m.ID)], len(p.open) >= maxRequests
 	if same == nil && !full {
@@ -216,16 +216,23 @@ func (r *request) refuse(code int64, text string) bool {
 }
 
 func (r *request) finish(m message) bool {
-	p := r.peer
+	if r.id == nil || !r.reply(r, m) {
+		return false
+	}
+	r.cancel()
+	return true
+}
+
+// reply answers a request that is open.
+func (p *peer) reply(r *request, m message) bool {
 	p.mu.Lock()
-	mine := r.id != nil && p.open[string(r.id)] == r
+	mine := p.open[string(r.id)] == r
 	if mine {
 		delete(p.open, string(r.id))
 	}
 	p.mu.Unlock()
 	if mine {
 		p.write(m)
-		r.cancel()
 	}
 	return mine
 }

@@ -88,6 +88,9 @@ func (t *turn) permit(r *request, ask permissionRequest) {
 	if err == nil && allows(option) {
 		return // grant has answered
 	}
+	if t.c.agent.beside && err != nil && !errors.Is(err, producer.ErrRejected) {
+		return // the editor answers it
+	}
 	call.denied = true
 	if call.done != nil { // it was told as running before it asked
 		call.done(producer.ErrRejected)
@@ -124,6 +127,8 @@ func (t *turn) decide(ctx context.Context, p *permission) (option permissionOpti
 	switch {
 	case len(once) == 1:
 		return t.confirm(ctx, p, once[0])
+	case allowing == 0 && t.c.agent.beside:
+		return option, errors.New("acp: only the editor can answer it")
 	case allowing == 0:
 		t.tell("The agent asks for permission, and offers no way to allow it: " + words.Sentence(line(p.about.title)) + " It was not allowed.")
 		return option, producer.ErrRejected

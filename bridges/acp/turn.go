@@ -54,7 +54,9 @@ func (t *turn) stop() {
 		return
 	}
 	t.halted = true
-	t.c.agent.peer.notify("session/cancel", cancelNotification{SessionID: t.c.id})
+	if !t.c.agent.beside {
+		t.c.agent.peer.notify("session/cancel", cancelNotification{SessionID: t.c.id})
+	}
 	t.cancel()
 	close(t.stopped)
 }

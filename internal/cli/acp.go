@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,12 +14,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/aaep-go/aaep"
 	bridge "github.com/aaep-go/aaep/bridges/acp"
 	"github.com/aaep-go/aaep/internal/cli/acp"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
-	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -27,7 +30,7 @@ type acpOptions struct {
 	listening
 	where         *serving
 	folder, trail string
-	thoughts      bool
+	thoughts, tee bool
 }
 
 func acpCommand() *cobra.Command {
@@ -43,11 +46,15 @@ a lost link are a no.
 The outputs, the settings and the commands are those of "aaep listen", and /help lists them all. /stop stops the agent, /details
 tells the whole of what is asked, such as the lines that change.
 
-With --listen or --web others can follow the agent at the same time, and answer it, as with "aaep run".`,
+With --listen or --web others can follow the agent at the same time, and answer it, as with "aaep run".
+
+With --tee, in an editor's settings as the command of its agent, it stands between the two: what they say passes unchanged,
+whoever listens hears it, and what the agent asks can be answered in both places; the first answer counts.`,
 		Example: `  aaep acp -- gemini --acp
   aaep acp --output speech -- opencode acp
   aaep acp --as braille --cells 14 --output braille -- goose acp
-  aaep acp --web --listen 127.0.0.1:8080 -- gemini --acp`,
+  aaep acp --web --listen 127.0.0.1:8080 -- gemini --acp
+  aaep acp --tee --listen 127.0.0.1:8080 -- gemini --acp`,
 		RunE: o.run,
 	}
 	f := cmd.Flags()
@@ -55,6 +62,7 @@ With --listen or --web others can follow the agent at the same time, and answer 
 	f.StringVar(&o.folder, "folder", "", "the agent works in this `FOLDER` (default is where you are)")
 	f.BoolVar(&o.thoughts, "thoughts", false, "also tell what the model thinks before it answers")
 	f.StringVar(&o.trail, "audit", "", "put on record in this `FILE` what is asked and answered")
+	f.BoolVar(&o.tee, "tee", false, "stand between the editor that started this and AGENT, and let others follow and answer")
 	f.BoolVar(&o.plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
 	f.StringVar(&o.settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
 	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+strings.Join(outputNames()[:len(outputNames())-1], ", "))
@@ -75,10 +83,12 @@ func (o *acpOptions) run(cmd *cobra.Command, args []string) (err error) {
 		return usage("name an agent after --, for example: aaep acp -- gemini --acp")
 	case o.plain && len(o.outs) > 0:
 		return usage("--plain is for lines on the terminal alone, and --output for more; give one of them." + see)
+	case o.tee && len(o.outs) > 0:
+		return usage("--output is for a conversation here; whoever follows an editor's agent does that with: aaep listen" + see)
 	case slices.Contains(o.outs, onPage):
 		return usage("--output %s is a page of its own; serve one with --web."+see, onPage)
 	}
-	if o.where.web && len(o.where.addrs) == 0 {
+	if (o.where.web || o.tee) && len(o.where.addrs) == 0 {
 		o.where.addrs = []string{"127.0.0.1:8080"}
 	}
 	if o.folder, err = filepath.Abs(o.folder); err != nil {
@@ -89,6 +99,9 @@ func (o *acpOptions) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
 		return usage("cannot run %q: %s.\nCheck its name, or give its whole path", args[0], whyNot(err))
+	}
+	if o.tee {
+		return o.between(cmd, args)
 	}
 	caps, err := o.wanted(cmd)
 	if err != nil {
@@ -124,39 +137,16 @@ func (o *acpOptions) talk(ctx context.Context, cmd *cobra.Command, args []string
 		return &exitError{exitUnreachable, fmt.Errorf("%s cannot be talked with: %s", args[0], plain(err))}
 	}
 	defer agent.Close()
+	name := cmp.Or(agent.Name(), filepath.Base(args[0]))
 	mine := &ownLink{principal: "keyboard:" + rand.Text()}
-	cfg := producer.Config{Language: caps.Languages[0], Admit: mine.admit(o.where.admit(&l.status)), Observer: o.where.seen, MaxSubscriptions: maxOfOne,
-		Logger: o.where.journal(cmd.ErrOrStderr(), errorsTo(cmd.ErrOrStderr()))}
-	if cfg.Signers, err = o.where.signers(cmd.ErrOrStderr()); err != nil {
+	p, served, end, err := o.serve(ctx, cmd, name, producer.Config{Language: caps.Languages[0], Admit: mine.admit(o.where.admit(&l.status))}, &l.status)
+	if err != nil {
 		return err
 	}
-	if o.trail != "" {
-		var trail *audit.File
-		if trail, err = openTrail(o.trail); err != nil {
-			return err
-		}
-		cfg.Audit = trail
-		defer closeTrail(trail, o.trail, &err)
-	}
-	name := cmp.Or(agent.Name(), filepath.Base(args[0]))
-	begin := func() (*producer.Producer, error) { mine.p, err = newProducer(name, cfg); return mine.p, err }
-	served := make(<-chan error)
-	if len(o.where.addrs) > 0 {
-		var at []invitation
-		if at, served, err = o.where.open(ctx, begin, cmd.ErrOrStderr()); err != nil {
-			return err
-		}
-		invite(&l.status, name, "", at)
-		ready()
-	} else if _, err = begin(); err != nil {
-		return usage("cannot be an agent: %s", plain(err))
-	}
+	defer end(&err)
+	mine.p = p
 	f := &following{listener: l, wanted: caps}
-	defer func() {
-		if len(o.where.addrs) > 0 {
-			<-served
-		}
-	}()
+	defer func() { <-served }()
 	over := make(chan struct{}) // closed once everyone has heard the end
 	defer func() { <-over }()
 	if f.sub, err = subscriber.Dial(ctx, mine, f.config(true)); err != nil {
@@ -189,6 +179,96 @@ func (o *acpOptions) talk(ctx context.Context, cmd *cobra.Command, args []string
 		return &exitError{exitFailed, fmt.Errorf("%s %s", name, cmp.Or(howEnded(failed), "has ended: "+plain(failed)))}
 	case l.failed():
 		return err
+	}
+	return nil
+}
+
+// serve makes the producer of an agent, and serves it where that was asked for. End closes what is kept on record.
+func (o *acpOptions) serve(ctx context.Context, cmd *cobra.Command, name string, cfg producer.Config, status *announcer) (p *producer.Producer, served <-chan error, end func(*error), err error) {
+	talk := cmd.ErrOrStderr()
+	cfg.Observer, cfg.MaxSubscriptions, cfg.Logger = o.where.seen, maxOfOne, o.where.journal(talk, errorsTo(talk))
+	if cfg.Signers, err = o.where.signers(talk); err != nil {
+		return nil, nil, nil, err
+	}
+	end = func(*error) {}
+	if o.trail != "" {
+		trail, err := openTrail(o.trail)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		cfg.Audit = trail
+		end = func(err *error) { closeTrail(trail, o.trail, err) }
+	}
+	begin := func() (*producer.Producer, error) { p, err = newProducer(name, cfg); return p, err }
+	if len(o.where.addrs) == 0 {
+		none := make(chan error)
+		close(none)
+		served = none
+		_, err = begin()
+	} else {
+		var at []invitation
+		if at, served, err = o.where.open(ctx, begin, talk); err == nil {
+			invite(status, name, "", at)
+			ready()
+		}
+	}
+	if err != nil {
+		end(new(error))
+		return nil, nil, nil, err
+	}
+	return p, served, end, nil
+}
+
+// between stands between the editor that started this program and the agent. Nothing that goes wrong here keeps the two from each other.
+func (o *acpOptions) between(cmd *cobra.Command, args []string) (err error) {
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	status := &announcer{out: cmd.ErrOrStderr()}
+	if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
+		return usage("--tee speaks with the editor that started it, and that is you.\nTry: aaep acp -- %s", strings.Join(args, " "))
+	}
+	program := exec.CommandContext(ctx, args[0], args[1:]...)
+	program.Stderr, program.WaitDelay = cmd.ErrOrStderr(), lastChance
+	in, err := program.StdinPipe()
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	out, err := program.StdoutPipe()
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	if err := program.Start(); err != nil {
+		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s", args[0], whyNot(err))}
+	}
+	p, served, end, err := o.serve(ctx, cmd, filepath.Base(args[0]), producer.Config{Admit: o.where.admit(status)}, status)
+	if err != nil {
+		status.say("aaep", "Nobody can follow the agent: "+words.Sentence(plain(err))+" The editor goes on without that.")
+		if p, err = newProducer(filepath.Base(args[0]), producer.Config{}); err != nil {
+			return err
+		}
+		none := make(chan error)
+		close(none)
+		served, end = none, func(*error) {}
+	}
+	defer end(&err)
+	failed := bridge.Tee(p, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Logger: logTo(cmd.ErrOrStderr())},
+		struct {
+			io.Reader
+			io.Writer
+		}{cmd.InOrStdin(), cmd.OutOrStdout()}, struct {
+			io.Reader
+			io.WriteCloser
+		}{out, in})
+	ended := program.Wait()
+	drain(ctx, p, drainTime, status)
+	<-served
+	var exit *exec.ExitError
+	switch {
+	case errors.As(ended, &exit):
+		code, how := ending(exit)
+		return &exitError{code, errors.New(args[0] + " " + how)}
+	case failed != nil:
+		return &exitError{exitFailed, errors.New(plain(failed))}
 	}
 	return nil
 }

@@ -1,0 +1,205 @@
+package acp_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/bridges/acp"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// An end is one side of a tee: what it sends, and what has arrived there.
+type end struct {
+	in  *io.PipeWriter
+	mu  sync.Mutex
+	got bytes.Buffer
+}
+
+func (e *end) sends(format string, args ...any) { fmt.Fprintf(e.in, format+"\n", args...) }
+
+func (e *end) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.got.Write(p)
+}
+
+func (e *end) lines() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.got.String()
+}
+
+// between is a link of a tee: it reads what an end sends, and writes to it.
+type between struct {
+	io.Reader
+	io.Writer
+	io.Closer
+}
+
+// tee runs do with an editor, an agent, and a person who follows what they say.
+func tee(t *testing.T, decide func(*person, *aaep.Event), do func(editor, agent *end, who *person)) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var who *person
+		if decide != nil {
+			who = follow(t, p, decide)
+		}
+		fromEditor, toTee := io.Pipe()
+		fromAgent, agentToTee := io.Pipe()
+		editor, agent := &end{in: toTee}, &end{in: agentToTee}
+		over := make(chan error, 1)
+		go func() {
+			over <- acp.Tee(p, acp.Config{Folder: "/srv/project"}, between{fromEditor, editor, nil}, between{fromAgent, agent, io.NopCloser(nil)})
+		}()
+		do(editor, agent, who)
+		toTee.Close()
+		agentToTee.Close()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+		p.Shutdown(context.Background())
+		if who != nil {
+			<-who.settled
+		}
+	})
+}
+
+const (
+	begins  = `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"Clean up."}]}}`
+	ends    = `{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}`
+	allowed = `{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"selected","optionId":"once"}}}`
+	refused = `{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"selected","optionId":"no"}}}`
+	chunk   = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I look."}}}}`
+	asking  = `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":` + removes + `,"options":` + offers + `}}`
+	cancels = `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":0}}`
+)
+
+// Beside an editor both may answer. The first answer counts, the other's question is withdrawn, and silence answers nothing.
+func TestTee(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		decide   func(*person, *aaep.Event)
+		editor   string        // what the editor's user answers
+		after    time.Duration // so much later
+		toAgent  string        // of the answers
+		toEditor string        // beside what the agent sends
+		hears    string
+	}{
+		{"a listener allows", answers(aaep.Accept), refused, time.Minute, allowed, cancels, "Run the command"},
+		{"a listener refuses", answers(aaep.Reject), allowed, time.Minute, refused, cancels, "Rejected, and not done"},
+		{"the editor allows", silent, allowed, time.Second, allowed, "", "It was answered in the editor: Allow."},
+		{"the editor refuses", silent, refused, time.Second, refused, "", "It was answered in the editor: Reject."},
+		{"silence, and then the editor", silent, allowed, time.Hour, allowed, "", "not done"},
+		{"nobody follows", nil, allowed, time.Second, allowed, "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tee(t, tc.decide, func(editor, agent *end, who *person) {
+				editor.sends(begins)
+				agent.sends(chunk)
+				agent.sends(asking)
+				time.Sleep(tc.after)
+				editor.sends(tc.editor)
+				synctest.Wait()
+				agent.sends(ends)
+				wait()
+				if got, want := agent.lines(), begins+"\n"+tc.toAgent+"\n"; got != want {
+					t.Errorf("the agent got\n%s\nwant\n%s", got, want)
+				}
+				want := chunk + "\n" + asking + "\n"
+				if tc.toEditor != "" {
+					want += tc.toEditor + "\n"
+				}
+				if got := editor.lines(); got != want+ends+"\n" {
+					t.Errorf("the editor got\n%s\nwant\n%s", got, want+ends)
+				}
+				if who != nil && !strings.Contains(who.said(), tc.hears) {
+					t.Errorf("not heard: %s\nbut\n%s", tc.hears, who.said())
+				}
+			})
+		})
+	}
+}
+
+// What is no answer of ours passes byte for byte, whatever it is, and in whatever pieces.
+func TestTeeBytes(t *testing.T) {
+	tee(t, silent, func(editor, agent *end, who *person) {
+		random := rand.New(rand.NewPCG(1, 2))
+		var wants [2]strings.Builder
+		pieces := []string{begins, chunk, asking, allowed, "no JSON", "", `{"jsonrpc":"2.0","id":0}`, strings.Repeat("x", 17<<20), "\r", `{"a":` + strings.Repeat("[", 20000), "\xff\xfe"}
+		for n := range 300 {
+			e, want := editor, &wants[0]
+			if n%2 == 1 {
+				e, want = agent, &wants[1]
+			}
+			i := random.IntN(len(pieces))
+			if i == 7 && random.IntN(20) > 0 {
+				i = 6
+			}
+			text := pieces[i] + "\n"
+			want.WriteString(text)
+			for text != "" {
+				cut := 1 + random.IntN(len(text))
+				io.WriteString(e.in, text[:cut])
+				text = text[cut:]
+			}
+		}
+		io.WriteString(editor.in, "half a line")
+		wants[0].WriteString("half a line")
+		editor.in.Close()
+		wait()
+		if agent.lines() != wants[0].String() {
+			t.Error("what the agent got is not what the editor sent")
+		}
+		if editor.lines() != wants[1].String() {
+			t.Error("what the editor got is not what the agent sent")
+		}
+	})
+}
+
+// An id that the agent uses again while the editor's answer to the first request is still to come is answered by the editor alone, and
+// its first answer never counts for the second request.
+func TestTeeSameID(t *testing.T) {
+	asked := 0
+	decide := func(p *person, ev *aaep.Event) {
+		asked++
+		time.Sleep(time.Second)
+		p.sub.Reply(context.Background(), ev, aaep.Accept)
+	}
+	tee(t, decide, func(editor, agent *end, who *person) {
+		editor.sends(begins)
+		agent.sends(asking)
+		wait() // a listener has allowed it
+		agent.sends(asking)
+		wait()
+		editor.sends(allowed) // which is about the first
+		wait()
+		if got, want := agent.lines(), begins+"\n"+allowed+"\n"; got != want || asked != 1 {
+			t.Errorf("asked %d times, and the agent got\n%s\nwant\n%s", asked, got, want)
+		}
+		editor.sends(refused)
+		wait()
+		r := bufio.NewScanner(strings.NewReader(agent.lines()))
+		last := ""
+		for r.Scan() {
+			last = r.Text()
+		}
+		if last != refused {
+			t.Errorf("the agent got %s last", last)
+		}
+		agent.sends(ends)
+		wait()
+	})
+}
