@@ -283,8 +283,8 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 	if c.shaper.Overflow() {
 		return false, next, slow("too many events wait")
 	}
-	c.publish() // before Pop: what that returns has not left yet
-	for size := 0; ; {
+	c.publish()        // before Pop: what that returns has not left yet
+	for size := 0; ; { // until nothing more may leave now, or the batch is full
 		ev, at := c.takeNext(b, now, plain)
 		if ev.message == nil {
 			next = at

@@ -56,7 +56,9 @@ import (
 // fields that are their owner's. A member's past and group also change under its own mu, for other
 // goroutines read statistics there. groups.mu guards the table of groups. createGroup takes
 // group.mu inside it; it is never taken while group.mu is held. A group without members is marked
-// as over under group.mu before it is taken out of the table, and tryAdd refuses such a group.
+// as over under group.mu before it is taken out of the table, and tryAdd refuses such a group. To
+// compare stamps, a joining subscription takes Producer.mu and, with TryLock alone, a Session's mu
+// while it holds group.mu.
 //
 // Why a member that leaves loses and doubles nothing. A batch is taken out of the group's Shaper
 // before it is offered. A link that took none of it leaves its member with a copy of the batch as

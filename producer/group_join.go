@@ -18,7 +18,7 @@ type membership struct {
 	key    groupKey              // zero: not computed for these terms and this stream
 	group  atomic.Pointer[group] // nil: in no group; changed with the subscription's mu held
 	link   transports.Sharer     // what the group sends to
-	past   *shaper.Past          // what tells the subscriber from the group; nil while in no group
+	past   *shaper.Past          // how its counts and ids differ from the group's; nil in no group
 	joined time.Time             // when it joined
 	shared uint64                // the number of the first event that the group sent afterwards
 	marked uint64                // the group's marks when it joined
@@ -217,13 +217,13 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 }
 
 // share hands the subscription's stream over to another Shaper, with, that makes the same. It
-// returns nil if the two are not alike. In that case certain reports whether they will stay
-// different: they may not, where a Session was just stamping an event, for this does not wait for a
-// Session's mu.
+// returns nil if the two are not alike. Then certain is false if they may prove alike a moment
+// later: a Session was just stamping an event, and this does not wait for a Session's mu.
 //
 // The newest stamp given to an event of a session may differ in both, as long as the next event is
 // stamped no earlier than either: a session stamps its events in order. This does not hold for
-// events that were republished or that another process stamps. It runs with the group's mu held.
+// events that were republished or that another process stamps. It runs with the group's mu held,
+// and takes Producer.mu.
 func (sub *subscription) share(now time.Time, with *shaper.Shaper, step bool) (past *shaper.Past, certain bool) {
 	p := sub.p
 	if p.cfg.Follow != nil || p.republished.Load() {
@@ -246,7 +246,7 @@ func (sub *subscription) share(now time.Time, with *shaper.Shaper, step bool) (p
 			return since
 		}
 		defer s.mu.Unlock()
-		if s.pos <= sub.cursor {
+		if s.pos <= sub.cursor { // all its events were read, so the next has this stamp or a later one
 			since = s.last
 		}
 		return since

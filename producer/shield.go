@@ -16,10 +16,10 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// shield calls what the author of the agent wrote and the producer's goroutines run: the functions
-// and interfaces of Config, and links. As in net/http, a panic there ends what it was called for and not the
-// agent. It is logged with its stack, once a minute for each function. Where the function has an
-// error it returns one; a panic never becomes a yes.
+// shield calls code that this package does not know, on the producer's goroutines: the functions
+// and interfaces of Config, and links. As in net/http, a panic there ends what it was called for
+// and not the agent. It is logged with its stack, once a minute for each function. Where the
+// function has an error it returns one; a panic never becomes a yes.
 type shield struct {
 	logger *slog.Logger
 
@@ -38,16 +38,20 @@ func (s *shield) call(doing string, f func() error) (err error) {
 	return f()
 }
 
-// receive is conn.Receive behind the shield, for anybody may have made the link. A panic is a link that broke.
+// receive receives a message on a link. A link that panics counts as broken, and the panic is the
+// error.
 func (p *Producer) receive(ctx context.Context, conn transports.Conn) (msg []byte, err error) {
 	err = p.shield.call("Conn.Receive", func() (err error) { msg, err = conn.Receive(ctx); return err })
 	return msg, err
 }
 
+// transmit sends a message on a link. A link that panics counts as broken, and the panic is the
+// error.
 func (p *Producer) transmit(ctx context.Context, conn transports.Conn, msg []byte) error {
 	return p.shield.call("Conn.Send", func() error { return conn.Send(ctx, msg) })
 }
 
+// hangUp closes a link, whatever that does.
 func (p *Producer) hangUp(conn transports.Conn) { _ = p.shield.call("Conn.Close", conn.Close) }
 
 // fault logs a mistake of an extension's author. The handshake calls it, on any goroutine.

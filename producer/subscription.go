@@ -22,7 +22,7 @@ type subscription struct {
 	id           string
 	subscriberID string // as the request says
 	principal    string // as the transport says; "" where it asked for no credentials
-	peer         string // its address, where that is known
+	peer         string // its address; "" where the transport does not know it
 	rights       Rights // as Config.Admit says
 	conn         transports.Conn
 	ctx          *writer.Context // ends with abort, or when the subscriber is known to be gone
