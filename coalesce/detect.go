@@ -41,13 +41,51 @@ func (s *Segmenter) decideBoundary(c class) bool {
 			sc.fenceRune, sc.block = 0, row // code in a quotation ends with the quotation
 		}
 	}
-	level, clause := 0, sc.clause != 0 && (sc.space || sc.clause == clFullClause && !attached[c])
+	clause := sc.clause != 0 && (sc.space || sc.clause == clFullClause && !attached[c])
+	level := 0
 	if sc.space || clause {
 		level = atWord
 	}
+	level = s.levelBefore(at, c, level)
+	if c == clTag && sc.firstLetter != 0 && sc.lines == 0 && at >= s.hiddenUpTo && !sc.insideBlock() && s.opensFence(at) {
+		level = atSentence
+		s.itemBegins = !s.pastEnd
+	}
+	if level == atWord && sc.space && sc.lines == 0 && at >= s.hiddenUpTo && s.startsNextItem(at, c) {
+		level = atSentence
+		s.itemBegins = !s.pastEnd
+	}
+	if s.pastEnd {
+		s.attachedUpTo, s.itemBegins = 0, false
+		return false
+	}
+	if level == 0 && sc.startsWord(s.runeUnjoined(at), c) {
+		level = atWord
+	}
+	if level == 0 && !clause {
+		return true
+	}
+	r, _, _ := s.peek(at)
+	if at == len(s.buf) {
+		r = s.next
+	}
+	if (level >= atSentence || level >= s.cut) && !clusterEdge(s.buf[:at], r) {
+		return true
+	}
+	if s.markBoundary(level); clause && s.visibleRunes > 0 {
+		s.lastClause = s.placeRead()
+	}
+	return true
+}
+
+// levelBefore returns the level of the boundary at offset at, which is s.read, in front of a
+// character of class c: that of a line end, of marks or of a picture, or else the given level,
+// which is that of words.
+func (s *Segmenter) levelBefore(at int, c class, level int) int {
+	sc := &s.scan
 	switch m := &sc.marks; {
 	case sc.fenceRune != 0 && sc.lines > 0:
-		s.noteCut(atSentence)
+		s.noteCut(atSentence) // Yield may cut behind a line of code
 	case sc.lines > 0 && sc.onlyMarkers:
 	case sc.lines >= 2:
 		level = atParagraph
@@ -80,35 +118,7 @@ func (s *Segmenter) decideBoundary(c class) bool {
 			level = atSentence
 		}
 	}
-	if c == clTag && sc.firstLetter != 0 && sc.lines == 0 && at >= s.hiddenUpTo && !sc.insideBlock() && s.opensFence(at) {
-		level = atSentence
-		s.itemBegins = !s.pastEnd
-	}
-	if level == atWord && sc.space && sc.lines == 0 && at >= s.hiddenUpTo && s.startsNextItem(at, c) {
-		level = atSentence
-		s.itemBegins = !s.pastEnd
-	}
-	if s.pastEnd {
-		s.attachedUpTo, s.itemBegins = 0, false
-		return false
-	}
-	if level == 0 && sc.startsWord(s.runeUnjoined(at), c) {
-		level = atWord
-	}
-	if level == 0 && !clause {
-		return true
-	}
-	r, _, _ := s.peek(at)
-	if at == len(s.buf) {
-		r = s.next
-	}
-	if (level >= atSentence || level >= s.cut) && !clusterEdge(s.buf[:at], r) {
-		return true
-	}
-	if s.markBoundary(level); clause && s.visibleRunes > 0 {
-		s.lastClause = s.placeRead()
-	}
-	return true
+	return level
 }
 
 // endsSpaced reports whether a sentence ends in the marks read last, which white space follows and
@@ -119,7 +129,7 @@ func (d *detector) endsSpaced(at int, c class) bool {
 		_, _, size := d.peek(at)
 		switch _, next, _ := d.peek(at + size); {
 		case next == clSpace, next == clLine, next == clEnd, next == clClose, isMark[next], next == clClause:
-			sc.space = d.pastEnd
+			sc.space = d.pastEnd // once that is sure, the space counts as a part of the quotation
 			return false
 		}
 	}
@@ -204,6 +214,13 @@ func (d *detector) endsBefore(at int, c class) bool {
 		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wideCount >= 4 ||
 			c == clLetter && (sc.hasKoreanEnding() || d.startsSentence(at))
 	}
+	return d.endsAfterStop(at, c, informal)
+}
+
+// endsAfterStop is endsBefore for marks that are a single full stop. What the word before it is
+// decides. Informal says that the writer begins sentences with small letters.
+func (d *detector) endsAfterStop(at int, c class, informal bool) bool {
+	sc := &d.scan
 	if c == clDigit && sc.isCaseless(&sc.lastWord) && sc.followsDay() && d.isYear(at) { // ৩ ফেব্রু. ২০২৬
 		return false
 	}

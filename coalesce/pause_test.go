@@ -217,8 +217,8 @@ var hardTexts = map[string]string{
 	"delimiters": "\n--- | :-: ", "dashes": "\n" + strings.Repeat("- ", 70) + "x", "bare rows": "\n-|-\n" + strings.Repeat("ab ", 50), "choices": "A? (a/b", "scripts": "ab. вг. ", "trailers": "\n```\n``` x. Y",
 }
 
-// countExamined feeds text byte by byte and returns how many characters were examined and bytes came
-// out.
+// countExamined feeds text byte by byte and returns how many characters were examined and bytes
+// came out.
 func countExamined(t *testing.T, cut aaep.Boundary, limit int, text string) (examined, n int) {
 	s := NewSegmenter(cut, limit)
 	for i := range len(text) {
