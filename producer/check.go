@@ -28,7 +28,9 @@ func (p *Producer) check(ev *aaep.Event) error {
 	return p.checkOne(ev)
 }
 
-// checkOne validates an event in one language, as validateEvent does for all.
+// checkOne validates an event in one language, and refuses secrets in it if Config.RefuseSecrets
+// says so. validateEvent calls it for each language. The error is an *aaep.InvalidError that names
+// every place.
 func (p *Producer) checkOne(ev *aaep.Event) error {
 	if err := aaep.Validate(ev); err != nil || !p.cfg.RefuseSecrets {
 		return err

@@ -188,13 +188,14 @@ var (
 // that catches up with what was there before it.
 const pastDistance = 256
 
-// acquire waits for a turn, which release ends. Until then the caller must wait for nothing.
+// acquire waits for a turn, which release ends. Between the two the caller must wait for nothing
+// else. loadBatch calls it.
 func (t batchTurns) acquire() {
 	t <- struct{}{}
 	runtime.Gosched() // every goroutine that is ready runs first
 }
 
-// release gives back the turn that acquire took.
+// release ends the turn that acquire began, so that the next goroutine has one.
 func (t batchTurns) release() { <-t }
 
 // advance sends the batch that a group has left to it, or loads one and sends that. Only
@@ -359,10 +360,12 @@ func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at
 	}
 }
 
-// idle reports whether nothing waits to leave. An unfinished sentence does not count.
+// idle reports whether nothing waits to leave. An unfinished sentence does not count. The owner
+// calls it.
 func (c *course) idle() bool { return len(c.again) == 0 && c.shaper.Idle() }
 
-// add appends an event to the batch, with its id if a stream can be resumed after it.
+// add appends an event to the batch, with its id if a stream can be resumed after it. loadBatch
+// calls it for every event that leaves.
 func (b *batch) add(ev sentEvent) {
 	out := transports.Event{Message: ev.message}
 	if ev.resumable {
@@ -402,7 +405,8 @@ func grow(upTo *atomic.Uint64, cursor, held uint64) bool {
 	return true
 }
 
-// counted returns the counts as of the last publishProgress. Any goroutine may call it.
+// counted returns the counts as of the last publishProgress. Any goroutine may call it; it takes
+// counting.
 func (c *course) counted() shaper.Stats {
 	c.counting.Lock()
 	defer c.counting.Unlock()

@@ -44,7 +44,8 @@ func (p *Producer) answers(yes bool) {
 	})
 }
 
-// isSilent reports whether the agent did not answer when it was last sent a message.
+// isSilent reports whether the agent did not answer when it was last sent a message. sendAccepted
+// calls it, to note that in the answer to a subscriber. It takes link.mu.
 func (p *Producer) isSilent() bool {
 	p.follower.link.mu.Lock()
 	defer p.follower.link.mu.Unlock()
@@ -110,7 +111,8 @@ func (p *Producer) tellBeside(id phrase.ID, sessions []*Session) {
 	p.tellAll()
 }
 
-// notice gives the Shaper the notices that it has not been given. The owner calls it.
+// notice gives the Shaper the notices that it has not been given, and counts them in noticed. The
+// owner calls it before it reads the log.
 func (c *course) notice(now time.Time) {
 	n := c.p.notices.Load()
 	if n.last == c.noticed {

@@ -119,6 +119,7 @@ const (
 )
 
 // sharer returns the link of a stream if a group can write shared bytes to it, and nil otherwise.
+// canBeGrouped calls it.
 func sharer(stream transports.Stream) transports.Sharer {
 	var s any = stream
 	if plain, ok := stream.(plainStream); ok {

@@ -15,14 +15,15 @@ type lifetime struct {
 	began     time.Time
 }
 
-// newLifetime returns the lifetime of a subscription that begins now.
+// newLifetime returns the lifetime of a subscription that begins now. serveSubscription calls it.
 func newLifetime(t *handshake.Terms) lifetime {
 	l := lifetime{began: time.Now()}
 	l.set(t)
 	return l
 }
 
-// set applies renegotiated terms. A limit that stays the same is not measured anew.
+// set applies new terms, at the beginning and after a renegotiation. A limit that stays the same is
+// not measured anew.
 func (l *lifetime) set(t *handshake.Terms) {
 	if t.IdleTimeout != l.idleFor {
 		l.idleFor = t.IdleTimeout
@@ -33,7 +34,7 @@ func (l *lifetime) set(t *handshake.Terms) {
 	}
 }
 
-// sent notes that an event has left at now.
+// sent notes that an event has left at now, from when on the time without an event is measured.
 func (l *lifetime) sent(now time.Time) {
 	if l.idle = (time.Time{}); l.idleFor != 0 {
 		l.idle = now.Add(l.idleFor)
@@ -43,7 +44,8 @@ func (l *lifetime) sent(now time.Time) {
 // ends returns when the subscription ends if nothing is sent before; zero is never.
 func (l *lifetime) ends() time.Time { return earliest(l.idle, l.end) }
 
-// over returns why the subscription ends at now, or nil.
+// over returns why the subscription ends at now, or nil. handlePending calls it between two
+// batches.
 func (l *lifetime) over(now time.Time) *aaep.Rejection {
 	switch {
 	case !l.end.IsZero() && !now.Before(l.end):

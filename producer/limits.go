@@ -42,7 +42,8 @@ func newMeter(rate int) *meter {
 	return &meter{rate: rate, each: map[string]*budget.Budget{}, others: budget.New(rate)}
 }
 
-// take counts one request and returns zero, or how long to wait before the next one counts.
+// take counts one request and returns zero, or how long to wait before the next one counts. It
+// takes m.mu.
 func (m *meter) take(now time.Time, principal string) time.Duration {
 	if m.rate < 0 {
 		return 0

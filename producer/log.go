@@ -34,13 +34,15 @@ func (p *Producer) needed() uint64 {
 	return need
 }
 
-// behind returns how many entries the slowest subscription that has a stream is yet to read.
+// behind returns how many entries the slowest subscription that has a stream is yet to read. An
+// Output calls it to decide whether to gather text. It takes no lock of this package.
 func (p *Producer) behind() uint64 {
 	end := p.log.End()
 	return end - min(end, p.needed())
 }
 
 // eventID returns the id of an event that a Shaper makes of the entry at pos; see eventlog.Place.
+// Every Shaper gets it when it is made.
 func (p *Producer) eventID(pos uint64, offset int, form uint32) string {
 	return p.log.EventID(eventlog.Place{Pos: pos, Offset: offset, Form: form})
 }

@@ -136,7 +136,7 @@ func (p *Producer) signature(by *manifest.Signer, m *manifest.Manifest, what []b
 	return s
 }
 
-// isDone reports whether text and err are there.
+// isDone reports whether text and err are there. It does not wait.
 func (s *signature) isDone() bool {
 	select {
 	case <-s.done:

@@ -102,7 +102,7 @@ func (p *Producer) Ready() bool {
 	return !p.follower.link.lost
 }
 
-// add adds the counts of one subscription.
+// add adds the counts of one subscription to the sum.
 func (s *Stats) add(more shaper.Stats) {
 	s.Delivered += more.Delivered
 	s.Merged += more.Merged

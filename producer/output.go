@@ -96,8 +96,8 @@ func (o *Output) With(v aaep.Vocabulary, data any) error {
 	return cmp.Or(err, refused)
 }
 
-// change emits all text that was written before, and then applies a change to the text that
-// follows. It takes s.mu and calls apply with it held.
+// change emits all text that was written before, and then calls apply, which changes what holds for
+// the text that follows. It takes the Session's mu and calls apply with it held.
 func (o *Output) change(apply func()) error {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
@@ -114,8 +114,8 @@ func (o *Output) change(apply func()) error {
 	return nil
 }
 
-// release emits all text that is held or gathered, with s.mu held, because something else follows.
-// Half a character stays held.
+// release emits all text that is held or gathered, with the Session's mu held, because something
+// else follows. Half a character stays held.
 func (o *Output) release() error {
 	whole := firstInvalid(o.held)
 	if err := o.emit(tidy(o.held[:whole])); err != nil {
@@ -186,8 +186,9 @@ func (o *Output) Close() error {
 	return nil
 }
 
-// complete emits the text that is held and the closing chunk, with s.mu held. Half a character
-// becomes a replacement character. An output without text emits nothing.
+// complete emits the text that is held and the closing chunk, with the Session's mu held. Close and
+// the end of the session call it. Half a character becomes a replacement character. An output
+// without text emits nothing.
 func (o *Output) complete() error {
 	held := o.held
 	o.held = ""
@@ -209,7 +210,8 @@ func (o *Output) complete() error {
 	return err
 }
 
-// emit emits text, or gathers it where a subscription is far behind, with s.mu held.
+// emit appends text that is in its final form to the log, or gathers it where a subscription is far
+// behind, with the Session's mu held. WriteString, release and complete call it.
 func (o *Output) emit(text string) error {
 	if text == "" {
 		return nil
@@ -237,7 +239,8 @@ const (
 	lookEvery = 256
 )
 
-// takePending returns the gathered text, which is no longer gathered then, with s.mu held.
+// takePending returns the gathered text and empties it, and stops its timer, with the Session's mu
+// held. The caller emits the text.
 func (o *Output) takePending() (text string) {
 	if o.soon != nil {
 		o.soon.Stop()
@@ -248,7 +251,7 @@ func (o *Output) takePending() (text string) {
 }
 
 // emitPending emits the gathered text when no more came in time. The timer soon calls it, on a
-// goroutine of its own; it takes s.mu.
+// goroutine of its own; it takes the Session's mu.
 func (o *Output) emitPending() {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
@@ -260,8 +263,8 @@ func (o *Output) emitPending() {
 	}
 }
 
-// append emits text in chunks that fit into an event, with s.mu held. Before the first one it
-// enters the state writing_output.
+// append emits text in chunks that fit into an event, and moves position on, with the Session's mu
+// held. Before the first chunk it enters the state writing_output.
 func (o *Output) append(text string) error {
 	for text != "" {
 		if !o.begun {
@@ -286,8 +289,8 @@ func (o *Output) append(text string) error {
 // positions in the text would no longer agree.
 const joiner = "\u034f"
 
-// begin enters the state writing_output, with s.mu held, unless a tool runs or a question is open:
-// those states say more.
+// begin enters the state writing_output, with the Session's mu held, unless a tool runs or a
+// question is open: those states say more.
 func (o *Output) begin() error {
 	switch o.s.machine.State() {
 	case aaep.StateCallingTool, aaep.StateAwaitingInput:
@@ -303,7 +306,8 @@ func (o *Output) begin() error {
 // words returns the speech of a chunk, which has no summary: the chunk itself is what is heard.
 func (o *Output) words() speech { return speech{in: []said{{lang: o.lang}}, with: o.with} }
 
-// chunk returns the payload of an event with this text, at the present position.
+// chunk returns the payload of an event with this text, at the present position. It changes
+// nothing.
 func (o *Output) chunk(text string, complete bool) *aaep.OutputStreaming {
 	return &aaep.OutputStreaming{Chunk: text, Position: o.position, Complete: complete, OutputID: o.id,
 		ContentType: o.content, Language: o.lang}

@@ -80,7 +80,7 @@ func (p *party) mayBeAsked(isConfirmation bool) bool {
 	return p.Clarify
 }
 
-// who describes the replica for the audit log.
+// who returns the replica as a recipient in the audit log.
 func (p *party) who() audit.Subscription {
 	return audit.Subscription{SubscriptionID: p.ID, Node: p.Node}
 }

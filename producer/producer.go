@@ -72,7 +72,7 @@ var ErrClosed = errors.New("producer: shut down")
 // errNotMade is returned by the exported methods of a Producer for which isMade is false.
 var errNotMade = errors.New("producer: this Producer is nil, or was not made by New")
 
-// made reports whether p was made by New. It may be called on a nil Producer.
+// made reports whether p was made by New. Exported methods call it first; p may be nil.
 func (p *Producer) made() bool { return p != nil && p.log != nil }
 
 // Producer serves one agent's sessions to its subscribers: all of them to each, and its questions
@@ -144,7 +144,8 @@ func (s *signal) wait() <-chan struct{} {
 	return s.next
 }
 
-// give wakes every goroutine that waits for a change. It may be called with any lock held.
+// give wakes every goroutine that waits for a change. Any goroutine may call it, with any lock
+// held; it never waits.
 func (s *signal) give() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,7 +37,8 @@ const (
 // end returns the number that the next event will have.
 func (s *sent) end() uint64 { return s.number + uint64(len(s.events)-s.head) }
 
-// add appends an event, and forgets the oldest events that are beyond the bounds.
+// add appends an event that is about to leave, and forgets the oldest events that are beyond the
+// bounds. nextEvent calls it for every event that the Shaper lets go.
 func (s *sent) add(ev sentEvent) {
 	if ev.resumable {
 		s.last = s.end()
@@ -85,11 +86,13 @@ func (s *sent) follow(other *sent, number uint64) {
 	}
 }
 
-// forget forgets all events, so that isComplete is false afterwards.
+// forget forgets all events, so that isComplete is false afterwards. It is called when what follows
+// is made anew.
 func (s *sent) forget() {
 	n := max(s.end(), 1)
 	*s = sent{number: n, last: n}
 }
 
-// whole reports whether every event that ever left is kept.
+// whole reports whether every event that ever left is kept, so that a stream can be sent again from
+// its beginning.
 func (s *sent) whole() bool { return s.number == 0 }

@@ -326,7 +326,8 @@ func (s *Session) prepare(words speech, payload aaep.Payload) (*aaep.Event, erro
 	return ev, nil
 }
 
-// build makes an event and checks it by itself, not its order, with s.mu held. It changes nothing.
+// build makes an event and checks it by itself, not its order, with s.mu held. It changes nothing:
+// callers also use it to find out whether an event could be told.
 func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error) {
 	own := words.in[0]
 	ev := &aaep.Event{

@@ -27,7 +27,8 @@ type shield struct {
 	logged map[string]time.Time // when a mistake was logged last, by its kind
 }
 
-// call calls f and returns its error, or one that says that it panicked. doing names f for the log.
+// call calls f and returns its error. If f panics it logs that and returns an error that says so.
+// doing names f for the log. Any goroutine may call it.
 func (s *shield) call(doing string, f func() error) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
@@ -51,7 +52,7 @@ func (p *Producer) transmit(ctx context.Context, conn transports.Conn, msg []byt
 	return p.shield.call("Conn.Send", func() error { return conn.Send(ctx, msg) })
 }
 
-// hangUp closes a link, whatever that does.
+// hangUp closes a link. A panic is logged, and an error ignored.
 func (p *Producer) hangUp(conn transports.Conn) { _ = p.shield.call("Conn.Close", conn.Close) }
 
 // fault logs a mistake of an extension's author. The handshake calls it, on any goroutine.
@@ -63,7 +64,8 @@ func (s *shield) fault(f *handshake.Fault) {
 	s.complain(f.Extension+" "+f.Field, "an extension is wrong, and the agent goes on without that", attrs...)
 }
 
-// complain logs a mistake as an error, at most once a minute for each kind.
+// complain logs a mistake as an error, at most once a minute for each kind. Any goroutine may call
+// it.
 func (s *shield) complain(kind, message string, attrs ...any) {
 	now := time.Now()
 	s.mu.Lock()
@@ -163,7 +165,8 @@ func (s sink) Record(r audit.Record) error {
 	return s.call("Config.Audit", func() error { return s.of.Record(r) })
 }
 
-// LeftUndone makes it an audit.Recovering, whether the sink is one or not.
+// LeftUndone makes sink an audit.Recovering. It returns nil if the caller's sink is none, or
+// panics.
 func (s sink) LeftUndone() (all []audit.Record) {
 	of, ok := s.of.(audit.Recovering)
 	if !ok {

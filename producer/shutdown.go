@@ -35,7 +35,7 @@ type closing struct {
 	recording sync.WaitGroup // records that are being written; see beginRecord
 }
 
-// newClosing returns the state of a Producer that is not shut down.
+// newClosing returns the state of a Producer that is not shut down. New calls it.
 func newClosing() *closing {
 	c := &closing{done: make(chan struct{})}
 	c.serving, c.drain = context.WithCancel(context.Background())

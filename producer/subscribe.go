@@ -252,7 +252,7 @@ func (p *Producer) firstMessage(conn transports.Conn) ([]byte, error) {
 	return p.receive(ctx, conn)
 }
 
-// tooLate returns the refusal of a request that arrives during a shutdown.
+// tooLate returns the refusal of a request that arrives during a shutdown, an *aaep.Rejection.
 func tooLate() error {
 	return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "The agent is shutting down."}
 }
@@ -370,7 +370,7 @@ func (p *Producer) unregister(sub *subscription) {
 	p.changed()
 }
 
-// without returns a copy of subs without gone.
+// without returns a copy of subs without gone. subs is not changed, for other goroutines read it.
 func without(subs []*subscription, gone *subscription) []*subscription {
 	return slices.DeleteFunc(slices.Clone(subs), func(sub *subscription) bool { return sub == gone })
 }

@@ -237,7 +237,7 @@ func (sub *subscription) linkBroke(err error) *aaep.Rejection {
 	return slow("the link took nothing more: " + err.Error())
 }
 
-// lose notes that the stream is lost, and until when another one has to be there.
+// lose notes that the stream is lost, and until when another one has to be there; see detachStream.
 func (l *lone) lose() { l.stream, l.away = nil, l.detach() }
 
 // hurry shortens, during a shutdown, the time in which a lost stream has to be back. The first call
@@ -248,7 +248,8 @@ func (l *lone) hurry() {
 	}
 }
 
-// takeStream attaches the newest stream of the link, if the link has a new one. It does not wait.
+// takeStream makes the newest stream of the link the subscription's, if the link has a new one, and
+// continues on it where the subscriber is. It does not wait for one.
 func (l *lone) takeStream() {
 	if l.resumable == nil || !l.news.Swap(false) {
 		return
@@ -286,7 +287,8 @@ func (l *lone) look(draining bool) *aaep.Rejection {
 // (golang/go#78156).
 const never time.Duration = math.MaxInt64
 
-// wait returns when woken was filled, or at until; zero is no time.
+// wait returns when woken was filled, which it empties, or at until; zero is no time. timer belongs
+// to the caller and is used again. The owner of a subscription and of a group waits here alone.
 func wait(woken <-chan struct{}, timer *time.Timer, until time.Time) {
 	if until.IsZero() { // the usual case; one channel costs less than a select of two
 		<-woken
@@ -303,7 +305,7 @@ func wait(woken <-chan struct{}, timer *time.Timer, until time.Time) {
 	}
 }
 
-// earliest returns the first of the times that are not zero, or zero.
+// earliest returns the first of the times that are not zero, or zero if all are.
 func earliest(times ...time.Time) (first time.Time) {
 	for _, t := range times {
 		if first.IsZero() || !t.IsZero() && t.Before(first) {
@@ -341,7 +343,7 @@ func (sub *subscription) poll() *aaep.Rejection {
 // it.
 func (sub *subscription) tell(m aaep.Message) error { return sub.tellWithin(closeTimeout, m) }
 
-// tellWithin is sendMessage with another limit.
+// tellWithin sends a message that is not an event, and waits at most d. Any goroutine may call it.
 func (sub *subscription) tellWithin(d time.Duration, m aaep.Message) error {
 	msg, err := aaep.Encode(m)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// offer returns what this subscriber may have of the producer's offer, after its rights.
+// offer returns the producer's offer to this subscriber: what its rights allow of it.
 func (sub *subscription) offer() handshake.Offer {
 	offer := sub.p.offer
 	offer.ReadOnly, offer.Withhold = !sub.rights.Reply, sub.rights.Withhold

@@ -171,7 +171,8 @@ type toolCall struct {
 	begun *bool  // the action may have begun; guarded by the Session's mu
 }
 
-// call returns a new call of the tool, with an id of its own.
+// call returns a new call of the tool, with an id of its own, that has not begun. Confirm and
+// Invoked call it.
 func (t Tool) call() toolCall {
 	name := toolName(t.Name)
 	return toolCall{lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: name}, cmp.Or(t.Title, name), new(bool)}
@@ -192,7 +193,7 @@ func (s *Session) checkTool(t Tool, call toolCall) error {
 	return err
 }
 
-// invoked returns the words and the payload of a call's tool.invoked.
+// invoked returns the words and the payload of a call's tool.invoked. It changes nothing.
 func (s *Session) invoked(t Tool, call toolCall) (speech, *aaep.ToolInvoked) {
 	return s.p.words(t.Action, phrase.UsingTool, call.title), &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
 		RiskLevel: t.Risk, Irreversible: &t.Irreversible}
@@ -333,7 +334,7 @@ func (s *Session) completeTool(call toolCall, p aaep.ToolCompleted, words, why p
 	}
 }
 
-// toolName spells a name the way the protocol allows (D-20).
+// toolName returns a name spelled as the protocol allows (D-20), at most 256 bytes long.
 func toolName(name string) string {
 	var b strings.Builder
 	for i, r := range name {

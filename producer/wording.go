@@ -43,7 +43,8 @@ func (p *Producer) words(text aaep.Text, id phrase.ID, arg string) speech {
 	return p.authored(text)
 }
 
-// authored returns the author's text in all languages that it has.
+// authored returns the author's text in all languages that it has. It is said first in the agent's
+// own language or, if it has no words in that, as foreignLanguage says.
 func (p *Producer) authored(text aaep.Text) speech {
 	all := text.Translations()
 	own := aaep.Text{Terse: text.Terse, Normal: text.At(aaep.VerbosityNormal), Detailed: text.Detailed}
@@ -115,7 +116,7 @@ func (sp *speech) translate(payload func(tag string) (p aaep.Payload, ok bool)) 
 // that it is said in first. A text without words says nothing, in every language.
 func in(t aaep.Text, tag string) (words string, ok bool) { return inAt(t, tag, aaep.VerbosityNormal) }
 
-// inAt is textIn with a verbosity.
+// inAt is textIn at a verbosity other than normal.
 func inAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
 	if tag == "" {
 		tag = foreign(t)
@@ -128,12 +129,12 @@ func inAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
 	return norm.NFC.String(t.At(v)), true
 }
 
-// hints returns the language and the direction of a text as an event has them.
+// hints returns the language of a text, and its direction, as an event has them.
 func hints(lang, text string) *aaep.LocalizationHints {
 	return &aaep.LocalizationHints{PrimaryLanguage: lang, TextDirection: handshake.Direction(lang, text)}
 }
 
-// composed returns a text in Unicode normal form C.
+// composed returns a text with all its wordings in Unicode normal form C.
 func composed(t aaep.Text) aaep.Text {
 	return aaep.Text{Terse: norm.NFC.String(t.Terse), Normal: norm.NFC.String(t.Normal), Detailed: norm.NFC.String(t.Detailed)}
 }
