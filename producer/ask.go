@@ -12,6 +12,7 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -137,10 +138,10 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 		return nil, nil, err
 	}
 	var out *ledger.Outcome
-	if put.waiter == nil {
+	if put.Waiter == nil {
 		out = ledger.Nobody(q)
 		out.At = time.Now()
-		s.p.desk.trail.settled(out, put.asked, nil)
+		s.p.broker.Log.RecordOutcome(out, put.asked, nil)
 	} else {
 		if out = s.await(ctx, put, q); out == nil {
 			return nil, nil, ErrSessionOver // whoever ends the session withdraws the question
@@ -150,7 +151,7 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	if q.Confirmation != nil && out.Decision == aaep.Accept {
 		defer func() {
 			if err != nil {
-				s.p.desk.trail.notDone(put.asked)
+				s.p.broker.Log.RecordNotDone(put.asked)
 			}
 		}()
 	}
@@ -168,7 +169,7 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	if s.over || s.ctx.Err() != nil {
 		return nil, nil, ErrSessionOver
 	}
-	if put.waiter != nil {
+	if put.Waiter != nil {
 		s.asking = nil
 		if err := s.machine.Settled(q.Token, out.Decision); err != nil {
 			return nil, nil, err
@@ -214,7 +215,7 @@ func (s *Session) put(ctx context.Context, about speech, q *ledger.Question, pay
 			asked = put.askedAlso()
 		}
 		asked.Recipients = fresh
-		if p.desk.trail.record(asked) != nil {
+		if p.broker.Log.Record(asked) != nil {
 			if len(put.recorded) > 0 { // the others are
 				break
 			}
@@ -225,7 +226,7 @@ func (s *Session) put(ctx context.Context, about speech, q *ledger.Question, pay
 		open, err := s.openQuestion(ctx, about, q, put, explain)
 		if err != nil && len(put.recorded) > 0 {
 			out := &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject, At: time.Now()}
-			p.desk.trail.settled(out, put.asked, nil)
+			p.broker.Log.RecordOutcome(out, put.asked, nil)
 		}
 		switch {
 		case err != nil:
@@ -337,13 +338,16 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 		return false, errors.Join(err, s.resume(speech{}))
 	}
 	s.last, q.Stamp = put.Event.Timestamp, put.Event.Timestamp
-	// The book is open before the event is out, so that no reply can come too early.
-	if put.waiter, err = p.desk.open(q, put.asked); err != nil {
+	// The question is open before the event is out, so that no reply can come too early.
+	if put.Waiter, err = p.broker.Open(q, put.asked); err != nil {
+		if errors.Is(err, questions.ErrClosed) {
+			err = ErrClosed
+		}
 		s.machine.Settled(q.Token, aaep.Reject)
 		return false, errors.Join(err, s.resume(speech{}))
 	}
 	p.mu.Lock()
-	put.deadline = p.desk.now().Add(closes.Given(put.Event))
+	put.deadline = p.broker.Now().Add(closes.Given(put.Event))
 	for _, sub := range late {
 		sub.withhold(q.Token)
 	}
@@ -353,7 +357,7 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	s.pos, s.asking = put.Pos, explain
 	for _, sub := range put.subs {
 		if sub.hungUp.Load() { // it left before it was in the book
-			p.desk.gone(sub.id)
+			p.broker.RemoveSubscription(sub.id)
 		}
 	}
 	for _, sub := range late {
@@ -365,13 +369,13 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 // pending is a question that is open.
 type pending struct {
 	shaper.Entry
-	*waiter // nil where no subscription is asked
-	asked   audit.Record
-	more    chan time.Duration // how much time is left, after a subscriber asked for more
+	*questions.Waiter // nil where no subscription is asked
+	asked             audit.Record
+	more              chan time.Duration // how much time is left, after a subscriber asked for more
 	slowest
 
 	// With the Producer's mu held:
-	deadline  time.Time            // as far as it is known here, by the desk's clock
+	deadline  time.Time            // as far as it is known here, by the clock of the questions
 	subs      []*subscription      // who was asked
 	parties   []string             // and which parties, by their ids
 	recorded  []audit.Subscription // who was on record as asked from the first

@@ -12,6 +12,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
 )
@@ -35,7 +36,7 @@ const (
 
 // claim settles a question for all processes. The agent gets an outcome in any case; one that follows gets only its own
 // listeners' replies settled.
-func (p *Producer) claim(out *ledger.Outcome, w *waiter) *ledger.Outcome {
+func (p *Producer) claim(out *ledger.Outcome, w *questions.Waiter) *ledger.Outcome {
 	limit := claimTime
 	if p.cfg.Follow != nil {
 		if out.Cause != ledger.Replied {
@@ -46,7 +47,7 @@ func (p *Producer) claim(out *ledger.Outcome, w *waiter) *ledger.Outcome {
 	}
 	ctx, cancel := context.WithTimeout(p.claims, limit)
 	defer cancel()
-	c := claim{Node: p.shared.Node(), Cause: out.Cause, By: w.by, Unrecorded: out.Unrecorded}
+	c := claim{Node: p.shared.Node(), Cause: out.Cause, By: w.By, Unrecorded: out.Unrecorded}
 	data, err := []byte(nil), error(nil)
 	if out.Reply != nil {
 		c.Reply, err = aaep.Encode(out.Reply)
@@ -60,13 +61,13 @@ func (p *Producer) claim(out *ledger.Outcome, w *waiter) *ledger.Outcome {
 		first, mine, err = p.shared.Claim(ctx, string(out.Question.Token), data)
 	}
 	if err != nil {
-		w.lost = err
+		w.Lost = err
 		if out.Cause == ledger.Replied {
 			p.follower.lost.Add(1)
 		}
 		if p.cfg.Follow != nil {
 			p.cfg.Logger.Error("a reply could not be handed to the agent, and does not count", "session_id", out.Question.SessionID,
-				"question_id", audit.QuestionID(out.Question.Token), "principal", w.by.Principal, "error", err)
+				"question_id", audit.QuestionID(out.Question.Token), "principal", w.By.Principal, "error", err)
 			return nil
 		}
 		p.cfg.Logger.Error("a question could not be settled", "session_id", out.Question.SessionID, "error", err)
@@ -77,7 +78,7 @@ func (p *Producer) claim(out *ledger.Outcome, w *waiter) *ledger.Outcome {
 	if mine {
 		return out
 	}
-	w.lost = errors.New("the question was settled before, at another process")
+	w.Lost = errors.New("the question was settled before, at another process")
 	return p.adopt(out, w, first)
 }
 
@@ -92,7 +93,7 @@ func (p *Producer) tellStuck(session string) {
 }
 
 // adopt returns the outcome that somebody else's claim makes.
-func (p *Producer) adopt(mine *ledger.Outcome, w *waiter, first log.Claim) *ledger.Outcome {
+func (p *Producer) adopt(mine *ledger.Outcome, w *questions.Waiter, first log.Claim) *ledger.Outcome {
 	out, by, err := read(mine.Question, first)
 	switch {
 	case err != nil:
@@ -103,9 +104,9 @@ func (p *Producer) adopt(mine *ledger.Outcome, w *waiter, first log.Claim) *ledg
 		out = ledger.Silence(mine.Question)
 	}
 	if out.Cause == ledger.Replied && p.cfg.Follow == nil && !out.Unrecorded {
-		out.Unrecorded = p.desk.trail.replied(*by, out.Reply, nil) != nil
+		out.Unrecorded = p.broker.Log.RecordReply(*by, out.Reply, nil) != nil
 	}
-	w.by, out.At, out.Until = by, mine.At, mine.Until
+	w.By, out.At, out.Until = by, mine.At, mine.Until
 	return out
 }
 

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/questions"
 )
 
 // ClockSetBack leaves the session as a clock does that is set back while it goes on.
@@ -49,11 +49,10 @@ func (p *Producer) Waits(id string) bool {
 // of the test moves. It is called before anything is asked.
 func (p *Producer) Suspending() (sleep func(time.Duration)) {
 	var slept atomic.Int64
-	p.desk.do(func(*ledger.Ledger, time.Time) []*ledger.Outcome {
-		was := p.desk.asleep
-		p.desk.asleep = func() time.Duration { return was() + time.Duration(slept.Load()) }
-		return nil
-	})
+	was := p.broker
+	p.broker = questions.NewBroker(was.Log, func() time.Duration { return time.Duration(slept.Load()) })
+	p.broker.Claim, p.broker.Forget = was.Claim, was.Forget
+	was.Close()
 	return func(d time.Duration) { slept.Add(int64(d)) }
 }
 

@@ -177,7 +177,7 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 	if pos > p.began { // it has just been put, whatever the agent's clock says
 		left = closes.Given(ev)
 	}
-	put.deadline = p.desk.now().Add(left)
+	put.deadline = p.broker.Now().Add(left)
 	p.putting.Lock()
 	var able []*subscription
 	for _, sub := range *p.audience.Load() {
@@ -188,7 +188,7 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 	}
 	put.asked.Recipients = put.recording
 	var err error
-	if put.waiter, err = p.desk.open(q, put.asked); err == nil {
+	if put.Waiter, err = p.broker.Open(q, put.asked); err == nil {
 		p.mu.Lock()
 		p.asked[q.Token] = put
 		p.mu.Unlock()
@@ -226,7 +226,7 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 		return
 	}
 	for _, sub := range able { // the log has not shown it yet
-		p.desk.join(q.Token, sub.id)
+		p.broker.AddRecipient(q.Token, sub.id)
 		p.mu.Lock()
 		if p.asked[q.Token] == put {
 			put.subs = append(put.subs, sub)
@@ -234,7 +234,7 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 		}
 		p.mu.Unlock()
 		if sub.hungUp.Load() { // it left before it was in the book
-			p.desk.gone(sub.id)
+			p.broker.RemoveSubscription(sub.id)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 // settledElsewhere closes a question here.
 func (p *Producer) settledElsewhere(token aaep.ReplyToken) {
 	p.forget(token)
-	p.desk.withdraw(token, "")
+	p.broker.Withdraw(token, "")
 }
 
 // tellLeft tells the agent when the tool call at pos has left here for those who may be asked, and for whom it has not, for it waits

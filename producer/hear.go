@@ -138,10 +138,10 @@ func (sub *subscription) reply(m aaep.Message) {
 	ended := func(err error) {
 		if effected(err); err != nil {
 			sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.principal, "reason", err)
-			sub.p.desk.trail.replied(by, m, err)
+			sub.p.broker.Log.RecordReply(by, m, err)
 		}
 	}
-	w, err := sub.p.desk.reply(by, m, ended)
+	w, err := sub.p.broker.Reply(by, m, ended)
 	if w == nil {
 		if refused := &sub.manners.refused; refused.recording.Load() || !refused.pace.Take(time.Now()) {
 			refused.more++
@@ -162,7 +162,7 @@ func (sub *subscription) reply(m aaep.Message) {
 	hold := time.NewTimer(replyHold)
 	defer hold.Stop()
 	select {
-	case <-w.settled:
+	case <-w.Settled:
 	case <-hold.C:
 	case <-sub.p.serving.Done():
 	}

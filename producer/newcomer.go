@@ -52,7 +52,7 @@ const (
 // for.
 func (p *Producer) recordSoon(r audit.Record, later func(error)) (err error, known bool) {
 	kept := make(chan error, 1)
-	p.recording.Go(func() { kept <- p.desk.trail.record(r) })
+	p.recording.Go(func() { kept <- p.broker.Log.Record(r) })
 	if p.slowRecords.Load() == 0 {
 		timer := time.NewTimer(recordSoon)
 		defer timer.Stop()
@@ -190,7 +190,7 @@ func (p *Producer) putOpen(sub *subscription, ask func(*pending) *aaep.Event, pu
 			continue
 		}
 		delete(sub.toAsk, token)
-		p.desk.join(token, sub.id)
+		p.broker.AddRecipient(token, sub.id)
 		p.mu.Lock()
 		if p.asked[token] == put { // it has not been settled meanwhile
 			if sub.release(token); !slices.Contains(put.subs, sub) {
@@ -274,7 +274,7 @@ func (sub *subscription) askBeside() {
 // onceMore is a question that is told once more, as an event of its own: with the time that is left.
 func (p *Producer) onceMore(put *pending, now time.Time) *aaep.Event {
 	p.mu.Lock()
-	left := wholeSeconds(put.deadline.Sub(p.desk.now()))
+	left := wholeSeconds(put.deadline.Sub(p.broker.Now()))
 	p.mu.Unlock()
 	limited := func(payload aaep.Payload) aaep.Payload {
 		switch q := payload.(type) {

@@ -75,7 +75,7 @@ func (p *Producer) Stats() Stats {
 	all.LogAway = all.LogAway || p.follower.link.told
 	p.follower.link.mu.Unlock()
 	all.LostReplies = int(p.follower.lost.Load())
-	all.Unrecorded = int(p.desk.trail.lost.Load())
+	all.Unrecorded = p.broker.Log.Failed()
 	for _, sub := range served {
 		sub.mu.Lock()
 		all.add(sub.counts())

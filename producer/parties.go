@@ -95,7 +95,7 @@ func (p *Producer) lead() error {
 	if err == nil {
 		// A question that another process has settled is withdrawn here. Its claim then returns the
 		// outcome.
-		err = p.shared.Claims(func(token string) { p.desk.withdraw(aaep.ReplyToken(token), "") })
+		err = p.shared.Claims(func(token string) { p.broker.Withdraw(aaep.ReplyToken(token), "") })
 	}
 	if err == nil {
 		err = p.shared.Receive(p.takeNote)
@@ -157,10 +157,10 @@ func (p *Producer) present(now presence) {
 	}
 	p.mu.Unlock()
 	for _, token := range join {
-		p.desk.join(token, now.ID)
+		p.broker.AddRecipient(token, now.ID)
 	}
 	if was.Confirm && !is.Confirm || was.Clarify && !is.Clarify {
-		p.desk.unable(now.ID, !is.Confirm, !is.Clarify)
+		p.broker.NarrowAbilities(now.ID, !is.Confirm, !is.Clarify)
 	}
 	p.moved.give()
 }

@@ -54,6 +54,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/eventlog"
+	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -88,9 +89,9 @@ type Producer struct {
 	shield *shield // calls what the author of the agent wrote
 	offer  handshake.Offer
 	log    *eventlog.Log
-	began  uint64    // the end of the log at New: what is up to here was there before
-	born   time.Time // when New was called
-	desk   *desk     // the broker of the open questions
+	began  uint64            // the end of the log at New: what is up to here was there before
+	born   time.Time         // when New was called
+	broker *questions.Broker // the broker of the open questions
 
 	*closing
 	shared   log.Shared // what the agent's processes share; nil for an agent that is one process
@@ -184,7 +185,7 @@ func New(cfg Config) (*Producer, error) {
 		log:      spine,
 		began:    spine.End(),
 		born:     time.Now(),
-		desk:     newDesk(&trail{sink: cfg.Audit, logger: cfg.Logger}, asleep),
+		broker:   questions.NewBroker(questions.NewAuditLog(cfg.Audit, cfg.Logger), nil),
 		closing:  newClosing(),
 		follower: newFollower(),
 		asking:   newMeter(cfg.MaxRequestsPerSecond),
@@ -197,7 +198,7 @@ func New(cfg Config) (*Producer, error) {
 	p.log.Need(p.needed)
 	if err := p.begin(); err != nil {
 		p.hurry(err)
-		p.desk.close()
+		p.broker.Close()
 		p.log.Close() // its error would say again why this failed
 		return nil, err
 	}

@@ -18,13 +18,13 @@ import (
 // New calls it before any subscription is served.
 func (p *Producer) begin() error {
 	if p.cfg.Follow != nil {
-		p.shared, p.desk.claim = p.cfg.Follow, p.claim
+		p.shared, p.broker.Claim = p.cfg.Follow, p.claim
 		return p.followLog()
 	}
-	p.desk.forget = p.forget
+	p.broker.Forget = p.forget
 	shared, leads := p.cfg.Log.(log.Shared)
 	if leads {
-		p.shared, p.desk.claim = shared, p.claim
+		p.shared, p.broker.Claim = shared, p.claim
 		if err := p.lead(); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (p *Producer) recover() error {
 	end := func() aaep.Payload {
 		return &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown, ErrorCode: "PRODUCER_RESTARTED", Recoverable: new(false)}
 	}
-	undone := p.desk.trail.leftUndone()
+	undone := p.broker.Log.Unfinished()
 	for _, s := range order {
 		if s.machine.Over() {
 			continue

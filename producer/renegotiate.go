@@ -190,7 +190,7 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
 	}
 	if was.ConfirmationReply && !terms.ConfirmationReply || was.ClarificationReply && !terms.ClarificationReply {
-		sub.p.desk.unable(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
+		sub.p.broker.NarrowAbilities(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
 	}
 	for _, token := range c.more {
 		if sub.p.moreTime(sub.id, sub.who(nil), token) && token == terms.MoreTime {

@@ -125,7 +125,7 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 	if s.unwatch != nil {
 		s.unwatch()
 	}
-	s.p.desk.withdraw("", s.id)
+	s.p.broker.Withdraw("", s.id)
 	for _, token := range s.machine.OpenQuestions() {
 		s.p.forget(token)
 		s.machine.Settled(token, aaep.Reject)

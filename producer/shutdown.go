@@ -108,7 +108,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.recording.Wait()
 	p.announce(nil)                                  // that there are no subscriptions here any more
 	late := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
-	p.desk.close()
+	p.broker.Close()
 	late.Stop()
 	p.noClaims()
 	p.closeLog()

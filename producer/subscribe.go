@@ -365,7 +365,7 @@ func (p *Producer) unregister(sub *subscription) {
 	p.audience.Store(new(without(*p.audience.Load(), sub)))
 	p.mu.Unlock()
 	sub.hangUp()
-	p.desk.gone(sub.id)
+	p.broker.RemoveSubscription(sub.id)
 	p.moved.give()
 	p.changed()
 }

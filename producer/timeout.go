@@ -10,6 +10,7 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -110,7 +111,7 @@ func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.
 		put.deadline = put.deadline.Add(closes.Given(put.Event))
 		return true
 	}
-	left, ok := p.desk.extend(recipient, token)
+	left, ok := p.broker.Extend(recipient, token)
 	if !ok {
 		return false
 	}
@@ -120,14 +121,14 @@ func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.
 		if p.beginRecord() { // it has happened: nothing waits for the record of that
 			go func() {
 				defer p.recording.Done()
-				p.desk.trail.record(r)
+				p.broker.Log.Record(r)
 			}()
 		} else {
-			p.desk.trail.record(r)
+			p.broker.Log.Record(r)
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		put.deadline = p.desk.now().Add(left)
+		put.deadline = p.broker.Now().Add(left)
 		select {
 		case <-put.more: // nobody has looked yet, and there is even more
 		default:
@@ -138,33 +139,33 @@ func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.
 }
 
 // await waits for the outcome of a question, and tells meanwhile how much time is left: at half of it, and when
-// there is just enough to hear that and to answer; never a running count. It returns nil if the session ends. Like the desk, it
+// there is just enough to hear that and to answer; never a running count. It returns nil if the session ends. Like the Broker, it
 // looks now and then, for the machine may have slept.
 func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *ledger.Outcome {
 	limit := closes.Given(put.Event)
-	deadline := s.p.desk.now().Add(limit)
+	deadline := s.p.broker.Now().Add(limit)
 	next, notice := nextNotice(limit, limit, put.pace)
-	timer := time.NewTimer(min(limit-next, lookUp))
+	timer := time.NewTimer(min(limit-next, questions.LookAgain))
 	defer timer.Stop()
 	for {
 		select {
-		case out := <-put.answer:
+		case out := <-put.Answer:
 			return out
 		case <-ctx.Done():
-			s.p.desk.withdraw(q.Token, "")
-			return <-put.answer
+			s.p.broker.Withdraw(q.Token, "")
+			return <-put.Answer
 		case <-s.ctx.Done():
-			s.p.desk.giveUp(put.waiter)
+			s.p.broker.GiveUp(put.Waiter)
 			return nil
 		case left := <-put.more:
-			now := s.p.desk.now()
+			now := s.p.broker.Now()
 			limit += left - deadline.Sub(now)
 			deadline = now.Add(left)
 			s.tellTime(phrase.MoreTimeGiven, left, limit)
 			next, notice = nextNotice(limit, left, put.pace)
 		case <-timer.C:
 		}
-		left := deadline.Sub(s.p.desk.now())
+		left := deadline.Sub(s.p.broker.Now())
 		if notice != "" && left <= next {
 			is := notice
 			if next, notice = nextNotice(limit, left, put.pace); notice == "" {
@@ -175,7 +176,7 @@ func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *
 			}
 		}
 		if notice != "" {
-			timer.Reset(min(left-next, lookUp))
+			timer.Reset(min(left-next, questions.LookAgain))
 		}
 	}
 }

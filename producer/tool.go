@@ -208,7 +208,7 @@ func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked *pend
 	pos, err := s.announce(ctx, t, call)
 	if err != nil {
 		if asked != nil {
-			s.p.desk.trail.notDone(asked.asked)
+			s.p.broker.Log.RecordNotDone(asked.asked)
 		}
 		return began, err
 	}
@@ -225,7 +225,7 @@ func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked *pend
 	}
 	recorded := false
 	if err = cmp.Or(ctx.Err(), s.ctx.Err()); err == nil {
-		if recorded = s.p.desk.trail.record(r) == nil; recorded {
+		if recorded = s.p.broker.Log.Record(r) == nil; recorded {
 			err = s.begins(ctx, call) // the session may have ended while it was recorded
 		} else {
 			err = ErrNotRecorded
@@ -233,7 +233,7 @@ func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked *pend
 	}
 	if err != nil {
 		if asked != nil && !recorded {
-			s.p.desk.trail.notDone(asked.asked)
+			s.p.broker.Log.RecordNotDone(asked.asked)
 		}
 		s.toolDone(call, time.Now(), err, recorded)
 		if s.ctx.Err() != nil {
@@ -294,7 +294,7 @@ func (s *Session) toolDone(call toolCall, began time.Time, err error, ran bool) 
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
 	}
 	if ran {
-		s.p.desk.trail.record(audit.Record{Kind: audit.Completed, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID,
+		s.p.broker.Log.Record(audit.Record{Kind: audit.Completed, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID,
 			Status: p.Status, DurationMS: p.DurationMS})
 	}
 	s.mu.Lock()

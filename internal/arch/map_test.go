@@ -265,6 +265,12 @@ var theMap = []folder{
 		why:    "what looks like what does not depend on whose text it is",
 	},
 	{
+		path:   "internal/questions",
+		arrows: []string{".", "internal/ledger", "producer/audit"},
+		others: []string{"golang.org/x/sys"},
+		why:    "who may answer and what settles it must not depend on sessions, subscriptions or links",
+	},
+	{
 		path: "internal/faultproxy",
 		why:  "it hurts bytes and must not know which of them mean something",
 	},
@@ -274,7 +280,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/shaper", "internal/spoken", "internal/writer", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/questions", "internal/safetext", "internal/shaper", "internal/spoken", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},

@@ -1,4 +1,4 @@
-package producer
+package questions
 
 import (
 	"time"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asleep returns how long the machine has been suspended since it was started, to a tenth of a
+// suspendedTime returns how long the machine has been suspended since it was started, to a tenth of a
 // second, or zero if that cannot be found out.
-func asleep() time.Duration {
+func suspendedTime() time.Duration {
 	var boot, mono unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) != nil {
 		return 0

@@ -1,4 +1,4 @@
-package producer
+package questions
 
 import (
 	"log/slog"
@@ -14,15 +14,15 @@ import (
 
 // D-79, INV-07: a machine that slept past the deadline wakes to an expired question, whatever waits to be read; wall clocks have
 // no say.
-func TestDeskSleeps(t *testing.T) {
+func TestBrokerSleeps(t *testing.T) {
 	for name, replies := range map[string]bool{"a reply waits": true, "nobody replies": false} {
 		synctest.Test(t, func(t *testing.T) {
 			var slept atomic.Int64
 			slept.Store(int64(time.Hour)) // before
-			d := newDesk(&trail{sink: audit.Slog(slog.New(slog.DiscardHandler)), logger: slog.New(slog.DiscardHandler)}, func() time.Duration { return time.Duration(slept.Load()) })
-			defer d.close()
+			d := NewBroker(NewAuditLog(audit.Slog(slog.New(slog.DiscardHandler)), slog.New(slog.DiscardHandler)), func() time.Duration { return time.Duration(slept.Load()) })
+			defer d.Close()
 			c := &aaep.AwaitingConfirmation{TimeoutSeconds: 60, DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskHigh, ReplyToken: "rpl_1"}
-			w, err := d.open(&ledger.Question{Token: "rpl_1", Confirmation: c, Stamp: time.Now().Round(0), Recipients: []string{"sub_1"}}, audit.Record{})
+			w, err := d.Open(&ledger.Question{Token: "rpl_1", Confirmation: c, Stamp: time.Now().Round(0), Recipients: []string{"sub_1"}}, audit.Record{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -30,18 +30,18 @@ func TestDeskSleeps(t *testing.T) {
 			slept.Add(int64(49 * time.Second))
 			time.Sleep(500 * time.Millisecond)
 			synctest.Wait()
-			if len(w.answer) != 0 {
+			if len(w.Answer) != 0 {
 				t.Errorf("%s: settled before its time", name)
 			}
 			slept.Add(int64(time.Second))
 			began := time.Now()
 			if replies {
-				_, err := d.reply(audit.Subscription{SubscriptionID: "sub_1"}, &aaep.ConfirmationReply{ReplyToken: "rpl_1", Decision: aaep.Accept, SubscriptionID: "sub_1", Timestamp: time.Now().Round(0)}, nil)
+				_, err := d.Reply(audit.Subscription{SubscriptionID: "sub_1"}, &aaep.ConfirmationReply{ReplyToken: "rpl_1", Decision: aaep.Accept, SubscriptionID: "sub_1", Timestamp: time.Now().Round(0)}, nil)
 				if err == nil {
 					t.Errorf("%s: it counted", name)
 				}
 			}
-			if out := <-w.answer; out.Cause != ledger.TimedOut || out.Decision != aaep.Reject || time.Since(began) > lookUp {
+			if out := <-w.Answer; out.Cause != ledger.TimedOut || out.Decision != aaep.Reject || time.Since(began) > LookAgain {
 				t.Errorf("%s: %s %s after %v", name, out.Cause, out.Decision, time.Since(began))
 			}
 		})
@@ -49,13 +49,13 @@ func TestDeskSleeps(t *testing.T) {
 }
 
 // A question whose token is taken is refused, and takes nothing from the one that has it.
-func TestDeskRefusesAToken(t *testing.T) {
+func TestBrokerRefusesAToken(t *testing.T) {
 	discard := slog.New(slog.DiscardHandler)
-	d := newDesk(&trail{sink: audit.Slog(discard), logger: discard}, asleep)
-	defer d.close()
-	open := func() (*waiter, error) {
+	d := NewBroker(NewAuditLog(audit.Slog(discard), discard), nil)
+	defer d.Close()
+	open := func() (*Waiter, error) {
 		c := &aaep.AwaitingConfirmation{TimeoutSeconds: 60, DefaultDecision: aaep.Reject, ReplyToken: "rpl_1"}
-		return d.open(&ledger.Question{Token: "rpl_1", Confirmation: c, Recipients: []string{"sub_1"}}, audit.Record{})
+		return d.Open(&ledger.Question{Token: "rpl_1", Confirmation: c, Recipients: []string{"sub_1"}}, audit.Record{})
 	}
 	w, err := open()
 	if err != nil {
@@ -64,15 +64,15 @@ func TestDeskRefusesAToken(t *testing.T) {
 	if _, err := open(); err == nil {
 		t.Error("the same token is taken twice")
 	}
-	d.withdraw("rpl_1", "")
-	if out := <-w.answer; out.Cause != ledger.Withdrawn {
+	d.Withdraw("rpl_1", "")
+	if out := <-w.Answer; out.Cause != ledger.Withdrawn {
 		t.Errorf("the first asker has %s", out.Cause)
 	}
 }
 
 // On this machine the clock that counts sleep runs, and a question is not due the sooner for it.
 func TestAsleep(t *testing.T) {
-	if first, second := asleep(), asleep(); first < 0 || second < first {
+	if first, second := suspendedTime(), suspendedTime(); first < 0 || second < first {
 		t.Errorf("asleep for %v, then %v", first, second)
 	}
 }

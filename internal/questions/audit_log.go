@@ -1,0 +1,85 @@
+package questions
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+// An AuditLog writes the audit records of questions and of the actions that they are about. Package audit says which record must be
+// kept before what. All methods may be called at once; each returns when its record is kept, or cannot be.
+type AuditLog struct {
+	sink   audit.Sink
+	logger *slog.Logger
+	failed atomic.Int64 // records that could not be kept
+}
+
+// NewAuditLog returns an AuditLog that writes to sink, and to logger what sink did not take.
+func NewAuditLog(sink audit.Sink, logger *slog.Logger) *AuditLog {
+	return &AuditLog{sink: sink, logger: logger}
+}
+
+// Failed returns how many records could not be kept.
+func (l *AuditLog) Failed() int { return int(l.failed.Load()) }
+
+// Record keeps one record. A record that cannot be kept is logged.
+func (l *AuditLog) Record(r audit.Record) error {
+	err := l.sink.Record(r)
+	if err != nil {
+		l.failed.Add(1)
+		l.logger.Error("not recorded", "kind", r.Kind, "session_id", r.SessionID, "question_id", r.QuestionID, "error", err)
+	}
+	return err
+}
+
+// RecordOutcome records how a question ended, and whose reply it was where that is known. It makes an outcome that cannot be recorded
+// a rejection.
+func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, by *audit.Subscription) {
+	r := audit.Record{Kind: audit.Settled, Time: out.At, SessionID: out.Question.SessionID, QuestionID: audit.QuestionID(out.Question.Token),
+		Tool: asked.Tool, ToolCallID: asked.ToolCallID, ShownDigest: asked.ShownDigest,
+		Cause: string(out.Cause), Decision: out.Decision, Response: out.Response}
+	if by != nil && by.SubscriptionID == out.By {
+		r.By = by
+	}
+	for _, who := range asked.Recipients {
+		if who.SubscriptionID == out.By {
+			r.By = &who
+		}
+	}
+	if r.By == nil && out.By != "" { // who came later
+		r.By = &audit.Subscription{SubscriptionID: out.By, Principal: out.Principal}
+	}
+	if out.Unrecorded || l.Record(r) != nil {
+		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
+	}
+}
+
+// RecordReply records a reply; refused is why it does not count, or nil.
+func (l *AuditLog) RecordReply(by audit.Subscription, m aaep.Message, refused error) error {
+	r := audit.Reply(m)
+	r.By, r.Counted = &by, refused == nil
+	if refused != nil {
+		r.Refused = refused.Error()
+	}
+	return l.Record(r)
+}
+
+// RecordNotDone records that an action was accepted, has not begun, and will not.
+func (l *AuditLog) RecordNotDone(asked audit.Record) {
+	l.Record(audit.Record{Kind: audit.NotDone, SessionID: asked.SessionID, Tool: asked.Tool, ToolCallID: asked.ToolCallID,
+		QuestionID: asked.QuestionID, ShownDigest: asked.ShownDigest})
+}
+
+// Unfinished returns what the process before this one had accepted and not begun, by the id of the tool call, as far as the sink knows.
+func (l *AuditLog) Unfinished() map[string]audit.Record {
+	all := map[string]audit.Record{}
+	if sink, ok := l.sink.(audit.Recovering); ok {
+		for _, r := range sink.LeftUndone() {
+			all[r.ToolCallID] = r
+		}
+	}
+	return all
+}
