@@ -180,7 +180,10 @@ func fail(seen string, evidence ...Entry) Finding {
 	return Finding{Verdict: Fail, Seen: seen, Evidence: evidence}
 }
 func unseen(why string) Finding { return Finding{Verdict: Inconclusive, Seen: why} }
-func none(why string) Finding   { return Finding{Verdict: Inconclusive, Seen: why, none: true} }
+func skipped(why string, evidence ...Entry) Finding {
+	return Finding{Verdict: Skipped, Seen: why, Evidence: evidence}
+}
+func none(why string) Finding { return Finding{Verdict: Inconclusive, Seen: why, none: true} }
 
 // event types, short.
 const (

@@ -1,6 +1,11 @@
 package conformance
 
-import "strings"
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+)
 
 var WhyNot = whyNot
 
@@ -10,4 +15,57 @@ func Unjudged() (ids []string) {
 		ids = append(ids, strings.Fields(why.ids)...)
 	}
 	return ids
+}
+
+// Record puts a producer through all plays of its run, and returns what was recorded of each.
+func Record(ctx context.Context, run ProducerRun) (map[string]*Recording, error) {
+	stages, err := run.perform(ctx, run.needed(plays, Cases(), func(Case) bool { return true }))
+	all := map[string]*Recording{}
+	for _, st := range stages {
+		all[st.play.name] = st.recording()
+		all[st.play.name].keys = run.Keys
+	}
+	return all, err
+}
+
+// RecordSubscriber is Record for a subscriber.
+func RecordSubscriber(ctx context.Context, run SubscriberRun) (map[string]*Recording, error) {
+	all, err := run.record(ctx, scenePlays)
+	return all.of, err
+}
+
+// OursAlone is what the runner said and noted in a recording, as if the target had not been there. With substitutes, each message
+// of the target is replaced by a note that the link of the suite wrote one in its place.
+func OursAlone(r *Recording, substitutes bool) *Recording {
+	ours := *r
+	ours.Entries, ours.read, ours.before, ours.ended, ours.plain = nil, map[int]object{}, nil, nil, false
+	for _, e := range r.Entries {
+		switch {
+		case e.Sent, slices.Contains(ourNotes, e.Note):
+			ours.Entries = append(ours.Entries, e)
+		case substitutes && e.Data != nil && e.Note == "":
+			ours.Entries = append(ours.Entries, Entry{At: e.At, Link: e.Link, Note: noteSubstitute})
+		}
+	}
+	return &ours
+}
+
+// Unanswered is a recording in which the link of the suite wrote the answers to requests, and all else is as it was.
+func Unanswered(r *Recording) *Recording {
+	changed := *r
+	changed.Entries, changed.read = slices.Clone(r.Entries), map[int]object{}
+	for link := range r.links() {
+		for _, m := range of(r.all(link, false), "subscription.accepted", "subscription.rejected") {
+			changed.Entries[m.n].Data, changed.Entries[m.n].Note = nil, noteSubstitute
+		}
+	}
+	return &changed
+}
+
+// Judged is what a case makes of recordings.
+func Judged(c Case, recordings map[string]*Recording) Result {
+	if c.everywhere {
+		c.plays = slices.Collect(maps.Keys(recordings))
+	}
+	return judge(c, recordings)
 }

@@ -13,7 +13,7 @@ import (
 // passing, unless there need not have been anything in it.
 func judge(c Case, recordings map[string]*Recording) Result {
 	result := Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}
-	const empty, judged, missing, failed = 1, 2, 3, 4
+	const empty, needless, judged, missing, failed = 1, 2, 3, 4, 5
 	var wrong problems
 	var plays [failed + 1][]string
 	worst := 0
@@ -30,6 +30,8 @@ func judge(c Case, recordings map[string]*Recording) Result {
 			continue
 		case f.Verdict == Fail:
 			is = failed
+		case f.Verdict == Skipped:
+			is = needless
 		case f.Verdict != Inconclusive:
 			is = judged
 		case f.none:
@@ -43,6 +45,7 @@ func judge(c Case, recordings map[string]*Recording) Result {
 			break
 		}
 	}
+	result.judged = len(plays[judged])
 	if len(wrong.texts) > 0 {
 		result.Play, result.Seen, result.Evidence = wrong.evidence[0].play, wrong.String(), wrong.evidence
 	}
@@ -61,9 +64,31 @@ func judge(c Case, recordings map[string]*Recording) Result {
 	return result
 }
 
+const (
+	notPlayed = "the run was interrupted before it was played"
+	notAsked  = "it was not asked for"
+)
+
+// unfinished takes back what was judged by some of the plays of a case alone, where the run was interrupted. What is wrong stays so.
+func (res *Result) unfinished(recordings map[string]*Recording) {
+	for _, name := range res.Case.plays {
+		if recordings[name] == nil && res.Verdict != Fail && res.Verdict != Deviation {
+			res.Verdict, res.Seen, res.Evidence, res.Play, res.cause = Inconclusive, notPlayed, nil, "", ""
+			res.judged = 0
+			if res.Case.Strength == Should {
+				res.Verdict = Skipped
+			}
+			return
+		}
+	}
+}
+
 // finding is what the case makes of one recording.
 func (c Case) finding(play string, r *Recording) Finding {
 	f := c.Judge(r)
+	if (f.Verdict == Pass || f.Verdict == Fail) && !r.spoke() {
+		f = because(unseen("nothing came from the target"), r)
+	}
 	if f.Verdict == Fail {
 		return f
 	}
@@ -85,6 +110,9 @@ func (c Case) finding(play string, r *Recording) Finding {
 func because(f Finding, r *Recording) Finding {
 	if a, ok := r.answer(0); ok && a.typ() == "subscription.rejected" {
 		return Finding{Verdict: Inconclusive, Seen: f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), Evidence: []Entry{a.Entry}}
+	}
+	if _, substituted := r.noted(0, noteSubstitute); substituted && r.limit == 0 {
+		f.Seen += ", for " + noteSubstitute
 	}
 	if n := len(r.garbled(0)); n > 0 && r.limit == 0 { // of a producer
 		f.Seen += fmt.Sprintf(", but %d messages that are no JSON objects, or have no type or no session_id", n)

@@ -50,7 +50,7 @@ var accessCases = []Case{
 			if a, ok := r.answer(1); !ok || a.typ() != "subscription.accepted" {
 				return unseen("the other credentials were not accepted")
 			}
-			f := neverDone("the accept was sent by another than the subscription that it named")(r)
+			f := neverRun("the accept was sent by another than the subscription that it named")(r)
 			if f.Verdict != Pass {
 				return f
 			}
@@ -69,12 +69,12 @@ var accessCases = []Case{
 			return fail("the subscription heard no more after another had closed it, or its own answer no longer counted", said[len(said)-1].Entry)
 		}},
 	{Name: "not-entitled", Requirements: []string{"SEC-003", "CONF-011", "TERM-017"}, Level: 2, Strength: Must, plays: []string{"not-entitled"},
-		Rule: "an accept of a subscription that may not reply has no effect, whatever token it knows", Judge: neverDone("the accept came from a subscription that was not asked")},
+		Rule: "an accept of a subscription that may not reply has no effect, whatever token it knows", Judge: neverRun("the accept came from a subscription that was not asked")},
 	{Name: "refusals-mute", Requirements: []string{"CONF-026"}, Level: 2, Strength: Must, plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply"},
 		Rule: "nobody is told what is wrong with a reply: the answer to it, such as the status, is that to a good one", Judge: func(r *Recording) Finding {
 			replies := of(r.all(0, true), "confirmation.reply")
 			if len(replies) == 0 {
-				return unseen("the producer never asked")
+				return unseen(neverAsked)
 			}
 			good := replies[len(replies)-1]
 			if _, refused := notTaken(r, good); !refused {
@@ -110,9 +110,9 @@ func judgeDeparted(how string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		q := questions(r, 0)
 		if len(q) == 0 {
-			return unseen("the producer never asked")
+			return unseen(neverAsked)
 		}
-		if f, found := ranAnyway(r, 1, "after the only one who was asked, "+how+", had gone"); found {
+		if f, found := ranAnyway(r, 1, q[0], "after the only one who was asked, "+how+", had gone"); found {
 			return f
 		}
 		for _, m := range r.events(1) {

@@ -10,8 +10,8 @@ import (
 // slack is how much later than due something may come.
 const slack = 5 * time.Second
 
-// deeds are the irreversible calls a producer said it began, or finished without ever saying so.
-func deeds(r *Recording, link int) (list []message) {
+// actions are the irreversible calls a producer said it began, or finished without ever saying so.
+func actions(r *Recording, link int) (list []message) {
 	harmless := map[string]bool{}
 	for _, m := range of(r.events(link), invoked, done) {
 		key := m.str("tool") + " " + m.str("tool_call_id")
@@ -19,7 +19,7 @@ func deeds(r *Recording, link int) (list []message) {
 		case m.typ() == invoked && !dangerous:
 			harmless[key] = true
 		case m.typ() == invoked:
-			harmless[key] = true // its completion is no second deed
+			harmless[key] = true // its completion is no second action
 			list = append(list, m)
 		case !harmless[key]:
 			list = append(list, m)
@@ -31,35 +31,96 @@ func deeds(r *Recording, link int) (list []message) {
 // questions are what a link was asked.
 func questions(r *Recording, link int) []message { return of(r.events(link), confirm) }
 
-// ranAnyway finds that an irreversible call was made all the same. A producer may say that it begins before it asks, and then that the
-// call failed: asks-first judges the one, and the other leaves open whether the tool was run.
-func ranAnyway(r *Recording, link int, although string) (Finding, bool) {
-	q, early := questions(r, link), false
-	for _, d := range deeds(r, link) {
-		failed := func(m message) bool {
-			return m.str("tool") == d.str("tool") && m.str("tool_call_id") == d.str("tool_call_id") && m.str("status") != "success"
+const neverAsked = "the producer never asked"
+
+// ranAnyway finds on a link that an irreversible call was made after a question, or that one succeeded then. What was begun before
+// the question is judged by asks-first, and leaves open here whether the tool was run.
+func ranAnyway(r *Recording, link int, q message, although string) (Finding, bool) {
+	early := false
+	for _, d := range actions(r, link) {
+		if d.n > q.n {
+			return fail("the irreversible tool was run "+although, evidence(r, d)...), true
 		}
-		if d.typ() == invoked && len(q) > 0 && d.n < q[0].n && slices.ContainsFunc(of(r.events(link), done), failed) {
-			early = true
-			continue
+		early = true
+		for _, over := range of(r.events(link), done) {
+			if over.n > q.n && over.sameCall(d) && over.str("status") == "success" {
+				return fail("the irreversible tool was run to its end "+although, evidence(r, over)...), true
+			}
 		}
-		return fail("the irreversible tool was run "+although, evidence(r, d)...), true
 	}
-	return unseen("tool.invoked came before the question, and then that the call failed: whether the tool was run cannot be told"), early
+	return unseen("tool.invoked came before the question: whether the tool was run because of what was answered cannot be told"), early
 }
 
-// neverDone judges a recording in which there must be a question and no deed.
-func neverDone(because string) func(*Recording) Finding {
+func (m message) sameCall(other message) bool {
+	return m.str("tool") == other.str("tool") && m.str("tool_call_id") == other.str("tool_call_id")
+}
+
+// neverRun judges a recording in which a question must have come, and a reply of the runner's must have been sent, after which the
+// tool must not be run. Without either there is nothing to judge.
+func neverRun(because string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		if f, found := ranAnyway(r, 0, "although "+because); found {
-			return f
-		}
 		q := questions(r, 0)
 		if len(q) == 0 {
-			return unseen("the producer never asked")
+			return unseen(neverAsked)
+		}
+		replies := r.repliesSent()
+		if len(replies) == 0 {
+			return unseen("nothing was replied, so that nothing could come of it")
+		}
+		for _, d := range actions(r, 0) {
+			if d.n > q[0].n && d.n < replies[0].n {
+				return fail("the irreversible tool was run before the question was answered", evidence(r, d)...)
+			}
+		}
+		if f, found := ranAnyway(r, 0, q[0], "although "+because); found {
+			return f
 		}
 		return pass("the tool was not run: "+because, evidence(r, q[0])...)
 	}
+}
+
+// repliesSent are the confirmation.replies that the runner sent on any link, in order, also those that are no JSON that everybody
+// reads alike.
+func (r *Recording) repliesSent() (list []message) {
+	for i, e := range r.Entries {
+		if e.Sent && bytes.Contains(e.Data, []byte(`"confirmation.reply"`)) {
+			list = append(list, message{Entry: e, n: i})
+		}
+	}
+	return list
+}
+
+// neverRunInSilence judges a recording in which a question must have come, and nothing was replied.
+func neverRunInSilence(r *Recording) Finding {
+	q := questions(r, 0)
+	if len(q) == 0 {
+		return unseen(neverAsked)
+	}
+	if f, found := ranAnyway(r, 0, q[0], "although nobody answered"); found {
+		return f
+	}
+	return pass("the tool was not run: nobody answered", q[0].Entry)
+}
+
+// judgeAsksFirst looks in whatever was asked for actions that did not wait. What was run after an answer, or after a deadline, is
+// for the cases of that.
+func judgeAsksFirst(r *Recording) Finding {
+	q, replies := questions(r, 0), r.repliesSent()
+	for _, d := range actions(r, 0) {
+		asked := slices.ContainsFunc(q, func(q message) bool { return q.n < d.n && q.str("session_id") == d.str("session_id") })
+		switch {
+		case !asked && len(q) == 0:
+			return fail("tool.invoked said that the irreversible tool was begun, and nobody was asked", evidence(r, d)...)
+		case !asked:
+			return fail("tool.invoked said that the irreversible tool was begun before the question came", evidence(r, d)...)
+		case len(replies) > 0 && d.n < replies[0].n:
+			return fail("tool.invoked said that the irreversible tool was begun before anybody had accepted", evidence(r, d)...)
+		}
+	}
+	if len(q) == 0 {
+		return unseen(neverAsked)
+	}
+	return pass("the tool waited for the answer", q[0].Entry)
 }
 
 // evidence is a message, and what was said before it that matters.
@@ -88,34 +149,23 @@ func evidence(r *Recording, m message) (list []Entry) {
 
 // consentCases judge what is done, and on whose word.
 var consentCases = []Case{
-	{Name: "asks-first", Requirements: []string{"LVL-019", "EVT-067", "EVT-042", "EVT-076", "CONF-001", "TERM-016"}, Level: 2, Strength: Must, plays: []string{"accept"},
-		Rule: "an irreversible tool is not begun before its confirmation was accepted", Judge: func(r *Recording) Finding {
-			yes := of(r.all(0, true), "confirmation.reply")
-			for _, d := range deeds(r, 0) {
-				if len(yes) == 0 || d.n < yes[0].n {
-					return fail("tool.invoked said that the irreversible tool was begun before anybody had accepted", evidence(r, d)...)
-				}
-			}
-			if len(yes) == 0 {
-				return unseen("the producer never asked")
-			}
-			return pass("the tool waited for the answer", yes[0].Entry)
-		}},
+	{Name: "asks-first", Requirements: []string{"LVL-019", "EVT-067", "EVT-042", "EVT-076", "CONF-001", "TERM-016"}, Level: 2, Strength: Must, plays: askingPlays,
+		Rule: "an irreversible tool is not begun before its confirmation was accepted", Judge: judgeAsksFirst},
 	{Name: "does-what-was-accepted", Requirements: []string{"EVT-093", "SM-009"}, Level: 2, Strength: Must, plays: []string{"accept"},
 		Rule: "after an accept, tool.invoked says that the tool is run", Judge: func(r *Recording) Finding {
 			q := questions(r, 0)
 			if len(q) == 0 {
-				return unseen("the producer never asked")
+				return unseen(neverAsked)
 			}
-			if d := of(deeds(r, 0), invoked); len(d) > 0 {
+			if d := of(actions(r, 0), invoked); len(d) > 0 {
 				return pass("the tool was run once it was accepted", d[0].Entry)
 			}
 			return fail("the tool was accepted, and no tool.invoked said that it is run", q[0].Entry)
 		}},
 	{Name: "reject-means-no", Requirements: []string{"SM-013", "CONF-004"}, Level: 2, Strength: Must, plays: []string{"reject"},
-		Rule: "a tool that was rejected is not run", Judge: neverDone("it was rejected")},
+		Rule: "a tool that was rejected is not run", Judge: neverRun("it was rejected")},
 	{Name: "silence-means-no", Requirements: []string{"CONF-030", "LVL-042"}, Level: 2, Strength: Must, plays: []string{"silence"},
-		Rule: "without an answer the default, reject, applies", Judge: neverDone("nobody answered")},
+		Rule: "without an answer the default, reject, applies", Judge: neverRunInSilence},
 	{Name: "deadline", Requirements: []string{"SM-014"}, Level: 2, Strength: Must, plays: []string{"silence"},
 		Rule: "a question is open until its timeout, and settled soon after", Judge: judgeDeadline},
 	{Name: "default-reject", Requirements: []string{"CONF-031", "EVT-072", "CONF-034"}, Level: 2, Strength: Must, plays: []string{"accept"},
@@ -172,7 +222,7 @@ var consentCases = []Case{
 		Rule: "while a question is open, it is not asked again under another token", Judge: func(r *Recording) Finding {
 			list := questions(r, 0)
 			if len(list) == 0 {
-				return unseen("the producer never asked")
+				return unseen(neverAsked)
 			}
 			for _, q := range list[1:] {
 				settled := slices.ContainsFunc(of(r.events(0), state), func(m message) bool {
@@ -193,7 +243,7 @@ var consentCases = []Case{
 // eachQuestion fails with the first question, of either kind, that something is wrong with.
 func eachQuestion(judge func(*Recording, message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		last := unseen("the producer never asked")
+		last := unseen(neverAsked)
 		for _, q := range of(r.events(0), confirm, clarify) {
 			if last = judge(r, q); last.Verdict == Fail {
 				break
@@ -206,7 +256,7 @@ func eachQuestion(judge func(*Recording, message) Finding) func(*Recording) Find
 func judgeDeadline(r *Recording) Finding {
 	q := questions(r, 0)
 	if len(q) == 0 {
-		return unseen("the producer never asked")
+		return unseen(neverAsked)
 	}
 	return settledInTime(r, q[0])
 }
@@ -236,7 +286,7 @@ func judgeMute(question string) func(*Recording) Finding {
 		if q := of(r.events(0), question); len(q) > 0 {
 			return fail(short(q[0])+" came to a subscriber that had said it cannot answer", q[0].Entry)
 		}
-		if d := deeds(r, 0); len(d) > 0 {
+		if d := actions(r, 0); len(d) > 0 {
 			return fail("the irreversible tool was run although nobody could be asked", d[0].Entry)
 		}
 		all := r.events(0)

@@ -21,7 +21,7 @@ func TestBegunBeforeAsked(t *testing.T) {
 	}{
 		{"held back", []string{begins, asks, fails}, Inconclusive},
 		{"done", []string{begins, asks, works}, Fail},
-		{"never said how it ended", []string{begins, asks}, Fail},
+		{"never said how it ended", []string{begins, asks}, Inconclusive},
 		{"begun after the question", []string{asks, begins, fails}, Fail},
 		{"never begun", []string{asks}, Pass},
 	} {
@@ -29,8 +29,11 @@ func TestBegunBeforeAsked(t *testing.T) {
 			r := &Recording{read: map[int]object{}}
 			for _, ev := range tt.events {
 				r.Entries = append(r.Entries, Entry{Data: []byte(ev)})
+				if ev == asks {
+					r.Entries = append(r.Entries, Entry{Sent: true, Data: []byte(`{"type":"confirmation.reply","decision":"reject"}`)})
+				}
 			}
-			if f := neverDone("it was rejected")(r); f.Verdict != tt.want {
+			if f := neverRun("it was rejected")(r); f.Verdict != tt.want {
 				t.Errorf("%v: %s, want %v", f.Verdict, f.Seen, tt.want)
 			}
 		})
@@ -45,7 +48,7 @@ func TestEvidenceIsWhole(t *testing.T) {
 		{Sent: true, Data: []byte(twice)},
 		{Data: []byte(`{"type":"aaep:agent.tool.invoked","session_id":"sess_1","tool":"pay","risk_level":"high","irreversible":true}`)},
 	}}
-	f := neverDone("no valid accept was sent")(r)
+	f := neverRun("no valid accept was sent")(r)
 	if f.Verdict != Fail || !slices.ContainsFunc(f.Evidence, func(e Entry) bool { return strings.Contains(string(e.Data), twice) }) {
 		t.Errorf("%v with the evidence %v", f.Verdict, f.Evidence)
 	}

@@ -82,12 +82,12 @@ func (t hearing) in(id, language string) (message, bool) {
 	return message{}, false
 }
 
-// inLanguages judges an agent that has several; one that has not passes, for then there is nothing to choose.
+// inLanguages judges an agent that has several; for one that has not the case is skipped.
 func inLanguages(judge func(r *Recording, t hearing) Finding) func(*Recording) Finding {
 	return accepted(func(r *Recording, a message) Finding {
 		has := served(r)
 		if len(has) < 2 {
-			return pass("the agent has one language, so there was nothing to choose", a.Entry)
+			return skipped("the agent has one language, so there was nothing to choose", a.Entry)
 		}
 		t := hearing{first: has[0], second: has[1]}
 		for link := range t.links {
@@ -185,7 +185,7 @@ var languageCases = []Case{
 				}
 			}
 			if others == 0 {
-				return pass("the agent could be reached in one way only", a.Entry)
+				return skipped("the agent could be reached in one way only", a.Entry)
 			}
 			return pass(fmt.Sprintf("the answers in %d ways are the same", others+1), a.Entry)
 		})},

@@ -159,7 +159,7 @@ func judgeSigned(r *Recording) Finding {
 	case !ok:
 		return unseen("no answer came")
 	case a.typ() != "subscription.accepted":
-		return pass("whoever demands a signed manifest is not served", a.Entry)
+		return skipped("a subscriber that demands a signed manifest is not served", a.Entry)
 	}
 	id, _ := a.obj("producer")["agent_id"].(string)
 	signed, where, shown := a.str("signed_manifest"), "inline", []Entry{a.Entry}

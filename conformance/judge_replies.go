@@ -1,15 +1,20 @@
 package conformance
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // replyCases judge what becomes of replies that do not deserve an effect.
 var replyCases = []Case{
 	{Name: "accept-is-single", Requirements: []string{"CONF-021", "CONF-028", "SEC-004"}, Level: 2, Strength: Must, plays: []string{"twice"},
 		Rule: "an accept counts once, however often it is sent", Judge: func(r *Recording) Finding {
-			d := of(deeds(r, 0), invoked)
+			replies := r.repliesSent()
+			if len(questions(r, 0)) == 0 || len(replies) == 0 {
+				return unseen(neverAsked)
+			}
+			d := slices.DeleteFunc(of(actions(r, 0), invoked), func(m message) bool { return m.n < replies[0].n })
 			switch {
-			case len(questions(r, 0)) == 0:
-				return unseen("the producer never asked")
 			case len(d) > 1:
 				return fail(fmt.Sprintf("one accept that was sent three times ran the tool %d times", len(d)), evidence(r, d[1])...)
 			case len(d) == 0:
@@ -18,7 +23,7 @@ var replyCases = []Case{
 			return pass("three times the same accept ran the tool once", d[0].Entry)
 		}},
 	{Name: "first-reply-wins", Requirements: []string{"HS-087"}, Level: 2, Strength: Must, plays: []string{"changed-mind"},
-		Rule: "an accept after a reject has no effect", Judge: neverDone("the first reply rejected it")},
+		Rule: "an accept after a reject has no effect", Judge: neverRun("the first reply rejected it")},
 	{Name: "foreign-token", Requirements: []string{"CONF-020"}, Level: 2, Strength: Must, plays: []string{"foreign-token"},
 		Rule: "a reply with a token that was never given out has no effect", Judge: judgeDoubtful("the accept carried a made-up token")},
 	{Name: "foreign-subscription", Requirements: []string{"CONF-014"}, Level: 2, Strength: Must, plays: []string{"foreign-subscription"},
@@ -31,13 +36,13 @@ var replyCases = []Case{
 		plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply"},
 		Rule:  "after a reply that does not count the question stays open", Judge: judgeStaysOpen},
 	{Name: "modified-action", Requirements: []string{"CONF-018"}, Level: 2, Strength: Must, plays: []string{"modified"},
-		Rule: "an accept with changes does not run the action as it was", Judge: neverDone("it was accepted only with changes")},
+		Rule: "an accept with changes does not run the action as it was", Judge: neverRun("it was accepted only with changes")},
 	{Name: "all-are-asked", Requirements: []string{"CONF-049"}, Level: 2, Strength: Must, plays: []string{"two"},
 		Rule: "all who can reply are asked, with the same token", Judge: func(r *Recording) Finding {
 			a, b := questions(r, 0), questions(r, 1)
 			switch {
 			case len(a)+len(b) == 0:
-				return unseen("the producer never asked")
+				return unseen(neverAsked)
 			case len(a) == 0 || len(b) == 0:
 				return fail("only one of two subscribers was asked", append(a, b...)[0].Entry)
 			case a[0].str("reply_token") != b[0].str("reply_token"):
@@ -49,7 +54,7 @@ var replyCases = []Case{
 		Rule: "of several who were asked each may answer: a reply of the second counts as one of the first would", Judge: func(r *Recording) Finding {
 			q := questions(r, 1)
 			if len(q) == 0 {
-				return unseen("the second subscriber was not asked")
+				return secondUnasked(r)
 			}
 			replies := of(r.all(1, true), "confirmation.reply")
 			for _, m := range r.events(1) {
@@ -62,12 +67,13 @@ var replyCases = []Case{
 	{Name: "cancelled-is-no", Requirements: []string{"CONF-051"}, Level: 2, Strength: Must, plays: []string{"withdrawn"},
 		Rule: "a session that is cancelled while it asks runs nothing, and an accept that comes after has no effect", Judge: func(r *Recording) Finding {
 			q, ends := questions(r, 0), of(r.events(0), completed, errored, cancelled)
-			if f, found := ranAnyway(r, 0, "although the session was cancelled while it asked"); found {
+			if len(q) == 0 {
+				return unseen(neverAsked)
+			}
+			if f, found := ranAnyway(r, 0, q[0], "although the session was cancelled while it asked"); found {
 				return f
 			}
 			switch {
-			case len(q) == 0:
-				return unseen("the producer never asked")
 			case len(ends) == 0:
 				return fail("the session was to be cancelled while it asked, and never ended", q[0].Entry)
 			case ends[0].typ() != cancelled:
@@ -88,17 +94,17 @@ var replyCases = []Case{
 				seen[token] = true
 			}
 			if len(list) == 0 {
-				return unseen("the producer never asked")
+				return unseen(neverAsked)
 			}
 			return pass("the token is a new one", list[0].Entry)
 		}},
 	{Name: "one-decision", Requirements: []string{"CONF-028", "LVL-042"}, Level: 2, Strength: Must, plays: []string{"two"},
-		Rule: "of two subscribers' replies the first counts", Judge: neverDone("the first subscriber rejected it")},
+		Rule: "of two subscribers' replies the first counts", Judge: neverRun("the first subscriber rejected it")},
 	{Name: "others-told", Requirements: []string{"CONF-050", "HS-088"}, Level: 2, Strength: Must, plays: []string{"two"},
 		Rule: "those who were asked learn that another one answered", Judge: func(r *Recording) Finding {
 			q := questions(r, 1)
 			if len(q) == 0 {
-				return unseen("the second subscriber was not asked")
+				return secondUnasked(r)
 			}
 			for _, m := range r.events(1) {
 				if m.n > q[0].n && m.typ() == state && m.str("from_state") == "awaiting_input" {
@@ -111,20 +117,28 @@ var replyCases = []Case{
 		Rule: "when the last one who was asked leaves, the default applies and the session goes on", Judge: judgeDeparted("who left")},
 }
 
+// secondUnasked says why nothing can be judged by the second subscriber's question.
+func secondUnasked(r *Recording) Finding {
+	if len(questions(r, 0)) == 0 {
+		return unseen(neverAsked)
+	}
+	return unseen("the second subscriber was not asked")
+}
+
 // judgeDoubtful: nothing in such a play may run the tool, for the only good reply is a late no.
-func judgeDoubtful(why string) func(*Recording) Finding { return neverDone(why) }
+func judgeDoubtful(why string) func(*Recording) Finding { return neverRun(why) }
 
 // judgeStaysOpen: between the doubtful reply and the good one, nothing may say that it is settled.
 func judgeStaysOpen(r *Recording) Finding {
 	q := questions(r, 0)
 	replies := of(r.all(0, true), "confirmation.reply")
 	if len(q) == 0 || len(replies) == 0 {
-		return unseen("the producer never asked")
+		return unseen(neverAsked)
 	}
 	good := replies[len(replies)-1]
 	for _, m := range r.events(0) {
 		leaves := m.terminal() || m.typ() == state && m.str("from_state") == "awaiting_input"
-		if leaves && m.n > q[0].n && m.n < good.n && len(deeds(r, 0)) == 0 {
+		if leaves && m.n > q[0].n && m.n < good.n && len(actions(r, 0)) == 0 {
 			return fail("a reply that must not count settled the question", evidence(r, m)...)
 		}
 	}

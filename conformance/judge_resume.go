@@ -47,7 +47,7 @@ var resumeCases = []Case{
 			case len(r.events(0)) > 0 && !reopened:
 				return Finding{Verdict: Skipped, Seen: "its transport has no event stream that is opened again"}
 			case !reopened || len(list) == 0:
-				return unseen("the producer never asked")
+				return unseen(neverAsked)
 			}
 			q, answered := list[0], of(r.all(1, true), "confirmation.reply")
 			first, ok := r.resumedWith(q)

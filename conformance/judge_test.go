@@ -26,7 +26,8 @@ func TestSeveralPlays(t *testing.T) {
 		{"all of what is wrong", right, Finding{Verdict: Fail, problems: []problem{{"a line was no message", Entry{}}}}, Fail, "a line was no message"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			one, two := &Recording{read: map[int]object{}}, &Recording{read: map[int]object{}}
+			heard := []Entry{{Data: []byte(`{"type":"aaep:agent.session.started","session_id":"sess_1"}`)}}
+			one, two := &Recording{read: map[int]object{}, Entries: heard}, &Recording{read: map[int]object{}, Entries: heard}
 			c := Case{Strength: Must, plays: []string{"one", "not played", "two"}, Judge: func(r *Recording) Finding {
 				if r == one {
 					return tt.one

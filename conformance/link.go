@@ -71,7 +71,8 @@ func (l *link) answered(n int) bool {
 	ok := l.st.tape.wait(l.st.ctx, patience, func(r *Recording) bool {
 		got = of(r.all(l.n, false), "subscription.accepted", "subscription.rejected")
 		_, over := r.noted(l.n, noteClosed)
-		return len(got) >= n || over || l.dead
+		_, substituted := r.noted(l.n, noteSubstitute)
+		return len(got) >= n || over || substituted || l.dead
 	})
 	if len(got) > 0 && got[0].str("subscription_id") != "" {
 		l.id = got[0].str("subscription_id")
@@ -110,10 +111,19 @@ func (l *link) read() {
 			}
 			return
 		}
-		if !l.st.tape.add(Entry{Link: l.n, Data: append([]byte{}, data...)}) {
+		if !l.st.tape.add(received(l.conn, Entry{Link: l.n, Data: append([]byte{}, data...)})) {
 			return
 		}
 	}
+}
+
+// received is the entry of a message that came. One that the transport of the runner wrote, in place of one that the target did not
+// send, is noted without its bytes: no judge may take them for the target's.
+func received(conn transports.Conn, e Entry) Entry {
+	if writer, ok := conn.(interface{ Substituted(msg []byte) bool }); ok && writer.Substituted(e.Data) {
+		e.Data, e.Note = nil, noteSubstitute
+	}
+	return e
 }
 
 // lose breaks the event stream, which stays so until find, and reports whether there is one that can be opened again.

@@ -97,8 +97,7 @@ var mutants = []mutant{
 	}},
 
 	{name: "acts before it asks", out: before("awaiting.confirmation", func(p *proxy, o object) object { return p.deed(o) }),
-		caught: []string{"asks-first", "tools-paired", "reject-means-no", "silence-means-no", "first-reply-wins", "one-decision", "accept-is-single",
-			"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "modified-action", "not-entitled", "own-name-only", "cancelled-is-no"}},
+		caught: []string{"asks-first", "tools-paired"}},
 	{name: "does not say what it does", caught: []string{"does-what-was-accepted"}, out: drop(func(o object) bool {
 		return o["tool"] == "pay" && (short(o) == "tool.invoked" || short(o) == "tool.completed")
 	})},

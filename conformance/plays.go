@@ -34,6 +34,10 @@ func clarifying() Scenario { return Scenario{Name: Clarify, TimeoutSeconds: open
 // wholePlays are those in which a link sees whole sessions as they are.
 var wholePlays = []string{"stream", "tools", "accept", "reject", "silence", "fail", "handoff", "clarify", "idle"}
 
+// askingPlays are those in which the first subscriber is asked for a confirmation.
+var askingPlays = []string{"accept", "reject", "silence", "twice", "changed-mind", "foreign-token", "foreign-subscription", "late-stamp",
+	"broken-reply", "modified", "relayed", "two", "not-entitled"}
+
 var plays = []play{
 	{"stream", "a subscriber follows an output of several sentences",
 		Scenario{Name: Stream, Sentences: sentences}, 1, watch},

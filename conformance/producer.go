@@ -52,6 +52,9 @@ type ProducerRun struct {
 	Extra []Case
 	// Profile is the URI of the profile that Extra are the cases of, with its version. The claim then names it (§9.6).
 	Profile string
+	// Resume is the report of an earlier run on the same target, whose verdicts are kept; only what has none there is judged. Nil is
+	// none.
+	Resume *Report
 	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
 	Known []string
 	// Progress is told before each play what is played, and again after three seconds of silence with what is waited for. Nil is
@@ -69,8 +72,9 @@ type ProducerRun struct {
 }
 
 // Prove puts the target through all plays that the cases need, one after another, and judges. It takes some
-// seconds, and longer if the target's questions are open for longer than they should be. An error says that there is nothing to
-// report: ErrUnreachable, ErrNoDriver, a wrong ProducerRun, or the end of ctx.
+// seconds, and longer if the target's questions are open for longer than they should be. Where ctx ends, Prove returns its error
+// and a report of what was played by then, in which nothing is passed that was not played whole; the report is nil where nothing
+// was. Any other error comes without a report: ErrUnreachable, ErrNoDriver, or a wrong ProducerRun.
 func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 	if run.Dialer == nil || run.Driver == nil || slices.Contains(run.OtherWays, nil) {
 		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver, and OtherWays that are there")
@@ -81,13 +85,21 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 	}
 	report := &Report{Kind: "producer", Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport}
 	chosen, err := report.begin(cases, run.Extra, run.Only, run.Known)
+	if err == nil {
+		err = report.resume(run.Resume)
+	}
 	if err != nil {
 		return nil, err
 	}
-	stages, err := run.perform(ctx, run.needed(plays, cases, chosen))
-	if err != nil {
+	open := func(c Case) bool {
+		_, settled := run.Resume.settled(c)
+		return chosen(c) && !settled
+	}
+	stages, err := run.perform(ctx, run.needed(plays, cases, open))
+	if err != nil && (len(stages) == 0 || ctx.Err() == nil) {
 		return nil, err
 	}
+	report.Interrupted = err != nil
 	recordings := map[string]*Recording{}
 	for _, st := range stages {
 		rec := st.recording()
@@ -109,12 +121,19 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 	}
 	for _, c := range cases {
 		if !chosen(c) {
-			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
+			report.add(Result{Case: c, Verdict: Skipped, Seen: notAsked})
+			continue
+		}
+		if earlier, settled := run.Resume.settled(c); settled {
+			report.add(earlier.known(run.Known))
 			continue
 		}
 		result := judge(c, recordings)
 		if len(stages) == 1 && stages[0].mute && result.Play == "" && result.Verdict == Inconclusive {
 			result.Seen = "nothing more was played, for no event came within " + slow.String() + " of a scenario that the driver said had begun"
+		}
+		if report.Interrupted {
+			result.unfinished(recordings)
 		}
 		if !slices.ContainsFunc(c.plays, func(name string) bool { return run.cannot(name) == "" }) {
 			result.Verdict, result.Seen = Skipped, run.cannot(c.plays[0])
@@ -124,7 +143,7 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 	if report.Counts[Skipped] == len(report.Results) {
 		report.Verdict = Inconclusive // nothing was judged
 	}
-	return report, nil
+	return report, err
 }
 
 // nameOf is what a target calls itself.
@@ -242,7 +261,7 @@ func (run ProducerRun) perform(ctx context.Context, plays []play) (stages []*sta
 		begun = begun || p.scenario.Name != "" && rec.DriverErr == nil
 		switch {
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return stages[:len(stages)-1], ctx.Err()
 		case i == 0 && !rec.breached() && (missed || run.OneLink && (hungUp || last.links[0].dead)) && p.name != strangerPlay && len(rec.all(0, false)) == 0:
 			err := last.links[0].why()
 			if noticed := rec.noticed(); noticed != "" {

@@ -49,6 +49,13 @@ const (
 	maxBytes   = 64 << 20
 )
 
+// Of a target that floods, a recording of more than floodAt entries is looked through each floodPause, or when a tenth has been
+// added, and not at each entry.
+const (
+	floodAt    = 500
+	floodPause = 20 * time.Millisecond
+)
+
 // A tape is a Recording that is still being made.
 type tape struct {
 	mu      sync.Mutex
@@ -104,11 +111,24 @@ func (t *tape) ended(err error) {
 func (t *tape) wait(ctx context.Context, limit time.Duration, is func(*Recording) bool) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	seen := 0
 	for {
 		t.mu.Lock()
 		r := t.rec
 		changed, full := t.changed, t.full
 		t.mu.Unlock()
+		if more := len(r.Entries) - seen; seen > floodAt && more < seen/10 && !full { // is reads the whole recording
+			select {
+			case <-changed:
+				continue
+			case <-time.After(floodPause):
+			case <-timer.C:
+				return is(&r)
+			case <-ctx.Done():
+				return false
+			}
+		}
+		seen = len(r.Entries)
 		if is(&r) {
 			return true
 		}
@@ -319,6 +339,17 @@ func (r *Recording) answer(link int) (message, bool) {
 		return message{}, false
 	}
 	return got[0], true
+}
+
+// ourNotes are the notes on what the runner did or met by itself, without any sign of the target.
+var ourNotes = []string{noteStart, noteUnstarted, noteEnd, noteLost, noteFound, noteCut, noteNoDial, noteNoSend, noteSubstitute}
+
+// spoke reports whether the target gave any sign of itself, in this play or an earlier one. Without one nothing is judged: what
+// the runner said proves nothing, and silence is a fault of a target that is there.
+func (r *Recording) spoke() bool {
+	return len(r.before) > 0 || slices.ContainsFunc(r.Entries, func(e Entry) bool {
+		return !e.Sent && !slices.Contains(ourNotes, e.Note) && !strings.HasPrefix(e.Note, noteNoManifest)
+	})
 }
 
 // noted returns the first note of that text on a link.

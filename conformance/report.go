@@ -25,6 +25,8 @@ type Report struct {
 	Warnings []string
 	// Partial says that only some cases were judged, which proves no level.
 	Partial bool
+	// Interrupted says that the run was ended before all was played.
+	Interrupted bool
 	// Verdict is Fail if one MUST failed, Inconclusive if one could not be put to the test, and Pass otherwise.
 	Verdict Verdict
 	Counts  map[Verdict]int
@@ -47,7 +49,8 @@ type Result struct {
 	Seen     string
 	Evidence []Evidence
 
-	cause string // that keeps it and others from being judged, if that is not all that was seen
+	judged int    // the scenarios in which there was something to judge
+	cause  string // that keeps it and others from being judged, if that is not all that was seen
 }
 
 // Evidence is one message of a recording, or what happened instead.
@@ -139,7 +142,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			}
 		}
 		if causes = append(causes, cmp.Or(res.cause, res.Seen)); len(also) > 0 {
-			fmt.Fprintf(&b, "INCONCLUSIVE for the same reason: %s.\n", strings.Join(also, ", "))
+			fmt.Fprintf(&b, "%s for the same reason: %s.\n", res.label(), strings.Join(also, ", "))
 		}
 	}
 	for _, name := range r.Stale {
@@ -158,12 +161,20 @@ func (r *Report) WriteText(w io.Writer) error {
 
 func unproved(res *Result) bool { return res.Verdict == Inconclusive && !res.Known }
 
+// label is the verdict as it is written. What a case is about may never have happened; then it is not run, and says no more.
+func (res *Result) label() string {
+	if res.Verdict == Inconclusive && res.judged == 0 {
+		return "NOT RUN"
+	}
+	return strings.ToUpper(string(res.Verdict))
+}
+
 func writeResult(b *strings.Builder, res *Result) {
 	known := ""
 	if res.Known {
 		known = ", as is known"
 	}
-	fmt.Fprintf(b, "%s %s %s%s: %s.", strings.ToUpper(string(res.Verdict)), res.Case.ID(), res.Case.Name, known, oneLine(res.Seen))
+	fmt.Fprintf(b, "%s %s %s%s: %s.", res.label(), res.Case.ID(), res.Case.Name, known, oneLine(res.Seen))
 	if res.Verdict != Pass {
 		fmt.Fprintf(b, " Right would be: %s.", res.Case.Rule)
 	}
@@ -188,7 +199,7 @@ func (r *Report) Summary() string {
 
 // Claim is the sentence with which a target that passed may be spoken of (§9.8). It is empty if a level was not passed.
 func (r *Report) Claim() string {
-	if r.Verdict != Pass || r.Partial {
+	if r.Verdict != Pass || r.Partial || r.Interrupted {
 		return ""
 	}
 	profile := ""

@@ -1,7 +1,10 @@
 package conformance
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,6 +71,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Transport      string          `json:"transport,omitzero"`
 		Profile        string          `json:"profile,omitzero"`
 		Partial        bool            `json:"partial"`
+		Interrupted    bool            `json:"interrupted"`
 		Claim          string          `json:"claim,omitzero"`
 		Warnings       []string        `json:"warnings,omitzero"`
 		Stale          []string        `json:"stale_known_failures,omitzero"`
@@ -77,7 +81,66 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		r.Date.Sub(r.Began).Round(time.Millisecond).Seconds(), verdict, verdict, len(r.Results), r.Counts[Pass],
 		r.Counts[Fail] + r.Counts[Inconclusive] + r.Counts[Deviation], r.Counts[Skipped], rate,
 		map[string]string{"aaep_spec_version": r.SpecVersion, "suite_version": version}, all, failures,
-		r.Kind, r.Name, r.Transport, r.Profile, r.Partial, r.Claim(), r.Warnings, r.Stale, r.Counts, r.plays})
+		r.Kind, r.Name, r.Transport, r.Profile, r.Partial, r.Interrupted, r.Claim(), r.Warnings, r.Stale, r.Counts, r.plays})
+}
+
+// ReadReport reads a report that WriteJSON wrote, for ProducerRun.Resume and SubscriberRun.Resume.
+func ReadReport(r io.Reader) (*Report, error) {
+	var file struct {
+		Kind         string       `json:"target_kind"`
+		SuiteVersion string       `json:"suite_version"`
+		Level        int          `json:"conformance_level"`
+		Target       string       `json:"endpoint"`
+		CompletedAt  string       `json:"completed_at"`
+		Results      []jsonResult `json:"test_results"`
+		Plays        []played     `json:"plays"`
+	}
+	if err := jsonv2.UnmarshalRead(r, &file); err != nil {
+		return nil, fmt.Errorf("conformance: the file is no report in JSON: %w", err)
+	}
+	date, ok := aaep.ParseTimestamp(file.CompletedAt)
+	suite, version, _ := strings.Cut(file.SuiteVersion, " ")
+	if !ok || file.Kind == "" || version == "" {
+		return nil, errors.New("conformance: the file is no report of this suite; it has no target_kind, suite_version or completed_at")
+	}
+	report := &Report{Kind: file.Kind, Suite: suite, SuiteVersion: version, Level: file.Level, Target: file.Target, Date: date, plays: file.Plays}
+	for _, res := range file.Results {
+		report.Results = append(report.Results, Result{Case: Case{Name: res.Name}, Verdict: res.Verdict, Play: res.Play, Seen: res.Message, Evidence: res.Evidence})
+	}
+	return report, nil
+}
+
+// settled returns what an earlier report says of a case, if that need not be judged again. A nil report says nothing.
+func (r *Report) settled(c Case) (Result, bool) {
+	if r == nil {
+		return Result{}, false
+	}
+	i := slices.IndexFunc(r.Results, func(res Result) bool { return res.Case.Name == c.Name })
+	if i < 0 {
+		return Result{}, false
+	}
+	res := r.Results[i]
+	res.Case = c
+	return res, res.Verdict != Inconclusive && (res.Verdict != Skipped || res.Seen != notPlayed && res.Seen != notAsked)
+}
+
+// resume takes over the timelines of an earlier report of the same target, level and suite, and refuses any other report.
+func (r *Report) resume(earlier *Report) error {
+	if earlier == nil {
+		return nil
+	}
+	for _, same := range []struct {
+		what    string
+		was, is any
+	}{{"role", earlier.Kind, r.Kind}, {"suite", earlier.Suite + " " + earlier.SuiteVersion, r.Suite + " " + r.SuiteVersion}, {"level", earlier.Level, r.Level},
+		{"target", earlier.Target, r.Target}} {
+		if same.was != same.is {
+			return fmt.Errorf("conformance: the report to resume is of the %s %v, and this run of %v; they have to be the same", same.what, same.was, same.is)
+		}
+	}
+	r.plays = append(r.plays, earlier.plays...)
+	r.Warnings = append(r.Warnings, "what was judged by "+earlier.Date.UTC().Format(time.RFC3339)+" is taken from the report that this run resumed")
+	return nil
 }
 
 // jsonResult has the members of the published layouts, and then ours.

@@ -21,8 +21,9 @@ const (
 	slow     = 20 * time.Second // for a scenario's next step
 	// settle is how long after the end of a play its subscribers still listen: what must not come would come now.
 	settle = 500 * time.Millisecond
-	// puzzling is a silence after which whoever watches wants to know what is waited for.
-	puzzling = 3 * time.Second
+	// puzzling is a silence after which the user wants to know what is waited for, and again each time that reminding has passed.
+	puzzling  = 3 * time.Second
+	reminding = 30 * time.Second
 )
 
 const (
@@ -36,7 +37,10 @@ const (
 	noteManifest   = "the manifest"
 	noteSigned     = "the manifest, signed"
 	noteNoManifest = "no manifest: " // and why
+	// noteSubstitute stands for a message that the transport of the runner wrote itself.
+	noteSubstitute = "the target sent no such message as is expected here, and the link of the suite went on without it"
 	noteStart      = "the scenario was started"
+	noteUnstarted  = "the scenario could not be started"
 	noteEnd        = "the runner listened until here"
 )
 
@@ -153,7 +157,7 @@ func (st *stage) drive(sc Scenario) {
 			st.tape.mu.Lock()
 			st.tape.rec.DriverErr = err
 			st.tape.mu.Unlock()
-			st.tape.add(Entry{Note: "the scenario could not be started"})
+			st.tape.add(Entry{Note: noteUnstarted})
 		}
 	})
 }
@@ -166,22 +170,20 @@ func (st *stage) await(l *link, limit time.Duration, types ...string) (message, 
 		got = of(r.events(l.n), types...)
 		return len(got) > 0 || st.silenced(r, l) || slices.ContainsFunc(r.garbled(l.n), decides)
 	}
-	said := false
+	word := time.Now().Add(puzzling)
 	for until := time.Now().Add(limit); ; {
 		heard, left := len(st.tape.now().Entries), time.Until(until)
 		if st.doubted(l) {
 			left = min(left, patience)
 		}
 		more := func(r *Recording) bool { return len(r.Entries) > heard || over(r) }
-		soon := left
-		if !said {
-			soon = min(left, puzzling)
-		}
-		came := st.tape.wait(st.ctx, soon, more)
-		if !came && soon < left {
-			said = true
-			st.says(l, left-soon, types)
-			came = st.tape.wait(st.ctx, left-soon, more)
+		came := false
+		for end := time.Now().Add(left); !came && st.ctx.Err() == nil && time.Now().Before(end); {
+			came = st.tape.wait(st.ctx, min(time.Until(end), max(time.Until(word), 0)), more)
+			if rest := time.Until(end); !came && rest > 0 && !time.Now().Before(word) {
+				st.says(l, rest, types)
+				word = time.Now().Add(reminding)
+			}
 		}
 		if !came || over(st.tape.now()) {
 			break
@@ -201,8 +203,16 @@ func (st *stage) says(l *link, left time.Duration, types []string) {
 		what = "the first event"
 	case asked:
 		what = "its question"
+	case st.unanswered(l):
+		what = "the end of a question that nobody answers"
 	}
 	st.progress(fmt.Sprintf("%s, waiting up to %d more seconds for %s", st.play.name, int(left.Seconds()), what))
+}
+
+// unanswered reports whether a question came on a link, and the runner answered none.
+func (st *stage) unanswered(l *link) bool {
+	r := st.tape.now()
+	return len(of(r.events(l.n), confirm, clarify)) > 0 && len(of(r.all(l.n, true), "confirmation.reply", "clarification.reply")) == 0
 }
 
 // decides reports whether what cannot be read names an event that a play goes on with.

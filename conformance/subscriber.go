@@ -28,6 +28,9 @@ type SubscriberRun struct {
 	Extra []Case
 	// Profile is the URI of the profile that Extra are the cases of, with its version. The claim then names it (§9.6).
 	Profile string
+	// Resume is the report of an earlier run on the same target, whose verdicts are kept; only what has none there is judged. Nil is
+	// none.
+	Resume *Report
 	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
 	Known []string
 	// Timeout is how long the target may take to present or answer what it was sent. Zero is three seconds.
@@ -66,8 +69,8 @@ func SubscriberCases() []Case {
 }
 
 // Prove puts the target through all plays that the cases need, one after another, each with a fresh start of the
-// target, and judges. An error says that there is nothing to report: ErrUnreachable where nobody ever connected, a
-// wrong SubscriberRun, or the end of ctx.
+// target, and judges. Where ctx ends, Prove returns its error and a report of what was played by then, as that of a producer;
+// any other error comes without a report: ErrUnreachable where the target never connected, or a wrong SubscriberRun.
 func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 	if run.Listener == nil || run.Subscriber == nil {
 		return nil, errors.New("conformance: a SubscriberRun needs a Listener and a Subscriber")
@@ -78,25 +81,79 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 	}
 	report := &Report{Kind: "subscriber", Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport}
 	chosen, err := report.begin(cases, run.Extra, run.Only, run.Known)
+	if err == nil {
+		err = report.resume(run.Resume)
+	}
 	if err != nil {
 		return nil, err
 	}
+	open := func(c Case) bool {
+		_, settled := run.Resume.settled(c)
+		return chosen(c) && !settled
+	}
 	var needed []scenePlay
+	var names []string
 	for _, p := range plays {
-		if slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
-			needed = append(needed, p)
+		if slices.ContainsFunc(cases, func(c Case) bool { return open(c) && slices.Contains(c.plays, p.name) }) {
+			needed, names = append(needed, p), append(names, p.name)
 		}
 	}
-	recordings := map[string]*Recording{}
+	rec, err := run.record(ctx, needed)
+	if err != nil && (len(rec.played) == 0 || ctx.Err() == nil) {
+		return nil, err
+	}
+	report.Interrupted = err != nil
+	for _, p := range needed {
+		if r := rec.of[p.name]; r != nil {
+			report.beyond(r)
+			report.plays = append(report.plays, playedOf(play{name: p.name, does: p.does}, r))
+		}
+	}
+	report.Date = time.Now().UTC()
+	for _, c := range cases {
+		if !chosen(c) {
+			report.add(Result{Case: c, Verdict: Skipped, Seen: notAsked})
+			continue
+		}
+		if earlier, settled := run.Resume.settled(c); settled {
+			report.add(earlier.known(run.Known))
+			continue
+		}
+		if c.everywhere {
+			c.plays = names
+		}
+		result := judge(c, rec.of)
+		if result.Play == "" && result.Verdict == Inconclusive && rec.useless != "" {
+			result.Seen = rec.useless
+		}
+		if report.Interrupted {
+			result.unfinished(rec.of)
+		}
+		report.add(result.known(run.Known))
+	}
+	if !slices.ContainsFunc(rec.played, func(name string) bool { return rec.of[name].watched }) {
+		report.Warnings = append(report.Warnings, unwitnessed)
+	}
+	return report, err
+}
+
+// recorded is what came of the plays of a run.
+type recorded struct {
+	of      map[string]*Recording
+	played  []string // in order
+	useless string   // why nothing more was played
+}
+
+// record puts the target through plays, one after another. Where ctx ends, it returns what was played to its end, and the error.
+func (run SubscriberRun) record(ctx context.Context, plays []scenePlay) (recorded, error) {
+	all := recorded{of: map[string]*Recording{}}
 	came, mute, names := false, "", map[string]bool{}
-	plain := false    // it knows no handshake
-	missed := 0       // plays in a row to which it did not come
-	useless := ""     // why nothing more is played
-	var list []string // what was played
-	for i, p := range needed {
+	plain := false // the target knows no handshake
+	missed := 0    // plays in a row to which it did not come
+	for i, p := range plays {
 		progress := func(what string) {
 			if run.Progress != nil {
-				run.Progress(what, i+1, len(needed))
+				run.Progress(what, i+1, len(plays))
 			}
 		}
 		progress(p.name)
@@ -109,10 +166,10 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 		}
 		rec := run.play(ctx, p, progress, wait, mute, plain, maps.Clone(names))
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return all, ctx.Err()
 		}
 		if _, away := rec.noted(0, noteNoDial); away && !came {
-			return nil, rec.nobody()
+			return recorded{}, rec.nobody()
 		} else if missed++; !away {
 			missed = 0
 		}
@@ -125,33 +182,13 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 				names[m.str("subscriber_id")] = true
 			}
 		}
-		recordings[p.name], list = rec, append(list, p.name)
-		report.beyond(rec)
-		report.plays = append(report.plays, playedOf(play{name: p.name, does: p.does}, rec))
+		all.of[p.name], all.played = rec, append(all.played, p.name)
 		if _, deaf := rec.noted(0, noteDeaf); deaf && i == 0 {
-			useless = rec.silent()
+			all.useless = rec.silent()
 			break // nor will it at the next play
 		}
 	}
-	report.Date = time.Now().UTC()
-	for _, c := range cases {
-		if !chosen(c) {
-			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
-			continue
-		}
-		if c.everywhere {
-			c.plays = list
-		}
-		result := judge(c, recordings)
-		if result.Play == "" && result.Verdict == Inconclusive && useless != "" {
-			result.Seen = useless
-		}
-		report.add(result.known(run.Known))
-	}
-	if !slices.ContainsFunc(list, func(name string) bool { return recordings[name].watched }) {
-		report.Warnings = append(report.Warnings, unwitnessed)
-	}
-	return report, nil
+	return all, nil
 }
 
 // nobody says why nobody came.

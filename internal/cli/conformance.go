@@ -40,6 +40,7 @@ func conformanceCommand() *cobra.Command {
 // proof is what the flags of "conformance producer" say.
 type proof struct {
 	driver, command, child, program string
+	resume                          string
 	explain, known, manifest, other string
 	level                           int
 	cases, reports                  []string
@@ -65,6 +66,8 @@ It really does it: point it at an agent whose tools do nothing.
 It prints a line for each case: the verdict, the requirement, what was seen. A level takes seconds, if questions are
 open for as long as the scenario says. --report also writes a page for people (.html), the report for programs (.json)
 or what continuous integration reads (.xml).
+
+Interrupted, it writes the reports of what was judged by then; --resume goes on from a JSON report, and keeps its verdicts.
 
 Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 agent not reached. With --known-failures 0 says that
 exactly those cases did not pass.`,
@@ -97,12 +100,14 @@ exactly those cases did not pass.`,
 	f.StringVar(&p.child, "child", "", "make the agent act by this `COMMAND`, which runs all the time and reads scenarios")
 	f.StringVar(&p.program, "exec", "", "start the agent with this `COMMAND`, and speak with it over its standard input and output")
 	f.IntVar(&p.level, "level", 1, "the `LEVEL` to prove: 1, 2 or 3, with the lower ones")
-	f.StringSliceVar(&p.cases, "case", nil, "judge only these cases, by `NAME` or requirement")
+	onlyFlags(f, &p.cases)
 	f.BoolVar(&p.list, "list", false, "print the cases and do nothing")
 	f.StringVar(&p.explain, "explain", "", "say what a case or a `REQUIREMENT` wants and how it is judged; with an ADDRESS, judge it")
 	f.BoolVar(&p.json, "json", false, "print the report as JSON")
 	f.StringSliceVar(&p.reports, "report", nil, "write the report to these `FILES`: .html, .json or .xml (JUnit)")
 	f.StringVar(&p.known, "known-failures", "", "the cases named in this `FILE`, one on each line, may fail, and must")
+	f.StringVar(&p.resume, "resume", "", "go on where the run ended that wrote this JSON `REPORT`")
+	f.IntVar(&p.old.timeout, "timeout", 0, "the most that one scenario may take, in `SECONDS`; 0 is 12 minutes")
 	p.old.flags(cmd)
 	p.reach = reachingFlags(cmd)
 	f.StringSliceVar(&p.reach.keys, "trust", nil, "the keys that its manifest is signed with are in these `FILES`")
@@ -128,6 +133,9 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 	if run.Known, err = knownFailures(p.known); err != nil {
 		return err
 	}
+	if run.Resume, err = resumed(p.resume); err != nil {
+		return err
+	}
 	if err := p.drive(&run, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
@@ -149,7 +157,7 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 	report, err := run.Prove(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, errors.New("interrupted")}
+		return interrupted(cmd.OutOrStdout(), report, p.json, reports)
 	case errors.Is(err, conformance.ErrUnreachable):
 		return p.unreached(ctx, at, err)
 	case errors.Is(err, conformance.ErrNoDriver):

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/aaep-go/aaep/conformance"
 )
@@ -46,29 +47,72 @@ func (p *proof) writtenReports() (list []reportFile, err error) {
 
 // conclude tells what came of a run, and with which code the command ends.
 func conclude(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile, strict bool) error {
+	last, err := printReport(out, report, asJSON, files)
+	if err == nil && (!report.OK() || strict && report.Counts[conformance.Deviation] > 0) {
+		err = &exitError{exitFailed, errors.New(last)}
+	}
+	return err
+}
+
+// printReport prints a report and writes it to files. It returns what is still to be said on standard error: the summary, where
+// only JSON was printed.
+func printReport(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile) (last string, err error) {
 	var b bytes.Buffer
-	write, last := report.WriteText, "" // which ends with the summary
+	write := report.WriteText // which ends with the summary
 	if asJSON {
 		write, last = report.WriteJSON, report.Summary()
 	}
 	if err := write(&b); err != nil {
-		return err
+		return "", err
 	}
 	for line := range strings.Lines(b.String()) {
 		if asJSON {
 			line = safeJSON(strings.TrimSuffix(line, "\n")) + "\n"
 		}
 		if _, err := io.WriteString(out, line); err != nil {
-			return err
+			return "", err
 		}
 	}
-	if err := writeReports(report, files); err != nil {
+	return last, writeReports(report, files)
+}
+
+// interrupted writes what was judged of a run before it was interrupted; report is nil where nothing was.
+func interrupted(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile) error {
+	if report == nil {
+		return &exitError{exitInterrupted, errors.New("interrupted")}
+	}
+	if _, err := printReport(out, report, asJSON, files); err != nil {
 		return err
 	}
-	if !report.OK() || strict && report.Counts[conformance.Deviation] > 0 {
-		return &exitError{exitFailed, errors.New(last)}
+	return &exitError{exitInterrupted, errors.New("interrupted; the report is of what was judged by then.\nTo go on, give --resume the one that --report wrote as .json")}
+}
+
+// resumed is the report that a run goes on from; nil is none.
+func resumed(path string) (*conformance.Report, error) {
+	if path == "" {
+		return nil, nil
 	}
-	return nil
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, cannotTake("--resume", err)
+	}
+	defer f.Close()
+	report, err := conformance.ReadReport(f)
+	if err != nil {
+		return nil, cannotTake("--resume "+path, err)
+	}
+	return report, nil
+}
+
+// onlyFlags are --only, and --case, which means the same.
+func onlyFlags(f *pflag.FlagSet, cases *[]string) {
+	f.StringSliceVar(cases, "only", nil, "judge only these cases, by `NAME` or requirement; --case means the same")
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "case" {
+			name = "only"
+		}
+		return pflag.NormalizedName(name)
+	})
 }
 
 func writeReports(report *conformance.Report, list []reportFile) error {
@@ -123,9 +167,8 @@ func (o *publishedFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&o.filter, "filter", "", "judge only cases with this `TEXT` in their name or requirements")
 	f.BoolVar(&o.strict, "fail-on-warning", false, "end with 1 if there are deviations")
 	f.StringSliceVar(&o.extensions, "extensions", nil, "the agent supports the extensions with these `URIS`, and must honor them")
-	f.IntVar(&o.timeout, "timeout", 0, "the most that one play may take, in `SECONDS`")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say what is played, which is always done")
-	for _, name := range []string{"endpoint", "report-json", "report-html", "filter", "timeout", "verbose"} {
+	for _, name := range []string{"endpoint", "report-json", "report-html", "filter", "verbose"} {
 		_ = f.MarkHidden(name)
 	}
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +25,7 @@ type follower struct {
 	level, timeout           int
 	patience                 time.Duration // until a subscriber that nobody here starts has come
 	cases, reports           []string
-	known                    string
+	known, resume            string
 	list, json, verbose      bool
 
 	stand     *stand.Stand
@@ -74,13 +73,14 @@ exactly those cases did not pass.`,
 	f.StringVar(&p.listen, "listen", "http://127.0.0.1:0", "where the subscriber connects to: an `ADDRESS`")
 	f.StringVar(&p.command, "exec", "", "start the subscriber with this `COMMAND` and the address, for every play")
 	f.IntVar(&p.level, "level", 1, "the `LEVEL` to prove: 1, 2 or 3, with the lower ones")
-	f.StringSliceVar(&p.cases, "case", nil, "judge only these cases, by `NAME` or requirement")
+	onlyFlags(f, &p.cases)
 	f.IntVar(&p.timeout, "timeout", 3, "the `SECONDS` that the subscriber may take to present or answer something")
 	f.BoolVar(&p.list, "list", false, "print the cases and do nothing")
 	f.StringVar(&p.explain, "explain", "", "say what a case, or the cases of a `REQUIREMENT`, want")
 	f.BoolVar(&p.json, "json", false, "print the report as JSON")
 	f.StringSliceVar(&p.reports, "report", nil, "write the report to these `FILES`: .html, .json or .xml (JUnit)")
 	f.StringVar(&p.known, "known-failures", "", "the cases named in this `FILE`, one on each line, may fail, and must")
+	f.StringVar(&p.resume, "resume", "", "go on where the run ended that wrote this JSON `REPORT`")
 	f.BoolVar(&p.verbose, "verbose", false, "let the subscriber's standard error through")
 	return cmd
 }
@@ -99,6 +99,9 @@ func (p *follower) run(cmd *cobra.Command) error {
 	if run.Known, err = knownFailures(p.known); err != nil {
 		return err
 	}
+	if run.Resume, err = resumed(p.resume); err != nil {
+		return err
+	}
 	web := &conformance.HTTPHook{}
 	if err := p.open(web); err != nil {
 		return err
@@ -114,8 +117,11 @@ func (p *follower) run(cmd *cobra.Command) error {
 		return err
 	}
 	report, err := run.Prove(ctx)
-	if err != nil || ctx.Err() != nil {
-		return p.notProved(ctx, err)
+	switch {
+	case ctx.Err() != nil:
+		return interrupted(cmd.OutOrStdout(), report, p.json, reports)
+	case err != nil:
+		return p.notProved(err)
 	}
 	return conclude(cmd.OutOrStdout(), report, p.json, reports, false)
 }
@@ -180,10 +186,8 @@ func (p *follower) call(status *announcer) {
 }
 
 // notProved says why nothing is proved.
-func (p *follower) notProved(ctx context.Context, err error) error {
+func (p *follower) notProved(err error) error {
 	switch {
-	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, errors.New("interrupted")}
 	case !errors.Is(err, conformance.ErrUnreachable):
 		return usage("%s.\nSee: aaep conformance subscriber --list", plain(err))
 	case p.command == "":

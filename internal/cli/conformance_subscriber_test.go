@@ -51,7 +51,7 @@ func TestConformanceSubscriber(t *testing.T) {
 	}{
 		{"passed", append([]string{"--exec", good}, slow...), exitOK, "AAEP 1.0.0 subscriber Level 1: passed."},
 		{"failed", append([]string{"--exec", rude, "--case", "ends-distinct"}, slow...), exitFailed, "FAIL LVL-015 ends-distinct: two ends of a session are presented alike. Right would be: "},
-		{"without the hook", []string{"--exec", deaf, "--timeout", "1"}, exitFailed, "INCONCLUSIVE LVL-014 start-told: the target tells nothing through the hook."},
+		{"without the hook", []string{"--exec", deaf, "--timeout", "1"}, exitFailed, "NOT RUN LVL-014 start-told: the target tells nothing through the hook."},
 		{"known failure", append([]string{"--exec", rude, "--case", "ends-distinct", "--known-failures", write("known", "ends-distinct # alike so far")}, slow...), exitOK, "FAIL LVL-015 ends-distinct, as is known: "},
 		{"unknown failure", []string{"--exec", good, "--known-failures", write("wrong", "no-such")}, exitUsage, "no case has that name"},
 		{"no program", []string{"--exec", "/no/such/reader"}, exitUnreachable, "no such file"},

@@ -35,13 +35,15 @@ type conn struct {
 	reopening   chan struct{} // held by Reopen
 	running     sync.WaitGroup
 
-	mu      sync.Mutex // never held while waiting
-	phase   phase
-	alone   bool          // nothing was negotiated, and there is nobody to negotiate with
-	events  *url.URL      // where the stream is, once accepted
-	guessed bool          // that it is there: nobody said so, and nothing has come from there
-	in      *inbound      // the current stream; nil before the first and while one is opened again
-	changed chan struct{} // closed and renewed with in and phase
+	mu    sync.Mutex // never held while waiting
+	phase phase
+	alone bool // nothing was negotiated, and there is nobody to negotiate with
+	// substitute is the acceptance that the Conn wrote itself; nil where the producer answered.
+	substitute []byte
+	events     *url.URL      // where the stream is, once accepted
+	guessed    bool          // that it is there: nobody said so, and nothing has come from there
+	in         *inbound      // the current stream; nil before the first and while one is opened again
+	changed    chan struct{} // closed and renewed with in and phase
 }
 
 type phase int

@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ func (c *conn) listen(ctx context.Context, req *aaep.SubscriptionRequest) error 
 		return err
 	}
 	c.mu.Lock()
-	c.alone, c.events = true, c.root.JoinPath("events")
+	c.alone, c.substitute, c.events = true, answer, c.root.JoinPath("events")
 	c.mu.Unlock()
 	c.silence = silenceUnagreed
 	in := c.newInbound("")
@@ -54,6 +55,14 @@ func (c *conn) unagreed(req *aaep.SubscriptionRequest) *aaep.SubscriptionAccepte
 		},
 		NegotiationNotes: "This producer has no handshake. Nothing was agreed: its events come as it makes them, whatever was asked for.",
 	}
+}
+
+// Substituted reports whether the Conn wrote a message that Receive returned, in place of an answer
+// that the producer does not give. No judgement of the producer may rest on such a message.
+func (c *conn) Substituted(msg []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.substitute != nil && bytes.Equal(msg, c.substitute)
 }
 
 // sendAlone sends what a producer without a handshake understands, which is replies. A close only

@@ -34,7 +34,18 @@ var (
 )
 
 // conn refuses what cannot be put into a line before it can do harm to the link.
-type conn struct{ *duplex.Conn }
+type conn struct {
+	*duplex.Conn
+	frames *frames
+}
+
+// Substituted reports whether the Conn wrote a message that Receive returned: the subscription.rejected in place of an error of
+// JSON-RPC. No judgement of the producer may rest on such a message.
+func (c conn) Substituted(msg []byte) bool {
+	c.frames.mu.Lock()
+	defer c.frames.mu.Unlock()
+	return c.frames.substitute != nil && bytes.Equal(msg, c.frames.substitute)
+}
 
 func (c conn) Send(ctx context.Context, msg []byte) error {
 	if v := jsontext.Value(msg); v.Kind() != '{' || !v.IsValid(jsonOptions) {
@@ -64,6 +75,8 @@ type frames struct {
 	requests []request // that have no answer yet, oldest first
 	asked    uint64    // ids given
 	opened   bool      // aaep.subscribe has come
+	// substitute is the newest refusal that was written in place of an error of JSON-RPC; nil where there was none.
+	substitute []byte
 }
 
 type incoming struct {
@@ -90,7 +103,7 @@ func newConn(f *frames, principal string) conn {
 	f.done, f.written = make(chan struct{}), make(chan struct{})
 	go f.readLines()
 	go f.writeLines()
-	return conn{duplex.New(f, principal)}
+	return conn{duplex.New(f, principal), f}
 }
 
 // readLines reads to the end, even where nobody wants it any more: a child that has more to say

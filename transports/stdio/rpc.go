@@ -152,6 +152,9 @@ func (f *frames) response(o object) ([]byte, *fault) {
 	if err != nil {
 		return nil, &fault{jsonrpc2.CodeInvalidParams, nil, "the refusal cannot be told"}
 	}
+	f.mu.Lock()
+	f.substitute = msg
+	f.mu.Unlock()
 	return msg, nil
 }
 
