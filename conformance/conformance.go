@@ -62,6 +62,7 @@ type Case struct {
 	Judge func(*Recording) Finding
 
 	plays      []string // whose recordings are judged
+	beside     []string // those that are judged too where they were played, of which only what is wrong counts
 	everywhere bool     // and those of all else that is played
 }
 

@@ -69,3 +69,11 @@ func Judged(c Case, recordings map[string]*Recording) Result {
 	}
 	return judge(c, recordings)
 }
+
+// The hostile messages, as the tests make mutants of them.
+type Hostile = hostile
+
+var HostileRequests, HostileReplies, HostileResponses = hostileRequests, hostileReplies, hostileResponses
+
+// Reply is what differs in a hostile reply to the question with a token.
+func (h hostile) Reply(token string) map[string]any { return h.reply(token) }

@@ -45,6 +45,19 @@ func judge(c Case, recordings map[string]*Recording) Result {
 			break
 		}
 	}
+	for _, name := range c.beside {
+		r := recordings[name]
+		if r == nil {
+			continue
+		}
+		switch f := c.finding(name, r); {
+		case f.problems != nil:
+			wrong.add(name, r, f.problems)
+			result.Verdict, worst = Fail, failed
+		case f.Verdict == Fail && worst != failed:
+			result.Play, result.Verdict, result.Seen, result.Evidence, worst = name, f.Verdict, f.Seen, evidenceOf(r, f.Evidence), failed
+		}
+	}
 	result.judged = len(plays[judged])
 	if len(wrong.texts) > 0 {
 		result.Play, result.Seen, result.Evidence = wrong.evidence[0].play, wrong.String(), wrong.evidence

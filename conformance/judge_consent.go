@@ -13,9 +13,10 @@ const slack = 5 * time.Second
 // actions are the irreversible calls a producer said it began, or finished without ever saying so.
 func actions(r *Recording, link int) (list []message) {
 	harmless := map[string]bool{}
+	alone := r.Scenario.Name == Ask || r.Scenario.Name == Withdraw // which run this tool and no other, whatever is said of it
 	for _, m := range of(r.events(link), invoked, done) {
 		key := m.str("tool") + " " + m.str("tool_call_id")
-		switch dangerous := m.is("irreversible") || m.str("risk_level") == "high"; {
+		switch dangerous := alone || m.is("irreversible") || m.str("risk_level") == "high"; {
 		case m.typ() == invoked && !dangerous:
 			harmless[key] = true
 		case m.typ() == invoked:
@@ -157,7 +158,11 @@ var consentCases = []Case{
 			if len(q) == 0 {
 				return unseen(neverAsked)
 			}
-			if d := of(actions(r, 0), invoked); len(d) > 0 {
+			d := of(actions(r, 0), invoked)
+			if len(d) > 0 && !d[0].is("irreversible") && d[0].str("risk_level") != "high" {
+				return fail("tool.invoked of the irreversible tool says neither that it is irreversible nor that its risk is high", q[0].Entry, d[0].Entry)
+			}
+			if len(d) > 0 {
 				return pass("the tool was run once it was accepted", d[0].Entry)
 			}
 			return fail("the tool was accepted, and no tool.invoked said that it is run", q[0].Entry)
@@ -234,7 +239,7 @@ var consentCases = []Case{
 			}
 			return pass("it was asked once", list[0].Entry)
 		}},
-	{Name: "not-asked-if-mute", Requirements: []string{"HS-020"}, Level: 2, Strength: Must, plays: []string{"cannot-reply"},
+	{Name: "not-asked-if-mute", Requirements: []string{"HS-020"}, Level: 2, Strength: Must, plays: []string{"cannot-reply", "bare-ask"},
 		Rule: "who cannot reply is not asked, and the default applies at once", Judge: judgeMute(confirm)},
 	{Name: "not-questioned-if-mute", Requirements: []string{"HS-021"}, Level: 2, Strength: Must, plays: []string{"cannot-answer"},
 		Rule: "who cannot answer gets no awaiting.clarification, and the session goes on", Judge: judgeMute(clarify)},

@@ -15,7 +15,7 @@ import (
 // messageCases judge each message by itself.
 var messageCases = []Case{
 	{Name: "events-valid", Requirements: []string{"LVL-009", "EVT-001", "ENV-001"}, Level: 1, Strength: Must,
-		Rule: "every event has the whole envelope and is valid under its schema", Judge: judgeEvents, Also: eventRows},
+		Rule: "every event has the whole envelope and is valid under its schema", Judge: judgeEvents, Also: eventRows, beside: playsBeside},
 	{Name: "summaries", Requirements: []string{"LVL-010"}, Level: 1, Strength: Must,
 		Rule: "every event but output.streaming has a summary_normal that is not empty", Judge: eachEvent(func(m message) string {
 			if m.typ() != output && strings.TrimSpace(m.str("summary_normal")) == "" {
@@ -54,6 +54,25 @@ var messageCases = []Case{
 			}
 			return ""
 		})},
+	{Name: "ids-same-for-all", Requirements: []string{"ENV-013"}, Level: 2, Strength: Must, plays: []string{"latecomer", "two", "relayed", "verbosity"},
+		Rule: "to two subscribers, an event_id is that of one event", Judge: func(r *Recording) Finding {
+			first, both := map[string]message{}, 0
+			for _, m := range r.events(0) {
+				first[m.str("event_id")] = m
+			}
+			for _, m := range r.events(1) {
+				other, ok := first[m.str("event_id")]
+				if both++; !ok {
+					both--
+				} else if other.typ() != m.typ() || other.str("session_id") != m.str("session_id") || other.str("timestamp") != m.str("timestamp") {
+					return fail(fmt.Sprintf("the event_id of %s is that of %s to another subscriber", short(other), short(m)), other.Entry, m.Entry)
+				}
+			}
+			if len(first) == 0 || len(r.events(1)) == 0 {
+				return unseen("no event came to both subscribers")
+			}
+			return pass(fmt.Sprintf("%d events came to both, under one id each", both), r.events(1)[0].Entry)
+		}},
 	{Name: "ids-once", Requirements: []string{"ENV-013"}, Level: 1, Strength: Must,
 		Rule: "no event_id comes twice", Judge: func(r *Recording) Finding {
 			seen := map[string]message{}

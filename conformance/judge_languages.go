@@ -10,6 +10,9 @@ import (
 // nobody is a language that no agent has words in: Klingon.
 const nobody = "tlh"
 
+// fewLetters may be the same in two languages, as a name is.
+const fewLetters = 12
+
 // manyLanguages are what a subscriber asks for that wants to know which languages an agent has.
 var manyLanguages = []string{"en", "es", "fr", "de", "ar", "yo", "zh", "ja", "pt", "hi", "ru", "sw", "ha", "am", "it", "nl", "pl", "tr", "ko", "vi", "fi", "sv",
 	"uk", "fa", "he", "id", "ta", "th", "bn", "ur", "el", "cs"}
@@ -129,6 +132,26 @@ var languageCases = []Case{
 				}
 			}
 			return pass("each event came in the first language that there is", t.links[1][t.order[0]].Entry)
+		})},
+	{Name: "language-true", Requirements: []string{"I18N-001", "I18N-006"}, Level: 3, Strength: Must, plays: []string{"languages"},
+		Rule: "an event that is told in two languages has other words in each", Judge: inLanguages(func(r *Recording, t hearing) Finding {
+			var shown []Entry
+			for _, id := range t.order {
+				a, first := t.in(id, t.first)
+				b, second := t.in(id, t.second)
+				words := strings.TrimSpace(a.str("summary_normal"))
+				if !first || !second || len([]rune(words)) < fewLetters {
+					continue
+				}
+				if words == strings.TrimSpace(b.str("summary_normal")) {
+					return fail(fmt.Sprintf("%s has the same words in %s as in %s", short(a), quoted(b.language()), quoted(a.language())), a.Entry, b.Entry)
+				}
+				shown = []Entry{a.Entry, b.Entry}
+			}
+			if shown == nil {
+				return unseen(fmt.Sprintf("no event with words of %d letters or more came in both languages", fewLetters))
+			}
+			return pass("the words differ", shown...)
 		})},
 	{Name: "language-switched", Requirements: []string{"I18N-009"}, Level: 3, Strength: Must, plays: []string{"languages"},
 		Rule: "after a renegotiation to another language, events come in that, if they are told in it to anybody", Judge: inLanguages(func(r *Recording, t hearing) Finding {

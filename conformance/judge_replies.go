@@ -3,6 +3,8 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 )
 
 // replyCases judge what becomes of replies that do not deserve an effect.
@@ -32,6 +34,36 @@ var replyCases = []Case{
 		Rule: "a reply that was decided after the deadline has no effect", Judge: judgeDoubtful("the accept was stamped after the deadline")},
 	{Name: "broken-reply", Requirements: []string{"CONF-019", "CONF-024"}, Level: 2, Strength: Must, plays: []string{"broken-reply"},
 		Rule: "a reply that is not valid under its schema has no effect", Judge: judgeDoubtful("no valid accept was sent")},
+	{Name: "late-arrival", Requirements: []string{"TERM-017", "CONF-030", "CONF-021"}, Level: 2, Strength: Must, plays: []string{"late-arrival"},
+		Rule: "an accept that arrives when the question is over has no effect, whenever it says that it was decided", Judge: func(r *Recording) Finding {
+			q, replies := questions(r, 0), r.repliesSent()
+			if len(q) > 0 && len(replies) > 0 && replies[0].At.Sub(q[0].At) < time.Duration(q[0].num("timeout_seconds"))*time.Second {
+				return unseen("the session was over before its question was")
+			}
+			if len(replies) > 0 && slices.ContainsFunc(actions(r, 0), func(m message) bool { return m.n < replies[0].n }) {
+				return unseen("the tool was run before the late accept was sent")
+			}
+			return neverRun("it was accepted after the question was over")(r)
+		}},
+	{Name: "old-token", Requirements: []string{"CONF-020", "CONF-021", "SEC-004"}, Level: 2, Strength: Must, plays: []string{"old-token"},
+		Rule: "a token counts for the question that it came with, and for no later one", Judge: func(r *Recording) Finding {
+			q, replies := questions(r, 0), r.repliesSent()
+			if len(q) < 2 || len(replies) < 2 {
+				return unseen("the producer did not ask twice")
+			}
+			if f, found := ranAnyway(r, 0, q[1], "although the accept carried the token of an earlier question"); found {
+				return f
+			}
+			return pass("the token of an earlier question settled nothing", evidence(r, q[1])...)
+		}},
+	{Name: "right-given-up", Requirements: []string{"SEC-003", "HS-076"}, Level: 3, Strength: Must, plays: []string{"silenced"},
+		Rule: "an accept of a subscription that has renegotiated its right to reply away has no effect", Judge: func(r *Recording) Finding {
+			got := of(r.all(0, false), "subscription.accepted", "subscription.rejected")
+			if len(questions(r, 0)) > 0 && len(got) < 2 {
+				return unseen("no answer to the renegotiation came")
+			}
+			return neverRun("its right to reply had been renegotiated away")(r)
+		}},
 	{Name: "bad-reply-leaves-open", Requirements: []string{"CONF-025"}, Level: 2, Strength: Must,
 		plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply"},
 		Rule:  "after a reply that does not count the question stays open", Judge: judgeStaysOpen},
@@ -63,6 +95,25 @@ var replyCases = []Case{
 				}
 			}
 			return fail("the second subscriber answered, and that settled nothing", q[0].Entry)
+		}},
+	{Name: "others-may-answer", Requirements: []string{"HS-085", "CONF-048"}, Level: 2, Strength: Must, plays: []string{"one-leaves"},
+		Rule: "when one of several who were asked leaves, the question stays open for the others", Judge: func(r *Recording) Finding {
+			q, replies := questions(r, 1), of(r.all(1, true), "confirmation.reply")
+			switch {
+			case len(q) == 0:
+				return secondUnasked(r)
+			case len(replies) == 0:
+				return unseen("the session was over before anybody had left")
+			}
+			for _, m := range r.events(1) {
+				if settles(m) && m.n > q[0].n && m.n < replies[0].n {
+					return fail("the question was settled when one of two who were asked left", q[0].Entry, m.Entry)
+				}
+			}
+			if d := of(actions(r, 1), invoked); len(d) > 0 {
+				return pass("the tool was run when the one who stayed had accepted", replies[0].Entry, d[0].Entry)
+			}
+			return fail("one of two who were asked left, and the accept of the other did not count", q[0].Entry, replies[0].Entry)
 		}},
 	{Name: "cancelled-is-no", Requirements: []string{"CONF-051"}, Level: 2, Strength: Must, plays: []string{"withdrawn"},
 		Rule: "a session that is cancelled while it asks runs nothing, and an accept that comes after has no effect", Judge: func(r *Recording) Finding {
@@ -98,6 +149,8 @@ var replyCases = []Case{
 			}
 			return pass("the token is a new one", list[0].Entry)
 		}},
+	{Name: "tokens-random", Requirements: []string{"CONF-008"}, Level: 2, Strength: Should, plays: []string{"clarify"},
+		Rule: "a reply_token is 128 random bits in 32 hexadecimal digits", Judge: judgeTokens},
 	{Name: "one-decision", Requirements: []string{"CONF-028", "LVL-042"}, Level: 2, Strength: Must, plays: []string{"two"},
 		Rule: "of two subscribers' replies the first counts", Judge: neverRun("the first subscriber rejected it")},
 	{Name: "others-told", Requirements: []string{"CONF-050", "HS-088"}, Level: 2, Strength: Must, plays: []string{"two"},
@@ -128,6 +181,11 @@ func secondUnasked(r *Recording) Finding {
 // judgeDoubtful: nothing in such a play may run the tool, for the only good reply is a late no.
 func judgeDoubtful(why string) func(*Recording) Finding { return neverRun(why) }
 
+// settles reports whether an event says that the open question of its session is settled.
+func settles(m message) bool {
+	return m.terminal() || m.typ() == state && m.str("from_state") == "awaiting_input"
+}
+
 // judgeStaysOpen: between the doubtful reply and the good one, nothing may say that it is settled.
 func judgeStaysOpen(r *Recording) Finding {
 	q := questions(r, 0)
@@ -143,6 +201,48 @@ func judgeStaysOpen(r *Recording) Finding {
 		}
 	}
 	return pass("the question stayed open until a good reply came", good.Entry)
+}
+
+// unanswering is a message, and what the runner sent before it.
+func unanswering(r *Recording, m message) (list []Entry) {
+	for _, sent := range of(r.all(0, true), "clarification.reply", "confirmation.reply") {
+		if sent.n < m.n {
+			list = append(list, sent.Entry)
+		}
+	}
+	return append(list, m.Entry)
+}
+
+// judgeTokens looks at the tokens of this play and of the earlier ones. What two random tokens have in common at their beginning is a
+// digit or two.
+func judgeTokens(r *Recording) Finding {
+	const random, alike = 32, 12
+	asked := of(r.events(0), confirm, clarify)
+	if len(asked) == 0 {
+		return unseen(neverAsked)
+	}
+	q, earlier := asked[0], ""
+	token := strings.TrimPrefix(q.str("reply_token"), "rpl_")
+	if len(token) != random || strings.Trim(strings.ToLower(token), "0123456789abcdef") != "" {
+		return fail("a reply_token is not rpl_ and 32 hexadecimal digits", q.Entry)
+	}
+	for other := range r.before {
+		other, is := strings.CutPrefix(other, "rpl_")
+		if !is || other == token {
+			continue
+		}
+		same := 0
+		for same < min(len(token), len(other)) && token[same] == other[same] {
+			same++
+		}
+		if earlier = other; same >= alike {
+			return fail(fmt.Sprintf("two reply_tokens have their first %d characters in common: they can be guessed", same), q.Entry)
+		}
+	}
+	if earlier == "" {
+		return unseen("there was one token only")
+	}
+	return pass("the tokens have nothing in common", q.Entry)
 }
 
 // questionCases judge handoffs and clarifications.
@@ -167,16 +267,16 @@ var questionCases = []Case{
 			if len(q) == 0 || len(replies) < 2 {
 				return unseen("no awaiting.clarification came")
 			}
+			wrong, right := of(r.all(0, true), "clarification.reply", "confirmation.reply")[0], replies[len(replies)-1]
 			for _, m := range r.events(0) {
-				settled := m.terminal() || m.typ() == state && m.str("from_state") == "awaiting_input"
-				if settled && m.n > replies[0].n && m.n < replies[1].n {
-					return fail("an object as the answer to a question settled it", q[0].Entry, replies[0].Entry, m.Entry)
+				if settles(m) && m.n > wrong.n && m.n < right.n {
+					return fail("something that is no answer to a yes-or-no question settled it", append([]Entry{q[0].Entry}, unanswering(r, m)...)...)
 				}
-				if settled && m.n > replies[1].n {
-					return pass("the wrong answer was passed over, the right one taken", replies[0].Entry, replies[1].Entry, m.Entry)
+				if settles(m) && m.n > right.n {
+					return pass("what was no answer was passed over, the right one taken", wrong.Entry, right.Entry, m.Entry)
 				}
 			}
-			return fail("a right answer after a wrong one settled nothing", replies[1].Entry)
+			return fail("a right answer after a wrong one settled nothing", right.Entry)
 		}},
 	{Name: "question-times-out", Requirements: []string{"SM-010"}, Level: 2, Strength: Must, plays: []string{"unanswered"},
 		Rule: "a question to the user that nobody answers is over at its deadline, and the state changes", Judge: func(r *Recording) Finding {

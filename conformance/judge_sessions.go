@@ -43,6 +43,33 @@ var sessionCases = []Case{
 				return fail("the session ended twice", n[0].Entry, n[1].Entry)
 			}
 		})},
+	{Name: "all-hear-the-end", Requirements: []string{"EVT-004", "LVL-004"}, Level: 2, Strength: Must, plays: []string{"latecomer", "two", "relayed"},
+		Rule: "who subscribes while a session lasts, and whoever else follows it, gets its end, once", Judge: func(r *Recording) Finding {
+			whole := of(r.events(0), completed, errored, cancelled)
+			joined, ok := r.joined(1)
+			switch {
+			case !ok:
+				return unseen("the second subscriber was not accepted")
+			case len(whole) == 0:
+				return unseen("no session ended")
+			}
+			for _, end := range whole {
+				var theirs []message
+				for _, m := range r.events(1) {
+					if m.terminal() && m.str("session_id") == end.str("session_id") {
+						theirs = append(theirs, m)
+					}
+				}
+				switch {
+				case joined > end.n:
+				case len(theirs) == 0:
+					return fail("the second subscriber never got the end of the session", r.Entries[joined], end.Entry)
+				case len(theirs) > 1:
+					return fail("the second subscriber got the end of the session twice", theirs[0].Entry, theirs[1].Entry)
+				}
+			}
+			return pass("the second subscriber got the end too", whole[0].Entry)
+		}},
 	{Name: "nothing-after-end", Requirements: []string{"EVT-005", "SM-015"}, Level: 1, Strength: Must,
 		Rule: "nothing of a session follows its end", Judge: eachSession(func(s []message) Finding {
 			for i, m := range s {

@@ -96,8 +96,14 @@ var handshakeCases = []Case{
 			}
 			return pass("no other language was made a term", a.Entry)
 		}},
-	{Name: "invalid-refused", Requirements: []string{"HS-012", "HS-007"}, Level: 3, Strength: Must, plays: []string{"bad-rate", "no-capabilities"},
+	{Name: "invalid-refused", Requirements: []string{"HS-012", "HS-007"}, Level: 3, Strength: Must, plays: []string{"bad-rate", "no-capabilities", "bad-requests"},
 		Rule: "a request that is not valid is rejected", Judge: func(r *Recording) Finding {
+			for link := 1; link < r.links(); link++ {
+				if a, ok := r.answer(link); ok && a.typ() != "subscription.rejected" {
+					asked := r.all(link, true)[0]
+					return fail("a request "+hostileRequests[link].What+" was accepted", asked.Entry, a.Entry)
+				}
+			}
 			a, ok := r.answer(0)
 			switch {
 			case !ok:
@@ -166,7 +172,7 @@ var termsCases = []Case{
 			}
 			return pass(fmt.Sprintf("both got the same %d events", len(a)), a[0].Entry, b[0].Entry)
 		}},
-	{Name: "filters-kept", Requirements: []string{"HS-029", "HS-028", "HS-027", "HS-055"}, Level: 3, Strength: Must, plays: []string{"filtered", "included", "filtered-fail"},
+	{Name: "filters-kept", Requirements: []string{"HS-029", "HS-028", "HS-027", "HS-055"}, Level: 3, Strength: Must, plays: []string{"filtered", "included", "filtered-fail", "literal", "still-filtered"},
 		Rule: "an excluded event does not come unless it is critical", Judge: func(r *Recording) Finding {
 			a, ok := r.answer(0)
 			if !ok || a.typ() != "subscription.accepted" {
@@ -182,12 +188,19 @@ var termsCases = []Case{
 			}
 			return some(n, "events came, none of them excluded")
 		}},
-	{Name: "critical-through-filters", Requirements: []string{"HS-062", "HS-014"}, Level: 3, Strength: Must, plays: []string{"filtered-fail", "filtered-ask"},
-		Rule: "errors and questions come whatever is excluded and whatever the rate", Judge: func(r *Recording) Finding {
-			want := errored
-			if r.Scenario.Name == Ask {
-				want = confirm
+	{Name: "included-come", Requirements: []string{"HS-027"}, Level: 3, Strength: Must, plays: []string{"included", "literal"},
+		Rule: "an event of a type that is included comes", Judge: accepted(func(r *Recording, a message) Finding {
+			asked, _ := capabilities(r, 0)["event_filters"].(object)
+			for _, typ := range []string{started, invoked, completed} {
+				if passes(asked, typ) && len(of(r.events(0), typ)) == 0 && r.DriverErr == nil {
+					return fail("a subscriber that includes "+quoted(typ)+" got none from a session with a tool", append(sent(r), a.Entry)...)
+				}
 			}
+			return pass("what was included came", a.Entry)
+		})},
+	{Name: "critical-through-filters", Requirements: []string{"HS-062", "HS-014"}, Level: 3, Strength: Must, plays: []string{"filtered-fail", "filtered-ask", "filtered-handoff"},
+		Rule: "errors and questions come whatever is excluded and whatever the rate", Judge: func(r *Recording) Finding {
+			want := map[string]string{Errored: errored, Ask: confirm, Handoff: handoff}[r.Scenario.Name]
 			got := of(r.all(0, false), want)
 			if a, ok := r.answer(0); !ok || a.typ() != "subscription.accepted" {
 				return unseen("the request was not accepted")
@@ -253,6 +266,14 @@ var termsCases = []Case{
 				return fail("output.streaming came although the new terms exclude it", b.Entry, m.Entry)
 			}
 			return some(len(all), "events obeyed the new terms")
+		})},
+	{Name: "new-rate-kept", Requirements: []string{"HS-076", "HS-013"}, Level: 3, Strength: Must, plays: []string{"slower"},
+		Rule: "a rate that was renegotiated is kept from the answer on", Judge: renegotiated(func(r *Recording, _, b message) Finding {
+			if b.typ() != "subscription.accepted" {
+				return unseen("the renegotiation was rejected")
+			}
+			after := slices.DeleteFunc(r.events(0), func(m message) bool { return m.n < b.n })
+			return rateOf(after, 2)
 		})},
 	{Name: "no-terms-no-events", Requirements: []string{"TERM-015"}, Level: 3, Strength: Must, plays: []string{"turned-away"},
 		Rule: "who was rejected gets no events, whatever it asked for", Judge: func(r *Recording) Finding {
@@ -359,16 +380,16 @@ func judgeRate(r *Recording) (f Finding) {
 			break
 		}
 		if rate, ok := r.rate(link); ok {
-			f = rateOf(r, link, rate)
+			f = rateOf(r.events(link), rate)
 		}
 	}
 	return f
 }
 
-func rateOf(r *Recording, link int, rate float64) Finding {
+func rateOf(events []message, rate float64) Finding {
 	const jitter = 0.25
 	var list []message
-	for _, m := range r.events(link) {
+	for _, m := range events {
 		if !m.critical() {
 			list = append(list, m)
 		}

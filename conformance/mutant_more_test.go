@@ -48,7 +48,7 @@ var moreMutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "lives in another year", caught: []string{"stamps-real"}, out: func(p *proxy, o object) []object {
+	{name: "lives in another year", caught: []string{"stamps-real", "late-stamp"}, out: func(p *proxy, o object) []object {
 		if stamp, ok := o["timestamp"].(string); ok {
 			o["timestamp"] = "1999" + stamp[4:]
 		}
@@ -119,7 +119,7 @@ var moreMutants = []mutant{
 	{name: "asks twice at once", caught: []string{"asks-once"}, out: after("awaiting.confirmation", func(p *proxy, o object) object {
 		return p.fresh(o, object{"reply_token": strings.Replace(o["session_id"].(string), "sess_", "rpl_", 1)})
 	})},
-	{name: "has one token for all", caught: []string{"tokens-fresh"}, out: func(p *proxy, o object) []object {
+	{name: "has one token for all", caught: []string{"tokens-fresh", "old-token", "tokens-random"}, out: func(p *proxy, o object) []object {
 		if o["reply_token"] != nil {
 			o["reply_token"] = "rpl_same"
 		}
@@ -157,7 +157,7 @@ var moreMutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "explains what was wrong", caught: []string{"refusals-mute"}, in: replies(func(p *proxy, o object) object {
+	{name: "explains what was wrong", caught: []string{"refusals-mute", "events-valid"}, in: replies(func(p *proxy, o object) object {
 		p.flag = p.flag || o["reply_token"] != p.token
 		return o
 	}), out: func(p *proxy, o object) []object {
@@ -206,7 +206,7 @@ var moreMutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "sends what nobody asked for", caught: []string{"default-filter"}, run: editManifest(object{"event_types_emitted": []string{"aaep:agent.*", "medai:*"}}),
+	{name: "sends what nobody asked for", caught: []string{"default-filter", "new-rate-kept"}, run: editManifest(object{"event_types_emitted": []string{"aaep:agent.*", "medai:*"}}),
 		out: func(p *proxy, o object) []object {
 			if short(o) == "session.started" && p.caps["event_filters"] == nil && p.caps["max_events_per_second"] == nil {
 				dose := p.event(o, "", object{"type": "medai:dose.given", "@context": []string{o["@context"].(string), "https://example.org/medai/v1"}})
@@ -270,7 +270,7 @@ var moreMutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "hears only the first who was asked", caught: []string{"whoever-answers"}, in: func(p *proxy, o object) []object {
+	{name: "hears only the first who was asked", caught: []string{"whoever-answers", "others-may-answer"}, in: func(p *proxy, o object) []object {
 		if short(o) == "subscription.request" {
 			_, ended := p.shared.Load(p.link - 1)
 			p.flag = !ended // the one before is of the same play

@@ -51,6 +51,15 @@ type proxy struct {
 	bye                       bool   // it has said that it leaves
 	held                      object
 	shared                    *sync.Map
+	wake                      func() // ends what Receive waits for; nil where it waits for nothing
+}
+
+// inject has the link receive a message that the producer did not send.
+func (p *proxy) inject(o object) { // with p.mu held
+	p.waiting = append(p.waiting, write(o))
+	if p.wake != nil {
+		p.wake()
+	}
 }
 
 type broken struct {
@@ -109,8 +118,15 @@ func (p *proxy) Receive(ctx context.Context) ([]byte, error) {
 			p.mu.Unlock()
 			return msg, nil
 		}
+		waiting, wake := context.WithCancel(ctx)
+		p.wake = wake
 		p.mu.Unlock()
-		msg, err := p.Conn.Receive(ctx)
+		msg, err := p.Conn.Receive(waiting)
+		injected := waiting.Err() != nil && ctx.Err() == nil
+		wake()
+		if err != nil && injected {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -255,7 +271,7 @@ func TestMutants(t *testing.T) {
 	var mu sync.Mutex
 	proved := map[string]bool{"resumed": true} // by TestResumed, over a stream that can break
 	caught := 0
-	mutants := slices.Concat(mutants, moreMutants, languageMutants)
+	mutants := slices.Concat(mutants, moreMutants, languageMutants, lateMutants, termsMutants)
 	t.Run("caught", func(t *testing.T) {
 		for _, m := range mutants {
 			t.Run(m.name, func(t *testing.T) {

@@ -24,6 +24,9 @@ func many(n int) (list []string) {
 	return list
 }
 
+// maxQuestion is the longest that a question is waited for.
+const maxQuestion = 10 * time.Minute
+
 // Seconds that questions should be open for: those that are answered, and those that nobody answers.
 const openFor, shortly = 20, 2
 
@@ -34,8 +37,13 @@ func clarifying() Scenario { return Scenario{Name: Clarify, TimeoutSeconds: open
 // wholePlays are those in which a link sees whole sessions as they are.
 var wholePlays = []string{"stream", "tools", "accept", "reject", "silence", "fail", "handoff", "clarify", "idle"}
 
+// playsBeside are those in which messages come under other terms, or to several, or after something unusual.
+var playsBeside = []string{"late-arrival", "old-token", "latecomer", "one-leaves", "twice", "modified", "cannot-reply", "bare-ask", "withdrawn", "relayed", "two",
+	"unanswered", "verbosity", "filtered-fail", "filtered-handoff", "slow-fail", "rate", "again", "completion", "filtered", "included", "literal", "slower", "renegotiate",
+	"beside-slow", "silenced"}
+
 // askingPlays are those in which the first subscriber is asked for a confirmation.
-var askingPlays = []string{"accept", "reject", "silence", "twice", "changed-mind", "foreign-token", "foreign-subscription", "late-stamp",
+var askingPlays = []string{"accept", "reject", "silence", "old-token", "latecomer", "twice", "changed-mind", "foreign-token", "foreign-subscription", "late-stamp",
 	"broken-reply", "modified", "relayed", "two", "not-entitled"}
 
 var plays = []play{
@@ -65,7 +73,7 @@ var plays = []play{
 			q, ok := st.await(l, slow, confirm, completed, errored, cancelled)
 			limit := slow
 			if ok && q.typ() == confirm {
-				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slow
+				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), maxQuestion) + slow
 			}
 			st.end(l, limit)
 		}},
@@ -89,18 +97,86 @@ var plays = []play{
 		asking(), 2, doubtful(func(l *link, q message) {
 			l.reply(q, "accept", object{"subscription_id": "sub_" + strings.Repeat("0", 32)})
 		})},
-	{"late-stamp", "a subscriber is asked, accepts with a stamp of tomorrow, and rejects a moment later",
+	{"late-stamp", "a subscriber is asked, accepts with a stamp of the end of the question and one of tomorrow, and rejects a moment later",
 		asking(), 2, doubtful(func(l *link, q message) {
+			if at, ok := aaep.ParseTimestamp(q.str("timestamp")); ok { // a reply is stamped before its end, not at it
+				end := at.Add(time.Duration(q.num("timeout_seconds")) * time.Second)
+				l.reply(q, "accept", object{"timestamp": aaep.FormatTimestamp(end)})
+			}
 			l.reply(q, "accept", object{"timestamp": aaep.FormatTimestamp(time.Now().Add(25 * time.Hour))})
 		})},
-	{"broken-reply", "a subscriber is asked, sends four replies that are not valid, and rejects a moment later",
+	{"broken-reply", "a subscriber is asked, sends many replies that are not valid, and rejects a moment later",
 		asking(), 2, doubtful(func(l *link, q message) {
-			l.reply(q, "yes", nil)
-			l.reply(q, "accept", object{"decision": []string{"accept"}})
-			l.reply(q, "accept", object{"timestamp": nil})
+			_, agreed := l.st.tape.now().answer(l.n)
+			for _, h := range hostileReplies {
+				if h.Handshake && !agreed {
+					continue
+				}
+				if more := h.reply(q.str("reply_token")); more["reply_token"] != q.m["reply_token"] { // which may have no letters
+					l.reply(q, "accept", more)
+				}
+			}
 			l.sendRaw(fmt.Appendf(nil, `{"type":"confirmation.reply","reply_token":%q,"decision":"reject","decision":"accept","subscription_id":%q,"timestamp":%q}`,
 				q.str("reply_token"), l.id, aaep.FormatTimestamp(time.Now())))
 		})},
+	{"late-arrival", "a subscriber is asked, says nothing until the question is over, and then accepts, with a stamp from before its end",
+		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, answers(func(l *link, q message) {
+			due := q.At.Add(time.Duration(q.num("timeout_seconds")) * time.Second)
+			l.st.await(l, min(max(time.Until(due), 0), maxQuestion)+slow, completed, errored, cancelled)
+			l.reply(q, "accept", object{"timestamp": aaep.FormatTimestamp(q.At)})
+		})},
+	{"old-token", "a subscriber is asked, and rejects; in the next session it is asked again, accepts with the token of the first question, and rejects a moment later",
+		asking(), 2, func(st *stage) {
+			l := st.subscribe(usual())
+			st.drive(asking())
+			first, ok := st.await(l, slow, confirm, completed, errored, cancelled)
+			if !ok || first.typ() != confirm {
+				return
+			}
+			l.reply(first, "reject", nil)
+			if _, over := st.await(l, slow, completed, errored, cancelled); !over {
+				return
+			}
+			st.start()
+			var asked []message
+			st.tape.wait(st.ctx, slow, func(r *Recording) bool {
+				asked = of(r.events(l.n), confirm)
+				return len(asked) > 1 || len(of(r.events(l.n), completed, errored, cancelled)) > 1 || st.silenced(r, l)
+			})
+			if len(asked) > 1 {
+				again := asked[1]
+				l.reply(again, "accept", object{"reply_token": first.str("reply_token")})
+				st.pause(settle)
+				l.reply(again, "reject", nil)
+			}
+			st.tape.wait(st.ctx, slow, func(r *Recording) bool {
+				return len(of(r.events(l.n), completed, errored, cancelled)) > 1 || st.silenced(r, l)
+			})
+		}},
+	{"silenced", "a subscriber is asked, gives up its right to reply by a renegotiation, and accepts after that",
+		Scenario{Name: Ask, TimeoutSeconds: shortly}, 3, func(st *stage) {
+			l := st.subscribe(usual())
+			st.start()
+			limit := slow
+			if q, ok := st.await(l, slow, confirm, completed, errored, cancelled); ok && q.typ() == confirm {
+				limit += min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), maxQuestion)
+				l.send(object{"type": "subscription.renegotiate", "subscription_id": l.id, "capabilities": object{"supports_confirmation_reply": false}})
+				if l.answered(2) {
+					l.reply(q, "accept", nil)
+				}
+			}
+			st.end(l, limit)
+		}},
+	{"latecomer", "a subscriber is asked; another one subscribes meanwhile, and the first rejects",
+		asking(), 2, func(st *stage) {
+			l := st.subscribe(usual())
+			st.start()
+			if q, ok := st.await(l, slow, confirm, completed, errored, cancelled); ok && q.typ() == confirm {
+				st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
+				l.reply(q, "reject", nil)
+			}
+			st.end(l, slow)
+		}},
 	{"modified", "a subscriber is asked, and accepts with changes; a while later, or if it is asked again, it rejects",
 		asking(), 2, answers(func(l *link, q message) {
 			l.reply(q, "accept", object{"modified_action": object{"amount": "changed"}})
@@ -121,6 +197,23 @@ var plays = []play{
 			st.start()
 			st.end(l, slow)
 		}},
+	{"bare-ask", "a subscriber asks with empty capabilities, and the agent wants a confirmation",
+		asking(), 2, func(st *stage) {
+			l := st.subscribe(object{})
+			st.start()
+			st.end(l, slow)
+		}},
+	{"one-leaves", "two subscribers are asked; one leaves, and the other accepts",
+		asking(), 2, func(st *stage) {
+			l, other := st.subscribe(usual()), st.subscribe(usual())
+			st.start()
+			if q, ok := st.await(other, slow, confirm, completed, errored, cancelled); ok && q.typ() == confirm {
+				l.send(object{"type": "subscription.close", "subscription_id": l.id, "reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+				st.hears(l)
+				other.reply(q, "accept", nil)
+			}
+			st.end(other, slow)
+		}},
 	{"withdrawn", "a subscriber is asked, the session is cancelled meanwhile, and it accepts after that",
 		Scenario{Name: Withdraw, TimeoutSeconds: openFor}, 2, answers(func(l *link, q message) {
 			if _, ok := l.st.await(l, slow, completed, errored, cancelled); ok {
@@ -138,13 +231,14 @@ var plays = []play{
 		}},
 	{resumePlay, "of two subscribers the stream of one breaks, and is opened again while the other is asked, who rejects then",
 		asking(), 2, resumed},
-	{"left", "of two subscribers one can answer, is asked, and leaves; the other watches",
+	{"left", "of two subscribers one can answer, is asked, leaves, and accepts after that; the other watches",
 		asking(), 3, func(st *stage) {
 			l := st.subscribe(usual())
 			observer := st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
 			st.start()
-			if _, ok := st.await(l, slow, confirm); ok {
+			if q, ok := st.await(l, slow, confirm); ok {
 				l.send(object{"type": "subscription.close", "subscription_id": l.id, "reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+				l.reply(q, "accept", nil) // whoever has left says nothing more that counts
 			}
 			st.end(observer, slow/2)
 		}},
@@ -160,12 +254,15 @@ var plays = []play{
 			}
 			st.end(l, slow)
 		}},
-	{"clarify", "a subscriber is questioned, answers with an object, and a moment later as was asked for",
+	{"clarify", "a subscriber is questioned, answers in several ways that were not asked for, and a moment later as was asked for",
 		clarifying(), 2, func(st *stage) {
 			l := st.subscribe(usual())
 			st.start()
 			if q, ok := st.await(l, slow, clarify); ok {
-				l.respond(q, object{"not": "an answer"})
+				for _, h := range hostileResponses { // none of them is an answer to a yes-or-no question
+					l.respond(q, h.Response)
+				}
+				l.reply(q, "accept", nil)
 				st.pause(settle)
 				l.respond(q, properAnswer(q))
 			}
@@ -189,7 +286,7 @@ var plays = []play{
 			st.start()
 			limit := slow
 			if q, ok := st.await(l, slow, clarify, completed, errored, cancelled); ok && q.typ() == clarify {
-				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slow
+				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), maxQuestion) + slow
 			}
 			st.end(l, limit)
 		}},
@@ -254,6 +351,22 @@ var plays = []play{
 			st.start()
 			st.end(l, slow)
 		}},
+	{"literal", "a subscriber that includes types without their ends, and one whole, follows a tool",
+		Scenario{Name: Tools}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"event_filters": object{"include": []string{"aaep:agent.session", "aaep:agent.tool", completed}}}))
+			st.start()
+			st.end(l, slow)
+		}},
+	{"filtered-handoff", "a subscriber that excludes every event has a session handed over; another one watches",
+		Scenario{Name: Handoff}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
+			watcher := l
+			if !st.run.OneLink {
+				watcher = st.subscribe(usual())
+			}
+			st.start()
+			st.end(watcher, patience)
+		}},
 	{"included", "a subscriber that includes sessions, and one type beside, follows a tool",
 		Scenario{Name: Tools}, 3, func(st *stage) {
 			l := st.subscribe(with(usual(), object{"event_filters": object{"include": []string{"aaep:agent.session.*", invoked}}}))
@@ -268,6 +381,24 @@ var plays = []play{
 			if l.answered(2) {
 				st.start()
 				st.end(l, slow)
+			}
+		}},
+	{"still-filtered", "a subscriber that excludes states asks for another rate, and follows a tool",
+		Scenario{Name: Tools}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"max_events_per_second": 50, "event_filters": object{"include": []string{"aaep:agent.*"}, "exclude": []string{state}}}))
+			l.send(object{"type": "subscription.renegotiate", "subscription_id": l.id, "capabilities": object{"max_events_per_second": 20}})
+			if l.answered(2) {
+				st.start()
+				st.end(l, slow)
+			}
+		}},
+	{"slower", "a subscriber without a rate asks for two events a second, and follows a long output",
+		Scenario{Name: Stream, Sentences: many(24)}, 3, func(st *stage) {
+			l := st.subscribe(usual())
+			l.send(object{"type": "subscription.renegotiate", "subscription_id": l.id, "capabilities": object{"max_events_per_second": 2}})
+			if l.answered(2) {
+				st.start()
+				st.end(l, 2*slow)
 			}
 		}},
 	{"turned-away", "of two subscribers one asks in version 99.0.0; the other follows an output",
@@ -300,10 +431,16 @@ var plays = []play{
 			st.start()
 			limit := slow
 			if q, ok := st.await(l, slow, confirm); ok {
-				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slack
+				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), maxQuestion) + slack
 				l.cut()
 			}
 			st.end(observer, limit)
+		}},
+	{"bad-requests", "subscribers ask, one after another, with requests that are not valid",
+		Scenario{}, 3, func(st *stage) {
+			for _, h := range hostileRequests {
+				st.ask(h.request())
+			}
 		}},
 	greeting("restricted", "a subscriber asks for little of everything",
 		request(object{"max_events_per_second": 3, "preferred_verbosity": "terse", "languages": []string{"en-US"},
@@ -360,7 +497,7 @@ var plays = []play{
 const unknownURI = "https://example.invalid/zzz/v1"
 
 // withTwo are the plays with two subscribers.
-var withTwo = []string{resumePlay, "languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away", "beside-slow", neighbourPlay}
+var withTwo = []string{resumePlay, "languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away", "beside-slow", neighbourPlay, "latecomer", "one-leaves", "bad-requests"}
 
 // alone are the plays in which nobody else may be there who could answer.
-var alone = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost"}
+var alone = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost", "silenced", "late-arrival", "latecomer", "bare-ask", "one-leaves"}

@@ -90,6 +90,13 @@ func (t *tape) add(e Entry) bool {
 	return !t.full
 }
 
+// isFull reports whether there is no room for more.
+func (t *tape) isFull() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.full
+}
+
 // leave says that the first subscriber leaves, or need hear no more.
 func (t *tape) leave() {
 	t.mu.Lock()
@@ -339,6 +346,15 @@ func (r *Recording) answer(link int) (message, bool) {
 		return message{}, false
 	}
 	return got[0], true
+}
+
+// joined is where a link is from on among those who follow: at the acceptance, or where the link of the suite went on without one.
+func (r *Recording) joined(link int) (at int, ok bool) {
+	if a, answered := r.answer(link); answered {
+		return a.n, a.typ() == "subscription.accepted"
+	}
+	at = slices.IndexFunc(r.Entries, func(e Entry) bool { return e.Link == link && e.Note == noteSubstitute })
+	return at, at >= 0
 }
 
 // ourNotes are the notes on what the runner did or met by itself, without any sign of the target.

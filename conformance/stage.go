@@ -178,7 +178,7 @@ func (st *stage) await(l *link, limit time.Duration, types ...string) (message, 
 		}
 		more := func(r *Recording) bool { return len(r.Entries) > heard || over(r) }
 		came := false
-		for end := time.Now().Add(left); !came && st.ctx.Err() == nil && time.Now().Before(end); {
+		for end := time.Now().Add(left); !came && st.ctx.Err() == nil && !st.tape.isFull() && time.Now().Before(end); {
 			came = st.tape.wait(st.ctx, min(time.Until(end), max(time.Until(word), 0)), more)
 			if rest := time.Until(end); !came && rest > 0 && !time.Now().Before(word) {
 				st.says(l, rest, types)

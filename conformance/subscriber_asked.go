@@ -25,14 +25,19 @@ func (c *call) mayAsk(what string) bool { return c.terms["supports_"+what+"_repl
 
 // ask asks for a decision, and waits until all of the question was presented.
 func (c *call) ask(label, session string, seconds int, risk, action string) (q object, presented bool) {
-	irreversible := risk == "high"
-	q = c.event(label, session, confirm, theAction, object{"action": action, "consequence": theConsequence,
-		"reply_token": "rpl_" + "0O1lI" + random() + "Zz", "timeout_seconds": seconds, "default_decision": "reject", "risk_level": risk, "irreversible": irreversible,
-		"reversibility": map[bool]string{true: "irreversible", false: "reversible"}[irreversible]})
+	q = c.question(label, session, seconds, risk, action)
 	if !c.mayAsk("confirmation") {
 		return q, false
 	}
 	return q, c.sc.presented(c.emit(q), action, theConsequence)
+}
+
+// question is an event that asks for a decision.
+func (c *call) question(label, session string, seconds int, risk, action string) object {
+	irreversible := risk == "high"
+	return c.event(label, session, confirm, theAction, object{"action": action, "consequence": theConsequence,
+		"reply_token": "rpl_" + "0O1lI" + random() + "Zz", "timeout_seconds": seconds, "default_decision": "reject", "risk_level": risk, "irreversible": irreversible,
+		"reversibility": map[bool]string{true: "irreversible", false: "reversible"}[irreversible]})
 }
 
 // clarification asks for an answer of a kind.
@@ -78,14 +83,17 @@ func (c *call) settled(label, session string) {
 
 // questioned are the answers that a user gives to clarifications.
 var questioned = []struct {
-	kind   string
-	answer any
-	more   object
+	label, kind string
+	answer      any
+	more        object
 }{
-	{"yes_no", true, nil},
-	{"numeric", 7.0, nil},
-	{"multiple_choice", "east", object{"choices": []object{{"value": "west", "label": "The west pier"}, {"value": "east", "label": "The east pier"}}}},
-	{"freetext", "Ẹ káàárọ̀, the \"old\" pier", nil},
+	{"askyes", "yes_no", true, nil},
+	{"askno", "yes_no", false, nil},
+	{"asknumber", "numeric", 7.0, nil},
+	{"asknought", "numeric", 0.0, nil},
+	{"askchoice", "multiple_choice", "east", object{"choices": []object{{"value": "west", "label": "The west pier"}, {"value": "East", "label": "The far pier"},
+		{"value": "east", "label": "The east pier"}}}},
+	{"asktext", "freetext", "Ẹ káàárọ̀, the \"old\" pier", nil},
 }
 
 // tellAnswers asks everything that can be asked, and the user answers.
@@ -112,9 +120,9 @@ func tellAnswers(sc *scene) {
 		}
 	}
 	for _, k := range questioned {
-		if q, ok := c.clarification("ask"+idTail(k.kind), s, k.kind, k.more); ok || sc.shown(q) {
+		if q, ok := c.clarification(k.label, s, k.kind, k.more); ok || sc.shown(q) {
 			c.decide(q, object{"event_id": q["event_id"], "response": k.answer})
-			c.settled("settled"+idTail(k.kind), s)
+			c.settled("settled"+k.label, s)
 		}
 	}
 	sc.presented(c.emit(c.event("askend", s, completed, "The ship is in", nil)))
@@ -124,6 +132,68 @@ func tellAnswers(sc *scene) {
 func (sc *scene) shown(e object) bool {
 	id, _ := e["event_id"].(string)
 	return sc.hook.text(id) != ""
+}
+
+// The two questions that are open at once.
+const (
+	firstAction  = "Open the lock of the west harbour"
+	secondAction = "Close the bridge over the canal"
+)
+
+// askTwo has two questions open at once, in two sessions. The user accepts the first, and then rejects the second.
+func askTwo(sc *scene) {
+	c := sc.begin()
+	if c == nil {
+		return
+	}
+	a, b := sessionID(), sessionID()
+	c.emit(c.event("twoa", a, started, "A ship waits at the lock", nil))
+	c.emit(c.event("twob", b, started, "A cart waits at the bridge", nil))
+	first, shown := c.ask("first", a, 60, "high", firstAction)
+	if !shown && !sc.shown(first) {
+		return
+	}
+	second := c.question("second", b, 60, "high", secondAction)
+	c.emit(second)
+	sc.pause(2 * quiet) // a target may put one question after the other
+	c.decide(first, object{"event_id": first["event_id"], "decision": "accept"})
+	c.settled("firstover", a)
+	id, _ := second["event_id"].(string)
+	if sc.presented(id, secondAction) {
+		c.decide(second, object{"event_id": id, "decision": "reject"})
+		c.settled("secondover", b)
+	}
+	sc.presented(c.emit(c.event("twoend", sessionID(), started, "The tide turns", nil)))
+}
+
+// judgeTwoOpen sees that each answer of the user's is to the question that they answered.
+func judgeTwoOpen(r *Recording, q, act message, replies []message) Finding {
+	other, ok := r.sentAs("second")
+	if !ok {
+		return unseen("the second question was not sent")
+	}
+	later, pressed := r.pressed(other)
+	for _, m := range r.repliesTo(other.m["reply_token"]) {
+		if !pressed || m.n < later.n {
+			return fail("the user answered one of two open questions, and the reply was to the other", q.Entry, other.Entry, act.Entry, m.Entry)
+		}
+	}
+	switch {
+	case len(replies) == 0:
+		return fail("of two open questions the user answered the first, and no reply to it was sent", q.Entry, other.Entry, act.Entry)
+	case replies[0].str("decision") != "accept":
+		return fail("of two open questions the user accepted the first, and "+quoted(replies[0].str("decision"))+" was sent", q.Entry, act.Entry, replies[0].Entry)
+	case !pressed:
+		return fail("of two open questions the second was not presented, neither beside the first nor after it", q.Entry, other.Entry)
+	}
+	got := r.repliesTo(other.m["reply_token"])
+	switch {
+	case len(got) == 0:
+		return fail("when the first of two questions was settled, the second could not be answered any more", other.Entry, later.Entry)
+	case got[0].str("decision") != "reject":
+		return fail("of two open questions the user rejected the second, and "+quoted(got[0].str("decision"))+" was sent", other.Entry, later.Entry, got[0].Entry)
+	}
+	return pass("each of two questions got the user's answer to it", act.Entry, replies[0].Entry, later.Entry, got[0].Entry)
 }
 
 // leaveAlone asks, and nobody answers until it is too late.
@@ -354,7 +424,7 @@ var askedCases = []Case{
 	{Name: "answers-sent", Requirements: []string{"LVL-026", "CONF-041", "CONF-042"}, Level: 2, Strength: Must, plays: asked,
 		Rule: "each kind of clarification can be answered, and the answer is sent as it was given", Judge: func(r *Recording) Finding {
 			for _, k := range questioned {
-				f := answer("ask"+idTail(k.kind), func(r *Recording, q, act message, replies []message) Finding {
+				f := answer(k.label, func(r *Recording, q, act message, replies []message) Finding {
 					switch {
 					case len(replies) == 0:
 						return fail("the user answered a question of the kind "+k.kind+", and no reply was sent", q.Entry, act.Entry)
@@ -369,6 +439,8 @@ var askedCases = []Case{
 			}
 			return pass("each kind of question was answered as the user did")
 		}},
+	{Name: "answers-the-one", Requirements: []string{"LVL-023", "LVL-024", "CONF-010"}, Level: 2, Strength: Must, plays: []string{"two-open"},
+		Rule: "of two questions that are open at once, each is answered with what the user answered to it", Judge: answer("first", judgeTwoOpen)},
 	{Name: "never-by-itself", Requirements: []string{"EVT-079", "LVL-023", "SEC-002"}, Level: 2, Strength: Must, plays: []string{"unattended"},
 		Rule: "no reply is sent that the user did not give", Judge: answer("unattended", func(r *Recording, q, act message, replies []message) Finding {
 			for _, m := range r.replies() {

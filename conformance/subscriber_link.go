@@ -120,6 +120,29 @@ var linkCases = []Case{
 			}
 			return presentsAny("aftercut", "aftercuttoo")(r)
 		}},
+	{Name: "nothing-lost", Requirements: []string{"HS-080", "LVL-012"}, Level: 3, Strength: Must, plays: []string{"cut"},
+		Rule: "what comes after a link that broke is presented, from the first event on", Judge: cameBack(presentsAll("aftercut", "aftercuttoo"))},
+	{Name: "replies-anew", Requirements: []string{"CONF-014", "WS-007"}, Level: 3, Strength: Must, plays: []string{"cut"},
+		Rule: "after a link that broke, a reply names the subscription that holds then", Judge: cameBack(func(r *Recording) Finding {
+			q, ok := r.sentAs("aftercutask")
+			if !ok {
+				return skipped("the target was not asked after it had come back")
+			}
+			act, ok := r.pressed(q)
+			replies := r.repliesTo(q.m["reply_token"])
+			switch {
+			case !ok:
+				return fail("a question that came after a link that broke was not presented", q.Entry)
+			case len(replies) == 0:
+				return fail("the user answered a question that came after a link that broke, and no reply was sent", q.Entry, act.Entry)
+			}
+			for _, a := range of(r.all(replies[0].Link, true), "subscription.accepted") {
+				if a.str("subscription_id") != replies[0].str("subscription_id") {
+					return fail("the reply names the subscription "+quoted(replies[0].str("subscription_id"))+", which is not the one of this link", a.Entry, replies[0].Entry)
+				}
+			}
+			return pass("the reply names the subscription of its link", q.Entry, replies[0].Entry)
+		})},
 	{Name: "goes-on", Requirements: []string{"SSE-012"}, Level: 3, Strength: Should, plays: []string{"cut"},
 		Rule: "a stream that is opened again names the last event that came", Judge: func(r *Recording) Finding {
 			b := r.back()
@@ -148,6 +171,20 @@ var linkCases = []Case{
 			}
 			return pass("the target paused before it came back", backs...)
 		}},
+}
+
+// cameBack judges a target that came back after a cut, which none has to.
+func cameBack(judge func(*Recording) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		cut, broken := r.noted(0, noteCut)
+		switch {
+		case !broken:
+			return unseen("the link was not broken")
+		case r.back() == nil:
+			return skipped("the target did not come back, and need not", cut)
+		}
+		return judge(r)
+	}
 }
 
 // back is how the target came back after the first cut: a stream that it opened, or a first message; nil if it did not.
@@ -181,10 +218,14 @@ func breakLink(sc *scene) {
 	if again == nil {
 		return
 	}
-	again.send(encoded(double), double["event_id"].(string))
 	again.states = c.states
-	again.emit(again.event("aftercut", s, invoked, "Measuring the water", toolCall()))
+	again.emit(again.event("aftercut", s, invoked, "Measuring the water", toolCall())) // in the state that it is in, so that this is the first
+	again.send(encoded(double), double["event_id"].(string))
 	sc.presented(again.emit(again.event("aftercuttoo", other, completed, "The tide goes out", nil)))
+	if q, ok := again.ask("aftercutask", s, 60, "low", theAction); ok || sc.shown(q) {
+		again.decide(q, object{"event_id": q["event_id"], "decision": "reject"})
+		again.settled("aftercutover", s)
+	}
 }
 
 // cutLimit is how long a target may take to come back.

@@ -22,12 +22,12 @@ var coreTypes = []string{"session.started", "session.completed", "session.errore
 
 // The mutants, in the order of the cases they are for. LVL-041, LVL-042, LVL-043.
 var faults = []fault{
-	{title: "says nothing when work begins", says: muteOn(typed(aaep.TypeSessionStarted)), caught: []string{"start-told"}},
+	{title: "says nothing when work begins", says: muteOn(typed(aaep.TypeSessionStarted)), caught: []string{"start-told", "sessions-apart"}},
 	{title: "keeps tools of low risk to itself", caught: []string{"tool-told"}, says: muteOn(func(ev *aaep.Event) bool {
 		p, ok := ev.Payload.(*aaep.ToolInvoked)
 		return ok && p.RiskLevel == aaep.RiskLow
 	})},
-	{title: "says nothing when work is over", says: muteOn(typed(aaep.TypeSessionCompleted)), caught: []string{"completion-told"}},
+	{title: "says nothing when work is over", says: muteOn(typed(aaep.TypeSessionCompleted)), caught: []string{"completion-told", "nothing-lost", "sessions-apart"}},
 	{title: "says nothing of what was cancelled", says: muteOn(typed(aaep.TypeSessionCancelled)), caught: []string{"cancellation-told"}},
 	{title: "keeps errors that may pass to itself", caught: []string{"error-told"}, says: muteOn(func(ev *aaep.Event) bool {
 		p, ok := ev.Payload.(*aaep.SessionErrored)
@@ -131,7 +131,7 @@ var faults = []fault{
 	})},
 	{title: "says once more what it has said", caught: []string{"no-doubles"},
 		runs: tells("double", func(text string) []string { return []string{text, "Once more: " + text} })},
-	{title: "forgets its question when another session goes on", caught: []string{"decision-sent"}, conn: meddling(func() *meddler {
+	{title: "forgets its question when another session goes on", caught: []string{"decision-sent", "answers-the-one"}, conn: meddling(func() *meddler {
 		var asked any
 		return &meddler{in: one(func(o object) object {
 			if short(o) == "awaiting.confirmation" && o["risk_level"] == "high" {
@@ -174,8 +174,8 @@ var faults = []fault{
 			return nil
 		}
 		return o
-	}), caught: []string{"decision-sent"}},
-	{title: "always accepts", decides: aaep.Accept, caught: []string{"decision-kept"}},
+	}), caught: []string{"decision-sent", "answers-the-one", "replies-anew"}},
+	{title: "always accepts", decides: aaep.Accept, caught: []string{"decision-kept", "answers-the-one"}},
 	{title: "replies twice", caught: []string{"reply-once"}, conn: meddling(func() *meddler {
 		return &meddler{out: func(o object) []object {
 			if short(o) == "confirmation.reply" {
@@ -184,11 +184,11 @@ var faults = []fault{
 			return []object{o}
 		}}
 	})},
-	{title: "tidies tokens", caught: []string{"token-echoed"}, conn: goes(only("confirmation.reply", func(o object) object {
+	{title: "tidies tokens", caught: []string{"token-echoed", "answers-the-one", "replies-anew"}, conn: goes(only("confirmation.reply", func(o object) object {
 		return clone(o, object{"reply_token": strings.ToLower(o["reply_token"].(string))})
 	}))},
 	{title: "says why", conn: goes(only("confirmation.reply", members(object{"decision_reason": "I like it."}))), caught: []string{"reply-valid"}},
-	{title: "replies for another", conn: goes(only("confirmation.reply", members(object{"subscription_id": "sub_another"}))), caught: []string{"reply-subscription"}},
+	{title: "replies for another", conn: goes(only("confirmation.reply", members(object{"subscription_id": "sub_another"}))), caught: []string{"reply-subscription", "replies-anew"}},
 	{title: "has a slow clock", caught: []string{"reply-stamp"}, conn: goes(only("confirmation.reply", func(o object) object {
 		return clone(o, object{"timestamp": aaep.FormatTimestamp(time.Now().Add(-time.Hour))})
 	}))},
@@ -356,14 +356,157 @@ var faults = []fault{
 	}},
 }
 
+// anew is a run of a reader whose links are made by conn, which is told how many there were before.
+func anew(conn func() func(link int) *meddler) func(context.Context, *conformance.Hook, *reader) error {
+	return func(ctx context.Context, h *conformance.Hook, rd *reader) error {
+		links, fresh := 0, conn()
+		rd.f.conn = func(c transports.Conn, _ hook) transports.Conn {
+			m := fresh(links)
+			links++
+			m.Conn = c
+			return m
+		}
+		return rd.follow(ctx, h)
+	}
+}
+
+// inLowerCase reads names in any case: those that stand for a missing one, or instead of one that is there.
+func inLowerCase(missing, there bool) func(transports.Conn, hook) transports.Conn {
+	return comes(func(o object) object {
+		read := clone(o, nil)
+		for name, v := range o {
+			lower := strings.ToLower(name)
+			if _, is := o[lower]; lower != name && (is && there || !is && missing) {
+				read[lower] = v
+			}
+		}
+		return read
+	})
+}
+
+// answersOnly drops the answers that the reader gives and is does not hold for.
+func answersOnly(is func(response any) bool) func(transports.Conn, hook) transports.Conn {
+	return goes(func(o object) object {
+		if short(o) == "clarification.reply" && !is(o["response"]) {
+			return nil
+		}
+		return o
+	})
+}
+
+// severalFaults are those of readers that know one session, one question, one link, or one way to write a name.
+var severalFaults = []fault{
+	{title: "answers the newest question", caught: []string{"answers-the-one"}, conn: meddling(func() *meddler {
+		var newest any
+		return &meddler{in: one(func(o object) object {
+			if short(o) == "awaiting.confirmation" {
+				newest = o["reply_token"]
+			}
+			return o
+		}), out: one(only("confirmation.reply", func(o object) object { return clone(o, object{"reply_token": newest}) }))}
+	})},
+	{title: "takes all questions away when one is settled", caught: []string{"answers-the-one"}, conn: meddling(func() *meddler {
+		asked := map[any]bool{}
+		return &meddler{in: func(o object) []object {
+			list := []object{o}
+			asked[o["session_id"]] = asked[o["session_id"]] || short(o) == "awaiting.confirmation"
+			for s := range asked {
+				if o["from_state"] == "awaiting_input" && s != o["session_id"] && asked[s] {
+					list = append(list, clone(o, object{"session_id": s, "event_id": "evt_more"}))
+				}
+			}
+			return list
+		}}
+	})},
+	{title: "forgets a question when the next one comes", caught: []string{"answers-the-one"}, conn: meddling(func() *meddler {
+		var last object
+		return &meddler{in: func(o object) []object {
+			before := last
+			if short(o) != "awaiting.confirmation" {
+				return []object{o}
+			}
+			if last = o; before == nil || before["session_id"] == o["session_id"] {
+				return []object{o}
+			}
+			gone := clone(before, object{"type": "aaep:agent.state.changed", "event_id": "evt_gone", "from_state": "awaiting_input", "to_state": "thinking", "urgency": "background"})
+			for _, name := range []string{"action", "consequence", "reply_token", "timeout_seconds", "default_decision", "risk_level", "irreversible", "reversibility"} {
+				delete(gone, name)
+			}
+			return []object{gone, o}
+		}}
+	})},
+	{title: "hears nothing of others when a session is over", caught: []string{"sessions-apart"}, conn: meddling(func() *meddler {
+		over, known := false, map[any]bool{}
+		return &meddler{in: one(func(o object) object {
+			if over && known[o["session_id"]] && (short(o) == "tool.invoked" || short(o) == "session.completed") {
+				return nil
+			}
+			over = over || short(o) == "session.completed"
+			known[o["session_id"]] = true
+			return o
+		})}
+	})},
+	{title: "takes no more work when all is over", caught: []string{"sessions-apart"}, conn: meddling(func() *meddler {
+		open, ended := map[any]bool{}, 0
+		return &meddler{in: one(func(o object) object {
+			switch short(o) {
+			case "session.started":
+				if ended > 3 && len(open) == 0 {
+					return nil
+				}
+				open[o["session_id"]] = true
+			case "session.completed", "session.errored", "session.cancelled":
+				delete(open, o["session_id"])
+				ended++
+			}
+			return o
+		})}
+	})},
+	{title: "reads names in any case", conn: inLowerCase(true, true), caught: []string{"names-exact", "member-case"}},
+	{title: "finds what is missing under another name", conn: inLowerCase(true, false), caught: []string{"names-exact"}},
+	{title: "takes the other of two members", conn: inLowerCase(false, true), caught: []string{"member-case"}},
+	{title: "loses what comes first after a cut", caught: []string{"nothing-lost"}, runs: anew(func() func(int) *meddler {
+		return func(link int) *meddler {
+			lost := false
+			return &meddler{in: one(func(o object) object {
+				if link > 0 && o["event_id"] != nil && !lost {
+					lost = true
+					return nil
+				}
+				return o
+			})}
+		}
+	})},
+	{title: "replies under the name of the first link", caught: []string{"replies-anew"}, runs: anew(func() func(int) *meddler {
+		var first any
+		return func(int) *meddler {
+			return &meddler{in: one(func(o object) object {
+				if short(o) == "subscription.accepted" && first == nil {
+					first = o["subscription_id"]
+				}
+				return o
+			}), out: one(only("confirmation.reply", func(o object) object { return clone(o, object{"subscription_id": first}) }))}
+		}
+	})},
+	{title: "takes a no for no answer", caught: []string{"answers-sent"}, conn: answersOnly(func(v any) bool { return v != false })},
+	{title: "takes nought for no answer", caught: []string{"answers-sent"}, conn: answersOnly(func(v any) bool { return v != 0.0 })},
+	{title: "answers with the first choice that sounds alike", caught: []string{"answers-sent"}, conn: goes(only("clarification.reply", func(o object) object {
+		if o["response"] == "east" {
+			return clone(o, object{"response": "East"})
+		}
+		return o
+	}))},
+	{title: "keeps handoffs to itself", says: muteOn(typed(aaep.TypeHandoffRequested)), caught: []string{"handoff-told"}},
+}
+
 // TestSubscriberMutants: each broken subscriber is caught by the cases that are meant for it, and by no other; and no
 // case is without a mutant that it catches.
 func TestSubscriberMutants(t *testing.T) {
 	proved := map[string]bool{"goes-on": true, "binding": true, "binding-advice": true} // by real links, in TestStreamMutants and TestWrongWays
-	caught := 0
+	caught, all := 0, slices.Concat(faults, severalFaults)
 	var mu sync.Mutex
 	t.Run("all", func(t *testing.T) {
-		for _, f := range faults {
+		for _, f := range all {
 			t.Run(f.title, func(t *testing.T) {
 				t.Parallel()
 				report := prove(t, 3, f, 0)
@@ -391,7 +534,7 @@ func TestSubscriberMutants(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d of %d mutants caught as they should be", caught, len(faults))
+	t.Logf("%d of %d mutants caught as they should be", caught, len(all))
 	for _, c := range conformance.SubscriberCases() {
 		if !proved[c.Name] {
 			t.Errorf("no mutant is caught by %s", c.Name)

@@ -23,6 +23,7 @@ type oddity struct {
 	raw  func([]byte) []byte
 	// letter must be presented too, in one of its forms.
 	letter []string
+	never  string // must not be presented; "" is nothing
 }
 
 const someContext = "https://medai.example/aaep/v1"
@@ -66,6 +67,9 @@ var oddities = []oddity{
 		say: "Signs of many parts", more: object{"summary_normal": manyParts, "summary_terse": manyParts, "summary_detailed": manyParts}},
 	{Case: Case{Name: "large", Requirements: []string{"ENV-062"}, Rule: "an event above the soft limits does no harm"},
 		say: "A large one", more: object{"@context": []string{aaep.CoreContext, someContext}, "extensions": object{"camera": object{"image": strings.Repeat("0123456789", 10<<10), "deep": nested(12)}}}},
+	{Case: Case{Name: "member-case", Requirements: []string{"ENV-056", "VER-011"}, Rule: "a member whose name differs in case is another member, and is passed over"},
+		say: "The right words", never: "Quite other words", raw: reversed,
+		more: object{"Summary_Normal": "Quite other words", "Summary_Terse": "Quite other words", "Summary_Detailed": "Quite other words"}},
 	{Case: Case{Name: "id-case", Requirements: []string{"ENV-015"}, Rule: "two ids that differ in case are two"},
 		say: "Small letters or large", more: object{"event_id": nil}},
 }
@@ -129,6 +133,9 @@ func tellOdd(sc *scene) {
 			sc.presented(id, odd.say)
 		}
 	}
+	given := sessionID()
+	c.emit(c.event("giving", given, started, "Asking for a pilot", nil))
+	sc.presented(c.emit(c.event("handedover", given, handoff, "A pilot takes over", object{"reason": "The pilot must steer.", "target_kind": "human"})), "A pilot takes over")
 	alarm := object{"@context": []string{aaep.CoreContext, someContext}, "type": "medai:alarm.rang"}
 	c.emit(c.event("calmtwin", s, "medai:alarm.rang", "The alarm rings", alarm))
 	sc.presented(c.emit(c.event("criticaltwin", s, "medai:alarm.rang", "The alarm rings", with(alarm, object{"urgency": "critical"}))), "The alarm rings")
@@ -137,6 +144,11 @@ func tellOdd(sc *scene) {
 
 // garbage is what no subscriber can use.
 var garbage = []string{`null`, `[]`, `"text"`, `1`, `{`, `{"type":"aaep:agent.session.started",}`, `// a comment` + "\r" + `{}`, `{"type":7}`, `{}`, `220 mail ready`}
+
+// wrongCase are members that must be there, and names that are not theirs.
+// Without is the label of an event in which the member is missing or wrong.
+var wrongCase = []struct{ label, without, name, as string }{
+	{"casecontext", "nocontext", "@context", "@Context"}, {"casesession", "nosession", "session_id", "Session_ID"}, {"casetime", "notime", "timestamp", "Timestamp"}}
 
 // tellGarbage sends what cannot be used among what can.
 func tellGarbage(sc *scene) {
@@ -153,6 +165,10 @@ func tellGarbage(sc *scene) {
 	c.emit(with(c.event("nocontext", s, invoked, "Without a context", toolCall()), object{"@context": nil}))
 	c.emit(with(c.event("nosession", s, invoked, "Without a session", toolCall()), object{"session_id": nil}))
 	c.emit(with(c.event("notime", s, invoked, "Without a time", toolCall()), object{"timestamp": "yesterday"}))
+	for _, w := range wrongCase { // as others read it who do not look at the case of names
+		e := c.event(w.label, s, invoked, "With a name in another case", toolCall())
+		c.emit(with(e, object{w.name: nil, w.as: e[w.name]}))
+	}
 	sc.presented(c.emit(c.event("after", s, invoked, "All is well again", toolCall())))
 	if sc.presented(c.emit(c.event("aftertoo", other, completed, "All is well", nil))) {
 		sc.pause(quiet)
@@ -168,6 +184,19 @@ var oddCases = append(ofOddities(), []Case{
 		Rule: "an event without session_id is not presented as if it were valid", Judge: dropped("nosession")},
 	{Name: "time-checked", Requirements: []string{"LVL-013", "ENV-067"}, Level: 1, Strength: Must, plays: []string{"garbage"},
 		Rule: "an event whose timestamp is none is not presented as if it were valid", Judge: dropped("notime")},
+	{Name: "names-exact", Requirements: []string{"LVL-013", "ENV-004", "ENV-067"}, Level: 1, Strength: Must, plays: []string{"garbage"},
+		Rule: "a member that must be there is not there under a name in another case", Judge: func(r *Recording) (f Finding) {
+			for _, w := range wrongCase {
+				if dropped(w.without)(r).Verdict == Fail {
+					f = unseen("an event without " + w.name + " is presented too")
+					continue
+				}
+				if f = dropped(w.label)(r); f.Verdict != Pass {
+					break
+				}
+			}
+			return f
+		}},
 	{Name: "defects-logged", Requirements: []string{"ENV-070"}, Level: 1, Strength: Should, plays: []string{"garbage"},
 		Rule: "what was not valid is logged", Judge: func(r *Recording) Finding {
 			if why := r.silent(); why != "" {
@@ -192,6 +221,16 @@ func ofOddities() (cases []Case) {
 		}
 		c.plays, c.Judge = []string{"odd"}, presents(idTail(c.Name), odd.say)
 		switch {
+		case odd.never != "":
+			c.Judge = heard(idTail(c.Name), func(r *Recording, m message, text string) Finding {
+				if says(text, odd.never) {
+					return fail(short(m)+" was presented with "+quoted(odd.never)+", of a member that there is not", append([]Entry{m.Entry}, lines(r, m)...)...)
+				}
+				if text == "" {
+					return unseen("the event was not presented")
+				}
+				return presents(idTail(c.Name), odd.say)(r)
+			})
 		case odd.letter != nil:
 			c.Judge = keepsLetter(idTail(c.Name), odd.say, odd.letter)
 		case c.Name == "characters-whole":

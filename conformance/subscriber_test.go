@@ -24,7 +24,7 @@ func TestSubscribersAreTreatedWell(t *testing.T) {
 			onPurpose[strings.ReplaceAll(c.Name, "-", "")] = true
 		}
 	}
-	for _, label := range []string{"nocontext", "nosession", "notime", "two", "double", "takenback"} {
+	for _, label := range []string{"nocontext", "nosession", "notime", "two", "double", "takenback", "casecontext", "casesession", "casetime"} {
 		onPurpose[label] = true
 	}
 	var mu sync.Mutex

@@ -206,6 +206,56 @@ func toolCall() object {
 	return object{"tool": "count", "tool_call_id": "call_" + random()}
 }
 
+// severalEnds are how sessions end while another goes on.
+var severalEnds = []struct {
+	label, typ string
+	more       object
+}{
+	{"severaldone", completed, nil},
+	{"severalfailed", errored, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}},
+	{"severalcancelled", cancelled, object{"cancelled_by": "user", "cancellation_reason": "user_request"}},
+}
+
+// tellSeveral has several sessions at once, of which one goes on while the others end, and one begins when all are over.
+func tellSeveral(sc *scene) {
+	c := sc.begin()
+	if c == nil {
+		return
+	}
+	whole := sessionID()
+	c.emit(c.event("severalwhole", whole, started, "A long day in the harbour", nil))
+	for i, end := range severalEnds {
+		s := sessionID()
+		c.emit(c.event("several", s, started, fmt.Sprintf("Ship %d comes in", i+1), nil))
+		sc.presented(c.emit(c.event(end.label, s, end.typ, theEnd, end.more)))
+		call := toolCall()
+		sc.presented(c.emit(c.event("beside"+end.label, whole, invoked, fmt.Sprintf("Counting after ship %d", i+1), call)))
+		c.emit(c.event("counted", whole, done, "Counted", with(call, object{"status": "success"})))
+	}
+	sc.presented(c.emit(c.event("besideend", whole, completed, theEnd, nil)))
+	sc.presented(c.emit(c.event("besidenew", sessionID(), started, "The next day", nil)))
+}
+
+// presentsAll judges that all events with some labels were presented that were sent, and that any was.
+func presentsAll(labels ...string) func(*Recording) Finding {
+	return func(r *Recording) (f Finding) {
+		f = unseen("none of the events was sent")
+		for _, label := range labels {
+			switch one := presents(label)(r); one.Verdict {
+			case Fail:
+				return one
+			case Pass:
+				f = one
+			default:
+				if f.Verdict == Inconclusive {
+					f = one
+				}
+			}
+		}
+		return f
+	}
+}
+
 // tellUrgent has much to say, and then something that cannot wait.
 func tellUrgent(sc *scene) {
 	c := sc.begin()
@@ -238,6 +288,11 @@ var toldCases = []Case{
 		Rule: "session.cancelled is presented", Judge: presents("cancelled")},
 	{Name: "error-told", Requirements: []string{"EVT-022", "LVL-014"}, Level: 1, Strength: Must, plays: []string{"story"},
 		Rule: "session.errored is presented, always", Judge: presents("errored")},
+	{Name: "sessions-apart", Requirements: []string{"LVL-014", "TERM-010"}, Level: 1, Strength: Must, plays: []string{"several"},
+		Rule:  "when one of several sessions is over, the others are presented as before, and so is a new one",
+		Judge: presentsAll("besideseveraldone", "besideseveralfailed", "besideseveralcancelled", "besideend", "besidenew")},
+	{Name: "handoff-told", Requirements: []string{"LVL-017"}, Level: 1, Strength: Must, plays: []string{"odd"},
+		Rule: "handoff.requested is presented, always", Judge: presents("handedover")},
 	{Name: "hint-told", Requirements: []string{"EVT-023"}, Level: 1, Strength: Should, plays: []string{"story"},
 		Rule: "the remediation_hint of an error is presented", Judge: heard("errored", func(r *Recording, m message, text string) Finding {
 			if text == "" {

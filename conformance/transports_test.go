@@ -223,6 +223,12 @@ func (c *chosen) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// Substituted is that of the link that was chosen.
+func (c *chosen) Substituted(msg []byte) bool {
+	s, ok := c.conn.(interface{ Substituted(msg []byte) bool })
+	return ok && s.Substituted(msg)
+}
+
 func (c *chosen) Close() error {
 	if c.conn == nil {
 		return nil

@@ -1,0 +1,171 @@
+package conformance_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/conformance"
+)
+
+// termsMutants are producers that keep some terms, or some of their duties to some of those who follow them. LVL-042, LVL-043.
+var termsMutants = []mutant{
+	{name: "plays down what it does against a no", caught: []string{"reject-means-no"}, in: replies(func(p *proxy, o object) object {
+		p.rejected = p.rejected || o["decision"] == "reject"
+		return o
+	}), out: func(p *proxy, o object) []object {
+		if o["from_state"] == "awaiting_input" && p.rejected && !p.shareTwice("once") {
+			return []object{clone(p.deed(o), object{"risk_level": "low", "irreversible": false}), o}
+		}
+		return []object{o}
+	}},
+	{name: "calls the irreversible harmless", caught: []string{"does-what-was-accepted"}, out: func(_ *proxy, o object) []object {
+		if short(o) == "tool.invoked" && o["tool"] == "pay" {
+			o = clone(o, object{"risk_level": "low", "irreversible": nil})
+		}
+		return []object{o}
+	}},
+	{name: "takes a missing flag for a yes", caught: []string{"not-asked-if-mute"}, in: func(p *proxy, o object) []object {
+		if short(o) == "subscription.request" && p.caps != nil && len(p.caps) == 0 {
+			p.flag = true
+			o = clone(o, object{"capabilities": object{"supports_confirmation_reply": true}})
+		}
+		return []object{o}
+	}, out: func(p *proxy, o object) []object {
+		if h, ok := o["honored_capabilities"].(object); ok && p.flag {
+			h["supports_confirmation_reply"] = false
+		}
+		return []object{o}
+	}},
+	{name: "gives a question up when anybody leaves", caught: []string{"others-may-answer"}, in: func(p *proxy, o object) []object {
+		if o["reason_message"] == "Leaving." && p.token != "" {
+			p.shared.Store("given up "+p.token, true)
+		}
+		if _, given := p.shared.Load("given up " + p.token); given && short(o) == "confirmation.reply" && p.token != "" {
+			o = clone(o, object{"decision": "reject"})
+		}
+		return []object{o}
+	}},
+	{name: "takes every pattern for the beginning of a type", caught: []string{"filters-kept"}, in: editIncluded(func(pattern string) string {
+		return strings.TrimSuffix(pattern, "*") + "*"
+	})},
+	{name: "knows no pattern without a star", caught: []string{"included-come"}, in: editIncluded(func(pattern string) string {
+		if !strings.HasSuffix(pattern, "*") {
+			return "aaep:none." + strings.TrimPrefix(pattern, "aaep:")
+		}
+		return pattern
+	})},
+	{name: "filters handoffs", caught: []string{"critical-through-filters"}, out: func(p *proxy, o object) []object {
+		if p.caps["event_filters"] != nil && short(o) == "handoff.requested" {
+			return nil
+		}
+		return []object{o}
+	}},
+	{name: "forgets its filters with a new rate", caught: []string{"filters-kept"}, in: func(p *proxy, o object) []object {
+		if c, ok := o["capabilities"].(object); ok && short(o) == "subscription.renegotiate" && c["max_events_per_second"] == 20.0 {
+			o = clone(o, object{"capabilities": clone(c, object{"event_filters": object{"include": []string{"aaep:agent.*"}, "exclude": []string{}}})})
+		}
+		return []object{o}
+	}},
+	{name: "is careless where it merges", caught: []string{"events-valid"}, out: func(p *proxy, o object) []object {
+		if o["chunk"] != nil && p.caps["max_events_per_second"] != nil {
+			o["merged"] = true
+		}
+		return []object{o}
+	}},
+	{name: "gives events their numbers for each subscriber", caught: []string{"ids-same-for-all"}, out: func(p *proxy, o object) []object {
+		if id, ok := o["session_id"].(string); ok {
+			p.n++
+			o["event_id"] = fmt.Sprintf("evt_%s%d", strings.TrimPrefix(id, "sess_"), p.n)
+		}
+		return []object{o}
+	}},
+	{name: "counts a stamp of the deadline", caught: []string{"late-stamp"}, in: replies(func(p *proxy, o object) object {
+		if at, ok := aaep.ParseTimestamp(fmt.Sprint(o["timestamp"])); ok && at.After(time.Now()) && time.Until(at) < time.Hour {
+			o["timestamp"] = aaep.FormatTimestamp(time.Now())
+		}
+		return o
+	})},
+}
+
+// editIncluded edits each pattern that a subscription includes.
+func editIncluded(change func(string) string) func(*proxy, object) []object {
+	return func(p *proxy, o object) []object {
+		filters, _ := p.caps["event_filters"].(object)
+		include, ok := filters["include"].([]any)
+		if short(o) != "subscription.request" || !ok {
+			return []object{o}
+		}
+		var list []string
+		for _, pattern := range include {
+			text := fmt.Sprint(pattern)
+			if text != "" { // which is for the case of requests that are not valid
+				text = change(text)
+			}
+			list = append(list, text)
+		}
+		return []object{clone(o, object{"capabilities": clone(p.caps, object{"event_filters": clone(filters, object{"include": list})})})}
+	}
+}
+
+// Each hostile message that has an effect is caught: a producer that makes a good one of it fails. CONF-019, CONF-045, HS-007, HS-012
+func TestHostileMessages(t *testing.T) {
+	asJSON := func(v any) (same any) {
+		if err := jsonv2.Unmarshal(write(object{"v": v}), &same); err != nil {
+			t.Fatal(err)
+		}
+		return same.(object)["v"]
+	}
+	differs := func(o, more object) bool { // in just these members
+		for name, v := range more {
+			if got, there := o[name]; v == nil && there || v != nil && !reflect.DeepEqual(got, asJSON(v)) {
+				return false
+			}
+		}
+		return true
+	}
+	try := func(t *testing.T, name, id string, m mutant) {
+		t.Run(name+" "+id, func(t *testing.T) {
+			t.Parallel()
+			report := inBubble(t, func(g *target) conformance.ProducerRun {
+				run := whole(g, broken{g, &m, new(sync.Map), new(int)})
+				run.Only = []string{name}
+				return run
+			})
+			if i := slices.IndexFunc(report.Results, func(r conformance.Result) bool { return r.Case.Name == name }); report.Results[i].Verdict != conformance.Fail {
+				t.Errorf("%s, %s", report.Results[i].Verdict, report.Results[i].Seen)
+			}
+		})
+	}
+	for _, h := range conformance.HostileReplies {
+		try(t, "broken-reply", h.What, mutant{in: func(p *proxy, o object) []object {
+			if strings.HasSuffix(short(o), ".reply") && differs(o, h.Reply(p.token)) {
+				o = object{"type": "confirmation.reply", "reply_token": p.token, "decision": "accept", "subscription_id": p.id, "timestamp": aaep.FormatTimestamp(time.Now())}
+			}
+			return []object{o}
+		}})
+	}
+	for _, h := range conformance.HostileRequests {
+		try(t, "invalid-refused", h.What, mutant{in: func(p *proxy, o object) []object {
+			if short(o) == "subscription.request" && differs(o, h.Members) && (h.Capabilities == nil || p.caps != nil && differs(p.caps, h.Capabilities)) {
+				o = object{"type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "mended", "capabilities": object{}}
+			}
+			return []object{o}
+		}})
+	}
+	for _, h := range conformance.HostileResponses {
+		try(t, "wrong-answer-waits", h.What, mutant{in: func(p *proxy, o object) []object {
+			if short(o) == "clarification.reply" && reflect.DeepEqual(o["response"], asJSON(h.Response)) {
+				o["response"] = true
+			}
+			return []object{o}
+		}})
+	}
+}
