@@ -15,8 +15,7 @@ type hostile struct {
 	Members      object `json:"members"`
 	Capabilities object `json:"capabilities"`
 	Response     any    `json:"response"` // of an answer to a clarification
-	// Handshake says that it is hostile only where there was a handshake: the clients that know none name no subscription, and have
-	// members of their own.
+	// Handshake says that it is hostile only where there was a handshake: the clients that know none name no subscription.
 	Handshake bool `json:"handshake"`
 }
 

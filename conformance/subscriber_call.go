@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -21,13 +22,14 @@ type call struct {
 	conn transports.Conn
 	id   string // of the subscription
 	// request is the first; its m is nil if none came.
-	request message
-	terms   object // what was honored
-	streams chan transports.Stream
-	open    transports.Stream
-	deaf    bool              // no stream was opened when one was waited for
-	spent   []time.Time       // when the newest events left, for the rate
-	states  map[string]string // of sessions
+	request    message
+	substitute atomic.Pointer[[]byte] // what the endpoint wrote in its place
+	terms      object                 // what was honored
+	streams    chan transports.Stream
+	open       transports.Stream
+	deaf       bool              // no stream was opened when one was waited for
+	spent      []time.Time       // when the newest events left, for the rate
+	states     map[string]string // of sessions
 }
 
 func (c *call) left() bool {
@@ -49,10 +51,23 @@ func (c *call) read() {
 			}
 			return
 		}
-		if !c.sc.tape.add(Entry{Link: c.n, Data: append([]byte{}, data...)}) {
+		e := received(c.conn, Entry{Link: c.n, Data: append([]byte{}, data...)})
+		if e.Note == noteSubstitute {
+			c.substitute.Store(&data)
+		}
+		if !c.sc.tape.add(e) {
 			return
 		}
 	}
+}
+
+// substituted is the request that the endpoint wrote in place of one of the target's, which knows no handshake: the terms that hold.
+// It is nil where there is none.
+func (c *call) substituted() (request object) {
+	if data := c.substitute.Load(); data != nil && jsonv2.Unmarshal(*data, &request) != nil {
+		return nil
+	}
+	return request
 }
 
 // follow takes the event streams of a call, of which the newest counts.

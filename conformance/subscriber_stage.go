@@ -212,6 +212,9 @@ func (sc *scene) take(conn transports.Conn) *call {
 		if got := of(r.all(c.n, false), "subscription.request"); len(got) > 0 {
 			c.request = got[0]
 		}
+		if o := c.substituted(); o != nil {
+			c.request = message{m: o}
+		}
 		_, left := r.noted(c.n, noteLeft)
 		return left || c.request.m != nil
 	})

@@ -37,12 +37,14 @@ type Stand struct {
 	close    func() error
 
 	scheme string
+	bare   bool // the layout without a handshake
 
 	mu      sync.Mutex
 	links   map[net.Conn]bool // that carry events
 	witness transports.Witness
 	untold  []deviation     // what came while there was no witness
 	given   map[string]bool // subscriptions
+	replies [][]byte        // that were posted without a handshake and not received yet, as they were on the wire
 }
 
 // Listen listens at "http://HOST:PORT", which serves Server-Sent Events and WebSocket, at "ws://HOST:PORT", which is the same
@@ -99,7 +101,7 @@ func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.
 	}
 	mux := http.NewServeMux()
 	listeners := []transports.Listener{}
-	if bare {
+	if s.bare = bare; bare {
 		can := true
 		root, err := sse.NewRootServer(sse.RootOptions{Capabilities: aaep.Capabilities{SupportsConfirmationReply: &can, SupportsClarificationReply: &can}})
 		if err != nil {
@@ -188,6 +190,20 @@ type stream struct {
 }
 
 func (l stream) Cut() { l.s.cut() }
+
+// Substituted reports whether a message was written by the endpoint: without a handshake, each request.
+func (l stream) Substituted(msg []byte) bool {
+	return l.s.bare && typeOf(msg).Type == "subscription.request"
+}
+
+// Receive returns a reply without a handshake as it was posted, and not as the RootServer writes it anew for a producer.
+func (l stream) Receive(ctx context.Context) ([]byte, error) {
+	msg, err := l.Resumable.Receive(ctx)
+	if err != nil || !l.s.bare {
+		return msg, err
+	}
+	return l.s.asPosted(msg), nil
+}
 
 func (s *Stand) take(ctx context.Context, l transports.Listener, with func(transports.Conn) transports.Conn) {
 	for {

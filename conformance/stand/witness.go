@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/aaep-go/aaep"
@@ -63,6 +64,12 @@ func (s *Stand) seeing(next http.Handler, bare bool) http.Handler {
 				io.Closer
 			}{io.TeeReader(r.Body, &atMost{&head, transports.MaxMessage}), r.Body}
 		}
+		if bare && r.Method == http.MethodPost {
+			if body, err := io.ReadAll(io.LimitReader(r.Body, transports.MaxMessage+1)); err == nil {
+				s.keep(body)
+				r.Body = io.NopCloser(bytes.NewReader(body))
+			}
+		}
 		seen := &answered{ResponseWriter: w}
 		next.ServeHTTP(seen, r)
 		var sent message
@@ -85,6 +92,36 @@ var refusals = map[int]bool{400: true, 403: true, 404: true, 405: true, 408: tru
 type message struct {
 	Type           string `json:"type"`
 	SubscriptionID string `json:"subscription_id"`
+	ReplyToken     string `json:"reply_token"`
+}
+
+// typeOf reads what is known of a message; what cannot be read has no type.
+func typeOf(msg []byte) (m message) {
+	_ = json.Unmarshal(msg, &m)
+	return m
+}
+
+// keep keeps what was posted until the runner receives it.
+func (s *Stand) keep(body []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.replies = append(s.replies, body); len(s.replies) > maxUntold {
+		s.replies = s.replies[1:]
+	}
+}
+
+// asPosted is the message as it was posted that has the same token, or the message where there is none.
+func (s *Stand) asPosted(msg []byte) []byte {
+	token := typeOf(msg).ReplyToken
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, body := range s.replies {
+		if token != "" && typeOf(body).ReplyToken == token {
+			s.replies = slices.Delete(s.replies, i, i+1)
+			return body
+		}
+	}
+	return msg
 }
 
 // posted notes the subscriptions that are given, and tells of messages that name another: the runner never sees those.

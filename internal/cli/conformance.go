@@ -67,7 +67,8 @@ It prints a line for each case: the verdict, the requirement, what was seen. A l
 open for as long as the scenario says. --report also writes a page for people (.html), the report for programs (.json)
 or what continuous integration reads (.xml).
 
-Interrupted, it writes the reports of what was judged by then; --resume goes on from a JSON report, and keeps its verdicts.
+Interrupted, it writes the reports of what was judged by then; --resume goes on from one that was written as .json,
+and keeps its verdicts.
 
 Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 agent not reached. With --known-failures 0 says that
 exactly those cases did not pass.`,
