@@ -31,6 +31,9 @@ type Config struct {
 	Folder string
 	// AnswerTime is how long a question of the agent is open. Zero is five minutes.
 	AnswerTime time.Duration
+	// BeforeAsking, if set, is waited for before a question of the agent is put, so that its user can hear what was said before: a
+	// question overtakes what still waits to be told. Its context ends when the question is withdrawn.
+	BeforeAsking func(context.Context)
 	// Thoughts also tells what the model thinks before it answers.
 	Thoughts bool
 	// Logger receives what the agent writes to standard error, and what of its messages cannot be read. Nil discards it.
@@ -255,6 +258,13 @@ func (a *Agent) first(what string) bool {
 	}
 	a.told[what] = true
 	return true
+}
+
+// beforeAsking waits as Config wants it.
+func (a *Agent) beforeAsking(ctx context.Context) {
+	if a.cfg.BeforeAsking != nil {
+		a.cfg.BeforeAsking(ctx)
+	}
 }
 
 // failure is an error of the agent in words.

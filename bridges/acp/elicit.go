@@ -49,6 +49,7 @@ func (t *turn) elicit(r *request, ask elicitation) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	defer context.AfterFunc(t.asking, cancel)()
+	t.c.agent.beforeAsking(ctx)
 	var answer form.Answer
 	var err error
 	switch ask.Mode {

@@ -76,6 +76,7 @@ func (t *turn) permit(r *request, ask permissionRequest) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	defer context.AfterFunc(t.asking, cancel)()
+	t.c.agent.beforeAsking(ctx)
 	option, err := t.decide(ctx, p)
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -83,7 +83,7 @@ func (c *call) consequence(cfg Config) string {
 	}
 	if !changed {
 		for _, at := range c.locations {
-			says = append(says, "It is about "+words.Sentence(cfg.place(at.Path)))
+			says = append(says, "It is about "+words.Sentence(strings.TrimSuffix(cfg.place(at.Path), ",")))
 		}
 	}
 	text := strings.Join(says, " ")

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -22,6 +23,8 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -76,6 +79,18 @@ whoever listens hears it, and what the agent asks can be answered in both places
 // says before it asks is told before the question; a voice or a display tells it at its own pace.
 const ownRate = 20
 
+// ownTerms are what whoever is at the keyboard gets otherwise than a listener who follows from elsewhere.
+func ownTerms(caps *aaep.Capabilities, anyRate bool) {
+	if anyRate {
+		caps.MaxEventsPerSecond = ownRate
+	}
+	filters := aaep.EventFilters{Exclude: []string{string(aaep.TypeSessionStarted)}} // whoever typed a prompt need not hear it
+	if caps.EventFilters != nil {
+		filters.Exclude = append(filters.Exclude, caps.EventFilters.Exclude...)
+	}
+	caps.EventFilters = &filters
+}
+
 func (o *acpOptions) run(cmd *cobra.Command, args []string) (err error) {
 	const see = "\nSee: aaep acp --help"
 	switch {
@@ -107,11 +122,8 @@ func (o *acpOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.ask.profile == "" && !o.ask.flags.Changed("rate") {
-		caps.MaxEventsPerSecond = ownRate
-	}
-	if len(o.ask.include) == 0 && o.ask.profile == "" { // whoever typed a prompt need not hear it
-		caps.EventFilters = &aaep.EventFilters{Exclude: append(slices.Clone(o.ask.exclude), string(aaep.TypeSessionStarted))}
+	if o.ask.profile == "" && len(o.ask.include) == 0 {
+		ownTerms(&caps, !o.ask.flags.Changed("rate"))
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
@@ -128,7 +140,7 @@ func (o *acpOptions) talk(ctx context.Context, cmd *cobra.Command, args []string
 	program := exec.Command(args[0], args[1:]...)
 	program.Dir = o.folder
 	stop := l.connecting(filepath.Base(args[0]))
-	agent, err := bridge.Start(ctx, program, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Logger: logTo(cmd.ErrOrStderr())})
+	agent, err := bridge.Start(ctx, program, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Logger: logTo(cmd.ErrOrStderr()), BeforeAsking: l.awaitTold})
 	stop()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -271,6 +283,29 @@ func (o *acpOptions) between(cmd *cobra.Command, args []string) (err error) {
 		return &exitError{exitFailed, errors.New(plain(failed))}
 	}
 	return nil
+}
+
+const (
+	mostBehind = time.Minute            // that a question waits for what was said before it to be told
+	tellsSoon  = 300 * time.Millisecond // for which nothing is told before all counts as told
+)
+
+// awaitTold waits until the outputs have told what the agent has said so far, or for mostBehind. The lines of a terminal need no time.
+func (l *listener) awaitTold(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, mostBehind)
+	defer cancel()
+	for since := time.Now(); l.out.any() && time.Since(since) < tellsSoon; {
+		select {
+		case <-time.After(tellsSoon / 3):
+		case <-ctx.Done():
+			return
+		}
+		l.out.each(func(p *present.Presenter) {
+			if slices.ContainsFunc(p.Status().Receipts, func(r announce.Receipt) bool { return r.Outcome == announce.Speaking }) {
+				since = time.Now()
+			}
+		})
+	}
 }
 
 // A conversation is what a person says beside answers to questions. Nil is a person who only listens.

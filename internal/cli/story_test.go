@@ -34,7 +34,8 @@ type story struct {
 	*testing.T
 	began time.Time
 	lines chan typed
-	asked func() bool // whether they have had the question, and all else there was to hear
+	told  func(context.Context) // waits until what was said was told
+	asked func() bool           // whether they have had the question, and all else there was to hear
 	mu    sync.Mutex
 	did   []instant
 	ended <-chan struct{} // closed when nobody follows any more
@@ -69,11 +70,25 @@ func (s *story) answers() {
 	}
 }
 
-// tell plays the story over an output, until the session is over and told.
-func tell(t *testing.T, caps aaep.Capabilities, open func(s *story) present.Output, hands func(s *story)) *story {
+// An actor is what the agent of a story does.
+type actor func(ctx context.Context, s *story, p *producer.Producer)
+
+// plans is the agent of the demo.
+func plans(ctx context.Context, s *story, p *producer.Producer) {
+	agent := &planner{say: func(text string) { s.note("The agent " + text) }, timeout: timeToDecide}
+	if err := agent.work(ctx, p); err != nil {
+		s.Fatal(err)
+	}
+	if agent.checking != 3700 {
+		s.Errorf("checking holds %v; the person said yes", agent.checking)
+	}
+}
+
+// tell plays the story of an agent over an output, until its sessions are over and told.
+func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open func(s *story) present.Output, hands func(s *story)) *story {
 	t.Helper()
 	s := &story{T: t, began: time.Now(), lines: make(chan typed)}
-	p, err := newProducer("retirement-planner", producer.Config{Language: "en-US", Languages: []string{"es"}, ShortTimeouts: true})
+	p, err := newProducer(name, producer.Config{Language: "en-US", Languages: []string{"es"}, ShortTimeouts: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +110,7 @@ func tell(t *testing.T, caps aaep.Capabilities, open func(s *story) present.Outp
 	presented, followed := make(chan error, 1), make(chan error, 1)
 	go func() { presented <- pr.Run(ctx, out) }()
 	go func() { followed <- l.follow(ctx, s.lines, &following{listener: l, sub: sub, wanted: caps}) }()
+	s.told = l.awaitTold
 	s.asked = func() bool {
 		had := make(chan bool, 1)
 		l.post(ctx, func() {
@@ -111,10 +127,7 @@ func tell(t *testing.T, caps aaep.Capabilities, open func(s *story) present.Outp
 	}
 	synctest.Wait()
 	go hands(s)
-	agent := &planner{say: func(text string) { s.note("The agent " + text) }, timeout: timeToDecide}
-	if err := agent.work(ctx, p); err != nil {
-		t.Fatal(err)
-	}
+	act(ctx, s, p)
 	for silent := 0; silent < 20; silent++ { // seconds
 		if speaking(pr) {
 			silent = 0
@@ -126,9 +139,6 @@ func tell(t *testing.T, caps aaep.Capabilities, open func(s *story) present.Outp
 		if r.Outcome != announce.Heard && r.Kind != announce.News && r.Kind != announce.Progress && r.Kind != announce.Notice {
 			t.Errorf("%s %s: %d of %d", r.Kind, r.Outcome, r.Said, r.Of)
 		}
-	}
-	if agent.checking != 3700 {
-		t.Errorf("checking holds %v; the person said yes", agent.checking)
 	}
 	cancel()
 	<-presented
@@ -146,62 +156,74 @@ func speaking(p *present.Presenter) bool {
 // decide. The recordings are for people, and for the next change of what is said: go test ./internal/cli -run Recordings -record
 func TestRecordings(t *testing.T) {
 	t.Run("ear", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			server := &speechtest.Server{}
-			defer server.Close()
-			s := tell(t, subscriber.ScreenReader("en-US"), func(s *story) present.Output {
-				return opening(s)(speech.Open(t.Context(), speech.Options{Dial: func(ctx context.Context) (net.Conn, error) { return server.Dial(ctx) }, Force: true}))
-			}, (*story).answers)
-			for _, m := range server.Messages() {
-				text := "“" + m.Text + "”"
-				if !m.Heard {
-					text += " is cut off."
-				}
-				s.did = append(s.did, instant{m.Begun.Sub(s.began), m.Over.Sub(s.began), text})
-			}
-			s.keep("by-ear.txt", `The demo, followed by ear alone
+		byEar(t, "retirement-planner", plans, subscriber.ScreenReader("en-US"), "by-ear.txt", `The demo, followed by ear alone
 
 What a person hears of "aaep demo" with "aaep listen --output speech", from when to when in seconds, at 172 words a minute.
 Made by a test with a speech server that keeps the pace of a real one; quotation marks hold what the voice says.
-`, true)
-		})
+`)
 	})
 	t.Run("braille", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			server := brailletest.New(14)
-			s := tell(t, subscriber.Braille(14, "en-US"), func(s *story) present.Output {
-				return opening(s)(braille.Open(t.Context(), braille.Options{Dial: server.Dial}))
-			}, func(s *story) {
-				done := make(chan struct{})
-				go func() { // who reads goes on a little sooner than the display does
-					defer close(done)
-					for { // to the end, for what is critical stays until they pan on
-						select {
-						case <-s.ended:
-							return
-						case <-time.After(1713 * time.Millisecond):
-						}
-						if strings.TrimSpace(server.Now().Line) != "" {
-							server.Press(brailletest.Forward)
-						}
-					}
-				}()
-				s.answers()
-				<-done
-			})
-			states := server.States()
-			for i, state := range states {
-				if i+1 == len(states) || states[i+1].At.Sub(state.At) > 100*time.Millisecond { // what a finger can notice
-					s.did = append(s.did, instant{at: state.At.Sub(s.began), what: "|" + state.Line + "|"})
-				}
-			}
-			s.keep("by-14-cells.txt", `The demo, followed by 14 cells alone
+		byCells(t, "retirement-planner", plans, subscriber.Braille(14, "en-US"), "by-14-cells.txt", `The demo, followed by 14 cells alone
 
 What a person reads of "aaep demo" with "aaep listen --as braille --cells 14 --output braille", from which second on. They pan on every
 1.7 seconds until they have had all of it. The last two cells mean: ⠒ it goes on, ⠿ it stays until you pan on, ⠶ something waits.
 Made by a test with a BRLTTY that shows what it is sent.
-`, false)
+`)
+	})
+}
+
+// byEar compares the story of an agent, as a voice tells it, with a recording, or records it.
+func byEar(t *testing.T, name string, act actor, caps aaep.Capabilities, file, title string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := &speechtest.Server{}
+		defer server.Close()
+		s := tell(t, name, act, caps, func(s *story) present.Output {
+			return opening(s)(speech.Open(t.Context(), speech.Options{Dial: func(ctx context.Context) (net.Conn, error) { return server.Dial(ctx) }, Force: true}))
+		}, (*story).answers)
+		for _, m := range server.Messages() {
+			text := "“" + m.Text + "”"
+			if !m.Heard {
+				text += " is cut off."
+			}
+			s.did = append(s.did, instant{m.Begun.Sub(s.began), m.Over.Sub(s.began), text})
+		}
+		s.keep(file, title, true)
+	})
+}
+
+// byCells is byEar for fourteen braille cells.
+func byCells(t *testing.T, name string, act actor, caps aaep.Capabilities, file, title string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := brailletest.New(14)
+		s := tell(t, name, act, caps, func(s *story) present.Output {
+			return opening(s)(braille.Open(t.Context(), braille.Options{Dial: server.Dial}))
+		}, func(s *story) {
+			done := make(chan struct{})
+			go func() { // who reads goes on a little sooner than the display does
+				defer close(done)
+				for { // to the end, for what is critical stays until they pan on
+					select {
+					case <-s.ended:
+						return
+					case <-time.After(1713 * time.Millisecond):
+					}
+					if strings.TrimSpace(server.Now().Line) != "" {
+						server.Press(brailletest.Forward)
+					}
+				}
+			}()
+			s.answers()
+			<-done
 		})
+		states := server.States()
+		for i, state := range states {
+			if i+1 == len(states) || states[i+1].At.Sub(state.At) > 100*time.Millisecond { // what a finger can notice
+				s.did = append(s.did, instant{at: state.At.Sub(s.began), what: "|" + state.Line + "|"})
+			}
+		}
+		s.keep(file, title, false)
 	})
 }
 

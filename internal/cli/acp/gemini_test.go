@@ -110,6 +110,22 @@ type reader struct {
 	answer func(r *reader, ev *aaep.Event)
 	mu     sync.Mutex
 	text   strings.Builder // of answers, as it came
+	tools  []string        // what was told of calls
+	types  map[aaep.Type]bool
+	moved  chan struct{} // closed and made anew with each event
+}
+
+// wait waits until an event of a type has come.
+func (r *reader) wait(typ aaep.Type) {
+	for {
+		r.mu.Lock()
+		came, moved := r.types[typ], r.moved
+		r.mu.Unlock()
+		if came {
+			return
+		}
+		<-moved
+	}
 }
 
 type ownDialer struct{ p *producer.Producer }
@@ -126,18 +142,24 @@ func read(t *testing.T, p *producer.Producer, answer func(*reader, *aaep.Event))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{sub: sub, answer: answer}
+	r := &reader{sub: sub, answer: answer, types: map[aaep.Type]bool{}, moved: make(chan struct{})}
 	go func() {
 		for ev, err := range sub.Events(context.Background()) {
 			if err != nil {
 				return
 			}
+			r.mu.Lock()
 			switch p := ev.Payload.(type) {
 			case *aaep.OutputStreaming:
-				r.mu.Lock()
 				r.text.WriteString(p.Chunk)
-				r.mu.Unlock()
-			case *aaep.AwaitingConfirmation:
+			case *aaep.ToolInvoked, *aaep.ToolCompleted:
+				r.tools = append(r.tools, ev.Text(aaep.VerbosityNormal))
+			}
+			r.types[ev.Type()] = true
+			close(r.moved)
+			r.moved = make(chan struct{})
+			r.mu.Unlock()
+			if ev.Type() == aaep.TypeAwaitingConfirmation {
 				r.answer(r, ev)
 			}
 		}
