@@ -74,6 +74,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 // lastListener is one that accepts what is there also where its context is done.
 type lastListener chan transports.Conn
 
+// Accept returns a link that is there, even if ctx is done.
 func (l lastListener) Accept(ctx context.Context) (transports.Conn, error) {
 	select {
 	case conn := <-l:

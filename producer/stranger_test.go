@@ -10,7 +10,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// stranger is a subscriber that means no good. It ends with ctx.
+// stranger is a subscriber that misbehaves. It ends with ctx.
 type stranger struct {
 	st   *stage
 	ctx  context.Context
@@ -18,7 +18,7 @@ type stranger struct {
 	id   string
 }
 
-// connect makes a new link; hangUp ends it and waits until the producer has let go of it.
+// connect makes a new link; hangUp closes it and waits until the producer no longer serves it.
 func (s *stranger) connect() (hangUp func()) {
 	a, b := transports.Pipe()
 	served := make(chan struct{})
@@ -27,7 +27,7 @@ func (s *stranger) connect() (hangUp func()) {
 	return func() { a.Close(); <-served }
 }
 
-// subscribe is connect with a request, which must be accepted.
+// subscribe makes a new link and sends a request on it, which must be accepted.
 func (s *stranger) subscribe(c aaep.Capabilities) (hangUp func()) {
 	hangUp = s.connect()
 	m := s.request(c)
@@ -48,6 +48,7 @@ func (s *stranger) request(c aaep.Capabilities) aaep.Message {
 	return m
 }
 
+// send sends a message, if it can be encoded.
 func (s *stranger) send(m aaep.Message) {
 	if data, err := aaep.Encode(m); err == nil {
 		s.raw(string(data))
@@ -70,7 +71,7 @@ func (s *stranger) listen() {
 	}
 }
 
-// every does something again and again.
+// every calls f again and again, d apart, until ctx ends.
 func (s *stranger) every(d time.Duration, f func(i int)) {
 	for i := 0; s.ctx.Err() == nil; i++ {
 		f(i)
@@ -78,14 +79,14 @@ func (s *stranger) every(d time.Duration, f func(i int)) {
 	}
 }
 
-// misbehaviours are the ways in which a subscription can be a nuisance.
+// misbehaviours are the ways in which a subscription can disturb the producer.
 var misbehaviours = map[string]func(*stranger){
 	"never reads": func(s *stranger) {
 		defer s.subscribe(answering(everything()))()
 		<-s.ctx.Done()
 	},
 	"reads one message a minute": func(s *stranger) {
-		s.every(time.Second, func(int) { // it comes again when it is let go
+		s.every(time.Second, func(int) { // it comes again when it was closed
 			defer s.subscribe(everything())()
 			for len(s.receive()) > 0 {
 				select {
@@ -148,7 +149,7 @@ var misbehaviours = map[string]func(*stranger){
 		token := make(chan aaep.ReplyToken, 1)
 		token <- "rpl_0"
 		go func() {
-			// What another is asked, it has found out.
+			// It has found out what another subscriber is asked.
 			spy := &stranger{st: s.st, ctx: s.ctx}
 			defer spy.subscribe(answering(caps(1)))()
 			for {
