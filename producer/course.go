@@ -66,10 +66,11 @@ type withholder interface {
 	withholds(token aaep.ReplyToken) (is, wait bool)
 }
 
-// fill gives the Shaper what the log has, and the notices. It reads on although events wait
-// already, so that a critical event need not wait behind them; but it stops where most events could
-// be sent at once, and where many events from before the subscription are held. The error is an
-// *aaep.Rejection: the log no longer has the next entry. Only the owner calls it.
+// fill gives the Shaper the notices, and what the log has after the cursor, and moves the cursor
+// on. It reads on although events wait for the rate, so that a critical event need not wait behind
+// them. It stops where the number of events that could leave at once reaches most, and where many
+// events from before the subscription are held. The error is an *aaep.Rejection: the log no longer
+// has the next entry. Only the owner calls it; it may wait for the log's store.
 func (c *course) fill(now time.Time, most int) error {
 	c.notice(now)
 	for c.cursor < c.p.log.End() {
@@ -98,11 +99,13 @@ func (c *course) fill(now time.Time, most int) error {
 				return nil
 			}
 			withheld, wait := c.withholds(ev)
-			if wait {
+			if wait { // the group first releases the members that must not be shown it
 				return nil
 			}
 			c.cursor++
 			c.ahead = c.ahead[min(1, len(c.ahead)):]
+			// Left out are a question that must not be shown yet or is settled, and an entry that
+			// was pushed before.
 			if withheld || c.isPast(c.cursor) && c.p.stale(ev) || c.early[c.cursor] {
 				delete(c.early, c.cursor)
 				continue

@@ -166,9 +166,9 @@ func (g *group) ended() bool {
 }
 
 // round releases the members that have to leave, then reads the log and offers one batch to the
-// others. Only run calls it; it holds g.mu throughout. more reports that there may be more to send
-// at once; otherwise next says when something will be due, and zero means after the next event. The
-// Observer is called without the lock.
+// members that remain. Only run calls it; it holds g.mu throughout. more reports that there may be
+// more to send at once; otherwise next says when something will be due, and zero means after the
+// next event. The Observer is called without the lock.
 func (g *group) round() (more bool, next time.Time) {
 	g.mu.Lock()
 	defer func() {
@@ -189,7 +189,7 @@ func (g *group) round() (more bool, next time.Time) {
 	defer b.free()
 	more, next, err := g.load(b, time.Now(), true, g.plain)
 	switch {
-	case err != nil: // each member meets the error again by itself, and ends with it
+	case err != nil: // each member meets the error again by itself, and its subscription ends
 		g.drop(func(*subscription) *batch { return nil }, func(*subscription) bool { return true })
 	case len(b.events) > 0:
 		g.spread(b)
@@ -276,6 +276,7 @@ func (b *batch) owed(begun bool) *batch {
 // drop releases the members that match, with g.mu held. Each gets a Shaper of its own and all the
 // state of the group's cursor, and goes on in a new goroutine, serveUngrouped. owed returns what
 // the group has taken out of its Shaper for this member and its link has not taken; nil is nothing.
+// Only run's goroutine calls it.
 func (g *group) drop(owed func(*subscription) *batch, match func(*subscription) bool) {
 	g.members = slices.DeleteFunc(g.members, func(sub *subscription) bool {
 		if !match(sub) {
