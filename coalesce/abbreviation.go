@@ -31,30 +31,46 @@ func (l *rules) hasOrdinals() bool { return len(l.words[ordinalWords]) > 0 || l.
 // classifyWord tells what the word before a full stop is. First says that the sentence has no other
 // word.
 func (l *rules) classifyWord(word []byte, first bool) abbreviation {
-	if a, ok := l.abbreviations[string(word)]; ok {
+	if a, ok := l.lookUpWord(word, first); ok {
 		return a
+	}
+	return l.classifyShape(word, first)
+}
+
+// lookUpWord tells what a word is that the files of the languages have, also behind an apostrophe,
+// joined to "and", or with a capital where they have it small. It returns false if they have no
+// such word.
+func (l *rules) lookUpWord(word []byte, first bool) (abbreviation, bool) {
+	if a, ok := l.abbreviations[string(word)]; ok {
+		return a, true
 	}
 	if i := bytes.LastIndexAny(word, "'’"); i >= 0 { // l'art. 12
 		_, size := utf8.DecodeRune(word[i:])
 		if a, ok := l.abbreviations[string(word[i+size:])]; ok && len(word) > i+size+1 {
-			return a
+			return a, true
 		}
 	}
 	r, size := utf8.DecodeRune(word)
 	if a, ok := l.abbreviations[string(word[size:])]; ok && r == 'و' {
-		return a // Arabic joins "and" to the word: ود. ليلى
+		return a, true // Arabic joins "and" to the word: ود. ليلى
 	}
-	c := classOf(r)
-	if first && c == clUpper { // it may be an abbreviation that is small elsewhere: "Art. 3 says so."
+	if first && classOf(r) == clUpper { // it may be an abbreviation that is small elsewhere: "Art. 3 says so."
 		small := utf8.AppendRune(make([]byte, 0, len(wordBuffer{}.b)), unicode.ToLower(r))
 		if a := l.abbreviations[string(append(small, word[size:]...))]; a == abbrNeverEnds && size < len(word) {
-			return abbrMayEnd
+			return abbrMayEnd, true
 		} else if a == abbrBeforeNumber && size < len(word) {
-			return a
+			return a, true
 		} else if _, ok := isAllConsonants(word); a == abbrMayEnd && size < len(word) && !ok {
-			return abbrBeforeDigit
+			return abbrBeforeDigit, true
 		}
 	}
+	return notAbbreviation, false
+}
+
+// classifyShape tells what a word is by its letters, digits and full stops alone.
+func (l *rules) classifyShape(word []byte, first bool) abbreviation {
+	r, size := utf8.DecodeRune(word)
+	c := classOf(r)
 	digits, letters, dots, part, long := 0, 0, 0, 0, 0
 	for i := 0; i < len(word); {
 		r, size := utf8.DecodeRune(word[i:])

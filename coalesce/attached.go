@@ -156,74 +156,12 @@ func (d *detector) skipAttached(at int) (end int, gap bool) {
 	}
 	switch {
 	case r == '[' || r == '【':
-		if next, _, _ := d.peekRune(at + 1); r == '[' && next == '[' { // [[1]](address)
-			if inner, _, _ := d.peekRune(at + 2); inner == '[' {
-				return 0, false
-			}
-			if end, _ = d.skipAttached(at + 1); end == 0 {
-				return 0, false
-			}
-			if r, _, _ := d.peekRune(end); r != ']' {
-				return 0, false
-			}
-			return end + 1, false
-		}
-		i, name, before := at, false, clOther
-		for n := range 40 {
-			r, c, size := d.peekRune(i)
-			i += size
-			switch {
-			case n == 0:
-			case r == ']' || r == '】':
-				if name {
-					if next, _, _ := d.peekRune(i); next == '(' {
-						return 0, false // it is a link of the next sentence
-					}
-				}
-				if n == 1 {
-					return 0, false
-				}
-				return i, false
-			case r == '】' || size == 0 || c == clLine:
-				return 0, false
-			case d.buf[at] != '[':
-			case n > 12 || c == clUpper || c == clSpace && before != clClause,
-				!isLetter[c] && c != clDigit && c != clSpace && !strings.ContainsRune("^,-–", r):
-				return 0, false
-			}
-			before, name = c, name || isLetter[c] && d.buf[at] == '['
-		}
+		return d.skipReference(at), false
 	case r == '(' && d.scan.last == ']': // the address of a reference
 		end, _ = d.skipBrackets(at, 2*maxSpan)
 		return end, false
 	case c == clTag:
-		if r, _, _ := d.peekRune(at); r != '<' {
-			return 0, false
-		}
-		next, _, _ := d.peekRune(at + 1)
-		if end = d.skipTag(at); end == 0 {
-			return 0, false
-		}
-		switch name := d.tagName(at + 1); name {
-		case "br", "/p", "/li", "/div", "/td", "/tr", "/ul", "/ol", "br/":
-			return end, true
-		case "sup":
-			for range 24 {
-				r, c, size := d.peekRune(end)
-				if size == 0 || c == clLine {
-					break
-				}
-				if r == '<' {
-					end = d.skipTag(end)
-					return end, false
-				}
-				end += size
-			}
-			return 0, false
-		}
-		if next == '/' {
-			return end, false
-		}
+		return d.skipAttachedTag(at)
 	case c == clOther:
 		const space = "&nbsp;"
 		for i := range len(space) {
@@ -232,6 +170,84 @@ func (d *detector) skipAttached(at int) (end int, gap bool) {
 			}
 		}
 		return at + len(space), true
+	}
+	return 0, false
+}
+
+// skipReference returns the offset behind a reference in brackets: [12], [[12]], [^note],
+// 【3†source】. What stands in brackets may also be a link that begins the next sentence, or words of
+// its own.
+func (d *detector) skipReference(at int) int {
+	open, _, _ := d.peekRune(at)
+	if next, _, _ := d.peekRune(at + 1); open == '[' && next == '[' { // [[1]](address)
+		if inner, _, _ := d.peekRune(at + 2); inner == '[' {
+			return 0
+		}
+		end, _ := d.skipAttached(at + 1)
+		if end == 0 {
+			return 0
+		}
+		if r, _, _ := d.peekRune(end); r != ']' {
+			return 0
+		}
+		return end + 1
+	}
+	i, name, before := at, false, clOther
+	for n := range 40 {
+		r, c, size := d.peekRune(i)
+		i += size
+		switch {
+		case n == 0:
+		case r == ']' || r == '】':
+			if name {
+				if next, _, _ := d.peekRune(i); next == '(' {
+					return 0 // it is a link of the next sentence
+				}
+			}
+			if n == 1 {
+				return 0
+			}
+			return i
+		case size == 0 || c == clLine:
+			return 0
+		case open != '[':
+		case n > 12 || c == clUpper || c == clSpace && before != clClause,
+			!isLetter[c] && c != clDigit && c != clSpace && !strings.ContainsRune("^,-–", r):
+			return 0
+		}
+		before, name = c, name || isLetter[c] && open == '['
+	}
+	return 0
+}
+
+// skipAttachedTag returns the offset behind a closing tag, a line break or a raised reference of
+// HTML. Gap says that it stands for white space.
+func (l *lookahead) skipAttachedTag(at int) (end int, gap bool) {
+	if r, _, _ := l.peekRune(at); r != '<' {
+		return 0, false
+	}
+	next, _, _ := l.peekRune(at + 1)
+	if end = l.skipTag(at); end == 0 {
+		return 0, false
+	}
+	switch name := l.tagName(at + 1); name {
+	case "br", "/p", "/li", "/div", "/td", "/tr", "/ul", "/ol", "br/":
+		return end, true
+	case "sup":
+		for range 24 {
+			r, c, size := l.peekRune(end)
+			if size == 0 || c == clLine {
+				break
+			}
+			if r == '<' {
+				return l.skipTag(end), false
+			}
+			end += size
+		}
+		return 0, false
+	}
+	if next == '/' {
+		return end, false
 	}
 	return 0, false
 }
