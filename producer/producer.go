@@ -21,16 +21,17 @@
 // An event goes one way. Session.emitEvent stamps it, checks it and appends it to the log. A
 // deliveryCursor reads it from the log, its Shaper decides in which form and when it leaves, and
 // the link sends it. A reply goes the other way: handleMessages receives it from the link, the
-// questionBroker lets the first valid one settle the question, and the agent's goroutine that waits
-// in askQuestion returns. Begin to read at Session.emitEvent, then deliveryCursor.loadBatch, then
-// subscription.runUngrouped. For questions, begin at Session.askQuestion. The comment at the head
-// of group.go explains how equal subscriptions share one stream.
+// broker lets the first valid one settle the question, and the agent's goroutine that waits in
+// askQuestion returns. Begin to read at Session.emitEvent, then deliveryCursor.loadBatch, then
+// subscription.runUngrouped. For questions, begin at Session.askQuestion and package
+// internal/questions. The comment at the head of group.go explains how equal subscriptions share
+// one stream.
 //
 // Every piece of state that changes has one goroutine that owns it, or a lock:
 //
 //   - A Session belongs to the callers of its methods, who hold Session.mu.
-//   - The questionBroker's goroutine owns the ledger of questions. Other goroutines send it
-//     commands. Each outcome is recorded and handed out by a goroutine of its own.
+//   - The goroutine of the broker in internal/questions owns the ledger of questions. Each outcome
+//     is recorded and handed out by a goroutine of its own.
 //   - A subscription is owned by its own goroutine, runUngrouped, or, while it is in a group, by
 //     the group's goroutine. No other goroutine sends its events.
 //   - What a subscriber sends is received by one goroutine a subscription, which runs while there
@@ -91,7 +92,7 @@ type Producer struct {
 	log    *eventlog.Log
 	began  uint64            // the end of the log at New: what is up to here was there before
 	born   time.Time         // when New was called
-	broker *questions.Broker // the broker of the open questions
+	broker *questions.Broker // owns the ledger of questions; its goroutine ends with Shutdown
 
 	*closing
 	shared   log.Shared // what the agent's processes share; nil for an agent that is one process
