@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -52,6 +53,7 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		q.Timeout = 2 * time.Minute
 	}
 	if err := s.p.checkTimeout(aaep.TypeAwaitingClarification, q.Timeout); err != nil {
+		err = fmt.Errorf("producer: Question.Timeout: %w", err)
 		return nil, err
 	}
 	if len(q.Kinds) == 0 {

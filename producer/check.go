@@ -16,7 +16,10 @@ import (
 
 // check validates an event in each of its languages, and refuses secrets if Config.RefuseSecrets
 // says so. The error is an *aaep.InvalidError. It changes nothing and takes no lock.
-func (p *Producer) check(ev *aaep.Event) error {
+func (p *Producer) check(ev *aaep.Event) error { return inFields(ev.Payload, p.checkWire(ev)) }
+
+// checkWire is check whose error knows the members of the wire alone.
+func (p *Producer) checkWire(ev *aaep.Event) error {
 	for _, t := range ev.Translations {
 		if err := p.checkOne(ev.In(t)); err != nil {
 			return err

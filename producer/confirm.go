@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -40,6 +41,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (a
 		}
 	}
 	if err := s.p.checkTimeout(aaep.TypeAwaitingConfirmation, t.Timeout); err != nil {
+		err = fmt.Errorf("producer: Tool.Timeout: %w", err)
 		return "", nil, nil, err
 	}
 	reversibility := aaep.Reversible

@@ -93,6 +93,9 @@ func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (s
 	if s == nil || s.p == nil {
 		return "", ErrNoSession
 	}
+	if run == nil {
+		return "", errors.New("producer: Tool was given no function to run; without one, use Confirm")
+	}
 	decision, done, err := s.Confirm(ctx, t)
 	if decision != aaep.Accept {
 		return "", err

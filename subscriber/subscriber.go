@@ -161,6 +161,9 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 	if err == nil {
 		err = extensions.Check(cfg.Capabilities)
 	}
+	if err != nil && cfg.ID == "" {
+		return nil, fmt.Errorf("subscriber: Config.ID is empty; give this program an id that stays the same over its restarts: %w", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: this Config cannot be sent: %w", err)
 	}

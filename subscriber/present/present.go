@@ -269,7 +269,7 @@ func (p *Presenter) Status() (s Status) {
 // with another output. What was being presented when ctx ended is silenced. A nil out is an error.
 func (p *Presenter) Run(ctx context.Context, out Output) error {
 	if out == nil {
-		return errors.New("Run was given no output")
+		return errors.New("present: Run was given no Output")
 	}
 	type ended struct {
 		u   announce.Utterance

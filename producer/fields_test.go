@@ -1,0 +1,52 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// What an author got wrong is named as they wrote it, beside the member of the wire; a tool without a function is an error.
+func TestErrorsNameFields(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		s, ctx := st.session("Working."), context.Background()
+		tool := func(t producer.Tool) error { _, err := s.Tool(ctx, t, ok); return err }
+		clarify := func(q producer.Question) error { _, err := s.Clarify(ctx, q); return err }
+		for want, err := range map[string]error{
+			"Tool.Name: ":                     tool(producer.Tool{}),
+			"Tool.Risk: ":                     tool(producer.Tool{Name: "pay", Risk: "huge"}),
+			"Tool.Action, Tool.Consequence: ": tool(producer.Tool{Name: "pay", Risk: aaep.RiskHigh}),
+			"Progress.Percent: ":              s.Progress(aaep.Text{}, aaep.Progress{Percent: new(150.0)}, 0),
+			"Progress.Step: ":                 s.Progress(aaep.Text{}, aaep.Progress{Step: 5, TotalSteps: 2}, 0),
+			"HandoffRequested.TargetKind: ":   s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{Reason: "R.", TargetKind: "x"}),
+			"Question.Text: ":                 clarify(producer.Question{}),
+			"Question.Kinds: ":                clarify(producer.Question{Text: aaep.Say("Q?"), Kinds: []aaep.ResponseKind{"odd"}}),
+		} {
+			var invalid *aaep.InvalidError
+			if err == nil || !strings.HasPrefix(err.Error(), "producer: "+want) || !errors.As(err, &invalid) || !strings.Contains(err.Error(), " /") {
+				t.Errorf("%v, want one that begins with %q and names the member", err, want)
+			}
+		}
+		if _, err := s.Tool(ctx, producer.Tool{Name: "look"}, nil); err == nil || !strings.Contains(err.Error(), "no function") {
+			t.Errorf("a tool without a function: %v", err)
+		}
+	})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(context.Background())
+	s, err := p.StartSession(context.Background(), aaep.Say("Working."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay."), Consequence: aaep.Say("Gone."), Timeout: time.Second}
+	if _, err := s.Tool(context.Background(), late, ok); err == nil || !strings.HasPrefix(err.Error(), "producer: Tool.Timeout: ") {
+		t.Errorf("too short a time: %v", err)
+	}
+}
