@@ -101,12 +101,14 @@ const (
 	SilenceNo      ID = "SilenceNo"
 	SilenceMeans   ID = "SilenceMeans"
 
-	AgentSays ID = "AgentSays"
-	Code      ID = "Code"
-	CodeSoFar ID = "CodeSoFar"
-	AnImage   ID = "AnImage"
-	Checked   ID = "Checked" // in a list
-	Unchecked ID = "Unchecked"
+	AgentSays   ID = "AgentSays"
+	Code        ID = "Code"
+	CodeSoFar   ID = "CodeSoFar"
+	LineAdded   ID = "LineAdded"
+	LineRemoved ID = "LineRemoved"
+	AnImage     ID = "AnImage"
+	Checked     ID = "Checked" // in a list
+	Unchecked   ID = "Unchecked"
 
 	// To a person who follows agents at a terminal, by the program they do that with.
 	FollowingAgent     ID = "FollowingAgent"
@@ -230,6 +232,9 @@ const (
 
 	// Pieces of sentences and of lists, the rest of this.
 	OneQuestionOpen  ID = "OneQuestionOpen"
+	ADiff            ID = "ADiff"
+	LinesAdded       ID = "LinesAdded"
+	LinesRemoved     ID = "LinesRemoved"
 	MarkGrave        ID = "MarkGrave"
 	MarkAcute        ID = "MarkAcute"
 	MarkBelow        ID = "MarkBelow"

@@ -286,14 +286,14 @@ func TestCodeThatGoesOn(t *testing.T) {
 	say(r, "c. Or d.\n\n", aaep.BoundaryWord)
 	say(r, "e()\n```\n", aaep.BoundarySentence)
 	say(r, "It is short. ", aaep.BoundarySentence)
-	r.want("1.0 Code, 2 lines so far.", "16.0 Code, 3 lines so far.", "30.0 Code, 4 lines.", "45.0 It is short.")
+	r.want("1.0 Go, 2 lines so far.", "16.0 Go, 3 lines so far.", "30.0 Go, 4 lines.", "45.0 It is short.")
 
 	r = newRoom(t, Preferences{})
 	say(r, "> ```go\n> a := 1\n> b\n", aaep.BoundaryWord)
 	say(r, "> c\n", aaep.BoundaryWord)
 	say(r, "> d\n> ```\n", aaep.BoundarySentence)
 	say(r, "> It is short. ", aaep.BoundarySentence)
-	r.want("1.0 Code, 2 lines so far.", "16.0 Code, 3 lines so far.", "30.0 Code, 4 lines.", "45.0 It is short.")
+	r.want("1.0 Go, 2 lines so far.", "16.0 Go, 3 lines so far.", "30.0 Go, 4 lines.", "45.0 It is short.")
 
 	// Nothing behind it is taken for code: not behind a quotation that ends first, nor behind a fence within a longer one.
 	r = newRoom(t, Preferences{})
@@ -302,7 +302,7 @@ func TestCodeThatGoesOn(t *testing.T) {
 	say(r, "````md\n```\na\n", aaep.BoundaryWord)
 	say(r, "```\nb\n````\n", aaep.BoundarySentence)
 	say(r, "It is long. ", aaep.BoundarySentence)
-	r.want("0.0 Code, 2 lines so far.", "15.0 It is short.", "31.0 Code, 2 lines so far.", "45.0 Code, 4 lines.", "60.0 It is long.")
+	r.want("0.0 Go, 2 lines so far.", "15.0 It is short.", "31.0 Code, 2 lines so far.", "45.0 Code, 4 lines.", "60.0 It is long.")
 
 	// All at once it is told once, also where it is too long for one utterance.
 	r = newRoom(t, Preferences{})
@@ -318,7 +318,7 @@ func TestCodeThatGoesOn(t *testing.T) {
 	say(r, "c\n", aaep.BoundaryWord)
 	say(r, "d\n```\nIt is short. ", aaep.BoundarySentence)
 	r.after(time.Minute)
-	r.want("0.0 "+strings.Repeat("word ", 149)+"end.", "75.0 Look:", "75.5 Code, 4 lines.", "77.0 It is short.")
+	r.want("0.0 "+strings.Repeat("word ", 149)+"end.", "75.0 Look:", "75.5 Go, 4 lines.", "77.0 It is short.")
 
 	// It ends with the answer.
 	r = newRoom(t, Preferences{})

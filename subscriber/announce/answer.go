@@ -23,7 +23,12 @@ type answer struct {
 	rested   bool // so have the words of a sentence that goes on
 	words    bool // the producer waits no longer for the end of the sentence
 	code     block
-	soFar    *item // how much there is of that
+	space    string // that the next line begins with
+	owes     bool   // the code has yet to be told
+	run      string // lines that may be those of a list or a diff
+	diff     bool   // it is a diff, without fence or header,
+	list     byte   // or a list with this mark; zero is neither
+	soFar    *item  // how much there is of that
 }
 
 const (
@@ -69,6 +74,9 @@ func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep
 	}
 }
 
+// holds reports whether something has come that was not said.
+func (ans *answer) holds() bool { return ans.seg.Held() > 0 || ans.run != "" || ans.owes }
+
 // finish says what is held of a session's answers, for something else comes.
 func (a *Announcer) finish(now time.Time, source string, ev *aaep.Event) {
 	for id, ans := range a.answers {
@@ -77,10 +85,11 @@ func (a *Announcer) finish(now time.Time, source string, ev *aaep.Event) {
 		}
 		terminal := ev.Type().Terminal()
 		a.pieces(now, ans, ans.seg.Flush(terminal))
+		a.unheld(now, ans)
 		switch {
 		case terminal:
 			delete(a.answers, id)
-		case ans.code.fence == "":
+		case !ans.code.open():
 			ans.seg.Flush(true) // a sentence begins anew
 		}
 	}
@@ -95,19 +104,21 @@ func (a *Announcer) drop(now time.Time) {
 		}
 	}
 	a.pieces(now, a.answers[oldest], a.answers[oldest].seg.Flush(true))
+	a.unheld(now, a.answers[oldest])
 	delete(a.answers, oldest)
 }
 
 // pauses says what has stood for a while, if it is a sentence, and the words of one that is not after a longer while.
 func (a *Announcer) pauses(now time.Time) {
 	for _, ans := range a.answers {
-		if ans.seg.Held() == 0 {
+		if !ans.holds() {
 			continue
 		}
 		stood := now.Sub(ans.newest)
 		if !ans.paused && stood >= pauseAfter {
 			ans.paused = true
 			a.pieces(now, ans, ans.seg.Pause())
+			a.unheld(now, ans)
 			if ans.words {
 				a.pieces(now, ans, ans.seg.Flush(false))
 			}
@@ -122,33 +133,104 @@ func (a *Announcer) pauses(now time.Time) {
 func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
 	text := ""
 	for i, p := range pieces {
-		text += p.Text
+		text += ans.space + p.Text
+		ans.space = ""
+		if end := strings.LastIndexByte(text, '\n') + 1; end > 0 && strings.TrimSpace(text[end:]) == "" {
+			text, ans.space = text[:end], text[end:]
+		}
+		over := p.Boundary == aaep.BoundaryCompletion
+		if ans.code.diff && ans.code.fence == "" && !ans.code.takes(text) {
+			a.piece(now, ans, ans.code.beginning(), block{}, true)
+			ans.owes = false
+		}
 		whole, code := ans.code.with(text)
-		if code.fence != "" && i+1 < len(pieces) {
+		if code.open() && i+1 < len(pieces) {
 			continue // it is told once, with how much there is
 		}
-		id := phrase.CodeSoFar
-		if p.Boundary == aaep.BoundaryCompletion {
-			id, code = phrase.Code, block{}
-		}
-		part := heard(whole, ans.language, id)
-		before := ans.code.fence
-		if text, ans.code = "", code; strings.TrimSpace(part.Text) == "" {
+		if !code.open() && !ans.code.open() && whole == text {
+			a.lines(now, ans, text, over)
+			text = ""
 			continue
 		}
-		it, older := a.item(now, ans.source, ans.event, Output, []Part{part}), ans.soFar
-		it.critical, ans.soFar = false, nil
-		if code.fence != "" && strings.TrimSpace(told(whole, func(block, bool) string { return "" })) == "" {
-			ans.soFar = it
+		a.lines(now, ans, "", true)
+		if ans.owes = code.diff && code.fence == "" && !over; ans.owes { // nothing but what follows tells where it ends
+			ans.code = code
+		} else {
+			a.piece(now, ans, whole, code, over)
 		}
-		// How much there was says nothing to whoever has not heard it yet.
-		if i := slices.Index(a.normal, older); i >= 0 && a.untold(older) && before != "" && strings.HasPrefix(whole, before) {
-			a.end(older, now, Expired)
-			a.normal[i] = it
-			continue
-		}
-		a.queue(&a.normal, it)
+		text = ""
 	}
+}
+
+// unheld says what is held of an answer until something follows.
+func (a *Announcer) unheld(now time.Time, ans *answer) {
+	a.lines(now, ans, "", true)
+	if ans.owes {
+		ans.owes = false
+		a.piece(now, ans, ans.code.beginning(), ans.code, false)
+	}
+}
+
+// mostHeld is how many lines that may be those of a list or a diff are held until one tells which.
+const mostHeld = 3
+
+// lines takes text that is no code. Lines that begin with a sign are held until they are known for those of a list or a diff, or are to be
+// said in any case.
+func (a *Announcer) lines(now time.Time, ans *answer, text string, force bool) {
+	signed := text != "" && isSigned(text) && strings.Count(strings.TrimSpace(text), "\n") == 0
+	switch {
+	case signed && (ans.diff || ans.list != 0 && ans.list != text[0]):
+		text = withSign(text, ans.language)
+	case signed && ans.list == 0:
+		ans.run += text
+		run := strings.FieldsFunc(ans.run, func(r rune) bool { return r == '\n' })
+		if ans.diff = signs(run); !ans.diff && !force && len(run) <= mostHeld {
+			return
+		}
+		if !ans.diff {
+			ans.list = run[0][0]
+		}
+		text = ""
+	}
+	held := ans.run
+	ans.run = ""
+	for line := range strings.Lines(held) {
+		if ans.diff && strings.TrimSpace(line) != "" {
+			line = withSign(line, ans.language)
+		}
+		a.piece(now, ans, line, block{}, false)
+	}
+	if !signed {
+		ans.diff, ans.list = false, 0
+	}
+	if text != "" {
+		a.piece(now, ans, text, block{}, false)
+	}
+}
+
+// piece lets a piece of an answer wait, of which the code goes on.
+func (a *Announcer) piece(now time.Time, ans *answer, whole string, code block, over bool) {
+	id := phrase.CodeSoFar
+	if over {
+		id, code = phrase.Code, block{}
+	}
+	part := heard(whole, ans.language, id)
+	before := ans.code.beginning()
+	if ans.code = code; strings.TrimSpace(part.Text) == "" {
+		return
+	}
+	it, older := a.item(now, ans.source, ans.event, Output, []Part{part}), ans.soFar
+	it.critical, ans.soFar = false, nil
+	if code.open() && strings.TrimSpace(told(whole, func(block, bool) string { return "" })) == "" {
+		ans.soFar = it
+	}
+	// How much there was says nothing to whoever has not heard it yet.
+	if i := slices.Index(a.normal, older); i >= 0 && a.untold(older) && before != "" && strings.HasPrefix(whole, before) {
+		a.end(older, now, Expired)
+		a.normal[i] = it
+		return
+	}
+	a.queue(&a.normal, it)
 }
 
 // sentences are what is said one at a time. Of a question, each line is heard for itself.

@@ -3,7 +3,6 @@ package announce
 import (
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/aaep-go/aaep"
@@ -25,60 +24,6 @@ var (
 	emphasis = regexp.MustCompile(`(^|[\s([{"'])(\*\*\*|\*\*|\*|___|__|_|~~)([^\s*_~](?:[^*_~\n]*[^\s*_~])?)(\*\*\*|\*\*|\*|___|__|_|~~)($|[\s)\]}"'.,;:!?])`)
 	inline   = regexp.MustCompile("(`+)([^`\n]+)(`+)")
 )
-
-// block is code of which not all has come: what it began with, and how many lines there were.
-type block struct {
-	fence  string
-	lines  int
-	quoted bool // with > in front of each line
-}
-
-// with is text with the part of the block in front of it that was told, in few words, and the code that it ends in, if that goes on.
-func (b block) with(text string) (whole string, open block) {
-	if b.quoted && !strings.HasPrefix(strings.TrimSpace(text), ">") {
-		b = block{} // the quotation is over, and with it the code
-	}
-	quoted := b.quoted || inQuote.MatchString(text)
-	if quoted {
-		text = quote.ReplaceAllString(text, "")
-	}
-	if b.fence != "" {
-		text = b.fence + "\n" + strings.Repeat(".\n", b.lines) + text
-	}
-	told(text, func(b block, closed bool) string {
-		if b.quoted = quoted; !closed {
-			open = b
-		}
-		return ""
-	})
-	return text, open
-}
-
-// told is text with each block of code replaced by what is said of it.
-func told(text string, says func(b block, closed bool) string) string {
-	var rest strings.Builder
-	var b block
-	for line := range strings.Lines(text) {
-		switch m := fence.FindStringSubmatch(line); {
-		case b.fence != "":
-			end := strings.TrimSpace(line)
-			if len(end) >= len(b.fence) && strings.Trim(end, b.fence[:1]) == "" {
-				rest.WriteString(says(b, true))
-				b = block{}
-			} else if end != "" {
-				b.lines++
-			}
-		case m != nil && (m[1][0] == '~' || !strings.Contains(m[2], "`")):
-			b.fence = m[1]
-		default:
-			rest.WriteString(line)
-		}
-	}
-	if b.fence != "" {
-		rest.WriteString(says(b, false))
-	}
-	return rest.String()
-}
 
 // heard is forEar with the language of what is said: code alone is told in words of ours, which may be English.
 func heard(text, language string, id phrase.ID) Part {
@@ -105,12 +50,9 @@ func forEar(text, language string, unclosed phrase.ID) string {
 		if !closed {
 			id = unclosed
 		}
-		says, known := phrase.In(language, id, strconv.Itoa(b.lines))
-		if english || !known {
-			says, _ = phrase.In(ownLanguage, id, words.Count(b.lines, "line"))
-		}
-		return "\n" + says + "\n"
+		return "\n" + b.says(language, id) + "\n"
 	})
+	text = withSigns(text, language)
 	text = rule.ReplaceAllString(text, "")
 	text = row.ReplaceAllStringFunc(text, func(s string) string {
 		var cells []string

@@ -47,6 +47,7 @@ func (a *Announcer) lost(now time.Time, source string) {
 	for _, ans := range a.answers {
 		if ans.source == source { // what comes of it begins a sentence
 			a.pieces(now, ans, ans.seg.Flush(true))
+			a.unheld(now, ans)
 		}
 	}
 	for session, g := range a.agents {

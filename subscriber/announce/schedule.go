@@ -242,7 +242,7 @@ func (a *Announcer) wake(now time.Time) (at time.Time) {
 		sooner(a.progressFrom(session))
 	}
 	for _, ans := range a.answers {
-		if ans.seg.Held() > 0 && !ans.paused {
+		if ans.holds() && !ans.paused {
 			sooner(ans.newest.Add(pauseAfter))
 		}
 		if ans.seg.Held() > 0 && !ans.rested {

@@ -116,7 +116,7 @@ func (a *Announcer) remind(now time.Time) {
 		return
 	}
 	for _, ans := range a.answers {
-		if sessionOf(ans.source, ans.event) == q.session() && ans.seg.Held() > 0 && !ans.rested {
+		if sessionOf(ans.source, ans.event) == q.session() && ans.holds() && !ans.rested {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,12 @@ func TestEar(t *testing.T) {
 		{in: in{"ar", "مرحبا **بك**"}, want: "مرحبا بك"},
 		{in: in{"zh", "# 付款。\n| 一 | 二 |"}, want: "付款。 一, 二."},
 		{in: in{"en", "\x1b[2J **hidden** \u202e"}, want: "<U+001B>[2J hidden <U+202E>"},
-		{in: in{"en", "```go\na := 1\n```\nRun it."}, want: "Code, 1 line. Run it.", page: "a := 1 Run it."}, // of code, what it does with an answer
+		{in: in{"en", "Change it:\n- return 1\n+ return 2\n\nDone."}, want: "Change it: Removed: return 1 Added: return 2 Done."},
+		{in: in{"es", "-viejo\n+nuevo"}, want: "Quitado: viejo Añadido: nuevo"},
+		{in: in{"fi", "-\tvanha\n+\tuusi"}, want: "Removed: vanha Added: uusi"},
+		{in: in{"en", "- one\n- two\n-3 and\n+4 are numbers"}, want: "one two -3 and +4 are numbers"},
+		{in: in{"en", "- one\n+ two\n* three"}, want: "one two three"},
+		{in: in{"en", "```go\na := 1\n```\nRun it."}, want: "Go, 1 line. Run it.", page: "a := 1 Run it."}, // of code, what it does with an answer
 		{in: in{"en", "Run this:\n```reboot```\nIt takes a minute."}, want: "Run this: reboot It takes a minute."},
 		{in: in{"en", "Delete all of\n=>\n==\nnow."}, want: "Delete all of => == now."},
 		{in: in{"en", "A title\n======="}, want: "A title =======", page: "A title"}, // which a voice would spell
@@ -78,8 +84,13 @@ func TestEar(t *testing.T) {
 
 // announced is what an announcer says of a text.
 func announced(language, text string) string {
-	a, now, said := announce.New(announce.Preferences{}), time.Time{}, []string{}
+	a, now := announce.New(announce.Preferences{}), time.Time{}
 	a.Add(now, "", &aaep.Event{EventID: "evt_1", SessionID: "sess_1", Payload: &aaep.ToolCompleted{}}, announce.In(language, text))
+	return strings.Join(heardFrom(a, now), " ")
+}
+
+// heardFrom is everything that an announcer says from a time on.
+func heardFrom(a *announce.Announcer, now time.Time) (said []string) {
 	for {
 		do, next := a.Next(now)
 		switch {
@@ -88,9 +99,47 @@ func announced(language, text string) string {
 			now = now.Add(time.Second)
 			a.Ended(now, do.Say.ID, announce.Heard)
 		case next.IsZero():
-			return strings.Join(said, " ")
+			return said
 		default:
 			now = next
+		}
+	}
+}
+
+// TestCodeInAnAnswer: the page and the terminal say alike how much there is of code, and what a change adds and removes, in whatever pieces it comes.
+func TestCodeInAnAnswer(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Here:\n\n--- a/x.go\n+++ b/x.go\n@@ -1,3 +1,4 @@\n func f() {\n-\treturn 1\n+\tx := 2\n+\treturn x\n }\n\nThat is all.\n": "Here:|Diff, 2 lines added, 1 removed.|That is all.",
+		"Change it:\n- return 1\n+ return 2\n\nDone.":                                      "Change it:|Removed: return 1|Added: return 2|Done.",
+		"List:\n- one\n- two\n- three.\n- four\n\nEnd.":                                    "List:|one|two|three.|four|End.",
+		"```diff\n-a\n+b\n+c\n```\nOk.\n":                                                  "Diff, 2 lines added, 1 removed.|Ok.",
+		"```go\nfunc main() {\n\tfmt.Println(1)\n\treturn\n}\n```\nRun it.\n":              "Go, 4 lines.|Run it.",
+		"diff --git a/x b/x\n@@ -1 +1,0 @@\n-a\n@@ -9,2 +9,2 @@\n c\n-d\n+e\n\n- a list\n": "Diff, 1 line added, 2 removed.|a list",
+	} {
+		a, now := announce.New(announce.Preferences{}), time.Time{}
+		for i := 0; i < len(text); i += 7 {
+			chunk := text[i:min(i+7, len(text))]
+			a.Add(now, "", &aaep.Event{SessionID: "sess_1", LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en"},
+				Payload: &aaep.OutputStreaming{Chunk: chunk, OutputID: "out_1", CoalesceHint: aaep.BoundaryNone, Complete: i+7 >= len(text)}}, nil)
+		}
+		if got := strings.Join(heardFrom(a, now), "|"); got != want {
+			t.Errorf("of %q the announcer says\n%s, want\n%s", text, got, want)
+		}
+		p := newBrowser(t).open(start(t, producer.Config{}).page, `globalThis.EventSource = class extends EventSource { constructor(...a) { super(...a); globalThis.stream = this; } }`)
+		p.until(`globalThis.stream?.readyState === EventSource.OPEN`)
+		data, err := json.Marshal(text)
+		check(t, err)
+		eval[any](p, `globalThis.heard = []; new MutationObserver((all) => all.forEach((m) => m.addedNodes.forEach((n) => heard.push(n.textContent)))).observe(document.getElementById("status"), { childList: true });
+			((text) => { for (let i = 0; i < text.length; i += 7) stream.dispatchEvent(new MessageEvent("aaep.event", { data: JSON.stringify({ type: "aaep:agent.output.streaming", event_id: "evt_" + i,
+			session_id: "sess_1", output_id: "out_1", chunk: text.slice(i, i + 7), position: i, complete: i + 7 >= text.length, coalesce_hint: "none", localization_hints: { primary_language: "en" } }) })); })(`+string(data)+`)`)
+		read := `[...document.querySelectorAll("#log p:not([aria-live=off])")].map((p) => p.textContent)`
+		p.until(`heard.concat(` + read + `).some((text) => text.includes(` + strconv.Quote(want[strings.LastIndexByte(want, '|')+1:]) + `))`)
+		got := "|" + strings.ReplaceAll(strings.Join(eval[[]string](p, `heard.concat(`+read+`)`), "|"), "|: ", "|") + "|"
+		for _, part := range strings.Split(want, "|") {
+			if !strings.Contains(got, "|"+part+"|") {
+				t.Errorf("of %q the page reads out %q, and not %q", text, got, part)
+			}
 		}
 	}
 }

@@ -33,17 +33,76 @@ function tagOf(language) {
   return tag === "en" || (Object.hasOwn(tables, tag) && scriptOf(language) === scriptOf(tag)) ? tag : undefined;
 }
 
-// ofCode is what is said in place of so many lines of code, with its language.
-export function ofCode(n, language) {
-  const words = pageWords(tagOf(language));
-  return { heard: words("code", { n }), language: words.language };
+const hunk = /^@@ -\d{1,6}(?:,(\d{1,6}))? \+\d{1,6}(?:,(\d{1,6}))? @@/;
+const header = /^(?:diff --git |@@ -\d|--- (?:a\/|\/dev\/null)|\+\+\+ (?:b\/|\/dev\/null)|index [0-9a-f]{7,}\.\.)/;
+const fileMode = /^(?:new file|deleted file|old mode|new mode|rename (?:from|to)|similarity index|Binary files) /;
+const names = { bash: "Shell", c: "C", "c++": "C++", cpp: "C++", cs: "C#", csharp: "C#", css: "CSS", go: "Go", golang: "Go", html: "HTML", java: "Java", javascript: "JavaScript",
+  js: "JavaScript", json: "JSON", kotlin: "Kotlin", php: "PHP", py: "Python", python: "Python", rb: "Ruby", rs: "Rust", ruby: "Ruby", rust: "Rust", sh: "Shell", shell: "Shell",
+  sql: "SQL", swift: "Swift", toml: "TOML", ts: "TypeScript", typescript: "TypeScript", xml: "XML", yaml: "YAML", yml: "YAML" };
+
+// Block is code, or a diff, of which not all may have come. A diff may have no fence.
+export class Block {
+  constructor(fence, info = "") {
+    Object.assign(this, { fence, info: info.trim().split(" ")[0].toLowerCase(), lines: 0, added: 0, removed: 0, before: 0, after: 0 });
+    this.diff = !fence || this.info === "diff" || this.info === "patch";
+  }
+
+  // takes reports whether a line belongs to a diff that has no fence.
+  takes(line) {
+    if (header.test(line) || fileMode.test(line)) return true;
+    if (/^[-+\\]/.test(line)) return this.before + this.after > 0 || (this.lines < 5 && line[1] !== " ");
+    return (line === "" || /^[ \t]/.test(line)) && this.before > 0 && this.after > 0;
+  }
+
+  count(line) {
+    if (line.trim()) this.lines++;
+    this.diff ||= header.test(line);
+    if (!this.diff) return;
+    const of = hunk.exec(line), inHunk = this.before + this.after > 0;
+    if (of) [this.before, this.after] = [Number(of[1] ?? 1), Number(of[2] ?? 1)];
+    else if (!inHunk && /^(---|\+\+\+) /.test(line)) return;
+    else {
+      const added = line.startsWith("+"), removed = line.startsWith("-");
+      this.added += added;
+      this.removed += removed;
+      if (!added) this.before = Math.max(this.before - 1, 0);
+      if (!removed) this.after = Math.max(this.after - 1, 0);
+    }
+  }
+}
+
+// ofCode is what is said in place of a block, with its language.
+export function ofCode(block, language) {
+  const words = pageWords(tagOf(language)), { added, removed } = block;
+  let heard = words("code", { n: block.lines }).replace(/^[^,،]*/, (code) => Object.hasOwn(names, block.info) ? names[block.info] : code);
+  if (block.diff && added + removed) {
+    heard = [words("diff"), added && words("added", { n: added }), removed && words(added ? "alsoRemoved" : "removed", { n: removed })].filter(Boolean).join(", ") + ".";
+  }
+  return { heard, language: words.language };
+}
+
+// isSigned reports whether a line begins with a sign that may be that of a diff, or the mark of a list; signs, whether lines are those of a
+// diff; withSign is such a line with its sign in words. They agree with the terminal's.
+export const isSigned = (line) => /^[-+][ \t]*\S/.test(line) && !/^(--|\+\+|[-+][0-9.])/.test(line) && !/^(?:-\s*){3,}$/.test(line);
+export const signs = (lines) => lines.some((line) => line[0] === "+") && lines.some((line) => line[0] === "-");
+export const withSign = (line, language) => pageWords(tagOf(language))(line[0] === "+" ? "lineAdded" : "lineRemoved") + " " + line.slice(1).trim();
+
+function withSigns(text, language) {
+  const lines = text.split("\n");
+  for (let i = 0; i < lines.length; i++) {
+    let end = i;
+    while (end < lines.length && isSigned(lines[end])) end++;
+    if (end > i && !lines[end]?.startsWith("* ") && signs(lines.slice(i, end))) for (let j = i; j < end; j++) lines[j] = withSign(lines[j], language);
+    i = Math.max(i, end - 1);
+  }
+  return lines.join("\n");
 }
 
 // plain is safe text as a voice can say it: in one line, without the marks of Markdown, and links by their names. What it puts in is
 // in the text's language, where the page knows that.
 export function plain(text, language) {
   const tag = tagOf(language), english = tag === "en", ours = tables[tag];
-  text = text.replace(/[ \t]+/g, " ").replace(alone, "")
+  text = withSigns(text, language).replace(/[ \t]+/g, " ").replace(alone, "")
     .replace(row, (_, cells) => sentence(cells.split("|").map((cell) => cell.trim()).filter(Boolean).join(", ")))
     .replace(heading, (_, title) => sentence(title)).replace(quote, "")
     .replace(bullet, (_, box) => box && ours ? (box === " " ? ours.unchecked : ours.checked) + " " : "")

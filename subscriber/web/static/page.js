@@ -1,6 +1,6 @@
 // One page: what comes over the link goes to the log, to the line that says what happens now, and to the questions.
 import { Link } from "./link.js";
-import { ofCode } from "./ear.js";
+import { Block, isSigned, ofCode, signs, withSign } from "./ear.js";
 import { Log } from "./log.js";
 import { Questions } from "./questions.js";
 import { Feel, notify } from "./feel.js";
@@ -116,43 +116,91 @@ function output(e, line) {
   }
 }
 
-const opening = /^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(`{3,}|~{3,})(?![`~])[^`\n]*\n/m; // of a block of code
+const opening = /^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(`{3,}|~{3,})(?![`~])([^`\n]*)\n|^(?:diff --git |@@ -\d|--- (?:a\/|\/dev\/null)|index [0-9a-f]{7,}\.\.)[^\n]*\n/m; // of a block
 const codeLine = /^[^\n]*\n|^[^\n]{2000}|^[ \t]*(?:`{3,}|~{3,})[ \t]*$/;
+
+// lines tells a text. Lines that begin with a sign are held until it is known whether they are those of a list or of a diff.
+function lines(out, text, force) {
+  const { line } = out, held = (out.run ??= []), signed = isSigned(text);
+  const tell = (text, shown) => text && log.say({ ...line, text: shown ?? text, ...(shown && { heard: text, language: line.language }) });
+  clearTimeout(out.unheld);
+  if (signed && (out.signed || (out.list && out.list !== text[0]))) return tell(withSign(text, line.language), text);
+  if (signed && !out.list) {
+    held.push(text);
+    out.signed = signs(held);
+    if (!out.signed && !force && held.length <= 3) {
+      out.unheld = setTimeout(() => lines(out, "", true), 1000);
+      return;
+    }
+    if (!out.signed) out.list = text[0];
+    text = "";
+  }
+  for (const each of held.splice(0)) out.signed ? tell(withSign(each, line.language), each) : tell(each);
+  if (!signed) out.signed = out.list = undefined;
+  tell(text);
+}
+
+// unheldDiff tells the diff that has no fence and is over, with its last line.
+function unheldDiff(out) {
+  if (out.last !== undefined) log.say({ ...out.line, text: out.last || "…", ...ofCode(out.block, out.line.language) });
+  out.block = out.last = undefined;
+}
 
 // put tells what there is in sentences. Code is shown line by line, and told as how much there is of it.
 function put(out, final, over) {
   const { line } = out;
   const tell = (text, final) => {
     const { found, rest } = sentences(text, line.language, final, out.cut);
-    for (const text of found) log.say({ ...line, text });
+    for (const text of found) lines(out, text);
     return rest;
   };
-  for (let m; (m = (out.fence ? codeLine : opening).exec(out.text)); ) {
-    const marks = m[0].trim(), closes = out.fence && marks.length >= out.fence.length && marks === out.fence[0].repeat(marks.length);
-    if (out.fence && !closes && marks === m[0].trimStart() && /^[`~]+$/.test(marks)) break; // maybe the rest of the closing marks has yet to come
-    if (!out.fence) {
+  for (let m; (m = (out.block ? codeLine : opening).exec(out.text)); ) {
+    const fence = out.block?.fence;
+    if (out.block && !fence && !out.block.takes(m[0].trimEnd() && m[0].replace(/\r?\n$/, ""))) {
+      unheldDiff(out);
+      continue;
+    }
+    const marks = m[0].trim(), closes = fence && marks.length >= fence.length && marks === fence[0].repeat(marks.length);
+    if (fence && !closes && marks === m[0].trimStart() && /^[`~]+$/.test(marks)) break; // maybe the rest of the closing marks has yet to come
+    if (!out.block) {
       tell(out.text.slice(0, m.index), true);
-      Object.assign(out, { fence: m[1], lines: 0 });
-    } else if (marks && !closes) out.lines++;
-    log.say({ ...line, text: m[0].trimEnd(), heard: "", ...(closes && ofCode(out.lines, line.language)) });
+      lines(out, "", true);
+      out.block = new Block(m[1], m[2]);
+    }
+    if (!out.block.fence || (fence && !closes)) out.block.count(m[0].replace(/\r?\n$/, ""));
+    if (!out.block.fence) { // its end is told with its last line
+      if (out.last !== undefined) log.say({ ...line, text: out.last, heard: "" });
+      out.last = m[0].trimEnd();
+    } else log.say({ ...line, text: m[0].trimEnd(), heard: "", ...(closes && ofCode(out.block, line.language)) });
     out.text = out.text.slice(m.index + m[0].length);
-    if (closes) out.fence = undefined;
+    if (closes) out.block = undefined;
   }
-  if (!out.fence) out.text = tell(out.text, final && (over || !/^[ \t]*(`{3,}|~{3,})(?![`~])[^`\n]*$(?!\n)/m.test(out.text)));
-  else if (over) log.say({ ...line, text: out.text.trimEnd() || "…", ...ofCode(out.lines + (out.text.trim() ? 1 : 0), line.language) });
+  if (out.block && !out.block.fence && (over || (final && out.text.trim()))) unheldDiff(out);
+  if (over && !out.block) {
+    out.text = tell(out.text, true);
+    lines(out, "", true);
+  } else if (!out.block) out.text = tell(out.text, final && (over || !/^[ \t]*(`{3,}|~{3,})(?![`~])[^`\n]*$(?!\n)/m.test(out.text)));
+  else if (over && out.block.fence) {
+    if (out.text.trim()) out.block.count(out.text.trimEnd());
+    log.say({ ...line, text: out.text.trimEnd() || "…", ...ofCode(out.block, line.language) });
+  }
 }
 
 function finish(session, over) {
   for (const [key, out] of outputs) {
     if (out.session !== session) continue;
     if (over) drop(key, out);
-    else if (out.text) put(out, true);
+    else {
+      if (out.text) put(out, true);
+      lines(out, "", true);
+      if (out.last !== undefined) unheldDiff(out);
+    }
   }
 }
 
 function drop(key, out) {
   clearTimeout(out.timer);
-  if (out.text || out.fence) put(out, true, true);
+  if (out.text || out.block || out.run?.length) put(out, true, true);
   outputs.delete(key);
 }
 

@@ -119,4 +119,10 @@ export default {
   unchecked: "غير مُنجز:",
   image: "صورة.",
   code: { other: "شيفرة برمجية، عدد الأسطر: {n}." },
+  diff: "تغييرات",
+  added: "الأسطر المضافة: {n}",
+  removed: "الأسطر المحذوفة: {n}",
+  alsoRemoved: "الأسطر المحذوفة: {n}",
+  lineAdded: "أُضيف:",
+  lineRemoved: "حُذف:",
 };

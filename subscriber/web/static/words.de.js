@@ -119,4 +119,10 @@ export default {
   unchecked: "Nicht abgehakt:",
   image: "Ein Bild.",
   code: { other: "Programmtext, Zeilen: {n}." },
+  diff: "Änderungen",
+  added: "hinzugefügte Zeilen: {n}",
+  removed: "entfernte Zeilen: {n}",
+  alsoRemoved: "entfernte Zeilen: {n}",
+  lineAdded: "Hinzugefügt:",
+  lineRemoved: "Entfernt:",
 };

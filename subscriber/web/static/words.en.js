@@ -119,4 +119,10 @@ export default {
   unchecked: "Not checked:",
   image: "an image",
   code: { one: "Code, {n} line.", other: "Code, {n} lines." },
+  diff: "Diff",
+  added: { one: "{n} line added", other: "{n} lines added" },
+  removed: { one: "{n} line removed", other: "{n} lines removed" },
+  alsoRemoved: "{n} removed",
+  lineAdded: "Added:",
+  lineRemoved: "Removed:",
 };

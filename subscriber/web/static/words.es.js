@@ -119,4 +119,10 @@ export default {
   unchecked: "Sin marcar:",
   image: "Una imagen.",
   code: { other: "Código, líneas: {n}." },
+  diff: "Cambios",
+  added: "líneas añadidas: {n}",
+  removed: "líneas quitadas: {n}",
+  alsoRemoved: "líneas quitadas: {n}",
+  lineAdded: "Añadido:",
+  lineRemoved: "Quitado:",
 };

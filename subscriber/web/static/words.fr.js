@@ -119,4 +119,10 @@ export default {
   unchecked: "Non coché\u00a0:",
   image: "Une image.",
   code: { other: "Code, lignes\u00a0: {n}." },
+  diff: "Modifications",
+  added: "lignes ajoutées\u00a0: {n}",
+  removed: "lignes supprimées\u00a0: {n}",
+  alsoRemoved: "lignes supprimées\u00a0: {n}",
+  lineAdded: "Ajouté\u00a0:",
+  lineRemoved: "Supprimé\u00a0:",
 };

@@ -119,4 +119,10 @@ export default {
   unchecked: "Kò tíì parí:",
   image: "Àwòrán kan.",
   code: { other: "Kóòdù, iye ìlà: {n}." },
+  diff: "Àyípadà",
+  added: "ìlà tí a fi kún un: {n}",
+  removed: "ìlà tí a yọ kúrò: {n}",
+  alsoRemoved: "ìlà tí a yọ kúrò: {n}",
+  lineAdded: "A fi kún un:",
+  lineRemoved: "A yọ ọ́ kúrò:",
 };

@@ -1,0 +1,253 @@
+package announce
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/aaep-go/aaep/internal/phrase"
+)
+
+var (
+	hunk       = regexp.MustCompile(`^@@ -[0-9]{1,6}(?:,([0-9]{1,6}))? \+[0-9]{1,6}(?:,([0-9]{1,6}))? @@`)
+	diffHeader = regexp.MustCompile(`^(?:diff --git |@@ -[0-9]|--- (?:a/|/dev/null)|\+\+\+ (?:b/|/dev/null)|index [0-9a-f]{7,}\.\.)`)
+	fileMode   = regexp.MustCompile(`^(?:new file|deleted file|old mode|new mode|rename (?:from|to)|similarity index|Binary files) `)
+	signedLine = regexp.MustCompile(`^([-+])(?:[ \t]+|)(\S.*)$`)
+	numbered   = regexp.MustCompile(`^[-+][0-9.]`)
+)
+
+// languageNames are those of code, as people say them, by what stands behind a fence.
+var languageNames = map[string]string{
+	"bash": "Shell", "c": "C", "c++": "C++", "cpp": "C++", "cs": "C#", "csharp": "C#", "css": "CSS", "go": "Go", "golang": "Go", "html": "HTML",
+	"java": "Java", "javascript": "JavaScript", "js": "JavaScript", "json": "JSON", "kotlin": "Kotlin", "php": "PHP", "py": "Python",
+	"python": "Python", "rb": "Ruby", "rs": "Rust", "ruby": "Ruby", "rust": "Rust", "sh": "Shell", "shell": "Shell", "sql": "SQL", "swift": "Swift",
+	"toml": "TOML", "ts": "TypeScript", "typescript": "TypeScript", "xml": "XML", "yaml": "YAML", "yml": "YAML",
+}
+
+// block is code, or a diff, of which not all may have come.
+type block struct {
+	fence, info    string // that it began with; a diff may have none
+	diff           bool
+	lines          int  // that are not empty,
+	added, removed int  // and of a diff, that are signed
+	before, after  int  // lines of a hunk that have yet to come, on its two sides
+	quoted         bool // with > in front of each line
+}
+
+// open reports whether a block has begun.
+func (b block) open() bool { return b.fence != "" || b.diff }
+
+// beginning is text that begins as much of a block.
+func (b block) beginning() string {
+	if !b.open() {
+		return ""
+	}
+	rest, space := max(b.lines-b.added-b.removed, 0), ""
+	begin := b.fence + b.info + "\n"
+	if b.fence == "" {
+		rest, space = max(rest-1, 0), " "
+		begin = fmt.Sprintf("@@ -1,%d +1,%d @@\n", b.before+b.removed+rest, b.after+b.added+rest)
+	} else if b.diff && b.info != "diff" {
+		begin = b.fence + "diff\n"
+	}
+	return begin + strings.Repeat("+\n", b.added) + strings.Repeat("-\n", b.removed) + strings.Repeat(space+".\n", rest)
+}
+
+// with is text with the part of the block in front of it that was told, in few words, and the code that it ends in, if that goes on.
+func (b block) with(text string) (whole string, open block) {
+	if b.quoted && !strings.HasPrefix(strings.TrimSpace(text), ">") {
+		b = block{} // the quotation is over, and with it the code
+	}
+	quoted := b.quoted || inQuote.MatchString(text)
+	if quoted {
+		text = quote.ReplaceAllString(text, "")
+	}
+	text = b.beginning() + text
+	told(text, func(b block, closed bool) string {
+		if b.quoted = quoted; !closed {
+			open = b
+		}
+		return ""
+	})
+	return text, open
+}
+
+// told is text with each block of code, and each diff, replaced by what is said of it.
+func told(text string, says func(b block, closed bool) string) string {
+	var rest strings.Builder
+	var b block
+	for line := range strings.Lines(text) {
+		if b.fence == "" && b.diff && !b.takes(line) {
+			rest.WriteString(says(b, true))
+			b = block{}
+		}
+		switch m := fence.FindStringSubmatch(line); {
+		case b.fence != "":
+			end := strings.TrimSpace(line)
+			if len(end) >= len(b.fence) && strings.Trim(end, b.fence[:1]) == "" {
+				rest.WriteString(says(b, true))
+				b = block{}
+				continue
+			}
+			b.diff = b.diff || diffHeader.MatchString(line)
+			b.count(line)
+		case b.diff:
+			b.count(line)
+		case m != nil && (m[1][0] == '~' || !strings.Contains(m[2], "`")):
+			info, _, _ := strings.Cut(strings.TrimSpace(m[2]), " ")
+			b = block{fence: m[1], info: strings.ToLower(info)}
+			b.diff = b.info == "diff" || b.info == "patch"
+		case diffHeader.MatchString(line):
+			b.diff = true
+			b.count(line)
+		default:
+			rest.WriteString(line)
+		}
+	}
+	if b.open() {
+		rest.WriteString(says(b, false))
+	}
+	return rest.String()
+}
+
+// takes reports whether a line belongs to a diff that has no fence: a line of its hunk, or of its headers.
+func (b *block) takes(line string) bool {
+	line = strings.TrimRight(line, "\r\n")
+	switch {
+	case diffHeader.MatchString(line), fileMode.MatchString(line):
+		return true
+	case line == "":
+		return b.before > 0 && b.after > 0
+	case line[0] == '+', line[0] == '-', line[0] == '\\':
+		return b.before+b.after > 0 || b.lines < 5 && !signedBullet(line)
+	}
+	return (line[0] == ' ' || line[0] == '\t') && b.before > 0 && b.after > 0
+}
+
+// signedBullet reports whether a line may be one of a list.
+func signedBullet(line string) bool { return len(line) > 1 && line[1] == ' ' }
+
+// count counts a line of a block.
+func (b *block) count(line string) {
+	line = strings.TrimRight(line, "\r\n")
+	if strings.TrimSpace(line) != "" {
+		b.lines++
+	}
+	if !b.diff {
+		return
+	}
+	if m := hunk.FindStringSubmatch(line); m != nil {
+		lines := func(n string) int {
+			if n == "" {
+				return 1
+			}
+			i, _ := strconv.Atoi(n)
+			return i
+		}
+		b.before, b.after = lines(m[1]), lines(m[2])
+		return
+	}
+	switch {
+	case b.before+b.after == 0 && (strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")):
+	case strings.HasPrefix(line, "+"):
+		b.added, b.after = b.added+1, max(b.after-1, 0)
+	case strings.HasPrefix(line, "-"):
+		b.removed, b.before = b.removed+1, max(b.before-1, 0)
+	default:
+		b.before, b.after = max(b.before-1, 0), max(b.after-1, 0)
+	}
+}
+
+// says is what is said of a block in a language, or else in English: "Go, 14 lines.", "Diff, 2 lines added, 1 removed."
+func (b block) says(language string, id phrase.ID) string {
+	in := func(id phrase.ID, n int, bare bool) string {
+		says, known := phrase.In(language, id, strconv.Itoa(n))
+		if english := language == "" || alike(language, ownLanguage); english || !known {
+			says, _ = phrase.In(ownLanguage, id, strconv.Itoa(n))
+			if !bare {
+				says = phrase.Counted(ownLanguage, id, n, "line")
+			}
+		}
+		return says
+	}
+	if b.diff && b.added+b.removed > 0 {
+		all := []string{in(phrase.ADiff, 0, true)}
+		if b.added > 0 {
+			all = append(all, in(phrase.LinesAdded, b.added, false))
+		}
+		if b.removed > 0 {
+			all = append(all, in(phrase.LinesRemoved, b.removed, b.added > 0))
+		}
+		return strings.Join(all, ", ") + "."
+	}
+	if b.diff && id == phrase.CodeSoFar {
+		return "" // its headers alone
+	}
+	says := in(id, b.lines, false)
+	if name := languageNames[b.info]; name != "" {
+		if i := strings.IndexAny(says, ",،"); i >= 0 {
+			says = name + says[i:]
+		}
+	}
+	return says
+}
+
+// signs are the lines of a text that look like those of a list or a diff; it is a diff where one is added and one removed.
+func signs(lines []string) (signed bool) {
+	added, removed := false, false
+	for _, line := range lines {
+		added, removed = added || line[0] == '+', removed || line[0] == '-'
+	}
+	return added && removed
+}
+
+// isSigned reports whether a line begins with a sign that may be that of a diff.
+func isSigned(line string) bool {
+	line = strings.TrimRight(line, " \t\r\n")
+	return signedLine.MatchString(line) && !numbered.MatchString(line) && !rule.MatchString(line) && !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "++")
+}
+
+// withSign is a line of a diff with its sign in words, in a language, or else in English.
+func withSign(line, language string) string {
+	m := signedLine.FindStringSubmatch(strings.TrimRight(line, " \t\r\n"))
+	id := phrase.LineAdded
+	if m[1] == "-" {
+		id = phrase.LineRemoved
+	}
+	says, _ := phrase.In(language, id, m[2])
+	return says + "\n"
+}
+
+// withSigns is text with the signs of its diffs that have neither fence nor header in words: its lines would pass for those of a list.
+func withSigns(text, language string) string {
+	if !strings.Contains(text, "+") || !strings.Contains(text, "-") {
+		return text
+	}
+	var rest strings.Builder
+	var run []string
+	flush := func() {
+		signed := len(run) > 1 && signs(run)
+		for _, line := range run {
+			if signed {
+				line = withSign(line, language)
+			}
+			rest.WriteString(line)
+		}
+		run = nil
+	}
+	for line := range strings.Lines(text) {
+		if isSigned(line) {
+			run = append(run, line)
+			continue
+		}
+		if strings.HasPrefix(line, "* ") && run != nil { // a list that changes its marks
+			rest.WriteString(strings.Join(run, ""))
+			run = nil
+		}
+		flush()
+		rest.WriteString(line)
+	}
+	flush()
+	return rest.String()
+}
