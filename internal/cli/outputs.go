@@ -37,7 +37,7 @@ var outputKinds = []outputKind{
 	{"speech", true, true, phrase.PrintedInstead, "It needs Speech Dispatcher, and sound that works: try spd-say hello.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(speech.Open(ctx, speech.Options{WordsPerMinute: int(wpm), Spawn: true}))
 	}},
-	{"orca", true, false, phrase.PrintedInstead, "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
+	{"orca", true, false, phrase.PrintedInstead, "It needs Orca, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
 	}},
 	{"nvda", true, true, phrase.MayBeGarbled, "It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.", func(context.Context, int64) (present.Output, error) {

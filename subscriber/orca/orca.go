@@ -2,7 +2,9 @@
 // display that the user has chosen, and silenced by the same key. Where Orca runs this is the output to prefer; a
 // second voice beside a screen reader talks over it and does not stop when the user wants silence.
 //
-// It needs Orca 49 or later, which has a D-Bus service. Orca 51 gave it another name; both are known.
+// Orca 49 and later have a D-Bus service. Orca 51 gave it another name; both are known. An older Orca is reached as an accessible program
+// that shows notifications, which Orca speaks whatever has the focus: each begins with that word, in Orca's language, none can be silenced
+// by a program, and a critical one waits until what Orca is saying is over.
 //
 // # What Orca does not say
 //
@@ -35,7 +37,7 @@ import (
 
 // What can be wrong with Orca. After each of them a later Present may succeed.
 var (
-	ErrAbsent  = errors.New("orca: Orca is not running, or is older than version 49 and cannot be reached")
+	ErrAbsent  = errors.New("orca: Orca is not running")
 	ErrLeft    = errors.New("orca: Orca ended or was restarted while it had something to say")
 	ErrHung    = errors.New("orca: Orca does not answer; it may still say what it was given")
 	ErrRefused = errors.New("orca: Orca answered that it did not present the message")
@@ -62,7 +64,8 @@ type Options struct {
 type Output struct {
 	options  Options
 	conn     *dbus.Conn
-	critical time.Time // when the last critical message was taken for spoken
+	critical time.Time   // when the last critical message was taken for spoken
+	program  *accessible // to an Orca that has no service; nil where that has never been met
 
 	mu     sync.Mutex
 	voices map[string]bool // by owner of the name and language, what Orca answered
@@ -94,6 +97,9 @@ func Open(ctx context.Context, options Options) (*Output, error) {
 	} else {
 		_, _, err = o.find(ctx)
 	}
+	if errors.Is(err, ErrAbsent) {
+		err = o.becomeAccessible(ctx)
+	}
 	if err != nil {
 		conn.Close()
 		return nil, err
@@ -124,6 +130,9 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	o.conn.Signal(signals)
 	defer o.conn.RemoveSignal(signals)
 	d, owner, err := o.find(ctx)
+	if errors.Is(err, ErrAbsent) {
+		return o.show(ctx, text)
+	}
 	if err != nil {
 		return err
 	}
@@ -160,6 +169,48 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 			}
 		}
 	}
+}
+
+// becomeAccessible makes this program one whose notifications an Orca without a service speaks, if that runs.
+func (o *Output) becomeAccessible(ctx context.Context) error {
+	if sessionbus.Running(sessionbus.Processes, "orca") == "" {
+		return ErrAbsent
+	}
+	if o.program != nil {
+		return nil
+	}
+	program, err := openAccessible(ctx, o.conn)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.program = program
+	return err
+}
+
+// show presents a text as a notification, and returns nil when it can have been spoken.
+func (o *Output) show(ctx context.Context, text string) error {
+	if err := o.becomeAccessible(ctx); err != nil {
+		return err
+	}
+	if err := o.program.notify(text); err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.program.conn.Close()
+		o.program = nil
+		return ErrLeft
+	}
+	timer := time.NewTimer(spoken.Time("notification "+text, int64(o.options.WordsPerMinute)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-o.conn.Context().Done():
+		return announce.ErrClosed
+	}
+	if sessionbus.Running(sessionbus.Processes, "orca") == "" {
+		return ErrLeft
+	}
+	return nil
 }
 
 // left reports whether a signal says that the name is no longer the owner's.
@@ -239,4 +290,12 @@ var gone = []string{"org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedeskto
 	"org.freedesktop.DBus.Error.NoReply"} // it left before it replied
 
 // Close ends the connection. A Present that still waits returns announce.ErrClosed; Orca finishes what it was given.
-func (o *Output) Close() error { return o.conn.Close() }
+func (o *Output) Close() error {
+	err := o.conn.Close()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.program != nil {
+		o.program.conn.Close()
+	}
+	return err
+}

@@ -2,8 +2,6 @@ package speech
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,19 +17,7 @@ func screenReader(ctx context.Context, proc string) string {
 	if name := readerOnBus(ctx); name != "" {
 		return name
 	}
-	files, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "comm"))
-	for _, file := range files {
-		info, err := os.Stat(file)
-		if err != nil || !ours(info) {
-			continue
-		}
-		comm, _ := os.ReadFile(file)
-		switch name := strings.TrimSpace(string(comm)); name {
-		case "orca", "cthulhu", "odilia", "fenrir":
-			return name
-		}
-	}
-	return ""
+	return sessionbus.Running(proc, "orca", "cthulhu", "odilia", "fenrir")
 }
 
 // readerOnBus asks the session bus, where there is one, and starts nothing.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package speech
+package sessionbus
 
 import (
 	"io/fs"
