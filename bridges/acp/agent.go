@@ -170,15 +170,74 @@ func (a *Agent) NewConversation(ctx context.Context, p *producer.Producer) (*Con
 	if err := a.peer.call(ctx, "session/new", newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}}, &made); err != nil {
 		return nil, a.failure(err)
 	}
-	return a.converse(p, made.SessionID, made.Modes), nil
+	c := a.converse(p, made.SessionID)
+	c.offered(made)
+	return c, nil
+}
+
+// Past is a conversation that an agent has kept.
+type Past struct {
+	ID    string
+	Title string // safe to show, and perhaps empty
+}
+
+// ErrNotOffered is returned where an agent does not do what only some do.
+var ErrNotOffered = errors.New("acp: the agent does not offer that")
+
+const mostPast = 100
+
+// Past returns the conversations in Config.Folder that the agent has kept, the newest first as it gives them, 100 at most.
+func (a *Agent) Past(ctx context.Context) (all []Past, err error) {
+	if a.hello.Capabilities.Session.List == nil {
+		return nil, ErrNotOffered
+	}
+	for ask := (listSessionsRequest{CWD: a.cfg.Folder}); ; {
+		var page listSessionsResponse
+		if err := a.peer.call(ctx, "session/list", ask, &page); err != nil {
+			return nil, a.failure(err)
+		}
+		for _, s := range page.Sessions {
+			if all = append(all, Past{s.ID, label(s.Title)}); len(all) == mostPast {
+				return all, nil
+			}
+		}
+		if page.Next == "" || len(page.Sessions) == 0 {
+			return all, nil
+		}
+		ask.Cursor = page.Next
+	}
+}
+
+// Resume goes on with a conversation that the agent has kept. What was said in it is not told again.
+func (a *Agent) Resume(ctx context.Context, p *producer.Producer, id string) (*Conversation, error) {
+	method := "session/load" // which sends all of it anew
+	switch {
+	case a.hello.Capabilities.Session.Resume != nil:
+		method = "session/resume"
+	case !a.hello.Capabilities.LoadSession:
+		return nil, ErrNotOffered
+	}
+	a.mu.Lock()
+	c := a.conversations[id]
+	a.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	c = a.converse(p, id)
+	var made newSessionResponse
+	if err := a.peer.call(ctx, method, newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}, SessionID: id}, &made); err != nil {
+		a.mu.Lock()
+		delete(a.conversations, id)
+		a.mu.Unlock()
+		return nil, a.failure(err)
+	}
+	c.offered(made)
+	return c, nil
 }
 
 // converse makes the conversation that updates with an id belong to.
-func (a *Agent) converse(p *producer.Producer, id string, modes *modeState) *Conversation {
+func (a *Agent) converse(p *producer.Producer, id string) *Conversation {
 	c := &Conversation{agent: a, p: p, id: id}
-	if modes != nil {
-		c.modes = *modes
-	}
 	a.mu.Lock()
 	a.conversations[id] = c
 	early := a.early[id]

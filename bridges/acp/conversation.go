@@ -34,6 +34,8 @@ type Conversation struct {
 	mu       sync.Mutex
 	turn     *turn // nil where the agent has nothing to do
 	modes    modeState
+	models   *modelState
+	config   []configOption
 	commands []Command
 	newest   *call // that Details is about
 }
@@ -145,6 +147,73 @@ func (c *Conversation) SetMode(ctx context.Context, id string) error {
 	return nil
 }
 
+// offered takes over what the agent offers in a conversation.
+func (c *Conversation) offered(made newSessionResponse) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if made.Modes != nil {
+		c.modes = *made.Modes
+	}
+	c.models, c.config = made.Models, made.Config
+}
+
+// model is the setting that chooses the model, with c.mu held; nil where there is none.
+func (c *Conversation) model() *configOption {
+	for i, o := range c.config {
+		if o.Category == "model" && (o.Type == "select" || o.Type == "") {
+			return &c.config[i]
+		}
+	}
+	return nil
+}
+
+// Models are the models that the agent offers, and the id of the present one.
+func (c *Conversation) Models() (current string, available []Mode) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o := c.model(); o != nil {
+		current, _ = o.Current.(string)
+		for _, v := range o.Options {
+			for _, v := range append(slices.Clone(v.Options), v) {
+				if v.Value != "" {
+					available = append(available, Mode{ID: v.Value, Name: v.Name, Description: v.Description})
+				}
+			}
+		}
+		return current, available
+	}
+	if c.models == nil {
+		return "", nil
+	}
+	for _, m := range c.models.Available {
+		available = append(available, Mode{ID: m.ID, Name: m.Name, Description: m.Description})
+	}
+	return c.models.Current, available
+}
+
+// SetModel has the agent use the model with an id.
+func (c *Conversation) SetModel(ctx context.Context, id string) error {
+	c.mu.Lock()
+	method, set := "session/set_model", map[string]string{"sessionId": c.id, "modelId": id}
+	if o := c.model(); o != nil {
+		method, set = "session/set_config_option", map[string]string{"sessionId": c.id, "configId": o.ID, "value": id}
+	}
+	c.mu.Unlock()
+	var now configUpdate
+	if err := c.agent.peer.call(ctx, method, set, &now); err != nil {
+		return c.agent.failure(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Config != nil {
+		c.config = now.Config
+	}
+	if c.models != nil {
+		c.models.Current = id
+	}
+	return nil
+}
+
 // blocks are a prompt as it is sent.
 func (c *Conversation) blocks(text string) []contentBlock {
 	blocks := []contentBlock{{Type: "text", Text: text}}
@@ -180,6 +249,13 @@ func (c *Conversation) update(params jsontext.Value) {
 		if err = read(n.Update, &u); err == nil {
 			c.mu.Lock()
 			c.commands = u.Commands
+			c.mu.Unlock()
+		}
+	case "config_option_update":
+		var u configUpdate
+		if err = read(n.Update, &u); err == nil {
+			c.mu.Lock()
+			c.config = u.Config
 			c.mu.Unlock()
 		}
 	case "current_mode_update":

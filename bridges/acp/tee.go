@@ -343,7 +343,7 @@ func (t *tee) see(p passed) {
 func (t *tee) conversation(id string) *Conversation {
 	c := t.agent.conversations[id]
 	if c == nil {
-		c = t.agent.converse(t.p, id, nil)
+		c = t.agent.converse(t.p, id)
 	}
 	return c
 }

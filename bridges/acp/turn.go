@@ -90,7 +90,7 @@ func (t *turn) update(kind string, update jsontext.Value) error {
 			return err
 		}
 		t.tell(words.Sentence(label(u.Title)) + " " + label(u.Description))
-	case "user_message_chunk", "config_option_update", "session_info_update", "usage_update": // of these nothing is told
+	case "user_message_chunk", "session_info_update", "usage_update": // of these nothing is told
 	default:
 		t.unknown(kind)
 	}

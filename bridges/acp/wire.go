@@ -67,8 +67,54 @@ type newSessionRequest struct {
 }
 
 type newSessionResponse struct {
-	SessionID string     `json:"sessionId"`
-	Modes     *modeState `json:"modes"`
+	SessionID string         `json:"sessionId"`
+	Modes     *modeState     `json:"modes"`
+	Models    *modelState    `json:"models"` // as agents offered them before there were settings
+	Config    []configOption `json:"configOptions"`
+}
+
+type modelState struct {
+	Current   string `json:"currentModelId"`
+	Available []struct {
+		ID          string `json:"modelId"`
+		Name        string `json:"name"`
+		Description string `json:"description"`
+	} `json:"availableModels"`
+}
+
+// A configOption is a setting of the agent's. Of the kinds there are, a choice of one value is understood here.
+type configOption struct {
+	ID       string        `json:"id"`
+	Category string        `json:"category"`
+	Type     string        `json:"type"`
+	Current  any           `json:"currentValue"`
+	Options  []configValue `json:"options"`
+}
+
+// A configValue is a value, or a group of them.
+type configValue struct {
+	Value       string        `json:"value"`
+	Name        string        `json:"name"`
+	Description string        `json:"description"`
+	Options     []configValue `json:"options"`
+}
+
+type configUpdate struct {
+	Config []configOption `json:"configOptions"`
+}
+
+type listSessionsRequest struct {
+	CWD    string `json:"cwd"`
+	Cursor string `json:"cursor,omitzero"`
+}
+
+type listSessionsResponse struct {
+	Sessions []struct {
+		ID      string `json:"sessionId"`
+		Title   string `json:"title"`
+		Updated string `json:"updatedAt"`
+	} `json:"sessions"`
+	Next string `json:"nextCursor"`
 }
 
 type modeState struct {
@@ -76,7 +122,7 @@ type modeState struct {
 	Available []Mode `json:"availableModes"`
 }
 
-// Mode is a way of working that an agent offers.
+// Mode is a way of working that an agent offers, or a model.
 type Mode struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`

@@ -6,6 +6,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type Console struct {
 
 	mu      sync.Mutex
 	talk    *bridge.Conversation
+	past    []bridge.Past // as they were listed last
 	waiting []string      // prompts to send
 	kept    string        // a prompt that got no answer, or was typed before a question was put
 	over    bool          // nothing more is typed
@@ -129,7 +131,9 @@ const Help = `/stop stops what the agent does.
 /option lists the answers that the agent offers; /option 2 chooses one by its number.
 /commands lists the agent's own commands, which are typed as /name.
 /mode lists how the agent can work; /mode plan changes that.
+/model lists the models there are; /model NAME changes to another.
 /new begins a new conversation.
+/sessions lists earlier ones; /resume 2 goes on with one by its number.
 /retry sends your last message again.
 A word such as @main.go attaches a file.`
 
@@ -152,7 +156,13 @@ func (c *Console) Command(ctx context.Context, name, word string) bool {
 	case "commands":
 		c.commands(talk)
 	case "mode", "modes":
-		go c.mode(ctx, talk, word)
+		go c.choose(ctx, word, "mode", talk.Modes, talk.SetMode)
+	case "model", "models":
+		go c.choose(ctx, word, "model", talk.Models, talk.SetModel)
+	case "sessions":
+		go c.sessions(ctx)
+	case "resume":
+		go c.resume(ctx, talk, word)
 	case "new":
 		go c.begin(ctx, talk)
 	case "retry":
@@ -212,7 +222,7 @@ func (c *Console) option(talk *bridge.Conversation, word string) {
 	n, err := strconv.Atoi(word)
 	if err == nil && n >= 1 && n <= len(options) {
 		if err := talk.Choose(n - 1); err != nil {
-			c.Say(words.Sentence(err.Error()))
+			c.Say(reason(err))
 		}
 		return
 	}
@@ -244,34 +254,89 @@ func (c *Console) commands(talk *bridge.Conversation) {
 	c.Say(strings.Join(lines, "\n"))
 }
 
-func (c *Console) mode(ctx context.Context, talk *bridge.Conversation, word string) {
-	current, modes := talk.Modes()
-	if len(modes) == 0 {
-		c.Say("The agent works in one way only.")
+// choose lists the modes or the models, or changes to the one with a name.
+func (c *Console) choose(ctx context.Context, word, thing string, offers func() (string, []bridge.Mode), set func(context.Context, string) error) {
+	current, all := offers()
+	if len(all) == 0 {
+		c.Say("The agent offers no choice of a " + thing + ".")
 		return
 	}
 	var lines []string
-	for _, m := range modes {
+	for _, m := range all {
 		if word != "" && (strings.EqualFold(word, m.ID) || strings.EqualFold(word, m.Name)) {
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
-			if err := talk.SetMode(ctx, m.ID); err != nil {
-				c.Say("The mode was not changed: " + words.Sentence(err.Error()))
+			if err := set(ctx, m.ID); err != nil {
+				c.Say("The " + thing + " was not changed: " + reason(err))
 				return
 			}
-			c.Say("From now on the mode is " + words.Sentence(described(m)))
+			c.Say("From now on the " + thing + " is " + words.Sentence(described(m)))
 			return
 		}
 		text := words.Sentence(described(m))
 		if m.ID == current {
-			text += " That is the mode now."
+			text += " That is the " + thing + " now."
 		}
 		lines = append(lines, text)
 	}
 	if word != "" {
-		lines = append([]string{"There is no such mode. There are:"}, lines...)
+		lines = append([]string{"There is no such " + thing + ". There are:"}, lines...)
 	}
 	c.Say(strings.Join(lines, "\n"))
+}
+
+// reason is an error of the bridge as a sentence.
+func reason(err error) string { return words.Sentence(strings.TrimPrefix(err.Error(), "acp: ")) }
+
+func (c *Console) sessions(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	past, err := c.Agent.Past(ctx)
+	switch {
+	case errors.Is(err, bridge.ErrNotOffered):
+		c.Say("The agent does not list earlier conversations.")
+		return
+	case err != nil:
+		c.Say("The earlier conversations are not known: " + reason(err))
+		return
+	case len(past) == 0:
+		c.Say("There are no earlier conversations in this folder.")
+		return
+	}
+	c.mu.Lock()
+	c.past = past
+	c.mu.Unlock()
+	var lines []string
+	for i, p := range past {
+		lines = append(lines, fmt.Sprintf("%d: %s", i+1, words.Sentence(cmp.Or(p.Title, "Without a title"))))
+	}
+	c.Say(strings.Join(lines, "\n"))
+}
+
+func (c *Console) resume(ctx context.Context, talk *bridge.Conversation, word string) {
+	c.mu.Lock()
+	past := c.past
+	c.mu.Unlock()
+	n, err := strconv.Atoi(word)
+	switch {
+	case talk.Busy():
+		c.Say("The agent is at work; /stop stops it.")
+		return
+	case err != nil || n < 1 || n > len(past):
+		c.Say("List the earlier conversations with /sessions, and choose one with its number, such as: /resume 1")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	old, err := c.Agent.Resume(ctx, c.Producer, past[n-1].ID)
+	if err != nil {
+		c.Say("The conversation cannot go on: " + reason(err))
+		return
+	}
+	c.mu.Lock()
+	c.talk = old
+	c.mu.Unlock()
+	c.Say("This conversation goes on: " + words.Sentence(cmp.Or(past[n-1].Title, "Without a title")))
 }
 
 func described(m bridge.Mode) string {
@@ -290,7 +355,7 @@ func (c *Console) begin(ctx context.Context, talk *bridge.Conversation) {
 	defer cancel()
 	fresh, err := c.Agent.NewConversation(ctx, c.Producer)
 	if err != nil {
-		c.Say("There is no new conversation: " + words.Sentence(err.Error()))
+		c.Say("There is no new conversation: " + reason(err))
 		return
 	}
 	c.mu.Lock()

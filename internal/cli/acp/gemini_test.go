@@ -159,7 +159,7 @@ func read(t *testing.T, p *producer.Producer, answer func(*reader, *aaep.Event))
 			close(r.moved)
 			r.moved = make(chan struct{})
 			r.mu.Unlock()
-			if ev.Type() == aaep.TypeAwaitingConfirmation {
+			if typ := ev.Type(); typ == aaep.TypeAwaitingConfirmation || typ == aaep.TypeAwaitingClarification {
 				r.answer(r, ev)
 			}
 		}

@@ -1,0 +1,83 @@
+package acp_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+	bridge "github.com/aaep-go/aaep/bridges/acp"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// An agent on the library of the protocol's own authors, which checks what it is sent, gets what it asks for: a form filled in, a
+// permission, a file, a model, a mode, and an earlier conversation.
+func TestSDKAgent(t *testing.T) {
+	modules := install(t, "sdk")
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "main.go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	agent, err := bridge.Start(t.Context(), exec.Command("node", filepath.Join(filepath.Dir(modules), "agent.mjs")), bridge.Config{Folder: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer agent.Close()
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "checker"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(context.Background())
+	talk, err := agent.NewConversation(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := ""
+	r := read(t, p, func(r *reader, ev *aaep.Event) {
+		switch q := ev.Payload.(type) {
+		case *aaep.AwaitingClarification:
+			told += q.Question + " "
+			r.sub.Answer(context.Background(), ev, "demo")
+		case *aaep.AwaitingConfirmation:
+			told += q.Action + " " + q.Consequence
+			r.sub.Reply(context.Background(), ev, aaep.Accept)
+		}
+	})
+	if err := talk.Prompt(t.Context(), "Look at @main.go, please."); err != nil {
+		t.Fatal(err)
+	}
+	r.wait(aaep.TypeSessionCompleted)
+	r.mu.Lock()
+	if got, want := r.text.String(), "The form: accept demo. The answer: selected y. The prompt: text resource_link."; got != want {
+		t.Errorf("heard %q, want %q", got, want)
+	}
+	if want := "Its name? Edit notes.txt. In notes.txt: 2 lines added, 1 removed."; told != want {
+		t.Errorf("asked %q, want %q", told, want)
+	}
+	r.mu.Unlock()
+	if current, models := talk.Models(); current != "small" || len(models) != 2 {
+		t.Errorf("the models are %q of %v", current, models)
+	}
+	if err := talk.SetModel(t.Context(), "large"); err != nil {
+		t.Error(err)
+	}
+	if current, _ := talk.Models(); current != "large" {
+		t.Errorf("the model is %q", current)
+	}
+	if err := talk.SetMode(t.Context(), "plan"); err != nil {
+		t.Error(err)
+	}
+	past, err := agent.Past(t.Context())
+	if err != nil || len(past) != 1 || past[0].Title != "Yesterday" {
+		t.Fatalf("the earlier conversations are %v, %v", past, err)
+	}
+	old, err := agent.Resume(t.Context(), p, past[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if current, _ := old.Models(); current != "large" {
+		t.Errorf("the model of the earlier conversation is %q", current)
+	}
+}
