@@ -122,11 +122,3 @@ func ExampleEvent_AddExtension() {
 	// https://example.org/medai/context/v1 {"patient_data_accessed":true}
 	// aaep: invalid vocabulary: /prefix: is a single character; take a name that others will not take (EXT-008); /uri: has a minor version; only the major one belongs there, as in /v1 (EXT-016)
 }
-
-func ExampleSecret() {
-	fmt.Println(aaep.Secret("The card is 4111 1111 1111 1111."))
-	fmt.Println(aaep.Secret("Your password was changed; the offer is risk-free."))
-	// Output:
-	// card number true
-	//  false
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance/check"
+	"github.com/aaep-go/aaep/internal/secrets"
 )
 
 // messageCases judge each message by itself.
@@ -116,7 +117,7 @@ var messageCases = []Case{
 		Rule: "no key, password or card number is in a field that people read or a log keeps", Judge: eachEvent(func(m message) string {
 			for name, value := range m.m {
 				text, _ := value.(string)
-				if kind, found := aaep.Secret(text); found && name != "reply_token" && !strings.HasSuffix(name, "_id") {
+				if kind, found := secrets.Find(text); found && name != "reply_token" && !strings.HasSuffix(name, "_id") {
 					return fmt.Sprintf("%s of %s holds what looks like a secret: %s", name, short(m), kind)
 				}
 			}

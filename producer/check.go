@@ -12,6 +12,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/secrets"
 )
 
 // check validates an event in each of its languages, and refuses secrets if Config.RefuseSecrets
@@ -57,7 +58,7 @@ func (p *Producer) checkOne(ev *aaep.Event) error {
 		if token.Kind() != '"' {
 			continue
 		}
-		if kind, ok := aaep.Secret(token.String()); ok {
+		if kind, ok := secrets.Find(token.String()); ok {
 			found = append(found, aaep.Violation{Requirement: "SEC-010", Pointer: string(d.StackPointer()),
 				Problem: "holds what looks like a secret (" + kind + "); take it out, or say it in other words"})
 		}

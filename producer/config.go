@@ -74,9 +74,10 @@ type Config struct {
 	// Zero is 10 seconds; negative is none.
 	Grace time.Duration
 	// RefuseSecrets refuses every text that holds a private key, a key or token of a known form, a
-	// password in a URL, what an Authorization header holds, or a payment card number; see
-	// aaep.Secret. Streamed output is not looked at: a secret may come in two chunks, and an answer
-	// must not break off where it does not.
+	// password in a URL, what an Authorization header holds, or a payment card number. It knows what
+	// has a form of its own and nothing else: no other passwords, no names, no account numbers.
+	// Streamed output is not looked at: a secret may come in two chunks, and an answer must not break
+	// off where it does not.
 	RefuseSecrets bool
 	// ShortTimeouts allows questions that are open for less than 20 seconds, in which a user cannot
 	// hear the question and answer it: for tests and demonstrations.

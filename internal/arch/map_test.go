@@ -115,7 +115,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "conformance",
-		arrows: []string{".", "conformance/check", "internal/requirements", "internal/spoken", "manifest", "transports"},
+		arrows: []string{".", "conformance/check", "internal/requirements", "internal/secrets", "internal/spoken", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it judges what was on the wire, and must not know the insides of what it judges",
 	},
@@ -265,6 +265,11 @@ var theMap = []folder{
 		why:    "what looks like what does not depend on whose text it is",
 	},
 	{
+		path: "internal/secrets",
+		pure: true,
+		why:  "whether a text holds a secret follows from the text alone",
+	},
+	{
 		path:   "internal/questions",
 		arrows: []string{".", "internal/ledger", "producer/audit"},
 		others: []string{"golang.org/x/sys"},
@@ -280,7 +285,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/questions", "internal/safetext", "internal/shaper", "internal/spoken", "internal/writer", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/questions", "internal/safetext", "internal/secrets", "internal/shaper", "internal/spoken", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},

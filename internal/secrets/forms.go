@@ -1,4 +1,4 @@
-package aaep
+package secrets
 
 import (
 	"regexp"
@@ -129,4 +129,18 @@ func hasLongPart(s string) bool {
 		}
 	}
 	return false
+}
+
+func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+// madeOf reports whether every byte of s is a letter, a digit, or one of others.
+func madeOf(s, others string) bool {
+	for i := range len(s) {
+		if b := s[i]; !isLetter(b) && !isDigit(b) && strings.IndexByte(others, b) < 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -1,4 +1,4 @@
-package aaep
+package secrets
 
 import (
 	"slices"
