@@ -71,7 +71,7 @@ func (l *language) missing() (problems []error) {
 // written returns a word as text has it; stop stands for the full stop of an abbreviation's first
 // part.
 func (w fileWord) written(stop string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(w.text, "~"), "_", stop+" ")
+	return strings.ReplaceAll(strings.Trim(w.text, "~."), "_", stop+" ")
 }
 
 // tested reports whether a test sentence has one of the words; an abbreviation has a full stop

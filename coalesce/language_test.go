@@ -103,6 +103,8 @@ func TestLanguageProblems(t *testing.T) {
 			`xx.txt: no test sentence, under the heading "== Test sentences"`}},
 		"no words tested": {"Language: Test\nTags: xx\nSource: here\n== Never end a sentence\nDrx\n== First words\nIyy\n== Test sentences\nOne.\n", []string{
 			`xx.txt: no test sentence with ¦`, `xx.txt: no test sentence with an abbreviation, such as Drx.`, `xx.txt: no test sentence with a word under "First words", such as Iyy`}},
+		"full stop": {"Language: Test\nTags: xx\nSource: here\n== Never end a sentence\nDrx.\n== Test sentences\nOne. ¦Two.\n", []string{
+			`xx.txt: no test sentence with an abbreviation, such as Drx.`, `xx.txt:5: write "Drx." without its last full stop`}},
 		"no word of a list": {"Language: Test\nTags: xx\nSource: here\n== Never end a sentence\nDrx\n== Times of day\npx\n== Test sentences\nDrx. Ade. ¦Yes.\n", []string{
 			`xx.txt: no test sentence with a word under "Times of day", such as px`}},
 		"words": {"Language: Test\nTags: xx XY sw\nSource: here\n== Never end a sentence\nDr Dr. ~ e\u0301q a\nabcdefghijklmnopqrstuvwxyz\n== Times of day\nDr\n" +
@@ -117,7 +119,7 @@ func TestLanguageProblems(t *testing.T) {
 		if err := CheckLanguage("xx.txt", tt.text); err != nil {
 			got = strings.Split(err.Error(), "\n")
 		}
-		if !slices.EqualFunc(got, tt.want, strings.HasPrefix) {
+		if !slices.EqualFunc(got, tt.want, strings.HasPrefix) || strings.Contains(strings.Join(got, "\n"), "..\n") {
 			t.Errorf("%s\ngot\n  %s\nwant\n  %s", name, strings.Join(got, "\n  "), strings.Join(tt.want, "\n  "))
 		}
 	}
