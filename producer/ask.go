@@ -332,10 +332,16 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	if !some {
 		return false, nil
 	}
+	before := s.told.ev
 	if err := s.enterSaying(aaep.StateAwaitingInput, waitingFor(about)); err != nil {
 		return false, err
 	}
+	// How the question before it ended is stamped before it: after a cut that may come again behind
+	// it, and must not be taken for its own end.
 	put.Event.Timestamp = s.now()
+	if before != nil && !put.Event.Timestamp.After(before.Timestamp) {
+		put.Event.Timestamp = before.Timestamp.Add(time.Millisecond)
+	}
 	if err := s.machine.Next(put.Event); err != nil {
 		return false, errors.Join(err, s.resume(speech{}))
 	}

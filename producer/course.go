@@ -308,8 +308,9 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 
 // takeNext returns the event that leaves next, encoded, and notes it in the history and in
 // b.critical. First come the events to send again, which are spent from the subscription's rate,
-// and then what the Shaper lets go. A critical event overtakes what waits for the rate, but not an
-// event of its own session: that leaves before it, at once. The message is empty where nothing may
+// and then what the Shaper lets go. A critical event overtakes what waits for the rate. Of its own
+// session the events to send again leave before it, at once; or, where it is one of these itself,
+// those that it belongs to. The message is empty where nothing may
 // leave now; at is then when to ask again, as for shaper.Shaper.Pop.
 func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at time.Time) {
 	for {
@@ -324,11 +325,15 @@ func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at
 			}
 			// The rate is spent. A critical event leaves all the same, after what is to be sent
 			// again of its session.
-			session, urgent := c.shaper.Urgent()
-			if !urgent {
-				return ev, at
+			next := nextCritical(c.again)
+			if next < 0 {
+				session, urgent := c.shaper.Urgent()
+				if !urgent {
+					return ev, at
+				}
+				next = slices.IndexFunc(c.again, func(ev sentEvent) bool { return ev.session == session })
 			}
-			if next := slices.IndexFunc(c.again, func(ev sentEvent) bool { return ev.session == session }); next >= 0 {
+			if next >= 0 {
 				ev = c.again[next]
 				ev.resumable, c.again = ev.resumable && next == 0, slices.Delete(c.again, next, next+1)
 				return ev, at
@@ -354,7 +359,9 @@ func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at
 			c.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
 			continue
 		}
-		ev = sentEvent{msg, out.Event.EventID, out.Event.SessionID, out.Resumable, out.Event.Critical()}
+		typ := out.Event.Type()
+		ev = sentEvent{msg, out.Event.EventID, out.Event.SessionID, out.Resumable, out.Event.Critical(),
+			typ == aaep.TypeSessionStarted || typ == aaep.TypeStateChanged}
 		c.history.add(ev)
 		if ev.critical {
 			b.critical = append(b.critical, out.Event)

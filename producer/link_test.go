@@ -259,6 +259,13 @@ func (s *eventStream) arrivals() []arrival {
 	return slices.Clone(s.got)
 }
 
+// place returns the last id that may be gone on after, or "".
+func (s *eventStream) place() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resume
+}
+
 func (s *eventStream) events() []*aaep.Event { return events(s.arrivals()) }
 
 // resumable subscribes over a link whose streams are opened by open.

@@ -310,24 +310,27 @@ func (p *Producer) stale(ev *aaep.Event) bool {
 	return !open
 }
 
-// situation makes one state.changed for each session that is under way, for somebody who did not see how
-// it came to where it is. A session that has changed state after the cursor tells that itself, though maybe not
-// first; current is then false.
-func (p *Producer) situation(cursor uint64) (entries []shaper.Entry, current bool) {
+// situation makes one state.changed for each session that is under way, for a subscriber that did
+// not see how it came to where it is. A session that has changed state after the cursor tells that
+// itself, though maybe not first; changed is then the position of the newest such change, and 0 if
+// there is none.
+func (p *Producer) situation(cursor uint64) (entries []shaper.Entry, changed uint64) {
 	p.mu.Lock()
 	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()
-	current = true
 	for _, s := range sessions {
 		s.mu.Lock()
 		t := s.told
-		current = current && t.pos <= cursor
-		if !s.over && t.pos > 0 && t.pos <= cursor {
+		switch {
+		case s.over || t.pos == 0:
+		case t.pos > cursor:
+			changed = max(changed, t.pos)
+		default:
 			ev := *t.ev
 			ev.EventID = newID("evt_") // with its own stamp: a question that it belongs to may come next, and is newer
 			entries = append(entries, shaper.Entry{Event: &ev})
 		}
 		s.mu.Unlock()
 	}
-	return entries, current
+	return entries, changed
 }

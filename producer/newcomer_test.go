@@ -1,11 +1,15 @@
 package producer_test
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports"
 )
 
 // Who comes while several questions are open hears them in the order in which they were put. D-34
@@ -28,4 +32,43 @@ func TestNewcomerHearsQuestionsInOrder(t *testing.T) {
 			t.Errorf("it hears %q, want %q", got, want)
 		}
 	})
+}
+
+// INV-22: who comes while the agent goes from one state to the next hears first what it does.
+func TestStateComesFirst(t *testing.T) {
+	st := newStage(t, producer.Config{MaxRequestsPerSecond: -1})
+	defer st.p.Shutdown(t.Context())
+	s := st.session("Working.")
+	ctx, stop := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	working.Go(func() {
+		for ctx.Err() == nil {
+			s.State(aaep.StateDeciding, aaep.Text{})
+			if done, err := s.Invoked(look); err == nil {
+				done(nil)
+			}
+		}
+	})
+	defer working.Wait()
+	defer stop()
+	for range 2000 {
+		conn, other := transports.Pipe()
+		go st.p.ServeConn(other)
+		l := &listener{t: t, conn: conn}
+		l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: everything()})
+		for {
+			data, err := conn.Receive(t.Context())
+			check(t, err)
+			m, err := aaep.Decode(data)
+			check(t, err)
+			ev, is := m.(*aaep.Event)
+			if is && ev.Type() != aaep.TypeStateChanged {
+				t.Fatalf("what comes first is %s", ev.Type())
+			}
+			if is {
+				break
+			}
+		}
+		conn.Close()
+	}
 }

@@ -191,18 +191,19 @@ func (c *course) askEarly() {
 // has leave in front of it: the start of its session, the critical events of that, and its changes
 // of state, those that follow each other as one. Without these, a user would take the end of an
 // earlier question for that of this one. The owner calls it; it may read the log's store.
+// Changes of state get ids of their own: one that came before under the id of the log, before a
+// cut, would be left out behind one that did not.
 func (c *course) bringForward(put *pending) {
 	if c.early == nil {
 		c.early = map[uint64]bool{}
 	}
 	var folded *aaep.Event // the changes of state that were read last, as one; nil: none
-	var at uint64          // its position; zero where it is made of several
 	push := func(ev *aaep.Event, at uint64) {
 		c.shaper.Push(time.Now(), shaper.Entry{Event: ev, At: at})
 	}
 	flush := func() {
 		if folded != nil {
-			push(folded, at)
+			push(folded, 0)
 		}
 		folded = nil
 	}
@@ -226,14 +227,14 @@ func (c *course) bringForward(put *pending) {
 			c.early[from] = true
 			switch {
 			case from != put.Pos && c.isPast(from) && c.p.stale(ev):
-			case is && change.FromState != aaep.StateAwaitingInput: // the end of a question is never folded
-				if at = from; folded != nil {
-					ev, at = foldStates(folded, ev), 0
-				}
-				folded = ev
-			default:
+			case !is:
 				flush()
 				push(ev, from)
+			case change.FromState == aaep.StateAwaitingInput: // how a question ended stays one of its own
+				flush()
+				push(foldStates(ev, ev), 0)
+			default:
+				folded = foldStates(cmp.Or(folded, ev), ev)
 			}
 		}
 	}
@@ -296,15 +297,19 @@ func (c *course) tagged(out shaper.Out, member, value string, form uint32) shape
 	return shaper.Out{Event: &ev, Resumable: out.Resumable}
 }
 
+// maxSituations is how often the state of all sessions is asked for, until none changes meanwhile.
+const maxSituations = 10
+
 // catchUp makes the stream go on from now. First come the ends of the sessions that ended after
 // since, then for each session that is under way what the agent is doing (§8.7, D-29) and what it
 // is waiting for. The owner calls it, holding no lock.
 func (sub *subscription) catchUp(since uint64) {
-	var entries []shaper.Entry
-	current := false
-	for tries := 0; !current && tries < 10; tries++ { // a state that changes meanwhile would come too late
+	sub.cursor = sub.p.log.End()
+	entries, changed := sub.p.situation(sub.cursor)
+	for tries := 0; changed > sub.cursor && tries < maxSituations; tries++ { // a state that changes meanwhile would come too late
+		sub.p.log.Wait(changed)
 		sub.cursor = sub.p.log.End()
-		entries, current = sub.p.situation(sub.cursor)
+		entries, changed = sub.p.situation(sub.cursor)
 	}
 	sub.shaper.Reset(false)
 	sub.history.forget() // sub.again stays: it is sent before this

@@ -1,5 +1,7 @@
 package producer
 
+import "slices"
+
 // sent keeps the events that left last on a stream, as they were. A subscriber that comes back
 // after one of them is sent what came after it again, byte for byte, and the stream goes on as if
 // it had not broken. They could not be made again: merging, boundaries and stamps depend on when
@@ -24,6 +26,22 @@ type sentEvent struct {
 	message             []byte
 	id, session         string
 	resumable, critical bool
+	leads               bool // what is critical does not overtake it: the start of its session, or a state
+}
+
+// nextCritical returns the index of the event that leaves next where the others wait for the rate:
+// the first that is critical, or what leads to that; or -1.
+func nextCritical(events []sentEvent) int {
+	critical := slices.IndexFunc(events, func(ev sentEvent) bool { return ev.critical })
+	if critical < 0 {
+		return -1
+	}
+	session := events[critical].session
+	leads := func(ev sentEvent) bool { return ev.leads && ev.session == session }
+	if first := slices.IndexFunc(events[:critical], leads); first >= 0 {
+		return first
+	}
+	return critical
 }
 
 const (

@@ -217,7 +217,7 @@ func recordAtRandom(t *testing.T, st *stage, r *rand.Rand, kept *moodySink) {
 			l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: change})
 		case what < 16 && l.stream != nil:
 			l.had = arrivals(l)
-			last := l.stream.resume
+			last := l.stream.place()
 			l.stream.breaks()
 			time.Sleep(time.Duration(r.IntN(5000)) * time.Millisecond)
 			l.stream = l.open([]string{last, last, "evt_unknown", ""}[r.IntN(4)])

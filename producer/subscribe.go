@@ -332,26 +332,39 @@ func (p *Producer) register(sub *subscription) error {
 		}
 		sub.cursor = max(sub.cursor, p.log.Start())
 	}
-	sub.start = sub.cursor
-	sub.left.Store(sub.cursor)
-	sub.urgent.Store(sub.cursor)
+	sub.beginAfter(sub.cursor)
 	sub.behind.Store(sub.cursor < sub.replayed)
-	sub.needs.Store(sub.cursor)
 	sub.noticed = p.notices.Load().last
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // earlier slices are shorter and do not show it
 	p.mu.Unlock()
 	p.putting.Unlock()
 	p.moved.give()
 	if !sub.goesOn {
+		now, changed := p.situation(sub.cursor)
+		// A state that has changed meanwhile would not come first. Who begins with what happens now
+		// begins a moment later.
+		for tries := 0; changed > sub.cursor && tries < maxSituations && sub.cursor == sub.replayed; tries++ {
+			p.log.Wait(changed)
+			sub.replayed = p.log.End()
+			sub.beginAfter(sub.replayed)
+			now, changed = p.situation(sub.cursor)
+		}
 		if after > 0 { // it was subscribed before, and missed what came next
 			p.endsSince(after, sub.cursor, func(e shaper.Entry) { sub.first = append(sub.first, e) })
 		}
-		now, _ := p.situation(sub.cursor)
 		sub.first = append(sub.first, now...)
 	}
 	p.putOpen(sub, nil, func(e shaper.Entry) { sub.first = append(sub.first, e) })
 	p.announce(sub)
 	return nil
+}
+
+// beginAfter has the subscription, which is not served yet, begin after a position of the log.
+func (sub *subscription) beginAfter(cursor uint64) {
+	sub.start, sub.cursor = cursor, cursor
+	sub.left.Store(cursor)
+	sub.urgent.Store(cursor)
+	sub.needs.Store(cursor)
 }
 
 // unregister takes the subscription out of the audience and out of the questions that it was asked,
