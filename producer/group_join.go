@@ -18,7 +18,7 @@ type membership struct {
 	key    groupKey              // zero: not computed for these terms and this stream
 	group  atomic.Pointer[group] // nil: in no group; changed with the subscription's mu held
 	link   transports.Sharer     // what the group sends to
-	past   *shaper.Past          // how its counts and ids differ from the group's; nil in no group
+	past   *shaper.ShareRecord   // how its counts and ids differ from the group's; nil in no group
 	joined time.Time             // when it joined
 	shared uint64                // the number of the first event that the group sent afterwards
 	marked uint64                // the group's marks when it joined
@@ -92,7 +92,7 @@ func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *gro
 	}
 	_, plain := sub.stream.(plainStream)
 	g = &group{key: sub.key, plain: plain, woken: make(chan struct{}, 1)}
-	g.owner, g.p, g.terms, g.shaper = g, sub.p, sub.terms, sub.shaper.Split(new(shaper.Past))
+	g.owner, g.p, g.terms, g.shaper = g, sub.p, sub.terms, sub.shaper.Split(new(shaper.ShareRecord))
 	g.cursor, g.noticed = sub.cursor, sub.noticed
 	g.left.Store(sub.left.Load())
 	g.urgent.Store(sub.urgent.Load())
@@ -225,7 +225,7 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 // stamped no earlier than either: a session stamps its events in order. This does not hold for
 // events that were republished or that another process stamps. It runs with the group's mu held,
 // and takes Producer.mu.
-func (sub *subscription) share(now time.Time, with *shaper.Shaper, step bool) (past *shaper.Past, certain bool) {
+func (sub *subscription) share(now time.Time, with *shaper.Shaper, step bool) (past *shaper.ShareRecord, certain bool) {
 	p := sub.p
 	if p.cfg.Follow != nil || p.republished.Load() {
 		return sub.shaper.Share(now, with, nil, step), true

@@ -78,7 +78,7 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	s.origin = new(credentials.Origin)
-	ctx = s.origin.Trace(ctx)
+	ctx = s.origin.Attach(ctx)
 	var conn transports.Conn
 	err := s.shield("Dialer.Dial", func() (err error) {
 		conn, err = s.ways[way].Dial(ctx)

@@ -44,18 +44,18 @@ func (p *pipe) Receive(ctx context.Context) ([]byte, error) {
 	}
 	select { // what is there comes before what ctx says
 	case msg := <-p.in.msgs:
-		return p.in.took(msg), nil
+		return p.in.releaseRoom(msg), nil
 	default:
 	}
 	select {
 	case msg := <-p.in.msgs:
-		return p.in.took(msg), nil
+		return p.in.releaseRoom(msg), nil
 	case <-p.out.closed:
 		return nil, ErrClosed
 	case <-p.in.closed:
 		select { // what was sent before the peer closed still arrives
 		case msg := <-p.in.msgs:
-			return p.in.took(msg), nil
+			return p.in.releaseRoom(msg), nil
 		default:
 			return nil, io.EOF
 		}
@@ -64,8 +64,8 @@ func (p *pipe) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// took makes room for another message.
-func (l *lane) took(msg []byte) []byte {
+// releaseRoom makes room for another message.
+func (l *lane) releaseRoom(msg []byte) []byte {
 	<-l.room
 	return msg
 }
@@ -78,7 +78,7 @@ func (p *pipe) Send(ctx context.Context, msg []byte) error {
 	case <-p.out.closed:
 		return ErrClosed
 	case <-p.in.closed:
-		return p.hungUp()
+		return p.peerClosedError()
 	default:
 	}
 	select {
@@ -86,7 +86,7 @@ func (p *pipe) Send(ctx context.Context, msg []byte) error {
 	case <-p.out.closed:
 		return ErrClosed
 	case <-p.in.closed:
-		return p.hungUp()
+		return p.peerClosedError()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -102,8 +102,8 @@ func (p *pipe) Send(ctx context.Context, msg []byte) error {
 	}
 }
 
-// hungUp is the error for a peer that closed; if this end is closed too, that is what counts.
-func (p *pipe) hungUp() error {
+// peerClosedError is the error for a peer that closed; if this end is closed too, that is what counts.
+func (p *pipe) peerClosedError() error {
 	select {
 	case <-p.out.closed:
 		return ErrClosed

@@ -29,8 +29,8 @@ type Budget struct {
 	taken uint64          // tokens, ever
 }
 
-// keep is how long spends are remembered: a second, and a second more for a clock that steps back.
-const keep = 2 * time.Second
+// retention is how long spends are remembered: a second, and a second more for a clock that steps back.
+const retention = 2 * time.Second
 
 // New returns a Budget of rate events per second, at most aaep.MaxRate; zero or less sets no limit.
 func New(rate int) *Budget { return &Budget{rate: min(rate, aaep.MaxRate)} }
@@ -47,14 +47,14 @@ func (b *Budget) Taken() uint64 { return b.taken }
 
 // Take spends a token at now and reports whether there was one.
 func (b *Budget) Take(now time.Time) bool {
-	t := b.at(now)
-	if b.free(t) > t {
+	t := b.offsetOf(now)
+	if b.firstFree(t) > t {
 		return false
 	}
 	if n := len(b.spent); n > b.head {
 		t = max(t, b.spent[n-1])
 	}
-	for b.head < len(b.spent) && (b.spent[b.head] <= t-keep || len(b.spent)-b.head > 2*aaep.MaxRate) {
+	for b.head < len(b.spent) && (b.spent[b.head] <= t-retention || len(b.spent)-b.head > 2*aaep.MaxRate) {
 		b.head++
 	}
 	if 2*b.head >= len(b.spent) {
@@ -68,8 +68,8 @@ func (b *Budget) Take(now time.Time) bool {
 
 // Next returns when Take will next succeed: now, if it would at once.
 func (b *Budget) Next(now time.Time) time.Time {
-	t := b.at(now)
-	return now.Add(max(b.free(t)-t, 0))
+	t := b.offsetOf(now)
+	return now.Add(max(b.firstFree(t)-t, 0))
 }
 
 // Free returns how many tokens there are at now; math.MaxInt without a limit.
@@ -77,7 +77,7 @@ func (b *Budget) Free(now time.Time) int {
 	if b.rate <= 0 {
 		return math.MaxInt
 	}
-	t := b.at(now)
+	t := b.offsetOf(now)
 	spent := b.spent[b.head:]
 	old, _ := slices.BinarySearch(spent, t-time.Second+1)
 	return max(b.rate-(len(spent)-old), 0)
@@ -86,14 +86,14 @@ func (b *Budget) Free(now time.Time) int {
 // Postpone moves the newest n spends to now, for events that left later than their tokens were
 // taken.
 func (b *Budget) Postpone(now time.Time, n int) {
-	t := b.at(now)
+	t := b.offsetOf(now)
 	for i := max(len(b.spent)-n, b.head); i < len(b.spent); i++ {
 		b.spent[i] = max(b.spent[i], t)
 	}
 }
 
-// at returns now relative to base, having noted a large step back.
-func (b *Budget) at(now time.Time) time.Duration {
+// offsetOf returns now relative to base, having noted a large step back.
+func (b *Budget) offsetOf(now time.Time) time.Duration {
 	if len(b.spent) == b.head {
 		b.base = now
 		return 0
@@ -107,8 +107,8 @@ func (b *Budget) at(now time.Time) time.Duration {
 	return t
 }
 
-// free returns the first time, at t or not, when a token is there.
-func (b *Budget) free(t time.Duration) time.Duration {
+// firstFree returns the first time, at t or not, when a token is there.
+func (b *Budget) firstFree(t time.Duration) time.Duration {
 	if i := len(b.spent) - b.rate; b.rate > 0 && i >= b.head {
 		return b.spent[i] + time.Second
 	}
@@ -138,7 +138,7 @@ func (b *Budget) FullAt() (at time.Time) {
 // HasRecent reports whether something was spent that a rate set now would count.
 func (b *Budget) HasRecent(now time.Time) bool {
 	n := len(b.spent)
-	return n > b.head && now.Sub(b.base) < b.spent[n-1]+keep
+	return n > b.head && now.Sub(b.base) < b.spent[n-1]+retention
 }
 
 // SpentAfter returns a copy with what was spent after so many tokens; what was before stands in

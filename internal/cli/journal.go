@@ -14,7 +14,7 @@ func (s *serving) journal(talk io.Writer, otherwise *slog.Logger) *slog.Logger {
 	if s.tokens == "" && s.clientCA == "" && s.issuer == "" {
 		return otherwise
 	}
-	return httpguard.Sparing(slog.New(slog.NewTextHandler(talk, nil)))
+	return httpguard.LimitLog(slog.New(slog.NewTextHandler(talk, nil)))
 }
 
 // answered writes into a journal what was asked and what came of it, without a word of it: those are for a trail (--audit).

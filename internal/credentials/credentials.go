@@ -75,13 +75,13 @@ func CheckPrincipal(name string) error {
 		return errors.New("auth: the principal's name is empty")
 	case len(name) > maxPrincipal:
 		return fmt.Errorf("auth: the principal's name has more than %d bytes", maxPrincipal)
-	case aaep.SafeText(name) != name, strings.ContainsFunc(name, unseen):
+	case aaep.SafeText(name) != name, strings.ContainsFunc(name, isUnseen):
 		return errors.New("auth: the principal's name has a space or a character that cannot be seen")
 	}
 	return nil
 }
 
-func unseen(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
+func isUnseen(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
 
 // OneLine makes a text of others fit for an error or a log: one line, nothing raw, not long
 // (INV-36).

@@ -38,8 +38,8 @@ func NewFetched[T any](fetch func(context.Context) (T, error)) *Fetched[T] {
 // since Get was called, so that what is looked for is not there. The error says why nothing was
 // ever fetched.
 func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, again time.Duration, err error) {
-	value, read, _ := f.current()
-	known, age := !read.IsZero() && suits(value), f.now().Sub(read)
+	value, read, _ := f.snapshot()
+	known, age := !read.IsZero() && suits(value), f.currentTime().Sub(read)
 	switch {
 	case known && age <= FetchAfter/2:
 		return value, 0, nil
@@ -51,13 +51,13 @@ func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, agai
 		}
 		if age <= FetchAfter || f.Failed() != nil {
 			// nor that one: who publishes it may hang, and what waits may be an answer
-			if !f.due(read) {
+			if !f.claimFetch(read) {
 				<-f.fetching
 				return value, 0, nil
 			}
 			go func() {
 				defer func() { <-f.fetching }()
-				f.refresh(context.WithoutCancel(ctx))
+				f.fetchValue(context.WithoutCancel(ctx))
 			}()
 			return value, 0, nil
 		}
@@ -70,24 +70,24 @@ func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, agai
 	}
 	defer func() { <-f.fetching }()
 	// Whoever gives up meanwhile must not spoil it for the others.
-	fetched := f.due(read) && f.refresh(context.WithoutCancel(ctx))
-	value, now, err := f.current()
+	fetched := f.claimFetch(read) && f.fetchValue(context.WithoutCancel(ctx))
+	value, now, err := f.snapshot()
 	if !fetched && now.Equal(read) && !known && err == nil {
 		f.mu.Lock()
-		again = max(f.tried.Add(FetchPace).Sub(f.now()), time.Second)
+		again = max(f.tried.Add(FetchPace).Sub(f.currentTime()), time.Second)
 		f.mu.Unlock()
 	}
 	return value, again, err
 }
 
-func (f *Fetched[T]) now() time.Time {
+func (f *Fetched[T]) currentTime() time.Time {
 	if f.Now != nil {
 		return f.Now()
 	}
 	return time.Now()
 }
 
-func (f *Fetched[T]) current() (T, time.Time, error) {
+func (f *Fetched[T]) snapshot() (T, time.Time, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.read.IsZero() {
@@ -104,11 +104,11 @@ func (f *Fetched[T]) Failed() error {
 	return f.failed
 }
 
-// due reports whether it may be fetched again, and was not meanwhile; that counts as tried.
-func (f *Fetched[T]) due(seen time.Time) bool {
+// claimFetch reports whether it may be fetched again, and was not meanwhile; that counts as tried.
+func (f *Fetched[T]) claimFetch(seen time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := f.now()
+	now := f.currentTime()
 	if !f.read.Equal(seen) || !f.tried.IsZero() && now.Sub(f.tried) < FetchPace {
 		return false
 	}
@@ -116,7 +116,7 @@ func (f *Fetched[T]) due(seen time.Time) bool {
 	return true
 }
 
-func (f *Fetched[T]) refresh(ctx context.Context) (ok bool) {
+func (f *Fetched[T]) fetchValue(ctx context.Context) (ok bool) {
 	value, err := f.fetch(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,7 +124,7 @@ func (f *Fetched[T]) refresh(ctx context.Context) (ok bool) {
 		if f.read.IsZero() {
 			f.tried = time.Time{} // nobody has asked for anything that was not there
 		}
-		f.value, f.read = value, f.now()
+		f.value, f.read = value, f.currentTime()
 	}
 	return err == nil
 }

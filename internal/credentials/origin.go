@@ -17,8 +17,8 @@ type Origin struct {
 
 type originKey struct{}
 
-// Trace has o learn which file the credentials are read from that are asked for with this context.
-func (o *Origin) Trace(ctx context.Context) context.Context {
+// Attach has o learn which file the credentials are read from that are asked for with this context.
+func (o *Origin) Attach(ctx context.Context) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
 
@@ -46,7 +46,7 @@ func (o *Origin) Changed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now, _ := os.Stat(o.path)
-	return o.path != "" && !same([]fs.FileInfo{now}, []fs.FileInfo{o.was})
+	return o.path != "" && !sameFiles([]fs.FileInfo{now}, []fs.FileInfo{o.was})
 }
 
 // FromFile reads a subscriber's own credentials, which nobody else may open.

@@ -33,8 +33,8 @@ type Source[T any] struct {
 
 	mu        sync.Mutex
 	value     T
-	of        [sha256.Size]byte // what it was made of
-	seen      []fs.FileInfo     // the files when they were last read
+	hash      [sha256.Size]byte // what it was made of
+	infos     []fs.FileInfo     // the files when they were last read
 	settled   bool              // they had not just been written then
 	complaint string
 }
@@ -47,19 +47,19 @@ func NewSource[T any](log *slog.Logger, read func(path string) ([]byte, error),
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Source[T]{paths: paths, read: read, build: build, log: log}
-	return s, s.load(s.stat())
+	return s, s.loadFiles(s.statFiles())
 }
 
 // Get returns the value of what is in the files now.
 func (s *Source[T]) Get() T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.stat()
-	changed := !same(now, s.seen)
+	now := s.statFiles()
+	changed := !sameFiles(now, s.infos)
 	if s.settled && !changed {
 		return s.value
 	}
-	switch err := s.load(now); {
+	switch err := s.loadFiles(now); {
 	case err == nil && s.complaint != "":
 		s.complaint = ""
 		s.log.Warn("auth: the changed files are used now")
@@ -71,19 +71,19 @@ func (s *Source[T]) Get() T {
 	return s.value
 }
 
-// granule is how long a file may be written again without its time changing, on the coarsest file
+// timestampGranule is how long a file may be written again without its time changing, on the coarsest file
 // systems.
-const granule = 2 * time.Second
+const timestampGranule = 2 * time.Second
 
-func (s *Source[T]) load(now []fs.FileInfo) error {
-	first := s.seen == nil
-	s.seen, s.settled = now, true
+func (s *Source[T]) loadFiles(now []fs.FileInfo) error {
+	first := s.infos == nil
+	s.infos, s.settled = now, true
 	contents := make([][]byte, len(s.paths))
 	for i, path := range s.paths {
 		if path == "" {
 			continue
 		}
-		if now[i] != nil && time.Since(now[i].ModTime()) < granule {
+		if now[i] != nil && time.Since(now[i].ModTime()) < timestampGranule {
 			s.settled = false
 		}
 		var err error
@@ -97,7 +97,7 @@ func (s *Source[T]) load(now []fs.FileInfo) error {
 		fmt.Fprintf(hash, "%d:%s", len(c), c)
 	}
 	of := [sha256.Size]byte(hash.Sum(nil))
-	if !first && of == s.of {
+	if !first && of == s.hash {
 		return nil // no new value: strangers cause this as often as they like, and what it is made into may cost much
 	}
 	value, err := s.build(contents)
@@ -106,13 +106,13 @@ func (s *Source[T]) load(now []fs.FileInfo) error {
 		err, s.complaint = nil, ""
 	}
 	if err == nil {
-		s.value, s.of = value, of
+		s.value, s.hash = value, of
 	}
 	return err
 }
 
-// stat looks at the files; one that is not there is nil.
-func (s *Source[T]) stat() []fs.FileInfo {
+// statFiles looks at the files; one that is not there is nil.
+func (s *Source[T]) statFiles() []fs.FileInfo {
 	infos := make([]fs.FileInfo, len(s.paths))
 	for i, path := range s.paths {
 		if path != "" {
@@ -122,7 +122,7 @@ func (s *Source[T]) stat() []fs.FileInfo {
 	return infos
 }
 
-func same(a, b []fs.FileInfo) bool {
+func sameFiles(a, b []fs.FileInfo) bool {
 	for i := range a {
 		if (a[i] == nil) != (b[i] == nil) {
 			return false
@@ -169,7 +169,7 @@ func readFile(path string, private, links bool) ([]byte, error) {
 	if named, err := os.Lstat(path); !links && (err != nil || !os.SameFile(named, info)) {
 		return nil, fmt.Errorf("%s became another file while it was opened", path)
 	}
-	if mode := info.Mode().Perm(); private && mode&0o077 != 0 && !handedOver(path, mode) {
+	if mode := info.Mode().Perm(); private && mode&0o077 != 0 && !isSystemdCredential(path, mode) {
 		return nil,
 			fmt.Errorf("%s holds secrets and others than its owner may open it, its mode is %04o: run chmod 600 on it",
 				path, mode)
@@ -181,10 +181,10 @@ func readFile(path string, private, links bool) ([]byte, error) {
 	return b, err
 }
 
-// handedOver reports whether systemd has given a file to this service and nobody else
+// isSystemdCredential reports whether systemd has given a file to this service and nobody else
 // (LoadCredential=). Where it does so by an access list, that is seen as a mode by which the group
 // may read, of a file that is root's.
-func handedOver(path string, mode fs.FileMode) bool {
+func isSystemdCredential(path string, mode fs.FileMode) bool {
 	dir := os.Getenv("CREDENTIALS_DIRECTORY")
 	return dir != "" && filepath.Dir(path) == filepath.Clean(dir) && mode&0o037 == 0
 }

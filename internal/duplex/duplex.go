@@ -55,38 +55,38 @@ type Idler interface {
 
 // Conn is a link. It implements transports.Conn, Sharer, Notifier and Identified.
 type Conn struct {
-	frames    Frames
-	principal string
-	peer      string
-	out       *writer.Writer
-	in        chan []byte            // holds one
-	notify    atomic.Pointer[func()] // or nil
-	closed    chan struct{}
-	ended     chan struct{} // nothing more comes in; why is set
-	why       error
-	failed    error // nothing more goes out; used by who has the turn
-	once      sync.Once
-	reading   sync.WaitGroup
-	idle      *idle.Wait // for something to read; nil where a goroutine waits for that
-	cause     error      // of Close
+	frames     Frames
+	principal  string
+	peer       string
+	out        *writer.Writer
+	incoming   chan []byte            // holds one
+	onChange   atomic.Pointer[func()] // or nil
+	closed     chan struct{}
+	ended      chan struct{} // nothing more comes in; why is set
+	endCause   error
+	sendFailed error // nothing more goes out; used by who has the turn
+	once       sync.Once
+	reading    sync.WaitGroup
+	idle       *idle.Wait // for something to read; nil where a goroutine waits for that
+	closeErr   error      // of Close
 }
 
 // New returns the Conn over frames of a peer that principal names, or "". It is read until Close.
 func New(frames Frames, principal string) *Conn {
-	c := &Conn{frames: frames, principal: principal, in: make(chan []byte, 1), closed: make(chan struct{}),
+	c := &Conn{frames: frames, principal: principal, incoming: make(chan []byte, 1), closed: make(chan struct{}),
 		ended: make(chan struct{})}
 	if raw, ok := frames.(Raw); ok {
 		c.out = raw.Out()
 	} else { // whose turn is all that is wanted of it
 		c.out = writer.New(nil, 0)
-		c.out.Leave()
+		c.out.LeaveTurn()
 	}
 	if idler, ok := frames.(Idler); ok {
-		c.idle = idle.New(idler.NetConn(), c.read)
+		c.idle = idle.New(idler.NetConn(), c.readLoop)
 	}
 	c.reading.Add(1)
-	if !c.idles() {
-		go c.read()
+	if !c.restUntilReadable() {
+		go c.readLoop()
 	}
 	return c
 }
@@ -100,38 +100,38 @@ func (c *Conn) RemoteAddr() string { return c.peer }
 // Peer says where the peer is, before anybody else has the Conn.
 func (c *Conn) Peer(address string) { c.peer = address }
 
-// read reads what is there and, unless the Frames say when there is more, what comes.
-func (c *Conn) read() {
+// readLoop reads what is there and, unless the Frames say when there is more, what comes.
+func (c *Conn) readLoop() {
 	for {
 		msg, err := c.frames.Read()
 		if err != nil {
-			if c.why = err; err != io.EOF {
-				c.why = fmt.Errorf("the link broke: %w", err)
+			if c.endCause = err; err != io.EOF {
+				c.endCause = fmt.Errorf("the link broke: %w", err)
 			}
 			close(c.ended)
-			c.notified()
+			c.notifyOwner()
 			c.reading.Done()
 			return
 		}
 		if msg != nil {
-			c.deliver(msg)
+			c.deliverMessage(msg)
 		}
-		if c.idles() {
+		if c.restUntilReadable() {
 			return
 		}
 	}
 }
 
-func (c *Conn) deliver(msg []byte) {
+func (c *Conn) deliverMessage(msg []byte) {
 	select {
-	case c.in <- msg:
-		c.notified()
+	case c.incoming <- msg:
+		c.notifyOwner()
 	case <-c.closed: // nobody wants it, but the peer's goodbye is behind it
 	}
 }
 
-// idles reports whether read is called later, when there is something to read.
-func (c *Conn) idles() bool {
+// restUntilReadable reports whether read is called later, when there is something to read.
+func (c *Conn) restUntilReadable() bool {
 	// which fails once the connection is closed
 	return c.idle != nil && c.frames.(Idler).Rest(c.idle.Now) && c.idle.Begin()
 }
@@ -151,7 +151,7 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	default:
 	}
 	select { // what is there comes before what ctx says
-	case msg := <-c.in:
+	case msg := <-c.incoming:
 		return msg, nil
 	default:
 	}
@@ -159,10 +159,10 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 		return nil, transports.ErrClosed
 	}
 	if ended {
-		return nil, c.why
+		return nil, c.endCause
 	}
 	select {
-	case msg := <-c.in:
+	case msg := <-c.incoming:
 		return msg, nil
 	case <-c.closed:
 		return nil, transports.ErrClosed
@@ -175,12 +175,12 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 
 // Notify has f called when there is something to receive; see transports.Notifier.
 func (c *Conn) Notify(f func()) {
-	c.notify.Store(&f)
+	c.onChange.Store(&f)
 	f()
 }
 
-func (c *Conn) notified() {
-	if f := c.notify.Load(); f != nil {
+func (c *Conn) notifyOwner() {
+	if f := c.onChange.Load(); f != nil {
 		(*f)()
 	}
 }
@@ -190,16 +190,16 @@ func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	if len(msg) > transports.MaxMessage {
 		return transports.ErrTooLarge
 	}
-	if err := c.take(ctx); err != nil {
+	if err := c.takeTurn(ctx); err != nil {
 		return err
 	}
 	msg = slices.Clone(msg) // a cancelled Send must not go on reading msg
 	result := make(chan error, 1)
 	go func() {
-		defer c.out.Leave() // which Close waits for
-		err := c.write(msg)
-		c.failed = err // of a message that may be half on its way nothing can follow
-		result <- c.gone(err)
+		defer c.out.LeaveTurn() // which Close waits for
+		err := c.writeMessage(msg)
+		c.sendFailed = err // of a message that may be half on its way nothing can follow
+		result <- c.sendError(err)
 	}()
 	select {
 	case err := <-result:
@@ -214,13 +214,13 @@ func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	}
 }
 
-// write sends one message; the caller has the turn.
-func (c *Conn) write(msg []byte) error {
+// writeMessage sends one message; the caller has the turn.
+func (c *Conn) writeMessage(msg []byte) error {
 	raw, ok := c.frames.(Raw)
 	if !ok {
 		return c.frames.Write(msg)
 	}
-	frame, err := raw.AppendFrame(make([]byte, 0, len(msg)+maxHead), msg)
+	frame, err := raw.AppendFrame(make([]byte, 0, len(msg)+maxFrameHead), msg)
 	if err != nil {
 		return err
 	}
@@ -240,13 +240,13 @@ func (c *Conn) SendEvents(ctx context.Context, events []transports.Event) error 
 	}
 	size := 0
 	for _, ev := range events {
-		size += len(ev.Message) + maxHead
+		size += len(ev.Message) + maxFrameHead
 	}
-	if err := c.take(ctx); err != nil {
+	if err := c.takeTurn(ctx); err != nil {
 		return err
 	}
-	defer c.out.Leave()
-	if len(events) == 0 && !c.out.Owes() {
+	defer c.out.LeaveTurn()
+	if len(events) == 0 && !c.out.HasRest() {
 		return nil
 	}
 	buf := writer.Buffer(size)
@@ -256,11 +256,11 @@ func (c *Conn) SendEvents(ctx context.Context, events []transports.Event) error 
 		return err
 	}
 	*buf = b
-	c.failed = c.out.Write(ctx, c.closed, b)
-	if c.failed != nil && ctx.Err() != nil {
+	c.sendFailed = c.out.Write(ctx, c.closed, b)
+	if c.sendFailed != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return c.gone(c.failed)
+	return c.sendError(c.sendFailed)
 }
 
 func appendEvents(raw Raw, b []byte, events []transports.Event) ([]byte, error) {
@@ -278,7 +278,7 @@ func appendEvents(raw Raw, b []byte, events []transports.Event) ([]byte, error) 
 
 // Framing names how the link has messages; see transports.Sharer.
 func (c *Conn) Framing() string {
-	if raw, ok := c.frames.(Raw); ok && c.out.Tries() {
+	if raw, ok := c.frames.(Raw); ok && c.out.CanTry() {
 		return raw.Framing()
 	}
 	return ""
@@ -291,36 +291,36 @@ func (c *Conn) AppendEvents(b []byte, events []transports.Event) ([]byte, error)
 
 // TrySend writes what is taken at once; see transports.Sharer.
 func (c *Conn) TrySend(frames []byte) int {
-	if c.isClosed() || !c.out.TryTake() {
+	if c.isClosed() || !c.out.TryTakeTurn() {
 		return 0
 	}
-	defer c.out.Leave()
-	if c.failed != nil {
+	defer c.out.LeaveTurn()
+	if c.sendFailed != nil {
 		return 0
 	}
 	return c.out.Try(frames)
 }
 
-// maxHead is about how many bytes a frame has besides its message.
-const maxHead = 16
+// maxFrameHead is about how many bytes a frame has besides its message.
+const maxFrameHead = 16
 
-// take waits for the turn to write.
-func (c *Conn) take(ctx context.Context) error {
+// takeTurn waits for the turn to write.
+func (c *Conn) takeTurn(ctx context.Context) error {
 	switch {
-	case c.out.Take(ctx, c.closed):
-		if c.failed == nil {
+	case c.out.TakeTurn(ctx, c.closed):
+		if c.sendFailed == nil {
 			return nil
 		}
-		defer c.out.Leave()
-		return c.gone(c.failed)
+		defer c.out.LeaveTurn()
+		return c.sendError(c.sendFailed)
 	case c.isClosed():
 		return transports.ErrClosed
 	}
 	return ctx.Err()
 }
 
-// gone is the error of a write: whoever closed this end knows why.
-func (c *Conn) gone(err error) error {
+// sendError is the error of a write: whoever closed this end knows why.
+func (c *Conn) sendError(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -345,12 +345,12 @@ func (c *Conn) isClosed() bool {
 func (c *Conn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
-		c.cause = c.frames.Close()
+		c.closeErr = c.frames.Close()
 		if c.idle != nil { // Close waits for the error that is read now
 			c.idle.Now()
 		}
 		c.out.End()
 		c.reading.Wait()
 	})
-	return c.cause
+	return c.closeErr
 }

@@ -123,7 +123,7 @@ func TestBytesWithStore(t *testing.T) {
 		const n = 70
 		long := aaep.Say(strings.Repeat("x", mebi))
 		for i := range n {
-			ev := said(i)
+			ev := textSize(i)
 			ev.Summary = long
 			l.Append(ev)
 		}
@@ -132,7 +132,7 @@ func TestBytesWithStore(t *testing.T) {
 		if start, end := m.Bounds(); end-start != n {
 			t.Fatalf("the store has %d events, want all %d", end-start, n)
 		}
-		last := said(n)
+		last := textSize(n)
 		last.Timestamp = last.Timestamp.Add(48 * time.Hour)
 		l.Append(last)
 		l.Flush()

@@ -13,24 +13,24 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// catchUp is how long Await waits for an event that another process has shown and this one does not
+// awaitTimeout is how long Await waits for an event that another process has shown and this one does not
 // have yet.
-const catchUp = 2 * time.Second
+const awaitTimeout = 2 * time.Second
 
 // Follow returns a Log that shows what another process appends to its own, and has the newest size
 // events in memory. What comes later is shown while Tail runs. Nothing is appended to it here.
 func Follow(feed log.Feed, size int) (*Log, error) {
 	l := newLog(size)
 	l.feed = feed
-	l.keeper = &keeper{store: fed{feed}, shelf: newShelf(), done: make(chan struct{}), failed: make(chan struct{})}
-	l.keeper.freed = sync.NewCond(&l.mu)
-	close(l.keeper.done)
+	l.persister = &persister{store: feedStore{feed}, cache: newReadCache(), done: make(chan struct{}), failed: make(chan struct{})}
+	l.persister.progress = sync.NewCond(&l.mu)
+	close(l.persister.done)
 	err := log.ErrTrimmed
 	for errors.Is(err, log.ErrTrimmed) {
 		start, end := feed.Bounds()
 		l.end = end
 		l.shown.Store(end)
-		err = l.load(max(start, end-min(end, l.size)), end)
+		err = l.loadEvents(max(start, end-min(end, l.size)), end)
 	}
 	if err != nil {
 		return nil, err
@@ -41,21 +41,21 @@ func Follow(feed log.Feed, size int) (*Log, error) {
 	}
 	m := meta{Key: newKey(), Runs: []run{{}}} // the agent has not begun
 	if data != nil {
-		if err := m.read(data); err != nil {
+		if err := m.decode(data); err != nil {
 			return nil, err
 		}
 	}
-	l.ids, l.keeper.meta = newIDs(m.Key, m.Runs), m
+	l.idCipher, l.persister.meta = newIDs(m.Key, m.Runs), m
 	return l, nil
 }
 
-// fed is a log.Feed where a log.Store is read.
-type fed struct{ log.Feed }
+// feedStore is a log.Feed where a log.Store is read.
+type feedStore struct{ log.Feed }
 
 var errFollows = errors.New("log: nothing is appended to a log that is followed")
 
-func (fed) Append([][]byte) error { return errFollows }
-func (fed) SetMeta([]byte) error  { return errFollows }
+func (feedStore) Append([][]byte) error { return errFollows }
+func (feedStore) SetMeta([]byte) error  { return errFollows }
 
 // Tail shows what is appended elsewhere, once before has been called with it, until ctx is done or
 // there will be no more. The error says why; it is also in Err. Away is called when the other
@@ -63,7 +63,7 @@ func (fed) SetMeta([]byte) error  { return errFollows }
 func (l *Log) Tail(ctx context.Context, before func(pos uint64, ev *aaep.Event), away func(bool)) error {
 	isAway := false
 	for {
-		err := l.tail(ctx, before)
+		err := l.showNext(ctx, before)
 		if gone := errors.Is(err, log.ErrAway); gone != isAway && (gone || err == nil) {
 			isAway = gone
 			away(gone)
@@ -73,26 +73,26 @@ func (l *Log) Tail(ctx context.Context, before func(pos uint64, ev *aaep.Event),
 		}
 		if ctx.Err() == nil {
 			l.mu.Lock()
-			l.keeper.fail(l, err)
+			l.persister.giveUp(l, err)
 			l.mu.Unlock()
 		}
 		return err
 	}
 }
 
-func (l *Log) tail(ctx context.Context, before func(uint64, *aaep.Event)) error {
+func (l *Log) showNext(ctx context.Context, before func(uint64, *aaep.Event)) error {
 	records, err := l.feed.Next(ctx, l.End())
 	if err != nil {
 		return err
 	}
 	for _, r := range records {
 		pos := l.End() + 1
-		ev, err := decode(r)
+		ev, err := decodeRecord(r)
 		if err != nil {
 			return fmt.Errorf("log: event %d is not as it was written: %w", pos, err)
 		}
 		if l.EventID(Place{Pos: pos}) != ev.EventID { // a new run
-			if err := l.reread(); err != nil {
+			if err := l.reloadRuns(); err != nil {
 				return err
 			}
 			if l.EventID(Place{Pos: pos}) != ev.EventID {
@@ -102,9 +102,9 @@ func (l *Log) tail(ctx context.Context, before func(uint64, *aaep.Event)) error 
 		before(pos, ev)
 		l.mu.Lock()
 		l.end = pos
-		l.put(pos, ev)
-		l.show(pos)
-		l.trim()
+		l.putEvent(pos, ev)
+		l.showUpTo(pos)
+		l.dropOld()
 		l.mu.Unlock()
 	}
 	return nil
@@ -116,10 +116,10 @@ func (l *Log) Await(id string) {
 	if l.feed == nil {
 		return
 	}
-	late := time.NewTimer(catchUp)
+	late := time.NewTimer(awaitTimeout)
 	defer late.Stop()
 	for {
-		at, _, ok := l.locate(id)
+		at, _, ok := l.locateAny(id)
 		if !ok || at.Pos == 0 {
 			return
 		}
@@ -135,30 +135,30 @@ func (l *Log) Await(id string) {
 	}
 }
 
-// reread learns of the runs that have begun meanwhile. One that gives its events the places of
+// reloadRuns learns of the runs that have begun meanwhile. One that gives its events the places of
 // others that were shown follows a loss.
-func (l *Log) reread() error {
+func (l *Log) reloadRuns() error {
 	data, err := l.feed.Meta()
 	if err != nil {
 		return err
 	}
 	var m meta
-	if err := m.read(data); err != nil {
+	if err := m.decode(data); err != nil {
 		return err
 	}
 	for _, r := range m.Runs {
-		known := slices.ContainsFunc(l.now.Load().runs, func(k run) bool { return k.Tag == r.Tag })
+		known := slices.ContainsFunc(l.current.Load().runs, func(k run) bool { return k.Tag == r.Tag })
 		if end := l.End(); !known && r.From <= end {
 			return fmt.Errorf(
 				"log: events %d to %d were kept and are lost, and others have their places: start this again",
 				r.From, end)
 		}
 	}
-	l.ids.set(m.Key, m.Runs)
+	l.idCipher.setKeys(m.Key, m.Runs)
 	return nil
 }
 
-func (m *meta) read(data []byte) error {
+func (m *meta) decode(data []byte) error {
 	err := json.Unmarshal(data, m)
 	if err != nil || len(m.Key) != keySize || len(m.Runs) == 0 {
 		return errors.New("log: what the log says of itself is not as it was written")

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 )
 
-// ids turn places into event ids and back. An id is a place and the tag of a run, encrypted.
-type ids struct{ now *atomic.Pointer[known] }
+// idCipher turn places into event ids and back. An id is a place and the tag of a run, encrypted.
+type idCipher struct{ current *atomic.Pointer[idKeys] }
 
-// known is what it takes. It is never changed, but replaced where another process begins a run.
-type known struct {
+// idKeys is what it takes. It is never changed, but replaced where another process begins a run.
+type idKeys struct {
 	cipher cipher.Block
 	runs   []run // oldest first; the last one is the newest
 }
@@ -40,23 +40,23 @@ func newTag() uint32 {
 	return binary.BigEndian.Uint32(b[:])
 }
 
-func newIDs(key []byte, runs []run) ids {
-	d := ids{new(atomic.Pointer[known])}
-	d.set(key, runs)
+func newIDs(key []byte, runs []run) idCipher {
+	d := idCipher{new(atomic.Pointer[idKeys])}
+	d.setKeys(key, runs)
 	return d
 }
 
-func (d ids) set(key []byte, runs []run) {
+func (d idCipher) setKeys(key []byte, runs []run) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		panic(err) // the key has a legal length
 	}
-	d.now.Store(&known{block, runs})
+	d.current.Store(&idKeys{block, runs})
 }
 
 // Began returns the cursor before the first event of whoever appends now, or did last.
-func (d ids) Began() uint64 {
-	runs := d.now.Load().runs
+func (d idCipher) Began() uint64 {
+	runs := d.current.Load().runs
 	return max(runs[len(runs)-1].From, 1) - 1
 }
 
@@ -79,8 +79,8 @@ const (
 
 // EventID returns the id of a place. Ids look random, and never repeat within a log or between two
 // logs; only the log that made one can tell where it points.
-func (d ids) EventID(at Place) string {
-	k := d.now.Load()
+func (d idCipher) EventID(at Place) string {
+	k := d.current.Load()
 	i := len(k.runs) - 1
 	for i > 0 && k.runs[i].From > at.Pos {
 		i--
@@ -100,14 +100,14 @@ func (d ids) EventID(at Place) string {
 // longer knows. Where the event was lost in a crash, lost is true, and at is the last one before it
 // that was not.
 func (l *Log) Locate(id string) (at Place, lost, ok bool) {
-	if at, lost, ok = l.locate(id); at.Pos > l.End() {
+	if at, lost, ok = l.locateAny(id); at.Pos > l.End() {
 		return Place{}, false, false
 	}
 	return at, lost, ok
 }
 
-// locate is Locate for an event that is yet to come, too.
-func (l *Log) locate(id string) (at Place, lost, ok bool) {
+// locateAny is Locate for an event that is yet to come, too.
+func (l *Log) locateAny(id string) (at Place, lost, ok bool) {
 	var block [aes.BlockSize]byte
 	if len(id) != len("evt_")+2*aes.BlockSize || id[:4] != "evt_" {
 		return at, false, false
@@ -115,7 +115,7 @@ func (l *Log) locate(id string) (at Place, lost, ok bool) {
 	if _, err := hex.Decode(block[:], []byte(id[4:])); err != nil {
 		return at, false, false
 	}
-	k := l.now.Load()
+	k := l.current.Load()
 	k.cipher.Decrypt(block[:], block[:])
 	first, second := binary.BigEndian.Uint64(block[:8]), binary.BigEndian.Uint32(block[8:12])
 	at = Place{Pos: first & (1<<posBits - 1), Offset: int(second & (1<<offsetBits - 1)),

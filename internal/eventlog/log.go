@@ -20,27 +20,27 @@ import (
 
 // Log holds the newest events. All its methods may be called at once.
 type Log struct {
-	ids
-	keeper *keeper  // nil: in memory alone
-	feed   log.Feed // what it follows, or nil
+	idCipher
+	persister *persister // nil: in memory alone
+	feed      log.Feed   // what it follows, or nil
 
-	mu      sync.Mutex
-	size    uint64           // how many events are kept without a need
-	pages   map[uint64]*page // by the first position of each, divided by pageSize
-	need    func() uint64    // see Need
-	free    uint64           // what need returned last,
-	asked   uint64           // when this was the newest position
-	bytes   int              // the sum of their sizes
-	base    uint64           // nothing up to here is in it
-	end     uint64           // the newest position; the first event is 1
-	shown   atomic.Uint64    // the newest that may be read; set with mu held
-	changed chan struct{}    // closed when shown grows
+	mu            sync.Mutex
+	size          uint64           // how many events are kept without a need
+	pages         map[uint64]*page // by the first position of each, divided by pageSize
+	neededFrom    func() uint64    // see Need
+	neededCache   uint64           // what need returned last,
+	neededAskedAt uint64           // when this was the newest position
+	bytes         int              // the sum of their sizes
+	base          uint64           // nothing up to here is in it
+	end           uint64           // the newest position; the first event is 1
+	shown         atomic.Uint64    // the newest that may be read; set with mu held
+	changed       chan struct{}    // closed when shown grows
 }
 
 // New returns a Log in memory that keeps the newest size events.
 func New(size int) *Log {
 	l := newLog(size)
-	l.ids = newIDs(newKey(), []run{{Tag: newTag(), From: 1}})
+	l.idCipher = newIDs(newKey(), []run{{Tag: newTag(), From: 1}})
 	return l
 }
 
@@ -60,8 +60,8 @@ type slot struct {
 	size  int
 }
 
-// slot is the place for the event at pos.
-func (l *Log) slot(pos uint64) *slot {
+// slotAt is the place for the event at pos.
+func (l *Log) slotAt(pos uint64) *slot {
 	in := l.pages[pos/pageSize]
 	if in == nil {
 		in = new(page)
@@ -74,18 +74,18 @@ func (l *Log) slot(pos uint64) *slot {
 // readers have yet to read them. The highest number stands for no reader. Append calls need at most
 // once in pageSize events, with the log's lock held: need must neither wait nor call the log. Call
 // Need before the log is used.
-func (l *Log) Need(need func() uint64) { l.need = need }
+func (l *Log) Need(need func() uint64) { l.neededFrom = need }
 
-// needless reports whether no live reader needs the event at pos any more, with mu held. An answer
+// isUnneeded reports whether no live reader needs the event at pos any more, with mu held. An answer
 // of need that is up to pageSize events old may decide it: cursors only move forward.
-func (l *Log) needless(pos uint64) bool {
-	if l.need == nil || pos <= l.free {
+func (l *Log) isUnneeded(pos uint64) bool {
+	if l.neededFrom == nil || pos <= l.neededCache {
 		return true
 	}
-	if l.end-l.asked >= min(pageSize, l.size) {
-		l.free, l.asked = min(l.need(), l.end), l.end // who comes later may need what is yet to come
+	if l.end-l.neededAskedAt >= min(pageSize, l.size) {
+		l.neededCache, l.neededAskedAt = min(l.neededFrom(), l.end), l.end // who comes later may need what is yet to come
 	}
-	return pos <= l.free
+	return pos <= l.neededCache
 }
 
 // Append adds an event, gives it its event id, and returns its position. The event must not be
@@ -93,26 +93,26 @@ func (l *Log) needless(pos uint64) bool {
 func (l *Log) Append(ev *aaep.Event) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.keeper != nil {
-		l.keeper.room(l)
+	if l.persister != nil {
+		l.persister.waitForRoom(l)
 	}
 	l.end++
 	ev.EventID = l.EventID(Place{Pos: l.end})
-	l.put(l.end, ev)
-	if l.keeper == nil || !l.keeper.took() {
-		l.show(l.end)
+	l.putEvent(l.end, ev)
+	if l.persister == nil || !l.persister.enqueued() {
+		l.showUpTo(l.end)
 	}
-	l.trim()
+	l.dropOld()
 	return l.end
 }
 
-// put makes an event the one at pos, with mu held.
-func (l *Log) put(pos uint64, ev *aaep.Event) {
-	at := l.slot(pos)
+// putEvent makes an event the one at pos, with mu held.
+func (l *Log) putEvent(pos uint64, ev *aaep.Event) {
+	at := l.slotAt(pos)
 	l.bytes -= at.size
 	*at = slot{event: ev}
 	if ev != nil {
-		at.size = size(ev)
+		at.size = sizeOf(ev)
 	}
 	l.bytes += at.size
 }
@@ -124,28 +124,28 @@ const (
 	maxAge   = 24 * time.Hour
 )
 
-// trim lets go of the oldest events where they are too many bytes or too old, or too many and read,
+// dropOld lets go of the oldest events where they are too many bytes or too old, or too many and read,
 // with mu held. What the store does not have yet stays.
-func (l *Log) trim() {
+func (l *Log) dropOld() {
 	last := min(l.shown.Load(), max(l.end, 1)-1)
-	if l.keeper != nil && !l.keeper.over() {
-		last = min(last, l.keeper.kept)
+	if l.persister != nil && !l.persister.hasEnded() {
+		last = min(last, l.persister.storedEnd)
 	}
 	for pos := l.base + 1; pos <= last; pos++ {
-		oldest, newest := l.slot(pos).event, l.slot(l.end).event
+		oldest, newest := l.slotAt(pos).event, l.slotAt(l.end).event
 		over := l.bytes > maxBytes || oldest != nil && newest != nil && newest.Timestamp.Sub(oldest.Timestamp) > maxAge
-		if !over && (l.end-l.base <= l.size || !l.needless(pos)) {
+		if !over && (l.end-l.base <= l.size || !l.isUnneeded(pos)) {
 			return
 		}
-		l.put(pos, nil)
+		l.putEvent(pos, nil)
 		if l.base = pos; pos%pageSize == pageSize-1 {
 			delete(l.pages, pos/pageSize)
 		}
 	}
 }
 
-// show lets the events up to pos be read, with mu held.
-func (l *Log) show(pos uint64) {
+// showUpTo lets the events up to pos be read, with mu held.
+func (l *Log) showUpTo(pos uint64) {
 	if pos > l.shown.Load() {
 		l.shown.Store(pos)
 		close(l.changed)
@@ -182,8 +182,8 @@ func (l *Log) Start() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	start := l.base
-	if l.keeper != nil {
-		oldest, newest := l.keeper.store.Bounds()
+	if l.persister != nil {
+		oldest, newest := l.persister.store.Bounds()
 		if newest >= start { // without a gap
 			start = min(start, oldest)
 		}
@@ -202,7 +202,7 @@ func (l *Log) MemoryStart() uint64 {
 func (l *Log) InMemory(cursor uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.keeper == nil || cursor >= l.base
+	return l.persister == nil || cursor >= l.base
 }
 
 // Read returns at most n events after the cursor, and at least one if there is any and n is above
@@ -212,12 +212,12 @@ func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan s
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if cursor < l.base {
-		if l.keeper == nil {
+		if l.persister == nil {
 			return nil, nil, log.ErrTrimmed
 		}
 		l.mu.Unlock()
 		defer l.mu.Lock()
-		events, err = l.keeper.read(cursor, n)
+		events, err = l.persister.readCached(cursor, n)
 		return events, nil, err
 	}
 	shown := l.shown.Load()
@@ -226,7 +226,7 @@ func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan s
 	}
 	events = make([]*aaep.Event, min(uint64(max(n, 0)), shown-cursor))
 	for i := range events {
-		events[i] = l.slot(cursor + 1 + uint64(i)).event
+		events[i] = l.slotAt(cursor + 1 + uint64(i)).event
 	}
 	return events, nil, nil
 }

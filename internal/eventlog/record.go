@@ -8,23 +8,23 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// encode writes an event as lines of JSON: the event, and then as it is in each further language.
-func encode(ev *aaep.Event) ([]byte, error) {
-	record, err := line(*ev)
+// encodeRecord writes an event as lines of JSON: the event, and then as it is in each further language.
+func encodeRecord(ev *aaep.Event) ([]byte, error) {
+	record, err := encodeLine(*ev)
 	for _, t := range ev.Translations {
 		if err != nil {
 			break
 		}
 		var translated []byte
-		translated, err = line(*ev.In(t))
+		translated, err = encodeLine(*ev.In(t))
 		record = append(append(record, '\n'), translated...)
 	}
 	return record, err
 }
 
-// line leaves out the data of extensions where that keeps an event from being written, as those who
+// encodeLine leaves out the data of extensions where that keeps an event from being written, as those who
 // send it do.
-func line(ev aaep.Event) ([]byte, error) {
+func encodeLine(ev aaep.Event) ([]byte, error) {
 	ev.Translations = nil
 	data, err := ev.MarshalJSON()
 	if err != nil && ev.Extensions != nil {
@@ -34,7 +34,7 @@ func line(ev aaep.Event) ([]byte, error) {
 	return data, err
 }
 
-func decode(record []byte) (*aaep.Event, error) {
+func decodeRecord(record []byte) (*aaep.Event, error) {
 	var ev *aaep.Event
 	for line := range bytes.SplitSeq(record, []byte{'\n'}) {
 		m, err := aaep.Decode(line)

@@ -2,25 +2,25 @@ package eventlog
 
 import "github.com/aaep-go/aaep"
 
-// overhead is about what goes with every event: its fields, its names, its place.
-const overhead = 1024
+// eventOverhead is about what goes with every event: its fields, its names, its place.
+const eventOverhead = 1024
 
-// size is about how many bytes of memory an event takes. Nothing is encoded for it.
-func size(ev *aaep.Event) int {
-	n := overhead + said(ev.Summary) + inPayload(ev.Payload) + len(ev.Unknown)
+// sizeOf is about how many bytes of memory an event takes. Nothing is encoded for it.
+func sizeOf(ev *aaep.Event) int {
+	n := eventOverhead + textSize(ev.Summary) + payloadSize(ev.Payload) + len(ev.Unknown)
 	for _, data := range ev.Extensions {
 		n += len(data)
 	}
 	for _, t := range ev.Translations {
-		n += overhead/4 + said(t.Summary) + inPayload(t.Payload)
+		n += eventOverhead/4 + textSize(t.Summary) + payloadSize(t.Payload)
 	}
 	return n
 }
 
-func said(t aaep.Text) int { return len(t.Terse) + len(t.Normal) + len(t.Detailed) }
+func textSize(t aaep.Text) int { return len(t.Terse) + len(t.Normal) + len(t.Detailed) }
 
-// inPayload is what of a payload has no length of its own.
-func inPayload(p aaep.Payload) int {
+// payloadSize is what of a payload has no length of its own.
+func payloadSize(p aaep.Payload) int {
 	n := 0
 	switch p := p.(type) {
 	case *aaep.OutputStreaming:

@@ -66,8 +66,8 @@ func (m *memory) SetMeta(data []byte) error {
 	return nil
 }
 
-// said is an event that can be written.
-func said(n int) *aaep.Event {
+// textSize is an event that can be written.
+func textSize(n int) *aaep.Event {
 	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(),
 		Verbosity: aaep.VerbosityNormal,
 		Producer:  aaep.Producer{AgentID: "a", AgentName: "A"}, Urgency: aaep.UrgencyNormal,
@@ -93,7 +93,7 @@ func TestStoreHangs(t *testing.T) {
 		defer l.Close()
 		m.hang = make(chan struct{})
 		for i := range 4 {
-			l.Append(said(i))
+			l.Append(textSize(i))
 		}
 		synctest.Wait()
 		if _, changed, err := l.Read(0, 9); changed == nil || err != nil || l.End() != 0 {
@@ -101,7 +101,7 @@ func TestStoreHangs(t *testing.T) {
 		}
 		began := time.Now()
 		l.Wait(4)
-		l.Append(said(4))
+		l.Append(textSize(4))
 		if waited := time.Since(began); waited != 2*time.Second || l.End() != 5 || !l.Overdue() {
 			t.Errorf("after %v, up to %d", waited, l.End())
 		}
@@ -148,7 +148,7 @@ func TestGathers(t *testing.T) {
 		for range writers {
 			all.Go(func() {
 				for i := range each {
-					l.Wait(l.Append(said(i)))
+					l.Wait(l.Append(textSize(i)))
 				}
 			})
 		}
@@ -173,7 +173,7 @@ func TestStoreFails(t *testing.T) {
 				}
 				began := time.Now()
 				for i := range 20 {
-					l.Append(said(i))
+					l.Append(textSize(i))
 				}
 				<-l.Failed()
 				if waited := time.Since(began); waited > 2*time.Second || l.End() != 20 || l.Err() == nil ||
@@ -204,14 +204,14 @@ func TestLostTail(t *testing.T) {
 	l := opened(t, m, 8)
 	var ids []string
 	for i := range 6 {
-		ev := said(i)
+		ev := textSize(i)
 		l.Wait(l.Append(ev))
 		ids = append(ids, ev.EventID)
 	}
 	l.Close()
 	m.records = m.records[:4]
 	l = opened(t, m, 8)
-	ev := said(9)
+	ev := textSize(9)
 	l.Wait(l.Append(ev))
 	for i, want := range []uint64{1, 2, 3, 4, 4, 4} {
 		got, lost, ok := l.Locate(ids[i])
@@ -245,12 +245,12 @@ func TestBadMeta(t *testing.T) {
 func TestTranslationsWithoutWords(t *testing.T) {
 	m := &memory{}
 	l := opened(t, m, 1)
-	ev := said(1)
+	ev := textSize(1)
 	ev.Payload = &aaep.StateChanged{FromState: aaep.StateIdle, ToState: aaep.StateThinking}
 	ev.Translations = []aaep.Translation{{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "es"},
 		Summary: aaep.Say("Pensando.")}}
 	l.Append(ev)
-	l.Append(said(2))
+	l.Append(textSize(2))
 	l.Wait(2)
 	events, _, err := l.Read(0, 1)
 	if err != nil {

@@ -33,7 +33,7 @@ type Rules struct {
 // before any state is made, whatever the method. The error says what was wrong and what would be
 // right.
 func (g Rules) Check(r *http.Request) error {
-	if !g.host(r) {
+	if !g.isAllowedHost(r) {
 		instead := "add it as it stands to the listener's hosts, as with aaep run --host"
 		if len(g.Hosts) == 0 { // otherwise localhost is no name of it either, unless it was given that
 			instead = "use localhost on loopback, or " + instead
@@ -74,9 +74,9 @@ func (g Rules) Listed(origin string) bool {
 	return origin != "null" && slices.Contains(g.Origins, origin)
 }
 
-// Share sets the headers of CORS by which a browser lets a page of g.Origins read the answer to r,
+// SetCORS sets the headers of CORS by which a browser lets a page of g.Origins read the answer to r,
 // and reports whether such a page asks. Call it after Check.
-func (g Rules) Share(w http.ResponseWriter, r *http.Request) bool {
+func (g Rules) SetCORS(w http.ResponseWriter, r *http.Request) bool {
 	if len(g.Origins) == 0 {
 		return false
 	}
@@ -149,7 +149,7 @@ func asSent(o string) string {
 	host, port := strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), u.Port()
 	if ip := net.ParseIP(host); ip != nil {
 		host = ip.String()
-	} else if u.Scheme == "" || host == "" || strings.Trim(host, nameLetters) != "" || numeric.MatchString(host) {
+	} else if u.Scheme == "" || host == "" || strings.Trim(host, nameLetters) != "" || numericName.MatchString(host) {
 		return ""
 	}
 	if strings.Contains(host, ":") {
@@ -170,11 +170,11 @@ func asSent(o string) string {
 // nameLetters are those that a browser leaves in a name; it writes the others as xn--.
 const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-._"
 
-// numeric names are addresses to a browser, which writes them otherwise.
-var numeric = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
+// numericName names are addresses to a browser, which writes them otherwise.
+var numericName = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 
-func (g Rules) host(r *http.Request) bool {
-	name, port := split(r.Host)
+func (g Rules) isAllowedHost(r *http.Request) bool {
+	name, port := splitHost(r.Host)
 	if name == "" {
 		return false
 	}
@@ -184,23 +184,23 @@ func (g Rules) host(r *http.Request) bool {
 		hosts = []string{"localhost", "127.0.0.1", "[::1]"}
 	}
 	is := func(h string) bool {
-		wantName, wantPort := split(h)
+		wantName, wantPort := splitHost(h)
 		return strings.EqualFold(h, r.Host) || strings.EqualFold(wantName, name) && wantPort == "" && local != "" &&
 			port == local
 	}
 	if slices.ContainsFunc(hosts, is) {
 		return true
 	}
-	more, ok := r.Context().Value(also{}).(func() []string)
+	more, ok := r.Context().Value(alsoKey{}).(func() []string)
 	return ok && slices.ContainsFunc(more(), is)
 }
 
-type also struct{}
+type alsoKey struct{}
 
 // Also returns a context for http.Server.ConnContext: over that connection the listener may be
 // addressed by these names, too.
 func Also(ctx context.Context, names func() []string) context.Context {
-	return context.WithValue(ctx, also{}, names)
+	return context.WithValue(ctx, alsoKey{}, names)
 }
 
 // sameOrigin reports whether the page came from the very Host it addresses, which host allowed
@@ -217,9 +217,9 @@ func sameOrigin(origin string, r *http.Request) bool {
 	return strings.EqualFold(u.Host, r.Host)
 }
 
-// split parts "name:port"; an address in brackets keeps them. The name is "" where hostport is
+// splitHost parts "name:port"; an address in brackets keeps them. The name is "" where hostport is
 // malformed.
-func split(hostport string) (name, port string) {
+func splitHost(hostport string) (name, port string) {
 	i := strings.LastIndexByte(hostport, ':')
 	if i < 0 || strings.HasSuffix(hostport, "]") {
 		return hostport, ""
@@ -261,27 +261,27 @@ func LoopbackName(name string) bool {
 
 // LoopbackHost is LoopbackName for a value of Rules.Hosts.
 func LoopbackHost(host string) bool {
-	name, _ := split(host)
+	name, _ := splitHost(host)
 	return LoopbackName(strings.Trim(name, "[]"))
 }
 
 const (
 	// patience is how long the answer to a request that Impatient serves may take to be taken.
-	patience = time.Minute
+	answerTimeout = time.Minute
 	// Unread is how long what comes with a request is waited for that nobody wants to read.
-	Unread = time.Second
+	UnreadTimeout = time.Second
 )
 
-// Impatient serves h to whoever sends and reads without a long rest: http.Server itself waits for
+// WithDeadlines serves h to whoever sends and reads without a long rest: http.Server itself waits for
 // ever for a body that nobody asked for, and for whoever does not read. A handler that waits,
 // streams, or reads what comes with a request sets deadlines of its own, which hold instead.
-func Impatient(h http.Handler) http.Handler {
+func WithDeadlines(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
 		if r.ContentLength != 0 { // or the end of the connection would be looked for only so long
-			_ = rc.SetReadDeadline(time.Now().Add(Unread))
+			_ = rc.SetReadDeadline(time.Now().Add(UnreadTimeout))
 		}
-		_ = rc.SetWriteDeadline(time.Now().Add(patience))
+		_ = rc.SetWriteDeadline(time.Now().Add(answerTimeout))
 		h.ServeHTTP(w, r)
 	})
 }

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	usualMessage = 64 << 10 // what a message of more bytes costs is bounded for all that a Large reads
+	largeSize    = 64 << 10 // what a message of more bytes costs is bounded for all that a Large reads
 	maxLarge     = 32       // so many such are held at once,
 	maxLargeEach = 8        // and of one sender so many: who sends slowly keeps nobody else from sending
 )
@@ -16,26 +16,26 @@ const (
 // ErrNoRoom is for the message for which there was no room in time.
 var ErrNoRoom = errors.New("there were as many large messages as can be held")
 
-// Large is room for the large messages that a listener reads. Its zero value is ready.
-type Large struct {
-	mu    sync.Mutex
-	all   int
-	of    map[string]int
-	freed chan struct{} // closed when there is room again; nil where nobody waits
+// LargeMessages is room for the large messages that a listener reads. Its zero value is ready.
+type LargeMessages struct {
+	mu       sync.Mutex
+	held     int
+	bySender map[string]int
+	freed    chan struct{} // closed when there is room again; nil where nobody waits
 }
 
 // Read reads a message of who to the end of r. If it is large, it waits for room at most so long,
 // and keeps it until done is called, which may be called always, and many times.
-func (l *Large) Read(r io.Reader, who string, patience time.Duration) (msg []byte, done func(), err error) {
+func (l *LargeMessages) Read(r io.Reader, who string, patience time.Duration) (msg []byte, done func(), err error) {
 	done = func() {}
-	msg, err = io.ReadAll(io.LimitReader(r, usualMessage+1))
-	if err != nil || len(msg) <= usualMessage {
+	msg, err = io.ReadAll(io.LimitReader(r, largeSize+1))
+	if err != nil || len(msg) <= largeSize {
 		return msg, done, err
 	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for {
-		freed := l.take(who)
+		freed := l.takeRoom(who)
 		if freed == nil {
 			break
 		}
@@ -46,33 +46,33 @@ func (l *Large) Read(r io.Reader, who string, patience time.Duration) (msg []byt
 		}
 	}
 	rest, err := io.ReadAll(r)
-	return append(msg, rest...), sync.OnceFunc(func() { l.leave(who) }), err
+	return append(msg, rest...), sync.OnceFunc(func() { l.freeRoom(who) }), err
 }
 
-// take takes room, or returns what is closed when it is worth another try.
-func (l *Large) take(who string) (freed <-chan struct{}) {
+// takeRoom takes room, or returns what is closed when it is worth another try.
+func (l *LargeMessages) takeRoom(who string) (freed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.all == maxLarge || l.of[who] == maxLargeEach {
+	if l.held == maxLarge || l.bySender[who] == maxLargeEach {
 		if l.freed == nil {
 			l.freed = make(chan struct{})
 		}
 		return l.freed
 	}
-	if l.of == nil {
-		l.of = map[string]int{}
+	if l.bySender == nil {
+		l.bySender = map[string]int{}
 	}
-	l.all++
-	l.of[who]++
+	l.held++
+	l.bySender[who]++
 	return nil
 }
 
-func (l *Large) leave(who string) {
+func (l *LargeMessages) freeRoom(who string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all--
-	if l.of[who]--; l.of[who] == 0 {
-		delete(l.of, who)
+	l.held--
+	if l.bySender[who]--; l.bySender[who] == 0 {
+		delete(l.bySender, who)
 	}
 	if l.freed != nil {
 		close(l.freed)

@@ -14,8 +14,8 @@ import (
 func TestLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const patience = time.Second
-		var l Large
-		large := strings.Repeat("a", usualMessage+1)
+		var l LargeMessages
+		large := strings.Repeat("a", largeSize+1)
 		read := func(who, msg string) func() {
 			t.Helper()
 			got, done, err := l.Read(strings.NewReader(msg), who, patience)
@@ -49,8 +49,8 @@ func TestLarge(t *testing.T) {
 		for _, done := range held {
 			done()
 		}
-		if l.all != 0 || len(l.of) != 0 {
-			t.Errorf("%d are held still, of %v", l.all, l.of)
+		if l.held != 0 || len(l.bySender) != 0 {
+			t.Errorf("%d are held still, of %v", l.held, l.bySender)
 		}
 		// A message that breaks off gives its room back.
 		for range 2 * maxLarge {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Under is the path that http.StripPrefix, or something like it, took away from a request's before
+// MountPath is the path that http.StripPrefix, or something like it, took away from a request's before
 // it came here, or "".
-func Under(r *http.Request) string {
+func MountPath(r *http.Request) string {
 	asked, err := url.ParseRequestURI(r.RequestURI)
 	if err != nil {
 		return ""

@@ -32,43 +32,43 @@ func New(conn net.Conn, f func()) *Wait {
 // closed on this side. It reports false where it cannot: then that has happened already, or the
 // system has not enough memory. Begin again after f was called, or Stop.
 func (w *Wait) Begin() bool {
-	p := &waits
+	p := &processPoller
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.epoll == nil && !p.open() {
+	if p.epoll == nil && !p.openEpoll() {
 		return false
 	}
-	p.last++
-	p.by[p.last], w.id = w, p.last
-	if p.ask(w) {
+	p.lastID++
+	p.waiting[p.lastID], w.id = w, p.lastID
+	if p.armWait(w) {
 		return true
 	}
-	p.forget(w)
+	p.removeWait(w)
 	return false
 }
 
 // Stop reports whether f will not be called, though it would have been.
 func (w *Wait) Stop() bool {
-	p := &waits
+	p := &processPoller
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.forget(w)
+	return p.removeWait(w)
 }
 
-// waits are those of the process.
-var waits poller
+// processPoller are those of the process.
+var processPoller poller
 
 // A poller asks the system about all connections at once: epoll(7). It is there while anybody
 // waits.
 type poller struct {
-	mu    sync.Mutex // never held while waiting
-	by    map[uint64]*Wait
-	last  uint64   // the newest id; one is never used twice, as a descriptor is
-	epoll *os.File // nil where nobody waits
+	mu      sync.Mutex // never held while waiting
+	waiting map[uint64]*Wait
+	lastID  uint64   // the newest id; one is never used twice, as a descriptor is
+	epoll   *os.File // nil where nobody waits
 }
 
-// ask has the system tell, once, when there is something for w, with mu held.
-func (p *poller) ask(w *Wait) (asked bool) {
+// armWait has the system tell, once, when there is something for w, with mu held.
+func (p *poller) armWait(w *Wait) (asked bool) {
 	epoll, err := p.epoll.SyscallConn()
 	if err != nil {
 		return false
@@ -86,20 +86,20 @@ func (p *poller) ask(w *Wait) (asked bool) {
 	return asked
 }
 
-// forget ends a wait, if it is one, with mu held.
-func (p *poller) forget(w *Wait) bool {
+// removeWait ends a wait, if it is one, with mu held.
+func (p *poller) removeWait(w *Wait) bool {
 	if w.id == 0 {
 		return false
 	}
-	delete(p.by, w.id)
-	if w.id = 0; len(p.by) == 0 {
+	delete(p.waiting, w.id)
+	if w.id = 0; len(p.waiting) == 0 {
 		p.epoll.SetReadDeadline(time.Now()) // serve looks
 	}
 	return true
 }
 
-// open begins to ask.
-func (p *poller) open() bool {
+// openEpoll begins to ask.
+func (p *poller) openEpoll() bool {
 	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
 		return false
@@ -114,18 +114,18 @@ func (p *poller) open() bool {
 		f.Close()
 		return false
 	}
-	p.epoll, p.by = f, map[uint64]*Wait{}
-	go p.serve(f, raw)
+	p.epoll, p.waiting = f, map[uint64]*Wait{}
+	go p.pollLoop(f, raw)
 	return true
 }
 
-// serve calls those for whom something is there, until nobody waits.
-func (p *poller) serve(epoll *os.File, raw syscall.RawConn) {
+// pollLoop calls those for whom something is there, until nobody waits.
+func (p *poller) pollLoop(epoll *os.File, raw syscall.RawConn) {
 	defer epoll.Close()
 	for {
-		raw.Read(p.look) // until nobody waits, or a deadline
+		raw.Read(p.dispatchReady) // until nobody waits, or a deadline
 		p.mu.Lock()
-		if len(p.by) == 0 {
+		if len(p.waiting) == 0 {
 			p.epoll = nil
 			p.mu.Unlock()
 			return
@@ -135,9 +135,9 @@ func (p *poller) serve(epoll *os.File, raw syscall.RawConn) {
 	}
 }
 
-// look calls those for whom something is there now. It is called again when there is more, unless
+// dispatchReady calls those for whom something is there now. It is called again when there is more, unless
 // it reports that nobody waits.
-func (p *poller) look(epoll uintptr) (alone bool) {
+func (p *poller) dispatchReady(epoll uintptr) (alone bool) {
 	var events [64]syscall.EpollEvent
 	for {
 		n, err := syscall.EpollWait(int(epoll), events[:], 0)
@@ -147,13 +147,13 @@ func (p *poller) look(epoll uintptr) (alone bool) {
 		p.mu.Lock()
 		for _, ev := range events[:max(n, 0)] {
 			id := uint64(uint32(ev.Fd)) | uint64(uint32(ev.Pad))<<32
-			if w := p.by[id]; w != nil { // it was not stopped
-				delete(p.by, id)
+			if w := p.waiting[id]; w != nil { // it was not stopped
+				delete(p.waiting, id)
 				w.id = 0
 				go w.f()
 			}
 		}
-		alone = len(p.by) == 0
+		alone = len(p.waiting) == 0
 		p.mu.Unlock()
 		if n <= 0 {
 			return alone

@@ -15,9 +15,9 @@ func TestUnread(t *testing.T) {
 	looked := make(chan struct{})
 	go func() {
 		defer close(looked)
-		raw, err := waits.epoll.SyscallConn()
+		raw, err := processPoller.epoll.SyscallConn()
 		if err == nil {
-			err = raw.Control(func(epoll uintptr) { waits.look(epoll) })
+			err = raw.Control(func(epoll uintptr) { processPoller.dispatchReady(epoll) })
 		}
 		if err != nil {
 			t.Error(err)

@@ -20,55 +20,55 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-func (f *form) octet(b byte) {
+func (f *form) addByte(b byte) {
 	if *f == 0 {
 		*f = fnvOffset
 	}
 	*f = (*f ^ form(b)) * fnvPrime
 }
 
-// number adds what is zero where the event is as the log has it.
-func (f *form) number(n uint64) {
+// addNumber adds what is zero where the event is as the log has it.
+func (f *form) addNumber(n uint64) {
 	for ; n != 0; n >>= 8 {
-		f.octet(byte(n))
+		f.addByte(byte(n))
 	}
 	if *f != 0 {
-		f.octet(0xff) // the end of the number
+		f.addByte(0xff) // the end of the number
 	}
 }
 
-func (f *form) text(s string) {
+func (f *form) addText(s string) {
 	for i := range len(s) {
-		f.octet(s[i])
+		f.addByte(s[i])
 	}
-	f.octet(0xff) // no text in UTF-8 has it
+	f.addByte(0xff) // no text in UTF-8 has it
 }
 
-// passage adds the text of an output, unless it is the one that the log has.
-func (f *form) passage(q, log *aaep.OutputStreaming) {
+// addPassage adds the text of an output, unless it is the one that the log has.
+func (f *form) addPassage(q, log *aaep.OutputStreaming) {
 	if q.Position == log.Position && q.Chunk == log.Chunk && q.Complete == log.Complete &&
 		q.CoalesceHint == log.CoalesceHint {
 		return
 	}
-	f.text(q.Chunk)
-	f.text(string(q.CoalesceHint))
-	f.number(uint64(q.Position)<<1 | 1)
+	f.addText(q.Chunk)
+	f.addText(string(q.CoalesceHint))
+	f.addNumber(uint64(q.Position)<<1 | 1)
 	if q.Complete {
-		f.octet(1)
+		f.addByte(1)
 	}
 }
 
-// extensions adds the data of extensions.
-func (f *form) extensions(ev *aaep.Event) {
+// addExtensions adds the data of extensions.
+func (f *form) addExtensions(ev *aaep.Event) {
 	if len(ev.Extensions) == 0 {
 		return
 	}
 	for _, prefix := range slices.Sorted(maps.Keys(ev.Extensions)) {
-		f.text(prefix)
-		f.text(string(ev.Extensions[prefix]))
+		f.addText(prefix)
+		f.addText(string(ev.Extensions[prefix]))
 	}
 	for _, uri := range ev.Context {
-		f.text(uri)
+		f.addText(uri)
 	}
 }
 

@@ -16,7 +16,7 @@ func TestHold(t *testing.T) {
 		0: {"idle>thinking", "thinking>calling_tool", "progress 1", "progress 2", "b: session.errored"},
 		3: {"b: session.errored", "idle>calling_tool", "progress 2"},
 	} {
-		now := rideStart
+		now := harnessStart
 		s := New(paced(rate, aaep.BoundaryNone), partID)
 		s.Hold(now.Add(time.Second))
 		for i, ev := range []*aaep.Event{change(idle, thinking), change(thinking, calling), advance("1"),

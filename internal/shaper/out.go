@@ -63,25 +63,25 @@ func (s Shape) Hash() uint64 { return s.to.pos }
 // IsZero reports whether it is the zero Shape.
 func (s Shape) IsZero() bool { return s.to.pos == 0 }
 
-// leave finishes an event for the listener.
-func (s *Shaper) leave(it *item, raise bool) Out {
+// buildOut finishes an event for the listener.
+func (s *Shaper) buildOut(it *item, raise bool) Out {
 	s.stats.Delivered++
 	s.stats.Merged += max(it.parts-1, 0)
 	ev := *it.event
-	shape := Shape{to: it.to, language: s.inLanguage(&ev), extensions: s.terms.Profile()}
+	shape := Shape{to: it.to, language: s.chooseLanguage(&ev), extensions: s.terms.Profile()}
 	var form form
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
 		shape.from = p.FromState
 		if it.folded {
-			form.text(string(p.FromState))
+			form.addText(string(p.FromState))
 		}
-		form.number(uint64(s.anew(it.to.pos)))
+		form.addNumber(uint64(s.repeatMark(it.to.pos)))
 	case *aaep.ProgressUpdated:
-		form.number(uint64(s.anew(it.to.pos)))
+		form.addNumber(uint64(s.repeatMark(it.to.pos)))
 	case *aaep.OutputStreaming:
-		q := it.payload(p, s.terms.Boundaries)
-		form.passage(q, p)
+		q := it.outputPayload(p, s.terms.Boundaries)
+		form.addPassage(q, p)
 		shape.position, shape.hint, shape.complete = q.Position, q.CoalesceHint, q.Complete
 		ev.Payload = q
 		if h := ev.LocalizationHints; h != nil { // of the text as it was cut
@@ -94,49 +94,49 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	}
 	// An event that was overtaken leaves with the stamp of the one before it, so that stamps never
 	// go backwards (D-09).
-	t := s.tellingOf(ev.SessionID)
+	t := s.sessionStateOf(ev.SessionID)
 	if ev.Timestamp.Before(t.stamp) {
 		ev.Timestamp = t.stamp
-		form.number(uint64(t.stamp.UnixNano()))
+		form.addNumber(uint64(t.stamp.UnixNano()))
 	}
 	t.stamp = ev.Timestamp
-	resumable := it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)
-	if ev.Type().Terminal() || t.over && !s.waits(ev.SessionID) {
-		delete(s.told, ev.SessionID)
+	resumable := it.to.pos != 0 && it.to.pos >= s.resumeAt && !s.holdsBefore(it.to)
+	if ev.Type().Terminal() || t.ended && !s.hasWaiting(ev.SessionID) {
+		delete(s.sessions, ev.SessionID)
 	}
-	s.tailor(&ev)
+	s.tailorText(&ev)
 	if raise { // last, for it tells nobody anything urgent: extensions must not disturb anybody for it
 		ev.Urgency = aaep.UrgencyCritical
-		form.text(string(ev.Urgency))
+		form.addText(string(ev.Urgency))
 	}
-	if s.reworded && it.place().pos <= s.heard { // it may have left in other words
-		form.number(uint64(shape.language) + 1)
-		form.text(string(ev.Verbosity))
-		form.extensions(&ev)
+	if s.reworded && it.idPlace().pos <= s.heardUpTo { // it may have left in other words
+		form.addNumber(uint64(shape.language) + 1)
+		form.addText(string(ev.Verbosity))
+		form.addExtensions(&ev)
 	}
 	shape.form = form.sum()
-	if at := it.place(); at.pos != 0 && (at.offset != 0 || shape.form != 0) {
-		ev.EventID = s.id(at.pos, at.offset, shape.form)
+	if at := it.idPlace(); at.pos != 0 && (at.offset != 0 || shape.form != 0) {
+		ev.EventID = s.eventID(at.pos, at.offset, shape.form)
 	}
 	if resumable {
-		s.resume = it.to.pos
+		s.resumeAt = it.to.pos
 	}
 	shape.stamp, shape.critical, shape.verbosity = ev.Timestamp, ev.Urgency == aaep.UrgencyCritical, ev.Verbosity
 	return Out{Event: &ev, Resumable: resumable, Shape: shape}
 }
 
-// anew is what makes the id of a state or progress one that the listener does not know, where it
+// repeatMark is what makes the id of a state or progress one that the listener does not know, where it
 // may have heard of it from another Shaper; else it is zero.
-func (s *Shaper) anew(pos uint64) uint32 {
-	if pos != 0 && pos <= s.heard {
-		return s.again
+func (s *Shaper) repeatMark(pos uint64) uint32 {
+	if pos != 0 && pos <= s.heardUpTo {
+		return s.repeat
 	}
 	return 0
 }
 
-// place is the place in the log that the item's id names; of what is made for one listener alone
+// idPlace is the place in the log that the item's id names; of what is made for one listener alone
 // there is none.
-func (it *item) place() mark {
+func (it *item) idPlace() mark {
 	if it.to.pos == 0 {
 		return mark{pos: it.at}
 	}
@@ -145,7 +145,7 @@ func (it *item) place() mark {
 
 func (s *Shaper) holdsBefore(after mark) bool {
 	older := func(it *item) bool { return it.from.before(after) }
-	if slices.ContainsFunc(s.stretches, func(o stretch) bool { return o.from <= after.pos && after.pos < o.to }) {
+	if slices.ContainsFunc(s.folded, func(o foldedRange) bool { return o.from <= after.pos && after.pos < o.to }) {
 		return true
 	}
 	return slices.ContainsFunc(s.queue, older) || slices.ContainsFunc(s.urgent, older) ||

@@ -14,37 +14,37 @@ const (
 	longestWait = 15 * time.Second
 )
 
-// pause releases what has waited long enough in the streams that match.
-func (s *Shaper) pause(now time.Time, match func(*stream) bool) {
-	s.order()
+// releasePaused releases what has waited long enough in the streams that match.
+func (s *Shaper) releasePaused(now time.Time, match func(*stream) bool) {
+	s.sortStreams()
 	for _, st := range s.streams {
 		if !match(st) {
 			continue
 		}
 		if st.seg != nil {
-			s.release(now, st, st.patience(now), false)
+			s.queuePieces(now, st, st.takePaused(now), false)
 		}
-		st.pauseAt = st.next(now)
+		st.pauseAt = st.nextPause(now)
 	}
 }
 
-// patience returns what has waited long enough: a finished sentence, or the words of one that goes
+// takePaused returns what has waited long enough: a finished sentence, or the words of one that goes
 // on.
-func (st *stream) patience(now time.Time) []coalesce.Piece {
+func (st *stream) takePaused(now time.Time) []coalesce.Piece {
 	pieces := st.seg.Pause()
-	long := !now.Before(st.since.Add(longestWait))
-	if len(pieces) == 0 && st.cut == aaep.BoundarySentence && (long || !now.Before(st.wrote.Add(restAfter))) {
+	long := !now.Before(st.heldSince.Add(longestWait))
+	if len(pieces) == 0 && st.boundary == aaep.BoundarySentence && (long || !now.Before(st.lastText.Add(restAfter))) {
 		pieces = st.seg.Yield()
 	}
 	if long || len(pieces) > 0 {
-		st.since = now
+		st.heldSince = now
 	}
 	return pieces
 }
 
-// next is when held text may have waited long enough, which may be now. Where nothing came for
+// nextPause is when held text may have waited long enough, which may be now. Where nothing came for
 // restAfter all was tried: zero.
-func (st *stream) next(now time.Time) (next time.Time) {
+func (st *stream) nextPause(now time.Time) (next time.Time) {
 	sooner := func(at time.Time) {
 		if next.IsZero() || at.Before(next) {
 			next = at
@@ -53,12 +53,12 @@ func (st *stream) next(now time.Time) (next time.Time) {
 	if len(st.parts) == 0 || st.seg == nil {
 		return next
 	}
-	if at := st.wrote.Add(pauseAfter); at.After(now) {
+	if at := st.lastText.Add(pauseAfter); at.After(now) {
 		sooner(at)
 	}
-	if at := st.wrote.Add(restAfter); at.After(now) && st.cut == aaep.BoundarySentence {
+	if at := st.lastText.Add(restAfter); at.After(now) && st.boundary == aaep.BoundarySentence {
 		sooner(at)
-		sooner(st.since.Add(longestWait))
+		sooner(st.heldSince.Add(longestWait))
 	}
 	return next
 }

@@ -66,41 +66,41 @@ type Stats struct {
 
 // A Shaper makes the stream of one subscription. It is not safe for concurrent use.
 type Shaper struct {
-	terms         handshake.Terms
-	cut           aaep.Boundary
-	choice        choice // of language
-	id            func(pos uint64, offset int, form uint32) string
-	budget        *budget.Budget
-	urgent, queue []*item
-	streams       []*stream
-	told          map[string]*telling // by session
-	reworded      bool                // SetTerms changed in which words, or with which data, events leave
-	folds         bool                // there is or was a rate, or quiet: states and progress may have been told in one
-	floor         time.Time           // no stamp is before this one
-	stretches     []stretch           // the newest
-	resume        uint64              // the place of the newest resumable event
-	heard         uint64              // up to here the listener may have been told already
-	again         uint32              // in the forms of what is up to there
-	newest        uint64              // the place of the newest entry there was
-	quiet         time.Time           // until then only what is critical leaves,
-	hold          time.Time           // and until then, for another reason
-	full          bool                // the link is full
-	stats         Stats
-	spent         int // tokens since the last Left
+	terms          handshake.Terms
+	boundary       aaep.Boundary
+	language       languageChoice // of language
+	eventID        func(pos uint64, offset int, form uint32) string
+	budget         *budget.Budget
+	urgent, queue  []*item
+	streams        []*stream
+	sessions       map[string]*sessionState // by session
+	reworded       bool                     // SetTerms changed in which words, or with which data, events leave
+	mayFold        bool                     // there is or was a rate, or quiet: states and progress may have been told in one
+	stampFloor     time.Time                // no stamp is before this one
+	folded         []foldedRange            // the newest
+	resumeAt       uint64                   // the place of the newest resumable event
+	heardUpTo      uint64                   // up to here the listener may have been told already
+	repeat         uint32                   // in the forms of what is up to there
+	newest         uint64                   // the place of the newest entry there was
+	quietUntil     time.Time                // until then only what is critical leaves,
+	heldUntil      time.Time                // and until then, for another reason
+	linkFull       bool                     // the link is full
+	stats          Stats
+	spentSinceLeft int // tokens since the last Left
 }
 
 // New returns a Shaper for terms. id names the part of an entry that ends after offset bytes of its
 // chunk, in a form, which is zero for the entry as it is; it must give each of them one name and
 // never the same name to two.
 func New(terms handshake.Terms, id func(pos uint64, offset int, form uint32) string) *Shaper {
-	s := &Shaper{id: id, budget: budget.New(int(terms.MaxEventsPerSecond)), told: map[string]*telling{}}
-	s.adopt(terms)
+	s := &Shaper{eventID: id, budget: budget.New(int(terms.MaxEventsPerSecond)), sessions: map[string]*sessionState{}}
+	s.adoptTerms(terms)
 	return s
 }
 
-func (s *Shaper) adopt(terms handshake.Terms) {
-	s.terms, s.cut, s.choice = terms, finest(terms), choice{}
-	s.folds = s.folds || terms.MaxEventsPerSecond > 0 || terms.Quiet > 0
+func (s *Shaper) adoptTerms(terms handshake.Terms) {
+	s.terms, s.boundary, s.language = terms, boundaryFor(terms), languageChoice{}
+	s.mayFold = s.mayFold || terms.MaxEventsPerSecond > 0 || terms.Quiet > 0
 }
 
 // SetTerms applies renegotiated terms to everything that has not left yet (§5.7.2).
@@ -108,12 +108,12 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	recut := s.terms.MaxChunk != terms.MaxChunk
 	s.reworded = s.reworded || s.terms.Verbosity != terms.Verbosity || s.terms.CognitiveLoad != terms.CognitiveLoad ||
 		s.terms.Profile() != terms.Profile() || !slices.Equal(s.terms.Languages, terms.Languages)
-	s.adopt(terms)
+	s.adoptTerms(terms)
 	s.budget.SetRate(int(terms.MaxEventsPerSecond))
 	var gone []*aaep.Event
 	keep := func(list []*item) []*item {
 		return slices.DeleteFunc(list, func(it *item) bool {
-			if s.wanted(it.event) {
+			if s.isWanted(it.event) {
 				return false
 			}
 			s.stats.Filtered += it.parts
@@ -123,8 +123,8 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	}
 	s.queue, s.urgent = keep(s.queue), keep(s.urgent)
 	for _, ev := range gone {
-		if t := s.told[ev.SessionID]; ev.Type().Terminal() || t != nil && t.over {
-			s.forget(ev.SessionID)
+		if t := s.sessions[ev.SessionID]; ev.Type().Terminal() || t != nil && t.ended {
+			s.forgetSession(ev.SessionID)
 		}
 	}
 	if recut && terms.MaxChunk > 0 { // what was cut for a wider display; what was cut for none leaves as it is
@@ -134,47 +134,47 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 					pieces = append(pieces, it)
 					continue
 				}
-				pieces = append(pieces, it.split(terms.MaxChunk)...)
+				pieces = append(pieces, it.splitAt(terms.MaxChunk)...)
 			}
 			return pieces
 		}
 		s.queue, s.urgent = split(s.queue), split(s.urgent)
 	}
 	s.streams = slices.DeleteFunc(s.streams, func(st *stream) bool {
-		if len(st.parts) == 0 || s.wanted(st.parts[0].entry.Event) {
+		if len(st.parts) == 0 || s.isWanted(st.parts[0].entry.Event) {
 			return false
 		}
 		s.stats.Filtered += len(st.parts)
 		return true
 	})
-	s.order()
+	s.sortStreams()
 	for _, st := range s.streams {
-		if st.cut != s.cut || recut {
-			s.release(now, st, st.recut(s.cut, terms.MaxChunk), false)
+		if st.boundary != s.boundary || recut {
+			s.queuePieces(now, st, st.recutAt(s.boundary, terms.MaxChunk), false)
 			if st.pauseAt = (time.Time{}); len(st.parts) > 0 {
-				st.pauseAt = st.wrote.Add(pauseAfter) // what is held may be a whole sentence for the new boundary
+				st.pauseAt = st.lastText.Add(pauseAfter) // what is held may be a whole sentence for the new boundary
 			}
 		}
 	}
 }
 
 // SetQuiet holds back what is not critical until a time; a time that is past ends it.
-func (s *Shaper) SetQuiet(until time.Time) { s.quiet = until }
+func (s *Shaper) SetQuiet(until time.Time) { s.quietUntil = until }
 
 // Hold holds back what is not critical until a time, a moment from now, beside SetQuiet. Meanwhile
 // things merge for a listener with a rate, as they do where that is reached, and for no other. For
 // a listener without a rate, what is critical ends it.
-func (s *Shaper) Hold(until time.Time) { s.hold = until }
+func (s *Shaper) Hold(until time.Time) { s.heldUntil = until }
 
 // SetFull says whether the link is full: then what is critical overtakes also what could leave now.
-func (s *Shaper) SetFull(full bool) { s.full = full }
+func (s *Shaper) SetFull(full bool) { s.linkFull = full }
 
-// silent is until when only what is critical leaves.
-func (s *Shaper) silent() time.Time {
-	if s.hold.After(s.quiet) {
-		return s.hold
+// silentUntil is until when only what is critical leaves.
+func (s *Shaper) silentUntil() time.Time {
+	if s.heldUntil.After(s.quietUntil) {
+		return s.heldUntil
 	}
-	return s.quiet
+	return s.quietUntil
 }
 
 // HighImpact reports whether an event tells of a tool that is irreversible or of high risk and
@@ -191,15 +191,15 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	s.newest = max(s.newest, e.Pos)
 	switch t := ev.Type(); {
 	case t.Terminal():
-		s.finish(now, session)
+		s.finishOutputs(now, session)
 	case t != aaep.TypeOutputStreaming:
 		// The agent turned to something else: a finished sentence does not wait for the next one.
-		s.pause(now, func(st *stream) bool { return st.session == session })
+		s.releasePaused(now, func(st *stream) bool { return st.session == session })
 	}
-	if !s.wanted(ev) {
+	if !s.isWanted(ev) {
 		s.stats.Filtered++
 		if ev.Type().Terminal() {
-			s.forget(session)
+			s.forgetSession(session)
 		}
 		return
 	}
@@ -208,18 +208,18 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 		s.pushOutput(now, e, p)
 		return
 	case *aaep.SessionErrored:
-		if s.free(now) < math.MaxInt { // or all of it leaves with the error
-			s.supersede(session, e.Pos)
+		if s.freeTokens(now) < math.MaxInt { // or all of it leaves with the error
+			s.dropSuperseded(session, e.Pos)
 		}
 	}
 	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1, since: e.Pos, at: e.At}
 	switch {
 	case ev.Critical() || HighImpact(ev):
-		s.expedite(now, ev)
+		s.expediteBefore(now, ev)
 		s.urgent = append(s.urgent, it)
 		return
 	case e.Pos == 0: // made for this listener, to be told before what follows
-	case ev.Type() == aaep.TypeStateChanged && !tellsOutcome(ev):
+	case ev.Type() == aaep.TypeStateChanged && !endsQuestion(ev):
 		it.kind = state
 	case ev.Type() == aaep.TypeProgressUpdated:
 		it.kind = progress
@@ -230,7 +230,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 // Pop returns the next event that may leave now. Without one, Event is nil and next is when to ask
 // again; a zero next means after the next Push.
 func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
-	s.pause(now, func(st *stream) bool { return !st.pauseAt.IsZero() && !now.Before(st.pauseAt) })
+	s.releasePaused(now, func(st *stream) bool { return !st.pauseAt.IsZero() && !now.Before(st.pauseAt) })
 	switch {
 	case len(s.urgent) > 0:
 		it := s.urgent[0]
@@ -240,16 +240,16 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 		paced := !it.event.Critical()
 		spent := paced && s.budget.Take(now)
 		if spent {
-			s.spent++
+			s.spentSinceLeft++
 		}
-		return s.leave(it, paced && !spent), time.Time{}
-	case len(s.queue) > 0 && now.Before(s.silent()):
-		next = s.silent()
+		return s.buildOut(it, paced && !spent), time.Time{}
+	case len(s.queue) > 0 && now.Before(s.silentUntil()):
+		next = s.silentUntil()
 	case len(s.queue) > 0 && s.budget.Take(now):
 		it := s.queue[0]
 		s.queue = slices.Delete(s.queue, 0, 1)
-		s.spent++
-		return s.leave(it, false), time.Time{}
+		s.spentSinceLeft++
+		return s.buildOut(it, false), time.Time{}
 	case len(s.queue) > 0:
 		next = s.budget.Next(now)
 	}
@@ -273,27 +273,27 @@ func (s *Shaper) Urgent() (session string, ok bool) {
 // Spend says that an event that is not critical leaves once more, as if Pop had returned it. If it
 // may not leave now, next is when to ask again.
 func (s *Shaper) Spend(now time.Time) (ok bool, next time.Time) {
-	if until := s.silent(); now.Before(until) {
+	if until := s.silentUntil(); now.Before(until) {
 		return false, until
 	}
 	if !s.budget.Take(now) {
 		return false, s.budget.Next(now)
 	}
-	s.spent++
+	s.spentSinceLeft++
 	return true, next
 }
 
 // Ready returns how many events Pop would return at now, one after the other.
 func (s *Shaper) Ready(now time.Time) int {
-	if now.Before(s.hold) {
+	if now.Before(s.heldUntil) {
 		return len(s.urgent)
 	}
-	return len(s.urgent) + min(len(s.queue), s.spare(now))
+	return len(s.urgent) + min(len(s.queue), s.spareTokens(now))
 }
 
-// spare is free less what those take that wait in front of all others.
-func (s *Shaper) spare(now time.Time) int {
-	free := s.free(now)
+// spareTokens is free less what those take that wait in front of all others.
+func (s *Shaper) spareTokens(now time.Time) int {
+	free := s.freeTokens(now)
 	if free == math.MaxInt {
 		return free
 	}
@@ -305,9 +305,9 @@ func (s *Shaper) spare(now time.Time) int {
 	return max(free, 0)
 }
 
-// free is how many events that are not critical may leave at now.
-func (s *Shaper) free(now time.Time) int {
-	if now.Before(s.quiet) || s.budget.Limited() && now.Before(s.hold) {
+// freeTokens is how many events that are not critical may leave at now.
+func (s *Shaper) freeTokens(now time.Time) int {
+	if now.Before(s.quietUntil) || s.budget.Limited() && now.Before(s.heldUntil) {
 		return 0
 	}
 	return s.budget.Free(now)
@@ -316,9 +316,9 @@ func (s *Shaper) free(now time.Time) int {
 // Left says that the events of every Pop since the last Left have left at now, which may be later
 // than they were taken.
 func (s *Shaper) Left(now time.Time) {
-	if s.spent > 0 {
-		s.budget.Postpone(now, s.spent)
-		s.spent = 0
+	if s.spentSinceLeft > 0 {
+		s.budget.Postpone(now, s.spentSinceLeft)
+		s.spentSinceLeft = 0
 	}
 }
 
@@ -342,9 +342,9 @@ func (s *Shaper) Overflow() bool {
 }
 
 // Oldest returns the place of the oldest event that is not output and has not left, or zero.
-func (s *Shaper) Oldest() uint64 { return oldest(s.urgent, s.queue) }
+func (s *Shaper) Oldest() uint64 { return oldestPlace(s.urgent, s.queue) }
 
-func oldest(lists ...[]*item) (oldest uint64) {
+func oldestPlace(lists ...[]*item) (oldest uint64) {
 	for _, list := range lists {
 		for _, it := range list {
 			if it.kind != text && it.to.pos != 0 && (oldest == 0 || it.to.pos < oldest) {
@@ -356,22 +356,22 @@ func oldest(lists ...[]*item) (oldest uint64) {
 }
 
 // OldestUrgent is Oldest of what does not wait for the rate.
-func (s *Shaper) OldestUrgent() uint64 { return oldest(s.urgent) }
+func (s *Shaper) OldestUrgent() uint64 { return oldestPlace(s.urgent) }
 
 // Reset forgets what has not left, for a listener that goes on elsewhere in the log. Its budget
 // goes on as it was. No stamp goes back, unless it goes on after an event that it named: then what
 // leaves again as it did keeps its own.
 func (s *Shaper) Reset(named bool) {
-	for _, t := range s.told {
-		if t.stamp.After(s.floor) {
-			s.floor = t.stamp
+	for _, t := range s.sessions {
+		if t.stamp.After(s.stampFloor) {
+			s.stampFloor = t.stamp
 		}
 	}
 	if named {
-		s.floor = time.Time{}
+		s.stampFloor = time.Time{}
 	}
-	s.queue, s.urgent, s.streams, s.stretches, s.resume = nil, nil, nil, nil, 0
-	clear(s.told)
+	s.queue, s.urgent, s.streams, s.folded, s.resumeAt = nil, nil, nil, nil, 0
+	clear(s.sessions)
 }
 
 // Heard says, of a new Shaper or after Reset, that this listener goes on after a resumable event,
@@ -382,9 +382,9 @@ func (s *Shaper) Reset(named bool) {
 // and progress up to pos leave under new ids: again is another for each time, and not zero. Where
 // the terms never had a rate or quiet, nothing was folded, and ids stay as they are.
 func (s *Shaper) Heard(pos uint64, again uint32) {
-	s.heard = max(s.heard, s.newest, pos)
-	if s.folds {
-		s.again = again
+	s.heardUpTo = max(s.heardUpTo, s.newest, pos)
+	if s.mayFold {
+		s.repeat = again
 	}
 }
 

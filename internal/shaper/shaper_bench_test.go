@@ -29,7 +29,7 @@ func BenchmarkShaper(b *testing.B) {
 			for i := range 1000 {
 				log = append(log, w.say(tokens[i%len(tokens)]))
 			}
-			s, now := New(paced(rate, cut), benchID), rideStart
+			s, now := New(paced(rate, cut), benchID), harnessStart
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				now = now.Add(20 * time.Millisecond) // 50 tokens a second
@@ -52,14 +52,14 @@ func BenchmarkShaper(b *testing.B) {
 		for b.Loop() {
 			s := New(paced(0, aaep.BoundaryCompletion), benchID)
 			for pos, ev := range log {
-				s.Push(rideStart, Entry{Pos: uint64(pos + 1), Event: ev})
+				s.Push(harnessStart, Entry{Pos: uint64(pos + 1), Event: ev})
 			}
-			drain(s, rideStart)
+			drain(s, harnessStart)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/letters, "ns/character")
 	})
 	b.Run("64 tools", func(b *testing.B) {
-		s, now, ev := New(paced(1000, sentence), benchID), rideStart, tool("search")
+		s, now, ev := New(paced(1000, sentence), benchID), harnessStart, tool("search")
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			s.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
@@ -70,7 +70,7 @@ func BenchmarkShaper(b *testing.B) {
 		}
 	})
 	b.Run("64 tools, 1024 waiting", func(b *testing.B) {
-		s, now, ev := New(paced(640, sentence), benchID), rideStart, tool("search")
+		s, now, ev := New(paced(640, sentence), benchID), harnessStart, tool("search")
 		for i := range 1024 + 640 {
 			s.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
 		}
@@ -93,7 +93,7 @@ func BenchmarkThousandListeners(b *testing.B) {
 	for i := range listeners {
 		listeners[i] = New(paced(3, sentence), benchID)
 	}
-	w, now := newWriter(), rideStart
+	w, now := newWriter(), harnessStart
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		now = now.Add(10 * time.Millisecond)
@@ -114,7 +114,7 @@ func BenchmarkIdleListener(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s := New(paced(3, sentence), benchID)
-		s.Push(rideStart, Entry{Pos: 1, Event: ev})
-		s.Pop(rideStart)
+		s.Push(harnessStart, Entry{Pos: 1, Event: ev})
+		s.Pop(harnessStart)
 	}
 }

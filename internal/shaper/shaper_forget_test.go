@@ -13,35 +13,35 @@ func TestShaperForgetsSessions(t *testing.T) {
 	noEnds.Filters.Exclude = []string{string(aaep.TypeSessionCompleted)}
 	noTools := noEnds
 	noTools.Filters.Exclude = append([]string{string(aaep.TypeToolInvoked)}, noEnds.Filters.Exclude...)
-	for name, do := range map[string]func(r *ride){
-		"its end is told": func(r *ride) { r.push(tool("x"), done()) },
-		"an end that is not told, behind what waits": func(r *ride) {
+	for name, do := range map[string]func(r *harness){
+		"its end is told": func(r *harness) { r.push(tool("x"), done()) },
+		"an end that is not told, behind what waits": func(r *harness) {
 			r.s.SetTerms(r.now, noEnds)
 			r.push(in("b", tool("x")), tool("y"), done(), in("b", done()))
 		},
-		"an end that is not told, behind what is critical": func(r *ride) {
+		"an end that is not told, behind what is critical": func(r *harness) {
 			r.s.SetTerms(r.now, noEnds)
 			r.manual = true
 			r.push(handoff(), done())
 		},
-		"an end that is not told any more": func(r *ride) {
+		"an end that is not told any more": func(r *harness) {
 			r.push(tool("x"), done())
 			r.s.SetTerms(r.now, noEnds)
 		},
-		"what was before an end that is not told is not told any more": func(r *ride) {
+		"what was before an end that is not told is not told any more": func(r *harness) {
 			r.s.SetTerms(r.now, noEnds)
 			r.push(change(idle, thinking), tool("x"), done())
 			r.s.SetTerms(r.now, noTools)
 		},
-		"the end was missed": func(r *ride) {
+		"the end was missed": func(r *harness) {
 			r.push(tool("x"))
 			r.s.Reset(true)
 		},
 	} {
-		r := newRide(t, paced(1, sentence))
+		r := newHarness(t, paced(1, sentence))
 		do(r)
 		r.wait(time.Minute)
-		for session := range r.s.told {
+		for session := range r.s.sessions {
 			t.Errorf("%s: session %s is not forgotten", name, session)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // and believes the rest in the order in which it comes.
 type reader struct {
 	t      *rapid.T
-	r      *ride
+	r      *harness
 	subs   int
 	resets uint32
 
@@ -35,7 +35,7 @@ type reader struct {
 
 func (rd *reader) subscribe() {
 	rd.subs++
-	again := newRide(rd.t, rd.r.terms)
+	again := newHarness(rd.t, rd.r.terms)
 	again.log, again.copies, again.places, again.now = rd.r.log, rd.r.copies, rd.r.places, rd.r.now
 	if rd.subs > 1 {
 		again.s.Heard(uint64(len(rd.r.log)), uint32(rd.subs))
@@ -68,7 +68,7 @@ func (rd *reader) goOn() {
 	rd.t.Logf("a link after %v", rd.place)
 	r.manual = rd.r.terms.MaxEventsPerSecond > 0 && rapid.Bool().Draw(rd.t, "backlog at once")
 	for ; pos > 0 && pos <= uint64(len(r.log)); pos++ {
-		r.give(Entry{Pos: pos, Event: r.log[pos-1], Skip: skip})
+		r.pushEntry(Entry{Pos: pos, Event: r.log[pos-1], Skip: skip})
 		skip = 0
 		if !r.manual && rapid.IntRange(0, 3).Draw(rd.t, "time passes") == 0 {
 			r.wait(400 * time.Millisecond)
@@ -184,17 +184,17 @@ func checkLinks(t *rapid.T) {
 	terms.MaxChunk = 0
 	steps := drawChanges(t)
 	if rapid.Bool().Draw(t, "talks") {
-		steps = drawStory(t, false, true).steps
+		steps = drawScenario(t, false, true).steps
 	}
 	types := rapid.Bool().Draw(t, "types")
 	if types {
 		terms.Quiet = 5 * time.Second
 	}
-	rd := &reader{t: t, r: newRide(t, terms), had: map[string]bool{}, heard: map[uint64]bool{},
+	rd := &reader{t: t, r: newHarness(t, terms), had: map[string]bool{}, heard: map[uint64]bool{},
 		bytes: map[string]string{}, state: map[string]aaep.State{}, progress: map[string]string{}}
 	rd.subscribe()
 	for _, what := range steps {
-		rd.r.play([]step{what})
+		rd.r.runSteps([]step{what})
 		if types && rapid.IntRange(0, 9).Draw(t, "types now") == 0 {
 			rd.r.s.SetQuiet(
 				rd.r.now.Add(time.Duration(rapid.SampledFrom([]int{500, 5000}).Draw(t, "quiet")) * time.Millisecond))
@@ -253,7 +253,7 @@ func checkLinks(t *rapid.T) {
 // Whoever another Shaper told that A became C is not told that B became C under the id of that:
 // they would leave that out, and believe that A became B (INV-21, INV-23).
 func TestShaperTellsAnew(t *testing.T) {
-	r := newRide(t, paced(1, completion))
+	r := newHarness(t, paced(1, completion))
 	r.push(tool("t"), in("b", newWriter().say("Half a sentence")), change(idle, thinking), change(thinking, calling),
 		advance("1"), advance("2"))
 	r.wait(time.Minute)
@@ -262,11 +262,11 @@ func TestShaperTellsAnew(t *testing.T) {
 	for _, d := range r.out {
 		heard[d.Event.EventID] = true
 	}
-	other := newRide(t, r.terms)
+	other := newHarness(t, r.terms)
 	other.s.Heard(6, 1)
 	for i, ev := range r.log[1:] {
 		other.wait(time.Minute)
-		other.give(Entry{Pos: uint64(i + 2), Event: ev})
+		other.pushEntry(Entry{Pos: uint64(i + 2), Event: ev})
 	}
 	for _, d := range other.out {
 		if heard[d.Event.EventID] {

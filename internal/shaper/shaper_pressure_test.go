@@ -22,51 +22,51 @@ const (
 func TestShaperMerges(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		drive func(r *ride, w *writer)
+		drive func(r *harness, w *writer)
 		want  []string
 	}{
-		{"progress: the newest wins", func(r *ride, w *writer) {
+		{"progress: the newest wins", func(r *harness, w *writer) {
 			r.push(advance("1"), tool("t"), advance("2"), advance("3"))
 		},
 			[]string{"tool t", "progress 3"}},
-		{"states fold", func(r *ride, w *writer) {
+		{"states fold", func(r *harness, w *writer) {
 			r.push(change(idle, thinking), change(thinking, calling), tool("t"), change(calling, writing))
 		},
 			[]string{"tool t", "idle>writing_output"}},
-		{"a return to the start vanishes", func(r *ride, w *writer) {
+		{"a return to the start vanishes", func(r *harness, w *writer) {
 			r.push(change(idle, thinking), tool("t"), change(thinking, idle))
 		},
 			[]string{"tool t"}},
-		{"but not where it may have been heard", func(r *ride, w *writer) {
+		{"but not where it may have been heard", func(r *harness, w *writer) {
 			r.s.Heard(3, 1)
 			r.push(change(idle, thinking), tool("t"), change(thinking, idle), change(idle, calling),
 				change(calling, idle))
 		}, []string{"tool t", "idle>calling_tool", "calling_tool>idle"}},
-		{"and the next change begins anew", func(r *ride, w *writer) {
+		{"and the next change begins anew", func(r *harness, w *writer) {
 			r.push(change(idle, thinking), change(thinking, idle), change(idle, calling))
 		}, []string{"idle>calling_tool"}},
-		{"a state does not move past text", func(r *ride, w *writer) {
+		{"a state does not move past text", func(r *harness, w *writer) {
 			r.push(change(idle, thinking), w.say("One. "), w.close("Two."), change(thinking, calling),
 				change(calling, writing))
 		}, []string{"idle>thinking", `o@0 "One. Two." completion complete`, "thinking>writing_output"}},
-		{"what came of a question stays", func(r *ride, w *writer) { // EVT-094, CONF-002
+		{"what came of a question stays", func(r *harness, w *writer) { // EVT-094, CONF-002
 			r.push(change(thinking, awaiting), change(awaiting, thinking), change(thinking, calling),
 				change(calling, writing))
 		}, []string{"thinking>awaiting_input", "awaiting_input>thinking", "thinking>writing_output"}},
-		{"tools stay", func(r *ride, w *writer) { r.push(tool("t"), tool("t"), tool("t")) },
+		{"tools stay", func(r *harness, w *writer) { r.push(tool("t"), tool("t"), tool("t")) },
 			[]string{"tool t", "tool t", "tool t"}},
-		{"text does not move past a tool", func(r *ride, w *writer) {
+		{"text does not move past a tool", func(r *harness, w *writer) {
 			r.push(w.say("One. "), w.say("Two. "), w.say("Three"), tool("t"), w.say(". "), w.say("Four. "), w.close(""))
 		}, []string{`o@0 "One. Two. " sentence`, "tool t", `o@10 "Three. Four. " completion complete`}},
-		{"a merged chunk has the last boundary", func(r *ride, w *writer) {
+		{"a merged chunk has the last boundary", func(r *harness, w *writer) {
 			r.push(w.say("One.\n\nTwo. "), w.close("Three"))
 		},
 			[]string{`o@0 "One.\n\nTwo. Three" completion complete`}},
-		{"two outputs", func(r *ride, w *writer) {
+		{"two outputs", func(r *harness, w *writer) {
 			v := &writer{session: "a", output: "p", lang: "en"}
 			r.push(w.say("A one. "), v.say("B one. "), w.close("A two."), v.close("B two."))
 		}, []string{`o@0 "A one. A two." completion complete`, `p@0 "B one. B two." completion complete`}},
-		{"two sessions", func(r *ride, w *writer) {
+		{"two sessions", func(r *harness, w *writer) {
 			v := &writer{session: "b", output: "o", lang: "en"}
 			r.push(w.say("A one. "), in("b", advance("1")), v.say("B one. "), advance("1"), w.close("A two."),
 				in("b", change(idle, thinking)), v.close("B two."),
@@ -74,11 +74,11 @@ func TestShaperMerges(t *testing.T) {
 		}, []string{`o@0 "A one. " sentence`, "progress 1", `o@7 "A two." completion complete`,
 			`b: o@0 "B one. " sentence`, "b: idle>thinking",
 			`b: o@7 "B two." completion complete`, "idle>calling_tool", "b: progress 2", "b: thinking>writing_output"}},
-		{"two sessions, text only", func(r *ride, w *writer) {
+		{"two sessions, text only", func(r *harness, w *writer) {
 			v := &writer{session: "b", output: "o", lang: "en"}
 			r.push(w.say("A one. "), v.say("B one. "), w.close("A two."), v.close("B two."))
 		}, []string{`o@0 "A one. A two." completion complete`, `b: o@0 "B one. B two." completion complete`}},
-		{"an output after another without ids", func(r *ride, w *writer) {
+		{"an output after another without ids", func(r *harness, w *writer) {
 			w.output = ""
 			r.push(w.close("One."))
 			w.position = 0
@@ -86,7 +86,7 @@ func TestShaperMerges(t *testing.T) {
 		}, []string{`@0 "One." completion complete`, `@0 "Two." completion complete`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRide(t, paced(1, sentence))
+			r := newHarness(t, paced(1, sentence))
 			r.push(tool("first")) // spends the budget
 			c.drive(r, newWriter())
 			r.wait(time.Minute)
@@ -95,10 +95,10 @@ func TestShaperMerges(t *testing.T) {
 			if !r.out[len(r.out)-1].Resumable {
 				t.Error("the last event is not resumable")
 			}
-			r.verify()
+			r.checkOut()
 		})
 		t.Run(c.name+", no pressure", func(t *testing.T) { // nothing merges while the budget lasts
-			r := newRide(t, paced(100, sentence))
+			r := newHarness(t, paced(100, sentence))
 			c.drive(r, newWriter())
 			r.wait(time.Minute)
 			plain := 0
@@ -113,16 +113,16 @@ func TestShaperMerges(t *testing.T) {
 				}
 			}
 			if plain != 0 {
-				t.Errorf("%d events are missing:\n\t%s", plain, strings.Join(r.show(), "\n\t"))
+				t.Errorf("%d events are missing:\n\t%s", plain, strings.Join(r.lines(), "\n\t"))
 			}
-			r.verify()
+			r.checkOut()
 		})
 	}
 }
 
 // A backlog read at once merges past maxApart, so that no budget at all does not mean no bound.
 func TestShaperBacklog(t *testing.T) {
-	r, w := newRide(t, listener(word)), newWriter()
+	r, w := newHarness(t, listener(word)), newWriter()
 	r.manual = true
 	for range 5000 {
 		r.push(w.say("word "))
@@ -136,7 +136,7 @@ func TestShaperBacklog(t *testing.T) {
 		t.Errorf("%d events", n)
 	}
 	texts(t, r.out)
-	r.verify()
+	r.checkOut()
 }
 
 // D-49, HS-013, INV-25, INV-24: bursts, steady load and idle-then-burst; critical events neither
@@ -144,7 +144,7 @@ func TestShaperBacklog(t *testing.T) {
 func TestShaperBudget(t *testing.T) {
 	for _, rate := range []int64{1, 3, 100} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
-			r := newRide(t, paced(rate, sentence))
+			r := newHarness(t, paced(rate, sentence))
 			r.push(handoff(), handoff()) // spends nothing
 			for range 2 * rate {
 				r.push(tool("burst"))
@@ -176,14 +176,14 @@ func TestShaperBudget(t *testing.T) {
 			if got := len(r.out); got != 5*int(rate)+20 {
 				t.Errorf("%d left", got)
 			}
-			r.verify()
+			r.checkOut()
 		})
 	}
 }
 
 // D-50, D-09, INV-24: a backlog of 200, then a question, which leaves at once.
 func TestShaperOvertaking(t *testing.T) {
-	r := newRide(t, paced(1, sentence))
+	r := newHarness(t, paced(1, sentence))
 	for i := range 200 {
 		r.push(tool(fmt.Sprint(i)))
 		r.wait(time.Millisecond)
@@ -206,7 +206,7 @@ func TestShaperOvertaking(t *testing.T) {
 			t.Errorf("%d is not resumable", i+2)
 		}
 	}
-	r.verify()
+	r.checkOut()
 }
 
 // D-50, SM-007: a question overtakes what is held, but not the start of its session, nor the
@@ -215,7 +215,7 @@ func TestShaperBringsTheState(t *testing.T) {
 	const writing = aaep.StateWritingOutput
 	question := func() *aaep.Event { return event("a", &aaep.AwaitingConfirmation{}) }
 	begins := func() *aaep.Event { return event("a", &aaep.SessionStarted{}) }
-	r, w := newRide(t, paced(1, sentence)), newWriter()
+	r, w := newHarness(t, paced(1, sentence)), newWriter()
 	r.push(in("b", tool("spent")), begins(), change(idle, thinking), w.say("One. "), change(thinking, writing),
 		w.say("Two. "), change(writing, awaiting), question())
 	r.want("b: tool spent", "session.started", "idle>awaiting_input", "awaiting.confirmation")
@@ -231,17 +231,17 @@ func TestShaperBringsTheState(t *testing.T) {
 	r.wait(time.Minute)
 	r.want(`o@0 "One. " sentence`, `o@5 "Two. " sentence`, `o@10 "Three. " sentence`)
 	r.checkStates("a")
-	r.verify()
+	r.checkOut()
 
-	r, w = newRide(t, listener(sentence)), newWriter() // while somebody types
+	r, w = newHarness(t, listener(sentence)), newWriter() // while somebody types
 	r.s.SetQuiet(r.now.Add(time.Minute))
 	r.push(begins(), change(idle, thinking), w.say("One. "), change(thinking, awaiting), question())
 	r.want("session.started", "idle>awaiting_input", "awaiting.confirmation")
 	r.wait(time.Minute)
 	r.want(`o@0 "One. " sentence`)
-	r.verify()
+	r.checkOut()
 
-	r = newRide(t, paced(1, sentence)) // who catches up may have heard any of it, so that no return vanished
+	r = newHarness(t, paced(1, sentence)) // who catches up may have heard any of it, so that no return vanished
 	r.s.Heard(1000, 1)
 	r.push(change(idle, thinking))
 	for range 100 {
@@ -262,7 +262,7 @@ func TestShaperBringsTheState(t *testing.T) {
 // keeps waiting is.
 func TestShaperOvertakesNothing(t *testing.T) {
 	for _, full := range []bool{false, true} {
-		r, w := newRide(t, listener(sentence)), newWriter()
+		r, w := newHarness(t, listener(sentence)), newWriter()
 		r.manual = true
 		r.push(event("a", &aaep.SessionStarted{}), change(idle, thinking))
 		want := []string{"session.started", "idle>thinking"}
@@ -275,7 +275,7 @@ func TestShaperOvertakesNothing(t *testing.T) {
 		r.push(event("a", &aaep.AwaitingConfirmation{}),
 			event("a", &aaep.ToolInvoked{Tool: "pay", RiskLevel: aaep.RiskHigh}))
 		r.pop()
-		got := r.show()
+		got := r.lines()
 		if full {
 			want = append(want, "thinking>awaiting_input", "awaiting.confirmation", "tool pay")
 			got = got[:len(want)]
@@ -295,7 +295,7 @@ func TestShaperOvertakesNothing(t *testing.T) {
 				t.Errorf("%s is called critical though nothing was spent", line(d.Event))
 			}
 		}
-		r.verify()
+		r.checkOut()
 	}
 }
 
@@ -312,7 +312,7 @@ func TestShaperCallOfARiskyTool(t *testing.T) {
 		{aaep.ToolInvoked{Tool: "x", RiskLevel: aaep.RiskMedium, Irreversible: new(false)}, false},
 		{aaep.ToolInvoked{Tool: "x"}, false},
 	} {
-		r := newRide(t, paced(1, sentence))
+		r := newHarness(t, paced(1, sentence))
 		r.push(in("b", tool("spent")), in("b", tool("held")), change(awaiting, calling), event("a", &c.call))
 		want := []string{"b: tool spent"}
 		if c.leave {
@@ -323,22 +323,22 @@ func TestShaperCallOfARiskyTool(t *testing.T) {
 			t.Errorf("it leaves past the rate with the urgency %s", last.Urgency)
 		}
 		r.wait(time.Minute)
-		r.verify()
+		r.checkOut()
 
-		r = newRide(t, paced(5, sentence))
+		r = newHarness(t, paced(5, sentence))
 		r.push(change(awaiting, calling), event("a", &c.call))
 		r.want("awaiting_input>calling_tool", "tool x")
 		if u := r.out[1].Event.Urgency; u == aaep.UrgencyCritical {
 			t.Error("it is called critical though the rate has room for it")
 		}
-		r.verify()
+		r.checkOut()
 	}
 }
 
 // How a question ended is told before the next one of its session: who hears it behind that takes
 // it for the end of the next (INV-24).
 func TestShaperOutcomeBeforeQuestion(t *testing.T) {
-	r := newRide(t, paced(1, sentence))
+	r := newHarness(t, paced(1, sentence))
 	r.push(tool("spent"), event("a", &aaep.AwaitingConfirmation{}), change(awaiting, calling), tool("pay"),
 		in("b", change(awaiting, calling)),
 		change(calling, awaiting), event("a", &aaep.AwaitingClarification{}))
@@ -349,20 +349,20 @@ func TestShaperOutcomeBeforeQuestion(t *testing.T) {
 	}
 	r.wait(time.Minute)
 	r.want("tool pay", "b: awaiting_input>calling_tool")
-	r.verify()
+	r.checkOut()
 }
 
 // D-50: an error comes last. Text and tools leave before it, as critical where the budget is spent.
 func TestShaperError(t *testing.T) {
 	for _, rate := range []int64{1, 3, 1000} {
-		r, w := newRide(t, paced(rate, sentence)), newWriter()
+		r, w := newHarness(t, paced(rate, sentence)), newWriter()
 		r.manual = true
 		if rate < 1000 {
 			for range rate {
 				r.push(tool("spent"))
 			}
 			r.pop()
-			r.show()
+			r.lines()
 			r.push(change(idle, thinking))
 		}
 		if rate == 1 { // of another session, which goes on
@@ -385,20 +385,20 @@ func TestShaperError(t *testing.T) {
 		}
 		r.push(in("b", done()))
 		r.wait(time.Minute)
-		if left := r.show(); rate == 1 && !slices.Equal(left[:2], []string{"b: idle>thinking", "b: progress 1"}) {
+		if left := r.lines(); rate == 1 && !slices.Equal(left[:2], []string{"b: idle>thinking", "b: progress 1"}) {
 			t.Errorf("the other session: %q", left)
 		}
 		if got := r.s.Stats(); got.Held != 0 {
 			t.Errorf("%+v", got)
 		}
-		r.verify()
+		r.checkOut()
 	}
 }
 
 // What an error hurries spends the budget when it leaves, not before: a slow link must not save
 // tokens up.
 func TestShaperErrorOnASlowLink(t *testing.T) {
-	r := newRide(t, paced(2, sentence))
+	r := newHarness(t, paced(2, sentence))
 	r.manual = true
 	r.push(tool("1"), tool("2"), failed())
 	for range 3 { // the link takes 900 ms for the first event
@@ -412,24 +412,24 @@ func TestShaperErrorOnASlowLink(t *testing.T) {
 	r.push(in("b", tool("3")), in("b", tool("4")))
 	r.wait(time.Minute)
 	r.want("tool 1", "tool 2", "session.errored", "b: tool 3", "b: tool 4")
-	r.verify()
+	r.checkOut()
 }
 
 // completed and cancelled queue last and are not critical (D-50).
 func TestShaperQuietEnd(t *testing.T) {
-	r, w := newRide(t, paced(1, sentence)), newWriter()
+	r, w := newHarness(t, paced(1, sentence)), newWriter()
 	r.push(tool("t"), w.say("One. "), advance("1"), w.close("Two"), event("a", &aaep.SessionCancelled{}))
 	r.want("tool t")
 	r.wait(time.Minute)
 	r.want(`o@0 "One. " sentence`, "progress 1", `o@5 "Two" completion complete`, "session.cancelled")
-	r.verify()
+	r.checkOut()
 }
 
 // INV-24: output that says it is critical neither waits nor merges, and the text before it leaves
 // first.
 func TestShaperCriticalOutput(t *testing.T) {
 	terms := paced(1, sentence)
-	r, w := newRide(t, terms), newWriter()
+	r, w := newHarness(t, terms), newWriter()
 	r.push(tool("t"), tool("waits"), w.say("One. "), w.say("Two"))
 	alarm := w.say("Fire! Leave")
 	alarm.Urgency = aaep.UrgencyCritical
@@ -437,39 +437,39 @@ func TestShaperCriticalOutput(t *testing.T) {
 	r.want("tool t", `o@0 "One. Two" none`, `o@8 "Fire! " sentence`, `o@14 "Leave" none`)
 	r.wait(time.Minute)
 	r.want("tool waits", `o@19 " now." completion complete`)
-	r.verify()
+	r.checkOut()
 }
 
 // D-09: clocks that step back, and events of many sessions.
 func TestShaperStamps(t *testing.T) {
-	r := newRide(t, listener(sentence))
+	r := newHarness(t, listener(sentence))
 	for i, ms := range []int{5, 3, 9, 1} {
 		ev := in(fmt.Sprint(i%2), tool("t"))
-		ev.Timestamp = rideStart.Add(time.Duration(ms) * time.Millisecond)
+		ev.Timestamp = harnessStart.Add(time.Duration(ms) * time.Millisecond)
 		r.push(ev)
 	}
 	for i, ms := range []int{5, 3, 9, 3} {
-		if got := r.out[i].Event.Timestamp.Sub(rideStart).Milliseconds(); got != int64(ms) {
+		if got := r.out[i].Event.Timestamp.Sub(harnessStart).Milliseconds(); got != int64(ms) {
 			t.Errorf("event %d: %d ms, want %d", i, got, ms)
 		}
 	}
-	r.verify()
+	r.checkOut()
 	// Nothing is remembered of sessions that are over, told or not.
 	terms := paced(1, sentence)
 	terms.Filters.Exclude = []string{"aaep:agent.session.cancelled"}
-	r = newRide(t, terms)
+	r = newHarness(t, terms)
 	r.push(tool("t"), tool("t"), event("a", &aaep.SessionCancelled{}), in("b", tool("t")), in("b", done()),
 		in("c", event("a", &aaep.SessionCancelled{})))
 	r.wait(time.Minute)
-	if n := len(r.s.told); n != 0 {
+	if n := len(r.s.sessions); n != 0 {
 		t.Errorf("%d sessions are remembered", n)
 	}
-	r.verify()
+	r.checkOut()
 }
 
 // Ready and Left are for a link that is slower than the rate.
 func TestShaperReady(t *testing.T) {
-	r := newRide(t, paced(2, sentence))
+	r := newHarness(t, paced(2, sentence))
 	r.manual = true
 	ready := func(want int) {
 		t.Helper()
@@ -484,9 +484,9 @@ func TestShaperReady(t *testing.T) {
 	ready(0)
 	r.wait(time.Second)
 	r.want("tool 1", "tool 2", "handoff.requested", "tool 3")
-	r.verify()
+	r.checkOut()
 
-	r = newRide(t, paced(1, sentence))
+	r = newHarness(t, paced(1, sentence))
 	r.push(tool("1"))
 	r.s.Left(r.now.Add(900 * time.Millisecond))
 	r.push(handoff())
@@ -496,28 +496,28 @@ func TestShaperReady(t *testing.T) {
 	r.want("tool 1", "handoff.requested")
 	r.wait(time.Millisecond)
 	r.want("tool 2")
-	r.verify()
+	r.checkOut()
 }
 
 // A folded state reaches back to where it began: resuming between its halves would break the chain
 // (D-29).
 func TestShaperFoldedStates(t *testing.T) {
-	r := newRide(t, paced(1, sentence))
+	r := newHarness(t, paced(1, sentence))
 	r.push(tool("first"), change(idle, thinking), tool("t"), change(thinking, calling))
 	r.wait(time.Minute)
 	r.want("tool first", "tool t", "idle>calling_tool")
 	if r.out[1].Resumable || !r.out[2].Resumable {
 		t.Errorf("resumable: the tool %t, the state %t; want false, true", r.out[1].Resumable, r.out[2].Resumable)
 	}
-	r.verify()
+	r.checkOut()
 
 	// What came while the budget had room still folds when it has none.
-	r = newRide(t, paced(3, sentence))
+	r = newHarness(t, paced(3, sentence))
 	r.manual = true
 	r.push(change(idle, thinking), change(thinking, writing), advance("1"), advance("2"), tool("t"),
 		change(writing, calling))
 	r.push(advance("3"))
 	r.wait(time.Minute)
 	r.want("tool t", "idle>calling_tool", "progress 3")
-	r.verify()
+	r.checkOut()
 }

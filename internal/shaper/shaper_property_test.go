@@ -20,8 +20,8 @@ type step struct {
 	ev   *aaep.Event
 }
 
-// story is a script and what it tells.
-type story struct {
+// scenario is a script and what it tells.
+type scenario struct {
 	steps []step
 	texts map[string]string // by session and output
 }
@@ -33,10 +33,10 @@ var shaperWords = []string{
 	"\u0323", "\u0301",
 }
 
-// drawStory makes a log: sessions take turns; with alone, there is one session, whose outputs
+// drawScenario makes a log: sessions take turns; with alone, there is one session, whose outputs
 // follow each other.
-func drawStory(t *rapid.T, alone, errors bool) story {
-	st := story{texts: map[string]string{}}
+func drawScenario(t *rapid.T, alone, errors bool) scenario {
+	st := scenario{texts: map[string]string{}}
 	type session struct {
 		id      string
 		state   aaep.State
@@ -55,7 +55,7 @@ func drawStory(t *rapid.T, alone, errors bool) story {
 	}
 	at := time.Duration(0)
 	emit := func(s *session, ev *aaep.Event) {
-		ev.Timestamp = rideStart.Add(at) // near enough
+		ev.Timestamp = harnessStart.Add(at) // near enough
 		st.steps = append(st.steps, step{ev: in(s.id, ev)})
 	}
 	speak := func(s *session, w *writer, n int) {
@@ -147,7 +147,7 @@ func drawTerms(t *rapid.T) handshake.Terms {
 	return terms
 }
 
-func (r *ride) play(steps []step) {
+func (r *harness) runSteps(steps []step) {
 	r.t.Helper()
 	for _, st := range steps {
 		r.wait(st.wait)
@@ -184,8 +184,8 @@ func events(out []departure) (all []*aaep.Event) {
 func TestShaperProperties(t *testing.T) { rapid.Check(t, checkShaper) }
 
 func checkShaper(t *rapid.T) {
-	st, terms := drawStory(t, false, true), drawTerms(t)
-	r := newRide(t, terms)
+	st, terms := drawScenario(t, false, true), drawTerms(t)
+	r := newHarness(t, terms)
 	for _, s := range st.steps {
 		r.wait(s.wait)
 		if s.ev == nil {
@@ -202,7 +202,7 @@ func checkShaper(t *rapid.T) {
 		}
 	}
 	r.wait(10 * time.Minute)
-	r.verify()
+	r.checkOut()
 	got := texts(t, r.out)
 	for key, want := range st.texts {
 		if got[key] != want {
@@ -224,14 +224,14 @@ func checkShaper(t *rapid.T) {
 	r.checkOrder()
 	for _, d := range r.out {
 		if p, ok := d.Event.Payload.(*aaep.OutputStreaming); ok && terms.MaxChunk > 0 &&
-			runes(strings.TrimSpace(p.Chunk)) > int64(terms.MaxChunk) {
+			countRunes(strings.TrimSpace(p.Chunk)) > int64(terms.MaxChunk) {
 			t.Fatalf("%q does not fit into %d cells", p.Chunk, terms.MaxChunk)
 		}
 	}
 }
 
 // checkStates wants a chain of states that ends where the log ends, up to an error.
-func (r *ride) checkStates(session string) {
+func (r *harness) checkStates(session string) {
 	r.t.Helper()
 	told, last, errored := aaep.StateIdle, aaep.StateIdle, false
 	for _, d := range r.out {
@@ -258,7 +258,7 @@ func (r *ride) checkStates(session string) {
 // checkOrder wants no text to leave before a tool or session event that is older than any of it; no
 // change of state behind a newer critical event of its session; and, where there is no rate,
 // nothing but text out of its place (D-50).
-func (r *ride) checkOrder() {
+func (r *harness) checkOrder() {
 	r.t.Helper()
 	newest := map[string]uint64{} // by session: the newest place text has left from,
 	alarm := map[string]uint64{}  // and that of the newest critical event
@@ -296,10 +296,10 @@ func (r *ride) checkOrder() {
 func TestShaperSetTermsProperties(t *testing.T) { rapid.Check(t, checkSetTerms) }
 
 func checkSetTerms(t *rapid.T) {
-	st := drawStory(t, false, true)
-	r := newRide(t, drawTerms(t))
+	st := drawScenario(t, false, true)
+	r := newHarness(t, drawTerms(t))
 	for _, s := range st.steps {
-		r.play([]step{s})
+		r.runSteps([]step{s})
 		if rapid.IntRange(0, 3).Draw(t, "renegotiate") == 0 {
 			terms := drawTerms(t)
 			terms.MaxEventsPerSecond = r.terms.MaxEventsPerSecond
@@ -307,7 +307,7 @@ func checkSetTerms(t *rapid.T) {
 		}
 	}
 	r.wait(10 * time.Minute)
-	r.verify()
+	r.checkOut()
 	got := texts(t, r.out)
 	for key, want := range st.texts {
 		if got[key] != want {
@@ -322,10 +322,10 @@ func checkSetTerms(t *rapid.T) {
 func TestShaperSetFiltersProperties(t *testing.T) { rapid.Check(t, checkSetFilters) }
 
 func checkSetFilters(t *rapid.T) {
-	st := drawStory(t, false, true)
-	r := newRide(t, drawTerms(t))
+	st := drawScenario(t, false, true)
+	r := newHarness(t, drawTerms(t))
 	for _, s := range st.steps {
-		r.play([]step{s})
+		r.runSteps([]step{s})
 		for _, d := range r.out[r.shown:] {
 			if !d.Event.Critical() && !r.terms.Filters.Match(d.Event.Type()) {
 				t.Fatalf("%s left although it is excluded", line(d.Event))
@@ -343,7 +343,7 @@ func checkSetFilters(t *rapid.T) {
 		}
 	}
 	r.wait(10 * time.Minute)
-	r.verify()
+	r.checkOut()
 	if s := r.s.Stats(); s.Held != 0 {
 		t.Fatalf("%+v at the end", s)
 	}

@@ -10,13 +10,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// resume lets a listener that has had the first k of what left go on from the last resumable event
+// resumeAfter lets a listener that has had the first k of what left go on from the last resumable event
 // among them (INV-21, D-65, D-82): with the same Shaper, or with a new one at another process. It
 // returns what the listener then has had in all, each event once.
-func resume(t *rapid.T, r *ride, k int, same bool, rest []step) (union []departure, overlap bool) {
+func resumeAfter(t *rapid.T, r *harness, k int, same bool, rest []step) (union []departure, overlap bool) {
 	from := place{}
 	seen := map[string]bool{}
-	again := newRide(t, r.terms)
+	again := newHarness(t, r.terms)
 	again.log, again.copies, again.places, again.now = r.log, r.copies, r.places, r.now
 	if same {
 		again.s = r.s
@@ -46,14 +46,14 @@ func resume(t *rapid.T, r *ride, k int, same bool, rest []step) (union []departu
 	}
 	again.manual = rapid.Bool().Draw(t, "backlog at once")
 	for ; pos <= uint64(len(r.log)) && pos > 0; pos++ {
-		again.give(Entry{Pos: pos, Event: r.log[pos-1], Skip: skip})
+		again.pushEntry(Entry{Pos: pos, Event: r.log[pos-1], Skip: skip})
 		skip = 0
 		if rapid.IntRange(0, 4).Draw(t, "pause") == 0 {
 			again.wait(500 * time.Millisecond)
 		}
 	}
 	again.manual = false
-	again.play(rest)
+	again.runSteps(rest)
 	again.wait(10 * time.Minute)
 	r.log = again.log
 	for _, d := range again.out {
@@ -69,13 +69,13 @@ func TestShaperResume(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		t.Run(fmt.Sprintf("alone=%t", alone), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				st, same := drawStory(t, alone, true), rapid.Bool().Draw(t, "same process")
-				r := newRide(t, drawTerms(t))
+				st, same := drawScenario(t, alone, true), rapid.Bool().Draw(t, "same process")
+				r := newHarness(t, drawTerms(t))
 				cut := rapid.IntRange(0, len(st.steps)).Draw(t, "cut")
-				r.play(st.steps[:cut])
+				r.runSteps(st.steps[:cut])
 				r.wait(time.Duration(rapid.IntRange(0, 5000).Draw(t, "ms")) * time.Millisecond)
 				k := len(r.out) - min(len(r.out), rapid.IntRange(0, 9).Draw(t, "lost on the way"))
-				union, overlap := resume(t, r, k, same, st.steps[cut:])
+				union, overlap := resumeAfter(t, r, k, same, st.steps[cut:])
 				if alone && overlap && !hasFailed(r.log, "a") {
 					t.Fatalf("text of the only output left before something older (%d of %d)", k, len(r.out))
 				}
@@ -83,7 +83,7 @@ func TestShaperResume(t *testing.T) {
 				if !overlap {
 					had = union
 				} else { // text came again, cut elsewhere: its position says so, and there is no gap
-					had = trim(t, union)
+					had = dropRepeats(t, union)
 				}
 				for key, got := range texts(t, had) {
 					if got != st.texts[key] {
@@ -107,8 +107,8 @@ func TestShaperResume(t *testing.T) {
 	}
 }
 
-// trim drops the text that a listener has had, by its position.
-func trim(t *rapid.T, union []departure) (out []departure) {
+// dropRepeats drops the text that a listener has had, by its position.
+func dropRepeats(t *rapid.T, union []departure) (out []departure) {
 	had, closed := map[string]int64{}, map[string]bool{}
 	for _, d := range union {
 		p, ok := d.Event.Payload.(*aaep.OutputStreaming)
@@ -126,7 +126,7 @@ func trim(t *rapid.T, union []departure) (out []departure) {
 		}
 		q := *p
 		q.Chunk, q.Position = string(text[min(old, int64(len(text))):]), had[key]
-		had[key] += runes(q.Chunk)
+		had[key] += countRunes(q.Chunk)
 		closed[key] = q.Complete
 		ev := *d.Event
 		ev.Payload = &q
@@ -137,7 +137,7 @@ func trim(t *rapid.T, union []departure) (out []departure) {
 
 // checkLatest wants the last progress and state that were told to be the newest of every session
 // that has not failed.
-func checkLatest(t *rapid.T, r *ride, union []departure) {
+func checkLatest(t *rapid.T, r *harness, union []departure) {
 	newest := func(events []*aaep.Event, session string) (state aaep.State, progress string) {
 		state = aaep.StateIdle
 		for _, ev := range events {
@@ -204,18 +204,18 @@ func TestShaperReturnAfterReset(t *testing.T) {
 func TestShaperBehindStates(t *testing.T) {
 	said := func() *aaep.Event { return (&writer{session: "a", output: "p", lang: "en"}).close("Said.") }
 	const text = `p@0 "Said." completion complete`
-	r := newRide(t, paced(1, sentence))
+	r := newHarness(t, paced(1, sentence))
 	r.push(tool("t"), change(idle, thinking), advance("1"), said(), failed())
 	r.want("tool t", text, "session.errored")
 	if r.out[1].Resumable || !r.out[2].Resumable {
 		t.Errorf("one can go on after the text %t, and after the error %t", r.out[1].Resumable, r.out[2].Resumable)
 	}
 
-	r = newRide(t, paced(1, sentence))
+	r = newHarness(t, paced(1, sentence))
 	r.push(tool("t"), in("b", newWriter().say("Half a sentence")), change(idle, awaiting), change(awaiting, idle),
 		change(idle, thinking), advance("1"), failed())
 	r.want("tool t", "idle>awaiting_input", "awaiting_input>idle", "session.errored")
-	r = newRide(t, paced(0, sentence))
+	r = newHarness(t, paced(0, sentence))
 	r.manual = true
 	r.push(change(idle, thinking), advance("1"), failed())
 	r.pop()

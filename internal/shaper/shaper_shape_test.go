@@ -13,15 +13,15 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
-var sayings = map[string]aaep.Text{"en": aaep.Say("One."),
+var sampleTexts = map[string]aaep.Text{"en": aaep.Say("One."),
 	"es": {Terse: "U.", Normal: "Uno.", Detailed: "Uno, por fin."}, "yo": aaep.Say("Ọ̀kan.")}
 
 // inLanguages gives an event translations.
 func inLanguages(ev *aaep.Event, own string, others ...string) *aaep.Event {
-	ev.LocalizationHints, ev.Summary = &aaep.LocalizationHints{PrimaryLanguage: own}, sayings[own]
+	ev.LocalizationHints, ev.Summary = &aaep.LocalizationHints{PrimaryLanguage: own}, sampleTexts[own]
 	for _, tag := range others {
 		ev.Translations = append(ev.Translations,
-			aaep.Translation{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tag}, Summary: sayings[tag]})
+			aaep.Translation{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tag}, Summary: sampleTexts[tag]})
 	}
 	return ev
 }
@@ -53,13 +53,13 @@ func TestShaperTranslations(t *testing.T) {
 	} {
 		terms := listener(aaep.BoundaryNone)
 		terms.Languages = tc.languages
-		r := newRide(t, terms)
+		r := newHarness(t, terms)
 		r.push(inLanguages(tool("x"), tc.have[0], tc.have[1:]...))
-		if ev := r.out[0].Event; ev.Language() != tc.want || ev.Text(aaep.VerbosityNormal) != sayings[tc.want].Normal ||
+		if ev := r.out[0].Event; ev.Language() != tc.want || ev.Text(aaep.VerbosityNormal) != sampleTexts[tc.want].Normal ||
 			ev.Translations != nil {
 			t.Errorf("%v of %v: %q in %s", tc.languages, tc.have, ev.Text(aaep.VerbosityNormal), ev.Language())
 		}
-		r.verify()
+		r.checkOut()
 	}
 }
 
@@ -67,7 +67,7 @@ func TestShaperTranslations(t *testing.T) {
 func TestShaperFoldsTranslations(t *testing.T) {
 	terms := paced(1, aaep.BoundaryNone)
 	terms.Languages = []string{"es"}
-	r := newRide(t, terms)
+	r := newHarness(t, terms)
 	r.push(tool("x"), inLanguages(change(aaep.StateIdle, aaep.StateThinking), "en", "es"),
 		inLanguages(change(aaep.StateThinking, aaep.StateDeciding), "en", "es"))
 	r.wait(time.Second)
@@ -83,7 +83,7 @@ func TestShaperFoldsTranslations(t *testing.T) {
 func TestShapesProperty(t *testing.T) {
 	v := extensions.HapticVocabulary
 	rapid.Check(t, func(t *rapid.T) {
-		st := drawStory(t, false, true)
+		st := drawScenario(t, false, true)
 		for i, s := range st.steps {
 			if s.ev == nil || s.ev.Type() == aaep.TypeOutputStreaming {
 				continue
@@ -115,7 +115,7 @@ func TestShapesProperty(t *testing.T) {
 		written := map[Shape]string{}
 		shared := 0
 		for i := range 4 {
-			r := newRide(t, draw(t))
+			r := newHarness(t, draw(t))
 			r.terms.MaxEventsPerSecond = 0 // verify is another test's
 			for _, s := range st.steps {
 				r.wait(s.wait)
@@ -146,8 +146,8 @@ func TestShapesProperty(t *testing.T) {
 		twins := [2][]Shape{}
 		terms := draw(t)
 		for i := range twins {
-			r := newRide(t, terms)
-			r.play(st.steps)
+			r := newHarness(t, terms)
+			r.runSteps(st.steps)
 			for _, d := range r.out {
 				twins[i] = append(twins[i], d.Shape)
 			}
@@ -161,7 +161,7 @@ func TestShapesProperty(t *testing.T) {
 // SetQuiet holds back what is not critical, folds it as a full budget does, and lets it go in
 // order.
 func TestShaperQuiet(t *testing.T) {
-	r := newRide(t, listener(aaep.BoundaryNone))
+	r := newHarness(t, listener(aaep.BoundaryNone))
 	r.s.SetQuiet(r.now.Add(10 * time.Second))
 	r.push(tool("x"), advance("1"), advance("2"), handoff(), change(aaep.StateIdle, aaep.StateThinking),
 		change(aaep.StateThinking, aaep.StateIdle))
@@ -176,7 +176,7 @@ func TestShaperQuiet(t *testing.T) {
 	if s := r.s.Stats(); s.Delivered != 3 || s.Merged != 3 || s.Held != 0 {
 		t.Errorf("%+v", s)
 	}
-	r.verify()
+	r.checkOut()
 	r.s.SetQuiet(r.now.Add(time.Hour))
 	burn := event("a", &aaep.ToolInvoked{Tool: "burn", Irreversible: new(true)})
 	r.push(tool("y"), burn)

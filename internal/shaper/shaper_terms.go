@@ -7,34 +7,34 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// inLanguage gives an event the language that serves the listener best, of those it can be said in
+// chooseLanguage gives an event the language that serves the listener best, of those it can be said in
 // (§11.1.3); it returns which that is, from 0 for the event's own. What fits none of the listener's
 // languages is sent all the same, as it is.
-func (s *Shaper) inLanguage(ev *aaep.Event) int {
+func (s *Shaper) chooseLanguage(ev *aaep.Event) int {
 	if len(ev.Translations) == 0 {
 		return 0
 	}
-	if !s.choice.of(ev) { // most events come in the same languages
-		s.choice = choice{tags: []string{ev.Language()}}
+	if !s.language.coversLanguagesOf(ev) { // most events come in the same languages
+		s.language = languageChoice{tags: []string{ev.Language()}}
 		for _, t := range ev.Translations {
-			s.choice.tags = append(s.choice.tags, t.Language())
+			s.language.tags = append(s.language.tags, t.Language())
 		}
-		s.choice.best = handshake.ChooseLanguage(s.terms.Languages, ev)
+		s.language.best = handshake.ChooseLanguage(s.terms.Languages, ev)
 	}
-	if best := s.choice.best; best > 0 {
+	if best := s.language.best; best > 0 {
 		*ev = *ev.In(ev.Translations[best-1])
 	}
 	ev.Translations = nil
-	return s.choice.best
+	return s.language.best
 }
 
-// A choice is the best of several languages for a listener.
-type choice struct {
+// A languageChoice is the best of several languages for a listener.
+type languageChoice struct {
 	tags []string
 	best int
 }
 
-func (c *choice) of(ev *aaep.Event) bool {
+func (c *languageChoice) coversLanguagesOf(ev *aaep.Event) bool {
 	if len(c.tags) != len(ev.Translations)+1 || c.tags[0] != ev.Language() {
 		return false
 	}
@@ -46,9 +46,9 @@ func (c *choice) of(ev *aaep.Event) bool {
 	return true
 }
 
-// tailor chooses the wording the listener asked for (§5.3.1.2), and adds the data of its
+// tailorText chooses the wording the listener asked for (§5.3.1.2), and adds the data of its
 // extensions.
-func (s *Shaper) tailor(ev *aaep.Event) {
+func (s *Shaper) tailorText(ev *aaep.Event) {
 	ev.Verbosity = s.terms.Verbosity
 	if s.terms.CognitiveLoad == aaep.LoadLow && ev.Verbosity == aaep.VerbosityNormal && ev.Summary.Terse != "" {
 		ev.Verbosity = aaep.VerbosityTerse
@@ -62,8 +62,8 @@ func (s *Shaper) tailor(ev *aaep.Event) {
 	s.terms.Extend(ev)
 }
 
-// wanted is the test an event must pass to be sent.
-func (s *Shaper) wanted(ev *aaep.Event) bool {
+// isWanted is the test an event must pass to be sent.
+func (s *Shaper) isWanted(ev *aaep.Event) bool {
 	t := &s.terms
 	switch ev.Type() {
 	case aaep.TypeAwaitingConfirmation: // only to those who can answer (§5.3.1.4)
@@ -74,25 +74,25 @@ func (s *Shaper) wanted(ev *aaep.Event) bool {
 	if ev.Critical() { // whatever the filters say (§5.5.4)
 		return true
 	}
-	if t.CognitiveLoad == aaep.LoadLow && !worthALowLoad(ev) {
+	if t.CognitiveLoad == aaep.LoadLow && !isForLowLoad(ev) {
 		return false
 	}
 	return t.Filters.Match(ev.Type()) && t.Keeps(ev)
 }
 
-// worthALowLoad keeps progress, and states that say little, from people who asked for few events
+// isForLowLoad keeps progress, and states that say little, from people who asked for few events
 // (D-53).
-func worthALowLoad(ev *aaep.Event) bool {
+func isForLowLoad(ev *aaep.Event) bool {
 	switch p := ev.Payload.(type) {
 	case *aaep.ProgressUpdated:
 		return false
 	case *aaep.StateChanged:
-		return notable(p.FromState) || notable(p.ToState)
+		return isNotable(p.FromState) || isNotable(p.ToState)
 	}
 	return true
 }
 
-func notable(s aaep.State) bool {
+func isNotable(s aaep.State) bool {
 	switch s {
 	case aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateAwaitingInput:
 		return true
@@ -100,10 +100,10 @@ func notable(s aaep.State) bool {
 	return false
 }
 
-// label names the coarsest boundary the listener asked for that was reached, or none (D-28). Words
+// coarsestListed names the coarsest boundary the listener asked for that was reached, or none (D-28). Words
 // of a sentence that is no longer waited for are called that, asked for or not: what is at none
 // must not be said (EVT-061).
-func label(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
+func coarsestListed(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
 	best := aaep.BoundaryNone
 	for _, b := range listed {
 		if b.Rank() <= reached.Rank() && b.Rank() > best.Rank() {
@@ -116,10 +116,10 @@ func label(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
 	return best
 }
 
-// finest returns where to cut for terms: at the finest boundary listed, one coarser for a slow
+// boundaryFor returns where to cut for terms: at the finest boundary listed, one coarser for a slow
 // voice, the coarsest for a listener who asked for few events (D-28, D-53). None means not to cut
 // or wait at all.
-func finest(t handshake.Terms) aaep.Boundary {
+func boundaryFor(t handshake.Terms) aaep.Boundary {
 	sorted := slices.SortedFunc(slices.Values(t.Boundaries), func(a, b aaep.Boundary) int {
 		return a.Rank() - b.Rank()
 	})
@@ -139,9 +139,9 @@ func finest(t handshake.Terms) aaep.Boundary {
 // (D-53).
 const slowPace = 120
 
-// tellsOutcome reports whether a change of state says how a question ended. Such a one is never
+// endsQuestion reports whether a change of state says how a question ended. Such a one is never
 // merged: a person must hear that what they were asked about was not done (§4.5.3, §6.1).
-func tellsOutcome(ev *aaep.Event) bool {
+func endsQuestion(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.StateChanged)
 	return ok && p.FromState == aaep.StateAwaitingInput
 }

@@ -32,12 +32,12 @@ func TestShaperSetBoundaries(t *testing.T) {
 				`o@17 "Four" completion complete`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, w := newRide(t, listener(c.from...)), newWriter()
+			r, w := newHarness(t, listener(c.from...)), newWriter()
 			r.push(w.say("One. T"), w.say("wo."))
 			r.s.SetTerms(r.now, listener(c.to...))
 			r.push(w.say(" Three. "), w.close("Four"))
 			r.want(c.want...)
-			r.verify()
+			r.checkOut()
 		})
 	}
 }
@@ -45,25 +45,25 @@ func TestShaperSetBoundaries(t *testing.T) {
 // What waits is labelled in the words of the new terms, and a sentence that is whole for them
 // leaves.
 func TestShaperSetTermsWhileHeld(t *testing.T) {
-	r, w := newRide(t, paced(1, sentence)), newWriter()
+	r, w := newHarness(t, paced(1, sentence)), newWriter()
 	r.push(tool("t"), w.say("One. "), w.say("Two. "), w.say("Three x"))
 	r.s.SetTerms(r.now, paced(1, paragraph))
 	r.wait(time.Second)
 	r.want("tool t", `o@0 "One. Two. " none`)
 
-	r, w = newRide(t, listener(completion)), newWriter()
+	r, w = newHarness(t, listener(completion)), newWriter()
 	r.push(w.say("One."))
 	r.wait(time.Second)
 	r.s.SetTerms(r.now, listener(sentence))
 	r.wait(0)
 	r.want(`o@0 "One." sentence`)
-	r.verify()
+	r.checkOut()
 }
 
 // New filters and flags hold for what waits; what they refuse is counted, and no longer in the way.
 func TestShaperSetFilters(t *testing.T) {
 	terms := paced(1, sentence)
-	r, w := newRide(t, terms), newWriter()
+	r, w := newHarness(t, terms), newWriter()
 	r.push(tool("t"), tool("u"), advance("1"), w.say("One. "), w.say("Tw"))
 	terms.Filters.Exclude = []string{"aaep:agent.output.*", "aaep:agent.progress.*"}
 	r.s.SetTerms(r.now, terms)
@@ -83,10 +83,10 @@ func TestShaperSetFilters(t *testing.T) {
 	r.push(w.close("Three."))
 	r.wait(time.Minute)
 	r.want(`o@10 "Three." completion complete`)
-	r.verify()
+	r.checkOut()
 
 	terms = paced(1, sentence)
-	r = newRide(t, terms)
+	r = newHarness(t, terms)
 	r.manual = true
 	r.push(event("a", &aaep.AwaitingConfirmation{}), event("a", &aaep.AwaitingClarification{}), handoff())
 	terms.ConfirmationReply = false
@@ -98,12 +98,12 @@ func TestShaperSetFilters(t *testing.T) {
 	r.push(event("a", &aaep.AwaitingConfirmation{}), event("a", &aaep.AwaitingClarification{}))
 	r.pop()
 	r.want("awaiting.confirmation")
-	r.verify()
+	r.checkOut()
 }
 
 // A new rate counts at once, and so does a new verbosity, for what waits too.
 func TestShaperSetRate(t *testing.T) {
-	r := newRide(t, paced(1, sentence))
+	r := newHarness(t, paced(1, sentence))
 	r.push(tool("1"), tool("2"), tool("3"))
 	r.s.SetTerms(r.now, paced(2, sentence))
 	r.pop()
@@ -120,7 +120,7 @@ func TestShaperSetRate(t *testing.T) {
 
 // Reset forgets what waits, not the budget and not the stamps.
 func TestShaperReset(t *testing.T) {
-	r, w := newRide(t, paced(1, sentence)), newWriter()
+	r, w := newHarness(t, paced(1, sentence)), newWriter()
 	r.push(tool("1"), tool("2"), w.say("One. T"), in("b", tool("3")))
 	r.s.Reset(true)
 	if !r.s.Idle() || r.s.Oldest() != 0 || r.s.Stats().Held != 0 {
@@ -129,7 +129,7 @@ func TestShaperReset(t *testing.T) {
 	r.shown = len(r.out)
 	r.wait(999 * time.Millisecond)
 	for pos := uint64(2); pos <= 4; pos++ { // as a resumed listener gets them
-		r.give(Entry{Pos: pos, Event: r.log[pos-1]})
+		r.pushEntry(Entry{Pos: pos, Event: r.log[pos-1]})
 	}
 	r.want()
 	r.wait(time.Minute)
@@ -143,7 +143,7 @@ func TestShaperReset(t *testing.T) {
 	}
 	r.s.Reset(true)
 	r.s.Heard(0, 1)
-	r.give(Entry{Pos: 1, Event: r.log[0]}) // from further back
+	r.pushEntry(Entry{Pos: 1, Event: r.log[0]}) // from further back
 	r.wait(time.Minute)
 	if !r.out[len(r.out)-1].Resumable {
 		t.Error("an event told again is not resumable")
@@ -153,11 +153,11 @@ func TestShaperReset(t *testing.T) {
 // An entry made for this subscription alone has no place: nobody can resume after it, and it hides
 // nothing.
 func TestShaperWithoutPlace(t *testing.T) {
-	r := newRide(t, paced(1, sentence))
+	r := newHarness(t, paced(1, sentence))
 	situation := change(idle, thinking)
 	situation.EventID = "evt_situation"
 	r.push(tool("t"))
-	r.give(Entry{Event: situation})
+	r.pushEntry(Entry{Event: situation})
 	r.push(change(thinking, calling))
 	alarm := in("b", handoff())
 	r.push(alarm)
@@ -177,12 +177,12 @@ func TestShaperWithoutPlace(t *testing.T) {
 
 // A question asked long ago is put to a listener that can answer only now: the resume point stays.
 func TestShaperOldQuestion(t *testing.T) {
-	r := newRide(t, listener(sentence))
+	r := newHarness(t, listener(sentence))
 	question := event("a", &aaep.AwaitingConfirmation{})
 	question.EventID = r.id(1, 0, 0)
-	r.log, r.copies = append(r.log, question), append(r.copies, dump(question))
+	r.log, r.copies = append(r.log, question), append(r.copies, dumpEvent(question))
 	r.push(tool("t"))
-	r.give(Entry{Pos: 1, Event: question})
+	r.pushEntry(Entry{Pos: 1, Event: question})
 	r.want("tool t", "awaiting.confirmation")
 	if r.out[1].Resumable {
 		t.Error("the resume point goes back")
@@ -191,7 +191,7 @@ func TestShaperOldQuestion(t *testing.T) {
 
 // D-51: the bound of the queue.
 func TestShaperOverflow(t *testing.T) {
-	r := newRide(t, paced(1, sentence))
+	r := newHarness(t, paced(1, sentence))
 	for range 1 + 1024 {
 		r.push(tool("t"))
 		r.push(handoff())
@@ -211,7 +211,7 @@ func TestShaperOverflow(t *testing.T) {
 
 // Oldest is what a tool waits for: it must never be past an event that has not left.
 func TestShaperOldest(t *testing.T) {
-	r, w := newRide(t, paced(1, sentence)), newWriter()
+	r, w := newHarness(t, paced(1, sentence)), newWriter()
 	want := func(pos uint64, idle bool) {
 		t.Helper()
 		if r.s.Oldest() != pos || r.s.Idle() != idle {
@@ -247,9 +247,9 @@ func TestLabel(t *testing.T) {
 				set = append(set, b)
 			}
 		}
-		cut := finest(handshake.Terms{Boundaries: set})
+		cut := boundaryFor(handshake.Terms{Boundaries: set})
 		slices.Reverse(set) // their order means nothing
-		if got := finest(handshake.Terms{Boundaries: set}); got != cut || len(set) > 0 && cut != set[len(set)-1] {
+		if got := boundaryFor(handshake.Terms{Boundaries: set}); got != cut || len(set) > 0 && cut != set[len(set)-1] {
 			t.Errorf("%v: cut at %s and %s", set, cut, got)
 		}
 		for i, reached := range all {
@@ -262,7 +262,7 @@ func TestLabel(t *testing.T) {
 					want = b
 				}
 			}
-			if got := label(set, reached); got != want {
+			if got := coarsestListed(set, reached); got != want {
 				t.Errorf("%v, reached %s: %s, want %s", set, reached, got, want)
 			}
 		}

@@ -31,8 +31,8 @@ type departure struct {
 	at time.Time
 }
 
-// A ride drives a Shaper over a log of its own, in virtual time.
-type ride struct {
+// A harness drives a Shaper over a log of its own, in virtual time.
+type harness struct {
 	t      tester
 	s      *Shaper
 	terms  handshake.Terms
@@ -46,23 +46,23 @@ type ride struct {
 	shown  int // out[:shown] has been shown
 }
 
-var rideStart = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+var harnessStart = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
-func newRide(t tester, terms handshake.Terms) *ride {
-	r := &ride{t: t, terms: terms, now: rideStart, places: map[string]place{}}
+func newHarness(t tester, terms handshake.Terms) *harness {
+	r := &harness{t: t, terms: terms, now: harnessStart, places: map[string]place{}}
 	r.s = New(terms, r.id)
 	return r
 }
 
 // id is a table both ways, as the log's ids are.
-func (r *ride) id(pos uint64, offset int, form uint32) string {
+func (r *harness) id(pos uint64, offset int, form uint32) string {
 	id := partID(pos, offset, form)
 	r.places[id] = place{pos, offset}
 	return id
 }
 
 // push appends events to the log, hands them to the Shaper, and pops what may leave.
-func (r *ride) push(events ...*aaep.Event) {
+func (r *harness) push(events ...*aaep.Event) {
 	r.t.Helper()
 	for _, ev := range events {
 		if ev.Timestamp.IsZero() {
@@ -70,12 +70,12 @@ func (r *ride) push(events ...*aaep.Event) {
 		}
 		pos := uint64(len(r.log) + 1)
 		ev.EventID = r.id(pos, 0, 0)
-		r.log, r.copies = append(r.log, ev), append(r.copies, dump(ev))
-		r.give(Entry{Pos: pos, Event: ev})
+		r.log, r.copies = append(r.log, ev), append(r.copies, dumpEvent(ev))
+		r.pushEntry(Entry{Pos: pos, Event: ev})
 	}
 }
 
-func (r *ride) give(e Entry) {
+func (r *harness) pushEntry(e Entry) {
 	r.t.Helper()
 	r.pushed++
 	r.s.Push(r.now, e)
@@ -85,14 +85,14 @@ func (r *ride) give(e Entry) {
 }
 
 // pop takes what may leave now.
-func (r *ride) pop() (next time.Time) {
+func (r *harness) pop() (next time.Time) {
 	r.t.Helper()
 	for {
 		out, next := r.s.Pop(r.now)
 		if out.Event == nil {
 			if !next.IsZero() && !next.After(r.now) {
-				r.t.Fatalf("nothing leaves at %v, yet Pop wants to be asked again at %v", r.now.Sub(rideStart),
-					next.Sub(rideStart))
+				r.t.Fatalf("nothing leaves at %v, yet Pop wants to be asked again at %v", r.now.Sub(harnessStart),
+					next.Sub(harnessStart))
 			}
 			return next
 		}
@@ -104,7 +104,7 @@ func (r *ride) pop() (next time.Time) {
 }
 
 // wait lets time pass, popping whenever the Shaper asked for it.
-func (r *ride) wait(d time.Duration) {
+func (r *harness) wait(d time.Duration) {
 	r.t.Helper()
 	end := r.now.Add(d)
 	for {
@@ -118,8 +118,8 @@ func (r *ride) wait(d time.Duration) {
 	r.pop()
 }
 
-// show describes what has left since the last show.
-func (r *ride) show() (lines []string) {
+// lines describes what has left since the last show.
+func (r *harness) lines() (lines []string) {
 	for _, d := range r.out[r.shown:] {
 		lines = append(lines, line(d.Event))
 	}
@@ -128,15 +128,15 @@ func (r *ride) show() (lines []string) {
 }
 
 // want checks what has left since the last show.
-func (r *ride) want(lines ...string) {
+func (r *harness) want(lines ...string) {
 	r.t.Helper()
-	if got := r.show(); !slices.Equal(got, lines) {
+	if got := r.lines(); !slices.Equal(got, lines) {
 		r.t.Errorf("left\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(lines, "\n\t"))
 	}
 }
 
-// verify checks what holds for every ride: stamps, rate, ids, untouched log, and counts.
-func (r *ride) verify() {
+// checkOut checks what holds for every ride: stamps, rate, ids, untouched log, and counts.
+func (r *harness) checkOut() {
 	r.t.Helper()
 	stamps, ids := map[string]time.Time{}, map[string]bool{}
 	var paced []time.Time
@@ -162,7 +162,7 @@ func (r *ride) verify() {
 		r.t.Errorf("%d events in a second, want at most %d (D-49, INV-25)", mostInOneSecond(paced), rate)
 	}
 	for i, ev := range r.log {
-		if dump(ev) != r.copies[i] {
+		if dumpEvent(ev) != r.copies[i] {
 			r.t.Errorf("the shared event %d was changed", i+1)
 		}
 	}
@@ -174,21 +174,21 @@ func (r *ride) verify() {
 	}
 }
 
-func dump(ev *aaep.Event) string { return fmt.Sprintf("%+v %+v", *ev, ev.Payload) }
+func dumpEvent(ev *aaep.Event) string { return fmt.Sprintf("%+v %+v", *ev, ev.Payload) }
 
 // ends reports whether some entry of the log has its end in ev.
-func (r *ride) ends(ev *aaep.Event) bool {
+func (r *harness) ends(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.OutputStreaming)
 	if !ok || p.Complete {
 		return true
 	}
-	end := p.Position + runes(p.Chunk)
+	end := p.Position + countRunes(p.Chunk)
 	return slices.ContainsFunc(r.log, func(e *aaep.Event) bool {
 		q, ok := e.Payload.(*aaep.OutputStreaming)
 		if !ok || e.SessionID != ev.SessionID || q.OutputID != p.OutputID {
 			return false
 		}
-		at := q.Position + runes(q.Chunk)
+		at := q.Position + countRunes(q.Chunk)
 		return q.Chunk != "" && p.Position < at && at <= end
 	})
 }
@@ -261,7 +261,7 @@ func (w *writer) chunk(chunk string, complete bool) *aaep.Event {
 	ev := event(w.session, &aaep.OutputStreaming{Chunk: chunk, Position: w.position, Complete: complete,
 		OutputID: w.output, Language: w.lang, ContentType: "text/plain"})
 	ev.Summary = aaep.Text{}
-	w.position += runes(chunk)
+	w.position += countRunes(chunk)
 	return ev
 }
 
@@ -321,7 +321,7 @@ func TestShaperFilters(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			terms := listener(aaep.BoundarySentence)
 			c.set(&terms)
-			r := newRide(t, terms)
+			r := newHarness(t, terms)
 			for _, ev := range all {
 				ev := *ev
 				r.push(&ev)
@@ -338,7 +338,7 @@ func TestShaperFilters(t *testing.T) {
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("left %s\nwant %s", strings.Join(got, " "), c.want)
 			}
-			r.verify()
+			r.checkOut()
 		})
 	}
 }
@@ -366,14 +366,14 @@ func TestShaperWording(t *testing.T) {
 	} {
 		terms := listener(aaep.BoundarySentence)
 		terms.Verbosity, terms.CognitiveLoad = c.asked, c.load
-		r := newRide(t, terms)
+		r := newHarness(t, terms)
 		ev := tool("t")
 		ev.Summary = c.have
 		r.push(ev)
 		if got := r.out[0].Event; got.Verbosity != c.label || got.Summary != c.want {
 			t.Errorf("%s, load %s: %s %+v, want %s %+v", c.asked, c.load, got.Verbosity, got.Summary, c.label, c.want)
 		}
-		r.verify()
+		r.checkOut()
 	}
 }
 
@@ -388,9 +388,9 @@ func texts(t tester, out []departure) map[string]string {
 			continue
 		}
 		key := d.Event.SessionID + "/" + p.OutputID
-		if p.Position != runes(got[key]) || closed[key] {
+		if p.Position != countRunes(got[key]) || closed[key] {
 			t.Errorf("%s: position %d (closed %t) after %d code points", line(d.Event), p.Position, closed[key],
-				runes(got[key]))
+				countRunes(got[key]))
 		}
 		if len(p.Chunk) > 16384 || p.Chunk == "" && !p.Complete {
 			t.Errorf("chunk of %d bytes", len(p.Chunk))

@@ -73,12 +73,12 @@ func TestShaperBoundaries(t *testing.T) {
 	} {
 		terms := listener(c.set...)
 		terms.CognitiveLoad, terms.PaceWPM = c.load, c.pace
-		r, w := newRide(t, terms), newWriter()
+		r, w := newHarness(t, terms), newWriter()
 		for _, tok := range tokens {
 			r.push(w.say(tok))
 		}
 		r.push(w.close(""))
-		if got := r.show(); !slices.Equal(got, c.want) {
+		if got := r.lines(); !slices.Equal(got, c.want) {
 			t.Errorf("%v, load %s, pace %d:\n\t%s\nwant\n\t%s", c.set, c.load, c.pace, strings.Join(got, "\n\t"),
 				strings.Join(c.want, "\n\t"))
 		}
@@ -87,79 +87,79 @@ func TestShaperBoundaries(t *testing.T) {
 				t.Errorf("%v: %s is not resumable", c.set, line(d.Event))
 			}
 		}
-		r.verify()
+		r.checkOut()
 	}
 }
 
 // While the budget lasts, nothing merges, however many pieces one chunk of the log holds (D-28).
 func TestShaperCutsWithinAChunk(t *testing.T) {
-	r, w := newRide(t, paced(10, word)), newWriter()
+	r, w := newHarness(t, paced(10, word)), newWriter()
 	r.push(w.close("One two three."))
 	r.want(`o@0 "One " word`, `o@4 "two " word`, `o@8 "three." completion complete`)
-	r.verify()
+	r.checkOut()
 }
 
 // D-27, D-30: every way in which an output can end.
 func TestShaperClosingChunk(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		drive func(r *ride, w *writer)
+		drive func(r *harness, w *writer)
 		want  []string
 	}{
-		{"text held", func(r *ride, w *writer) {
+		{"text held", func(r *harness, w *writer) {
 			r.push(w.say("Half a"), w.close(""))
 		}, []string{`o@0 "Half a" completion complete`}},
-		{"text in the last chunk", func(r *ride, w *writer) { r.push(w.say("Half "), w.close("a. Two")) },
+		{"text in the last chunk", func(r *harness, w *writer) { r.push(w.say("Half "), w.close("a. Two")) },
 			[]string{`o@0 "Half a. " sentence`, `o@8 "Two" completion complete`}},
-		{"nothing held", func(r *ride, w *writer) { r.push(w.say("Whole.")); r.wait(time.Second); r.push(w.close("")) },
+		{"nothing held", func(r *harness, w *writer) { r.push(w.say("Whole.")); r.wait(time.Second); r.push(w.close("")) },
 			[]string{`o@0 "Whole." sentence`, `o@6 "" completion complete`}},
-		{"no text at all", func(r *ride, w *writer) { r.push(w.close("")) }, []string{`o@0 "" completion complete`}},
-		{"an empty chunk before", func(r *ride, w *writer) {
+		{"no text at all", func(r *harness, w *writer) { r.push(w.close("")) }, []string{`o@0 "" completion complete`}},
+		{"an empty chunk before", func(r *harness, w *writer) {
 			r.push(w.say(""))
 			r.wait(time.Second)
 			r.push(w.say("Hi"), w.say(""), w.close(""))
 		}, []string{`o@0 "Hi" completion complete`}},
-		{"the session ends before the output", func(r *ride, w *writer) {
+		{"the session ends before the output", func(r *harness, w *writer) {
 			r.push(w.say("Left "), w.say("open"), done())
 		},
 			[]string{`o@0 "Left open" none`, "session.completed"}},
-		{"an error ends the session before the output", func(r *ride, w *writer) {
+		{"an error ends the session before the output", func(r *harness, w *writer) {
 			r.push(w.say("Left open"), failed())
 		},
 			[]string{`o@0 "Left open" none`, "session.errored"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRide(t, listener(sentence))
+			r := newHarness(t, listener(sentence))
 			c.drive(r, newWriter())
 			r.want(c.want...)
 			if s := r.s.Stats(); s.Held != 0 {
 				t.Errorf("%+v, want nothing held", s)
 			}
-			r.verify()
+			r.checkOut()
 		})
 	}
 	t.Run("queued text waits", func(t *testing.T) { // the closing chunk joins it
-		r, w := newRide(t, paced(1, sentence)), newWriter()
+		r, w := newHarness(t, paced(1, sentence)), newWriter()
 		r.push(tool("t"), w.say("One. "), w.say("Two. "), w.say("Three"), w.close(""))
 		r.want("tool t")
 		r.wait(time.Second)
 		r.want(`o@0 "One. Two. Three" completion complete`)
-		r.verify()
+		r.checkOut()
 	})
 	t.Run("queued text fills a chunk", func(t *testing.T) { // an empty closing chunk still fits
-		r, w := newRide(t, paced(1, none)), newWriter()
+		r, w := newHarness(t, paced(1, none)), newWriter()
 		r.push(tool("t"), w.say(strings.Repeat("x", 8192)), w.say(strings.Repeat("y", 8192)), w.close(""))
 		r.wait(5 * time.Second)
 		if len(r.out) != 2 || texts(t, r.out)["a/o"] != strings.Repeat("x", 8192)+strings.Repeat("y", 8192) {
 			t.Errorf("%d events", len(r.out))
 		}
-		r.verify()
+		r.checkOut()
 	})
 	t.Run("none listed, nothing held", func(t *testing.T) {
-		r, w := newRide(t, listener(none)), newWriter()
+		r, w := newHarness(t, listener(none)), newWriter()
 		r.push(w.say("a"), w.close("b"))
 		r.want(`o@0 "a" none`, `o@1 "b" completion complete`)
-		r.verify()
+		r.checkOut()
 	})
 }
 
@@ -168,7 +168,7 @@ func TestShaperChunkLimit(t *testing.T) {
 	line := strings.Repeat("多くの言葉 ", 1500) // 24000 bytes, no sentence ends
 	for _, rate := range []int64{0, 1} {
 		for _, b := range []aaep.Boundary{none, word, sentence, completion} {
-			r, w := newRide(t, paced(rate, b)), newWriter()
+			r, w := newHarness(t, paced(rate, b)), newWriter()
 			for chunk := range slices.Chunk([]rune(line), 100) {
 				r.push(w.say(string(chunk)))
 			}
@@ -180,7 +180,7 @@ func TestShaperChunkLimit(t *testing.T) {
 			if limit := len(line)/16384 + 3; rate == 1 && len(r.out) > limit {
 				t.Errorf("rate %d, %s: %d events, want at most %d", rate, b, len(r.out), limit)
 			}
-			r.verify()
+			r.checkOut()
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestShaperChunkLimit(t *testing.T) {
 // A chunk in another language, or of another content type, begins an event of its own.
 func TestShaperLanguages(t *testing.T) {
 	for _, rate := range []int64{0, 1} { // also under pressure
-		r, w := newRide(t, paced(rate, sentence)), newWriter()
+		r, w := newHarness(t, paced(rate, sentence)), newWriter()
 		r.push(w.say("He said "))
 		w.lang = "fr"
 		r.push(w.say("c’est "), w.say("la vie"))
@@ -201,10 +201,10 @@ func TestShaperLanguages(t *testing.T) {
 				t.Errorf("event %d is in %s, want %s", i, got, want)
 			}
 		}
-		r.verify()
+		r.checkOut()
 	}
 	t.Run("hints", func(t *testing.T) { // the language may stand in the envelope instead
-		r, w := newRide(t, listener(sentence)), newWriter()
+		r, w := newHarness(t, listener(sentence)), newWriter()
 		w.lang = ""
 		a, b := w.say("One "), w.close("deux")
 		a.LocalizationHints = &aaep.LocalizationHints{PrimaryLanguage: "en"}
@@ -213,7 +213,7 @@ func TestShaperLanguages(t *testing.T) {
 		r.want(`o@0 "One " none`, `o@4 "deux" completion complete`)
 	})
 	t.Run("content type", func(t *testing.T) {
-		r, w := newRide(t, listener(sentence)), newWriter()
+		r, w := newHarness(t, listener(sentence)), newWriter()
 		a, b := w.say("One "), w.close("two")
 		b.Payload.(*aaep.OutputStreaming).ContentType = "text/markdown"
 		r.push(a, b)
@@ -224,7 +224,7 @@ func TestShaperLanguages(t *testing.T) {
 // A finished sentence leaves when the stream has been quiet for 400 ms, or the agent turns to
 // something else; an unfinished one stays.
 func TestShaperPause(t *testing.T) {
-	r, w := newRide(t, listener(sentence)), newWriter()
+	r, w := newHarness(t, listener(sentence)), newWriter()
 	r.push(w.say("One"))
 	r.wait(300 * time.Millisecond)
 	r.push(w.say("."))
@@ -254,39 +254,39 @@ func TestShaperPause(t *testing.T) {
 	r.want(`o@10 "Three." sentence`, "progress x")
 	r.push(w.close(""))
 	r.want(`o@16 "" completion complete`)
-	r.verify()
+	r.checkOut()
 
-	r, w = newRide(t, listener(sentence)), newWriter()
+	r, w = newHarness(t, listener(sentence)), newWriter()
 	at := int64(0)
 	for _, text := range []string{"Let me look at the tests:", "\n\nNow I run `make`.", " It is from 2020.",
 		" Well done! 🎉"} {
 		// as agents end before a tool
 		r.push(w.say(text), tool("t"))
 		r.want(fmt.Sprintf("o@%d %q sentence", at, text), "tool t")
-		at += runes(text)
+		at += countRunes(text)
 	}
 
 	terms := listener(paragraph)
 	terms.Filters.Exclude = []string{"aaep:agent.tool.*"}
-	r, w = newRide(t, terms), newWriter()
+	r, w = newHarness(t, terms), newWriter()
 	r.push(w.say("One. "), tool("t"))
 	r.wait(time.Second)
 	r.want() // a sentence is not enough here
 	terms.Boundaries = []aaep.Boundary{sentence}
-	r, w = newRide(t, terms), newWriter()
+	r, w = newHarness(t, terms), newWriter()
 	r.push(w.say("One. "), tool("t"))
 	r.want(`o@0 "One. " sentence`)
-	r.verify()
+	r.checkOut()
 }
 
 // Nobody waits for the end of a sentence for ever: after a while without text its words leave,
 // after a longer one also while text comes, and they say that they are words (EVT-061). HS-071, P6
 func TestShaperImpatient(t *testing.T) {
-	r, w := newRide(t, listener(sentence, completion)), newWriter()
+	r, w := newHarness(t, listener(sentence, completion)), newWriter()
 	r.push(w.say("I think it "))
 	r.wait(time.Hour) // a word or two tell nothing
 	r.want()
-	r, w = newRide(t, listener(sentence, completion)), newWriter()
+	r, w = newHarness(t, listener(sentence, completion)), newWriter()
 	r.push(w.say("I looked at your acc"))
 	r.wait(restAfter - time.Millisecond)
 	r.want()
@@ -317,9 +317,9 @@ func TestShaperImpatient(t *testing.T) {
 	}
 	r.shown = len(r.out)
 	r.push(w.close("and an end."))
-	r.verify()
+	r.checkOut()
 
-	r, w = newRide(t, listener(sentence, completion)), newWriter()
+	r, w = newHarness(t, listener(sentence, completion)), newWriter()
 	r.push(w.say("Call `run the tests "))
 	r.wait(time.Hour) // no code is divided
 	r.want()
@@ -327,7 +327,7 @@ func TestShaperImpatient(t *testing.T) {
 	r.wait(time.Hour)
 	r.want("o@0 \"Call `run the tests ` and\\n\" sentence")
 	for _, whole := range []aaep.Boundary{paragraph, completion} { // who wants it whole gets it whole
-		r, w = newRide(t, listener(whole)), newWriter()
+		r, w = newHarness(t, listener(whole)), newWriter()
 		r.push(w.say("One. Two and "))
 		r.wait(time.Hour)
 		r.want()
@@ -337,7 +337,7 @@ func TestShaperImpatient(t *testing.T) {
 // Of code that comes for minutes whole lines leave after the longest wait, so that somebody hears
 // that it goes on.
 func TestShaperLongCode(t *testing.T) {
-	r, w := newRide(t, listener(sentence, completion)), newWriter()
+	r, w := newHarness(t, listener(sentence, completion)), newWriter()
 	r.push(w.say("Here it is:\n```go\n"))
 	r.want(`o@0 "Here it is:\n" sentence`)
 	for range 60 { // two lines a second
@@ -363,30 +363,30 @@ func TestShaperLongCode(t *testing.T) {
 		t.Errorf("the end of the code is %+v", last)
 	}
 	r.push(w.close("all."))
-	r.verify()
+	r.checkOut()
 }
 
 // A pause ends no wait for a boundary where there is none to wait for: Pop must not ask for the
 // past.
 func TestShaperPauseWithoutBoundary(t *testing.T) {
-	r, w := newRide(t, listener(none)), newWriter()
+	r, w := newHarness(t, listener(none)), newWriter()
 	r.push(w.say(""), tool("t"))
 	r.wait(time.Second)
 	if !r.out[0].Resumable {
 		t.Error("an empty chunk is in the way")
 	}
-	r, w = newRide(t, listener(sentence)), newWriter()
+	r, w = newHarness(t, listener(sentence)), newWriter()
 	r.push(w.say("Half"))
 	r.s.SetTerms(r.now, listener(none))
 	r.wait(time.Second)
 	r.want(`o@0 "Half" none`)
-	r.verify()
+	r.checkOut()
 }
 
 // What was said first leaves first, where the text of several outputs has waited long enough at
 // once; whichever began first.
 func TestTextLeavesInTheOrderItCame(t *testing.T) {
-	r := newRide(t, paced(0, sentence))
+	r := newHarness(t, paced(0, sentence))
 	a, b := newWriter(), newWriter()
 	r.push(a.say("One. "), in("b", b.say("Two.")), a.say("Three."))
 	r.wait(time.Minute)

@@ -19,28 +19,28 @@ import (
 // since when its text waits, which says when it is given up for whole, is never quite the same in
 // two that read by themselves; see Paused.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
-	if !s.bare(read) || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
+	if !s.isDrained(read) || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
 		return false, time.Time{}
 	}
-	at = s.silent()
+	at = s.silentUntil()
 	if full := s.budget.FullAt(); full.After(at) {
 		at = full
 	}
 	return !now.Before(at), at
 }
 
-// bare reports whether nothing waits to leave, or might have left already.
-func (s *Shaper) bare(read uint64) bool {
-	return len(s.queue)+len(s.urgent)+s.spent == 0 && s.heard <= read
+// isDrained reports whether nothing waits to leave, or might have left already.
+func (s *Shaper) isDrained(read uint64) bool {
+	return len(s.queue)+len(s.urgent)+s.spentSinceLeft == 0 && s.heardUpTo <= read
 }
 
-// alike reports whether two Shapers will make the same stream of the same entries.
-func (s *Shaper) alike(other *Shaper, since func(session string) time.Time) bool {
-	if since == nil && !s.floor.Equal(other.floor) || !s.holdsAs(other) {
+// matches reports whether two Shapers will make the same stream of the same entries.
+func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bool {
+	if since == nil && !s.stampFloor.Equal(other.stampFloor) || !s.holdsSameText(other) {
 		return false
 	}
 	same := func(session string) bool {
-		a, b := cmp.Or(s.told[session], new(telling)).stamp, cmp.Or(other.told[session], new(telling)).stamp
+		a, b := cmp.Or(s.sessions[session], new(sessionState)).stamp, cmp.Or(other.sessions[session], new(sessionState)).stamp
 		if a.Equal(b) {
 			return true
 		}
@@ -57,12 +57,12 @@ func (s *Shaper) alike(other *Shaper, since func(session string) time.Time) bool
 		}
 		return !a.After(from) && !b.After(from)
 	}
-	for session := range s.told {
+	for session := range s.sessions {
 		if !same(session) {
 			return false
 		}
 	}
-	for session := range other.told {
+	for session := range other.sessions {
 		if !same(session) {
 			return false
 		}
@@ -70,9 +70,9 @@ func (s *Shaper) alike(other *Shaper, since func(session string) time.Time) bool
 	return true
 }
 
-// Past is what one listener was told before it shared a Shaper: Share returns it, and Split needs
+// ShareRecord is what one listener was told before it shared a Shaper: Share returns it, and Split needs
 // it to part them again.
-type Past struct {
+type ShareRecord struct {
 	stats  Stats // what the listener had more than the Shaper
 	newest uint64
 	heard  uint64
@@ -86,16 +86,16 @@ type Past struct {
 // has changed. Both are settled; or both paused, where inStep is set. since returns the earliest
 // stamp that an event of a session that neither has had can have, and it promises that nothing
 // follows of a session that has ended; nil promises nothing.
-func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) time.Time, inStep bool) *Past {
-	if !s.alike(other, since) || inStep && !s.step(now, other) {
+func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) time.Time, inStep bool) *ShareRecord {
+	if !s.matches(other, since) || inStep && !s.alignWith(now, other) {
 		return nil
 	}
 	return s.handOver(now, other)
 }
 
 // handOver is Share with one that is alike.
-func (s *Shaper) handOver(now time.Time, other *Shaper) *Past {
-	p := &Past{newest: s.newest, heard: s.heard, again: s.again, taken: other.budget.Taken()}
+func (s *Shaper) handOver(now time.Time, other *Shaper) *ShareRecord {
+	p := &ShareRecord{newest: s.newest, heard: s.heardUpTo, again: s.repeat, taken: other.budget.Taken()}
 	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged,
 		Filtered: s.stats.Filtered - other.stats.Filtered}
 	if s.budget.HasRecent(now) {
@@ -105,7 +105,7 @@ func (s *Shaper) handOver(now time.Time, other *Shaper) *Past {
 }
 
 // Stats returns the counts of the listener, where shared are those of the Shaper that it shares.
-func (p *Past) Stats(shared Stats) Stats {
+func (p *ShareRecord) Stats(shared Stats) Stats {
 	shared.Delivered += p.stats.Delivered
 	shared.Merged += p.stats.Merged
 	shared.Filtered += p.stats.Filtered
@@ -114,7 +114,7 @@ func (p *Past) Stats(shared Stats) Stats {
 
 // Split returns a Shaper of its own for a listener that shared s and goes on alone; p is what Share
 // returned for it. s goes on as before.
-func (s *Shaper) Split(p *Past) *Shaper {
+func (s *Shaper) Split(p *ShareRecord) *Shaper {
 	c := *s
 	c.stats, c.budget = p.Stats(s.stats), s.budget.SpentAfter(p.taken, p.spent)
 	c.queue, c.urgent, c.streams = nil, nil, nil
@@ -127,11 +127,11 @@ func (s *Shaper) Split(p *Past) *Shaper {
 	for _, st := range s.streams {
 		c.streams = append(c.streams, st.clone())
 	}
-	c.stretches = slices.Clone(s.stretches)
-	c.heard, c.again, c.newest = p.heard, p.again, max(s.newest, p.newest)
-	c.told = make(map[string]*telling, len(s.told))
-	for session, t := range s.told {
-		c.told[session] = &telling{stamp: t.stamp, over: t.over}
+	c.folded = slices.Clone(s.folded)
+	c.heardUpTo, c.repeat, c.newest = p.heard, p.again, max(s.newest, p.newest)
+	c.sessions = make(map[string]*sessionState, len(s.sessions))
+	for session, t := range s.sessions {
+		c.sessions[session] = &sessionState{stamp: t.stamp, ended: t.ended}
 	}
 	return &c
 }

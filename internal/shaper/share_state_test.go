@@ -16,10 +16,10 @@ import (
 // what it has looked at already.
 var saysNothing = regexp.MustCompile(`0x[0-9a-f]+|(nfc|given):\[[^]]*\]|examined:\d+`)
 
-// known writes down what a Shaper knows that makes a difference, also after Reset; but not the
+// stateOf writes down what a Shaper knows that makes a difference, also after Reset; but not the
 // stamps of sessions, which may differ where that makes none.
-func known(s *Shaper, now time.Time) string {
-	out := fmt.Sprintf("spent %d of %v, heard %d, again %d", s.spent, s.budget.Next(now), s.heard, s.again)
+func stateOf(s *Shaper, now time.Time) string {
+	out := fmt.Sprintf("spent %d of %v, heard %d, again %d", s.spentSinceLeft, s.budget.Next(now), s.heardUpTo, s.repeat)
 	first := s.newest // whatever leaves is of that place or a newer one
 	for _, it := range append(slices.Clone(s.queue), s.urgent...) {
 		if it.from.pos > 0 {
@@ -31,8 +31,8 @@ func known(s *Shaper, now time.Time) string {
 			first = min(first, st.parts[0].entry.Pos)
 		}
 	}
-	for _, o := range s.stretches {
-		if o.to > max(s.resume, first) { // or it is forgotten with the next, or matters no more
+	for _, o := range s.folded {
+		if o.to > max(s.resumeAt, first) { // or it is forgotten with the next, or matters no more
 			out += fmt.Sprint(" stretch ", o)
 		}
 	}
@@ -47,7 +47,7 @@ func known(s *Shaper, now time.Time) string {
 			}
 		}
 	}
-	s.order()
+	s.sortStreams()
 	for _, st := range s.streams {
 		if st.seg == nil {
 			continue
@@ -59,28 +59,28 @@ func known(s *Shaper, now time.Time) string {
 		out += saysNothing.ReplaceAllString(fmt.Sprintf(" %+v", *st.seg), "")
 	}
 	for _, session := range []string{"a", "b"} {
-		if t := s.told[session]; t != nil && t.over {
+		if t := s.sessions[session]; t != nil && t.ended {
 			out += "\nover " + session
 		}
 	}
 	return out
 }
 
-// rulesOfLanguage reports whether a type is what a Segmenter points to, which is the rules of a
+// isLanguageRules reports whether a type is what a Segmenter points to, which is the rules of a
 // language.
-func rulesOfLanguage(t reflect.Type) bool {
+func isLanguageRules(t reflect.Type) bool {
 	return t.Elem().PkgPath() == reflect.TypeFor[coalesce.Segmenter]().PkgPath() &&
 		t.Elem() != reflect.TypeFor[coalesce.Segmenter]()
 }
 
-// apart returns what of two Shapers is in the same memory though it may be changed, or "".
-func apart(a, b *Shaper) string {
+// differenceOf returns what of two Shapers is in the same memory though it may be changed, or "".
+func differenceOf(a, b *Shaper) string {
 	found := map[uintptr]string{}
 	var walk func(v reflect.Value, path string, visit func(uintptr, string))
 	walk = func(v reflect.Value, path string, visit func(uintptr, string)) {
 		switch v.Kind() {
 		case reflect.Pointer:
-			if v.IsNil() || v.Type() == reflect.TypeFor[*aaep.Event]() || rulesOfLanguage(v.Type()) ||
+			if v.IsNil() || v.Type() == reflect.TypeFor[*aaep.Event]() || isLanguageRules(v.Type()) ||
 				v.Type() == reflect.TypeFor[*time.Location]() {
 				return // nobody changes these
 			}
@@ -118,7 +118,7 @@ func apart(a, b *Shaper) string {
 
 // A Shaper is settled when nothing of it is to come, and all of it can be spent.
 func TestSettled(t *testing.T) {
-	now := rideStart
+	now := harnessStart
 	for name, tc := range map[string]struct {
 		do  func(s *Shaper)
 		yes bool
@@ -156,7 +156,7 @@ func TestSettled(t *testing.T) {
 // Stamps that differ matter unless all that comes is stamped later; ends that differ where
 // something may come after one.
 func TestAlike(t *testing.T) {
-	now := rideStart
+	now := harnessStart
 	hears := func(events ...*aaep.Event) *Shaper {
 		s := New(paced(0, aaep.BoundarySentence), partID)
 		for i, ev := range events {
@@ -208,7 +208,7 @@ func TestAlike(t *testing.T) {
 		// what is held was said before what one of them was told
 		{held(0), held(time.Second), since(time.Minute), false},
 	} {
-		if got := tc.a.alike(tc.b, tc.since); got != tc.want {
+		if got := tc.a.matches(tc.b, tc.since); got != tc.want {
 			t.Errorf("%d: alike = %t", i, got)
 		}
 	}
@@ -219,21 +219,21 @@ func TestAlike(t *testing.T) {
 func TestStretches(t *testing.T) {
 	var s Shaper
 	for i := range uint64(10) {
-		s.passOver(10+i, 20)
+		s.addFolded(10+i, 20)
 	}
-	if want := []stretch{{10, 20}}; !slices.Equal(s.stretches, want) {
-		t.Errorf("%v, want %v", s.stretches, want)
+	if want := []foldedRange{{10, 20}}; !slices.Equal(s.folded, want) {
+		t.Errorf("%v, want %v", s.folded, want)
 	}
-	s.resume = 20
-	for i := range uint64(maxStretches) {
-		s.passOver(30+2*i, 31+2*i)
+	s.resumeAt = 20
+	for i := range uint64(maxFolded) {
+		s.addFolded(30+2*i, 31+2*i)
 	}
-	if s.stretches[0].from != 30 {
+	if s.folded[0].from != 30 {
 		t.Error("what is past is kept")
 	}
-	s.passOver(25, 500)
-	s.passOver(400, 450)
-	if last := s.stretches[len(s.stretches)-1]; len(s.stretches) != maxStretches || last != (stretch{25, 500}) {
-		t.Errorf("the last of %d is %v", len(s.stretches), last)
+	s.addFolded(25, 500)
+	s.addFolded(400, 450)
+	if last := s.folded[len(s.folded)-1]; len(s.folded) != maxFolded || last != (foldedRange{25, 500}) {
+		t.Errorf("the last of %d is %v", len(s.folded), last)
 	}
 }

@@ -9,19 +9,19 @@ import (
 // just let go of all they could are told the same from then on, if they hold the same beginning of
 // a sentence and the one goes on as if it had spent what the other has.
 
-// chance is how far apart two may be who read and told the same, each by itself.
-const chance = 50 * time.Millisecond
+// maxDrift is how far apart two may be who read and told the same, each by itself.
+const maxDrift = 50 * time.Millisecond
 
 // Paused reports whether s holds nothing but text that is not ready to leave. read is as for
 // Settled.
 func (s *Shaper) Paused(now time.Time, read uint64) bool {
-	return s.bare(read) && !now.Before(s.silent())
+	return s.isDrained(read) && !now.Before(s.silentUntil())
 }
 
-// step makes s go on in step with other, which is alike, where both are paused: as if it had spent
+// alignWith makes s go on in step with other, which is alike, where both are paused: as if it had spent
 // its tokens when other did, which was never earlier but by chance. It reports whether that can be;
 // if not, nothing has changed.
-func (s *Shaper) step(now time.Time, other *Shaper) bool {
+func (s *Shaper) alignWith(now time.Time, other *Shaper) bool {
 	if !s.budget.Limited() {
 		if full := s.budget.FullAt(); now.Before(full) {
 			return false
@@ -29,31 +29,31 @@ func (s *Shaper) step(now time.Time, other *Shaper) bool {
 		if full := other.budget.FullAt(); now.Before(full) {
 			return false
 		}
-	} else if !s.budget.Align(now, other.budget, chance) {
+	} else if !s.budget.Align(now, other.budget, maxDrift) {
 		return false
 	}
 	for _, st := range s.streams {
-		if i := other.streamOf(st); i >= 0 {
+		if i := other.indexOfStream(st); i >= 0 {
 			o := other.streams[i]
-			st.since, st.wrote, st.pauseAt = o.since, o.wrote, o.pauseAt
+			st.heldSince, st.lastText, st.pauseAt = o.heldSince, o.lastText, o.pauseAt
 		}
 	}
 	return true
 }
 
-// streamOf returns the index of the stream of the same output, or -1.
-func (s *Shaper) streamOf(st *stream) int {
+// indexOfStream returns the index of the stream of the same output, or -1.
+func (s *Shaper) indexOfStream(st *stream) int {
 	return slices.IndexFunc(s.streams, func(o *stream) bool { return o.session == st.session && o.output == st.output })
 }
 
-// holdsAs reports whether both hold the same text.
-func (s *Shaper) holdsAs(other *Shaper) bool {
+// holdsSameText reports whether both hold the same text.
+func (s *Shaper) holdsSameText(other *Shaper) bool {
 	held, first := 0, s.newest
 	for _, st := range s.streams {
 		if st.seg == nil {
 			continue
 		}
-		if i := other.streamOf(st); i < 0 || !st.like(other.streams[i]) {
+		if i := other.indexOfStream(st); i < 0 || !st.matches(other.streams[i]) {
 			return false
 		}
 		if held++; len(st.parts) > 0 {
@@ -68,18 +68,18 @@ func (s *Shaper) holdsAs(other *Shaper) bool {
 	if held != 0 {
 		return false
 	}
-	after := func(all []stretch) []stretch { // those that still say what one cannot go on after
-		return slices.DeleteFunc(slices.Clone(all), func(o stretch) bool { return o.to <= first })
+	after := func(all []foldedRange) []foldedRange { // those that still say what one cannot go on after
+		return slices.DeleteFunc(slices.Clone(all), func(o foldedRange) bool { return o.to <= first })
 	}
-	return slices.Equal(after(s.stretches), after(other.stretches))
+	return slices.Equal(after(s.folded), after(other.folded))
 }
 
-// like reports whether the same text will be cut alike.
-func (st *stream) like(o *stream) bool {
-	near := func(a, b time.Time) bool { return a.Sub(b).Abs() <= chance }
-	return o.seg != nil && st.lang == o.lang && st.cut == o.cut && st.keep == o.keep &&
+// matches reports whether the same text will be cut alike.
+func (st *stream) matches(o *stream) bool {
+	near := func(a, b time.Time) bool { return a.Sub(b).Abs() <= maxDrift }
+	return o.seg != nil && st.lang == o.lang && st.boundary == o.boundary && st.keepsSource == o.keepsSource &&
 		(len(st.parts) == 0 || st.position == o.position) &&
 		slices.EqualFunc(st.parts, o.parts, func(a, b part) bool { return a.start() == b.start() }) &&
-		near(st.since, o.since) && near(st.wrote, o.wrote) && st.pauseAt.IsZero() == o.pauseAt.IsZero() &&
+		near(st.heldSince, o.heldSince) && near(st.lastText, o.lastText) && st.pauseAt.IsZero() == o.pauseAt.IsZero() &&
 		st.seg.Equal(o.seg)
 }

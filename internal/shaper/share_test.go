@@ -12,14 +12,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A hearer is one listener: what its stream is made by, alone or with others, and a Shaper of its
+// A subscription is one listener: what its stream is made by, alone or with others, and a Shaper of its
 // own that shows how it must be.
-type hearer struct {
+type subscription struct {
 	name  string
 	terms int
 	alone *Shaper
 	maker *maker
-	past  *Past // while it shares
+	past  *ShareRecord // while it shares
 	start uint64
 }
 
@@ -27,10 +27,10 @@ type hearer struct {
 type maker struct {
 	shaper *Shaper
 	cursor uint64
-	heard  []*hearer
+	heard  []*subscription
 }
 
-type sharing struct {
+type sharingHarness struct {
 	*rapid.T
 	terms  []handshake.Terms
 	log    []*aaep.Event
@@ -38,13 +38,13 @@ type sharing struct {
 	last   map[string]time.Time // stamps, by session
 	placed map[string]uint64    // the newest event of each session
 	makers []*maker
-	all    []*hearer
+	all    []*subscription
 	forms  uint32
 	shared int // events that left for several
 	steps  int // times one fell into step with others
 }
 
-func (w *sharing) since(cursor uint64) func(string) time.Time {
+func (w *sharingHarness) since(cursor uint64) func(string) time.Time {
 	if rapid.IntRange(0, 3).Draw(w.T, "knows stamps") == 0 {
 		return nil
 	}
@@ -60,13 +60,13 @@ func partID(pos uint64, offset int, form uint32) string {
 	return fmt.Sprintf("evt_%dx%dx%x", pos, offset, form)
 }
 
-// newcomer comes at the end of the log, and is told what goes on; or goes on where it heard of the
+// subscribe comes at the end of the log, and is told what goes on; or goes on where it heard of the
 // log elsewhere.
-func (w *sharing) newcomer() {
-	h := &hearer{name: fmt.Sprint("listener ", len(w.all)), terms: rapid.IntRange(0, len(w.terms)-1).Draw(w.T, "terms"),
+func (w *sharingHarness) subscribe() {
+	h := &subscription{name: fmt.Sprint("listener ", len(w.all)), terms: rapid.IntRange(0, len(w.terms)-1).Draw(w.T, "terms"),
 		start: uint64(len(w.log))}
 	h.alone = New(w.terms[h.terms], partID)
-	h.maker = &maker{shaper: New(w.terms[h.terms], partID), cursor: h.start, heard: []*hearer{h}}
+	h.maker = &maker{shaper: New(w.terms[h.terms], partID), cursor: h.start, heard: []*subscription{h}}
 	w.all, w.makers = append(w.all, h), append(w.makers, h.maker)
 	if rapid.IntRange(0, 3).Draw(w.T, "was elsewhere") == 0 {
 		h.start = rapid.Uint64Range(0, h.start).Draw(w.T, "begins after")
@@ -79,19 +79,19 @@ func (w *sharing) newcomer() {
 	}
 	for _, session := range []string{"a", "b"} {
 		if w.placed[session] > 0 && rapid.Bool().Draw(w.T, "is told the state") {
-			w.own(h, session)
+			w.pushOwn(h, session)
 		}
 	}
 }
 
 // form is another each time.
-func (w *sharing) form() uint32 {
+func (w *sharingHarness) form() uint32 {
 	w.forms++
 	return w.forms
 }
 
-// own tells one listener, who is alone, what is made for it.
-func (w *sharing) own(h *hearer, session string) {
+// pushOwn tells one listener, who is alone, what is made for it.
+func (w *sharingHarness) pushOwn(h *subscription, session string) {
 	ev := in(session, change(aaep.StateIdle, aaep.StateThinking))
 	ev.EventID, ev.Timestamp = fmt.Sprint("evt_own", w.now.UnixNano()), w.stamp(session)
 	for _, s := range []*Shaper{h.alone, h.maker.shaper} {
@@ -99,15 +99,15 @@ func (w *sharing) own(h *hearer, session string) {
 	}
 }
 
-func (w *sharing) stamp(session string) time.Time {
+func (w *sharingHarness) stamp(session string) time.Time {
 	if w.now.After(w.last[session]) {
 		w.last[session] = w.now
 	}
 	return w.last[session]
 }
 
-// run has a maker read on, and tell what is due.
-func (w *sharing) run(m *maker) {
+// runMaker has a maker read on, and tell what is due.
+func (w *sharingHarness) runMaker(m *maker) {
 	w.Helper()
 	shapers := []*Shaper{m.shaper}
 	for _, h := range m.heard {
@@ -130,10 +130,10 @@ func (w *sharing) run(m *maker) {
 		want, next := m.shaper.Pop(w.now)
 		for i, h := range m.heard {
 			got, then := h.alone.Pop(w.now)
-			if told(got) != told(want) || got.Resumable != want.Resumable || got.Shape != want.Shape ||
+			if describeOut(got) != describeOut(want) || got.Resumable != want.Resumable || got.Shape != want.Shape ||
 				!then.Equal(next) {
 				w.Fatalf("%s would hear, alone,\n%s %v, then at %v; it hears with %d others\n%s %v, then at %v", h.name,
-					told(got), got.Resumable, then, len(m.heard)-1, told(want), want.Resumable, next)
+					describeOut(got), got.Resumable, then, len(m.heard)-1, describeOut(want), want.Resumable, next)
 			}
 			if want.Event != nil && i > 0 {
 				w.shared++
@@ -143,7 +143,7 @@ func (w *sharing) run(m *maker) {
 			break
 		}
 		if rapid.IntRange(0, 9).Draw(w.T, "has a full link") == 0 { // in the middle of it
-			w.leave(m)
+			w.splitOff(m)
 			shapers = shapers[:1]
 			for _, h := range m.heard {
 				shapers = append(shapers, h.alone)
@@ -152,10 +152,10 @@ func (w *sharing) run(m *maker) {
 	}
 	late := w.now.Add(time.Duration(rapid.IntRange(0, 300).Draw(w.T, "late")) * time.Millisecond)
 	each(func(s *Shaper) { s.Left(late) })
-	w.agree(m)
+	w.checkAgreement(m)
 }
 
-func told(out Out) string {
+func describeOut(out Out) string {
 	if out.Event == nil {
 		return "nothing"
 	}
@@ -164,8 +164,8 @@ func told(out Out) string {
 	return fmt.Sprintf("%+v %s %+v", ev, out.Event.Language(), out.Event.Payload)
 }
 
-// agree wants the counts of each to be as if it were alone.
-func (w *sharing) agree(m *maker) {
+// checkAgreement wants the counts of each to be as if it were alone.
+func (w *sharingHarness) checkAgreement(m *maker) {
 	w.Helper()
 	for _, h := range m.heard {
 		got := m.shaper.Stats()
@@ -188,45 +188,45 @@ func free(s *Shaper, now time.Time) int {
 	return b.Free(now)
 }
 
-// leave has one of several go on alone.
-func (w *sharing) leave(m *maker) {
+// splitOff has one of several go on alone.
+func (w *sharingHarness) splitOff(m *maker) {
 	if len(m.heard) == 0 || m.heard[0].past == nil {
 		return
 	}
 	i := rapid.IntRange(0, len(m.heard)-1).Draw(w.T, "leaves")
 	h := m.heard[i]
 	m.heard = slices.Delete(m.heard, i, i+1)
-	h.maker = &maker{shaper: m.shaper.Split(h.past), cursor: m.cursor, heard: []*hearer{h}}
+	h.maker = &maker{shaper: m.shaper.Split(h.past), cursor: m.cursor, heard: []*subscription{h}}
 	w.makers, h.past = append(w.makers, h.maker), nil
 	if w.steps > 0 { // what others made the group put off is put off no longer
-		w.putOff(h.alone.budget, h.maker.shaper.budget)
+		w.postponeSpends(h.alone.budget, h.maker.shaper.budget)
 		h.alone.budget = h.maker.shaper.budget.Clone()
 	}
-	w.agree(h.maker)
-	if got, want := known(h.maker.shaper, w.now), known(h.alone, w.now); got != want {
+	w.checkAgreement(h.maker)
+	if got, want := stateOf(h.maker.shaper, w.now), stateOf(h.alone, w.now); got != want {
 		w.Fatalf("%s goes on with\n%s\nalone it would with\n%s", h.name, got, want)
 	}
-	if path := apart(m.shaper, h.maker.shaper); path != "" {
+	if path := differenceOf(m.shaper, h.maker.shaper); path != "" {
 		w.Fatalf("%s goes on, and shares %s", h.name, path)
 	}
 }
 
-// putOff wants what was spent alone to have been spent by one who left its group, or shortly
+// postponeSpends wants what was spent alone to have been spent by one who left its group, or shortly
 // before: each that fell into step may have put it off.
-func (w *sharing) putOff(alone, left *budget.Budget) {
+func (w *sharingHarness) postponeSpends(alone, left *budget.Budget) {
 	w.Helper()
 	for rate := 1; rate <= 20; rate++ {
 		a, l := alone.Clone(), left.Clone()
 		a.SetRate(rate)
 		l.SetRate(rate)
-		if d := a.Next(w.now).Sub(l.Next(w.now)); d < 0 || d > time.Duration(w.steps)*chance {
+		if d := a.Next(w.now).Sub(l.Next(w.now)); d < 0 || d > time.Duration(w.steps)*maxDrift {
 			w.Fatalf("at %d a second it could go on %v before itself, alone", rate, d)
 		}
 	}
 }
 
-// join has one that is alone share, with whom it can.
-func (w *sharing) join(h *hearer) {
+// tryShare has one that is alone share, with whom it can.
+func (w *sharingHarness) tryShare(h *subscription) {
 	m := h.maker
 	settled, _ := m.shaper.Settled(w.now, m.cursor)
 	if h.past != nil || !settled && !m.shaper.Paused(w.now, m.cursor) {
@@ -248,7 +248,7 @@ func (w *sharing) join(h *hearer) {
 		}
 		if inStep {
 			for _, x := range append(slices.Clone(other.heard), h) {
-				if !x.alone.step(w.now, other.shaper) {
+				if !x.alone.alignWith(w.now, other.shaper) {
 					w.Fatalf("%s is not in step with itself", x.name)
 				}
 			}
@@ -256,13 +256,13 @@ func (w *sharing) join(h *hearer) {
 		}
 		m.heard, h.maker, h.past = nil, other, past
 		other.heard = append(other.heard, h)
-		w.agree(other)
+		w.checkAgreement(other)
 		return
 	}
-	found := &maker{shaper: m.shaper.Split(new(Past)), cursor: m.cursor, heard: []*hearer{h}}
+	found := &maker{shaper: m.shaper.Split(new(ShareRecord)), cursor: m.cursor, heard: []*subscription{h}}
 	m.heard, h.maker, h.past = nil, found, m.shaper.handOver(w.now, found.shaper)
 	w.makers = append(w.makers, found)
-	w.agree(found)
+	w.checkAgreement(found)
 }
 
 // What a listener hears with others is what it would hear alone, whenever it joins them and leaves
@@ -271,7 +271,7 @@ func (w *sharing) join(h *hearer) {
 func TestShareProperty(t *testing.T) {
 	shared, inStep := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		w := &sharing{T: t, now: rideStart, last: map[string]time.Time{}, placed: map[string]uint64{},
+		w := &sharingHarness{T: t, now: harnessStart, last: map[string]time.Time{}, placed: map[string]uint64{},
 			terms: []handshake.Terms{drawTerms(t), drawTerms(t)}}
 		for i := range w.terms {
 			w.terms[i].MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 0, 2, 20}).Draw(t, "rate for several")
@@ -280,14 +280,14 @@ func TestShareProperty(t *testing.T) {
 			}
 		}
 		defer func() { shared, inStep = shared+w.shared, inStep+w.steps }()
-		steps := drawStory(t, false, true).steps
+		steps := drawScenario(t, false, true).steps
 		if rapid.IntRange(0, 1).Draw(t, "with text") > 0 { // an output that goes on is shared only in step
 			steps = slices.DeleteFunc(steps, func(st step) bool {
 				return st.ev != nil && st.ev.Type() == aaep.TypeOutputStreaming
 			})
 		}
 		for range 3 {
-			w.newcomer()
+			w.subscribe()
 		}
 		for len(steps) > 0 {
 			switch rapid.IntRange(0, 12).Draw(t, "what") {
@@ -303,24 +303,24 @@ func TestShareProperty(t *testing.T) {
 				}
 			case 4, 5, 6:
 				for _, m := range w.makers {
-					w.run(m)
+					w.runMaker(m)
 				}
 				for _, h := range w.all {
-					w.join(h)
+					w.tryShare(h)
 				}
 			case 7:
-				w.run(rapid.SampledFrom(w.makers).Draw(t, "runs"))
+				w.runMaker(rapid.SampledFrom(w.makers).Draw(t, "runs"))
 			case 8:
 				for _, h := range w.all {
-					w.join(h)
+					w.tryShare(h)
 				}
 			case 9:
-				w.leave(rapid.SampledFrom(w.makers).Draw(t, "group"))
+				w.splitOff(rapid.SampledFrom(w.makers).Draw(t, "group"))
 			case 10:
 				w.now = w.now.Add(
 					time.Duration(rapid.SampledFrom([]int{1, 100, 500, 3000, 3000}).Draw(t, "time")) * time.Millisecond)
 			case 11:
-				w.own1(rapid.SampledFrom(w.all).Draw(t, "listener"))
+				w.pushOwnTo(rapid.SampledFrom(w.all).Draw(t, "listener"))
 			}
 			w.makers = slices.DeleteFunc(w.makers, func(m *maker) bool { return len(m.heard) == 0 })
 		}
@@ -331,8 +331,8 @@ func TestShareProperty(t *testing.T) {
 	}
 }
 
-// own1 does to one listener what can only be done to it alone.
-func (w *sharing) own1(h *hearer) {
+// pushOwnTo does to one listener what can only be done to it alone.
+func (w *sharingHarness) pushOwnTo(h *subscription) {
 	if h.past != nil {
 		return
 	}
@@ -352,10 +352,10 @@ func (w *sharing) own1(h *hearer) {
 		until := w.now.Add(time.Duration(rapid.IntRange(0, 1500).Draw(w.T, "hold")) * time.Millisecond)
 		both(func(s *Shaper) { s.Hold(until) })
 	case 3:
-		w.own(h, rapid.SampledFrom([]string{"a", "b"}).Draw(w.T, "session"))
+		w.pushOwn(h, rapid.SampledFrom([]string{"a", "b"}).Draw(w.T, "session"))
 	case 4:
 		if len(w.all) < 8 {
-			w.newcomer()
+			w.subscribe()
 		}
 	}
 }

@@ -16,13 +16,13 @@ import (
 type stream struct {
 	session, output string
 	lang            string // of the text that is held
-	cut             aaep.Boundary
+	boundary        aaep.Boundary
 	seg             *coalesce.Segmenter // nil where the listener wants every piece as it comes
 	parts           []part              // what the segmenter holds, in order
-	keep            bool                // items keep where they come from
+	keepsSource     bool                // items keep where they come from
 	position        int64               // where the held text starts in its output, in code points
-	wrote           time.Time           // when the last text came,
-	since           time.Time           // and when the oldest that is held, or when it was last tried
+	lastText        time.Time           // when the last text came,
+	heldSince       time.Time           // and when the oldest that is held, or when it was last tried
 	pauseAt         time.Time           // when to look at what is held again; zero: never
 }
 
@@ -32,8 +32,8 @@ type part struct {
 	next  int // first byte of the chunk that is held
 }
 
-func (p part) output() *aaep.OutputStreaming { return p.entry.Event.Payload.(*aaep.OutputStreaming) }
-func (p part) start() mark                   { return mark{pos: p.entry.Pos, offset: p.next} }
+func (p part) payload() *aaep.OutputStreaming { return p.entry.Event.Payload.(*aaep.OutputStreaming) }
+func (p part) start() mark                    { return mark{pos: p.entry.Pos, offset: p.next} }
 
 type kind uint8
 
@@ -73,11 +73,11 @@ func (t *passage) runes() int64 {
 	if t.joined != nil {
 		return int64(utf8.RuneCount(t.joined))
 	}
-	return runes(t.chunk)
+	return countRunes(t.chunk)
 }
 
-// join adds newer text of the same output to an item, and reports whether it could.
-func (s *Shaper) join(it, newer *item) bool {
+// joinText adds newer text of the same output to an item, and reports whether it could.
+func (s *Shaper) joinText(it, newer *item) bool {
 	limit := s.terms.MaxChunk
 	if it.kind != text || it.complete || it.event.Critical() || newer.event.Critical() ||
 		it.len()+newer.len() > maxChunk {
@@ -111,9 +111,9 @@ func joinSources(a, b []part) []part {
 	return append(a, b...)
 }
 
-// split cuts waiting text that was cut for a display into pieces for a narrower one, of at most
+// splitAt cuts waiting text that was cut for a display into pieces for a narrower one, of at most
 // limit characters.
-func (it *item) split(limit int) []*item {
+func (it *item) splitAt(limit int) []*item {
 	if it.source == nil || it.runes() <= int64(limit) {
 		return []*item{it}
 	}
@@ -123,10 +123,10 @@ func (it *item) split(limit int) []*item {
 	}
 	seg := newSegmenter(aaep.BoundaryCompletion, limit)
 	seg.SetLanguage(it.event.Language())
-	st := &stream{parts: it.source, position: it.position, keep: true}
+	st := &stream{parts: it.source, position: it.position, keepsSource: true}
 	var items []*item
 	for _, piece := range append(seg.Write(whole), seg.Flush(false)...) {
-		items = append(items, st.take(piece))
+		items = append(items, st.takePiece(piece))
 	}
 	last := items[len(items)-1]
 	last.event, last.to, last.reached, last.complete = it.event, it.to, it.reached, it.complete
@@ -143,14 +143,14 @@ func (s *Shaper) sameText(a, b *aaep.Event) bool {
 	return a.Language() == b.Language() && x.ContentType == y.ContentType && s.terms.SameData(a, b)
 }
 
-// payload is p with the text of t. Its hint is the coarsest boundary listed that was reached.
-func (t *passage) payload(p *aaep.OutputStreaming, listed []aaep.Boundary) *aaep.OutputStreaming {
+// outputPayload is p with the text of t. Its hint is the coarsest boundary listed that was reached.
+func (t *passage) outputPayload(p *aaep.OutputStreaming, listed []aaep.Boundary) *aaep.OutputStreaming {
 	q := *p
 	q.Chunk, q.Position, q.Complete = t.chunk, t.position, t.complete
 	if t.joined != nil {
 		q.Chunk = string(t.joined)
 	}
-	q.CoalesceHint = label(listed, t.reached)
+	q.CoalesceHint = coarsestListed(listed, t.reached)
 	if q.Complete {
 		q.CoalesceHint = aaep.BoundaryCompletion
 	}
@@ -164,11 +164,11 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 		s.stats.Merged++ // it says nothing
 		return
 	}
-	st := s.stream(e.Event.SessionID, p.OutputID)
+	st := s.streamFor(e.Event.SessionID, p.OutputID)
 	critical := e.Event.Critical()
 	if n := len(st.parts); n > 0 && (critical || !s.sameText(st.parts[n-1].entry.Event, e.Event)) {
 		// A chunk in another language begins a new event: a language is said once for each.
-		s.release(now, st, st.flush(false), false)
+		s.queuePieces(now, st, st.flushHeld(false), false)
 	}
 	if lang := e.Event.Language(); lang != st.lang {
 		st.lang = lang
@@ -176,65 +176,65 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 			st.seg.SetLanguage(lang)
 		}
 	}
-	if len(st.parts) == 0 || !now.Before(st.wrote.Add(restAfter)) { // all was tried then
-		st.since = now
+	if len(st.parts) == 0 || !now.Before(st.lastText.Add(restAfter)) { // all was tried then
+		st.heldSince = now
 	}
 	if len(st.parts) == 0 {
-		st.position = p.Position + runes(p.Chunk[:skip])
+		st.position = p.Position + countRunes(p.Chunk[:skip])
 	}
 	st.parts = append(st.parts, part{entry: e, next: skip})
-	pieces := st.write(p.Chunk[skip:])
+	pieces := st.segment(p.Chunk[skip:])
 	if p.Complete || critical {
-		pieces = append(pieces, st.flush(p.Complete)...)
+		pieces = append(pieces, st.flushHeld(p.Complete)...)
 	}
-	s.release(now, st, pieces, p.Complete)
+	s.queuePieces(now, st, pieces, p.Complete)
 	if critical {
-		s.expedite(now, e.Event)
+		s.expediteBefore(now, e.Event)
 	}
 	if p.Complete {
 		s.streams = slices.DeleteFunc(s.streams, func(x *stream) bool { return x == st })
 		return
 	}
-	if st.wrote = now; len(pieces) > 0 {
-		st.since = now
+	if st.lastText = now; len(pieces) > 0 {
+		st.heldSince = now
 	}
-	st.pauseAt = st.next(now)
+	st.pauseAt = st.nextPause(now)
 }
 
-// order puts the streams in the order of the text that they hold, in which it leaves where all of
+// sortStreams puts the streams in the order of the text that they hold, in which it leaves where all of
 // it does at once. In which order they began is not the same for all who hear the same.
-func (s *Shaper) order() {
-	slices.SortStableFunc(s.streams, func(a, b *stream) int { return cmp.Compare(a.oldest(), b.oldest()) })
+func (s *Shaper) sortStreams() {
+	slices.SortStableFunc(s.streams, func(a, b *stream) int { return cmp.Compare(a.oldestHeld(), b.oldestHeld()) })
 }
 
-// oldest is the place of the oldest text that is held.
-func (st *stream) oldest() uint64 {
+// oldestHeld is the place of the oldest text that is held.
+func (st *stream) oldestHeld() uint64 {
 	if len(st.parts) == 0 {
 		return math.MaxUint64
 	}
 	return st.parts[0].entry.Pos
 }
 
-// finish gives up the text of outputs that their session's end left open.
-func (s *Shaper) finish(now time.Time, session string) {
-	s.order()
+// finishOutputs gives up the text of outputs that their session's end left open.
+func (s *Shaper) finishOutputs(now time.Time, session string) {
+	s.sortStreams()
 	s.streams = slices.DeleteFunc(s.streams, func(st *stream) bool {
 		if st.session != session {
 			return false
 		}
-		s.release(now, st, st.flush(false), false)
+		s.queuePieces(now, st, st.flushHeld(false), false)
 		return true
 	})
 }
 
-func (s *Shaper) stream(session, output string) *stream {
+func (s *Shaper) streamFor(session, output string) *stream {
 	for _, st := range s.streams {
 		if st.session == session && st.output == output {
 			return st
 		}
 	}
-	st := &stream{session: session, output: output, cut: s.cut}
-	st.seg, st.keep = newSegmenter(s.cut, s.terms.MaxChunk), s.terms.MaxChunk > 0
+	st := &stream{session: session, output: output, boundary: s.boundary}
+	st.seg, st.keepsSource = newSegmenter(s.boundary, s.terms.MaxChunk), s.terms.MaxChunk > 0
 	s.streams = append(s.streams, st)
 	return st
 }
@@ -252,7 +252,7 @@ func newSegmenter(cut aaep.Boundary, limit int) *coalesce.Segmenter {
 	return seg
 }
 
-func (st *stream) write(chunk string) []coalesce.Piece {
+func (st *stream) segment(chunk string) []coalesce.Piece {
 	switch {
 	case st.seg != nil:
 		return st.seg.Write(chunk)
@@ -262,19 +262,19 @@ func (st *stream) write(chunk string) []coalesce.Piece {
 	return []coalesce.Piece{{Text: chunk, Boundary: aaep.BoundaryNone, Source: len(chunk)}}
 }
 
-func (st *stream) flush(final bool) []coalesce.Piece {
+func (st *stream) flushHeld(final bool) []coalesce.Piece {
 	if st.seg == nil {
 		return nil
 	}
 	return st.seg.Flush(final)
 }
 
-// recut goes on at another boundary and limit and returns what must leave for that.
-func (st *stream) recut(cut aaep.Boundary, limit int) []coalesce.Piece {
-	st.cut, st.keep = cut, limit > 0
+// recutAt goes on at another boundary and limit and returns what must leave for that.
+func (st *stream) recutAt(cut aaep.Boundary, limit int) []coalesce.Piece {
+	st.boundary, st.keepsSource = cut, limit > 0
 	seg := newSegmenter(cut, limit)
 	if seg == nil {
-		pieces := st.flush(false)
+		pieces := st.flushHeld(false)
 		st.seg = nil
 		return pieces
 	}
@@ -282,43 +282,43 @@ func (st *stream) recut(cut aaep.Boundary, limit int) []coalesce.Piece {
 	st.seg.SetLanguage(st.lang)
 	var held strings.Builder
 	for _, p := range st.parts {
-		held.WriteString(p.output().Chunk[p.next:])
+		held.WriteString(p.payload().Chunk[p.next:])
 	}
 	return st.seg.Write(held.String())
 }
 
-// release queues pieces as events. If complete, the last of them closes the output; where no text
+// queuePieces queues pieces as events. If complete, the last of them closes the output; where no text
 // is left for it, an empty one does.
-func (s *Shaper) release(now time.Time, st *stream, pieces []coalesce.Piece, complete bool) {
+func (s *Shaper) queuePieces(now time.Time, st *stream, pieces []coalesce.Piece, complete bool) {
 	if complete && len(pieces) == 0 {
 		pieces = []coalesce.Piece{{Boundary: aaep.BoundaryCompletion}}
 	}
 	for i, piece := range pieces {
-		it := st.take(piece)
+		it := st.takePiece(piece)
 		it.complete = complete && i == len(pieces)-1
 		s.enqueue(now, it)
 	}
 }
 
-// take makes an item of a piece of the held text.
-func (st *stream) take(piece coalesce.Piece) *item {
-	it := st.consume(piece.Source)
+// takePiece makes an item of a piece of the held text.
+func (st *stream) takePiece(piece coalesce.Piece) *item {
+	it := st.consumeBytes(piece.Source)
 	it.chunk, it.position, it.reached = piece.Text, st.position, piece.Boundary
-	st.position += runes(piece.Text)
+	st.position += countRunes(piece.Text)
 	return it
 }
 
-// consume takes n bytes of the held text, and with them every entry that has no more text.
-func (st *stream) consume(n int) *item {
+// consumeBytes takes n bytes of the held text, and with them every entry that has no more text.
+func (st *stream) consumeBytes(n int) *item {
 	it := &item{kind: text, from: st.parts[0].start()}
 	for i := range st.parts {
 		head := &st.parts[i]
-		rest := len(head.output().Chunk) - head.next
+		rest := len(head.payload().Chunk) - head.next
 		if n == 0 && rest > 0 && it.event != nil {
 			break
 		}
 		it.event = head.entry.Event
-		if st.keep {
+		if st.keepsSource {
 			it.source = append(it.source, *head)
 		}
 		if n < rest {
@@ -335,4 +335,4 @@ func (st *stream) consume(n int) *item {
 	return it
 }
 
-func runes(s string) int64 { return int64(utf8.RuneCountInString(s)) }
+func countRunes(s string) int64 { return int64(utf8.RuneCountInString(s)) }

@@ -28,13 +28,13 @@ func (c *Context) End() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.w != nil {
-		c.w.interrupt()
+		c.w.interruptWrite()
 	}
 }
 
-// watch has the end interrupt w from now on; nil is nobody. What it interrupted before has been
+// setWriter has the end interrupt w from now on; nil is nobody. What it interrupted before has been
 // interrupted.
-func (c *Context) watch(w *Writer) {
+func (c *Context) setWriter(w *Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.w = w

@@ -27,10 +27,10 @@ func TestTry(t *testing.T) {
 		}
 		want = append(want, block...)
 	}
-	if !w.Owes() || w.Try([]byte("more")) != 0 {
+	if !w.HasRest() || w.Try([]byte("more")) != 0 {
 		t.Fatal("it takes more before it has sent what it began")
 	}
-	if err := w.WriteBy(time.Now().Add(10*time.Millisecond), []byte("pong")); err == nil || !w.Owes() ||
+	if err := w.WriteBy(time.Now().Add(10*time.Millisecond), []byte("pong")); err == nil || !w.HasRest() ||
 		w.Try([]byte("more")) != 0 {
 		t.Fatalf("what did not leave in time is not owed any more, and in the middle of it something else leaves: %v",
 			err)
@@ -46,7 +46,7 @@ func TestTry(t *testing.T) {
 	if err := w.WriteBy(time.Now().Add(time.Minute), []byte("first")); err != nil {
 		t.Fatal(err)
 	}
-	if w.Owes() || w.Write(context.Background(), nil, []byte("second")) != nil {
+	if w.HasRest() || w.Write(context.Background(), nil, []byte("second")) != nil {
 		t.Error("the rest was not sent")
 	}
 	conn.Close()
@@ -57,7 +57,7 @@ func TestTry(t *testing.T) {
 		t.Error("a closed connection has taken something")
 	}
 	a, _ := net.Pipe()
-	if pipe := New(a, time.Minute); pipe.Tries() || pipe.Try([]byte("x")) != 0 {
+	if pipe := New(a, time.Minute); pipe.CanTry() || pipe.Try([]byte("x")) != 0 {
 		t.Error("it cannot ask a pipe, and does")
 	}
 }

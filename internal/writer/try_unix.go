@@ -13,14 +13,14 @@ import (
 func rawOf(conn Conn) syscall.RawConn {
 	switch c := conn.(type) {
 	case *net.TCPConn:
-		return own(c)
+		return rawConn(c)
 	case *net.UnixConn:
-		return own(c)
+		return rawConn(c)
 	}
 	return nil
 }
 
-func own(conn syscall.Conn) syscall.RawConn {
+func rawConn(conn syscall.Conn) syscall.RawConn {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil
@@ -30,14 +30,14 @@ func own(conn syscall.Conn) syscall.RawConn {
 
 // An attempt is one call of write(2), in memory that is used again.
 type attempt struct {
-	b    []byte
-	n    int
-	make func(fd uintptr)
+	b     []byte
+	n     int
+	write func(fd uintptr)
 }
 
 var attempts = sync.Pool{New: func() any {
 	a := new(attempt)
-	a.make = func(fd uintptr) {
+	a.write = func(fd uintptr) {
 		for {
 			n, err := syscall.Write(int(fd), a.b)
 			if err == syscall.EINTR {
@@ -55,7 +55,7 @@ var attempts = sync.Pool{New: func() any {
 func tryWrite(raw syscall.RawConn, b []byte) int {
 	a := attempts.Get().(*attempt)
 	a.b, a.n = b, 0
-	if raw.Control(a.make) != nil {
+	if raw.Control(a.write) != nil {
 		a.n = 0
 	}
 	n := a.n

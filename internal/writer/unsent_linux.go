@@ -8,12 +8,12 @@ import (
 // unsent is how many bytes the system takes beyond what is on its way to the peer. It would take
 // megabytes for one who reads slowly, and what is critical cannot overtake those.
 const (
-	unsent       = 32 << 10
+	maxUnsent    = 32 << 10
 	notSentLowat = 25 // TCP_NOTSENT_LOWAT, which package syscall does not know
 )
 
-// takeLittle has the system take no more than that.
-func takeLittle(conn Conn) {
+// limitUnsent has the system take no more than that.
+func limitUnsent(conn Conn) {
 	if secured, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secured.NetConn()
 	}
@@ -21,9 +21,9 @@ func takeLittle(conn Conn) {
 	if !ok {
 		return
 	}
-	if raw := own(tcp); raw != nil {
+	if raw := rawConn(tcp); raw != nil {
 		raw.Control(func(fd uintptr) { // where that fails it takes more
-			syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, notSentLowat, unsent)
+			syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, notSentLowat, maxUnsent)
 		})
 	}
 }

@@ -2,4 +2,4 @@
 
 package writer
 
-func takeLittle(Conn) {}
+func limitUnsent(Conn) {}

@@ -39,14 +39,14 @@ type Writer struct {
 // take what is written within timeout.
 func New(conn Conn, timeout time.Duration) *Writer {
 	w := &Writer{timeout: timeout, turn: make(chan struct{}, 1)}
-	w.Use(conn)
+	w.SetConn(conn)
 	w.turn <- struct{}{}
 	return w
 }
 
-// Take waits for the turn, and reports whether it came before the end of ctx, or over. Leave gives
+// TakeTurn waits for the turn, and reports whether it came before the end of ctx, or over. Leave gives
 // it back.
-func (w *Writer) Take(ctx context.Context, over <-chan struct{}) bool {
+func (w *Writer) TakeTurn(ctx context.Context, over <-chan struct{}) bool {
 	select {
 	case <-over:
 		return false
@@ -69,8 +69,8 @@ func (w *Writer) Take(ctx context.Context, over <-chan struct{}) bool {
 	return false
 }
 
-// TryTake takes the turn if nobody has it.
-func (w *Writer) TryTake() bool {
+// TryTakeTurn takes the turn if nobody has it.
+func (w *Writer) TryTakeTurn() bool {
 	select {
 	case w.turn <- struct{}{}:
 		return true
@@ -79,24 +79,24 @@ func (w *Writer) TryTake() bool {
 	}
 }
 
-// Use has the Writer write to another Conn; the caller has the turn.
-func (w *Writer) Use(conn Conn) {
+// SetConn has the Writer write to another Conn; the caller has the turn.
+func (w *Writer) SetConn(conn Conn) {
 	w.conn, w.raw = conn, rawOf(conn)
-	takeLittle(conn)
+	limitUnsent(conn)
 }
 
-// Leave gives the turn back.
-func (w *Writer) Leave() { <-w.turn }
+// LeaveTurn gives the turn back.
+func (w *Writer) LeaveTurn() { <-w.turn }
 
 // End interrupts the write that is under way, if there is one, and takes the turn for good.
 func (w *Writer) End() {
-	w.interrupt()
+	w.interruptWrite()
 	w.turn <- struct{}{}
-	w.watch(context.Background())
+	w.watchContext(context.Background())
 }
 
-// watch has the end of ctx, and of no other context, interrupt what is written from now on.
-func (w *Writer) watch(ctx context.Context) {
+// watchContext has the end of ctx, and of no other context, interrupt what is written from now on.
+func (w *Writer) watchContext(ctx context.Context) {
 	c, _ := ctx.(*Context)
 	var done <-chan struct{}
 	if c == nil {
@@ -106,20 +106,20 @@ func (w *Writer) watch(ctx context.Context) {
 		return
 	}
 	if w.ctx != nil {
-		w.ctx.watch(nil)
+		w.ctx.setWriter(nil)
 	}
 	if w.unwatch != nil {
 		w.unwatch()
 	}
 	w.ctx, w.watched, w.unwatch = c, done, nil
 	if c != nil {
-		c.watch(w)
+		c.setWriter(w)
 	}
 	if done != nil {
 		interrupted := make(chan struct{})
 		stop := context.AfterFunc(ctx, func() {
 			defer close(interrupted)
-			w.interrupt()
+			w.interruptWrite()
 		})
 		w.unwatch = func() {
 			if !stop() {
@@ -129,15 +129,15 @@ func (w *Writer) watch(ctx context.Context) {
 	}
 }
 
-// interrupt ends the write that is under way, if there is one.
-func (w *Writer) interrupt() {
+// interruptWrite ends the write that is under way, if there is one.
+func (w *Writer) interruptWrite() {
 	if w.writing.Load() {
 		_ = w.conn.SetWriteDeadline(time.Now())
 	}
 }
 
-// Silent returns how long ago the newest write began; the caller has the turn.
-func (w *Writer) Silent() time.Duration { return time.Since(w.began) }
+// SinceWrite returns how long ago the newest write began; the caller has the turn.
+func (w *Writer) SinceWrite() time.Duration { return time.Since(w.began) }
 
 // Try writes as much of b as is taken at once, and returns how much that is; the caller has the
 // turn. Of what is taken in part the next Write writes the rest. It takes nothing where the Conn
@@ -162,11 +162,11 @@ func (w *Writer) WriteBy(deadline time.Time, b []byte) error {
 	}
 	w.writing.Store(true)
 	defer w.writing.Store(false)
-	return w.write(b)
+	return w.writeAll(b)
 }
 
-// write writes what is left of before, and b. After an error, what was begun is left.
-func (w *Writer) write(b []byte) error {
+// writeAll writes what is left of before, and b. After an error, what was begun is left.
+func (w *Writer) writeAll(b []byte) error {
 	before := len(w.rest)
 	if before > 0 {
 		b, w.rest = append(w.rest, b...), nil
@@ -182,17 +182,17 @@ func (w *Writer) write(b []byte) error {
 	return err
 }
 
-// Tries reports whether Try can do anything.
-func (w *Writer) Tries() bool { return w.raw != nil }
+// CanTry reports whether Try can do anything.
+func (w *Writer) CanTry() bool { return w.raw != nil }
 
-// Owes reports whether the next Write has something to write before; the caller has the turn.
-func (w *Writer) Owes() bool { return len(w.rest) > 0 }
+// HasRest reports whether the next Write has something to write before; the caller has the turn.
+func (w *Writer) HasRest() bool { return len(w.rest) > 0 }
 
 // Write writes b; the caller has the turn. The end of ctx interrupts it, and so does interrupt, by
 // End: over must then be closed already. After an error nothing more should be written, since half
 // of b may be out.
 func (w *Writer) Write(ctx context.Context, over <-chan struct{}, b []byte) error {
-	w.watch(ctx)
+	w.watchContext(ctx)
 	w.began = time.Now()
 	if err := w.conn.SetWriteDeadline(w.began.Add(w.timeout)); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (w *Writer) Write(ctx context.Context, over <-chan struct{}, b []byte) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	err := w.write(b)
+	err := w.writeAll(b)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}

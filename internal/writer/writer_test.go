@@ -38,7 +38,7 @@ func TestRest(t *testing.T) {
 		w := New(conn, time.Minute)
 		msg := []byte("first.")
 		go io.ReadFull(peer, make([]byte, 2))
-		if err := w.WriteBy(time.Now().Add(time.Second), msg); err == nil || !w.Owes() {
+		if err := w.WriteBy(time.Now().Add(time.Second), msg); err == nil || !w.HasRest() {
 			t.Fatal("all of it has left")
 		}
 		clear(msg)
@@ -98,7 +98,7 @@ func TestInterrupted(t *testing.T) {
 				}
 				last, end := begin()
 				take(write(last))
-				w.Leave()
+				w.LeaveTurn()
 				w.End()
 				end()
 			})

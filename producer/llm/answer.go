@@ -19,7 +19,7 @@ import (
 type dialect struct {
 	path    string // that the address ends with
 	request func(body []byte) request
-	answer  func(*answer, request) hears
+	answer  func(*answer, request) answerReader
 }
 
 var dialects = []dialect{
@@ -32,11 +32,11 @@ var dialects = []dialect{
 	{"/api/generate", ollamaRequest, newOllamaAnswer},
 }
 
-// hears is told what a provider says in one answer, and tells the answer what that means.
-type hears interface {
-	event(name string, data []byte) // one event of a streamed answer; data is nil if it was too large
-	whole(data []byte) bool         // an answer in one piece; false if it is none
-	done()                          // nothing more comes
+// answerReader is told what a provider says in one answer, and tells the answer what that means.
+type answerReader interface {
+	readEvent(name string, data []byte) // one event of a streamed answer; data is nil if it was too large
+	readWhole(data []byte) bool         // an answer in one piece; false if it is none
+	finishStream()                      // nothing more comes
 }
 
 // A request is what matters here of one.
@@ -54,7 +54,7 @@ type result struct {
 	err error
 }
 
-func (q *request) result(key string, failed bool, says ...jsontext.Value) {
+func (q *request) addResult(key string, failed bool, says ...jsontext.Value) {
 	r := result{key: key}
 	switch {
 	case slices.ContainsFunc(says, isRefusal):
@@ -87,7 +87,7 @@ type ending struct {
 	cause error     // why there is no answer, or not all of it
 }
 
-const none phrase.ID = ""
+const noWords phrase.ID = ""
 
 // A failure is why there is no answer. It holds nothing that the provider said.
 type failure struct {
@@ -98,8 +98,8 @@ type failure struct {
 func (f *failure) Error() string   { return "llm: " + f.what }
 func (f *failure) Temporary() bool { return f.temporary }
 
-// endingOf says what an HTTP status means, and whether it may pass.
-func endingOf(status int) (end ending, temporary bool) {
+// endingOfStatus says what an HTTP status means, and whether it may pass.
+func endingOfStatus(status int) (end ending, temporary bool) {
 	f := &failure{what: fmt.Sprintf("the provider answered %d %s", status, http.StatusText(status)), temporary: true}
 	switch {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == 529:
@@ -113,8 +113,8 @@ func endingOf(status int) (end ending, temporary bool) {
 	return end, f.temporary
 }
 
-// faultOf says what an error in the middle of an answer means, by the name it has.
-func faultOf(name string) ending {
+// endingOfErrorName says what an error in the middle of an answer means, by the name it has.
+func endingOfErrorName(name string) ending {
 	name = strings.ToLower(name)
 	status := http.StatusInternalServerError
 	switch {
@@ -125,36 +125,36 @@ func faultOf(name string) ending {
 		strings.Contains(name, "exhausted"):
 		status = http.StatusTooManyRequests
 	}
-	end, _ := endingOf(status)
+	end, _ := endingOfStatus(status)
 	return end
 }
 
 var (
-	whole    = ending{words: none}
-	tooLong  = ending{words: phrase.AnswerCut}
-	declined = ending{words: phrase.AnswerDeclined,
+	endedWhole    = ending{words: noWords}
+	endedTooLong  = ending{words: phrase.AnswerCut}
+	endedDeclined = ending{words: phrase.AnswerDeclined,
 		cause: &failure{what: "the model or its provider declined to answer"}}
 )
 
 // An answer is what is known of one so far.
 type answer struct {
-	turn    *turn
-	json    bool             // it is JSON
-	out     *producer.Output // open while text comes
-	lang    string           // that it is in, once that can be seen
-	wanted  []*call
-	running map[string]func(error) // tools that the provider runs; nil once they ended
-	over    bool
-	ending  ending
+	turn          *turn
+	json          bool             // it is JSON
+	out           *producer.Output // open while text comes
+	lang          string           // that it is in, once that can be seen
+	calls         []*call
+	providerTools map[string]func(error) // tools that the provider runs; nil once they ended
+	ended         bool
+	ending        ending
 }
 
-// text is said by the model to the user.
-func (a *answer) text(text string) {
-	if text == "" || a.over {
+// writeText is said by the model to the user.
+func (a *answer) writeText(text string) {
+	if text == "" || a.ended {
 		return
 	}
 	if a.out == nil {
-		a.out = a.turn.s.Output()
+		a.out = a.turn.session.Output()
 		if a.json {
 			a.out.SetContentType("application/json")
 		}
@@ -172,49 +172,49 @@ func (a *answer) text(text string) {
 	a.out.WriteString(text)
 }
 
-// pause says that something else than text follows.
-func (a *answer) pause() {
+// closeOutput says that something else than text follows.
+func (a *answer) closeOutput() {
 	if a.out != nil {
 		a.out.Close()
 		a.out = nil
 	}
 }
 
-// call is a tool that the agent is to run.
-func (a *answer) call(key, name string) {
-	if a.pause(); len(a.wanted) < maxCalls && !a.over {
-		c := &call{key: clip(key), name: clip(name)}
-		a.wanted = append(a.wanted, c)
-		a.turn.wants(c)
+// addCall is a tool that the agent is to run.
+func (a *answer) addCall(key, name string) {
+	if a.closeOutput(); len(a.calls) < maxCalls && !a.ended {
+		c := &call{key: clipKey(key), name: clipKey(name)}
+		a.calls = append(a.calls, c)
+		a.turn.addCall(c)
 	}
 }
 
-// ran says that somebody else has run a tool that seemed the agent's to run.
-func (a *answer) ran(key string) {
-	i := slices.IndexFunc(a.wanted, func(c *call) bool { return c.key == clip(key) })
+// dropCall says that somebody else has run a tool that seemed the agent's to run.
+func (a *answer) dropCall(key string) {
+	i := slices.IndexFunc(a.calls, func(c *call) bool { return c.key == clipKey(key) })
 	if i >= 0 {
-		a.turn.forget(a.wanted[i])
-		a.wanted = slices.Delete(a.wanted, i, i+1)
+		a.turn.forgetCall(a.calls[i])
+		a.calls = slices.Delete(a.calls, i, i+1)
 	}
 }
 
-// begins is a tool that the provider runs, and ends is its end.
-func (a *answer) begins(key, name string) {
-	a.pause()
-	if _, twice := a.running[clip(key)]; twice || len(a.running) >= maxCalls {
+// beginProviderTool is a tool that the provider runs, and ends is its end.
+func (a *answer) beginProviderTool(key, name string) {
+	a.closeOutput()
+	if _, twice := a.providerTools[clipKey(key)]; twice || len(a.providerTools) >= maxCalls {
 		return
 	}
-	if done, err := a.turn.s.Invoked(producer.Tool{Name: clip(name)}); err == nil {
-		if a.running == nil {
-			a.running = map[string]func(error){}
+	if done, err := a.turn.session.Invoked(producer.Tool{Name: clipKey(name)}); err == nil {
+		if a.providerTools == nil {
+			a.providerTools = map[string]func(error){}
 		}
-		a.running[clip(key)] = done
+		a.providerTools[clipKey(key)] = done
 	}
 }
 
-func (a *answer) ends(key string, failed bool) {
-	if done := a.running[clip(key)]; done != nil {
-		a.running[clip(key)] = nil
+func (a *answer) endProviderTool(key string, failed bool) {
+	if done := a.providerTools[clipKey(key)]; done != nil {
+		a.providerTools[clipKey(key)] = nil
 		var err error
 		if failed {
 			err = errTool
@@ -223,42 +223,42 @@ func (a *answer) ends(key string, failed bool) {
 	}
 }
 
-// end says that the answer is over. Only the first counts.
-func (a *answer) end(how ending) {
-	if !a.over {
-		a.over, a.ending = true, how
+// setEnding says that the answer is over. Only the first counts.
+func (a *answer) setEnding(how ending) {
+	if !a.ended {
+		a.ended, a.ending = true, how
 	}
 }
 
-// done is for the dialects that say themselves when an answer is over.
-func (a *answer) done() {}
+// finishStream is for the dialects that say themselves when an answer is over.
+func (a *answer) finishStream() {}
 
-// close ends what is open.
-func (a *answer) close() {
-	a.pause()
-	for key := range a.running {
-		a.ends(key, a.ending.cause != nil)
+// closeOpen ends what is open.
+func (a *answer) closeOpen() {
+	a.closeOutput()
+	for key := range a.providerTools {
+		a.endProviderTool(key, a.ending.cause != nil)
 	}
 }
 
-// keyOf names a call, by its id where it has one.
-func keyOf(id, name, prefix string) string {
+// callKey names a call, by its id where it has one.
+func callKey(id, name, prefix string) string {
 	if id != "" {
-		return clip(id)
+		return clipKey(id)
 	}
-	return clip("\x00" + prefix + "\x00" + name)
+	return clipKey("\x00" + prefix + "\x00" + name)
 }
 
-func clip(s string) string { return s[:min(len(s), 512)] }
+func clipKey(s string) string { return s[:min(len(s), 512)] }
 
-// decode reads JSON that others wrote: what is doubled or no Unicode does not matter here.
-func decode(data []byte, into any) bool {
+// decodeLenient reads JSON that others wrote: what is doubled or no Unicode does not matter here.
+func decodeLenient(data []byte, into any) bool {
 	return len(data) > 0 &&
 		json.Unmarshal(data, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil
 }
 
-// words returns a JSON string, or the text in an array of parts, or "".
-func words(v jsontext.Value) string {
+// textOf returns a JSON string, or the text in an array of parts, or "".
+func textOf(v jsontext.Value) string {
 	var s string
 	var parts []struct {
 		Type string `json:"type"`
@@ -266,9 +266,9 @@ func words(v jsontext.Value) string {
 	}
 	switch v.Kind() {
 	case '"':
-		decode(v, &s)
+		decodeLenient(v, &s)
 	case '[':
-		decode(v, &parts)
+		decodeLenient(v, &parts)
 		for _, p := range parts {
 			if p.Type == "text" || p.Type == "output_text" {
 				s += p.Text

@@ -16,14 +16,14 @@ func chatRequest(body []byte) (q request) {
 			Type string `json:"type"`
 		} `json:"response_format"`
 	}
-	decode(body, &in)
+	decodeLenient(body, &in)
 	q.json = isJSON(in.Format.Type)
 	for _, m := range in.Messages {
 		switch m.Role {
 		case "assistant": // what is before it was answered
 			q.keys, q.results = nil, nil
 		case "tool", "function":
-			q.result(keyOf(m.ToolCallID, m.Name, ""), false, m.Content)
+			q.addResult(callKey(m.ToolCallID, m.Name, ""), false, m.Content)
 		}
 	}
 	return q
@@ -33,14 +33,14 @@ func isJSON(format string) bool { return format == "json_object" || format == "j
 
 type chatAnswer struct {
 	*answer
-	calls map[int]*chatCall
-	order []*chatCall
-	mind  mind
+	calls     map[int]*chatCall
+	order     []*chatCall
+	reasoning reasoningFilter
 }
 
 type chatCall struct{ id, name string }
 
-func newChatAnswer(a *answer, _ request) hears {
+func newChatAnswer(a *answer, _ request) answerReader {
 	return &chatAnswer{answer: a, calls: map[int]*chatCall{}}
 }
 
@@ -73,30 +73,30 @@ type chatChunk struct {
 	Error jsontext.Value `json:"error"`
 }
 
-func (c *chatAnswer) event(_ string, data []byte) {
+func (c *chatAnswer) readEvent(_ string, data []byte) {
 	if string(data) == "[DONE]" {
-		c.finish(whole)
+		c.finishAnswer(endedWhole)
 		return
 	}
 	var in chatChunk
-	if decode(data, &in) {
-		c.chunk(in)
+	if decodeLenient(data, &in) {
+		c.readChunk(in)
 	}
 }
 
-func (c *chatAnswer) whole(data []byte) bool {
+func (c *chatAnswer) readWhole(data []byte) bool {
 	var in chatChunk
-	if !decode(data, &in) || in.Choices == nil && in.Error == nil {
+	if !decodeLenient(data, &in) || in.Choices == nil && in.Error == nil {
 		return false
 	}
-	c.chunk(in)
-	c.finish(whole)
+	c.readChunk(in)
+	c.finishAnswer(endedWhole)
 	return true
 }
 
-func (c *chatAnswer) chunk(in chatChunk) {
+func (c *chatAnswer) readChunk(in chatChunk) {
 	if in.Error.Kind() == '{' || in.Error.Kind() == '"' {
-		c.finish(errorOf(in.Error))
+		c.finishAnswer(endingOfError(in.Error))
 		return
 	}
 	for _, choice := range in.Choices {
@@ -105,78 +105,78 @@ func (c *chatAnswer) chunk(in chatChunk) {
 		}
 		for _, m := range []*chatMessage{choice.Delta, choice.Message} {
 			if m != nil {
-				c.message(m)
+				c.readMessage(m)
 			}
 		}
 		switch choice.FinishReason {
 		case "":
 		case "length":
-			c.finish(tooLong)
+			c.finishAnswer(endedTooLong)
 		case "content_filter":
-			c.finish(declined)
+			c.finishAnswer(endedDeclined)
 		default:
-			c.finish(whole)
+			c.finishAnswer(endedWhole)
 		}
 	}
 }
 
-func (c *chatAnswer) message(m *chatMessage) {
-	c.text(c.mind.aloud(words(m.Content)))
-	c.text(words(m.Refusal))
-	c.text(m.Audio.Transcript)
+func (c *chatAnswer) readMessage(m *chatMessage) {
+	c.writeText(c.reasoning.spokenText(textOf(m.Content)))
+	c.writeText(textOf(m.Refusal))
+	c.writeText(m.Audio.Transcript)
 	for i, t := range m.ToolCalls {
 		if t.Index != nil {
 			i = *t.Index
 		}
-		c.tool(i, t.ID, t.Function.Name+t.Custom.Name)
+		c.collectCall(i, t.ID, t.Function.Name+t.Custom.Name)
 	}
 	if m.FunctionCall != nil {
-		c.tool(0, "", m.FunctionCall.Name)
+		c.collectCall(0, "", m.FunctionCall.Name)
 	}
 }
 
-// tool collects a call, whose parts come one after the other.
-func (c *chatAnswer) tool(index int, id, name string) {
+// collectCall collects a call, whose parts come one after the other.
+func (c *chatAnswer) collectCall(index int, id, name string) {
 	call := c.calls[index]
 	if call == nil {
 		if len(c.order) >= maxCalls {
 			return
 		}
-		c.pause()
+		c.closeOutput()
 		call = &chatCall{}
 		c.calls[index], c.order = call, append(c.order, call)
 	}
 	if call.id == "" {
-		call.id = clip(id)
+		call.id = clipKey(id)
 	}
 	if call.name == "" {
-		call.name = clip(name)
+		call.name = clipKey(name)
 	}
 }
 
-func (c *chatAnswer) finish(how ending) {
-	c.text(c.mind.rest())
+func (c *chatAnswer) finishAnswer(how ending) {
+	c.writeText(c.reasoning.takeHeld())
 	for _, call := range c.order {
 		if call.name != "" {
-			c.call(keyOf(call.id, call.name, ""), call.name)
+			c.addCall(callKey(call.id, call.name, ""), call.name)
 		}
 	}
 	c.order = nil
-	c.end(how)
+	c.setEnding(how)
 }
 
-// errorOf says what an error object means. Gateways put a number, a name or both in it.
-func errorOf(v jsontext.Value) ending {
+// endingOfError says what an error object means. Gateways put a number, a name or both in it.
+func endingOfError(v jsontext.Value) ending {
 	var in struct {
 		Type   jsontext.Value `json:"type"`
 		Code   jsontext.Value `json:"code"`
 		Status jsontext.Value `json:"status"`
 	}
-	decode(v, &in)
+	decodeLenient(v, &in)
 	var status int
-	if decode(in.Code, &status) && status >= 400 && status < 600 {
-		end, _ := endingOf(status)
+	if decodeLenient(in.Code, &status) && status >= 400 && status < 600 {
+		end, _ := endingOfStatus(status)
 		return end
 	}
-	return faultOf(words(in.Type) + " " + words(in.Code) + " " + words(in.Status))
+	return endingOfErrorName(textOf(in.Type) + " " + textOf(in.Code) + " " + textOf(in.Status))
 }

@@ -43,30 +43,30 @@ func geminiRequest(body []byte) (q request) {
 			MIME string `json:"responseMimeType"`
 		} `json:"generationConfig"`
 	}
-	decode(body, &in)
+	decodeLenient(body, &in)
 	q.json = in.Config.MIME == "application/json"
-	newest, before, all := since(in.Contents, func(raw jsontext.Value) bool {
+	newest, before, all := splitConversation(in.Contents, func(raw jsontext.Value) bool {
 		var c geminiContent
-		decode(raw, &c)
+		decodeLenient(raw, &c)
 		return c.Role == "model"
 	})
 	q.prefix = all
 	for _, raw := range newest {
 		var c geminiContent
-		decode(raw, &c)
+		decodeLenient(raw, &c)
 		for _, p := range c.Parts {
 			if r := p.Response; r != nil {
 				_, failed := r.Response["error"]
-				q.result(keyOf(r.ID, r.Name, before), failed, slices.Collect(maps.Values(r.Response))...)
+				q.addResult(callKey(r.ID, r.Name, before), failed, slices.Collect(maps.Values(r.Response))...)
 			}
 		}
 	}
 	return q
 }
 
-// since returns the newest answer of the model in a conversation and what that led to, and names
+// splitConversation returns the newest answer of the model in a conversation and what that led to, and names
 // what was said before it, and all that was said.
-func since(said []jsontext.Value, models func(jsontext.Value) bool) (newest []jsontext.Value, before, all string) {
+func splitConversation(said []jsontext.Value, models func(jsontext.Value) bool) (newest []jsontext.Value, before, all string) {
 	begins, theirs := 0, false
 	for i, raw := range slices.Backward(said) {
 		was := theirs
@@ -88,12 +88,14 @@ func since(said []jsontext.Value, models func(jsontext.Value) bool) (newest []js
 
 type geminiAnswer struct {
 	*answer
-	prefix string
-	codes  int     // pieces of code that the provider ran
-	noted  *ending // if nothing more comes
+	prefix      string
+	codeRuns    int     // pieces of code that the provider ran
+	notedEnding *ending // if nothing more comes
 }
 
-func newGeminiAnswer(a *answer, q request) hears { return &geminiAnswer{answer: a, prefix: q.prefix} }
+func newGeminiAnswer(a *answer, q request) answerReader {
+	return &geminiAnswer{answer: a, prefix: q.prefix}
+}
 
 type geminiChunk struct {
 	Candidates []struct {
@@ -107,79 +109,79 @@ type geminiChunk struct {
 	Error jsontext.Value `json:"error"`
 }
 
-func (g *geminiAnswer) event(_ string, data []byte) {
+func (g *geminiAnswer) readEvent(_ string, data []byte) {
 	var in geminiChunk
-	if decode(data, &in) {
-		g.chunk(in)
+	if decodeLenient(data, &in) {
+		g.readChunk(in)
 	}
 }
 
-// whole takes one answer, or the array of pieces that a stream is without alt=sse.
-func (g *geminiAnswer) whole(data []byte) bool {
+// readWhole takes one answer, or the array of pieces that a stream is without alt=sse.
+func (g *geminiAnswer) readWhole(data []byte) bool {
 	chunks := make([]geminiChunk, 1)
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		chunks = nil
-		if !decode(data, &chunks) {
+		if !decodeLenient(data, &chunks) {
 			return false
 		}
-	} else if !decode(data, &chunks[0]) {
+	} else if !decodeLenient(data, &chunks[0]) {
 		return false
 	}
 	for _, in := range chunks {
-		g.chunk(in)
+		g.readChunk(in)
 	}
-	g.done()
-	return g.over
+	g.finishStream()
+	return g.ended
 }
 
-// done ends the answer as was noted: some models say STOP with each piece.
-func (g *geminiAnswer) done() {
-	if g.noted != nil {
-		g.end(*g.noted)
+// finishStream ends the answer as was noted: some models say STOP with each piece.
+func (g *geminiAnswer) finishStream() {
+	if g.notedEnding != nil {
+		g.setEnding(*g.notedEnding)
 	}
 }
 
-func (g *geminiAnswer) chunk(in geminiChunk) {
+func (g *geminiAnswer) readChunk(in geminiChunk) {
 	switch {
 	case in.Error.Kind() == '{':
-		g.end(errorOf(in.Error))
+		g.setEnding(endingOfError(in.Error))
 	case in.Feedback.BlockReason != "":
-		g.end(declined)
+		g.setEnding(endedDeclined)
 	}
 	for _, c := range in.Candidates {
-		if c.Index != 0 || g.over { // of several answers the first is told
+		if c.Index != 0 || g.ended { // of several answers the first is told
 			continue
 		}
 		for _, p := range c.Content.Parts {
-			g.part(p)
+			g.readPart(p)
 		}
 		switch c.FinishReason {
 		case "", "FINISH_REASON_UNSPECIFIED":
 		case "STOP":
-			g.noted = &whole
+			g.notedEnding = &endedWhole
 		case "MAX_TOKENS", "CONTINUATION":
-			g.noted = &tooLong
+			g.notedEnding = &endedTooLong
 		case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
 			"IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
-			g.noted = &declined
+			g.notedEnding = &endedDeclined
 		default: // MALFORMED_FUNCTION_CALL, and more of the kind
-			g.noted = new(faultOf(""))
+			g.notedEnding = new(endingOfErrorName(""))
 		}
 	}
 }
 
-func (g *geminiAnswer) part(p geminiPart) {
+func (g *geminiAnswer) readPart(p geminiPart) {
 	switch {
 	case p.Call != nil:
-		g.call(keyOf(p.Call.ID, p.Call.Name, g.prefix), p.Call.Name)
+		g.addCall(callKey(p.Call.ID, p.Call.Name, g.prefix), p.Call.Name)
 	case p.Code != nil:
-		g.codes++
-		g.begins(fmt.Sprint(g.codes), "code_execution")
+		g.codeRuns++
+		g.beginProviderTool(fmt.Sprint(g.codeRuns), "code_execution")
 	case p.Result != nil:
-		g.ends(fmt.Sprint(g.codes), p.Result.Outcome != "OUTCOME_OK")
+		g.endProviderTool(fmt.Sprint(g.codeRuns), p.Result.Outcome != "OUTCOME_OK")
 	case p.Thought:
-		g.pause()
+		g.closeOutput()
 	default:
-		g.text(p.Text)
+		g.writeText(p.Text)
 	}
 }

@@ -28,23 +28,23 @@ import (
 // describe has said and nothing else, so an answer that changes it is a no: Modified is not used.
 func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 	run func(context.Context, In) (string, error)) func(context.Context, In) (string, error) {
-	err := t.made()
+	err := t.checkMade()
 	if err == nil {
 		t.mu.Lock()
-		t.guarded[clip(name)] = true
+		t.guarded[clipKey(name)] = true
 		t.mu.Unlock()
 	}
 	return func(ctx context.Context, in In) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := t.unknown(name); err != nil {
+		if err := t.checkKnownTool(name); err != nil {
 			return "", err
 		}
 		tool := describe(in)
 		tool.Name, tool.Modified = name, nil
 		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // nobody has said that it is harmless
-		s, end, err := t.called(ctx, tool)
+		s, end, err := t.sessionOfCall(ctx, tool)
 		if err != nil {
 			return "", err
 		}
@@ -88,29 +88,29 @@ func Refusal(tool string, err error) string {
 	return "Not done: " + tool + ". " + why
 }
 
-// unknown is the error of a guarded call by a name that is none of the tools that models were
+// checkKnownTool is the error of a guarded call by a name that is none of the tools that models were
 // given: the same tool, under its own name, is not guarded, and was announced as if it ran.
-func (t *Tap) unknown(name string) error {
+func (t *Tap) checkKnownTool(name string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.given) == 0 || t.partly || t.given[clip(name)] {
+	if len(t.knownTools) == 0 || t.toolsIncomplete || t.knownTools[clipKey(name)] {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(t.given))
+	names := slices.Sorted(maps.Keys(t.knownTools))
 	return fmt.Errorf("%sit was given the name %q, and the models have only %s; nothing was asked, and nothing run",
 		unknownTool, name, strings.Join(names[:min(len(names), 20)], ", "))
 }
 
-// called returns the session that a guarded tool is called in. Outside of every turn it gets one of
+// sessionOfCall returns the session that a guarded tool is called in. Outside of every turn it gets one of
 // its own.
-func (t *Tap) called(ctx context.Context, tool producer.Tool) (s *producer.Session, end func(error), err error) {
-	if x := t.wanting(ctx, tool.Name); x != nil {
-		return x.s, func(error) { x.ran(ctx) }, nil
+func (t *Tap) sessionOfCall(ctx context.Context, tool producer.Tool) (s *producer.Session, end func(error), err error) {
+	if x := t.claimCall(ctx, tool.Name); x != nil {
+		return x.session, func(error) { x.endGuarded(ctx) }, nil
 	}
 	if s = producer.SessionOf(ctx); s != nil {
 		return s, func(error) {}, nil
 	}
-	if s, err = t.p.StartSession(context.WithoutCancel(ctx), tool.Action); err != nil {
+	if s, err = t.producer.StartSession(context.WithoutCancel(ctx), tool.Action); err != nil {
 		return nil, nil, err
 	}
 	return s, func(err error) {
@@ -125,16 +125,16 @@ func (t *Tap) called(ctx context.Context, tool producer.Tool) (s *producer.Sessi
 	}, nil
 }
 
-// wanting returns the turn whose model wants a guarded tool that is called with ctx, or nil where
+// claimCall returns the turn whose model wants a guarded tool that is called with ctx, or nil where
 // that cannot be said: nobody is to hear what is done for one conversation as if it were done for
 // another.
-func (t *Tap) wanting(ctx context.Context, name string) *turn {
+func (t *Tap) claimCall(ctx context.Context, name string) *turn {
 	s := producer.SessionOf(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all, same []*turn
 	for _, x := range t.turns {
-		if x.wanted(name) == nil || s != nil && x.s != s {
+		if x.unclaimedCall(name) == nil || s != nil && x.session != s {
 			continue
 		}
 		if all = append(all, x); x.done == ctx.Done() {
@@ -148,40 +148,40 @@ func (t *Tap) wanting(ctx context.Context, name string) *turn {
 		return nil
 	}
 	x := all[0]
-	x.wanted(name).taken = true
-	x.running++
+	x.unclaimedCall(name).claimed = true
+	x.guardedRunning++
 	return x
 }
 
-// wanted returns the oldest call of a guarded tool that is wanted and has yet to come, or nil. With
+// unclaimedCall returns the oldest call of a guarded tool that is wanted and has yet to come, or nil. With
 // tap.mu held.
-func (x *turn) wanted(name string) *call {
+func (x *turn) unclaimedCall(name string) *call {
 	for _, c := range x.calls {
-		if c.name == clip(name) && !c.taken {
+		if c.name == clipKey(name) && !c.claimed {
 			return c
 		}
 	}
 	return nil
 }
 
-// ran says that a guarded tool that was wanted here is over. The agent may have gone on without
+// endGuarded says that a guarded tool that was wanted here is over. The agent may have gone on without
 // waiting for it, and has given all of it up, as it seems, where it has cancelled the tool and
 // nothing more comes.
-func (x *turn) ran(ctx context.Context) {
+func (x *turn) endGuarded(ctx context.Context) {
 	x.tap.mu.Lock()
-	x.running--
-	x.moves++
-	over := x.own && x.idle()
+	x.guardedRunning--
+	x.changes++
+	over := x.isOwned && x.isIdle()
 	if over {
-		x.tap.remove(x)
+		x.tap.removeTurn(x)
 	}
 	x.tap.mu.Unlock()
 	switch {
 	case over:
-		x.s.Complete(aaep.Text{})
-	case x.own && errors.Is(ctx.Err(), context.Canceled):
-		x.wait(grace, func() { x.s.Cancel(aaep.CancelledByProducer, aaep.Text{}) })
-	case x.own:
-		x.wait(patience, x.giveUp)
+		x.session.Complete(aaep.Text{})
+	case x.isOwned && errors.Is(ctx.Err(), context.Canceled):
+		x.giveUpAfter(retryGrace, func() { x.session.Cancel(aaep.CancelledByProducer, aaep.Text{}) })
+	case x.isOwned:
+		x.giveUpAfter(resultTimeout, x.giveUp)
 	}
 }

@@ -25,21 +25,21 @@ func messagesRequest(body []byte) (q request) {
 			Content jsontext.Value `json:"content"`
 		} `json:"messages"`
 	}
-	decode(body, &in)
+	decodeLenient(body, &in)
 	for _, m := range in.Messages {
 		if m.Role == "assistant" { // what is before it was answered
 			q.keys, q.results = nil, nil
 		}
 		var blocks []messagesBlock
 		if m.Content.Kind() == '[' {
-			decode(m.Content, &blocks)
+			decodeLenient(m.Content, &blocks)
 		}
 		for _, b := range blocks {
 			switch {
 			case b.Type == "tool_result":
-				q.result(clip(b.ToolUseID), b.IsError, b.Content)
+				q.addResult(clipKey(b.ToolUseID), b.IsError, b.Content)
 			case strings.HasSuffix(b.Type, "tool_use"):
-				q.keys = append(q.keys, clip(b.ID))
+				q.keys = append(q.keys, clipKey(b.ID))
 			}
 		}
 	}
@@ -48,9 +48,9 @@ func messagesRequest(body []byte) (q request) {
 
 type messagesAnswer struct{ *answer }
 
-func newMessagesAnswer(a *answer, _ request) hears { return messagesAnswer{a} }
+func newMessagesAnswer(a *answer, _ request) answerReader { return messagesAnswer{a} }
 
-func (m messagesAnswer) event(name string, data []byte) {
+func (m messagesAnswer) readEvent(name string, data []byte) {
 	var in struct {
 		Type  string        `json:"type"`
 		Block messagesBlock `json:"content_block"`
@@ -61,83 +61,83 @@ func (m messagesAnswer) event(name string, data []byte) {
 		} `json:"delta"`
 		Error jsontext.Value `json:"error"`
 	}
-	if !decode(data, &in) {
+	if !decodeLenient(data, &in) {
 		in.Type = name
 	}
 	switch in.Type {
 	case "content_block_start":
-		m.block(in.Block)
+		m.readBlock(in.Block)
 	case "content_block_delta":
 		if in.Delta.Type == "text_delta" {
-			m.text(in.Delta.Text)
+			m.writeText(in.Delta.Text)
 		}
 	case "content_block_stop":
-		m.pause()
+		m.closeOutput()
 	case "message_delta":
-		m.stop(in.Delta.StopReason)
+		m.readStopReason(in.Delta.StopReason)
 	case "message_stop":
-		m.end(whole)
+		m.setEnding(endedWhole)
 	case "error":
-		m.end(errorOf(in.Error))
+		m.setEnding(endingOfError(in.Error))
 	}
 }
 
-func (m messagesAnswer) whole(data []byte) bool {
+func (m messagesAnswer) readWhole(data []byte) bool {
 	var in struct {
 		Type       string          `json:"type"`
 		Content    []messagesBlock `json:"content"`
 		StopReason string          `json:"stop_reason"`
 		Error      jsontext.Value  `json:"error"`
 	}
-	if !decode(data, &in) || in.Type != "message" && in.Type != "error" {
+	if !decodeLenient(data, &in) || in.Type != "message" && in.Type != "error" {
 		return false
 	}
 	if in.Type == "error" {
-		m.end(errorOf(in.Error))
+		m.setEnding(endingOfError(in.Error))
 	}
 	for _, b := range in.Content {
-		m.block(b)
-		m.pause()
+		m.readBlock(b)
+		m.closeOutput()
 	}
-	m.stop(in.StopReason)
+	m.readStopReason(in.StopReason)
 	return true
 }
 
-func (m messagesAnswer) block(b messagesBlock) {
+func (m messagesAnswer) readBlock(b messagesBlock) {
 	switch {
 	case b.Type == "text":
-		m.text(b.Text)
+		m.writeText(b.Text)
 	case b.Type == "tool_use":
-		m.call(b.ID, b.Name)
+		m.addCall(b.ID, b.Name)
 	case strings.HasSuffix(b.Type, "_tool_use"): // server_tool_use, mcp_tool_use
-		m.begins(b.ID, b.Name)
+		m.beginProviderTool(b.ID, b.Name)
 	case strings.HasSuffix(b.Type, "_tool_result"):
 		var problem struct {
 			Type string `json:"type"`
 		}
 		if b.Content.Kind() == '{' {
-			decode(b.Content, &problem)
+			decodeLenient(b.Content, &problem)
 		}
-		m.ends(b.ToolUseID, b.IsError || strings.HasSuffix(problem.Type, "_error"))
+		m.endProviderTool(b.ToolUseID, b.IsError || strings.HasSuffix(problem.Type, "_error"))
 	default: // thinking, and what is not known yet
-		m.pause()
+		m.closeOutput()
 	}
 }
 
-// stop notes why the answer ends, before message_stop says that it does.
-func (m messagesAnswer) stop(reason string) {
+// readStopReason notes why the answer ends, before message_stop says that it does.
+func (m messagesAnswer) readStopReason(reason string) {
 	switch reason {
 	case "":
 	case "max_tokens", "model_context_window_exceeded":
-		m.end(tooLong)
+		m.setEnding(endedTooLong)
 	case "refusal":
-		m.end(declined)
+		m.setEnding(endedDeclined)
 	case "pause_turn":
-		for key := range m.running { // the next request names these
-			m.call(key, "")
+		for key := range m.providerTools { // the next request names these
+			m.addCall(key, "")
 		}
-		m.end(whole)
+		m.setEnding(endedWhole)
 	default:
-		m.end(whole)
+		m.setEnding(endedWhole)
 	}
 }

@@ -22,18 +22,18 @@ func ollamaRequest(body []byte) (q request) {
 		Messages []jsontext.Value `json:"messages"`
 		Format   jsontext.Value   `json:"format"`
 	}
-	decode(body, &in)
-	q.json = in.Format.Kind() == '{' || words(in.Format) == "json"
-	newest, before, all := since(in.Messages, func(raw jsontext.Value) bool {
+	decodeLenient(body, &in)
+	q.json = in.Format.Kind() == '{' || textOf(in.Format) == "json"
+	newest, before, all := splitConversation(in.Messages, func(raw jsontext.Value) bool {
 		var m ollamaMessage
-		decode(raw, &m)
+		decodeLenient(raw, &m)
 		return m.Role == "assistant"
 	})
 	q.prefix = all
 	var called []string // where a result does not say of which tool it is, it is in this order
 	for _, raw := range newest {
 		var m ollamaMessage
-		decode(raw, &m)
+		decodeLenient(raw, &m)
 		for _, c := range m.Calls {
 			called = append(called, c.Function.Name)
 		}
@@ -45,7 +45,7 @@ func ollamaRequest(body []byte) (q request) {
 				}
 				called = called[1:]
 			}
-			q.result(keyOf("", name, before), false, jsontext.Value(m.Content))
+			q.addResult(callKey("", name, before), false, jsontext.Value(m.Content))
 		}
 	}
 	return q
@@ -53,11 +53,13 @@ func ollamaRequest(body []byte) (q request) {
 
 type ollamaAnswer struct {
 	*answer
-	prefix string
-	mind   mind
+	prefix    string
+	reasoning reasoningFilter
 }
 
-func newOllamaAnswer(a *answer, q request) hears { return &ollamaAnswer{answer: a, prefix: q.prefix} }
+func newOllamaAnswer(a *answer, q request) answerReader {
+	return &ollamaAnswer{answer: a, prefix: q.prefix}
+}
 
 type ollamaLine struct {
 	Message  *ollamaMessage `json:"message"`
@@ -67,31 +69,31 @@ type ollamaLine struct {
 	Error    string         `json:"error"`
 }
 
-func (o *ollamaAnswer) event(_ string, data []byte) { o.whole(data) }
+func (o *ollamaAnswer) readEvent(_ string, data []byte) { o.readWhole(data) }
 
-func (o *ollamaAnswer) whole(data []byte) bool {
+func (o *ollamaAnswer) readWhole(data []byte) bool {
 	var in ollamaLine
-	if !decode(data, &in) {
+	if !decodeLenient(data, &in) {
 		return false
 	}
-	o.text(o.mind.aloud(in.Response))
+	o.writeText(o.reasoning.spokenText(in.Response))
 	if m := in.Message; m != nil {
-		o.text(o.mind.aloud(m.Content))
+		o.writeText(o.reasoning.spokenText(m.Content))
 		for _, c := range m.Calls {
-			o.call(keyOf("", c.Function.Name, o.prefix), c.Function.Name)
+			o.addCall(callKey("", c.Function.Name, o.prefix), c.Function.Name)
 		}
 	}
 	if !in.Done && in.Error == "" {
 		return false
 	}
-	o.text(o.mind.rest())
+	o.writeText(o.reasoning.takeHeld())
 	switch {
 	case in.Error != "":
-		o.end(faultOf(""))
+		o.setEnding(endingOfErrorName(""))
 	case in.Reason == "length":
-		o.end(tooLong)
+		o.setEnding(endedTooLong)
 	default:
-		o.end(whole)
+		o.setEnding(endedWhole)
 	}
 	return true
 }

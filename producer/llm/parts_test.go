@@ -13,12 +13,12 @@ import (
 )
 
 func framesOf(stream []byte, piece int) (got []string) {
-	var f frames
+	var f eventSplitter
 	event := func(name string, data []byte) { got = append(got, fmt.Sprintf("%s: %s", name, data)) }
 	for chunk := range slices.Chunk(stream, piece) {
-		f.feed(chunk, event)
+		f.splitEvents(chunk, event)
 	}
-	f.last(event)
+	f.splitLast(event)
 	return got
 }
 
@@ -50,11 +50,11 @@ func TestLargeFrames(t *testing.T) {
 		"event: big\n" + strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", maxEvent/500) + "\n",
 	} {
 		stream := []byte(huge + "data: a\n\n")
-		var f frames
+		var f eventSplitter
 		most := 0
 		var got []string
 		for chunk := range slices.Chunk(stream, 5000) {
-			f.feed(chunk, func(name string, data []byte) { got = append(got, fmt.Sprintf("%s: %s", name, data)) })
+			f.splitEvents(chunk, func(name string, data []byte) { got = append(got, fmt.Sprintf("%s: %s", name, data)) })
 			most = max(most, cap(f.line)+cap(f.data))
 		}
 		if want := []string{"big: ", ": a"}; !slices.Equal(got, want) {
@@ -70,13 +70,13 @@ func TestLargeFrames(t *testing.T) {
 func TestLines(t *testing.T) {
 	stream := []byte("{\"a\":1}\r\n\n{\"a\":2}\n" + strings.Repeat("x", 2*maxEvent) + "\ndata: 3")
 	for _, piece := range []int{1, 3, 5000, len(stream)} {
-		f := frames{lines: true}
+		f := eventSplitter{isLines: true}
 		var got []string
 		event := func(name string, data []byte) { got = append(got, name+string(data)) }
 		for chunk := range slices.Chunk(stream, piece) {
-			f.feed(chunk, event)
+			f.splitEvents(chunk, event)
 		}
-		f.last(event)
+		f.splitLast(event)
 		if want := []string{`{"a":1}`, `{"a":2}`, "", "data: 3"}; !slices.Equal(got, want) {
 			t.Errorf("in pieces of %d: %.100q, want %q", piece, got, want)
 		}
@@ -91,7 +91,7 @@ func TestLines(t *testing.T) {
 func TestOllamaResults(t *testing.T) {
 	const asked = `{"role":"user","content":"Hi."}`
 	first := ollamaRequest([]byte(`{"messages":[` + asked + `]}`))
-	want := []string{keyOf("", "look", first.prefix), keyOf("", "note", first.prefix)}
+	want := []string{callKey("", "look", first.prefix), callKey("", "note", first.prefix)}
 	const called = `,{"role":"assistant","content":"","tool_calls":[{"function":{"name":"look"}},{"function":{"name":"note"}}]}`
 	for _, results := range []string{
 		`{"role":"tool","content":"a"},{"role":"tool","content":"b"}`,
@@ -120,12 +120,12 @@ func FuzzFrames(f *testing.F) {
 }
 
 func aloud(text string, piece int) string {
-	var m mind
+	var m reasoningFilter
 	var said strings.Builder
 	for chunk := range slices.Chunk([]byte(text), piece) {
-		said.WriteString(m.aloud(string(chunk)))
+		said.WriteString(m.spokenText(string(chunk)))
 	}
-	said.WriteString(m.rest())
+	said.WriteString(m.takeHeld())
 	return said.String()
 }
 
@@ -157,7 +157,7 @@ func TestFaultOf(t *testing.T) {
 		"PERMISSION_DENIED": phrase.ModelRefused,
 		"api_error":         phrase.ModelFault, "server_error": phrase.ModelFault, "": phrase.ModelFault,
 	} {
-		if got := faultOf(name); got.words != want || got.cause == nil {
+		if got := endingOfErrorName(name); got.words != want || got.cause == nil {
 			t.Errorf("%q means %v, %v, want %v", name, got.words, got.cause, want)
 		}
 	}
@@ -237,11 +237,11 @@ func FuzzRequest(f *testing.F) {
 // A model that writes white space without an end is not waited for without one, in whatever pieces
 // it writes it. (P10)
 func TestMindOfNothing(t *testing.T) {
-	var m mind
-	if m.aloud(strings.Repeat("\n", mostHeld)); m.held != "" {
+	var m reasoningFilter
+	if m.spokenText(strings.Repeat("\n", maxHeldSpace)); m.held != "" {
 		t.Errorf("%d bytes are held", len(m.held))
 	}
-	text := strings.Repeat("\n", mostHeld) + "<think>x"
+	text := strings.Repeat("\n", maxHeldSpace) + "<think>x"
 	for _, piece := range []int{1, 7, len(text)} {
 		if got := aloud(text, piece); got != text {
 			t.Errorf("in pieces of %d, %d bytes are said, want %d", piece, len(got), len(text))
@@ -261,7 +261,7 @@ func TestManyUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	tap := New(p)
-	add := func() *turn { return tap.add(&turn{tap: tap, s: s, busy: 1}) }
+	add := func() *turn { return tap.addTurn(&turn{tap: tap, session: s, openRequests: 1}) }
 	for range maxAnswers {
 		if add() != nil {
 			t.Fatal("an answer that may still come is given up")

@@ -30,19 +30,19 @@ func responsesRequest(body []byte) (q request) {
 			} `json:"format"`
 		} `json:"text"`
 	}
-	decode(body, &in)
+	decodeLenient(body, &in)
 	q.json = isJSON(in.Text.Format.Type)
 	var items []responsesItem
 	if in.Input.Kind() == '[' {
-		decode(in.Input, &items)
+		decodeLenient(in.Input, &items)
 	}
 	for _, item := range items {
 		switch {
 		case item.CallID == "":
 		case strings.HasSuffix(item.Type, "_output"):
-			q.result(clip(item.CallID), item.Status == "incomplete", item.Output)
+			q.addResult(clipKey(item.CallID), item.Status == "incomplete", item.Output)
 		default:
-			q.keys = append(q.keys, clip(item.CallID))
+			q.keys = append(q.keys, clipKey(item.CallID))
 		}
 	}
 	return q
@@ -50,9 +50,9 @@ func responsesRequest(body []byte) (q request) {
 
 type responsesAnswer struct{ *answer }
 
-func newResponsesAnswer(a *answer, _ request) hears { return responsesAnswer{a} }
+func newResponsesAnswer(a *answer, _ request) answerReader { return responsesAnswer{a} }
 
-type response struct {
+type responseBody struct {
 	Object  string          `json:"object"`
 	Status  string          `json:"status"`
 	Output  []responsesItem `json:"output"`
@@ -62,94 +62,94 @@ type response struct {
 	} `json:"incomplete_details"`
 }
 
-func (r responsesAnswer) event(name string, data []byte) {
+func (r responsesAnswer) readEvent(name string, data []byte) {
 	var in struct {
 		Type     string         `json:"type"`
 		Delta    jsontext.Value `json:"delta"`
 		Item     responsesItem  `json:"item"`
 		Code     jsontext.Value `json:"code"`
-		Response response       `json:"response"`
+		Response responseBody   `json:"response"`
 	}
-	if !decode(data, &in) {
+	if !decodeLenient(data, &in) {
 		in.Type = name
 	}
 	switch in.Type {
 	case "response.output_text.delta", "response.refusal.delta", "response.audio.transcript.delta":
-		r.text(words(in.Delta))
+		r.writeText(textOf(in.Delta))
 	case "response.output_text.done", "response.refusal.done", "response.audio.transcript.done":
-		r.pause()
+		r.closeOutput()
 	case "response.output_item.added":
-		r.item(in.Item, false)
+		r.readItem(in.Item, false)
 	case "response.output_item.done":
-		r.item(in.Item, true)
+		r.readItem(in.Item, true)
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		in.Response.Status = cmp.Or(in.Response.Status, strings.TrimPrefix(in.Type, "response."))
-		r.status(in.Response)
+		r.readStatus(in.Response)
 	case "error":
-		r.end(faultOf(words(in.Code)))
+		r.setEnding(endingOfErrorName(textOf(in.Code)))
 	}
 }
 
-func (r responsesAnswer) whole(data []byte) bool {
-	var in response
-	if !decode(data, &in) || in.Object != "response" && in.Error == nil {
+func (r responsesAnswer) readWhole(data []byte) bool {
+	var in responseBody
+	if !decodeLenient(data, &in) || in.Object != "response" && in.Error == nil {
 		return false
 	}
 	for _, item := range in.Output {
-		r.item(item, false)
+		r.readItem(item, false)
 		if item.Type == "message" {
-			r.text(words(item.Content))
-			r.text(refusal(item.Content))
-			r.pause()
+			r.writeText(textOf(item.Content))
+			r.writeText(refusalText(item.Content))
+			r.closeOutput()
 		}
-		r.item(item, true)
+		r.readItem(item, true)
 	}
-	r.status(in)
+	r.readStatus(in)
 	return true
 }
 
-// item is a part of an answer. A call that has a call_id is the agent's to run, unless its output
+// readItem is a part of an answer. A call that has a call_id is the agent's to run, unless its output
 // follows; the provider runs the others.
-func (r responsesAnswer) item(item responsesItem, done bool) {
+func (r responsesAnswer) readItem(item responsesItem, done bool) {
 	kind, isCall := strings.CutSuffix(item.Type, "_call")
 	switch {
 	case strings.HasSuffix(item.Type, "_call_output") && done:
-		r.ran(item.CallID)
+		r.dropCall(item.CallID)
 	case !isCall:
 	case item.CallID == "" && done:
-		r.begins(item.ID, cmp.Or(item.Name, kind))
-		r.ends(item.ID, item.Status == "failed" || item.Status == "incomplete")
+		r.beginProviderTool(item.ID, cmp.Or(item.Name, kind))
+		r.endProviderTool(item.ID, item.Status == "failed" || item.Status == "incomplete")
 	case item.CallID == "":
-		r.begins(item.ID, cmp.Or(item.Name, kind))
+		r.beginProviderTool(item.ID, cmp.Or(item.Name, kind))
 	case done:
-		r.call(item.CallID, cmp.Or(item.Name, kind))
+		r.addCall(item.CallID, cmp.Or(item.Name, kind))
 	}
 }
 
-func (r responsesAnswer) status(in response) {
+func (r responsesAnswer) readStatus(in responseBody) {
 	switch {
 	case in.Error.Kind() == '{':
-		r.end(errorOf(in.Error))
+		r.setEnding(endingOfError(in.Error))
 	case in.Status == "failed" || in.Status == "cancelled":
-		r.end(faultOf(""))
+		r.setEnding(endingOfErrorName(""))
 	case in.Status == "queued" || in.Status == "in_progress": // it is made in the background
-		r.end(ending{words: phrase.AnswerUnread})
+		r.setEnding(ending{words: phrase.AnswerUnread})
 	case in.Status == "incomplete" && in.Details.Reason == "content_filter":
-		r.end(declined)
+		r.setEnding(endedDeclined)
 	case in.Status == "incomplete":
-		r.end(tooLong)
+		r.setEnding(endedTooLong)
 	default:
-		r.end(whole)
+		r.setEnding(endedWhole)
 	}
 }
 
-// refusal returns the words with which a message refuses.
-func refusal(content jsontext.Value) (said string) {
+// refusalText returns the words with which a message refuses.
+func refusalText(content jsontext.Value) (said string) {
 	var parts []struct {
 		Refusal string `json:"refusal"`
 	}
 	if content.Kind() == '[' {
-		decode(content, &parts)
+		decodeLenient(content, &parts)
 	}
 	for _, p := range parts {
 		said += p.Refusal

@@ -94,19 +94,19 @@ const (
 // by the request's context, and with the tools that it guards. All its methods may be called at
 // once.
 type Tap struct {
-	p         *producer.Producer
+	producer  *producer.Producer
 	languages []string
 
-	mu      sync.Mutex
-	turns   []*turn // open, oldest first
-	guarded map[string]bool
-	given   map[string]bool // the tools that models were given, by name
-	partly  bool            // not all of them are known
+	mu              sync.Mutex
+	turns           []*turn // open, oldest first
+	guarded         map[string]bool
+	knownTools      map[string]bool // the tools that models were given, by name
+	toolsIncomplete bool            // not all of them are known
 }
 
 // New returns a Tap that tells what it hears through p.
 func New(p *producer.Producer) *Tap {
-	t := &Tap{p: p, guarded: map[string]bool{}, given: map[string]bool{}}
+	t := &Tap{producer: p, guarded: map[string]bool{}, knownTools: map[string]bool{}}
 	if m, err := p.Manifest(); err == nil { // else made says so
 		t.languages = m.LanguagesSupported
 	}
@@ -117,7 +117,7 @@ func New(p *producer.Producer) *Tap {
 // type that the SDKs of OpenAI and Anthropic take, as an option that stands before those of a
 // cloud, such as Vertex or Bedrock, which give requests another form.
 func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	if err := t.made(); err != nil {
+	if err := t.checkMade(); err != nil {
 		return nil, err
 	}
 	d, ok := dialectOf(r)
@@ -134,34 +134,34 @@ func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Respon
 	fmt.Fprintln(h, r.URL)
 	h.Write(body)
 	h.Sum(req.sum[:0])
-	t.gives(body)
-	turn := t.join(r.Context(), req)
+	t.noteTools(body)
+	turn := t.joinTurn(r.Context(), req)
 	if turn == nil {
 		return next(r)
 	}
 	resp, err := next(r)
 	switch {
 	case err != nil || resp == nil || resp.Body == nil:
-		turn.failed(r.Context(), nil, err)
+		turn.failRequest(r.Context(), nil, err)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		turn.failed(r.Context(), resp, nil)
+		turn.failRequest(r.Context(), resp, nil)
 	default:
-		resp.Body = newTee(r.Context(), resp, turn, d, req)
+		resp.Body = newAnswerBody(r.Context(), resp, turn, d, req)
 	}
 	return resp, err
 }
 
-// made says what is wrong with a Tap that New did not make, or made of no Producer: nobody would
+// checkMade says what is wrong with a Tap that New did not make, or made of no Producer: nobody would
 // ever hear what passes.
-func (t *Tap) made() error {
-	if t == nil || t.guarded == nil || t.p == nil {
+func (t *Tap) checkMade() error {
+	if t == nil || t.guarded == nil || t.producer == nil {
 		return errors.New("llm: the Tap is nil, or was not made by New with a producer.Producer")
 	}
 	return nil
 }
 
-// gives takes from a request which tools its model may call.
-func (t *Tap) gives(body []byte) {
+// noteTools takes from a request which tools its model may call.
+func (t *Tap) noteTools(body []byte) {
 	type named struct {
 		Name string `json:"name"`
 	}
@@ -175,7 +175,7 @@ func (t *Tap) gives(body []byte) {
 		} `json:"tools"`
 		Functions []named `json:"functions"`
 	}
-	known := decode(body, &in)
+	known := decodeLenient(body, &in)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := in.Functions
@@ -186,11 +186,11 @@ func (t *Tap) gives(body []byte) {
 		all = append(all, of...)
 	}
 	for _, n := range all {
-		if t.given[clip(n.Name)] = true; len(t.given) > maxTurns*maxCalls {
-			t.given, known = map[string]bool{}, false
+		if t.knownTools[clipKey(n.Name)] = true; len(t.knownTools) > maxTurns*maxCalls {
+			t.knownTools, known = map[string]bool{}, false
 		}
 	}
-	t.partly = t.partly || !known
+	t.toolsIncomplete = t.toolsIncomplete || !known
 }
 
 // Transport returns a http.RoundTripper that sends with base and follows what is said. A nil base
@@ -255,63 +255,63 @@ func bodyOf(r *http.Request) (*http.Request, []byte, bool) {
 	return r, data, err == nil && len(data) <= maxRequest
 }
 
-// say returns one of the SDK's own sentences, in the languages of the agent.
-func (t *Tap) say(id phrase.ID) aaep.Text { return phrase.Text(t.languages, id, "") }
+// localize returns one of the SDK's own sentences, in the languages of the agent.
+func (t *Tap) localize(id phrase.ID) aaep.Text { return phrase.Text(t.languages, id, "") }
 
-// sentence is what say says first.
-func (t *Tap) sentence(id phrase.ID) string {
+// firstSentence is what say says first.
+func (t *Tap) firstSentence(id phrase.ID) string {
 	says, _ := phrase.In(strings.Join(t.languages[:min(1, len(t.languages))], ""), id, "")
 	return says
 }
 
-// join returns the turn that a request belongs to, with that request under way, or nil where nobody
+// joinTurn returns the turn that a request belongs to, with that request under way, or nil where nobody
 // is told anything.
-func (t *Tap) join(ctx context.Context, req request) *turn {
+func (t *Tap) joinTurn(ctx context.Context, req request) *turn {
 	s := producer.SessionOf(ctx)
-	x, over := t.take(s, req, nil)
+	x, over := t.assignRequest(s, req, nil)
 	if x == nil {
-		fresh := &turn{tap: t, s: s}
+		fresh := &turn{tap: t, session: s}
 		switch {
 		case s == nil:
 			var err error
-			if fresh.s, err = t.p.StartSession(context.WithoutCancel(ctx), t.say(phrase.Request)); err != nil {
+			if fresh.session, err = t.producer.StartSession(context.WithoutCancel(ctx), t.localize(phrase.Request)); err != nil {
 				return nil
 			}
-			fresh.own = true
+			fresh.isOwned = true
 		case s.Context().Err() != nil:
 			return nil
 		}
-		x, over = t.take(fresh.s, req, fresh)
+		x, over = t.assignRequest(fresh.session, req, fresh)
 	}
-	x.thinks(over)
+	x.reportThinking(over)
 	return x
 }
 
-// take gives a request to the open turn that it belongs to, or else to fresh, which may be nil, and
+// assignRequest gives a request to the open turn that it belongs to, or else to fresh, which may be nil, and
 // returns the calls that are over with that.
-func (t *Tap) take(s *producer.Session, req request, fresh *turn) (x *turn, over []*call) {
+func (t *Tap) assignRequest(s *producer.Session, req request, fresh *turn) (x *turn, over []*call) {
 	var old *turn
 	t.mu.Lock()
-	if x = t.find(s, req); x == nil && fresh != nil {
-		x, old = fresh, t.add(fresh)
+	if x = t.findTurn(s, req); x == nil && fresh != nil {
+		x, old = fresh, t.addTurn(fresh)
 	}
 	if x != nil {
-		over = x.takes(req)
+		over = x.startRequest(req)
 	}
 	t.mu.Unlock()
-	if old != nil && old.own {
-		old.s.Cancel(aaep.CancelledByProducer, aaep.Text{})
+	if old != nil && old.isOwned {
+		old.session.Cancel(aaep.CancelledByProducer, aaep.Text{})
 	}
 	return x, over
 }
 
-// find returns the open turn that a request belongs to, with t.mu held.
-func (t *Tap) find(s *producer.Session, req request) *turn {
+// findTurn returns the open turn that a request belongs to, with t.mu held.
+func (t *Tap) findTurn(s *producer.Session, req request) *turn {
 	i := slices.IndexFunc(t.turns, func(x *turn) bool {
 		if s != nil {
-			return x.s == s
+			return x.session == s
 		}
-		return x.retrying && x.last == req.sum ||
+		return x.retrying && x.lastRequest == req.sum ||
 			slices.ContainsFunc(x.calls, func(c *call) bool { return slices.Contains(req.keys, c.key) })
 	})
 	if i < 0 {
@@ -320,24 +320,24 @@ func (t *Tap) find(s *producer.Session, req request) *turn {
 	return t.turns[i]
 }
 
-// add takes up a turn, with t.mu held, and returns one that makes room for it: the results of the
+// addTurn takes up a turn, with t.mu held, and returns one that makes room for it: the results of the
 // oldest that waits for some never came.
-func (t *Tap) add(x *turn) (old *turn) {
+func (t *Tap) addTurn(x *turn) (old *turn) {
 	if len(t.turns) >= maxTurns {
-		if i := slices.IndexFunc(t.turns, (*turn).waits); i >= 0 || len(t.turns) >= maxAnswers {
+		if i := slices.IndexFunc(t.turns, (*turn).isWaiting); i >= 0 || len(t.turns) >= maxAnswers {
 			old = t.turns[max(i, 0)]
-			t.remove(old)
+			t.removeTurn(old)
 		}
 	}
 	t.turns = append(t.turns, x)
-	context.AfterFunc(x.s.Context(), func() {
+	context.AfterFunc(x.session.Context(), func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.remove(x)
+		t.removeTurn(x)
 	})
 	return old
 }
 
-func (t *Tap) remove(x *turn) {
+func (t *Tap) removeTurn(x *turn) {
 	t.turns = slices.DeleteFunc(t.turns, func(y *turn) bool { return x == y })
 }

@@ -22,44 +22,44 @@ import (
 const (
 	// grace is how long a failed request may take to be sent again. By themselves the SDKs wait for
 	// eight seconds at most.
-	grace    = 10 * time.Second
-	maxGrace = 70 * time.Second
+	retryGrace    = 10 * time.Second
+	maxRetryGrace = 70 * time.Second
 	// patience is how long the results of tools may take that are not guarded.
-	patience = 10 * time.Minute
+	resultTimeout = 10 * time.Minute
 )
 
 // A turn is a session as the tap sees it: the requests to the model that belong to it, and the
 // tools that it wants.
 type turn struct {
-	tap *Tap
-	s   *producer.Session
-	own bool // begun and ended here
+	tap     *Tap
+	session *producer.Session
+	isOwned bool // begun and ended here
 
 	// Guarded by tap.mu, under which nothing is told: a session may have to wait, and other turns
 	// must not.
-	busy     int               // requests whose answer is not whole yet
-	running  int               // guarded tools that run, or ask
-	moves    int               // grows with each request, answer and guarded tool
-	last     [sha256.Size]byte // the newest request,
-	done     <-chan struct{}   // and its context's
-	retrying bool              // it failed, and may be sent again
-	calls    []*call           // wanted, and not known to be over, oldest first
+	openRequests   int               // requests whose answer is not whole yet
+	guardedRunning int               // guarded tools that run, or ask
+	changes        int               // grows with each request, answer and guarded tool
+	lastRequest    [sha256.Size]byte // the newest request,
+	done           <-chan struct{}   // and its context's
+	retrying       bool              // it failed, and may be sent again
+	calls          []*call           // wanted, and not known to be over, oldest first
 }
 
 // A call is a tool that a model wants. One without a name only shows to which turn the next request
 // belongs.
 type call struct {
 	key, name string
-	done      func(error) // tells that it is over; nil for a guarded tool, which tells it itself
+	complete  func(error) // tells that it is over; nil for a guarded tool, which tells it itself
 	err       error       // that its result came with
-	taken     bool        // a guarded tool that has been called
+	claimed   bool        // a guarded tool that has been called
 }
 
-// takes takes over a request, with tap.mu held, and returns the calls whose results come with it.
-func (x *turn) takes(req request) (over []*call) {
-	x.busy++
-	x.moves++
-	x.last, x.done, x.retrying = req.sum, req.done, false
+// startRequest takes over a request, with tap.mu held, and returns the calls whose results come with it.
+func (x *turn) startRequest(req request) (over []*call) {
+	x.openRequests++
+	x.changes++
+	x.lastRequest, x.done, x.retrying = req.sum, req.done, false
 	x.calls = slices.DeleteFunc(x.calls, func(c *call) bool { return c.name == "" })
 	for _, r := range req.results {
 		if i := slices.IndexFunc(x.calls, func(c *call) bool { return c.key == r.key }); i >= 0 {
@@ -71,24 +71,24 @@ func (x *turn) takes(req request) (over []*call) {
 	return over
 }
 
-// thinks tells what came with a request that the turn has taken over, and that the model thinks.
-func (x *turn) thinks(over []*call) {
+// reportThinking tells what came with a request that the turn has taken over, and that the model thinks.
+func (x *turn) reportThinking(over []*call) {
 	for _, c := range over {
-		if c.done != nil {
-			c.done(c.err)
+		if c.complete != nil {
+			c.complete(c.err)
 		}
 	}
-	x.s.Failing(nil, aaep.Text{})
-	x.s.State(aaep.StateThinking, aaep.Text{})
+	x.session.Failing(nil, aaep.Text{})
+	x.session.State(aaep.StateThinking, aaep.Text{})
 }
 
-// wants takes over that a model wants a tool, while it still speaks.
-func (x *turn) wants(c *call) {
+// addCall takes over that a model wants a tool, while it still speaks.
+func (x *turn) addCall(c *call) {
 	done := func(error) {}
 	x.tap.mu.Lock()
 	if len(x.calls) >= maxCalls { // the results of the oldest never came
-		if old := x.calls[0]; old.done != nil {
-			done = old.done
+		if old := x.calls[0]; old.complete != nil {
+			done = old.complete
 		}
 		x.calls = slices.Delete(x.calls, 0, 1)
 	}
@@ -97,55 +97,55 @@ func (x *turn) wants(c *call) {
 	done(nil)
 }
 
-// forget takes back that a model wants a tool.
-func (x *turn) forget(c *call) {
+// forgetCall takes back that a model wants a tool.
+func (x *turn) forgetCall(c *call) {
 	x.tap.mu.Lock()
 	defer x.tap.mu.Unlock()
-	x.drop(c)
+	x.dropCall(c)
 }
 
-func (x *turn) drop(c *call) {
+func (x *turn) dropCall(c *call) {
 	x.calls = slices.DeleteFunc(x.calls, func(y *call) bool { return y == c })
 }
 
-// answered takes over how an answer ended, and what it wanted.
-func (x *turn) answered(wanted []*call, end ending) {
+// endAnswer takes over how an answer ended, and what it wanted.
+func (x *turn) endAnswer(wanted []*call, end ending) {
 	var runs []*call
 	x.tap.mu.Lock()
 	for _, c := range wanted {
 		switch {
-		case end.cause != nil && !c.taken:
-			x.drop(c)
+		case end.cause != nil && !c.claimed:
+			x.dropCall(c)
 		case end.cause == nil && c.name != "" && !x.tap.guarded[c.name]:
 			runs = append(runs, c)
 		}
 	}
 	x.tap.mu.Unlock()
 	for _, c := range runs {
-		x.announce(c)
+		x.announceCall(c)
 	}
 	x.tap.mu.Lock()
-	x.busy--
-	x.moves++
-	over := x.own && x.busy == 0 && (end.cause != nil || x.idle())
+	x.openRequests--
+	x.changes++
+	over := x.isOwned && x.openRequests == 0 && (end.cause != nil || x.isIdle())
 	if over {
-		x.tap.remove(x)
+		x.tap.removeTurn(x)
 	}
 	x.tap.mu.Unlock()
-	if x.tell(end, over); x.own && !over {
-		x.wait(patience, x.giveUp)
+	if x.reportEnding(end, over); x.isOwned && !over {
+		x.giveUpAfter(resultTimeout, x.giveUp)
 	}
 }
 
-// announce tells that a tool runs. Its result may have come meanwhile.
-func (x *turn) announce(c *call) {
-	done, err := x.s.Invoked(producer.Tool{Name: c.name})
+// announceCall tells that a tool runs. Its result may have come meanwhile.
+func (x *turn) announceCall(c *call) {
+	done, err := x.session.Invoked(producer.Tool{Name: c.name})
 	x.tap.mu.Lock()
 	waits := slices.Contains(x.calls, c)
 	if err != nil {
-		x.drop(c)
+		x.dropCall(c)
 	} else if waits {
-		c.done = done
+		c.complete = done
 	}
 	x.tap.mu.Unlock()
 	if err == nil && !waits {
@@ -153,44 +153,44 @@ func (x *turn) announce(c *call) {
 	}
 }
 
-// waits reports whether the agent is to move next, with tap.mu held.
-func (x *turn) waits() bool { return x.busy == 0 && x.running == 0 }
+// isWaiting reports whether the agent is to move next, with tap.mu held.
+func (x *turn) isWaiting() bool { return x.openRequests == 0 && x.guardedRunning == 0 }
 
-// idle reports whether nothing is left to wait for, with tap.mu held.
-func (x *turn) idle() bool { return x.waits() && len(x.calls) == 0 }
+// isIdle reports whether nothing is left to wait for, with tap.mu held.
+func (x *turn) isIdle() bool { return x.isWaiting() && len(x.calls) == 0 }
 
-func (x *turn) giveUp() { x.s.Cancel(aaep.CancelledByTimeout, aaep.Text{}) }
+func (x *turn) giveUp() { x.session.Cancel(aaep.CancelledByTimeout, aaep.Text{}) }
 
-// tell says how an answer ended where there is something to say, and ends the session where it is
+// reportEnding says how an answer ended where there is something to say, and ends the session where it is
 // over.
-func (x *turn) tell(end ending, over bool) {
+func (x *turn) reportEnding(end ending, over bool) {
 	var text aaep.Text
-	if end.words != none {
-		text = x.tap.say(end.words)
+	if end.words != noWords {
+		text = x.tap.localize(end.words)
 	}
 	switch {
 	case over && errors.Is(end.cause, context.Canceled):
-		x.s.Cancel(aaep.CancelledByProducer, text)
+		x.session.Cancel(aaep.CancelledByProducer, text)
 	case over && end.cause != nil:
-		x.s.Fail(end.cause, text)
+		x.session.Fail(end.cause, text)
 	case over:
-		x.s.Complete(text)
+		x.session.Complete(text)
 	case !text.IsZero():
-		x.s.Progress(text, aaep.Progress{Description: x.tap.sentence(end.words)}, 0)
-		x.s.Failing(end.cause, text) // for an agent that gives up at once
+		x.session.Progress(text, aaep.Progress{Description: x.tap.firstSentence(end.words)}, 0)
+		x.session.Failing(end.cause, text) // for an agent that gives up at once
 	}
 }
 
-// failed takes over that there is no answer. A turn of our own waits for the next try.
-func (x *turn) failed(ctx context.Context, resp *http.Response, err error) {
+// failRequest takes over that there is no answer. A turn of our own waits for the next try.
+func (x *turn) failRequest(ctx context.Context, resp *http.Response, err error) {
 	end, again := ending{words: phrase.ModelUnreachable, cause: &failure{what: "no answer", temporary: true}}, true
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		end, again = ending{words: none, cause: context.Canceled}, false
+		end, again = ending{words: noWords, cause: context.Canceled}, false
 	case resp != nil:
-		end, again = endingOf(resp.StatusCode)
-		if resp.StatusCode == http.StatusTooManyRequests && spent(resp) {
-			end, _ = endingOf(http.StatusPaymentRequired) // to wait is of no use, though clients do
+		end, again = endingOfStatus(resp.StatusCode)
+		if resp.StatusCode == http.StatusTooManyRequests && isQuotaSpent(resp) {
+			end, _ = endingOfStatus(http.StatusPaymentRequired) // to wait is of no use, though clients do
 		}
 		again = again && resp.Header.Get("X-Should-Retry") != "false"
 	case err != nil:
@@ -199,21 +199,21 @@ func (x *turn) failed(ctx context.Context, resp *http.Response, err error) {
 		}
 		end.cause = &failure{what: err.Error(), temporary: true}
 	}
-	if !again || !x.own {
-		x.answered(nil, end)
+	if !again || !x.isOwned {
+		x.endAnswer(nil, end)
 		return
 	}
-	x.tell(end, false)
+	x.reportEnding(end, false)
 	x.tap.mu.Lock()
-	x.busy--
+	x.openRequests--
 	x.retrying = true
 	x.tap.mu.Unlock()
-	x.wait(pause(resp), func() { x.tell(end, true) })
+	x.giveUpAfter(retryDelay(resp), func() { x.reportEnding(end, true) })
 }
 
-// spent reports whether OpenAI says that what has been paid for is used up, which it calls too many
+// isQuotaSpent reports whether OpenAI says that what has been paid for is used up, which it calls too many
 // requests. An error is short, and is read ahead here; the client gets it as it came.
-func spent(resp *http.Response) bool {
+func isQuotaSpent(resp *http.Response) bool {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // an error comes again
 	resp.Body = struct {
 		io.Reader
@@ -224,20 +224,20 @@ func spent(resp *http.Response) bool {
 			Code jsontext.Value `json:"code"`
 		} `json:"error"`
 	}
-	decode(data, &in)
-	return words(in.Error.Code) == "insufficient_quota"
+	decodeLenient(data, &in)
+	return textOf(in.Error.Code) == "insufficient_quota"
 }
 
-// wait gives the turn up if nothing moves in it for so long.
-func (x *turn) wait(d time.Duration, giveUp func()) {
+// giveUpAfter gives the turn up if nothing moves in it for so long.
+func (x *turn) giveUpAfter(d time.Duration, giveUp func()) {
 	x.tap.mu.Lock()
 	defer x.tap.mu.Unlock()
-	moves := x.moves
+	moves := x.changes
 	time.AfterFunc(d, func() {
 		x.tap.mu.Lock()
-		gone := x.moves == moves && x.waits() && slices.Contains(x.tap.turns, x)
+		gone := x.changes == moves && x.isWaiting() && slices.Contains(x.tap.turns, x)
 		if gone {
-			x.tap.remove(x)
+			x.tap.removeTurn(x)
 		}
 		x.tap.mu.Unlock()
 		if gone {
@@ -246,12 +246,12 @@ func (x *turn) wait(d time.Duration, giveUp func()) {
 	})
 }
 
-// pause is how long the next try is waited for.
-func pause(resp *http.Response) time.Duration {
+// retryDelay is how long the next try is waited for.
+func retryDelay(resp *http.Response) time.Duration {
 	if resp != nil {
 		if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
-			return min(time.Duration(min(s, 3600))*time.Second+grace, maxGrace)
+			return min(time.Duration(min(s, 3600))*time.Second+retryGrace, maxRetryGrace)
 		}
 	}
-	return grace
+	return retryGrace
 }

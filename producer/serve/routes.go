@@ -26,7 +26,7 @@ func guarded(guard httpguard.Rules, h http.Handler) http.Handler {
 			http.Error(w, err.Error(), http.StatusForbidden)
 			return
 		}
-		switch shared := guard.Share(w, r); {
+		switch shared := guard.SetCORS(w, r); {
 		case r.Method == http.MethodGet, r.Method == http.MethodHead:
 			h.ServeHTTP(w, r)
 		case shared && httpguard.Preflight(w, r, methods, "Accept, Authorization, Cache-Control"):
@@ -49,7 +49,7 @@ func (s *Server) routes(p *producer.Producer, hosts []string, at string, events 
 	if s.Page != nil {
 		mux.Handle("GET "+PagePath, guarded(http.StripPrefix(PagePath, s.Page)))
 		toPage := guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, httpguard.Under(r)+PagePath, http.StatusSeeOther)
+			http.Redirect(w, r, httpguard.MountPath(r)+PagePath, http.StatusSeeOther)
 		}))
 		mux.Handle("GET /{$}", toPage)
 		mux.Handle("GET "+strings.TrimSuffix(PagePath, "/"), toPage)

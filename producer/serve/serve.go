@@ -124,9 +124,9 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.
 		return err
 	}
 	newcomers := newcomers{most: maxNewcomers}
-	srv := &http.Server{Handler: httpguard.Behind(s.TrustedProxies, httpguard.Impatient(handler)), TLSConfig: conf, ConnState: newcomers.state,
+	srv := &http.Server{Handler: httpguard.Behind(s.TrustedProxies, httpguard.WithDeadlines(handler)), TLSConfig: conf, ConnState: newcomers.state,
 		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(httpguard.Sparing(s.logger()).Handler(), slog.LevelInfo)}
+		ErrorLog: slog.NewLogLogger(httpguard.LimitLog(s.logger()).Handler(), slog.LevelInfo)}
 	defer srv.Close()
 	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
 	defer hangUp()
@@ -172,11 +172,11 @@ func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h = httpguard.Behind(s.TrustedProxies, httpguard.Impatient(h))
+	h = httpguard.Behind(s.TrustedProxies, httpguard.WithDeadlines(h))
 	var first sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first.Do(func() {
-			if under := httpguard.Under(r); under != "" {
+			if under := httpguard.MountPath(r); under != "" {
 				endpoints(p, under+sse.DefaultPrefix)
 			}
 		})

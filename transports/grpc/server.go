@@ -48,10 +48,10 @@ type ServerOptions struct {
 // Server is the producer's side: the service aaep.v1.AaepService, and the transports.Listener that
 // hands out its streams. Its Conns implement transports.Identified.
 type Server struct {
-	o     ServerOptions
-	door  credentials.Door
-	queue *duplex.Queue
-	slots chan struct{}
+	o             ServerOptions
+	authenticator credentials.Authenticator
+	queue         *duplex.Queue
+	slots         chan struct{}
 	// watching is the witness of the newest Accept, nil of none.
 	watching atomic.Pointer[transports.Witness]
 }
@@ -63,8 +63,8 @@ func NewServer(o ServerOptions) *Server {
 	if o.MaxConnections <= 0 {
 		o.MaxConnections = 1024
 	}
-	o.Logger = httpguard.Sparing(o.Logger)
-	return &Server{o: o, door: credentials.Door{Authenticate: o.Authenticate, Transport: "grpc", Log: o.Logger},
+	o.Logger = httpguard.LimitLog(o.Logger)
+	return &Server{o: o, authenticator: credentials.Authenticator{Authenticate: o.Authenticate, Transport: "grpc", Log: o.Logger},
 		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
 }
 
@@ -138,7 +138,7 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 	}
 	f := &served{stream: stream, witness: s.witness, over: make(chan struct{})}
 	c := duplex.New(f, principal)
-	defer s.door.Watch(stream.Context(), r, principal, func() {
+	defer s.authenticator.Watch(stream.Context(), r, principal, func() {
 		f.end(status.Error(codes.Unavailable, "These credentials were withdrawn. Connect again with others."))
 	})()
 	if s.queue.Offer(stream.Context(), c, f.over) {
@@ -164,7 +164,7 @@ func (s *Server) authenticate(r *http.Request) (principal string, refused error)
 		}
 		return "", nil
 	}
-	principal, denied := s.door.Enter(r)
+	principal, denied := s.authenticator.Identify(r)
 	switch {
 	case denied == nil:
 		return principal, nil

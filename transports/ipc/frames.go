@@ -23,15 +23,15 @@ import (
 const (
 	readTimeout  = 30 * time.Second // of one message from its first byte on
 	writeTimeout = 10 * time.Second // of one message
-	goodbye      = time.Second      // for the peer to end its half
+	closeTimeout = time.Second      // for the peer to end its half
 )
 
 // The framings (B.4.4). A length begins with a zero byte, since a message has at most a mebibyte;
 // JSON never does.
 const (
-	unknown int32 = iota
-	lengths
-	lines
+	framingUnknown int32 = iota
+	framingLengths
+	framingLines
 )
 
 // stream carries bytes both ways, and each half can end by itself.
@@ -44,7 +44,7 @@ type stream interface {
 type frames struct {
 	conn    stream
 	out     *writer.Writer
-	r       *bufio.Reader // nil while nothing is read
+	reader  *bufio.Reader // nil while nothing is read
 	served  bool          // a subscriber's, who says little
 	framing atomic.Int32  // what the peer uses, and so do we
 	witness transports.Witness
@@ -54,59 +54,59 @@ type frames struct {
 var _ duplex.Idler = (*frames)(nil)
 
 func newFrames(conn stream, framing int32) *frames {
-	f := &frames{conn: conn, out: writer.New(conn, writeTimeout), served: framing == unknown,
+	f := &frames{conn: conn, out: writer.New(conn, writeTimeout), served: framing == framingUnknown,
 		ended: make(chan struct{})}
 	if !f.served {
-		f.r = bufio.NewReaderSize(conn, 4<<10)
+		f.reader = bufio.NewReaderSize(conn, 4<<10)
 	}
 	f.framing.Store(framing)
-	f.out.Leave()
+	f.out.LeaveTurn()
 	return f
 }
 
-// readers are for what subscribers say.
-var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 512) }}
+// readerPool are for what subscribers say.
+var readerPool = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 512) }}
 
 // Rest gives the reader back.
 func (f *frames) Rest(func()) bool {
-	if f.r == nil {
+	if f.reader == nil {
 		return true
 	}
-	if !f.served || f.r.Buffered() > 0 {
+	if !f.served || f.reader.Buffered() > 0 {
 		return false
 	}
-	f.r.Reset(nil)
-	readers.Put(f.r)
-	f.r = nil
+	f.reader.Reset(nil)
+	readerPool.Put(f.reader)
+	f.reader = nil
 	return true
 }
 
 func (f *frames) Read() ([]byte, error) {
-	msg, err := f.read()
+	msg, err := f.readFrame()
 	if err != nil {
 		close(f.ended)
 	}
 	return msg, err
 }
 
-func (f *frames) read() ([]byte, error) {
-	if f.r == nil {
-		f.r = readers.Get().(*bufio.Reader)
-		f.r.Reset(f.conn)
+func (f *frames) readFrame() ([]byte, error) {
+	if f.reader == nil {
+		f.reader = readerPool.Get().(*bufio.Reader)
+		f.reader.Reset(f.conn)
 	}
 	for blanks := 0; ; {
 		f.conn.SetReadDeadline(time.Time{})
-		b, err := f.r.ReadByte()
+		b, err := f.reader.ReadByte()
 		if err != nil {
 			return nil, err // io.EOF between two messages is a clean end
 		}
 		f.conn.SetReadDeadline(time.Now().Add(readTimeout)) // whoever begins a message ends it
-		is := lines
+		is := framingLines
 		if b == 0 {
-			is = lengths
+			is = framingLengths
 		}
-		if was := f.framing.Load(); was == unknown {
-			if is == lines && !strings.ContainsRune("{ \t\r\n", rune(b)) { // or the line's end might never come (D-69)
+		if was := f.framing.Load(); was == framingUnknown {
+			if is == framingLines && !strings.ContainsRune("{ \t\r\n", rune(b)) { // or the line's end might never come (D-69)
 				f.witness.Tell("IPC-009",
 					fmt.Sprintf("the first byte is %#02x; a length begins with 0x00, a line of JSON with {", b))
 				return nil,
@@ -117,13 +117,13 @@ func (f *frames) read() ([]byte, error) {
 		} else if was != is {
 			f.witness.Tell("IPC-009",
 				fmt.Sprintf("messages are framed with %s, and one begins with %#02x",
-					map[int32]string{lengths: "lengths", lines: "line ends"}[was], b))
+					map[int32]string{framingLengths: "lengths", framingLines: "line ends"}[was], b))
 			return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", b)
 		}
-		if is == lengths {
+		if is == framingLengths {
 			return f.readLength()
 		}
-		f.r.UnreadByte()
+		f.reader.UnreadByte()
 		msg, err := f.readLine()
 		if err != nil || len(bytes.Trim(msg, " \t\r")) > 0 {
 			return msg, err
@@ -138,12 +138,12 @@ func (f *frames) read() ([]byte, error) {
 // readLength reads the rest of a length and its message. What a peer claims is read as it comes,
 // not believed.
 func (f *frames) readLength() ([]byte, error) {
-	head, err := f.r.Peek(3)
+	head, err := f.reader.Peek(3)
 	if err != nil {
-		return nil, torn(err)
+		return nil, tornError(err)
 	}
 	n := uint32(head[0])<<16 | uint32(binary.BigEndian.Uint16(head[1:]))
-	f.r.Discard(len(head))
+	f.reader.Discard(len(head))
 	if n > transports.MaxMessage {
 		return nil, transports.ErrTooLarge
 	}
@@ -152,10 +152,10 @@ func (f *frames) readLength() ([]byte, error) {
 		if len(msg) == cap(msg) {
 			msg = append(msg, 0)[:len(msg)]
 		}
-		got, err := f.r.Read(msg[len(msg):min(cap(msg), int(n))])
+		got, err := f.reader.Read(msg[len(msg):min(cap(msg), int(n))])
 		msg = msg[:len(msg)+got]
 		if err != nil {
-			return nil, torn(err)
+			return nil, tornError(err)
 		}
 	}
 	return msg, nil
@@ -164,7 +164,7 @@ func (f *frames) readLength() ([]byte, error) {
 func (f *frames) readLine() ([]byte, error) {
 	var line []byte
 	for {
-		part, err := f.r.ReadSlice('\n')
+		part, err := f.reader.ReadSlice('\n')
 		if len(line)+len(part) > transports.MaxMessage+2 {
 			return nil, transports.ErrTooLarge
 		}
@@ -172,7 +172,7 @@ func (f *frames) readLine() ([]byte, error) {
 		switch {
 		case err == bufio.ErrBufferFull:
 		case err != nil:
-			return nil, torn(err)
+			return nil, tornError(err)
 		default:
 			line = line[:len(line)-1]
 			if n := len(line); n > 0 && line[n-1] == '\r' {
@@ -183,8 +183,8 @@ func (f *frames) readLine() ([]byte, error) {
 	}
 }
 
-// torn is the error for a link that ended inside a message.
-func torn(err error) error {
+// tornError is the error for a link that ended inside a message.
+func tornError(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}
@@ -207,11 +207,11 @@ func (f *frames) NetConn() net.Conn { return f.conn }
 func (f *frames) Out() *writer.Writer { return f.out }
 
 func (f *frames) Framing() string {
-	return [...]string{unknown: "", lengths: "lengths", lines: "lines"}[f.framing.Load()]
+	return [...]string{framingUnknown: "", framingLengths: "lengths", framingLines: "lines"}[f.framing.Load()]
 }
 
 func (f *frames) AppendFrame(b, msg []byte) ([]byte, error) {
-	if f.framing.Load() == lines {
+	if f.framing.Load() == framingLines {
 		if bytes.IndexByte(msg, '\n') >= 0 {
 			return nil, errNewline
 		}
@@ -224,7 +224,7 @@ func (f *frames) AppendFrame(b, msg []byte) ([]byte, error) {
 // words to read would otherwise lose them to what we did not read.
 func (f *frames) Close() error {
 	if f.conn.CloseWrite() == nil {
-		t := time.NewTimer(goodbye)
+		t := time.NewTimer(closeTimeout)
 		defer t.Stop()
 		select {
 		case <-f.ended:

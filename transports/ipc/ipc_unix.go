@@ -37,10 +37,10 @@ func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("ipc: the path %s has %d bytes; a socket's has at most %d", path, len(path), maxPath)
 	}
-	if err := prepare(path); err != nil {
+	if err := makeFolder(path); err != nil {
 		return nil, err
 	}
-	if err := clear(path); err != nil {
+	if err := removeStale(path); err != nil {
 		return nil, err
 	}
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -54,8 +54,8 @@ func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	return &Listener{ln, logger}, nil
 }
 
-// clear removes a socket that nobody listens on.
-func clear(path string) error {
+// removeStale removes a socket that nobody listens on.
+func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -80,8 +80,8 @@ func clear(path string) error {
 // Addr returns the path.
 func (l *Listener) Addr() string { return l.ln.Addr().String() }
 
-// shortage is how long Accept waits for what the system has too little of.
-const shortage = 100 * time.Millisecond
+// shortageWait is how long Accept waits for what the system has too little of.
+const shortageWait = 100 * time.Millisecond
 
 // Accept returns the Conn of the next peer, who is the user that we are; others are turned away.
 func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
@@ -105,20 +105,20 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 			errors.Is(err, syscall.ENOMEM):
 			l.logger.Error("ipc: a peer has to wait", "error", err)
 			select {
-			case <-time.After(shortage):
+			case <-time.After(shortageWait):
 			case <-ctx.Done():
 			}
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("ipc: %w", err)
 		}
-		uid, err := peer(conn)
+		uid, err := peerUID(conn)
 		if err != nil || uid != os.Getuid() {
 			l.logger.Warn("ipc: turned away", "uid", uid, "error", err)
 			conn.Close()
 			continue
 		}
-		f := newFrames(conn, unknown)
+		f := newFrames(conn, framingUnknown)
 		f.witness = transports.WitnessOf(ctx)
 		return duplex.New(f, "uid:"+strconv.Itoa(uid)), nil
 	}
@@ -140,7 +140,7 @@ type Dialer struct {
 
 // Dial connects, if the socket and its folder belong to the user of this process.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
-	if err := owned(filepath.Dir(d.Path)); err != nil {
+	if err := checkOwned(filepath.Dir(d.Path)); err != nil {
 		return nil, err
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", d.Path)
@@ -148,12 +148,12 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		return nil, fmt.Errorf("ipc: %w", err)
 	}
 	unix := conn.(*net.UnixConn)
-	if uid, err := peer(unix); err != nil || uid != os.Getuid() {
+	if uid, err := peerUID(unix); err != nil || uid != os.Getuid() {
 		conn.Close()
 		return nil, fmt.Errorf("ipc: who listens at %s is user %d, not %d (%v): %w", d.Path, uid, os.Getuid(), err,
 			fs.ErrPermission)
 	}
-	f := newFrames(unix, lengths)
+	f := newFrames(unix, framingLengths)
 	f.witness = transports.WitnessOf(ctx)
 	if info, err := os.Stat(d.Path); err == nil && info.Mode().Perm()&0o077 != 0 {
 		f.witness.Tell("IPC-008",

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	local   = `\\.\pipe\`
-	folder  = local + `aaep\`
-	maxName = 256 // of a pipe, with what precedes its name
+	local        = `\\.\pipe\`
+	socketFolder = local + `aaep\`
+	maxName      = 256 // of a pipe, with what precedes its name
 )
 
 // Path returns where an agent's pipe is (B.3.1). All users of a machine share these names, and
 // their case does not count.
 func Path(agentID string) (string, error) {
-	return folder + fileName(agentID, maxName-len(folder)), nil
+	return socketFolder + fileName(agentID, maxName-len(socketFolder)), nil
 }
 
 // checkPath keeps to the pipes of this machine: elsewhere a path is a file, or a pipe that others
@@ -47,13 +47,13 @@ type Listener struct {
 	ln     net.Listener
 	self   *windows.SID
 	logger *slog.Logger
-	peers  chan arrival
+	peers  chan accepted
 	closed chan struct{}
 	once   sync.Once
 	ended  chan struct{} // closed when run has returned
 }
 
-type arrival struct {
+type accepted struct {
 	conn net.Conn
 	err  error
 }
@@ -68,12 +68,12 @@ func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
-	self, err := user(windows.GetCurrentProcessToken())
+	self, err := tokenUser(windows.GetCurrentProcessToken())
 	if err != nil {
 		return nil, fmt.Errorf("ipc: which user we are: %w", err)
 	}
 	ln, err := winio.ListenPipe(path, &winio.PipeConfig{
-		SecurityDescriptor: alone(self),
+		SecurityDescriptor: ownerOnlyDescriptor(self),
 		MessageMode:        true, // B.3.2
 		InputBufferSize:    transports.MaxMessage,
 		OutputBufferSize:   transports.MaxMessage,
@@ -84,14 +84,14 @@ func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("ipc: %w", err)
 	}
-	l := &Listener{ln: ln, self: self, logger: logger, peers: make(chan arrival), closed: make(chan struct{}),
+	l := &Listener{ln: ln, self: self, logger: logger, peers: make(chan accepted), closed: make(chan struct{}),
 		ended: make(chan struct{})}
-	go l.run()
+	go l.acceptLoop()
 	return l, nil
 }
 
-// run waits for clients, since that cannot be cancelled, and has one ready for Accept.
-func (l *Listener) run() {
+// acceptLoop waits for clients, since that cannot be cancelled, and has one ready for Accept.
+func (l *Listener) acceptLoop() {
 	defer close(l.ended)
 	for {
 		conn, err := l.ln.Accept()
@@ -99,7 +99,7 @@ func (l *Listener) run() {
 			return
 		}
 		select {
-		case l.peers <- arrival{conn, err}:
+		case l.peers <- accepted{conn, err}:
 		case <-l.closed:
 			if err == nil {
 				conn.Close()
@@ -118,7 +118,7 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		var a arrival
+		var a accepted
 		select {
 		case a = <-l.peers:
 		case <-l.closed:
@@ -129,7 +129,7 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 		if a.err != nil {
 			return nil, fmt.Errorf("ipc: %w", a.err)
 		}
-		who, pid, err := client(a.conn)
+		who, pid, err := clientUser(a.conn)
 		if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
 			// Windows does not say who runs a process with more rights than ours, such as a screen
 			// reader. It can have opened our pipe as nobody but us.
@@ -170,7 +170,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ipc: %w", err)
 	}
-	frames, err := d.meet(conn, transports.WitnessOf(ctx))
+	frames, err := d.checkPipe(conn, transports.WitnessOf(ctx))
 	if err != nil {
 		conn.Close()
 		return nil, err
@@ -178,13 +178,13 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	return duplex.New(frames, ""), nil
 }
 
-// meet looks at the pipe before anything is said on it.
-func (d Dialer) meet(conn net.Conn, w transports.Witness) (duplex.Frames, error) {
-	self, err := user(windows.GetCurrentProcessToken())
+// checkPipe looks at the pipe before anything is said on it.
+func (d Dialer) checkPipe(conn net.Conn, w transports.Witness) (duplex.Frames, error) {
+	self, err := tokenUser(windows.GetCurrentProcessToken())
 	if err != nil {
 		return nil, fmt.Errorf("ipc: which user we are: %w", err)
 	}
-	who, err := owner(conn)
+	who, err := pipeOwner(conn)
 	if err != nil {
 		return nil, fmt.Errorf("ipc: whose the pipe %s is: %w", d.Path, err)
 	}
@@ -192,11 +192,11 @@ func (d Dialer) meet(conn net.Conn, w transports.Witness) (duplex.Frames, error)
 		return nil, fmt.Errorf("ipc: the pipe %s belongs to %s, not to us, %s: %w", d.Path, who, self, os.ErrPermission)
 	}
 	var flags uint32
-	if err := windows.GetNamedPipeInfo(handle(conn), &flags, nil, nil, nil); err != nil {
+	if err := windows.GetNamedPipeInfo(pipeHandle(conn), &flags, nil, nil, nil); err != nil {
 		return nil, fmt.Errorf("ipc: %w", err)
 	}
 	if flags&windows.PIPE_TYPE_MESSAGE == 0 { // B.3.4
-		f := newFrames(pipeStream{conn, conn}, lengths)
+		f := newFrames(pipeStream{conn, conn}, framingLengths)
 		f.witness = w
 		return f, nil
 	}

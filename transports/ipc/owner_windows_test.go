@@ -22,7 +22,7 @@ import (
 func TestPipeAlone(t *testing.T) {
 	l := start(t)
 	peer := raw(t, l)
-	sd, err := windows.GetSecurityInfo(handle(peer), windows.SE_KERNEL_OBJECT,
+	sd, err := windows.GetSecurityInfo(pipeHandle(peer), windows.SE_KERNEL_OBJECT,
 		windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestSquatter(t *testing.T) {
 
 // squat serves a pipe that belongs to the administrators, and says what it hears.
 func squat(path string) {
-	who, _ := user(windows.GetCurrentProcessToken())
+	who, _ := tokenUser(windows.GetCurrentProcessToken())
 	ln, err := winio.ListenPipe(path,
 		&winio.PipeConfig{SecurityDescriptor: "O:BAD:P(A;;GA;;;" + who.String() + ")", MessageMode: true})
 	if err != nil {

@@ -20,7 +20,7 @@ const maxPath = 103
 // of the runtime directory, on macOS in the user's Application Support, else in a folder of the
 // user's own in the temporary directory.
 func Path(agentID string) (string, error) {
-	folder, err := folder()
+	folder, err := socketFolder()
 	if err != nil {
 		return "", err
 	}
@@ -32,20 +32,20 @@ func Path(agentID string) (string, error) {
 	return filepath.Join(folder, fileName(agentID, room)+ending), nil
 }
 
-func folder() (string, error) {
+func socketFolder() (string, error) {
 	if runtime.GOOS == "darwin" {
 		home, err := os.UserHomeDir()
 		return filepath.Join(home, "Library", "Application Support", "AAEP"), err
 	}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && owned(dir) == nil {
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && checkOwned(dir) == nil {
 		return filepath.Join(dir, "aaep"), nil
 	}
 	return filepath.Join(os.TempDir(), "aaep-"+strconv.Itoa(os.Getuid())), nil
 }
 
-// prepare makes the folder of a socket, for its owner alone. One that is there must be ours alone
+// makeFolder makes the folder of a socket, for its owner alone. One that is there must be ours alone
 // already: in a shared directory somebody else may have been quicker (D-69, INV-46).
-func prepare(path string) error {
+func makeFolder(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
@@ -53,11 +53,11 @@ func prepare(path string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return owned(dir)
+	return checkOwned(dir)
 }
 
-// owned reports what keeps a folder from being ours alone.
-func owned(dir string) error {
+// checkOwned reports what keeps a folder from being ours alone.
+func checkOwned(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer returns the user id of who is at the other end, as the kernel knows it.
-func peer(conn *net.UnixConn) (uid int, err error) {
+// peerUID returns the user id of who is at the other end, as the kernel knows it.
+func peerUID(conn *net.UnixConn) (uid int, err error) {
 	return uidOf(conn, func(fd int) (uint32, error) {
 		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 		if err != nil {

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// peer trusts the folder, which only its owner can enter: how to ask the kernel is not known here.
-func peer(*net.UnixConn) (uid int, err error) { return os.Getuid(), nil }
+// peerUID trusts the folder, which only its owner can enter: how to ask the kernel is not known here.
+func peerUID(*net.UnixConn) (uid int, err error) { return os.Getuid(), nil }

@@ -30,7 +30,7 @@ type pipe struct {
 }
 
 func newPipe(conn net.Conn, w transports.Witness) *pipe {
-	return &pipe{conn: conn, witness: w, handle: handle(conn), first: make([]byte, 1)}
+	return &pipe{conn: conn, witness: w, handle: pipeHandle(conn), first: make([]byte, 1)}
 }
 
 // Read returns the next message.
@@ -38,18 +38,18 @@ func (p *pipe) Read() ([]byte, error) {
 	if s := p.stream.Load(); s != nil {
 		return s.Read()
 	}
-	msg, err := p.message()
+	msg, err := p.readMessage()
 	if err != nil {
 		return nil, err
 	}
 	framing := framingOf(msg)
 	switch {
-	case framing != unknown && !p.begun:
+	case framing != framingUnknown && !p.begun:
 		s := newFrames(pipeStream{p.conn, io.MultiReader(bytes.NewReader(msg), p.conn)}, framing)
 		s.witness = p.witness
 		p.stream.Store(s)
 		return s.Read()
-	case framing == lengths:
+	case framing == framingLengths:
 		p.witness.Tell("IPC-009",
 			fmt.Sprintf("messages are as the pipe cuts them, and one begins with %#02x, as a length does", msg[0]))
 		return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", msg[0])
@@ -65,23 +65,23 @@ func (p *pipe) Read() ([]byte, error) {
 func framingOf(msg []byte) int32 {
 	switch bytes.IndexByte(msg, '\n') {
 	case len(msg) - 1:
-		return lines
+		return framingLines
 	default:
 		if msg[0] == 0 {
-			return lengths
+			return framingLengths
 		}
-		return unknown
+		return framingUnknown
 	}
 }
 
-// message reads what the peer wrote at once. The pipe is read as bytes, and asked how many of them
+// readMessage reads what the peer wrote at once. The pipe is read as bytes, and asked how many of them
 // are left of the message: in the mode that stops at a message's end package winio does not say
 // whether it has stopped there, or only because the buffer was full.
-func (p *pipe) message() ([]byte, error) {
+func (p *pipe) readMessage() ([]byte, error) {
 	if _, err := io.ReadFull(p.conn, p.first); err != nil {
 		return nil, err // io.EOF is the end
 	}
-	left, err := p.left()
+	left, err := p.bytesLeft()
 	if err != nil {
 		return nil, err
 	}
@@ -91,13 +91,13 @@ func (p *pipe) message() ([]byte, error) {
 	msg := make([]byte, 1+left)
 	msg[0] = p.first[0]
 	_, err = io.ReadFull(p.conn, msg[1:])
-	return msg, torn(err)
+	return msg, tornError(err)
 }
 
 var peekNamedPipe = windows.NewLazySystemDLL("kernel32.dll").NewProc("PeekNamedPipe")
 
-// left returns how many bytes the message has that was begun.
-func (p *pipe) left() (n uint32, err error) {
+// bytesLeft returns how many bytes the message has that was begun.
+func (p *pipe) bytesLeft() (n uint32, err error) {
 	p.mu.Lock() // or the handle could meanwhile be something else's
 	defer p.mu.Unlock()
 	if p.handle == 0 {

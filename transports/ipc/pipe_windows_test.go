@@ -26,7 +26,7 @@ func quiet() []goleak.Option {
 }
 
 func self(t *testing.T) string {
-	who, err := user(windows.GetCurrentProcessToken())
+	who, err := tokenUser(windows.GetCurrentProcessToken())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestPipeMessages(t *testing.T) {
 	}
 	want(t, c, sent...)
 	mode := uint32(windows.PIPE_READMODE_MESSAGE)
-	if err := windows.SetNamedPipeHandleState(handle(peer), &mode, nil, nil); err != nil {
+	if err := windows.SetNamedPipeHandleState(pipeHandle(peer), &mode, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, msg := range sent {
@@ -167,7 +167,7 @@ func TestPipeStreams(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		mode := uint32(windows.PIPE_READMODE_MESSAGE)
-		if err := windows.SetNamedPipeHandleState(handle(peer), &mode, nil, nil); err != nil {
+		if err := windows.SetNamedPipeHandleState(pipeHandle(peer), &mode, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		buf := make([]byte, 100)
@@ -182,11 +182,11 @@ func TestPipeStreams(t *testing.T) {
 
 // B.3.4: at a pipe of bytes, which only somebody else makes, lengths part the messages.
 func TestPipeOfBytes(t *testing.T) {
-	who, err := user(windows.GetCurrentProcessToken())
+	who, err := tokenUser(windows.GetCurrentProcessToken())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sd, err := windows.SecurityDescriptorFromString(alone(who))
+	sd, err := windows.SecurityDescriptorFromString(ownerOnlyDescriptor(who))
 	if err != nil {
 		t.Fatal(err)
 	}

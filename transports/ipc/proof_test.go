@@ -54,13 +54,13 @@ type framed struct {
 
 func (f framed) Dial(context.Context) (transports.Conn, error) {
 	near, far := wholeStream()
-	go f.p.ServeConn(duplex.New(newFrames(far, unknown), ""))
+	go f.p.ServeConn(duplex.New(newFrames(far, framingUnknown), ""))
 	return duplex.New(newFrames(near, f.framing), ""), nil
 }
 
 // LVL-029: our own producer passes Level 3 in both framings of a local socket.
 func TestProducerLevel3(t *testing.T) {
-	for name, framing := range map[string]int32{"lengths": lengths, "lines": lines} {
+	for name, framing := range map[string]int32{"lengths": framingLengths, "lines": framingLines} {
 		t.Run(name, func(t *testing.T) {
 			aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
 				p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target"}, ShortTimeouts: true})

@@ -6,16 +6,18 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// alone describes a pipe that belongs to a user, whom alone it lets in. Without an owner by name
+// ownerOnlyDescriptor describes a pipe that belongs to a user, whom alone it lets in. Without an owner by name
 // that of a process with an administrator's rights would be the administrators.
-func alone(who *windows.SID) string { return "O:" + who.String() + "D:P(A;;GA;;;" + who.String() + ")" }
+func ownerOnlyDescriptor(who *windows.SID) string {
+	return "O:" + who.String() + "D:P(A;;GA;;;" + who.String() + ")"
+}
 
-// handle returns a connection's, which is valid until it is closed.
-func handle(conn net.Conn) windows.Handle {
+// pipeHandle returns a connection's, which is valid until it is closed.
+func pipeHandle(conn net.Conn) windows.Handle {
 	return windows.Handle(conn.(interface{ Fd() uintptr }).Fd())
 }
 
-func user(token windows.Token) (*windows.SID, error) {
+func tokenUser(token windows.Token) (*windows.SID, error) {
 	u, err := token.GetTokenUser()
 	if err != nil {
 		return nil, err
@@ -23,9 +25,9 @@ func user(token windows.Token) (*windows.SID, error) {
 	return u.User.Sid, nil
 }
 
-// owner returns whose a pipe is. Nobody but an administrator can name somebody else.
-func owner(conn net.Conn) (*windows.SID, error) {
-	sd, err := windows.GetSecurityInfo(handle(conn), windows.SE_KERNEL_OBJECT, windows.OWNER_SECURITY_INFORMATION)
+// pipeOwner returns whose a pipe is. Nobody but an administrator can name somebody else.
+func pipeOwner(conn net.Conn) (*windows.SID, error) {
+	sd, err := windows.GetSecurityInfo(pipeHandle(conn), windows.SE_KERNEL_OBJECT, windows.OWNER_SECURITY_INFORMATION)
 	if err != nil {
 		return nil, err
 	}
@@ -33,10 +35,10 @@ func owner(conn net.Conn) (*windows.SID, error) {
 	return who, err
 }
 
-// client returns the process at the other end of a connection that was accepted, and the user it
+// clientUser returns the process at the other end of a connection that was accepted, and the user it
 // runs as. The pipe lets only us in; this is the second lock (B.3.6).
-func client(conn net.Conn) (who *windows.SID, pid uint32, err error) {
-	if err := windows.GetNamedPipeClientProcessId(handle(conn), &pid); err != nil {
+func clientUser(conn net.Conn) (who *windows.SID, pid uint32, err error) {
+	if err := windows.GetNamedPipeClientProcessId(pipeHandle(conn), &pid); err != nil {
 		return nil, 0, err
 	}
 	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, pid)
@@ -49,6 +51,6 @@ func client(conn net.Conn) (who *windows.SID, pid uint32, err error) {
 		return nil, pid, err
 	}
 	defer token.Close()
-	who, err = user(token)
+	who, err = tokenUser(token)
 	return who, pid, err
 }

@@ -22,21 +22,21 @@ type answer struct {
 	rejected *aaep.SubscriptionRejected
 }
 
-// write sends the answer; created is the status of an acceptance.
-func (s *Server) write(w http.ResponseWriter, r *http.Request, a answer, created int) {
+// writeAnswer sends the answer; created is the status of an acceptance.
+func (s *Server) writeAnswer(w http.ResponseWriter, r *http.Request, a answer, created int) {
 	if a.accepted == nil {
 		s.rejectRaw(w, credentials.Status(a.rejected.ReasonCode), a.rejected, a.msg)
 		return
 	}
 	if created == http.StatusCreated {
-		w.Header().Set("Location", s.streamOf(r, a.accepted.SubscriptionID))
+		w.Header().Set("Location", s.streamPath(r, a.accepted.SubscriptionID))
 	}
-	s.body(w, created, a.msg)
+	s.writeBody(w, created, a.msg)
 }
 
-// reject answers with a rejection of this transport's own.
-func (s *Server) reject(w http.ResponseWriter, status int, m *aaep.SubscriptionRejected) {
-	m.ReasonMessage = shorten(aaep.SafeText(m.ReasonMessage), 1000)
+// rejectRequest answers with a rejection of this transport's own.
+func (s *Server) rejectRequest(w http.ResponseWriter, status int, m *aaep.SubscriptionRejected) {
+	m.ReasonMessage = shortenText(aaep.SafeText(m.ReasonMessage), 1000)
 	msg, err := aaep.Encode(m)
 	if err != nil {
 		s.o.Logger.Error("sse: cannot encode a rejection", "cause", err)
@@ -50,27 +50,27 @@ func (s *Server) rejectRaw(w http.ResponseWriter, status int, m *aaep.Subscripti
 	if m.RetryAfterSeconds != nil {
 		w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
 	}
-	s.challenge(w, m.ReasonCode)
-	s.body(w, status, msg)
+	s.setChallenge(w, m.ReasonCode)
+	s.writeBody(w, status, msg)
 }
 
-// challenge names the way to authenticate, which a 401 must.
-func (s *Server) challenge(w http.ResponseWriter, code aaep.ReasonCode) {
+// setChallenge names the way to authenticate, which a 401 must.
+func (s *Server) setChallenge(w http.ResponseWriter, code aaep.ReasonCode) {
 	if code == aaep.AuthenticationRequired {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="aaep"`)
 	}
 }
 
-// fail answers with an error that is not an AAEP message.
-func (s *Server) fail(w http.ResponseWriter, status int, text string) {
+// writeError answers with an error that is not an AAEP message.
+func (s *Server) writeError(w http.ResponseWriter, status int, text string) {
 	b, err := json.Marshal(map[string]string{"error": text})
 	if err != nil {
 		b = []byte(`{}`)
 	}
-	s.body(w, status, b)
+	s.writeBody(w, status, b)
 }
 
-func (s *Server) body(w http.ResponseWriter, status int, msg []byte) {
+func (s *Server) writeBody(w http.ResponseWriter, status int, msg []byte) {
 	h := w.Header()
 	h.Set("Content-Type", jsonType)
 	h.Set("Content-Length", strconv.Itoa(len(msg)))
@@ -78,14 +78,14 @@ func (s *Server) body(w http.ResponseWriter, status int, msg []byte) {
 	rc := http.NewResponseController(w)
 	if status >= http.StatusBadRequest && status != http.StatusRequestTimeout {
 		// until then net/http throws away what comes, and a stranger is there
-		_ = rc.SetReadDeadline(time.Now().Add(httpguard.Unread))
+		_ = rc.SetReadDeadline(time.Now().Add(httpguard.UnreadTimeout))
 	}
 	_ = rc.SetWriteDeadline(time.Now().Add(writeTime))
 	w.WriteHeader(status)
 	_, _ = w.Write(msg) // the peer may have gone; there is nobody left to tell
 }
 
-const roomTime = 2 * time.Second // for a large message to find room
+const largeBodyWait = 2 * time.Second // for a large message to find room
 
 // readBody reads one message of at most transports.MaxMessage bytes; more is never held. It returns
 // a status and a text where the request is refused. Done is called when the message is no longer
@@ -96,25 +96,25 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal stri
 	refuse := func(status int, problem string) ([]byte, func(), int, string) { return nil, done, status, problem }
 	const tooLarge = "the message is larger than 1 MiB"
 	if !isJSON(r.Header.Values("Content-Type")) {
-		drain(r)
+		drainBody(r)
 		return refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json, in UTF-8")
 	}
 	if enc := r.Header.Values("Content-Encoding"); len(enc) > 0 && !slices.Equal(enc, []string{"identity"}) {
-		drain(r)
+		drainBody(r)
 		return refuse(http.StatusUnsupportedMediaType, "the body must not be compressed: leave out Content-Encoding")
 	}
 	if r.ContentLength > transports.MaxMessage {
-		drain(r)
+		drainBody(r)
 		return refuse(http.StatusRequestEntityTooLarge, tooLarge)
 	}
-	msg, done, err := s.large.Read(io.LimitReader(r.Body, transports.MaxMessage+1), principal, roomTime)
+	msg, done, err := s.largeBodies.Read(io.LimitReader(r.Body, transports.MaxMessage+1), principal, largeBodyWait)
 	if err == httpguard.ErrNoRoom {
-		w.Header().Set("Retry-After", strconv.FormatInt(soon, 10))
+		w.Header().Set("Retry-After", strconv.FormatInt(retrySoon, 10))
 		return refuse(http.StatusServiceUnavailable,
 			"there are as many large messages as can be held; send it again later")
 	}
 	if len(msg) > transports.MaxMessage {
-		drain(r)
+		drainBody(r)
 		return refuse(http.StatusRequestEntityTooLarge, tooLarge)
 	}
 	if err != nil {
@@ -124,17 +124,17 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal stri
 	return msg, done, 0, ""
 }
 
-// drain reads past a body that is not too big, so that the peer, still writing, gets our refusal
+// drainBody reads past a body that is not too big, so that the peer, still writing, gets our refusal
 // and not a reset. The body's deadline holds here too.
-func drain(r *http.Request) {
+func drainBody(r *http.Request) {
 	const most = 4 << 20
 	if r.ContentLength <= most && r.Header.Get("Expect") == "" {
 		_, _ = io.CopyN(io.Discard, r.Body, most)
 	}
 }
 
-// shorten cuts s to about n bytes, between characters.
-func shorten(s string, n int) string {
+// shortenText cuts s to about n bytes, between characters.
+func shortenText(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -20,30 +20,30 @@ import (
 
 // A conn is the subscriber's Conn: POSTs go out, the answers and one event stream come in.
 type conn struct {
-	base, root  *url.URL // of the endpoints of a handshake, and without one
-	mayListen   bool     // without a handshake
-	header      http.Header
-	credentials func(context.Context) (http.Header, error) // nil if header is all
-	client      *http.Client
-	own         *http.Transport // nil if the client is the caller's
-	silence     time.Duration   // after which a stream counts as broken
-	log         *slog.Logger
-	witness     transports.Witness
-	ctx         context.Context // done once the conn is closed
-	cancel      context.CancelCauseFunc
-	answers     chan []byte   // accepted and rejected messages that answered a POST
-	reopening   chan struct{} // held by Reopen
-	running     sync.WaitGroup
+	base, root   *url.URL // of the endpoints of a handshake, and without one
+	mayListen    bool     // without a handshake
+	header       http.Header
+	credentials  func(context.Context) (http.Header, error) // nil if header is all
+	client       *http.Client
+	ownTransport *http.Transport // nil if the client is the caller's
+	silence      time.Duration   // after which a stream counts as broken
+	log          *slog.Logger
+	witness      transports.Witness
+	ctx          context.Context // done once the conn is closed
+	cancel       context.CancelCauseFunc
+	answers      chan []byte   // accepted and rejected messages that answered a POST
+	reopening    chan struct{} // held by Reopen
+	running      sync.WaitGroup
 
-	mu    sync.Mutex // never held while waiting
-	phase phase
-	alone bool // nothing was negotiated, and there is nobody to negotiate with
+	mu           sync.Mutex // never held while waiting
+	phase        phase
+	unnegotiated bool // nothing was negotiated, and there is nobody to negotiate with
 	// substitute is the acceptance that the Conn wrote itself; nil where the producer answered.
-	substitute []byte
-	events     *url.URL      // where the stream is, once accepted
-	guessed    bool          // that it is there: nobody said so, and nothing has come from there
-	in         *inbound      // the current stream; nil before the first and while one is opened again
-	changed    chan struct{} // closed and renewed with in and phase
+	substitute    []byte
+	events        *url.URL      // where the stream is, once accepted
+	streamGuessed bool          // that it is there: nobody said so, and nothing has come from there
+	inbound       *inbound      // the current stream; nil before the first and while one is opened again
+	changed       chan struct{} // closed and renewed with in and phase
 }
 
 type phase int
@@ -69,7 +69,7 @@ func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 		default:
 		}
 		c.mu.Lock()
-		in, changed, ph := c.in, c.changed, c.phase
+		in, changed, ph := c.inbound, c.changed, c.phase
 		c.mu.Unlock()
 		if ph == rejected {
 			select { // filled before the phase changed
@@ -79,7 +79,7 @@ func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 				return nil, io.EOF
 			}
 		}
-		var events chan numbered
+		var events chan numberedEvent
 		var over chan struct{}
 		if in != nil {
 			events, over = in.events, in.done
@@ -93,7 +93,7 @@ func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 			c.mu.Unlock()
 			return ev.data, nil
 		case <-over:
-			if err, current := c.over(in); current {
+			if err, current := c.streamEnd(in); current {
 				return nil, err
 			}
 		case <-changed:
@@ -104,11 +104,11 @@ func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// over says how a stream ended, if it is still the current one and no answer is left to read.
-func (c *conn) over(in *inbound) (error, bool) {
+// streamEnd says how a stream ended, if it is still the current one and no answer is left to read.
+func (c *conn) streamEnd(in *inbound) (error, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.in != in || len(c.answers) > 0 || c.ctx.Err() != nil {
+	if c.inbound != in || len(c.answers) > 0 || c.ctx.Err() != nil {
 		return nil, false
 	}
 	if c.phase == leaving {
@@ -117,25 +117,25 @@ func (c *conn) over(in *inbound) (error, bool) {
 	return in.err, true
 }
 
-// set makes in the current stream; nil makes Receive wait for the next.
-func (c *conn) set(in *inbound) {
+// setStream makes in the current stream; nil makes Receive wait for the next.
+func (c *conn) setStream(in *inbound) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.setLocked(in)
+	c.setStreamLocked(in)
 }
 
-func (c *conn) setLocked(in *inbound) {
-	c.in = in
+func (c *conn) setStreamLocked(in *inbound) {
+	c.inbound = in
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// turn changes the phase, and wakes Receive.
-func (c *conn) turn(ph phase) {
+// setPhase changes the phase, and wakes Receive.
+func (c *conn) setPhase(ph phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.phase = ph
-	c.setLocked(c.in)
+	c.setStreamLocked(c.inbound)
 }
 
 // Send POSTs one message: first the subscription.request, then replies, renegotiations and close. A
@@ -154,7 +154,7 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 	}
 	msg = slices.Clone(msg) // net/http may read it a little longer than the POST takes
 	c.mu.Lock()
-	ph, alone := c.phase, c.alone
+	ph, alone := c.phase, c.unnegotiated
 	req, isRequest := m.(*aaep.SubscriptionRequest)
 	var invalid *aaep.InvalidError
 	if errors.As(err, &invalid) && invalid.Message == new(aaep.SubscriptionRequest).MessageType() {
@@ -166,7 +166,7 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 	c.mu.Unlock()
 	switch {
 	case ph == fresh && isRequest:
-		return c.request(ctx, req, msg)
+		return c.postRequest(ctx, req, msg)
 	case ph == fresh:
 		return errors.Join(errors.New("sse: the first message must be a subscription.request"), err)
 	case ph == asking:
@@ -174,22 +174,22 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 	case ph == rejected:
 		return errors.New("sse: the subscription was rejected; Dial again to make a new request")
 	case alone:
-		return c.sendAlone(ctx, m, msg)
+		return c.sendUnnegotiated(ctx, m, msg)
 	}
 	if _, closing := m.(*aaep.SubscriptionClose); closing && ph == open {
-		c.turn(leaving) // before the POST: the stream may end sooner than the answer comes
-		err := c.reply(ctx, c.base.JoinPath("replies"), m, msg)
+		c.setPhase(leaving) // before the POST: the stream may end sooner than the answer comes
+		err := c.postReply(ctx, c.base.JoinPath("replies"), m, msg)
 		if err != nil {
-			c.turn(open)
+			c.setPhase(open)
 		}
 		return err
 	}
-	return c.reply(ctx, c.base.JoinPath("replies"), m, msg)
+	return c.postReply(ctx, c.base.JoinPath("replies"), m, msg)
 }
 
-// reply POSTs a message of an open subscription (B.1.4).
-func (c *conn) reply(ctx context.Context, to *url.URL, m aaep.Message, msg []byte) error {
-	a, err := c.post(ctx, to, msg)
+// postReply POSTs a message of an open subscription (B.1.4).
+func (c *conn) postReply(ctx context.Context, to *url.URL, m aaep.Message, msg []byte) error {
+	a, err := c.postMessage(ctx, to, msg)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (c *conn) reply(ctx context.Context, to *url.URL, m aaep.Message, msg []byt
 	_, renegotiation := m.(*aaep.SubscriptionRenegotiate)
 	switch {
 	case answered && (renegotiation || a.status == http.StatusOK):
-		return c.deliver(ctx, a.body)
+		return c.deliverAnswer(ctx, a.body)
 	case a.status/100 != 2:
 		return fmt.Errorf("sse: not delivered: status %s, want 204%s", a.text, a.excerpt())
 	case a.status != http.StatusNoContent && !renegotiation && to.Path == c.base.JoinPath("replies").Path:
@@ -223,19 +223,19 @@ func isAnswer(body []byte) bool {
 	return false
 }
 
-// request opens the subscription and, once accepted, its stream (B.1.2).
-func (c *conn) request(ctx context.Context, req *aaep.SubscriptionRequest, msg []byte) error {
+// postRequest opens the subscription and, once accepted, its stream (B.1.2).
+func (c *conn) postRequest(ctx context.Context, req *aaep.SubscriptionRequest, msg []byte) error {
 	at := c.base.JoinPath("subscriptions")
-	a, err := c.post(ctx, at, msg)
+	a, err := c.postMessage(ctx, at, msg)
 	if err == nil && c.mayListen && (a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed) &&
 		!isAnswer(a.body) {
-		return c.listen(ctx, req)
+		return c.listenUnnegotiated(ctx, req)
 	}
 	var m aaep.Message
 	if err == nil {
 		if m, err = aaep.Decode(a.body); err != nil || !isAnswer(a.body) {
 			c.judgeAcceptance(a.status, err)
-			err = a.refusal(
+			err = a.refusalError(
 				fmt.Errorf(
 					"sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s",
 					at.Redacted(), a.text, a.excerpt()))
@@ -244,39 +244,39 @@ func (c *conn) request(ctx context.Context, req *aaep.SubscriptionRequest, msg [
 	accepted, _ := m.(*aaep.SubscriptionAccepted)
 	if err == nil && accepted != nil {
 		c.judgeStatus(a.status, a.text)
-		if err = c.locate(at, a.location, accepted.SubscriptionID); err != nil || a.location == "" {
+		if err = c.setStreamURL(at, a.location, accepted.SubscriptionID); err != nil || a.location == "" {
 			c.witness.Tell("SSE-004",
 				fmt.Sprintf("an acceptance has the Location %q, which names no stream on its origin",
-					shorten(a.location, 100)))
+					shortenText(a.location, 100)))
 		}
 	}
 	switch {
 	case err != nil:
-		c.turn(fresh)
+		c.setPhase(fresh)
 		return err
 	case accepted == nil:
 		c.answers <- a.body // there is room: nothing was answered before
-		c.turn(rejected)
+		c.setPhase(rejected)
 		return nil
 	}
 	c.answers <- a.body
-	c.turn(open)
+	c.setPhase(open)
 	in := c.newInbound("")
-	if !c.start(in, func() error {
-		body, err := c.get(in.ctx, in)
+	if !c.startStream(in, func() error {
+		body, err := c.openStream(in.ctx, in)
 		if err != nil {
 			return err
 		}
-		return c.read(in, body)
+		return c.readEvents(in, body)
 	}) {
 		return transports.ErrClosed
 	}
 	return nil
 }
 
-// refusal says what a status means that came without a subscription.rejected: from a proxy, or a
+// refusalError says what a status means that came without a subscription.rejected: from a proxy, or a
 // peer that has only statuses (D-56).
-func (a reaction) refusal(err error) error {
+func (a postResponse) refusalError(err error) error {
 	var told struct {
 		Error string `json:"error"` // what a listener such as ours says
 	}
@@ -285,12 +285,12 @@ func (a reaction) refusal(err error) error {
 	if code == "" {
 		return err
 	}
-	return &aaep.Rejection{Code: code, Remote: true, Message: shorten(aaep.SafeText(told.Error), 300), Err: err,
+	return &aaep.Rejection{Code: code, Remote: true, Message: shortenText(aaep.SafeText(told.Error), 300), Err: err,
 		RetryAfter: a.retryAfter}
 }
 
-// locate finds the stream of an accepted subscription: where Location says, on this origin (D-66).
-func (c *conn) locate(at *url.URL, location, id string) error {
+// setStreamURL finds the stream of an accepted subscription: where Location says, on this origin (D-66).
+func (c *conn) setStreamURL(at *url.URL, location, id string) error {
 	events := c.base.JoinPath("events")
 	events.RawQuery = url.Values{"subscription_id": {id}}.Encode()
 	if location != "" {
@@ -308,11 +308,11 @@ func (c *conn) locate(at *url.URL, location, id string) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.events, c.guessed = events, location == ""
+	c.events, c.streamGuessed = events, location == ""
 	return nil
 }
 
-func (c *conn) deliver(ctx context.Context, msg []byte) error {
+func (c *conn) deliverAnswer(ctx context.Context, msg []byte) error {
 	select {
 	case c.answers <- msg:
 		return nil
@@ -330,8 +330,8 @@ func (c *conn) Close() error {
 	c.cancel(transports.ErrClosed) // under mu, so that no goroutine is started after it
 	c.mu.Unlock()
 	c.running.Wait()
-	if c.own != nil {
-		c.own.CloseIdleConnections()
+	if c.ownTransport != nil {
+		c.ownTransport.CloseIdleConnections()
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 
 var errCredentials = errors.New("no credentials")
 
-// do sends a request with the credentials of the moment. Where they are refused and others can be
+// doWithCredentials sends a request with the credentials of the moment. Where they are refused and others can be
 // had meanwhile, it is sent once more: a request that is answered with 401 has had no effect.
-func (c *conn) do(req *http.Request) (*http.Response, error) {
+func (c *conn) doWithCredentials(req *http.Request) (*http.Response, error) {
 	if c.credentials == nil {
 		return c.client.Do(req)
 	}
@@ -21,7 +21,7 @@ func (c *conn) do(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%w: %w", errCredentials, err)
 	}
 	bare := req.Header.Clone()
-	put(req.Header, given)
+	setHeaders(req.Header, given)
 	resp, err := c.client.Do(req)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
@@ -37,12 +37,12 @@ func (c *conn) do(req *http.Request) (*http.Response, error) {
 			return resp, nil
 		}
 	}
-	put(again.Header, fresh)
+	setHeaders(again.Header, fresh)
 	resp.Body.Close()
 	return c.client.Do(again)
 }
 
-func put(h, given http.Header) {
+func setHeaders(h, given http.Header) {
 	for name, values := range given {
 		h[http.CanonicalHeaderKey(name)] = values
 	}

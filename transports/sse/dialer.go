@@ -72,7 +72,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		base = root.JoinPath(DefaultPrefix)
 	}
 	c := &conn{
-		base: base, root: root, mayListen: d.RootLayout, log: orDiscard(d.Logger),
+		base: base, root: root, mayListen: d.RootLayout, log: orDiscardLogger(d.Logger),
 		header: d.Header.Clone(), credentials: d.Credentials, silence: silence, witness: transports.WitnessOf(ctx),
 		answers: make(chan []byte, 4), reopening: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
@@ -84,10 +84,10 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		client = *d.Client
 		client.Timeout = 0
 	} else {
-		c.own = ownTransport(d.TLS)
-		client.Transport = c.own
+		c.ownTransport = ownTransport(d.TLS)
+		client.Transport = c.ownTransport
 	}
-	client.CheckRedirect = c.redirect
+	client.CheckRedirect = c.checkRedirect
 	c.client = &client
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c, nil
@@ -138,8 +138,8 @@ func ownTransport(conf *tls.Config) *http.Transport {
 
 var errRedirect = errors.New("redirected to another origin, which is not followed")
 
-// redirect follows a GET within its origin and nothing else (INV-19, INV-49).
-func (c *conn) redirect(req *http.Request, via []*http.Request) error {
+// checkRedirect follows a GET within its origin and nothing else (INV-19, INV-49).
+func (c *conn) checkRedirect(req *http.Request, via []*http.Request) error {
 	if via[0].Method != http.MethodGet {
 		return http.ErrUseLastResponse
 	}

@@ -45,10 +45,10 @@ const (
 	// heartbeats.
 	silence = 3 * heartbeat
 	// Published servers without a handshake may never send a heartbeat.
-	silenceUnagreed = 24 * time.Hour
+	silenceUnnegotiated = 24 * time.Hour
 )
 
-func orDiscard(l *slog.Logger) *slog.Logger {
+func orDiscardLogger(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return slog.New(slog.DiscardHandler)
 	}

@@ -20,7 +20,7 @@ import (
 type inbound struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	events chan numbered
+	events chan numberedEvent
 	done   chan struct{}
 	// closed when all but the producer's subscription.close was taken; lastID stays as it is from
 	// here on
@@ -33,14 +33,14 @@ type inbound struct {
 	taken string // lastID as Receive knows it, while the stream runs; guarded by conn.mu
 }
 
-// numbered is an event, and the id of the last one until then that had one.
-type numbered struct {
+// numberedEvent is an event, and the id of the last one until then that had one.
+type numberedEvent struct {
 	data   []byte
 	lastID string
 }
 
 func (c *conn) newInbound(lastID string) *inbound {
-	in := &inbound{events: make(chan numbered), done: make(chan struct{}), left: make(chan struct{}), lastID: lastID,
+	in := &inbound{events: make(chan numberedEvent), done: make(chan struct{}), left: make(chan struct{}), lastID: lastID,
 		taken: lastID}
 	in.ctx, in.cancel = context.WithCancelCause(c.ctx)
 	return in
@@ -53,12 +53,12 @@ func (c *conn) Reopen(ctx context.Context) error {
 	case c.reopening <- struct{}{}:
 		defer func() { <-c.reopening }()
 	case <-ctx.Done():
-		return interrupted("reopen", ctx.Err())
+		return interruptedError("reopen", ctx.Err())
 	case <-c.ctx.Done():
 		return transports.ErrClosed
 	}
 	c.mu.Lock()
-	old, ph := c.in, c.phase
+	old, ph := c.inbound, c.phase
 	c.mu.Unlock()
 	if old == nil {
 		return errors.New("sse: there is no stream to open again; Send a subscription.request first")
@@ -69,13 +69,13 @@ func (c *conn) Reopen(ctx context.Context) error {
 		return errors.New("sse: the subscription was closed")
 	}
 	in := c.newInbound(old.lastID)
-	c.set(nil)
-	body, err := c.get(ctx, in)
-	if !c.start(in, func() error {
+	c.setStream(nil)
+	body, err := c.openStream(ctx, in)
+	if !c.startStream(in, func() error {
 		if err != nil {
 			return err
 		}
-		return c.read(in, body)
+		return c.readEvents(in, body)
 	}) {
 		if err == nil {
 			body.Close()
@@ -92,7 +92,7 @@ func (c *conn) Reopen(ctx context.Context) error {
 // once it is opened again.
 func (c *conn) Cut() {
 	c.mu.Lock()
-	in := c.in
+	in := c.inbound
 	c.mu.Unlock()
 	if in != nil {
 		in.cancel(transports.ErrInterrupted)
@@ -104,7 +104,7 @@ func (c *conn) Cut() {
 func (c *conn) LastEventID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	in := c.in
+	in := c.inbound
 	if in == nil {
 		return ""
 	}
@@ -118,8 +118,8 @@ func (c *conn) LastEventID() string {
 	}
 }
 
-// start makes in the current stream and run its goroutine, unless the conn is closed.
-func (c *conn) start(in *inbound, run func() error) bool {
+// startStream makes in the current stream and run its goroutine, unless the conn is closed.
+func (c *conn) startStream(in *inbound, run func() error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx.Err() != nil {
@@ -130,22 +130,22 @@ func (c *conn) start(in *inbound, run func() error) bool {
 		in.cancel(nil)
 		close(in.done)
 	})
-	c.setLocked(in)
-	if c.alone && c.phase == leaving { // nobody else ends it
+	c.setStreamLocked(in)
+	if c.unnegotiated && c.phase == leaving { // nobody else ends it
 		in.cancel(transports.ErrInterrupted)
 	}
 	return true
 }
 
-func interrupted(what string, cause error) error {
+func interruptedError(what string, cause error) error {
 	return fmt.Errorf("sse: %s: %w: %w", what, transports.ErrInterrupted, cause)
 }
 
-// get opens the stream (B.1.6). The stream lives as long as in.ctx; ctx bounds only the opening. An
+// openStream opens the stream (B.1.6). The stream lives as long as in.ctx; ctx bounds only the opening. An
 // error that is not ErrInterrupted means that trying again is of no use.
-func (c *conn) get(ctx context.Context, in *inbound) (io.ReadCloser, error) {
+func (c *conn) openStream(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 	c.mu.Lock()
-	at, guessed := c.events, c.guessed
+	at, guessed := c.events, c.streamGuessed
 	c.mu.Unlock()
 	req, err := http.NewRequestWithContext(in.ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *conn) get(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 	late := time.AfterFunc(postTime, func() {
 		in.cancel(fmt.Errorf("no response headers within %v", postTime))
 	})
-	resp, err := c.do(req)
+	resp, err := c.doWithCredentials(req)
 	late.Stop()
 	stop()
 	if in.ctx.Err() != nil {
@@ -173,13 +173,13 @@ func (c *conn) get(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 		if c.ctx.Err() != nil {
 			return nil, transports.ErrClosed
 		}
-		return nil, interrupted("GET events", context.Cause(in.ctx))
+		return nil, interruptedError("GET events", context.Cause(in.ctx))
 	}
 	if errors.Is(err, errRedirect) {
 		return nil, fmt.Errorf("sse: GET events: %w; use that address in Dialer.URL if it is right", errRedirect)
 	}
 	if err != nil {
-		return nil, interrupted("GET events", err)
+		return nil, interruptedError("GET events", err)
 	}
 	if resp.StatusCode == http.StatusOK {
 		c.judgeHead(resp.Header)
@@ -194,7 +194,7 @@ func (c *conn) get(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 		return nil, err
 	}
 	c.mu.Lock()
-	c.guessed = false
+	c.streamGuessed = false
 	c.mu.Unlock()
 	return resp.Body, nil
 }
@@ -206,28 +206,28 @@ func checkStream(resp *http.Response, guessed bool) error {
 		typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		if err != nil || typ != streamType {
 			return fmt.Errorf("sse: GET events: Content-Type is %q, want text/event-stream",
-				shorten(resp.Header.Get("Content-Type"), 100))
+				shortenText(resp.Header.Get("Content-Type"), 100))
 		}
 		return nil
 	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests:
-		return interrupted("GET events", errors.New("status "+status))
+		return interruptedError("GET events", errors.New("status "+status))
 	case (code == http.StatusNotFound || code == http.StatusGone) && !guessed:
 		return fmt.Errorf("sse: GET events: status %s: the subscription has ended; make a new one", status)
 	}
 	return fmt.Errorf("sse: GET events: status %s, want 200", status)
 }
 
-// read hands over the stream's events until it ends. The error is io.EOF after the producer's
+// readEvents hands over the stream's events until it ends. The error is io.EOF after the producer's
 // subscription.close, and else ErrInterrupted.
-func (c *conn) read(in *inbound, body io.ReadCloser) error {
+func (c *conn) readEvents(in *inbound, body io.ReadCloser) error {
 	defer body.Close()
 	silent := time.AfterFunc(c.silence, func() {
 		in.cancel(fmt.Errorf("nothing arrived for %v, not even a heartbeat", c.silence))
 	})
 	defer silent.Stop()
-	p := newParser(&watched{body, silent, c.silence}, transports.MaxMessage, in.lastID)
+	p := newParser(&silenceReader{body, silent, c.silence}, transports.MaxMessage, in.lastID)
 	for {
-		ev, err := p.next()
+		ev, err := p.nextEvent()
 		if err != nil {
 			in.lastID = p.lastID
 			switch {
@@ -236,7 +236,7 @@ func (c *conn) read(in *inbound, body io.ReadCloser) error {
 			case in.ctx.Err() != nil:
 				err = context.Cause(in.ctx)
 			}
-			return interrupted("event stream", err)
+			return interruptedError("event stream", err)
 		}
 		if ev.tooLarge {
 			c.log.Warn("sse: event dropped", "cause", transports.ErrTooLarge)
@@ -252,7 +252,7 @@ func (c *conn) read(in *inbound, body io.ReadCloser) error {
 				close(in.left)
 			}
 			select {
-			case in.events <- numbered{ev.data, p.lastID}:
+			case in.events <- numberedEvent{ev.data, p.lastID}:
 				if closing {
 					in.ended = true
 					return io.EOF
@@ -261,7 +261,7 @@ func (c *conn) read(in *inbound, body io.ReadCloser) error {
 				if c.ctx.Err() != nil {
 					return transports.ErrClosed
 				}
-				return interrupted("event stream", context.Cause(in.ctx))
+				return interruptedError("event stream", context.Cause(in.ctx))
 			}
 		}
 		in.lastID = p.lastID
@@ -279,14 +279,14 @@ func isClose(msg []byte) bool {
 	return err == nil && ok
 }
 
-// watched lets a timer run while it waits for bytes, and only then: a slow reader is no silence.
-type watched struct {
+// silenceReader lets a timer run while it waits for bytes, and only then: a slow reader is no silence.
+type silenceReader struct {
 	r io.Reader
 	t *time.Timer
 	d time.Duration
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *silenceReader) Read(p []byte) (int, error) {
 	w.t.Reset(w.d)
 	n, err := w.r.Read(p)
 	w.t.Stop()

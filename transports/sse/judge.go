@@ -12,7 +12,7 @@ import (
 
 // judgeHead tells the witness what a stream's head has otherwise than B.1.6 demands.
 func (c *conn) judgeHead(head http.Header) {
-	said := shorten(head.Get("Content-Type"), 100)
+	said := shortenText(head.Get("Content-Type"), 100)
 	typ, params, err := mime.ParseMediaType(said)
 	switch charset, given := params["charset"]; {
 	case err != nil || typ != streamType:
@@ -22,7 +22,7 @@ func (c *conn) judgeHead(head http.Header) {
 	}
 	cache := strings.ToLower(strings.Join(head.Values("Cache-Control"), ","))
 	if !strings.Contains(cache, "no-store") && !strings.Contains(cache, "no-cache") {
-		c.witness.Tell("SSE-016", fmt.Sprintf("a stream may be cached: its Cache-Control is %q", shorten(cache, 100)))
+		c.witness.Tell("SSE-016", fmt.Sprintf("a stream may be cached: its Cache-Control is %q", shortenText(cache, 100)))
 	}
 }
 
@@ -33,7 +33,7 @@ func (c *conn) judgeEvent(ev event, lastID string) {
 		return
 	}
 	c.mu.Lock()
-	alone := c.alone
+	alone := c.unnegotiated
 	c.mu.Unlock()
 	var said struct {
 		ID      string `json:"event_id"`
@@ -74,5 +74,5 @@ func (c *conn) judgeAcceptance(status int, wrong error) {
 		why = aaep.SafeText(wrong.Error())
 	}
 	c.witness.Tell("SSE-004", "the answer to a subscription.request is no valid subscription.accepted: "+
-		shorten(why, 300))
+		shortenText(why, 300))
 }

@@ -15,31 +15,31 @@ import (
 
 // A link is the producer's Conn: one subscription, over as many requests and streams as it takes.
 type link struct {
-	srv       *Server
-	principal string
-	peer      string        // where the request came from
-	trace     *trace        // nil after a handshake
-	in        chan *posted  // what the peer POSTed, for Receive
-	streams   chan *stream  // the newest stream, if NextStream has not taken it
-	done      chan struct{} // closed by end
-	hungUp    chan struct{} // closed once the peer's subscription.close is in the queue
-	hangUp    sync.Once
+	srv         *Server
+	principal   string
+	peer        string              // where the request came from
+	history     *sentHistory        // nil after a handshake
+	in          chan *postedMessage // what the peer POSTed, for Receive
+	streams     chan *stream        // the newest stream, if NextStream has not taken it
+	done        chan struct{}       // closed by end
+	hungUp      chan struct{}       // closed once the peer's subscription.close is in the queue
+	closeHungUp sync.Once
 
 	posts sync.WaitGroup // POSTs that are being answered
 
-	mu      sync.Mutex    // never held while waiting
-	err     error         // why done is closed
-	id      string        // the subscription, once accepted
-	inHand  chan struct{} // of the message that Receive returned last
-	asked   *question     // the request the producer's next answer belongs to
-	stream  *stream
-	notify  func()   // may be nil
-	tickets []ticket // that may still open a stream
+	mu       sync.Mutex    // never held while waiting
+	err      error         // why done is closed
+	id       string        // the subscription, once accepted
+	inHand   chan struct{} // of the message that Receive returned last
+	pending  *pendingPost  // the request the producer's next answer belongs to
+	stream   *stream
+	onChange func()   // may be nil
+	tickets  []ticket // that may still open a stream
 }
 
-// posted is a message on its way to Receive. Handled is closed when Receive is called again, which
+// postedMessage is a message on its way to Receive. Handled is closed when Receive is called again, which
 // says that the message has been dealt with.
-type posted struct {
+type postedMessage struct {
 	msg     []byte
 	handled chan struct{}
 }
@@ -50,15 +50,15 @@ var (
 )
 
 // newLink makes a link whose first question is already asked.
-func newLink(s *Server, principal string, request []byte, t *trace) (*link, *question) {
-	q := newQuestion()
+func newLink(s *Server, principal string, request []byte, t *sentHistory) (*link, *pendingPost) {
+	q := newPendingPost()
 	q.first = true
 	l := &link{
-		srv: s, principal: principal, trace: t, asked: q,
-		in: make(chan *posted, 1), streams: make(chan *stream, 1),
+		srv: s, principal: principal, history: t, pending: q,
+		in: make(chan *postedMessage, 1), streams: make(chan *stream, 1),
 		done: make(chan struct{}), hungUp: make(chan struct{}),
 	}
-	l.in <- &posted{request, make(chan struct{})}
+	l.in <- &postedMessage{request, make(chan struct{})}
 	return l, q
 }
 
@@ -66,7 +66,7 @@ func (l *link) Principal() string { return l.principal }
 
 func (l *link) RemoteAddr() string { return l.peer }
 
-func (l *link) alive() bool {
+func (l *link) isAlive() bool {
 	select {
 	case <-l.done:
 		return false
@@ -78,7 +78,7 @@ func (l *link) alive() bool {
 // Receive returns the bodies of the peer's POSTs, unchanged, in the order they arrived. The POST of
 // a reply is answered when Receive is called again: what was answered first has then counted first.
 func (l *link) Receive(ctx context.Context) ([]byte, error) {
-	l.hand(nil)
+	l.setInHand(nil)
 	for {
 		// These first: what was queued before them is then seen below.
 		var over error
@@ -87,15 +87,15 @@ func (l *link) Receive(ctx context.Context) ([]byte, error) {
 			over = io.EOF
 		default:
 		}
-		if !l.alive() {
-			over = l.cause()
+		if !l.isAlive() {
+			over = l.endCause()
 		}
 		if over == transports.ErrClosed {
 			return nil, over
 		}
 		select {
 		case p := <-l.in:
-			return l.hand(p), nil
+			return l.setInHand(p), nil
 		default:
 		}
 		if over != nil {
@@ -103,7 +103,7 @@ func (l *link) Receive(ctx context.Context) ([]byte, error) {
 		}
 		select {
 		case p := <-l.in:
-			return l.hand(p), nil
+			return l.setInHand(p), nil
 		case <-l.hungUp:
 		case <-l.done:
 		case <-ctx.Done():
@@ -115,22 +115,22 @@ func (l *link) Receive(ctx context.Context) ([]byte, error) {
 // Notify has f called when there is something to receive, a stream, or the end of one.
 func (l *link) Notify(f func()) {
 	l.mu.Lock()
-	l.notify = f
+	l.onChange = f
 	l.mu.Unlock()
 	f()
 }
 
-func (l *link) notified() {
+func (l *link) notifyOwner() {
 	l.mu.Lock()
-	f := l.notify
+	f := l.onChange
 	l.mu.Unlock()
 	if f != nil {
 		f()
 	}
 }
 
-// hand says that the message in hand has been dealt with, and takes the next one in hand.
-func (l *link) hand(next *posted) []byte {
+// setInHand says that the message in hand has been dealt with, and takes the next one in hand.
+func (l *link) setInHand(next *postedMessage) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.inHand != nil {
@@ -144,15 +144,15 @@ func (l *link) hand(next *posted) []byte {
 	return next.msg
 }
 
-// subscription is the id that the producer chose, or "".
-func (l *link) subscription() string {
+// subscriptionID is the id that the producer chose, or "".
+func (l *link) subscriptionID() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.id
 }
 
-// cause says why the link ended; call it only after done is closed.
-func (l *link) cause() error {
+// endCause says why the link ended; call it only after done is closed.
+func (l *link) endCause() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
@@ -177,11 +177,11 @@ func (l *link) Send(ctx context.Context, msg []byte) error {
 		a.rejected = m
 	}
 	l.mu.Lock()
-	q := l.asked
+	q := l.pending
 	switch {
 	case l.err != nil:
 		defer l.mu.Unlock()
-		return l.ended()
+		return l.endError()
 	case a.accepted == nil && a.rejected == nil:
 		first := q != nil && q.first
 		l.mu.Unlock()
@@ -190,33 +190,33 @@ func (l *link) Send(ctx context.Context, msg []byte) error {
 				errors.New("sse: the first message must be a subscription.accepted or subscription.rejected"), err)
 		}
 		_, closing := m.(*aaep.SubscriptionClose)
-		return l.push(ctx, msg, closing)
+		return l.pushMessage(ctx, msg, closing)
 	case q == nil:
 		l.mu.Unlock()
-		return l.push(ctx, msg, false) // its POST is long gone, and the peer must still learn of it
+		return l.pushMessage(ctx, msg, false) // its POST is long gone, and the peer must still learn of it
 	}
 	a.msg = slices.Clone(msg)
-	pushed, err := l.settle(q, a)
+	pushed, err := l.settlePending(q, a)
 	l.mu.Unlock()
 	if pushed {
-		return l.push(ctx, msg, false)
+		return l.pushMessage(ctx, msg, false)
 	}
 	if err == nil && q.first && a.rejected != nil {
-		l.end(io.EOF)
+		l.endLink(io.EOF)
 	}
 	return err
 }
 
-// ended wraps why the link ended for Send; the caller holds l.mu.
-func (l *link) ended() error {
+// endError wraps why the link ended for Send; the caller holds l.mu.
+func (l *link) endError() error {
 	if l.err == io.EOF {
 		return errGone
 	}
 	return l.err
 }
 
-func (l *link) push(ctx context.Context, msg []byte, closing bool) error {
-	if l.trace != nil {
+func (l *link) pushMessage(ctx context.Context, msg []byte, closing bool) error {
+	if l.history != nil {
 		return nil // who knows no handshake knows none of these; the end of the stream says enough
 	}
 	l.mu.Lock()
@@ -235,7 +235,7 @@ func (l *link) push(ctx context.Context, msg []byte, closing bool) error {
 // later requests find nothing. It waits a moment for the POSTs under way to be answered, so that a
 // process that ends after Close leaves nobody in doubt.
 func (l *link) Close() error {
-	l.end(transports.ErrClosed)
+	l.endLink(transports.ErrClosed)
 	answered := make(chan struct{})
 	go func() { l.posts.Wait(); close(answered) }()
 	moment := time.NewTimer(time.Second)
@@ -247,9 +247,9 @@ func (l *link) Close() error {
 	return nil
 }
 
-// begin notes a POST that is being answered, until posts.Done; it reports false once the link has
+// beginPost notes a POST that is being answered, until posts.Done; it reports false once the link has
 // ended.
-func (l *link) begin() bool {
+func (l *link) beginPost() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
@@ -259,7 +259,7 @@ func (l *link) begin() bool {
 	return true
 }
 
-func (l *link) end(err error) {
+func (l *link) endLink(err error) {
 	l.mu.Lock()
 	if l.err != nil {
 		l.mu.Unlock()
@@ -268,20 +268,20 @@ func (l *link) end(err error) {
 	l.err = err
 	st, id := l.stream, l.id
 	l.mu.Unlock()
-	l.srv.unlist(id, l)
-	l.srv.remove(l)
+	l.srv.unregisterID(id, l)
+	l.srv.removeLink(l)
 	close(l.done)
 	if st != nil {
-		st.end()
+		st.endStream()
 	}
-	l.notified()
+	l.notifyOwner()
 }
 
 // NextStream waits for the peer to open an event stream that still is the newest.
 func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 	for {
-		if !l.alive() {
-			return nil, l.cause()
+		if !l.isAlive() {
+			return nil, l.endCause()
 		}
 		var st *stream
 		select { // what is there comes before what ctx says
@@ -303,8 +303,8 @@ func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 	}
 }
 
-// attach makes st the stream; the one before ends. If idle, there must be none before.
-func (l *link) attach(st *stream, idle bool) bool {
+// attachStream makes st the stream; the one before ends. If idle, there must be none before.
+func (l *link) attachStream(st *stream, idle bool) bool {
 	l.mu.Lock()
 	if l.err != nil || idle && l.stream != nil {
 		l.mu.Unlock()
@@ -319,26 +319,26 @@ func (l *link) attach(st *stream, idle bool) bool {
 	l.streams <- st // only attach fills it, and it holds one
 	l.mu.Unlock()
 	if old != nil {
-		old.end()
+		old.endStream()
 	}
-	l.notified()
+	l.notifyOwner()
 	return true
 }
 
-func (l *link) detach(st *stream) {
-	st.end()
+func (l *link) detachStream(st *stream) {
+	st.endStream()
 	l.mu.Lock()
 	if l.stream == st {
 		l.stream = nil
 	}
 	l.mu.Unlock()
-	l.notified()
+	l.notifyOwner()
 }
 
-// deliver queues a message for Receive, waiting until ctx is done for a slow producer. The channel
+// queuePosted queues a message for Receive, waiting until ctx is done for a slow producer. The channel
 // is closed when the producer has dealt with the message.
-func (l *link) deliver(ctx context.Context, msg []byte) (<-chan struct{}, error) {
-	p := &posted{msg, make(chan struct{})}
+func (l *link) queuePosted(ctx context.Context, msg []byte) (<-chan struct{}, error) {
+	p := &postedMessage{msg, make(chan struct{})}
 	select {
 	case <-l.done:
 		return nil, errGone
@@ -348,7 +348,7 @@ func (l *link) deliver(ctx context.Context, msg []byte) (<-chan struct{}, error)
 	}
 	select {
 	case l.in <- p:
-		l.notified()
+		l.notifyOwner()
 		return p.handled, nil
 	case <-l.done:
 		return nil, errGone

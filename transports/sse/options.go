@@ -51,5 +51,5 @@ func (o *ServerOptions) setDefaults() {
 	if o.AnswerTimeout <= 0 {
 		o.AnswerTimeout = 10 * time.Second
 	}
-	o.Logger = httpguard.Sparing(o.Logger)
+	o.Logger = httpguard.LimitLog(o.Logger)
 }

@@ -34,8 +34,8 @@ func newParser(r io.Reader, limit int, lastID string) *parser {
 	return &parser{r: bufio.NewReaderSize(r, 16<<10), limit: limit, lastID: lastID, id: lastID}
 }
 
-// next returns the next event. An event cut off by the end of the stream is dropped.
-func (p *parser) next() (event, error) {
+// nextEvent returns the next event. An event cut off by the end of the stream is dropped.
+func (p *parser) nextEvent() (event, error) {
 	var ev event
 	found := false // a data line, even an empty one, makes an event
 	for {
@@ -89,7 +89,7 @@ func (p *parser) readLine() error {
 		if p.afterCR {
 			p.afterCR = false
 			if chunk[0] == '\n' {
-				p.discard(1)
+				p.discardBuffered(1)
 				continue
 			}
 		}
@@ -100,11 +100,11 @@ func (p *parser) readLine() error {
 			p.line = append(p.line, chunk[:min(n, len(chunk))]...)
 		}
 		if n == len(chunk) {
-			p.discard(n)
+			p.discardBuffered(n)
 			continue
 		}
 		p.afterCR = chunk[n] == '\r'
-		p.discard(n + 1)
+		p.discardBuffered(n + 1)
 		if !p.begun {
 			p.begun = true
 			p.line = bytes.TrimPrefix(p.line, []byte(byteOrderMark))
@@ -113,8 +113,8 @@ func (p *parser) readLine() error {
 	}
 }
 
-// discard drops n bytes that are buffered.
-func (p *parser) discard(n int) { _, _ = p.r.Discard(n) }
+// discardBuffered drops n bytes that are buffered.
+func (p *parser) discardBuffered(n int) { _, _ = p.r.Discard(n) }
 
 // lineEnd returns the place of the first \r or \n, or len(b).
 func lineEnd(b []byte) int {

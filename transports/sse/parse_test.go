@@ -14,7 +14,7 @@ const tooLarge = "(too large)"
 func parse(r io.Reader, limit int) (data []string, lastID string, err error) {
 	p := newParser(r, limit, "")
 	for {
-		e, err := p.next()
+		e, err := p.nextEvent()
 		if err != nil {
 			return data, p.lastID, err
 		}
@@ -100,14 +100,14 @@ func TestParserDoesNotWaitAfterCR(t *testing.T) {
 	defer r.Close()
 	go func() { _, _ = w.Write([]byte("data: 1\r\r")) }()
 	p := newParser(r, 64, "")
-	if e, err := p.next(); err != nil || string(e.data) != "1" {
+	if e, err := p.nextEvent(); err != nil || string(e.data) != "1" {
 		t.Fatalf("next = %q, %v; want 1", e.data, err)
 	}
 	go func() { _, _ = w.Write([]byte("\ndata: 2\r\n\r\n")); w.CloseWithError(errors.New("cut")) }()
-	if e, err := p.next(); err != nil || string(e.data) != "2" {
+	if e, err := p.nextEvent(); err != nil || string(e.data) != "2" {
 		t.Fatalf("next = %q, %v; want 2", e.data, err)
 	}
-	if _, err := p.next(); err == nil || err.Error() != "cut" {
+	if _, err := p.nextEvent(); err == nil || err.Error() != "cut" {
 		t.Fatalf("next = %v; want the reader's error", err)
 	}
 }
@@ -115,7 +115,7 @@ func TestParserDoesNotWaitAfterCR(t *testing.T) {
 // An id of an earlier stream goes on counting until another one comes.
 func TestParserKeepsEarlierID(t *testing.T) {
 	p := newParser(strings.NewReader("data: 1\n\n"), 64, "e0")
-	if _, err := p.next(); err != nil || p.lastID != "e0" {
+	if _, err := p.nextEvent(); err != nil || p.lastID != "e0" {
 		t.Errorf("last id %q, %v; want e0", p.lastID, err)
 	}
 }

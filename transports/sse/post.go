@@ -9,15 +9,15 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// subscribe serves POST subscriptions: a new Conn, and the producer's answer as the response
+// serveSubscribe serves POST subscriptions: a new Conn, and the producer's answer as the response
 // (B.1.2).
-func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal string) {
+func (s *Server) serveSubscribe(w http.ResponseWriter, r *http.Request, principal string) {
 	refuse := func(status int, text string) {
 		m := &aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: text}
 		if status == http.StatusServiceUnavailable {
-			m.ReasonCode, m.RetryAfterSeconds = aaep.TransportUnavailable, new(soon)
+			m.ReasonCode, m.RetryAfterSeconds = aaep.TransportUnavailable, new(retrySoon)
 		}
-		s.reject(w, status, m)
+		s.rejectRequest(w, status, m)
 	}
 	body, done, status, problem := s.readBody(w, r, principal)
 	defer done()
@@ -35,91 +35,91 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal str
 		refuse(http.StatusBadRequest, err.Error())
 		return
 	}
-	_, a, refusal := s.open(r, principal, body, nil)
+	_, a, refusal := s.openLink(r, principal, body, nil)
 	if refusal != nil {
-		s.reject(w, credentials.Status(refusal.ReasonCode), refusal)
+		s.rejectRequest(w, credentials.Status(refusal.ReasonCode), refusal)
 		return
 	}
-	s.write(w, r, a, http.StatusCreated)
+	s.writeAnswer(w, r, a, http.StatusCreated)
 }
 
-// open hands a request to the producer and waits for its answer. A refusal is this transport's own.
-func (s *Server) open(r *http.Request, principal string, request []byte, t *trace) (*link, answer,
+// openLink hands a request to the producer and waits for its answer. A refusal is this transport's own.
+func (s *Server) openLink(r *http.Request, principal string, request []byte, t *sentHistory) (*link, answer,
 	*aaep.SubscriptionRejected) {
 	l, q := newLink(s, principal, request, t)
 	l.peer = r.RemoteAddr
-	switch code := s.admit(l); code {
+	switch code := s.admitLink(l); code {
 	case aaep.TransportUnavailable:
 		return nil, answer{},
-			&aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: closedToNew, RetryAfterSeconds: new(soon)}
+			&aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: closedToNew, RetryAfterSeconds: new(retrySoon)}
 	case aaep.RateLimit:
 		retry := int64(30) // a subscription that nobody opens is given up after 30 seconds (D-65)
 		return nil, answer{},
 			&aaep.SubscriptionRejected{ReasonCode: code,
 				ReasonMessage: "The producer has as many subscriptions as it can serve.", RetryAfterSeconds: &retry}
 	}
-	ctx, cancel := s.bounded(r.Context())
+	ctx, cancel := s.withAnswerTimeout(r.Context())
 	defer cancel()
-	a, ok := l.wait(ctx, q)
+	a, ok := l.awaitAnswer(ctx, q)
 	if !ok {
 		text := closedToNew // the Server was closed meanwhile
-		if l.alive() {
+		if l.isAlive() {
 			text = "The producer did not answer in time."
 		}
-		l.end(errors.New("sse: the subscription.request was not answered in time, and the subscriber was told so"))
+		l.endLink(errors.New("sse: the subscription.request was not answered in time, and the subscriber was told so"))
 		return nil, answer{}, &aaep.SubscriptionRejected{ReasonCode: aaep.TransportUnavailable, ReasonMessage: text}
 	}
 	return l, a, nil
 }
 
-// soon is when to come again where many come at once, in seconds.
-const soon int64 = 2
+// retrySoon is when to come again where many come at once, in seconds.
+const retrySoon int64 = 2
 
 const closedToNew = "The producer takes no subscriptions at the moment."
 
 // badReply is the one answer to everything that is not a message for this endpoint (D-36).
 const badReply = "not a valid AAEP reply, renegotiation or close"
 
-// reply serves POST replies (B.1.4). A well-formed reply always gets the same 204, whoever it is
+// serveReply serves POST replies (B.1.4). A well-formed reply always gets the same 204, whoever it is
 // for and whatever becomes of it (INV-10).
-func (s *Server) reply(w http.ResponseWriter, r *http.Request, principal string) {
+func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal string) {
 	body, done, status, problem := s.readBody(w, r, principal)
 	defer done()
 	if status != 0 {
-		s.fail(w, status, problem)
+		s.writeError(w, status, problem)
 		return
 	}
 	m, err := aaep.Decode(body)
 	if err != nil {
 		s.o.Logger.Debug("sse: malformed reply", "cause", err)
-		s.fail(w, http.StatusBadRequest, badReply)
+		s.writeError(w, http.StatusBadRequest, badReply)
 		return
 	}
 	switch m := m.(type) {
 	case *aaep.ConfirmationReply:
-		s.forward(w, r, m.SubscriptionID, principal, body, false)
+		s.forwardMessage(w, r, m.SubscriptionID, principal, body, false)
 	case *aaep.ClarificationReply:
-		s.forward(w, r, m.SubscriptionID, principal, body, false)
+		s.forwardMessage(w, r, m.SubscriptionID, principal, body, false)
 	case *aaep.SubscriptionClose:
-		s.forward(w, r, m.SubscriptionID, principal, body, true)
+		s.forwardMessage(w, r, m.SubscriptionID, principal, body, true)
 	case *aaep.SubscriptionRenegotiate:
-		s.renegotiate(w, r, m.SubscriptionID, principal, body)
+		s.serveRenegotiate(w, r, m.SubscriptionID, principal, body)
 	default:
-		s.fail(w, http.StatusBadRequest, badReply)
+		s.writeError(w, http.StatusBadRequest, badReply)
 	}
 }
 
-// forward hands a message to its subscription, if the sender owns one of that name, and answers
+// forwardMessage hands a message to its subscription, if the sender owns one of that name, and answers
 // 204. A last message makes the subscription unknown from then on.
-func (s *Server) forward(w http.ResponseWriter, r *http.Request, id, principal string, body []byte, last bool) {
-	l := s.lookup(id, principal)
+func (s *Server) forwardMessage(w http.ResponseWriter, r *http.Request, id, principal string, body []byte, last bool) {
+	l := s.lookupLink(id, principal)
 	if l == nil && !last { // its sender is not told (INV-10), so whoever runs this must be
 		s.o.Logger.Warn(
 			"sse: a reply came for a subscription that is not here, and does not count; where several processes "+
 				"serve an agent, each listener has to stay at one of them",
 			"principal", principal)
 	}
-	if !s.hand(w, r, l, body, last) {
+	if !s.deliverPosted(w, r, l, body, last) {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
@@ -127,26 +127,26 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, id, principal s
 	_ = http.NewResponseController(w).Flush() // now, not when the handler has returned
 }
 
-// hand gives a message to l, which may be nil, and waits until the producer has dealt with it. It
+// deliverPosted gives a message to l, which may be nil, and waits until the producer has dealt with it. It
 // reports false where it has answered itself, which it does for one reason only: that the producer
 // is too slow.
-func (s *Server) hand(w http.ResponseWriter, r *http.Request, l *link, body []byte, last bool) bool {
-	if l == nil || !l.begin() {
+func (s *Server) deliverPosted(w http.ResponseWriter, r *http.Request, l *link, body []byte, last bool) bool {
+	if l == nil || !l.beginPost() {
 		s.o.Logger.Debug("sse: message for a subscription the sender does not have")
 		return true
 	}
 	defer l.posts.Done()
-	ctx, cancel := s.bounded(r.Context())
+	ctx, cancel := s.withAnswerTimeout(r.Context())
 	defer cancel()
-	handled, err := l.deliver(ctx, body)
+	handled, err := l.queuePosted(ctx, body)
 	switch {
 	case err == errBusy: // lost without a word would be worse than this one difference
-		s.fail(w, http.StatusServiceUnavailable, "the producer is too slow; send the message again later")
+		s.writeError(w, http.StatusServiceUnavailable, "the producer is too slow; send the message again later")
 		return false
 	case err == nil && last:
-		s.unlist(l.subscription(), l)
-		l.hangUp.Do(func() { close(l.hungUp) })
-		l.notified()
+		s.unregisterID(l.subscriptionID(), l)
+		l.closeHungUp.Do(func() { close(l.hungUp) })
+		l.notifyOwner()
 	case err == nil:
 		// Whoever has the answer knows that replies sent from now on come later (INV-05).
 		select {
@@ -158,31 +158,31 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, l *link, body []by
 	return true
 }
 
-// renegotiate hands a renegotiation to its subscription and waits for the answer (D-55). What this
+// serveRenegotiate hands a renegotiation to its subscription and waits for the answer (D-55). What this
 // transport itself has to say is never a subscription.rejected, for that would end the
 // subscription.
-func (s *Server) renegotiate(w http.ResponseWriter, r *http.Request, id, principal string, body []byte) {
+func (s *Server) serveRenegotiate(w http.ResponseWriter, r *http.Request, id, principal string, body []byte) {
 	const gone = "there is no such subscription"
-	l := s.lookup(id, principal)
+	l := s.lookupLink(id, principal)
 	if l == nil {
-		s.fail(w, http.StatusNotFound, gone)
+		s.writeError(w, http.StatusNotFound, gone)
 		return
 	}
-	ctx, cancel := s.bounded(r.Context())
+	ctx, cancel := s.withAnswerTimeout(r.Context())
 	defer cancel()
-	q, err := l.ask(ctx, body)
+	q, err := l.postRenegotiation(ctx, body)
 	var a answer
 	ok := false
 	if err == nil {
-		a, ok = l.wait(ctx, q)
+		a, ok = l.awaitAnswer(ctx, q)
 	}
 	switch {
 	case ok:
-		s.write(w, r, a, http.StatusOK)
-	case !l.alive() || err == errGone:
-		s.fail(w, http.StatusNotFound, gone)
+		s.writeAnswer(w, r, a, http.StatusOK)
+	case !l.isAlive() || err == errGone:
+		s.writeError(w, http.StatusNotFound, gone)
 	default:
-		s.fail(w, http.StatusServiceUnavailable,
+		s.writeError(w, http.StatusServiceUnavailable,
 			"the producer did not answer in time; its answer, if any, comes on the event stream")
 	}
 }

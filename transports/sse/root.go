@@ -41,7 +41,7 @@ type RootOptions struct {
 // "implicit". An EventSource that comes back with a Last-Event-ID goes on with its subscription, if
 // that is still there; all others begin a new one.
 type RootServer struct {
-	s            *Server
+	server       *Server
 	capabilities aaep.Capabilities
 }
 
@@ -57,46 +57,48 @@ const implicitID = "sub_implicit"
 // error says that the Capabilities cannot be asked for.
 func NewRootServer(o RootOptions) (*RootServer, error) {
 	rs := &RootServer{NewServer(ServerOptions{Origins: o.Origins, Logger: o.Logger}), o.Capabilities}
-	if _, err := rs.request(nil); err != nil {
+	if _, err := rs.buildRequest(nil); err != nil {
 		return nil, fmt.Errorf("sse: RootOptions.Capabilities: %w", err)
 	}
 	return rs, nil
 }
 
 // Accept returns the Conn of the next stream; see Server.
-func (rs *RootServer) Accept(ctx context.Context) (transports.Conn, error) { return rs.s.Accept(ctx) }
+func (rs *RootServer) Accept(ctx context.Context) (transports.Conn, error) {
+	return rs.server.Accept(ctx)
+}
 
 // Close refuses new streams; see Server.
-func (rs *RootServer) Close() error { return rs.s.Close() }
+func (rs *RootServer) Close() error { return rs.server.Close() }
 
 // ServeHTTP serves the three endpoints.
 func (rs *RootServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	cors, ok := rs.s.letIn(w, r)
+	cors, ok := rs.server.checkAccess(w, r)
 	if !ok {
 		return
 	}
-	method, serve := http.MethodGet, rs.events
+	method, serve := http.MethodGet, rs.serveEvents
 	switch r.URL.Path {
 	case "/events":
 	case "/messages":
-		method, serve = http.MethodPost, rs.message
+		method, serve = http.MethodPost, rs.serveMessage
 	case "/healthz":
-		serve = rs.health
+		serve = rs.serveHealth
 	default:
-		rs.s.fail(w, http.StatusNotFound, "no such endpoint; there are /events, /messages and /healthz")
+		rs.server.writeError(w, http.StatusNotFound, "no such endpoint; there are /events, /messages and /healthz")
 		return
 	}
-	if rs.s.takes(w, r, cors, method) {
+	if rs.server.allowsMethod(w, r, cors, method) {
 		serve(w, r)
 	}
 }
 
-func (rs *RootServer) health(w http.ResponseWriter, _ *http.Request) {
-	rs.s.body(w, http.StatusOK, []byte(`{"status":"ok","aaep_version":"`+aaep.Version+`"}`))
+func (rs *RootServer) serveHealth(w http.ResponseWriter, _ *http.Request) {
+	rs.server.writeBody(w, http.StatusOK, []byte(`{"status":"ok","aaep_version":"`+aaep.Version+`"}`))
 }
 
-// request is what a client is taken to have asked for.
-func (rs *RootServer) request(tags []string) ([]byte, error) {
+// buildRequest is what a client is taken to have asked for.
+func (rs *RootServer) buildRequest(tags []string) ([]byte, error) {
 	c := rs.capabilities
 	if c.Languages == nil {
 		c.Languages = tags
@@ -104,46 +106,46 @@ func (rs *RootServer) request(tags []string) ([]byte, error) {
 	return aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "implicit", Capabilities: c})
 }
 
-// events serves GET events: on an idle subscription that knows the last event, or on a new one.
-func (rs *RootServer) events(w http.ResponseWriter, r *http.Request) {
+// serveEvents serves GET events: on an idle subscription that knows the last event, or on a new one.
+func (rs *RootServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
-		rs.s.fail(w, http.StatusBadRequest, "a request for the event stream has no body")
+		rs.server.writeError(w, http.StatusBadRequest, "a request for the event stream has no body")
 		return
 	}
-	if !rs.s.unambiguous(w, r) {
+	if !rs.server.isUnambiguous(w, r) {
 		return
 	}
-	st := rs.s.newStream(w, r)
+	st := rs.server.newStream(w, r)
 	if st == nil {
 		return
 	}
-	request, err := rs.request(languages(r.Header))
+	request, err := rs.buildRequest(acceptLanguages(r.Header))
 	if err != nil { // there are tags that we do not know to be wrong
-		request, _ = rs.request(nil)
+		request, _ = rs.buildRequest(nil)
 	}
-	for _, l := range rs.links() {
-		if l.trace.knows(st.last, request) && rs.s.follow(w, r, r, l, st, true) {
+	for _, l := range rs.allLinks() {
+		if l.history.hasSent(st.last, request) && rs.server.runStream(w, r, r, l, st, true) {
 			return
 		}
 	}
-	l, a, refusal := rs.open(r, request)
+	l, a, refusal := rs.openLink(r, request)
 	switch {
 	case refusal != nil:
-		rs.s.reject(w, credentials.Status(refusal.ReasonCode), refusal)
+		rs.server.rejectRequest(w, credentials.Status(refusal.ReasonCode), refusal)
 	case a.accepted == nil:
-		rs.s.write(w, r, a, http.StatusOK)
-	case !rs.s.follow(w, r, r, l, st, false):
-		rs.s.fail(w, http.StatusServiceUnavailable, "the subscription has ended; try again")
+		rs.server.writeAnswer(w, r, a, http.StatusOK)
+	case !rs.server.runStream(w, r, r, l, st, false):
+		rs.server.writeError(w, http.StatusServiceUnavailable, "the subscription has ended; try again")
 	}
 }
 
-// open makes a new subscription. A browser's languages are a wish: who has none of them still
+// openLink makes a new subscription. A browser's languages are a wish: who has none of them still
 // speaks.
-func (rs *RootServer) open(r *http.Request, request []byte) (*link, answer, *aaep.SubscriptionRejected) {
-	l, a, refusal := rs.s.open(r, "", request, &trace{request: request})
+func (rs *RootServer) openLink(r *http.Request, request []byte) (*link, answer, *aaep.SubscriptionRejected) {
+	l, a, refusal := rs.server.openLink(r, "", request, &sentHistory{request: request})
 	if a.rejected != nil && a.rejected.ReasonCode == aaep.CapabilitiesIncompatible {
-		if plain, err := rs.request(nil); err == nil && !bytes.Equal(plain, request) {
-			return rs.s.open(r, "", plain, &trace{request: request})
+		if plain, err := rs.buildRequest(nil); err == nil && !bytes.Equal(plain, request) {
+			return rs.server.openLink(r, "", plain, &sentHistory{request: request})
 		}
 	}
 	return l, a, refusal
@@ -152,16 +154,16 @@ func (rs *RootServer) open(r *http.Request, request []byte) (*link, answer, *aae
 // notAReply says what is taken; what is wrong with a reply is nobody's business (D-36).
 const notAReply = "not a valid AAEP reply; confirmation.reply and clarification.reply are taken here, and nothing else"
 
-// message serves POST messages. All that is a reply gets the same answer, whatever becomes of it
+// serveMessage serves POST messages. All that is a reply gets the same answer, whatever becomes of it
 // (D-36).
-func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
-	body, done, status, problem := rs.s.readBody(w, r, "")
+func (rs *RootServer) serveMessage(w http.ResponseWriter, r *http.Request) {
+	body, done, status, problem := rs.server.readBody(w, r, "")
 	defer done()
 	if status != 0 {
-		rs.s.fail(w, status, problem)
+		rs.server.writeError(w, status, problem)
 		return
 	}
-	m, err := aaep.Decode(implicit(body))
+	m, err := aaep.Decode(withImplicitID(body))
 	var token aaep.ReplyToken
 	var id *string
 	switch m := m.(type) {
@@ -170,29 +172,29 @@ func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 	case *aaep.ClarificationReply:
 		token, id = m.ReplyToken, &m.SubscriptionID
 	default:
-		rs.s.o.Logger.Debug("sse: malformed reply", "cause", err)
-		rs.s.fail(w, http.StatusBadRequest, notAReply)
+		rs.server.o.Logger.Debug("sse: malformed reply", "cause", err)
+		rs.server.writeError(w, http.StatusBadRequest, notAReply)
 		return
 	}
-	l := rs.asked(token)
+	l := rs.linkAsked(token)
 	if l != nil {
-		*id = l.subscription()
+		*id = l.subscriptionID()
 	}
 	if body, err = aaep.Encode(m); err != nil {
-		rs.s.o.Logger.Debug("sse: malformed reply", "cause", err)
-		rs.s.fail(w, http.StatusBadRequest, notAReply)
+		rs.server.o.Logger.Debug("sse: malformed reply", "cause", err)
+		rs.server.writeError(w, http.StatusBadRequest, notAReply)
 		return
 	}
-	if rs.s.hand(w, r, l, body, false) {
-		rs.s.body(w, http.StatusOK, []byte(`{"status":"received"}`))
+	if rs.server.deliverPosted(w, r, l, body, false) {
+		rs.server.writeBody(w, http.StatusOK, []byte(`{"status":"received"}`))
 		_ = http.NewResponseController(w).Flush()
 	}
 }
 
-// implicit writes the constant into a message that names a subscription in any form, or none: the
+// withImplicitID writes the constant into a message that names a subscription in any form, or none: the
 // published clients know no id. It changes nothing else, so that Decode still sees all that is
 // wrong.
-func implicit(body []byte) []byte {
+func withImplicitID(body []byte) []byte {
 	const quoted = `"` + implicitID + `"`
 	d := json.NewDecoder(bytes.NewReader(body))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
@@ -212,30 +214,30 @@ func implicit(body []byte) []byte {
 	return slices.Concat(body[:start], []byte(`"subscription_id":`+quoted+`,`), body[start:])
 }
 
-// links are the subscriptions that are there, in no order.
-func (rs *RootServer) links() []*link {
-	rs.s.mu.Lock()
-	defer rs.s.mu.Unlock()
-	all := make([]*link, 0, len(rs.s.ids))
-	for _, l := range rs.s.ids {
+// allLinks are the subscriptions that are there, in no order.
+func (rs *RootServer) allLinks() []*link {
+	rs.server.mu.Lock()
+	defer rs.server.mu.Unlock()
+	all := make([]*link, 0, len(rs.server.byID))
+	for _, l := range rs.server.byID {
 		all = append(all, l)
 	}
 	return all
 }
 
-// asked returns a subscription that the question went to. A token that went to none goes to any, so
+// linkAsked returns a subscription that the question went to. A token that went to none goes to any, so
 // that the producer takes as long over it and has it in its records.
-func (rs *RootServer) asked(token aaep.ReplyToken) (any *link) {
-	for _, l := range rs.links() {
-		if any = l; l.trace.asked(token) {
+func (rs *RootServer) linkAsked(token aaep.ReplyToken) (any *link) {
+	for _, l := range rs.allLinks() {
+		if any = l; l.history.hasAsked(token) {
 			break
 		}
 	}
 	return any
 }
 
-// languages reads the languages of a request, best first as browsers write them.
-func languages(h http.Header) []string {
+// acceptLanguages reads the languages of a request, best first as browsers write them.
+func acceptLanguages(h http.Header) []string {
 	var tags []string
 	for tag := range strings.SplitSeq(strings.Join(h.Values("Accept-Language"), ","), ",") {
 		tag, weight, _ := strings.Cut(strings.ReplaceAll(tag, " ", ""), ";")

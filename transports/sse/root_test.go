@@ -301,20 +301,20 @@ func TestRootResume(t *testing.T) {
 
 // What is remembered of a stream is bounded, and enough.
 func TestTraceIsBounded(t *testing.T) {
-	var tr trace
-	for n := range 5 * traced {
-		tr.note(fmt.Appendf(nil, payNow, fmt.Sprint(n)), fmt.Sprint("e", n))
+	var tr sentHistory
+	for n := range 5 * historySize {
+		tr.record(fmt.Appendf(nil, payNow, fmt.Sprint(n)), fmt.Sprint("e", n))
 	}
-	newest, oldest := 5*traced-1, 4*traced
-	if len(tr.ids) > 2*traced || len(tr.tokens) > 2*traced {
+	newest, oldest := 5*historySize-1, 4*historySize
+	if len(tr.ids) > 2*historySize || len(tr.tokens) > 2*historySize {
 		t.Errorf("%d ids and %d tokens are kept", len(tr.ids), len(tr.tokens))
 	}
 	for _, n := range []int{newest, oldest} {
-		if !tr.knows(fmt.Sprint("e", n), nil) || !tr.asked(aaep.ReplyToken(fmt.Sprint("rpl_", n))) {
+		if !tr.hasSent(fmt.Sprint("e", n), nil) || !tr.hasAsked(aaep.ReplyToken(fmt.Sprint("rpl_", n))) {
 			t.Errorf("number %d is forgotten", n)
 		}
 	}
-	if tr.knows("", nil) || tr.asked("rpl_x") {
+	if tr.hasSent("", nil) || tr.hasAsked("rpl_x") {
 		t.Error("it knows what was never there")
 	}
 }

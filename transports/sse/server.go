@@ -19,19 +19,19 @@ import (
 // transports.Listener that hands out what came in. Its Conns implement transports.Resumable and
 // transports.Identified.
 type Server struct {
-	o     ServerOptions
-	guard httpguard.Rules
-	door  credentials.Door
-	queue chan *link
-	done  chan struct{}
+	o             ServerOptions
+	guard         httpguard.Rules
+	authenticator credentials.Authenticator
+	queue         chan *link
+	done          chan struct{}
 
 	bodyTime, heartbeat time.Duration // others in tests
-	large               httpguard.Large
+	largeBodies         httpguard.LargeMessages
 
 	mu     sync.Mutex // never held while waiting or while a link's mu is asked for
 	closed bool
-	live   map[*link]struct{}
-	ids    map[string]*link
+	links  map[*link]struct{}
+	byID   map[string]*link
 }
 
 var (
@@ -54,13 +54,13 @@ func NewServer(o ServerOptions) *Server {
 		o.Prefix = ""
 	}
 	return &Server{
-		o:     o,
-		guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins},
-		door:  credentials.Door{Authenticate: o.Authenticate, Transport: "sse", Log: o.Logger},
-		queue: make(chan *link, o.MaxWaiting),
-		done:  make(chan struct{}),
-		live:  map[*link]struct{}{},
-		ids:   map[string]*link{},
+		o:             o,
+		guard:         httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins},
+		authenticator: credentials.Authenticator{Authenticate: o.Authenticate, Transport: "sse", Log: o.Logger},
+		queue:         make(chan *link, o.MaxWaiting),
+		done:          make(chan struct{}),
+		links:         map[*link]struct{}{},
+		byID:          map[string]*link{},
 
 		bodyTime: bodyTime, heartbeat: heartbeat,
 	}
@@ -77,7 +77,7 @@ func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
 		}
 		select {
 		case l := <-s.queue:
-			if l.alive() {
+			if l.isAlive() {
 				return l, nil
 			}
 		case <-s.done:
@@ -106,62 +106,62 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	for _, l := range waiting {
-		l.end(transports.ErrClosed)
+		l.endLink(transports.ErrClosed)
 	}
 	return nil
 }
 
-// admit lets a new link wait for Accept, or says why not.
-func (s *Server) admit(l *link) (refusal aaep.ReasonCode) {
+// admitLink lets a new link wait for Accept, or says why not.
+func (s *Server) admitLink(l *link) (refusal aaep.ReasonCode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return aaep.TransportUnavailable
 	}
-	if len(s.live) >= s.o.MaxSubscriptions {
+	if len(s.links) >= s.o.MaxSubscriptions {
 		return aaep.RateLimit
 	}
 	select {
 	case s.queue <- l:
-		s.live[l] = struct{}{}
+		s.links[l] = struct{}{}
 		return ""
 	default:
 		return aaep.TransportUnavailable
 	}
 }
 
-// enter makes a link reachable under the id its producer chose.
-func (s *Server) enter(id string, l *link) bool {
+// registerID makes a link reachable under the id its producer chose.
+func (s *Server) registerID(id string, l *link) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ids[id] != nil {
+	if s.byID[id] != nil {
 		return false
 	}
-	s.ids[id] = l
+	s.byID[id] = l
 	return true
 }
 
-// unlist makes a link unreachable: later requests for id find nothing.
-func (s *Server) unlist(id string, l *link) {
+// unregisterID makes a link unreachable: later requests for id find nothing.
+func (s *Server) unregisterID(id string, l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ids[id] == l {
-		delete(s.ids, id)
+	if s.byID[id] == l {
+		delete(s.byID, id)
 	}
 }
 
-func (s *Server) remove(l *link) {
+func (s *Server) removeLink(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.live, l)
+	delete(s.links, l)
 }
 
-// lookup finds the link with this id if it belongs to principal; the id alone opens nothing
+// lookupLink finds the link with this id if it belongs to principal; the id alone opens nothing
 // (INV-43).
-func (s *Server) lookup(id, principal string) *link {
+func (s *Server) lookupLink(id, principal string) *link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.ids[id]; l != nil && l.principal == principal {
+	if l := s.byID[id]; l != nil && l.principal == principal {
 		return l
 	}
 	return nil
@@ -169,7 +169,7 @@ func (s *Server) lookup(id, principal string) *link {
 
 // ServeHTTP serves the three endpoints. Every check that needs no state comes first.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	cors, ok := s.letIn(w, r)
+	cors, ok := s.checkAccess(w, r)
 	if !ok {
 		return
 	}
@@ -178,70 +178,70 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, ok := strings.CutPrefix(r.URL.Path, s.o.Prefix)
 	switch {
 	case ok && name == "/subscriptions":
-		methods, serve = []string{http.MethodPost}, s.subscribe
+		methods, serve = []string{http.MethodPost}, s.serveSubscribe
 	case ok && name == "/events" && s.o.Authenticate != nil:
-		methods, serve = []string{http.MethodGet, http.MethodPost}, s.stream
+		methods, serve = []string{http.MethodGet, http.MethodPost}, s.serveStream
 	case ok && name == "/events":
-		methods, serve = []string{http.MethodGet}, s.stream
+		methods, serve = []string{http.MethodGet}, s.serveStream
 	case ok && name == "/replies":
-		methods, serve = []string{http.MethodPost}, s.reply
+		methods, serve = []string{http.MethodPost}, s.serveReply
 	default:
-		s.fail(w, http.StatusNotFound, "no such endpoint; there are "+httpguard.Under(r)+s.o.Prefix+
+		s.writeError(w, http.StatusNotFound, "no such endpoint; there are "+httpguard.MountPath(r)+s.o.Prefix+
 			"/subscriptions, /events and /replies")
 		return
 	}
-	if !s.takes(w, r, cors, methods...) {
+	if !s.allowsMethod(w, r, cors, methods...) {
 		return
 	}
-	if name == "/events" && !s.unambiguous(w, r) {
+	if name == "/events" && !s.isUnambiguous(w, r) {
 		return
 	}
 	if name == "/events" && r.Method == http.MethodGet {
-		if principal, buyer := s.redeem(r); buyer != nil {
-			s.events(w, r, principal, buyer)
+		if principal, buyer := s.redeemTicket(r); buyer != nil {
+			s.serveEvents(w, r, principal, buyer)
 			return
 		}
 	}
-	principal, refused := s.door.Enter(r)
+	principal, refused := s.authenticator.Identify(r)
 	switch {
 	case refused == nil:
 	case name == "/subscriptions":
-		s.reject(w, credentials.Status(refused.Code), credentials.Rejected(refused))
+		s.rejectRequest(w, credentials.Status(refused.Code), credentials.RejectionMessage(refused))
 		return
 	default:
-		if m := credentials.Rejected(refused); m.RetryAfterSeconds != nil {
+		if m := credentials.RejectionMessage(refused); m.RetryAfterSeconds != nil {
 			w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
 		}
-		s.challenge(w, refused.Code)
-		s.fail(w, credentials.Status(refused.Code), refused.Message)
+		s.setChallenge(w, refused.Code)
+		s.writeError(w, credentials.Status(refused.Code), refused.Message)
 		return
 	}
 	serve(w, r, principal)
 }
 
-// letIn makes the checks that come first, of who asks and from where. It has answered where it
+// checkAccess makes the checks that come first, of who asks and from where. It has answered where it
 // reports !ok; cors says that a page of an allowed foreign origin asks.
-func (s *Server) letIn(w http.ResponseWriter, r *http.Request) (cors, ok bool) {
+func (s *Server) checkAccess(w http.ResponseWriter, r *http.Request) (cors, ok bool) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.ContentLength != 0 {
 		// Stays in force until the body is read whole (INV-54).
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime))
 	}
 	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
-		s.fail(w, http.StatusForbidden, "this listener has no authentication and serves loopback connections only")
+		s.writeError(w, http.StatusForbidden, "this listener has no authentication and serves loopback connections only")
 		return false, false
 	}
 	if err := s.guard.Check(r); err != nil {
 		s.o.Logger.Info("sse: request refused", "cause", err.Error())
-		s.fail(w, http.StatusForbidden, err.Error())
+		s.writeError(w, http.StatusForbidden, err.Error())
 		return false, false
 	}
-	return s.guard.Share(w, r), true
+	return s.guard.SetCORS(w, r), true
 }
 
-// takes reports whether an endpoint of these methods goes on with the request; otherwise it has
+// allowsMethod reports whether an endpoint of these methods goes on with the request; otherwise it has
 // answered.
-func (s *Server) takes(w http.ResponseWriter, r *http.Request, cors bool, methods ...string) bool {
+func (s *Server) allowsMethod(w http.ResponseWriter, r *http.Request, cors bool, methods ...string) bool {
 	list := strings.Join(methods, ", ")
 	switch {
 	case slices.Contains(methods, r.Method):
@@ -249,7 +249,7 @@ func (s *Server) takes(w http.ResponseWriter, r *http.Request, cors bool, method
 	case cors && httpguard.Preflight(w, r, list, "Authorization, Cache-Control, Content-Type, "+lastEventID):
 	default:
 		w.Header().Set("Allow", list)
-		s.fail(w, http.StatusMethodNotAllowed, "this endpoint takes "+list+" only")
+		s.writeError(w, http.StatusMethodNotAllowed, "this endpoint takes "+list+" only")
 	}
 	return false
 }

@@ -76,8 +76,8 @@ func TestRejectedStatuses(t *testing.T) {
 			}
 		})
 	}
-	if len(s.live) != 0 {
-		t.Errorf("%d links left after rejections", len(s.live))
+	if len(s.links) != 0 {
+		t.Errorf("%d links left after rejections", len(s.links))
 	}
 }
 
@@ -89,18 +89,18 @@ func TestNobodyAccepts(t *testing.T) {
 		return resp.StatusCode, reasonOf(t, body), resp.Header.Get("Retry-After")
 	}
 	blocked, _ := newLink(s, "", []byte(request), nil)
-	if code := s.admit(blocked); code != "" {
+	if code := s.admitLink(blocked); code != "" {
 		t.Fatalf("admit = %q", code)
 	}
 	if status, reason, _ := try(); status != 503 || reason != "transport_unavailable" {
 		t.Errorf("full queue: %d %s, want 503 transport_unavailable", status, reason)
 	}
 	other, _ := newLink(s, "", []byte(request), nil)
-	s.live[other] = struct{}{}
+	s.links[other] = struct{}{}
 	if status, reason, retry := try(); status != 429 || reason != "rate_limit" || retry == "" {
 		t.Errorf("too many: %d %s, Retry-After %q; want 429 rate_limit with it", status, reason, retry)
 	}
-	other.end(transports.ErrClosed)
+	other.endLink(transports.ErrClosed)
 	check(t, s.Close())
 	check(t, s.Close())
 	if status, reason, _ := try(); status != 503 || reason != "transport_unavailable" {
@@ -174,8 +174,8 @@ func TestRefusedBodies(t *testing.T) {
 			t.Errorf("%d, %d bytes; want 400 and a short reason", resp.StatusCode, len(body))
 		}
 	})
-	if len(s.queue) != 0 || len(s.live) != 0 {
-		t.Errorf("%d Conns were made", len(s.live))
+	if len(s.queue) != 0 || len(s.links) != 0 {
+		t.Errorf("%d Conns were made", len(s.links))
 	}
 	resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", `{"type":"subscription.request"}`)
 	if resp.StatusCode != 400 || !strings.Contains(body, "subscriber_id") {

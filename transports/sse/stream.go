@@ -18,27 +18,27 @@ import (
 
 // A stream is one GET events, written to by whoever sends.
 type stream struct {
-	last  string
-	trace *trace // nil after a handshake
-	w     *writer.Writer
-	taken atomic.Pointer[net.Conn]  // from the http.Server, or nil; what is written to it are chunks
-	idle  atomic.Pointer[idle.Wait] // for something to read from that
-	done  chan struct{}
-	once  sync.Once
+	last     string
+	history  *sentHistory // nil after a handshake
+	w        *writer.Writer
+	hijacked atomic.Pointer[net.Conn]  // from the http.Server, or nil; what is written to it are chunks
+	idle     atomic.Pointer[idle.Wait] // for something to read from that
+	done     chan struct{}
+	once     sync.Once
 
 	// Only who has the turn uses these.
-	beat *time.Timer // for a comment after silence
-	err  error       // of a write
+	heartbeatTimer *time.Timer // for a comment after silence
+	err            error       // of a write
 }
 
 var errLost = fmt.Errorf("sse: the event stream is lost: %w", transports.ErrInterrupted)
 
 func (st *stream) LastEventID() string   { return st.last }
 func (st *stream) Done() <-chan struct{} { return st.done }
-func (st *stream) end() {
+func (st *stream) endStream() {
 	st.once.Do(func() {
 		close(st.done)
-		st.interrupt()
+		st.interruptWatch()
 	})
 }
 
@@ -48,14 +48,14 @@ func (st *stream) SendEvents(ctx context.Context, events []transports.Event) err
 	for _, ev := range events {
 		size += frameSize(ev)
 	}
-	if !st.w.Take(ctx, st.done) {
+	if !st.w.TakeTurn(ctx, st.done) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return errLost
 	}
-	defer st.w.Leave()
-	if len(events) == 0 && !st.w.Owes() {
+	defer st.w.LeaveTurn()
+	if len(events) == 0 && !st.w.HasRest() {
 		return nil
 	}
 	buf := writer.Buffer(size)
@@ -65,12 +65,12 @@ func (st *stream) SendEvents(ctx context.Context, events []transports.Event) err
 		return err
 	}
 	*buf = frames
-	return st.write(ctx, frames)
+	return st.writeFrames(ctx, frames)
 }
 
 // Framing is that of a connection that was taken, and has nobody who knows no handshake.
 func (st *stream) Framing() string {
-	if st.taken.Load() == nil || st.trace != nil || !st.w.Tries() {
+	if st.hijacked.Load() == nil || st.history != nil || !st.w.CanTry() {
 		return ""
 	}
 	return "chunks of Server-Sent Events"
@@ -86,14 +86,14 @@ func (st *stream) AppendEvents(b []byte, events []transports.Event) ([]byte, err
 	if len(events) == 0 {
 		return b, nil
 	}
-	name, start, chunked := eventName, len(b), st.taken.Load() != nil
+	name, start, chunked := eventName, len(b), st.hijacked.Load() != nil
 	if chunked {
 		b = beginChunk(b)
 	}
 	for _, ev := range events {
-		if st.trace != nil {
+		if st.history != nil {
 			name = ""
-			st.trace.note(ev.Message, ev.ID) // before the write: the reply may be fast
+			st.history.record(ev.Message, ev.ID) // before the write: the reply may be fast
 		}
 		b = appendFrame(b, ev.Message, name, ev.ID)
 	}
@@ -113,16 +113,16 @@ func (st *stream) TrySend(frames []byte) int {
 		return 0
 	default:
 	}
-	if !st.w.TryTake() {
+	if !st.w.TryTakeTurn() {
 		return 0
 	}
-	defer st.w.Leave()
+	defer st.w.LeaveTurn()
 	return st.w.Try(frames)
 }
 
-// write writes and flushes; the caller has the turn. A write that failed or was interrupted ends
+// writeFrames writes and flushes; the caller has the turn. A write that failed or was interrupted ends
 // the stream.
-func (st *stream) write(ctx context.Context, b []byte) error {
+func (st *stream) writeFrames(ctx context.Context, b []byte) error {
 	err := st.w.Write(ctx, st.done, b)
 	switch {
 	case err == nil:
@@ -131,7 +131,7 @@ func (st *stream) write(ctx context.Context, b []byte) error {
 		return errLost
 	}
 	st.err = err
-	st.end()
+	st.endStream()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -162,10 +162,10 @@ func appendFrame(b, msg []byte, name, eventID string) []byte {
 	return append(append(b, msg...), "\n\n"...)
 }
 
-// unambiguous reports whether what a request for a stream says in its URL and as its place reads
+// isUnambiguous reports whether what a request for a stream says in its URL and as its place reads
 // the same to everybody, a proxy that looks at subscription_id included (INV-33); otherwise it has
 // answered.
-func (s *Server) unambiguous(w http.ResponseWriter, r *http.Request) bool {
+func (s *Server) isUnambiguous(w http.ResponseWriter, r *http.Request) bool {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	problem := ""
 	if err != nil {
@@ -186,34 +186,34 @@ func (s *Server) unambiguous(w http.ResponseWriter, r *http.Request) bool {
 	if problem == "" {
 		return true
 	}
-	s.fail(w, http.StatusBadRequest, problem)
+	s.writeError(w, http.StatusBadRequest, problem)
 	return false
 }
 
-// stream serves GET events, and sells a ticket to a POST.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string) {
-	s.events(w, r, principal, r)
+// serveStream serves GET events, and sells a ticket to a POST.
+func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, principal string) {
+	s.serveEvents(w, r, principal, r)
 }
 
-// events serves the stream until it is lost, replaced or closed, or until the credentials that were
+// serveEvents serves the stream until it is lost, replaced or closed, or until the credentials that were
 // shown are withdrawn.
-func (s *Server) events(w http.ResponseWriter, r *http.Request, principal string, shown *http.Request) {
+func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, principal string, shown *http.Request) {
 	if r.ContentLength != 0 {
-		s.fail(w, http.StatusBadRequest, "a request for the event stream has no body")
+		s.writeError(w, http.StatusBadRequest, "a request for the event stream has no body")
 		return
 	}
-	l := s.lookup(r.URL.Query().Get("subscription_id"), principal)
+	l := s.lookupLink(r.URL.Query().Get("subscription_id"), principal)
 	if l == nil {
-		s.fail(w, http.StatusNotFound,
+		s.writeError(w, http.StatusNotFound,
 			"there is no such subscription; GET the Location of an accepted subscription.request")
 		return
 	}
 	if r.Method == http.MethodPost {
-		s.sell(w, r, l)
+		s.issueTicket(w, r, l)
 		return
 	}
-	if st := s.newStream(w, r); st != nil && !s.follow(w, r, shown, l, st, false) {
-		s.fail(w, http.StatusNotFound, "the subscription has ended")
+	if st := s.newStream(w, r); st != nil && !s.runStream(w, r, shown, l, st, false) {
+		s.writeError(w, http.StatusNotFound, "the subscription has ended")
 	}
 }
 
@@ -224,7 +224,7 @@ func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 		s.o.Logger.Error(
 			"sse: the http.ResponseWriter has no write deadlines; a middleware that wraps it needs an Unwrap method",
 			"cause", err)
-		s.fail(w, http.StatusInternalServerError, "this server cannot stream")
+		s.writeError(w, http.StatusInternalServerError, "this server cannot stream")
 		return nil
 	}
 	_ = rc.SetReadDeadline(time.Time{}) // a ReadTimeout of the http.Server is not meant for streams
@@ -232,17 +232,17 @@ func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 	if last == "" { // a page cannot set the header on an EventSource that it makes itself
 		last = r.URL.Query().Get("last_event_id")
 	}
-	return &stream{last: last, w: writer.New(response{w, rc}, writeTime), done: make(chan struct{})}
+	return &stream{last: last, w: writer.New(flushingWriter{w, rc}, writeTime), done: make(chan struct{})}
 }
 
-// response is written to and flushed at once.
-type response struct {
+// flushingWriter is written to and flushed at once.
+type flushingWriter struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
 }
 
-func (r response) SetWriteDeadline(t time.Time) error { return r.rc.SetWriteDeadline(t) }
-func (r response) Write(b []byte) (int, error) {
+func (r flushingWriter) SetWriteDeadline(t time.Time) error { return r.rc.SetWriteDeadline(t) }
+func (r flushingWriter) Write(b []byte) (int, error) {
 	n, err := r.w.Write(b)
 	if err == nil {
 		err = r.rc.Flush()
@@ -253,70 +253,70 @@ func (r response) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// follow serves st as the link's stream until it is lost, replaced or closed, or the credentials
+// runStream serves st as the link's stream until it is lost, replaced or closed, or the credentials
 // that were shown are withdrawn; or it leaves that to a goroutine. It reports false, having written
 // nothing, if the link has ended or, where it must be idle, has a stream.
-func (s *Server) follow(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream, idle bool) bool {
-	st.trace = l.trace
-	if !l.attach(st, idle) {
+func (s *Server) runStream(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream, idle bool) bool {
+	st.history = l.history
+	if !l.attachStream(st, idle) {
 		return false
 	}
 	h := w.Header()
 	h.Set("Content-Type", streamType)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	if s.take(w, r, shown, l, st) {
+	if s.hijackStream(w, r, shown, l, st) {
 		return true
 	}
-	defer l.detach(st)
-	defer s.door.Watch(r.Context(), shown, l.principal, st.end)()
+	defer l.detachStream(st)
+	defer s.authenticator.Watch(r.Context(), shown, l.principal, st.endStream)()
 	w.WriteHeader(http.StatusOK)
-	_ = st.write(r.Context(), nil) // or it is done
-	st.open(s.heartbeat)
+	_ = st.writeFrames(r.Context(), nil) // or it is done
+	st.startHeartbeat(s.heartbeat)
 	select {
 	case <-st.done:
 	case <-r.Context().Done():
 	}
-	if st.close(&s.o) {
+	if st.finishStream(&s.o) {
 		// What is left is the end of the response; it must not wait for ever either.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	}
 	return true
 }
 
-// open lets others write, and writes a comment after silence.
-func (st *stream) open(heartbeat time.Duration) {
-	defer st.w.Leave()
+// startHeartbeat lets others write, and writes a comment after silence.
+func (st *stream) startHeartbeat(heartbeat time.Duration) {
+	defer st.w.LeaveTurn()
 	comment := []byte(":\n\n")
-	if st.taken.Load() != nil {
+	if st.hijacked.Load() != nil {
 		comment = endChunk(append(beginChunk(nil), comment...), 0)
 	}
-	st.beat = time.AfterFunc(heartbeat, func() {
-		if !st.w.Take(context.Background(), st.done) {
+	st.heartbeatTimer = time.AfterFunc(heartbeat, func() {
+		if !st.w.TakeTurn(context.Background(), st.done) {
 			return
 		}
-		defer st.w.Leave()
-		wait := heartbeat - st.w.Silent()
+		defer st.w.LeaveTurn()
+		wait := heartbeat - st.w.SinceWrite()
 		if wait <= 0 {
-			if st.write(context.Background(), comment) != nil {
+			if st.writeFrames(context.Background(), comment) != nil {
 				return
 			}
 			wait = heartbeat
 		}
-		st.beat.Reset(wait)
+		st.heartbeatTimer.Reset(wait)
 	})
 }
 
-// close ends the stream, after which nobody writes. It reports whether everything that was sent was
+// finishStream ends the stream, after which nobody writes. It reports whether everything that was sent was
 // written.
-func (st *stream) close(o *ServerOptions) (proper bool) {
-	st.end()
+func (st *stream) finishStream(o *ServerOptions) (proper bool) {
+	st.endStream()
 	st.w.End()
-	if st.beat != nil {
-		st.beat.Stop()
+	if st.heartbeatTimer != nil {
+		st.heartbeatTimer.Stop()
 	}
 	if st.err != nil {
 		o.Logger.Info("sse: event stream lost", "cause", st.err)
 	}
-	return st.err == nil && !st.w.Owes()
+	return st.err == nil && !st.w.HasRest()
 }

@@ -18,7 +18,7 @@ import (
 type ticket struct {
 	secret  string
 	expires time.Time
-	buyer   *http.Request // who showed credentials
+	holder  *http.Request // who showed credentials
 }
 
 const (
@@ -26,44 +26,44 @@ const (
 	maxTickets = 4 // of one subscription that may still be used
 )
 
-// sell answers the POST of a stream's URL with a Location that opens the stream without
+// issueTicket answers the POST of a stream's URL with a Location that opens the stream without
 // credentials.
-func (s *Server) sell(w http.ResponseWriter, r *http.Request, l *link) {
+func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, l *link) {
 	t := ticket{rand.Text(), time.Now().Add(ticketLife), r}
-	if !l.keep(t) {
+	if !l.addTicket(t) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(ticketLife/time.Second)))
-		s.fail(w, http.StatusTooManyRequests,
+		s.writeError(w, http.StatusTooManyRequests,
 			"this subscription has enough tickets; use one, or wait until they expire")
 		return
 	}
 	h := w.Header()
-	h.Set("Location", s.streamOf(r, l.subscription())+"&ticket="+t.secret)
+	h.Set("Location", s.streamPath(r, l.subscriptionID())+"&ticket="+t.secret)
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusCreated)
 }
 
-// streamOf is the path of a subscription's stream, as whoever sent r sees it.
-func (s *Server) streamOf(r *http.Request, id string) string {
-	at := url.URL{Path: httpguard.Under(r) + s.o.Prefix + "/events",
+// streamPath is the path of a subscription's stream, as whoever sent r sees it.
+func (s *Server) streamPath(r *http.Request, id string) string {
+	at := url.URL{Path: httpguard.MountPath(r) + s.o.Prefix + "/events",
 		RawQuery: url.Values{"subscription_id": {id}}.Encode()}
 	return at.String()
 }
 
-// redeem returns whose subscription a ticket opens and the request that bought it, and spends it.
+// redeemTicket returns whose subscription a ticket opens and the request that bought it, and spends it.
 // Nil is no ticket.
-func (s *Server) redeem(r *http.Request) (principal string, buyer *http.Request) {
+func (s *Server) redeemTicket(r *http.Request) (principal string, buyer *http.Request) {
 	q := r.URL.Query()
 	s.mu.Lock()
-	l := s.ids[q.Get("subscription_id")]
+	l := s.byID[q.Get("subscription_id")]
 	s.mu.Unlock()
 	if l == nil {
 		return "", nil
 	}
-	return l.principal, l.spend(q.Get("ticket"))
+	return l.principal, l.spendTicket(q.Get("ticket"))
 }
 
-// keep adds a ticket until it expires, unless there are too many.
-func (l *link) keep(t ticket) bool {
+// addTicket adds a ticket until it expires, unless there are too many.
+func (l *link) addTicket(t ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dropExpired()
@@ -79,9 +79,9 @@ func (l *link) keep(t ticket) bool {
 	return true
 }
 
-// spend takes a ticket away and returns who bought it, or nil. It compares in constant time
+// spendTicket takes a ticket away and returns who bought it, or nil. It compares in constant time
 // (INV-48).
-func (l *link) spend(secret string) *http.Request {
+func (l *link) spendTicket(secret string) *http.Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dropExpired()
@@ -94,7 +94,7 @@ func (l *link) spend(secret string) *http.Request {
 	if found < 0 {
 		return nil
 	}
-	buyer := l.tickets[found].buyer
+	buyer := l.tickets[found].holder
 	l.tickets = slices.Delete(l.tickets, found, found+1)
 	return buyer
 }

@@ -97,7 +97,7 @@ func TestTickets(t *testing.T) {
 		buy(t, client, local, "alice")
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		l := s.ids["sub_1"]
+		l := s.byID["sub_1"]
 		l.mu.Lock()
 		if len(l.tickets) > 0 {
 			t.Errorf("%d requests are kept for tickets that have expired", len(l.tickets))

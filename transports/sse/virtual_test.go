@@ -25,7 +25,7 @@ func TestHeartbeat(t *testing.T) {
 		go func() { accept(t, s, accepted("sub_1")) }()
 		call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
 		resp, _ := call(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
-		l := s.lookup("sub_1", "")
+		l := s.lookupLink("sub_1", "")
 		st := next(t, l)
 		defer l.Close()
 		start := time.Now()
@@ -112,7 +112,7 @@ func TestWriteTimeout(t *testing.T) {
 		go func() { accept(t, s, accepted("sub_1")) }()
 		call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
 		_, _ = call(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
-		l := s.lookup("sub_1", "")
+		l := s.lookupLink("sub_1", "")
 		defer l.Close()
 		st := next(t, l)
 		start := time.Now()
@@ -133,7 +133,7 @@ func TestSendEventsCancelled(t *testing.T) {
 		go func() { accept(t, s, accepted("sub_1")) }()
 		call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
 		_, _ = call(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
-		l := s.lookup("sub_1", "")
+		l := s.lookupLink("sub_1", "")
 		defer l.Close()
 		st := next(t, l)
 		sent, start := make(chan error), time.Now()
@@ -346,7 +346,7 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 		large := strings.Replace(request, "{", "{"+strings.Repeat(" ", 64<<10), 1)
 		var free func() // one place
 		for {
-			_, done, err := s.large.Read(strings.NewReader(large), "", 0)
+			_, done, err := s.largeBodies.Read(strings.NewReader(large), "", 0)
 			if err != nil {
 				break
 			}
@@ -392,7 +392,7 @@ func TestStrangersDoNotStay(t *testing.T) {
 		for who, want := range map[string]struct {
 			status int
 			after  time.Duration
-		}{"": {http.StatusUnauthorized, httpguard.Unread}, "alice": {http.StatusRequestTimeout, bodyTime}} {
+		}{"": {http.StatusUnauthorized, httpguard.UnreadTimeout}, "alice": {http.StatusRequestTimeout, bodyTime}} {
 			start := time.Now()
 			slow, never := io.Pipe()
 			req, err := http.NewRequestWithContext(t.Context(), "POST", local+"/aaep/v1/subscriptions", slow)
@@ -419,7 +419,7 @@ func TestSlowlyKnown(t *testing.T) {
 				time.Sleep(4 * time.Second) // an issuer that is asked for its keys
 				return byName(r)
 			}})
-			srv := &http.Server{Handler: httpguard.Impatient(s), ReadHeaderTimeout: 5 * time.Second,
+			srv := &http.Server{Handler: httpguard.WithDeadlines(s), ReadHeaderTimeout: 5 * time.Second,
 				Protocols: new(http.Protocols)}
 			srv.Protocols.SetHTTP1(!two)
 			srv.Protocols.SetUnencryptedHTTP2(two)

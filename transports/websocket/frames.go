@@ -42,54 +42,54 @@ const (
 	idleTimeout  = 45 * time.Second // without anything from the peer, pongs included
 	readTimeout  = 30 * time.Second // of one message from its first fragment on, however many pongs come between
 	writeTimeout = 10 * time.Second // of one message
-	goodbye      = time.Second      // for the peer's close frame
+	closeTimeout = time.Second      // for the peer's close frame
 )
 
 var errNotText = errors.New("websocket: the peer sent a message that is not UTF-8")
 
 // frames is one WebSocket.
 type frames struct {
-	ws       *gorilla.Conn
-	producer bool
-	all      func(io.Reader) ([]byte, error) // reads a message
-	code     atomic.Int64                    // to close with, by what was said last
-	reading  atomic.Bool                     // a message is half read: pongs move no deadline
-	born     time.Time
-	heard    atomic.Int64           // when anything came last, in nanoseconds since born
-	wake     atomic.Pointer[func()] // has Read called where nobody waits in it
-	pings    *time.Timer
-	witness  transports.Witness
-	said     lastWords     // of the peer, where there is a witness
-	done     chan struct{} // closed by Close
-	peerGone chan struct{} // closed when the peer's close frame has come, or the link has broken
+	ws             *gorilla.Conn
+	producer       bool
+	readMessage    func(io.Reader) ([]byte, error) // reads a message
+	closeCode      atomic.Int64                    // to close with, by what was said last
+	readingMessage atomic.Bool                     // a message is half read: pongs move no deadline
+	created        time.Time
+	lastHeard      atomic.Int64           // when anything came last, in nanoseconds since born
+	wake           atomic.Pointer[func()] // has Read called where nobody waits in it
+	pings          *time.Timer
+	witness        transports.Witness
+	lastReceived   lastWords     // of the peer, where there is a witness
+	done           chan struct{} // closed by Close
+	peerGone       chan struct{} // closed when the peer's close frame has come, or the link has broken
 }
 
 func newFrames(ws *gorilla.Conn, producer bool, all func(io.Reader) ([]byte, error)) *frames {
-	f := &frames{ws: ws, producer: producer, all: all, born: time.Now(), done: make(chan struct{}),
+	f := &frames{ws: ws, producer: producer, readMessage: all, created: time.Now(), done: make(chan struct{}),
 		peerGone: make(chan struct{})}
-	f.code.Store(closeClean)
+	f.closeCode.Store(closeClean)
 	ws.SetReadLimit(transports.MaxMessage)
-	f.alive()
-	ws.SetPongHandler(func(string) error { f.alive(); return nil })
+	f.markAlive()
+	ws.SetPongHandler(func(string) error { f.markAlive(); return nil })
 	ping := ws.PingHandler()
-	ws.SetPingHandler(func(data string) error { f.alive(); return ping(data) })
+	ws.SetPingHandler(func(data string) error { f.markAlive(); return ping(data) })
 	ws.SetCloseHandler(func(int, string) error { return nil }) // Close answers
-	f.pings = time.AfterFunc(time.Hour, f.ping)
+	f.pings = time.AfterFunc(time.Hour, f.sendPing)
 	f.pings.Reset(pingEvery) // and not before f.pings is there
 	return f
 }
 
-// alive moves the idle deadline, but not that of a message which is being read (INV-54).
-func (f *frames) alive() {
-	if !f.reading.Load() {
+// markAlive moves the idle deadline, but not that of a message which is being read (INV-54).
+func (f *frames) markAlive() {
+	if !f.readingMessage.Load() {
 		now := time.Now()
-		f.heard.Store(int64(now.Sub(f.born)))
+		f.lastHeard.Store(int64(now.Sub(f.created)))
 		f.ws.SetReadDeadline(now.Add(idleTimeout))
 	}
 }
 
-func (f *frames) ping() {
-	left := time.Until(f.born.Add(time.Duration(f.heard.Load()) + idleTimeout))
+func (f *frames) sendPing() {
+	left := time.Until(f.created.Add(time.Duration(f.lastHeard.Load()) + idleTimeout))
 	err := f.ws.WriteControl(gorilla.PingMessage, nil, time.Now().Add(writeTimeout))
 	if wake := f.wake.Load(); wake != nil && (left <= 0 || err != nil) {
 		(*wake)() // Read finds that the deadline is over, or the link
@@ -104,48 +104,48 @@ func (f *frames) ping() {
 
 // Read returns the next message: a text frame, or a binary one with text in it (D-67).
 func (f *frames) Read() ([]byte, error) {
-	f.alive()
-	return f.ended(f.read())
+	f.markAlive()
+	return f.noteRead(f.readFrame())
 }
 
-func (f *frames) ended(msg []byte, err error) ([]byte, error) {
+func (f *frames) noteRead(msg []byte, err error) ([]byte, error) {
 	if err != nil {
 		close(f.peerGone)
 		f.pings.Stop()
 	} else if f.witness != nil {
-		f.said, _ = lastWordsIn(msg)
+		f.lastReceived, _ = lastWordsIn(msg)
 	}
 	return msg, err
 }
 
-func (f *frames) read() ([]byte, error) {
+func (f *frames) readFrame() ([]byte, error) {
 	kind, r, err := f.ws.NextReader()
 	if err != nil {
-		f.judge(err)
-		return nil, endOf(err)
+		f.reportCloseCode(err)
+		return nil, readError(err)
 	}
 	if kind == gorilla.BinaryMessage {
 		f.witness.Tell("WS-004", "a message is a binary frame, not one of text")
 	}
-	f.reading.Store(true)
+	f.readingMessage.Store(true)
 	f.ws.SetReadDeadline(time.Now().Add(readTimeout))
-	msg, err := f.all(r)
-	f.reading.Store(false)
+	msg, err := f.readMessage(r)
+	f.readingMessage.Store(false)
 	switch {
 	case err == gorilla.ErrReadLimit:
 		return nil, transports.ErrTooLarge // gorilla has told the peer
 	case err != nil:
-		return nil, endOf(err)
+		return nil, readError(err)
 	case !utf8.Valid(msg):
 		f.ws.WriteControl(gorilla.CloseMessage,
-			gorilla.FormatCloseMessage(gorilla.CloseInvalidFramePayloadData, "not UTF-8"), time.Now().Add(goodbye))
+			gorilla.FormatCloseMessage(gorilla.CloseInvalidFramePayloadData, "not UTF-8"), time.Now().Add(closeTimeout))
 		return nil, errNotText
 	}
 	return msg, nil
 }
 
-// endOf tells a clean end from a broken link.
-func endOf(err error) error {
+// readError tells a clean end from a broken link.
+func readError(err error) error {
 	if gorilla.IsCloseError(err, gorilla.CloseNormalClosure, gorilla.CloseGoingAway, closeClean, closeRejected,
 		closeNotAuthenticated, closeNotAuthorized, closeViolation, closeBySubscriber) {
 		return io.EOF
@@ -158,7 +158,7 @@ func endOf(err error) error {
 
 // Write sends one message in one text frame.
 func (f *frames) Write(msg []byte) error {
-	f.note(msg)
+	f.noteLastWords(msg)
 	f.ws.SetWriteDeadline(time.Now().Add(writeTimeout))
 	return f.ws.WriteMessage(gorilla.TextMessage, msg)
 }
@@ -173,9 +173,9 @@ func lastWordsIn(msg []byte) (last lastWords, err error) {
 	return last, json.Unmarshal(msg, &last)
 }
 
-// judge tells the witness that the peer ended the link with another code than what it said last
+// reportCloseCode tells the witness that the peer ended the link with another code than what it said last
 // demands.
-func (f *frames) judge(err error) {
+func (f *frames) reportCloseCode(err error) {
 	var end *gorilla.CloseError
 	if !errors.As(err, &end) {
 		return
@@ -190,11 +190,11 @@ func (f *frames) judge(err error) {
 		violation = closeBySubscriber
 	}
 	switch code := end.Code; {
-	case f.said.Type == "subscription.rejected" && (code < closeRejected || code > closeNotAuthorized):
+	case f.lastReceived.Type == "subscription.rejected" && (code < closeRejected || code > closeNotAuthorized):
 		f.witness.Tell("WS-009",
 			fmt.Sprintf("after a subscription.rejected the link ends with the code %d, not with 4001, 4002 or 4003",
 				code))
-	case f.said.Type == "subscription.close" && code != closeClean && code != violation &&
+	case f.lastReceived.Type == "subscription.close" && code != closeClean && code != violation &&
 		code != gorilla.CloseGoingAway:
 		f.witness.Tell("WS-009",
 			fmt.Sprintf("after a subscription.close the link ends with the code %d, not with 4000 or %d", code,
@@ -202,8 +202,8 @@ func (f *frames) judge(err error) {
 	}
 }
 
-// note chooses the code to close with by the last words.
-func (f *frames) note(msg []byte) {
+// noteLastWords chooses the code to close with by the last words.
+func (f *frames) noteLastWords(msg []byte) {
 	if !bytes.HasPrefix(msg, []byte(`{"type":"subscription.`)) { // as aaep.Encode writes it
 		return
 	}
@@ -213,18 +213,18 @@ func (f *frames) note(msg []byte) {
 	}
 	switch last.Type {
 	case "subscription.rejected":
-		f.code.Store(closeRejected)
+		f.closeCode.Store(closeRejected)
 		switch last.Reason {
 		case aaep.AuthenticationRequired:
-			f.code.Store(closeNotAuthenticated)
+			f.closeCode.Store(closeNotAuthenticated)
 		case aaep.AuthorizationDenied:
-			f.code.Store(closeNotAuthorized)
+			f.closeCode.Store(closeNotAuthorized)
 		}
 	case "subscription.close":
 		switch last.Reason {
 		case aaep.PolicyViolation, aaep.SlowSubscriber, "manifest_verification_failed":
-			if f.code.Store(closeBySubscriber); f.producer {
-				f.code.Store(closeViolation)
+			if f.closeCode.Store(closeBySubscriber); f.producer {
+				f.closeCode.Store(closeViolation)
 			}
 		}
 	}
@@ -235,11 +235,11 @@ func (f *frames) Close() error {
 	close(f.done)
 	f.pings.Stop()
 	defer f.ws.Close()
-	if f.ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(int(f.code.Load()), ""),
-		time.Now().Add(goodbye)) != nil {
+	if f.ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(int(f.closeCode.Load()), ""),
+		time.Now().Add(closeTimeout)) != nil {
 		return nil // it is gone already
 	}
-	t := time.NewTimer(goodbye)
+	t := time.NewTimer(closeTimeout)
 	defer t.Stop()
 	select {
 	case <-f.peerGone:

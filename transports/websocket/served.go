@@ -16,33 +16,33 @@ import (
 	"github.com/aaep-go/aaep/internal/writer"
 )
 
-// served are the frames of a producer. Its messages go past gorilla, many in one write: what we
+// servedFrames are the frames of a producer. Its messages go past gorilla, many in one write: what we
 // send is not masked, so there is nothing to a frame. What gorilla writes by itself waits for its
 // turn.
-type served struct {
+type servedFrames struct {
 	*frames
-	out    *writer.Writer
-	in     *bufio.Reader // which gorilla reads too
-	rested bool
-	left   func() // called after Close
+	out       *writer.Writer
+	in        *bufio.Reader // which gorilla reads too
+	hasRested bool
+	onClosed  func() // called after Close
 }
 
-func (f *served) Close() error {
-	defer f.left()
+func (f *servedFrames) Close() error {
+	defer f.onClosed()
 	return f.frames.Close()
 }
 
 // NetConn is what turns writes to.
-func (f *served) NetConn() net.Conn { return f.ws.NetConn().(*turns).Conn }
+func (f *servedFrames) NetConn() net.Conn { return f.ws.NetConn().(*turnConn).Conn }
 
-var _ duplex.Idler = (*served)(nil)
+var _ duplex.Idler = (*servedFrames)(nil)
 
-func (f *served) Out() *writer.Writer { return f.out }
+func (f *servedFrames) Out() *writer.Writer { return f.out }
 
-func (*served) Framing() string { return "frames" }
+func (*servedFrames) Framing() string { return "frames" }
 
-func (f *served) AppendFrame(b, msg []byte) ([]byte, error) {
-	f.note(msg)
+func (f *servedFrames) AppendFrame(b, msg []byte) ([]byte, error) {
+	f.noteLastWords(msg)
 	b = append(b, 0x80|gorilla.TextMessage) // the first and last fragment
 	switch n := len(msg); {
 	case n < 126:
@@ -56,38 +56,38 @@ func (f *served) AppendFrame(b, msg []byte) ([]byte, error) {
 }
 
 // Rest begins the time in which something has to come.
-func (f *served) Rest(wake func()) bool {
+func (f *servedFrames) Rest(wake func()) bool {
 	if f.in.Buffered() > 0 {
 		return false
 	}
 	f.wake.CompareAndSwap(nil, &wake)
-	f.alive()
-	f.rested = true
+	f.markAlive()
+	f.hasRested = true
 	return true
 }
 
 // Read returns the next message, or nil after pings and pongs with nothing behind them: gorilla
 // would wait there for the message, and most listeners say nothing for hours.
-func (f *served) Read() ([]byte, error) {
-	if !f.rested {
-		f.alive()
+func (f *servedFrames) Read() ([]byte, error) {
+	if !f.hasRested {
+		f.markAlive()
 	}
-	f.rested = false
+	f.hasRested = false
 	for {
-		switch found, err := f.control(); {
+		switch found, err := f.handleControl(); {
 		case err != nil:
-			return f.ended(nil, endOf(err))
+			return f.noteRead(nil, readError(err))
 		case !found:
-			return f.ended(f.read())
+			return f.noteRead(f.readFrame())
 		case f.in.Buffered() == 0:
 			return nil, nil
 		}
 	}
 }
 
-// control has one ping or pong handled, if that is what comes next; whatever else comes, and any
+// handleControl has one ping or pong handled, if that is what comes next; whatever else comes, and any
 // error, is for gorilla to find.
-func (f *served) control() (found bool, err error) {
+func (f *servedFrames) handleControl() (found bool, err error) {
 	const final, masked, most = 0x80, 0x80, 125
 	head, err := f.in.Peek(2)
 	if err != nil || head[1] < masked || head[1] > masked+most {
@@ -113,14 +113,14 @@ func (f *served) control() (found bool, err error) {
 	return true, handle(string(payload))
 }
 
-// upgrading is a response whose connection gorilla reads through in, and writes to by turns.
-type upgrading struct {
+// upgradeResponse is a response whose connection gorilla reads through in, and writes to by turns.
+type upgradeResponse struct {
 	http.ResponseWriter
 	in  *bufio.Reader
 	out *writer.Writer
 }
 
-func (u *upgrading) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (u *upgradeResponse) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
@@ -129,41 +129,41 @@ func (u *upgrading) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		rw.Reader = u.in
 	}
 	u.out = writer.New(conn, writeTimeout)
-	u.out.Leave()
-	return &turns{Conn: conn, out: u.out}, rw, nil
+	u.out.LeaveTurn()
+	return &turnConn{Conn: conn, out: u.out}, rw, nil
 }
 
-// turns is a connection to which whole frames are written, each by whoever has the turn. It is
+// turnConn is a connection to which whole frames are written, each by whoever has the turn. It is
 // written to by one at a time.
-type turns struct {
+type turnConn struct {
 	net.Conn
 	out      *writer.Writer
 	deadline time.Time // of the next write
 }
 
-func (t *turns) SetDeadline(at time.Time) error {
+func (t *turnConn) SetDeadline(at time.Time) error {
 	t.deadline = at
 	return t.Conn.SetReadDeadline(at)
 }
 
-func (t *turns) SetWriteDeadline(at time.Time) error {
+func (t *turnConn) SetWriteDeadline(at time.Time) error {
 	t.deadline = at
 	return nil
 }
 
-func (t *turns) Write(b []byte) (int, error) {
+func (t *turnConn) Write(b []byte) (int, error) {
 	deadline := t.deadline
 	if deadline.IsZero() {
 		deadline = time.Now().Add(writeTimeout)
 	}
-	if !t.out.TryTake() {
+	if !t.out.TryTakeTurn() {
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
 		defer cancel()
-		if !t.out.Take(ctx, nil) {
+		if !t.out.TakeTurn(ctx, nil) {
 			return 0, os.ErrDeadlineExceeded
 		}
 	}
-	defer t.out.Leave()
+	defer t.out.LeaveTurn()
 	if err := t.out.WriteBy(deadline, b); err != nil {
 		return 0, err
 	}

@@ -44,20 +44,20 @@ type ServerOptions struct {
 // Server is the producer's side: an http.Handler that upgrades requests, and the
 // transports.Listener that hands out the connections. Its Conns implement transports.Identified.
 type Server struct {
-	o     ServerOptions
-	guard httpguard.Rules
-	door  credentials.Door
-	queue *duplex.Queue
-	slots chan struct{}
+	o             ServerOptions
+	guard         httpguard.Rules
+	authenticator credentials.Authenticator
+	queue         *duplex.Queue
+	slots         chan struct{}
 	// strangers are those who are told why they are refused, which takes until they have said
 	// goodbye: they take nobody's place.
-	strangers chan struct{}
-	large     httpguard.Large
+	refusals      chan struct{}
+	largeMessages httpguard.LargeMessages
 }
 
-// maxStrangers is how many are told so at once. The others get a status, which a browser does not
+// maxRefusals is how many are told so at once. The others get a status, which a browser does not
 // show its page.
-const maxStrangers = 32
+const maxRefusals = 32
 
 var (
 	_ http.Handler        = (*Server)(nil)
@@ -71,11 +71,11 @@ func NewServer(o ServerOptions) *Server {
 	if o.MaxConnections <= 0 {
 		o.MaxConnections = 1024
 	}
-	o.Logger = httpguard.Sparing(o.Logger)
+	o.Logger = httpguard.LimitLog(o.Logger)
 	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins},
-		door:  credentials.Door{Authenticate: o.Authenticate, Transport: "websocket", Log: o.Logger},
-		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections),
-		strangers: make(chan struct{}, maxStrangers)}
+		authenticator: credentials.Authenticator{Authenticate: o.Authenticate, Transport: "websocket", Log: o.Logger},
+		queue:         duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections),
+		refusals: make(chan struct{}, maxRefusals)}
 }
 
 // Accept returns the Conn of the next peer.
@@ -113,10 +113,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusBadRequest, "offer the subprotocol "+Subprotocol)
 		return
 	}
-	principal, refused := s.door.Enter(r)
+	principal, refused := s.authenticator.Identify(r)
 	slots := s.slots
 	if refused != nil {
-		slots = s.strangers
+		slots = s.refusals
 	}
 	select {
 	case slots <- struct{}{}:
@@ -126,7 +126,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				Message:    "there are as many connections as can be served; try again later",
 				RetryAfter: 30 * time.Second}
 		}
-		if m := credentials.Rejected(refused); m.RetryAfterSeconds != nil {
+		if m := credentials.RejectionMessage(refused); m.RetryAfterSeconds != nil {
 			w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
 		}
 		if refused.Code == aaep.AuthenticationRequired {
@@ -139,7 +139,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		WriteBufferPool: &writeBuffers,                            // little is written by the way
 		CheckOrigin:     func(*http.Request) bool { return true }} // guard has checked it
 	in := bufio.NewReaderSize(nil, 512) // and read
-	conn := &upgrading{ResponseWriter: w, in: in}
+	conn := &upgradeResponse{ResponseWriter: w, in: in}
 	ws, err := up.Upgrade(conn, r, nil)
 	if err != nil {
 		<-slots
@@ -147,7 +147,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := newFrames(ws, true, func(r io.Reader) ([]byte, error) {
-		msg, done, err := s.large.Read(r, principal, readTimeout)
+		msg, done, err := s.largeMessages.Read(r, principal, readTimeout)
 		done()
 		return msg, err
 	})
@@ -162,18 +162,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hangUp := context.AfterFunc(ends, func() { <-made; c.Close() })
 	unwatch := func() {}
 	if refused == nil {
-		unwatch = s.door.Watch(ends, r, principal, func() {
+		unwatch = s.authenticator.Watch(ends, r, principal, func() {
 			<-made
-			f.code.Store(closeNotAuthenticated)
+			f.closeCode.Store(closeNotAuthenticated)
 			c.Close()
 		})
 	}
-	c = duplex.New(&served{frames: f, out: conn.out, in: in, left: func() { hangUp(); unwatch(); <-slots }}, principal)
+	c = duplex.New(&servedFrames{frames: f, out: conn.out, in: in, onClosed: func() { hangUp(); unwatch(); <-slots }}, principal)
 	c.Peer(r.RemoteAddr)
 	close(made)
 	if refused != nil {
 		defer c.Close()
-		if msg, err := aaep.Encode(credentials.Rejected(refused)); err == nil {
+		if msg, err := aaep.Encode(credentials.RejectionMessage(refused)); err == nil {
 			ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 			defer cancel()
 			c.Send(ctx, msg)

@@ -311,7 +311,7 @@ func TestTooMany(t *testing.T) {
 // INV-50: strangers who are refused and do not leave take no place of somebody who is known.
 func TestStrangersTakeNoPlace(t *testing.T) {
 	addr, conns := accept(t, ServerOptions{MaxConnections: 1, Authenticate: bearer})
-	for range maxStrangers { // who hear that they are refused, and stay
+	for range maxRefusals { // who hear that they are refused, and stay
 		if _, status, body := raw(t, addr, nil, Subprotocol); status != 101 {
 			t.Fatalf("%d %s", status, body)
 		}
@@ -342,7 +342,7 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 	large := strings.Repeat("a", 64<<10+1)
 	var free func() // one place
 	for {
-		_, done, err := s.large.Read(strings.NewReader(large), "", 0)
+		_, done, err := s.largeMessages.Read(strings.NewReader(large), "", 0)
 		if err != nil {
 			break
 		}
@@ -373,7 +373,7 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 	if msg, err := ends[0].Receive(t.Context()); err != nil || string(msg) != large {
 		t.Errorf("the large one: %d bytes, %v", len(msg), err)
 	}
-	if _, _, err := s.large.Read(strings.NewReader(large), "", 0); err != nil {
+	if _, _, err := s.largeMessages.Read(strings.NewReader(large), "", 0); err != nil {
 		t.Errorf("it holds its room still: %v", err)
 	}
 }

@@ -65,7 +65,7 @@ func (r *Relay) Serve(ctx context.Context, ln net.Listener) error {
 		return fmt.Errorf("relay: %v is not a loopback address: what goes to the page is not encrypted", ln.Addr())
 	}
 	ctx, stop := context.WithCancel(ctx)
-	srv := &http.Server{Handler: httpguard.Impatient(http.HandlerFunc(r.serveHTTP)), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute,
+	srv := &http.Server{Handler: httpguard.WithDeadlines(http.HandlerFunc(r.serveHTTP)), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelInfo)}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(ln) }()

@@ -9,10 +9,10 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A trace is what a subscription without a handshake has told its client. The client names no
+// A sentHistory is what a subscription without a handshake has told its client. The client names no
 // subscription: its replies find the right one by their token, and its EventSource by the last
 // event.
-type trace struct {
+type sentHistory struct {
 	request []byte // what the client is taken to have asked for
 
 	mu     sync.Mutex
@@ -20,10 +20,10 @@ type trace struct {
 	ids    []string          // of the newest events
 }
 
-// traced is how many tokens and ids are remembered; a client lags behind by less.
-const traced = 1024
+// historySize is how many tokens and ids are remembered; a client lags behind by less.
+const historySize = 1024
 
-func (t *trace) note(event []byte, id string) {
+func (t *sentHistory) record(event []byte, id string) {
 	var token aaep.ReplyToken
 	if bytes.Contains(event, []byte("reply_token")) {
 		if m, err := aaep.Decode(event); err == nil {
@@ -53,14 +53,14 @@ func tokenOf(m aaep.Message) aaep.ReplyToken {
 }
 
 func appendBounded[T any](list []T, v T) []T {
-	if len(list) == 2*traced {
-		list = slices.Delete(list, 0, traced)
+	if len(list) == 2*historySize {
+		list = slices.Delete(list, 0, historySize)
 	}
 	return append(list, v)
 }
 
-// asked reports whether the question went this way.
-func (t *trace) asked(token aaep.ReplyToken) bool {
+// hasAsked reports whether the question went this way.
+func (t *sentHistory) hasAsked(token aaep.ReplyToken) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.ContainsFunc(t.tokens, func(known aaep.ReplyToken) bool {
@@ -68,8 +68,8 @@ func (t *trace) asked(token aaep.ReplyToken) bool {
 	})
 }
 
-// knows reports whether a client that asks for the same has had this event from here.
-func (t *trace) knows(id string, request []byte) bool {
+// hasSent reports whether a client that asks for the same has had this event from here.
+func (t *sentHistory) hasSent(id string, request []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return bytes.Equal(t.request, request) && slices.Contains(t.ids, id)

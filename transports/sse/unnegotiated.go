@@ -10,42 +10,42 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// listen opens the stream of a producer that knows no handshake, and answers the request in its
+// listenUnnegotiated opens the stream of a producer that knows no handshake, and answers the request in its
 // place.
-func (c *conn) listen(ctx context.Context, req *aaep.SubscriptionRequest) error {
-	answer, err := aaep.Encode(c.unagreed(req))
+func (c *conn) listenUnnegotiated(ctx context.Context, req *aaep.SubscriptionRequest) error {
+	answer, err := aaep.Encode(c.unnegotiatedAcceptance(req))
 	if err != nil {
-		c.turn(fresh)
+		c.setPhase(fresh)
 		return err
 	}
 	c.mu.Lock()
-	c.alone, c.substitute, c.events = true, answer, c.root.JoinPath("events")
+	c.unnegotiated, c.substitute, c.events = true, answer, c.root.JoinPath("events")
 	c.mu.Unlock()
-	c.silence = silenceUnagreed
+	c.silence = silenceUnnegotiated
 	in := c.newInbound("")
-	body, err := c.get(ctx, in) // now: that the stream is there is all that this acceptance can mean
+	body, err := c.openStream(ctx, in) // now: that the stream is there is all that this acceptance can mean
 	if err != nil {
 		in.cancel(nil)
 		c.mu.Lock()
-		c.alone = false
+		c.unnegotiated = false
 		c.mu.Unlock()
-		c.turn(fresh)
+		c.setPhase(fresh)
 		return fmt.Errorf("sse: there is neither a handshake at %s nor a stream without one: %w",
 			c.base.Redacted(), err)
 	}
 	c.answers <- answer // there is room: nothing was answered before
-	c.turn(open)
-	if !c.start(in, func() error { return c.read(in, body) }) {
+	c.setPhase(open)
+	if !c.startStream(in, func() error { return c.readEvents(in, body) }) {
 		body.Close()
 		return transports.ErrClosed
 	}
 	return nil
 }
 
-// unagreed is the acceptance of terms that nobody agreed to. What it leaves out is as requested for
+// unnegotiatedAcceptance is the acceptance of terms that nobody agreed to. What it leaves out is as requested for
 // a subscriber that goes by the letter (D-45), so a note says that it is not; the questions such
 // producers send go to all who listen, so who offered to answer may.
-func (c *conn) unagreed(req *aaep.SubscriptionRequest) *aaep.SubscriptionAccepted {
+func (c *conn) unnegotiatedAcceptance(req *aaep.SubscriptionRequest) *aaep.SubscriptionAccepted {
 	return &aaep.SubscriptionAccepted{
 		SubscriptionID: implicitID, AAEPVersion: aaep.Version,
 		Producer: aaep.Producer{AgentID: c.root.Host}, // its events name it
@@ -65,21 +65,21 @@ func (c *conn) Substituted(msg []byte) bool {
 	return c.substitute != nil && bytes.Equal(msg, c.substitute)
 }
 
-// sendAlone sends what a producer without a handshake understands, which is replies. A close only
+// sendUnnegotiated sends what a producer without a handshake understands, which is replies. A close only
 // ends the stream.
-func (c *conn) sendAlone(ctx context.Context, m aaep.Message, msg []byte) error {
+func (c *conn) sendUnnegotiated(ctx context.Context, m aaep.Message, msg []byte) error {
 	switch m.(type) {
 	case *aaep.SubscriptionClose:
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.phase = leaving
-		if c.in != nil { // else start ends the one that Reopen is about to open
-			c.in.cancel(transports.ErrInterrupted)
+		if c.inbound != nil { // else start ends the one that Reopen is about to open
+			c.inbound.cancel(transports.ErrInterrupted)
 		}
-		c.setLocked(c.in)
+		c.setStreamLocked(c.inbound)
 		return nil
 	case *aaep.SubscriptionRenegotiate:
 		return errors.New("sse: this producer has no handshake; there is nothing to renegotiate")
 	}
-	return c.reply(ctx, c.root.JoinPath("messages"), m, msg)
+	return c.postReply(ctx, c.root.JoinPath("messages"), m, msg)
 }

@@ -28,7 +28,7 @@ func (w *written) Write(p []byte) (int, error) {
 func TestSparing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out written
-		log := Sparing(slog.New(slog.NewTextHandler(&out, nil)))
+		log := LimitLog(slog.New(slog.NewTextHandler(&out, nil)))
 		told := func() (lines []string) {
 			out.mu.Lock()
 			defer out.mu.Unlock()
@@ -42,11 +42,11 @@ func TestSparing(t *testing.T) {
 		log.Warn("not authorized")
 		log.Error("not authenticated") // of another level
 		lines := told()
-		if len(lines) != sparingFew+2 || !strings.Contains(lines[sparingFew-1], "left out for a minute") ||
+		if len(lines) != maxPerWindow+2 || !strings.Contains(lines[maxPerWindow-1], "left out for a minute") ||
 			strings.Contains(lines[0], "left") {
 			t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 		}
-		time.Sleep(sparingWindow)
+		time.Sleep(limitWindow)
 		synctest.Wait()
 		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], "transport=sse left_out=990") {
 			t.Errorf("after a minute in which nobody came: %q", lines)
@@ -58,10 +58,10 @@ func TestSparing(t *testing.T) {
 		for i := range 1000 { // as http.Server writes the peer into the message
 			log.Info(fmt.Sprintf("TLS handshake error from %d", i))
 		}
-		if lines := told(); len(lines) > sparingKinds+sparingFew {
+		if lines := told(); len(lines) > maxKinds+maxPerWindow {
 			t.Errorf("%d lines of messages that differ", len(lines))
 		}
-		time.Sleep(sparingWindow)
+		time.Sleep(limitWindow)
 		synctest.Wait()
 		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], `msg="others of many kinds" left_out=`) {
 			t.Errorf("those are not one peer's: %q", lines)
@@ -72,22 +72,22 @@ func TestSparing(t *testing.T) {
 			log.Info("subscription opened", "principal", "mallory")
 			log.Info("subscription opened", "principal", fmt.Sprint("p", i))
 		}
-		if lines := told(); len(lines) != 100+sparingFew || !strings.HasSuffix(lines[len(lines)-1], "principal=p99") {
+		if lines := told(); len(lines) != 100+maxPerWindow || !strings.HasSuffix(lines[len(lines)-1], "principal=p99") {
 			t.Errorf("%d lines of 101 principals, the last %q", len(lines), lines[len(lines)-1])
 		}
-		time.Sleep(sparingWindow)
+		time.Sleep(limitWindow)
 		synctest.Wait()
 		if lines := told(); len(lines) != 1 || !strings.HasSuffix(lines[0], "principal=mallory left_out=90") {
 			t.Errorf("after a minute: %q", lines)
 		}
 		for range 3 {
-			for i := range 2 * sparingNames {
+			for i := range 2 * maxPrincipals {
 				log.Info("subscription opened", "principal", fmt.Sprint("q", i))
 			}
-			if lines := told(); len(lines) != sparingNames+sparingFew {
-				t.Errorf("%d lines of %d principals in a minute", len(lines), 2*sparingNames)
+			if lines := told(); len(lines) != maxPrincipals+maxPerWindow {
+				t.Errorf("%d lines of %d principals in a minute", len(lines), 2*maxPrincipals)
 			}
-			time.Sleep(sparingWindow)
+			time.Sleep(limitWindow)
 			synctest.Wait()
 			if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], "left_out=1014") {
 				t.Errorf("and a minute later: %q", lines)
@@ -97,5 +97,5 @@ func TestSparing(t *testing.T) {
 			log.With("a", i).WithGroup("g").Debug("unseen")
 		}
 	})
-	Sparing(nil).Error("nobody reads it")
+	LimitLog(nil).Error("nobody reads it")
 }

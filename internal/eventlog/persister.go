@@ -14,12 +14,12 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-var errOverdue = fmt.Errorf("log: the disk has not taken an event for more than %v", patience)
+var errOverdue = fmt.Errorf("log: the disk has not taken an event for more than %v", storeTimeout)
 
 const (
-	maxBatch  = 256             // events that are kept at once
-	patience  = 2 * time.Second // with a store that does not answer
-	trimEvery = time.Minute
+	maxBatch     = 256             // events that are kept at once
+	storeTimeout = 2 * time.Second // with a store that does not answer
+	trimEvery    = time.Minute
 )
 
 // meta is what a store keeps for its log.
@@ -30,22 +30,22 @@ type meta struct {
 	Settled uint64 `json:"settled"`
 }
 
-// A keeper gives a store what a log is given. Its fields below are guarded by the log's mu.
-type keeper struct {
-	store log.Store
-	shelf *shelf
-	using sync.Mutex // held while the store is written to
-	meta  meta       // with using held
+// A persister gives a store what a log is given. Its fields below are guarded by the log's mu.
+type persister struct {
+	store   log.Store
+	cache   *readCache
+	storeMu sync.Mutex // held while the store is written to
+	meta    meta       // with using held
 
 	wake   chan struct{} // holds one value where there is something to do
 	done   chan struct{} // closed when write has ended
 	failed chan struct{} // closed when the store has failed
 
-	kept    uint64     // the newest position that the store has
-	overdue bool       // the store has not answered for too long
-	closing bool       // no more is kept after this
-	err     error      // why nothing is kept any more
-	freed   *sync.Cond // something was kept, or never will be
+	storedEnd uint64     // the newest position that the store has
+	overdue   bool       // the store has not answered for too long
+	closing   bool       // no more is kept after this
+	err       error      // why nothing is kept any more
+	progress  *sync.Cond // something was kept, or never will be
 }
 
 // Open returns a Log that goes on where the one before it ended that used the store, and has the
@@ -54,9 +54,9 @@ type keeper struct {
 func Open(store log.Store, size int, agent string) (*Log, error) {
 	l := newLog(size)
 	start, end := store.Bounds()
-	k := &keeper{store: store, shelf: newShelf(), kept: end, wake: make(chan struct{}, 1), done: make(chan struct{}),
+	k := &persister{store: store, cache: newReadCache(), storedEnd: end, wake: make(chan struct{}, 1), done: make(chan struct{}),
 		failed: make(chan struct{})}
-	k.freed = sync.NewCond(&l.mu)
+	k.progress = sync.NewCond(&l.mu)
 	data, err := store.Meta()
 	switch {
 	case err != nil:
@@ -78,38 +78,38 @@ func Open(store log.Store, size int, agent string) (*Log, error) {
 					"the agent its old name", k.meta.Agent, agent)
 	}
 	k.meta.Agent = cmp.Or(agent, k.meta.Agent)
-	k.meta.begin(start, end)
+	k.meta.beginRun(start, end)
 	if err := k.setMeta(); err != nil {
 		return nil, err
 	}
-	l.ids, l.keeper = newIDs(k.meta.Key, slices.Clone(k.meta.Runs)), k
+	l.idCipher, l.persister = newIDs(k.meta.Key, slices.Clone(k.meta.Runs)), k
 	l.end = end
 	l.shown.Store(end)
-	if err := l.load(max(start, end-min(end, l.size)), end); err != nil {
+	if err := l.loadEvents(max(start, end-min(end, l.size)), end); err != nil {
 		return nil, err
 	}
-	go k.write(l)
+	go k.persistLoop(l)
 	return l, nil
 }
 
-// load reads events into memory, before anybody uses the log.
-func (l *Log) load(cursor, end uint64) error {
+// loadEvents reads events into memory, before anybody uses the log.
+func (l *Log) loadEvents(cursor, end uint64) error {
 	for l.base = cursor; cursor < end; {
-		events, err := l.keeper.fetch(cursor, maxBatch)
+		events, err := l.persister.readStore(cursor, maxBatch)
 		if err != nil {
 			return err
 		}
 		for _, ev := range events {
 			cursor++
-			l.put(cursor, ev)
-			l.trim()
+			l.putEvent(cursor, ev)
+			l.dropOld()
 		}
 	}
 	return nil
 }
 
-// begin adds a run, and forgets those of which nothing is left.
-func (m *meta) begin(start, end uint64) {
+// beginRun adds a run, and forgets those of which nothing is left.
+func (m *meta) beginRun(start, end uint64) {
 	tag := newTag()
 	for slices.ContainsFunc(m.Runs, func(r run) bool { return r.Tag == tag }) {
 		tag = newTag()
@@ -124,9 +124,9 @@ func (m *meta) begin(start, end uint64) {
 	m.Runs, m.Settled = kept, max(m.Settled, start)
 }
 
-func (k *keeper) setMeta() error {
-	k.using.Lock()
-	defer k.using.Unlock()
+func (k *persister) setMeta() error {
+	k.storeMu.Lock()
+	defer k.storeMu.Unlock()
 	data, err := json.Marshal(&k.meta)
 	if err != nil {
 		return err
@@ -136,37 +136,37 @@ func (k *keeper) setMeta() error {
 
 // Settled returns the cursor up to which the caller has said that nothing is open any more.
 func (l *Log) Settled() uint64 {
-	if l.keeper == nil {
+	if l.persister == nil {
 		return 0
 	}
-	l.keeper.using.Lock()
-	defer l.keeper.using.Unlock()
-	return l.keeper.meta.Settled
+	l.persister.storeMu.Lock()
+	defer l.persister.storeMu.Unlock()
+	return l.persister.meta.Settled
 }
 
 // Settle says that no session is open of which the log has an event, and waits until that is on the
 // disk: nobody has to read these events again to find out. It has an end: see the package.
 func (l *Log) Settle() error {
-	k := l.keeper
+	k := l.persister
 	if k == nil {
 		return nil
 	}
 	l.mu.Lock()
 	end := l.end
-	for k.kept < end && !k.over() && !k.overdue {
-		k.freed.Wait()
+	for k.storedEnd < end && !k.hasEnded() && !k.overdue {
+		k.progress.Wait()
 	}
 	err := k.err
-	if err == nil && k.kept < end {
+	if err == nil && k.storedEnd < end {
 		err = errOverdue
 	}
 	l.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	k.using.Lock()
+	k.storeMu.Lock()
 	k.meta.Settled = end
-	k.using.Unlock()
+	k.storeMu.Unlock()
 	return k.setMeta()
 }
 
@@ -174,72 +174,72 @@ func (l *Log) Settle() error {
 // the log is in memory alone, and a restart loses what comes. The channel is nil where there is no
 // store.
 func (l *Log) Failed() <-chan struct{} {
-	if l.keeper == nil {
+	if l.persister == nil {
 		return nil
 	}
-	return l.keeper.failed
+	return l.persister.failed
 }
 
 // Err returns why the store has failed, if it has.
 func (l *Log) Err() error {
-	if l.keeper == nil {
+	if l.persister == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.keeper.err
+	return l.persister.err
 }
 
 // Overdue reports whether the store has not answered for too long.
 func (l *Log) Overdue() bool {
-	if l.keeper == nil {
+	if l.persister == nil {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.keeper.overdue
+	return l.persister.overdue
 }
 
 // Close waits until the store has everything, unless that does not answer, and lets go of it. What
 // is appended later is in memory alone.
 func (l *Log) Close() error {
-	if l.keeper == nil {
+	if l.persister == nil {
 		return nil
 	}
 	l.mu.Lock()
-	l.keeper.closing = true
+	l.persister.closing = true
 	l.mu.Unlock()
-	l.keeper.signal()
-	late := time.NewTimer(patience)
+	l.persister.wakeLoop()
+	late := time.NewTimer(storeTimeout)
 	defer late.Stop()
 	select {
-	case <-l.keeper.done:
+	case <-l.persister.done:
 		return l.Err()
 	case <-late.C:
 		return errOverdue
 	}
 }
 
-func (k *keeper) signal() {
+func (k *persister) wakeLoop() {
 	select {
 	case k.wake <- struct{}{}:
 	default:
 	}
 }
 
-// room waits, with the log's mu held, while all that is in memory is yet to be kept.
-func (k *keeper) room(l *Log) {
-	for !k.over() && l.end-k.kept >= l.size {
+// waitForRoom waits, with the log's mu held, while all that is in memory is yet to be kept.
+func (k *persister) waitForRoom(l *Log) {
+	for !k.hasEnded() && l.end-k.storedEnd >= l.size {
 		if k.overdue {
-			k.fail(l, errOverdue)
+			k.giveUp(l, errOverdue)
 			return
 		}
-		k.freed.Wait()
+		k.progress.Wait()
 	}
 }
 
-// over reports whether nothing is kept any more, with the log's mu held.
-func (k *keeper) over() bool {
+// hasEnded reports whether nothing is kept any more, with the log's mu held.
+func (k *persister) hasEnded() bool {
 	select {
 	case <-k.done:
 		return true
@@ -248,27 +248,27 @@ func (k *keeper) over() bool {
 	}
 }
 
-// took reports whether the newest event is shown once it is kept, with the log's mu held.
-func (k *keeper) took() bool {
-	if k.over() {
+// enqueued reports whether the newest event is shown once it is kept, with the log's mu held.
+func (k *persister) enqueued() bool {
+	if k.hasEnded() {
 		return false
 	}
-	k.signal()
+	k.wakeLoop()
 	return !k.overdue
 }
 
-// fail gives the store up, with the log's mu held.
-func (k *keeper) fail(l *Log, err error) {
+// giveUp gives the store up, with the log's mu held.
+func (k *persister) giveUp(l *Log, err error) {
 	if k.err == nil {
 		k.err = err
 		close(k.failed)
 	}
-	k.freed.Broadcast()
-	l.show(l.end)
+	k.progress.Broadcast()
+	l.showUpTo(l.end)
 }
 
-// read returns at most n events after the cursor, from the shelf.
-func (k *keeper) read(cursor uint64, n int) ([]*aaep.Event, error) {
+// readCached returns at most n events after the cursor, from the shelf.
+func (k *persister) readCached(cursor uint64, n int) ([]*aaep.Event, error) {
 	start, end := k.store.Bounds()
 	if cursor < start || cursor >= end {
 		return nil, log.ErrTrimmed
@@ -276,7 +276,7 @@ func (k *keeper) read(cursor uint64, n int) ([]*aaep.Event, error) {
 	if n <= 0 {
 		return nil, nil
 	}
-	events, err := k.shelf.get(cursor, start, k.fetch)
+	events, err := k.cache.readThrough(cursor, start, k.readStore)
 	return slices.Clip(events[:min(n, len(events))]), err
 }
 
@@ -284,14 +284,14 @@ func (k *keeper) read(cursor uint64, n int) ([]*aaep.Event, error) {
 // goroutine that is ready may go on.
 const decodedAtOnce = 16
 
-// fetch reads at most n events after the cursor, up to one that is not as it was written.
-func (k *keeper) fetch(cursor uint64, n int) (events []*aaep.Event, err error) {
+// readStore reads at most n events after the cursor, up to one that is not as it was written.
+func (k *persister) readStore(cursor uint64, n int) (events []*aaep.Event, err error) {
 	records, err := k.store.Read(cursor, n)
 	for i, r := range records {
 		if i%decodedAtOnce == decodedAtOnce-1 {
 			runtime.Gosched()
 		}
-		ev, bad := decode(r)
+		ev, bad := decodeRecord(r)
 		if bad != nil && i > 0 {
 			break
 		} else if bad != nil {

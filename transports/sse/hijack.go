@@ -12,14 +12,14 @@ import (
 	"github.com/aaep-go/aaep/internal/idle"
 )
 
-// take takes the connection of a stream from the http.Server, where its owner allows that. Until
+// hijackStream takes the connection of a stream from the http.Server, where its owner allows that. Until
 // its end there is no goroutine, or one that does nothing else but wait for that: a fraction of the
 // memory that the handler would need. It reports false where the handler must go on: over HTTP/2,
 // and where middleware stands between.
-func (s *Server) take(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream) bool {
+func (s *Server) hijackStream(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream) bool {
 	until := httpguard.HijackUntil(r.Context())
 	hijacker, ok := w.(http.Hijacker)
-	if until == nil || !ok || !r.ProtoAtLeast(1, 1) || !l.begin() {
+	if until == nil || !ok || !r.ProtoAtLeast(1, 1) || !l.beginPost() {
 		return false
 	}
 	w.Header().Set("Connection", "close") // it serves no other request
@@ -29,27 +29,27 @@ func (s *Server) take(w http.ResponseWriter, r, shown *http.Request, l *link, st
 		l.posts.Done()
 		return false
 	}
-	st.w.Use(conn)
-	st.taken.Store(&conn)
-	st.open(s.heartbeat)
-	unwatch := s.door.Watch(until, shown, l.principal, st.end)
-	unbind := context.AfterFunc(until, st.end)
-	st.await(conn, func() {
+	st.w.SetConn(conn)
+	st.hijacked.Store(&conn)
+	st.startHeartbeat(s.heartbeat)
+	unwatch := s.authenticator.Watch(until, shown, l.principal, st.endStream)
+	unbind := context.AfterFunc(until, st.endStream)
+	st.awaitReadable(conn, func() {
 		defer l.posts.Done()
 		defer unwatch()
 		defer conn.Close()
 		defer unbind()
-		st.watch(conn)
-		l.detach(st) // before the last write, which may take a while
-		if st.close(&s.o) && conn.SetWriteDeadline(time.Now().Add(writeTime)) == nil {
+		st.awaitHangUp(conn)
+		l.detachStream(st) // before the last write, which may take a while
+		if st.finishStream(&s.o) && conn.SetWriteDeadline(time.Now().Add(writeTime)) == nil {
 			_, _ = conn.Write([]byte("0\r\n\r\n"))
 		}
 	})
 	return true
 }
 
-// await has over called when there is something to watch.
-func (st *stream) await(conn net.Conn, over func()) {
+// awaitReadable has over called when there is something to watch.
+func (st *stream) awaitReadable(conn net.Conn, over func()) {
 	if secured, ok := conn.(*tls.Conn); ok { // watch reads until the end, so it does not matter what that holds back
 		conn = secured.NetConn()
 	}
@@ -66,8 +66,8 @@ func (st *stream) await(conn net.Conn, over func()) {
 	}
 }
 
-// watch returns when the peer has gone, or the stream ended. The peer has nothing to say.
-func (st *stream) watch(conn net.Conn) {
+// awaitHangUp returns when the peer has gone, or the stream ended. The peer has nothing to say.
+func (st *stream) awaitHangUp(conn net.Conn) {
 	select {
 	case <-st.done: // before there was anything to interrupt
 		return
@@ -83,12 +83,12 @@ func (st *stream) watch(conn net.Conn) {
 	}
 }
 
-// interrupt ends watch, or has it begin.
-func (st *stream) interrupt() {
+// interruptWatch ends watch, or has it begin.
+func (st *stream) interruptWatch() {
 	if w := st.idle.Load(); w != nil {
 		w.Now()
 	}
-	if conn := st.taken.Load(); conn != nil {
+	if conn := st.hijacked.Load(); conn != nil {
 		_ = (*conn).SetReadDeadline(time.Now())
 	}
 }

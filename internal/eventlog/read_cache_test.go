@@ -52,12 +52,12 @@ func TestShelfIsShared(t *testing.T) {
 	const readers, stretches = 300, 10
 	synctest.Test(t, func(t *testing.T) {
 		st := &shelved{reads: map[uint64]int{}, open: make(chan struct{})}
-		s := newShelf()
+		s := newReadCache()
 		var all sync.WaitGroup
 		for i := range readers {
 			all.Go(func() {
-				for cursor := uint64(i % stretchSize); cursor < stretches*stretchSize; {
-					events, err := s.get(cursor, 0, st.fetch)
+				for cursor := uint64(i % chunkSize); cursor < stretches*chunkSize; {
+					events, err := s.readThrough(cursor, 0, st.fetch)
 					if err != nil || len(events) == 0 || *events[0].SequenceNumber != int64(cursor)+1 {
 						t.Errorf("after %d: %v, %v", cursor, events, err)
 						return
@@ -67,20 +67,20 @@ func TestShelfIsShared(t *testing.T) {
 			})
 		}
 		for i := range stretches { // the others begin in the middle
-			all.Go(func() { s.get(uint64(i*stretchSize+7), 0, st.fetch) })
+			all.Go(func() { s.readThrough(uint64(i*chunkSize+7), 0, st.fetch) })
 		}
 		synctest.Wait()
-		if n := st.inside.Load(); n != atOnce {
-			t.Errorf("%d read at once, want %d", n, atOnce)
+		if n := st.inside.Load(); n != maxReadsAtOnce {
+			t.Errorf("%d read at once, want %d", n, maxReadsAtOnce)
 		}
 		close(st.open)
 		all.Wait()
 		for cursor, times := range st.reads {
-			if times != 1 || cursor%stretchSize != 0 {
+			if times != 1 || cursor%chunkSize != 0 {
 				t.Errorf("after %d was read %d times", cursor, times)
 			}
 		}
-		if len(st.reads) != stretches || st.most != atOnce {
+		if len(st.reads) != stretches || st.most != maxReadsAtOnce {
 			t.Errorf("%d were read, want %d; %d at once", len(st.reads), stretches, st.most)
 		}
 	})
@@ -90,7 +90,7 @@ func TestShelfIsShared(t *testing.T) {
 func TestShelfGoesOn(t *testing.T) {
 	no := errors.New("no")
 	st := &shelved{reads: map[uint64]int{}, few: 3, bad: map[uint64]error{0: no, 512: log.ErrTrimmed}}
-	s := newShelf()
+	s := newReadCache()
 	for _, c := range []struct {
 		cursor, start uint64
 		want          int
@@ -101,7 +101,7 @@ func TestShelfGoesOn(t *testing.T) {
 		{cursor: 256, want: 3}, {cursor: 300, want: 3},
 		{cursor: 514, start: 500, want: 3}, {cursor: 600, start: 590, want: 3},
 	} {
-		events, err := s.get(c.cursor, c.start, st.fetch)
+		events, err := s.readThrough(c.cursor, c.start, st.fetch)
 		if err != c.err || len(events) != c.want {
 			t.Errorf("after %d: %d events, %v; want %d, %v", c.cursor, len(events), err, c.want, c.err)
 		}
@@ -118,18 +118,18 @@ func TestShelfGoesOn(t *testing.T) {
 
 // P10: the shelf holds no more than so many bytes, and the newest stretch.
 func TestShelfIsBounded(t *testing.T) {
-	s := newShelf()
+	s := newReadCache()
 	large := at(1)
-	large.Summary.Detailed = string(make([]byte, maxShelf/4))
+	large.Summary.Detailed = string(make([]byte, maxCacheBytes/4))
 	for i := range uint64(20) {
-		s.get(i*stretchSize, 0, func(uint64, int) ([]*aaep.Event, error) { return []*aaep.Event{large}, nil })
+		s.readThrough(i*chunkSize, 0, func(uint64, int) ([]*aaep.Event, error) { return []*aaep.Event{large}, nil })
 		sum := 0
-		for _, st := range s.all {
+		for _, st := range s.chunks {
 			sum += st.bytes
 		}
-		has := slices.ContainsFunc(s.all, func(st *stretch) bool { return st.from == i*stretchSize })
-		if s.bytes != sum || sum > maxShelf || !has {
-			t.Fatalf("%d: %d stretches of %d bytes, thought to be %d; the newest is there: %t", i, len(s.all), sum,
+		has := slices.ContainsFunc(s.chunks, func(st *cachedChunk) bool { return st.from == i*chunkSize })
+		if s.bytes != sum || sum > maxCacheBytes || !has {
+			t.Fatalf("%d: %d stretches of %d bytes, thought to be %d; the newest is there: %t", i, len(s.chunks), sum,
 				s.bytes, has)
 		}
 	}

@@ -11,20 +11,20 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A Door lets in whoever Authenticate names. Nil lets in everybody, without a name. A Door may be
+// A Authenticator lets in whoever Authenticate names. Nil lets in everybody, without a name. A Door may be
 // used by many goroutines at once.
-type Door struct {
+type Authenticator struct {
 	Authenticate func(*http.Request) (principal string, err error)
 	Transport    string // in what is logged
 	Log          *slog.Logger
 }
 
-// Enter returns who sent a request. A refusal has what the peer may know; why, is logged.
-func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection) {
+// Identify returns who sent a request. A refusal has what the peer may know; why, is logged.
+func (d Authenticator) Identify(r *http.Request) (principal string, refused *aaep.Rejection) {
 	if d.Authenticate == nil {
 		return "", nil
 	}
-	principal, err := d.ask(r)
+	principal, err := d.callAuthenticate(r)
 	level := slog.LevelInfo
 	if r.Header.Get("Authorization") != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		// somebody who expects to be let in
@@ -50,9 +50,9 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 	return "", &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: "The credentials are missing or not valid."}
 }
 
-// ask calls Authenticate. Where that panics it is taken as a no, and the agent goes on, also where
+// callAuthenticate calls Authenticate. Where that panics it is taken as a no, and the agent goes on, also where
 // no server of net/http sees to that.
-func (d Door) ask(r *http.Request) (principal string, err error) {
+func (d Authenticator) callAuthenticate(r *http.Request) (principal string, err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
 			d.Log.Error(d.Transport+": Authenticate panics", "peer", r.RemoteAddr, "panic", crash, "stack",
@@ -63,8 +63,8 @@ func (d Door) ask(r *http.Request) (principal string, err error) {
 	return d.Authenticate(r)
 }
 
-// Rejected is a refusal as a message.
-func Rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
+// RejectionMessage is a refusal as a message.
+func RejectionMessage(r *aaep.Rejection) *aaep.SubscriptionRejected {
 	m := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: r.Message}
 	if r.RetryAfter > 0 {
 		m.RetryAfterSeconds = new(int64((r.RetryAfter + time.Second - 1) / time.Second))
@@ -72,13 +72,13 @@ func Rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
 	return m
 }
 
-// recheck is how often those who are in are asked again.
-const recheck = 5 * time.Second
+// recheckEvery is how often those who are in are asked again.
+const recheckEvery = 5 * time.Second
 
 // Watch calls putOut, once, when the credentials that r was let in with are withdrawn, until it is
 // stopped: Authenticate then says aaep.AuthenticationRequired or aaep.AuthorizationDenied, or
 // another name. Any other error may pass, and changes nothing. Nobody waits for Authenticate.
-func (d Door) Watch(ctx context.Context, r *http.Request, principal string, putOut func()) (stop func()) {
+func (d Authenticator) Watch(ctx context.Context, r *http.Request, principal string, putOut func()) (stop func()) {
 	if d.Authenticate == nil {
 		return func() {}
 	}
@@ -86,9 +86,9 @@ func (d Door) Watch(ctx context.Context, r *http.Request, principal string, putO
 	r = r.WithContext(ctx)
 	ready := make(chan struct{})
 	var again *time.Timer
-	again = time.AfterFunc(recheck, func() {
+	again = time.AfterFunc(recheckEvery, func() {
 		<-ready
-		now, err := d.ask(r)
+		now, err := d.callAuthenticate(r)
 		switch {
 		case ctx.Err() != nil:
 		case err == nil && now != principal, errors.Is(err, aaep.AuthenticationRequired),
@@ -96,7 +96,7 @@ func (d Door) Watch(ctx context.Context, r *http.Request, principal string, putO
 			d.Log.Warn(d.Transport+": a stream ends, for its credentials were withdrawn", "principal", principal)
 			putOut()
 		default:
-			again.Reset(recheck)
+			again.Reset(recheckEvery)
 		}
 	})
 	close(ready)

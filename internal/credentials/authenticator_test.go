@@ -38,7 +38,7 @@ func TestWatch(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var says atomic.Pointer[answer]
 				says.Store(&answer{name: "ada"})
-				d := Door{func(r *http.Request) (string, error) {
+				d := Authenticator{func(r *http.Request) (string, error) {
 					if r.Header.Get("Authorization") != "Bearer x" || r.Context().Err() != nil {
 						t.Error("it is asked about another request")
 					}
@@ -55,7 +55,7 @@ func TestWatch(t *testing.T) {
 					t.Fatal("put out for nothing")
 				}
 				says.Store(&tc.now)
-				time.Sleep(recheck + time.Second)
+				time.Sleep(recheckEvery + time.Second)
 				if got := out.Load() == 1; got != tc.out {
 					t.Errorf("put out: %t, want %t", got, tc.out)
 				}
@@ -69,7 +69,7 @@ func TestWatch(t *testing.T) {
 			})
 		})
 	}
-	Door{}.Watch(t.Context(), nil, "", func() { t.Error("nobody is asked") })()
+	Authenticator{}.Watch(t.Context(), nil, "", func() { t.Error("nobody is asked") })()
 }
 
 // One that takes long to answer is not asked a second time meanwhile, and holds nobody up who
@@ -77,7 +77,7 @@ func TestWatch(t *testing.T) {
 func TestWatchSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
-		d := Door{func(r *http.Request) (string, error) {
+		d := Authenticator{func(r *http.Request) (string, error) {
 			asked.Add(1)
 			<-r.Context().Done()
 			return "", aaep.AuthenticationRequired
@@ -97,17 +97,17 @@ func TestWatchSlow(t *testing.T) {
 func TestAuthenticatePanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		d := Door{func(*http.Request) (string, error) {
+		d := Authenticator{func(*http.Request) (string, error) {
 			panic("no row")
 		}, "test", slog.New(slog.NewTextHandler(&log, nil))}
 		r, _ := http.NewRequest("GET", "/", nil)
-		if principal, refused := d.Enter(r); principal != "" || refused == nil ||
+		if principal, refused := d.Identify(r); principal != "" || refused == nil ||
 			refused.Code != aaep.AuthenticationRequired {
 			t.Errorf("Enter = %q, %v", principal, refused)
 		}
 		out := false
 		defer d.Watch(t.Context(), r, "ada", func() { out = true })()
-		time.Sleep(recheck + time.Second)
+		time.Sleep(recheckEvery + time.Second)
 		synctest.Wait()
 		if !out || strings.Count(log.String(), "door_test.go") < 2 {
 			t.Errorf("put out: %t, with the log %s", out, &log)
@@ -118,7 +118,7 @@ func TestAuthenticatePanics(t *testing.T) {
 // Of whom cannot be told yet whether they are who they say, nobody says that they are not: they
 // hear when to come again.
 func TestEnterLater(t *testing.T) {
-	d := Door{func(*http.Request) (string, error) {
+	d := Authenticator{func(*http.Request) (string, error) {
 		return "",
 			fmt.Errorf("oidc: %w",
 				&aaep.Rejection{Code: aaep.TransportUnavailable, Message: "secret",
@@ -127,16 +127,16 @@ func TestEnterLater(t *testing.T) {
 	var log strings.Builder // for who would look there: that somebody with credentials was not let in
 	d.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	r, _ := http.NewRequest("GET", "/", nil)
-	if d.Enter(r); log.Len() > 0 {
+	if d.Identify(r); log.Len() > 0 {
 		t.Errorf("of somebody who showed nothing: %s", log.String())
 	}
 	r.Header.Set("Authorization", "Bearer x")
-	_, refused := d.Enter(r)
+	_, refused := d.Identify(r)
 	if !strings.Contains(log.String(), "it cannot be told yet who this is") ||
 		!strings.Contains(log.String(), "secret") {
 		t.Errorf("the log has %q", log.String())
 	}
-	if m := Rejected(refused); m.ReasonCode != aaep.TransportUnavailable || m.RetryAfterSeconds == nil ||
+	if m := RejectionMessage(refused); m.ReasonCode != aaep.TransportUnavailable || m.RetryAfterSeconds == nil ||
 		*m.RetryAfterSeconds != 2 || strings.Contains(m.ReasonMessage, "secret") {
 		t.Errorf("refused with %+v", m)
 	}

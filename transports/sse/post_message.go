@@ -16,8 +16,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// reaction is the response to a POST.
-type reaction struct {
+// postResponse is the response to a POST.
+type postResponse struct {
 	retryAfter     time.Duration
 	status         int
 	text, location string
@@ -25,41 +25,41 @@ type reaction struct {
 }
 
 // excerpt quotes the beginning of the body for an error.
-func (a reaction) excerpt() string {
+func (a postResponse) excerpt() string {
 	if len(a.body) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; the answer was %q", shorten(aaep.SafeText(string(a.body[:min(len(a.body), 400)])), 200))
+	return fmt.Sprintf("; the answer was %q", shortenText(aaep.SafeText(string(a.body[:min(len(a.body), 400)])), 200))
 }
 
-func (c *conn) post(ctx context.Context, to *url.URL, msg []byte) (reaction, error) {
+func (c *conn) postMessage(ctx context.Context, to *url.URL, msg []byte) (postResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, postTime)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(msg))
 	if err != nil {
-		return reaction{}, err
+		return postResponse{}, err
 	}
 	req.Header = c.header.Clone()
 	req.Header.Set("Content-Type", jsonType)
 	req.Header.Set("Accept", jsonType)
 	req.Header.Set("Accept-Encoding", "identity")
-	resp, err := c.do(req)
+	resp, err := c.doWithCredentials(req)
 	if err != nil {
 		if c.ctx.Err() != nil {
-			return reaction{}, transports.ErrClosed
+			return postResponse{}, transports.ErrClosed
 		}
 		if errors.Is(err, errCredentials) {
-			return reaction{}, fmt.Errorf("sse: not delivered: %w", err)
+			return postResponse{}, fmt.Errorf("sse: not delivered: %w", err)
 		}
 		var op *net.OpError
 		if errors.As(err, &op) && op.Op == "dial" {
-			return reaction{}, fmt.Errorf("sse: not delivered: %w", op) // which names the address
+			return postResponse{}, fmt.Errorf("sse: not delivered: %w", op) // which names the address
 		}
-		return reaction{}, fmt.Errorf("sse: it is unknown whether the message was delivered: %w", err)
+		return postResponse{}, fmt.Errorf("sse: it is unknown whether the message was delivered: %w", err)
 	}
 	defer resp.Body.Close()
-	a := reaction{status: resp.StatusCode, text: http.StatusText(resp.StatusCode),
+	a := postResponse{status: resp.StatusCode, text: http.StatusText(resp.StatusCode),
 		location: resp.Header.Get("Location")}
 	a.text = fmt.Sprintf("%d %s", a.status, a.text)
 	if n, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31); err == nil {

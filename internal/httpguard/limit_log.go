@@ -1,0 +1,137 @@
+package httpguard
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+)
+
+const (
+	maxPerWindow  = 10 // records of one kind in
+	limitWindow   = time.Minute
+	maxKinds      = 64   // the others are one kind
+	maxPrincipals = 1024 // principals whose records are kinds of their own
+)
+
+// LimitLog is a log for what strangers can cause as often as they like: of records with the same
+// level, message and "principal" it writes ten in a minute, and at its end how many it left out
+// (T-LOG). A nil log is written nowhere.
+func LimitLog(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(&limitedHandler{log.Handler(), &recordCounts{strangers: map[recordKind]*recordCount{}, byPrincipal: map[recordKind]*recordCount{}}})
+}
+
+type recordKind struct {
+	level     slog.Level
+	message   string
+	principal string // "" of strangers, and of whoever comes when there are many
+}
+
+type recordCount struct {
+	begin            time.Time
+	written, leftOut int
+}
+
+type recordCounts struct {
+	mu                     sync.Mutex
+	strangers, byPrincipal map[recordKind]*recordCount
+}
+
+type limitedHandler struct {
+	slog.Handler
+	counts *recordCounts // of all handlers that come of one
+}
+
+func (s *limitedHandler) WithAttrs(a []slog.Attr) slog.Handler {
+	return &limitedHandler{s.Handler.WithAttrs(a), s.counts}
+}
+func (s *limitedHandler) WithGroup(name string) slog.Handler {
+	return &limitedHandler{s.Handler.WithGroup(name), s.counts}
+}
+
+func (s *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
+	of := recordKind{level: r.Level, message: r.Message}
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "principal" {
+			of.principal = a.Value.String()
+		}
+		return of.principal == ""
+	})
+	of, write, last := s.counts.countRecord(of, r.Time)
+	if !write {
+		return nil
+	}
+	if last {
+		r = r.Clone()
+		r.AddAttrs(slog.String("next", "more like this are left out for a minute, and counted"))
+		time.AfterFunc(limitWindow, func() { // also where nothing comes any more
+			if n := s.counts.resetLeftOut(of); n > 0 {
+				end := slog.NewRecord(time.Now(), r.Level, cmp.Or(of.message, "others of many kinds"), 0)
+				if of.principal != "" {
+					end.AddAttrs(slog.String("principal", of.principal))
+				}
+				end.AddAttrs(slog.Int("left_out", n))
+				_ = s.Handler.Handle(context.WithoutCancel(ctx), end)
+			}
+		})
+	}
+	return s.Handler.Handle(ctx, r)
+}
+
+// countRecord counts a record, of the kind that it says.
+func (k *recordCounts) countRecord(of recordKind, now time.Time) (_ recordKind, write, last bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	in := k.countsFor(of)
+	c := in[of]
+	if c == nil && of.principal != "" && len(in) >= maxPrincipals {
+		maps.DeleteFunc(in, func(_ recordKind, c *recordCount) bool {
+			return c.written < maxPerWindow && now.Sub(c.begin) >= limitWindow
+		})
+		if len(in) >= maxPrincipals {
+			of.principal = ""
+			in = k.countsFor(of)
+			c = in[of]
+		}
+	}
+	if c == nil && of.principal == "" && len(in) >= maxKinds {
+		of = recordKind{}
+		c = in[of]
+	}
+	if c == nil {
+		c = &recordCount{begin: now}
+		in[of] = c
+	}
+	switch {
+	case c.written == maxPerWindow: // until leftOut begins anew
+		c.leftOut++
+		return of, false, false
+	case now.Sub(c.begin) >= limitWindow:
+		*c = recordCount{begin: now}
+	}
+	c.written++
+	return of, true, c.written == maxPerWindow
+}
+
+// countsFor is where a kind is counted: the names that come and go must not take the room of what is said
+// of strangers.
+func (k *recordCounts) countsFor(of recordKind) map[recordKind]*recordCount {
+	if of.principal != "" {
+		return k.byPrincipal
+	}
+	return k.strangers
+}
+
+// resetLeftOut begins anew with a kind, and is how many records of it were not written.
+func (k *recordCounts) resetLeftOut(of recordKind) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := k.countsFor(of)[of].leftOut
+	delete(k.countsFor(of), of)
+	return n
+}

@@ -1,0 +1,163 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/aaep-go/aaep/internal/phrase"
+)
+
+// A answerBody is the body of an answer. Whoever reads it gets each piece as the body underneath gave it,
+// when it gave it; the tee has then looked at it.
+type answerBody struct {
+	body io.ReadCloser
+	ctx  context.Context // of the request
+
+	mu           sync.Mutex
+	stopWatch    func() bool // stops waiting for the end of ctx
+	turn         *turn       // nil once the answer is over
+	answer       *answer
+	reader       answerReader
+	splitter     *eventSplitter // of a streamed answer
+	whole        []byte         // one that comes in one piece, so far
+	depth        jsonDepth      // of it
+	isUnreadable bool           // it cannot be read here
+}
+
+func newAnswerBody(ctx context.Context, resp *http.Response, x *turn, d dialect, req request) io.ReadCloser {
+	t := &answerBody{body: resp.Body, ctx: ctx, turn: x, answer: &answer{turn: x, json: req.json}}
+	t.reader = d.answer(t.answer, req)
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	coding := resp.Header.Get("Content-Encoding")
+	switch {
+	case coding != "" && !strings.EqualFold(coding, "identity"):
+		t.isUnreadable = true
+	case media == "text/event-stream":
+		t.splitter = &eventSplitter{}
+	case media == "application/x-ndjson":
+		t.splitter = &eventSplitter{isLines: true}
+	case media != "application/json":
+		t.isUnreadable = true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopWatch = context.AfterFunc(ctx, func() { // nothing more comes, and not every client closes what it has cancelled
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.endBody(false)
+	})
+	return t
+}
+
+func (t *answerBody) Read(p []byte) (int, error) {
+	n, err := t.body.Read(p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n > 0 && n <= len(p) {
+		t.inspectBytes(p[:n])
+	}
+	if err != nil {
+		t.endBody(false)
+	}
+	return n, err
+}
+
+// Close may be called while Read waits.
+func (t *answerBody) Close() error {
+	err := t.body.Close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.endBody(true)
+	return err
+}
+
+func (t *answerBody) inspectBytes(p []byte) {
+	switch {
+	case t.turn == nil || t.isUnreadable:
+		return
+	case t.splitter != nil:
+		t.splitter.splitEvents(p, t.passEvent)
+		t.reportEnd()
+	case len(t.whole)+len(p) > maxWhole:
+		t.isUnreadable, t.whole = true, nil
+	default:
+		t.whole = append(t.whole, p...)
+		if t.depth.closesIn(p) { // many read no further than this
+			t.endBody(false)
+		}
+	}
+}
+
+func (t *answerBody) passEvent(name string, data []byte) {
+	if !t.answer.ended {
+		t.reader.readEvent(name, data)
+	}
+}
+
+// endBody takes over that nothing more comes: after the last byte, because the link broke, or because
+// the client has closed it.
+func (t *answerBody) endBody(closed bool) {
+	if t.turn == nil {
+		return
+	}
+	switch {
+	case t.isUnreadable:
+		t.answer.setEnding(ending{words: phrase.AnswerUnread})
+	case t.splitter != nil:
+		t.splitter.splitLast(t.passEvent)
+		t.reader.finishStream()
+	case t.reader.readWhole(t.whole):
+		t.answer.setEnding(ending{words: noWords})
+	}
+	switch {
+	case t.answer.ended:
+	case closed || errors.Is(t.ctx.Err(), context.Canceled):
+		t.answer.setEnding(ending{words: noWords, cause: context.Canceled})
+	default:
+		t.answer.setEnding(ending{words: phrase.AnswerBroken, cause: &failure{what: "the answer broke off", temporary: true}})
+	}
+	t.reportEnd()
+}
+
+// reportEnd tells the turn once that the answer is over.
+func (t *answerBody) reportEnd() {
+	if t.turn != nil && t.answer.ended {
+		x := t.turn
+		t.stopWatch()
+		t.turn, t.whole, t.splitter = nil, nil, nil
+		t.answer.closeOpen()
+		x.endAnswer(t.answer.calls, t.answer.ending)
+	}
+}
+
+// jsonDepth finds the end of a JSON object or array, in whatever pieces it comes.
+type jsonDepth struct {
+	open            int
+	inString, plain bool // plain is the byte after a backslash
+}
+
+// closesIn reports whether the outermost one ends in p.
+func (d *jsonDepth) closesIn(p []byte) bool {
+	for _, c := range p {
+		switch {
+		case d.plain:
+			d.plain = false
+		case d.inString:
+			d.plain, d.inString = c == '\\', c != '"'
+		case c == '"':
+			d.inString = true
+		case c == '{' || c == '[':
+			d.open++
+		case c == '}' || c == ']':
+			if d.open--; d.open == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

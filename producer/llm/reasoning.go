@@ -1,0 +1,68 @@
+package llm
+
+import "strings"
+
+// reasoningFilter keeps to itself what a model thinks aloud: local servers leave it in the answer, between
+// <think> and </think> at the beginning.
+type reasoningFilter struct {
+	state filterState
+	held  string // what may be the beginning of one of the two
+}
+
+type filterState int
+
+const (
+	atStart        filterState = iota // nothing was said but white space
+	inReasoning                       // after <think>
+	afterReasoning                    // after </think>, and no words yet
+	inAnswer
+)
+
+const reasoningStart, reasoningEnd = "<think>", "</think>"
+
+// maxHeldSpace is how much white space at the beginning is waited through, in bytes; some models never
+// stop to write it.
+const maxHeldSpace = 4 << 10
+
+// spokenText returns what is said of the text that comes next.
+func (m *reasoningFilter) spokenText(text string) string {
+	if m.state == inAnswer {
+		return text
+	}
+	m.held += text
+	if m.state == atStart {
+		begin := strings.TrimLeft(m.held, " \t\r\n")
+		switch {
+		case len(m.held)-len(begin) >= maxHeldSpace:
+			return m.takeHeld()
+		case strings.HasPrefix(begin, reasoningStart):
+			m.state, m.held = inReasoning, begin[len(reasoningStart):]
+		case strings.HasPrefix(reasoningStart, begin):
+			return ""
+		default:
+			return m.takeHeld()
+		}
+	}
+	if m.state == inReasoning {
+		_, after, over := strings.Cut(m.held, reasoningEnd)
+		if !over {
+			m.held = m.held[max(len(m.held)-len(reasoningEnd)+1, 0):]
+			return ""
+		}
+		m.state, m.held = afterReasoning, after
+	}
+	if m.held = strings.TrimLeft(m.held, " \t\r\n"); m.held == "" {
+		return ""
+	}
+	return m.takeHeld()
+}
+
+// takeHeld returns what was held back and is said after all.
+func (m *reasoningFilter) takeHeld() string {
+	if m.state == inReasoning {
+		return ""
+	}
+	held := m.held
+	m.state, m.held = inAnswer, ""
+	return held
+}
