@@ -1,5 +1,7 @@
-// Package budget counts how many events may leave in any window of one second (§5.3.1.1). It knows
-// no clock: the caller passes now.
+// Package budget counts how many events may leave in any window of one second (§5.3.1.1).
+//
+// It knows no clock: the caller passes now. A Budget has no lock; the goroutine that owns the
+// subscription owns it. Begin reading at Budget and Take.
 package budget
 
 import (
@@ -23,13 +25,14 @@ import (
 // Memory grows with the events of the last two seconds. Not safe for concurrent use.
 type Budget struct {
 	rate  int             // events per second; 0 or less: no limit
-	base  time.Time       // what the times below are relative to
-	spent []time.Duration // when tokens were spent, never falling, all of the last keep
-	head  int             // spent[:head] is forgotten
-	taken uint64          // tokens, ever
+	base  time.Time       // the time that spent is relative to
+	spent []time.Duration // when tokens were spent, in ascending order
+	head  int             // spent[:head] is no longer needed
+	taken uint64          // how many tokens were ever spent
 }
 
-// retention is how long spends are remembered: a second, and a second more for a clock that steps back.
+// retention is how long a spend is remembered: one second, and one more for a clock that steps
+// back.
 const retention = 2 * time.Second
 
 // New returns a Budget of rate events per second, at most aaep.MaxRate; zero or less sets no limit.
@@ -92,7 +95,8 @@ func (b *Budget) Postpone(now time.Time, n int) {
 	}
 }
 
-// offsetOf returns now relative to base, having noted a large step back.
+// offsetOf returns now relative to base. Where now is a second or more before the newest spend, it
+// moves the later spends to now, so that a step back of the clock blocks for no longer than that.
 func (b *Budget) offsetOf(now time.Time) time.Duration {
 	if len(b.spent) == b.head {
 		b.base = now
@@ -107,7 +111,7 @@ func (b *Budget) offsetOf(now time.Time) time.Duration {
 	return t
 }
 
-// firstFree returns the first time, at t or not, when a token is there.
+// firstFree returns when the next token is free, relative to base: t itself where one is free at t.
 func (b *Budget) firstFree(t time.Duration) time.Duration {
 	if i := len(b.spent) - b.rate; b.rate > 0 && i >= b.head {
 		return b.spent[i] + time.Second
@@ -115,15 +119,16 @@ func (b *Budget) firstFree(t time.Duration) time.Duration {
 	return t
 }
 
+// Clone returns a copy that shares no memory with b.
 func (b *Budget) Clone() *Budget {
 	c := *b
 	c.spent, c.head = slices.Clone(b.spent[b.head:]), 0
 	return &c
 }
 
-// FullAt returns from when on every token is there. Where there is no limit, that is when the
-// newest was spent: Left may have put that off, and nobody could tell then which of those that
-// follow it were put off with it.
+// FullAt returns from when on every token is free; the zero time where nothing is remembered.
+// Without a limit it is the time of the newest spend, because Postpone may still move that spend
+// and the ones after it.
 func (b *Budget) FullAt() (at time.Time) {
 	n := len(b.spent)
 	if n == b.head {
@@ -135,14 +140,14 @@ func (b *Budget) FullAt() (at time.Time) {
 	return at
 }
 
-// HasRecent reports whether something was spent that a rate set now would count.
+// HasRecent reports whether a spend is remembered that would count against a rate set at now.
 func (b *Budget) HasRecent(now time.Time) bool {
 	n := len(b.spent)
 	return n > b.head && now.Sub(b.base) < b.spent[n-1]+retention
 }
 
-// SpentAfter returns a copy with what was spent after so many tokens; what was before stands in
-// another, or nowhere.
+// SpentAfter returns a Budget with the spends of b after its first taken tokens, behind those of
+// before, which may be nil. A subscription that leaves a shared Shaper continues with it.
 func (b *Budget) SpentAfter(taken uint64, before *Budget) *Budget {
 	c := &Budget{rate: b.rate, base: b.base}
 	if before != nil {
@@ -159,8 +164,9 @@ func (b *Budget) SpentAfter(taken uint64, before *Budget) *Budget {
 	return c
 }
 
-// Align makes what was spent of b what was spent of another of its rate, if that was never earlier;
-// what was, by no more than chance, the other is made to have spent as late.
+// Align makes b a copy of other, which has the same rate, and reports whether it could. It could if
+// b spent each of its recent tokens no later than other did, or later by at most within; other's
+// spends are then moved to those later times, so that neither exceeds the rate.
 func (b *Budget) Align(now time.Time, other *Budget, within time.Duration) bool {
 	type late struct {
 		i  int

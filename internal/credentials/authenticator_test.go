@@ -103,13 +103,13 @@ func TestAuthenticatePanics(t *testing.T) {
 		r, _ := http.NewRequest("GET", "/", nil)
 		if principal, refused := d.Identify(r); principal != "" || refused == nil ||
 			refused.Code != aaep.AuthenticationRequired {
-			t.Errorf("Enter = %q, %v", principal, refused)
+			t.Errorf("Identify = %q, %v", principal, refused)
 		}
 		out := false
 		defer d.Watch(t.Context(), r, "ada", func() { out = true })()
 		time.Sleep(recheckEvery + time.Second)
 		synctest.Wait()
-		if !out || strings.Count(log.String(), "door_test.go") < 2 {
+		if !out || strings.Count(log.String(), "authenticator_test.go") < 2 {
 			t.Errorf("put out: %t, with the log %s", out, &log)
 		}
 	})

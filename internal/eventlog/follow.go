@@ -13,8 +13,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// awaitTimeout is how long Await waits for an event that another process has shown and this one does not
-// have yet.
+// awaitTimeout is how long Await waits for an event that another process has shown and this one
+// does not have yet.
 const awaitTimeout = 2 * time.Second
 
 // Follow returns a Log that shows what another process appends to its own, and has the newest size
@@ -49,7 +49,7 @@ func Follow(feed log.Feed, size int) (*Log, error) {
 	return l, nil
 }
 
-// feedStore is a log.Feed where a log.Store is read.
+// A feedStore is a log.Feed where a log.Store is read; writing to it is an error.
 type feedStore struct{ log.Feed }
 
 var errFollows = errors.New("log: nothing is appended to a log that is followed")
@@ -80,6 +80,8 @@ func (l *Log) Tail(ctx context.Context, before func(pos uint64, ev *aaep.Event),
 	}
 }
 
+// showNext waits for the next records of the feed and shows them, after before was called with
+// each. Tail calls it in a loop.
 func (l *Log) showNext(ctx context.Context, before func(uint64, *aaep.Event)) error {
 	records, err := l.feed.Next(ctx, l.End())
 	if err != nil {
@@ -135,8 +137,8 @@ func (l *Log) Await(id string) {
 	}
 }
 
-// reloadRuns learns of the runs that have begun meanwhile. One that gives its events the places of
-// others that were shown follows a loss.
+// reloadRuns reads which runs have begun meanwhile. It is an error if one of them gives its events
+// the places of others that were shown here: the other process has lost those.
 func (l *Log) reloadRuns() error {
 	data, err := l.feed.Meta()
 	if err != nil {
@@ -158,6 +160,7 @@ func (l *Log) reloadRuns() error {
 	return nil
 }
 
+// decode reads what a store keeps for its log, and refuses what no Log can have written.
 func (m *meta) decode(data []byte) error {
 	err := json.Unmarshal(data, m)
 	if err != nil || len(m.Key) != keySize || len(m.Runs) == 0 {

@@ -10,17 +10,19 @@ import (
 	"sync/atomic"
 )
 
-// idCipher turn places into event ids and back. An id is a place and the tag of a run, encrypted.
+// An idCipher turns places into event ids and back. An id is a place and the tag of a run,
+// encrypted.
 type idCipher struct{ current *atomic.Pointer[idKeys] }
 
-// idKeys is what it takes. It is never changed, but replaced where another process begins a run.
+// idKeys is what an idCipher works with. It is never changed, but replaced when another process
+// begins a run.
 type idKeys struct {
 	cipher cipher.Block
 	runs   []run // oldest first; the last one is the newest
 }
 
-// A run is what one opening of a log has appended. What a run before lost in a crash has positions
-// that are given again: the tag tells the two apart, so that no id is ever given twice.
+// A run is what one opening of a log has appended. Positions that a run lost in a crash are given
+// again by the next: the tag tells the two apart, so that no id is ever given twice.
 type run struct {
 	Tag  uint32 `json:"tag"`
 	From uint64 `json:"from"` // its first position
@@ -28,24 +30,28 @@ type run struct {
 
 const keySize = 16
 
+// newKey returns a random key for event ids.
 func newKey() []byte {
 	key := make([]byte, keySize)
 	rand.Read(key)
 	return key
 }
 
+// newTag returns a random tag for a run.
 func newTag() uint32 {
 	var b [4]byte
 	rand.Read(b[:])
 	return binary.BigEndian.Uint32(b[:])
 }
 
+// newIDs returns an idCipher with a key of keySize bytes and at least one run.
 func newIDs(key []byte, runs []run) idCipher {
 	d := idCipher{new(atomic.Pointer[idKeys])}
 	d.setKeys(key, runs)
 	return d
 }
 
+// setKeys replaces the key and the runs for all later calls.
 func (d idCipher) setKeys(key []byte, runs []run) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -54,14 +60,14 @@ func (d idCipher) setKeys(key []byte, runs []run) {
 	d.current.Store(&idKeys{block, runs})
 }
 
-// Began returns the cursor before the first event of whoever appends now, or did last.
+// Began returns the cursor before the first event of the newest run: the one of the process that
+// appends now, or did last.
 func (d idCipher) Began() uint64 {
 	runs := d.current.Load().runs
 	return max(runs[len(runs)-1].From, 1) - 1
 }
 
-// A Place is what an event id names: an event of the log, or a part of one, as it is told in one
-// form.
+// A Place is what an event id names: an event of the log, or a part of one, in one form.
 type Place struct {
 	// Pos is the event's position.
 	Pos uint64
@@ -106,7 +112,7 @@ func (l *Log) Locate(id string) (at Place, lost, ok bool) {
 	return at, lost, ok
 }
 
-// locateAny is Locate for an event that is yet to come, too.
+// locateAny is Locate, also for an event that is yet to come.
 func (l *Log) locateAny(id string) (at Place, lost, ok bool) {
 	var block [aes.BlockSize]byte
 	if len(id) != len("evt_")+2*aes.BlockSize || id[:4] != "evt_" {

@@ -1,12 +1,16 @@
-// Package eventlog is the spine of a producer: an event is appended once, and every subscription
+// Package eventlog is the log of a producer: an event is appended once, and every subscription
 // reads it from a cursor of its own. Live delivery and resuming after a cut are the same read.
 //
-// A Log keeps the newest events in memory: so many, and all that live readers have yet to read (see
-// Need), but not more than 64 MiB and a day of them. What is too old goes when the next event
-// comes. With a log.Store it also keeps them for longer than the process lives, and gives older
-// ones from there; package producer/log says what happens when that is slow, or fails. Appending
-// does not wait for the store, unless the store is yet to keep as many events as the log was made
-// for.
+// A Log keeps the newest events in memory: as many as it was made for, and those that live readers
+// have yet to read (see Need), but at most 64 MiB and a day of them. The oldest goes when the next
+// event comes. With a log.Store it also keeps events for longer than the process lives, and reads
+// older ones from there; package producer/log says what happens when the store is slow or fails.
+// Append does not wait for the store, unless the store is behind by as many events as the log was
+// made for.
+//
+// Any goroutine may call any method. With a store, one goroutine of the log writes to it, and
+// readers share what was read from it. Begin reading at Log, Append and Read; persister is the
+// store's side, idCipher makes event ids.
 package eventlog
 
 import (
@@ -21,20 +25,20 @@ import (
 // Log holds the newest events. All its methods may be called at once.
 type Log struct {
 	idCipher
-	persister *persister // nil: in memory alone
-	feed      log.Feed   // what it follows, or nil
+	persister *persister // nil: the log is in memory alone
+	feed      log.Feed   // what another process appends, if this log follows it
 
 	mu            sync.Mutex
-	size          uint64           // how many events are kept without a need
+	size          uint64           // how many events are kept if no reader needs more
 	pages         map[uint64]*page // by the first position of each, divided by pageSize
-	neededFrom    func() uint64    // see Need
-	neededCache   uint64           // what need returned last,
-	neededAskedAt uint64           // when this was the newest position
-	bytes         int              // the sum of their sizes
-	base          uint64           // nothing up to here is in it
-	end           uint64           // the newest position; the first event is 1
-	shown         atomic.Uint64    // the newest that may be read; set with mu held
-	changed       chan struct{}    // closed when shown grows
+	neededFrom    func() uint64    // see Need; may be nil
+	neededCache   uint64           // what neededFrom returned last
+	neededAskedAt uint64           // the newest position when it was called
+	bytes         int              // the sum of the sizes of the events in memory
+	base          uint64           // no event up to here is in memory
+	end           uint64           // the newest position; that of the first event is 1
+	shown         atomic.Uint64    // the newest position that may be read; set with mu held
+	changed       chan struct{}    // closed and replaced when shown grows
 }
 
 // New returns a Log in memory that keeps the newest size events.
@@ -44,23 +48,25 @@ func New(size int) *Log {
 	return l
 }
 
+// newLog returns an empty Log of at least one event without ids.
 func newLog(size int) *Log {
 	size = max(size, 1)
 	return &Log{size: uint64(size), pages: map[uint64]*page{}, changed: make(chan struct{})}
 }
 
-// A page is made when something is put there: most agents say little, and a service may have one
-// for each of its users.
+// A page holds the events of pageSize neighbouring positions. It is made when an event is put
+// there: most agents say little, and a service may have a log for each of its users.
 type page [pageSize]slot
 
 const pageSize = 64
 
+// A slot is the place of one event in memory.
 type slot struct {
 	event *aaep.Event
-	size  int
+	size  int // see sizeOf
 }
 
-// slotAt is the place for the event at pos.
+// slotAt returns the slot for the event at pos, and makes its page if there is none; mu is held.
 func (l *Log) slotAt(pos uint64) *slot {
 	in := l.pages[pos/pageSize]
 	if in == nil {
@@ -71,13 +77,14 @@ func (l *Log) slotAt(pos uint64) *slot {
 }
 
 // Need has the log keep, beyond its size, the events after the cursor that need returns: live
-// readers have yet to read them. The highest number stands for no reader. Append calls need at most
+// readers have yet to read them. math.MaxUint64 stands for no reader. Append calls need at most
 // once in pageSize events, with the log's lock held: need must neither wait nor call the log. Call
 // Need before the log is used.
 func (l *Log) Need(need func() uint64) { l.neededFrom = need }
 
-// isUnneeded reports whether no live reader needs the event at pos any more, with mu held. An answer
-// of need that is up to pageSize events old may decide it: cursors only move forward.
+// isUnneeded reports whether no live reader needs the event at pos any more, with mu held. It may
+// decide by an answer of neededFrom that is up to pageSize events old, since cursors only move
+// forward.
 func (l *Log) isUnneeded(pos uint64) bool {
 	if l.neededFrom == nil || pos <= l.neededCache {
 		return true
@@ -106,7 +113,7 @@ func (l *Log) Append(ev *aaep.Event) uint64 {
 	return l.end
 }
 
-// putEvent makes an event the one at pos, with mu held.
+// putEvent makes ev, which may be nil, the event at pos; mu is held.
 func (l *Log) putEvent(pos uint64, ev *aaep.Event) {
 	at := l.slotAt(pos)
 	l.bytes -= at.size
@@ -124,8 +131,8 @@ const (
 	maxAge   = 24 * time.Hour
 )
 
-// dropOld lets go of the oldest events where they are too many bytes or too old, or too many and read,
-// with mu held. What the store does not have yet stays.
+// dropOld drops the oldest events from memory while they are too many bytes or too old, or too many
+// and read by all; mu is held. An event that the store does not have yet stays.
 func (l *Log) dropOld() {
 	last := min(l.shown.Load(), max(l.end, 1)-1)
 	if l.persister != nil && !l.persister.hasEnded() {
@@ -144,7 +151,7 @@ func (l *Log) dropOld() {
 	}
 }
 
-// showUpTo lets the events up to pos be read, with mu held.
+// showUpTo lets the events up to pos be read and wakes those who wait; mu is held.
 func (l *Log) showUpTo(pos uint64) {
 	if pos > l.shown.Load() {
 		l.shown.Store(pos)
@@ -153,7 +160,7 @@ func (l *Log) showUpTo(pos uint64) {
 	}
 }
 
-// Wait waits until the event at pos can be read. It has an end: see the package.
+// Wait waits until the event at pos can be read. The wait is bounded: see the package.
 func (l *Log) Wait(pos uint64) {
 	for {
 		l.mu.Lock()
@@ -166,7 +173,7 @@ func (l *Log) Wait(pos uint64) {
 	}
 }
 
-// Flush waits until everything that was appended can be read. It has an end: see the package.
+// Flush waits until everything that was appended can be read. The wait is bounded: see the package.
 func (l *Log) Flush() {
 	l.mu.Lock()
 	end := l.end

@@ -7,11 +7,12 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// persistLoop gives the store what was appended, until the log is closed or the store fails.
+// persistLoop gives the store what was appended, until the log is closed or the store fails. It is
+// the persister's goroutine, which Open starts.
 func (k *persister) persistLoop(l *Log) {
 	trim := time.NewTicker(trimEvery)
 	defer trim.Stop()
-	defer func() { // what came in between is not kept
+	defer func() { // what is appended from here on is not stored
 		l.mu.Lock()
 		close(k.done)
 		k.progress.Broadcast()
@@ -41,8 +42,8 @@ func (k *persister) persistLoop(l *Log) {
 	}
 }
 
-// awaitBatch lets whoever was just told that an event is kept go on first, as long as that brings more:
-// what they append then is kept with the rest, instead of alone.
+// awaitBatch yields to the callers who were just told that an event is stored, as long as that
+// brings more events: what they append then is stored in one batch instead of one by one.
 func (k *persister) awaitBatch(l *Log) {
 	for had := uint64(0); ; {
 		l.mu.Lock()
@@ -56,8 +57,8 @@ func (k *persister) awaitBatch(l *Log) {
 	}
 }
 
-// nextBatch returns the oldest events that are not kept. Last says that there are none and will be
-// none.
+// nextBatch returns the oldest events that are not stored. last says that there are none and will
+// be none.
 func (k *persister) nextBatch(l *Log) (events []*aaep.Event, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +71,8 @@ func (k *persister) nextBatch(l *Log) (events []*aaep.Event, last bool) {
 	return events, false
 }
 
-// persist gives events to the store and shows them, and reports whether that can go on.
+// persist gives events to the store and shows them, and reports whether the loop can go on. If the
+// store takes longer than storeTimeout, everything appended is shown without it.
 func (k *persister) persist(l *Log, events []*aaep.Event) bool {
 	answered := false
 	late := time.AfterFunc(storeTimeout, func() {

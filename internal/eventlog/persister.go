@@ -17,8 +17,9 @@ import (
 var errOverdue = fmt.Errorf("log: the disk has not taken an event for more than %v", storeTimeout)
 
 const (
-	maxBatch     = 256             // events that are kept at once
-	storeTimeout = 2 * time.Second // with a store that does not answer
+	maxBatch = 256 // events that are kept at once
+	// storeTimeout is how long the store may take for a batch before events are shown without it.
+	storeTimeout = 2 * time.Second
 	trimEvery    = time.Minute
 )
 
@@ -30,22 +31,24 @@ type meta struct {
 	Settled uint64 `json:"settled"`
 }
 
-// A persister gives a store what a log is given. Its fields below are guarded by the log's mu.
+// A persister gives a store what is appended to a log, in a goroutine of its own. Its fields below
+// storeMu and meta are guarded by the log's mu.
 type persister struct {
-	store   log.Store
-	cache   *readCache
-	storeMu sync.Mutex // held while the store is written to
-	meta    meta       // with using held
+	store log.Store
+	cache *readCache // what was read from the store lately
+	// storeMu is held while the store is written to. The log's mu is never taken under it.
+	storeMu sync.Mutex
+	meta    meta // guarded by storeMu
 
-	wake   chan struct{} // holds one value where there is something to do
-	done   chan struct{} // closed when write has ended
+	wake   chan struct{} // holds one value while there is something to store
+	done   chan struct{} // closed when persistLoop has returned
 	failed chan struct{} // closed when the store has failed
 
 	storedEnd uint64     // the newest position that the store has
 	overdue   bool       // the store has not answered for too long
 	closing   bool       // no more is kept after this
-	err       error      // why nothing is kept any more
-	progress  *sync.Cond // something was kept, or never will be
+	err       error      // why nothing is stored any more
+	progress  *sync.Cond // signalled when something was stored, or never will be
 }
 
 // Open returns a Log that goes on where the one before it ended that used the store, and has the
@@ -92,7 +95,8 @@ func Open(store log.Store, size int, agent string) (*Log, error) {
 	return l, nil
 }
 
-// loadEvents reads events into memory, before anybody uses the log.
+// loadEvents reads the events after cursor up to end into memory. Open and Follow call it before
+// the log is used by others.
 func (l *Log) loadEvents(cursor, end uint64) error {
 	for l.base = cursor; cursor < end; {
 		events, err := l.persister.readStore(cursor, maxBatch)
@@ -108,7 +112,7 @@ func (l *Log) loadEvents(cursor, end uint64) error {
 	return nil
 }
 
-// beginRun adds a run, and forgets those of which nothing is left.
+// beginRun adds a run, and forgets those of which the store has no event left.
 func (m *meta) beginRun(start, end uint64) {
 	tag := newTag()
 	for slices.ContainsFunc(m.Runs, func(r run) bool { return r.Tag == tag }) {
@@ -124,6 +128,7 @@ func (m *meta) beginRun(start, end uint64) {
 	m.Runs, m.Settled = kept, max(m.Settled, start)
 }
 
+// setMeta writes meta to the store.
 func (k *persister) setMeta() error {
 	k.storeMu.Lock()
 	defer k.storeMu.Unlock()
@@ -145,7 +150,8 @@ func (l *Log) Settled() uint64 {
 }
 
 // Settle says that no session is open of which the log has an event, and waits until that is on the
-// disk: nobody has to read these events again to find out. It has an end: see the package.
+// disk. These events need not be read again after a restart to find out. The wait is bounded: see
+// the package.
 func (l *Log) Settle() error {
 	k := l.persister
 	if k == nil {
@@ -220,6 +226,7 @@ func (l *Log) Close() error {
 	}
 }
 
+// wakeLoop tells persistLoop that there is something to do.
 func (k *persister) wakeLoop() {
 	select {
 	case k.wake <- struct{}{}:
@@ -227,7 +234,8 @@ func (k *persister) wakeLoop() {
 	}
 }
 
-// waitForRoom waits, with the log's mu held, while all that is in memory is yet to be kept.
+// waitForRoom waits, with the log's mu held, while nothing in memory is stored yet. Where the store
+// is overdue it gives it up instead.
 func (k *persister) waitForRoom(l *Log) {
 	for !k.hasEnded() && l.end-k.storedEnd >= l.size {
 		if k.overdue {
@@ -238,7 +246,7 @@ func (k *persister) waitForRoom(l *Log) {
 	}
 }
 
-// hasEnded reports whether nothing is kept any more, with the log's mu held.
+// hasEnded reports whether nothing is stored any more; the log's mu is held.
 func (k *persister) hasEnded() bool {
 	select {
 	case <-k.done:
@@ -248,7 +256,8 @@ func (k *persister) hasEnded() bool {
 	}
 }
 
-// enqueued reports whether the newest event is shown once it is kept, with the log's mu held.
+// enqueued reports whether the newest event will be stored, and is to be shown only then; the log's
+// mu is held.
 func (k *persister) enqueued() bool {
 	if k.hasEnded() {
 		return false
@@ -257,7 +266,8 @@ func (k *persister) enqueued() bool {
 	return !k.overdue
 }
 
-// giveUp gives the store up, with the log's mu held.
+// giveUp ends the use of the store for the reason err, with the log's mu held. Everything appended
+// is shown.
 func (k *persister) giveUp(l *Log, err error) {
 	if k.err == nil {
 		k.err = err
@@ -267,7 +277,7 @@ func (k *persister) giveUp(l *Log, err error) {
 	l.showUpTo(l.end)
 }
 
-// readCached returns at most n events after the cursor, from the shelf.
+// readCached returns at most n events after the cursor, through the cache.
 func (k *persister) readCached(cursor uint64, n int) ([]*aaep.Event, error) {
 	start, end := k.store.Bounds()
 	if cursor < start || cursor >= end {
@@ -280,11 +290,12 @@ func (k *persister) readCached(cursor uint64, n int) ([]*aaep.Event, error) {
 	return slices.Clip(events[:min(n, len(events))]), err
 }
 
-// decodedAtOnce is how many events are decoded, in half a millisecond or so, before every other
-// goroutine that is ready may go on.
+// decodedAtOnce is how many events are decoded, in half a millisecond or so, before other
+// goroutines may run.
 const decodedAtOnce = 16
 
-// readStore reads at most n events after the cursor, up to one that is not as it was written.
+// readStore reads at most n events after the cursor from the store, up to one that cannot be
+// decoded.
 func (k *persister) readStore(cursor uint64, n int) (events []*aaep.Event, err error) {
 	records, err := k.store.Read(cursor, n)
 	for i, r := range records {

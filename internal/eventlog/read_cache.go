@@ -7,36 +7,40 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A readCache has what was read from a store lately, for thousands may catch up at once: a stretch of
-// the log is read and decoded once for all of them, and one at a time, since what happens now needs
-// the store and the processors too.
+// A readCache holds what was read from a store lately. Thousands of subscriptions may catch up at
+// once: each chunk of the log is read and decoded once for all of them, and one chunk at a time,
+// since live delivery needs the store and the processors too.
 type readCache struct {
-	readTurns chan struct{}
+	readTurns chan struct{} // holds one value for each read under way
 
 	mu     sync.Mutex
 	chunks []*cachedChunk // oldest first
-	bytes  int            // their sum
+	bytes  int            // the sum of theirs
 }
 
-// A cachedChunk is some events after a cursor. All but from is for who has the shelf's mu, or knows
-// that it was read.
+// A cachedChunk is some events after a cursor. All fields but from and read may be used with the
+// cache's mu held, or once read is closed.
 type cachedChunk struct {
 	from   uint64
-	read   chan struct{} // closed when it was
+	read   chan struct{} // closed once the events were read
 	events []*aaep.Event
 	bytes  int
 	err    error
 }
 
 const (
-	chunkSize      = 256 // events, at most; one begins at a multiple of it, where it can
-	maxCacheBytes  = 16 << 20
-	maxReadsAtOnce = 1 // stretches are read
+	// the most events of a chunk; it begins at a multiple of this where it can
+	chunkSize     = 256
+	maxCacheBytes = 16 << 20
+	// how many chunks are read at once
+	maxReadsAtOnce = 1
 )
 
+// newReadCache returns an empty cache.
 func newReadCache() *readCache { return &readCache{readTurns: make(chan struct{}, maxReadsAtOnce)} }
 
-// readThrough returns the events after the cursor that are in one stretch. Nothing before start is fetched.
+// readThrough returns the events after the cursor that are in one chunk, and fetches the chunk if
+// it is not there. Nothing before start is fetched.
 func (s *readCache) readThrough(cursor, start uint64,
 	fetch func(cursor uint64, n int) ([]*aaep.Event, error)) ([]*aaep.Event, error) {
 	for from := max(cursor-cursor%chunkSize, start); ; from = cursor {
@@ -54,10 +58,11 @@ func (s *readCache) readThrough(cursor, start uint64,
 	}
 }
 
+// endCursor returns the cursor after the chunk's last event.
 func (st *cachedChunk) endCursor() uint64 { return st.from + uint64(len(st.events)) }
 
-// findOrReserve returns a stretch with the event after the cursor, or the one after from; mine says that
-// nobody reads that yet.
+// findOrReserve returns the chunk with the event after the cursor, or the one that begins at from.
+// mine says that it is new, and the caller is to read it.
 func (s *readCache) findOrReserve(from, cursor uint64) (st *cachedChunk, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +76,8 @@ func (s *readCache) findOrReserve(from, cursor uint64) (st *cachedChunk, mine bo
 	return st, true
 }
 
-// storeRead keeps what was read, for a while.
+// storeRead fills a chunk with what was read, wakes those who wait for it, and drops the oldest
+// chunks where the cache is too large.
 func (s *readCache) storeRead(st *cachedChunk, events []*aaep.Event, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// encodeRecord writes an event as lines of JSON: the event, and then as it is in each further language.
+// encodeRecord writes an event as lines of JSON: the event, and then the event in each further
+// language.
 func encodeRecord(ev *aaep.Event) ([]byte, error) {
 	record, err := encodeLine(*ev)
 	for _, t := range ev.Translations {
@@ -22,8 +23,8 @@ func encodeRecord(ev *aaep.Event) ([]byte, error) {
 	return record, err
 }
 
-// encodeLine leaves out the data of extensions where that keeps an event from being written, as those who
-// send it do.
+// encodeLine writes one line. It leaves out extension data that cannot be encoded, as the senders
+// of events do.
 func encodeLine(ev aaep.Event) ([]byte, error) {
 	ev.Translations = nil
 	data, err := ev.MarshalJSON()
@@ -34,6 +35,7 @@ func encodeLine(ev aaep.Event) ([]byte, error) {
 	return data, err
 }
 
+// decodeRecord reads what encodeRecord wrote.
 func decodeRecord(record []byte) (*aaep.Event, error) {
 	var ev *aaep.Event
 	for line := range bytes.SplitSeq(record, []byte{'\n'}) {
@@ -50,7 +52,7 @@ func decodeRecord(record []byte) (*aaep.Event, error) {
 		default:
 			t := aaep.Translation{LocalizationHints: in.LocalizationHints, Summary: in.Summary, Payload: in.Payload}
 			if reflect.DeepEqual(t.Payload, ev.Payload) {
-				// without words; whoever folds events into one changes only the event's own
+				// it has no words of its own
 				t.Payload = nil
 			}
 			ev.Translations = append(ev.Translations, t)

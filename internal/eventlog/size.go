@@ -2,10 +2,10 @@ package eventlog
 
 import "github.com/aaep-go/aaep"
 
-// eventOverhead is about what goes with every event: its fields, its names, its place.
+// eventOverhead is about how many bytes every event takes for its fields, its names and its slot.
 const eventOverhead = 1024
 
-// sizeOf is about how many bytes of memory an event takes. Nothing is encoded for it.
+// sizeOf returns about how many bytes of memory an event takes, without encoding it.
 func sizeOf(ev *aaep.Event) int {
 	n := eventOverhead + textSize(ev.Summary) + payloadSize(ev.Payload) + len(ev.Unknown)
 	for _, data := range ev.Extensions {
@@ -17,9 +17,10 @@ func sizeOf(ev *aaep.Event) int {
 	return n
 }
 
+// textSize returns the bytes of a text in all its lengths.
 func textSize(t aaep.Text) int { return len(t.Terse) + len(t.Normal) + len(t.Detailed) }
 
-// payloadSize is what of a payload has no length of its own.
+// payloadSize returns the bytes of a payload that are not in eventOverhead.
 func payloadSize(p aaep.Payload) int {
 	n := 0
 	switch p := p.(type) {

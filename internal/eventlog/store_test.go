@@ -66,7 +66,7 @@ func (m *memory) SetMeta(data []byte) error {
 	return nil
 }
 
-// textSize is an event that can be written.
+// textSize returns the bytes of a text in all its lengths.
 func textSize(n int) *aaep.Event {
 	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(),
 		Verbosity: aaep.VerbosityNormal,

@@ -7,12 +7,11 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A form tells apart the events that are made of one place of the log: their texts cut elsewhere,
-// with a later stamp, in other words than before a change of terms. It is part of their ids, so
-// that an id means the same bytes to a listener, after a cut or a restart too, and to all others
-// who hear in the same words (INV-23). The form of the event as the log has it is zero. It depends
-// on nothing but what differs: all processes of an agent, and later ones, give the same event the
-// same id.
+// A form tells apart the events made of one place of the log: text cut at other places, a later
+// stamp, other words after a change of terms. It is part of the event's id, so that an id means the
+// same bytes to every subscriber, also after a cut or a restart (INV-23). It depends on the bytes
+// alone, so that all processes of an agent give the same event the same id. It is zero for the
+// event as the log has it.
 type form uint64
 
 const (
@@ -20,6 +19,7 @@ const (
 	fnvPrime  = 1099511628211
 )
 
+// addByte mixes one byte into the hash (FNV-1a, 64 bits).
 func (f *form) addByte(b byte) {
 	if *f == 0 {
 		*f = fnvOffset
@@ -27,7 +27,8 @@ func (f *form) addByte(b byte) {
 	*f = (*f ^ form(b)) * fnvPrime
 }
 
-// addNumber adds what is zero where the event is as the log has it.
+// addNumber adds n and an end mark. Zero adds nothing: callers pass zero where the event is as the
+// log has it.
 func (f *form) addNumber(n uint64) {
 	for ; n != 0; n >>= 8 {
 		f.addByte(byte(n))
@@ -37,6 +38,7 @@ func (f *form) addNumber(n uint64) {
 	}
 }
 
+// addText adds s and an end mark, a byte that no UTF-8 text has.
 func (f *form) addText(s string) {
 	for i := range len(s) {
 		f.addByte(s[i])
@@ -44,7 +46,7 @@ func (f *form) addText(s string) {
 	f.addByte(0xff) // no text in UTF-8 has it
 }
 
-// addPassage adds the text of an output, unless it is the one that the log has.
+// addPassage adds the text q of an output event, unless it is the text log that the log has.
 func (f *form) addPassage(q, log *aaep.OutputStreaming) {
 	if q.Position == log.Position && q.Chunk == log.Chunk && q.Complete == log.Complete &&
 		q.CoalesceHint == log.CoalesceHint {
@@ -58,7 +60,7 @@ func (f *form) addPassage(q, log *aaep.OutputStreaming) {
 	}
 }
 
-// addExtensions adds the data of extensions.
+// addExtensions adds the extension data and the contexts of ev.
 func (f *form) addExtensions(ev *aaep.Event) {
 	if len(ev.Extensions) == 0 {
 		return
@@ -72,7 +74,7 @@ func (f *form) addExtensions(ev *aaep.Event) {
 	}
 }
 
-// sum is zero where nothing was added, and only there.
+// sum returns the form as 32 bits: zero if nothing was added, and never zero otherwise.
 func (f form) sum() uint32 {
 	if f == 0 {
 		return 0

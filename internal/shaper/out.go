@@ -8,7 +8,7 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// Out is one event on its way to the listener.
+// Out is one event on its way to the subscriber.
 type Out struct {
 	Event *aaep.Event
 	// Resumable says that nothing older is still held, so that a listener that saw this event
@@ -24,15 +24,16 @@ type Out struct {
 	Shape Shape
 }
 
-// mark is a place in the log: after the first offset bytes of the chunk at pos, or, where whole,
-// after all of the entry at pos.
+// A mark is a place in the log: after the first offset bytes of the chunk at pos or, if whole,
+// after all of the entry at pos. The zero mark is no place.
 type mark struct {
 	pos    uint64
 	offset int
 	whole  bool
 }
 
-// before reports whether what is held from m on would be missed by resuming at after.
+// before reports whether a subscriber that resumes after the mark after would miss what is held
+// from m on.
 func (m mark) before(after mark) bool {
 	switch {
 	case m.pos == 0: // not in the log
@@ -45,16 +46,16 @@ func (m mark) before(after mark) bool {
 
 // A Shape is compared and nothing else.
 type Shape struct {
-	to                 mark
-	position           int64 // of text, and of what a folded state began with
+	to                 mark  // the end of the newest part; zero only in the zero Shape
+	position           int64 // of text, in code points
 	stamp              time.Time
-	from               aaep.State
+	from               aaep.State // the state that a folded change of state began with
 	hint               aaep.Boundary
 	complete, critical bool
 	verbosity          aaep.Verbosity
-	language           int
-	extensions         string
-	form               uint32
+	language           int    // index of the translation; 0 is the event's own language
+	extensions         string // the profile of extensions that were agreed
+	form               uint32 // see form
 }
 
 // Hash spreads Shapes evenly; equal ones have the same.
@@ -63,7 +64,9 @@ func (s Shape) Hash() uint64 { return s.to.pos }
 // IsZero reports whether it is the zero Shape.
 func (s Shape) IsZero() bool { return s.to.pos == 0 }
 
-// buildOut finishes an event for the listener.
+// buildOut finishes the event of it for the subscriber: its language, wording, stamp and id. With
+// raise the event gets the urgency critical, because it leaves past the rate to make way for a
+// critical one. The item must no longer be in a queue.
 func (s *Shaper) buildOut(it *item, raise bool) Out {
 	s.stats.Delivered++
 	s.stats.Merged += max(it.parts-1, 0)
@@ -105,7 +108,7 @@ func (s *Shaper) buildOut(it *item, raise bool) Out {
 		delete(s.sessions, ev.SessionID)
 	}
 	s.tailorText(&ev)
-	if raise { // last, for it tells nobody anything urgent: extensions must not disturb anybody for it
+	if raise { // last: the event itself says nothing urgent, so extensions must not see it as critical
 		ev.Urgency = aaep.UrgencyCritical
 		form.addText(string(ev.Urgency))
 	}
@@ -125,8 +128,8 @@ func (s *Shaper) buildOut(it *item, raise bool) Out {
 	return Out{Event: &ev, Resumable: resumable, Shape: shape}
 }
 
-// repeatMark is what makes the id of a state or progress one that the listener does not know, where it
-// may have heard of it from another Shaper; else it is zero.
+// repeatMark returns what makes the id of the state or progress at pos a new one, where the
+// subscriber may have received that event from another Shaper; otherwise zero. See Heard.
 func (s *Shaper) repeatMark(pos uint64) uint32 {
 	if pos != 0 && pos <= s.heardUpTo {
 		return s.repeat
@@ -134,8 +137,8 @@ func (s *Shaper) repeatMark(pos uint64) uint32 {
 	return 0
 }
 
-// idPlace is the place in the log that the item's id names; of what is made for one listener alone
-// there is none.
+// idPlace returns the place in the log that the item's id names. An item made for this subscription
+// alone has none, unless it stands for an event that is sent before its turn.
 func (it *item) idPlace() mark {
 	if it.to.pos == 0 {
 		return mark{pos: it.at}
@@ -143,6 +146,8 @@ func (it *item) idPlace() mark {
 	return it.to
 }
 
+// holdsBefore reports whether something is still held that a subscriber would miss if it resumed
+// after the mark after.
 func (s *Shaper) holdsBefore(after mark) bool {
 	older := func(it *item) bool { return it.from.before(after) }
 	if slices.ContainsFunc(s.folded, func(o foldedRange) bool { return o.from <= after.pos && after.pos < o.to }) {

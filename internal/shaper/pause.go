@@ -10,11 +10,14 @@ import (
 // Words of a sentence are no longer held for its end once nothing has come for restAfter, or it has
 // gone on for longestWait.
 const (
+	// Words of an unfinished sentence are released once no text has come for restAfter, or once the
+	// sentence has lasted longestWait.
 	restAfter   = 5 * time.Second
 	longestWait = 15 * time.Second
 )
 
-// releasePaused releases what has waited long enough in the streams that match.
+// releasePaused queues the text that has waited long enough in the streams for which match reports
+// true. Push calls it when the agent turns to something else, Pop when a stream's pauseAt has come.
 func (s *Shaper) releasePaused(now time.Time, match func(*stream) bool) {
 	s.sortStreams()
 	for _, st := range s.streams {
@@ -28,8 +31,8 @@ func (s *Shaper) releasePaused(now time.Time, match func(*stream) bool) {
 	}
 }
 
-// takePaused returns what has waited long enough: a finished sentence, or the words of one that goes
-// on.
+// takePaused returns the held text that has waited long enough: a finished sentence, or the words
+// so far of one that still goes on.
 func (st *stream) takePaused(now time.Time) []coalesce.Piece {
 	pieces := st.seg.Pause()
 	long := !now.Before(st.heldSince.Add(longestWait))
@@ -42,8 +45,8 @@ func (st *stream) takePaused(now time.Time) []coalesce.Piece {
 	return pieces
 }
 
-// nextPause is when held text may have waited long enough, which may be now. Where nothing came for
-// restAfter all was tried: zero.
+// nextPause returns when held text may next have waited long enough, which may be now. It returns
+// the zero time where nothing is held or restAfter has passed, since then everything was tried.
 func (st *stream) nextPause(now time.Time) (next time.Time) {
 	sooner := func(at time.Time) {
 		if next.IsZero() || at.Before(next) {

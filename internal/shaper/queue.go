@@ -8,8 +8,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// enqueue adds an item behind the others. Where not all of them can leave at once, it folds in what
-// the item makes superfluous (D-51).
+// enqueue appends an item to the queue. Where not all of the queue can leave at once, it first
+// merges the item with older ones that it makes superfluous (D-51).
 func (s *Shaper) enqueue(now time.Time, it *item) {
 	free := s.freeTokens(now)
 	if it.kind == plain || len(s.queue) < min(maxApart, free) || free == math.MaxInt && it.kind != text {
@@ -73,8 +73,9 @@ func (s *Shaper) findWaiting(session string, k kind) int {
 	return -1
 }
 
-// dropSuperseded drops the progress and states that a session's error makes superfluous (D-50); but not
-// what leads to an outcome, which is told. The error is at pos.
+// dropSuperseded drops the progress and states of a session that its error, at pos, makes
+// superfluous (D-50). It keeps the states that lead to the outcome of a question, which the person
+// must hear.
 func (s *Shaper) dropSuperseded(session string, pos uint64) {
 	outcomes := 0
 	for _, it := range s.queue {
@@ -100,10 +101,10 @@ func (s *Shaper) dropSuperseded(session string, pos uint64) {
 	})
 }
 
-// expediteBefore moves to urgent what leaves in front of a critical event: what may leave now, and of the
-// rest what the event must not overtake (D-50). Where things merge, neighbouring changes of state
-// that it overtakes text with become one; or two, where they lead back to where they began, which
-// is told: the listener may have heard what lies between.
+// expediteBefore moves events from the queue to urgent, to leave in front of the critical event ev:
+// first those that may leave now, then those that ev must not overtake (D-50). Where events merge,
+// neighbouring changes of state that overtake text become one; or two, where they lead back to
+// where they began, since the subscriber may have received what lies between.
 func (s *Shaper) expediteBefore(now time.Time, ev *aaep.Event) {
 	ready, merges := min(len(s.queue), s.spareTokens(now)), s.freeTokens(now) < math.MaxInt
 	if s.linkFull {
@@ -133,10 +134,10 @@ func (s *Shaper) expediteBefore(now time.Time, ev *aaep.Event) {
 	})
 }
 
-// mustPrecede reports whether a waiting item must leave before a critical event, though that is past
-// the rate: without the start of its session, or the state that it belongs to, nobody could place
-// it; and behind a question, how the one before ended would be taken for its own end. Nothing comes
-// after an error, and text keeps its order.
+// mustPrecede reports whether a waiting item must leave before a critical event although the rate
+// is reached. Without the start of its session or the state that it belongs to, the event could not
+// be understood; behind a question, the outcome of the one before would be taken for its own.
+// Nothing comes after an error, and text keeps its order.
 func mustPrecede(it *item, critical *aaep.Event) bool {
 	if it.event.SessionID != critical.SessionID {
 		return false
@@ -152,12 +153,12 @@ func mustPrecede(it *item, critical *aaep.Event) bool {
 	return it.event.Type() == aaep.TypeSessionStarted || it.event.Type() == aaep.TypeStateChanged
 }
 
-// returnsTo reports whether a state leads back to where an older one began.
+// returnsTo reports whether the state it leads back to where the older one began.
 func (it *item) returnsTo(old *item) bool {
 	return old.event.Payload.(*aaep.StateChanged).FromState == it.event.Payload.(*aaep.StateChanged).ToState
 }
 
-// foldStates makes one of two states: A to B and B to C become A to C.
+// foldStates merges the older change of state into it: A to B and B to C become A to C.
 func (s *Shaper) foldStates(it, old *item) {
 	ev, p := *it.event, *it.event.Payload.(*aaep.StateChanged)
 	p.FromState = old.event.Payload.(*aaep.StateChanged).FromState
@@ -167,8 +168,8 @@ func (s *Shaper) foldStates(it, old *item) {
 	s.stats.Merged += old.parts
 }
 
-// forgetSession ends the telling of a session whose end this listener is not told, once nothing of it
-// waits.
+// forgetSession drops what is known of a session whose end this subscription does not receive, once
+// nothing of the session waits.
 func (s *Shaper) forgetSession(session string) {
 	if s.hasWaiting(session) {
 		s.sessionStateOf(session).ended = true
@@ -177,7 +178,7 @@ func (s *Shaper) forgetSession(session string) {
 	}
 }
 
-// hasWaiting reports whether something of a session waits to leave.
+// hasWaiting reports whether an event of the session waits to leave.
 func (s *Shaper) hasWaiting(session string) bool {
 	return s.lastIndexOf(session) >= 0 ||
 		slices.ContainsFunc(s.urgent, func(it *item) bool { return it.event.SessionID == session })

@@ -5,20 +5,22 @@ import (
 	"time"
 )
 
-// sessionState is what a session's listener has been told.
+// A sessionState is what this subscription was last sent of a session.
 type sessionState struct {
-	stamp time.Time
-	ended bool // the session ended without this listener, for whom something of it still waits
+	stamp time.Time // of the newest event that left
+	// The session ended in an event that this subscription does not receive, and something of it
+	// still waits.
+	ended bool
 }
 
-// A foldedRange is some states of a session that are told in one, or not at all: no event from the
-// first on, and before the last, is resumable.
+// A foldedRange is a range of the log in which the states of a session were merged or dropped: no
+// event from from on and before to is resumable.
 type foldedRange struct{ from, to uint64 }
 
-// maxFolded is how many stretches are kept apart.
+// maxFolded is how many ranges are kept apart.
 const maxFolded = 64
 
-// addFolded keeps a stretch. It may have had a longer one with the same end.
+// addFolded keeps a range. A longer one with the same end may be there already.
 func (s *Shaper) addFolded(from, to uint64) {
 	s.folded = slices.DeleteFunc(s.folded, func(o foldedRange) bool { return o.to <= s.resumeAt })
 	switch n := len(s.folded); {
@@ -31,7 +33,7 @@ func (s *Shaper) addFolded(from, to uint64) {
 	}
 }
 
-// sessionStateOf returns what is told of a session.
+// sessionStateOf returns the state of a session, and makes one where there is none.
 func (s *Shaper) sessionStateOf(session string) *sessionState {
 	t := s.sessions[session]
 	if t == nil {

@@ -1,19 +1,19 @@
 // Package shaper makes the stream of one subscription from the events of the log (§5.6): it filters
-// them, puts them into the words that were agreed, merges what cannot leave one by one, and keeps
-// to the agreed rate.
+// them, chooses the wording that was agreed, merges what cannot leave one by one, and keeps the
+// agreed rate.
 //
 //	log ─ Push ─▶ filter ─▶ tailor ─▶ merge ─▶ budget ─ Pop ─▶ the wire
 //	                └── critical events go straight through ──▶
 //
-// A critical event overtakes only what is held: by a rate, by quiet that was asked for, by a
-// boundary, or by a full link. Of what is held, the start of its session and the changes of its
-// state leave in front of it (D-50).
+// A critical event overtakes only events that are held: by the rate, by quiet that was asked for,
+// by a text boundary, or by a full link. The start of its session and the changes of its state,
+// where they are held, leave in front of it (D-50).
 //
-// Two Shapers of equal terms that are told the same can become one, and part again: see Share and
-// Split.
+// Two Shapers of equal terms that would make the same stream can be replaced by one, and parted
+// again: see Share and Split.
 //
-// Nothing here knows a clock, a lock or a link: the caller passes now, and learns when to ask
-// again. Begin reading at Push and Pop.
+// The package knows no clock, lock or link. The goroutine that delivers to the subscription owns
+// its Shaper, passes now, and learns from Pop when to call again. Begin reading at Push and Pop.
 package shaper
 
 import (
@@ -48,10 +48,11 @@ type Entry struct {
 	// alone, which is never output.
 	Pos   uint64
 	Event *aaep.Event
-	// Skip is how many bytes of an output event's chunk this subscription had before it resumed.
+	// Skip is how many bytes of an output event's chunk this subscription received before it
+	// resumed.
 	Skip int
-	// At is, where Pos is zero, the place of an event of the log that is told before its turn, and
-	// not a second time. It has its id.
+	// At is, where Pos is zero, the place of an event of the log that is sent before its turn and
+	// not a second time. It gets the id of that place.
 	At uint64
 }
 
@@ -66,27 +67,32 @@ type Stats struct {
 
 // A Shaper makes the stream of one subscription. It is not safe for concurrent use.
 type Shaper struct {
-	terms          handshake.Terms
-	boundary       aaep.Boundary
-	language       languageChoice // of language
-	eventID        func(pos uint64, offset int, form uint32) string
-	budget         *budget.Budget
-	urgent, queue  []*item
-	streams        []*stream
-	sessions       map[string]*sessionState // by session
-	reworded       bool                     // SetTerms changed in which words, or with which data, events leave
-	mayFold        bool                     // there is or was a rate, or quiet: states and progress may have been told in one
-	stampFloor     time.Time                // no stamp is before this one
-	folded         []foldedRange            // the newest
-	resumeAt       uint64                   // the place of the newest resumable event
-	heardUpTo      uint64                   // up to here the listener may have been told already
-	repeat         uint32                   // in the forms of what is up to there
-	newest         uint64                   // the place of the newest entry there was
-	quietUntil     time.Time                // until then only what is critical leaves,
-	heldUntil      time.Time                // and until then, for another reason
-	linkFull       bool                     // the link is full
+	terms    handshake.Terms
+	boundary aaep.Boundary // where output text is cut
+	// the choice made for the last event that had translations
+	language languageChoice
+	// returns the id of a place in a form
+	eventID       func(pos uint64, offset int, form uint32) string
+	budget        *budget.Budget
+	urgent, queue []*item // what leaves in front of queue, and what waits for the rate
+	streams       []*stream
+	sessions      map[string]*sessionState // by session id
+	reworded      bool                     // SetTerms changed the words or the extension data of events
+	// There is or was a rate or quiet: states and progress may have been sent merged.
+	mayFold    bool
+	stampFloor time.Time // no event leaves with an earlier stamp
+	// the newest ranges of the log that left merged, or not at all
+	folded   []foldedRange
+	resumeAt uint64 // the place of the newest resumable event that left
+	// the subscriber may have received entries up to here before; see Heard
+	heardUpTo      uint64
+	repeat         uint32    // goes into the ids of states and progress up to heardUpTo
+	newest         uint64    // the place of the newest entry that was pushed
+	quietUntil     time.Time // until then only critical events leave, as was asked for
+	heldUntil      time.Time // until then only critical events leave; see Hold
+	linkFull       bool      // see SetFull
 	stats          Stats
-	spentSinceLeft int // tokens since the last Left
+	spentSinceLeft int // tokens taken since the last call of Left
 }
 
 // New returns a Shaper for terms. id names the part of an entry that ends after offset bytes of its
@@ -98,6 +104,7 @@ func New(terms handshake.Terms, id func(pos uint64, offset int, form uint32) str
 	return s
 }
 
+// adoptTerms sets the terms and what follows from them. New and SetTerms call it.
 func (s *Shaper) adoptTerms(terms handshake.Terms) {
 	s.terms, s.boundary, s.language = terms, boundaryFor(terms), languageChoice{}
 	s.mayFold = s.mayFold || terms.MaxEventsPerSecond > 0 || terms.Quiet > 0
@@ -166,10 +173,11 @@ func (s *Shaper) SetQuiet(until time.Time) { s.quietUntil = until }
 // a listener without a rate, what is critical ends it.
 func (s *Shaper) Hold(until time.Time) { s.heldUntil = until }
 
-// SetFull says whether the link is full: then what is critical overtakes also what could leave now.
+// SetFull says whether the link is full. While it is, critical events also overtake what could
+// leave now.
 func (s *Shaper) SetFull(full bool) { s.linkFull = full }
 
-// silentUntil is until when only what is critical leaves.
+// silentUntil returns until when only critical events leave.
 func (s *Shaper) silentUntil() time.Time {
 	if s.heldUntil.After(s.quietUntil) {
 		return s.heldUntil
@@ -270,8 +278,8 @@ func (s *Shaper) Urgent() (session string, ok bool) {
 	return s.urgent[0].event.SessionID, true
 }
 
-// Spend says that an event that is not critical leaves once more, as if Pop had returned it. If it
-// may not leave now, next is when to ask again.
+// Spend takes a token for an event that is not critical and is sent again, as if Pop had returned
+// it. If it may not leave now, next is when to ask again.
 func (s *Shaper) Spend(now time.Time) (ok bool, next time.Time) {
 	if until := s.silentUntil(); now.Before(until) {
 		return false, until
@@ -291,7 +299,7 @@ func (s *Shaper) Ready(now time.Time) int {
 	return len(s.urgent) + min(len(s.queue), s.spareTokens(now))
 }
 
-// spareTokens is free less what those take that wait in front of all others.
+// spareTokens returns freeTokens less the tokens for what waits in urgent.
 func (s *Shaper) spareTokens(now time.Time) int {
 	free := s.freeTokens(now)
 	if free == math.MaxInt {
@@ -305,7 +313,8 @@ func (s *Shaper) spareTokens(now time.Time) int {
 	return max(free, 0)
 }
 
-// freeTokens is how many events that are not critical may leave at now.
+// freeTokens returns how many events that are not critical may leave at now; math.MaxInt without a
+// rate.
 func (s *Shaper) freeTokens(now time.Time) int {
 	if now.Before(s.quietUntil) || s.budget.Limited() && now.Before(s.heldUntil) {
 		return 0
@@ -313,8 +322,8 @@ func (s *Shaper) freeTokens(now time.Time) int {
 	return s.budget.Free(now)
 }
 
-// Left says that the events of every Pop since the last Left have left at now, which may be later
-// than they were taken.
+// Left says that the events that Pop returned since the last Left have left at now, which may be
+// later than their tokens were taken.
 func (s *Shaper) Left(now time.Time) {
 	if s.spentSinceLeft > 0 {
 		s.budget.Postpone(now, s.spentSinceLeft)
@@ -344,6 +353,8 @@ func (s *Shaper) Overflow() bool {
 // Oldest returns the place of the oldest event that is not output and has not left, or zero.
 func (s *Shaper) Oldest() uint64 { return oldestPlace(s.urgent, s.queue) }
 
+// oldestPlace returns the place of the oldest item in the lists that is neither text nor made for
+// this subscription alone, or zero.
 func oldestPlace(lists ...[]*item) (oldest uint64) {
 	for _, list := range lists {
 		for _, it := range list {
@@ -355,12 +366,12 @@ func oldestPlace(lists ...[]*item) (oldest uint64) {
 	return oldest
 }
 
-// OldestUrgent is Oldest of what does not wait for the rate.
+// OldestUrgent is Oldest of the events that do not wait for the rate.
 func (s *Shaper) OldestUrgent() uint64 { return oldestPlace(s.urgent) }
 
-// Reset forgets what has not left, for a listener that goes on elsewhere in the log. Its budget
-// goes on as it was. No stamp goes back, unless it goes on after an event that it named: then what
-// leaves again as it did keeps its own.
+// Reset forgets what has not left, for a subscription that resumes elsewhere in the log. The budget
+// stays as it was. Stamps do not go back, unless named says that the subscriber named the event it
+// resumes after: what leaves again then keeps its own stamp.
 func (s *Shaper) Reset(named bool) {
 	for _, t := range s.sessions {
 		if t.stamp.After(s.stampFloor) {
@@ -374,13 +385,13 @@ func (s *Shaper) Reset(named bool) {
 	clear(s.sessions)
 }
 
-// Heard says, of a new Shaper or after Reset, that this listener goes on after a resumable event,
-// and was told some of the entries up to pos before. What leaves again as it did has the same id,
-// by which the listener drops it. Which states were folded then is not known, and to send them
-// again under the ids that they have would mislead: who heard "A to C" and "C to D", and is now
-// told "A to B", "B to C", and "C to D" once more, drops the last, and is left with C. So states
-// and progress up to pos leave under new ids: again is another for each time, and not zero. Where
-// the terms never had a rate or quiet, nothing was folded, and ids stay as they are.
+// Heard says, of a new Shaper or after Reset, that the subscriber resumes after a resumable event
+// and received some of the entries up to pos before. What leaves again unchanged has the same id,
+// by which the subscriber drops it. Which states were folded then is not known, and the old ids
+// would mislead: a subscriber that received "A to C" and "C to D", and now gets "A to B", "B to C"
+// and "C to D" again, would drop the last and be left with C. So states and progress up to pos
+// leave under new ids, which again makes distinct: it differs each time and is not zero. Where the
+// terms never had a rate or quiet, nothing was folded, and ids stay as they are.
 func (s *Shaper) Heard(pos uint64, again uint32) {
 	s.heardUpTo = max(s.heardUpTo, s.newest, pos)
 	if s.mayFold {

@@ -7,9 +7,9 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// chooseLanguage gives an event the language that serves the listener best, of those it can be said in
-// (§11.1.3); it returns which that is, from 0 for the event's own. What fits none of the listener's
-// languages is sent all the same, as it is.
+// chooseLanguage gives ev the language, of those it is written in, that serves the subscriber best
+// (§11.1.3). It returns the index of that language, 0 for the event's own. An event in none of the
+// subscriber's languages is sent as it is.
 func (s *Shaper) chooseLanguage(ev *aaep.Event) int {
 	if len(ev.Translations) == 0 {
 		return 0
@@ -28,12 +28,13 @@ func (s *Shaper) chooseLanguage(ev *aaep.Event) int {
 	return s.language.best
 }
 
-// A languageChoice is the best of several languages for a listener.
+// A languageChoice remembers which of several languages is the best for the subscriber.
 type languageChoice struct {
-	tags []string
-	best int
+	tags []string // the languages chosen from, the event's own first
+	best int      // index into tags
 }
 
+// coversLanguagesOf reports whether the choice was made among the languages that ev has.
 func (c *languageChoice) coversLanguagesOf(ev *aaep.Event) bool {
 	if len(c.tags) != len(ev.Translations)+1 || c.tags[0] != ev.Language() {
 		return false
@@ -46,7 +47,7 @@ func (c *languageChoice) coversLanguagesOf(ev *aaep.Event) bool {
 	return true
 }
 
-// tailorText chooses the wording the listener asked for (§5.3.1.2), and adds the data of its
+// tailorText chooses the wording that the subscriber asked for (§5.3.1.2) and adds the data of its
 // extensions.
 func (s *Shaper) tailorText(ev *aaep.Event) {
 	ev.Verbosity = s.terms.Verbosity
@@ -62,7 +63,7 @@ func (s *Shaper) tailorText(ev *aaep.Event) {
 	s.terms.Extend(ev)
 }
 
-// isWanted is the test an event must pass to be sent.
+// isWanted reports whether the terms let the event through.
 func (s *Shaper) isWanted(ev *aaep.Event) bool {
 	t := &s.terms
 	switch ev.Type() {
@@ -80,8 +81,8 @@ func (s *Shaper) isWanted(ev *aaep.Event) bool {
 	return t.Filters.Match(ev.Type()) && t.Keeps(ev)
 }
 
-// isForLowLoad keeps progress, and states that say little, from people who asked for few events
-// (D-53).
+// isForLowLoad reports whether an event is sent to people who asked for few: not progress, and not
+// a state that says little (D-53).
 func isForLowLoad(ev *aaep.Event) bool {
 	switch p := ev.Payload.(type) {
 	case *aaep.ProgressUpdated:
@@ -92,6 +93,8 @@ func isForLowLoad(ev *aaep.Event) bool {
 	return true
 }
 
+// isNotable reports whether entering or leaving the state is worth sending under a low cognitive
+// load.
 func isNotable(s aaep.State) bool {
 	switch s {
 	case aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateAwaitingInput:
@@ -100,9 +103,9 @@ func isNotable(s aaep.State) bool {
 	return false
 }
 
-// coarsestListed names the coarsest boundary the listener asked for that was reached, or none (D-28). Words
-// of a sentence that is no longer waited for are called that, asked for or not: what is at none
-// must not be said (EVT-061).
+// coarsestListed returns the coarsest boundary that the subscriber listed and the text reached, or
+// none (D-28). Words of a sentence that is no longer waited for are labelled word, listed or not:
+// text at none must not be spoken (EVT-061).
 func coarsestListed(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
 	best := aaep.BoundaryNone
 	for _, b := range listed {
@@ -116,9 +119,9 @@ func coarsestListed(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary
 	return best
 }
 
-// boundaryFor returns where to cut for terms: at the finest boundary listed, one coarser for a slow
-// voice, the coarsest for a listener who asked for few events (D-28, D-53). None means not to cut
-// or wait at all.
+// boundaryFor returns where to cut text: at the finest boundary listed, one coarser for a slow
+// voice, the coarsest for a person who asked for few events (D-28, D-53). None means that text is
+// neither cut nor held.
 func boundaryFor(t handshake.Terms) aaep.Boundary {
 	sorted := slices.SortedFunc(slices.Values(t.Boundaries), func(a, b aaep.Boundary) int {
 		return a.Rank() - b.Rank()
@@ -139,8 +142,8 @@ func boundaryFor(t handshake.Terms) aaep.Boundary {
 // (D-53).
 const slowPace = 120
 
-// endsQuestion reports whether a change of state says how a question ended. Such a one is never
-// merged: a person must hear that what they were asked about was not done (§4.5.3, §6.1).
+// endsQuestion reports whether a change of state tells how a question ended. It is never merged: a
+// person must hear that what they were asked about was not done (§4.5.3, §6.1).
 func endsQuestion(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.StateChanged)
 	return ok && p.FromState == aaep.StateAwaitingInput

@@ -13,11 +13,10 @@ import (
 // Split. Share is for two that are both settled; or both paused, which is what there is where text
 // never pauses, and then it has the one go on in step with the other.
 
-// Settled reports whether s holds nothing that could make its stream from now on differ from that
+// Settled reports whether s holds nothing that could make its stream differ from now on from that
 // of another Shaper of equal terms. If only time has to pass until then, at is when. read is the
-// place of the last entry that was read from the log. An output that is cut and goes on is held:
-// since when its text waits, which says when it is given up for whole, is never quite the same in
-// two that read by themselves; see Paused.
+// place of the last entry read from the log. An output that is cut and not complete counts as held:
+// since when its text waits is never quite the same in two Shapers; see Paused.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
 	if !s.isDrained(read) || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
 		return false, time.Time{}
@@ -29,12 +28,14 @@ func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
 	return !now.Before(at), at
 }
 
-// isDrained reports whether nothing waits to leave, or might have left already.
+// isDrained reports whether nothing waits to leave, and nothing that is pushed next could have left
+// before.
 func (s *Shaper) isDrained(read uint64) bool {
 	return len(s.queue)+len(s.urgent)+s.spentSinceLeft == 0 && s.heardUpTo <= read
 }
 
-// matches reports whether two Shapers will make the same stream of the same entries.
+// matches reports whether s and other will make the same stream of the same entries. since is as
+// for Share.
 func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bool {
 	if since == nil && !s.stampFloor.Equal(other.stampFloor) || !s.holdsSameText(other) {
 		return false
@@ -70,22 +71,22 @@ func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bo
 	return true
 }
 
-// ShareRecord is what one listener was told before it shared a Shaper: Share returns it, and Split needs
-// it to part them again.
+// A ShareRecord is what differed between a Shaper and the one it was replaced by. Share returns it,
+// and Split needs it to part them again.
 type ShareRecord struct {
-	stats  Stats // what the listener had more than the Shaper
-	newest uint64
+	stats  Stats  // what the counts were ahead of those of the other
+	newest uint64 // as in the Shaper that was given up
 	heard  uint64
 	again  uint32
-	spent  *budget.Budget // nil: nothing lately
-	taken  uint64         // tokens of the other Budget, before
+	spent  *budget.Budget // the budget that was given up; nil if nothing was spent lately
+	taken  uint64         // tokens that the other had taken by then
 }
 
-// Share hands the stream of s over to other, of equal terms, if both will make the same of the same
-// entries. Then s must not be used any more, and the Past is for Split; else it is nil, and nothing
-// has changed. Both are settled; or both paused, where inStep is set. since returns the earliest
-// stamp that an event of a session that neither has had can have, and it promises that nothing
-// follows of a session that has ended; nil promises nothing.
+// Share hands the stream of s over to other, of equal terms, if both will make the same stream of
+// the same entries. Then s must not be used any more, and the ShareRecord is for Split. Otherwise
+// Share returns nil and nothing has changed. Both must be settled or, with inStep, paused. since
+// returns the earliest stamp of the events of a session that neither has pushed yet, and promises
+// that nothing follows of a session that has ended; nil promises nothing.
 func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) time.Time, inStep bool) *ShareRecord {
 	if !s.matches(other, since) || inStep && !s.alignWith(now, other) {
 		return nil
@@ -93,7 +94,7 @@ func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) 
 	return s.handOver(now, other)
 }
 
-// handOver is Share with one that is alike.
+// handOver records what s has beyond other, which matches it.
 func (s *Shaper) handOver(now time.Time, other *Shaper) *ShareRecord {
 	p := &ShareRecord{newest: s.newest, heard: s.heardUpTo, again: s.repeat, taken: other.budget.Taken()}
 	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged,
@@ -104,7 +105,7 @@ func (s *Shaper) handOver(now time.Time, other *Shaper) *ShareRecord {
 	return p
 }
 
-// Stats returns the counts of the listener, where shared are those of the Shaper that it shares.
+// Stats returns the counts of the subscription, given those of the Shaper that it shares.
 func (p *ShareRecord) Stats(shared Stats) Stats {
 	shared.Delivered += p.stats.Delivered
 	shared.Merged += p.stats.Merged
@@ -112,8 +113,8 @@ func (p *ShareRecord) Stats(shared Stats) Stats {
 	return shared
 }
 
-// Split returns a Shaper of its own for a listener that shared s and goes on alone; p is what Share
-// returned for it. s goes on as before.
+// Split returns a Shaper of its own for a subscription that shared s; p is what Share returned for
+// it. s goes on as before.
 func (s *Shaper) Split(p *ShareRecord) *Shaper {
 	c := *s
 	c.stats, c.budget = p.Stats(s.stats), s.budget.SpentAfter(p.taken, p.spent)
@@ -136,12 +137,14 @@ func (s *Shaper) Split(p *ShareRecord) *Shaper {
 	return &c
 }
 
+// clone returns a copy that shares no slices that are appended to.
 func (it *item) clone() *item {
 	c := *it
 	c.joined, c.source = slices.Clone(it.joined), slices.Clone(it.source)
 	return &c
 }
 
+// clone returns a copy with a Segmenter of its own.
 func (st *stream) clone() *stream {
 	c := *st
 	c.parts = slices.Clone(st.parts)

@@ -9,7 +9,8 @@ import (
 // just let go of all they could are told the same from then on, if they hold the same beginning of
 // a sentence and the one goes on as if it had spent what the other has.
 
-// maxDrift is how far apart two may be who read and told the same, each by itself.
+// maxDrift is how far apart two Shapers may be in when they read, held and sent the same text, and
+// still count as equal.
 const maxDrift = 50 * time.Millisecond
 
 // Paused reports whether s holds nothing but text that is not ready to leave. read is as for
@@ -18,9 +19,9 @@ func (s *Shaper) Paused(now time.Time, read uint64) bool {
 	return s.isDrained(read) && !now.Before(s.silentUntil())
 }
 
-// alignWith makes s go on in step with other, which is alike, where both are paused: as if it had spent
-// its tokens when other did, which was never earlier but by chance. It reports whether that can be;
-// if not, nothing has changed.
+// alignWith makes s continue in step with other, which matches it and is paused too: as if s had
+// spent its tokens when other did. It reports false, and changes nothing, if s spent a token later
+// than other by more than maxDrift.
 func (s *Shaper) alignWith(now time.Time, other *Shaper) bool {
 	if !s.budget.Limited() {
 		if full := s.budget.FullAt(); now.Before(full) {
@@ -46,7 +47,7 @@ func (s *Shaper) indexOfStream(st *stream) int {
 	return slices.IndexFunc(s.streams, func(o *stream) bool { return o.session == st.session && o.output == st.output })
 }
 
-// holdsSameText reports whether both hold the same text.
+// holdsSameText reports whether both hold the same text, which they will cut alike.
 func (s *Shaper) holdsSameText(other *Shaper) bool {
 	held, first := 0, s.newest
 	for _, st := range s.streams {
@@ -74,7 +75,7 @@ func (s *Shaper) holdsSameText(other *Shaper) bool {
 	return slices.Equal(after(s.folded), after(other.folded))
 }
 
-// matches reports whether the same text will be cut alike.
+// matches reports whether o holds the same text and will cut it at the same places and times.
 func (st *stream) matches(o *stream) bool {
 	near := func(a, b time.Time) bool { return a.Sub(b).Abs() <= maxDrift }
 	return o.seg != nil && st.lang == o.lang && st.boundary == o.boundary && st.keepsSource == o.keepsSource &&

@@ -12,29 +12,34 @@ import (
 	"github.com/aaep-go/aaep/coalesce"
 )
 
-// A stream is one output that is still going on.
+// A stream is one output that is not complete yet.
 type stream struct {
 	session, output string
-	lang            string // of the text that is held
+	lang            string // the language of the text that is held
 	boundary        aaep.Boundary
 	seg             *coalesce.Segmenter // nil where the listener wants every piece as it comes
 	parts           []part              // what the segmenter holds, in order
-	keepsSource     bool                // items keep where they come from
-	position        int64               // where the held text starts in its output, in code points
-	lastText        time.Time           // when the last text came,
-	heldSince       time.Time           // and when the oldest that is held, or when it was last tried
-	pauseAt         time.Time           // when to look at what is held again; zero: never
+	// items remember their entries, to be cut again for a narrower display
+	keepsSource bool
+	position    int64     // where the held text starts in its output, in code points
+	lastText    time.Time // when the last text came
+	heldSince   time.Time // when the oldest held text came, or was last tried
+	pauseAt     time.Time // when to look at the held text again; zero: never
 }
 
-// part is held text of one entry.
+// A part is the held text of one entry.
 type part struct {
 	entry Entry
 	next  int // first byte of the chunk that is held
 }
 
+// payload returns the output payload of the entry.
 func (p part) payload() *aaep.OutputStreaming { return p.entry.Event.Payload.(*aaep.OutputStreaming) }
-func (p part) start() mark                    { return mark{pos: p.entry.Pos, offset: p.next} }
 
+// start returns the place where the held text begins.
+func (p part) start() mark { return mark{pos: p.entry.Pos, offset: p.next} }
+
+// A kind says how a waiting item merges with others.
 type kind uint8
 
 const (
@@ -44,31 +49,34 @@ const (
 	progress
 )
 
-// item is one event waiting to leave, made of one or more events of the log.
+// An item is one event waiting to leave, made of one or more events of the log.
 type item struct {
 	kind    kind
-	event   *aaep.Event // the newest of them; for text, leave fills in the rest
+	event   *aaep.Event // the newest of them; for text, buildOut fills in the rest
 	from    mark        // the start of its oldest part
 	to      mark        // the end of its newest part
 	parts   int         // events of the log that end in it
 	since   uint64      // the place of the oldest event folded into it
 	at      uint64      // Entry.At
-	folded  bool        // its state began before that of its event
+	folded  bool        // its state began before the one of its event
 	passage             // for text
 }
 
-// passage is text on its way.
+// A passage is text on its way.
 type passage struct {
 	chunk    string
-	joined   []byte // chunk and what joined it; nil: nothing did
+	joined   []byte // chunk and the text that was joined to it; nil if none was
 	position int64
 	reached  aaep.Boundary
 	complete bool
-	source   []part // where it begins in each entry it is of; kept only where text is cut for a display
+	// Where the text begins in each of its entries; kept only where text is cut for a display.
+	source []part
 }
 
+// len returns the length in bytes.
 func (t *passage) len() int { return max(len(t.chunk), len(t.joined)) }
 
+// runes returns the length in code points.
 func (t *passage) runes() int64 {
 	if t.joined != nil {
 		return int64(utf8.RuneCount(t.joined))
@@ -76,7 +84,7 @@ func (t *passage) runes() int64 {
 	return countRunes(t.chunk)
 }
 
-// joinText adds newer text of the same output to an item, and reports whether it could.
+// joinText appends the newer text of the same output to it, and reports whether it could.
 func (s *Shaper) joinText(it, newer *item) bool {
 	limit := s.terms.MaxChunk
 	if it.kind != text || it.complete || it.event.Critical() || newer.event.Critical() ||
@@ -100,7 +108,7 @@ func (s *Shaper) joinText(it, newer *item) bool {
 	return true
 }
 
-// joinSources returns nil where one of the two was not kept.
+// joinSources returns the source of joined text, or nil where one of the two was not kept.
 func joinSources(a, b []part) []part {
 	switch {
 	case a == nil || b == nil:
@@ -112,7 +120,7 @@ func joinSources(a, b []part) []part {
 }
 
 // splitAt cuts waiting text that was cut for a display into pieces for a narrower one, of at most
-// limit characters.
+// limit code points. Other items are returned as they are.
 func (it *item) splitAt(limit int) []*item {
 	if it.source == nil || it.runes() <= int64(limit) {
 		return []*item{it}
@@ -137,13 +145,14 @@ func (it *item) splitAt(limit int) []*item {
 	return items
 }
 
-// sameText reports whether the text of two output events may leave in one.
+// sameText reports whether the text of two output events may leave in one event.
 func (s *Shaper) sameText(a, b *aaep.Event) bool {
 	x, y := a.Payload.(*aaep.OutputStreaming), b.Payload.(*aaep.OutputStreaming)
 	return a.Language() == b.Language() && x.ContentType == y.ContentType && s.terms.SameData(a, b)
 }
 
-// outputPayload is p with the text of t. Its hint is the coarsest boundary listed that was reached.
+// outputPayload returns p with the text of t. Its hint is the coarsest listed boundary that was
+// reached.
 func (t *passage) outputPayload(p *aaep.OutputStreaming, listed []aaep.Boundary) *aaep.OutputStreaming {
 	q := *p
 	q.Chunk, q.Position, q.Complete = t.chunk, t.position, t.complete
@@ -157,7 +166,8 @@ func (t *passage) outputPayload(p *aaep.OutputStreaming, listed []aaep.Boundary)
 	return &q
 }
 
-// pushOutput cuts an output event's text at the listener's boundaries and queues what is ready.
+// pushOutput cuts the text of an output event at the subscriber's boundaries and queues the pieces
+// that are ready. Push calls it.
 func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	skip := min(e.Skip, len(p.Chunk))
 	if skip == len(p.Chunk) && !p.Complete {
@@ -201,13 +211,14 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	st.pauseAt = st.nextPause(now)
 }
 
-// sortStreams puts the streams in the order of the text that they hold, in which it leaves where all of
-// it does at once. In which order they began is not the same for all who hear the same.
+// sortStreams orders the streams by the text that they hold, which is the order it leaves in where
+// all leaves at once. The order in which streams began is not the same for all who receive the
+// same.
 func (s *Shaper) sortStreams() {
 	slices.SortStableFunc(s.streams, func(a, b *stream) int { return cmp.Compare(a.oldestHeld(), b.oldestHeld()) })
 }
 
-// oldestHeld is the place of the oldest text that is held.
+// oldestHeld returns the place of the oldest held text, math.MaxUint64 where none is held.
 func (st *stream) oldestHeld() uint64 {
 	if len(st.parts) == 0 {
 		return math.MaxUint64
@@ -215,7 +226,7 @@ func (st *stream) oldestHeld() uint64 {
 	return st.parts[0].entry.Pos
 }
 
-// finishOutputs gives up the text of outputs that their session's end left open.
+// finishOutputs releases the text of outputs that the end of their session left incomplete.
 func (s *Shaper) finishOutputs(now time.Time, session string) {
 	s.sortStreams()
 	s.streams = slices.DeleteFunc(s.streams, func(st *stream) bool {
@@ -227,6 +238,7 @@ func (s *Shaper) finishOutputs(now time.Time, session string) {
 	})
 }
 
+// streamFor returns the stream of an output, and makes one where there is none.
 func (s *Shaper) streamFor(session, output string) *stream {
 	for _, st := range s.streams {
 		if st.session == session && st.output == output {
@@ -239,7 +251,8 @@ func (s *Shaper) streamFor(session, output string) *stream {
 	return st
 }
 
-// newSegmenter returns nil where the listener wants every piece as it comes and has room for it.
+// newSegmenter returns a Segmenter, or nil where the subscriber takes every piece as it comes and
+// no display limits its length. limit is the most code points of a piece; zero is no limit.
 func newSegmenter(cut aaep.Boundary, limit int) *coalesce.Segmenter {
 	switch {
 	case cut == aaep.BoundaryNone && limit == 0:
@@ -252,6 +265,7 @@ func newSegmenter(cut aaep.Boundary, limit int) *coalesce.Segmenter {
 	return seg
 }
 
+// segment returns the pieces that are ready once chunk has come.
 func (st *stream) segment(chunk string) []coalesce.Piece {
 	switch {
 	case st.seg != nil:
@@ -262,6 +276,7 @@ func (st *stream) segment(chunk string) []coalesce.Piece {
 	return []coalesce.Piece{{Text: chunk, Boundary: aaep.BoundaryNone, Source: len(chunk)}}
 }
 
+// flushHeld returns the held text. final says that the output is complete.
 func (st *stream) flushHeld(final bool) []coalesce.Piece {
 	if st.seg == nil {
 		return nil
@@ -269,7 +284,7 @@ func (st *stream) flushHeld(final bool) []coalesce.Piece {
 	return st.seg.Flush(final)
 }
 
-// recutAt goes on at another boundary and limit and returns what must leave for that.
+// recutAt continues at another boundary and limit, and returns what must leave for that.
 func (st *stream) recutAt(cut aaep.Boundary, limit int) []coalesce.Piece {
 	st.boundary, st.keepsSource = cut, limit > 0
 	seg := newSegmenter(cut, limit)
@@ -287,8 +302,8 @@ func (st *stream) recutAt(cut aaep.Boundary, limit int) []coalesce.Piece {
 	return st.seg.Write(held.String())
 }
 
-// queuePieces queues pieces as events. If complete, the last of them closes the output; where no text
-// is left for it, an empty one does.
+// queuePieces queues pieces as events. If complete, the last of them closes the output; where no
+// text is left for it, an empty one does.
 func (s *Shaper) queuePieces(now time.Time, st *stream, pieces []coalesce.Piece, complete bool) {
 	if complete && len(pieces) == 0 {
 		pieces = []coalesce.Piece{{Boundary: aaep.BoundaryCompletion}}
@@ -335,4 +350,5 @@ func (st *stream) consumeBytes(n int) *item {
 	return it
 }
 
+// countRunes returns the length of s in code points.
 func countRunes(s string) int64 { return int64(utf8.RuneCountInString(s)) }
