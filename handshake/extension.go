@@ -88,19 +88,19 @@ type Effect struct {
 	Data func(ev *aaep.Event, data json.RawMessage) json.RawMessage
 }
 
-// agreed is an extension that both sides know, with what was honored of its capability object.
-type agreed struct {
+// agreedExtension is an extension that both sides know, with what was honored of its capability object.
+type agreedExtension struct {
 	Extension
 	Effect
 	listed bool // the subscriber named its URI, so it gets the extension's data (§5.3.1.9)
 	report func(*Fault)
 }
 
-// extensions chooses the extensions that request and offer have in common, and lets them decide.
-func (t *Terms) extensions(ask aaep.Capabilities, offer Offer, note func(string, ...any)) error {
+// negotiateExtensions chooses the extensions that request and offer have in common, and lets them decide.
+func (t *Terms) negotiateExtensions(ask aaep.Capabilities, offer Offer, note func(string, ...any)) error {
 	offered := offer.Extensions
 	t.Extensions = []string{}
-	byPrefix := map[string]*agreed{}
+	byPrefix := map[string]*agreedExtension{}
 	for _, ext := range offered {
 		listed := slices.Contains(ask.SupportedExtensions, ext.URI)
 		if !listed && (ask.Extensions[ext.Prefix] == nil || slices.ContainsFunc(offered, func(other Extension) bool {
@@ -110,17 +110,17 @@ func (t *Terms) extensions(ask aaep.Capabilities, offer Offer, note func(string,
 		}
 		old := byPrefix[ext.Prefix]
 		if old == nil {
-			byPrefix[ext.Prefix] = &agreed{Extension: ext, listed: listed, report: offer.Report}
+			byPrefix[ext.Prefix] = &agreedExtension{Extension: ext, listed: listed, report: offer.Report}
 			continue
 		}
 		name, major := splitMajor(ext.URI)
 		oldName, oldMajor := splitMajor(old.URI)
 		if name != oldName {
-			return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: clip(fmt.Sprintf(
+			return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: clipNote(fmt.Sprintf(
 				"The extensions %s and %s both use the prefix %q. Ask for one of them.", old.URI, ext.URI, ext.Prefix))}
 		}
 		if major > oldMajor { // two majors of one extension: the newer (D-62)
-			*old = agreed{Extension: ext, listed: listed, report: offer.Report}
+			*old = agreedExtension{Extension: ext, listed: listed, report: offer.Report}
 		}
 	}
 	for _, uri := range ask.SupportedExtensions { // in the subscriber's order
@@ -134,13 +134,13 @@ func (t *Terms) extensions(ask aaep.Capabilities, offer Offer, note func(string,
 	for _, prefix := range slices.Sorted(maps.Keys(byPrefix)) {
 		a := byPrefix[prefix]
 		if asked := ask.Extensions[prefix]; asked != nil {
-			if err := a.honor(asked); err != nil {
+			if err := a.honorCapability(asked); err != nil {
 				note("The capability %s is not used: %s.", prefix, strings.TrimSuffix(err.Error(), "."))
 			} else {
 				if a.Note != "" {
 					note("%s", a.Note)
 				}
-				t.add(prefix, a.Effect)
+				t.addEffect(prefix, a.Effect)
 			}
 		}
 		if a.listed || a.Keep != nil {
@@ -158,20 +158,20 @@ func (t *Terms) extensions(ask aaep.Capabilities, offer Offer, note func(string,
 // every answer.
 const maxCapability = 64 << 10
 
-// errFaulty is all that a subscriber learns of a mistake of the extension's author.
-var errFaulty = errors.New("the agent has made a mistake with it")
+// errExtensionFault is all that a subscriber learns of a mistake of the extension's author.
+var errExtensionFault = errors.New("the agent has made a mistake with it")
 
-// honor decides what of a capability object is honored.
-func (a *agreed) honor(asked json.RawMessage) error {
+// honorCapability decides what of a capability object is honored.
+func (a *agreedExtension) honorCapability(asked json.RawMessage) error {
 	if len(asked) > maxCapability {
 		return fmt.Errorf("it has %d bytes, and at most %d are read", len(asked), maxCapability)
 	}
-	if err := a.check("Capability", a.Capability, asked); err != nil {
+	if err := a.checkObject("Capability", a.Capability, asked); err != nil {
 		return err
 	}
 	var e Effect
-	if a.Extension.Honor != nil && !a.shield("Honor", func() { e = a.Extension.Honor(asked) }) {
-		return errFaulty
+	if a.Extension.Honor != nil && !a.callShielded("Honor", func() { e = a.Extension.Honor(asked) }) {
+		return errExtensionFault
 	}
 	for _, object := range []struct {
 		field string
@@ -180,25 +180,25 @@ func (a *agreed) honor(asked json.RawMessage) error {
 		if object.of == nil {
 			continue
 		}
-		err := a.check("Capability", a.Capability, object.of)
+		err := a.checkObject("Capability", a.Capability, object.of)
 		if err == nil {
-			err = exceeds(jsontext.Value(asked), jsontext.Value(object.of), "")
+			err = checkExceeds(jsontext.Value(asked), jsontext.Value(object.of), "")
 		}
 		if err != nil { // it must not travel
-			a.fault("Effect."+object.field, err)
-			return errFaulty
+			a.reportFault("Effect."+object.field, err)
+			return errExtensionFault
 		}
 	}
 	if e.Honored == nil {
 		e.Honored = asked
 	}
-	e.limit(a.fault)
+	e.clampValues(a.reportFault)
 	a.Effect = e
 	return nil
 }
 
-// limit brings an effect within its bounds, and reports where it was not.
-func (e *Effect) limit(fault func(field string, err error)) {
+// clampValues brings an effect within its bounds, and reports where it was not.
+func (e *Effect) clampValues(fault func(field string, err error)) {
 	least0 := func(field string, n *time.Duration) {
 		if *n < 0 {
 			fault("Effect."+field, fmt.Errorf("is negative: %v", *n))
@@ -233,9 +233,9 @@ func isObject(data json.RawMessage) error {
 	return nil
 }
 
-// exceeds says where a value that is honored, both of valid JSON, is more than what was asked.
+// checkExceeds says where a value that is honored, both of valid JSON, is more than what was asked.
 // Texts cannot be compared so.
-func exceeds(asked, honored jsontext.Value, at string) error {
+func checkExceeds(asked, honored jsontext.Value, at string) error {
 	if honored.Kind() == 'n' {
 		return nil
 	}
@@ -258,7 +258,7 @@ func exceeds(asked, honored jsontext.Value, at string) error {
 			if !ok {
 				return fmt.Errorf("%s was not asked", at+"/"+name)
 			}
-			if err := exceeds(v, has[name], at+"/"+name); err != nil {
+			if err := checkExceeds(v, has[name], at+"/"+name); err != nil {
 				return err
 			}
 		}
@@ -270,7 +270,7 @@ func exceeds(asked, honored jsontext.Value, at string) error {
 		for i, v := range has {
 			text := v.Kind() == '"'
 			j := slices.IndexFunc(had, func(a jsontext.Value) bool {
-				return exceeds(a, v, "") == nil && (!text || slices.Equal(a, v))
+				return checkExceeds(a, v, "") == nil && (!text || slices.Equal(a, v))
 			})
 			if j < 0 {
 				return fmt.Errorf("%s/%d was not asked", at, i)
@@ -281,13 +281,13 @@ func exceeds(asked, honored jsontext.Value, at string) error {
 	return nil
 }
 
-// add takes over an effect.
-func (t *Terms) add(prefix string, e Effect) {
+// addEffect takes over an effect.
+func (t *Terms) addEffect(prefix string, e Effect) {
 	if t.honored == nil {
 		t.honored = map[string]json.RawMessage{}
 	}
 	t.honored[prefix] = e.Honored
-	t.MaxChunk = least(t.MaxChunk, e.MaxChunk)
+	t.MaxChunk = smallerLimit(t.MaxChunk, e.MaxChunk)
 	t.TimeoutMultiplier = max(t.TimeoutMultiplier, e.TimeoutMultiplier)
 	t.MinTimeout = max(t.MinTimeout, e.MinTimeout)
 	t.Quiet = max(t.Quiet, e.Quiet)
@@ -295,29 +295,29 @@ func (t *Terms) add(prefix string, e Effect) {
 		t.quiet = append(t.quiet, prefix)
 	}
 	if e.MoreTime != "" {
-		t.MoreTime, t.granted = e.MoreTime, granted{prefix, e.Granted}
+		t.MoreTime, t.granted = e.MoreTime, answerGrants{prefix, e.Granted}
 	}
 	if e.ResumeAfter != "" {
-		t.ResumeAfter, t.resumed = e.ResumeAfter, granted{prefix, e.Resumed}
+		t.ResumeAfter, t.resumed = e.ResumeAfter, answerGrants{prefix, e.Resumed}
 	}
-	t.IdleTimeout = least(t.IdleTimeout, e.IdleTimeout)
-	t.MaxDuration = least(t.MaxDuration, e.MaxDuration)
+	t.IdleTimeout = smallerLimit(t.IdleTimeout, e.IdleTimeout)
+	t.MaxDuration = smallerLimit(t.MaxDuration, e.MaxDuration)
 }
 
-// granted is a capability object of one answer, which gives more time or goes on where another
+// answerGrants is a capability object of one answer, which gives more time or goes on where another
 // subscription ended.
-type granted struct {
+type answerGrants struct {
 	prefix string
 	object json.RawMessage
 }
 
 // Granted is Capabilities for the answer that gives the time that MoreTime asks for.
-func (t Terms) Granted() aaep.Capabilities { return t.with(t.granted) }
+func (t Terms) Granted() aaep.Capabilities { return t.withGrants(t.granted) }
 
 // Resumed is Capabilities for the answer that says that the subscription goes on after ResumeAfter.
-func (t Terms) Resumed() aaep.Capabilities { return t.with(t.resumed) }
+func (t Terms) Resumed() aaep.Capabilities { return t.withGrants(t.resumed) }
 
-func (t Terms) with(g granted) aaep.Capabilities {
+func (t Terms) withGrants(g answerGrants) aaep.Capabilities {
 	c := t.Capabilities()
 	if g.object != nil {
 		c.Extensions[g.prefix] = g.object
@@ -325,8 +325,8 @@ func (t Terms) with(g granted) aaep.Capabilities {
 	return c
 }
 
-// least is the smaller of two limits, of which zero is none.
-func least[T int | time.Duration](a, b T) T {
+// smallerLimit is the smaller of two limits, of which zero is none.
+func smallerLimit[T int | time.Duration](a, b T) T {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}
@@ -347,7 +347,7 @@ func (t Terms) Keeps(ev *aaep.Event) bool {
 	for i := range t.agreed {
 		a, keep := &t.agreed[i], true
 		if a.Keep != nil {
-			a.shield("Effect.Keep", func() { keep = a.Keep(ev, a.dataOn(ev.Extensions, ev.Context)) })
+			a.callShielded("Effect.Keep", func() { keep = a.Keep(ev, a.dataOn(ev.Extensions, ev.Context)) })
 		}
 		if !keep {
 			return false
@@ -357,7 +357,7 @@ func (t Terms) Keeps(ev *aaep.Event) bool {
 }
 
 // dataOn is the data of this extension, by its own URI, among that of an event, or nil.
-func (a *agreed) dataOn(extensions map[string]json.RawMessage, context []string) json.RawMessage {
+func (a *agreedExtension) dataOn(extensions map[string]json.RawMessage, context []string) json.RawMessage {
 	if !slices.Contains(context, a.URI) { // of another version, or of somebody else with this prefix
 		return nil
 	}
@@ -383,7 +383,7 @@ func (t Terms) SameData(x, y *aaep.Event) bool {
 // subscription in place of what the agent put there: data goes only to those who named the
 // extension (§5.3.1.9).
 func (t Terms) Extend(ev *aaep.Event) {
-	if len(ev.Extensions) == 0 && !slices.ContainsFunc(t.agreed, func(a agreed) bool { return a.Data != nil }) {
+	if len(ev.Extensions) == 0 && !slices.ContainsFunc(t.agreed, func(a agreedExtension) bool { return a.Data != nil }) {
 		return
 	}
 	had, context := ev.Extensions, ev.Context
@@ -399,14 +399,14 @@ func (t Terms) Extend(ev *aaep.Event) {
 			continue
 		}
 		data := a.dataOn(had, context)
-		if data != nil && a.check("Event", a.Event, data) != nil {
+		if data != nil && a.checkObject("Event", a.Event, data) != nil {
 			data = nil // it is not this extension's
 		}
 		if a.Data != nil {
 			var made json.RawMessage
-			if a.shield("Effect.Data", func() { made = a.Data(ev, data) }) && made != nil {
-				if err := a.check("Event", a.Event, made); err != nil {
-					a.fault("Effect.Data", fmt.Errorf("returned what is not valid: %w", err))
+			if a.callShielded("Effect.Data", func() { made = a.Data(ev, data) }) && made != nil {
+				if err := a.checkObject("Event", a.Event, made); err != nil {
+					a.reportFault("Effect.Data", fmt.Errorf("returned what is not valid: %w", err))
 					made = nil
 				}
 			}
@@ -428,10 +428,10 @@ func (t Terms) Extend(ev *aaep.Event) {
 	}
 }
 
-// check is Extension.Capability or Event, of which nil takes any object.
-func (a *agreed) check(field string, is func(json.RawMessage) error, object json.RawMessage) (err error) {
-	if is != nil && !a.shield(field, func() { err = is(object) }) {
-		err = errFaulty
+// checkObject is Extension.Capability or Event, of which nil takes any object.
+func (a *agreedExtension) checkObject(field string, is func(json.RawMessage) error, object json.RawMessage) (err error) {
+	if is != nil && !a.callShielded(field, func() { err = is(object) }) {
+		err = errExtensionFault
 	}
 	return cmp.Or(err, isObject(object))
 }
@@ -449,15 +449,15 @@ func (f *Fault) Error() string {
 }
 func (f *Fault) Unwrap() error { return f.Err }
 
-// fault reports a mistake of the extension's author.
-func (a *agreed) fault(field string, err error) {
+// reportFault reports a mistake of the extension's author.
+func (a *agreedExtension) reportFault(field string, err error) {
 	if a.report != nil {
 		a.report(&Fault{Extension: a.URI, Field: field, Err: err})
 	}
 }
 
-// shield calls a function of the extension's, and reports whether it returned.
-func (a *agreed) shield(field string, f func()) (ok bool) {
+// callShielded calls a function of the extension's, and reports whether it returned.
+func (a *agreedExtension) callShielded(field string, f func()) (ok bool) {
 	defer func() {
 		if crash := recover(); crash != nil && a.report != nil {
 			a.report(&Fault{Extension: a.URI, Field: field, Err: fmt.Errorf("panic: %v", crash), Panicked: true})

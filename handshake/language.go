@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// languages returns the requested tags that match something offered (§5.4.4, §11.2).
-func languages(requested []string, offer Offer, note func(string, ...any)) ([]string, error) {
+// chooseLanguages returns the requested tags that match something offered (§5.4.4, §11.2).
+func chooseLanguages(requested []string, offer Offer, note func(string, ...any)) ([]string, error) {
 	if requested == nil {
 		requested = defaultLanguages
 	}
@@ -30,11 +30,11 @@ func languages(requested []string, offer Offer, note func(string, ...any)) ([]st
 		return honored, nil
 	}
 	if offer.AnyLanguage {
-		note("%s", says(phrase.Best(requested), phrase.NoneOfLanguages, offered[0]))
+		note("%s", sayIn(phrase.Best(requested), phrase.NoneOfLanguages, offered[0]))
 		return honored, nil
 	}
 	return nil, &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
-		Message: clip(fmt.Sprintf("None of the requested languages is available. Available: %s.",
+		Message: clipNote(fmt.Sprintf("None of the requested languages is available. Available: %s.",
 			strings.Join(offered, ", ")))}
 }
 

@@ -46,15 +46,15 @@ var (
 // Negotiate answers a request with the terms that bind from now on. A refusal is an *aaep.Rejection
 // that says why (§5.5.3) and what would be right.
 func Negotiate(req *aaep.SubscriptionRequest, offer Offer) (Terms, error) {
-	if !speaks(req.AAEPVersion) {
+	if !isOurMajor(req.AAEPVersion) {
 		return Terms{}, &aaep.Rejection{Code: aaep.VersionUnsupported,
 			Message: fmt.Sprintf("Version %q is not supported; this producer speaks %s.", req.AAEPVersion,
 				aaep.Version)}
 	}
-	return decide(req.Capabilities, offer)
+	return decideTerms(req.Capabilities, offer)
 }
 
-func says(language string, id phrase.ID, arg string) string {
+func sayIn(language string, id phrase.ID, arg string) string {
 	text, _ := phrase.In(language, id, arg)
 	return text
 }
@@ -68,17 +68,17 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 	ask := now.Capabilities()
 	// What was honored as none is left out of the answer; it must not become the default here.
 	ask.Languages, ask.SupportedConformanceLevels, ask.CoalesceBoundaries = now.Languages, now.Levels, now.Boundaries
-	return decide(ask.With(change), offer)
+	return decideTerms(ask.With(change), offer)
 }
 
-func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
+func decideTerms(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	var t Terms
 	// of what a person may be told; what their program got wrong is for its author, in English
 	own := phrase.Best(ask.Languages)
 	room := maxNote
 	note := func(format string, args ...any) {
 		if room > 0 { // more would not travel, and a request may be long
-			s := clip(fmt.Sprintf(format, args...))
+			s := clipNote(fmt.Sprintf(format, args...))
 			t.Notes, room = append(t.Notes, s), room-len(s)
 		}
 	}
@@ -93,7 +93,7 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	if top := min(offer.MaxEventsPerSecond, aaep.MaxRate); top > 0 &&
 		(t.MaxEventsPerSecond == 0 || t.MaxEventsPerSecond > top) {
 		t.MaxEventsPerSecond = top
-		note("%s", says(own, phrase.RateCapped, strconv.FormatInt(top, 10)))
+		note("%s", sayIn(own, phrase.RateCapped, strconv.FormatInt(top, 10)))
 	}
 
 	t.Verbosity = ask.PreferredVerbosity
@@ -107,21 +107,21 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	}
 
 	var err error
-	if t.Languages, err = languages(ask.Languages, offer, note); err != nil {
+	if t.Languages, err = chooseLanguages(ask.Languages, offer, note); err != nil {
 		return Terms{}, err
 	}
 
 	t.ConfirmationReply = isTrue(ask.SupportsConfirmationReply) && !offer.ReadOnly
 	t.ClarificationReply = isTrue(ask.SupportsClarificationReply) && !offer.ReadOnly
 	if offer.ReadOnly && (isTrue(ask.SupportsConfirmationReply) || isTrue(ask.SupportsClarificationReply)) {
-		note("%s", says(own, phrase.OnlyListen, ""))
+		note("%s", sayIn(own, phrase.OnlyListen, ""))
 	}
 
 	t.Boundaries = slices.Clone(defaultBoundaries)
 	if ask.CoalesceBoundaries != nil {
 		t.Boundaries = []aaep.Boundary{} // never nil: that would be the default at the next renegotiation
 		for _, b := range ask.CoalesceBoundaries {
-			if !slices.Contains(boundaries, b) {
+			if !slices.Contains(knownBoundaries, b) {
 				note("Boundary %q is unknown and was ignored.", b)
 				continue
 			}
@@ -152,22 +152,22 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 			return true
 		})
 	}
-	t.Filters.Include, t.Filters.Exclude = useful(t.Filters.Include, mistaken), useful(t.Filters.Exclude, notAType)
+	t.Filters.Include, t.Filters.Exclude = useful(t.Filters.Include, isMistaken), useful(t.Filters.Exclude, notAType)
 	for _, pattern := range offer.Withhold {
 		if !slices.Contains(t.Filters.Exclude, pattern) { // a renegotiation begins with what was honored
 			t.Filters.Exclude = append(t.Filters.Exclude, pattern)
 		}
 	}
 	if len(offer.Withhold) > 0 {
-		note("%s", says(own, phrase.NotToldOf, strings.Join(offer.Withhold, ", ")))
+		note("%s", sayIn(own, phrase.NotToldOf, strings.Join(offer.Withhold, ", ")))
 	}
 
 	levels := ask.SupportedConformanceLevels
 	if levels == nil {
 		levels = defaultLevels
 	}
-	t.Levels = common(levels, offer.Levels)
-	if err := t.extensions(ask, offer, note); err != nil {
+	t.Levels = intersect(levels, offer.Levels)
+	if err := t.negotiateExtensions(ask, offer, note); err != nil {
 		return Terms{}, err
 	}
 
@@ -184,8 +184,8 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	return t, nil
 }
 
-// speaks reports whether a peer's version has our MAJOR and is a release (§12.5).
-func speaks(version string) bool {
+// isOurMajor reports whether a peer's version has our MAJOR and is a release (§12.5).
+func isOurMajor(version string) bool {
 	parts := strings.Split(version, ".")
 	if len(parts) != 3 || parts[0] != "1" {
 		return false
@@ -198,14 +198,14 @@ func speaks(version string) bool {
 	return true
 }
 
-// boundaries are those that text can be cut at.
-var boundaries = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph,
+// knownBoundaries are those that text can be cut at.
+var knownBoundaries = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph,
 	aaep.BoundaryCompletion}
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// common returns the members of a that b has too, in a's order. It never returns nil.
-func common[T comparable](a, b []T) []T {
+// intersect returns the members of a that b has too, in a's order. It never returns nil.
+func intersect[T comparable](a, b []T) []T {
 	out := []T{}
 	for _, v := range a {
 		if slices.Contains(b, v) {

@@ -48,11 +48,11 @@ type Terms struct {
 	Notes []string
 
 	honored map[string]json.RawMessage // capability objects by prefix
-	agreed  []agreed
+	agreed  []agreedExtension
 	profile string
 	quiet   []string // the prefixes of the objects that hold back
-	granted granted
-	resumed granted
+	granted answerGrants
+	resumed answerGrants
 }
 
 // Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only
@@ -86,12 +86,12 @@ func (t Terms) Capabilities() aaep.Capabilities {
 }
 
 // Note joins Notes, for subscription.accepted; it is at most 4096 characters.
-func (t Terms) Note() string { return clip(strings.Join(t.Notes, " ")) }
+func (t Terms) Note() string { return clipNote(strings.Join(t.Notes, " ")) }
 
 // maxNote is how many characters a note or a reason may have.
 const maxNote = 4096
 
-func clip(s string) string {
+func clipNote(s string) string {
 	if r := []rune(s); len(r) > maxNote {
 		return string(r[:maxNote-1]) + "…"
 	}
@@ -112,9 +112,9 @@ func (f Filters) Match(t aaep.Type) bool {
 // notAType reports whether a pattern can match no type, for each has a colon (§3.2.2).
 func notAType(pattern string) bool { return !strings.ContainsAny(pattern, ":*") }
 
-// mistaken reports that too, and what nobody means who asks for something: a * that is not at the
+// isMistaken reports that too, and what nobody means who asks for something: a * that is not at the
 // end, and agent.* without its aaep:.
-func mistaken(pattern string) bool {
+func isMistaken(pattern string) bool {
 	prefix, _ := strings.CutSuffix(pattern, "*")
 	return notAType(pattern) || strings.Contains(prefix, "*") || !strings.Contains(prefix, ":") &&
 		strings.Contains(prefix, ".")

@@ -18,9 +18,9 @@ const maxChain = 8
 // DNS name.
 func agentURN(agentID string) string { return "urn:aaep:agent:" + url.PathEscape(agentID) }
 
-// chain returns the key of the first certificate, if the others lead from it to a root (RFC 7515,
+// verifyChain returns the key of the first certificate, if the others lead from it to a root (RFC 7515,
 // 4.1.6).
-func chain(texts []string, roots *x509.CertPool, now time.Time) (*key, *x509.Certificate, error) {
+func verifyChain(texts []string, roots *x509.CertPool, now time.Time) (*key, *x509.Certificate, error) {
 	fail := func(why string) (*key, *x509.Certificate, error) {
 		return nil, nil, fmt.Errorf("%w: %s", errCertificate, credentials.OneLine(why))
 	}
@@ -48,15 +48,15 @@ func chain(texts []string, roots *x509.CertPool, now time.Time) (*key, *x509.Cer
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 		return fail(err.Error())
 	}
-	if err := signs(leaf); err != nil {
+	if err := checkCertificateUse(leaf); err != nil {
 		return nil, nil, err
 	}
-	k := key{public: leaf.PublicKey}.measured()
+	k := key{public: leaf.PublicKey}.withThumbprint()
 	return &k, leaf, nil
 }
 
-// names refuses a certificate that names another agent than this.
-func names(c *x509.Certificate, agentID string) error {
+// checkNames refuses a certificate that names another agent than this.
+func checkNames(c *x509.Certificate, agentID string) error {
 	for _, u := range c.URIs {
 		if text := u.String(); text == agentID || text == agentURN(agentID) {
 			return nil

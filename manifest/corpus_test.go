@@ -180,17 +180,17 @@ func openVector(jws string, keys *KeySet, err error) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := (&Verifier{Algorithms: []string{ES256, RS256, EdDSA}}).allowed(tok.head.Alg); err != nil {
+	if err := (&Verifier{Algorithms: []string{ES256, RS256, EdDSA}}).checkAlgorithm(tok.head.Alg); err != nil {
 		return false, err
 	}
 	if tok.head.Kid == "" && len(keys.keys) == 1 {
 		tok.head.Kid = keys.keys[0].id
 	}
-	k, err := keys.find(tok.head.Kid)
+	k, err := keys.findKey(tok.head.Kid)
 	if err != nil {
 		return false, err
 	}
-	_, err = tok.open(k, time.Now())
+	_, err = tok.verifySignature(k, time.Now())
 	return err == nil, err
 }
 

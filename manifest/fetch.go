@@ -44,7 +44,7 @@ func Discover(ctx context.Context, address string, conf *tls.Config) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return fetch(ctx, u, conf, nil, manifestTypes...)
+	return fetchURL(ctx, u, conf, nil, manifestTypes...)
 }
 
 // Beside is the URL of what the agent at an HTTP address publishes at a well-known path, Path or
@@ -78,9 +78,9 @@ func Fetch(ctx context.Context, rawURL string, conf *tls.Config) ([]byte, error)
 	if u.Scheme != "https" {
 		return nil, fmt.Errorf("manifest: %s is not https", u.Redacted())
 	}
-	return fetch(ctx, u, conf, func(_, address string, _ syscall.RawConn) error {
+	return fetchURL(ctx, u, conf, func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
-		if err != nil || !public(at.Addr()) {
+		if err != nil || !isPublic(at.Addr()) {
 			return fmt.Errorf("manifest: the name leads to %s, which is no public address", address)
 		}
 		return nil
@@ -102,9 +102,9 @@ func checkURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// fetch sends no credentials and follows no redirect. Control sees every address before it is
+// fetchURL sends no credentials and follows no redirect. Control sees every address before it is
 // connected to; with it no proxy is used, which would connect in our place.
-func fetch(ctx context.Context, u *url.URL, conf *tls.Config,
+func fetchURL(ctx context.Context, u *url.URL, conf *tls.Config,
 	control func(network, address string, c syscall.RawConn) error,
 	types ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
@@ -151,28 +151,28 @@ func fetch(ctx context.Context, u *url.URL, conf *tls.Config,
 	return bytes.TrimSpace(data), nil // a file in which a JWS is kept ends its line
 }
 
-// special are the ranges of addresses that are not the public internet, or lead through a
+// specialRanges are the ranges of addresses that are not the public internet, or lead through a
 // translator into others.
-var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
+var specialRanges = parsePrefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
 	"198.51.100.0/24",
 	"203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 
 var globalV6 = netip.MustParsePrefix("2000::/3")
 
-func prefixes(all ...string) (list []netip.Prefix) {
+func parsePrefixes(all ...string) (list []netip.Prefix) {
 	for _, s := range all {
 		list = append(list, netip.MustParsePrefix(s))
 	}
 	return list
 }
 
-// public reports whether an address is one of the public internet. What is not known to be is not.
-func public(a netip.Addr) bool {
+// isPublic reports whether an address is one of the public internet. What is not known to be is not.
+func isPublic(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !globalV6.Contains(a) || a.Zone() != "" {
 		return false
 	}
-	for _, p := range special {
+	for _, p := range specialRanges {
 		if p.Contains(a) {
 			return false
 		}

@@ -105,7 +105,7 @@ func TestPublic(t *testing.T) {
 		"64:ff9b::a00:1": false, "64:ff9b:1::1": false, "2002:a00:1::1": false, "2001::1": false, "2001:db8::1": false,
 		"fec0::1": false,
 	} {
-		if got := public(netip.MustParseAddr(address)); got != want {
+		if got := isPublic(netip.MustParseAddr(address)); got != want {
 			t.Errorf("public(%s) = %t", address, got)
 		}
 	}

@@ -31,14 +31,14 @@ type FirstUse struct {
 	first map[string]bool
 }
 
-// mostAddresses is how many addresses are remembered of an agent, the newest.
-const mostAddresses = 16
+// maxAddresses is how many addresses are remembered of an agent, the newest.
+const maxAddresses = 16
 
-// longestNames is how many bytes of id and name are remembered of an agent.
-const longestNames = 4096
+// maxNames is how many bytes of id and name are remembered of an agent.
+const maxNames = 4096
 
-// met is an agent that was met, in the order of meeting.
-type met struct {
+// knownAgent is an agent that was met, in the order of meeting.
+type knownAgent struct {
 	AgentID   string    `json:"agent_id"`
 	AgentName string    `json:"agent_name,omitzero"`
 	Key       string    `json:"key"`
@@ -81,7 +81,7 @@ func (e *KeyChangedError) Is(target error) bool { return target == ErrKeyChanged
 // OpenFirstUse uses a file, which is made when the first agent is met, for its owner only.
 func OpenFirstUse(path string) (*FirstUse, error) {
 	f := &FirstUse{path: path}
-	_, err := f.read()
+	_, err := f.readFile()
 	return f, err
 }
 
@@ -96,41 +96,41 @@ func (f *FirstUse) Accept(agentID, thumbprint string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all, err := f.read()
+	all, err := f.readFile()
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(a met) bool { return a.AgentID == agentID })
+	i := slices.IndexFunc(all, func(a knownAgent) bool { return a.AgentID == agentID })
 	if i < 0 {
 		return fmt.Errorf("manifest: %q was never met", credentials.OneLine(agentID))
 	}
 	all[i].Key, all[i].Since = thumbprint, time.Now().UTC()
 	delete(f.first, agentID)
-	return f.write(all)
+	return f.writeFile(all)
 }
 
-// meet remembers an agent, or compares its key with the one that it, or its address, is known by; a
+// meetAgent remembers an agent, or compares its key with the one that it, or its address, is known by; a
 // key that is settled is right in any case. It tells which agent that was met before this one has a
 // name or id that looks the same, and whether this is still the first meeting.
-func (f *FirstUse) meet(m *Manifest, key, address string, settled bool, now time.Time) (looksLike string, first bool,
+func (f *FirstUse) meetAgent(m *Manifest, key, address string, settled bool, now time.Time) (looksLike string, first bool,
 	err error) {
-	if len(m.AgentID)+len(m.AgentName)+len(address) > longestNames {
+	if len(m.AgentID)+len(m.AgentName)+len(address) > maxNames {
 		return "", false, fmt.Errorf("%w: its id, name and address are too long to remember", errPayload)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all, err := f.read()
+	all, err := f.readFile()
 	if err != nil {
 		return "", false, err
 	}
-	own := slices.IndexFunc(all, func(a met) bool { return a.AgentID == m.AgentID })
+	own := slices.IndexFunc(all, func(a knownAgent) bool { return a.AgentID == m.AgentID })
 	looksLike = lookingLike(all, own, m)
 	if own >= 0 && all[own].Key != key && !settled {
 		return "", false,
 			&KeyChangedError{AgentID: m.AgentID, Known: all[own].Key, Presented: key, Since: all[own].Since,
 				File: f.path}
 	}
-	here := func(a met) bool { return address != "" && slices.Contains(a.Addresses, address) }
+	here := func(a knownAgent) bool { return address != "" && slices.Contains(a.Addresses, address) }
 	known := own >= 0
 	if !settled && (own < 0 || !here(all[own])) {
 		for _, a := range slices.Backward(all) {
@@ -146,17 +146,17 @@ func (f *FirstUse) meet(m *Manifest, key, address string, settled bool, now time
 	}
 	changed := own < 0
 	if changed {
-		own, all = len(all), append(all, met{AgentID: m.AgentID, AgentName: m.AgentName, Key: key, Since: now.UTC()})
+		own, all = len(all), append(all, knownAgent{AgentID: m.AgentID, AgentName: m.AgentName, Key: key, Since: now.UTC()})
 	}
 	if all[own].Key != key {
 		all[own].Key, all[own].Since, changed = key, now.UTC(), true
 	}
 	if address != "" && !here(all[own]) {
 		all[own].Addresses, changed = append(all[own].Addresses, address), true
-		all[own].Addresses = all[own].Addresses[max(0, len(all[own].Addresses)-mostAddresses):]
+		all[own].Addresses = all[own].Addresses[max(0, len(all[own].Addresses)-maxAddresses):]
 	}
 	if changed {
-		if err := f.write(all); err != nil {
+		if err := f.writeFile(all); err != nil {
 			return "", false, err
 		}
 	}
@@ -172,9 +172,9 @@ func (f *FirstUse) meet(m *Manifest, key, address string, settled bool, now time
 	return looksLike, f.first[m.AgentID], nil
 }
 
-// canonical is an address as it is compared: with a small host, and without the port that its
+// canonicalAddress is an address as it is compared: with a small host, and without the port that its
 // scheme has in any case.
-func canonical(address string) string {
+func canonicalAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return address
@@ -192,7 +192,7 @@ func canonical(address string) string {
 // lookingLike is the agent_id of the first agent that the one of m, which is at own or was never
 // met, passes for: one that was met before it, or that has the name it has taken since. Who was
 // there first is not like those who came after.
-func lookingLike(all []met, own int, m *Manifest) string {
+func lookingLike(all []knownAgent, own int, m *Manifest) string {
 	renamed := own >= 0 && all[own].AgentName != m.AgentName
 	for i, a := range all {
 		before := own < 0 || i < own
@@ -204,12 +204,12 @@ func lookingLike(all []met, own int, m *Manifest) string {
 	return ""
 }
 
-func (f *FirstUse) read() ([]met, error) {
+func (f *FirstUse) readFile() ([]knownAgent, error) {
 	text, err := credentials.ReadOwn(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var all []met
+	var all []knownAgent
 	if err == nil {
 		err = jsonv2.Unmarshal(text, &all, jsonv2.RejectUnknownMembers(true))
 	}
@@ -219,8 +219,8 @@ func (f *FirstUse) read() ([]met, error) {
 	return all, nil
 }
 
-// write puts a new file in the place of the old one.
-func (f *FirstUse) write(all []met) (err error) {
+// writeFile puts a new file in the place of the old one.
+func (f *FirstUse) writeFile(all []knownAgent) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("manifest: the agents that were met cannot be kept: %w", err)

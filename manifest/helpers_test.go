@@ -61,7 +61,7 @@ var keysOf = sync.OnceValue(func() (k struct {
 	_, k.ed, err = ed25519.GenerateKey(rand.Reader)
 	must(err)
 	k.all = []crypto.Signer{k.es, k.rs, k.ed}
-	k.esKid, k.rsKid, k.edKid = thumbprint(k.es.Public()), thumbprint(k.rs.Public()), thumbprint(k.ed.Public())
+	k.esKid, k.rsKid, k.edKid = thumbprintOf(k.es.Public()), thumbprintOf(k.rs.Public()), thumbprintOf(k.ed.Public())
 	return k
 })
 

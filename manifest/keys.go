@@ -91,7 +91,7 @@ func parseJWKs(text []byte) ([]key, error) {
 	var raw struct {
 		Keys []jsontext.Value `json:"keys"`
 	}
-	if err := unmarshal(text, &raw); err != nil {
+	if err := unmarshalBounded(text, &raw); err != nil {
 		return nil, errors.New("the keys are no JSON that can be read in one way only")
 	}
 	if raw.Keys == nil {
@@ -109,7 +109,7 @@ func parseJWKs(text []byte) ([]key, error) {
 			D   jsontext.Value `json:"d"`
 			period
 		}
-		if err := jsonv2.Unmarshal(one, &about); err != nil || !about.readable() {
+		if err := jsonv2.Unmarshal(one, &about); err != nil || !about.isReadable() {
 			return nil, fmt.Errorf("the key number %d is no JWK", i+1)
 		}
 		if about.D != nil && about.Kty != "oct" {
@@ -128,7 +128,7 @@ func parseJWKs(text []byte) ([]key, error) {
 		case about.Ops != nil && !slices.Contains(about.Ops, "verify"):
 			k.unfit = fmt.Errorf("%w: verify is not among its key_ops", errKeyUse)
 		}
-		keys[i] = k.measured()
+		keys[i] = k.withThumbprint()
 	}
 	return keys, nil
 }
@@ -151,7 +151,7 @@ func parsePEM(text []byte) (keys []key, err error) {
 			if c, err = x509.ParseCertificate(block.Bytes); err == nil {
 				from, until := seconds(max(c.NotBefore.Unix(), 0)), seconds(c.NotAfter.Unix())
 				k.public, k.period = c.PublicKey, period{NotBefore: &from, Expires: &until}
-				k.unfit = signs(c)
+				k.unfit = checkCertificateUse(c)
 			}
 		default:
 			err = fmt.Errorf("it holds a %s; those who verify need a PUBLIC KEY or a CERTIFICATE",
@@ -160,7 +160,7 @@ func parsePEM(text []byte) (keys []key, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("in the PEM: %s", credentials.OneLine(err.Error()))
 		}
-		keys = append(keys, k.measured())
+		keys = append(keys, k.withThumbprint())
 	}
 	switch {
 	case begun > len(keys): // Decode passes over what it cannot read
@@ -171,20 +171,20 @@ func parsePEM(text []byte) (keys []key, err error) {
 	return keys, nil
 }
 
-// signs refuses a certificate whose key is for other purposes.
-func signs(c *x509.Certificate) error {
+// checkCertificateUse refuses a certificate whose key is for other purposes.
+func checkCertificateUse(c *x509.Certificate) error {
 	if c.KeyUsage != 0 && c.KeyUsage&x509.KeyUsageDigitalSignature == 0 {
 		return fmt.Errorf("%w: the certificate's key is not for digital signatures", errKeyUse)
 	}
 	return nil
 }
 
-// measured completes a key: its thumbprint, and whether it is fit.
-func (k key) measured() key {
+// withThumbprint completes a key: its thumbprint, and whether it is fit.
+func (k key) withThumbprint() key {
 	if k.unfit == nil {
 		_, k.unfit = algorithmOf(k.public)
 	}
-	k.print = thumbprint(k.public)
+	k.print = thumbprintOf(k.public)
 	if k.id == "" {
 		k.id = k.print
 	}
@@ -210,8 +210,8 @@ func algorithmOf(public crypto.PublicKey) (string, error) {
 	return "", fmt.Errorf("%w: it is no public key of a kind that is used here", errKeyUse)
 }
 
-// thumbprint is the name that a public key has by itself (RFC 7638), or empty.
-func thumbprint(public crypto.PublicKey) string {
+// thumbprintOf is the name that a public key has by itself (RFC 7638), or empty.
+func thumbprintOf(public crypto.PublicKey) string {
 	k := jose.JSONWebKey{Key: public}
 	sum, err := k.Thumbprint(crypto.SHA256)
 	if err != nil || len(sum) != sha256.Size {
@@ -220,8 +220,8 @@ func thumbprint(public crypto.PublicKey) string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// find returns the one key of that id.
-func (s *KeySet) find(id string) (found *key, err error) {
+// findKey returns the one key of that id.
+func (s *KeySet) findKey(id string) (found *key, err error) {
 	if s == nil {
 		return nil, ErrUnknownKey
 	}
@@ -231,7 +231,7 @@ func (s *KeySet) find(id string) (found *key, err error) {
 		case k.id != id:
 		case found == nil:
 			found = k
-		case !k.same(found):
+		case !k.isSame(found):
 			return nil, errAmbiguousKey
 		}
 	}
@@ -241,8 +241,8 @@ func (s *KeySet) find(id string) (found *key, err error) {
 	return found, nil
 }
 
-// names says what the keys are known by, in an error about one that is not among them.
-func (s *KeySet) names() string {
+// listNames says what the keys are known by, in an error about one that is not among them.
+func (s *KeySet) listNames() string {
 	const most = 5
 	if s == nil || len(s.keys) == 0 {
 		return "no key is trusted"
@@ -258,14 +258,14 @@ func (s *KeySet) names() string {
 		": a key has the name of its kid as a JWK, and its thumbprint in PEM"
 }
 
-// same reports whether two of a set say the same, as those of two files may.
-func (k *key) same(other *key) bool {
+// isSame reports whether two of a set say the same, as those of two files may.
+func (k *key) isSame(other *key) bool {
 	return k.print != "" && k.print == other.print && k.alg == other.alg && k.unfit == nil && other.unfit == nil &&
-		when(k.NotBefore) == when(other.NotBefore) && when(k.Expires) == when(other.Expires)
+		formatSeconds(k.NotBefore) == formatSeconds(other.NotBefore) && formatSeconds(k.Expires) == formatSeconds(other.Expires)
 }
 
-// usable refuses a key that is not one for this algorithm at this time.
-func (k *key) usable(alg string, now time.Time) error {
+// checkUsable refuses a key that is not one for this algorithm at this time.
+func (k *key) checkUsable(alg string, now time.Time) error {
 	if k.unfit != nil {
 		return k.unfit
 	}
@@ -276,15 +276,15 @@ func (k *key) usable(alg string, now time.Time) error {
 	case fits != alg || k.alg != "" && k.alg != alg:
 		return fmt.Errorf("%w: the token says %s, and the key is one for %s", errKeyUse, alg,
 			credentials.OneLine(cmp.Or(k.alg, fits)))
-	case k.check(now) != nil:
-		return fmt.Errorf("%w: it is good from %s to %s", errKeyPeriod, when(k.NotBefore), when(k.Expires))
+	case k.checkTime(now) != nil:
+		return fmt.Errorf("%w: it is good from %s to %s", errKeyPeriod, formatSeconds(k.NotBefore), formatSeconds(k.Expires))
 	}
 	return nil
 }
 
-func when(s *seconds) string {
+func formatSeconds(s *seconds) string {
 	if s == nil {
 		return "any time"
 	}
-	return s.time().Format(time.RFC3339)
+	return s.asTime().Format(time.RFC3339)
 }

@@ -107,10 +107,10 @@ func TestReadKeys(t *testing.T) {
 	b := file("b", jwk(t, k.es, nil), jwk(t, k.es, map[string]any{"kid": "x"}))
 	set, err := ReadKeys(a, b)
 	check(t, err)
-	if _, err := set.find(k.esKid); err != nil {
+	if _, err := set.findKey(k.esKid); err != nil {
 		t.Error(err)
 	}
-	if _, err := set.find("x"); !errors.Is(err, errAmbiguousKey) {
+	if _, err := set.findKey("x"); !errors.Is(err, errAmbiguousKey) {
 		t.Errorf("two keys of one id: %v", err)
 	}
 	bad := filepath.Join(dir, "bad")

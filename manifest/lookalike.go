@@ -10,7 +10,7 @@ func looksAlike(a, b string) bool {
 	if a == b {
 		return false
 	}
-	a, b = look.Visible(a, maxName), look.Visible(b, maxName)
+	a, b = look.Visible(a, maxNameRunes), look.Visible(b, maxNameRunes)
 	// Shapes differ with case, so they are compared twice: as they are written, and all in small
 	// letters.
 	return look.Skeleton(a, false) == look.Skeleton(b, false) || look.Skeleton(a, true) == look.Skeleton(b, true)
@@ -19,6 +19,6 @@ func looksAlike(a, b string) bool {
 // NameMisleads reports whether a name could mislead who hears or reads it: it mixes scripts, has
 // letters of full width or another style, or says of itself that it is verified, in words or by a
 // sign. It is for a warning beside the name: an honest name may have that too.
-func NameMisleads(name string) bool { return look.Misleads(look.Visible(name, maxName)) }
+func NameMisleads(name string) bool { return look.Misleads(look.Visible(name, maxNameRunes)) }
 
-const maxName = 256 // characters that count
+const maxNameRunes = 256 // characters that count

@@ -76,8 +76,8 @@ type Manifest struct {
 	Extensions                 map[string]jsontext.Value `json:"extensions,omitzero"`
 }
 
-// form is a manifest as it is written.
-type form struct {
+// manifestForm is a manifest as it is written.
+type manifestForm struct {
 	Context jsontext.Value `json:"@context,omitzero"`
 	Type    string         `json:"type"`
 	Manifest
@@ -86,7 +86,7 @@ type form struct {
 // Encode writes a manifest that is valid, or returns an *aaep.InvalidError. The lists of m are left
 // as they are.
 func Encode(m *Manifest) ([]byte, error) {
-	f := form{Type: Type, Manifest: *m}
+	f := manifestForm{Type: Type, Manifest: *m}
 	for _, list := range []*[]string{&f.AAEPVersionsSupported, &f.TransportsSupported, &f.LanguagesSupported,
 		&f.EventTypesEmitted, &f.ExtensionsSupported} {
 		if *list == nil {
@@ -116,8 +116,8 @@ func Encode(m *Manifest) ([]byte, error) {
 	return data, nil
 }
 
-// unmarshal reads what a stranger may have written, which is bounded in depth too (INV-32).
-func unmarshal(data []byte, v any) error {
+// unmarshalBounded reads what a stranger may have written, which is bounded in depth too (INV-32).
+func unmarshalBounded(data []byte, v any) error {
 	if nesting.TooDeep(data) {
 		return fmt.Errorf("it nests deeper than %d levels", nesting.Most)
 	}
@@ -131,15 +131,15 @@ func Parse(data []byte) (*Manifest, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("manifest: it has %d bytes; at most %d are read", len(data), MaxSize)
 	}
-	var f form
-	if err := unmarshal(data, &f); err != nil {
+	var f manifestForm
+	if err := unmarshalBounded(data, &f); err != nil {
 		return nil, fmt.Errorf("manifest: it cannot be read: %s", aaep.SafeText(err.Error()))
 	}
-	return f.read()
+	return f.readManifest()
 }
 
-// read returns the manifest of a form that was filled in.
-func (f *form) read() (*Manifest, error) {
+// readManifest returns the manifest of a form that was filled in.
+func (f *manifestForm) readManifest() (*Manifest, error) {
 	if f.Type != "" && aaep.CompactType(f.Type) != Type {
 		return nil, fmt.Errorf("manifest: its type is %q, want %s", aaep.SafeText(f.Type), Type)
 	}
@@ -195,7 +195,7 @@ func (m *Manifest) Endpoints() (map[string]Endpoint, error) {
 		return nil, nil
 	}
 	var all map[string]Endpoint
-	if err := unmarshal(data, &all); err != nil {
+	if err := unmarshalBounded(data, &all); err != nil {
 		return nil, fmt.Errorf("manifest: extensions.%s: %s", EndpointsVocabulary.Prefix, aaep.SafeText(err.Error()))
 	}
 	return all, nil

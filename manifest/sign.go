@@ -63,7 +63,7 @@ func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
 		return nil, err
 	}
 	if s.kid == "" {
-		s.kid = thumbprint(s.public)
+		s.kid = thumbprintOf(s.public)
 	}
 	switch {
 	case o.Lifetime < 0:
@@ -72,7 +72,7 @@ func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
 		return nil, errors.New("manifest: the key's id is not valid UTF-8")
 	}
 	for i, c := range o.Certificates {
-		if i == 0 && thumbprint(c.PublicKey) != thumbprint(s.public) {
+		if i == 0 && thumbprintOf(c.PublicKey) != thumbprintOf(s.public) {
 			return nil, errors.New("manifest: the first certificate is not that of the key")
 		}
 		s.x5c = append(s.x5c, base64.StdEncoding.EncodeToString(c.Raw))
@@ -85,7 +85,7 @@ func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
 	case *ecdsa.PrivateKey, *rsa.PrivateKey, ed25519.PrivateKey:
 		// once is enough: a JWK may have two halves that do not fit
 		s.private = private
-		_, err = s.sign([]byte("{}"), time.Time{})
+		_, err = s.signPayload([]byte("{}"), time.Time{})
 		s.checked = false
 	default:
 		s.private = cryptosigner.Opaque(private)
@@ -231,10 +231,10 @@ func (s *Signer) Sign(m *Manifest, now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.sign(payload, now)
+	return s.signPayload(payload, now)
 }
 
-func (s *Signer) sign(payload []byte, now time.Time) (string, error) {
+func (s *Signer) signPayload(payload []byte, now time.Time) (string, error) {
 	o := (&jose.SignerOptions{}).WithType(signedType).WithHeader("kid", s.kid).WithHeader("iat", now.Unix())
 	if s.lifetime > 0 {
 		o.WithHeader("exp", now.Add(s.lifetime).Unix())

@@ -35,7 +35,7 @@ func TestSign(t *testing.T) {
 		check(t, err)
 		v := Verifier{Keys: keys, Algorithms: []string{s.Algorithm()}}
 		m, id, err := v.Verify(token, Expect{AgentID: "planner"}, now)
-		if err != nil || m.AgentName != "Planner" || id.KeyID != thumbprint(key.Public()) || id.KeyID != s.KeyID() ||
+		if err != nil || m.AgentName != "Planner" || id.KeyID != thumbprintOf(key.Public()) || id.KeyID != s.KeyID() ||
 			!id.SignedAt.Equal(now) || !id.ExpiresAt.Equal(now.Add(time.Hour)) {
 			t.Errorf("%s: %+v, %v", s.Algorithm(), id, err)
 		}
@@ -50,8 +50,8 @@ func TestSign(t *testing.T) {
 		if len(head) != 5 || head["typ"] != signedType || head["alg"] != s.Algorithm() || head["kid"] != s.KeyID() {
 			t.Errorf("its header is %v", head)
 		}
-		if plain, err := Encode(m); err != nil || !bytes.Equal(plain, tok.payload()) {
-			t.Errorf("what is signed is %s, want the manifest", tok.payload())
+		if plain, err := Encode(m); err != nil || !bytes.Equal(plain, tok.decodePayload()) {
+			t.Errorf("what is signed is %s, want the manifest", tok.decodePayload())
 		}
 		if s.Algorithm() == EdDSA {
 			v.Algorithms = nil

@@ -30,7 +30,7 @@ func RemoteKeys(rawURL string, conf *tls.Config) (KeySource, error) {
 		return nil, err
 	}
 	remote := credentials.NewFetched(func(ctx context.Context) (*KeySet, error) {
-		text, err := fetch(ctx, u, conf, nil, "application/jwk-set+json", "application/json")
+		text, err := fetchURL(ctx, u, conf, nil, "application/jwk-set+json", "application/json")
 		if err != nil {
 			return nil, fmt.Errorf("the keys at %s cannot be had: %w", u.Redacted(), err)
 		}
@@ -38,7 +38,7 @@ func RemoteKeys(rawURL string, conf *tls.Config) (KeySource, error) {
 	})
 	return func(ctx context.Context, kid string) (*KeySet, error) {
 		set, _, err := remote.Get(ctx, func(set *KeySet) bool {
-			_, err := set.find(kid)
+			_, err := set.findKey(kid)
 			return !errors.Is(err, ErrUnknownKey)
 		})
 		return set, err

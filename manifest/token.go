@@ -54,15 +54,15 @@ type seconds float64
 // leeway is how far two clocks may be apart.
 const leeway = 30 * time.Second
 
-// readable reports whether all its times are some.
-func (p *period) readable() bool {
+// isReadable reports whether all its times are some.
+func (p *period) isReadable() bool {
 	return !slices.ContainsFunc([]*seconds{p.IssuedAt, p.NotBefore, p.Expires}, func(s *seconds) bool {
 		return s != nil && !(*s >= 0 && *s <= 253402300799) // the end of the year 9999
 	})
 }
 
-// narrow leaves of a period what is good by another one too.
-func (p *period) narrow(by period) {
+// narrowTo leaves of a period what is good by another one too.
+func (p *period) narrowTo(by period) {
 	later := func(a, b *seconds) *seconds {
 		if a == nil || b != nil && *b > *a {
 			return b
@@ -75,7 +75,7 @@ func (p *period) narrow(by period) {
 	}
 }
 
-func (s *seconds) time() time.Time {
+func (s *seconds) asTime() time.Time {
 	if s == nil {
 		return time.Time{}
 	}
@@ -83,15 +83,15 @@ func (s *seconds) time() time.Time {
 	return time.Unix(int64(whole), int64(part*1e9)).UTC()
 }
 
-// check refuses what is not good at a time.
-func (p *period) check(now time.Time) error {
+// checkTime refuses what is not good at a time.
+func (p *period) checkTime(now time.Time) error {
 	switch {
-	case p.Expires != nil && !now.Add(-leeway).Before(p.Expires.time()):
-		return fmt.Errorf("%w: it was good until %s", ErrExpired, p.Expires.time().Format(time.RFC3339))
-	case p.NotBefore != nil && now.Add(leeway).Before(p.NotBefore.time()):
-		return fmt.Errorf("%w: it is good from %s", ErrNotYetValid, p.NotBefore.time().Format(time.RFC3339))
-	case p.IssuedAt != nil && now.Add(leeway).Before(p.IssuedAt.time()):
-		return fmt.Errorf("%w: it was signed at %s", ErrNotYetValid, p.IssuedAt.time().Format(time.RFC3339))
+	case p.Expires != nil && !now.Add(-leeway).Before(p.Expires.asTime()):
+		return fmt.Errorf("%w: it was good until %s", ErrExpired, p.Expires.asTime().Format(time.RFC3339))
+	case p.NotBefore != nil && now.Add(leeway).Before(p.NotBefore.asTime()):
+		return fmt.Errorf("%w: it is good from %s", ErrNotYetValid, p.NotBefore.asTime().Format(time.RFC3339))
+	case p.IssuedAt != nil && now.Add(leeway).Before(p.IssuedAt.asTime()):
+		return fmt.Errorf("%w: it was signed at %s", ErrNotYetValid, p.IssuedAt.asTime().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -122,9 +122,9 @@ func readToken(text string) (*token, error) {
 	t := &token{text: text}
 	raw, err := base64.RawURLEncoding.DecodeString(parts[0])
 	if err == nil {
-		err = unmarshal(raw, &t.head)
+		err = unmarshalBounded(raw, &t.head)
 	}
-	if err == nil && !t.head.readable() {
+	if err == nil && !t.head.isReadable() {
 		err = errors.New("a time in it is none")
 	}
 	switch {
@@ -145,11 +145,13 @@ func readToken(text string) (*token, error) {
 	return t, nil
 }
 
-// embeds reports whether the header brings a key along, or says where one is.
-func (h *header) embeds() bool { return h.JWK != nil || h.JKU != nil || h.X5u != nil || h.X5c != nil }
+// embedsKey reports whether the header brings a key along, or says where one is.
+func (h *header) embedsKey() bool {
+	return h.JWK != nil || h.JKU != nil || h.X5u != nil || h.X5c != nil
+}
 
-// payload is what is said to be signed.
-func (t *token) payload() []byte {
+// decodePayload is what is said to be signed.
+func (t *token) decodePayload() []byte {
 	_, rest, _ := strings.Cut(t.text, ".")
 	text, _, _ := strings.Cut(rest, ".")
 	b, _ := base64.RawURLEncoding.DecodeString(text) // it was looked at
@@ -161,7 +163,7 @@ func (t *token) payload() []byte {
 func isBase64URL(s string) bool {
 	last := byte(0)
 	for i := range len(s) {
-		if last = sextet[s[i]]; last > 63 {
+		if last = base64Values[s[i]]; last > 63 {
 			return false
 		}
 	}
@@ -174,7 +176,7 @@ func isBase64URL(s string) bool {
 	return len(s)%4 == 0
 }
 
-var sextet = func() (table [256]byte) {
+var base64Values = func() (table [256]byte) {
 	for i := range table {
 		table[i] = 255
 	}

@@ -27,13 +27,13 @@ type Trust struct {
 func (t *Trust) Verify(ctx context.Context, signed string, expect Expect) (*Manifest, *Identity, error) {
 	read, err := readToken(signed)
 	if err == nil {
-		err = t.allowed(read.head.Alg)
+		err = t.checkAlgorithm(read.head.Alg)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	keys, kid := t.Keys, read.head.Kid
-	if _, err := keys.find(kid); t.Source != nil && kid != "" && errors.Is(err, ErrUnknownKey) {
+	if _, err := keys.findKey(kid); t.Source != nil && kid != "" && errors.Is(err, ErrUnknownKey) {
 		more, err := t.Source(ctx, kid)
 		switch {
 		case err == nil:
@@ -43,10 +43,10 @@ func (t *Trust) Verify(ctx context.Context, signed string, expect Expect) (*Mani
 		}
 	}
 	now := time.Now()
-	m, id, err := t.verify(read, keys, expect, now)
+	m, id, err := t.verifyToken(read, keys, expect, now)
 	if err == nil && t.FirstUse != nil {
 		settled := keys == t.Keys || id.Certificate != nil
-		id.LooksLike, id.FirstMeeting, err = t.FirstUse.meet(m, id.Thumbprint, canonical(t.Address), settled, now)
+		id.LooksLike, id.FirstMeeting, err = t.FirstUse.meetAgent(m, id.Thumbprint, canonicalAddress(t.Address), settled, now)
 	}
 	if err != nil {
 		return nil, nil, err

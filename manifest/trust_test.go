@@ -94,8 +94,8 @@ func TestTrust(t *testing.T) {
 	p.set(t, old, next)
 	_, _, err = trust.Verify(t.Context(), sign(t, next, plannerManifest(t)), expect)
 	var changed *KeyChangedError
-	if !errors.Is(err, ErrKeyChanged) || !errors.As(err, &changed) || changed.Known != thumbprint(k.es.Public()) ||
-		changed.Presented != thumbprint(k.rs.Public()) ||
+	if !errors.Is(err, ErrKeyChanged) || !errors.As(err, &changed) || changed.Known != thumbprintOf(k.es.Public()) ||
+		changed.Presented != thumbprintOf(k.rs.Public()) ||
 		changed.File != store || !strings.Contains(err.Error(), changed.Known) ||
 		!strings.Contains(err.Error(), changed.Presented) {
 		t.Fatalf("another key: %v", err)
@@ -186,7 +186,7 @@ func TestFirstUseRenamed(t *testing.T) {
 		{"bank", "", ""},
 		{"bank", "Weather", "bаnk"},
 	} {
-		like, _, err := first.meet(&Manifest{AgentID: c.id, AgentName: c.name}, "key", "", false, now)
+		like, _, err := first.meetAgent(&Manifest{AgentID: c.id, AgentName: c.name}, "key", "", false, now)
 		if err != nil || like != c.like {
 			t.Errorf("%s as %s: it looks like %q, want %q; %v", c.id, c.name, like, c.like, err)
 		}
@@ -208,7 +208,7 @@ func TestFirstUseFile(t *testing.T) {
 	check(t, err)
 	if runtime.GOOS != "windows" {
 		check(t, os.Chmod(path, 0o666))
-		if _, _, err := first.meet(plannerManifest(t), "k", "", false, now); err == nil ||
+		if _, _, err := first.meetAgent(plannerManifest(t), "k", "", false, now); err == nil ||
 			!strings.Contains(err.Error(), "0666") {
 			t.Errorf("a file that anybody may write: %v", err)
 		}
@@ -219,13 +219,13 @@ func TestFirstUseFile(t *testing.T) {
 		all.Go(func() {
 			m := plannerManifest(t)
 			m.AgentID = strings.Repeat("a", i+1)
-			if _, _, err := first.meet(m, "k", "", false, now); err != nil {
+			if _, _, err := first.meetAgent(m, "k", "", false, now); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if met, err := first.read(); err != nil || len(met) != 8 {
+	if met, err := first.readFile(); err != nil || len(met) != 8 {
 		t.Errorf("%d agents are in the file, want 8; %v", len(met), err)
 	}
 	if names, _ := os.ReadDir(dir); len(names) != 1 {
@@ -233,7 +233,7 @@ func TestFirstUseFile(t *testing.T) {
 	}
 	gone, err := OpenFirstUse(filepath.Join(dir, "none", "met.json"))
 	check(t, err)
-	if _, _, err := gone.meet(plannerManifest(t), "k", "", false, now); err == nil {
+	if _, _, err := gone.meetAgent(plannerManifest(t), "k", "", false, now); err == nil {
 		t.Error("it cannot be kept, and that is not told")
 	}
 }
@@ -314,7 +314,7 @@ func TestFirstUseIsNotFilledUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	meet := func(id, name string) error {
-		_, _, err := first.meet(&Manifest{AgentID: id, AgentName: name}, "key", "", false, time.Now())
+		_, _, err := first.meetAgent(&Manifest{AgentID: id, AgentName: name}, "key", "", false, time.Now())
 		return err
 	}
 	if err := meet("bank", "Bank"); err != nil {
@@ -356,7 +356,7 @@ func TestFirstUseAddress(t *testing.T) {
 	f := open()
 	meet := func(id, key, address string, settled, first bool, known string) {
 		t.Helper()
-		_, is, err := f.meet(&Manifest{AgentID: id}, key, canonical(address), settled, now)
+		_, is, err := f.meetAgent(&Manifest{AgentID: id}, key, canonicalAddress(address), settled, now)
 		var changed *KeyChangedError
 		if errors.As(err, &changed); err != nil && changed == nil || (changed != nil) != (known != "") ||
 			changed != nil && (changed.AgentID != known || changed.Presented != key) || is != first {

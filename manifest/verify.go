@@ -80,18 +80,18 @@ func (v *Verifier) Verify(signed string, expect Expect, now time.Time) (*Manifes
 	if err != nil {
 		return nil, nil, err
 	}
-	return v.verify(t, v.Keys, expect, now)
+	return v.verifyToken(t, v.Keys, expect, now)
 }
 
-func (v *Verifier) verify(t *token, trusted *KeySet, expect Expect, now time.Time) (*Manifest, *Identity, error) {
-	if err := v.allowed(t.head.Alg); err != nil {
+func (v *Verifier) verifyToken(t *token, trusted *KeySet, expect Expect, now time.Time) (*Manifest, *Identity, error) {
+	if err := v.checkAlgorithm(t.head.Alg); err != nil {
 		return nil, nil, err
 	}
-	k, cert, err := v.key(t, trusted, now)
+	k, cert, err := v.findTokenKey(t, trusted, now)
 	if err != nil {
 		return nil, nil, err
 	}
-	payload, err := t.open(k, now)
+	payload, err := t.verifySignature(k, now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,26 +99,26 @@ func (v *Verifier) verify(t *token, trusted *KeySet, expect Expect, now time.Tim
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := t.head.check(now); err != nil {
+	if err := t.head.checkTime(now); err != nil {
 		return nil, nil, err
 	}
 	if cert != nil {
-		if err := names(cert, m.AgentID); err != nil {
+		if err := checkNames(cert, m.AgentID); err != nil {
 			return nil, nil, err
 		}
 	}
 	if err := expect.Check(m); err != nil {
 		return nil, nil, err
 	}
-	id := t.identity()
+	id := t.identityOf()
 	id.Thumbprint, id.Certificate = k.print, cert
 	return m, id, nil
 }
 
-// open returns what a key has signed. The token's algorithm is the only one that counts, and the
+// verifySignature returns what a key has signed. The token's algorithm is the only one that counts, and the
 // key has to be one for it.
-func (t *token) open(k *key, now time.Time) ([]byte, error) {
-	if err := k.usable(t.head.Alg, now); err != nil {
+func (t *token) verifySignature(k *key, now time.Time) ([]byte, error) {
+	if err := k.checkUsable(t.head.Alg, now); err != nil {
 		return nil, err
 	}
 	jws, err := jose.ParseSignedCompact(t.text, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(t.head.Alg)})
@@ -132,8 +132,8 @@ func (t *token) open(k *key, now time.Time) ([]byte, error) {
 	return payload, nil
 }
 
-// allowed refuses an algorithm that the caller did not name, and one that nobody may name.
-func (v *Verifier) allowed(alg string) error {
+// checkAlgorithm refuses an algorithm that the caller did not name, and one that nobody may name.
+func (v *Verifier) checkAlgorithm(alg string) error {
 	list := v.Algorithms
 	if list == nil {
 		list = []string{ES256, RS256}
@@ -152,10 +152,10 @@ func (v *Verifier) allowed(alg string) error {
 	return fmt.Errorf("%w: %q, want %s", errAlgorithm, credentials.OneLine(alg), strings.Join(list, " or "))
 }
 
-// key finds the key that the token is to be verified with: one that is trusted by its kid, or else
+// findTokenKey finds the key that the token is to be verified with: one that is trusted by its kid, or else
 // one that a trusted authority vouches for. Whatever else the token brings along has no say.
-func (v *Verifier) key(t *token, trusted *KeySet, now time.Time) (*key, *x509.Certificate, error) {
-	k, err := trusted.find(t.head.Kid)
+func (v *Verifier) findTokenKey(t *token, trusted *KeySet, now time.Time) (*key, *x509.Certificate, error) {
+	k, err := trusted.findKey(t.head.Kid)
 	switch {
 	case t.head.Kid != "" && !errors.Is(err, ErrUnknownKey):
 		if err != nil {
@@ -163,33 +163,33 @@ func (v *Verifier) key(t *token, trusted *KeySet, now time.Time) (*key, *x509.Ce
 		}
 		return k, nil, err
 	case v.Roots != nil && t.head.X5c != nil:
-		return chain(t.head.X5c, v.Roots, now)
-	case t.head.embeds():
+		return verifyChain(t.head.X5c, v.Roots, now)
+	case t.head.embedsKey():
 		return nil, nil, errEmbeddedKey
 	case t.head.Kid == "":
-		return nil, nil, fmt.Errorf("%w: the token names none by a kid; %s", ErrUnknownKey, trusted.names())
+		return nil, nil, fmt.Errorf("%w: the token names none by a kid; %s", ErrUnknownKey, trusted.listNames())
 	}
-	return nil, nil, fmt.Errorf("%w: %q; %s", ErrUnknownKey, credentials.OneLine(t.head.Kid), trusted.names())
+	return nil, nil, fmt.Errorf("%w: %q; %s", ErrUnknownKey, credentials.OneLine(t.head.Kid), trusted.listNames())
 }
 
 // readPayload reads a manifest strictly. Times that a JWT library put there count beside those in
 // the header.
 func readPayload(payload []byte, h *header) (*Manifest, error) {
 	var claims struct {
-		form
+		manifestForm
 		period
 	}
 	var m *Manifest
 	err := errors.New("it is no JSON object")
 	if jsontext.Value(payload).Kind() == '{' {
-		err = unmarshal(payload, &claims)
+		err = unmarshalBounded(payload, &claims)
 	}
 	if err == nil {
-		m, err = claims.read()
+		m, err = claims.readManifest()
 	}
 	switch {
 	case err != nil:
-	case !claims.readable():
+	case !claims.isReadable():
 		err = errors.New("a time in it is none")
 	case claims.Type == "" && strings.HasSuffix(strings.ToLower(h.Typ), "jwt"): // which may be a token for anything
 		err = errors.New("it does not say that it is one")
@@ -197,13 +197,13 @@ func readPayload(payload []byte, h *header) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", errPayload, credentials.OneLine(strings.TrimPrefix(err.Error(), "manifest: ")))
 	}
-	h.narrow(claims.period)
+	h.narrowTo(claims.period)
 	return m, nil
 }
 
-func (t *token) identity() *Identity {
-	return &Identity{KeyID: t.head.Kid, Algorithm: t.head.Alg, SignedAt: t.head.IssuedAt.time(),
-		ExpiresAt: t.head.Expires.time()}
+func (t *token) identityOf() *Identity {
+	return &Identity{KeyID: t.head.Kid, Algorithm: t.head.Alg, SignedAt: t.head.IssuedAt.asTime(),
+		ExpiresAt: t.head.Expires.asTime()}
 }
 
 // ParseUnverified reads what a manifest claims, signed or not, for those who look at it, or want to
@@ -218,11 +218,11 @@ func ParseUnverified(data []byte) (*Manifest, *Identity, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := readPayload(t.payload(), &t.head)
+	m, err := readPayload(t.decodePayload(), &t.head)
 	if err != nil {
 		return nil, nil, err
 	}
-	return m, t.identity(), nil
+	return m, t.identityOf(), nil
 }
 
 // Check compares a manifest with what is said elsewhere. Whether it is signed is not asked. The
@@ -258,15 +258,15 @@ func (e *Expect) Check(m *Manifest) error {
 	}
 	for _, tag := range a.HonoredCapabilities.Languages {
 		if m.LanguagesSupported != nil &&
-			!slices.ContainsFunc(m.LanguagesSupported, func(t string) bool { return primary(t) == primary(tag) }) {
+			!slices.ContainsFunc(m.LanguagesSupported, func(t string) bool { return primaryTag(t) == primaryTag(tag) }) {
 			return differs("the language", tag)
 		}
 	}
 	return nil
 }
 
-// primary is the first part of a language tag.
-func primary(tag string) string {
+// primaryTag is the first part of a language tag.
+func primaryTag(tag string) string {
 	tag, _, _ = strings.Cut(tag, "-")
 	return strings.ToLower(tag)
 }

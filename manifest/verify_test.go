@@ -243,7 +243,7 @@ func TestVerify(t *testing.T) {
 	} {
 		v := Verifier{Keys: keys, Algorithms: []string{ES256, RS256, EdDSA}}
 		m, id, err := v.Verify(mint(t, c.head, c.payload, c.key), Expect{AgentID: "planner"}, now)
-		if err != nil || m.AgentID != "planner" || id.Thumbprint != thumbprint(c.key.Public()) || id.KeyID == "" ||
+		if err != nil || m.AgentID != "planner" || id.Thumbprint != thumbprintOf(c.key.Public()) || id.KeyID == "" ||
 			id.Certificate != nil {
 			t.Errorf("%s: %+v, %v", name, id, err)
 		}

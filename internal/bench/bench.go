@@ -78,20 +78,20 @@ func Compare(ctx context.Context, o Options) error {
 	for _, w := range o.Wires {
 		for _, measure := range []func() error{
 			func() error {
-				return o.race(ctx, w, 1, entry{raw, alike, Single}, entry{plain, alike, Single},
-					entry{ours, alike, Single})
+				return o.compareBursts(ctx, w, 1, contender{raw, alike, Single}, contender{plain, alike, Single},
+					contender{ours, alike, Single})
 			},
 			func() error {
-				return o.race(ctx, w, 32, entry{raw, alike, Bursts}, entry{plain, alike, Bursts},
-					entry{ours, alike, Bursts})
+				return o.compareBursts(ctx, w, 32, contender{raw, alike, Bursts}, contender{plain, alike, Bursts},
+					contender{ours, alike, Bursts})
 			},
 			func() error {
-				return o.race(ctx, w, 32, entry{ours, alike, OneShape}, entry{ours, shapes, SixteenShapes})
+				return o.compareBursts(ctx, w, 32, contender{ours, alike, OneShape}, contender{ours, shapes, SixteenShapes})
 			},
-			func() error { return o.idle(w, plain) },
-			func() error { return o.idle(w, ours) },
-			func() error { return o.critical(ctx, w) },
-			func() error { return o.throttled(w) },
+			func() error { return o.measureIdle(w, plain) },
+			func() error { return o.measureIdle(w, ours) },
+			func() error { return o.measureCritical(ctx, w) },
+			func() error { return o.measureThrottled(w) },
 			func() error { return o.catchingUp(ctx, w) },
 		} {
 			if err := measure(); err != nil {
@@ -102,54 +102,54 @@ func Compare(ctx context.Context, o Options) error {
 	return nil
 }
 
-// An entry is a server, what its listeners ask for, and what the result is called.
-type entry struct{ kind, asks, load string }
+// An contender is a server, what its listeners ask for, and what the result is called.
+type contender struct{ kind, asks, load string }
 
-// turns are how often the servers that are compared take turns.
-const turns = 5
+// rounds are how often the servers that are compared take turns.
+const rounds = 5
 
-// race lets servers send bursts in turn, each as soon as everybody has the one before.
-func (o Options) race(ctx context.Context, wire string, burst int, entries ...entry) error {
+// compareBursts lets servers send bursts in turn, each as soon as everybody has the one before.
+func (o Options) compareBursts(ctx context.Context, wire string, burst int, entries ...contender) error {
 	var servers []*harness
 	defer func() {
 		for _, s := range servers {
-			s.close()
+			s.stopServer()
 		}
 	}()
 	for _, e := range entries {
-		s, err := o.open(wire, e.kind)
+		s, err := o.openHarness(wire, e.kind)
 		if err != nil {
 			return err
 		}
 		servers = append(servers, s)
-		if err := s.join(e.asks, o.Listeners); err != nil {
+		if err := s.addListeners(e.asks, o.Listeners); err != nil {
 			return err
 		}
 		for range 3 {
-			if err := s.round(ctx, burst); err != nil {
+			if err := s.sendBurst(ctx, burst); err != nil {
 				return err
 			}
 		}
-		s.delays.reset()
+		s.delays.resetCounts()
 	}
 	costs, spent := make([][]float64, len(servers)), make([]time.Duration, len(servers))
-	for range turns {
+	for range rounds {
 		for i, s := range servers {
-			before, began, had := s.ask("cpu"), time.Now(), s.delays.n.Load()
-			for time.Since(began) < o.Length/turns {
-				if err := s.round(ctx, burst); err != nil {
+			before, began, had := s.sendCommand("cpu"), time.Now(), s.delays.n.Load()
+			for time.Since(began) < o.Length/rounds {
+				if err := s.sendBurst(ctx, burst); err != nil {
 					return err
 				}
 			}
 			spent[i] += time.Since(began)
-			costs[i] = append(costs[i], float64(s.ask("cpu")-before)/float64(s.delays.n.Load()-had))
+			costs[i] = append(costs[i], float64(s.sendCommand("cpu")-before)/float64(s.delays.n.Load()-had))
 		}
 	}
 	ratio := map[string]float64{}
 	for i, s := range servers {
 		slices.Sort(costs[i])
-		r := s.result(entries[i].load)
-		r.CPU, r.PerSecond, r.Ratio = costs[i][turns/2], float64(r.Deliveries)/spent[i].Seconds(), map[string]float64{}
+		r := s.makeResult(entries[i].load)
+		r.CPU, r.PerSecond, r.Ratio = costs[i][rounds/2], float64(r.Deliveries)/spent[i].Seconds(), map[string]float64{}
 		for name, of := range ratio {
 			if r.CPU > 0 {
 				r.Ratio[name] = r.CPU / of
@@ -161,93 +161,93 @@ func (o Options) race(ctx context.Context, wire string, burst int, entries ...en
 	return nil
 }
 
-// idle measures what listeners take that hear nothing, five times as many as elsewhere.
-func (o Options) idle(wire, kind string) error {
+// measureIdle measures what listeners take that hear nothing, five times as many as elsewhere.
+func (o Options) measureIdle(wire, kind string) error {
 	o.Listeners *= 5
-	s, err := o.open(wire, kind)
+	s, err := o.openHarness(wire, kind)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	before := s.ask("rest")
-	if err := s.join(alike, o.Listeners); err != nil {
+	defer s.stopServer()
+	before := s.sendCommand("rest")
+	if err := s.addListeners(alike, o.Listeners); err != nil {
 		return err
 	}
-	r := s.result(Idle)
-	r.Idle = float64(s.ask("rest")-before) / float64(o.Listeners)
+	r := s.makeResult(Idle)
+	r.Idle = float64(s.sendCommand("rest")-before) / float64(o.Listeners)
 	o.Report(r)
 	return s.err
 }
 
-// critical measures how late what is critical comes to one listener, in turn while all others are
+// measureCritical measures how late what is critical comes to one listener, in turn while all others are
 // idle and while they are flooded: with bursts of 32 events, four times a second. The others are a
 // process of their own, in whose turn the one need not wait.
-func (o Options) critical(ctx context.Context, wire string) error {
-	s, err := o.open(wire, ours)
+func (o Options) measureCritical(ctx context.Context, wire string) error {
+	s, err := o.openHarness(wire, ours)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	others, err := o.open(wire, crowd)
+	defer s.stopServer()
+	others, err := o.openHarness(wire, crowd)
 	if err != nil {
 		return err
 	}
-	defer others.close()
-	if s.others = int(others.ask("follow " + s.addr)); others.err != nil {
+	defer others.stopServer()
+	if s.others = int(others.sendCommand("follow " + s.addr)); others.err != nil {
 		return others.err
 	}
-	if err := s.join(critical, 1); err != nil {
+	if err := s.addListeners(critical, 1); err != nil {
 		return err
 	}
 	var idle, flooded delays
-	for range turns {
+	for range rounds {
 		for _, d := range []*delays{&idle, &flooded} {
 			time.Sleep(o.Length / 2) // for what the turn before has left
 			for began, next := time.Now(), time.Now(); time.Since(began) < 2*o.Length; {
 				if d == &flooded && time.Now().After(next) {
-					s.ask("emit", 32)
+					s.sendCommand("emit", 32)
 					next = next.Add(250 * time.Millisecond)
 				}
 				time.Sleep(37 * time.Millisecond) // at any moment between two bursts
 				s.awaited.Store(s.delays.n.Load() + 1)
-				s.ask("alarm")
-				if err := s.wait(ctx, s.awaited.Load()); err != nil {
+				s.sendCommand("alarm")
+				if err := s.waitForCount(ctx, s.awaited.Load()); err != nil {
 					return err
 				}
 			}
-			d.take(&s.delays)
+			d.mergeFrom(&s.delays)
 		}
 	}
-	s.delays.take(&idle)
-	o.Report(s.result(CriticalIdle))
-	s.delays.reset()
-	s.delays.take(&flooded)
-	o.Report(s.result(CriticalFlooded))
-	others.ask("returned") // which fails where a link has ended
+	s.delays.mergeFrom(&idle)
+	o.Report(s.makeResult(CriticalIdle))
+	s.delays.resetCounts()
+	s.delays.mergeFrom(&flooded)
+	o.Report(s.makeResult(CriticalFlooded))
+	others.sendCommand("returned") // which fails where a link has ended
 	return errors.Join(s.err, others.err)
 }
 
-// throttled measures five times as many listeners, of 50 agents that say 100 tokens a second each.
+// measureThrottled measures five times as many listeners, of 50 agents that say 100 tokens a second each.
 // Each follows one of them, and wants three events a second, in sentences.
-func (o Options) throttled(wire string) error {
+func (o Options) measureThrottled(wire string) error {
 	o.Listeners *= 5
-	s, err := o.open(wire, many)
+	s, err := o.openHarness(wire, many)
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.stopServer()
 	s.kind = ours
-	if err := s.join(throttled, o.Listeners); err != nil {
+	if err := s.addListeners(throttled, o.Listeners); err != nil {
 		return err
 	}
-	before, began := s.ask("cpu"), time.Now()
+	before, began := s.sendCommand("cpu"), time.Now()
 	var held []float64
 	for range 2 {
-		s.ask("stream", 100, int(2*o.Length/time.Millisecond))
-		held = append(held, float64(s.ask("held"))/float64(o.Listeners))
+		s.sendCommand("stream", 100, int(2*o.Length/time.Millisecond))
+		held = append(held, float64(s.sendCommand("held"))/float64(o.Listeners))
 	}
-	r := s.result(Throttled)
-	r.Cores, r.Held = float64(s.ask("cpu")-before)/float64(time.Since(began)), held
+	r := s.makeResult(Throttled)
+	r.Cores, r.Held = float64(s.sendCommand("cpu")-before)/float64(time.Since(began)), held
 	r.P50, r.P99, r.P999 = 0, 0, 0
 	o.Report(r)
 	return s.err
@@ -257,49 +257,49 @@ func (o Options) throttled(wire string) error {
 // while the others are away and while a tenth as many as elsewhere come back, read 10,000 events
 // from there and leave again, all the time.
 func (o Options) catchingUp(ctx context.Context, wire string) error {
-	s, err := o.open(wire, kept)
+	s, err := o.openHarness(wire, kept)
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.stopServer()
 	o.Listeners = max(o.Listeners/10, 1)
-	others, err := o.open(wire, returning)
+	others, err := o.openHarness(wire, returning)
 	if err != nil {
 		return err
 	}
-	defer others.close()
-	others.ask("join " + s.addr)
-	s.ask("emit", 1)
-	if others.ask("first"); others.err != nil {
+	defer others.stopServer()
+	others.sendCommand("join " + s.addr)
+	s.sendCommand("emit", 1)
+	if others.sendCommand("first"); others.err != nil {
 		return others.err
 	}
-	if err := s.join(alike, 1); err != nil {
+	if err := s.addListeners(alike, 1); err != nil {
 		return err
 	}
-	for range history / 100 {
-		if err := s.round(ctx, 100); err != nil {
+	for range historySize / 100 {
+		if err := s.sendBurst(ctx, 100); err != nil {
 			return err
 		}
 	}
 	for _, load := range []string{LiveAlone, LiveBesidePast} {
 		if load == LiveBesidePast {
-			others.ask("return")
+			others.sendCommand("return")
 		}
-		s.delays.reset()
+		s.delays.resetCounts()
 		events := int64(0)
 		for began, next := time.Now(), time.Now(); time.Since(began) < 2*o.Length; next = next.Add(
 			20 * time.Millisecond) {
 			time.Sleep(time.Until(next))
-			s.ask("emit", perStep)
+			s.sendCommand("emit", perStep)
 			events += perStep
 		}
 		s.awaited.Store(events)
-		if err := s.wait(ctx, events); err != nil {
+		if err := s.waitForCount(ctx, events); err != nil {
 			return err
 		}
-		r := s.result(load)
+		r := s.makeResult(load)
 		if load == LiveBesidePast {
-			r.Listeners, r.Returned = r.Listeners+o.Listeners, others.ask("returned")
+			r.Listeners, r.Returned = r.Listeners+o.Listeners, others.sendCommand("returned")
 		}
 		o.Report(r)
 	}
@@ -309,8 +309,8 @@ func (o Options) catchingUp(ctx context.Context, wire string) error {
 // perStep is how many events an agent emits at once while the others catch up.
 const perStep = 10
 
-// history is how many events those have missed who come back.
-const history = 10_000
+// historySize is how many events those have missed who come back.
+const historySize = 10_000
 
 // A harness is a server process and the listeners that this process has of it.
 type harness struct {
@@ -328,7 +328,7 @@ type harness struct {
 	err              error      // why the server cannot be asked any more
 }
 
-func (o Options) open(wire, kind string) (*harness, error) {
+func (o Options) openHarness(wire, kind string) (*harness, error) {
 	s := &harness{kind: kind, wire: wire, cmd: o.Server(kind, wire, strconv.Itoa(o.Listeners)),
 		woken: make(chan struct{}, 1), ended: make(chan error, 1)}
 	var err error
@@ -344,14 +344,14 @@ func (o Options) open(wire, kind string) (*harness, error) {
 	}
 	s.answers = bufio.NewScanner(out)
 	if !s.answers.Scan() {
-		s.close()
+		s.stopServer()
 		return nil, fmt.Errorf("the server %q over %s did not start", kind, wire)
 	}
 	s.addr = s.answers.Text()
 	return s, nil
 }
 
-func (s *harness) close() {
+func (s *harness) stopServer() {
 	s.closing.Store(true)
 	for _, l := range s.links {
 		l.close()
@@ -372,8 +372,8 @@ func (s *harness) linkEnded() {
 	}
 }
 
-// ask sends the server a command and returns its answer, or 0 once s.err is set.
-func (s *harness) ask(word string, numbers ...int) (answer int64) {
+// sendCommand sends the server a command and returns its answer, or 0 once s.err is set.
+func (s *harness) sendCommand(word string, numbers ...int) (answer int64) {
 	if s.linkEnded(); s.err != nil {
 		return 0
 	}
@@ -392,10 +392,10 @@ func (s *harness) ask(word string, numbers ...int) (answer int64) {
 	return answer
 }
 
-// join adds listeners, and returns when the server has them.
-func (s *harness) join(asks string, n int) error {
+// addListeners adds listeners, and returns when the server has them.
+func (s *harness) addListeners(asks string, n int) error {
 	found := func(d time.Duration) {
-		s.delays.add(d)
+		s.delays.addDelay(d)
 		if s.delays.n.Load() == s.awaited.Load() {
 			select {
 			case s.woken <- struct{}{}:
@@ -405,13 +405,13 @@ func (s *harness) join(asks string, n int) error {
 	}
 	before, addrs := len(s.links), strings.Fields(s.addr)
 	for i := range n {
-		l, err := listen(s.wire, s.kind, addrs[i%len(addrs)], request(asks, i))
+		l, err := dialListener(s.wire, s.kind, addrs[i%len(addrs)], requestOf(asks, i))
 		if err != nil {
 			return fmt.Errorf("listener %d of the server %q over %s: %w", before+i+1, s.kind, s.wire, err)
 		}
 		s.links = append(s.links, l)
 		go func() {
-			if err := l.read(found); !s.closing.Load() {
+			if err := l.readEvents(found); !s.closing.Load() {
 				select {
 				case s.ended <- fmt.Errorf("the link of listener %d of the server %q over %s has ended: %w", before+i+1,
 					s.kind, s.wire, err):
@@ -420,7 +420,7 @@ func (s *harness) join(asks string, n int) error {
 			}
 		}()
 	}
-	for late := time.Now().Add(patience); s.ask("here") != int64(len(s.links)+
+	for late := time.Now().Add(deliveryTimeout); s.sendCommand("here") != int64(len(s.links)+
 		s.others); time.Sleep(5 * time.Millisecond) {
 		if s.err != nil {
 			return s.err
@@ -432,20 +432,20 @@ func (s *harness) join(asks string, n int) error {
 	return nil
 }
 
-// patience is how long a server has to deliver.
-const patience = time.Minute
+// deliveryTimeout is how long a server has to deliver.
+const deliveryTimeout = time.Minute
 
-// round sends a burst and waits until everybody has it.
-func (s *harness) round(ctx context.Context, burst int) error {
+// sendBurst sends a burst and waits until everybody has it.
+func (s *harness) sendBurst(ctx context.Context, burst int) error {
 	all := s.delays.n.Load() + int64(burst*len(s.links))
 	s.awaited.Store(all)
-	s.ask("emit", burst)
-	return s.wait(ctx, all)
+	s.sendCommand("emit", burst)
+	return s.waitForCount(ctx, all)
 }
 
-// wait waits until so many have come.
-func (s *harness) wait(ctx context.Context, n int64) error {
-	late := time.NewTimer(patience)
+// waitForCount waits until so many have come.
+func (s *harness) waitForCount(ctx context.Context, n int64) error {
+	late := time.NewTimer(deliveryTimeout)
 	defer late.Stop()
 	for s.err == nil && s.delays.n.Load() < n {
 		select {
@@ -461,8 +461,8 @@ func (s *harness) wait(ctx context.Context, n int64) error {
 	return s.err
 }
 
-// result says how long what was delivered took.
-func (s *harness) result(load string) Result {
+// makeResult says how long what was delivered took.
+func (s *harness) makeResult(load string) Result {
 	return Result{Wire: s.wire, Load: load, Server: s.kind, Listeners: len(s.links) + s.others,
-		Deliveries: s.delays.n.Load(), P50: us(s.delays.at(.5)), P99: us(s.delays.at(.99)), P999: us(s.delays.at(.999))}
+		Deliveries: s.delays.n.Load(), P50: microseconds(s.delays.quantile(.5)), P99: microseconds(s.delays.quantile(.99)), P999: microseconds(s.delays.quantile(.999))}
 }

@@ -39,12 +39,12 @@ func TestIdle(t *testing.T) {
 				cmd.Stderr = os.Stderr
 				return cmd
 			}}
-			s, err := o.open(wire, ours)
+			s, err := o.openHarness(wire, ours)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.close()
-			if err := s.join(alike, 100); err != nil { // what the first ones have made is there for all
+			defer s.stopServer()
+			if err := s.addListeners(alike, 100); err != nil { // what the first ones have made is there for all
 				t.Fatal(err)
 			}
 			few := int64(n / 20) // those of groups
@@ -53,18 +53,18 @@ func TestIdle(t *testing.T) {
 			}
 			settle := func(most int64) (goroutines int64) {
 				for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
-					if goroutines = s.ask("goroutines"); goroutines <= most {
+					if goroutines = s.sendCommand("goroutines"); goroutines <= most {
 						break
 					}
 				}
 				return goroutines
 			}
-			goroutines, heap := settle(20+few), s.ask("heap")
-			if err := s.join(alike, n); err != nil {
+			goroutines, heap := settle(20+few), s.sendCommand("heap")
+			if err := s.addListeners(alike, n); err != nil {
 				t.Fatal(err)
 			}
 			more := settle(goroutines+few) - goroutines
-			bytes := (s.ask("heap") - heap) / n
+			bytes := (s.sendCommand("heap") - heap) / n
 			t.Logf("%d goroutines for %d listeners, %d bytes of heap for each", more, n, bytes)
 			if s.err != nil || more > few || bytes > most[wire] {
 				t.Errorf("want at most %d goroutines, and %d bytes; %v", few, most[wire], s.err)

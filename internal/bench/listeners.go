@@ -39,10 +39,10 @@ func serveListeners(wireName string, n int, in io.Reader, out io.Writer) error {
 		switch word {
 		case "follow":
 			all.addr, answer = addr, int64(n)
-			err = all.follow()
+			err = all.addFollowers()
 		case "join":
 			all.addr = addr
-			all.pioneer, err = listen(wireName, ours, addr, request(alike, 0))
+			all.pioneer, err = dialListener(wireName, ours, addr, requestOf(alike, 0))
 		case "first":
 			err = all.readFirst()
 		case "return":
@@ -65,23 +65,23 @@ func serveListeners(wireName string, n int, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-func (all *listeners) fail(err error) {
+func (all *listeners) setError(err error) {
 	select {
 	case all.failed <- err:
 	default:
 	}
 }
 
-// follow adds listeners that stay.
-func (all *listeners) follow() error {
+// addFollowers adds listeners that stay.
+func (all *listeners) addFollowers() error {
 	for i := range all.n {
-		l, err := listen(all.wire, ours, all.addr, request(alike, i))
+		l, err := dialListener(all.wire, ours, all.addr, requestOf(alike, i))
 		if err != nil {
 			return fmt.Errorf("listener %d over %s: %w", i+1, all.wire, err)
 		}
 		go func() {
-			err := l.read(func(time.Duration) {})
-			all.fail(fmt.Errorf("the link of listener %d over %s has ended: %w", i+1, all.wire, err))
+			err := l.readEvents(func(time.Duration) {})
+			all.setError(fmt.Errorf("the link of listener %d over %s has ended: %w", i+1, all.wire, err))
 		}()
 	}
 	return nil
@@ -115,7 +115,7 @@ func (all *listeners) comeAndGo() {
 		case errors.Is(err, errNotAccepted):
 			time.Sleep(100 * time.Millisecond) // too many came at once
 		case err != nil:
-			all.fail(err)
+			all.setError(err)
 			return
 		default:
 			all.returned.Add(1)
@@ -124,14 +124,14 @@ func (all *listeners) comeAndGo() {
 }
 
 func (all *listeners) catchUp() error {
-	ask := strings.Replace(request(alike, 0), `"capabilities":{`,
+	ask := strings.Replace(requestOf(alike, 0), `"capabilities":{`,
 		fmt.Sprintf(`"capabilities":{"delivery":{"resume_after":%q},`, all.first), 1)
-	l, err := listen(all.wire, ours, all.addr, ask)
+	l, err := dialListener(all.wire, ours, all.addr, ask)
 	if err != nil {
 		return err
 	}
 	defer l.close()
-	for events := 0; events < history; {
+	for events := 0; events < historySize; {
 		msg, err := l.next()
 		if err != nil {
 			return fmt.Errorf("a listener that catches up lost its link after %d events: %w", events, err)

@@ -34,12 +34,12 @@ const (
 	throttled = "throttled" // three a second, in sentences
 )
 
-// request is what the nth listener asks for.
-func request(asks string, n int) string {
+// requestOf is what the nth listener asks for.
+func requestOf(asks string, n int) string {
 	want := `"coalesce_boundaries":["none"]`
 	switch asks {
 	case shapes:
-		want = fmt.Sprintf(`"languages":[%q],"preferred_verbosity":%q`, append(languages, "en-US")[n%8],
+		want = fmt.Sprintf(`"languages":[%q],"preferred_verbosity":%q`, append(otherLanguages, "en-US")[n%8],
 			[]string{"normal", "terse"}[n/8%2])
 	case critical:
 		want = `"event_filters":{"exclude":["*"]}`
@@ -59,9 +59,9 @@ type link struct {
 
 var errNotAccepted = errors.New("the request was not accepted")
 
-// listen connects to a server, and subscribes where the server has a handshake. ask is the request
+// dialListener connects to a server, and subscribes where the server has a handshake. ask is the request
 // for that.
-func listen(wireName, kind, addr, ask string) (*link, error) {
+func dialListener(wireName, kind, addr, ask string) (*link, error) {
 	handshake := kind != plain && kind != raw
 	var l *link
 	var err error
@@ -183,9 +183,9 @@ func listenUnix(addr, ask string, handshake bool) (*link, error) {
 	}}, nil
 }
 
-// read calls found with the delay of each event that has a stamp, once whatever is said in it
+// readEvents calls found with the delay of each event that has a stamp, once whatever is said in it
 // several times, until the link ends. It returns why that was.
-func (l *link) read(found func(time.Duration)) error {
+func (l *link) readEvents(found func(time.Duration)) error {
 	for {
 		msg, err := l.next()
 		if err != nil {
@@ -197,12 +197,12 @@ func (l *link) read(found func(time.Duration)) error {
 	}
 }
 
-var stampBegins = []byte("Event ") // before Unix nanoseconds and a full stop
+var stampPrefix = []byte("Event ") // before Unix nanoseconds and a full stop
 
 // sentAt returns the time that stamp wrote into a message.
 func sentAt(msg []byte) (sent time.Time, ok bool) {
 	for {
-		_, rest, found := bytes.Cut(msg, stampBegins)
+		_, rest, found := bytes.Cut(msg, stampPrefix)
 		if !found {
 			return time.Time{}, false
 		}

@@ -33,17 +33,17 @@ func TestListenerOverWebSocket(t *testing.T) {
 			return
 		}
 		<-ponged
-		terse := `{"summary_terse":"` + stamp() + `","summary_normal":"` + stamp() + `"}`
+		terse := `{"summary_terse":"` + stampText() + `","summary_normal":"` + stampText() + `"}`
 		conn.WriteMessage(websocket.TextMessage, []byte(terse))
 		conn.WriteMessage(websocket.TextMessage, []byte(`{"summary_normal":"Event of another kind."}`))
 	}))
 	defer server.Close()
-	l, err := listen(WebSocket, raw, strings.TrimPrefix(server.URL, "http://"), "")
+	l, err := dialListener(WebSocket, raw, strings.TrimPrefix(server.URL, "http://"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	events := 0
-	if err := l.read(func(time.Duration) { events++ }); err == nil || events != 1 {
+	if err := l.readEvents(func(time.Duration) { events++ }); err == nil || events != 1 {
 		t.Errorf("%d events, then %v; want 1, and why the link has ended", events, err)
 	}
 }
@@ -56,16 +56,16 @@ func TestLostLink(t *testing.T) {
 		return cmd
 	}}
 	for _, wire := range Wires {
-		s, err := o.open(wire, ours)
+		s, err := o.openHarness(wire, ours)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.close()
-		if err := s.join(alike, 2); err != nil {
+		defer s.stopServer()
+		if err := s.addListeners(alike, 2); err != nil {
 			t.Fatal(err)
 		}
 		s.links[1].close()
-		if err := s.wait(context.Background(), 1); err == nil ||
+		if err := s.waitForCount(context.Background(), 1); err == nil ||
 			!strings.Contains(err.Error(), "the link of listener 2") {
 			t.Errorf("over %s: %v", wire, err)
 		}

@@ -30,9 +30,9 @@ import (
 
 // A target is a server that is measured. Its methods are called one after the other.
 type target interface {
-	emit(events int) error // sends so many to all
-	here() int             // how many listeners there are
-	alarm() error          // sends one that is critical
+	emitEvents(events int) error // sends so many to all
+	countListeners() int         // how many listeners there are
+	emitCritical() error         // sends one that is critical
 }
 
 // The servers that can be measured here: ours; a plain handler with a channel and a goroutine for
@@ -73,7 +73,7 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 		return err
 	}
 	defer os.RemoveAll(dir)
-	t, addr, err := start(kind, wireName, dir, n)
+	t, addr, err := startServer(kind, wireName, dir, n)
 	if err != nil {
 		return err
 	}
@@ -84,15 +84,15 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 		number := func(i int) int { n, _ := strconv.Atoi(words[i]); return n }
 		switch words[0] {
 		case "emit":
-			err = t.emit(number(1))
+			err = t.emitEvents(number(1))
 		case "alarm":
-			err = t.alarm()
+			err = t.emitCritical()
 		case "stream":
-			err = t.(several).stream(number(1), time.Duration(number(2))*time.Millisecond)
+			err = t.(agentGroup).streamTokens(number(1), time.Duration(number(2))*time.Millisecond)
 		case "here":
-			answer = int64(t.here())
+			answer = int64(t.countListeners())
 		case "held":
-			answer = int64(t.(several).held())
+			answer = int64(t.(agentGroup).countHeld())
 		case "cpu":
 			answer = cpuTime()
 		case "goroutines":
@@ -107,7 +107,7 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 			debug.FreeOSMemory()
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			if answer = resident("self"); answer == 0 {
+			if answer = residentBytes("self"); answer == 0 {
 				answer = int64(m.HeapAlloc + m.StackInuse)
 			}
 		}
@@ -121,7 +121,7 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 	return nil
 }
 
-func start(kind, wireName, dir string, listeners int) (target, string, error) {
+func startServer(kind, wireName, dir string, listeners int) (target, string, error) {
 	if kind == many {
 		return startMany(wireName, dir, listeners)
 	}
@@ -151,11 +151,11 @@ func start(kind, wireName, dir string, listeners int) (target, string, error) {
 	return nil, "", fmt.Errorf("%q is no server", kind)
 }
 
-// languages are those in which our server says everything, beside English, so that listeners may
+// otherLanguages are those in which our server says everything, beside English, so that listeners may
 // want it in many shapes.
-var languages = []string{"es", "de", "fr", "it", "pt", "nl", "sv"}
+var otherLanguages = []string{"es", "de", "fr", "it", "pt", "nl", "sv"}
 
-type producing struct {
+type ourServer struct {
 	*producer.Producer
 	s         *producer.Session
 	languages []string // besides English
@@ -163,7 +163,7 @@ type producing struct {
 }
 
 func startOurs(ln net.Listener, socket, logFolder string, listeners int) (target, string, error) {
-	cfg := producer.Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}, Languages: languages,
+	cfg := producer.Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}, Languages: otherLanguages,
 		MaxSubscriptions: 2*listeners + 16, MaxRequestsPerSecond: -1}
 	if logFolder != "" {
 		store, err := sqlite.Open(logFolder, sqlite.Options{})
@@ -189,13 +189,13 @@ func startOurs(ln net.Listener, socket, logFolder string, listeners int) (target
 		go p.Serve(context.Background(), l)
 	}
 	s, err := p.StartSession(context.Background(), aaep.Say("Measuring."))
-	return &producing{Producer: p, s: s, languages: cfg.Languages}, addr, err
+	return &ourServer{Producer: p, s: s, languages: cfg.Languages}, addr, err
 }
 
-func (p *producing) emit(events int) error {
+func (p *ourServer) emitEvents(events int) error {
 	for range events {
 		p.step++
-		normal := stamp()
+		normal := stampText()
 		text := aaep.Text{Normal: normal, Terse: normal, Detailed: normal}
 		for _, tag := range p.languages {
 			text = text.In(tag, text)
@@ -207,16 +207,18 @@ func (p *producing) emit(events int) error {
 	return nil
 }
 
-func (p *producing) alarm() error { return p.s.Handoff(aaep.Say(stamp()), aaep.HandoffRequested{}) }
+func (p *ourServer) emitCritical() error {
+	return p.s.Handoff(aaep.Say(stampText()), aaep.HandoffRequested{})
+}
 
-func (p *producing) here() int { return p.Stats().Connected }
+func (p *ourServer) countListeners() int { return p.Stats().Connected }
 
-// stamp says when it is, for a listener to find.
-func stamp() string { return "Event " + strconv.FormatInt(time.Now().UnixNano(), 10) + "." }
+// stampText says when it is, for a listener to find.
+func stampText() string { return "Event " + strconv.FormatInt(time.Now().UnixNano(), 10) + "." }
 
-// frame is an event as long as a real one, as the wire wants it.
-func frame(wireName string) []byte {
-	msg := fmt.Sprintf(`{"pad":"%0420d","summary_normal":%q}`, 0, stamp())
+// encodeFrame is an event as long as a real one, as the wire wants it.
+func encodeFrame(wireName string) []byte {
+	msg := fmt.Sprintf(`{"pad":"%0420d","summary_normal":%q}`, 0, stampText())
 	switch wireName {
 	case SSE:
 		return []byte("event: aaep.event\nid: evt_0123456789abcdef0123456789abcdef\ndata: " + msg + "\n\n")
@@ -226,19 +228,19 @@ func frame(wireName string) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...)
 }
 
-// unlike is what those who know only frames cannot do.
-type unlike struct{}
+// frameServer is what those who know only frames cannot do.
+type frameServer struct{}
 
-func (unlike) alarm() error { return nil }
+func (frameServer) emitCritical() error { return nil }
 
 type plainServer struct {
-	unlike
+	frameServer
 	wire    string
 	mu      sync.Mutex
 	streams []chan []byte
 }
 
-func (p *plainServer) join() chan []byte {
+func (p *plainServer) addStream() chan []byte {
 	frames := make(chan []byte, 64)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,11 +248,11 @@ func (p *plainServer) join() chan []byte {
 	return frames
 }
 
-func (p *plainServer) here() int { p.mu.Lock(); defer p.mu.Unlock(); return len(p.streams) }
+func (p *plainServer) countListeners() int { p.mu.Lock(); defer p.mu.Unlock(); return len(p.streams) }
 
-func (p *plainServer) emit(events int) error {
+func (p *plainServer) emitEvents(events int) error {
 	for range events {
-		f := frame(p.wire)
+		f := encodeFrame(p.wire)
 		for _, s := range p.streams {
 			s <- f
 		}
@@ -263,7 +265,7 @@ func startPlain(ln net.Listener, wireName string) target {
 	handOut(ln, wireName, func(w http.ResponseWriter, r *http.Request) {
 		flush := http.NewResponseController(w)
 		flush.Flush()
-		frames := p.join()
+		frames := p.addStream()
 		for {
 			select {
 			case f := <-frames:
@@ -274,7 +276,7 @@ func startPlain(ln net.Listener, wireName string) target {
 			}
 		}
 	}, func(conn net.Conn) {
-		for f := range p.join() {
+		for f := range p.addStream() {
 			if _, err := conn.Write(f); err != nil {
 				return
 			}
@@ -284,25 +286,25 @@ func startPlain(ln net.Listener, wireName string) target {
 }
 
 type rawServer struct {
-	unlike
+	frameServer
 	wire  string
 	mu    sync.Mutex
 	conns []net.Conn
 }
 
-func (r *rawServer) join(conn net.Conn) {
+func (r *rawServer) addConn(conn net.Conn) {
 	r.mu.Lock()
 	r.conns = append(r.conns, conn)
 	r.mu.Unlock()
 	select {}
 }
 
-func (r *rawServer) here() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.conns) }
+func (r *rawServer) countListeners() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.conns) }
 
-func (r *rawServer) emit(events int) error {
+func (r *rawServer) emitEvents(events int) error {
 	var all []byte
 	for range events {
-		all = append(all, frame(r.wire)...)
+		all = append(all, encodeFrame(r.wire)...)
 	}
 	for _, c := range r.conns {
 		if _, err := c.Write(all); err != nil {
@@ -320,9 +322,9 @@ func startRaw(ln net.Listener, wireName string) target {
 			return
 		}
 		if _, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"); err == nil {
-			r.join(conn)
+			r.addConn(conn)
 		}
-	}, r.join)
+	}, r.addConn)
 	return r
 }
 

@@ -10,48 +10,48 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-const agents = 50 // in several
+const agentCount = 50 // in several
 
-// several are agents of one process, with listeners of their own.
-type several []*producing
+// agentGroup are agents of one process, with listeners of their own.
+type agentGroup []*ourServer
 
 func startMany(wireName, dir string, listeners int) (target, string, error) {
-	var all several
+	var all agentGroup
 	var addrs []string
-	for i := range agents {
+	for i := range agentCount {
 		own := filepath.Join(dir, strconv.Itoa(i))
 		if err := os.Mkdir(own, 0o700); err != nil {
 			return nil, "", err
 		}
-		t, addr, err := start(ours, wireName, own, listeners)
+		t, addr, err := startServer(ours, wireName, own, listeners)
 		if err != nil {
 			return nil, "", err
 		}
-		all, addrs = append(all, t.(*producing)), append(addrs, addr)
+		all, addrs = append(all, t.(*ourServer)), append(addrs, addr)
 	}
 	return all, strings.Join(addrs, " "), nil
 }
 
-func (all several) emit(int) error { return nil }
-func (all several) alarm() error   { return nil }
+func (all agentGroup) emitEvents(int) error { return nil }
+func (all agentGroup) emitCritical() error  { return nil }
 
-func (all several) here() (n int) {
+func (all agentGroup) countListeners() (n int) {
 	for _, p := range all {
-		n += p.here()
+		n += p.countListeners()
 	}
 	return n
 }
 
-// held is how many events wait.
-func (all several) held() (n int) {
+// countHeld is how many events wait.
+func (all agentGroup) countHeld() (n int) {
 	for _, p := range all {
 		n += p.Stats().Held
 	}
 	return n
 }
 
-// stream has each agent say so many tokens a second for a while.
-func (all several) stream(tokens int, d time.Duration) error {
+// streamTokens has each agent say so many tokens a second for a while.
+func (all agentGroup) streamTokens(tokens int, d time.Duration) error {
 	var outs []*producer.Output
 	for _, p := range all {
 		outs = append(outs, p.s.Output())

@@ -20,11 +20,11 @@ var ErrQuiet = errors.New("the agent said nothing; measure while it is busy")
 // that sends one event at a time. The delays are those between an event's timestamp and its
 // receipt, and so good to a millisecond, where both clocks agree.
 func Follow(ctx context.Context, o Options, dialer transports.Dialer, pid string) error {
-	r, err := o.follow(ctx, dialer, pid)
+	r, err := o.followURL(ctx, dialer, pid)
 	if err == nil && r.CPU > 0 {
 		report := o.Report
 		o.Report = func(plain Result) { r.Ratio = map[string]float64{plain.Server: r.CPU / plain.CPU} }
-		err = o.race(ctx, SSE, 1, entry{plain, alike, Single})
+		err = o.compareBursts(ctx, SSE, 1, contender{plain, alike, Single})
 		o.Report = report
 	}
 	if err == nil {
@@ -33,9 +33,9 @@ func Follow(ctx context.Context, o Options, dialer transports.Dialer, pid string
 	return err
 }
 
-func (o Options) follow(ctx context.Context, dialer transports.Dialer, pid string) (Result, error) {
+func (o Options) followURL(ctx context.Context, dialer transports.Dialer, pid string) (Result, error) {
 	r := Result{Load: "what it sends", Server: "the server", Listeners: o.Listeners}
-	before := resident(pid)
+	before := residentBytes(pid)
 	var d delays
 	var conns []transports.Conn
 	var reading sync.WaitGroup
@@ -46,7 +46,7 @@ func (o Options) follow(ctx context.Context, dialer transports.Dialer, pid strin
 		}
 	}()
 	for i := range o.Listeners {
-		conn, err := subscribe(ctx, dialer)
+		conn, err := subscribeToAll(ctx, dialer)
 		if err != nil {
 			return r, fmt.Errorf("listener %d: %w", i+1, err)
 		}
@@ -57,8 +57,8 @@ func (o Options) follow(ctx context.Context, dialer transports.Dialer, pid strin
 				if err != nil {
 					return
 				}
-				if sent, ok := timestamp(msg); ok {
-					d.add(time.Since(sent))
+				if sent, ok := findTimestamp(msg); ok {
+					d.addDelay(time.Since(sent))
 				}
 			}
 		})
@@ -67,17 +67,17 @@ func (o Options) follow(ctx context.Context, dialer transports.Dialer, pid strin
 	case <-time.After(time.Second): // nothing says when each has been told what the agent is doing
 	case <-ctx.Done():
 	}
-	if at := resident(pid); before > 0 {
+	if at := residentBytes(pid); before > 0 {
 		r.Idle = float64(at-before) / float64(o.Listeners)
 	}
-	d.reset()
+	d.resetCounts()
 	used, began := cpuOf(pid), time.Now()
 	select {
 	case <-time.After(o.Length):
 	case <-ctx.Done():
 	}
 	spent := time.Since(began)
-	r.Deliveries, r.P50, r.P99, r.P999 = d.n.Load(), us(d.at(.5)), us(d.at(.99)), us(d.at(.999))
+	r.Deliveries, r.P50, r.P99, r.P999 = d.n.Load(), microseconds(d.quantile(.5)), microseconds(d.quantile(.99)), microseconds(d.quantile(.999))
 	r.PerSecond = float64(r.Deliveries) / spent.Seconds()
 	if used = cpuOf(pid) - used; used > 0 {
 		r.Cores = used.Seconds() / spent.Seconds()
@@ -91,11 +91,11 @@ func (o Options) follow(ctx context.Context, dialer transports.Dialer, pid strin
 	return r, nil
 }
 
-func us(d time.Duration) float64 { return float64(d) / 1000 }
+func microseconds(d time.Duration) float64 { return float64(d) / 1000 }
 
-// subscribe asks for everything, and to be asked nothing: the agent must not wait for listeners
+// subscribeToAll asks for everything, and to be asked nothing: the agent must not wait for listeners
 // that have no user.
-func subscribe(ctx context.Context, dialer transports.Dialer) (transports.Conn, error) {
+func subscribeToAll(ctx context.Context, dialer transports.Dialer) (transports.Conn, error) {
 	conn, err := dialer.Dial(ctx)
 	if err != nil {
 		return nil, err
@@ -128,11 +128,11 @@ func subscribe(ctx context.Context, dialer transports.Dialer) (transports.Conn, 
 	return nil, err
 }
 
-var stampedAt = []byte(`"timestamp":"`)
+var timestampKey = []byte(`"timestamp":"`)
 
-// timestamp finds when an event was made.
-func timestamp(msg []byte) (time.Time, bool) {
-	_, rest, found := bytes.Cut(msg, stampedAt)
+// findTimestamp finds when an event was made.
+func findTimestamp(msg []byte) (time.Time, bool) {
+	_, rest, found := bytes.Cut(msg, timestampKey)
 	value, _, _ := bytes.Cut(rest, []byte{'"'})
 	t, err := time.Parse(time.RFC3339, string(value))
 	return t, found && err == nil

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// resident is what a process has of the machine's memory, in bytes, or 0 where nobody says.
-func resident(pid string) int64 {
+// residentBytes is what a process has of the machine's memory, in bytes, or 0 where nobody says.
+func residentBytes(pid string) int64 {
 	statm, _ := os.ReadFile("/proc/" + pid + "/statm")
 	var total, pages int64
 	fmt.Sscan(string(statm), &total, &pages)
@@ -37,7 +37,7 @@ type delays struct {
 	counts [64 * 64]atomic.Int64 // 64 for each power of two
 }
 
-func (d *delays) add(delay time.Duration) {
+func (d *delays) addDelay(delay time.Duration) {
 	v, slot := max(int64(delay), 0), 0
 	if v < 64 {
 		slot = int(v)
@@ -49,8 +49,8 @@ func (d *delays) add(delay time.Duration) {
 	d.n.Add(1)
 }
 
-// at returns the delay that a share of all is not above.
-func (d *delays) at(share float64) time.Duration {
+// quantile returns the delay that a share of all is not above.
+func (d *delays) quantile(share float64) time.Duration {
 	left := int64(share * float64(d.n.Load()))
 	for slot := range d.counts {
 		if left -= d.counts[slot].Load(); left < 0 {
@@ -63,16 +63,16 @@ func (d *delays) at(share float64) time.Duration {
 	return 0
 }
 
-// take moves all from elsewhere to d.
-func (d *delays) take(from *delays) {
+// mergeFrom moves all from elsewhere to d.
+func (d *delays) mergeFrom(from *delays) {
 	d.n.Add(from.n.Load())
 	for i := range d.counts {
 		d.counts[i].Add(from.counts[i].Load())
 	}
-	from.reset()
+	from.resetCounts()
 }
 
-func (d *delays) reset() {
+func (d *delays) resetCounts() {
 	d.n.Store(0)
 	for i := range d.counts {
 		d.counts[i].Store(0)

@@ -33,7 +33,7 @@ type Source[T any] struct {
 
 	mu        sync.Mutex
 	value     T
-	hash      [sha256.Size]byte // what it was made of
+	builtFrom [sha256.Size]byte // what it was made of
 	infos     []fs.FileInfo     // the files when they were last read
 	settled   bool              // they had not just been written then
 	complaint string
@@ -97,7 +97,7 @@ func (s *Source[T]) loadFiles(now []fs.FileInfo) error {
 		fmt.Fprintf(hash, "%d:%s", len(c), c)
 	}
 	of := [sha256.Size]byte(hash.Sum(nil))
-	if !first && of == s.hash {
+	if !first && of == s.builtFrom {
 		return nil // no new value: strangers cause this as often as they like, and what it is made into may cost much
 	}
 	value, err := s.build(contents)
@@ -106,7 +106,7 @@ func (s *Source[T]) loadFiles(now []fs.FileInfo) error {
 		err, s.complaint = nil, ""
 	}
 	if err == nil {
-		s.value, s.hash = value, of
+		s.value, s.builtFrom = value, of
 	}
 	return err
 }

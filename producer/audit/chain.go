@@ -38,13 +38,13 @@ type Entry struct {
 	Record
 }
 
-// seal returns the line of a record, with its newline, and its hash.
-func seal(seq uint64, prev string, r Record) (line []byte, head string, err error) {
+// sealRecord returns the line of a record, with its newline, and its hash.
+func sealRecord(seq uint64, prev string, r Record) (line []byte, head string, err error) {
 	r.Time = r.Time.UTC()
 	if r.Kind == "" {
 		return nil, "", errors.New("audit: a record without a kind")
 	}
-	line, err = marshal(Entry{seq, prev, r})
+	line, err = marshalSafe(Entry{seq, prev, r})
 	if err != nil {
 		return nil, "", fmt.Errorf("audit: a record that cannot be written: %w", err)
 	}
@@ -56,9 +56,9 @@ func seal(seq uint64, prev string, r Record) (line []byte, head string, err erro
 	return append(line, '\n'), hashOf(line), nil
 }
 
-// marshal writes JSON in which every character that a screen does not show is escaped, so that
+// marshalSafe writes JSON in which every character that a screen does not show is escaped, so that
 // printing a trail is harmless, and reading it gives exactly what was said.
-func marshal(v any) ([]byte, error) {
+func marshalSafe(v any) ([]byte, error) {
 	data, err := jsonv2.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -82,9 +82,9 @@ func marshal(v any) ([]byte, error) {
 	return b, nil
 }
 
-// parse reads the line of a record, without its newline. It reports false for anything but a whole
+// parseLine reads the line of a record, without its newline. It reports false for anything but a whole
 // one.
-func parse(line []byte) (e Entry, whole bool) {
+func parseLine(line []byte) (e Entry, whole bool) {
 	const tail = len(`,"crc":"00000000"}`)
 	n := len(line) - tail
 	if n < 0 || len(line) > maxLine || string(line[n:]) != fmt.Sprintf(`,"crc":"%08x"}`, crc32.ChecksumIEEE(line[:n])) {
@@ -151,25 +151,25 @@ type chain struct {
 	adrift   bool      // what came before is unknown: the next record is taken as it comes
 }
 
-// next is the place in the chain that the next record must have.
-func (c *chain) next() (seq uint64, prev string) {
+// nextLink is the place in the chain that the next record must have.
+func (c *chain) nextLink() (seq uint64, prev string) {
 	if c.covered != nil {
 		prev = hex.EncodeToString(c.covered.Sum(nil))
 	}
 	return c.seq + 1, prev
 }
 
-// take takes a line without its newline, and says if it had one. The entry is zero if it is no
+// checkLine takes a line without its newline, and says if it had one. The entry is zero if it is no
 // record, and the fault nil if all is well.
-func (c *chain) take(line []byte, ended bool) (Entry, *Fault) {
+func (c *chain) checkLine(line []byte, ended bool) (Entry, *Fault) {
 	c.line++
-	e, whole := parse(line)
+	e, whole := parseLine(line)
 	switch {
 	case whole:
-		fault := c.judge(e)
+		fault := c.checkLink(e)
 		c.seq, c.head = e.Seq, hashOf(line)
 		c.covered, c.torn, c.tornLine, c.adrift = nil, 0, 0, false
-		c.cover(line)
+		c.addHash(line)
 		if fault == nil && !ended {
 			fault = &Fault{c.line, TornEnd, "the line end of the last record is missing"}
 		}
@@ -177,23 +177,23 @@ func (c *chain) take(line []byte, ended bool) (Entry, *Fault) {
 	case !ended:
 		return Entry{}, &Fault{c.line, TornEnd, "the last line was not finished"}
 	case bytes.HasSuffix(line, []byte(tornMark)):
-		c.tear(line)
+		c.addTorn(line)
 		return Entry{}, nil
 	}
 	c.adrift = true
 	return Entry{}, &Fault{c.line, Altered, "this is not a line as it was written"}
 }
 
-// tear takes a line that its writer did not finish.
-func (c *chain) tear(line []byte) {
+// addTorn takes a line that its writer did not finish.
+func (c *chain) addTorn(line []byte) {
 	if c.torn == 0 {
 		c.tornLine = c.line
 	}
 	c.torn += int64(len(line)) + 1
-	c.cover(line)
+	c.addHash(line)
 }
 
-func (c *chain) cover(line []byte) {
+func (c *chain) addHash(line []byte) {
 	if c.covered == nil {
 		c.covered = sha256.New()
 	} else {
@@ -202,9 +202,9 @@ func (c *chain) cover(line []byte) {
 	c.covered.Write(line)
 }
 
-// judge compares a record with the place it stands at.
-func (c *chain) judge(e Entry) *Fault {
-	seq, prev := c.next()
+// checkLink compares a record with the place it stands at.
+func (c *chain) checkLink(e Entry) *Fault {
+	seq, prev := c.nextLink()
 	here := &Fault{Line: c.line}
 	switch {
 	case e.Version > version:
@@ -226,30 +226,30 @@ func (c *chain) judge(e Entry) *Fault {
 	case e.Seq == seq:
 		here.How, here.Detail = Altered, "this line does not belong to the one before it: one of the two was changed"
 	case e.Seq > seq:
-		here.How, here.Detail = Removed, missing(seq, e.Seq-1)
+		here.How, here.Detail = Removed, missingText(seq, e.Seq-1)
 	default:
 		here.How, here.Detail = Inserted, fmt.Sprintf("record %d was here before", e.Seq)
 	}
 	return here
 }
 
-func missing(from, to uint64) string {
+func missingText(from, to uint64) string {
 	if from == to {
 		return fmt.Sprintf("record %d is missing", from)
 	}
 	return fmt.Sprintf("records %d to %d are missing", from, to)
 }
 
-// end is what is wrong at the end of a file.
-func (c *chain) end() *Fault {
+// endFault is what is wrong at the end of a file.
+func (c *chain) endFault() *Fault {
 	if c.torn > 0 {
 		return &Fault{c.tornLine, TornEnd, "whoever took up the torn trail was stopped before that was on record"}
 	}
 	return nil
 }
 
-// opened is the first record of a run.
-func (c *chain) opened(now time.Time) Record {
+// openedRecord is the first record of a run.
+func (c *chain) openedRecord(now time.Time) Record {
 	return Record{Time: now, Kind: Opened, Version: version, Torn: c.torn}
 }
 

@@ -29,13 +29,13 @@ type Options struct {
 	EachSecond bool
 }
 
-// eachSecond is how long Options.EachSecond leaves a record off the disk.
-const eachSecond = time.Second
+// syncDelay is how long Options.EachSecond leaves a record off the disk.
+const syncDelay = time.Second
 
 // File is a trail in a file: a Sink. All its methods may be called at once.
 type File struct {
 	path   string
-	out    disk
+	out    outFile
 	late   bool
 	undone []Record // see LeftUndone
 
@@ -53,7 +53,7 @@ type File struct {
 	safe   string // its hash
 }
 
-type disk interface {
+type outFile interface {
 	io.WriteCloser
 	Sync() error
 }
@@ -89,7 +89,7 @@ func Open(path string, opts Options) (*File, error) {
 			break
 		}
 		var f *File
-		if f, err = start(out, out, info.Size(), opts.EachSecond); err == nil {
+		if f, err = openChain(out, out, info.Size(), opts.EachSecond); err == nil {
 			f.path = path
 			return f, nil
 		}
@@ -98,14 +98,14 @@ func Open(path string, opts Options) (*File, error) {
 	return nil, fmt.Errorf("audit: %s: %w", path, err)
 }
 
-// start continues the trail that r holds, by writing to out.
-func start(r io.ReaderAt, out disk, size int64, late bool) (*File, error) {
+// openChain continues the trail that r holds, by writing to out.
+func openChain(r io.ReaderAt, out outFile, size int64, late bool) (*File, error) {
 	c, open, repair, err := findEnd(r, size)
 	if err != nil {
 		return nil, err
 	}
-	seq, prev := c.next()
-	line, head, err := seal(seq, prev, c.opened(time.Now()))
+	seq, prev := c.nextLink()
+	line, head, err := sealRecord(seq, prev, c.openedRecord(time.Now()))
 	if err != nil {
 		return nil, err
 	}
@@ -136,22 +136,22 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, open []Record, repair []byte,
 	const window = 2 * (maxLine + 4096)
 	c = &chain{}
 	from := max(size-window, 0)
-	lines := newLines(io.NewSectionReader(r, from, size-from))
+	lines := newLineReader(io.NewSectionReader(r, from, size-from))
 	if from > 0 { // in the middle of a line
 		c.adrift = true
-		if _, _, err := lines.next(); err != nil {
+		if _, _, err := lines.readLine(); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 	for {
-		line, ended, err := lines.next()
+		line, ended, err := lines.readLine()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		e, fault := c.take(line, ended)
+		e, fault := c.checkLine(line, ended)
 		switch e.Kind {
 		case Settled:
 			if e.Decision == aaep.Accept && e.ToolCallID != "" {
@@ -174,7 +174,7 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, open []Record, repair []byte,
 			repair = []byte{'\n'} // the record is whole
 		default:
 			repair = []byte(tornMark + "\n")
-			c.tear(append(line, tornMark...))
+			c.addTorn(append(line, tornMark...))
 		}
 	}
 	if from > 0 && c.seq == 0 {
@@ -191,14 +191,14 @@ func (f *File) Record(r Record) error {
 		return errors.New("audit: only a File itself records that it was opened")
 	}
 	r.Version, r.Torn = 0, 0
-	seq, err := f.write(r)
+	seq, err := f.writeRecord(r)
 	if err != nil || f.late {
 		return err
 	}
-	return f.sync(seq)
+	return f.syncTo(seq)
 }
 
-func (f *File) write(r Record) (uint64, error) {
+func (f *File) writeRecord(r Record) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
@@ -207,29 +207,29 @@ func (f *File) write(r Record) (uint64, error) {
 	if r.Time.IsZero() {
 		r.Time = time.Now()
 	}
-	line, head, err := seal(f.seq+1, f.head, r)
+	line, head, err := sealRecord(f.seq+1, f.head, r)
 	if err != nil {
 		return 0, err
 	}
 	if _, err := f.out.Write(line); err != nil {
-		return 0, f.fail(err)
+		return 0, f.failFile(err)
 	}
 	f.seq, f.head = f.seq+1, head
 	if f.late && f.timer == nil {
-		f.timer = time.AfterFunc(eachSecond, func() { f.sync(0) })
+		f.timer = time.AfterFunc(syncDelay, func() { f.syncTo(0) })
 	}
 	return f.seq, nil
 }
 
-// fail is called with mu held.
-func (f *File) fail(err error) error {
+// failFile is called with mu held.
+func (f *File) failFile(err error) error {
 	f.err = fmt.Errorf("audit: %s is not written to any more: %w", f.path, err)
 	return f.err
 }
 
-// sync returns when the record is on the disk, together with all others that are there by then.
+// syncTo returns when the record is on the disk, together with all others that are there by then.
 // Zero is the newest.
-func (f *File) sync(seq uint64) error {
+func (f *File) syncTo(seq uint64) error {
 	f.flush.Lock()
 	defer f.flush.Unlock()
 	f.mu.Lock()
@@ -251,7 +251,7 @@ func (f *File) sync(seq uint64) error {
 	defer f.mu.Unlock()
 	if err != nil {
 		f.lost = true
-		return f.fail(err)
+		return f.failFile(err)
 	}
 	f.synced, f.safe = newest, head
 	return nil
@@ -268,7 +268,7 @@ func (f *File) Head() string {
 // Close puts on the disk what is not there yet, and lets go of the file. Records that come later
 // are refused. The error says that not everything may be on the disk.
 func (f *File) Close() error {
-	err := f.sync(0)
+	err := f.syncTo(0)
 	f.flush.Lock()
 	defer f.flush.Unlock()
 	f.mu.Lock()
@@ -276,6 +276,6 @@ func (f *File) Close() error {
 	if errors.Is(f.err, os.ErrClosed) {
 		return nil
 	}
-	f.fail(os.ErrClosed)
+	f.failFile(os.ErrClosed)
 	return errors.Join(err, f.out.Close())
 }

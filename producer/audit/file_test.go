@@ -252,7 +252,7 @@ func TestDiskErrors(t *testing.T) {
 	}
 
 	for _, m := range []*memory{{limited: true, room: 20, writeErr: full}, {syncErr: full}} {
-		if _, err := start(m, m, 0, false); !errors.Is(err, full) {
+		if _, err := openChain(m, m, 0, false); !errors.Is(err, full) {
 			t.Errorf("start: %v", err)
 		}
 	}
@@ -270,7 +270,7 @@ func TestSync(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
-		f, err := start(m, m, 0, true)
+		f, err := openChain(m, m, 0, true)
 		must(t, err)
 		head := f.Head()
 		for range 2 {

@@ -43,8 +43,8 @@ func FuzzVerify(f *testing.F) {
 			}
 			return
 		}
-		seq, prev := c.next()
-		line, head, err := seal(seq, prev, c.opened(began))
+		seq, prev := c.nextLink()
+		line, head, err := sealRecord(seq, prev, c.openedRecord(began))
 		must(t, err)
 		after, afterFault := verify(t, append(append(bytes.Clone(data), repair...), line...), head)
 		if (fault == nil || fault.How == TornEnd) && (afterFault != nil || after.Records != rep.Records+1) {

@@ -80,7 +80,7 @@ func (m *memory) breakDown(err error) {
 // open continues the trail in m.
 func (m *memory) open(t testing.TB) *File {
 	t.Helper()
-	f, err := start(m, m, int64(len(m.data)), false)
+	f, err := openChain(m, m, int64(len(m.data)), false)
 	if err != nil {
 		t.Fatal(err)
 	}

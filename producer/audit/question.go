@@ -21,11 +21,11 @@ func QuestionID(token aaep.ReplyToken) string {
 // the time of the record. It need not have its event id yet.
 func Question(ev *aaep.Event) Record {
 	r := Record{Kind: Asked, Time: ev.Timestamp, AgentID: ev.Producer.AgentID, SessionID: ev.SessionID}
-	r.Shown = []Words{words(ev)}
+	r.Shown = []Words{wordsOf(ev)}
 	for _, t := range ev.Translations {
-		r.Shown = append(r.Shown, words(ev.In(t)))
+		r.Shown = append(r.Shown, wordsOf(ev.In(t)))
 	}
-	if shown, err := marshal(r.Shown); err == nil { // else the record is refused for the same reason
+	if shown, err := marshalSafe(r.Shown); err == nil { // else the record is refused for the same reason
 		sum := sha256.Sum256(shown)
 		r.ShownDigest = hex.EncodeToString(sum[:])
 	}
@@ -42,7 +42,7 @@ func Question(ev *aaep.Event) Record {
 	return r
 }
 
-func words(ev *aaep.Event) Words {
+func wordsOf(ev *aaep.Event) Words {
 	w := Words{Language: ev.Language(), Terse: ev.Summary.Terse, Normal: ev.Summary.Normal,
 		Detailed: ev.Summary.Detailed}
 	switch p := ev.Payload.(type) {

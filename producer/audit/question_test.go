@@ -51,7 +51,7 @@ func TestQuestion(t *testing.T) {
 		t.Errorf("Question = %+v\nwant %+v", r, want)
 	}
 	// The digest is that of the member as it stands in the file.
-	line, _, err := seal(1, "", r)
+	line, _, err := sealRecord(1, "", r)
 	must(t, err)
 	_, shown, _ := strings.Cut(string(line), `"shown":`)
 	shown, _, _ = strings.Cut(shown, `,"shown_digest"`)
@@ -93,9 +93,9 @@ func TestReply(t *testing.T) {
 	for _, response := range []any{"blue", false, 0.0} { // whatever the answer, it is not left out
 		r := Reply(&aaep.ClarificationReply{ReplyToken: token, Response: response, DecidedBy: "ana", Timestamp: began})
 		r.Response = response
-		line, _, err := seal(1, "", r)
+		line, _, err := sealRecord(1, "", r)
 		must(t, err)
-		e, ok := parse(line[:len(line)-1])
+		e, ok := parseLine(line[:len(line)-1])
 		if !ok || e.Claims.Response != response || e.Response != response || e.Claims.DecidedBy != "ana" {
 			t.Errorf("%s is read as %+v", line, e)
 		}
@@ -157,13 +157,13 @@ func TestHostileText(t *testing.T) {
 			t.Errorf("%q", text)
 		}
 	}
-	line, _, err := seal(1, "", r)
+	line, _, err := sealRecord(1, "", r)
 	must(t, err)
 	text := string(line[:len(line)-1])
 	if aaep.SafeText(text) != text || strings.ContainsAny(text, "\n\u200d") {
 		t.Errorf("%q", text)
 	}
-	e, ok := parse([]byte(text))
+	e, ok := parseLine([]byte(text))
 	if !ok || e.Claims.DecidedBy != hostile || e.By.Principal != hostile || e.Response != hostile ||
 		e.Shown[0].Choices[0].Label != hostile {
 		t.Errorf("%+v", e)

@@ -26,32 +26,32 @@ func (s slogSink) Record(r Record) error {
 		r.Time = time.Now()
 	}
 	entry := slog.NewRecord(r.Time, slog.LevelInfo, "audit", 0)
-	entry.AddAttrs(attrs(r)...)
+	entry.AddAttrs(recordAttrs(r)...)
 	return s.Handle(ctx, entry)
 }
 
-// A group collects the attributes that have a value.
-type group []slog.Attr
+// A attrGroup collects the attributes that have a value.
+type attrGroup []slog.Attr
 
-func (g *group) text(key, value string) {
+func (g *attrGroup) addText(key, value string) {
 	if value != "" {
 		*g = append(*g, slog.String(key, aaep.SafeText(value)))
 	}
 }
 
-func (g *group) yes(key string, value bool) {
+func (g *attrGroup) addFlag(key string, value bool) {
 	if value {
 		*g = append(*g, slog.Bool(key, true))
 	}
 }
 
-func (g *group) time(key string, t time.Time) {
+func (g *attrGroup) addTime(key string, t time.Time) {
 	if !t.IsZero() {
 		*g = append(*g, slog.Time(key, t.UTC()))
 	}
 }
 
-func (g *group) response(v any) {
+func (g *attrGroup) addResponse(v any) {
 	switch v := v.(type) {
 	case nil:
 	case bool:
@@ -63,88 +63,88 @@ func (g *group) response(v any) {
 	}
 }
 
-func (g *group) sub(key string, members group) {
+func (g *attrGroup) addGroup(key string, members attrGroup) {
 	if len(members) > 0 {
 		*g = append(*g, slog.Attr{Key: key, Value: slog.GroupValue(members...)})
 	}
 }
 
-func attrs(r Record) (g group) {
-	g.text("kind", string(r.Kind))
-	g.text("agent_id", r.AgentID)
-	g.text("session_id", r.SessionID)
-	g.text("tool", r.Tool)
-	g.text("tool_call_id", r.ToolCallID)
-	g.text("question_id", r.QuestionID)
-	var shown group
+func recordAttrs(r Record) (g attrGroup) {
+	g.addText("kind", string(r.Kind))
+	g.addText("agent_id", r.AgentID)
+	g.addText("session_id", r.SessionID)
+	g.addText("tool", r.Tool)
+	g.addText("tool_call_id", r.ToolCallID)
+	g.addText("question_id", r.QuestionID)
+	var shown attrGroup
 	for i, w := range r.Shown {
-		shown.sub(fmt.Sprint(i+1), shownAttrs(w))
+		shown.addGroup(fmt.Sprint(i+1), shownAttrs(w))
 	}
-	g.sub("shown", shown)
-	g.text("shown_digest", r.ShownDigest)
-	g.text("risk_level", string(r.Risk))
-	g.yes("irreversible", r.Irreversible)
-	g.time("deadline", r.Deadline)
-	g.text("default", r.Default)
-	g.sub("recipients", subscriptionsAttrs(r.Recipients))
-	g.sub("untold", subscriptionsAttrs(r.Untold))
+	g.addGroup("shown", shown)
+	g.addText("shown_digest", r.ShownDigest)
+	g.addText("risk_level", string(r.Risk))
+	g.addFlag("irreversible", r.Irreversible)
+	g.addTime("deadline", r.Deadline)
+	g.addText("default", r.Default)
+	g.addGroup("recipients", subscriptionsAttrs(r.Recipients))
+	g.addGroup("untold", subscriptionsAttrs(r.Untold))
 	if r.By != nil {
-		g.sub("by", subscriptionAttrs(*r.By))
+		g.addGroup("by", subscriptionAttrs(*r.By))
 	}
 	if r.Claims != nil {
-		g.sub("claims", claimsAttrs(*r.Claims))
+		g.addGroup("claims", claimsAttrs(*r.Claims))
 	}
-	g.yes("counted", r.Counted)
-	g.text("refused", r.Refused)
-	g.text("cause", r.Cause)
-	g.text("decision", string(r.Decision))
-	g.response(r.Response)
-	g.text("status", string(r.Status))
+	g.addFlag("counted", r.Counted)
+	g.addText("refused", r.Refused)
+	g.addText("cause", r.Cause)
+	g.addText("decision", string(r.Decision))
+	g.addResponse(r.Response)
+	g.addText("status", string(r.Status))
 	if r.DurationMS != nil {
 		g = append(g, slog.Int64("duration_ms", *r.DurationMS))
 	}
 	return g
 }
 
-func shownAttrs(w Words) (g group) {
-	g.text("language", w.Language)
-	g.text("summary_terse", w.Terse)
-	g.text("summary_normal", w.Normal)
-	g.text("summary_detailed", w.Detailed)
-	g.text("action", w.Action)
-	g.text("consequence", w.Consequence)
-	g.text("question", w.Question)
-	g.text("context", w.Context)
-	var choices group
+func shownAttrs(w Words) (g attrGroup) {
+	g.addText("language", w.Language)
+	g.addText("summary_terse", w.Terse)
+	g.addText("summary_normal", w.Normal)
+	g.addText("summary_detailed", w.Detailed)
+	g.addText("action", w.Action)
+	g.addText("consequence", w.Consequence)
+	g.addText("question", w.Question)
+	g.addText("context", w.Context)
+	var choices attrGroup
 	for _, c := range w.Choices {
-		choices.text(aaep.SafeText(c.Value), c.Label)
+		choices.addText(aaep.SafeText(c.Value), c.Label)
 	}
-	g.sub("choices", choices)
+	g.addGroup("choices", choices)
 	return g
 }
 
-func subscriptionsAttrs(subs []Subscription) (all group) {
+func subscriptionsAttrs(subs []Subscription) (all attrGroup) {
 	for i, sub := range subs {
-		all.sub(fmt.Sprint(i+1), subscriptionAttrs(sub))
+		all.addGroup(fmt.Sprint(i+1), subscriptionAttrs(sub))
 	}
 	return all
 }
 
-func subscriptionAttrs(s Subscription) (g group) {
-	g.text("subscription_id", s.SubscriptionID)
-	g.text("subscriber_id", s.SubscriberID)
-	g.text("principal", s.Principal)
-	g.text("language", s.Language)
-	g.text("node", s.Node)
+func subscriptionAttrs(s Subscription) (g attrGroup) {
+	g.addText("subscription_id", s.SubscriptionID)
+	g.addText("subscriber_id", s.SubscriberID)
+	g.addText("principal", s.Principal)
+	g.addText("language", s.Language)
+	g.addText("node", s.Node)
 	return g
 }
 
-func claimsAttrs(c Claims) (g group) {
-	g.text("decision", string(c.Decision))
-	g.response(c.Response)
-	g.text("decided_by", c.DecidedBy)
-	g.text("decision_rationale", c.Rationale)
-	g.time("timestamp", c.Time)
-	g.yes("modified", c.Modified)
+func claimsAttrs(c Claims) (g attrGroup) {
+	g.addText("decision", string(c.Decision))
+	g.addResponse(c.Response)
+	g.addText("decided_by", c.DecidedBy)
+	g.addText("decision_rationale", c.Rationale)
+	g.addTime("timestamp", c.Time)
+	g.addFlag("modified", c.Modified)
 	return g
 }

@@ -32,34 +32,34 @@ type Report struct {
 // A *Fault says what is wrong first; any other error is that of r. The report is about what comes
 // before. The memory needed does not grow with the trail.
 func Verify(r io.Reader, head string) (Report, error) {
-	lines := newLines(r)
+	lines := newLineReader(r)
 	head = strings.ToLower(head)
 	var c chain
 	var rep Report
 	for {
-		seq, prev := c.next() // before the hash moves on
-		line, ended, err := lines.next()
+		seq, prev := c.nextLink() // before the hash moves on
+		line, ended, err := lines.readLine()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			return rep, err
 		}
-		e, fault := c.take(line, ended)
+		e, fault := c.checkLine(line, ended)
 		if e.Seq > 0 && (fault == nil || fault.How == TornEnd) {
-			rep.add(e, c.head)
+			rep.addEntry(e, c.head)
 			if c.head == head {
 				rep.Anchored = e.Seq
 			}
 		}
 		if fault != nil {
-			if err := lines.explain(fault, e, seq, prev); err != nil {
+			if err := lines.explainFault(fault, e, seq, prev); err != nil {
 				return rep, err
 			}
 			return rep, fault
 		}
 	}
-	if fault := c.end(); fault != nil {
+	if fault := c.endFault(); fault != nil {
 		return rep, fault
 	}
 	if head != "" && rep.Anchored == 0 {
@@ -70,7 +70,7 @@ func Verify(r io.Reader, head string) (Report, error) {
 	return rep, nil
 }
 
-func (rep *Report) add(e Entry, head string) {
+func (rep *Report) addEntry(e Entry, head string) {
 	if rep.Records == 0 {
 		rep.First = e.Time
 	}
@@ -90,12 +90,12 @@ func (rep *Report) add(e Entry, head string) {
 // last.
 func Read(r io.Reader) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		lines := newLines(r)
+		lines := newLineReader(r)
 		var c chain
 		for {
-			line, ended, err := lines.next()
+			line, ended, err := lines.readLine()
 			if err == io.EOF {
-				if fault := c.end(); fault != nil {
+				if fault := c.endFault(); fault != nil {
 					yield(Entry{}, fault)
 				}
 				return
@@ -104,7 +104,7 @@ func Read(r io.Reader) iter.Seq2[Entry, error] {
 				yield(Entry{}, err)
 				return
 			}
-			e, fault := c.take(line, ended)
+			e, fault := c.checkLine(line, ended)
 			if fault != nil {
 				err = fault
 			}
@@ -115,18 +115,18 @@ func Read(r io.Reader) iter.Seq2[Entry, error] {
 	}
 }
 
-// lines reads lines of any length and keeps no more than one that can be a record.
-type lines struct {
+// lineReader reads lines of any length and keeps no more than one that can be a record.
+type lineReader struct {
 	r   *bufio.Reader
 	buf []byte
 }
 
-func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
+func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 64<<10)} }
 
-// next returns the next line without its newline, valid until the next call, and whether it has
+// readLine returns the next line without its newline, valid until the next call, and whether it has
 // one. Of a line that is too long to be anything nothing is returned. The error is io.EOF where
 // there is no byte more.
-func (l *lines) next() (line []byte, ended bool, err error) {
+func (l *lineReader) readLine() (line []byte, ended bool, err error) {
 	l.buf = l.buf[:0]
 	read, long := false, false
 	for {
@@ -154,21 +154,21 @@ func (l *lines) next() (line []byte, ended bool, err error) {
 	}
 }
 
-// explain looks at what follows a fault for the record that belongs there: that tells a line that
+// explainFault looks at what follows a fault for the record that belongs there: that tells a line that
 // was added from one that was changed, and one that was moved from one that is gone.
-func (l *lines) explain(f *Fault, e Entry, seq uint64, prev string) error {
+func (l *lineReader) explainFault(f *Fault, e Entry, seq uint64, prev string) error {
 	if f.How != Altered && f.How != Removed && f.How != OutOfSequence {
 		return nil
 	}
 	for {
-		line, _, err := l.next()
+		line, _, err := l.readLine()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if later, whole := parse(line); !whole || later.Seq != seq || later.Prev != prev {
+		if later, whole := parseLine(line); !whole || later.Seq != seq || later.Prev != prev {
 			continue
 		}
 		if f.How == Removed {

@@ -77,7 +77,7 @@ func TestFaults(t *testing.T) {
 	data, _ := written(t, 6)
 	l := linesOf(data)
 	forge := func(seq uint64, prev string) string {
-		line, _, err := seal(seq, prev, sample(7))
+		line, _, err := sealRecord(seq, prev, sample(7))
 		must(t, err)
 		return string(line)
 	}
@@ -90,7 +90,7 @@ func TestFaults(t *testing.T) {
 	torn := linesOf(crashed(t)) // opened, record, torn, torn, opened, record, record
 	opened := func(seq uint64, prev string, r Record) string {
 		r.Time = began
-		line, _, err := seal(seq, prev, r)
+		line, _, err := sealRecord(seq, prev, r)
 		must(t, err)
 		return string(line)
 	}
@@ -276,7 +276,7 @@ func TestCutAtEveryByte(t *testing.T) {
 			}
 			whole := 0
 			for _, line := range linesOf(cut) {
-				if _, ok := parse([]byte(strings.TrimSuffix(line, "\n"))); ok {
+				if _, ok := parseLine([]byte(strings.TrimSuffix(line, "\n"))); ok {
 					whole++
 				}
 			}

@@ -76,14 +76,14 @@ func ClientCertificate(r *http.Request) (principal string, err error) {
 	}
 	now := time.Now()
 	for _, chain := range r.TLS.VerifiedChains {
-		if inForce(chain, now) {
+		if isInForce(chain, now) {
 			return nameOf(chain[0])
 		}
 	}
 	return "", errors.New("auth: the client's certificate, or one that vouches for it, has expired")
 }
 
-func inForce(chain []*x509.Certificate, now time.Time) bool {
+func isInForce(chain []*x509.Certificate, now time.Time) bool {
 	for _, c := range chain {
 		if now.Before(c.NotBefore) || now.After(c.NotAfter) {
 			return false

@@ -10,7 +10,7 @@ import (
 
 // Bearer gives a token to a dialer's Credentials.
 func Bearer(token string) func(context.Context) (http.Header, error) {
-	return func(context.Context) (http.Header, error) { return bearer(token) }
+	return func(context.Context) (http.Header, error) { return bearerHeader(token) }
 }
 
 // BearerFile gives the token in a file to a dialer's Credentials. The file holds the token and
@@ -23,11 +23,11 @@ func BearerFile(path string) func(context.Context) (http.Header, error) {
 		if err != nil {
 			return nil, err
 		}
-		return bearer(strings.TrimSpace(string(text)))
+		return bearerHeader(strings.TrimSpace(string(text)))
 	}
 }
 
-func bearer(token string) (http.Header, error) {
+func bearerHeader(token string) (http.Header, error) {
 	if err := credentials.CheckToken(token); err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.C
 			Certificates: []tls.Certificate{*cert}}
 		if clientCAFile != "" {
 			conf.ClientAuth = tls.VerifyClientCertIfGiven
-			conf.ClientCAs, err = pool(clientCAFile, contents[2])
+			conf.ClientCAs, err = parsePool(clientCAFile, contents[2])
 		}
 		return conf, err
 	}, certFile, keyFile, clientCAFile)
@@ -43,37 +43,37 @@ func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.C
 		return nil, fmt.Errorf("auth: the certificate in %s expired on %s: put a new one in its place", certFile,
 			leaf.NotAfter.UTC().Format(time.DateTime+" UTC"))
 	}
-	e := expiry{log: log, file: certFile}
-	e.check(source.Get())
+	e := expiryWarning{log: log, file: certFile}
+	e.warnIfExpired(source.Get())
 	conf := source.Get().Clone()
 	conf.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		conf := source.Get()
-		e.check(conf)
+		e.warnIfExpired(conf)
 		return conf, nil
 	}
 	return conf, nil
 }
 
-// expiry tells of a certificate that is served and that nobody believes, once an hour.
-type expiry struct {
+// expiryWarning tells of a certificate that is served and that nobody believes, once an hour.
+type expiryWarning struct {
 	log  *slog.Logger // or nil
 	file string
 
-	mu   sync.Mutex
-	told time.Time
+	mu         sync.Mutex
+	lastWarned time.Time
 }
 
-func (e *expiry) check(conf *tls.Config) {
+func (e *expiryWarning) warnIfExpired(conf *tls.Config) {
 	now, leaf := time.Now(), conf.Certificates[0].Leaf
 	if e.log == nil || !now.After(leaf.NotAfter) && !now.Before(leaf.NotBefore) {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.told.IsZero() && now.Sub(e.told) < time.Hour {
+	if !e.lastWarned.IsZero() && now.Sub(e.lastWarned) < time.Hour {
 		return
 	}
-	e.told = now
+	e.lastWarned = now
 	e.log.Warn("auth: nobody believes this certificate now", "file", e.file, "from", leaf.NotBefore, "until",
 		leaf.NotAfter)
 }
@@ -89,7 +89,7 @@ func ClientTLS(caFile, certFile, keyFile string, log *slog.Logger) (*tls.Config,
 		if err != nil {
 			return nil, err
 		}
-		if conf.RootCAs, err = pool(caFile, pem); err != nil {
+		if conf.RootCAs, err = parsePool(caFile, pem); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +117,7 @@ func keyPair(certFile string, certPEM, keyPEM []byte) (*tls.Certificate, error) 
 	return &cert, nil
 }
 
-func pool(file string, pem []byte) (*x509.CertPool, error) {
+func parsePool(file string, pem []byte) (*x509.CertPool, error) {
 	p := x509.NewCertPool()
 	if !p.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("auth: %s holds no certificate in PEM", file)

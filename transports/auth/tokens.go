@@ -22,7 +22,7 @@ import (
 func Tokens(byPrincipal map[string]string) (Authenticator, error) {
 	var set tokenSet
 	for principal, token := range byPrincipal {
-		if err := set.add(principal, token); err != nil {
+		if err := set.addToken(principal, token); err != nil {
 			if credentials.CheckPrincipal(principal) != nil {
 				principal = "a name"
 			}
@@ -91,15 +91,15 @@ func (s tokenSet) authenticate(r *http.Request) (string, error) {
 	if credentials.Signed(token) {
 		return "", ErrNone
 	}
-	if principal := s.find(token); principal != "" {
+	if principal := s.principalOf(token); principal != "" {
 		return principal, nil
 	}
 	return "", fmt.Errorf("auth: the token is not known: %w", aaep.AuthenticationRequired)
 }
 
-// find takes the same time whichever token is in the set, and however much of one was guessed
+// principalOf takes the same time whichever token is in the set, and however much of one was guessed
 // (INV-48).
-func (s tokenSet) find(token string) (principal string) {
+func (s tokenSet) principalOf(token string) (principal string) {
 	sum := sha256.Sum256([]byte(token))
 	at := -1
 	for i := range s {
@@ -111,7 +111,7 @@ func (s tokenSet) find(token string) (principal string) {
 	return s[at].principal
 }
 
-func (s *tokenSet) add(principal, token string) error {
+func (s *tokenSet) addToken(principal, token string) error {
 	if err := credentials.CheckPrincipal(principal); err != nil {
 		return err
 	}
@@ -119,13 +119,13 @@ func (s *tokenSet) add(principal, token string) error {
 		return err
 	}
 	switch {
-	case guessable(token):
+	case isGuessable(token):
 		return errors.New("auth: a token could be guessed; make one with: openssl rand -hex 32")
 	case credentials.Signed(token):
 		return errors.New(
 			"auth: a token has three parts with dots between them and would be taken for a signed one; make one " +
 				"with: openssl rand -hex 32")
-	case s.find(token) != "":
+	case s.principalOf(token) != "":
 		return errors.New("auth: a token is there twice")
 	case len(*s) == maxTokens:
 		return fmt.Errorf("auth: there are more than %d tokens", maxTokens)
@@ -140,8 +140,8 @@ func (s *tokenSet) add(principal, token string) error {
 // maxTokens bounds what one request costs, since each token is compared with all of them.
 const maxTokens = 1000
 
-// guessable reports whether a token is too short for 128 bits, or was made by leaning on a key.
-func guessable(token string) bool {
+// isGuessable reports whether a token is too short for 128 bits, or was made by leaning on a key.
+func isGuessable(token string) bool {
 	least := 22
 	if strings.Trim(token, "0123456789abcdefABCDEF") == "" {
 		least = 32
@@ -165,7 +165,7 @@ func parseTokens(text []byte) (tokenSet, error) {
 		if len(fields) != 2 {
 			return nil, fmt.Errorf("line %d: want a principal, a space and a token", n)
 		}
-		if err := set.add(fields[0], fields[1]); err != nil {
+		if err := set.addToken(fields[0], fields[1]); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 	}

@@ -94,8 +94,8 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if err != nil {
 		cancel()
 		conn.Close()
-		return nil, fmt.Errorf("grpc: %w", refusal(err))
+		return nil, fmt.Errorf("grpc: %w", refusalError(err))
 	}
-	return duplex.New(&dialed{stream: stream, conn: conn, cancel: cancel, witness: transports.WitnessOf(ctx),
+	return duplex.New(&dialedStream{stream: stream, conn: conn, cancel: cancel, witness: transports.WitnessOf(ctx),
 		ended: make(chan struct{})}, ""), nil
 }

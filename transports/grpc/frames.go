@@ -21,14 +21,14 @@ import (
 
 const (
 	writeTimeout = 10 * time.Second // of one message
-	goodbye      = time.Second      // for the peer's end of the stream
-	maxType      = 256              // bytes of a message_type of ours
+	closeTimeout = time.Second      // for the peer's end of the stream
+	maxTypeBytes = 256              // bytes of a message_type of ours
 	maxFrame     = transports.MaxMessage + 4<<10
 )
 
 var errNotText = errors.New("grpc: the peer sent a message that is not UTF-8")
 
-func pack(msg []byte) *aaepv1.AaepMessage {
+func packMessage(msg []byte) *aaepv1.AaepMessage {
 	return &aaepv1.AaepMessage{Json: msg, MessageType: typeOf(msg)}
 }
 
@@ -50,7 +50,7 @@ func typeOf(msg []byte) string {
 			continue
 		}
 		if t, err := d.ReadToken(); err == nil && t.Kind() == '"' {
-			if s := t.String(); len(s) <= maxType {
+			if s := t.String(); len(s) <= maxTypeBytes {
 				return s
 			}
 		}
@@ -58,8 +58,8 @@ func typeOf(msg []byte) string {
 	}
 }
 
-// unpack returns the message. What message_type says changes nothing (GRPC-002).
-func unpack(m *aaepv1.AaepMessage) ([]byte, error) {
+// unpackMessage returns the message. What message_type says changes nothing (GRPC-002).
+func unpackMessage(m *aaepv1.AaepMessage) ([]byte, error) {
 	switch {
 	case len(m.Json) > transports.MaxMessage:
 		return nil, transports.ErrTooLarge
@@ -69,84 +69,84 @@ func unpack(m *aaepv1.AaepMessage) ([]byte, error) {
 	return m.Json, nil
 }
 
-// served is the producer's end of a stream. It lasts until the handler returns status.
-type served struct {
+// servedStream is the producer's end of a stream. It lasts until the handler returns status.
+type servedStream struct {
 	stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]
 	// witness is who looks at what comes now.
 	witness func() transports.Witness
 	once    sync.Once
-	over    chan struct{} // closed when status is set
+	ended   chan struct{} // closed when status is set
 	status  error
 }
 
-// end has the handler return, which ends a Send and a Recv that are under way.
-func (f *served) end(status error) {
+// endStream has the handler return, which ends a Send and a Recv that are under way.
+func (f *servedStream) endStream(status error) {
 	f.once.Do(func() {
 		f.status = status
-		close(f.over)
+		close(f.ended)
 	})
 }
 
-func (f *served) Read() ([]byte, error) {
+func (f *servedStream) Read() ([]byte, error) {
 	m, err := f.stream.Recv()
 	var msg []byte
 	switch {
 	case err == nil:
-		msg, err = unpack(m)
-		judge(f.witness(), m)
+		msg, err = unpackMessage(m)
+		reportMismatch(f.witness(), m)
 	case status.Code(err) == codes.ResourceExhausted:
 		err = transports.ErrTooLarge
 	}
 	switch err {
 	case transports.ErrTooLarge:
-		f.end(status.Error(codes.ResourceExhausted, "a message has at most 1 MiB"))
+		f.endStream(status.Error(codes.ResourceExhausted, "a message has at most 1 MiB"))
 	case errNotText:
-		f.end(status.Error(codes.InvalidArgument, "a message is JSON in UTF-8"))
+		f.endStream(status.Error(codes.InvalidArgument, "a message is JSON in UTF-8"))
 	}
 	return msg, err
 }
 
-func (f *served) Write(msg []byte) error {
+func (f *servedStream) Write(msg []byte) error {
 	t := time.AfterFunc(writeTimeout, func() {
-		f.end(status.Error(codes.DeadlineExceeded, "no message was taken for too long"))
+		f.endStream(status.Error(codes.DeadlineExceeded, "no message was taken for too long"))
 	})
 	defer t.Stop()
-	return f.stream.Send(pack(msg))
+	return f.stream.Send(packMessage(msg))
 }
 
 // Close ends the stream with OK, behind what was written.
-func (f *served) Close() error {
-	f.end(nil)
+func (f *servedStream) Close() error {
+	f.endStream(nil)
 	return nil
 }
 
-// dialed is the subscriber's end of a stream, and the connection under it.
-type dialed struct {
-	stream  rpc.BidiStreamingClient[aaepv1.AaepMessage, aaepv1.AaepMessage]
-	conn    *rpc.ClientConn
-	cancel  func()
-	witness transports.Witness
-	writing sync.Mutex    // the stream's half is not closed during a Send
-	ended   chan struct{} // closed when why is set
-	why     error
+// dialedStream is the subscriber's end of a stream, and the connection under it.
+type dialedStream struct {
+	stream   rpc.BidiStreamingClient[aaepv1.AaepMessage, aaepv1.AaepMessage]
+	conn     *rpc.ClientConn
+	cancel   func()
+	witness  transports.Witness
+	writing  sync.Mutex    // the stream's half is not closed during a Send
+	ended    chan struct{} // closed when why is set
+	endCause error
 }
 
-func (f *dialed) Read() ([]byte, error) {
+func (f *dialedStream) Read() ([]byte, error) {
 	m, err := f.stream.Recv()
 	var msg []byte
 	if err == nil {
-		msg, err = unpack(m)
-		judge(f.witness, m)
+		msg, err = unpackMessage(m)
+		reportMismatch(f.witness, m)
 	}
 	if err != nil {
-		f.why = refusal(err)
+		f.endCause = refusalError(err)
 		close(f.ended)
 	}
-	return msg, f.why
+	return msg, f.endCause
 }
 
-// judge tells the witness of a message whose two fields do not belong together.
-func judge(w transports.Witness, m *aaepv1.AaepMessage) {
+// reportMismatch tells the witness of a message whose two fields do not belong together.
+func reportMismatch(w transports.Witness, m *aaepv1.AaepMessage) {
 	if w == nil {
 		return
 	}
@@ -162,8 +162,8 @@ func judge(w transports.Witness, m *aaepv1.AaepMessage) {
 	}
 }
 
-// refusal is the error of a stream, as package subscriber understands it.
-func refusal(err error) error {
+// refusalError is the error of a stream, as package subscriber understands it.
+func refusalError(err error) error {
 	code := aaep.AuthenticationRequired
 	switch status.Code(err) {
 	case codes.Unauthenticated:
@@ -175,20 +175,20 @@ func refusal(err error) error {
 	return &aaep.Rejection{Code: code, Message: status.Convert(err).Message(), Remote: true}
 }
 
-func (f *dialed) Write(msg []byte) error {
+func (f *dialedStream) Write(msg []byte) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	t := time.AfterFunc(writeTimeout, f.cancel)
 	defer t.Stop()
-	err := f.stream.Send(pack(msg))
+	err := f.stream.Send(packMessage(msg))
 	if err == io.EOF {
 		// says only that the stream has ended; Read learns why, if it is not held up by an earlier
 		// message
-		late := time.NewTimer(goodbye)
+		late := time.NewTimer(closeTimeout)
 		defer late.Stop()
 		select {
 		case <-f.ended:
-			err = f.why
+			err = f.endCause
 		case <-late.C:
 		}
 	}
@@ -197,8 +197,8 @@ func (f *dialed) Write(msg []byte) error {
 
 // Close ends this half, so that what was written arrives, waits a moment for the producer's, and
 // lets go.
-func (f *dialed) Close() error {
-	t := time.AfterFunc(goodbye, f.cancel)
+func (f *dialedStream) Close() error {
+	t := time.AfterFunc(closeTimeout, f.cancel)
 	defer t.Stop()
 	f.writing.Lock()
 	f.stream.CloseSend()

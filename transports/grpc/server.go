@@ -99,8 +99,8 @@ func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
 	return s.queue.Accept(ctx)
 }
 
-// witness is who looks at what subscribers send: a stream may begin before it is accepted.
-func (s *Server) witness() transports.Witness {
+// currentWitness is who looks at what subscribers send: a stream may begin before it is accepted.
+func (s *Server) currentWitness() transports.Witness {
 	if w := s.watching.Load(); w != nil {
 		return *w
 	}
@@ -124,8 +124,8 @@ var errNotLocal = status.Error(codes.Unauthenticated,
 
 // Subscribe is one stream; it returns when that has ended, and with what status.
 func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]) error {
-	s, r := v.s, request(stream.Context(), aaepv1.AaepService_Subscribe_FullMethodName)
-	principal, err := s.authenticate(r) // first: strangers take no places
+	s, r := v.s, httpRequest(stream.Context(), aaepv1.AaepService_Subscribe_FullMethodName)
+	principal, err := s.authenticatePeer(r) // first: strangers take no places
 	if err != nil {
 		return err
 	}
@@ -136,26 +136,26 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 		s.o.Logger.Info("grpc: refused: as many subscriptions as can be served")
 		return status.Error(codes.Unavailable, "there are as many subscriptions as can be served; try again later")
 	}
-	f := &served{stream: stream, witness: s.witness, over: make(chan struct{})}
+	f := &servedStream{stream: stream, witness: s.currentWitness, ended: make(chan struct{})}
 	c := duplex.New(f, principal)
 	defer s.authenticator.Watch(stream.Context(), r, principal, func() {
-		f.end(status.Error(codes.Unavailable, "These credentials were withdrawn. Connect again with others."))
+		f.endStream(status.Error(codes.Unavailable, "These credentials were withdrawn. Connect again with others."))
 	})()
-	if s.queue.Offer(stream.Context(), c, f.over) {
+	if s.queue.Offer(stream.Context(), c, f.ended) {
 		select {
-		case <-f.over:
+		case <-f.ended:
 			return f.status
 		case <-stream.Context().Done():
 			return status.FromContextError(stream.Context().Err()).Err()
 		}
 	}
-	f.end(status.Error(codes.Unavailable, "nobody is there to serve this; try again later"))
+	f.endStream(status.Error(codes.Unavailable, "nobody is there to serve this; try again later"))
 	go c.Close() // which waits for this to return
 	return f.status
 }
 
-// authenticate names the peer, or returns the status that refuses it.
-func (s *Server) authenticate(r *http.Request) (principal string, refused error) {
+// authenticatePeer names the peer, or returns the status that refuses it.
+func (s *Server) authenticatePeer(r *http.Request) (principal string, refused error) {
 	if s.o.Authenticate == nil {
 		if !httpguard.Loopback(r) {
 			s.o.Logger.Info("grpc: refused: not from this machine, and there is no authentication", "peer",
@@ -180,7 +180,7 @@ func (s *Server) authenticate(r *http.Request) (principal string, refused error)
 func (v service) GetManifest(ctx context.Context, _ *aaepv1.GetManifestRequest) (*aaepv1.Manifest, error) {
 	o := v.s.o
 	switch {
-	case o.Authenticate == nil && !httpguard.Loopback(request(ctx, aaepv1.AaepService_GetManifest_FullMethodName)):
+	case o.Authenticate == nil && !httpguard.Loopback(httpRequest(ctx, aaepv1.AaepService_GetManifest_FullMethodName)):
 		return nil, errNotLocal
 	case len(o.Manifest) == 0:
 		return nil, status.Error(codes.Unavailable, "this producer has no manifest")
@@ -188,8 +188,8 @@ func (v service) GetManifest(ctx context.Context, _ *aaepv1.GetManifestRequest) 
 	return &aaepv1.Manifest{Json: o.Manifest}, nil
 }
 
-// request shows a call to those who judge requests of HTTP, which it is.
-func request(ctx context.Context, method string) *http.Request {
+// httpRequest shows a call to those who judge requests of HTTP, which it is.
+func httpRequest(ctx context.Context, method string) *http.Request {
 	r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: method}, RequestURI: method, Proto: "HTTP/2.0",
 		ProtoMajor: 2,
 		Header:     http.Header{}, Body: http.NoBody}

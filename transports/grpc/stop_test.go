@@ -151,7 +151,7 @@ func TestStalled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := duplex.New(&dialed{stream: stream, conn: conn, cancel: cancel, ended: make(chan struct{})}, "")
+			c := duplex.New(&dialedStream{stream: stream, conn: conn, cancel: cancel, ended: make(chan struct{})}, "")
 			b, err := s.Accept(t.Context())
 			if err != nil {
 				t.Fatal(err)

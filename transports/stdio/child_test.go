@@ -205,8 +205,8 @@ func TestChildStays(t *testing.T) {
 	if err := c.Close(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
 		t.Errorf("Close = %v, want that it was terminated", err)
 	}
-	if took := time.Since(began); took < patience {
-		t.Errorf("it had %v, want %v", took, patience)
+	if took := time.Since(began); took < exitTimeout {
+		t.Errorf("it had %v, want %v", took, exitTimeout)
 	}
 	if cmd.ProcessState == nil {
 		t.Error("nobody waited for it")

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	patience = 5 * time.Second // for a child whose input has ended, and again once it was told to terminate
+	exitTimeout = 5 * time.Second // for a child whose input has ended, and again once it was told to terminate
 	// for what a child that has ended left in its output, or for its end after that of its output
-	linger = time.Second
+	outputTimeout = time.Second
 )
 
 // Dialer starts a producer as a child process and speaks with it over its standard input and output
@@ -63,7 +63,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	}
 	cmd.Stdin, cmd.Stdout = childIn, childOut
 	if cmd.WaitDelay == 0 { // whoever inherited its Stderr must not keep us
-		cmd.WaitDelay = linger
+		cmd.WaitDelay = outputTimeout
 	}
 	err = cmd.Start()
 	childIn.Close()
@@ -74,7 +74,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		return nil, fmt.Errorf("stdio: %w", err)
 	}
 	p := &process{cmd: cmd, output: in, exited: make(chan struct{})}
-	go p.wait()
+	go p.waitForExit()
 	return newConn(&frames{in: p, out: out, process: p, logger: d.Logger, witness: transports.WitnessOf(ctx)}, ""), nil
 }
 
@@ -86,19 +86,19 @@ type process struct {
 	err    error
 }
 
-func (p *process) wait() {
+func (p *process) waitForExit() {
 	err := p.cmd.Wait()
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		p.err = fmt.Errorf("stdio: the producer ended: %w", err)
 	}
 	close(p.exited)
-	p.output.SetReadDeadline(time.Now().Add(linger)) // for a Read that waits
+	p.output.SetReadDeadline(time.Now().Add(outputTimeout)) // for a Read that waits
 }
 
 // Read reads what the child prints. After its end there is only what it left behind.
 func (p *process) Read(b []byte) (int, error) {
 	if p.hasExited() {
-		p.output.SetReadDeadline(time.Now().Add(linger))
+		p.output.SetReadDeadline(time.Now().Add(outputTimeout))
 	}
 	n, err := p.output.Read(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -116,10 +116,10 @@ func (p *process) hasExited() bool {
 	}
 }
 
-// failure returns how the child failed, if it did; it waits a moment for a child whose output has
+// exitError returns how the child failed, if it did; it waits a moment for a child whose output has
 // ended.
-func (p *process) failure(done <-chan struct{}) error {
-	t := time.NewTimer(linger)
+func (p *process) exitError(done <-chan struct{}) error {
+	t := time.NewTimer(outputTimeout)
 	defer t.Stop()
 	select {
 	case <-p.exited:
@@ -130,10 +130,10 @@ func (p *process) failure(done <-chan struct{}) error {
 	return nil
 }
 
-// end waits until the child is gone, and sees to it. It returns how the child failed.
-func (p *process) end() error {
+// endProcess waits until the child is gone, and sees to it. It returns how the child failed.
+func (p *process) endProcess() error {
 	for _, sig := range []os.Signal{syscall.SIGTERM, os.Kill} {
-		t := time.NewTimer(patience)
+		t := time.NewTimer(exitTimeout)
 		select {
 		case <-p.exited:
 			t.Stop()

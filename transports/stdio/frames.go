@@ -22,7 +22,7 @@ import (
 
 const (
 	writeTimeout = 10 * time.Second // of one line
-	goodbye      = time.Second      // for what is being written when the link is closed
+	closeTimeout = time.Second      // for what is being written when the link is closed
 	maxAnswers   = 64               // to pings and bad lines, that wait to be written
 	maxRequests  = 64               // that wait for an answer
 	maxBad       = 1000             // lines in a row that say nothing; after that the link ends (INV-35)
@@ -57,40 +57,40 @@ func (c conn) Send(ctx context.Context, msg []byte) error {
 // frames is one pair of streams. Reading and writing are done by goroutines of their own: a
 // standard stream that waits cannot always be interrupted, and Close must not wait for it.
 type frames struct {
-	producer bool
-	in       io.ReadCloser
-	out      io.WriteCloser
-	process  *process // at the other end; nil where that is none of ours
-	logger   *slog.Logger
-	witness  transports.Witness
-	lines    chan incoming
-	messages chan outgoing
-	answers  chan []byte
-	done     chan struct{}
-	written  chan struct{} // closed when nothing more is written
-	bad      int           // lines in a row; used by Read alone
-	blanks   int           // bytes of lines in a row that are empty or white space; used by Read alone
+	producer   bool
+	in         io.ReadCloser
+	out        io.WriteCloser
+	process    *process // at the other end; nil where that is none of ours
+	logger     *slog.Logger
+	witness    transports.Witness
+	lines      chan incomingLine
+	messages   chan outgoingLine
+	answers    chan []byte
+	done       chan struct{}
+	written    chan struct{} // closed when nothing more is written
+	badLines   int           // lines in a row; used by Read alone
+	blankBytes int           // bytes of lines in a row that are empty or white space; used by Read alone
 
-	mu       sync.Mutex
-	requests []request // that have no answer yet, oldest first
-	asked    uint64    // ids given
-	opened   bool      // aaep.subscribe has come
+	mu         sync.Mutex
+	requests   []pendingRequest // that have no answer yet, oldest first
+	lastID     uint64           // ids given
+	subscribed bool             // aaep.subscribe has come
 	// substitute is the newest refusal that was written in place of an error of JSON-RPC; nil where there was none.
 	substitute []byte
 }
 
-type incoming struct {
+type incomingLine struct {
 	line    []byte
 	tooLong bool
 	err     error
 }
 
-type outgoing struct {
+type outgoingLine struct {
 	line   []byte
 	result chan error // holds one
 }
 
-type request struct {
+type pendingRequest struct {
 	id     string // as JSON
 	method string
 }
@@ -99,7 +99,7 @@ func newConn(f *frames, principal string) conn {
 	if f.logger == nil {
 		f.logger = slog.New(slog.DiscardHandler)
 	}
-	f.lines, f.messages, f.answers = make(chan incoming), make(chan outgoing), make(chan []byte, maxAnswers)
+	f.lines, f.messages, f.answers = make(chan incomingLine), make(chan outgoingLine), make(chan []byte, maxAnswers)
 	f.done, f.written = make(chan struct{}), make(chan struct{})
 	go f.readLines()
 	go f.writeLines()
@@ -113,7 +113,7 @@ func (f *frames) readLines() {
 	for {
 		line, tooLong, err := readLine(r)
 		select {
-		case f.lines <- incoming{line, tooLong, err}:
+		case f.lines <- incomingLine{line, tooLong, err}:
 		case <-f.done:
 		}
 		if err != nil {
@@ -147,7 +147,7 @@ func (f *frames) writeLines() {
 // Read returns the next message. What is none costs nothing else (INV-35).
 func (f *frames) Read() ([]byte, error) {
 	for {
-		var in incoming
+		var in incomingLine
 		select {
 		case in = <-f.lines:
 		case <-f.done:
@@ -155,39 +155,39 @@ func (f *frames) Read() ([]byte, error) {
 		}
 		switch {
 		case in.err != nil:
-			return nil, f.endOf(in.err)
+			return nil, f.endError(in.err)
 		case in.tooLong:
-			if f.refuse(&fault{jsonrpc2.CodeParseError, null, "longer than a message may be"}) {
+			if f.refuseLine(&lineFault{jsonrpc2.CodeParseError, nullID, "longer than a message may be"}) {
 				return nil, errGarbage
 			}
 			continue
-		case len(bytes.Trim(in.line, space)) == 0: // it says nothing
-			if f.blanks += len(in.line) + 1; f.blanks > maxLine {
+		case len(bytes.Trim(in.line, whiteSpace)) == 0: // it says nothing
+			if f.blankBytes += len(in.line) + 1; f.blankBytes > maxLine {
 				return nil, transports.ErrTooLarge
 			}
 			continue
 		}
-		f.blanks = 0
-		o, wrong := parse(in.line, !f.producer)
+		f.blankBytes = 0
+		o, wrong := parseLine(in.line, !f.producer)
 		var msg []byte
 		if wrong == nil {
-			msg, wrong = f.take(o)
+			msg, wrong = f.takeMessage(o)
 		}
 		if wrong != nil {
-			if f.refuse(wrong) {
+			if f.refuseLine(wrong) {
 				return nil, errGarbage
 			}
 			continue
 		}
-		if f.bad = 0; msg != nil {
+		if f.badLines = 0; msg != nil {
 			return msg, nil
 		}
 	}
 }
 
-// refuse answers a bad line, if there is somebody to answer to, and reports whether it was one too
+// refuseLine answers a bad line, if there is somebody to answer to, and reports whether it was one too
 // many.
-func (f *frames) refuse(wrong *fault) bool {
+func (f *frames) refuseLine(wrong *lineFault) bool {
 	f.logger.Warn("stdio: a line was no message", "problem", wrong.text)
 	broken := map[int64]string{jsonrpc2.CodeParseError: "STDIO-010", jsonrpc2.CodeInvalidRequest: "STDIO-001",
 		jsonrpc2.CodeInvalidParams: "STDIO-002"}[wrong.code]
@@ -203,20 +203,20 @@ func (f *frames) refuse(wrong *fault) bool {
 	// A subscriber is no server: what a program prints is not answered.
 	if wrong.id != nil && (f.producer || string(wrong.id) != "null") {
 		if about, err := jsonv2.Marshal(&jsonrpc2.Error{Code: wrong.code, Message: wrong.text}); err == nil {
-			f.answer(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), wrong.id, []byte(`,"error":`), about,
+			f.queueAnswer(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), wrong.id, []byte(`,"error":`), about,
 				[]byte("}\n")))
 		}
 	}
 	if wrong.code == jsonrpc2.CodeMethodNotFound { // a newer peer may have more to say
-		f.bad = 0
+		f.badLines = 0
 		return false
 	}
-	f.bad++
-	return f.bad > maxBad
+	f.badLines++
+	return f.badLines > maxBad
 }
 
-// answer writes a line when its turn comes. Who takes no answers is not read from.
-func (f *frames) answer(line []byte) {
+// queueAnswer writes a line when its turn comes. Who takes no answers is not read from.
+func (f *frames) queueAnswer(line []byte) {
 	select {
 	case f.answers <- line:
 	case <-f.done:
@@ -225,7 +225,7 @@ func (f *frames) answer(line []byte) {
 
 // Write sends one message in one line.
 func (f *frames) Write(msg []byte) error {
-	m := outgoing{f.wrap(msg), make(chan error, 1)}
+	m := outgoingLine{f.wrapMessage(msg), make(chan error, 1)}
 	late := time.NewTimer(writeTimeout)
 	defer late.Stop()
 	select {
@@ -233,7 +233,7 @@ func (f *frames) Write(msg []byte) error {
 	case <-f.done:
 		return transports.ErrClosed
 	case <-late.C:
-		return errStuck
+		return errPeerStuck
 	}
 	select {
 	case err := <-m.result:
@@ -241,16 +241,16 @@ func (f *frames) Write(msg []byte) error {
 	case <-f.done:
 		return transports.ErrClosed
 	case <-late.C:
-		return errStuck
+		return errPeerStuck
 	}
 }
 
-var errStuck = fmt.Errorf("stdio: the peer has taken nothing for %v", writeTimeout)
+var errPeerStuck = fmt.Errorf("stdio: the peer has taken nothing for %v", writeTimeout)
 
-// endOf says how the link ended: as the process at the other end did, if it did.
-func (f *frames) endOf(err error) error {
+// endError says how the link ended: as the process at the other end did, if it did.
+func (f *frames) endError(err error) error {
 	if f.process != nil && (err == io.EOF || err == io.ErrUnexpectedEOF) {
-		if failed := f.process.failure(f.done); failed != nil {
+		if failed := f.process.exitError(f.done); failed != nil {
 			return failed
 		}
 	}
@@ -260,7 +260,7 @@ func (f *frames) endOf(err error) error {
 // Close ends the link; what was written before arrives.
 func (f *frames) Close() error {
 	close(f.done)
-	t := time.NewTimer(goodbye)
+	t := time.NewTimer(closeTimeout)
 	defer t.Stop()
 	select {
 	case <-f.written:
@@ -269,7 +269,7 @@ func (f *frames) Close() error {
 	f.out.Close()
 	var err error
 	if f.process != nil {
-		err = f.process.end()
+		err = f.process.endProcess()
 	}
 	f.in.Close()
 	return err

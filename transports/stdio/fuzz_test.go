@@ -46,7 +46,7 @@ func FuzzLines(f *testing.F) {
 			if bytes.IndexByte(line, '\n') >= 0 || len(line) > maxLine+2 || tooLong && line != nil {
 				t.Fatalf("the line is %q", line)
 			}
-			o, wrong := parse(line, !producer)
+			o, wrong := parseLine(line, !producer)
 			if wrong != nil {
 				if o.method != "" || wrong.code == 0 || !jsontext.Value(wrong.text).IsValid() &&
 					strings.ContainsAny(wrong.text, "\r\n\x00") {
@@ -66,7 +66,7 @@ func FuzzLines(f *testing.F) {
 			if msg == nil || jsontext.Value(msg).Kind() != '{' {
 				continue
 			}
-			again, wrong := parse(bytes.TrimSuffix(fr.wrap(msg), []byte{'\n'}), false)
+			again, wrong := parseLine(bytes.TrimSuffix(fr.wrapMessage(msg), []byte{'\n'}), false)
 			if wrong != nil || !bytes.Equal(bytes.ReplaceAll(msg, []byte{'\r'}, []byte{' '}), again.params) {
 				t.Fatalf("%q becomes %q, %+v", msg, again.params, wrong)
 			}

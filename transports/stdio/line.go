@@ -45,8 +45,8 @@ func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 	}
 }
 
-// An object is a line's JSON-RPC object. Its values are the peer's bytes.
-type object struct {
+// An rpcObject is a line's JSON-RPC object. Its values are the peer's bytes.
+type rpcObject struct {
 	id     []byte // nil where there is none
 	method string
 	params []byte
@@ -55,14 +55,14 @@ type object struct {
 	bare   []byte // a message without JSON-RPC around it
 }
 
-// A fault is what is wrong with a line.
-type fault struct {
+// A lineFault is what is wrong with a line.
+type lineFault struct {
 	code int64  // of JSON-RPC (5.1)
 	id   []byte // to answer to, which may be null; nil where nothing is to be answered
 	text string
 }
 
-var null = []byte("null")
+var nullID = []byte("null")
 
 var memberNames = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 
@@ -70,17 +70,17 @@ var memberNames = []string{"jsonrpc", "id", "method", "params", "result", "error
 // are never JSON.
 var jsonOptions = jsontext.AllowDuplicateNames(true)
 
-// parse reads a line so strictly that there is only one way to read it (INV-33). With bare, what
+// parseLine reads a line so strictly that there is only one way to read it (INV-33). With bare, what
 // has a type and nothing of JSON-RPC is a message.
-func parse(line []byte, bare bool) (object, *fault) {
+func parseLine(line []byte, bare bool) (rpcObject, *lineFault) {
 	if !jsontext.Value(line).IsValid(jsonOptions) {
-		return object{}, &fault{jsonrpc2.CodeParseError, null, "not one JSON value"}
+		return rpcObject{}, &lineFault{jsonrpc2.CodeParseError, nullID, "not one JSON value"}
 	}
-	if line = bytes.Trim(line, space); line[0] != '{' {
-		return object{}, &fault{jsonrpc2.CodeInvalidRequest, null, "not an object; there are no batches"}
+	if line = bytes.Trim(line, whiteSpace); line[0] != '{' {
+		return rpcObject{}, &lineFault{jsonrpc2.CodeInvalidRequest, nullID, "not an object; there are no batches"}
 	}
 	values, hasType, problem := map[string][]byte{}, false, ""
-	for name, value := range members(line) {
+	for name, value := range eachMember(line) {
 		i := slices.IndexFunc(memberNames, func(known string) bool { return strings.EqualFold(known, name) })
 		switch {
 		case i < 0:
@@ -92,25 +92,25 @@ func parse(line []byte, bare bool) (object, *fault) {
 			problem = "a member comes twice"
 		}
 		if name != "params" && name != "result" {
-			value = bytes.Trim(value, space)
+			value = bytes.Trim(value, whiteSpace)
 		}
 		values[name] = value
 	}
 	if bare && hasType && len(values) == 0 {
-		return object{bare: line}, nil
+		return rpcObject{bare: line}, nil
 	}
-	o := object{id: values["id"], params: values["params"], result: values["result"], error: values["error"]}
+	o := rpcObject{id: values["id"], params: values["params"], result: values["result"], error: values["error"]}
 	_, method := values["method"]
 	var named bool
-	o.method, named = text(values["method"])
+	o.method, named = unquote(values["method"])
 	answer := (o.result == nil) != (o.error == nil)
-	invalid := fault{jsonrpc2.CodeInvalidRequest, null, problem}
+	invalid := lineFault{jsonrpc2.CodeInvalidRequest, nullID, problem}
 	switch {
 	case problem != "":
-		return object{}, &invalid
+		return rpcObject{}, &invalid
 	case o.id != nil && !validID(o.id) && !(answer && string(o.id) == "null"):
 		invalid.text = "the id is neither text nor a whole number, or too long"
-		return object{}, &invalid
+		return rpcObject{}, &invalid
 	case o.id != nil:
 		invalid.id = o.id
 	}
@@ -122,12 +122,12 @@ func parse(line []byte, bare bool) (object, *fault) {
 	default:
 		return o, nil
 	}
-	return object{}, &invalid
+	return rpcObject{}, &invalid
 }
 
-// members yields the names, as they are read, and the values, as they are written with the spaces
+// eachMember yields the names, as they are read, and the values, as they are written with the spaces
 // around them, of an object that is valid JSON.
-func members(object []byte) func(yield func(string, []byte) bool) {
+func eachMember(object []byte) func(yield func(string, []byte) bool) {
 	return func(yield func(string, []byte) bool) {
 		d := jsontext.NewDecoder(bytes.NewBuffer(object), jsonOptions)
 		if _, err := d.ReadToken(); err != nil {
@@ -145,7 +145,7 @@ func members(object []byte) func(yield func(string, []byte) bool) {
 				return
 			}
 			end := int(d.InputOffset())
-			end += len(object[end:]) - len(bytes.TrimLeft(object[end:], space))
+			end += len(object[end:]) - len(bytes.TrimLeft(object[end:], whiteSpace))
 			if !yield(key, object[start:end]) {
 				return
 			}
@@ -153,19 +153,19 @@ func members(object []byte) func(yield func(string, []byte) bool) {
 	}
 }
 
-// space is white space within JSON.
-const space = " \t\r\n"
+// whiteSpace is white space within JSON.
+const whiteSpace = " \t\r\n"
 
-// message is what a peer put where a message goes: with its spaces, if there is room for them.
-func message(value []byte) ([]byte, bool) {
+// fitMessage is what a peer put where a message goes: with its spaces, if there is room for them.
+func fitMessage(value []byte) ([]byte, bool) {
 	if len(value) > transports.MaxMessage {
-		value = bytes.Trim(value, space)
+		value = bytes.Trim(value, whiteSpace)
 	}
 	return value, len(value) <= transports.MaxMessage
 }
 
-// text is what a JSON string says.
-func text(value []byte) (string, bool) {
+// unquote is what a JSON string says.
+func unquote(value []byte) (string, bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
 	}
@@ -186,9 +186,9 @@ func validID(id []byte) bool {
 
 // typeOf is the type of a message that is a JSON object, or "".
 func typeOf(msg []byte) string {
-	for name, value := range members(msg) {
+	for name, value := range eachMember(msg) {
 		if name == "type" {
-			typ, _ := text(bytes.Trim(value, space))
+			typ, _ := unquote(bytes.Trim(value, whiteSpace))
 			return typ
 		}
 	}

@@ -30,20 +30,20 @@ const (
 	typeClose       = "subscription.close"
 )
 
-// take makes of an object the message it carries, or nil.
-func (f *frames) take(o object) ([]byte, *fault) {
+// takeMessage makes of an object the message it carries, or nil.
+func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 	switch {
 	case o.bare != nil:
 		f.witness.Tell("STDIO-002", "a message comes without JSON-RPC around it")
 		return o.bare, nil
 	case o.method == "":
-		return f.response(o)
+		return f.acceptResponse(o)
 	}
-	wrong := func(code int64, text string) ([]byte, *fault) {
+	wrong := func(code int64, text string) ([]byte, *lineFault) {
 		if f.producer {
-			f.witness.Tell(rule(o.method), o.method+": "+text)
+			f.witness.Tell(requirementOf(o.method), o.method+": "+text)
 		}
-		return nil, &fault{code, o.id, text}
+		return nil, &lineFault{code, o.id, text}
 	}
 	known := []string{methodEvent, methodClose, methodPing}
 	if f.producer {
@@ -52,15 +52,15 @@ func (f *frames) take(o object) ([]byte, *fault) {
 	if !slices.Contains(known, o.method) {
 		return wrong(jsonrpc2.CodeMethodNotFound, "no such method")
 	}
-	if p := bytes.TrimLeft(o.params, space); p != nil && p[0] != '{' || p == nil && o.method != methodPing {
+	if p := bytes.TrimLeft(o.params, whiteSpace); p != nil && p[0] != '{' || p == nil && o.method != methodPing {
 		return wrong(jsonrpc2.CodeInvalidParams, "params is not an object")
 	}
 	if o.method == methodPing {
-		f.confirm(o.id)
+		f.confirmRequest(o.id)
 		return nil, nil
 	}
 	var fits bool
-	if o.params, fits = message(o.params); !fits {
+	if o.params, fits = fitMessage(o.params); !fits {
 		return wrong(jsonrpc2.CodeInvalidParams, "the message is too large")
 	}
 	if methodOf(typeOf(o.params), !f.producer) != o.method {
@@ -71,17 +71,17 @@ func (f *frames) take(o object) ([]byte, *fault) {
 	}
 	switch o.method {
 	case methodSubscribe, methodRenegotiate:
-		return f.request(o)
+		return f.acceptRequest(o)
 	}
 	if o.method == methodReply && o.id != nil {
 		f.witness.Tell("STDIO-006", "a reply has an id, as if it asked for an answer")
 	}
-	f.confirm(o.id) // the same whatever it says: a reply is never told what became of it (D-68, D-36)
+	f.confirmRequest(o.id) // the same whatever it says: a reply is never told what became of it (D-68, D-36)
 	return o.params, nil
 }
 
-// rule is what a subscriber breaks that uses a method otherwise than it is.
-func rule(method string) string {
+// requirementOf is what a subscriber breaks that uses a method otherwise than it is.
+func requirementOf(method string) string {
 	switch method {
 	case methodRenegotiate:
 		return "STDIO-005"
@@ -91,18 +91,18 @@ func rule(method string) string {
 	return "STDIO-003"
 }
 
-func (f *frames) confirm(id []byte) {
+func (f *frames) confirmRequest(id []byte) {
 	if id != nil {
-		f.answer(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(",\"result\":{}}\n")))
+		f.queueAnswer(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(",\"result\":{}}\n")))
 	}
 }
 
-// request takes what the producer will answer. Answers come in the order of the requests, and have
+// acceptRequest takes what the producer will answer. Answers come in the order of the requests, and have
 // no id: whatever the producer would not answer is answered here.
-func (f *frames) request(o object) ([]byte, *fault) {
-	wrong := func(code int64, text string) ([]byte, *fault) {
-		f.witness.Tell(rule(o.method), o.method+": "+text)
-		return nil, &fault{code, o.id, text}
+func (f *frames) acceptRequest(o rpcObject) ([]byte, *lineFault) {
+	wrong := func(code int64, text string) ([]byte, *lineFault) {
+		f.witness.Tell(requirementOf(o.method), o.method+": "+text)
+		return nil, &lineFault{code, o.id, text}
 	}
 	if o.id == nil {
 		return wrong(jsonrpc2.CodeInvalidParams, "a request without an id cannot be answered")
@@ -115,26 +115,26 @@ func (f *frames) request(o object) ([]byte, *fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case o.method == methodSubscribe && f.opened:
+	case o.method == methodSubscribe && f.subscribed:
 		return wrong(jsonrpc2.CodeInvalidRequest, "there is a subscription on this link")
 	case len(f.requests) >= maxRequests:
 		return wrong(jsonrpc2.CodeInternalError, "too many requests wait for an answer")
 	}
-	f.opened = f.opened || o.method == methodSubscribe
-	f.requests = append(f.requests, request{string(o.id), o.method})
+	f.subscribed = f.subscribed || o.method == methodSubscribe
+	f.requests = append(f.requests, pendingRequest{string(o.id), o.method})
 	return o.params, nil
 }
 
-// response takes the answer to a request of ours.
-func (f *frames) response(o object) ([]byte, *fault) {
-	if !f.asks(string(o.id)) {
+// acceptResponse takes the answer to a request of ours.
+func (f *frames) acceptResponse(o rpcObject) ([]byte, *lineFault) {
+	if !f.forgetRequest(string(o.id)) {
 		f.witness.Tell("STDIO-004", "a response has an id that no request had")
-		return nil, &fault{jsonrpc2.CodeMethodNotFound, nil, "the answer to nothing that was asked"}
+		return nil, &lineFault{jsonrpc2.CodeMethodNotFound, nil, "the answer to nothing that was asked"}
 	}
 	if o.error == nil {
-		msg, fits := message(o.result)
+		msg, fits := fitMessage(o.result)
 		if !fits {
-			return nil, &fault{jsonrpc2.CodeInvalidParams, nil, "the answer is too large"}
+			return nil, &lineFault{jsonrpc2.CodeInvalidParams, nil, "the answer is too large"}
 		}
 		return msg, nil // if it is no message, whoever waits for it is to know
 	}
@@ -150,7 +150,7 @@ func (f *frames) response(o object) ([]byte, *fault) {
 	}
 	msg, err := aaep.Encode(&aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: why})
 	if err != nil {
-		return nil, &fault{jsonrpc2.CodeInvalidParams, nil, "the refusal cannot be told"}
+		return nil, &lineFault{jsonrpc2.CodeInvalidParams, nil, "the refusal cannot be told"}
 	}
 	f.mu.Lock()
 	f.substitute = msg
@@ -158,16 +158,16 @@ func (f *frames) response(o object) ([]byte, *fault) {
 	return msg, nil
 }
 
-// asks reports whether a request of ours waits for an answer with this id, and lets it wait no
+// forgetRequest reports whether a request of ours waits for an answer with this id, and lets it wait no
 // longer. To the first request, which is all that a producer has been sent, an error may come
 // without its id.
-func (f *frames) asks(id string) bool {
+func (f *frames) forgetRequest(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.producer {
 		return false
 	}
-	i := slices.IndexFunc(f.requests, func(r request) bool { return r.id == id })
+	i := slices.IndexFunc(f.requests, func(r pendingRequest) bool { return r.id == id })
 	if i < 0 && id == "null" && len(f.requests) == 1 && f.requests[0].method == methodSubscribe {
 		i = 0
 	}
@@ -193,10 +193,10 @@ func methodOf(typ string, fromProducer bool) string {
 	return methodReply
 }
 
-// wrap puts a message into a line. A line end in it can only be white space between its parts, and
+// wrapMessage puts a message into a line. A line end in it can only be white space between its parts, and
 // becomes a space (TR-005): nothing else changes, and an application's pretty-printed data does not
 // cost it the link.
-func (f *frames) wrap(msg []byte) []byte {
+func (f *frames) wrapMessage(msg []byte) []byte {
 	line := make([]byte, 0, len(msg)+96)
 	line = append(line, `{"jsonrpc":"2.0",`...)
 	typ := typeOf(msg)
@@ -207,9 +207,9 @@ func (f *frames) wrap(msg []byte) []byte {
 		line = append(line, `"id":`+f.requests[0].id+`,"result":`...)
 		f.requests = slices.Delete(f.requests, 0, 1)
 	case method == methodSubscribe || method == methodRenegotiate:
-		f.asked++
-		id := strconv.FormatUint(f.asked, 10)
-		f.requests = append(f.requests, request{id, method})
+		f.lastID++
+		id := strconv.FormatUint(f.lastID, 10)
+		f.requests = append(f.requests, pendingRequest{id, method})
 		line = append(line, `"id":`+id+`,"method":"`+method+`","params":`...)
 	default:
 		line = append(line, `"method":"`+method+`","params":`...)

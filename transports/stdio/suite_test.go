@@ -129,7 +129,7 @@ var children = map[string]func() int{
 			fmt.Fprintln(os.Stderr, err)
 			return 2
 		}
-		if _, err := Listen(nil); err != errTaken {
+		if _, err := Listen(nil); err != errListening {
 			return 3
 		}
 		return 0

@@ -8,9 +8,9 @@ import (
 )
 
 var (
-	taken    atomic.Bool
-	errTaken = errors.New("stdio: this process's standard streams are a link already")
-	errSame  = errors.New("stdio: standard output and standard error are one stream; the link needs its own")
+	listening    atomic.Bool
+	errListening = errors.New("stdio: this process's standard streams are a link already")
+	errSame      = errors.New("stdio: standard output and standard error are one stream; the link needs its own")
 )
 
 // Listen makes the standard input and output of this process the link to the process that started
@@ -19,22 +19,22 @@ var (
 // reads from standard input is empty: neither can harm the link (B.6.5). Call it before anything is
 // printed. A nil logger discards.
 func Listen(logger *slog.Logger) (*Listener, error) {
-	if taken.Swap(true) {
-		return nil, errTaken
+	if listening.Swap(true) {
+		return nil, errListening
 	}
-	in, out, err := takeApart()
+	in, out, err := separateStreams()
 	if err != nil {
-		taken.Store(false)
+		listening.Store(false)
 		return nil, err
 	}
 	return NewListener(in, out, logger), nil
 }
 
-func takeApart() (in, out *os.File, err error) {
+func separateStreams() (in, out *os.File, err error) {
 	if out, err := os.Stdout.Stat(); err == nil {
 		if errs, err := os.Stderr.Stat(); err == nil && os.SameFile(out, errs) {
 			return nil, nil, errSame
 		}
 	}
-	return take()
+	return moveStreams()
 }

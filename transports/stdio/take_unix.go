@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// take moves the standard streams to descriptors that no child inherits.
-func take() (in, out *os.File, err error) {
+// moveStreams moves the standard streams to descriptors that no child inherits.
+func moveStreams() (in, out *os.File, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, nil, fmt.Errorf("stdio: %w", err)
 	}
 	defer null.Close()
-	if in, err = move(0, int(null.Fd()), "the link's input"); err != nil {
+	if in, err = moveDescriptor(0, int(null.Fd()), "the link's input"); err != nil {
 		return nil, nil, err
 	}
-	if out, err = move(1, 2, "the link's output"); err != nil {
+	if out, err = moveDescriptor(1, 2, "the link's output"); err != nil {
 		unix.Dup2(int(in.Fd()), 0)
 		in.Close()
 		return nil, nil, err
@@ -27,8 +27,8 @@ func take() (in, out *os.File, err error) {
 	return in, out, nil
 }
 
-// move gives what fd is a new descriptor, and makes fd another name for instead.
-func move(fd, instead int, name string) (*os.File, error) {
+// moveDescriptor gives what fd is a new descriptor, and makes fd another name for instead.
+func moveDescriptor(fd, instead int, name string) (*os.File, error) {
 	moved, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, fmt.Errorf("stdio: file descriptor %d: %w", fd, err)

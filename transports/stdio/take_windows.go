@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// take keeps the standard streams, and puts others in their place for whoever asks for them from
+// moveStreams keeps the standard streams, and puts others in their place for whoever asks for them from
 // now on.
-func take() (in, out *os.File, err error) {
+func moveStreams() (in, out *os.File, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, nil, fmt.Errorf("stdio: %w", err)

@@ -19,8 +19,8 @@ func TestClocks(t *testing.T) {
 		{-11 * time.Second, "is 11s ahead of that of the NATS servers"}, {-30 * time.Second, "is 30s ahead of"},
 		{14 * time.Second, "is 11s behind that of the NATS servers"}, {33 * time.Second, "is 30s behind"},
 	} {
-		err := together(asked, asked.Add(tc.servers), answered)
-		if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || passing(err)) {
+		err := checkClocks(asked, asked.Add(tc.servers), answered)
+		if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || isPassing(err)) {
 			t.Errorf("servers at %v: %v, want %q", tc.servers, err, tc.want)
 		}
 	}

@@ -20,39 +20,39 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// connect connects to one of the servers.
-func (c *Cluster) connect(servers string) (err error) {
+// connectTo connects to one of the servers.
+func (c *Cluster) connectTo(servers string) (err error) {
 	how := []nats.Option{nats.Name("aaep " + c.opts.Node), nats.Timeout(connectTime), nats.MaxReconnects(-1),
 		nats.ReconnectWait(pause),
 		// so a dead server is noticed before another can lead
 		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2),
-		nats.ReconnectBufSize(-1),     // what is sent without a connection fails, and is tried again by whoever sent it
-		nats.IgnoreAuthErrorAbort(),   // a user who is refused may have new credentials in a moment
-		nats.ErrorHandler(c.overhear)} // or it is written to the standard error
+		nats.ReconnectBufSize(-1),           // what is sent without a connection fails, and is tried again by whoever sent it
+		nats.IgnoreAuthErrorAbort(),         // a user who is refused may have new credentials in a moment
+		nats.ErrorHandler(c.noteAsyncError)} // or it is written to the standard error
 	if c.opts.CA != "" {
 		how = append(how, nats.RootCAs(c.opts.CA))
 	}
 	if c.opts.Certificate != "" || c.opts.Key != "" {
 		how = append(how, nats.ClientCert(c.opts.Certificate, c.opts.Key))
 	}
-	open, err := unprotected(servers)
+	open, err := isUnprotected(servers)
 	if err == nil && c.opts.Credentials != "" {
 		var who nats.Option
-		who, err = user(c.opts.Credentials, open)
+		who, err = userOption(c.opts.Credentials, open)
 		how = append(how, who)
 	}
 	if err != nil {
 		return err
 	}
 	if c.nc, err = nats.Connect(servers, how...); err != nil {
-		return fmt.Errorf("cannot reach NATS at %s: %w", servers, c.opts.why(err))
+		return fmt.Errorf("cannot reach NATS at %s: %w", servers, c.opts.connectError(err))
 	}
 	return nil
 }
 
-// unprotected reports whether one of the servers is on another machine and may be talked to without
+// isUnprotected reports whether one of the servers is on another machine and may be talked to without
 // TLS.
-func unprotected(servers string) (open bool, err error) {
+func isUnprotected(servers string) (open bool, err error) {
 	for at := range strings.SplitSeq(servers, ",") {
 		at = strings.TrimSpace(at)
 		if !strings.Contains(at, "://") {
@@ -82,8 +82,8 @@ func unprotected(servers string) (open bool, err error) {
 	return open, nil
 }
 
-// user says who this process is, from a file of one of three kinds.
-func user(path string, open bool) (nats.Option, error) {
+// userOption says who this process is, from a file of one of three kinds.
+func userOption(path string, open bool) (nats.Option, error) {
 	data, err := credentials.ReadPrivate(path)
 	if err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func user(path string, open bool) (nats.Option, error) {
 	}), nil
 }
 
-// why says in words why there is no connection.
-func (o *Options) why(err error) error {
+// connectError says in words why there is no connection.
+func (o *Options) connectError(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var misnamed x509.HostnameError
 	var invalid x509.CertificateInvalidError
@@ -156,39 +156,39 @@ func (o *Options) why(err error) error {
 	return err
 }
 
-// A refusal is what the servers did not let this process do. They say so on the side, and give no
+// A permissionRefusal is what the servers did not let this process do. They say so on the side, and give no
 // answer.
-type refusal struct {
+type permissionRefusal struct {
 	what, subject string
 	at            time.Time
 }
 
-var refused = regexp.MustCompile(`(Publish|Subscription) to "([^"]+)"`)
+var refusedPattern = regexp.MustCompile(`(Publish|Subscription) to "([^"]+)"`)
 
-// overhear takes what the servers say on the side.
-func (c *Cluster) overhear(_ *nats.Conn, _ *nats.Subscription, err error) {
+// noteAsyncError takes what the servers say on the side.
+func (c *Cluster) noteAsyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return
 	}
-	if m := refused.FindStringSubmatch(err.Error()); m != nil {
+	if m := refusedPattern.FindStringSubmatch(err.Error()); m != nil {
 		what := "publish"
 		if m[1] == "Subscription" {
 			what = "subscribe"
 		}
-		c.refused.Store(&refusal{what, m[2], time.Now()})
+		c.refused.Store(&permissionRefusal{what, m[2], time.Now()})
 	}
 }
 
-// denied returns the reason, if it is that, why something that began then and is about certain
+// deniedError returns the reason, if it is that, why something that began then and is about certain
 // streams or subjects did not succeed.
-func (c *Cluster) denied(since time.Time, about ...string) error {
+func (c *Cluster) deniedError(since time.Time, about ...string) error {
 	r := c.refused.Load()
 	if r == nil || r.at.Before(since) {
 		return nil
 	}
 	for _, part := range append(about, "_INBOX.") {
 		if strings.Contains(r.subject, part) {
-			return lasting{
+			return lastingError{
 				fmt.Errorf("this NATS user may not %s to %s: allow it that in its permissions at the servers", r.what,
 					r.subject)}
 		}

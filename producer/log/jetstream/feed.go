@@ -16,8 +16,8 @@ import (
 // Feed is the log of an agent that is another process: a log.Feed. It hears what the stream
 // republishes once it is kept, and reads what it missed. All its methods may be called at once.
 type Feed struct {
-	reader
-	*hub
+	streamReader
+	*sharedSubjects
 
 	begun  time.Time     // when the stream was made
 	last   time.Time     // when something was reached; Next's
@@ -40,15 +40,15 @@ const (
 // Follow returns the log of an agent. The error is ErrNoAgent inside one that names it, where there
 // never was one.
 func (c *Cluster) Follow(ctx context.Context, agent string) (*Feed, error) {
-	f := &Feed{reader: reader{c: c, agent: agent, stream: agentStream + token(agent)}, hub: newHub(c, agent),
+	f := &Feed{streamReader: streamReader{c: c, agent: agent, stream: agentStream + subjectToken(agent)}, sharedSubjects: newSharedSubjects(c, agent),
 		more:  make(chan struct{}, 1),
 		heard: map[uint64][]byte{}}
-	err := f.hub.subscribe("aaep.l."+token(agent), f.hear) // before the first look, so that nothing is between
+	err := f.sharedSubjects.subscribeTo("aaep.l."+subjectToken(agent), f.bufferMessage) // before the first look, so that nothing is between
 	if err == nil {
 		var info *jetstream.StreamInfo
-		if info, err = f.info(ctx); err == nil {
+		if info, err = f.streamInfo(ctx); err == nil {
 			f.begun, f.last = info.Created, time.Now()
-			f.atLeast(startOf(info.State), info.State.LastSeq)
+			f.raiseTo(startOf(info.State), info.State.LastSeq)
 		}
 	}
 	if err != nil {
@@ -59,14 +59,14 @@ func (c *Cluster) Follow(ctx context.Context, agent string) (*Feed, error) {
 }
 
 // Close ends what Follow began.
-func (f *Feed) Close() error { f.hub.close(); return nil }
+func (f *Feed) Close() error { f.sharedSubjects.unsubscribeAll(); return nil }
 
-func (f *Feed) hear(m *nats.Msg) {
+func (f *Feed) bufferMessage(m *nats.Msg) {
 	seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 	if err != nil {
 		return
 	}
-	f.atLeast(0, seq)
+	f.raiseTo(0, seq)
 	f.mu.Lock()
 	f.newest = max(f.newest, seq)
 	if len(f.heard) < maxHeard {
@@ -79,9 +79,9 @@ func (f *Feed) hear(m *nats.Msg) {
 	}
 }
 
-// take returns what was heard right after the cursor. Missing says that something was heard, but
+// takeBuffered returns what was heard right after the cursor. Missing says that something was heard, but
 // not that.
-func (f *Feed) take(cursor uint64) (records [][]byte, missing bool) {
+func (f *Feed) takeBuffered(cursor uint64) (records [][]byte, missing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
@@ -108,22 +108,22 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 	look := time.NewTimer(lookUp)
 	defer look.Stop()
 	for {
-		records, missing := f.take(cursor)
+		records, missing := f.takeBuffered(cursor)
 		if missing && len(records) == 0 {
 			var err error
-			if records, _, err = f.batch(cursor, maxReadMsgs); err == nil && len(records) == 0 {
+			if records, _, err = f.readBatch(cursor, maxReadMsgs); err == nil && len(records) == 0 {
 				// dropped, or this server does not have it yet
-				if err = f.reach(ctx); err != nil && !passing(err) {
+				if err = f.refreshEnd(ctx); err != nil && !isPassing(err) {
 					return nil, err
 				}
-				if start, _ := f.get(); cursor < start {
+				if start, _ := f.current(); cursor < start {
 					return nil,
 						fmt.Errorf(
 							"the log of %s does not go back to event %d any more, but to %d: this process was away "+
 								"for too long", f.agent, cursor+1, start+1)
 				}
 			}
-			if err != nil && f.lost() {
+			if err != nil && f.isLost() {
 				return nil, log.ErrAway
 			}
 		}
@@ -145,52 +145,52 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 		case <-f.more:
 		case <-look.C:
 			look.Reset(lookUp)
-			switch err := f.reach(ctx); {
+			switch err := f.refreshEnd(ctx); {
 			case err == nil && f.away:
 				f.away = false
 				return nil, nil
-			case err != nil && !passing(err):
+			case err != nil && !isPassing(err):
 				return nil, err
-			case err != nil && f.lost():
+			case err != nil && f.isLost():
 				return nil, log.ErrAway
 			}
 		}
 	}
 }
 
-// reach looks how far the log goes.
-func (f *Feed) reach(ctx context.Context) error {
+// refreshEnd looks how far the log goes.
+func (f *Feed) refreshEnd(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookUp)
 	defer cancel()
-	info, err := f.info(ctx)
+	info, err := f.streamInfo(ctx)
 	if err != nil {
 		return err
 	}
 	if !info.Created.Equal(f.begun) { // that it ends before the cursor may be the view of a new leader, for a while
-		return lasting{fmt.Errorf("the log of %s was begun anew", f.agent)}
+		return lastingError{fmt.Errorf("the log of %s was begun anew", f.agent)}
 	}
 	f.last = time.Now()
-	switch _, end := f.get(); {
+	switch _, end := f.current(); {
 	case info.State.LastSeq >= end:
 		f.short = time.Time{}
 	case f.short.IsZero():
 		f.short = f.last
 	case time.Since(f.short) > patience:
-		return lasting{
+		return lastingError{
 			fmt.Errorf(
 				"the servers have lost events %d to %d of %s, which they had acknowledged: set sync_interval: "+
 					"always in their jetstream settings, and start this again",
 				info.State.LastSeq+1, end, f.agent)}
 	}
-	f.atLeast(startOf(info.State), info.State.LastSeq)
+	f.raiseTo(startOf(info.State), info.State.LastSeq)
 	f.mu.Lock()
 	f.newest = max(f.newest, info.State.LastSeq)
 	f.mu.Unlock()
 	return nil
 }
 
-// lost reports, once, that nothing has been reached for too long.
-func (f *Feed) lost() bool {
+// isLost reports, once, that nothing has been reached for too long.
+func (f *Feed) isLost() bool {
 	if f.away || time.Since(f.last) < patience {
 		return false
 	}
@@ -201,10 +201,10 @@ func (f *Feed) lost() bool {
 // Meta is that of log.Store. The error is log.ErrAway inside one that says more where waiting may
 // mend it.
 func (f *Feed) Meta() ([]byte, error) {
-	data, _, err := f.reader.meta(context.Background())
-	if err != nil && passing(err) {
+	data, _, err := f.streamReader.readMeta(context.Background())
+	if err != nil && isPassing(err) {
 		err = fmt.Errorf("%w: %w", log.ErrAway,
-			f.c.explain("cannot read what the log of "+f.agent+" says of itself", err))
+			f.c.explainError("cannot read what the log of "+f.agent+" says of itself", err))
 	}
 	return data, err
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// hub is what an agent's processes share besides the log: log.Shared.
-type hub struct {
+// sharedSubjects is what an agent's processes share besides the log: log.Shared.
+type sharedSubjects struct {
 	cluster *Cluster
 	name    string // of the agent, as a token
 
@@ -23,7 +23,9 @@ type hub struct {
 	subs []*nats.Subscription
 }
 
-func newHub(c *Cluster, agent string) *hub { return &hub{cluster: c, name: token(agent)} }
+func newSharedSubjects(c *Cluster, agent string) *sharedSubjects {
+	return &sharedSubjects{cluster: c, name: subjectToken(agent)}
+}
 
 // nonceHeader tells who claimed, for a claim that is not acknowledged may have won all the same.
 const nonceHeader = "Aaep-Nonce"
@@ -31,19 +33,19 @@ const nonceHeader = "Aaep-Nonce"
 // Claim is that of log.Shared. The stream takes one message on each subject. Who is refused reads
 // the one that is there; and tries again where there is none, for the one that was on its way may
 // not have come.
-func (h *hub) Claim(ctx context.Context, tok string, claim []byte) (first log.Claim, mine bool, err error) {
-	subject := "aaep.r." + h.name + "." + token(tok)
+func (h *sharedSubjects) Claim(ctx context.Context, tok string, claim []byte) (first log.Claim, mine bool, err error) {
+	subject := "aaep.r." + h.name + "." + subjectToken(tok)
 	nonce := nats.NewInbox()
-	err = h.cluster.retry(ctx, func(ctx context.Context) error {
+	err = h.cluster.retryUntil(ctx, func(ctx context.Context) error {
 		m := nats.NewMsg(subject)
 		m.Data = claim
 		m.Header.Set(nonceHeader, nonce)
-		_, failure := h.cluster.js.PublishMsg(timeout(ctx, publishTime), m,
+		_, failure := h.cluster.js.PublishMsg(withTimeout(ctx, publishTime), m,
 			jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
 		if errors.Is(failure, nats.ErrMaxPayload) {
 			return failure
 		}
-		there, err := h.cluster.newest(ctx, repliesStream, subject) // after a win too: its time is wanted
+		there, err := h.cluster.newestMessage(ctx, repliesStream, subject) // after a win too: its time is wanted
 		switch {
 		case err != nil:
 			return err
@@ -54,21 +56,21 @@ func (h *hub) Claim(ctx context.Context, tok string, claim []byte) (first log.Cl
 		return nil
 	}, "aaep.r."+h.name, repliesStream)
 	if err != nil {
-		return first, false, h.cluster.explain("a question cannot be settled", err)
+		return first, false, h.cluster.explainError("a question cannot be settled", err)
 	}
 	return first, mine, nil
 }
 
 // Claims is that of log.Shared.
-func (h *hub) Claims(f func(token string)) error {
-	return h.subscribe("aaep.w."+h.name+".*", func(m *nats.Msg) {
+func (h *sharedSubjects) Claims(f func(token string)) error {
+	return h.subscribeTo("aaep.w."+h.name+".*", func(m *nats.Msg) {
 		f(agentOf(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]))
 	})
 }
 
 // Send is that of log.Shared.
-func (h *hub) Send(ctx context.Context, msg []byte) ([]byte, error) {
-	m, err := h.cluster.nc.RequestWithContext(timeout(ctx, answerTime), "aaep.a."+h.name, msg)
+func (h *sharedSubjects) Send(ctx context.Context, msg []byte) ([]byte, error) {
+	m, err := h.cluster.nc.RequestWithContext(withTimeout(ctx, answerTime), "aaep.a."+h.name, msg)
 	if err != nil {
 		return nil, fmt.Errorf("the agent does not answer: %w", err)
 	}
@@ -76,11 +78,11 @@ func (h *hub) Send(ctx context.Context, msg []byte) ([]byte, error) {
 }
 
 // Receive is that of log.Shared.
-func (h *hub) Receive(f func(msg []byte) []byte) error {
-	return h.subscribe("aaep.a."+h.name, func(m *nats.Msg) { m.Respond(f(m.Data)) })
+func (h *sharedSubjects) Receive(f func(msg []byte) []byte) error {
+	return h.subscribeTo("aaep.a."+h.name, func(m *nats.Msg) { m.Respond(f(m.Data)) })
 }
 
-func (h *hub) subscribe(subject string, f nats.MsgHandler) error {
+func (h *sharedSubjects) subscribeTo(subject string, f nats.MsgHandler) error {
 	began := time.Now()
 	sub, err := h.cluster.nc.Subscribe(subject, f)
 	if err == nil {
@@ -88,11 +90,11 @@ func (h *hub) subscribe(subject string, f nats.MsgHandler) error {
 	}
 	if last := h.cluster.nc.LastError(); err == nil && errors.Is(last, nats.ErrPermissionViolation) &&
 		strings.Contains(last.Error(), subject) {
-		h.cluster.overhear(nil, nil, last)
-		err = h.cluster.denied(began, subject)
+		h.cluster.noteAsyncError(nil, nil, last)
+		err = h.cluster.deniedError(began, subject)
 	}
 	if err != nil {
-		return h.cluster.explain("cannot listen to other processes", err)
+		return h.cluster.explainError("cannot listen to other processes", err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,22 +103,22 @@ func (h *hub) subscribe(subject string, f nats.MsgHandler) error {
 }
 
 // SetProfile is that of log.Shared.
-func (h *hub) SetProfile(data []byte) error {
-	err := h.cluster.retry(context.Background(), func(ctx context.Context) error {
-		_, err := h.cluster.js.Publish(timeout(ctx, publishTime), "aaep.p."+h.name, data,
+func (h *sharedSubjects) SetProfile(data []byte) error {
+	err := h.cluster.retryUntil(context.Background(), func(ctx context.Context) error {
+		_, err := h.cluster.js.Publish(withTimeout(ctx, publishTime), "aaep.p."+h.name, data,
 			jetstream.WithRetryAttempts(0))
 		return err
 	}, "aaep.p."+h.name)
 	if err != nil {
-		return h.cluster.explain("cannot say who the agent is", err)
+		return h.cluster.explainError("cannot say who the agent is", err)
 	}
 	return nil
 }
 
 // Profile is that of log.Shared.
-func (h *hub) Profile(ctx context.Context) (data []byte, err error) {
-	err = h.cluster.retry(ctx, func(ctx context.Context) error {
-		m, err := h.cluster.newest(ctx, metaStream, "aaep.p."+h.name)
+func (h *sharedSubjects) Profile(ctx context.Context) (data []byte, err error) {
+	err = h.cluster.retryUntil(ctx, func(ctx context.Context) error {
+		m, err := h.cluster.newestMessage(ctx, metaStream, "aaep.p."+h.name)
 		if m != nil {
 			data = m.Data
 		}
@@ -126,10 +128,10 @@ func (h *hub) Profile(ctx context.Context) (data []byte, err error) {
 }
 
 // Node is that of log.Shared.
-func (h *hub) Node() string { return h.cluster.opts.Node }
+func (h *sharedSubjects) Node() string { return h.cluster.opts.Node }
 
-// close ends what was subscribed to.
-func (h *hub) close() {
+// unsubscribeAll ends what was subscribed to.
+func (h *sharedSubjects) unsubscribeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, sub := range h.subs {

@@ -74,8 +74,8 @@ type Cluster struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	opts    Options
-	refused atomic.Pointer[refusal] // the newest
-	failing atomic.Int64            // since when, in Unix nanoseconds, JetStream has not answered; 0: it does
+	refused atomic.Pointer[permissionRefusal] // the newest
+	failing atomic.Int64                      // since when, in Unix nanoseconds, JetStream has not answered; 0: it does
 }
 
 const (
@@ -102,12 +102,12 @@ func Dial(ctx context.Context, servers string, opts Options) (*Cluster, error) {
 		host, _ := os.Hostname()
 		c.opts.Node = fmt.Sprintf("%s:%d", host, os.Getpid())
 	}
-	err := c.connect(servers)
+	err := c.connectTo(servers)
 	if err != nil {
 		return nil, err
 	}
 	if c.js, err = jetstream.New(c.nc); err == nil {
-		err = c.shared(ctx)
+		err = c.makeShared(ctx)
 	}
 	if err != nil {
 		c.nc.Close()
@@ -116,8 +116,8 @@ func Dial(ctx context.Context, servers string, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// shared makes the streams that all agents share, where they are not there.
-func (c *Cluster) shared(ctx context.Context) error {
+// makeShared makes the streams that all agents share, where they are not there.
+func (c *Cluster) makeShared(ctx context.Context) error {
 	if c.opts.Replicas == 0 {
 		c.opts.Replicas = 1
 		if c.nc.ConnectedClusterName() != "" {
@@ -136,8 +136,8 @@ func (c *Cluster) shared(ctx context.Context) error {
 		if cfg.MaxAge == 0 {
 			cfg.Duplicates = 0
 		}
-		err := c.retry(ctx, func(ctx context.Context) error {
-			_, err := c.stream(ctx, cfg.Name) // an operator may have made it otherwise
+		err := c.retryUntil(ctx, func(ctx context.Context) error {
+			_, err := c.streamInfo(ctx, cfg.Name) // an operator may have made it otherwise
 			if !errors.Is(err, jetstream.ErrStreamNotFound) {
 				return err
 			}
@@ -147,7 +147,7 @@ func (c *Cluster) shared(ctx context.Context) error {
 			return err
 		}, cfg.Name)
 		if err != nil {
-			return c.explain("cannot make the stream "+cfg.Name, err)
+			return c.explainError("cannot make the stream "+cfg.Name, err)
 		}
 	}
 	return nil
@@ -166,15 +166,15 @@ func (c *Cluster) Agents(ctx context.Context) ([]string, error) {
 		}
 	}
 	if err := all.Err(); err != nil {
-		return nil, c.explain("cannot list the agents", err)
+		return nil, c.explainError("cannot list the agents", err)
 	}
 	return agents, nil
 }
 
-// retry does something until it succeeds, or fails in a way that waiting does not mend, or ctx is
+// retryUntil does something until it succeeds, or fails in a way that waiting does not mend, or ctx is
 // done; without a deadline that is after ten seconds. About are the streams and subjects that it
 // takes.
-func (c *Cluster) retry(ctx context.Context, do func(context.Context) error, about ...string) error {
+func (c *Cluster) retryUntil(ctx context.Context, do func(context.Context) error, about ...string) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 2*answerTime)
@@ -183,17 +183,17 @@ func (c *Cluster) retry(ctx context.Context, do func(context.Context) error, abo
 	var last error
 	for wait := pause / 16; ; wait = min(2*wait, pause) {
 		began := time.Now()
-		err := once(ctx, do)
-		if err == nil || !passing(err) {
+		err := callOnce(ctx, do)
+		if err == nil || !isPassing(err) {
 			c.failing.Store(0)
 			return err
 		}
-		c.elsewhere()
+		c.reconnectElsewhere()
 		if last != nil && errors.Is(err, context.DeadlineExceeded) {
 			err = last // which says more
 		}
 		last = err
-		if no := c.denied(began, about...); no != nil {
+		if no := c.deniedError(began, about...); no != nil {
 			return no
 		}
 		select {
@@ -204,10 +204,10 @@ func (c *Cluster) retry(ctx context.Context, do func(context.Context) error, abo
 	}
 }
 
-// elsewhere makes the connection anew, to another server if there is one, where this one has been
+// reconnectElsewhere makes the connection anew, to another server if there is one, where this one has been
 // of no use for longer than it takes until another leads: it answers by itself, but may be cut off
 // from the others.
-func (c *Cluster) elsewhere() {
+func (c *Cluster) reconnectElsewhere() {
 	now := time.Now().UnixNano()
 	if since := c.failing.Load(); since == 0 {
 		c.failing.CompareAndSwap(0, now)
@@ -216,16 +216,16 @@ func (c *Cluster) elsewhere() {
 	}
 }
 
-func once(ctx context.Context, do func(context.Context) error) error {
+func callOnce(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	return do(ctx)
 }
 
-// hedged asks, and asks again for as long as there is no answer: while nobody leads, or who did is
+// askRepeatedly asks, and asks again for as long as there is no answer: while nobody leads, or who did is
 // gone without a word, a question is lost. Those that were put before may still be answered, so
 // that a server that is slow is no server that is gone.
-func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
+func askRepeatedly[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
 	type result struct {
 		answer T
 		err    error
@@ -255,24 +255,24 @@ func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (a
 	}
 }
 
-// stream asks who leads a stream for what it is.
-func (c *Cluster) stream(ctx context.Context, name string) (jetstream.Stream, error) {
-	return hedged(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
+// streamInfo asks who leads a stream for what it is.
+func (c *Cluster) streamInfo(ctx context.Context, name string) (jetstream.Stream, error) {
+	return askRepeatedly(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
 }
 
 // noPeers is the code for too few servers that could have a stream.
 const noPeers = 10005
 
-// passing reports whether an error may be that of a moment: there is no leader, no connection, or
+// isPassing reports whether an error may be that of a moment: there is no leader, no connection, or
 // no answer.
-func passing(err error) bool {
+func isPassing(err error) bool {
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) {
 		// A server that another has not heard yet, or for a while, is offline to it.
 		return refused.Code == 503 || refused.Code == 429 || refused.ErrorCode == noPeers &&
 			strings.Contains(refused.Description, "offline")
 	}
-	if errors.As(err, new(lasting)) {
+	if errors.As(err, new(lastingError)) {
 		return false
 	}
 	for _, final := range []error{nats.ErrAuthorization, nats.ErrPermissionViolation, nats.ErrConnectionClosed,
@@ -284,13 +284,13 @@ func passing(err error) bool {
 	return true
 }
 
-// lasting is an error that waiting does not mend.
-type lasting struct{ error }
+// lastingError is an error that waiting does not mend.
+type lastingError struct{ error }
 
-func (e lasting) Unwrap() error { return e.error }
+func (e lastingError) Unwrap() error { return e.error }
 
-// explain says in words why something failed.
-func (c *Cluster) explain(what string, err error) error {
+// explainError says in words why something failed.
+func (c *Cluster) explainError(what string, err error) error {
 	var refused *jetstream.APIError
 	switch {
 	case errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == 10074):
@@ -300,7 +300,7 @@ func (c *Cluster) explain(what string, err error) error {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return fmt.Errorf("%s: the servers have no JetStream; start them with -js: %w", what, err)
 	case c.nc.Status() != nats.CONNECTED && c.nc.LastError() != nil:
-		return fmt.Errorf("%s: there is no connection to NATS (%w): %w", what, c.opts.why(c.nc.LastError()), err)
+		return fmt.Errorf("%s: there is no connection to NATS (%w): %w", what, c.opts.connectError(c.nc.LastError()), err)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrReconnectBufExceeded):
 		return fmt.Errorf("%s: JetStream does not answer: %w", what, err)
@@ -308,8 +308,8 @@ func (c *Cluster) explain(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// token writes an agent's name as one token of a subject, and of a stream's name.
-func token(agent string) string {
+// subjectToken writes an agent's name as one token of a subject, and of a stream's name.
+func subjectToken(agent string) string {
 	var b strings.Builder
 	for _, c := range []byte(agent) {
 		switch {
@@ -337,19 +337,19 @@ func agentOf(token string) string {
 	return b.String()
 }
 
-// bounds are what is known of the ends of a stream. They never go back.
-type bounds struct {
+// streamBounds are what is known of the ends of a stream. They never go back.
+type streamBounds struct {
 	sync.Mutex
 	start, end uint64
 }
 
-func (b *bounds) get() (start, end uint64) {
+func (b *streamBounds) current() (start, end uint64) {
 	b.Lock()
 	defer b.Unlock()
 	return b.start, b.end
 }
 
-func (b *bounds) atLeast(start, end uint64) {
+func (b *streamBounds) raiseTo(start, end uint64) {
 	b.Lock()
 	defer b.Unlock()
 	b.end = max(b.end, end)

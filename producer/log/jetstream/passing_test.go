@@ -12,7 +12,7 @@ func TestPassing(t *testing.T) {
 	for why, want := range map[string]bool{"no suitable peers for placement, peer offline": true,
 		"no suitable peers for placement": false} {
 		err := fmt.Errorf("making it: %w", &jetstream.APIError{Code: 400, ErrorCode: noPeers, Description: why})
-		if passing(err) != want {
+		if isPassing(err) != want {
 			t.Errorf("%v: passing is %v", err, !want)
 		}
 	}

@@ -21,46 +21,46 @@ const (
 	readTries   = 20 // on whichever server answers, before it is given up
 )
 
-// A reader reads one stream.
-type reader struct {
+// A streamReader reads one stream.
+type streamReader struct {
 	c      *Cluster
 	agent  string
 	stream string
-	bounds
+	streamBounds
 }
 
 // Bounds is that of log.Store.
-func (r *reader) Bounds() (start, end uint64) { return r.get() }
+func (r *streamReader) Bounds() (start, end uint64) { return r.current() }
 
 // Read is that of log.Store. Any server that has the stream answers; one that is behind is asked
 // again.
-func (r *reader) Read(cursor uint64, n int) ([][]byte, error) {
+func (r *streamReader) Read(cursor uint64, n int) ([][]byte, error) {
 	var last error
 	for range readTries {
-		found, next, err := r.batch(cursor, n)
+		found, next, err := r.readBatch(cursor, n)
 		if len(found) > 0 {
 			return found, nil
 		}
 		if next > cursor+1 || err == nil { // it has been dropped, or this server is behind: who leads knows
-			last = r.refresh(context.Background())
+			last = r.refreshBounds(context.Background())
 		}
-		if start, _ := r.get(); cursor < start {
+		if start, _ := r.current(); cursor < start {
 			return nil, log.ErrTrimmed
 		}
 		if err != nil {
 			last = err
 		}
-		if last != nil && !passing(last) {
+		if last != nil && !isPassing(last) {
 			break
 		}
 		time.Sleep(pause)
 	}
-	return nil, r.c.explain(fmt.Sprintf("cannot read event %d of %s", cursor+1, r.agent), last)
+	return nil, r.c.explainError(fmt.Sprintf("cannot read event %d of %s", cursor+1, r.agent), last)
 }
 
-// batch reads the records after the cursor that one server has. Next is the sequence of the first
+// readBatch reads the records after the cursor that one server has. Next is the sequence of the first
 // that it has, if it is another than the one after the cursor.
-func (r *reader) batch(cursor uint64, n int) (records [][]byte, next uint64, err error) {
+func (r *streamReader) readBatch(cursor uint64, n int) (records [][]byte, next uint64, err error) {
 	n = min(n, maxReadMsgs)
 	began := time.Now()
 	ask, _ := json.Marshal(map[string]any{"seq": cursor + 1, "batch": n, "max_bytes": maxRead})
@@ -76,7 +76,7 @@ func (r *reader) batch(cursor uint64, n int) (records [][]byte, next uint64, err
 	for {
 		m, err := answers.NextMsg(answerTime)
 		if err != nil {
-			return records, 0, cmp.Or(r.c.denied(began, r.stream), err)
+			return records, 0, cmp.Or(r.c.deniedError(began, r.stream), err)
 		}
 		if status := m.Header.Get("Status"); status != "" {
 			if status == "503" {
@@ -86,7 +86,7 @@ func (r *reader) batch(cursor uint64, n int) (records [][]byte, next uint64, err
 		}
 		seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 		if err != nil {
-			return records, 0, lasting{errors.New("a message without a sequence")}
+			return records, 0, lastingError{errors.New("a message without a sequence")}
 		}
 		if seq != cursor+1+uint64(len(records)) {
 			return records, seq, nil
@@ -97,26 +97,26 @@ func (r *reader) batch(cursor uint64, n int) (records [][]byte, next uint64, err
 	}
 }
 
-// refresh asks who leads for the bounds.
-func (r *reader) refresh(ctx context.Context) error {
-	info, err := r.info(ctx)
+// refreshBounds asks who leads for the bounds.
+func (r *streamReader) refreshBounds(ctx context.Context) error {
+	info, err := r.streamInfo(ctx)
 	if err == nil {
-		r.atLeast(startOf(info.State), info.State.LastSeq)
+		r.raiseTo(startOf(info.State), info.State.LastSeq)
 	}
 	return err
 }
 
-func (r *reader) info(ctx context.Context) (*jetstream.StreamInfo, error) {
+func (r *streamReader) streamInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
 	var info *jetstream.StreamInfo
-	err := r.c.retry(ctx, func(ctx context.Context) error {
-		s, err := r.c.stream(ctx, r.stream)
+	err := r.c.retryUntil(ctx, func(ctx context.Context) error {
+		s, err := r.c.streamInfo(ctx, r.stream)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			return lasting{ErrNoAgent}
+			return lastingError{ErrNoAgent}
 		}
 		if err == nil {
 			info = s.CachedInfo()
 			if v := info.Config.Metadata[formatKey]; v != "" && v != format {
-				err = lasting{fmt.Errorf("%w: its log has format %s, and this program knows %s: use a newer program",
+				err = lastingError{fmt.Errorf("%w: its log has format %s, and this program knows %s: use a newer program",
 					ErrNewer, v, format)}
 			}
 		}
@@ -139,11 +139,11 @@ func startOf(s jetstream.StreamState) uint64 {
 	return s.FirstSeq - 1
 }
 
-// newest reads the newest message on a subject from who leads, which alone knows it; nil is none.
+// newestMessage reads the newest message on a subject from who leads, which alone knows it; nil is none.
 // (The client's own way asks whichever server is near where a stream allows that.)
-func (c *Cluster) newest(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+func (c *Cluster) newestMessage(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	ask, _ := json.Marshal(map[string]any{"last_by_subj": subject})
-	m, err := hedged(ctx, func(ctx context.Context) (*nats.Msg, error) {
+	m, err := askRepeatedly(ctx, func(ctx context.Context) (*nats.Msg, error) {
 		return c.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, ask)
 	})
 	if err != nil {
@@ -177,10 +177,10 @@ func (c *Cluster) newest(ctx context.Context, stream, subject string) (*jetstrea
 	return found, err
 }
 
-// meta returns what a log says of itself, and its revision.
-func (r *reader) meta(ctx context.Context) (data []byte, revision uint64, err error) {
-	err = r.c.retry(ctx, func(ctx context.Context) error {
-		m, err := r.c.newest(ctx, metaStream, "aaep.m."+token(r.agent))
+// readMeta returns what a log says of itself, and its revision.
+func (r *streamReader) readMeta(ctx context.Context) (data []byte, revision uint64, err error) {
+	err = r.c.retryUntil(ctx, func(ctx context.Context) error {
+		m, err := r.c.newestMessage(ctx, metaStream, "aaep.m."+subjectToken(r.agent))
 		if m != nil {
 			data, revision = m.Data, m.Sequence
 		}

@@ -23,13 +23,13 @@ import (
 // kept. Besides, each message says after which one it comes, so that trying again never doubles
 // anything.
 type Store struct {
-	reader
+	streamReader
 	subject  string
 	run      string // of the process
 	revision uint64 // of the meta
 	meta     []byte
 	owner    *nats.Subscription
-	*hub
+	*sharedSubjects
 }
 
 const (
@@ -54,24 +54,24 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 	if agent == "" {
 		return nil, errors.New("the agent has no name")
 	}
-	s := &Store{reader: reader{c: c, agent: agent, stream: agentStream + token(agent)},
+	s := &Store{streamReader: streamReader{c: c, agent: agent, stream: agentStream + subjectToken(agent)},
 		run: nats.NewInbox()[len("_INBOX."):]}
-	s.subject = "aaep.e." + token(agent) + "." + s.run
-	whose := "aaep.o." + token(agent)
-	was, err := s.info(ctx)
+	s.subject = "aaep.e." + subjectToken(agent) + "." + s.run
+	whose := "aaep.o." + subjectToken(agent)
+	was, err := s.streamInfo(ctx)
 	if err == nil { // only the process that the stream is of answers for it: there may be one that was taken over from
 		run := was.Config.Subjects[0][strings.LastIndexByte(was.Config.Subjects[0], '.')+1:]
-		if who, err := c.nc.RequestWithContext(timeout(ctx, whoseTime), whose, []byte(run)); err == nil {
+		if who, err := c.nc.RequestWithContext(withTimeout(ctx, whoseTime), whose, []byte(run)); err == nil {
 			return nil, fmt.Errorf("%w: %s is %s; end that first, or take another name", ErrInUse, who.Data, agent)
 		}
 	} else if errors.Is(err, ErrNoAgent) {
 		err = nil
 	}
 	if err == nil {
-		err = s.take(ctx, was)
+		err = s.takeOver(ctx, was)
 	}
 	if err != nil {
-		return nil, c.explain("cannot open the log of "+agent, err)
+		return nil, c.explainError("cannot open the log of "+agent, err)
 	}
 	on := strings.TrimSuffix(c.opts.Node, fmt.Sprintf(":%d", os.Getpid()))
 	me := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), on, filepath.Base(os.Args[0]), time.Now().Format("2006-01-02 15:04"))
@@ -81,7 +81,7 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 		}
 	})
 	for tries := 0; err == nil && tries < 10; tries++ {
-		if s.meta, s.revision, err = s.reader.meta(ctx); err == nil {
+		if s.meta, s.revision, err = s.streamReader.readMeta(ctx); err == nil {
 			err = s.SetMeta(s.meta) // from now on the process before cannot
 		}
 		if !errors.Is(err, ErrTakenOver) {
@@ -91,24 +91,24 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 	}
 	if err != nil {
 		s.owner.Unsubscribe()
-		return nil, c.explain("cannot open the log of "+agent, err)
+		return nil, c.explainError("cannot open the log of "+agent, err)
 	}
 	if _, end := s.Bounds(); was == nil && end == 0 {
 		s.meta = nil // it is of a stream that somebody has removed, or of none yet: this is another log
 	}
-	s.hub = newHub(c, agent)
+	s.sharedSubjects = newSharedSubjects(c, agent)
 	return s, nil
 }
 
-func timeout(ctx context.Context, d time.Duration) context.Context {
+func withTimeout(ctx context.Context, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	context.AfterFunc(ctx, cancel)
 	return ctx
 }
 
-// take makes the stream, or takes over the one that was there, and waits until all that the process
+// takeOver makes the stream, or takes over the one that was there, and waits until all that the process
 // before had sent is in it.
-func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
+func (s *Store) takeOver(ctx context.Context, was *jetstream.StreamInfo) error {
 	limits := s.c.opts.Limits
 	cfg := jetstream.StreamConfig{Name: s.stream, Replicas: s.c.opts.Replicas,
 		Description: "The log of the AAEP agent " + s.agent + "."}
@@ -120,8 +120,8 @@ func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
 		cfg.Metadata = map[string]string{}
 	}
 	cfg.Metadata[formatKey] = format
-	cfg.RePublish = &jetstream.RePublish{Source: "aaep.e." + token(s.agent) + ".*", Destination: "aaep.l." +
-		token(s.agent)}
+	cfg.RePublish = &jetstream.RePublish{Source: "aaep.e." + subjectToken(s.agent) + ".*", Destination: "aaep.l." +
+		subjectToken(s.agent)}
 	cfg.AllowDirect, cfg.AllowAtomicPublish = true, true
 	cfg.MaxMsgs, cfg.MaxBytes, cfg.MaxAge = int64(limits.Events), limits.Bytes, max(limits.Age, minAge)
 	if cfg.MaxMsgs == 1<<63-1 {
@@ -134,7 +134,7 @@ func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
 		cfg.MaxAge = 0
 	}
 	cfg.Duplicates = minAge
-	if err := s.c.retry(ctx, func(ctx context.Context) error {
+	if err := s.c.retryUntil(ctx, func(ctx context.Context) error {
 		_, err := s.c.js.CreateOrUpdateStream(ctx, cfg)
 		return err
 	}, s.stream); err != nil {
@@ -142,7 +142,7 @@ func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
 	}
 	// What is refused is refused in its turn, with the number of the last message before it.
 	var last uint64
-	if err := s.c.retry(ctx, func(ctx context.Context) error {
+	if err := s.c.retryUntil(ctx, func(ctx context.Context) error {
 		m := nats.NewMsg(s.subject)
 		m.Header.Set(seqHeader, strconv.Itoa(noSequence))
 		_, err := s.c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
@@ -157,19 +157,19 @@ func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
 		return err
 	}
 	if was != nil { // what the limits drop is told when they are looked at
-		s.atLeast(startOf(was.State), was.State.LastSeq)
+		s.raiseTo(startOf(was.State), was.State.LastSeq)
 	}
 	for {
 		asked := time.Now()
-		info, err := s.info(ctx)
+		info, err := s.streamInfo(ctx)
 		if err == nil {
-			err = together(asked, info.TimeStamp, time.Now())
+			err = checkClocks(asked, info.TimeStamp, time.Now())
 		}
 		if err != nil {
 			return err
 		}
 		if info.State.LastSeq >= last {
-			s.atLeast(0, info.State.LastSeq)
+			s.raiseTo(0, info.State.LastSeq)
 			return nil
 		}
 		select {
@@ -180,30 +180,30 @@ func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
 	}
 }
 
-// mostApart is by how much the clock of an agent may differ from the servers', which say when an
+// maxClockSkew is by how much the clock of an agent may differ from the servers', which say when an
 // answer was kept.
-const mostApart = 10 * time.Second
+const maxClockSkew = 10 * time.Second
 
-// together compares the clock of the servers, as it was between two moments here, with the one
+// checkClocks compares the clock of the servers, as it was between two moments here, with the one
 // here.
-func together(before, servers, after time.Time) error {
+func checkClocks(before, servers, after time.Time) error {
 	apart, how := before.Sub(servers), "ahead of"
 	if servers.After(after) {
 		apart, how = servers.Sub(after), "behind"
 	}
-	if apart <= mostApart {
+	if apart <= maxClockSkew {
 		return nil
 	}
-	return lasting{
+	return lastingError{
 		fmt.Errorf(
 			"the clock of this machine is %v %s that of the NATS servers, and more than %v: answers that came in "+
 				"time would be taken for late, or late ones for good; set the clocks",
-			apart.Round(time.Second), how, mostApart)}
+			apart.Round(time.Second), how, maxClockSkew)}
 }
 
 // Close lets another process be this agent.
 func (s *Store) Close() error {
-	s.hub.close()
+	s.sharedSubjects.unsubscribeAll()
 	if s.owner == nil {
 		return nil
 	}
@@ -215,8 +215,8 @@ func (s *Store) Append(records [][]byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.c.opts.Patience)
 	defer cancel()
 	if len(records) == 0 {
-		if err := s.refresh(ctx); err != nil && !passing(err) {
-			return s.c.explain("cannot look at the log of "+s.agent, err)
+		if err := s.refreshBounds(ctx); err != nil && !isPassing(err) {
+			return s.c.explainError("cannot look at the log of "+s.agent, err)
 		}
 		return nil
 	}
@@ -229,29 +229,29 @@ func (s *Store) Append(records [][]byte) error {
 				s.agent, len(r), most)
 		}
 	}
-	_, end := s.get()
-	err := s.c.retry(ctx, func(ctx context.Context) error {
-		err := s.publish(timeout(ctx, publishTime), records, end)
+	_, end := s.current()
+	err := s.c.retryUntil(ctx, func(ctx context.Context) error {
+		err := s.publishBatch(withTimeout(ctx, publishTime), records, end)
 		if err != nil && !errors.Is(err, nats.ErrMaxPayload) {
-			err = s.kept(ctx, records, end, err)
+			err = s.checkKept(ctx, records, end, err)
 		}
 		return err
 	}, s.subject, s.stream)
 	if errors.Is(err, ErrTakenOver) {
-		s.hub.close() // who sends to the agent means the other one
+		s.sharedSubjects.unsubscribeAll() // who sends to the agent means the other one
 	}
 	if err != nil {
-		return s.c.explain("the log of "+s.agent+" cannot be written", err)
+		return s.c.explainError("the log of "+s.agent+" cannot be written", err)
 	}
 	end += uint64(len(records))
 	most := uint64(s.c.opts.Events)
-	s.atLeast(end-min(end, most), end)
+	s.raiseTo(end-min(end, most), end)
 	return nil
 }
 
-// publish sends records as one batch, which is kept whole or not at all, and only after the message
+// publishBatch sends records as one batch, which is kept whole or not at all, and only after the message
 // at end.
-func (s *Store) publish(ctx context.Context, records [][]byte, end uint64) error {
+func (s *Store) publishBatch(ctx context.Context, records [][]byte, end uint64) error {
 	id := nats.NewInbox()[len("_INBOX."):]
 	for i, r := range records {
 		m := &nats.Msg{Subject: s.subject, Data: r, Header: nats.Header{}}
@@ -274,22 +274,22 @@ func (s *Store) publish(ctx context.Context, records [][]byte, end uint64) error
 		}
 		ack, err := s.c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 		if err == nil && ack.Sequence != end+uint64(len(records)) {
-			err = lasting{fmt.Errorf("event %d came as %d", end+uint64(len(records)), ack.Sequence)}
+			err = lastingError{fmt.Errorf("event %d came as %d", end+uint64(len(records)), ack.Sequence)}
 		}
 		return err
 	}
 	return nil
 }
 
-// kept finds out what became of records after a failure. Nil is that they are kept; the failure
+// checkKept finds out what became of records after a failure. Nil is that they are kept; the failure
 // itself that they are not, and may be tried again.
-func (s *Store) kept(ctx context.Context, records [][]byte, end uint64, failure error) error {
-	info, err := s.info(ctx)
+func (s *Store) checkKept(ctx context.Context, records [][]byte, end uint64, failure error) error {
+	info, err := s.streamInfo(ctx)
 	switch {
 	case err != nil:
 		return err
 	case !slices.Equal(info.Config.Subjects, []string{s.subject}):
-		return lasting{ErrTakenOver}
+		return lastingError{ErrTakenOver}
 	case info.State.LastSeq <= end: // a new leader may not see all of it yet
 		var refused *jetstream.APIError
 		if errors.As(failure, &refused) && (refused.ErrorCode == wrongSeq || refused.ErrorCode == wrongSeqInFlight) {
@@ -297,14 +297,14 @@ func (s *Store) kept(ctx context.Context, records [][]byte, end uint64, failure 
 		}
 		return failure
 	}
-	m, err := s.c.newest(ctx, s.stream, s.subject)
+	m, err := s.c.newestMessage(ctx, s.stream, s.subject)
 	switch last := end + uint64(len(records)); {
 	case err != nil:
 		return err
 	case m == nil || m.Sequence < last: // who says so may lead no more
 		return nats.ErrTimeout
 	case m.Sequence > last || m.Header.Get(byHeader) != s.run:
-		return lasting{fmt.Errorf("%w: its stream has %d messages, and %d were expected", ErrTakenOver,
+		return lastingError{fmt.Errorf("%w: its stream has %d messages, and %d were expected", ErrTakenOver,
 			info.State.LastSeq, end)}
 	}
 	return nil
@@ -320,15 +320,15 @@ func (s *Store) Meta() ([]byte, error) {
 
 // SetMeta is that of log.Store.
 func (s *Store) SetMeta(data []byte) error {
-	subject := "aaep.m." + token(s.agent)
-	err := s.c.retry(context.Background(), func(ctx context.Context) error {
-		ack, err := s.c.js.Publish(timeout(ctx, publishTime), subject, data,
+	subject := "aaep.m." + subjectToken(s.agent)
+	err := s.c.retryUntil(context.Background(), func(ctx context.Context) error {
+		ack, err := s.c.js.Publish(withTimeout(ctx, publishTime), subject, data,
 			jetstream.WithExpectLastSequencePerSubject(s.revision), jetstream.WithRetryAttempts(0))
 		if err == nil {
 			s.revision = ack.Sequence
 			return nil
 		}
-		m, failed := s.c.newest(ctx, metaStream, subject)
+		m, failed := s.c.newestMessage(ctx, metaStream, subject)
 		switch {
 		case failed != nil:
 			return failed
@@ -336,12 +336,12 @@ func (s *Store) SetMeta(data []byte) error {
 			s.revision = m.Sequence
 			return nil
 		case m != nil && m.Sequence > s.revision:
-			return lasting{ErrTakenOver}
+			return lastingError{ErrTakenOver}
 		}
 		return nats.ErrTimeout
 	}, subject, metaStream)
 	if err != nil {
-		return s.c.explain("the log of "+s.agent+" cannot be written", err)
+		return s.c.explainError("the log of "+s.agent+" cannot be written", err)
 	}
 	s.meta = data
 	return nil

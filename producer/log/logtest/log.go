@@ -15,8 +15,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// event is one that can be written; number tells it apart.
-func event(number string) *aaep.Event {
+// newEvent is one that can be written; number tells it apart.
+func newEvent(number string) *aaep.Event {
 	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(),
 		Producer: aaep.Producer{AgentID: "a", AgentName: "A"}, Verbosity: aaep.VerbosityNormal,
 		Urgency:       aaep.UrgencyNormal,
@@ -25,18 +25,18 @@ func event(number string) *aaep.Event {
 
 // INV-23, P8: a log over the store goes on where the one before it ended, and finds its places
 // again.
-func (s suite) log(t *testing.T) {
+func (s suite) testLog(t *testing.T) {
 	dir := t.TempDir()
 	places := map[string]uint64{}
 	for run := range uint64(4) {
-		st := s.at(t, dir, unlimited)
+		st := s.openStore(t, dir, unlimited)
 		l, err := eventlog.Open(st, 5, "")
-		must(t, err)
+		requireNoError(t, err)
 		if l.End() != run*20 || l.Start() != 0 {
 			t.Fatalf("run %d: %d to %d", run, l.Start(), l.End())
 		}
 		for range 20 {
-			ev := event(fmt.Sprint(len(places) + 1))
+			ev := newEvent(fmt.Sprint(len(places) + 1))
 			places[ev.CorrelationID] = l.Append(ev)
 			if at, _, ok := l.Locate(ev.EventID); ok && at.Pos > l.End() {
 				t.Errorf("event %d is a place before it can be read", at.Pos)
@@ -46,7 +46,7 @@ func (s suite) log(t *testing.T) {
 		seen := map[string]bool{}
 		for cursor := uint64(0); cursor < l.End(); {
 			events, _, err := l.Read(cursor, 7)
-			must(t, err)
+			requireNoError(t, err)
 			for _, ev := range events {
 				cursor++
 				at, lost, ok := l.Locate(ev.EventID)
@@ -58,9 +58,9 @@ func (s suite) log(t *testing.T) {
 				seen[ev.EventID] = true
 			}
 		}
-		must(t, l.Settle())
-		must(t, l.Close())
-		must(t, st.Close())
+		requireNoError(t, l.Settle())
+		requireNoError(t, l.Close())
+		requireNoError(t, st.Close())
 		if l.Settled() != run*20+20 {
 			t.Errorf("run %d: settled up to %d", run, l.Settled())
 		}
@@ -68,15 +68,15 @@ func (s suite) log(t *testing.T) {
 }
 
 // Who comes back for what is not kept any more is told so.
-func (s suite) trimmed(t *testing.T) {
+func (s suite) testTrimmed(t *testing.T) {
 	dir, limits := t.TempDir(), log.Limits{Events: 10, Bytes: -1, Age: -1}
 	var first string
 	for run := range 2 {
-		st := s.at(t, dir, limits)
+		st := s.openStore(t, dir, limits)
 		l, err := eventlog.Open(st, 5, "")
-		must(t, err)
+		requireNoError(t, err)
 		for i := range 30 {
-			ev := event(fmt.Sprint(i))
+			ev := newEvent(fmt.Sprint(i))
 			l.Wait(l.Append(ev))
 			if first == "" {
 				first = ev.EventID
@@ -91,16 +91,16 @@ func (s suite) trimmed(t *testing.T) {
 		if events, _, err := l.Read(l.Start(), 1); err != nil || len(events) != 1 || l.End()-l.Start() != 10 {
 			t.Errorf("run %d: %d events from %d to %d, %v", run, len(events), l.Start(), l.End(), err)
 		}
-		must(t, l.Close())
-		must(t, st.Close())
+		requireNoError(t, l.Close())
+		requireNoError(t, st.Close())
 	}
 }
 
-const victimVariable = "AAEP_LOGTEST_VICTIM"
+const childVariable = "AAEP_LOGTEST_VICTIM"
 
-// victim appends events from eight goroutines until it is killed, and says of each when it can be
+// runChild appends events from eight goroutines until it is killed, and says of each when it can be
 // read.
-func victim(open Open, dir string) {
+func runChild(open Open, dir string) {
 	st, err := open(dir, unlimited)
 	if err != nil {
 		fmt.Println(err)
@@ -115,7 +115,7 @@ func victim(open Open, dir string) {
 	for w := range 8 {
 		go func() {
 			for i := 0; ; i++ {
-				ev := event(fmt.Sprint(w, ".", i))
+				ev := newEvent(fmt.Sprint(w, ".", i))
 				pos := l.Append(ev)
 				l.Wait(pos)
 				said <- fmt.Sprint(pos, " ", ev.EventID, " ", ev.CorrelationID)
@@ -129,7 +129,7 @@ func victim(open Open, dir string) {
 
 // P8, INV-21: kill -9 at random moments. Whatever a listener can have seen is there, at its place
 // and under its id; and nothing else is in between. With AAEP_LONG it is 500 times.
-func (s suite) kill(t *testing.T) {
+func (s suite) testKill(t *testing.T) {
 	rounds := 12
 	if os.Getenv("AAEP_LONG") != "" {
 		rounds = 500
@@ -140,23 +140,23 @@ func (s suite) kill(t *testing.T) {
 	acked, total := map[uint64]string{}, uint64(0)
 	for round := range rounds {
 		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()[:len(t.Name())-len("/Kill")]+"$")
-		cmd.Env = append(os.Environ(), victimVariable+"="+dir)
+		cmd.Env = append(os.Environ(), childVariable+"="+dir)
 		out, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
+		requireNoError(t, err)
+		requireNoError(t, cmd.Start())
 		lines := bufio.NewScanner(out)
 		for range rand.IntN(400) {
 			lines.Scan()
-			note(t, acked, lines.Text())
+			noteAcked(t, acked, lines.Text())
 		}
-		must(t, cmd.Process.Kill())
+		requireNoError(t, cmd.Process.Kill())
 		for lines.Scan() {
-			note(t, acked, lines.Text())
+			noteAcked(t, acked, lines.Text())
 		}
 		cmd.Wait()
-		st := s.at(t, dir, unlimited)
+		st := s.openStore(t, dir, unlimited)
 		l, err := eventlog.Open(st, 64, "")
-		must(t, err)
+		requireNoError(t, err)
 		from := total // what the rounds before have looked at is looked at again now and then
 		if round%50 == 0 || round == rounds-1 {
 			from = 0
@@ -169,7 +169,7 @@ func (s suite) kill(t *testing.T) {
 		}
 		for cursor := from; cursor < l.End(); {
 			events, _, err := l.Read(cursor, 256)
-			must(t, err)
+			requireNoError(t, err)
 			for _, ev := range events {
 				cursor++
 				want := acked[cursor]
@@ -187,13 +187,13 @@ func (s suite) kill(t *testing.T) {
 			t.Fatalf("round %d: of %d that listeners saw %d are there", round, seen, found)
 		}
 		total = l.End()
-		must(t, l.Close())
-		must(t, st.Close())
+		requireNoError(t, l.Close())
+		requireNoError(t, st.Close())
 	}
 	t.Logf("%d of %d events were seen before a kill, and all of them are there", len(acked), total)
 }
 
-func note(t *testing.T, acked map[uint64]string, line string) {
+func noteAcked(t *testing.T, acked map[uint64]string, line string) {
 	t.Helper()
 	var pos uint64
 	if _, err := fmt.Sscan(line, &pos); err != nil {

@@ -31,20 +31,20 @@ type Open func(dir string, limits log.Limits) (Store, error)
 
 // Run tests a kind of store.
 func Run(t *testing.T, open Open) {
-	if dir := os.Getenv(victimVariable); dir != "" {
-		victim(open, dir)
+	if dir := os.Getenv(childVariable); dir != "" {
+		runChild(open, dir)
 	}
 	s := suite{open}
-	t.Run("Empty", s.empty)
-	t.Run("Model", s.model)
-	t.Run("Meta", s.meta)
-	t.Run("Concurrent", s.concurrent)
-	t.Run("Events", s.events)
-	t.Run("Bytes", s.bytes)
-	t.Run("Age", s.age)
-	t.Run("Log", s.log)
-	t.Run("Trimmed", s.trimmed)
-	t.Run("Kill", s.kill)
+	t.Run("Empty", s.testEmpty)
+	t.Run("Model", s.testModel)
+	t.Run("Meta", s.testMeta)
+	t.Run("Concurrent", s.testConcurrent)
+	t.Run("Events", s.testEvents)
+	t.Run("Bytes", s.testBytes)
+	t.Run("Age", s.testAge)
+	t.Run("Log", s.testLog)
+	t.Run("Trimmed", s.testTrimmed)
+	t.Run("Kill", s.testKill)
 }
 
 // unlimited keeps everything.
@@ -52,7 +52,7 @@ var unlimited = log.Limits{Events: -1, Bytes: -1, Age: -1}
 
 type suite struct{ open Open }
 
-func (s suite) at(t *testing.T, dir string, limits log.Limits) Store {
+func (s suite) openStore(t *testing.T, dir string, limits log.Limits) Store {
 	t.Helper()
 	st, err := s.open(dir, limits)
 	if err != nil {
@@ -62,23 +62,23 @@ func (s suite) at(t *testing.T, dir string, limits log.Limits) Store {
 	return st
 }
 
-func must(t *testing.T, err error) {
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// bounds checks the bounds.
-func bounds(t *testing.T, st Store, start, end uint64) {
+// checkBounds checks the bounds.
+func checkBounds(t *testing.T, st Store, start, end uint64) {
 	t.Helper()
 	if a, b := st.Bounds(); a != start || b != end {
 		t.Fatalf("Bounds() = %d, %d; want %d, %d", a, b, start, end)
 	}
 }
 
-// from reads everything after a cursor.
-func from(t *testing.T, st Store, cursor uint64, n int) (all [][]byte) {
+// readFrom reads everything after a cursor.
+func readFrom(t *testing.T, st Store, cursor uint64, n int) (all [][]byte) {
 	t.Helper()
 	for _, end := st.Bounds(); cursor < end; {
 		records, err := st.Read(cursor, n)
@@ -90,28 +90,28 @@ func from(t *testing.T, st Store, cursor uint64, n int) (all [][]byte) {
 	return all
 }
 
-func (s suite) empty(t *testing.T) {
-	st := s.at(t, t.TempDir(), unlimited)
-	bounds(t, st, 0, 0)
-	must(t, st.Append(nil))
-	bounds(t, st, 0, 0)
+func (s suite) testEmpty(t *testing.T) {
+	st := s.openStore(t, t.TempDir(), unlimited)
+	checkBounds(t, st, 0, 0)
+	requireNoError(t, st.Append(nil))
+	checkBounds(t, st, 0, 0)
 	if meta, err := st.Meta(); meta != nil || err != nil {
 		t.Errorf("Meta() = %q, %v", meta, err)
 	}
 }
 
 // The store against a slice that forgets nothing, and is opened again now and then.
-func (s suite) model(t *testing.T) {
+func (s suite) testModel(t *testing.T) {
 	dir, seed := t.TempDir(), rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	st := s.at(t, dir, unlimited)
+	st := s.openStore(t, dir, unlimited)
 	var all [][]byte
 	for range 300 {
 		switch r.IntN(8) {
 		case 0:
-			must(t, st.Close())
-			st = s.at(t, dir, unlimited)
+			requireNoError(t, st.Close())
+			st = s.openStore(t, dir, unlimited)
 		case 1, 2, 3:
 			var batch [][]byte
 			for range r.IntN(50) {
@@ -121,11 +121,11 @@ func (s suite) model(t *testing.T) {
 				}
 				batch = append(batch, record)
 			}
-			must(t, st.Append(batch))
+			requireNoError(t, st.Append(batch))
 			all = append(all, batch...)
 		default:
 			cursor := r.IntN(len(all) + 1)
-			got := from(t, st, uint64(cursor), r.IntN(100)+1)
+			got := readFrom(t, st, uint64(cursor), r.IntN(100)+1)
 			if len(got) != len(all)-cursor {
 				t.Fatalf("%d records after %d of %d", len(got), cursor, len(all))
 			}
@@ -135,31 +135,31 @@ func (s suite) model(t *testing.T) {
 				}
 			}
 		}
-		bounds(t, st, 0, uint64(len(all)))
+		checkBounds(t, st, 0, uint64(len(all)))
 	}
 }
 
-func (s suite) meta(t *testing.T) {
+func (s suite) testMeta(t *testing.T) {
 	dir := t.TempDir()
-	st := s.at(t, dir, unlimited)
+	st := s.openStore(t, dir, unlimited)
 	for _, want := range []string{"first", "", "second\x00"} {
-		must(t, st.SetMeta([]byte(want)))
-		must(t, st.Append([][]byte{[]byte("x")}))
+		requireNoError(t, st.SetMeta([]byte(want)))
+		requireNoError(t, st.Append([][]byte{[]byte("x")}))
 		for range 2 {
 			if got, err := st.Meta(); err != nil || string(got) != want {
 				t.Errorf("Meta() = %q, %v; want %q", got, err, want)
 			}
-			must(t, st.Close())
-			st = s.at(t, dir, unlimited)
+			requireNoError(t, st.Close())
+			st = s.openStore(t, dir, unlimited)
 		}
 	}
 }
 
 // Those who read while records are added and dropped get them in order, or are told that they are
 // gone.
-func (s suite) concurrent(t *testing.T) {
+func (s suite) testConcurrent(t *testing.T) {
 	const count = 3000
-	st := s.at(t, t.TempDir(), log.Limits{Events: 200, Bytes: -1, Age: -1})
+	st := s.openStore(t, t.TempDir(), log.Limits{Events: 200, Bytes: -1, Age: -1})
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -202,28 +202,28 @@ func (s suite) concurrent(t *testing.T) {
 	all.Wait()
 }
 
-func (s suite) events(t *testing.T) {
+func (s suite) testEvents(t *testing.T) {
 	dir := t.TempDir()
-	st := s.at(t, dir, log.Limits{Events: 10, Bytes: -1, Age: -1})
+	st := s.openStore(t, dir, log.Limits{Events: 10, Bytes: -1, Age: -1})
 	for range 8 {
-		must(t, st.Append([][]byte{[]byte("a"), []byte("b"), []byte("c")}))
+		requireNoError(t, st.Append([][]byte{[]byte("a"), []byte("b"), []byte("c")}))
 	}
-	bounds(t, st, 14, 24)
+	checkBounds(t, st, 14, 24)
 	if _, err := st.Read(13, 1); !errors.Is(err, log.ErrTrimmed) {
 		t.Errorf("Read(13) = %v", err)
 	}
-	if got := from(t, st, 14, 100); len(got) != 10 || string(got[0]) != "c" {
+	if got := readFrom(t, st, 14, 100); len(got) != 10 || string(got[0]) != "c" {
 		t.Errorf("%q", got)
 	}
-	must(t, st.Close())
-	st = s.at(t, dir, log.Limits{Events: 4, Bytes: -1, Age: -1})
-	bounds(t, st, 14, 24)
-	settle(t, st)
-	bounds(t, st, 20, 24)
+	requireNoError(t, st.Close())
+	st = s.openStore(t, dir, log.Limits{Events: 4, Bytes: -1, Age: -1})
+	checkBounds(t, st, 14, 24)
+	trimStore(t, st)
+	checkBounds(t, st, 20, 24)
 }
 
-// settle lets the store drop what it need not keep.
-func settle(t *testing.T, st Store) {
+// trimStore lets the store drop what it need not keep.
+func trimStore(t *testing.T, st Store) {
 	t.Helper()
 	for was := ^uint64(0); ; {
 		start, _ := st.Bounds()
@@ -231,18 +231,18 @@ func settle(t *testing.T, st Store) {
 			return
 		}
 		was = start
-		must(t, st.Append(nil))
+		requireNoError(t, st.Append(nil))
 	}
 }
 
-func (s suite) bytes(t *testing.T) {
+func (s suite) testBytes(t *testing.T) {
 	const most = 4 << 20
-	st := s.at(t, t.TempDir(), log.Limits{Events: -1, Bytes: most, Age: -1})
+	st := s.openStore(t, t.TempDir(), log.Limits{Events: -1, Bytes: most, Age: -1})
 	record := make([]byte, 100_000)
 	for range 200 {
-		must(t, st.Append([][]byte{record}))
+		requireNoError(t, st.Append([][]byte{record}))
 	}
-	settle(t, st)
+	trimStore(t, st)
 	start, end := st.Bounds()
 	if kept := (end - start) * uint64(len(record)); end != 200 || kept > most || kept < most/2 {
 		t.Errorf("%d to %d are kept, %d bytes of %d", start, end, kept, most)
@@ -250,24 +250,24 @@ func (s suite) bytes(t *testing.T) {
 }
 
 // What is too old goes, all of it, and the positions go on where they were, after a restart too.
-func (s suite) age(t *testing.T) {
+func (s suite) testAge(t *testing.T) {
 	dir, limits := t.TempDir(), log.Limits{Events: -1, Bytes: -1, Age: time.Millisecond}
-	st := s.at(t, dir, limits)
+	st := s.openStore(t, dir, limits)
 	for range 20 {
-		must(t, st.Append([][]byte{[]byte("old"), []byte("old")}))
+		requireNoError(t, st.Append([][]byte{[]byte("old"), []byte("old")}))
 	}
 	for start, end := st.Bounds(); start < end; start, end = st.Bounds() {
-		must(t, st.Append(nil))
+		requireNoError(t, st.Append(nil))
 	}
-	bounds(t, st, 40, 40)
+	checkBounds(t, st, 40, 40)
 	if _, err := st.Read(39, 1); !errors.Is(err, log.ErrTrimmed) {
 		t.Errorf("Read(39) = %v", err)
 	}
-	must(t, st.Close())
-	st = s.at(t, dir, unlimited)
-	bounds(t, st, 40, 40)
-	must(t, st.Append([][]byte{[]byte("new")}))
-	if got := from(t, st, 40, 9); len(got) != 1 || string(got[0]) != "new" {
+	requireNoError(t, st.Close())
+	st = s.openStore(t, dir, unlimited)
+	checkBounds(t, st, 40, 40)
+	requireNoError(t, st.Append([][]byte{[]byte("new")}))
+	if got := readFrom(t, st, 40, 9); len(got) != 1 || string(got[0]) != "new" {
 		t.Errorf("%q", got)
 	}
 }

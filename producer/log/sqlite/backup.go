@@ -19,7 +19,7 @@ func Backup(ctx context.Context, dir, file string) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, fileName)); err != nil {
 		return err
 	}
-	s, err := read(ctx, filepath.Join(dir, fileName))
+	s, err := openReadOnly(ctx, filepath.Join(dir, fileName))
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func Backup(ctx context.Context, dir, file string) (err error) {
 	}()
 	if _, err := s.out.ExecContext(ctx, "VACUUM INTO ?", file); err != nil {
 		// which takes an empty file, and keeps its mode
-		return s.because(err)
+		return s.explainError(err)
 	}
 	return errors.Join(f.Sync(), lockfile.SyncFolder(filepath.Dir(file)))
 }
@@ -48,11 +48,11 @@ func Restore(ctx context.Context, file, dir string) (err error) {
 	if _, err := os.Stat(file); err != nil {
 		return err
 	}
-	s, err := read(ctx, file)
+	s, err := openReadOnly(ctx, file)
 	if err != nil {
 		return err
 	}
-	err = s.check(ctx, true)
+	err = s.checkFile(ctx, true)
 	if err = errors.Join(err, s.Close()); err != nil {
 		return err
 	}
@@ -90,27 +90,27 @@ func Restore(ctx context.Context, file, dir string) (err error) {
 	return lockfile.SyncFolder(dir)
 }
 
-// read opens the file of a log, which another process may write, to look at it. The Store can do no
+// openReadOnly opens the file of a log, which another process may write, to look at it. The Store can do no
 // more than that.
-func read(ctx context.Context, path string) (_ *Store, err error) {
+func openReadOnly(ctx context.Context, path string) (_ *Store, err error) {
 	s := &Store{dir: filepath.Dir(path)}
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
-	if s.db, err = connect(path); err != nil {
+	if s.db, err = openDB(path); err != nil {
 		return nil, err
 	}
 	if s.out, err = s.db.Conn(ctx); err != nil {
-		return nil, s.because(err)
+		return nil, s.explainError(err)
 	}
 	var empty bool
 	if err := s.out.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema) = 0").Scan(&empty); err != nil {
-		return nil, s.because(err)
+		return nil, s.explainError(err)
 	}
 	if empty {
-		return nil, s.damaged("it is empty")
+		return nil, s.damagedError("it is empty")
 	}
-	return s, s.identify(ctx)
+	return s, s.identifyFile(ctx)
 }

@@ -50,7 +50,7 @@ func refused(t *testing.T, dir string, kind error, words ...string) {
 // change does something to the file with another program.
 func change(t *testing.T, dir, statement string) {
 	t.Helper()
-	db, err := connect(filepath.Join(dir, fileName))
+	db, err := openDB(filepath.Join(dir, fileName))
 	must(t, err)
 	defer db.Close()
 	_, err = db.Exec(statement)
@@ -204,13 +204,13 @@ func TestOthers(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	s := opened(t, t.TempDir())
 	batches(t, s, 1)
-	must(t, s.exec(t.Context(), "PRAGMA query_only = 1"))
+	must(t, s.execAll(t.Context(), "PRAGMA query_only = 1"))
 	_, end := s.Bounds()
 	if err := s.Append([][]byte{record(end + 1)}); err == nil ||
 		!strings.Contains(err.Error(), "cannot be written: log.db, or the disk it is on, may only be read") {
 		t.Error(err)
 	}
-	must(t, s.exec(t.Context(), "PRAGMA query_only = 0"))
+	must(t, s.execAll(t.Context(), "PRAGMA query_only = 0"))
 	batches(t, s, 1)
 	must(t, s.Close())
 }
@@ -221,7 +221,7 @@ func TestFull(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, dir)
 	batches(t, s, 10)
-	must(t, s.exec(t.Context(), "PRAGMA max_page_count = 40"))
+	must(t, s.execAll(t.Context(), "PRAGMA max_page_count = 40"))
 	var err error
 	for err == nil {
 		_, end := s.Bounds()
@@ -231,7 +231,7 @@ func TestFull(t *testing.T) {
 		t.Error(err)
 	}
 	kept := whole(t, s)
-	must(t, s.exec(t.Context(), "PRAGMA max_page_count = 1000000"))
+	must(t, s.execAll(t.Context(), "PRAGMA max_page_count = 1000000"))
 	batches(t, s, 1)
 	must(t, s.Close())
 	if n := whole(t, opened(t, dir)); n != kept+3 {
@@ -251,7 +251,7 @@ func TestClock(t *testing.T) {
 	s, err = Open(dir, Options{Limits: log.Limits{Age: time.Hour}})
 	must(t, err)
 	defer s.Close()
-	if ahead := s.now() - time.Now().UnixMilli(); ahead < (47 * time.Hour).Milliseconds() {
+	if ahead := s.logTime() - time.Now().UnixMilli(); ahead < (47 * time.Hour).Milliseconds() {
 		t.Errorf("the log's clock ran back: it is %d ms ahead", ahead)
 	}
 	batches(t, s, 1)

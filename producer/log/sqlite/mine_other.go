@@ -4,5 +4,5 @@ package sqlite
 
 import "os"
 
-// mine leaves the access lists to the owner of the folder: a file has those of its folder.
-func mine(string, os.FileMode, string, string) error { return nil }
+// checkOwned leaves the access lists to the owner of the folder: a file has those of its folder.
+func checkOwned(string, os.FileMode, string, string) error { return nil }

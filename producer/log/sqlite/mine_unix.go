@@ -10,9 +10,9 @@ import (
 	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
-// mine reports what keeps a file or folder from being ours alone: others must have none of the
+// checkOwned reports what keeps a file or folder from being ours alone: others must have none of the
 // rights.
-func mine(path string, rights os.FileMode, to, want string) error {
+func checkOwned(path string, rights os.FileMode, to, want string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err

@@ -17,66 +17,66 @@ func (s *Store) Bounds() (start, end uint64) { return s.start.Load(), s.end.Load
 // Append is that of log.Store.
 func (s *Store) Append(records [][]byte) error {
 	ctx := context.Background()
-	cut, err := s.excess(ctx, records)
+	cut, err := s.excessCursor(ctx, records)
 	start, end, count := s.start.Load(), s.end.Load(), uint64(len(records))
 	if err != nil || count == 0 && cut == start {
 		return err
 	}
-	if err := s.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := s.execAll(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	if err := s.write(ctx, records, start, end, cut); err != nil {
-		_ = s.exec(ctx, "ROLLBACK") // where SQLite has not done it
+	if err := s.writeRecords(ctx, records, start, end, cut); err != nil {
+		_ = s.execAll(ctx, "ROLLBACK") // where SQLite has not done it
 		s.start.Store(start)
 		return err
 	}
 	s.end.Store(end + count)
 	if cut == start {
 		if s.oldest == 0 {
-			s.oldest = s.now()
+			s.oldest = s.logTime()
 		}
 		return nil
 	}
 	if count == 0 { // in a quiet moment; otherwise what is added takes the room
-		if err := s.exec(ctx, "PRAGMA incremental_vacuum(500)"); err != nil {
+		if err := s.execAll(ctx, "PRAGMA incremental_vacuum(500)"); err != nil {
 			return err
 		}
 	}
 	return s.findOldest(ctx)
 }
 
-func (s *Store) write(ctx context.Context, records [][]byte, start, end, cut uint64) error {
-	now := s.now()
+func (s *Store) writeRecords(ctx context.Context, records [][]byte, start, end, cut uint64) error {
+	now := s.logTime()
 	for i, r := range records {
 		if _, err := s.add.ExecContext(ctx, int64(end+1)+int64(i), now, r); err != nil {
-			return s.because(err)
+			return s.explainError(err)
 		}
 	}
 	if cut > start {
 		s.start.Store(cut) // before anybody can miss them
 		if _, err := s.drop.ExecContext(ctx, int64(cut)); err != nil {
-			return s.because(err)
+			return s.explainError(err)
 		}
 		if _, err := s.out.ExecContext(ctx, "UPDATE state SET start = ?", int64(cut)); err != nil {
-			return s.because(err)
+			return s.explainError(err)
 		}
 	}
-	return s.exec(ctx, "COMMIT")
+	return s.execAll(ctx, "COMMIT")
 }
 
-// excess returns the cursor up to which records are dropped when these are added.
-func (s *Store) excess(ctx context.Context, records [][]byte) (cut uint64, err error) {
+// excessCursor returns the cursor up to which records are dropped when these are added.
+func (s *Store) excessCursor(ctx context.Context, records [][]byte) (cut uint64, err error) {
 	start, end := s.start.Load(), s.end.Load()
 	cut = start
 	if have, most := end-start+uint64(len(records)), uint64(s.limits.Events); have > most {
 		cut += have - most
 	}
-	if s.oldest > 0 && s.now()-s.oldest > s.limits.Age.Milliseconds() {
+	if s.oldest > 0 && s.logTime()-s.oldest > s.limits.Age.Milliseconds() {
 		var old uint64
 		err := s.out.QueryRowContext(ctx, "SELECT ifnull(max(pos), 0) FROM events WHERE pos <= ? AND at < ?",
-			int64(start+maxDropped), s.now()-s.limits.Age.Milliseconds()).Scan(&old)
+			int64(start+maxDropped), s.logTime()-s.limits.Age.Milliseconds()).Scan(&old)
 		if err != nil {
-			return 0, s.because(err)
+			return 0, s.explainError(err)
 		}
 		cut = max(cut, old)
 	}
@@ -89,7 +89,7 @@ func (s *Store) excess(ctx context.Context, records [][]byte) (cut uint64, err e
 			"SELECT (SELECT * FROM pragma_page_size) * ((SELECT * FROM pragma_page_count) - (SELECT * FROM "+
 				"pragma_freelist_count))").Scan(&s.used)
 		if err != nil {
-			return 0, s.because(err)
+			return 0, s.explainError(err)
 		}
 	}
 	if s.used > s.limits.Bytes { // a part of them at a time, for one of a megabyte counts like one of a hundred bytes
@@ -102,7 +102,7 @@ func (s *Store) excess(ctx context.Context, records [][]byte) (cut uint64, err e
 func (s *Store) findOldest(ctx context.Context) error {
 	err := s.out.QueryRowContext(ctx, "SELECT ifnull((SELECT at FROM events ORDER BY pos LIMIT 1), 0)").Scan(&s.oldest)
 	if err != nil {
-		return s.because(err)
+		return s.explainError(err)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (s *Store) Read(cursor uint64, n int) ([][]byte, error) {
 	rows, err := s.db.Query("SELECT pos, data FROM events WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?",
 		int64(cursor), int64(end), n)
 	if err != nil {
-		return nil, s.because(err)
+		return nil, s.explainError(err)
 	}
 	defer rows.Close()
 	var records [][]byte
@@ -121,7 +121,7 @@ func (s *Store) Read(cursor uint64, n int) ([][]byte, error) {
 		var pos uint64
 		var data []byte
 		if err := rows.Scan(&pos, &data); err != nil {
-			return nil, s.because(err)
+			return nil, s.explainError(err)
 		}
 		if pos != cursor+1+uint64(len(records)) {
 			return nil, log.ErrTrimmed
@@ -131,7 +131,7 @@ func (s *Store) Read(cursor uint64, n int) ([][]byte, error) {
 	}
 	switch err := rows.Err(); {
 	case err != nil:
-		return nil, s.because(err)
+		return nil, s.explainError(err)
 	case records == nil:
 		return nil, log.ErrTrimmed
 	}
@@ -141,7 +141,7 @@ func (s *Store) Read(cursor uint64, n int) ([][]byte, error) {
 // Meta is that of log.Store.
 func (s *Store) Meta() (data []byte, err error) {
 	if err := s.db.QueryRow("SELECT meta FROM state").Scan(&data); err != nil {
-		return nil, s.because(err)
+		return nil, s.explainError(err)
 	}
 	return data, nil
 }
@@ -150,17 +150,17 @@ func (s *Store) Meta() (data []byte, err error) {
 func (s *Store) SetMeta(data []byte) (err error) {
 	ctx := context.Background()
 	if s.late {
-		if err := s.exec(ctx, "PRAGMA synchronous = FULL"); err != nil {
+		if err := s.execAll(ctx, "PRAGMA synchronous = FULL"); err != nil {
 			return err
 		}
 		defer func() {
 			if err == nil {
-				err = s.exec(ctx, "PRAGMA synchronous = NORMAL")
+				err = s.execAll(ctx, "PRAGMA synchronous = NORMAL")
 			}
 		}()
 	}
 	if _, err := s.out.ExecContext(ctx, "UPDATE state SET meta = ?", data); err != nil {
-		return s.because(err)
+		return s.explainError(err)
 	}
 	return nil
 }

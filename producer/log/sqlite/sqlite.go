@@ -109,26 +109,26 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 		return nil, err
 	}
 	path := filepath.Join(s.dir, fileName)
-	if err := private(s.dir, path); err != nil {
+	if err := makePrivate(s.dir, path); err != nil {
 		return nil, err
 	}
-	if s.lock, err = lock(filepath.Join(s.dir, lockName)); err != nil {
+	if s.lock, err = lockFolder(filepath.Join(s.dir, lockName)); err != nil {
 		return nil, err
 	}
 	crashed := false
 	if info, err := os.Stat(path + "-wal"); err == nil {
 		crashed = info.Size() > 0
 	}
-	if s.db, err = connect(path); err != nil {
+	if s.db, err = openDB(path); err != nil {
 		return nil, err
 	}
 	ctx := context.Background()
 	if s.out, err = s.db.Conn(ctx); err != nil {
-		return nil, s.because(err)
+		return nil, s.explainError(err)
 	}
-	for _, step := range []func(context.Context) error{s.identify, func(ctx context.Context) error {
-		return s.check(ctx, crashed)
-	}, s.load} {
+	for _, step := range []func(context.Context) error{s.identifyFile, func(ctx context.Context) error {
+		return s.checkFile(ctx, crashed)
+	}, s.loadEnd} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 	return s, nil
 }
 
-func connect(path string) (*sql.DB, error) {
+func openDB(path string) (*sql.DB, error) {
 	at := url.URL{Scheme: "file", Path: filepath.ToSlash(path), OmitHost: true, RawQuery: "_pragma=busy_timeout(5000)"}
 	if filepath.VolumeName(path) != "" {
 		at.Path = "/" + at.Path
@@ -154,8 +154,8 @@ func connect(path string) (*sql.DB, error) {
 // maxReaders is how many read at a time; the others wait.
 const maxReaders = 4
 
-// private makes the file, and reports what keeps it and its folder from being ours alone.
-func private(dir, path string) error {
+// makePrivate makes the file, and reports what keeps it and its folder from being ours alone.
+func makePrivate(dir, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		err = errors.Join(f.Close(), lockfile.SyncFolder(dir))
@@ -163,11 +163,11 @@ func private(dir, path string) error {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return errors.Join(mine(dir, 0o022, "write to", "700"), mine(path, 0o077, "open", "600"))
+	return errors.Join(checkOwned(dir, 0o022, "write to", "700"), checkOwned(path, 0o077, "open", "600"))
 }
 
-// lock takes the folder for this process, and leaves word of it.
-func lock(path string) (*os.File, error) {
+// lockFolder takes the folder for this process, and leaves word of it.
+func lockFolder(path string) (*os.File, error) {
 	f, err := lockfile.Open(path)
 	if errors.Is(err, lockfile.ErrInUse) {
 		who, _ := os.ReadFile(path)
@@ -192,21 +192,21 @@ func lock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// identify begins a new file, and refuses one that is not ours.
-func (s *Store) identify(ctx context.Context) error {
+// identifyFile begins a new file, and refuses one that is not ours.
+func (s *Store) identifyFile(ctx context.Context) error {
 	var id, v, tables int
 	err := s.out.QueryRowContext(ctx,
 		"SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM pragma_user_version), (SELECT count(*) FROM "+
 			"sqlite_schema)").Scan(&id, &v, &tables)
 	switch {
 	case err != nil:
-		return s.because(err)
+		return s.explainError(err)
 	case id == 0 && v == 0 && tables == 0:
 		// Both take effect before the first table is there, and only then.
-		if err := s.exec(ctx, "PRAGMA auto_vacuum = INCREMENTAL", "PRAGMA journal_mode = WAL"); err != nil {
+		if err := s.execAll(ctx, "PRAGMA auto_vacuum = INCREMENTAL", "PRAGMA journal_mode = WAL"); err != nil {
 			return err
 		}
-		return s.exec(ctx, "PRAGMA synchronous = FULL",
+		return s.execAll(ctx, "PRAGMA synchronous = FULL",
 			fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema,
 				applicationID, version))
 	case id != applicationID:
@@ -220,28 +220,28 @@ func (s *Store) identify(ctx context.Context) error {
 	return nil
 }
 
-// check looks through the file where there may be something wrong with it, which takes about a
+// checkFile looks through the file where there may be something wrong with it, which takes about a
 // second for each gigabyte.
-func (s *Store) check(ctx context.Context, crashed bool) error {
+func (s *Store) checkFile(ctx context.Context, crashed bool) error {
 	found := "ok"
 	if crashed {
 		if err := s.out.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
-			return s.because(err)
+			return s.explainError(err)
 		}
 	}
 	if found != "ok" {
-		return s.damaged(found)
+		return s.damagedError(found)
 	}
 	return nil
 }
 
-// load finds where the log ends, and prepares to go on.
-func (s *Store) load(ctx context.Context) error {
+// loadEnd finds where the log ends, and prepares to go on.
+func (s *Store) loadEnd(ctx context.Context) error {
 	mode := "FULL"
 	if s.late {
 		mode = "NORMAL"
 	}
-	if err := s.exec(ctx, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = "+mode,
+	if err := s.execAll(ctx, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = "+mode,
 		"PRAGMA journal_size_limit = 16777216"); err != nil {
 		return err
 	}
@@ -252,10 +252,10 @@ func (s *Store) load(ctx context.Context) error {
 			"state LEFT JOIN events").
 		Scan(&start, &first, &end, &count, &newest)
 	if err != nil {
-		return s.because(err)
+		return s.explainError(err)
 	}
 	if first != start+1 || end != start+count {
-		return s.damaged(fmt.Sprintf("of the events %d to %d only %d are there", start+1, end, count))
+		return s.damagedError(fmt.Sprintf("of the events %d to %d only %d are there", start+1, end, count))
 	}
 	s.start.Store(start)
 	s.end.Store(end)
@@ -264,26 +264,26 @@ func (s *Store) load(ctx context.Context) error {
 		s.drop, err = s.out.PrepareContext(ctx, "DELETE FROM events WHERE pos <= ?")
 	}
 	if err != nil {
-		return s.because(err)
+		return s.explainError(err)
 	}
 	return s.findOldest(ctx)
 }
 
-func (s *Store) exec(ctx context.Context, statements ...string) error {
+func (s *Store) execAll(ctx context.Context, statements ...string) error {
 	for _, statement := range statements {
 		if _, err := s.out.ExecContext(ctx, statement); err != nil {
-			return s.because(err)
+			return s.explainError(err)
 		}
 	}
 	return nil
 }
 
-// now is the log's clock: it is the wall clock's when the store was opened, never runs backwards,
+// logTime is the log's clock: it is the wall clock's when the store was opened, never runs backwards,
 // and does not jump when that is set.
-func (s *Store) now() int64 { return s.at + time.Since(s.began).Milliseconds() }
+func (s *Store) logTime() int64 { return s.at + time.Since(s.began).Milliseconds() }
 
-// because says in words what SQLite says in codes.
-func (s *Store) because(err error) error {
+// explainError says in words what SQLite says in codes.
+func (s *Store) explainError(err error) error {
 	var failed *sqlite.Error
 	if !errors.As(err, &failed) || errors.Is(err, driver.ErrBadConn) {
 		return fmt.Errorf("the log in %s: %w", s.dir, err)
@@ -296,12 +296,12 @@ func (s *Store) because(err error) error {
 		return fmt.Errorf("the log in %s cannot be written: %s, or the disk it is on, may only be read",
 			s.dir, fileName)
 	case code&0xff == corrupt, code&0xff == notADatabase, code == shortRead:
-		return s.damaged(failed.Error())
+		return s.damagedError(failed.Error())
 	}
 	return fmt.Errorf("the log in %s: %w", s.dir, err)
 }
 
-func (s *Store) damaged(how string) error {
+func (s *Store) damagedError(how string) error {
 	return fmt.Errorf(
 		"%w: %s in %s is not as it was written (%s); move it away to begin a new one, in which nobody finds their place", ErrDamaged, fileName, s.dir, how)
 }

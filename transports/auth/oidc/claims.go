@@ -48,29 +48,29 @@ func (a *audience) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(a))
 }
 
-func (a audience) has(name string) bool { return slices.Contains(a, name) }
+func (a audience) includes(name string) bool { return slices.Contains(a, name) }
 
 // seconds are a time, since 1970.
 type seconds float64
 
-// after reports whether the time is known and later than t.
-func (s *seconds) after(t time.Time) bool {
+// isAfter reports whether the time is known and later than t.
+func (s *seconds) isAfter(t time.Time) bool {
 	return s != nil && float64(*s) > float64(t.UnixNano())/1e9
 }
 
 // String is fit for a log, also where it is no time that there can be.
 func (s *seconds) String() string {
 	if t := float64(*s); t >= 0 && t < 1<<37 {
-		return clock(time.Unix(int64(t), 0))
+		return formatTime(time.Unix(int64(t), 0))
 	}
 	return "a time that cannot be"
 }
 
-func clock(t time.Time) string { return t.UTC().Format(time.DateTime + " UTC") }
+func formatTime(t time.Time) string { return t.UTC().Format(time.DateTime + " UTC") }
 
-// types are the kinds of token that say who somebody is, or what somebody may do. Others, such as
+// headerTypes are the kinds of token that say who somebody is, or what somebody may do. Others, such as
 // the notice of a logout, have the same signature and mean something else.
-var types = []string{"", "jwt", "at+jwt"}
+var headerTypes = []string{"", "jwt", "at+jwt"}
 
 // checkHeader refuses a token whose header could be read in two ways, or has a say in how it is
 // verified.
@@ -95,7 +95,7 @@ func checkHeader(token string) error {
 	if _, there := h["typ"]; there && !isText {
 		return errors.New("its header is not one of a token")
 	}
-	if !slices.Contains(types, strings.TrimPrefix(strings.ToLower(typ), "application/")) {
+	if !slices.Contains(headerTypes, strings.TrimPrefix(strings.ToLower(typ), "application/")) {
 		return errors.New("it is a signed message of another kind")
 	}
 	return nil

@@ -35,7 +35,7 @@ func newClient(conf *tls.Config) *http.Client {
 			}
 			return nil
 		},
-		Transport: &bounded{http.Transport{
+		Transport: &boundedTransport{http.Transport{
 			Proxy: func(r *http.Request) (*url.URL, error) {
 				if httpguard.LoopbackName(r.URL.Hostname()) {
 					return nil, nil
@@ -52,10 +52,10 @@ func newClient(conf *tls.Config) *http.Client {
 	}
 }
 
-// bounded cuts off answers that are too large.
-type bounded struct{ http.Transport }
+// boundedTransport cuts off answers that are too large.
+type boundedTransport struct{ http.Transport }
 
-func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := b.Transport.RoundTrip(r)
 	if err == nil {
 		resp.Body = http.MaxBytesReader(nil, resp.Body, maxDocument)
@@ -63,8 +63,8 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// get fetches a document. Its errors are fit for a log.
-func get(ctx context.Context, c *http.Client, at string) ([]byte, error) {
+// fetchDocument fetches a document. Its errors are fit for a log.
+func fetchDocument(ctx context.Context, c *http.Client, at string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return nil, err

@@ -7,49 +7,49 @@ import (
 	upstream "github.com/coreos/go-oidc/v3/oidc"
 )
 
-// maxGood bounds the tokens that are remembered: about 10 MB.
-const maxGood = 10_000
+// maxVerified bounds the tokens that are remembered: about 10 MB.
+const maxVerified = 10_000
 
-// good are tokens that were verified. Each listener that follows is asked for its token again every
+// verifiedTokens are tokens that were verified. Each listener that follows is asked for its token again every
 // few seconds, and of all that is looked at the signature costs most. No token is kept, only what
 // tells one from others.
-type good struct {
-	mu  sync.Mutex
-	all map[[sha256.Size]byte]*goodToken
+type verifiedTokens struct {
+	mu    sync.Mutex
+	bySum map[[sha256.Size]byte]*verifiedToken
 }
 
-// goodToken is one of them. Nobody changes it.
-type goodToken struct {
-	token  *upstream.IDToken
-	claims claims
-	signed signature
+// verifiedToken is one of them. Nobody changes it.
+type verifiedToken struct {
+	token     *upstream.IDToken
+	claims    claims
+	signature signature
 }
 
-func (g *good) get(token string) (*goodToken, bool) {
+func (g *verifiedTokens) lookup(token string) (*verifiedToken, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t, known := g.all[sha256.Sum256([]byte(token))]
+	t, known := g.bySum[sha256.Sum256([]byte(token))]
 	return t, known
 }
 
-// put remembers a token, in the place of any other where there are too many.
-func (g *good) put(token string, t *goodToken) {
+// remember remembers a token, in the place of any other where there are too many.
+func (g *verifiedTokens) remember(token string, t *verifiedToken) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.all == nil {
-		g.all = map[[sha256.Size]byte]*goodToken{}
+	if g.bySum == nil {
+		g.bySum = map[[sha256.Size]byte]*verifiedToken{}
 	}
-	for other := range g.all {
-		if len(g.all) < maxGood {
+	for other := range g.bySum {
+		if len(g.bySum) < maxVerified {
 			break
 		}
-		delete(g.all, other)
+		delete(g.bySum, other)
 	}
-	g.all[sha256.Sum256([]byte(token))] = t
+	g.bySum[sha256.Sum256([]byte(token))] = t
 }
 
-func (g *good) drop(token string) {
+func (g *verifiedTokens) forget(token string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.all, sha256.Sum256([]byte(token)))
+	delete(g.bySum, sha256.Sum256([]byte(token)))
 }

@@ -18,14 +18,14 @@ func TestGoodToken(t *testing.T) {
 	first, second, impostor := newKey(t, "1", "ES256"), newKey(t, "2", "RS256"), newKey(t, "1", "ES256")
 	i.set(nil, first, second)
 	v, pass := i.verifier(i.config())
-	var verified *goodToken
+	var verified *verifiedToken
 	expect := func(what, token string, ok, known bool) {
 		t.Helper()
-		before, _ := v.good.get(token)
-		if _, err := v.authenticate(with(token)); (err == nil) != ok {
+		before, _ := v.verified.lookup(token)
+		if _, err := v.authenticateRequest(with(token)); (err == nil) != ok {
 			t.Errorf("%s: %v, want it to be good: %v", what, err, ok)
 		}
-		verified, _ = v.good.get(token)
+		verified, _ = v.verified.lookup(token)
 		if (verified != nil) != ok || known != (ok && before == verified) {
 			t.Errorf("%s: verified anew: %v, want %v", what, before != verified, !known)
 		}
@@ -69,7 +69,7 @@ func TestGoodTokenAllowed(t *testing.T) {
 	v, _ := i.verifier(c)
 	token := i.token(k, map[string]any{"groups": "readers"})
 	for n := range 4 {
-		_, err := v.authenticate(with(token))
+		_, err := v.authenticateRequest(with(token))
 		if ok := n < 2; (err == nil) != ok || !ok && !errors.Is(err, aaep.AuthorizationDenied) {
 			t.Errorf("%d: %v, want it to be good: %v", n, err, ok)
 		}
@@ -81,12 +81,12 @@ func TestGoodTokenAllowed(t *testing.T) {
 
 // Tokens that come and go do not take more and more memory.
 func TestGoodTokensAreBounded(t *testing.T) {
-	var g good
-	for n := range maxGood + 10 {
-		g.put(fmt.Sprint(n), &goodToken{})
+	var g verifiedTokens
+	for n := range maxVerified + 10 {
+		g.remember(fmt.Sprint(n), &verifiedToken{})
 	}
-	if _, known := g.get(fmt.Sprint(maxGood + 9)); len(g.all) != maxGood || !known {
-		t.Errorf("%d tokens are remembered, the last: %v; want %d", len(g.all), known, maxGood)
+	if _, known := g.lookup(fmt.Sprint(maxVerified + 9)); len(g.bySum) != maxVerified || !known {
+		t.Errorf("%d tokens are remembered, the last: %v; want %d", len(g.bySum), known, maxVerified)
 	}
 }
 
@@ -104,13 +104,13 @@ func BenchmarkAuthenticate(b *testing.B) {
 				r := with(token).WithContext(b.Context())
 				for b.Loop() {
 					before()
-					if _, err := v.authenticate(r); err != nil {
+					if _, err := v.authenticateRequest(r); err != nil {
 						b.Fatal(err)
 					}
 				}
 			})
 		}
-		run("first", func() { v.good.drop(token) })
+		run("first", func() { v.verified.forget(token) })
 		run("again", func() {})
 	}
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// keys is the issuer's public keys, for the library to verify signatures with. Its own set would
+// keySource is the issuer's public keys, for the library to verify signatures with. Its own set would
 // never ask for withdrawn keys again, and would ask for unknown ones as often as strangers like.
 // One of the two is set.
-type keys struct {
+type keySource struct {
 	file   *credentials.Source[[]key]
 	remote *credentials.Fetched[[]key]
 }
@@ -34,7 +34,7 @@ type key struct {
 // signature is that of one token: which key it was made with, as the token has it, and as it was
 // found.
 type signature struct {
-	keys    *keys
+	keys    *keySource
 	id, alg string
 	public  any
 	unknown error // why there is no key; the library makes a text of it
@@ -42,41 +42,41 @@ type signature struct {
 
 // VerifySignature returns the payload of a token that one of the keys has signed.
 func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, error) {
-	jws, err := jose.ParseSignedCompact(token, signatures())
+	jws, err := jose.ParseSignedCompact(token, signatureAlgorithms())
 	if err != nil {
 		return nil, errors.New("not a signed token")
 	}
 	s.id, s.alg = jws.Signatures[0].Protected.KeyID, jws.Signatures[0].Protected.Algorithm
-	if s.public, s.unknown = s.keys.find(ctx, s.id, s.alg); s.unknown != nil {
+	if s.public, s.unknown = s.keys.findKey(ctx, s.id, s.alg); s.unknown != nil {
 		return nil, s.unknown
 	}
 	return jws.Verify(s.public)
 }
 
-// stillGood reports whether the issuer has that key still.
-func (s *signature) stillGood(ctx context.Context) bool {
-	now, err := s.keys.find(ctx, s.id, s.alg)
+// isStillGood reports whether the issuer has that key still.
+func (s *signature) isStillGood(ctx context.Context) bool {
+	now, err := s.keys.findKey(ctx, s.id, s.alg)
 	is, known := s.public.(interface{ Equal(crypto.PublicKey) bool })
 	return err == nil && known && is.Equal(now)
 }
 
-func signatures() (all []jose.SignatureAlgorithm) {
+func signatureAlgorithms() (all []jose.SignatureAlgorithm) {
 	for _, alg := range algorithms {
 		all = append(all, jose.SignatureAlgorithm(alg))
 	}
 	return all
 }
 
-// find returns the one key that a token names.
-func (k *keys) find(ctx context.Context, id, alg string) (any, error) {
+// findKey returns the one key that a token names.
+func (k *keySource) findKey(ctx context.Context, id, alg string) (any, error) {
 	if k.file != nil {
-		return pick(k.file.Get(), id, alg)
+		return pickKey(k.file.Get(), id, alg)
 	}
-	set, again, err := k.remote.Get(ctx, func(set []key) bool { _, err := pick(set, id, alg); return err == nil })
+	set, again, err := k.remote.Get(ctx, func(set []key) bool { _, err := pickKey(set, id, alg); return err == nil })
 	if err != nil {
 		return nil, err
 	}
-	public, err := pick(set, id, alg)
+	public, err := pickKey(set, id, alg)
 	if err != nil && again > 0 { // it may have it by now, and strangers must not make us ask as often as they like
 		message := "the issuer had no such key when it was last asked"
 		if failed := k.remote.Failed(); failed != nil {
@@ -88,10 +88,10 @@ func (k *keys) find(ctx context.Context, id, alg string) (any, error) {
 	return public, err
 }
 
-// pick returns the key of that id, or the only one that fits where the token names none.
-func pick(set []key, id, alg string) (public any, err error) {
+// pickKey returns the key of that id, or the only one that fits where the token names none.
+func pickKey(set []key, id, alg string) (public any, err error) {
 	for _, k := range set {
-		if id != "" && k.id != id || k.alg != "" && k.alg != alg || !fits(k.public, alg) {
+		if id != "" && k.id != id || k.alg != "" && k.alg != alg || !fitsAlgorithm(k.public, alg) {
 			continue
 		}
 		if public != nil {
@@ -105,7 +105,7 @@ func pick(set []key, id, alg string) (public any, err error) {
 	return public, nil
 }
 
-func fits(public any, alg string) bool {
+func fitsAlgorithm(public any, alg string) bool {
 	switch p := public.(type) {
 	case *rsa.PublicKey:
 		return strings.HasPrefix(alg, "RS") || strings.HasPrefix(alg, "PS")

@@ -35,7 +35,7 @@ func TestKeyRotation(t *testing.T) {
 		// What is fetched may have changed the clock's hour: each token is made when the verifier's
 		// clock says so.
 		at := v.now().Unix()
-		_, err := v.authenticate(with(i.token(k, map[string]any{"iat": at, "exp": at + 60})))
+		_, err := v.authenticateRequest(with(i.token(k, map[string]any{"iat": at, "exp": at + 60})))
 		if (err == nil) != ok || i.fetched() != fetches {
 			t.Errorf("%s: %v, want it to be good: %v; %d fetches, want %d", what, err, ok, i.fetched(), fetches)
 		}
@@ -44,7 +44,7 @@ func TestKeyRotation(t *testing.T) {
 	come := func(what string, k jose.JSONWebKey) {
 		t.Helper()
 		at := v.now().Unix()
-		if _, err := v.authenticate(with(i.token(k, map[string]any{"iat": at, "exp": at + 60}))); err != nil {
+		if _, err := v.authenticateRequest(with(i.token(k, map[string]any{"iat": at, "exp": at + 60}))); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestIssuerDownIsTold(t *testing.T) {
 	v, pass := i.verifier(c)
 	come := func(k jose.JSONWebKey) error {
 		at := v.now().Unix()
-		_, err := v.authenticate(with(i.token(k, map[string]any{"iat": at, "exp": at + 60})))
+		_, err := v.authenticateRequest(with(i.token(k, map[string]any{"iat": at, "exp": at + 60})))
 		return err
 	}
 	check(t, come(first))
@@ -179,18 +179,18 @@ func TestOneFetchForMany(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if _, err := v.authenticate(with(i.token(second, nil))); err != nil {
+			if _, err := v.authenticateRequest(with(i.token(second, nil))); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	<-asked
-	if _, err := v.authenticate(with(i.token(first, nil))); err != nil {
+	if _, err := v.authenticateRequest(with(i.token(first, nil))); err != nil {
 		t.Errorf("a key that is known had to wait: %v", err)
 	}
 	ctx, hangUp := context.WithCancel(t.Context())
 	hangUp()
-	if _, err := v.authenticate(with(i.token(second, nil)).WithContext(ctx)); err == nil {
+	if _, err := v.authenticateRequest(with(i.token(second, nil)).WithContext(ctx)); err == nil {
 		t.Error("who has hung up still waits")
 	}
 	close(goOn)
@@ -211,8 +211,8 @@ func TestFetchOutlivesItsRequest(t *testing.T) {
 		hangUp()
 		_, _ = w.Write(i.jwks())
 	}, second)
-	_, _ = v.authenticate(with(i.token(second, nil)).WithContext(ctx))
-	if _, err := v.authenticate(with(i.token(second, nil))); err != nil || i.fetched() != 2 {
+	_, _ = v.authenticateRequest(with(i.token(second, nil)).WithContext(ctx))
+	if _, err := v.authenticateRequest(with(i.token(second, nil))); err != nil || i.fetched() != 2 {
 		t.Errorf("%v after %d fetches, want the key of the second", err, i.fetched())
 	}
 }
@@ -228,7 +228,7 @@ func TestKeysElsewhere(t *testing.T) {
 	ours := map[string]any{"iss": "https://login.example"}
 	knows := func(v *verifier, k jose.JSONWebKey, want bool) {
 		t.Helper()
-		if who, err := v.authenticate(with(i.token(k, ours))); (who == "https://login.example#ada") != want {
+		if who, err := v.authenticateRequest(with(i.token(k, ours))); (who == "https://login.example#ada") != want {
 			t.Errorf("%q, %v; want it to be good: %v", who, err, want)
 		}
 	}
@@ -299,7 +299,7 @@ func TestParseKeys(t *testing.T) {
 	} {
 		set, err := parseKeys([]byte(`{"keys":[` + strings.Join(tt.keys, ",") + `]}`))
 		check(t, err)
-		if key, err := pick(set, tt.id, tt.alg); (err == nil) != tt.ok || (key != nil) != tt.ok {
+		if key, err := pickKey(set, tt.id, tt.alg); (err == nil) != tt.ok || (key != nil) != tt.ok {
 			t.Errorf("%s: %v, want one: %v", tt.name, err, tt.ok)
 		}
 	}

@@ -73,33 +73,33 @@ func New(ctx context.Context, c Config) (auth.Authenticator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oidc: %w", err)
 	}
-	return v.authenticate, nil
+	return v.authenticateRequest, nil
 }
 
 type verifier struct {
 	Config
-	keys *keys
-	good good
-	now  func() time.Time
+	keys     *keySource
+	verified verifiedTokens
+	now      func() time.Time
 }
 
 func newVerifier(ctx context.Context, c Config) (*verifier, error) {
 	if c.Audience == "" {
 		return nil, errors.New("the audience is empty: tokens that were made for others would be good")
 	}
-	if err := address(c.Issuer); err != nil {
+	if err := checkAddress(c.Issuer); err != nil {
 		return nil, fmt.Errorf("the issuer's address %w", err)
 	}
 	v := &verifier{Config: c, now: time.Now}
-	v.keys = &keys{}
-	if err := v.locate(ctx); err != nil {
+	v.keys = &keySource{}
+	if err := v.locateKeys(ctx); err != nil {
 		return nil, err
 	}
 	return v, nil
 }
 
-// locate finds the keys, and reads them once.
-func (v *verifier) locate(ctx context.Context) error {
+// locateKeys finds the keys, and reads them once.
+func (v *verifier) locateKeys(ctx context.Context) error {
 	client := newClient(v.TLS)
 	at := v.Keys
 	switch {
@@ -125,16 +125,16 @@ func (v *verifier) locate(ctx context.Context) error {
 				credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
 		}
 		if err != nil {
-			return unavailable(err, "the issuer %s does not say where its keys are: %s", v.Issuer,
+			return unavailableError(err, "the issuer %s does not say where its keys are: %s", v.Issuer,
 				credentials.OneLine(err.Error()))
 		}
 		at = known.Keys
 	}
-	if err := address(at); err != nil {
+	if err := checkAddress(at); err != nil {
 		return fmt.Errorf("the address of the keys %w", err)
 	}
-	v.keys.remote = credentials.NewFetched(v.saying(func(ctx context.Context) ([]key, error) {
-		b, err := get(ctx, client, at)
+	v.keys.remote = credentials.NewFetched(v.logFailures(func(ctx context.Context) ([]key, error) {
+		b, err := fetchDocument(ctx, client, at)
 		if err != nil {
 			return nil, err
 		}
@@ -142,13 +142,13 @@ func (v *verifier) locate(ctx context.Context) error {
 	}))
 	v.keys.remote.Now = func() time.Time { return v.now() }
 	if _, _, err := v.keys.remote.Get(ctx, func([]key) bool { return true }); err != nil {
-		return unavailable(err, "the keys at %s: %s", credentials.OneLine(at), credentials.OneLine(err.Error()))
+		return unavailableError(err, "the keys at %s: %s", credentials.OneLine(at), credentials.OneLine(err.Error()))
 	}
 	return nil
 }
 
-// unavailable is the error of an issuer that does not say what it has to, and why.
-func unavailable(why error, format string, args ...any) error {
+// unavailableError is the error of an issuer that does not say what it has to, and why.
+func unavailableError(why error, format string, args ...any) error {
 	r := &aaep.Rejection{Code: aaep.TransportUnavailable, Message: fmt.Sprintf(format, args...)}
 	if unproven := new(tls.CertificateVerificationError); errors.As(why, &unproven) {
 		// any other may have the issuer's own words
@@ -157,10 +157,10 @@ func unavailable(why error, format string, args ...any) error {
 	return r
 }
 
-// saying is fetch, which after it went well once says in the log when it fails, every hour that it
+// logFailures is fetch, which after it went well once says in the log when it fails, every hour that it
 // does, and when that is over: from then on whoever is known by a new key stays out, and one that
 // the issuer took back lets in.
-func (v *verifier) saying(fetch func(context.Context) ([]key, error)) func(context.Context) ([]key, error) {
+func (v *verifier) logFailures(fetch func(context.Context) ([]key, error)) func(context.Context) ([]key, error) {
 	log := v.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -185,8 +185,8 @@ func (v *verifier) saying(fetch func(context.Context) ([]key, error)) func(conte
 	}
 }
 
-// address refuses what could not be asked in safety.
-func address(s string) error {
+// checkAddress refuses what could not be asked in safety.
+func checkAddress(s string) error {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http":
@@ -197,7 +197,7 @@ func address(s string) error {
 	return nil
 }
 
-func (v *verifier) authenticate(r *http.Request) (string, error) {
+func (v *verifier) authenticateRequest(r *http.Request) (string, error) {
 	token, err := credentials.Bearer(r)
 	if err != nil {
 		return "", err
@@ -205,7 +205,7 @@ func (v *verifier) authenticate(r *http.Request) (string, error) {
 	if !credentials.Signed(token) {
 		return "", auth.ErrNone
 	}
-	subject, err := v.verify(r.Context(), token)
+	subject, err := v.verifyToken(r.Context(), token)
 	if err != nil {
 		return "", fmt.Errorf("oidc: the token is refused: %w", err)
 	}
@@ -216,15 +216,15 @@ func (v *verifier) authenticate(r *http.Request) (string, error) {
 	return principal, nil
 }
 
-// verify returns the subject of a good token.
-func (v *verifier) verify(ctx context.Context, token string) (subject string, err error) {
-	g, known := v.good.get(token)
-	if !known || !g.signed.stillGood(ctx) || v.inForce(&g.claims) != nil {
-		if g, err = v.read(ctx, token); err != nil {
-			v.good.drop(token)
+// verifyToken returns the subject of a good token.
+func (v *verifier) verifyToken(ctx context.Context, token string) (subject string, err error) {
+	g, known := v.verified.lookup(token)
+	if !known || !g.signature.isStillGood(ctx) || v.checkTimes(&g.claims) != nil {
+		if g, err = v.readToken(ctx, token); err != nil {
+			v.verified.forget(token)
 			return "", err
 		}
-		v.good.put(token, g)
+		v.verified.remember(token, g)
 	}
 	if v.Allow != nil {
 		var c claims // of its own, which it may change
@@ -238,20 +238,20 @@ func (v *verifier) verify(ctx context.Context, token string) (subject string, er
 	return g.claims.Subject, nil
 }
 
-// read reads a token twice, by the library and strictly: where the two could differ, in repeated
+// readToken reads a token twice, by the library and strictly: where the two could differ, in repeated
 // names or in names that differ in case, the token is refused (INV-33).
-func (v *verifier) read(ctx context.Context, token string) (*goodToken, error) {
+func (v *verifier) readToken(ctx context.Context, token string) (*verifiedToken, error) {
 	if err := checkHeader(token); err != nil {
 		return nil, err
 	}
-	g := &goodToken{signed: signature{keys: v.keys}}
+	g := &verifiedToken{signature: signature{keys: v.keys}}
 	var err error
-	g.token, err = upstream.NewVerifier(v.Issuer, &g.signed, &upstream.Config{
+	g.token, err = upstream.NewVerifier(v.Issuer, &g.signature, &upstream.Config{
 		ClientID: v.Audience, SupportedSigningAlgs: algorithms,
 		Now: func() time.Time { return v.now().Add(-leeway) },
 	}).Verify(ctx, token)
-	if err != nil && errors.Is(g.signed.unknown, aaep.TransportUnavailable) {
-		return nil, g.signed.unknown
+	if err != nil && errors.Is(g.signature.unknown, aaep.TransportUnavailable) {
+		return nil, g.signature.unknown
 	}
 	if err != nil {
 		return nil, errors.New(credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
@@ -260,23 +260,23 @@ func (v *verifier) read(ctx context.Context, token string) (*goodToken, error) {
 		return nil, errors.New("what it says can be read in more than one way")
 	}
 	g.claims.all = nil
-	if c := &g.claims; c.Issuer != v.Issuer || !c.Audience.has(v.Audience) || c.Subject == "" ||
+	if c := &g.claims; c.Issuer != v.Issuer || !c.Audience.includes(v.Audience) || c.Subject == "" ||
 		c.Subject != g.token.Subject {
 		return nil, errors.New("it does not say who issued it, to whom, for whom and until when")
 	}
-	return g, v.inForce(&g.claims)
+	return g, v.checkTimes(&g.claims)
 }
 
-// inForce says why a token is not good at this time.
-func (v *verifier) inForce(c *claims) error {
+// checkTimes says why a token is not good at this time.
+func (v *verifier) checkTimes(c *claims) error {
 	now := v.now()
 	switch {
-	case !c.Expiry.after(now.Add(-leeway)):
+	case !c.Expiry.isAfter(now.Add(-leeway)):
 		return errors.New("it does not say who issued it, to whom, for whom and until when")
-	case c.NotBefore.after(now.Add(leeway)):
-		return fmt.Errorf("it is not valid before %s, and here it is %s", c.NotBefore, clock(now))
-	case c.IssuedAt.after(now.Add(leeway)):
-		return fmt.Errorf("it was made at %s, and here it is %s", c.IssuedAt, clock(now))
+	case c.NotBefore.isAfter(now.Add(leeway)):
+		return fmt.Errorf("it is not valid before %s, and here it is %s", c.NotBefore, formatTime(now))
+	case c.IssuedAt.isAfter(now.Add(leeway)):
+		return fmt.Errorf("it was made at %s, and here it is %s", c.IssuedAt, formatTime(now))
 	}
 	return nil
 }

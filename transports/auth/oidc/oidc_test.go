@@ -119,7 +119,7 @@ func TestVerify(t *testing.T) {
 		{"a list", sign(t, es, []byte(`[]`), nil), ""},
 		{"nothing", sign(t, es, nil, nil), ""},
 	} {
-		got, err := v.authenticate(with(tt.token))
+		got, err := v.authenticateRequest(with(tt.token))
 		want := ""
 		if tt.who != "" {
 			want = i.url + "#" + tt.who
@@ -138,11 +138,11 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	for _, token := range []string{"", "a07Kx2-Lq9_Zr4TtWm1VbYc8", `{"payload":"x"}`} {
-		if _, err := v.authenticate(with(token)); err == nil {
+		if _, err := v.authenticateRequest(with(token)); err == nil {
 			t.Errorf("%q came in", token)
 		}
 	}
-	if _, err := v.authenticate(with("a07Kx2-Lq9_Zr4TtWm1VbYc8")); !errors.Is(err, auth.ErrNone) {
+	if _, err := v.authenticateRequest(with("a07Kx2-Lq9_Zr4TtWm1VbYc8")); !errors.Is(err, auth.ErrNone) {
 		t.Errorf("a token of another kind: %v, want ErrNone", err)
 	}
 }
@@ -160,14 +160,14 @@ func TestAllow(t *testing.T) {
 		return nil
 	}
 	v, _ := i.verifier(c)
-	if who, err := v.authenticate(with(i.token(k, map[string]any{"scope": "openid aaep"}))); who != i.url+"#ada" {
+	if who, err := v.authenticateRequest(with(i.token(k, map[string]any{"scope": "openid aaep"}))); who != i.url+"#ada" {
 		t.Errorf("%q, %v", who, err)
 	}
-	if _, err := v.authenticate(with(i.token(k, nil))); !errors.Is(err, aaep.AuthorizationDenied) ||
+	if _, err := v.authenticateRequest(with(i.token(k, nil))); !errors.Is(err, aaep.AuthorizationDenied) ||
 		!strings.Contains(err.Error(), "scope") {
 		t.Errorf("without the scope: %v, want AuthorizationDenied and why", err)
 	}
-	if _, err := v.authenticate(with(i.token(newKey(t, "e1", "ES256"), map[string]any{"scope": "aaep"}))); err == nil ||
+	if _, err := v.authenticateRequest(with(i.token(newKey(t, "e1", "ES256"), map[string]any{"scope": "aaep"}))); err == nil ||
 		errors.Is(err, aaep.AuthorizationDenied) {
 		t.Errorf("with a stranger's key: %v, want not authenticated", err)
 	}
@@ -182,7 +182,7 @@ func BenchmarkVerify(b *testing.B) {
 			v, _ := i.verifier(i.config())
 			r := with(i.token(k, nil))
 			for b.Loop() {
-				if _, err := v.authenticate(r); err != nil {
+				if _, err := v.authenticateRequest(r); err != nil {
 					b.Fatal(err)
 				}
 			}
