@@ -88,7 +88,8 @@ type Effect struct {
 	Data func(ev *aaep.Event, data json.RawMessage) json.RawMessage
 }
 
-// agreedExtension is an extension that both sides know, with what was honored of its capability object.
+// agreedExtension is an extension that both sides know, with what was honored of its capability
+// object.
 type agreedExtension struct {
 	Extension
 	Effect
@@ -96,7 +97,8 @@ type agreedExtension struct {
 	report func(*Fault)
 }
 
-// negotiateExtensions chooses the extensions that request and offer have in common, and lets them decide.
+// negotiateExtensions chooses the extensions that request and offer have in common, and lets them
+// decide.
 func (t *Terms) negotiateExtensions(ask aaep.Capabilities, offer Offer, note func(string, ...any)) error {
 	offered := offer.Extensions
 	t.Extensions = []string{}
@@ -226,6 +228,7 @@ func (e *Effect) clampValues(fault func(field string, err error)) {
 	}
 }
 
+// isObject returns an error unless data is a JSON object.
 func isObject(data json.RawMessage) error {
 	if d := jsontext.Value(data); d.Kind() != '{' || !d.IsValid() {
 		return fmt.Errorf("it must be an object")
@@ -317,6 +320,7 @@ func (t Terms) Granted() aaep.Capabilities { return t.withGrants(t.granted) }
 // Resumed is Capabilities for the answer that says that the subscription goes on after ResumeAfter.
 func (t Terms) Resumed() aaep.Capabilities { return t.withGrants(t.resumed) }
 
+// withGrants returns the capabilities as one answer has them.
 func (t Terms) withGrants(g answerGrants) aaep.Capabilities {
 	c := t.Capabilities()
 	if g.object != nil {
@@ -325,7 +329,7 @@ func (t Terms) withGrants(g answerGrants) aaep.Capabilities {
 	return c
 }
 
-// smallerLimit is the smaller of two limits, of which zero is none.
+// smallerLimit returns the smaller of two limits, of which zero is none.
 func smallerLimit[T int | time.Duration](a, b T) T {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -358,7 +362,7 @@ func (t Terms) Keeps(ev *aaep.Event) bool {
 
 // dataOn is the data of this extension, by its own URI, among that of an event, or nil.
 func (a *agreedExtension) dataOn(extensions map[string]json.RawMessage, context []string) json.RawMessage {
-	if !slices.Contains(context, a.URI) { // of another version, or of somebody else with this prefix
+	if !slices.Contains(context, a.URI) { // of another version, or of another extension with this prefix
 		return nil
 	}
 	return extensions[a.Prefix]
@@ -383,7 +387,8 @@ func (t Terms) SameData(x, y *aaep.Event) bool {
 // subscription in place of what the agent put there: data goes only to those who named the
 // extension (§5.3.1.9).
 func (t Terms) Extend(ev *aaep.Event) {
-	if len(ev.Extensions) == 0 && !slices.ContainsFunc(t.agreed, func(a agreedExtension) bool { return a.Data != nil }) {
+	if len(ev.Extensions) == 0 &&
+		!slices.ContainsFunc(t.agreed, func(a agreedExtension) bool { return a.Data != nil }) {
 		return
 	}
 	had, context := ev.Extensions, ev.Context
@@ -429,7 +434,8 @@ func (t Terms) Extend(ev *aaep.Event) {
 }
 
 // checkObject is Extension.Capability or Event, of which nil takes any object.
-func (a *agreedExtension) checkObject(field string, is func(json.RawMessage) error, object json.RawMessage) (err error) {
+func (a *agreedExtension) checkObject(field string, is func(json.RawMessage) error,
+	object json.RawMessage) (err error) {
 	if is != nil && !a.callShielded(field, func() { err = is(object) }) {
 		err = errExtensionFault
 	}

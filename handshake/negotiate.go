@@ -54,6 +54,7 @@ func Negotiate(req *aaep.SubscriptionRequest, offer Offer) (Terms, error) {
 	return decideTerms(req.Capabilities, offer)
 }
 
+// sayIn returns one of the SDK's sentences in a language.
 func sayIn(language string, id phrase.ID, arg string) string {
 	text, _ := phrase.In(language, id, arg)
 	return text
@@ -61,7 +62,7 @@ func sayIn(language string, id phrase.ID, arg string) string {
 
 // Renegotiate changes the terms of a running subscription: what change leaves out stays as it was
 // negotiated (§5.7.1). After a refusal the subscription is over, and with it the questions it was
-// asked. So a language that the producer lacks is none: whoever listens already gets the producer's
+// asked. So a language that the producer lacks is none: the listener already gets the producer's
 // own (D-46).
 func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error) {
 	offer.AnyLanguage = true
@@ -71,6 +72,7 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 	return decideTerms(ask.With(change), offer)
 }
 
+// decideTerms decides each term of a subscription: what was asked for, as far as the offer has it.
 func decideTerms(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	var t Terms
 	// of what a person may be told; what their program got wrong is for its author, in English
@@ -199,7 +201,8 @@ func isOurMajor(version string) bool {
 }
 
 // knownBoundaries are those that text can be cut at.
-var knownBoundaries = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph,
+var knownBoundaries = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence,
+	aaep.BoundaryParagraph,
 	aaep.BoundaryCompletion}
 
 func isTrue(b *bool) bool { return b != nil && *b }

@@ -56,7 +56,8 @@ type Terms struct {
 }
 
 // Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only
-// an unlimited rate, a pace nobody asked for, and an empty list of languages, boundaries or levels.
+// an unlimited rate, a pace that was not asked for, and an empty list of languages, boundaries or
+// levels.
 func (t Terms) Capabilities() aaep.Capabilities {
 	honored := aaep.Capabilities{
 		MaxEventsPerSecond:         t.MaxEventsPerSecond,
@@ -91,6 +92,7 @@ func (t Terms) Note() string { return clipNote(strings.Join(t.Notes, " ")) }
 // maxNote is how many characters a note or a reason may have.
 const maxNote = 4096
 
+// clipNote bounds a note to maxNote characters.
 func clipNote(s string) string {
 	if r := []rune(s); len(r) > maxNote {
 		return string(r[:maxNote-1]) + "…"
@@ -112,14 +114,16 @@ func (f Filters) Match(t aaep.Type) bool {
 // notAType reports whether a pattern can match no type, for each has a colon (§3.2.2).
 func notAType(pattern string) bool { return !strings.ContainsAny(pattern, ":*") }
 
-// isMistaken reports that too, and what nobody means who asks for something: a * that is not at the
-// end, and agent.* without its aaep:.
+// isMistaken reports that too, and what is a mistake in a request: a * that is not at the end, and
+// agent.* without its aaep:.
 func isMistaken(pattern string) bool {
 	prefix, _ := strings.CutSuffix(pattern, "*")
 	return notAType(pattern) || strings.Contains(prefix, "*") || !strings.Contains(prefix, ":") &&
 		strings.Contains(prefix, ".")
 }
 
+// matchPattern reports whether an event type matches a filter: the type itself, or a prefix and a
+// *.
 func matchPattern(pattern string, t aaep.Type) bool {
 	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
 		return strings.HasPrefix(string(t), prefix)

@@ -127,7 +127,8 @@ func TestCertificate(t *testing.T) {
 		switch {
 		case c.want != "" && (m != nil || !errors.Is(err, c.want)):
 			t.Errorf("%s: %v, want %v", name, err, c.want)
-		case c.want == "" && (err != nil || !id.Certificate.Equal(cert) || id.Thumbprint != thumbprintOf(l.key.Public())):
+		case c.want == "" &&
+			(err != nil || !id.Certificate.Equal(cert) || id.Thumbprint != thumbprintOf(l.key.Public())):
 			t.Errorf("%s: %+v, %v", name, id, err)
 		}
 		if _, _, err := (&Verifier{}).Verify(token, Expect{AgentID: l.agent}, now); !errors.Is(err, errEmbeddedKey) {

@@ -153,12 +153,14 @@ func fetchURL(ctx context.Context, u *url.URL, conf *tls.Config,
 
 // specialRanges are the ranges of addresses that are not the public internet, or lead through a
 // translator into others.
-var specialRanges = parsePrefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
+var specialRanges = parsePrefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
+	"198.18.0.0/15",
 	"198.51.100.0/24",
 	"203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 
 var globalV6 = netip.MustParsePrefix("2000::/3")
 
+// parsePrefixes parses ranges of addresses.
 func parsePrefixes(all ...string) (list []netip.Prefix) {
 	for _, s := range all {
 		list = append(list, netip.MustParsePrefix(s))
@@ -166,7 +168,8 @@ func parsePrefixes(all ...string) (list []netip.Prefix) {
 	return list
 }
 
-// isPublic reports whether an address is one of the public internet. What is not known to be is not.
+// isPublic reports whether an address is one of the public internet. What is not known to be is
+// not.
 func isPublic(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !globalV6.Contains(a) || a.Zone() != "" {

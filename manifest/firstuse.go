@@ -37,7 +37,7 @@ const maxAddresses = 16
 // maxNames is how many bytes of id and name are remembered of an agent.
 const maxNames = 4096
 
-// knownAgent is an agent that was met, in the order of meeting.
+// A knownAgent is an agent that was met before, in the order of meeting.
 type knownAgent struct {
 	AgentID   string    `json:"agent_id"`
 	AgentName string    `json:"agent_name,omitzero"`
@@ -109,10 +109,11 @@ func (f *FirstUse) Accept(agentID, thumbprint string) error {
 	return f.writeFile(all)
 }
 
-// meetAgent remembers an agent, or compares its key with the one that it, or its address, is known by; a
-// key that is settled is right in any case. It tells which agent that was met before this one has a
-// name or id that looks the same, and whether this is still the first meeting.
-func (f *FirstUse) meetAgent(m *Manifest, key, address string, settled bool, now time.Time) (looksLike string, first bool,
+// meetAgent remembers an agent, or compares its key with the one that it, or its address, is known
+// by; a key that is settled is right in any case. It returns the agent met before this one whose
+// name or id looks the same, and whether this is still the first meeting.
+func (f *FirstUse) meetAgent(m *Manifest, key, address string, settled bool, now time.Time) (looksLike string,
+	first bool,
 	err error) {
 	if len(m.AgentID)+len(m.AgentName)+len(address) > maxNames {
 		return "", false, fmt.Errorf("%w: its id, name and address are too long to remember", errPayload)
@@ -146,7 +147,8 @@ func (f *FirstUse) meetAgent(m *Manifest, key, address string, settled bool, now
 	}
 	changed := own < 0
 	if changed {
-		own, all = len(all), append(all, knownAgent{AgentID: m.AgentID, AgentName: m.AgentName, Key: key, Since: now.UTC()})
+		own, all = len(all),
+			append(all, knownAgent{AgentID: m.AgentID, AgentName: m.AgentName, Key: key, Since: now.UTC()})
 	}
 	if all[own].Key != key {
 		all[own].Key, all[own].Since, changed = key, now.UTC(), true
@@ -172,8 +174,8 @@ func (f *FirstUse) meetAgent(m *Manifest, key, address string, settled bool, now
 	return looksLike, f.first[m.AgentID], nil
 }
 
-// canonicalAddress is an address as it is compared: with a small host, and without the port that its
-// scheme has in any case.
+// canonicalAddress returns an address as it is compared: with a host in lower case, and without its
+// scheme's own port.
 func canonicalAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -204,6 +206,7 @@ func lookingLike(all []knownAgent, own int, m *Manifest) string {
 	return ""
 }
 
+// readFile returns the agents in the file; none where there is no file.
 func (f *FirstUse) readFile() ([]knownAgent, error) {
 	text, err := credentials.ReadOwn(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -230,7 +233,7 @@ func (f *FirstUse) writeFile(all []knownAgent) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(text) >= credentials.MaxFile { // or nobody could read it any more
+	if len(text) >= credentials.MaxFile { // or it could not be read any more
 		return errors.New("there is no room for another; take those that are gone out of the file")
 	}
 	next, err := os.CreateTemp(filepath.Dir(f.path), ".aaep-met-*") // with mode 0600

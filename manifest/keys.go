@@ -87,6 +87,7 @@ func ReadKeys(paths ...string) (*KeySet, error) {
 	return ParseKeys(texts...)
 }
 
+// parseJWKs reads a JWK set. Keys that are unfit stay in it, for their ids are taken.
 func parseJWKs(text []byte) ([]key, error) {
 	var raw struct {
 		Keys []jsontext.Value `json:"keys"`
@@ -133,6 +134,7 @@ func parseJWKs(text []byte) ([]key, error) {
 	return keys, nil
 }
 
+// parsePEM reads the public keys and certificates in a PEM text.
 func parsePEM(text []byte) (keys []key, err error) {
 	begun := bytes.Count(text, []byte("-----BEGIN"))
 	for len(text) > 0 {
@@ -261,7 +263,8 @@ func (s *KeySet) listNames() string {
 // isSame reports whether two of a set say the same, as those of two files may.
 func (k *key) isSame(other *key) bool {
 	return k.print != "" && k.print == other.print && k.alg == other.alg && k.unfit == nil && other.unfit == nil &&
-		formatSeconds(k.NotBefore) == formatSeconds(other.NotBefore) && formatSeconds(k.Expires) == formatSeconds(other.Expires)
+		formatSeconds(k.NotBefore) == formatSeconds(other.NotBefore) &&
+		formatSeconds(k.Expires) == formatSeconds(other.Expires)
 }
 
 // checkUsable refuses a key that is not one for this algorithm at this time.
@@ -277,11 +280,13 @@ func (k *key) checkUsable(alg string, now time.Time) error {
 		return fmt.Errorf("%w: the token says %s, and the key is one for %s", errKeyUse, alg,
 			credentials.OneLine(cmp.Or(k.alg, fits)))
 	case k.checkTime(now) != nil:
-		return fmt.Errorf("%w: it is good from %s to %s", errKeyPeriod, formatSeconds(k.NotBefore), formatSeconds(k.Expires))
+		return fmt.Errorf("%w: it is good from %s to %s", errKeyPeriod, formatSeconds(k.NotBefore),
+			formatSeconds(k.Expires))
 	}
 	return nil
 }
 
+// formatSeconds returns a time for an error; nil is any time.
 func formatSeconds(s *seconds) string {
 	if s == nil {
 		return "any time"

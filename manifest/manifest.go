@@ -1,4 +1,4 @@
-// Package manifest is what a producer says of itself before anybody subscribes (§5.10): who it is,
+// Package manifest is what a producer says of itself before a subscriber asks (§5.10): who it is,
 // what it speaks, in which languages and over which transports. It is an advertisement, not a
 // promise; what holds is agreed on in the handshake.
 //
@@ -76,7 +76,7 @@ type Manifest struct {
 	Extensions                 map[string]jsontext.Value `json:"extensions,omitzero"`
 }
 
-// manifestForm is a manifest as it is written.
+// A manifestForm is a manifest as it is written.
 type manifestForm struct {
 	Context jsontext.Value `json:"@context,omitzero"`
 	Type    string         `json:"type"`

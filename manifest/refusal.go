@@ -12,7 +12,7 @@ const (
 	// ErrUnsigned is a plain manifest, one with the algorithm none, or one whose signature was
 	// taken away.
 	ErrUnsigned Refusal = "it is not signed"
-	// ErrUnknownKey is a key that nobody named, or that could not be fetched.
+	// ErrUnknownKey is a key that was not named, or that could not be fetched.
 	ErrUnknownKey  Refusal = "its key is not one that is trusted"
 	ErrSignature   Refusal = "its signature is wrong"
 	ErrExpired     Refusal = "it has expired"
@@ -44,7 +44,7 @@ const (
 	errEmbeddedKey  Refusal = "the key it brings along proves nothing"
 	errAmbiguousKey Refusal = "its kid is that of several keys"
 	// errCertificate is a chain of certificates that leads to no authority that is trusted, or
-	// names somebody else.
+	// names another agent.
 	errCertificate Refusal = "its certificate does not vouch for it"
 	errKeyUse      Refusal = "its key is not one for this signature"
 	errKeySize     Refusal = "its key is too weak, or too large"

@@ -190,8 +190,8 @@ func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 	return signers, err
 }
 
-// ReadSigner is ParseSigner of a file, which nobody but its owner may open, and which is no
-// symbolic link.
+// ReadSigner is ParseSigner of a file, which only its owner may open, and which is no symbolic
+// link.
 func ReadSigner(path string, o SignerOptions) (*Signer, error) {
 	text, err := credentials.ReadOwn(path)
 	if err != nil {
@@ -200,11 +200,11 @@ func ReadSigner(path string, o SignerOptions) (*Signer, error) {
 	return ParseSigner(text, o)
 }
 
-// SignerFiles are the Signers of the keys in files, for producer.Config.Signers. Nobody but their
-// owner may open them, and they are no symbolic links. A file in PEM may have several keys, one
-// behind the other, each with its certificates. The files are read again when they have changed:
-// put a new key behind the one in use, and it is published; in front of it, and it signs. What
-// cannot be read then changes nothing, and log is told, which may be nil.
+// SignerFiles are the Signers of the keys in files, for producer.Config.Signers. Only their owner
+// may open them, and they are no symbolic links. A file in PEM may have several keys, one behind
+// the other, each with its certificates. The files are read again when they have changed: put a new
+// key behind the one in use, and it is published; in front of it, and it signs. What cannot be read
+// then changes nothing, and log is told, which may be nil.
 func SignerFiles(o SignerOptions, log *slog.Logger, files ...string) (func() []*Signer, error) {
 	source, err := credentials.NewSource(log, credentials.ReadOwn, func(contents [][]byte) (all []*Signer, err error) {
 		for i, text := range contents {
@@ -234,6 +234,7 @@ func (s *Signer) Sign(m *Manifest, now time.Time) (string, error) {
 	return s.signPayload(payload, now)
 }
 
+// signPayload signs payload as a compact JWS at now.
 func (s *Signer) signPayload(payload []byte, now time.Time) (string, error) {
 	o := (&jose.SignerOptions{}).WithType(signedType).WithHeader("kid", s.kid).WithHeader("iat", now.Unix())
 	if s.lifetime > 0 {

@@ -22,8 +22,8 @@ type KeySource func(ctx context.Context, kid string) (*KeySet, error)
 // among them, at most every ten seconds, and when they are five minutes old. While that fails,
 // those from before stay in force. Conf may be nil.
 //
-// Whoever controls the URL is trusted to say which keys are good. FirstUse notices when they are
-// others than before.
+// The party that controls the URL is trusted to say which keys are good. FirstUse notices when they
+// are others than before.
 func RemoteKeys(rawURL string, conf *tls.Config) (KeySource, error) {
 	u, err := checkURL(rawURL)
 	if err != nil {

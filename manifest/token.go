@@ -75,6 +75,7 @@ func (p *period) narrowTo(by period) {
 	}
 }
 
+// asTime returns the time, zero for nil.
 func (s *seconds) asTime() time.Time {
 	if s == nil {
 		return time.Time{}

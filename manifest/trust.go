@@ -17,8 +17,8 @@ type Trust struct {
 	// Verifier trusts takes the place of the first without a word.
 	FirstUse *FirstUse
 	// Address is the URL at which the person found the agent, below which it publishes its keys.
-	// FirstUse remembers it beside the agent_id, so that nobody takes over an address under a new
-	// name. If it is empty, FirstUse knows agents by their ids alone.
+	// FirstUse remembers it beside the agent_id, so that no other agent takes over an address under
+	// a new name. If it is empty, FirstUse knows agents by their ids alone.
 	Address string
 }
 
@@ -46,7 +46,8 @@ func (t *Trust) Verify(ctx context.Context, signed string, expect Expect) (*Mani
 	m, id, err := t.verifyToken(read, keys, expect, now)
 	if err == nil && t.FirstUse != nil {
 		settled := keys == t.Keys || id.Certificate != nil
-		id.LooksLike, id.FirstMeeting, err = t.FirstUse.meetAgent(m, id.Thumbprint, canonicalAddress(t.Address), settled, now)
+		id.LooksLike, id.FirstMeeting, err = t.FirstUse.meetAgent(m, id.Thumbprint, canonicalAddress(t.Address),
+			settled, now)
 	}
 	if err != nil {
 		return nil, nil, err

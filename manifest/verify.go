@@ -63,9 +63,9 @@ type Identity struct {
 	// LooksLike is the agent_id of another agent that was met before, whose name or id looks the
 	// same; or empty. Only FirstUse fills it in.
 	LooksLike string
-	// FirstMeeting says that nobody vouches for the key, and that FirstUse has met the agent for
-	// the first time since it was opened: the agent has signed, and nothing but its own word says
-	// who it is. It is not to be called verified.
+	// FirstMeeting says that no authority vouches for the key, and that FirstUse has met the agent
+	// for the first time since it was opened: the agent has signed, and nothing but its own word
+	// says who it is. It is not to be called verified.
 	FirstMeeting bool
 }
 
@@ -83,6 +83,8 @@ func (v *Verifier) Verify(signed string, expect Expect, now time.Time) (*Manifes
 	return v.verifyToken(t, v.Keys, expect, now)
 }
 
+// verifyToken verifies a token: its algorithm, key, times and signature, and that the manifest is
+// of the agent that is expected.
 func (v *Verifier) verifyToken(t *token, trusted *KeySet, expect Expect, now time.Time) (*Manifest, *Identity, error) {
 	if err := v.checkAlgorithm(t.head.Alg); err != nil {
 		return nil, nil, err
@@ -115,8 +117,8 @@ func (v *Verifier) verifyToken(t *token, trusted *KeySet, expect Expect, now tim
 	return m, id, nil
 }
 
-// verifySignature returns what a key has signed. The token's algorithm is the only one that counts, and the
-// key has to be one for it.
+// verifySignature returns what a key has signed. The token's algorithm is the only one that counts,
+// and the key has to be one for it.
 func (t *token) verifySignature(k *key, now time.Time) ([]byte, error) {
 	if err := k.checkUsable(t.head.Alg, now); err != nil {
 		return nil, err
@@ -132,7 +134,7 @@ func (t *token) verifySignature(k *key, now time.Time) ([]byte, error) {
 	return payload, nil
 }
 
-// checkAlgorithm refuses an algorithm that the caller did not name, and one that nobody may name.
+// checkAlgorithm refuses an algorithm that the caller did not name, and one that must not be named.
 func (v *Verifier) checkAlgorithm(alg string) error {
 	list := v.Algorithms
 	if list == nil {
@@ -152,8 +154,9 @@ func (v *Verifier) checkAlgorithm(alg string) error {
 	return fmt.Errorf("%w: %q, want %s", errAlgorithm, credentials.OneLine(alg), strings.Join(list, " or "))
 }
 
-// findTokenKey finds the key that the token is to be verified with: one that is trusted by its kid, or else
-// one that a trusted authority vouches for. Whatever else the token brings along has no say.
+// findTokenKey finds the key that the token is to be verified with: one that is trusted by its kid,
+// or else one that a trusted authority vouches for. Whatever else the token brings along has no
+// say.
 func (v *Verifier) findTokenKey(t *token, trusted *KeySet, now time.Time) (*key, *x509.Certificate, error) {
 	k, err := trusted.findKey(t.head.Kid)
 	switch {
@@ -201,6 +204,7 @@ func readPayload(payload []byte, h *header) (*Manifest, error) {
 	return m, nil
 }
 
+// identityOf returns what the token says of its signer, not verified.
 func (t *token) identityOf() *Identity {
 	return &Identity{KeyID: t.head.Kid, Algorithm: t.head.Alg, SignedAt: t.head.IssuedAt.asTime(),
 		ExpiresAt: t.head.Expires.asTime()}
@@ -258,7 +262,9 @@ func (e *Expect) Check(m *Manifest) error {
 	}
 	for _, tag := range a.HonoredCapabilities.Languages {
 		if m.LanguagesSupported != nil &&
-			!slices.ContainsFunc(m.LanguagesSupported, func(t string) bool { return primaryTag(t) == primaryTag(tag) }) {
+			!slices.ContainsFunc(m.LanguagesSupported, func(t string) bool {
+				return primaryTag(t) == primaryTag(tag)
+			}) {
 			return differs("the language", tag)
 		}
 	}

@@ -64,7 +64,7 @@ func (p *pipe) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// releaseRoom makes room for another message.
+// releaseRoom makes room for another message and returns msg.
 func (l *lane) releaseRoom(msg []byte) []byte {
 	<-l.room
 	return msg
@@ -102,7 +102,8 @@ func (p *pipe) Send(ctx context.Context, msg []byte) error {
 	}
 }
 
-// peerClosedError is the error for a peer that closed; if this end is closed too, that is what counts.
+// peerClosedError returns the error of a Send to a peer that closed; if this end is closed too,
+// that is what counts.
 func (p *pipe) peerClosedError() error {
 	select {
 	case <-p.out.closed:

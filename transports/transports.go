@@ -45,18 +45,20 @@ type Dialer interface {
 
 // Identified is implemented by a Conn that knows who its peer is.
 type Identified interface {
-	// Principal names the authenticated peer; it is "" where nobody asked for credentials (§8.2.7).
+	// Principal names the authenticated peer; it is "" where no credentials were asked for
+	// (§8.2.7).
 	Principal() string
 }
 
 // Addressed is implemented by a Conn that knows where its peer is.
 type Addressed interface {
-	// RemoteAddr is the peer's address, as net/http has it; "" is not known. It is for the log, and proves nothing.
+	// RemoteAddr is the peer's address, as net/http has it; "" is not known. It is for the log, and
+	// proves nothing.
 	RemoteAddr() string
 }
 
-// Notifier is implemented by a Conn that says when there is something to receive, so that nobody
-// has to wait for it.
+// Notifier is implemented by a Conn that says when there is something to receive, so that no
+// goroutine has to wait for it.
 type Notifier interface {
 	// Notify has f called at once, and from then on whenever there may be something new: a message
 	// for Receive, a stream for NextStream, or the end of a Stream. f is called from any goroutine,
@@ -92,8 +94,8 @@ type EventSender interface {
 	SendEvents(ctx context.Context, events []Event) error
 }
 
-// Sharer is implemented by an EventSender that can be handed what several peers get alike, by
-// somebody who waits for none of them.
+// Sharer is implemented by an EventSender that can be handed what several peers get alike, by a
+// goroutine that waits for none of them.
 type Sharer interface {
 	EventSender
 	// Framing names the way events are framed: where it is the same, so are the bytes. If "", this

@@ -18,8 +18,8 @@ type stationed struct {
 }
 
 // WithWitness returns a context for a Dialer or a Listener that tell w of their Conns, as those of
-// this module do. Conformance is judged by it. taken reports whether one of them has asked for w:
-// nobody has looked at what the others carry.
+// this module do. Conformance is judged by it. taken reports whether one of them has asked for w;
+// what others carry was not looked at.
 func WithWitness(ctx context.Context, w Witness) (_ context.Context, taken func() bool) {
 	s := &stationed{Witness: w}
 	return context.WithValue(ctx, witnessKey{}, s), s.taken.Load

@@ -47,7 +47,7 @@ const (
 	LiveBesidePast  = "events of a log in a file to one listener, the others catching up"
 )
 
-// A Result is one measurement. What was not measured, or nobody can say here, is zero.
+// A Result is one measurement. What was not measured, or cannot be known here, is zero.
 type Result struct {
 	Wire      string `json:"wire"`
 	Load      string `json:"load"`
@@ -86,7 +86,8 @@ func Compare(ctx context.Context, o Options) error {
 					contender{ours, alike, Bursts})
 			},
 			func() error {
-				return o.compareBursts(ctx, w, 32, contender{ours, alike, OneShape}, contender{ours, shapes, SixteenShapes})
+				return o.compareBursts(ctx, w, 32, contender{ours, alike, OneShape},
+					contender{ours, shapes, SixteenShapes})
 			},
 			func() error { return o.measureIdle(w, plain) },
 			func() error { return o.measureIdle(w, ours) },
@@ -179,9 +180,9 @@ func (o Options) measureIdle(wire, kind string) error {
 	return s.err
 }
 
-// measureCritical measures how late what is critical comes to one listener, in turn while all others are
-// idle and while they are flooded: with bursts of 32 events, four times a second. The others are a
-// process of their own, in whose turn the one need not wait.
+// measureCritical measures how late what is critical comes to one listener, in turn while all
+// others are idle and while they are flooded: with bursts of 32 events, four times a second. The
+// others are a process of their own, in whose turn the one need not wait.
 func (o Options) measureCritical(ctx context.Context, wire string) error {
 	s, err := o.openHarness(wire, ours)
 	if err != nil {
@@ -227,8 +228,8 @@ func (o Options) measureCritical(ctx context.Context, wire string) error {
 	return errors.Join(s.err, others.err)
 }
 
-// measureThrottled measures five times as many listeners, of 50 agents that say 100 tokens a second each.
-// Each follows one of them, and wants three events a second, in sentences.
+// measureThrottled measures five times as many listeners, of 50 agents that say 100 tokens a second
+// each. Each follows one of them, and wants three events a second, in sentences.
 func (o Options) measureThrottled(wire string) error {
 	o.Listeners *= 5
 	s, err := o.openHarness(wire, many)
@@ -328,6 +329,7 @@ type harness struct {
 	err              error      // why the server cannot be asked any more
 }
 
+// openHarness starts a server process of a kind, for listeners over wire.
 func (o Options) openHarness(wire, kind string) (*harness, error) {
 	s := &harness{kind: kind, wire: wire, cmd: o.Server(kind, wire, strconv.Itoa(o.Listeners)),
 		woken: make(chan struct{}, 1), ended: make(chan error, 1)}
@@ -351,6 +353,7 @@ func (o Options) openHarness(wire, kind string) (*harness, error) {
 	return s, nil
 }
 
+// stopServer ends the listeners and the server process.
 func (s *harness) stopServer() {
 	s.closing.Store(true)
 	for _, l := range s.links {
@@ -435,7 +438,7 @@ func (s *harness) addListeners(asks string, n int) error {
 // deliveryTimeout is how long a server has to deliver.
 const deliveryTimeout = time.Minute
 
-// sendBurst sends a burst and waits until everybody has it.
+// sendBurst has the server emit a burst and waits until every listener has it.
 func (s *harness) sendBurst(ctx context.Context, burst int) error {
 	all := s.delays.n.Load() + int64(burst*len(s.links))
 	s.awaited.Store(all)
@@ -464,5 +467,6 @@ func (s *harness) waitForCount(ctx context.Context, n int64) error {
 // makeResult says how long what was delivered took.
 func (s *harness) makeResult(load string) Result {
 	return Result{Wire: s.wire, Load: load, Server: s.kind, Listeners: len(s.links) + s.others,
-		Deliveries: s.delays.n.Load(), P50: microseconds(s.delays.quantile(.5)), P99: microseconds(s.delays.quantile(.99)), P999: microseconds(s.delays.quantile(.999))}
+		Deliveries: s.delays.n.Load(), P50: microseconds(s.delays.quantile(.5)),
+		P99: microseconds(s.delays.quantile(.99)), P999: microseconds(s.delays.quantile(.999))}
 }

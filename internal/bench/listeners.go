@@ -65,6 +65,7 @@ func serveListeners(wireName string, n int, in io.Reader, out io.Writer) error {
 	return nil
 }
 
+// setError keeps the first error.
 func (all *listeners) setError(err error) {
 	select {
 	case all.failed <- err:
@@ -123,6 +124,7 @@ func (all *listeners) comeAndGo() {
 	}
 }
 
+// catchUp adds a listener that resumes after the first event of the history.
 func (all *listeners) catchUp() error {
 	ask := strings.Replace(requestOf(alike, 0), `"capabilities":{`,
 		fmt.Sprintf(`"capabilities":{"delivery":{"resume_after":%q},`, all.first), 1)

@@ -59,8 +59,8 @@ type link struct {
 
 var errNotAccepted = errors.New("the request was not accepted")
 
-// dialListener connects to a server, and subscribes where the server has a handshake. ask is the request
-// for that.
+// dialListener connects to a server, and subscribes where the server has a handshake. ask is the
+// request for that.
 func dialListener(wireName, kind, addr, ask string) (*link, error) {
 	handshake := kind != plain && kind != raw
 	var l *link
@@ -87,6 +87,7 @@ func dialListener(wireName, kind, addr, ask string) (*link, error) {
 	return l, nil
 }
 
+// listenSSE connects over Server-Sent Events.
 func listenSSE(addr, ask string, handshake bool) (*link, error) {
 	path := "/"
 	if handshake {
@@ -156,6 +157,7 @@ func listenWebSocket(addr, ask string, handshake bool) (*link, error) {
 	}}, nil
 }
 
+// listenUnix connects over a Unix socket.
 func listenUnix(addr, ask string, handshake bool) (*link, error) {
 	conn, err := net.Dial("unix", addr)
 	if err != nil {

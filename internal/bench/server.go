@@ -121,6 +121,7 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 	return nil
 }
 
+// startServer starts a target of a kind, and returns its address.
 func startServer(kind, wireName, dir string, listeners int) (target, string, error) {
 	if kind == many {
 		return startMany(wireName, dir, listeners)
@@ -151,8 +152,8 @@ func startServer(kind, wireName, dir string, listeners int) (target, string, err
 	return nil, "", fmt.Errorf("%q is no server", kind)
 }
 
-// otherLanguages are those in which our server says everything, beside English, so that listeners may
-// want it in many shapes.
+// otherLanguages are those in which our server says everything, beside English, so that listeners
+// may want it in many shapes.
 var otherLanguages = []string{"es", "de", "fr", "it", "pt", "nl", "sv"}
 
 type ourServer struct {
@@ -162,6 +163,7 @@ type ourServer struct {
 	step      int64
 }
 
+// startOurs starts a producer of this module.
 func startOurs(ln net.Listener, socket, logFolder string, listeners int) (target, string, error) {
 	cfg := producer.Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}, Languages: otherLanguages,
 		MaxSubscriptions: 2*listeners + 16, MaxRequestsPerSecond: -1}
@@ -192,6 +194,7 @@ func startOurs(ln net.Listener, socket, logFolder string, listeners int) (target
 	return &ourServer{Producer: p, s: s, languages: cfg.Languages}, addr, err
 }
 
+// emitEvents has the agent make progress, each event with its time.
 func (p *ourServer) emitEvents(events int) error {
 	for range events {
 		p.step++
@@ -228,7 +231,7 @@ func encodeFrame(wireName string) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...)
 }
 
-// frameServer is what those who know only frames cannot do.
+// A frameServer is what the servers lack that know only frames.
 type frameServer struct{}
 
 func (frameServer) emitCritical() error { return nil }
@@ -240,6 +243,7 @@ type plainServer struct {
 	streams []chan []byte
 }
 
+// addStream returns the channel of a new listener.
 func (p *plainServer) addStream() chan []byte {
 	frames := make(chan []byte, 64)
 	p.mu.Lock()
@@ -260,6 +264,7 @@ func (p *plainServer) emitEvents(events int) error {
 	return nil
 }
 
+// startPlain starts a server of net/http that writes frames to a goroutine for each listener.
 func startPlain(ln net.Listener, wireName string) target {
 	p := &plainServer{wire: wireName}
 	handOut(ln, wireName, func(w http.ResponseWriter, r *http.Request) {
@@ -292,6 +297,7 @@ type rawServer struct {
 	conns []net.Conn
 }
 
+// addConn adds a connection and never returns.
 func (r *rawServer) addConn(conn net.Conn) {
 	r.mu.Lock()
 	r.conns = append(r.conns, conn)
@@ -314,6 +320,7 @@ func (r *rawServer) emitEvents(events int) error {
 	return nil
 }
 
+// startRaw starts a server that writes frames to connections, one after the other.
 func startRaw(ln net.Listener, wireName string) target {
 	r := &rawServer{wire: wireName}
 	handOut(ln, wireName, func(w http.ResponseWriter, _ *http.Request) {

@@ -15,6 +15,7 @@ const agentCount = 50 // in several
 // agentGroup are agents of one process, with listeners of their own.
 type agentGroup []*ourServer
 
+// startMany starts several agents in one process.
 func startMany(wireName, dir string, listeners int) (target, string, error) {
 	var all agentGroup
 	var addrs []string

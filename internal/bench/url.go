@@ -33,6 +33,7 @@ func Follow(ctx context.Context, o Options, dialer transports.Dialer, pid string
 	return err
 }
 
+// followURL measures a server that is not ours to start.
 func (o Options) followURL(ctx context.Context, dialer transports.Dialer, pid string) (Result, error) {
 	r := Result{Load: "what it sends", Server: "the server", Listeners: o.Listeners}
 	before := residentBytes(pid)
@@ -77,7 +78,8 @@ func (o Options) followURL(ctx context.Context, dialer transports.Dialer, pid st
 	case <-ctx.Done():
 	}
 	spent := time.Since(began)
-	r.Deliveries, r.P50, r.P99, r.P999 = d.n.Load(), microseconds(d.quantile(.5)), microseconds(d.quantile(.99)), microseconds(d.quantile(.999))
+	r.Deliveries, r.P50, r.P99, r.P999 = d.n.Load(), microseconds(d.quantile(.5)), microseconds(d.quantile(.99)),
+		microseconds(d.quantile(.999))
 	r.PerSecond = float64(r.Deliveries) / spent.Seconds()
 	if used = cpuOf(pid) - used; used > 0 {
 		r.Cores = used.Seconds() / spent.Seconds()
@@ -93,8 +95,8 @@ func (o Options) followURL(ctx context.Context, dialer transports.Dialer, pid st
 
 func microseconds(d time.Duration) float64 { return float64(d) / 1000 }
 
-// subscribeToAll asks for everything, and to be asked nothing: the agent must not wait for listeners
-// that have no user.
+// subscribeToAll asks for everything, and to be asked nothing: the agent must not wait for
+// listeners that have no user.
 func subscribeToAll(ctx context.Context, dialer transports.Dialer) (transports.Conn, error) {
 	conn, err := dialer.Dial(ctx)
 	if err != nil {

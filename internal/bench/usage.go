@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// residentBytes is what a process has of the machine's memory, in bytes, or 0 where nobody says.
+// residentBytes returns what a process has of the machine's memory, in bytes, or 0 where the system
+// does not say.
 func residentBytes(pid string) int64 {
 	statm, _ := os.ReadFile("/proc/" + pid + "/statm")
 	var total, pages int64
@@ -18,7 +19,8 @@ func residentBytes(pid string) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// cpuOf is how long a process has computed, to the hundredth of a second, or 0 where nobody says.
+// cpuOf is how long a process has computed, to the hundredth of a second, or 0 where the system
+// does not say.
 func cpuOf(pid string) (used time.Duration) {
 	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
 	_, rest, _ := strings.Cut(string(stat), ") ")
@@ -37,6 +39,7 @@ type delays struct {
 	counts [64 * 64]atomic.Int64 // 64 for each power of two
 }
 
+// addDelay counts one delay.
 func (d *delays) addDelay(delay time.Duration) {
 	v, slot := max(int64(delay), 0), 0
 	if v < 64 {
@@ -72,6 +75,7 @@ func (d *delays) mergeFrom(from *delays) {
 	from.resetCounts()
 }
 
+// resetCounts forgets all delays.
 func (d *delays) resetCounts() {
 	d.n.Store(0)
 	for i := range d.counts {

@@ -11,15 +11,16 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A Authenticator lets in whoever Authenticate names. Nil lets in everybody, without a name. A Door may be
-// used by many goroutines at once.
+// An Authenticator names the peers of a listener by its field Authenticate. If that is nil, every
+// peer is let in without a name. An Authenticator may be used by many goroutines at once.
 type Authenticator struct {
 	Authenticate func(*http.Request) (principal string, err error)
 	Transport    string // in what is logged
 	Log          *slog.Logger
 }
 
-// Identify returns who sent a request. A refusal has what the peer may know; why, is logged.
+// Identify returns the principal that sent a request. A refusal has what the peer may know; the
+// reason is logged.
 func (d Authenticator) Identify(r *http.Request) (principal string, refused *aaep.Rejection) {
 	if d.Authenticate == nil {
 		return "", nil
@@ -27,7 +28,7 @@ func (d Authenticator) Identify(r *http.Request) (principal string, refused *aae
 	principal, err := d.callAuthenticate(r)
 	level := slog.LevelInfo
 	if r.Header.Get("Authorization") != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		// somebody who expects to be let in
+		// a peer with credentials expects to be let in
 		level = slog.LevelWarn
 	}
 	var later *aaep.Rejection
@@ -50,8 +51,8 @@ func (d Authenticator) Identify(r *http.Request) (principal string, refused *aae
 	return "", &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: "The credentials are missing or not valid."}
 }
 
-// callAuthenticate calls Authenticate. Where that panics it is taken as a no, and the agent goes on, also where
-// no server of net/http sees to that.
+// callAuthenticate calls Authenticate. A panic counts as a refusal, and the agent goes on, also
+// where no server of net/http recovers it.
 func (d Authenticator) callAuthenticate(r *http.Request) (principal string, err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
@@ -63,7 +64,7 @@ func (d Authenticator) callAuthenticate(r *http.Request) (principal string, err 
 	return d.Authenticate(r)
 }
 
-// RejectionMessage is a refusal as a message.
+// RejectionMessage returns a refusal as a message.
 func RejectionMessage(r *aaep.Rejection) *aaep.SubscriptionRejected {
 	m := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: r.Message}
 	if r.RetryAfter > 0 {
@@ -72,12 +73,12 @@ func RejectionMessage(r *aaep.Rejection) *aaep.SubscriptionRejected {
 	return m
 }
 
-// recheckEvery is how often those who are in are asked again.
+// recheckEvery is how often the credentials of an open stream are checked again.
 const recheckEvery = 5 * time.Second
 
 // Watch calls putOut, once, when the credentials that r was let in with are withdrawn, until it is
-// stopped: Authenticate then says aaep.AuthenticationRequired or aaep.AuthorizationDenied, or
-// another name. Any other error may pass, and changes nothing. Nobody waits for Authenticate.
+// stopped: Authenticate then returns aaep.AuthenticationRequired or aaep.AuthorizationDenied, or
+// another name. Any other error may pass, and changes nothing. No caller waits for Authenticate.
 func (d Authenticator) Watch(ctx context.Context, r *http.Request, principal string, putOut func()) (stop func()) {
 	if d.Authenticate == nil {
 		return func() {}

@@ -1,6 +1,7 @@
 // Package credentials holds what authenticators, verifiers and listeners share: the bearer token of
-// a request, the names that are fit for a principal, values made of files or fetched, which are
-// made anew when those change, and the door of a listener.
+// a request, the names that are fit for a principal, values made of files or fetched that are made
+// anew when those change, and the Authenticator of a listener. It knows no transport. Begin reading
+// at Authenticator, Source and Fetched.
 package credentials
 
 import (
@@ -81,6 +82,7 @@ func CheckPrincipal(name string) error {
 	return nil
 }
 
+// isUnseen reports whether a character cannot be seen.
 func isUnseen(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
 
 // OneLine makes a text of others fit for an error or a log: one line, nothing raw, not long

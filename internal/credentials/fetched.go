@@ -11,7 +11,7 @@ const (
 	FetchAfter = 5 * time.Minute  // what was withdrawn is good for so long
 )
 
-// Fetched is a value that somebody else publishes, such as a set of keys. It is fetched when it is
+// Fetched is a value that another party publishes, such as a set of keys. It is fetched when it is
 // first asked for, when it has not what is looked for, at most every ten seconds, and when it is
 // half of five minutes old, in the background. While fetching fails, what was there before stays in
 // force. A Fetched may be used by many goroutines at once.
@@ -69,7 +69,7 @@ func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, agai
 		}
 	}
 	defer func() { <-f.fetching }()
-	// Whoever gives up meanwhile must not spoil it for the others.
+	// A caller that gives up meanwhile must not end the fetch for the others.
 	fetched := f.claimFetch(read) && f.fetchValue(context.WithoutCancel(ctx))
 	value, now, err := f.snapshot()
 	if !fetched && now.Equal(read) && !known && err == nil {
@@ -80,6 +80,7 @@ func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, agai
 	return value, again, err
 }
 
+// currentTime returns the time by Now.
 func (f *Fetched[T]) currentTime() time.Time {
 	if f.Now != nil {
 		return f.Now()
@@ -87,6 +88,7 @@ func (f *Fetched[T]) currentTime() time.Time {
 	return time.Now()
 }
 
+// snapshot returns the value, when it was fetched, and why it was never fetched.
 func (f *Fetched[T]) snapshot() (T, time.Time, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,14 +99,15 @@ func (f *Fetched[T]) snapshot() (T, time.Time, error) {
 }
 
 // Failed says why the value could not be fetched when that was last tried; nil where it was, or
-// nobody tried.
+// that was never tried.
 func (f *Fetched[T]) Failed() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.failed
 }
 
-// claimFetch reports whether it may be fetched again, and was not meanwhile; that counts as tried.
+// claimFetch reports whether the value may be fetched again, and was not since seen; that counts as
+// tried.
 func (f *Fetched[T]) claimFetch(seen time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,13 +119,14 @@ func (f *Fetched[T]) claimFetch(seen time.Time) bool {
 	return true
 }
 
+// fetchValue fetches the value and reports whether that went well. The caller holds fetching.
 func (f *Fetched[T]) fetchValue(ctx context.Context) (ok bool) {
 	value, err := f.fetch(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.failed = err; err == nil {
 		if f.read.IsZero() {
-			f.tried = time.Time{} // nobody has asked for anything that was not there
+			f.tried = time.Time{} // nothing was asked for that is missing
 		}
 		f.value, f.read = value, f.currentTime()
 	}

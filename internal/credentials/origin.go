@@ -17,7 +17,8 @@ type Origin struct {
 
 type originKey struct{}
 
-// Attach has o learn which file the credentials are read from that are asked for with this context.
+// Attach returns a context for a call of Credentials: o learns which file the credentials are read
+// from.
 func (o *Origin) Attach(ctx context.Context) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
@@ -49,7 +50,7 @@ func (o *Origin) Changed() bool {
 	return o.path != "" && !sameFiles([]fs.FileInfo{now}, []fs.FileInfo{o.was})
 }
 
-// FromFile reads a subscriber's own credentials, which nobody else may open.
+// FromFile reads a subscriber's own credentials, which no other user may open.
 func FromFile(ctx context.Context, path string) ([]byte, error) {
 	readFrom(ctx, path)
 	return ReadPrivate(path)

@@ -33,7 +33,7 @@ type Source[T any] struct {
 
 	mu        sync.Mutex
 	value     T
-	builtFrom [sha256.Size]byte // what it was made of
+	builtFrom [sha256.Size]byte // the sum of the contents that value was made of
 	infos     []fs.FileInfo     // the files when they were last read
 	settled   bool              // they had not just been written then
 	complaint string
@@ -71,10 +71,12 @@ func (s *Source[T]) Get() T {
 	return s.value
 }
 
-// timestampGranule is how long a file may be written again without its time changing, on the coarsest file
-// systems.
+// timestampGranule is how long a file may be written again without its time changing, on the
+// coarsest file systems.
 const timestampGranule = 2 * time.Second
 
+// loadFiles makes the value of the files as they are now, unless they hold what they did. The
+// caller holds mu.
 func (s *Source[T]) loadFiles(now []fs.FileInfo) error {
 	first := s.infos == nil
 	s.infos, s.settled = now, true
@@ -111,7 +113,7 @@ func (s *Source[T]) loadFiles(now []fs.FileInfo) error {
 	return err
 }
 
-// statFiles looks at the files; one that is not there is nil.
+// statFiles looks at the files; the FileInfo of one that is not there is nil.
 func (s *Source[T]) statFiles() []fs.FileInfo {
 	infos := make([]fs.FileInfo, len(s.paths))
 	for i, path := range s.paths {
@@ -122,6 +124,7 @@ func (s *Source[T]) statFiles() []fs.FileInfo {
 	return infos
 }
 
+// sameFiles reports whether two looks at the files saw the same ones, unchanged.
 func sameFiles(a, b []fs.FileInfo) bool {
 	for i := range a {
 		if (a[i] == nil) != (b[i] == nil) {
@@ -139,15 +142,16 @@ func sameFiles(a, b []fs.FileInfo) bool {
 // ReadFile reads a file of at most 1 MiB.
 func ReadFile(path string) ([]byte, error) { return readFile(path, false, true) }
 
-// ReadPrivate reads a file of at most 1 MiB that nobody but its owner may open, or that systemd
-// keeps for this service. Windows has no such modes; there the file's access list is its owner's
-// affair.
+// ReadPrivate reads a file of at most 1 MiB that only its owner may open, or that systemd keeps for
+// this service. Windows has no such modes; there the file's access list is its owner's affair.
 func ReadPrivate(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows", true) }
 
 // ReadOwn is ReadPrivate for a file that is named itself, and not by a symbolic link, which could
 // be led elsewhere.
 func ReadOwn(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows", false) }
 
+// readFile reads a file of at most MaxFile bytes. private refuses one that other users may open,
+// and links allows a path that is a symbolic link.
 func readFile(path string, private, links bool) ([]byte, error) {
 	if named, err := os.Lstat(path); err == nil && !links && named.Mode()&fs.ModeSymlink != 0 {
 		return nil, fmt.Errorf("%s is a symbolic link, which could be led elsewhere: name the file itself", path)
@@ -155,7 +159,7 @@ func readFile(path string, private, links bool) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", path) // opening a pipe would wait for whoever writes it
+		return nil, fmt.Errorf("%s is not a file", path) // opening a pipe would wait for its writer
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -181,7 +185,7 @@ func readFile(path string, private, links bool) ([]byte, error) {
 	return b, err
 }
 
-// isSystemdCredential reports whether systemd has given a file to this service and nobody else
+// isSystemdCredential reports whether systemd has given a file to this service alone
 // (LoadCredential=). Where it does so by an access list, that is seen as a mode by which the group
 // may read, of a file that is root's.
 func isSystemdCredential(path string, mode fs.FileMode) bool {

@@ -38,12 +38,12 @@ type Raw interface {
 	AppendFrame(b, msg []byte) ([]byte, error)
 	// Framing names the way it does that, or is "" where that is not certain yet.
 	Framing() string
-	// Out is what the frames are written to, by whoever has the turn.
+	// Out is what the frames are written to, by the goroutine that has the turn.
 	Out() *writer.Writer
 }
 
-// Idler are Frames of a net.Conn on which so little comes that nobody waits in Read for it. Their
-// Read may return nil without an error, for what was no message.
+// Idler are Frames of a net.Conn on which so little comes that no goroutine waits in Read for it.
+// Their Read may return nil without an error, for what was no message.
 type Idler interface {
 	Frames
 	// Rest lets go of what only Read needs until it is called again, which is when there is more to
@@ -59,16 +59,16 @@ type Conn struct {
 	principal  string
 	peer       string
 	out        *writer.Writer
-	incoming   chan []byte            // holds one
-	onChange   atomic.Pointer[func()] // or nil
+	incoming   chan []byte            // holds one message
+	onChange   atomic.Pointer[func()] // set by Notify
 	closed     chan struct{}
-	ended      chan struct{} // nothing more comes in; why is set
+	ended      chan struct{} // closed when nothing more comes in; endCause is set
 	endCause   error
-	sendFailed error // nothing more goes out; used by who has the turn
+	sendFailed error // nothing more goes out; guarded by the turn
 	once       sync.Once
 	reading    sync.WaitGroup
-	idle       *idle.Wait // for something to read; nil where a goroutine waits for that
-	closeErr   error      // of Close
+	idle       *idle.Wait // waits for something to read; nil where a goroutine does
+	closeErr   error      // what Close returns
 }
 
 // New returns the Conn over frames of a peer that principal names, or "". It is read until Close.
@@ -97,10 +97,11 @@ func (c *Conn) Principal() string { return c.principal }
 // RemoteAddr is where the peer is, if Peer said so.
 func (c *Conn) RemoteAddr() string { return c.peer }
 
-// Peer says where the peer is, before anybody else has the Conn.
+// Peer says where the peer is, before the Conn is shared.
 func (c *Conn) Peer(address string) { c.peer = address }
 
-// readLoop reads what is there and, unless the Frames say when there is more, what comes.
+// readLoop reads what is there and, unless the Frames say when there is more, what comes. It is the
+// Conn's goroutine, or runs in one that package idle starts.
 func (c *Conn) readLoop() {
 	for {
 		msg, err := c.frames.Read()
@@ -122,15 +123,17 @@ func (c *Conn) readLoop() {
 	}
 }
 
+// deliverMessage hands a message to Receive.
 func (c *Conn) deliverMessage(msg []byte) {
 	select {
 	case c.incoming <- msg:
 		c.notifyOwner()
-	case <-c.closed: // nobody wants it, but the peer's goodbye is behind it
+	case <-c.closed: // the message is not wanted, but the peer's end is behind it
 	}
 }
 
-// restUntilReadable reports whether read is called later, when there is something to read.
+// restUntilReadable reports whether readLoop is called later, when there is something to read, so
+// that its goroutine may end.
 func (c *Conn) restUntilReadable() bool {
 	// which fails once the connection is closed
 	return c.idle != nil && c.frames.(Idler).Rest(c.idle.Now) && c.idle.Begin()
@@ -179,6 +182,7 @@ func (c *Conn) Notify(f func()) {
 	f()
 }
 
+// notifyOwner calls the function that Notify was given.
 func (c *Conn) notifyOwner() {
 	if f := c.onChange.Load(); f != nil {
 		(*f)()
@@ -263,6 +267,7 @@ func (c *Conn) SendEvents(ctx context.Context, events []transports.Event) error 
 	return c.sendError(c.sendFailed)
 }
 
+// appendEvents appends events in the frames of raw.
 func appendEvents(raw Raw, b []byte, events []transports.Event) ([]byte, error) {
 	var err error
 	for _, ev := range events {
@@ -304,7 +309,7 @@ func (c *Conn) TrySend(frames []byte) int {
 // maxFrameHead is about how many bytes a frame has besides its message.
 const maxFrameHead = 16
 
-// takeTurn waits for the turn to write.
+// takeTurn waits for the turn to write, and fails where nothing can be sent any more.
 func (c *Conn) takeTurn(ctx context.Context) error {
 	switch {
 	case c.out.TakeTurn(ctx, c.closed):
@@ -319,7 +324,7 @@ func (c *Conn) takeTurn(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// sendError is the error of a write: whoever closed this end knows why.
+// sendError returns the error of a write as Send has it: ErrClosed if this end was closed.
 func (c *Conn) sendError(err error) error {
 	switch {
 	case err == nil:
@@ -332,6 +337,7 @@ func (c *Conn) sendError(err error) error {
 	return fmt.Errorf("%w: %w", io.ErrClosedPipe, err)
 }
 
+// isClosed reports whether Close was called.
 func (c *Conn) isClosed() bool {
 	select {
 	case <-c.closed:

@@ -38,9 +38,9 @@ func (q *Queue) Accept(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
-// Offer waits until c is accepted, and reports whether it was: not where nobody comes in time, the
-// Queue is closed, ctx has ended, or gone says that the peer has left. Whoever accepted c closes
-// it.
+// Offer waits until c is accepted, and reports whether it was. It was not if Accept was not called
+// in time, the Queue was closed, ctx has ended, or gone says that the peer has left. The caller of
+// Accept closes c.
 func (q *Queue) Offer(ctx context.Context, c *Conn, gone <-chan struct{}) bool {
 	t := time.NewTimer(AcceptTimeout)
 	defer t.Stop()

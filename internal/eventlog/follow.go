@@ -22,7 +22,8 @@ const awaitTimeout = 2 * time.Second
 func Follow(feed log.Feed, size int) (*Log, error) {
 	l := newLog(size)
 	l.feed = feed
-	l.persister = &persister{store: feedStore{feed}, cache: newReadCache(), done: make(chan struct{}), failed: make(chan struct{})}
+	l.persister = &persister{store: feedStore{feed}, cache: newReadCache(), done: make(chan struct{}),
+		failed: make(chan struct{})}
 	l.persister.progress = sync.NewCond(&l.mu)
 	close(l.persister.done)
 	err := log.ErrTrimmed

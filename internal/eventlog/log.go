@@ -90,7 +90,8 @@ func (l *Log) isUnneeded(pos uint64) bool {
 		return true
 	}
 	if l.end-l.neededAskedAt >= min(pageSize, l.size) {
-		l.neededCache, l.neededAskedAt = min(l.neededFrom(), l.end), l.end // who comes later may need what is yet to come
+		// who comes later may need what is yet to come
+		l.neededCache, l.neededAskedAt = min(l.neededFrom(), l.end), l.end
 	}
 	return pos <= l.neededCache
 }

@@ -57,7 +57,8 @@ type persister struct {
 func Open(store log.Store, size int, agent string) (*Log, error) {
 	l := newLog(size)
 	start, end := store.Bounds()
-	k := &persister{store: store, cache: newReadCache(), storedEnd: end, wake: make(chan struct{}, 1), done: make(chan struct{}),
+	k := &persister{store: store, cache: newReadCache(), storedEnd: end, wake: make(chan struct{}, 1),
+		done:   make(chan struct{}),
 		failed: make(chan struct{})}
 	k.progress = sync.NewCond(&l.mu)
 	data, err := store.Meta()

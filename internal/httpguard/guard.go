@@ -74,8 +74,8 @@ func (g Rules) Listed(origin string) bool {
 	return origin != "null" && slices.Contains(g.Origins, origin)
 }
 
-// SetCORS sets the headers of CORS by which a browser lets a page of g.Origins read the answer to r,
-// and reports whether such a page asks. Call it after Check.
+// SetCORS sets the headers of CORS by which a browser lets a page of g.Origins read the answer to
+// r, and reports whether such a page asks. Call it after Check.
 func (g Rules) SetCORS(w http.ResponseWriter, r *http.Request) bool {
 	if len(g.Origins) == 0 {
 		return false
@@ -173,6 +173,7 @@ const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-._"
 // numericName names are addresses to a browser, which writes them otherwise.
 var numericName = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 
+// isAllowedHost reports whether the request names one of the allowed hosts.
 func (g Rules) isAllowedHost(r *http.Request) bool {
 	name, port := splitHost(r.Host)
 	if name == "" {
@@ -232,6 +233,7 @@ func splitHost(hostport string) (name, port string) {
 	return name, port
 }
 
+// localPort returns the port that the request's connection came to, or "".
 func localPort(r *http.Request) string {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
 		return fmt.Sprint(a.Port)
@@ -268,13 +270,13 @@ func LoopbackHost(host string) bool {
 const (
 	// patience is how long the answer to a request that Impatient serves may take to be taken.
 	answerTimeout = time.Minute
-	// Unread is how long what comes with a request is waited for that nobody wants to read.
+	// UnreadTimeout is how long the body of a request is waited for that is not to be read.
 	UnreadTimeout = time.Second
 )
 
-// WithDeadlines serves h to whoever sends and reads without a long rest: http.Server itself waits for
-// ever for a body that nobody asked for, and for whoever does not read. A handler that waits,
-// streams, or reads what comes with a request sets deadlines of its own, which hold instead.
+// WithDeadlines serves h with deadlines for reading and writing: http.Server itself waits for ever
+// for a body that no handler reads, and for a peer that does not read. A handler that waits,
+// streams, or reads the body sets deadlines of its own, which hold instead.
 func WithDeadlines(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)

@@ -8,20 +8,24 @@ import (
 )
 
 const (
-	largeSize    = 64 << 10 // what a message of more bytes costs is bounded for all that a Large reads
-	maxLarge     = 32       // so many such are held at once,
-	maxLargeEach = 8        // and of one sender so many: who sends slowly keeps nobody else from sending
+	// A message of more bytes is large. What large messages cost is bounded for all that a
+	// LargeMessages reads.
+	largeSize = 64 << 10
+	// how many are held at once
+	maxLarge = 32
+	// And how many of one sender, so that a slow sender keeps no other from sending.
+	maxLargeEach = 8
 )
 
 // ErrNoRoom is for the message for which there was no room in time.
 var ErrNoRoom = errors.New("there were as many large messages as can be held")
 
-// LargeMessages is room for the large messages that a listener reads. Its zero value is ready.
+// A LargeMessages is the room for large messages that a listener reads. Its zero value is ready.
 type LargeMessages struct {
 	mu       sync.Mutex
-	held     int
+	held     int // large messages that are held
 	bySender map[string]int
-	freed    chan struct{} // closed when there is room again; nil where nobody waits
+	freed    chan struct{} // closed when there is room again; nil where no reader waits
 }
 
 // Read reads a message of who to the end of r. If it is large, it waits for room at most so long,
@@ -49,7 +53,8 @@ func (l *LargeMessages) Read(r io.Reader, who string, patience time.Duration) (m
 	return append(msg, rest...), sync.OnceFunc(func() { l.freeRoom(who) }), err
 }
 
-// takeRoom takes room, or returns what is closed when it is worth another try.
+// takeRoom takes room for a message of who. Where there is none it returns a channel that is closed
+// when it is worth another try.
 func (l *LargeMessages) takeRoom(who string) (freed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,6 +72,7 @@ func (l *LargeMessages) takeRoom(who string) (freed <-chan struct{}) {
 	return nil
 }
 
+// freeRoom gives back the room of a message of who.
 func (l *LargeMessages) freeRoom(who string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

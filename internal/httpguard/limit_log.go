@@ -16,20 +16,21 @@ const (
 	maxPrincipals = 1024 // principals whose records are kinds of their own
 )
 
-// LimitLog is a log for what strangers can cause as often as they like: of records with the same
-// level, message and "principal" it writes ten in a minute, and at its end how many it left out
-// (T-LOG). A nil log is written nowhere.
+// LimitLog returns a log for what strangers can cause as often as they like: of records with the
+// same level, message and "principal" it writes ten in a minute, and at its end how many it left
+// out (T-LOG). A nil log is written nowhere.
 func LimitLog(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return slog.New(&limitedHandler{log.Handler(), &recordCounts{strangers: map[recordKind]*recordCount{}, byPrincipal: map[recordKind]*recordCount{}}})
+	return slog.New(&limitedHandler{log.Handler(),
+		&recordCounts{strangers: map[recordKind]*recordCount{}, byPrincipal: map[recordKind]*recordCount{}}})
 }
 
 type recordKind struct {
 	level     slog.Level
 	message   string
-	principal string // "" of strangers, and of whoever comes when there are many
+	principal string // "" of strangers, and of all who come when there are many
 }
 
 type recordCount struct {
@@ -83,7 +84,8 @@ func (s *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
 	return s.Handler.Handle(ctx, r)
 }
 
-// countRecord counts a record, of the kind that it says.
+// countRecord counts a record and returns the kind it was counted as, whether to write it, and
+// whether it is the last to be written.
 func (k *recordCounts) countRecord(of recordKind, now time.Time) (_ recordKind, write, last bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -118,8 +120,8 @@ func (k *recordCounts) countRecord(of recordKind, now time.Time) (_ recordKind, 
 	return of, true, c.written == maxPerWindow
 }
 
-// countsFor is where a kind is counted: the names that come and go must not take the room of what is said
-// of strangers.
+// countsFor returns where a kind is counted: principals, which come and go, must not take the room
+// of the records about strangers.
 func (k *recordCounts) countsFor(of recordKind) map[recordKind]*recordCount {
 	if of.principal != "" {
 		return k.byPrincipal
@@ -127,7 +129,7 @@ func (k *recordCounts) countsFor(of recordKind) map[recordKind]*recordCount {
 	return k.strangers
 }
 
-// resetLeftOut begins anew with a kind, and is how many records of it were not written.
+// resetLeftOut forgets a kind and returns how many records of it were not written.
 func (k *recordCounts) resetLeftOut(of recordKind) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()

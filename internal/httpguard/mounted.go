@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MountPath is the path that http.StripPrefix, or something like it, took away from a request's before
-// it came here, or "".
+// MountPath returns the path that http.StripPrefix, or something like it, removed from a request's
+// path, or "".
 func MountPath(r *http.Request) string {
 	asked, err := url.ParseRequestURI(r.RequestURI)
 	if err != nil {

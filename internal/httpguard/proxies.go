@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ParseProxies reads the addresses of proxies, "10.0.0.0/8" or "192.0.2.1". A range in which everybody is trusts everybody, and is
-// an error.
+// ParseProxies reads the addresses of proxies, "10.0.0.0/8" or "192.0.2.1". A range in which
+// everybody is trusts everybody, and is an error.
 func ParseProxies(ranges []string) (trusted []netip.Prefix, err error) {
 	for _, s := range ranges {
 		p, err := netip.ParsePrefix(s)
@@ -18,7 +18,8 @@ func ParseProxies(ranges []string) (trusted []netip.Prefix, err error) {
 			p, err = netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the proxy %q must be an address or a range of them, such as 127.0.0.1 or 10.1.0.0/16", s)
+			return nil,
+				fmt.Errorf("the proxy %q must be an address or a range of them, such as 127.0.0.1 or 10.1.0.0/16", s)
 		}
 		trusted = append(trusted, p.Masked())
 	}
@@ -32,16 +33,18 @@ func ValidProxies(trusted []netip.Prefix) error {
 			return errors.New("a range of proxies is the zero netip.Prefix")
 		}
 		if p.Bits() == 0 {
-			return fmt.Errorf("the range of proxies %s is everybody, who could then claim any address; name those of the proxies", p)
+			return fmt.Errorf(
+				"the range of proxies %s is everybody, who could then claim any address; name those of the proxies", p)
 		}
 	}
 	return nil
 }
 
-// Behind serves h with the address of who sent a request in its RemoteAddr, where it comes from one of the trusted proxies and says
-// which that is, in X-Forwarded-For or Forwarded (RFC 7239). Of the addresses that it names, only those count that a trusted proxy
-// added: from the end of the list up to the first that is none of theirs. Of both headers neither counts where they differ, for a proxy
-// sets one and may pass on the other as it came.
+// Behind serves h with the address of who sent a request in its RemoteAddr, where it comes from one
+// of the trusted proxies and says which that is, in X-Forwarded-For or Forwarded (RFC 7239). Of the
+// addresses that it names, only those count that a trusted proxy added: from the end of the list up
+// to the first that is none of theirs. Of both headers neither counts where they differ, for a
+// proxy sets one and may pass on the other as it came.
 func Behind(trusted []netip.Prefix, h http.Handler) http.Handler {
 	if len(trusted) == 0 {
 		return h
@@ -73,8 +76,8 @@ func Behind(trusted []netip.Prefix, h http.Handler) http.Handler {
 	})
 }
 
-// origin is the last address of a list, to which each proxy adds who came to it, that is of no trusted proxy. Where a part is no address,
-// it is that of the proxy which added it.
+// origin is the last address of a list, to which each proxy adds who came to it, that is of no
+// trusted proxy. Where a part is no address, it is that of the proxy which added it.
 func origin(peer netip.Addr, list []string, isTrusted func(netip.Addr) bool) netip.Addr {
 	for i := len(list) - 1; i >= 0 && isTrusted(peer); i-- {
 		next, ok := addressOf(strings.TrimSpace(list[i]))
@@ -108,7 +111,8 @@ func forwarded(h http.Header) (list []string) {
 	for _, element := range strings.Split(strings.Join(h.Values("Forwarded"), ","), ",") {
 		by := ""
 		for _, pair := range strings.Split(element, ";") {
-			if name, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && strings.EqualFold(strings.TrimSpace(name), "for") {
+			if name, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok &&
+				strings.EqualFold(strings.TrimSpace(name), "for") {
 				by = strings.Trim(strings.TrimSpace(value), `"`)
 			}
 		}

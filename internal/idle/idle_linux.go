@@ -58,16 +58,16 @@ func (w *Wait) Stop() bool {
 // processPoller are those of the process.
 var processPoller poller
 
-// A poller asks the system about all connections at once: epoll(7). It is there while anybody
-// waits.
+// A poller asks the system about all waiting connections at once: epoll(7). Its goroutine runs
+// while any connection waits.
 type poller struct {
 	mu      sync.Mutex // never held while waiting
 	waiting map[uint64]*Wait
 	lastID  uint64   // the newest id; one is never used twice, as a descriptor is
-	epoll   *os.File // nil where nobody waits
+	epoll   *os.File // nil where nothing waits
 }
 
-// armWait has the system tell, once, when there is something for w, with mu held.
+// armWait has the system report, once, when there is something to read for w; mu is held.
 func (p *poller) armWait(w *Wait) (asked bool) {
 	epoll, err := p.epoll.SyscallConn()
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *poller) armWait(w *Wait) (asked bool) {
 	return asked
 }
 
-// removeWait ends a wait, if it is one, with mu held.
+// removeWait ends a wait, and reports whether it was one; mu is held.
 func (p *poller) removeWait(w *Wait) bool {
 	if w.id == 0 {
 		return false
@@ -98,7 +98,7 @@ func (p *poller) removeWait(w *Wait) bool {
 	return true
 }
 
-// openEpoll begins to ask.
+// openEpoll makes the epoll and starts the poller's goroutine; mu is held.
 func (p *poller) openEpoll() bool {
 	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
@@ -119,11 +119,11 @@ func (p *poller) openEpoll() bool {
 	return true
 }
 
-// pollLoop calls those for whom something is there, until nobody waits.
+// pollLoop is the poller's goroutine. It dispatches what is ready until nothing waits.
 func (p *poller) pollLoop(epoll *os.File, raw syscall.RawConn) {
 	defer epoll.Close()
 	for {
-		raw.Read(p.dispatchReady) // until nobody waits, or a deadline
+		raw.Read(p.dispatchReady) // until nothing waits, or a deadline
 		p.mu.Lock()
 		if len(p.waiting) == 0 {
 			p.epoll = nil
@@ -135,8 +135,8 @@ func (p *poller) pollLoop(epoll *os.File, raw syscall.RawConn) {
 	}
 }
 
-// dispatchReady calls those for whom something is there now. It is called again when there is more, unless
-// it reports that nobody waits.
+// dispatchReady calls the functions of the connections that are ready now. It is called again when
+// there is more, unless it reports that nothing waits.
 func (p *poller) dispatchReady(epoll uintptr) (alone bool) {
 	var events [64]syscall.EpollEvent
 	for {

@@ -58,8 +58,8 @@ func (s *Shaper) lastIndexOf(session string) int {
 	return -1
 }
 
-// findWaiting returns the index of the session's newest waiting item of a kind, or -1. A state does not
-// move past text of its session: that text would no longer be resumable.
+// findWaiting returns the index of the session's newest waiting item of a kind, or -1. A state does
+// not move past text of its session: that text would no longer be resumable.
 func (s *Shaper) findWaiting(session string, k kind) int {
 	for i := len(s.queue) - 1; i >= 0; i-- {
 		switch it := s.queue[i]; {

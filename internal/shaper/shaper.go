@@ -69,9 +69,9 @@ type Stats struct {
 type Shaper struct {
 	terms    handshake.Terms
 	boundary aaep.Boundary // where output text is cut
-	// the choice made for the last event that had translations
+	// The choice made for the last event that had translations.
 	language languageChoice
-	// returns the id of a place in a form
+	// Returns the id of a place in a form.
 	eventID       func(pos uint64, offset int, form uint32) string
 	budget        *budget.Budget
 	urgent, queue []*item // what leaves in front of queue, and what waits for the rate
@@ -81,10 +81,10 @@ type Shaper struct {
 	// There is or was a rate or quiet: states and progress may have been sent merged.
 	mayFold    bool
 	stampFloor time.Time // no event leaves with an earlier stamp
-	// the newest ranges of the log that left merged, or not at all
+	// The newest ranges of the log that left merged, or not at all.
 	folded   []foldedRange
 	resumeAt uint64 // the place of the newest resumable event that left
-	// the subscriber may have received entries up to here before; see Heard
+	// The subscriber may have received entries up to here before; see Heard.
 	heardUpTo      uint64
 	repeat         uint32    // goes into the ids of states and progress up to heardUpTo
 	newest         uint64    // the place of the newest entry that was pushed

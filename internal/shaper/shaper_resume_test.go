@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// resumeAfter lets a listener that has had the first k of what left go on from the last resumable event
-// among them (INV-21, D-65, D-82): with the same Shaper, or with a new one at another process. It
-// returns what the listener then has had in all, each event once.
+// resumeAfter lets a listener that has had the first k of what left go on from the last resumable
+// event among them (INV-21, D-65, D-82): with the same Shaper, or with a new one at another
+// process. It returns what the listener then has had in all, each event once.
 func resumeAfter(t *rapid.T, r *harness, k int, same bool, rest []step) (union []departure, overlap bool) {
 	from := place{}
 	seen := map[string]bool{}

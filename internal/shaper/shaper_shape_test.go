@@ -21,7 +21,8 @@ func inLanguages(ev *aaep.Event, own string, others ...string) *aaep.Event {
 	ev.LocalizationHints, ev.Summary = &aaep.LocalizationHints{PrimaryLanguage: own}, sampleTexts[own]
 	for _, tag := range others {
 		ev.Translations = append(ev.Translations,
-			aaep.Translation{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tag}, Summary: sampleTexts[tag]})
+			aaep.Translation{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tag},
+				Summary: sampleTexts[tag]})
 	}
 	return ev
 }
@@ -55,7 +56,8 @@ func TestShaperTranslations(t *testing.T) {
 		terms.Languages = tc.languages
 		r := newHarness(t, terms)
 		r.push(inLanguages(tool("x"), tc.have[0], tc.have[1:]...))
-		if ev := r.out[0].Event; ev.Language() != tc.want || ev.Text(aaep.VerbosityNormal) != sampleTexts[tc.want].Normal ||
+		if ev := r.out[0].Event; ev.Language() != tc.want ||
+			ev.Text(aaep.VerbosityNormal) != sampleTexts[tc.want].Normal ||
 			ev.Translations != nil {
 			t.Errorf("%v of %v: %q in %s", tc.languages, tc.have, ev.Text(aaep.VerbosityNormal), ev.Language())
 		}

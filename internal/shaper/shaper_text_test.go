@@ -111,7 +111,11 @@ func TestShaperClosingChunk(t *testing.T) {
 		}, []string{`o@0 "Half a" completion complete`}},
 		{"text in the last chunk", func(r *harness, w *writer) { r.push(w.say("Half "), w.close("a. Two")) },
 			[]string{`o@0 "Half a. " sentence`, `o@8 "Two" completion complete`}},
-		{"nothing held", func(r *harness, w *writer) { r.push(w.say("Whole.")); r.wait(time.Second); r.push(w.close("")) },
+		{"nothing held", func(r *harness, w *writer) {
+			r.push(w.say("Whole."))
+			r.wait(time.Second)
+			r.push(w.close(""))
+		},
 			[]string{`o@0 "Whole." sentence`, `o@6 "" completion complete`}},
 		{"no text at all", func(r *harness, w *writer) { r.push(w.close("")) }, []string{`o@0 "" completion complete`}},
 		{"an empty chunk before", func(r *harness, w *writer) {

@@ -41,7 +41,8 @@ func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bo
 		return false
 	}
 	same := func(session string) bool {
-		a, b := cmp.Or(s.sessions[session], new(sessionState)).stamp, cmp.Or(other.sessions[session], new(sessionState)).stamp
+		a, b := cmp.Or(s.sessions[session], new(sessionState)).stamp,
+			cmp.Or(other.sessions[session], new(sessionState)).stamp
 		if a.Equal(b) {
 			return true
 		}

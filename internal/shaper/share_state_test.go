@@ -19,7 +19,8 @@ var saysNothing = regexp.MustCompile(`0x[0-9a-f]+|(nfc|given):\[[^]]*\]|examined
 // stateOf writes down what a Shaper knows that makes a difference, also after Reset; but not the
 // stamps of sessions, which may differ where that makes none.
 func stateOf(s *Shaper, now time.Time) string {
-	out := fmt.Sprintf("spent %d of %v, heard %d, again %d", s.spentSinceLeft, s.budget.Next(now), s.heardUpTo, s.repeat)
+	out := fmt.Sprintf("spent %d of %v, heard %d, again %d", s.spentSinceLeft, s.budget.Next(now),
+		s.heardUpTo, s.repeat)
 	first := s.newest // whatever leaves is of that place or a newer one
 	for _, it := range append(slices.Clone(s.queue), s.urgent...) {
 		if it.from.pos > 0 {

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A subscription is one listener: what its stream is made by, alone or with others, and a Shaper of its
-// own that shows how it must be.
+// A subscription is one listener: what its stream is made by, alone or with others, and a Shaper of
+// its own that shows how it must be.
 type subscription struct {
 	name  string
 	terms int
@@ -63,7 +63,8 @@ func partID(pos uint64, offset int, form uint32) string {
 // subscribe comes at the end of the log, and is told what goes on; or goes on where it heard of the
 // log elsewhere.
 func (w *sharingHarness) subscribe() {
-	h := &subscription{name: fmt.Sprint("listener ", len(w.all)), terms: rapid.IntRange(0, len(w.terms)-1).Draw(w.T, "terms"),
+	h := &subscription{name: fmt.Sprint("listener ", len(w.all)),
+		terms: rapid.IntRange(0, len(w.terms)-1).Draw(w.T, "terms"),
 		start: uint64(len(w.log))}
 	h.alone = New(w.terms[h.terms], partID)
 	h.maker = &maker{shaper: New(w.terms[h.terms], partID), cursor: h.start, heard: []*subscription{h}}
@@ -211,8 +212,8 @@ func (w *sharingHarness) splitOff(m *maker) {
 	}
 }
 
-// postponeSpends wants what was spent alone to have been spent by one who left its group, or shortly
-// before: each that fell into step may have put it off.
+// postponeSpends wants what was spent alone to have been spent by one who left its group, or
+// shortly before: each that fell into step may have put it off.
 func (w *sharingHarness) postponeSpends(alone, left *budget.Budget) {
 	w.Helper()
 	for rate := 1; rate <= 20; rate++ {

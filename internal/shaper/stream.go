@@ -19,7 +19,7 @@ type stream struct {
 	boundary        aaep.Boundary
 	seg             *coalesce.Segmenter // nil where the listener wants every piece as it comes
 	parts           []part              // what the segmenter holds, in order
-	// items remember their entries, to be cut again for a narrower display
+	// Items remember their entries, to be cut again for a narrower display.
 	keepsSource bool
 	position    int64     // where the held text starts in its output, in code points
 	lastText    time.Time // when the last text came

@@ -13,7 +13,7 @@ type Context struct {
 	cancel context.CancelFunc
 
 	mu sync.Mutex // never held while waiting
-	w  *Writer    // that wrote with it last
+	w  *Writer    // the Writer that wrote with it last
 }
 
 // NewContext returns a Context that ends with End.
@@ -32,8 +32,8 @@ func (c *Context) End() {
 	}
 }
 
-// setWriter has the end interrupt w from now on; nil is nobody. What it interrupted before has been
-// interrupted.
+// setWriter has the end of c interrupt w from now on; nil is no Writer. An interruption that began
+// before has ended when it returns.
 func (c *Context) setWriter(w *Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,6 +20,7 @@ func rawOf(conn Conn) syscall.RawConn {
 	return nil
 }
 
+// rawConn returns the system's side of a connection, or nil.
 func rawConn(conn syscall.Conn) syscall.RawConn {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 	notSentLowat = 25 // TCP_NOTSENT_LOWAT, which package syscall does not know
 )
 
-// limitUnsent has the system take no more than that.
+// limitUnsent has the system buffer no more than maxUnsent bytes of a TCP connection.
 func limitUnsent(conn Conn) {
 	if secured, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secured.NetConn()

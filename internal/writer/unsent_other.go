@@ -2,4 +2,5 @@
 
 package writer
 
+// limitUnsent has the system buffer no more than maxUnsent bytes of a TCP connection.
 func limitUnsent(Conn) {}

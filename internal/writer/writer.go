@@ -22,14 +22,14 @@ type Conn interface {
 // Writer lets one write at a time. It may be used from any goroutine.
 type Writer struct {
 	timeout time.Duration // of a write
-	turn    chan struct{} // holds one while somebody has the turn
+	turn    chan struct{} // holds one value while a goroutine has the turn
 	writing atomic.Bool
 
 	// Only who has the turn uses these, and interrupt the conn that is being written to.
 	conn    Conn
 	raw     syscall.RawConn // of that; nil where Try takes nothing
 	began   time.Time       // when the newest write began
-	rest    []byte          // of what was begun, which has to come first
+	rest    []byte          // what is left of a frame that was begun, which has to go first
 	ctx     *Context        // that interrupts a write, or
 	watched <-chan struct{} // the end of the context that does
 	unwatch func()          // after which that interrupts nothing any more
@@ -44,8 +44,8 @@ func New(conn Conn, timeout time.Duration) *Writer {
 	return w
 }
 
-// TakeTurn waits for the turn, and reports whether it came before the end of ctx, or over. Leave gives
-// it back.
+// TakeTurn waits for the turn, and reports whether it came before the end of ctx, or over. Leave
+// gives it back.
 func (w *Writer) TakeTurn(ctx context.Context, over <-chan struct{}) bool {
 	select {
 	case <-over:
@@ -69,7 +69,7 @@ func (w *Writer) TakeTurn(ctx context.Context, over <-chan struct{}) bool {
 	return false
 }
 
-// TryTakeTurn takes the turn if nobody has it.
+// TryTakeTurn takes the turn if it is free.
 func (w *Writer) TryTakeTurn() bool {
 	select {
 	case w.turn <- struct{}{}:
@@ -165,7 +165,8 @@ func (w *Writer) WriteBy(deadline time.Time, b []byte) error {
 	return w.writeAll(b)
 }
 
-// writeAll writes what is left of before, and b. After an error, what was begun is left.
+// writeAll writes what is left of before, and b. After an error it keeps the rest of what was
+// begun.
 func (w *Writer) writeAll(b []byte) error {
 	before := len(w.rest)
 	if before > 0 {
@@ -182,7 +183,7 @@ func (w *Writer) writeAll(b []byte) error {
 	return err
 }
 
-// CanTry reports whether Try can do anything.
+// CanTry reports whether Try can write anything.
 func (w *Writer) CanTry() bool { return w.raw != nil }
 
 // HasRest reports whether the next Write has something to write before; the caller has the turn.

@@ -14,12 +14,12 @@
 //
 // # What the chain proves
 //
-// Every line vouches for all lines before it. Whoever changes, removes, adds or moves a line breaks
+// Every line vouches for all lines before it. Changing, removing, adding or moving a line breaks
 // the chain there, unless they write anew everything that follows. The crc lets an accident to the
-// last line be noticed too; it is no protection against anybody.
+// last line be noticed too; it protects against no attacker.
 //
-// The file alone cannot prove that nobody wrote all of it anew, nor that no whole lines are missing
-// at its end: there is no secret in it, and a secret would lie on the same machine. So take
+// The file alone cannot prove that it was not written anew as a whole, nor that no whole lines are
+// missing at its end: there is no secret in it, and a secret would lie on the same machine. So take
 // File.Head from time to time, and keep it where those who can write the file cannot: another
 // system's log, a colleague's mailbox, a time-stamping service. Verify with that head proves that
 // everything up to it is as it was. What came after the last head that was kept is proved by the
@@ -53,7 +53,7 @@ import (
 // Record returns when the record is kept, as durably as the sink keeps any; the sink does not hold
 // on to what the record points to. An error means that it may or may not be kept, and then the
 // producer does not do what must be recorded first: no question is put before its Asked record is
-// kept, no acceptance is given to whoever waits for it before its Settled record is, and nothing is
+// kept, no acceptance is given to the waiting caller before its Settled record is, and nothing is
 // run before its Invoked record is. A question whose settlement could not be recorded is rejected.
 // The other records tell what has happened already, and an error changes nothing about that.
 //
@@ -172,12 +172,12 @@ type Words struct {
 	Choices  []aaep.Choice `json:"choices,omitzero"`
 }
 
-// Subscription is somebody who is asked, or who answers.
+// Subscription is a subscription that was asked, or that answered.
 type Subscription struct {
 	SubscriptionID string `json:"subscription_id"`
 	// SubscriberID is what the subscriber calls itself.
 	SubscriberID string `json:"subscriber_id,omitzero"`
-	// Principal is whom the transport authenticated; empty is nobody.
+	// Principal is whom the transport authenticated; empty is no principal.
 	Principal string `json:"principal,omitzero"`
 	// Language is that of the Words it was shown, where that is known.
 	Language string `json:"language,omitzero"`
@@ -185,7 +185,7 @@ type Subscription struct {
 	Node string `json:"node,omitzero"`
 }
 
-// Claims are what a reply says. Nobody has checked who decided, and when.
+// Claims are what a reply says. They are not checked: who decided, and when.
 type Claims struct {
 	Decision  aaep.Decision `json:"decision,omitzero"`
 	Response  any           `json:"response,omitzero"`

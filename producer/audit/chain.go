@@ -82,8 +82,8 @@ func marshalSafe(v any) ([]byte, error) {
 	return b, nil
 }
 
-// parseLine reads the line of a record, without its newline. It reports false for anything but a whole
-// one.
+// parseLine reads the line of a record, without its newline. It reports false for anything but a
+// whole one.
 func parseLine(line []byte) (e Entry, whole bool) {
 	const tail = len(`,"crc":"00000000"}`)
 	n := len(line) - tail
@@ -159,8 +159,8 @@ func (c *chain) nextLink() (seq uint64, prev string) {
 	return c.seq + 1, prev
 }
 
-// checkLine takes a line without its newline, and says if it had one. The entry is zero if it is no
-// record, and the fault nil if all is well.
+// checkLine follows a line without its newline; ended says that it had one. The entry is zero if it
+// is no record, and the fault nil if all is well.
 func (c *chain) checkLine(line []byte, ended bool) (Entry, *Fault) {
 	c.line++
 	e, whole := parseLine(line)
@@ -184,7 +184,7 @@ func (c *chain) checkLine(line []byte, ended bool) (Entry, *Fault) {
 	return Entry{}, &Fault{c.line, Altered, "this is not a line as it was written"}
 }
 
-// addTorn takes a line that its writer did not finish.
+// addTorn follows a line that its writer did not finish.
 func (c *chain) addTorn(line []byte) {
 	if c.torn == 0 {
 		c.tornLine = c.line
@@ -193,6 +193,7 @@ func (c *chain) addTorn(line []byte) {
 	c.addHash(line)
 }
 
+// addHash adds a line to what the next record's hash covers.
 func (c *chain) addHash(line []byte) {
 	if c.covered == nil {
 		c.covered = sha256.New()
@@ -233,6 +234,7 @@ func (c *chain) checkLink(e Entry) *Fault {
 	return here
 }
 
+// missingText says which records are missing.
 func missingText(from, to uint64) string {
 	if from == to {
 		return fmt.Sprintf("record %d is missing", from)
@@ -240,7 +242,7 @@ func missingText(from, to uint64) string {
 	return fmt.Sprintf("records %d to %d are missing", from, to)
 }
 
-// endFault is what is wrong at the end of a file.
+// endFault returns what is wrong at the end of a file.
 func (c *chain) endFault() *Fault {
 	if c.torn > 0 {
 		return &Fault{c.tornLine, TornEnd, "whoever took up the torn trail was stopped before that was on record"}

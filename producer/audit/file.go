@@ -184,8 +184,8 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, open []Record, repair []byte,
 }
 
 // Record adds a record. The error is about the record, which then is not in the file, or about the
-// disk. Of a disk nobody knows what it holds after an error, so from then on every Record returns
-// it: close the File, see to the disk, and open it again.
+// disk. What a disk holds after an error is not known, so from then on every Record returns it:
+// close the File, see to the disk, and open it again.
 func (f *File) Record(r Record) error {
 	if r.Kind == Opened {
 		return errors.New("audit: only a File itself records that it was opened")
@@ -198,6 +198,8 @@ func (f *File) Record(r Record) error {
 	return f.syncTo(seq)
 }
 
+// writeRecord writes a record to the file and returns its number. It is on the disk once syncTo has
+// returned.
 func (f *File) writeRecord(r Record) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -221,14 +223,14 @@ func (f *File) writeRecord(r Record) (uint64, error) {
 	return f.seq, nil
 }
 
-// failFile is called with mu held.
+// failFile makes every later Record fail; mu is held.
 func (f *File) failFile(err error) error {
 	f.err = fmt.Errorf("audit: %s is not written to any more: %w", f.path, err)
 	return f.err
 }
 
-// syncTo returns when the record is on the disk, together with all others that are there by then.
-// Zero is the newest.
+// syncTo returns when the record seq is on the disk, together with all others that were written by
+// then. Zero is the newest.
 func (f *File) syncTo(seq uint64) error {
 	f.flush.Lock()
 	defer f.flush.Unlock()

@@ -10,7 +10,7 @@ import (
 )
 
 // QuestionID names a question in a trail: "q_" and 32 hex digits of the SHA-256 of its reply token,
-// from which nobody finds the token.
+// from which the token cannot be found.
 func QuestionID(token aaep.ReplyToken) string {
 	sum := sha256.Sum256([]byte(token))
 	return "q_" + hex.EncodeToString(sum[:16])
@@ -42,6 +42,7 @@ func Question(ev *aaep.Event) Record {
 	return r
 }
 
+// wordsOf returns the words of a question as the record has them.
 func wordsOf(ev *aaep.Event) Words {
 	w := Words{Language: ev.Language(), Terse: ev.Summary.Terse, Normal: ev.Summary.Normal,
 		Detailed: ev.Summary.Detailed}

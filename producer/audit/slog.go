@@ -33,24 +33,28 @@ func (s slogSink) Record(r Record) error {
 // A attrGroup collects the attributes that have a value.
 type attrGroup []slog.Attr
 
+// addText adds a text that is not empty.
 func (g *attrGroup) addText(key, value string) {
 	if value != "" {
 		*g = append(*g, slog.String(key, aaep.SafeText(value)))
 	}
 }
 
+// addFlag adds a flag that is set.
 func (g *attrGroup) addFlag(key string, value bool) {
 	if value {
 		*g = append(*g, slog.Bool(key, true))
 	}
 }
 
+// addTime adds a time that is not zero.
 func (g *attrGroup) addTime(key string, t time.Time) {
 	if !t.IsZero() {
 		*g = append(*g, slog.Time(key, t.UTC()))
 	}
 }
 
+// addResponse adds the value of a clarification's answer.
 func (g *attrGroup) addResponse(v any) {
 	switch v := v.(type) {
 	case nil:
@@ -63,12 +67,14 @@ func (g *attrGroup) addResponse(v any) {
 	}
 }
 
+// addGroup adds a group that has members.
 func (g *attrGroup) addGroup(key string, members attrGroup) {
 	if len(members) > 0 {
 		*g = append(*g, slog.Attr{Key: key, Value: slog.GroupValue(members...)})
 	}
 }
 
+// recordAttrs returns the attributes of a record that have a value.
 func recordAttrs(r Record) (g attrGroup) {
 	g.addText("kind", string(r.Kind))
 	g.addText("agent_id", r.AgentID)
@@ -106,6 +112,7 @@ func recordAttrs(r Record) (g attrGroup) {
 	return g
 }
 
+// shownAttrs returns those of the words of a question.
 func shownAttrs(w Words) (g attrGroup) {
 	g.addText("language", w.Language)
 	g.addText("summary_terse", w.Terse)
@@ -123,6 +130,7 @@ func shownAttrs(w Words) (g attrGroup) {
 	return g
 }
 
+// subscriptionsAttrs returns those of several subscriptions, numbered from 1.
 func subscriptionsAttrs(subs []Subscription) (all attrGroup) {
 	for i, sub := range subs {
 		all.addGroup(fmt.Sprint(i+1), subscriptionAttrs(sub))
@@ -130,6 +138,7 @@ func subscriptionsAttrs(subs []Subscription) (all attrGroup) {
 	return all
 }
 
+// subscriptionAttrs returns those of one subscription.
 func subscriptionAttrs(s Subscription) (g attrGroup) {
 	g.addText("subscription_id", s.SubscriptionID)
 	g.addText("subscriber_id", s.SubscriberID)
@@ -139,6 +148,7 @@ func subscriptionAttrs(s Subscription) (g attrGroup) {
 	return g
 }
 
+// claimsAttrs returns those of what a reply claims.
 func claimsAttrs(c Claims) (g attrGroup) {
 	g.addText("decision", string(c.Decision))
 	g.addResponse(c.Response)

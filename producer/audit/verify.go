@@ -70,6 +70,7 @@ func Verify(r io.Reader, head string) (Report, error) {
 	return rep, nil
 }
 
+// addEntry counts a good record; head is its hash.
 func (rep *Report) addEntry(e Entry, head string) {
 	if rep.Records == 0 {
 		rep.First = e.Time
@@ -123,8 +124,8 @@ type lineReader struct {
 
 func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 64<<10)} }
 
-// readLine returns the next line without its newline, valid until the next call, and whether it has
-// one. Of a line that is too long to be anything nothing is returned. The error is io.EOF where
+// readLine returns the next line without its newline, valid until the next call, and whether it had
+// one. Of a line that is too long to be a record nothing is returned. The error is io.EOF where
 // there is no byte more.
 func (l *lineReader) readLine() (line []byte, ended bool, err error) {
 	l.buf = l.buf[:0]
@@ -154,8 +155,8 @@ func (l *lineReader) readLine() (line []byte, ended bool, err error) {
 	}
 }
 
-// explainFault looks at what follows a fault for the record that belongs there: that tells a line that
-// was added from one that was changed, and one that was moved from one that is gone.
+// explainFault looks at what follows a fault for the record that belongs there: that tells a line
+// that was added from one that was changed, and one that was moved from one that is gone.
 func (l *lineReader) explainFault(f *Fault, e Entry, seq uint64, prev string) error {
 	if f.How != Altered && f.How != Removed && f.How != OutOfSequence {
 		return nil

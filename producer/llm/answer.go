@@ -15,9 +15,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// A dialect is how a family of providers says it.
+// A dialect is the protocol of a family of providers: how its requests and answers are read.
 type dialect struct {
-	path    string // that the address ends with
+	path    string // what the path of the address ends with
 	request func(body []byte) request
 	answer  func(*answer, request) answerReader
 }
@@ -32,20 +32,22 @@ var dialects = []dialect{
 	{"/api/generate", ollamaRequest, newOllamaAnswer},
 }
 
-// answerReader is told what a provider says in one answer, and tells the answer what that means.
+// An answerReader reads one answer in the form of its provider and reports to the answer what it
+// means. The answerBody calls it with its mu held.
 type answerReader interface {
-	readEvent(name string, data []byte) // one event of a streamed answer; data is nil if it was too large
-	readWhole(data []byte) bool         // an answer in one piece; false if it is none
-	finishStream()                      // nothing more comes
+	// Reads one event of a streamed answer; data is nil if it was too large.
+	readEvent(name string, data []byte)
+	readWhole(data []byte) bool // reads an answer in one piece; false if it is none
+	finishStream()              // says that nothing more comes
 }
 
-// A request is what matters here of one.
+// A request is what counts here of a request to a model.
 type request struct {
-	keys    []string          // the calls it speaks of
+	keys    []string          // the calls it mentions
 	results []result          // of tools
 	json    bool              // the answer is to be JSON
-	prefix  string            // what the conversation is known by where calls have no ids
-	sum     [sha256.Size]byte // tells whether it is sent again
+	prefix  string            // names the conversation where calls have no ids
+	sum     [sha256.Size]byte // equal for a request that is sent again
 	done    <-chan struct{}   // of its context
 }
 
@@ -54,6 +56,8 @@ type result struct {
 	err error
 }
 
+// addResult notes the result of the call key. says are the texts it may have, which tell whether
+// Guard refused the call.
 func (q *request) addResult(key string, failed bool, says ...jsontext.Value) {
 	r := result{key: key}
 	switch {
@@ -65,8 +69,8 @@ func (q *request) addResult(key string, failed bool, says ...jsontext.Value) {
 	q.keys, q.results = append(q.keys, key), append(q.results, r)
 }
 
-// errNotDone is of a call that was refused, or that Guard did not take: whoever hears of it hears
-// that it was not done.
+// errNotDone is the error of a call that was refused, or that Guard did not run, so that the person
+// hears that it was not done.
 var errNotDone = fmt.Errorf("the tool's result says that it was not done: %w", producer.ErrRejected)
 
 // isRefusal reports whether a tool's result is what Guard returned instead of running the tool.
@@ -83,7 +87,7 @@ var errTool = errors.New("the tool's result says that it failed")
 
 // An ending is how an answer ended.
 type ending struct {
-	words phrase.ID // none where there is nothing to say
+	words phrase.ID // noWords where there is nothing to say
 	cause error     // why there is no answer, or not all of it
 }
 
@@ -98,7 +102,7 @@ type failure struct {
 func (f *failure) Error() string   { return "llm: " + f.what }
 func (f *failure) Temporary() bool { return f.temporary }
 
-// endingOfStatus says what an HTTP status means, and whether it may pass.
+// endingOfStatus returns what an HTTP status other than 2xx means, and whether it may pass.
 func endingOfStatus(status int) (end ending, temporary bool) {
 	f := &failure{what: fmt.Sprintf("the provider answered %d %s", status, http.StatusText(status)), temporary: true}
 	switch {
@@ -113,7 +117,7 @@ func endingOfStatus(status int) (end ending, temporary bool) {
 	return end, f.temporary
 }
 
-// endingOfErrorName says what an error in the middle of an answer means, by the name it has.
+// endingOfErrorName returns what an error in the middle of an answer means, by its name.
 func endingOfErrorName(name string) ending {
 	name = strings.ToLower(name)
 	status := http.StatusInternalServerError
@@ -138,17 +142,18 @@ var (
 
 // An answer is what is known of one so far.
 type answer struct {
-	turn          *turn
-	json          bool             // it is JSON
-	out           *producer.Output // open while text comes
-	lang          string           // that it is in, once that can be seen
-	calls         []*call
-	providerTools map[string]func(error) // tools that the provider runs; nil once they ended
+	turn  *turn
+	json  bool             // it is JSON
+	out   *producer.Output // open while text comes
+	lang  string           // of the text, once it is known
+	calls []*call          // that the agent is to run
+	// Tools that the provider runs, by key; nil once they ended.
+	providerTools map[string]func(error)
 	ended         bool
 	ending        ending
 }
 
-// writeText is said by the model to the user.
+// writeText passes on text that the model says to the user.
 func (a *answer) writeText(text string) {
 	if text == "" || a.ended {
 		return
@@ -172,7 +177,7 @@ func (a *answer) writeText(text string) {
 	a.out.WriteString(text)
 }
 
-// closeOutput says that something else than text follows.
+// closeOutput ends the output, because something else than text follows.
 func (a *answer) closeOutput() {
 	if a.out != nil {
 		a.out.Close()
@@ -180,7 +185,7 @@ func (a *answer) closeOutput() {
 	}
 }
 
-// addCall is a tool that the agent is to run.
+// addCall notes a tool call that the agent is to run.
 func (a *answer) addCall(key, name string) {
 	if a.closeOutput(); len(a.calls) < maxCalls && !a.ended {
 		c := &call{key: clipKey(key), name: clipKey(name)}
@@ -189,7 +194,7 @@ func (a *answer) addCall(key, name string) {
 	}
 }
 
-// dropCall says that somebody else has run a tool that seemed the agent's to run.
+// dropCall says that the provider ran a tool that seemed the agent's to run.
 func (a *answer) dropCall(key string) {
 	i := slices.IndexFunc(a.calls, func(c *call) bool { return c.key == clipKey(key) })
 	if i >= 0 {
@@ -198,7 +203,7 @@ func (a *answer) dropCall(key string) {
 	}
 }
 
-// beginProviderTool is a tool that the provider runs, and ends is its end.
+// beginProviderTool announces a tool that the provider runs; endProviderTool is its end.
 func (a *answer) beginProviderTool(key, name string) {
 	a.closeOutput()
 	if _, twice := a.providerTools[clipKey(key)]; twice || len(a.providerTools) >= maxCalls {
@@ -212,6 +217,7 @@ func (a *answer) beginProviderTool(key, name string) {
 	}
 }
 
+// endProviderTool completes a tool that beginProviderTool announced.
 func (a *answer) endProviderTool(key string, failed bool) {
 	if done := a.providerTools[clipKey(key)]; done != nil {
 		a.providerTools[clipKey(key)] = nil
@@ -223,17 +229,17 @@ func (a *answer) endProviderTool(key string, failed bool) {
 	}
 }
 
-// setEnding says that the answer is over. Only the first counts.
+// setEnding says that the answer is over, and how it ended. Only the first call counts.
 func (a *answer) setEnding(how ending) {
 	if !a.ended {
 		a.ended, a.ending = true, how
 	}
 }
 
-// finishStream is for the dialects that say themselves when an answer is over.
+// finishStream does nothing. Dialects that do not say themselves when an answer is over replace it.
 func (a *answer) finishStream() {}
 
-// closeOpen ends what is open.
+// closeOpen ends the output and the provider's tools that are open.
 func (a *answer) closeOpen() {
 	a.closeOutput()
 	for key := range a.providerTools {
@@ -249,9 +255,11 @@ func callKey(id, name, prefix string) string {
 	return clipKey("\x00" + prefix + "\x00" + name)
 }
 
+// clipKey bounds a name that came from outside.
 func clipKey(s string) string { return s[:min(len(s), 512)] }
 
-// decodeLenient reads JSON that others wrote: what is doubled or no Unicode does not matter here.
+// decodeLenient reads JSON that others wrote: repeated names and invalid Unicode do not matter
+// here.
 func decodeLenient(data []byte, into any) bool {
 	return len(data) > 0 &&
 		json.Unmarshal(data, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil

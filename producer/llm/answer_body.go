@@ -12,8 +12,8 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// A answerBody is the body of an answer. Whoever reads it gets each piece as the body underneath gave it,
-// when it gave it; the tee has then looked at it.
+// An answerBody is the body of an answer. Its reader gets each piece as the body underneath gave
+// it, at the same time; the answerBody has looked at it before.
 type answerBody struct {
 	body io.ReadCloser
 	ctx  context.Context // of the request
@@ -24,11 +24,13 @@ type answerBody struct {
 	answer       *answer
 	reader       answerReader
 	splitter     *eventSplitter // of a streamed answer
-	whole        []byte         // one that comes in one piece, so far
-	depth        jsonDepth      // of it
-	isUnreadable bool           // it cannot be read here
+	whole        []byte         // an answer in one piece, so far
+	depth        jsonDepth      // of whole
+	isUnreadable bool           // the answer cannot be read here
 }
 
+// newAnswerBody wraps the body of resp, the answer to req. It decides by the Content-Type how the
+// answer is read.
 func newAnswerBody(ctx context.Context, resp *http.Response, x *turn, d dialect, req request) io.ReadCloser {
 	t := &answerBody{body: resp.Body, ctx: ctx, turn: x, answer: &answer{turn: x, json: req.json}}
 	t.reader = d.answer(t.answer, req)
@@ -46,7 +48,8 @@ func newAnswerBody(ctx context.Context, resp *http.Response, x *turn, d dialect,
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.stopWatch = context.AfterFunc(ctx, func() { // nothing more comes, and not every client closes what it has cancelled
+	t.stopWatch = context.AfterFunc(ctx, func() {
+		// nothing more comes, and not every client closes what it has cancelled
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.endBody(false)
@@ -76,6 +79,7 @@ func (t *answerBody) Close() error {
 	return err
 }
 
+// inspectBytes reads what has come; mu is held.
 func (t *answerBody) inspectBytes(p []byte) {
 	switch {
 	case t.turn == nil || t.isUnreadable:
@@ -93,14 +97,15 @@ func (t *answerBody) inspectBytes(p []byte) {
 	}
 }
 
+// passEvent gives one event to the reader, unless the answer is over.
 func (t *answerBody) passEvent(name string, data []byte) {
 	if !t.answer.ended {
 		t.reader.readEvent(name, data)
 	}
 }
 
-// endBody takes over that nothing more comes: after the last byte, because the link broke, or because
-// the client has closed it.
+// endBody says that nothing more comes: after the last byte, because the link broke, or because the
+// client closed the body. mu is held.
 func (t *answerBody) endBody(closed bool) {
 	if t.turn == nil {
 		return
@@ -119,12 +124,13 @@ func (t *answerBody) endBody(closed bool) {
 	case closed || errors.Is(t.ctx.Err(), context.Canceled):
 		t.answer.setEnding(ending{words: noWords, cause: context.Canceled})
 	default:
-		t.answer.setEnding(ending{words: phrase.AnswerBroken, cause: &failure{what: "the answer broke off", temporary: true}})
+		t.answer.setEnding(ending{words: phrase.AnswerBroken,
+			cause: &failure{what: "the answer broke off", temporary: true}})
 	}
 	t.reportEnd()
 }
 
-// reportEnd tells the turn once that the answer is over.
+// reportEnd reports to the turn, once, that the answer is over.
 func (t *answerBody) reportEnd() {
 	if t.turn != nil && t.answer.ended {
 		x := t.turn
@@ -135,13 +141,13 @@ func (t *answerBody) reportEnd() {
 	}
 }
 
-// jsonDepth finds the end of a JSON object or array, in whatever pieces it comes.
+// A jsonDepth finds the end of a JSON object or array, in whatever pieces it comes.
 type jsonDepth struct {
 	open            int
 	inString, plain bool // plain is the byte after a backslash
 }
 
-// closesIn reports whether the outermost one ends in p.
+// closesIn reports whether the outermost object or array ends in p.
 func (d *jsonDepth) closesIn(p []byte) bool {
 	for _, c := range p {
 		switch {

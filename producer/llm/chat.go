@@ -4,6 +4,7 @@ import "github.com/go-json-experiment/json/jsontext"
 
 // OpenAI's chat completions, which most gateways and local servers speak too.
 
+// chatRequest reads the results of tools behind the last answer of the conversation.
 func chatRequest(body []byte) (q request) {
 	var in struct {
 		Messages []struct {
@@ -73,6 +74,7 @@ type chatChunk struct {
 	Error jsontext.Value `json:"error"`
 }
 
+// readEvent reads one chunk of a streamed answer.
 func (c *chatAnswer) readEvent(_ string, data []byte) {
 	if string(data) == "[DONE]" {
 		c.finishAnswer(endedWhole)
@@ -84,6 +86,7 @@ func (c *chatAnswer) readEvent(_ string, data []byte) {
 	}
 }
 
+// readWhole reads an answer in one piece.
 func (c *chatAnswer) readWhole(data []byte) bool {
 	var in chatChunk
 	if !decodeLenient(data, &in) || in.Choices == nil && in.Error == nil {
@@ -94,6 +97,7 @@ func (c *chatAnswer) readWhole(data []byte) bool {
 	return true
 }
 
+// readChunk reads the first of the choices, which may be a part or whole.
 func (c *chatAnswer) readChunk(in chatChunk) {
 	if in.Error.Kind() == '{' || in.Error.Kind() == '"' {
 		c.finishAnswer(endingOfError(in.Error))
@@ -120,6 +124,7 @@ func (c *chatAnswer) readChunk(in chatChunk) {
 	}
 }
 
+// readMessage passes on the text and collects the calls of a message or a part of one.
 func (c *chatAnswer) readMessage(m *chatMessage) {
 	c.writeText(c.reasoning.spokenText(textOf(m.Content)))
 	c.writeText(textOf(m.Refusal))
@@ -154,6 +159,7 @@ func (c *chatAnswer) collectCall(index int, id, name string) {
 	}
 }
 
+// finishAnswer adds the collected calls and sets the ending.
 func (c *chatAnswer) finishAnswer(how ending) {
 	c.writeText(c.reasoning.takeHeld())
 	for _, call := range c.order {
@@ -165,7 +171,7 @@ func (c *chatAnswer) finishAnswer(how ending) {
 	c.setEnding(how)
 }
 
-// endingOfError says what an error object means. Gateways put a number, a name or both in it.
+// endingOfError returns what an error object means. Gateways put a number, a name or both in it.
 func endingOfError(v jsontext.Value) ending {
 	var in struct {
 		Type   jsontext.Value `json:"type"`

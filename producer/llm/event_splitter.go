@@ -2,8 +2,8 @@ package llm
 
 import "bytes"
 
-// eventSplitter takes a stream of server-sent events apart, in whatever pieces it comes. An event that is
-// too large is given with its name alone.
+// An eventSplitter splits a stream of Server-Sent Events, in whatever pieces it comes. An event
+// that is too large is given with its name alone.
 type eventSplitter struct {
 	isLines    bool // each line is an event instead
 	line       []byte
@@ -14,7 +14,7 @@ type eventSplitter struct {
 	afterCR    bool // the last byte was a carriage return
 }
 
-// splitEvents calls event for each event that ends in p. What it gives is valid during the call.
+// splitEvents calls event for each event that ends in p. data is valid during the call.
 func (f *eventSplitter) splitEvents(p []byte, event func(name string, data []byte)) {
 	if f.afterCR && len(p) > 0 && p[0] == '\n' {
 		p = p[1:]
@@ -42,7 +42,7 @@ func (f *eventSplitter) splitEvents(p []byte, event func(name string, data []byt
 	}
 }
 
-// splitLast gives the event that the stream ended in: servers leave out its empty line.
+// splitLast calls event for the event that the stream ended in: servers leave out its empty line.
 func (f *eventSplitter) splitLast(event func(name string, data []byte)) {
 	if len(f.line) > 0 {
 		f.endLine(event)
@@ -59,7 +59,7 @@ func (f *eventSplitter) addToLine(p []byte) {
 	f.line = append(f.line, p...)
 }
 
-// endLine ends the line.
+// endLine ends the line, and the event if the line is empty.
 func (f *eventSplitter) endLine(event func(name string, data []byte)) {
 	if f.isLines {
 		switch {

@@ -36,6 +36,7 @@ type geminiPart struct {
 	} `json:"codeExecutionResult"`
 }
 
+// geminiRequest reads the results of tools behind the last answer of the conversation.
 func geminiRequest(body []byte) (q request) {
 	var in struct {
 		Contents []jsontext.Value `json:"contents"`
@@ -64,9 +65,11 @@ func geminiRequest(body []byte) (q request) {
 	return q
 }
 
-// splitConversation returns the newest answer of the model in a conversation and what that led to, and names
-// what was said before it, and all that was said.
-func splitConversation(said []jsontext.Value, models func(jsontext.Value) bool) (newest []jsontext.Value, before, all string) {
+// splitConversation returns the model's newest answer in a conversation and what followed it, a
+// name for what was said before it, and a name for all that was said. isModels reports whether an
+// entry is the model's.
+func splitConversation(said []jsontext.Value, models func(jsontext.Value) bool) (newest []jsontext.Value, before,
+	all string) {
 	begins, theirs := 0, false
 	for i, raw := range slices.Backward(said) {
 		was := theirs
@@ -89,8 +92,8 @@ func splitConversation(said []jsontext.Value, models func(jsontext.Value) bool) 
 type geminiAnswer struct {
 	*answer
 	prefix      string
-	codeRuns    int     // pieces of code that the provider ran
-	notedEnding *ending // if nothing more comes
+	codeRuns    int     // how many pieces of code the provider ran
+	notedEnding *ending // the ending if nothing more comes
 }
 
 func newGeminiAnswer(a *answer, q request) answerReader {
@@ -109,6 +112,7 @@ type geminiChunk struct {
 	Error jsontext.Value `json:"error"`
 }
 
+// readEvent reads one chunk of a streamed answer.
 func (g *geminiAnswer) readEvent(_ string, data []byte) {
 	var in geminiChunk
 	if decodeLenient(data, &in) {
@@ -116,7 +120,7 @@ func (g *geminiAnswer) readEvent(_ string, data []byte) {
 	}
 }
 
-// readWhole takes one answer, or the array of pieces that a stream is without alt=sse.
+// readWhole reads one answer, or the array of chunks that a stream is without alt=sse.
 func (g *geminiAnswer) readWhole(data []byte) bool {
 	chunks := make([]geminiChunk, 1)
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
@@ -134,13 +138,14 @@ func (g *geminiAnswer) readWhole(data []byte) bool {
 	return g.ended
 }
 
-// finishStream ends the answer as was noted: some models say STOP with each piece.
+// finishStream ends the answer as was noted: some models say STOP with each chunk.
 func (g *geminiAnswer) finishStream() {
 	if g.notedEnding != nil {
 		g.setEnding(*g.notedEnding)
 	}
 }
 
+// readChunk reads the first candidate of a chunk.
 func (g *geminiAnswer) readChunk(in geminiChunk) {
 	switch {
 	case in.Error.Kind() == '{':
@@ -170,6 +175,7 @@ func (g *geminiAnswer) readChunk(in geminiChunk) {
 	}
 }
 
+// readPart reads one part of the content: a call, the provider's code, its result, or text.
 func (g *geminiAnswer) readPart(p geminiPart) {
 	switch {
 	case p.Call != nil:

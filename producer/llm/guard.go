@@ -43,7 +43,7 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		}
 		tool := describe(in)
 		tool.Name, tool.Modified = name, nil
-		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // nobody has said that it is harmless
+		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // the default is the careful one
 		s, end, err := t.sessionOfCall(ctx, tool)
 		if err != nil {
 			return "", err
@@ -88,8 +88,8 @@ func Refusal(tool string, err error) string {
 	return "Not done: " + tool + ". " + why
 }
 
-// checkKnownTool is the error of a guarded call by a name that is none of the tools that models were
-// given: the same tool, under its own name, is not guarded, and was announced as if it ran.
+// checkKnownTool returns an error for a guarded call by a name that is none of the tools that
+// models were given: the tool under its own name is not guarded, and was announced as if it ran.
 func (t *Tap) checkKnownTool(name string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,8 +101,8 @@ func (t *Tap) checkKnownTool(name string) error {
 		unknownTool, name, strings.Join(names[:min(len(names), 20)], ", "))
 }
 
-// sessionOfCall returns the session that a guarded tool is called in. Outside of every turn it gets one of
-// its own.
+// sessionOfCall returns the session that a guarded tool is called in, and a function for the tool's
+// end. Outside of every turn the call gets a session of its own.
 func (t *Tap) sessionOfCall(ctx context.Context, tool producer.Tool) (s *producer.Session, end func(error), err error) {
 	if x := t.claimCall(ctx, tool.Name); x != nil {
 		return x.session, func(error) { x.endGuarded(ctx) }, nil
@@ -117,7 +117,7 @@ func (t *Tap) sessionOfCall(ctx context.Context, tool producer.Tool) (s *produce
 		switch {
 		case err == nil || Refusal("", err) != "":
 			s.Complete(aaep.Text{})
-		case errors.Is(ctx.Err(), context.Canceled): // whoever called has given it up
+		case errors.Is(ctx.Err(), context.Canceled): // the caller has given it up
 			s.Cancel(aaep.CancelledByProducer, aaep.Text{})
 		default:
 			s.Fail(err, aaep.Text{})
@@ -126,8 +126,7 @@ func (t *Tap) sessionOfCall(ctx context.Context, tool producer.Tool) (s *produce
 }
 
 // claimCall returns the turn whose model wants a guarded tool that is called with ctx, or nil where
-// that cannot be said: nobody is to hear what is done for one conversation as if it were done for
-// another.
+// that is not certain: what is done for one conversation must not be told in another.
 func (t *Tap) claimCall(ctx context.Context, name string) *turn {
 	s := producer.SessionOf(ctx)
 	t.mu.Lock()
@@ -153,8 +152,8 @@ func (t *Tap) claimCall(ctx context.Context, name string) *turn {
 	return x
 }
 
-// unclaimedCall returns the oldest call of a guarded tool that is wanted and has yet to come, or nil. With
-// tap.mu held.
+// unclaimedCall returns the oldest wanted call of a guarded tool that has yet to come, or nil;
+// tap.mu is held.
 func (x *turn) unclaimedCall(name string) *call {
 	for _, c := range x.calls {
 		if c.name == clipKey(name) && !c.claimed {
@@ -164,9 +163,9 @@ func (x *turn) unclaimedCall(name string) *call {
 	return nil
 }
 
-// endGuarded says that a guarded tool that was wanted here is over. The agent may have gone on without
-// waiting for it, and has given all of it up, as it seems, where it has cancelled the tool and
-// nothing more comes.
+// endGuarded says that a guarded tool that was wanted here is over. The agent may have gone on
+// without waiting for it; it has given the turn up, as it seems, where it has cancelled the tool
+// and nothing more comes.
 func (x *turn) endGuarded(ctx context.Context) {
 	x.tap.mu.Lock()
 	x.guardedRunning--

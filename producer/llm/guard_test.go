@@ -279,8 +279,8 @@ func TestSlowAnswer(t *testing.T) {
 	}, wantsTransfer, isDone)
 }
 
-// A tool of which nobody has said that it is harmless asks, and without the words to ask with it
-// does not run. (P1)
+// A tool of which the default is the careful one asks, and without the words to ask with it does
+// not run. (P1)
 func TestGuardAsksByDefault(t *testing.T) {
 	play(t, func(st *stage) {
 		var b bank

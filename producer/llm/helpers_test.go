@@ -170,7 +170,7 @@ func fails(id, name, text string) line { return line{result: &result{id, name, t
 
 type object = map[string]any
 
-// request is what a client sends in a dialect, with the whole conversation.
+// A request is what counts here of a request to a model.
 func request(dialect string, stream bool, lines ...line) *http.Request {
 	body := object{"model": "fake"}
 	if dialect != fakemodel.Gemini {

@@ -18,6 +18,7 @@ type messagesBlock struct {
 	Content   jsontext.Value `json:"content"`
 }
 
+// messagesRequest reads the results and the calls behind the last answer of the conversation.
 func messagesRequest(body []byte) (q request) {
 	var in struct {
 		Messages []struct {
@@ -50,6 +51,7 @@ type messagesAnswer struct{ *answer }
 
 func newMessagesAnswer(a *answer, _ request) answerReader { return messagesAnswer{a} }
 
+// readEvent reads one event of a streamed answer.
 func (m messagesAnswer) readEvent(name string, data []byte) {
 	var in struct {
 		Type  string        `json:"type"`
@@ -82,6 +84,7 @@ func (m messagesAnswer) readEvent(name string, data []byte) {
 	}
 }
 
+// readWhole reads an answer in one piece.
 func (m messagesAnswer) readWhole(data []byte) bool {
 	var in struct {
 		Type       string          `json:"type"`
@@ -103,6 +106,7 @@ func (m messagesAnswer) readWhole(data []byte) bool {
 	return true
 }
 
+// readBlock reads one block of the content: text, a call, or a tool that the provider runs.
 func (m messagesAnswer) readBlock(b messagesBlock) {
 	switch {
 	case b.Type == "text":
@@ -124,7 +128,7 @@ func (m messagesAnswer) readBlock(b messagesBlock) {
 	}
 }
 
-// readStopReason notes why the answer ends, before message_stop says that it does.
+// readStopReason sets the ending by a stop_reason, before message_stop says that the answer ends.
 func (m messagesAnswer) readStopReason(reason string) {
 	switch reason {
 	case "":

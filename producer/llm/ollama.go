@@ -17,6 +17,7 @@ type ollamaMessage struct {
 	} `json:"tool_calls"`
 }
 
+// ollamaRequest reads the results of tools behind the last answer of the conversation.
 func ollamaRequest(body []byte) (q request) {
 	var in struct {
 		Messages []jsontext.Value `json:"messages"`
@@ -69,8 +70,10 @@ type ollamaLine struct {
 	Error    string         `json:"error"`
 }
 
+// readEvent reads one line of a streamed answer.
 func (o *ollamaAnswer) readEvent(_ string, data []byte) { o.readWhole(data) }
 
+// readWhole reads one line, and reports whether it ends the answer.
 func (o *ollamaAnswer) readWhole(data []byte) bool {
 	var in ollamaLine
 	if !decodeLenient(data, &in) {

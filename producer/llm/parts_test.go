@@ -54,7 +54,9 @@ func TestLargeFrames(t *testing.T) {
 		most := 0
 		var got []string
 		for chunk := range slices.Chunk(stream, 5000) {
-			f.splitEvents(chunk, func(name string, data []byte) { got = append(got, fmt.Sprintf("%s: %s", name, data)) })
+			f.splitEvents(chunk, func(name string, data []byte) {
+				got = append(got, fmt.Sprintf("%s: %s", name, data))
+			})
 			most = max(most, cap(f.line)+cap(f.data))
 		}
 		if want := []string{"big: ", ": a"}; !slices.Equal(got, want) {

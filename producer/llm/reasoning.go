@@ -2,11 +2,11 @@ package llm
 
 import "strings"
 
-// reasoningFilter keeps to itself what a model thinks aloud: local servers leave it in the answer, between
-// <think> and </think> at the beginning.
+// A reasoningFilter removes what a model thinks aloud: local servers leave it in the answer,
+// between <think> and </think> at the beginning.
 type reasoningFilter struct {
 	state filterState
-	held  string // what may be the beginning of one of the two
+	held  string // text that may be the beginning of one of the two tags
 }
 
 type filterState int
@@ -20,8 +20,8 @@ const (
 
 const reasoningStart, reasoningEnd = "<think>", "</think>"
 
-// maxHeldSpace is how much white space at the beginning is waited through, in bytes; some models never
-// stop to write it.
+// maxHeldSpace is how much white space at the beginning is waited through, in bytes; some models
+// never stop writing it.
 const maxHeldSpace = 4 << 10
 
 // spokenText returns what is said of the text that comes next.

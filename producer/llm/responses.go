@@ -21,6 +21,7 @@ type responsesItem struct {
 	Output  jsontext.Value `json:"output"`
 }
 
+// responsesRequest reads the calls and the results of tools among the input items.
 func responsesRequest(body []byte) (q request) {
 	var in struct {
 		Input jsontext.Value `json:"input"`
@@ -62,6 +63,7 @@ type responseBody struct {
 	} `json:"incomplete_details"`
 }
 
+// readEvent reads one event of a streamed answer.
 func (r responsesAnswer) readEvent(name string, data []byte) {
 	var in struct {
 		Type     string         `json:"type"`
@@ -90,6 +92,7 @@ func (r responsesAnswer) readEvent(name string, data []byte) {
 	}
 }
 
+// readWhole reads an answer in one piece.
 func (r responsesAnswer) readWhole(data []byte) bool {
 	var in responseBody
 	if !decodeLenient(data, &in) || in.Object != "response" && in.Error == nil {
@@ -108,8 +111,8 @@ func (r responsesAnswer) readWhole(data []byte) bool {
 	return true
 }
 
-// readItem is a part of an answer. A call that has a call_id is the agent's to run, unless its output
-// follows; the provider runs the others.
+// readItem reads an item of an answer; done says that it is complete. A call that has a call_id is
+// the agent's to run, unless its output follows; the provider runs the others.
 func (r responsesAnswer) readItem(item responsesItem, done bool) {
 	kind, isCall := strings.CutSuffix(item.Type, "_call")
 	switch {
@@ -126,6 +129,7 @@ func (r responsesAnswer) readItem(item responsesItem, done bool) {
 	}
 }
 
+// readStatus sets the ending by the status of a response.
 func (r responsesAnswer) readStatus(in responseBody) {
 	switch {
 	case in.Error.Kind() == '{':

@@ -2,7 +2,7 @@
 // language model say to each other over HTTP, and tells it as AAEP. It speaks OpenAI's chat
 // completions, which most gateways and local servers speak too, and Responses, Anthropic's
 // messages, Google's generateContent and Ollama's chat and generate, streamed or whole, and needs
-// nobody's SDK.
+// no SDK.
 //
 //	tap := llm.New(p)                                                    // p is a producer.Producer
 //	client := openai.NewClient(option.WithMiddleware(tap.Middleware))    // so does anthropic.NewClient
@@ -28,7 +28,8 @@
 //		s.Complete(aaep.Text{})
 //	}
 //
-// What nobody should hear, such as the request for a title, goes through a client without the tap.
+// What the person should not hear, such as the request for a title, goes through a client without
+// the tap.
 //
 // # Tools
 //
@@ -101,7 +102,7 @@ type Tap struct {
 	turns           []*turn // open, oldest first
 	guarded         map[string]bool
 	knownTools      map[string]bool // the tools that models were given, by name
-	toolsIncomplete bool            // not all of them are known
+	toolsIncomplete bool            // not all of the given tools are known
 }
 
 // New returns a Tap that tells what it hears through p.
@@ -151,8 +152,8 @@ func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Respon
 	return resp, err
 }
 
-// checkMade says what is wrong with a Tap that New did not make, or made of no Producer: nobody would
-// ever hear what passes.
+// checkMade returns what is wrong with a Tap that New did not make, or made of no Producer: nothing
+// that passes would ever be heard.
 func (t *Tap) checkMade() error {
 	if t == nil || t.guarded == nil || t.producer == nil {
 		return errors.New("llm: the Tap is nil, or was not made by New with a producer.Producer")
@@ -160,7 +161,7 @@ func (t *Tap) checkMade() error {
 	return nil
 }
 
-// noteTools takes from a request which tools its model may call.
+// noteTools notes which tools the model of a request may call.
 func (t *Tap) noteTools(body []byte) {
 	type named struct {
 		Name string `json:"name"`
@@ -255,17 +256,17 @@ func bodyOf(r *http.Request) (*http.Request, []byte, bool) {
 	return r, data, err == nil && len(data) <= maxRequest
 }
 
-// localize returns one of the SDK's own sentences, in the languages of the agent.
+// localize returns one of the SDK's own sentences in the languages of the agent.
 func (t *Tap) localize(id phrase.ID) aaep.Text { return phrase.Text(t.languages, id, "") }
 
-// firstSentence is what say says first.
+// firstSentence returns the sentence in the agent's first language.
 func (t *Tap) firstSentence(id phrase.ID) string {
 	says, _ := phrase.In(strings.Join(t.languages[:min(1, len(t.languages))], ""), id, "")
 	return says
 }
 
-// joinTurn returns the turn that a request belongs to, with that request under way, or nil where nobody
-// is told anything.
+// joinTurn returns the turn that a request belongs to, with that request under way, or nil where
+// nothing is to be told.
 func (t *Tap) joinTurn(ctx context.Context, req request) *turn {
 	s := producer.SessionOf(ctx)
 	x, over := t.assignRequest(s, req, nil)
@@ -274,7 +275,8 @@ func (t *Tap) joinTurn(ctx context.Context, req request) *turn {
 		switch {
 		case s == nil:
 			var err error
-			if fresh.session, err = t.producer.StartSession(context.WithoutCancel(ctx), t.localize(phrase.Request)); err != nil {
+			if fresh.session, err = t.producer.StartSession(context.WithoutCancel(ctx),
+				t.localize(phrase.Request)); err != nil {
 				return nil
 			}
 			fresh.isOwned = true
@@ -287,8 +289,8 @@ func (t *Tap) joinTurn(ctx context.Context, req request) *turn {
 	return x
 }
 
-// assignRequest gives a request to the open turn that it belongs to, or else to fresh, which may be nil, and
-// returns the calls that are over with that.
+// assignRequest gives a request to the open turn that it belongs to, or else to fresh, which may be
+// nil, and returns the calls whose results came with it.
 func (t *Tap) assignRequest(s *producer.Session, req request, fresh *turn) (x *turn, over []*call) {
 	var old *turn
 	t.mu.Lock()
@@ -305,7 +307,7 @@ func (t *Tap) assignRequest(s *producer.Session, req request, fresh *turn) (x *t
 	return x, over
 }
 
-// findTurn returns the open turn that a request belongs to, with t.mu held.
+// findTurn returns the open turn that a request belongs to, or nil; t.mu is held.
 func (t *Tap) findTurn(s *producer.Session, req request) *turn {
 	i := slices.IndexFunc(t.turns, func(x *turn) bool {
 		if s != nil {
@@ -320,8 +322,8 @@ func (t *Tap) findTurn(s *producer.Session, req request) *turn {
 	return t.turns[i]
 }
 
-// addTurn takes up a turn, with t.mu held, and returns one that makes room for it: the results of the
-// oldest that waits for some never came.
+// addTurn adds a turn, with t.mu held. It returns the turn that makes room for it, if one must: the
+// oldest that waits for results that never came.
 func (t *Tap) addTurn(x *turn) (old *turn) {
 	if len(t.turns) >= maxTurns {
 		if i := slices.IndexFunc(t.turns, (*turn).isWaiting); i >= 0 || len(t.turns) >= maxAnswers {
@@ -338,6 +340,7 @@ func (t *Tap) addTurn(x *turn) (old *turn) {
 	return old
 }
 
+// removeTurn forgets a turn that is over; t.mu is held.
 func (t *Tap) removeTurn(x *turn) {
 	t.turns = slices.DeleteFunc(t.turns, func(y *turn) bool { return x == y })
 }

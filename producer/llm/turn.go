@@ -24,7 +24,7 @@ const (
 	// eight seconds at most.
 	retryGrace    = 10 * time.Second
 	maxRetryGrace = 70 * time.Second
-	// patience is how long the results of tools may take that are not guarded.
+	// resultTimeout is how long the results of tools may take that are not guarded.
 	resultTimeout = 10 * time.Minute
 )
 
@@ -35,14 +35,13 @@ type turn struct {
 	session *producer.Session
 	isOwned bool // begun and ended here
 
-	// Guarded by tap.mu, under which nothing is told: a session may have to wait, and other turns
-	// must not.
-	openRequests   int               // requests whose answer is not whole yet
+	// Requests whose answer is not whole yet.
+	openRequests   int
 	guardedRunning int               // guarded tools that run, or ask
 	changes        int               // grows with each request, answer and guarded tool
-	lastRequest    [sha256.Size]byte // the newest request,
-	done           <-chan struct{}   // and its context's
-	retrying       bool              // it failed, and may be sent again
+	lastRequest    [sha256.Size]byte // the sum of the newest request
+	done           <-chan struct{}   // of the newest request's context
+	retrying       bool              // the newest request failed, and may be sent again
 	calls          []*call           // wanted, and not known to be over, oldest first
 }
 
@@ -50,12 +49,13 @@ type turn struct {
 // belongs.
 type call struct {
 	key, name string
-	complete  func(error) // tells that it is over; nil for a guarded tool, which tells it itself
-	err       error       // that its result came with
-	claimed   bool        // a guarded tool that has been called
+	// Tells that it is over; nil for a guarded tool, which tells it itself.
+	complete func(error)
+	err      error // what its result came with
+	claimed  bool  // it is a guarded tool that has been called
 }
 
-// startRequest takes over a request, with tap.mu held, and returns the calls whose results come with it.
+// startRequest notes a request, with tap.mu held, and returns the calls whose results come with it.
 func (x *turn) startRequest(req request) (over []*call) {
 	x.openRequests++
 	x.changes++
@@ -71,7 +71,8 @@ func (x *turn) startRequest(req request) (over []*call) {
 	return over
 }
 
-// reportThinking tells what came with a request that the turn has taken over, and that the model thinks.
+// reportThinking completes the calls whose results came with a request, and tells that the model
+// thinks.
 func (x *turn) reportThinking(over []*call) {
 	for _, c := range over {
 		if c.complete != nil {
@@ -82,7 +83,7 @@ func (x *turn) reportThinking(over []*call) {
 	x.session.State(aaep.StateThinking, aaep.Text{})
 }
 
-// addCall takes over that a model wants a tool, while it still speaks.
+// addCall notes a call that a model wants while its answer still comes.
 func (x *turn) addCall(c *call) {
 	done := func(error) {}
 	x.tap.mu.Lock()
@@ -97,18 +98,20 @@ func (x *turn) addCall(c *call) {
 	done(nil)
 }
 
-// forgetCall takes back that a model wants a tool.
+// forgetCall takes back that a model wants a call.
 func (x *turn) forgetCall(c *call) {
 	x.tap.mu.Lock()
 	defer x.tap.mu.Unlock()
 	x.dropCall(c)
 }
 
+// dropCall is forgetCall with tap.mu held.
 func (x *turn) dropCall(c *call) {
 	x.calls = slices.DeleteFunc(x.calls, func(y *call) bool { return y == c })
 }
 
-// endAnswer takes over how an answer ended, and what it wanted.
+// endAnswer notes how an answer ended and announces the calls that it wanted. It ends the session
+// where the turn is over.
 func (x *turn) endAnswer(wanted []*call, end ending) {
 	var runs []*call
 	x.tap.mu.Lock()
@@ -137,7 +140,7 @@ func (x *turn) endAnswer(wanted []*call, end ending) {
 	}
 }
 
-// announceCall tells that a tool runs. Its result may have come meanwhile.
+// announceCall announces that a tool runs. Its result may have come meanwhile.
 func (x *turn) announceCall(c *call) {
 	done, err := x.session.Invoked(producer.Tool{Name: c.name})
 	x.tap.mu.Lock()
@@ -161,7 +164,7 @@ func (x *turn) isIdle() bool { return x.isWaiting() && len(x.calls) == 0 }
 
 func (x *turn) giveUp() { x.session.Cancel(aaep.CancelledByTimeout, aaep.Text{}) }
 
-// reportEnding says how an answer ended where there is something to say, and ends the session where it is
+// reportEnding says how an answer ended where there is something to say, and ends the session if
 // over.
 func (x *turn) reportEnding(end ending, over bool) {
 	var text aaep.Text
@@ -181,7 +184,7 @@ func (x *turn) reportEnding(end ending, over bool) {
 	}
 }
 
-// failRequest takes over that there is no answer. A turn of our own waits for the next try.
+// failRequest notes that a request got no answer. A turn that is owned here waits for the next try.
 func (x *turn) failRequest(ctx context.Context, resp *http.Response, err error) {
 	end, again := ending{words: phrase.ModelUnreachable, cause: &failure{what: "no answer", temporary: true}}, true
 	switch {
@@ -211,8 +214,8 @@ func (x *turn) failRequest(ctx context.Context, resp *http.Response, err error) 
 	x.giveUpAfter(retryDelay(resp), func() { x.reportEnding(end, true) })
 }
 
-// isQuotaSpent reports whether OpenAI says that what has been paid for is used up, which it calls too many
-// requests. An error is short, and is read ahead here; the client gets it as it came.
+// isQuotaSpent reports whether OpenAI says that the paid quota is used up, which it answers as too
+// many requests. The error is short and is read ahead here; the client gets it as it came.
 func isQuotaSpent(resp *http.Response) bool {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // an error comes again
 	resp.Body = struct {
@@ -228,7 +231,7 @@ func isQuotaSpent(resp *http.Response) bool {
 	return textOf(in.Error.Code) == "insufficient_quota"
 }
 
-// giveUpAfter gives the turn up if nothing moves in it for so long.
+// giveUpAfter calls giveUp if nothing changes in the turn for d.
 func (x *turn) giveUpAfter(d time.Duration, giveUp func()) {
 	x.tap.mu.Lock()
 	defer x.tap.mu.Unlock()
@@ -246,7 +249,7 @@ func (x *turn) giveUpAfter(d time.Duration, giveUp func()) {
 	})
 }
 
-// retryDelay is how long the next try is waited for.
+// retryDelay returns how long the next try is waited for.
 func retryDelay(resp *http.Response) time.Duration {
 	if resp != nil {
 		if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {

@@ -3,10 +3,10 @@
 // producer/log/jetstream one for an agent that several processes serve. A record is what the
 // producer makes of an event: bytes that mean nothing to a store.
 //
-// Nobody is shown an event before the store has it, so that what a listener saw last is a place in
-// the log after a crash too. A store that does not answer for two seconds is overtaken: events are
-// then shown all the same, for a person waits for them. One that fails is given up, and the
-// producer goes on in memory: see WaitLogFailed.
+// No event is shown before the store has it, so that what a listener saw last is a place in the log
+// after a crash too. A store that does not answer for two seconds is overtaken: events are then
+// shown all the same, for a person waits for them. One that fails is given up, and the producer
+// goes on in memory: see WaitLogFailed.
 package log
 
 import (
@@ -61,10 +61,10 @@ type Feed interface {
 // agent: the agent itself, which has the Store, and those that follow, which have Feeds. All its
 // methods may be called at once.
 type Shared interface {
-	// Claim settles a token once, whoever claims it where, and returns what settled it; mine says
-	// that it was this claim. When it returns without an error that is kept for whatever the log
-	// promises to survive. It tries until ctx is done; after an error the claim may have settled
-	// the token all the same.
+	// Claim settles a token once, in whichever process it is claimed, and returns what settled it;
+	// mine says that it was this claim. When it returns without an error that is kept for whatever
+	// the log promises to survive. It tries until ctx is done; after an error the claim may have
+	// settled the token all the same.
 	Claim(ctx context.Context, token string, claim []byte) (first Claim, mine bool, err error)
 	// Claims calls f with the tokens of the agent that are settled from now on anywhere. It may
 	// miss some. It is called once.

@@ -83,6 +83,7 @@ func ClientCertificate(r *http.Request) (principal string, err error) {
 	return "", errors.New("auth: the client's certificate, or one that vouches for it, has expired")
 }
 
+// isInForce reports whether all certificates of a chain are valid at now.
 func isInForce(chain []*x509.Certificate, now time.Time) bool {
 	for _, c := range chain {
 		if now.Before(c.NotBefore) || now.After(c.NotAfter) {
@@ -92,6 +93,7 @@ func isInForce(chain []*x509.Certificate, now time.Time) bool {
 	return len(chain) > 0
 }
 
+// nameOf returns the principal of a certificate; see ClientCertificate.
 func nameOf(c *x509.Certificate) (string, error) {
 	var name string
 	switch others := len(c.DNSNames) + len(c.EmailAddresses); {

@@ -14,9 +14,9 @@ func Bearer(token string) func(context.Context) (http.Header, error) {
 }
 
 // BearerFile gives the token in a file to a dialer's Credentials. The file holds the token and
-// nothing else, nobody but its owner may open it, and it is read each time: a new token is used
-// from the next request on. Where a producer refuses the token later, a subscription waits for
-// another one in the file, and tries the same from time to time, instead of ending.
+// nothing else, only its owner may open it, and it is read each time: a new token is used from the
+// next request on. Where a producer refuses the token later, a subscription waits for another one
+// in the file, and tries the same from time to time, instead of ending.
 func BearerFile(path string) func(context.Context) (http.Header, error) {
 	return func(ctx context.Context) (http.Header, error) {
 		text, err := credentials.FromFile(ctx, path)
@@ -27,6 +27,7 @@ func BearerFile(path string) func(context.Context) (http.Header, error) {
 	}
 }
 
+// bearerHeader returns the header that carries a token.
 func bearerHeader(token string) (http.Header, error) {
 	if err := credentials.CheckToken(token); err != nil {
 		return nil, err

@@ -82,7 +82,8 @@ func TestReaderWithANewToken(t *testing.T) {
 	check(t, err)
 	check(t, again.Send(t.Context(), []byte(strings.Replace(accepted, "sub_1", "sub_2", 1))))
 	conn = again
-	if lost, err := d.sub.Next(t.Context()); err != nil || lost.Type() != aaep.TypeLost { // this one knows no place to go on after
+	if lost, err := d.sub.Next(t.Context()); err != nil || lost.Type() != aaep.TypeLost {
+		// this one knows no place to go on after
 		t.Fatalf("Next = %v, %v; want that events may be lost", lost, err)
 	}
 	tell(3)

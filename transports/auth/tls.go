@@ -14,8 +14,9 @@ import (
 
 // ServerTLS makes the TLS of a listener from a certificate and its key in PEM: version 1.2 or
 // better (§8.2.8), HTTP/2 or HTTP/1.1. With a file of client CAs, clients that show a certificate
-// of theirs are known to ClientCertificate, and a certificate of anybody else's ends the handshake;
-// who shows none is let through to the Authenticator. An empty clientCAFile asks nobody.
+// of theirs are known to ClientCertificate, and any other certificate ends the handshake; a client
+// that shows none is let through to the Authenticator. With an empty clientCAFile no client is
+// asked for one.
 //
 // The files are looked at with each handshake and read again when they have changed; connections
 // that are open stay open. If the files do not fit each other, what was read before stays in force
@@ -54,7 +55,8 @@ func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.C
 	return conf, nil
 }
 
-// expiryWarning tells of a certificate that is served and that nobody believes, once an hour.
+// An expiryWarning logs, at most once an hour, that the served certificate has expired or is not
+// valid yet.
 type expiryWarning struct {
 	log  *slog.Logger // or nil
 	file string
@@ -63,6 +65,8 @@ type expiryWarning struct {
 	lastWarned time.Time
 }
 
+// warnIfExpired logs that the certificate of conf is not valid now, unless that was logged within
+// the hour.
 func (e *expiryWarning) warnIfExpired(conf *tls.Config) {
 	now, leaf := time.Now(), conf.Certificates[0].Leaf
 	if e.log == nil || !now.After(leaf.NotAfter) && !now.Before(leaf.NotBefore) {
@@ -109,6 +113,7 @@ func ClientTLS(caFile, certFile, keyFile string, log *slog.Logger) (*tls.Config,
 	return conf, nil
 }
 
+// keyPair parses a certificate and its key.
 func keyPair(certFile string, certPEM, keyPEM []byte) (*tls.Certificate, error) {
 	cert, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
@@ -117,6 +122,7 @@ func keyPair(certFile string, certPEM, keyPEM []byte) (*tls.Certificate, error) 
 	return &cert, nil
 }
 
+// parsePool parses the CAs in a file.
 func parsePool(file string, pem []byte) (*x509.CertPool, error) {
 	p := x509.NewCertPool()
 	if !p.AppendCertsFromPEM(pem) {

@@ -37,14 +37,14 @@ func Tokens(byPrincipal map[string]string) (Authenticator, error) {
 
 // TokenFile is as Tokens, for the tokens in a file: on each line a principal, a space and a token.
 // Empty lines and those that begin with # are skipped. A principal may have several tokens, for the
-// time in which one takes the place of another. Nobody but its owner may open the file: its mode is
-// 0600 or less.
+// time in which one takes the place of another. Only its owner may open the file: its mode is 0600
+// or less.
 //
 // The file is read again when it has changed. Replace it as a whole, by renaming another over it.
 // If what it becomes is not right, or it is gone, the tokens from before stay in force and log is
-// told; log may be nil. If it holds no token any more, nobody is let in: at once, or if it was just
-// written, once it has stood so for two seconds. Who is connected with a token that was taken out
-// is put out within ten seconds. A file that is empty in the beginning is an error.
+// told; log may be nil. If it holds no token any more, no peer is let in: at once, or if it was
+// just written, once it has stood so for two seconds. Who is connected with a token that was taken
+// out is put out within ten seconds. A file that is empty in the beginning is an error.
 func TokenFile(path string, log *slog.Logger) (Authenticator, error) {
 	source, err := credentials.NewSource(log, credentials.ReadPrivate, func(contents [][]byte) (tokenSet, error) {
 		set, err := parseTokens(contents[0])
@@ -83,6 +83,7 @@ type tokenSet []struct {
 	principal string
 }
 
+// authenticate names the peer of a request by its bearer token.
 func (s tokenSet) authenticate(r *http.Request) (string, error) {
 	token, err := credentials.Bearer(r)
 	if err != nil {
@@ -97,8 +98,8 @@ func (s tokenSet) authenticate(r *http.Request) (string, error) {
 	return "", fmt.Errorf("auth: the token is not known: %w", aaep.AuthenticationRequired)
 }
 
-// principalOf takes the same time whichever token is in the set, and however much of one was guessed
-// (INV-48).
+// principalOf returns whose a token is, or "". It takes the same time whichever token is in the
+// set, and however much of one was guessed (INV-48).
 func (s tokenSet) principalOf(token string) (principal string) {
 	sum := sha256.Sum256([]byte(token))
 	at := -1
@@ -111,6 +112,7 @@ func (s tokenSet) principalOf(token string) (principal string) {
 	return s[at].principal
 }
 
+// addToken adds a token that is long enough, and not there yet.
 func (s *tokenSet) addToken(principal, token string) error {
 	if err := credentials.CheckPrincipal(principal); err != nil {
 		return err
@@ -153,6 +155,7 @@ func isGuessable(token string) bool {
 	return len(token) < least || len(different) < 8
 }
 
+// parseTokens reads a file of tokens; see TokenFile.
 func parseTokens(text []byte) (tokenSet, error) {
 	var set tokenSet
 	n := 0

@@ -28,6 +28,7 @@ const (
 
 var errNotText = errors.New("grpc: the peer sent a message that is not UTF-8")
 
+// packMessage wraps a message for the wire.
 func packMessage(msg []byte) *aaepv1.AaepMessage {
 	return &aaepv1.AaepMessage{Json: msg, MessageType: typeOf(msg)}
 }
@@ -79,7 +80,7 @@ type servedStream struct {
 	status  error
 }
 
-// endStream has the handler return, which ends a Send and a Recv that are under way.
+// endStream has the handler return with status, which ends a Send and a Recv that are under way.
 func (f *servedStream) endStream(status error) {
 	f.once.Do(func() {
 		f.status = status
@@ -162,7 +163,7 @@ func reportMismatch(w transports.Witness, m *aaepv1.AaepMessage) {
 	}
 }
 
-// refusalError is the error of a stream, as package subscriber understands it.
+// refusalError returns the error of a stream as package subscriber understands it.
 func refusalError(err error) error {
 	code := aaep.AuthenticationRequired
 	switch status.Code(err) {

@@ -31,9 +31,10 @@ type ServerOptions struct {
 	// other network transports: the request has the stream's metadata as its Header, the method as
 	// its URL's path, Host, RemoteAddr and, with the client's certificates, TLS; it has no body. An
 	// error that is aaep.AuthorizationDenied is answered with PERMISSION_DENIED, every other with
-	// UNAUTHENTICATED; its text stays here. It is called from many goroutines at once. If nil,
-	// nobody is asked, and only connections to a loopback address or a Unix socket are served. It
-	// is asked again while a subscription is open, and ends it as package transports/auth says.
+	// UNAUTHENTICATED; its text stays here. It is called from many goroutines at once. If nil, no
+	// credentials are asked for, and only connections to a loopback address or a Unix socket are
+	// served. It is asked again while a subscription is open, and ends it as package
+	// transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Manifest is the producer's manifest, JSON. It is given to all who may connect, with or
 	// without credentials: it says which ones are wanted. If empty, GetManifest is answered with
@@ -64,7 +65,8 @@ func NewServer(o ServerOptions) *Server {
 		o.MaxConnections = 1024
 	}
 	o.Logger = httpguard.LimitLog(o.Logger)
-	return &Server{o: o, authenticator: credentials.Authenticator{Authenticate: o.Authenticate, Transport: "grpc", Log: o.Logger},
+	return &Server{o: o, authenticator: credentials.Authenticator{Authenticate: o.Authenticate, Transport: "grpc",
+		Log: o.Logger},
 		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
 }
 
@@ -99,7 +101,8 @@ func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
 	return s.queue.Accept(ctx)
 }
 
-// currentWitness is who looks at what subscribers send: a stream may begin before it is accepted.
+// currentWitness returns the witness of what subscribers send: a stream may begin before it is
+// accepted.
 func (s *Server) currentWitness() transports.Witness {
 	if w := s.watching.Load(); w != nil {
 		return *w
@@ -188,7 +191,7 @@ func (v service) GetManifest(ctx context.Context, _ *aaepv1.GetManifestRequest) 
 	return &aaepv1.Manifest{Json: o.Manifest}, nil
 }
 
-// httpRequest shows a call to those who judge requests of HTTP, which it is.
+// httpRequest shows a call to the checks of HTTP requests, which it is.
 func httpRequest(ctx context.Context, method string) *http.Request {
 	r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: method}, RequestURI: method, Proto: "HTTP/2.0",
 		ProtoMajor: 2,

@@ -45,7 +45,7 @@ type frames struct {
 	conn    stream
 	out     *writer.Writer
 	reader  *bufio.Reader // nil while nothing is read
-	served  bool          // a subscriber's, who says little
+	served  bool          // a subscriber's link, on which little comes
 	framing atomic.Int32  // what the peer uses, and so do we
 	witness transports.Witness
 	ended   chan struct{} // closed when the peer's half has ended
@@ -53,6 +53,8 @@ type frames struct {
 
 var _ duplex.Idler = (*frames)(nil)
 
+// newFrames makes frames over conn. framingUnknown is a subscriber's link, whose framing its first
+// byte tells.
 func newFrames(conn stream, framing int32) *frames {
 	f := &frames{conn: conn, out: writer.New(conn, writeTimeout), served: framing == framingUnknown,
 		ended: make(chan struct{})}
@@ -89,6 +91,8 @@ func (f *frames) Read() ([]byte, error) {
 	return msg, err
 }
 
+// readFrame reads one message, in the framing that the peer's first byte tells. Empty lines are
+// skipped.
 func (f *frames) readFrame() ([]byte, error) {
 	if f.reader == nil {
 		f.reader = readerPool.Get().(*bufio.Reader)
@@ -100,13 +104,14 @@ func (f *frames) readFrame() ([]byte, error) {
 		if err != nil {
 			return nil, err // io.EOF between two messages is a clean end
 		}
-		f.conn.SetReadDeadline(time.Now().Add(readTimeout)) // whoever begins a message ends it
+		f.conn.SetReadDeadline(time.Now().Add(readTimeout)) // a message that was begun must end in time
 		is := framingLines
 		if b == 0 {
 			is = framingLengths
 		}
 		if was := f.framing.Load(); was == framingUnknown {
-			if is == framingLines && !strings.ContainsRune("{ \t\r\n", rune(b)) { // or the line's end might never come (D-69)
+			if is == framingLines && !strings.ContainsRune("{ \t\r\n", rune(b)) {
+				// or the line's end might never come (D-69)
 				f.witness.Tell("IPC-009",
 					fmt.Sprintf("the first byte is %#02x; a length begins with 0x00, a line of JSON with {", b))
 				return nil,
@@ -161,6 +166,7 @@ func (f *frames) readLength() ([]byte, error) {
 	return msg, nil
 }
 
+// readLine reads the rest of a line.
 func (f *frames) readLine() ([]byte, error) {
 	var line []byte
 	for {
@@ -183,7 +189,7 @@ func (f *frames) readLine() ([]byte, error) {
 	}
 }
 
-// tornError is the error for a link that ended inside a message.
+// tornError returns the error for a link that ended inside a message.
 func tornError(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

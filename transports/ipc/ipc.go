@@ -12,8 +12,8 @@
 // of bytes. At a pipe of bytes, which this package reaches but does not make, it uses lengths. A
 // message without bytes ends a pipe, since package winio says so; no message of AAEP is one.
 //
-// All users of a Windows machine share the names of pipes. Where somebody else has an agent's,
-// Listen says so, and nothing is said to who has it; choose another name.
+// All users of a Windows machine share the names of pipes. Where another user has the name of an
+// agent's pipe, Listen returns an error, and nothing is sent to that user; choose another name.
 //
 // On systems with neither, all return errors.ErrUnsupported.
 package ipc

@@ -47,14 +47,14 @@ func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ipc: %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil { // nobody else could enter the folder meanwhile
+	if err := os.Chmod(path, 0o600); err != nil { // no other user could enter the folder meanwhile
 		ln.Close()
 		return nil, err
 	}
 	return &Listener{ln, logger}, nil
 }
 
-// removeStale removes a socket that nobody listens on.
+// removeStale removes a socket that no process listens on.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	local        = `\\.\pipe\`
+	local = `\\.\pipe\`
+	// socketFolder returns the folder of sockets of the user of this process.
 	socketFolder = local + `aaep\`
 	maxName      = 256 // of a pipe, with what precedes its name
 )
@@ -59,8 +60,7 @@ type accepted struct {
 }
 
 // Listen makes the pipe at path, such as Path gives, which only the user of this process can open,
-// and not over a network. A pipe that is there already is an error, whoever made it. A nil logger
-// discards.
+// and not over a network. A pipe that is there already is an error. A nil logger discards.
 func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -132,7 +132,7 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 		who, pid, err := clientUser(a.conn)
 		if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
 			// Windows does not say who runs a process with more rights than ours, such as a screen
-			// reader. It can have opened our pipe as nobody but us.
+			// reader. Only a process of this user can have opened our pipe.
 			who, err = l.self, nil
 		}
 		if err != nil || !who.Equals(l.self) {
@@ -178,7 +178,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	return duplex.New(frames, ""), nil
 }
 
-// checkPipe looks at the pipe before anything is said on it.
+// checkPipe checks whose the pipe is before anything is sent on it.
 func (d Dialer) checkPipe(conn net.Conn, w transports.Witness) (duplex.Frames, error) {
 	self, err := tokenUser(windows.GetCurrentProcessToken())
 	if err != nil {

@@ -32,6 +32,7 @@ func Path(agentID string) (string, error) {
 	return filepath.Join(folder, fileName(agentID, room)+ending), nil
 }
 
+// socketFolder returns the folder of sockets of the user of this process.
 func socketFolder() (string, error) {
 	if runtime.GOOS == "darwin" {
 		home, err := os.UserHomeDir()
@@ -43,8 +44,8 @@ func socketFolder() (string, error) {
 	return filepath.Join(os.TempDir(), "aaep-"+strconv.Itoa(os.Getuid())), nil
 }
 
-// makeFolder makes the folder of a socket, for its owner alone. One that is there must be ours alone
-// already: in a shared directory somebody else may have been quicker (D-69, INV-46).
+// makeFolder makes the folder of a socket, for its owner alone. A folder that is there must be ours
+// alone already: in a shared directory another user may have been quicker (D-69, INV-46).
 func makeFolder(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
@@ -56,7 +57,7 @@ func makeFolder(path string) error {
 	return checkOwned(dir)
 }
 
-// checkOwned reports what keeps a folder from being ours alone.
+// checkOwned returns what keeps a folder from being ours alone.
 func checkOwned(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -7,5 +7,6 @@ import (
 	"os"
 )
 
-// peerUID trusts the folder, which only its owner can enter: how to ask the kernel is not known here.
+// peerUID trusts the folder, which only its owner can enter: how to ask the kernel is not known
+// here.
 func peerUID(*net.UnixConn) (uid int, err error) { return os.Getuid(), nil }

@@ -74,9 +74,9 @@ func framingOf(msg []byte) int32 {
 	}
 }
 
-// readMessage reads what the peer wrote at once. The pipe is read as bytes, and asked how many of them
-// are left of the message: in the mode that stops at a message's end package winio does not say
-// whether it has stopped there, or only because the buffer was full.
+// readMessage reads what the peer wrote at once. The pipe is read as bytes, and asked how many of
+// them are left of the message: in the mode that stops at a message's end package winio does not
+// say whether it has stopped there, or only because the buffer was full.
 func (p *pipe) readMessage() ([]byte, error) {
 	if _, err := io.ReadFull(p.conn, p.first); err != nil {
 		return nil, err // io.EOF is the end

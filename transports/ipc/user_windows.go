@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ownerOnlyDescriptor describes a pipe that belongs to a user, whom alone it lets in. Without an owner by name
-// that of a process with an administrator's rights would be the administrators.
+// ownerOnlyDescriptor describes a pipe that belongs to a user, whom alone it lets in. Without an
+// owner by name, that of a process with an administrator's rights would be the administrators.
 func ownerOnlyDescriptor(who *windows.SID) string {
 	return "O:" + who.String() + "D:P(A;;GA;;;" + who.String() + ")"
 }
@@ -17,6 +17,7 @@ func pipeHandle(conn net.Conn) windows.Handle {
 	return windows.Handle(conn.(interface{ Fd() uintptr }).Fd())
 }
 
+// tokenUser returns the user of a process token.
 func tokenUser(token windows.Token) (*windows.SID, error) {
 	u, err := token.GetTokenUser()
 	if err != nil {
@@ -25,7 +26,7 @@ func tokenUser(token windows.Token) (*windows.SID, error) {
 	return u.User.Sid, nil
 }
 
-// pipeOwner returns whose a pipe is. Nobody but an administrator can name somebody else.
+// pipeOwner returns the user a pipe belongs to. Only an administrator can name another user.
 func pipeOwner(conn net.Conn) (*windows.SID, error) {
 	sd, err := windows.GetSecurityInfo(pipeHandle(conn), windows.SE_KERNEL_OBJECT, windows.OWNER_SECURITY_INFORMATION)
 	if err != nil {
@@ -35,8 +36,8 @@ func pipeOwner(conn net.Conn) (*windows.SID, error) {
 	return who, err
 }
 
-// clientUser returns the process at the other end of a connection that was accepted, and the user it
-// runs as. The pipe lets only us in; this is the second lock (B.3.6).
+// clientUser returns the process at the other end of a connection that was accepted, and the user
+// it runs as. The pipe lets only us in; this is the second lock (B.3.6).
 func clientUser(conn net.Conn) (who *windows.SID, pid uint32, err error) {
 	if err := windows.GetNamedPipeClientProcessId(pipeHandle(conn), &pid); err != nil {
 		return nil, 0, err

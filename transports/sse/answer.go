@@ -15,14 +15,14 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// answer is what the producer said to a POST.
+// An answer is the producer's answer to a POST.
 type answer struct {
 	msg      []byte
-	accepted *aaep.SubscriptionAccepted // or
-	rejected *aaep.SubscriptionRejected
+	accepted *aaep.SubscriptionAccepted // either this
+	rejected *aaep.SubscriptionRejected // or this is set
 }
 
-// writeAnswer sends the answer; created is the status of an acceptance.
+// writeAnswer sends the producer's answer; created is the status of an acceptance.
 func (s *Server) writeAnswer(w http.ResponseWriter, r *http.Request, a answer, created int) {
 	if a.accepted == nil {
 		s.rejectRaw(w, credentials.Status(a.rejected.ReasonCode), a.rejected, a.msg)
@@ -46,6 +46,7 @@ func (s *Server) rejectRequest(w http.ResponseWriter, status int, m *aaep.Subscr
 	s.rejectRaw(w, status, m, msg)
 }
 
+// rejectRaw answers with the rejection m, encoded as msg.
 func (s *Server) rejectRaw(w http.ResponseWriter, status int, m *aaep.SubscriptionRejected, msg []byte) {
 	if m.RetryAfterSeconds != nil {
 		w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
@@ -70,6 +71,7 @@ func (s *Server) writeError(w http.ResponseWriter, status int, text string) {
 	s.writeBody(w, status, b)
 }
 
+// writeBody sends a JSON body. It bounds how long the rest of a refused request is read.
 func (s *Server) writeBody(w http.ResponseWriter, status int, msg []byte) {
 	h := w.Header()
 	h.Set("Content-Type", jsonType)
@@ -82,14 +84,15 @@ func (s *Server) writeBody(w http.ResponseWriter, status int, msg []byte) {
 	}
 	_ = rc.SetWriteDeadline(time.Now().Add(writeTime))
 	w.WriteHeader(status)
-	_, _ = w.Write(msg) // the peer may have gone; there is nobody left to tell
+	_, _ = w.Write(msg) // an error means that the peer has gone
 }
 
+// largeBodyWait is how long a large message waits for room.
 const largeBodyWait = 2 * time.Second // for a large message to find room
 
-// readBody reads one message of at most transports.MaxMessage bytes; more is never held. It returns
-// a status and a text where the request is refused. Done is called when the message is no longer
-// held.
+// readBody reads one message of at most transports.MaxMessage bytes; more is never held. Where the
+// request is refused it returns a status and a text. The caller calls done when the message is no
+// longer held.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal string) (msg []byte, done func(),
 	status int, problem string) {
 	done = func() {}
@@ -124,8 +127,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal stri
 	return msg, done, 0, ""
 }
 
-// drainBody reads past a body that is not too big, so that the peer, still writing, gets our refusal
-// and not a reset. The body's deadline holds here too.
+// drainBody reads past a body that is not too big, so that the peer, still writing, gets our
+// refusal and not a reset. The body's deadline holds here too.
 func drainBody(r *http.Request) {
 	const most = 4 << 20
 	if r.ContentLength <= most && r.Header.Get("Expect") == "" {

@@ -20,10 +20,11 @@ import (
 
 // A conn is the subscriber's Conn: POSTs go out, the answers and one event stream come in.
 type conn struct {
-	base, root   *url.URL // of the endpoints of a handshake, and without one
-	mayListen    bool     // without a handshake
+	base, root *url.URL // of the endpoints of a handshake
+	// RootLayout: listen without a handshake where the producer knows none.
+	mayListen    bool
 	header       http.Header
-	credentials  func(context.Context) (http.Header, error) // nil if header is all
+	credentials  func(context.Context) (http.Header, error) // nil: header is all
 	client       *http.Client
 	ownTransport *http.Transport // nil if the client is the caller's
 	silence      time.Duration   // after which a stream counts as broken
@@ -32,20 +33,23 @@ type conn struct {
 	ctx          context.Context // done once the conn is closed
 	cancel       context.CancelCauseFunc
 	answers      chan []byte   // accepted and rejected messages that answered a POST
-	reopening    chan struct{} // held by Reopen
+	reopening    chan struct{} // holds one value while Reopen runs
 	running      sync.WaitGroup
 
 	mu           sync.Mutex // never held while waiting
 	phase        phase
-	unnegotiated bool // nothing was negotiated, and there is nobody to negotiate with
+	unnegotiated bool // the producer knows no handshake; nothing was negotiated
 	// substitute is the acceptance that the Conn wrote itself; nil where the producer answered.
-	substitute    []byte
-	events        *url.URL      // where the stream is, once accepted
-	streamGuessed bool          // that it is there: nobody said so, and nothing has come from there
-	inbound       *inbound      // the current stream; nil before the first and while one is opened again
-	changed       chan struct{} // closed and renewed with in and phase
+	substitute []byte
+	events     *url.URL // the URL of the stream, once accepted
+	// Events is a guess: no Location named it, and nothing has come from there.
+	streamGuessed bool
+	// The current stream; nil before the first and while one is opened again.
+	inbound *inbound
+	changed chan struct{} // closed and replaced with inbound and phase
 }
 
+// A phase is where a conn is in the life of its subscription.
 type phase int
 
 const (
@@ -104,7 +108,8 @@ func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// streamEnd says how a stream ended, if it is still the current one and no answer is left to read.
+// streamEnd returns the error that a stream ended with, for Receive. It reports false if the stream
+// is not the current one any more, or answers are still to be read.
 func (c *conn) streamEnd(in *inbound) (error, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,20 +122,21 @@ func (c *conn) streamEnd(in *inbound) (error, bool) {
 	return in.err, true
 }
 
-// setStream makes in the current stream; nil makes Receive wait for the next.
+// setStream makes in the current stream and wakes Receive; nil makes Receive wait for the next.
 func (c *conn) setStream(in *inbound) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.setStreamLocked(in)
 }
 
+// setStreamLocked is setStream with c.mu held.
 func (c *conn) setStreamLocked(in *inbound) {
 	c.inbound = in
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// setPhase changes the phase, and wakes Receive.
+// setPhase changes the phase and wakes Receive.
 func (c *conn) setPhase(ph phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +193,8 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 	return c.postReply(ctx, c.base.JoinPath("replies"), m, msg)
 }
 
-// postReply POSTs a message of an open subscription (B.1.4).
+// postReply POSTs a message of an open subscription (B.1.4). The answer to a renegotiation goes to
+// Receive.
 func (c *conn) postReply(ctx context.Context, to *url.URL, m aaep.Message, msg []byte) error {
 	a, err := c.postMessage(ctx, to, msg)
 	if err != nil {
@@ -223,7 +230,7 @@ func isAnswer(body []byte) bool {
 	return false
 }
 
-// postRequest opens the subscription and, once accepted, its stream (B.1.2).
+// postRequest POSTs the subscription.request and, once accepted, opens its stream (B.1.2).
 func (c *conn) postRequest(ctx context.Context, req *aaep.SubscriptionRequest, msg []byte) error {
 	at := c.base.JoinPath("subscriptions")
 	a, err := c.postMessage(ctx, at, msg)
@@ -274,8 +281,8 @@ func (c *conn) postRequest(ctx context.Context, req *aaep.SubscriptionRequest, m
 	return nil
 }
 
-// refusalError says what a status means that came without a subscription.rejected: from a proxy, or a
-// peer that has only statuses (D-56).
+// refusalError returns what a refusing status means that came without a subscription.rejected, from
+// a proxy or from a peer that has only statuses (D-56); err where it means nothing in particular.
 func (a postResponse) refusalError(err error) error {
 	var told struct {
 		Error string `json:"error"` // what a listener such as ours says
@@ -289,7 +296,8 @@ func (a postResponse) refusalError(err error) error {
 		RetryAfter: a.retryAfter}
 }
 
-// setStreamURL finds the stream of an accepted subscription: where Location says, on this origin (D-66).
+// setStreamURL notes where the stream of an accepted subscription is: where Location says, on this
+// origin only (D-66).
 func (c *conn) setStreamURL(at *url.URL, location, id string) error {
 	events := c.base.JoinPath("events")
 	events.RawQuery = url.Values{"subscription_id": {id}}.Encode()
@@ -312,6 +320,7 @@ func (c *conn) setStreamURL(at *url.URL, location, id string) error {
 	return nil
 }
 
+// deliverAnswer hands the body of an answer to Receive.
 func (c *conn) deliverAnswer(ctx context.Context, msg []byte) error {
 	select {
 	case c.answers <- msg:

@@ -10,8 +10,9 @@ import (
 
 var errCredentials = errors.New("no credentials")
 
-// doWithCredentials sends a request with the credentials of the moment. Where they are refused and others can be
-// had meanwhile, it is sent once more: a request that is answered with 401 has had no effect.
+// doWithCredentials sends a request with the credentials of the moment. If they are refused and
+// others can be had meanwhile, it is sent once more: a request that is answered with 401 has had no
+// effect.
 func (c *conn) doWithCredentials(req *http.Request) (*http.Response, error) {
 	if c.credentials == nil {
 		return c.client.Do(req)
@@ -42,6 +43,7 @@ func (c *conn) doWithCredentials(req *http.Request) (*http.Response, error) {
 	return c.client.Do(again)
 }
 
+// setHeaders puts the given headers in the place of those with the same names.
 func setHeaders(h, given http.Header) {
 	for name, values := range given {
 		h[http.CanonicalHeaderKey(name)] = values

@@ -149,11 +149,13 @@ func (c *conn) checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// sameOrigin reports whether two URLs have one scheme, host and port, and a has no credentials.
 func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b) &&
 		a.User == nil
 }
 
+// portOf returns the port of u, also where its scheme implies it.
 func portOf(u *url.URL) string {
 	switch p := u.Port(); {
 	case p != "":

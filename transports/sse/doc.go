@@ -15,6 +15,11 @@
 //
 // TLS is the affair of the http.Server that the Server is mounted on. Without an authenticator a
 // Server answers on loopback only.
+//
+// On the producer's side a link is one subscription and a stream is one GET of its events; both are
+// used by the goroutines of net/http and by the owner. On the subscriber's side a conn is one
+// subscription, and one goroutine reads its current stream. Begin reading at Server.ServeHTTP and
+// link, or at Dialer.Dial and conn.
 package sse
 
 import (
@@ -36,11 +41,15 @@ const (
 )
 
 const (
-	bodyTime  = 10 * time.Second // in which a request body must have arrived
-	writeTime = 10 * time.Second // for one write on an event stream, which then is lost
-	heartbeat = 15 * time.Second // of silence, after which a comment is sent (SSE-018)
+	// for a request body to arrive
+	bodyTime = 10 * time.Second
+	// for one write on an event stream, which is lost otherwise
+	writeTime = 10 * time.Second
+	// of silence, after which a comment is sent (SSE-018)
+	heartbeat = 15 * time.Second
 
-	postTime = 20 * time.Second // for a POST with its answer, and for a stream's headers
+	// for a POST with its answer, and for a stream's headers
+	postTime = 20 * time.Second
 	// A stream that brings nothing for so long, not even a heartbeat, counts as broken: three
 	// heartbeats.
 	silence = 3 * heartbeat
@@ -48,6 +57,7 @@ const (
 	silenceUnnegotiated = 24 * time.Hour
 )
 
+// orDiscardLogger returns l, or a logger that discards if l is nil.
 func orDiscardLogger(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return slog.New(slog.DiscardHandler)

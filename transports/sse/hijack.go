@@ -12,10 +12,10 @@ import (
 	"github.com/aaep-go/aaep/internal/idle"
 )
 
-// hijackStream takes the connection of a stream from the http.Server, where its owner allows that. Until
-// its end there is no goroutine, or one that does nothing else but wait for that: a fraction of the
-// memory that the handler would need. It reports false where the handler must go on: over HTTP/2,
-// and where middleware stands between.
+// hijackStream takes the connection of a stream from the http.Server, where its owner allows that.
+// The stream then needs no goroutine until its end, or one that only waits for that: a fraction of
+// the memory that the handler would need. It reports false where the handler must go on: over
+// HTTP/2, and behind middleware that does not support it.
 func (s *Server) hijackStream(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream) bool {
 	until := httpguard.HijackUntil(r.Context())
 	hijacker, ok := w.(http.Hijacker)
@@ -48,7 +48,8 @@ func (s *Server) hijackStream(w http.ResponseWriter, r, shown *http.Request, l *
 	return true
 }
 
-// awaitReadable has over called when there is something to watch.
+// awaitReadable has over called once there is something to read from the connection, which is its
+// end.
 func (st *stream) awaitReadable(conn net.Conn, over func()) {
 	if secured, ok := conn.(*tls.Conn); ok { // watch reads until the end, so it does not matter what that holds back
 		conn = secured.NetConn()
@@ -66,7 +67,7 @@ func (st *stream) awaitReadable(conn net.Conn, over func()) {
 	}
 }
 
-// awaitHangUp returns when the peer has gone, or the stream ended. The peer has nothing to say.
+// awaitHangUp returns when the peer has gone or the stream ended. What the peer sends is ignored.
 func (st *stream) awaitHangUp(conn net.Conn) {
 	select {
 	case <-st.done: // before there was anything to interrupt
@@ -83,7 +84,7 @@ func (st *stream) awaitHangUp(conn net.Conn) {
 	}
 }
 
-// interruptWatch ends watch, or has it begin.
+// interruptWatch ends awaitHangUp, or has it run at once.
 func (st *stream) interruptWatch() {
 	if w := st.idle.Load(); w != nil {
 		w.Now()
@@ -99,10 +100,10 @@ const (
 	chunkRoom = chunkHead + len("\r\n")
 )
 
-// beginChunk leaves room for the length.
+// beginChunk appends room for a chunk's length.
 func beginChunk(b []byte) []byte { return append(b, "00000000\r\n"...) }
 
-// endChunk writes the length of the chunk that began at start.
+// endChunk writes the length of the chunk that began at start, and its end.
 func endChunk(b []byte, start int) []byte {
 	n := uint32(len(b) - start - chunkHead)
 	hex.Encode(b[start:], []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})

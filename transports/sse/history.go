@@ -9,8 +9,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A sentHistory is what a subscription without a handshake has told its client. The client names no
-// subscription: its replies find the right one by their token, and its EventSource by the last
+// A sentHistory is what a subscription without a handshake has sent to its client. The client names
+// no subscription: its replies find the right one by their token, and its EventSource by its last
 // event.
 type sentHistory struct {
 	request []byte // what the client is taken to have asked for
@@ -23,6 +23,7 @@ type sentHistory struct {
 // historySize is how many tokens and ids are remembered; a client lags behind by less.
 const historySize = 1024
 
+// record notes the id of an event and the token of its question.
 func (t *sentHistory) record(event []byte, id string) {
 	var token aaep.ReplyToken
 	if bytes.Contains(event, []byte("reply_token")) {
@@ -40,6 +41,7 @@ func (t *sentHistory) record(event []byte, id string) {
 	}
 }
 
+// tokenOf returns the reply token of a question, or "".
 func tokenOf(m aaep.Message) aaep.ReplyToken {
 	if ev, ok := m.(*aaep.Event); ok {
 		switch q := ev.Payload.(type) {
@@ -52,6 +54,7 @@ func tokenOf(m aaep.Message) aaep.ReplyToken {
 	return ""
 }
 
+// appendBounded appends v, and drops the oldest values where there are too many.
 func appendBounded[T any](list []T, v T) []T {
 	if len(list) == 2*historySize {
 		list = slices.Delete(list, 0, historySize)
@@ -59,7 +62,8 @@ func appendBounded[T any](list []T, v T) []T {
 	return append(list, v)
 }
 
-// hasAsked reports whether the question went this way.
+// hasAsked reports whether the question with this token was sent here. It compares in constant
+// time.
 func (t *sentHistory) hasAsked(token aaep.ReplyToken) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +72,7 @@ func (t *sentHistory) hasAsked(token aaep.ReplyToken) bool {
 	})
 }
 
-// hasSent reports whether a client that asks for the same has had this event from here.
+// hasSent reports whether the event id was sent here, to a client that asks for the same.
 func (t *sentHistory) hasSent(id string, request []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

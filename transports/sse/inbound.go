@@ -15,33 +15,35 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// inbound is one event stream being read. Its goroutine owns the fields below done until it closes
-// done.
+// An inbound is one event stream being read. Its goroutine owns the fields below left until it
+// closes done.
 type inbound struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	events chan numberedEvent
-	done   chan struct{}
-	// closed when all but the producer's subscription.close was taken; lastID stays as it is from
-	// here on
+	events chan numberedEvent // from the goroutine to Receive
+	done   chan struct{}      // closed when the goroutine has ended; err is set then
+	// Closed when all events but the producer's subscription.close were taken. lastID does not
+	// change any more then.
 	left chan struct{}
 
 	err    error
 	lastID string // of the last event that Receive took
 	ended  bool   // the producer closed the subscription
 
-	taken string // lastID as Receive knows it, while the stream runs; guarded by conn.mu
+	taken string // lastID as Receive knows it while the stream runs; guarded by conn.mu
 }
 
-// numberedEvent is an event, and the id of the last one until then that had one.
+// A numberedEvent is an event's data, and the id of the last event up to then that had one.
 type numberedEvent struct {
 	data   []byte
 	lastID string
 }
 
+// newInbound returns an inbound that is not read yet and continues after the event lastID.
 func (c *conn) newInbound(lastID string) *inbound {
-	in := &inbound{events: make(chan numberedEvent), done: make(chan struct{}), left: make(chan struct{}), lastID: lastID,
-		taken: lastID}
+	in := &inbound{events: make(chan numberedEvent), done: make(chan struct{}), left: make(chan struct{}),
+		lastID: lastID,
+		taken:  lastID}
 	in.ctx, in.cancel = context.WithCancelCause(c.ctx)
 	return in
 }
@@ -118,7 +120,8 @@ func (c *conn) LastEventID() string {
 	}
 }
 
-// startStream makes in the current stream and run its goroutine, unless the conn is closed.
+// startStream makes in the current stream and runs its goroutine. It reports false, and starts
+// nothing, if the conn is closed.
 func (c *conn) startStream(in *inbound, run func() error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,18 +134,19 @@ func (c *conn) startStream(in *inbound, run func() error) bool {
 		close(in.done)
 	})
 	c.setStreamLocked(in)
-	if c.unnegotiated && c.phase == leaving { // nobody else ends it
+	if c.unnegotiated && c.phase == leaving { // nothing else ends it
 		in.cancel(transports.ErrInterrupted)
 	}
 	return true
 }
 
+// interruptedError returns an error that is ErrInterrupted, for a stream that may be opened again.
 func interruptedError(what string, cause error) error {
 	return fmt.Errorf("sse: %s: %w: %w", what, transports.ErrInterrupted, cause)
 }
 
-// openStream opens the stream (B.1.6). The stream lives as long as in.ctx; ctx bounds only the opening. An
-// error that is not ErrInterrupted means that trying again is of no use.
+// openStream opens the stream (B.1.6). The stream lives as long as in.ctx; ctx bounds only the
+// opening. After an error that is not ErrInterrupted, trying again is of no use.
 func (c *conn) openStream(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 	c.mu.Lock()
 	at, guessed := c.events, c.streamGuessed
@@ -199,6 +203,8 @@ func (c *conn) openStream(ctx context.Context, in *inbound) (io.ReadCloser, erro
 	return resp.Body, nil
 }
 
+// checkStream returns why a response is not an event stream, or nil. guessed says that the URL was
+// a guess, so that a 404 does not mean that the subscription has ended.
 func checkStream(resp *http.Response, guessed bool) error {
 	status := fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	switch code := resp.StatusCode; {
@@ -217,8 +223,9 @@ func checkStream(resp *http.Response, guessed bool) error {
 	return fmt.Errorf("sse: GET events: status %s, want 200", status)
 }
 
-// readEvents hands over the stream's events until it ends. The error is io.EOF after the producer's
-// subscription.close, and else ErrInterrupted.
+// readEvents hands the stream's events to Receive until the stream ends. The error is io.EOF after
+// the producer's subscription.close, and ErrInterrupted otherwise. It runs in the inbound's
+// goroutine.
 func (c *conn) readEvents(in *inbound, body io.ReadCloser) error {
 	defer body.Close()
 	silent := time.AfterFunc(c.silence, func() {
@@ -279,7 +286,8 @@ func isClose(msg []byte) bool {
 	return err == nil && ok
 }
 
-// silenceReader lets a timer run while it waits for bytes, and only then: a slow reader is no silence.
+// A silenceReader runs its timer while it waits for bytes, and only then: a slow consumer is not a
+// silent producer.
 type silenceReader struct {
 	r io.Reader
 	t *time.Timer

@@ -22,7 +22,8 @@ func (c *conn) judgeHead(head http.Header) {
 	}
 	cache := strings.ToLower(strings.Join(head.Values("Cache-Control"), ","))
 	if !strings.Contains(cache, "no-store") && !strings.Contains(cache, "no-cache") {
-		c.witness.Tell("SSE-016", fmt.Sprintf("a stream may be cached: its Cache-Control is %q", shortenText(cache, 100)))
+		c.witness.Tell("SSE-016",
+			fmt.Sprintf("a stream may be cached: its Cache-Control is %q", shortenText(cache, 100)))
 	}
 }
 

@@ -19,9 +19,9 @@ type link struct {
 	principal   string
 	peer        string              // where the request came from
 	history     *sentHistory        // nil after a handshake
-	in          chan *postedMessage // what the peer POSTed, for Receive
+	in          chan *postedMessage // what the peer POSTed, for Receive; holds one
 	streams     chan *stream        // the newest stream, if NextStream has not taken it
-	done        chan struct{}       // closed by end
+	done        chan struct{}       // closed by endLink
 	hungUp      chan struct{}       // closed once the peer's subscription.close is in the queue
 	closeHungUp sync.Once
 
@@ -30,15 +30,15 @@ type link struct {
 	mu       sync.Mutex    // never held while waiting
 	err      error         // why done is closed
 	id       string        // the subscription, once accepted
-	inHand   chan struct{} // of the message that Receive returned last
-	pending  *pendingPost  // the request the producer's next answer belongs to
+	inHand   chan struct{} // handled of the message that Receive returned last
+	pending  *pendingPost  // the POST that the producer's next answer belongs to, or nil
 	stream   *stream
-	onChange func()   // may be nil
+	onChange func()   // set by Notify; may be nil
 	tickets  []ticket // that may still open a stream
 }
 
-// postedMessage is a message on its way to Receive. Handled is closed when Receive is called again, which
-// says that the message has been dealt with.
+// A postedMessage is a message on its way to Receive. handled is closed when Receive is called
+// again, which says that the message has been dealt with.
 type postedMessage struct {
 	msg     []byte
 	handled chan struct{}
@@ -49,7 +49,7 @@ var (
 	errGone = errors.New("sse: the subscription has ended")
 )
 
-// newLink makes a link whose first question is already asked.
+// newLink makes a link whose first pending POST is the subscription.request.
 func newLink(s *Server, principal string, request []byte, t *sentHistory) (*link, *pendingPost) {
 	q := newPendingPost()
 	q.first = true
@@ -66,6 +66,7 @@ func (l *link) Principal() string { return l.principal }
 
 func (l *link) RemoteAddr() string { return l.peer }
 
+// isAlive reports whether the link has not ended.
 func (l *link) isAlive() bool {
 	select {
 	case <-l.done:
@@ -120,6 +121,7 @@ func (l *link) Notify(f func()) {
 	f()
 }
 
+// notifyOwner calls the function that Notify was given, holding no lock.
 func (l *link) notifyOwner() {
 	l.mu.Lock()
 	f := l.onChange
@@ -129,7 +131,8 @@ func (l *link) notifyOwner() {
 	}
 }
 
-// setInHand says that the message in hand has been dealt with, and takes the next one in hand.
+// setInHand says that the message in hand has been dealt with and takes next, which may be nil, in
+// hand. It returns next's bytes.
 func (l *link) setInHand(next *postedMessage) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,14 +147,14 @@ func (l *link) setInHand(next *postedMessage) []byte {
 	return next.msg
 }
 
-// subscriptionID is the id that the producer chose, or "".
+// subscriptionID returns the id that the producer chose, or "" before it did.
 func (l *link) subscriptionID() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.id
 }
 
-// endCause says why the link ended; call it only after done is closed.
+// endCause returns why the link ended. The caller knows that done is closed.
 func (l *link) endCause() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,7 +210,7 @@ func (l *link) Send(ctx context.Context, msg []byte) error {
 	return err
 }
 
-// endError wraps why the link ended for Send; the caller holds l.mu.
+// endError returns the error of a Send after the link's end; the caller holds l.mu.
 func (l *link) endError() error {
 	if l.err == io.EOF {
 		return errGone
@@ -215,6 +218,8 @@ func (l *link) endError() error {
 	return l.err
 }
 
+// pushMessage puts a message on the event stream. closing says that it is the producer's
+// subscription.close, which is not missed where no stream is open: a later GET gets 404.
 func (l *link) pushMessage(ctx context.Context, msg []byte, closing bool) error {
 	if l.history != nil {
 		return nil // who knows no handshake knows none of these; the end of the stream says enough
@@ -231,9 +236,9 @@ func (l *link) pushMessage(ctx context.Context, msg []byte, closing bool) error 
 	return st.SendEvents(ctx, []transports.Event{{Message: msg}})
 }
 
-// Close ends the subscription. What Send returned for before was written; the stream then ends and
-// later requests find nothing. It waits a moment for the POSTs under way to be answered, so that a
-// process that ends after Close leaves nobody in doubt.
+// Close ends the subscription. What Send returned for before was written; the stream then ends, and
+// later requests find nothing. It waits a moment for the POSTs under way to be answered, so that
+// their senders get an answer even if the process ends after Close.
 func (l *link) Close() error {
 	l.endLink(transports.ErrClosed)
 	answered := make(chan struct{})
@@ -247,8 +252,8 @@ func (l *link) Close() error {
 	return nil
 }
 
-// beginPost notes a POST that is being answered, until posts.Done; it reports false once the link has
-// ended.
+// beginPost counts a POST that is being answered, until posts.Done. It reports false once the link
+// has ended.
 func (l *link) beginPost() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,6 +264,7 @@ func (l *link) beginPost() bool {
 	return true
 }
 
+// endLink ends the link for the reason err; only the first call counts.
 func (l *link) endLink(err error) {
 	l.mu.Lock()
 	if l.err != nil {
@@ -303,7 +309,8 @@ func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 	}
 }
 
-// attachStream makes st the stream; the one before ends. If idle, there must be none before.
+// attachStream makes st the stream; the one before ends. With idle it fails where there is one
+// before. It reports false if it failed or the link has ended.
 func (l *link) attachStream(st *stream, idle bool) bool {
 	l.mu.Lock()
 	if l.err != nil || idle && l.stream != nil {
@@ -325,6 +332,7 @@ func (l *link) attachStream(st *stream, idle bool) bool {
 	return true
 }
 
+// detachStream ends st, and removes it if it still is the link's stream.
 func (l *link) detachStream(st *stream) {
 	st.endStream()
 	l.mu.Lock()
@@ -335,8 +343,8 @@ func (l *link) detachStream(st *stream) {
 	l.notifyOwner()
 }
 
-// queuePosted queues a message for Receive, waiting until ctx is done for a slow producer. The channel
-// is closed when the producer has dealt with the message.
+// queuePosted queues a message for Receive, waiting until ctx is done for a slow producer. The
+// channel is closed when the producer has dealt with the message.
 func (l *link) queuePosted(ctx context.Context, msg []byte) (<-chan struct{}, error) {
 	p := &postedMessage{msg, make(chan struct{})}
 	select {

@@ -16,9 +16,10 @@ type ServerOptions struct {
 	// Authenticate names the peer of a request; two requests of one peer get the same non-empty
 	// name. An error that is aaep.AuthorizationDenied is answered with 403, an *aaep.Rejection with
 	// aaep.TransportUnavailable with 503 and its RetryAfter, every other with 401; its text stays
-	// here. It is called from many goroutines at once. If nil, nobody is asked and only connections
-	// to a loopback address are served. A GET of a stream with a ticket is let in without it. It is
-	// asked again while a stream is open, and ends it as package transports/auth says.
+	// here. It is called from many goroutines at once. If nil, no credentials are asked for, and
+	// only connections to a loopback address are served. A GET of a stream with a ticket is let in
+	// without it. It is asked again while a stream is open, and ends it as package transports/auth
+	// says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If
 	// empty, localhost, 127.0.0.1 and [::1]. A listener reached under other names must list them.
@@ -38,6 +39,7 @@ type ServerOptions struct {
 	Logger *slog.Logger
 }
 
+// setDefaults puts the defaults where a field is zero.
 func (o *ServerOptions) setDefaults() {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix

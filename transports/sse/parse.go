@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// event is one dispatched event of a stream.
+// An event is one dispatched event of a stream.
 type event struct {
 	name, id string
 	data     []byte // its data lines joined by \n; nil if tooLarge
@@ -14,15 +14,16 @@ type event struct {
 	tooLarge bool
 }
 
-// parser splits a byte stream into events as the HTML standard says (§9.2.6). It holds at most
-// about twice its limit, whatever it reads. Whatever an event's name, it is one (D-64), and retry
-// is read past: whoever calls Reopen decides when.
+// A parser splits a byte stream into events as the HTML standard says (§9.2.6). It holds at most
+// about twice its limit, whatever it reads. An event counts whatever its name is (D-64). The field
+// retry is ignored: the caller of Reopen decides when.
 type parser struct {
 	r     *bufio.Reader
 	limit int // on an event's data, in bytes
 
-	lastID string // of the last dispatched event that had one, or of those before
-	id     string // seen, but not dispatched yet
+	// Of the last dispatched event that had one, or the one given to newParser.
+	lastID string
+	id     string // read, but not dispatched yet
 
 	line    []byte
 	long    bool // the line went beyond the limit and was cut

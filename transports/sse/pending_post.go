@@ -5,19 +5,21 @@ import (
 	"fmt"
 )
 
-// pendingPost is a POST that waits for the producer's answer.
+// A pendingPost is a POST that waits for the producer's answer.
 type pendingPost struct {
 	first     bool          // the subscription.request, not a renegotiation
-	abandoned bool          // nobody waits any more; guarded by link.mu
+	abandoned bool          // no handler waits for the answer any more; guarded by link.mu
 	answer    chan answer   // holds one, so that answering never waits
-	settled   chan struct{} // closed when another may be asked
+	settled   chan struct{} // closed when another renegotiation may be queued
 }
 
+// newPendingPost returns a pendingPost without an answer.
 func newPendingPost() *pendingPost {
 	return &pendingPost{answer: make(chan answer, 1), settled: make(chan struct{})}
 }
 
-// settlePending gives a to q. It reports whether a must go on the stream instead. The caller holds l.mu.
+// settlePending gives the answer a to the POST q. It reports whether a must go on the stream
+// instead, because its POST was abandoned. The caller holds l.mu.
 func (l *link) settlePending(q *pendingPost, a answer) (onStream bool, err error) {
 	if a.accepted != nil {
 		id := a.accepted.SubscriptionID
@@ -39,7 +41,8 @@ func (l *link) settlePending(q *pendingPost, a answer) (onStream bool, err error
 	return false, nil
 }
 
-// postRenegotiation queues a renegotiation and makes it the question that the next answer belongs to.
+// postRenegotiation queues a renegotiation and makes it the POST that the next answer belongs to.
+// It waits for the one before.
 func (l *link) postRenegotiation(ctx context.Context, msg []byte) (*pendingPost, error) {
 	q := newPendingPost()
 	for {
@@ -72,8 +75,8 @@ func (l *link) postRenegotiation(ctx context.Context, msg []byte) (*pendingPost,
 	return q, err
 }
 
-// awaitAnswer waits for the answer to q until ctx is done or the link ends. A late answer still finds its
-// own question, so that it cannot be taken for the answer to the next one.
+// awaitAnswer waits for the answer to q until ctx is done or the link ends. A late answer still
+// finds its own POST, so that it cannot be taken for the answer to the next one.
 func (l *link) awaitAnswer(ctx context.Context, q *pendingPost) (answer, bool) {
 	select {
 	case a := <-q.answer:
@@ -92,7 +95,7 @@ func (l *link) awaitAnswer(ctx context.Context, q *pendingPost) (answer, bool) {
 	}
 }
 
-// withAnswerTimeout gives a POST's ctx the time that a producer has for it.
+// withAnswerTimeout bounds the ctx of a POST by the time that a producer has for it.
 func (s *Server) withAnswerTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.o.AnswerTimeout)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// serveSubscribe serves POST subscriptions: a new Conn, and the producer's answer as the response
-// (B.1.2).
+// serveSubscribe serves POST subscriptions: it makes a link, and the producer's answer is the
+// response (B.1.2).
 func (s *Server) serveSubscribe(w http.ResponseWriter, r *http.Request, principal string) {
 	refuse := func(status int, text string) {
 		m := &aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: text}
@@ -43,7 +43,8 @@ func (s *Server) serveSubscribe(w http.ResponseWriter, r *http.Request, principa
 	s.writeAnswer(w, r, a, http.StatusCreated)
 }
 
-// openLink hands a request to the producer and waits for its answer. A refusal is this transport's own.
+// openLink hands a request to the producer and waits for its answer. A refusal is this transport's
+// own. t is nil after a handshake.
 func (s *Server) openLink(r *http.Request, principal string, request []byte, t *sentHistory) (*link, answer,
 	*aaep.SubscriptionRejected) {
 	l, q := newLink(s, principal, request, t)
@@ -53,7 +54,7 @@ func (s *Server) openLink(r *http.Request, principal string, request []byte, t *
 		return nil, answer{},
 			&aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: closedToNew, RetryAfterSeconds: new(retrySoon)}
 	case aaep.RateLimit:
-		retry := int64(30) // a subscription that nobody opens is given up after 30 seconds (D-65)
+		retry := int64(30) // a subscription without a stream is given up after 30 seconds (D-65)
 		return nil, answer{},
 			&aaep.SubscriptionRejected{ReasonCode: code,
 				ReasonMessage: "The producer has as many subscriptions as it can serve.", RetryAfterSeconds: &retry}
@@ -72,7 +73,7 @@ func (s *Server) openLink(r *http.Request, principal string, request []byte, t *
 	return l, a, nil
 }
 
-// retrySoon is when to come again where many come at once, in seconds.
+// retrySoon is when to come again, in seconds, where many come at once.
 const retrySoon int64 = 2
 
 const closedToNew = "The producer takes no subscriptions at the moment."
@@ -80,8 +81,8 @@ const closedToNew = "The producer takes no subscriptions at the moment."
 // badReply is the one answer to everything that is not a message for this endpoint (D-36).
 const badReply = "not a valid AAEP reply, renegotiation or close"
 
-// serveReply serves POST replies (B.1.4). A well-formed reply always gets the same 204, whoever it is
-// for and whatever becomes of it (INV-10).
+// serveReply serves POST replies (B.1.4). A well-formed reply always gets the same 204, whatever
+// subscription it names and whatever becomes of it (INV-10).
 func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal string) {
 	body, done, status, problem := s.readBody(w, r, principal)
 	defer done()
@@ -109,11 +110,11 @@ func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal st
 	}
 }
 
-// forwardMessage hands a message to its subscription, if the sender owns one of that name, and answers
+// forwardMessage hands a message to the subscription id, if it belongs to the sender, and answers
 // 204. A last message makes the subscription unknown from then on.
 func (s *Server) forwardMessage(w http.ResponseWriter, r *http.Request, id, principal string, body []byte, last bool) {
 	l := s.lookupLink(id, principal)
-	if l == nil && !last { // its sender is not told (INV-10), so whoever runs this must be
+	if l == nil && !last { // the sender is not told (INV-10), so the log must say it
 		s.o.Logger.Warn(
 			"sse: a reply came for a subscription that is not here, and does not count; where several processes "+
 				"serve an agent, each listener has to stay at one of them",
@@ -127,9 +128,9 @@ func (s *Server) forwardMessage(w http.ResponseWriter, r *http.Request, id, prin
 	_ = http.NewResponseController(w).Flush() // now, not when the handler has returned
 }
 
-// deliverPosted gives a message to l, which may be nil, and waits until the producer has dealt with it. It
-// reports false where it has answered itself, which it does for one reason only: that the producer
-// is too slow.
+// deliverPosted gives a message to l, which may be nil, and waits until the producer has dealt with
+// it. It reports false where it has answered itself, which it does only if the producer is too
+// slow.
 func (s *Server) deliverPosted(w http.ResponseWriter, r *http.Request, l *link, body []byte, last bool) bool {
 	if l == nil || !l.beginPost() {
 		s.o.Logger.Debug("sse: message for a subscription the sender does not have")
@@ -148,7 +149,7 @@ func (s *Server) deliverPosted(w http.ResponseWriter, r *http.Request, l *link, 
 		l.closeHungUp.Do(func() { close(l.hungUp) })
 		l.notifyOwner()
 	case err == nil:
-		// Whoever has the answer knows that replies sent from now on come later (INV-05).
+		// A sender that has the answer knows that replies sent from now on come later (INV-05).
 		select {
 		case <-handled:
 		case <-l.done:
@@ -158,9 +159,8 @@ func (s *Server) deliverPosted(w http.ResponseWriter, r *http.Request, l *link, 
 	return true
 }
 
-// serveRenegotiate hands a renegotiation to its subscription and waits for the answer (D-55). What this
-// transport itself has to say is never a subscription.rejected, for that would end the
-// subscription.
+// serveRenegotiate hands a renegotiation to its subscription and waits for the answer (D-55). This
+// transport's own refusals are never a subscription.rejected, for that would end the subscription.
 func (s *Server) serveRenegotiate(w http.ResponseWriter, r *http.Request, id, principal string, body []byte) {
 	const gone = "there is no such subscription"
 	l := s.lookupLink(id, principal)

@@ -16,11 +16,11 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// postResponse is the response to a POST.
+// A postResponse is the response to a POST.
 type postResponse struct {
 	retryAfter     time.Duration
 	status         int
-	text, location string
+	text, location string // the status as text
 	body           []byte
 }
 
@@ -32,6 +32,7 @@ func (a postResponse) excerpt() string {
 	return fmt.Sprintf("; the answer was %q", shortenText(aaep.SafeText(string(a.body[:min(len(a.body), 400)])), 200))
 }
 
+// postMessage POSTs msg and reads the response. An error says whether the message may have arrived.
 func (c *conn) postMessage(ctx context.Context, to *url.URL, msg []byte) (postResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, postTime)
 	defer cancel()

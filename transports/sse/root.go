@@ -17,8 +17,8 @@ import (
 
 // RootOptions are the settings of a RootServer.
 type RootOptions struct {
-	// Capabilities are the terms of everyone who comes, for nobody there can ask for any: the zero
-	// Capabilities are the protocol's defaults (§5.3.1), with which nobody is asked anything. If
+	// Capabilities are the terms of every client, since none there can ask for any: the zero
+	// Capabilities are the protocol's defaults (§5.3.1), with which clients get no questions. If
 	// Languages is nil, a browser's Accept-Language is used where the producer has text for it.
 	Capabilities aaep.Capabilities
 	// Origins are the web pages of other origins that may use this listener; see ServerOptions.
@@ -93,11 +93,13 @@ func (rs *RootServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// serveHealth serves GET /healthz.
 func (rs *RootServer) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	rs.server.writeBody(w, http.StatusOK, []byte(`{"status":"ok","aaep_version":"`+aaep.Version+`"}`))
 }
 
-// buildRequest is what a client is taken to have asked for.
+// buildRequest returns the subscription.request that a client is taken to have sent. tags are the
+// languages that it accepts.
 func (rs *RootServer) buildRequest(tags []string) ([]byte, error) {
 	c := rs.capabilities
 	if c.Languages == nil {
@@ -106,7 +108,8 @@ func (rs *RootServer) buildRequest(tags []string) ([]byte, error) {
 	return aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "implicit", Capabilities: c})
 }
 
-// serveEvents serves GET events: on an idle subscription that knows the last event, or on a new one.
+// serveEvents serves GET /events: on an idle subscription that sent the client's last event, or on
+// a new one.
 func (rs *RootServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		rs.server.writeError(w, http.StatusBadRequest, "a request for the event stream has no body")
@@ -139,8 +142,8 @@ func (rs *RootServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// openLink makes a new subscription. A browser's languages are a wish: who has none of them still
-// speaks.
+// openLink makes a new subscription. A browser's languages are a wish: where the producer has none
+// of them, it is asked without.
 func (rs *RootServer) openLink(r *http.Request, request []byte) (*link, answer, *aaep.SubscriptionRejected) {
 	l, a, refusal := rs.server.openLink(r, "", request, &sentHistory{request: request})
 	if a.rejected != nil && a.rejected.ReasonCode == aaep.CapabilitiesIncompatible {
@@ -151,10 +154,10 @@ func (rs *RootServer) openLink(r *http.Request, request []byte) (*link, answer, 
 	return l, a, refusal
 }
 
-// notAReply says what is taken; what is wrong with a reply is nobody's business (D-36).
+// notAReply says what is accepted. What is wrong with a reply is not told (D-36).
 const notAReply = "not a valid AAEP reply; confirmation.reply and clarification.reply are taken here, and nothing else"
 
-// serveMessage serves POST messages. All that is a reply gets the same answer, whatever becomes of it
+// serveMessage serves POST /messages. Every reply gets the same answer, whatever becomes of it
 // (D-36).
 func (rs *RootServer) serveMessage(w http.ResponseWriter, r *http.Request) {
 	body, done, status, problem := rs.server.readBody(w, r, "")
@@ -191,8 +194,8 @@ func (rs *RootServer) serveMessage(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// withImplicitID writes the constant into a message that names a subscription in any form, or none: the
-// published clients know no id. It changes nothing else, so that Decode still sees all that is
+// withImplicitID writes implicitID into a message that names a subscription in any form, or none:
+// the published clients know no id. It changes nothing else, so that Decode still sees all that is
 // wrong.
 func withImplicitID(body []byte) []byte {
 	const quoted = `"` + implicitID + `"`
@@ -214,7 +217,7 @@ func withImplicitID(body []byte) []byte {
 	return slices.Concat(body[:start], []byte(`"subscription_id":`+quoted+`,`), body[start:])
 }
 
-// allLinks are the subscriptions that are there, in no order.
+// allLinks returns the subscriptions that are there, in no order.
 func (rs *RootServer) allLinks() []*link {
 	rs.server.mu.Lock()
 	defer rs.server.mu.Unlock()
@@ -225,8 +228,9 @@ func (rs *RootServer) allLinks() []*link {
 	return all
 }
 
-// linkAsked returns a subscription that the question went to. A token that went to none goes to any, so
-// that the producer takes as long over it and has it in its records.
+// linkAsked returns a subscription that the question with this token was sent to. For an unknown
+// token it returns any subscription, so that the producer takes as long over the reply and records
+// it.
 func (rs *RootServer) linkAsked(token aaep.ReplyToken) (any *link) {
 	for _, l := range rs.allLinks() {
 		if any = l; l.history.hasAsked(token) {
@@ -236,7 +240,8 @@ func (rs *RootServer) linkAsked(token aaep.ReplyToken) (any *link) {
 	return any
 }
 
-// acceptLanguages reads the languages of a request, best first as browsers write them.
+// acceptLanguages reads the languages of a request, best first as browsers write them; at most
+// eight.
 func acceptLanguages(h http.Header) []string {
 	var tags []string
 	for tag := range strings.SplitSeq(strings.Join(h.Values("Accept-Language"), ","), ",") {

@@ -60,7 +60,7 @@ func TestRootReplies(t *testing.T) {
 		return fmt.Sprint(resp.StatusCode, resp.Header.Get("Content-Type"), resp.Header.Get("Cache-Control"),
 			len(resp.Header), got)
 	}
-	want := post(fmt.Sprintf(bare, "one")) // to nobody
+	want := post(fmt.Sprintf(bare, "one")) // for no subscription
 	if !strings.HasPrefix(want, "200") || !strings.HasSuffix(want, `{"status":"received"}`) {
 		t.Errorf("a reply got %s", want)
 	}

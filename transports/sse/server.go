@@ -22,16 +22,16 @@ type Server struct {
 	o             ServerOptions
 	guard         httpguard.Rules
 	authenticator credentials.Authenticator
-	queue         chan *link
+	queue         chan *link // links that wait for Accept
 	done          chan struct{}
 
-	bodyTime, heartbeat time.Duration // others in tests
+	bodyTime, heartbeat time.Duration // other durations in tests
 	largeBodies         httpguard.LargeMessages
 
 	mu     sync.Mutex // never held while waiting or while a link's mu is asked for
 	closed bool
-	links  map[*link]struct{}
-	byID   map[string]*link
+	links  map[*link]struct{} // all that have not ended
+	byID   map[string]*link   // those that were accepted
 }
 
 var (
@@ -111,7 +111,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// admitLink lets a new link wait for Accept, or says why not.
+// admitLink lets a new link wait for Accept, or returns why not.
 func (s *Server) admitLink(l *link) (refusal aaep.ReasonCode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,8 @@ func (s *Server) admitLink(l *link) (refusal aaep.ReasonCode) {
 	}
 }
 
-// registerID makes a link reachable under the id its producer chose.
+// registerID makes a link reachable under the id its producer chose. It reports false if the id is
+// in use.
 func (s *Server) registerID(id string, l *link) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,14 +151,15 @@ func (s *Server) unregisterID(id string, l *link) {
 	}
 }
 
+// removeLink forgets a link that has ended.
 func (s *Server) removeLink(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.links, l)
 }
 
-// lookupLink finds the link with this id if it belongs to principal; the id alone opens nothing
-// (INV-43).
+// lookupLink returns the link with this id if it belongs to principal, or nil; the id alone opens
+// nothing (INV-43).
 func (s *Server) lookupLink(id, principal string) *link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,8 +221,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve(w, r, principal)
 }
 
-// checkAccess makes the checks that come first, of who asks and from where. It has answered where it
-// reports !ok; cors says that a page of an allowed foreign origin asks.
+// checkAccess makes the checks that need no state: from where the request comes, and from which
+// page. Where ok is false, it has answered. cors says that a page of an allowed foreign origin
+// asks.
 func (s *Server) checkAccess(w http.ResponseWriter, r *http.Request) (cors, ok bool) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.ContentLength != 0 {
@@ -228,7 +231,8 @@ func (s *Server) checkAccess(w http.ResponseWriter, r *http.Request) (cors, ok b
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime))
 	}
 	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
-		s.writeError(w, http.StatusForbidden, "this listener has no authentication and serves loopback connections only")
+		s.writeError(w, http.StatusForbidden,
+			"this listener has no authentication and serves loopback connections only")
 		return false, false
 	}
 	if err := s.guard.Check(r); err != nil {
@@ -239,8 +243,8 @@ func (s *Server) checkAccess(w http.ResponseWriter, r *http.Request) (cors, ok b
 	return s.guard.SetCORS(w, r), true
 }
 
-// allowsMethod reports whether an endpoint of these methods goes on with the request; otherwise it has
-// answered.
+// allowsMethod reports whether an endpoint of these methods goes on with the request; otherwise it
+// has answered.
 func (s *Server) allowsMethod(w http.ResponseWriter, r *http.Request, cors bool, methods ...string) bool {
 	list := strings.Join(methods, ", ")
 	switch {

@@ -16,25 +16,28 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A stream is one GET events, written to by whoever sends.
+// A stream is one GET of events. Any goroutine may write to it, one at a time by the Writer's turn.
 type stream struct {
-	last     string
-	history  *sentHistory // nil after a handshake
-	w        *writer.Writer
-	hijacked atomic.Pointer[net.Conn]  // from the http.Server, or nil; what is written to it are chunks
-	idle     atomic.Pointer[idle.Wait] // for something to read from that
+	last    string       // the client's Last-Event-ID
+	history *sentHistory // nil after a handshake
+	w       *writer.Writer
+	// The connection, taken over from the http.Server, and written to in chunks; or nil.
+	hijacked atomic.Pointer[net.Conn]
+	idle     atomic.Pointer[idle.Wait] // waits for the peer to end hijacked
 	done     chan struct{}
 	once     sync.Once
 
-	// Only who has the turn uses these.
-	heartbeatTimer *time.Timer // for a comment after silence
-	err            error       // of a write
+	// Writes a comment after silence.
+	heartbeatTimer *time.Timer
+	err            error // of a write
 }
 
 var errLost = fmt.Errorf("sse: the event stream is lost: %w", transports.ErrInterrupted)
 
 func (st *stream) LastEventID() string   { return st.last }
 func (st *stream) Done() <-chan struct{} { return st.done }
+
+// endStream ends the stream; only the first call counts.
 func (st *stream) endStream() {
 	st.once.Do(func() {
 		close(st.done)
@@ -68,7 +71,7 @@ func (st *stream) SendEvents(ctx context.Context, events []transports.Event) err
 	return st.writeFrames(ctx, frames)
 }
 
-// Framing is that of a connection that was taken, and has nobody who knows no handshake.
+// Framing is the one of a hijacked connection after a handshake, or "".
 func (st *stream) Framing() string {
 	if st.hijacked.Load() == nil || st.history != nil || !st.w.CanTry() {
 		return ""
@@ -76,7 +79,7 @@ func (st *stream) Framing() string {
 	return "chunks of Server-Sent Events"
 }
 
-// AppendEvents appends events: on a connection that was taken, as a chunk.
+// AppendEvents appends events, on a hijacked connection as one chunk.
 func (st *stream) AppendEvents(b []byte, events []transports.Event) ([]byte, error) {
 	for _, ev := range events {
 		if len(ev.Message) > transports.MaxMessage {
@@ -103,10 +106,10 @@ func (st *stream) AppendEvents(b []byte, events []transports.Event) ([]byte, err
 	return b, nil
 }
 
-// frameSize is about how long an event is on the wire.
+// frameSize returns about how many bytes an event has on the wire.
 func frameSize(ev transports.Event) int { return len(ev.Message) + len(ev.ID) + len(eventName) + 32 }
 
-// TrySend writes what is taken at once.
+// TrySend writes as much as the connection takes at once.
 func (st *stream) TrySend(frames []byte) int {
 	select {
 	case <-st.done:
@@ -120,8 +123,8 @@ func (st *stream) TrySend(frames []byte) int {
 	return st.w.Try(frames)
 }
 
-// writeFrames writes and flushes; the caller has the turn. A write that failed or was interrupted ends
-// the stream.
+// writeFrames writes and flushes; the caller has the turn. A write that failed or was interrupted
+// ends the stream.
 func (st *stream) writeFrames(ctx context.Context, b []byte) error {
 	err := st.w.Write(ctx, st.done, b)
 	switch {
@@ -162,8 +165,8 @@ func appendFrame(b, msg []byte, name, eventID string) []byte {
 	return append(append(b, msg...), "\n\n"...)
 }
 
-// isUnambiguous reports whether what a request for a stream says in its URL and as its place reads
-// the same to everybody, a proxy that looks at subscription_id included (INV-33); otherwise it has
+// isUnambiguous reports whether the query and the headers of a request for a stream read the same
+// for every program, a proxy that looks at subscription_id included (INV-33); otherwise it has
 // answered.
 func (s *Server) isUnambiguous(w http.ResponseWriter, r *http.Request) bool {
 	q, err := url.ParseQuery(r.URL.RawQuery)
@@ -190,13 +193,14 @@ func (s *Server) isUnambiguous(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// serveStream serves GET events, and sells a ticket to a POST.
+// serveStream serves a GET or POST of events with credentials.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, principal string) {
 	s.serveEvents(w, r, principal, r)
 }
 
-// serveEvents serves the stream until it is lost, replaced or closed, or until the credentials that were
-// shown are withdrawn.
+// serveEvents serves the stream of a GET until it is lost, replaced or closed, or until the
+// credentials of shown are withdrawn. It answers a POST with a ticket. shown is the request that
+// had credentials: r itself, or the one that the ticket was issued for.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, principal string, shown *http.Request) {
 	if r.ContentLength != 0 {
 		s.writeError(w, http.StatusBadRequest, "a request for the event stream has no body")
@@ -235,7 +239,7 @@ func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 	return &stream{last: last, w: writer.New(flushingWriter{w, rc}, writeTime), done: make(chan struct{})}
 }
 
-// flushingWriter is written to and flushed at once.
+// A flushingWriter is a response that is flushed after each write.
 type flushingWriter struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
@@ -247,15 +251,15 @@ func (r flushingWriter) Write(b []byte) (int, error) {
 	if err == nil {
 		err = r.rc.Flush()
 	}
-	if err == nil { // over HTTP/2 it would end the stream also when nobody writes
+	if err == nil { // over HTTP/2 the deadline would end an idle stream too
 		err = r.rc.SetWriteDeadline(time.Time{})
 	}
 	return n, err
 }
 
 // runStream serves st as the link's stream until it is lost, replaced or closed, or the credentials
-// that were shown are withdrawn; or it leaves that to a goroutine. It reports false, having written
-// nothing, if the link has ended or, where it must be idle, has a stream.
+// of shown are withdrawn; or it leaves that to a hijacked connection. It reports false, having
+// written nothing, if the link has ended or, where idle is set, has a stream already.
 func (s *Server) runStream(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream, idle bool) bool {
 	st.history = l.history
 	if !l.attachStream(st, idle) {
@@ -284,7 +288,8 @@ func (s *Server) runStream(w http.ResponseWriter, r, shown *http.Request, l *lin
 	return true
 }
 
-// startHeartbeat lets others write, and writes a comment after silence.
+// startHeartbeat gives the turn back, so that others can write, and writes a comment after each
+// silence.
 func (st *stream) startHeartbeat(heartbeat time.Duration) {
 	defer st.w.LeaveTurn()
 	comment := []byte(":\n\n")
@@ -307,8 +312,8 @@ func (st *stream) startHeartbeat(heartbeat time.Duration) {
 	})
 }
 
-// finishStream ends the stream, after which nobody writes. It reports whether everything that was sent was
-// written.
+// finishStream ends the stream, after which nothing is written. It reports whether everything that
+// was sent was written.
 func (st *stream) finishStream(o *ServerOptions) (proper bool) {
 	st.endStream()
 	st.w.End()

@@ -13,17 +13,18 @@ import (
 )
 
 // A ticket opens one stream of one subscription, once (D-83): an EventSource cannot send
-// credentials, so its page buys one with them. It is in a URL and so may be seen; by then it is
-// spent or soon worth nothing.
+// credentials, so its page gets a ticket with them. It stands in a URL and so may be seen; by then
+// it is used or soon expired.
 type ticket struct {
 	secret  string
 	expires time.Time
-	holder  *http.Request // who showed credentials
+	holder  *http.Request // the request whose credentials the ticket stands for
 }
 
 const (
 	ticketLife = 30 * time.Second
-	maxTickets = 4 // of one subscription that may still be used
+	// how many unused tickets a subscription may have
+	maxTickets = 4
 )
 
 // issueTicket answers the POST of a stream's URL with a Location that opens the stream without
@@ -42,15 +43,15 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, l *link) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// streamPath is the path of a subscription's stream, as whoever sent r sees it.
+// streamPath returns the path of a subscription's stream as the sender of r sees it.
 func (s *Server) streamPath(r *http.Request, id string) string {
 	at := url.URL{Path: httpguard.MountPath(r) + s.o.Prefix + "/events",
 		RawQuery: url.Values{"subscription_id": {id}}.Encode()}
 	return at.String()
 }
 
-// redeemTicket returns whose subscription a ticket opens and the request that bought it, and spends it.
-// Nil is no ticket.
+// redeemTicket uses up the ticket of a request and returns the principal of its subscription and
+// the request it was issued for; nil where there is no such ticket.
 func (s *Server) redeemTicket(r *http.Request) (principal string, buyer *http.Request) {
 	q := r.URL.Query()
 	s.mu.Lock()
@@ -62,7 +63,7 @@ func (s *Server) redeemTicket(r *http.Request) (principal string, buyer *http.Re
 	return l.principal, l.spendTicket(q.Get("ticket"))
 }
 
-// addTicket adds a ticket until it expires, unless there are too many.
+// addTicket keeps a ticket until it expires. It reports false if there are too many.
 func (l *link) addTicket(t ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +72,7 @@ func (l *link) addTicket(t ticket) bool {
 		return false
 	}
 	l.tickets = append(l.tickets, t)
-	time.AfterFunc(time.Until(t.expires), func() { // it holds a request, and nobody may come who would drop it
+	time.AfterFunc(time.Until(t.expires), func() { // the ticket holds a request, and no later call may come to drop it
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.dropExpired()
@@ -79,8 +80,8 @@ func (l *link) addTicket(t ticket) bool {
 	return true
 }
 
-// spendTicket takes a ticket away and returns who bought it, or nil. It compares in constant time
-// (INV-48).
+// spendTicket removes a ticket and returns the request it was issued for, or nil. It compares in
+// constant time (INV-48).
 func (l *link) spendTicket(secret string) *http.Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,6 +100,7 @@ func (l *link) spendTicket(secret string) *http.Request {
 	return buyer
 }
 
+// dropExpired removes the tickets that have expired; the caller holds l.mu.
 func (l *link) dropExpired() {
 	now := time.Now()
 	l.tickets = slices.DeleteFunc(l.tickets, func(t ticket) bool { return !now.Before(t.expires) })

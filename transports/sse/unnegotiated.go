@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// listenUnnegotiated opens the stream of a producer that knows no handshake, and answers the request in its
-// place.
+// listenUnnegotiated opens the stream of a producer that knows no handshake, and answers the
+// request in the producer's place.
 func (c *conn) listenUnnegotiated(ctx context.Context, req *aaep.SubscriptionRequest) error {
 	answer, err := aaep.Encode(c.unnegotiatedAcceptance(req))
 	if err != nil {
@@ -42,9 +42,10 @@ func (c *conn) listenUnnegotiated(ctx context.Context, req *aaep.SubscriptionReq
 	return nil
 }
 
-// unnegotiatedAcceptance is the acceptance of terms that nobody agreed to. What it leaves out is as requested for
-// a subscriber that goes by the letter (D-45), so a note says that it is not; the questions such
-// producers send go to all who listen, so who offered to answer may.
+// unnegotiatedAcceptance returns the acceptance of terms that were never agreed. What it leaves out
+// counts as requested for a subscriber that goes by the letter (D-45), so a note says that it is
+// not. Such producers send their questions to all who listen, so a subscriber that offered to
+// answer may.
 func (c *conn) unnegotiatedAcceptance(req *aaep.SubscriptionRequest) *aaep.SubscriptionAccepted {
 	return &aaep.SubscriptionAccepted{
 		SubscriptionID: implicitID, AAEPVersion: aaep.Version,
@@ -65,8 +66,8 @@ func (c *conn) Substituted(msg []byte) bool {
 	return c.substitute != nil && bytes.Equal(msg, c.substitute)
 }
 
-// sendUnnegotiated sends what a producer without a handshake understands, which is replies. A close only
-// ends the stream.
+// sendUnnegotiated sends what a producer without a handshake understands, which is replies. A close
+// only ends the stream.
 func (c *conn) sendUnnegotiated(ctx context.Context, m aaep.Message, msg []byte) error {
 	switch m.(type) {
 	case *aaep.SubscriptionClose:

@@ -62,7 +62,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		return nil, fmt.Errorf("stdio: %w", err)
 	}
 	cmd.Stdin, cmd.Stdout = childIn, childOut
-	if cmd.WaitDelay == 0 { // whoever inherited its Stderr must not keep us
+	if cmd.WaitDelay == 0 { // a process that inherited its Stderr must not hold up Wait
 		cmd.WaitDelay = outputTimeout
 	}
 	err = cmd.Start()
@@ -78,7 +78,8 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	return newConn(&frames{in: p, out: out, process: p, logger: d.Logger, witness: transports.WitnessOf(ctx)}, ""), nil
 }
 
-// process is a child. It reads its output, which ends with the child, whoever else holds it.
+// A process is a child. Reading it reads its output, which ends with the child, whatever other
+// process holds it open.
 type process struct {
 	cmd    *exec.Cmd
 	output *os.File
@@ -86,6 +87,7 @@ type process struct {
 	err    error
 }
 
+// waitForExit is the goroutine that waits for the child's end.
 func (p *process) waitForExit() {
 	err := p.cmd.Wait()
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
@@ -107,6 +109,7 @@ func (p *process) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// hasExited reports whether the child has ended.
 func (p *process) hasExited() bool {
 	select {
 	case <-p.exited:
@@ -130,7 +133,8 @@ func (p *process) exitError(done <-chan struct{}) error {
 	return nil
 }
 
-// endProcess waits until the child is gone, and sees to it. It returns how the child failed.
+// endProcess waits until the child has ended, and terminates or kills it where that takes too long.
+// It returns how the child failed.
 func (p *process) endProcess() error {
 	for _, sig := range []os.Signal{syscall.SIGTERM, os.Kill} {
 		t := time.NewTimer(exitTimeout)

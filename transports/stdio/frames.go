@@ -39,8 +39,9 @@ type conn struct {
 	frames *frames
 }
 
-// Substituted reports whether the Conn wrote a message that Receive returned: the subscription.rejected in place of an error of
-// JSON-RPC. No judgement of the producer may rest on such a message.
+// Substituted reports whether the Conn wrote a message that Receive returned: the
+// subscription.rejected in place of an error of JSON-RPC. No judgement of the producer may rest on
+// such a message.
 func (c conn) Substituted(msg []byte) bool {
 	c.frames.mu.Lock()
 	defer c.frames.mu.Unlock()
@@ -68,14 +69,15 @@ type frames struct {
 	answers    chan []byte
 	done       chan struct{}
 	written    chan struct{} // closed when nothing more is written
-	badLines   int           // lines in a row; used by Read alone
-	blankBytes int           // bytes of lines in a row that are empty or white space; used by Read alone
+	badLines   int           // in a row; used by Read alone
+	blankBytes int           // of empty lines in a row; used by Read alone
 
 	mu         sync.Mutex
 	requests   []pendingRequest // that have no answer yet, oldest first
-	lastID     uint64           // ids given
+	lastID     uint64           // the newest id that was given to a request
 	subscribed bool             // aaep.subscribe has come
-	// substitute is the newest refusal that was written in place of an error of JSON-RPC; nil where there was none.
+	// substitute is the newest refusal that was written in place of an error of JSON-RPC; nil where
+	// there was none.
 	substitute []byte
 }
 
@@ -95,6 +97,7 @@ type pendingRequest struct {
 	method string
 }
 
+// newConn starts the goroutines of f and returns the link.
 func newConn(f *frames, principal string) conn {
 	if f.logger == nil {
 		f.logger = slog.New(slog.DiscardHandler)
@@ -106,8 +109,8 @@ func newConn(f *frames, principal string) conn {
 	return conn{duplex.New(f, principal), f}
 }
 
-// readLines reads to the end, even where nobody wants it any more: a child that has more to say
-// must not be kept from ending.
+// readLines reads to the end, also where nothing is wanted any more: a child that has more to say
+// must not be kept from ending. It is one of the two goroutines of frames.
 func (f *frames) readLines() {
 	r := bufio.NewReaderSize(f.in, 16<<10)
 	for {
@@ -122,6 +125,7 @@ func (f *frames) readLines() {
 	}
 }
 
+// writeLines writes messages and answers until the link is closed. It is the other goroutine.
 func (f *frames) writeLines() {
 	defer close(f.written)
 	for {
@@ -185,8 +189,7 @@ func (f *frames) Read() ([]byte, error) {
 	}
 }
 
-// refuseLine answers a bad line, if there is somebody to answer to, and reports whether it was one too
-// many.
+// refuseLine answers a bad line, where an answer is due, and reports whether it was one too many.
 func (f *frames) refuseLine(wrong *lineFault) bool {
 	f.logger.Warn("stdio: a line was no message", "problem", wrong.text)
 	broken := map[int64]string{jsonrpc2.CodeParseError: "STDIO-010", jsonrpc2.CodeInvalidRequest: "STDIO-001",
@@ -215,7 +218,8 @@ func (f *frames) refuseLine(wrong *lineFault) bool {
 	return f.badLines > maxBad
 }
 
-// queueAnswer writes a line when its turn comes. Who takes no answers is not read from.
+// queueAnswer has a line written when its turn comes. A peer that takes no answers is not read
+// from.
 func (f *frames) queueAnswer(line []byte) {
 	select {
 	case f.answers <- line:
@@ -247,7 +251,7 @@ func (f *frames) Write(msg []byte) error {
 
 var errPeerStuck = fmt.Errorf("stdio: the peer has taken nothing for %v", writeTimeout)
 
-// endError says how the link ended: as the process at the other end did, if it did.
+// endError returns how the link ended: as the process at the other end did, if it failed.
 func (f *frames) endError(err error) error {
 	if f.process != nil && (err == io.EOF || err == io.ErrUnexpectedEOF) {
 		if failed := f.process.exitError(f.done); failed != nil {

@@ -45,7 +45,7 @@ func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 	}
 }
 
-// An rpcObject is a line's JSON-RPC object. Its values are the peer's bytes.
+// An rpcObject is the JSON-RPC object of a line. Its values are the peer's bytes.
 type rpcObject struct {
 	id     []byte // nil where there is none
 	method string
@@ -66,12 +66,12 @@ var nullID = []byte("null")
 
 var memberNames = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 
-// jsonOptions: repeated names are for whoever reads the message; invalid UTF-8 and lone surrogates
+// jsonOptions leave repeated names to the reader of the message; invalid UTF-8 and lone surrogates
 // are never JSON.
 var jsonOptions = jsontext.AllowDuplicateNames(true)
 
-// parseLine reads a line so strictly that there is only one way to read it (INV-33). With bare, what
-// has a type and nothing of JSON-RPC is a message.
+// parseLine reads a line so strictly that there is only one way to read it (INV-33). With bare,
+// what has a type and nothing of JSON-RPC is a message.
 func parseLine(line []byte, bare bool) (rpcObject, *lineFault) {
 	if !jsontext.Value(line).IsValid(jsonOptions) {
 		return rpcObject{}, &lineFault{jsonrpc2.CodeParseError, nullID, "not one JSON value"}
@@ -125,8 +125,8 @@ func parseLine(line []byte, bare bool) (rpcObject, *lineFault) {
 	return rpcObject{}, &invalid
 }
 
-// eachMember yields the names, as they are read, and the values, as they are written with the spaces
-// around them, of an object that is valid JSON.
+// eachMember yields the names and values of an object that is valid JSON: names as they are read,
+// values as they are written, with the spaces around them.
 func eachMember(object []byte) func(yield func(string, []byte) bool) {
 	return func(yield func(string, []byte) bool) {
 		d := jsontext.NewDecoder(bytes.NewBuffer(object), jsonOptions)
@@ -156,7 +156,8 @@ func eachMember(object []byte) func(yield func(string, []byte) bool) {
 // whiteSpace is white space within JSON.
 const whiteSpace = " \t\r\n"
 
-// fitMessage is what a peer put where a message goes: with its spaces, if there is room for them.
+// fitMessage returns what a peer put where a message goes, without the spaces around it if they are
+// too many, and whether it is small enough.
 func fitMessage(value []byte) ([]byte, bool) {
 	if len(value) > transports.MaxMessage {
 		value = bytes.Trim(value, whiteSpace)
@@ -164,7 +165,7 @@ func fitMessage(value []byte) ([]byte, bool) {
 	return value, len(value) <= transports.MaxMessage
 }
 
-// unquote is what a JSON string says.
+// unquote returns the text of a JSON string.
 func unquote(value []byte) (string, bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false

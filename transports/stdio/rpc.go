@@ -30,7 +30,7 @@ const (
 	typeClose       = "subscription.close"
 )
 
-// takeMessage makes of an object the message it carries, or nil.
+// takeMessage returns the message that an object carries, or nil.
 func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 	switch {
 	case o.bare != nil:
@@ -80,7 +80,7 @@ func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 	return o.params, nil
 }
 
-// requirementOf is what a subscriber breaks that uses a method otherwise than it is.
+// requirementOf returns the requirement that a subscriber breaks which misuses a method.
 func requirementOf(method string) string {
 	switch method {
 	case methodRenegotiate:
@@ -91,14 +91,15 @@ func requirementOf(method string) string {
 	return "STDIO-003"
 }
 
+// confirmRequest answers a request with {}; a notification has no id and gets nothing.
 func (f *frames) confirmRequest(id []byte) {
 	if id != nil {
 		f.queueAnswer(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(",\"result\":{}}\n")))
 	}
 }
 
-// acceptRequest takes what the producer will answer. Answers come in the order of the requests, and have
-// no id: whatever the producer would not answer is answered here.
+// acceptRequest takes a request that the producer will answer. Answers come in the order of the
+// requests and have no id: what the producer would not answer is answered here.
 func (f *frames) acceptRequest(o rpcObject) ([]byte, *lineFault) {
 	wrong := func(code int64, text string) ([]byte, *lineFault) {
 		f.witness.Tell(requirementOf(o.method), o.method+": "+text)
@@ -136,7 +137,7 @@ func (f *frames) acceptResponse(o rpcObject) ([]byte, *lineFault) {
 		if !fits {
 			return nil, &lineFault{jsonrpc2.CodeInvalidParams, nil, "the answer is too large"}
 		}
-		return msg, nil // if it is no message, whoever waits for it is to know
+		return msg, nil // if it is no message, the waiting caller is to learn that
 	}
 	f.witness.Tell("STDIO-004",
 		"a request is refused by an error of JSON-RPC, not by a subscription.rejected as its result")
@@ -158,9 +159,9 @@ func (f *frames) acceptResponse(o rpcObject) ([]byte, *lineFault) {
 	return msg, nil
 }
 
-// forgetRequest reports whether a request of ours waits for an answer with this id, and lets it wait no
-// longer. To the first request, which is all that a producer has been sent, an error may come
-// without its id.
+// forgetRequest removes the request of ours that this id answers, and reports whether there was
+// one. To the first request, which is all that a producer has been sent, an error may come without
+// its id.
 func (f *frames) forgetRequest(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,9 +194,9 @@ func methodOf(typ string, fromProducer bool) string {
 	return methodReply
 }
 
-// wrapMessage puts a message into a line. A line end in it can only be white space between its parts, and
-// becomes a space (TR-005): nothing else changes, and an application's pretty-printed data does not
-// cost it the link.
+// wrapMessage puts a message into a line. A line end in it can only be white space between its
+// parts, and becomes a space (TR-005): nothing else changes, and an application's pretty-printed
+// data does not cost it the link.
 func (f *frames) wrapMessage(msg []byte) []byte {
 	line := make([]byte, 0, len(msg)+96)
 	line = append(line, `{"jsonrpc":"2.0",`...)

@@ -31,7 +31,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Principal is who the process that started a producer is for it: nobody else can write to its
+// Principal is who the process that started a producer is for it: no other process can write to its
 // input (B.6.4).
 const Principal = "parent"
 
@@ -47,15 +47,15 @@ type Listener struct {
 	isClosed bool
 }
 
-// NewListener returns a Listener on streams that nobody else uses, and closes them. A producer that
-// is a process of its own calls Listen instead. A nil logger discards.
+// NewListener returns a Listener on streams that nothing else uses, and closes them. A producer
+// that is a process of its own calls Listen instead. A nil logger discards.
 func NewListener(in io.ReadCloser, out io.WriteCloser, logger *slog.Logger) *Listener {
 	return &Listener{in: in, out: out, logger: logger, closed: make(chan struct{})}
 }
 
 // Accept returns the link, which knows its peer as Principal. The next Accept waits, and returns
 // io.EOF once that link was closed at this end, as a producer does when its subscription is over:
-// nobody else can come.
+// no other peer can come.
 func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 	l.mu.Lock()
 	if l.isClosed {

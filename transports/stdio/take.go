@@ -14,7 +14,7 @@ var (
 )
 
 // Listen makes the standard input and output of this process the link to the process that started
-// it; nobody can have them a second time. From then on what the program prints goes to standard
+// it; they cannot be had a second time. From then on what the program prints goes to standard
 // error, whether it prints to os.Stdout, to file descriptor 1 or by a child of its own, and what it
 // reads from standard input is empty: neither can harm the link (B.6.5). Call it before anything is
 // printed. A nil logger discards.
@@ -30,6 +30,7 @@ func Listen(logger *slog.Logger) (*Listener, error) {
 	return NewListener(in, out, logger), nil
 }
 
+// separateStreams moves the standard streams, unless output and error are one.
 func separateStreams() (in, out *os.File, err error) {
 	if out, err := os.Stdout.Stat(); err == nil {
 		if errs, err := os.Stderr.Stat(); err == nil && os.SameFile(out, errs) {

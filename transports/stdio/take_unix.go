@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// moveStreams moves the standard streams to descriptors that no child inherits.
+// moveStreams takes the standard streams for the link and puts others in their place, which no
+// child inherits the link through.
 func moveStreams() (in, out *os.File, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// moveStreams keeps the standard streams, and puts others in their place for whoever asks for them from
-// now on.
+// moveStreams takes the standard streams for the link and puts others in their place, which no
+// child inherits the link through.
 func moveStreams() (in, out *os.File, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -51,19 +51,21 @@ var errNotText = errors.New("websocket: the peer sent a message that is not UTF-
 type frames struct {
 	ws             *gorilla.Conn
 	producer       bool
-	readMessage    func(io.Reader) ([]byte, error) // reads a message
-	closeCode      atomic.Int64                    // to close with, by what was said last
+	readMessage    func(io.Reader) ([]byte, error) // reads one message whole
+	closeCode      atomic.Int64                    // what Close says; chosen by the last message sent
 	readingMessage atomic.Bool                     // a message is half read: pongs move no deadline
 	created        time.Time
-	lastHeard      atomic.Int64           // when anything came last, in nanoseconds since born
-	wake           atomic.Pointer[func()] // has Read called where nobody waits in it
+	lastHeard      atomic.Int64           // when anything came last, in nanoseconds since created
+	wake           atomic.Pointer[func()] // has Read called where no goroutine waits in it
 	pings          *time.Timer
 	witness        transports.Witness
-	lastReceived   lastWords     // of the peer, where there is a witness
+	lastReceived   lastWords     // the peer's last message, where there is a witness
 	done           chan struct{} // closed by Close
 	peerGone       chan struct{} // closed when the peer's close frame has come, or the link has broken
 }
 
+// newFrames makes frames over ws and starts its pings. producer says which side this is. all reads
+// one message from a frame.
 func newFrames(ws *gorilla.Conn, producer bool, all func(io.Reader) ([]byte, error)) *frames {
 	f := &frames{ws: ws, producer: producer, readMessage: all, created: time.Now(), done: make(chan struct{}),
 		peerGone: make(chan struct{})}
@@ -88,6 +90,7 @@ func (f *frames) markAlive() {
 	}
 }
 
+// sendPing pings the peer, and wakes Read where the link is dead. It runs by its timer.
 func (f *frames) sendPing() {
 	left := time.Until(f.created.Add(time.Duration(f.lastHeard.Load()) + idleTimeout))
 	err := f.ws.WriteControl(gorilla.PingMessage, nil, time.Now().Add(writeTimeout))
@@ -108,6 +111,7 @@ func (f *frames) Read() ([]byte, error) {
 	return f.noteRead(f.readFrame())
 }
 
+// noteRead notes what a read came to: the end of the link, or a message.
 func (f *frames) noteRead(msg []byte, err error) ([]byte, error) {
 	if err != nil {
 		close(f.peerGone)
@@ -118,6 +122,7 @@ func (f *frames) noteRead(msg []byte, err error) ([]byte, error) {
 	return msg, err
 }
 
+// readFrame reads one message through gorilla.
 func (f *frames) readFrame() ([]byte, error) {
 	kind, r, err := f.ws.NextReader()
 	if err != nil {
@@ -144,7 +149,7 @@ func (f *frames) readFrame() ([]byte, error) {
 	return msg, nil
 }
 
-// readError tells a clean end from a broken link.
+// readError returns io.EOF for a clean end, and the error for a broken link.
 func readError(err error) error {
 	if gorilla.IsCloseError(err, gorilla.CloseNormalClosure, gorilla.CloseGoingAway, closeClean, closeRejected,
 		closeNotAuthenticated, closeNotAuthorized, closeViolation, closeBySubscriber) {
@@ -173,8 +178,8 @@ func lastWordsIn(msg []byte) (last lastWords, err error) {
 	return last, json.Unmarshal(msg, &last)
 }
 
-// reportCloseCode tells the witness that the peer ended the link with another code than what it said last
-// demands.
+// reportCloseCode tells the witness that the peer ended the link with another code than what it
+// said last demands.
 func (f *frames) reportCloseCode(err error) {
 	var end *gorilla.CloseError
 	if !errors.As(err, &end) {
@@ -202,7 +207,7 @@ func (f *frames) reportCloseCode(err error) {
 	}
 }
 
-// noteLastWords chooses the code to close with by the last words.
+// noteLastWords chooses the code to close with by a message that may be the last one sent.
 func (f *frames) noteLastWords(msg []byte) {
 	if !bytes.HasPrefix(msg, []byte(`{"type":"subscription.`)) { // as aaep.Encode writes it
 		return

@@ -16,9 +16,9 @@ import (
 	"github.com/aaep-go/aaep/internal/writer"
 )
 
-// servedFrames are the frames of a producer. Its messages go past gorilla, many in one write: what we
-// send is not masked, so there is nothing to a frame. What gorilla writes by itself waits for its
-// turn.
+// servedFrames are the frames of a producer. Its messages go past gorilla, many in one write: what
+// we send is not masked, so there is nothing to a frame. What gorilla writes by itself waits for
+// its turn.
 type servedFrames struct {
 	*frames
 	out       *writer.Writer
@@ -85,8 +85,8 @@ func (f *servedFrames) Read() ([]byte, error) {
 	}
 }
 
-// handleControl has one ping or pong handled, if that is what comes next; whatever else comes, and any
-// error, is for gorilla to find.
+// handleControl handles one ping or pong, if that is what comes next. It leaves anything else, and
+// every error, for gorilla to find.
 func (f *servedFrames) handleControl() (found bool, err error) {
 	const final, masked, most = 0x80, 0x80, 125
 	head, err := f.in.Peek(2)
@@ -113,7 +113,8 @@ func (f *servedFrames) handleControl() (found bool, err error) {
 	return true, handle(string(payload))
 }
 
-// upgradeResponse is a response whose connection gorilla reads through in, and writes to by turns.
+// An upgradeResponse is a response whose connection gorilla reads through in, and writes to by
+// turns.
 type upgradeResponse struct {
 	http.ResponseWriter
 	in  *bufio.Reader
@@ -133,8 +134,8 @@ func (u *upgradeResponse) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return &turnConn{Conn: conn, out: u.out}, rw, nil
 }
 
-// turnConn is a connection to which whole frames are written, each by whoever has the turn. It is
-// written to by one at a time.
+// A turnConn is a connection that gorilla writes whole frames to, each when it has the Writer's
+// turn.
 type turnConn struct {
 	net.Conn
 	out      *writer.Writer

@@ -25,9 +25,9 @@ type ServerOptions struct {
 	// Authenticate names the peer of a request with a non-empty name. An error that is
 	// aaep.AuthorizationDenied is answered with close code 4003, an *aaep.Rejection with
 	// aaep.TransportUnavailable with 4001 and its RetryAfter, every other with 4002; its text stays
-	// here. It is called from many goroutines at once. If nil, nobody is asked and only connections
-	// to a loopback address are served. It is asked again while a connection is open, and ends it
-	// as package transports/auth says.
+	// here. It is called from many goroutines at once. If nil, no credentials are asked for, and
+	// only connections to a loopback address are served. It is asked again while a connection is
+	// open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If
 	// empty, localhost, 127.0.0.1 and [::1].
@@ -49,14 +49,14 @@ type Server struct {
 	authenticator credentials.Authenticator
 	queue         *duplex.Queue
 	slots         chan struct{}
-	// strangers are those who are told why they are refused, which takes until they have said
-	// goodbye: they take nobody's place.
+	// Holds one value for each refused peer that is told why, which takes until it has closed. They
+	// take no place in slots.
 	refusals      chan struct{}
 	largeMessages httpguard.LargeMessages
 }
 
-// maxRefusals is how many are told so at once. The others get a status, which a browser does not
-// show its page.
+// maxRefusals is how many peers are told why they are refused at once. The others get a status,
+// which a browser does not show its page.
 const maxRefusals = 32
 
 var (
@@ -88,7 +88,7 @@ func (s *Server) Close() error {
 }
 
 // ServeHTTP upgrades a request. The connection ends with the request's context, and ServeHTTP
-// returns then, unless whoever owns the http.Server sees to it. Every check that needs no state
+// returns then, unless the http.Server's owner allows hijacking. Every check that needs no state
 // comes first.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -168,7 +168,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			c.Close()
 		})
 	}
-	c = duplex.New(&servedFrames{frames: f, out: conn.out, in: in, onClosed: func() { hangUp(); unwatch(); <-slots }}, principal)
+	c = duplex.New(&servedFrames{frames: f, out: conn.out, in: in, onClosed: func() { hangUp(); unwatch(); <-slots }},
+		principal)
 	c.Peer(r.RemoteAddr)
 	close(made)
 	if refused != nil {
@@ -180,7 +181,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	if s.queue.Offer(r.Context(), c, f.peerGone) { // whoever accepts it ends it, or the end of the server
+	if s.queue.Offer(r.Context(), c, f.peerGone) { // the owner that accepts it ends it, or the end of the server
 		if until != nil {
 			return
 		}

@@ -20,7 +20,8 @@ func TestClocks(t *testing.T) {
 		{14 * time.Second, "is 11s behind that of the NATS servers"}, {33 * time.Second, "is 30s behind"},
 	} {
 		err := checkClocks(asked, asked.Add(tc.servers), answered)
-		if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || isPassing(err)) {
+		if (err == nil) != (tc.want == "") || err != nil &&
+			(!strings.Contains(err.Error(), tc.want) || isPassing(err)) {
 			t.Errorf("servers at %v: %v, want %q", tc.servers, err, tc.want)
 		}
 	}

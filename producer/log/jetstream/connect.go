@@ -26,7 +26,8 @@ func (c *Cluster) connectTo(servers string) (err error) {
 		nats.ReconnectWait(pause),
 		// so a dead server is noticed before another can lead
 		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2),
-		nats.ReconnectBufSize(-1),           // what is sent without a connection fails, and is tried again by whoever sent it
+		// what is sent without a connection fails, and is tried again by its sender
+		nats.ReconnectBufSize(-1),
 		nats.IgnoreAuthErrorAbort(),         // a user who is refused may have new credentials in a moment
 		nats.ErrorHandler(c.noteAsyncError)} // or it is written to the standard error
 	if c.opts.CA != "" {
@@ -50,8 +51,8 @@ func (c *Cluster) connectTo(servers string) (err error) {
 	return nil
 }
 
-// isUnprotected reports whether one of the servers is on another machine and may be talked to without
-// TLS.
+// isUnprotected reports whether one of the servers is on another machine and may be talked to
+// without TLS.
 func isUnprotected(servers string) (open bool, err error) {
 	for at := range strings.SplitSeq(servers, ",") {
 		at = strings.TrimSpace(at)
@@ -156,8 +157,8 @@ func (o *Options) connectError(err error) error {
 	return err
 }
 
-// A permissionRefusal is what the servers did not let this process do. They say so on the side, and give no
-// answer.
+// A permissionRefusal is what the servers did not let this process do. They say so on the side, and
+// give no answer.
 type permissionRefusal struct {
 	what, subject string
 	at            time.Time
@@ -165,7 +166,7 @@ type permissionRefusal struct {
 
 var refusedPattern = regexp.MustCompile(`(Publish|Subscription) to "([^"]+)"`)
 
-// noteAsyncError takes what the servers say on the side.
+// noteAsyncError notes what the servers report beside their answers.
 func (c *Cluster) noteAsyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return
@@ -179,8 +180,8 @@ func (c *Cluster) noteAsyncError(_ *nats.Conn, _ *nats.Subscription, err error) 
 	}
 }
 
-// deniedError returns the reason, if it is that, why something that began then and is about certain
-// streams or subjects did not succeed.
+// deniedError returns the refusal, if there was one, because of which an operation that began at
+// since and is about certain streams or subjects did not succeed.
 func (c *Cluster) deniedError(since time.Time, about ...string) error {
 	r := c.refused.Load()
 	if r == nil || r.at.Before(since) {

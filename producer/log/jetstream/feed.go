@@ -40,10 +40,12 @@ const (
 // Follow returns the log of an agent. The error is ErrNoAgent inside one that names it, where there
 // never was one.
 func (c *Cluster) Follow(ctx context.Context, agent string) (*Feed, error) {
-	f := &Feed{streamReader: streamReader{c: c, agent: agent, stream: agentStream + subjectToken(agent)}, sharedSubjects: newSharedSubjects(c, agent),
-		more:  make(chan struct{}, 1),
-		heard: map[uint64][]byte{}}
-	err := f.sharedSubjects.subscribeTo("aaep.l."+subjectToken(agent), f.bufferMessage) // before the first look, so that nothing is between
+	f := &Feed{streamReader: streamReader{c: c, agent: agent, stream: agentStream + subjectToken(agent)},
+		sharedSubjects: newSharedSubjects(c, agent),
+		more:           make(chan struct{}, 1),
+		heard:          map[uint64][]byte{}}
+	// before the first look, so that nothing is between
+	err := f.sharedSubjects.subscribeTo("aaep.l."+subjectToken(agent), f.bufferMessage)
 	if err == nil {
 		var info *jetstream.StreamInfo
 		if info, err = f.streamInfo(ctx); err == nil {
@@ -61,6 +63,7 @@ func (c *Cluster) Follow(ctx context.Context, agent string) (*Feed, error) {
 // Close ends what Follow began.
 func (f *Feed) Close() error { f.sharedSubjects.unsubscribeAll(); return nil }
 
+// bufferMessage keeps a message that the subscription delivers, for takeBuffered.
 func (f *Feed) bufferMessage(m *nats.Msg) {
 	seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 	if err != nil {
@@ -79,8 +82,8 @@ func (f *Feed) bufferMessage(m *nats.Msg) {
 	}
 }
 
-// takeBuffered returns what was heard right after the cursor. Missing says that something was heard, but
-// not that.
+// takeBuffered returns what was heard right after the cursor. Missing says that something was
+// heard, but not that.
 func (f *Feed) takeBuffered(cursor uint64) (records [][]byte, missing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -82,6 +82,7 @@ func (h *sharedSubjects) Receive(f func(msg []byte) []byte) error {
 	return h.subscribeTo("aaep.a."+h.name, func(m *nats.Msg) { m.Respond(f(m.Data)) })
 }
 
+// subscribeTo subscribes to a subject, and returns once the servers know.
 func (h *sharedSubjects) subscribeTo(subject string, f nats.MsgHandler) error {
 	began := time.Now()
 	sub, err := h.cluster.nc.Subscribe(subject, f)

@@ -50,7 +50,7 @@ type Options struct {
 	log.Limits
 	// Credentials is the name of a file that says which NATS user this is: a .creds file, the seed
 	// of the user's nkey, or one line USER:PASSWORD, which goes to another machine only over TLS.
-	// Nobody but its owner may open it.
+	// Only its owner may open it.
 	Credentials string
 	// Certificate and Key are the names of PEM files with what this process shows servers that ask
 	// for a certificate.
@@ -84,7 +84,7 @@ const (
 	agentStream   = "AAEP_A_" // and the agent's name
 
 	answerTime  = 5 * time.Second        // for one request
-	askAgain    = time.Second / 2        // is when a question that nobody has answered is put again
+	askAgain    = time.Second / 2        // is when a question without an answer is put again
 	publishTime = time.Second            // for a message to be acknowledged, before it is looked what became of it
 	pause       = 250 * time.Millisecond // between two tries, at most
 	connectTime = 5 * time.Second
@@ -171,8 +171,8 @@ func (c *Cluster) Agents(ctx context.Context) ([]string, error) {
 	return agents, nil
 }
 
-// retryUntil does something until it succeeds, or fails in a way that waiting does not mend, or ctx is
-// done; without a deadline that is after ten seconds. About are the streams and subjects that it
+// retryUntil does something until it succeeds, or fails in a way that waiting does not mend, or ctx
+// is done; without a deadline that is after ten seconds. About are the streams and subjects that it
 // takes.
 func (c *Cluster) retryUntil(ctx context.Context, do func(context.Context) error, about ...string) error {
 	if _, bounded := ctx.Deadline(); !bounded {
@@ -204,9 +204,9 @@ func (c *Cluster) retryUntil(ctx context.Context, do func(context.Context) error
 	}
 }
 
-// reconnectElsewhere makes the connection anew, to another server if there is one, where this one has been
-// of no use for longer than it takes until another leads: it answers by itself, but may be cut off
-// from the others.
+// reconnectElsewhere makes the connection anew, to another server if there is one, where this one
+// has been of no use for longer than it takes until another leads: it answers by itself, but may be
+// cut off from the others.
 func (c *Cluster) reconnectElsewhere() {
 	now := time.Now().UnixNano()
 	if since := c.failing.Load(); since == 0 {
@@ -216,15 +216,16 @@ func (c *Cluster) reconnectElsewhere() {
 	}
 }
 
+// callOnce calls do with a bound for one answer.
 func callOnce(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	return do(ctx)
 }
 
-// askRepeatedly asks, and asks again for as long as there is no answer: while nobody leads, or who did is
-// gone without a word, a question is lost. Those that were put before may still be answered, so
-// that a server that is slow is no server that is gone.
+// askRepeatedly asks, and asks again while there is no answer: a question is lost while the stream
+// has no leader, or the leader has gone without a word. Those that were put before may still be
+// answered, so that a slow server does not count as gone.
 func askRepeatedly[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
 	type result struct {
 		answer T
@@ -300,7 +301,8 @@ func (c *Cluster) explainError(what string, err error) error {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return fmt.Errorf("%s: the servers have no JetStream; start them with -js: %w", what, err)
 	case c.nc.Status() != nats.CONNECTED && c.nc.LastError() != nil:
-		return fmt.Errorf("%s: there is no connection to NATS (%w): %w", what, c.opts.connectError(c.nc.LastError()), err)
+		return fmt.Errorf("%s: there is no connection to NATS (%w): %w", what,
+			c.opts.connectError(c.nc.LastError()), err)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrReconnectBufExceeded):
 		return fmt.Errorf("%s: JetStream does not answer: %w", what, err)
@@ -343,12 +345,14 @@ type streamBounds struct {
 	start, end uint64
 }
 
+// current returns the bounds that are known.
 func (b *streamBounds) current() (start, end uint64) {
 	b.Lock()
 	defer b.Unlock()
 	return b.start, b.end
 }
 
+// raiseTo raises the bounds to what was learned.
 func (b *streamBounds) raiseTo(start, end uint64) {
 	b.Lock()
 	defer b.Unlock()

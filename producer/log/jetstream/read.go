@@ -58,8 +58,8 @@ func (r *streamReader) Read(cursor uint64, n int) ([][]byte, error) {
 	return nil, r.c.explainError(fmt.Sprintf("cannot read event %d of %s", cursor+1, r.agent), last)
 }
 
-// readBatch reads the records after the cursor that one server has. Next is the sequence of the first
-// that it has, if it is another than the one after the cursor.
+// readBatch reads the records after the cursor that one server has. Next is the sequence of the
+// first that it has, if it is another than the one after the cursor.
 func (r *streamReader) readBatch(cursor uint64, n int) (records [][]byte, next uint64, err error) {
 	n = min(n, maxReadMsgs)
 	began := time.Now()
@@ -106,6 +106,7 @@ func (r *streamReader) refreshBounds(ctx context.Context) error {
 	return err
 }
 
+// streamInfo asks the leader for the state of the stream.
 func (r *streamReader) streamInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
 	var info *jetstream.StreamInfo
 	err := r.c.retryUntil(ctx, func(ctx context.Context) error {
@@ -116,8 +117,9 @@ func (r *streamReader) streamInfo(ctx context.Context) (*jetstream.StreamInfo, e
 		if err == nil {
 			info = s.CachedInfo()
 			if v := info.Config.Metadata[formatKey]; v != "" && v != format {
-				err = lastingError{fmt.Errorf("%w: its log has format %s, and this program knows %s: use a newer program",
-					ErrNewer, v, format)}
+				err = lastingError{
+					fmt.Errorf("%w: its log has format %s, and this program knows %s: use a newer program",
+						ErrNewer, v, format)}
 			}
 		}
 		return err
@@ -139,8 +141,8 @@ func startOf(s jetstream.StreamState) uint64 {
 	return s.FirstSeq - 1
 }
 
-// newestMessage reads the newest message on a subject from who leads, which alone knows it; nil is none.
-// (The client's own way asks whichever server is near where a stream allows that.)
+// newestMessage reads the newest message on a subject from who leads, which alone knows it; nil is
+// none. (The client's own way asks whichever server is near where a stream allows that.)
 func (c *Cluster) newestMessage(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	ask, _ := json.Marshal(map[string]any{"last_by_subj": subject})
 	m, err := askRepeatedly(ctx, func(ctx context.Context) (*nats.Msg, error) {

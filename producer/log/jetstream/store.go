@@ -74,7 +74,8 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 		return nil, c.explainError("cannot open the log of "+agent, err)
 	}
 	on := strings.TrimSuffix(c.opts.Node, fmt.Sprintf(":%d", os.Getpid()))
-	me := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), on, filepath.Base(os.Args[0]), time.Now().Format("2006-01-02 15:04"))
+	me := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), on, filepath.Base(os.Args[0]),
+		time.Now().Format("2006-01-02 15:04"))
 	s.owner, err = c.nc.Subscribe(whose, func(m *nats.Msg) {
 		if string(m.Data) == s.run || len(m.Data) == 0 { // who asks may be an older version
 			m.Respond([]byte(me))
@@ -94,20 +95,21 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 		return nil, c.explainError("cannot open the log of "+agent, err)
 	}
 	if _, end := s.Bounds(); was == nil && end == 0 {
-		s.meta = nil // it is of a stream that somebody has removed, or of none yet: this is another log
+		s.meta = nil // it is of a stream that was removed, or of none yet: this is another log
 	}
 	s.sharedSubjects = newSharedSubjects(c, agent)
 	return s, nil
 }
 
+// withTimeout returns a context that releases its timer by itself.
 func withTimeout(ctx context.Context, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	context.AfterFunc(ctx, cancel)
 	return ctx
 }
 
-// takeOver makes the stream, or takes over the one that was there, and waits until all that the process
-// before had sent is in it.
+// takeOver makes the stream, or takes over the one that was there, and waits until all that the
+// process before had sent is in it.
 func (s *Store) takeOver(ctx context.Context, was *jetstream.StreamInfo) error {
 	limits := s.c.opts.Limits
 	cfg := jetstream.StreamConfig{Name: s.stream, Replicas: s.c.opts.Replicas,
@@ -249,8 +251,8 @@ func (s *Store) Append(records [][]byte) error {
 	return nil
 }
 
-// publishBatch sends records as one batch, which is kept whole or not at all, and only after the message
-// at end.
+// publishBatch sends records as one batch, which is kept whole or not at all, and only after the
+// message at end.
 func (s *Store) publishBatch(ctx context.Context, records [][]byte, end uint64) error {
 	id := nats.NewInbox()[len("_INBOX."):]
 	for i, r := range records {
@@ -281,8 +283,8 @@ func (s *Store) publishBatch(ctx context.Context, records [][]byte, end uint64) 
 	return nil
 }
 
-// checkKept finds out what became of records after a failure. Nil is that they are kept; the failure
-// itself that they are not, and may be tried again.
+// checkKept finds out what became of records after a failure. Nil is that they are kept; the
+// failure itself that they are not, and may be tried again.
 func (s *Store) checkKept(ctx context.Context, records [][]byte, end uint64, failure error) error {
 	info, err := s.streamInfo(ctx)
 	switch {

@@ -98,8 +98,8 @@ func (s suite) testTrimmed(t *testing.T) {
 
 const childVariable = "AAEP_LOGTEST_VICTIM"
 
-// runChild appends events from eight goroutines until it is killed, and says of each when it can be
-// read.
+// runChild appends events from eight goroutines until the process is killed, and says of each when
+// it can be read.
 func runChild(open Open, dir string) {
 	st, err := open(dir, unlimited)
 	if err != nil {
@@ -193,6 +193,7 @@ func (s suite) testKill(t *testing.T) {
 	t.Logf("%d of %d events were seen before a kill, and all of them are there", len(acked), total)
 }
 
+// noteAcked notes an event that the child said can be read.
 func noteAcked(t *testing.T, acked map[uint64]string, line string) {
 	t.Helper()
 	var pos uint64

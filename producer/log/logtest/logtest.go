@@ -52,6 +52,7 @@ var unlimited = log.Limits{Events: -1, Bytes: -1, Age: -1}
 
 type suite struct{ open Open }
 
+// openStore opens the store and fails the test if it cannot.
 func (s suite) openStore(t *testing.T, dir string, limits log.Limits) Store {
 	t.Helper()
 	st, err := s.open(dir, limits)
@@ -62,6 +63,7 @@ func (s suite) openStore(t *testing.T, dir string, limits log.Limits) Store {
 	return st
 }
 
+// requireNoError fails the test on an error.
 func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -90,6 +92,7 @@ func readFrom(t *testing.T, st Store, cursor uint64, n int) (all [][]byte) {
 	return all
 }
 
+// testEmpty tests a store without records.
 func (s suite) testEmpty(t *testing.T) {
 	st := s.openStore(t, t.TempDir(), unlimited)
 	checkBounds(t, st, 0, 0)
@@ -139,6 +142,7 @@ func (s suite) testModel(t *testing.T) {
 	}
 }
 
+// testMeta tests that what a log says of itself is kept.
 func (s suite) testMeta(t *testing.T) {
 	dir := t.TempDir()
 	st := s.openStore(t, dir, unlimited)
@@ -202,6 +206,7 @@ func (s suite) testConcurrent(t *testing.T) {
 	all.Wait()
 }
 
+// testEvents tests the limit of events.
 func (s suite) testEvents(t *testing.T) {
 	dir := t.TempDir()
 	st := s.openStore(t, dir, log.Limits{Events: 10, Bytes: -1, Age: -1})
@@ -235,6 +240,7 @@ func trimStore(t *testing.T, st Store) {
 	}
 }
 
+// testBytes tests the limit of bytes.
 func (s suite) testBytes(t *testing.T) {
 	const most = 4 << 20
 	st := s.openStore(t, t.TempDir(), log.Limits{Events: -1, Bytes: most, Age: -1})

@@ -90,8 +90,8 @@ func Restore(ctx context.Context, file, dir string) (err error) {
 	return lockfile.SyncFolder(dir)
 }
 
-// openReadOnly opens the file of a log, which another process may write, to look at it. The Store can do no
-// more than that.
+// openReadOnly opens the file of a log, which another process may write, to look at it. The Store
+// can do no more than that.
 func openReadOnly(ctx context.Context, path string) (_ *Store, err error) {
 	s := &Store{dir: filepath.Dir(path)}
 	defer func() {

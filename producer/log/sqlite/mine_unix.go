@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
-// checkOwned reports what keeps a file or folder from being ours alone: others must have none of the
-// rights.
+// checkOwned reports what keeps a file or folder from being ours alone: others must have none of
+// the rights.
 func checkOwned(path string, rights os.FileMode, to, want string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -45,6 +45,7 @@ func (s *Store) Append(records [][]byte) error {
 	return s.findOldest(ctx)
 }
 
+// writeRecords inserts records after end and drops those up to cut.
 func (s *Store) writeRecords(ctx context.Context, records [][]byte, start, end, cut uint64) error {
 	now := s.logTime()
 	for i, r := range records {
@@ -53,7 +54,7 @@ func (s *Store) writeRecords(ctx context.Context, records [][]byte, start, end, 
 		}
 	}
 	if cut > start {
-		s.start.Store(cut) // before anybody can miss them
+		s.start.Store(cut) // before a reader can miss them
 		if _, err := s.drop.ExecContext(ctx, int64(cut)); err != nil {
 			return s.explainError(err)
 		}

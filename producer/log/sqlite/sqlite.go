@@ -8,8 +8,7 @@
 // The file is log.db, which the sqlite3 command can read meanwhile; beside it are log.db-wal and
 // log.db-shm while it is in use, and lock, which says by whom. It must be on a disk of this
 // machine: the memory that SQLite shares between processes does not work over a network. It holds
-// what the agent said, and the key that event ids are made with, so nobody but its owner may read
-// it.
+// what the agent said, and the key that event ids are made with, so only its owner may read it.
 package sqlite
 
 import (
@@ -136,6 +135,7 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 	return s, nil
 }
 
+// openDB opens the database file at path.
 func openDB(path string) (*sql.DB, error) {
 	at := url.URL{Scheme: "file", Path: filepath.ToSlash(path), OmitHost: true, RawQuery: "_pragma=busy_timeout(5000)"}
 	if filepath.VolumeName(path) != "" {
@@ -269,6 +269,7 @@ func (s *Store) loadEnd(ctx context.Context) error {
 	return s.findOldest(ctx)
 }
 
+// execAll executes statements, one after the other.
 func (s *Store) execAll(ctx context.Context, statements ...string) error {
 	for _, statement := range statements {
 		if _, err := s.out.ExecContext(ctx, statement); err != nil {
@@ -278,8 +279,8 @@ func (s *Store) execAll(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// logTime is the log's clock: it is the wall clock's when the store was opened, never runs backwards,
-// and does not jump when that is set.
+// logTime is the log's clock: it is the wall clock's when the store was opened, never runs
+// backwards, and does not jump when that is set.
 func (s *Store) logTime() int64 { return s.at + time.Since(s.began).Milliseconds() }
 
 // explainError says in words what SQLite says in codes.

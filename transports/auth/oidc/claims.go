@@ -68,8 +68,8 @@ func (s *seconds) String() string {
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.DateTime + " UTC") }
 
-// headerTypes are the kinds of token that say who somebody is, or what somebody may do. Others, such as
-// the notice of a logout, have the same signature and mean something else.
+// headerTypes are the types of tokens that name a subject or grant access. Others, such as the
+// notice of a logout, have the same signature and mean something else.
 var headerTypes = []string{"", "jwt", "at+jwt"}
 
 // checkHeader refuses a token whose header could be read in two ways, or has a say in how it is

@@ -52,7 +52,7 @@ func newClient(conf *tls.Config) *http.Client {
 	}
 }
 
-// boundedTransport cuts off answers that are too large.
+// A boundedTransport cuts off answers that are too large.
 type boundedTransport struct{ http.Transport }
 
 func (b *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -10,21 +10,22 @@ import (
 // maxVerified bounds the tokens that are remembered: about 10 MB.
 const maxVerified = 10_000
 
-// verifiedTokens are tokens that were verified. Each listener that follows is asked for its token again every
-// few seconds, and of all that is looked at the signature costs most. No token is kept, only what
-// tells one from others.
+// verifiedTokens remembers tokens that were verified. Each listener that follows is asked for its
+// token again every few seconds, and the signature is the costly part. No token is kept, only its
+// sum.
 type verifiedTokens struct {
 	mu    sync.Mutex
 	bySum map[[sha256.Size]byte]*verifiedToken
 }
 
-// verifiedToken is one of them. Nobody changes it.
+// A verifiedToken is never changed.
 type verifiedToken struct {
 	token     *upstream.IDToken
 	claims    claims
 	signature signature
 }
 
+// lookup returns what is remembered of a token.
 func (g *verifiedTokens) lookup(token string) (*verifiedToken, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,6 +49,7 @@ func (g *verifiedTokens) remember(token string, t *verifiedToken) {
 	g.bySum[sha256.Sum256([]byte(token))] = t
 }
 
+// forget removes a token that is no longer good.
 func (g *verifiedTokens) forget(token string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// keySource is the issuer's public keys, for the library to verify signatures with. Its own set would
-// never ask for withdrawn keys again, and would ask for unknown ones as often as strangers like.
-// One of the two is set.
+// A keySource has the issuer's public keys, for the library to verify signatures with. The
+// library's own set would never ask for withdrawn keys again, and would ask for unknown ones as
+// often as strangers like. Either file or remote is set.
 type keySource struct {
 	file   *credentials.Source[[]key]
 	remote *credentials.Fetched[[]key]
@@ -60,6 +60,7 @@ func (s *signature) isStillGood(ctx context.Context) bool {
 	return err == nil && known && is.Equal(now)
 }
 
+// signatureAlgorithms returns algorithms in the type of package jose.
 func signatureAlgorithms() (all []jose.SignatureAlgorithm) {
 	for _, alg := range algorithms {
 		all = append(all, jose.SignatureAlgorithm(alg))
@@ -105,6 +106,7 @@ func pickKey(set []key, id, alg string) (public any, err error) {
 	return public, nil
 }
 
+// fitsAlgorithm reports whether a key is one for an algorithm.
 func fitsAlgorithm(public any, alg string) bool {
 	switch p := public.(type) {
 	case *rsa.PublicKey:

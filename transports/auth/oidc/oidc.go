@@ -83,6 +83,7 @@ type verifier struct {
 	now      func() time.Time
 }
 
+// newVerifier checks the Config and reads the issuer's keys.
 func newVerifier(ctx context.Context, c Config) (*verifier, error) {
 	if c.Audience == "" {
 		return nil, errors.New("the audience is empty: tokens that were made for others would be good")
@@ -157,9 +158,9 @@ func unavailableError(why error, format string, args ...any) error {
 	return r
 }
 
-// logFailures is fetch, which after it went well once says in the log when it fails, every hour that it
-// does, and when that is over: from then on whoever is known by a new key stays out, and one that
-// the issuer took back lets in.
+// logFailures wraps fetch. After it went well once, the log says when it fails, every hour that it
+// does, and when that is over: until then peers with a token by a new key are refused, and tokens
+// by a key that the issuer withdrew are accepted.
 func (v *verifier) logFailures(fetch func(context.Context) ([]key, error)) func(context.Context) ([]key, error) {
 	log := v.Logger
 	if log == nil {
@@ -185,7 +186,7 @@ func (v *verifier) logFailures(fetch func(context.Context) ([]key, error)) func(
 	}
 }
 
-// checkAddress refuses what could not be asked in safety.
+// checkAddress refuses an address that cannot be asked in safety.
 func checkAddress(s string) error {
 	u, err := url.Parse(s)
 	switch {
@@ -197,6 +198,7 @@ func checkAddress(s string) error {
 	return nil
 }
 
+// authenticateRequest names the peer of a request by its signed bearer token.
 func (v *verifier) authenticateRequest(r *http.Request) (string, error) {
 	token, err := credentials.Bearer(r)
 	if err != nil {
@@ -238,8 +240,8 @@ func (v *verifier) verifyToken(ctx context.Context, token string) (subject strin
 	return g.claims.Subject, nil
 }
 
-// readToken reads a token twice, by the library and strictly: where the two could differ, in repeated
-// names or in names that differ in case, the token is refused (INV-33).
+// readToken reads a token twice, by the library and strictly: where the two could differ, in
+// repeated names or in names that differ in case, the token is refused (INV-33).
 func (v *verifier) readToken(ctx context.Context, token string) (*verifiedToken, error) {
 	if err := checkHeader(token); err != nil {
 		return nil, err
@@ -267,7 +269,7 @@ func (v *verifier) readToken(ctx context.Context, token string) (*verifiedToken,
 	return g, v.checkTimes(&g.claims)
 }
 
-// checkTimes says why a token is not good at this time.
+// checkTimes returns why a token is not good at this time.
 func (v *verifier) checkTimes(c *claims) error {
 	now := v.now()
 	switch {

@@ -160,14 +160,16 @@ func TestAllow(t *testing.T) {
 		return nil
 	}
 	v, _ := i.verifier(c)
-	if who, err := v.authenticateRequest(with(i.token(k, map[string]any{"scope": "openid aaep"}))); who != i.url+"#ada" {
+	if who, err := v.authenticateRequest(with(i.token(k, map[string]any{"scope": "openid aaep"}))); who != i.url+
+		"#ada" {
 		t.Errorf("%q, %v", who, err)
 	}
 	if _, err := v.authenticateRequest(with(i.token(k, nil))); !errors.Is(err, aaep.AuthorizationDenied) ||
 		!strings.Contains(err.Error(), "scope") {
 		t.Errorf("without the scope: %v, want AuthorizationDenied and why", err)
 	}
-	if _, err := v.authenticateRequest(with(i.token(newKey(t, "e1", "ES256"), map[string]any{"scope": "aaep"}))); err == nil ||
+	if _, err := v.authenticateRequest(
+		with(i.token(newKey(t, "e1", "ES256"), map[string]any{"scope": "aaep"}))); err == nil ||
 		errors.Is(err, aaep.AuthorizationDenied) {
 		t.Errorf("with a stranger's key: %v, want not authenticated", err)
 	}
