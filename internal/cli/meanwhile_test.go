@@ -40,7 +40,7 @@ func TestMeanwhile(t *testing.T) {
 	}
 	f.announce(in("a", event(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")))
 	got := out.String()
-	outcome, after := strings.Index(got, "Rejected."), strings.Index(got, "What came meanwhile, without the first 2 lines:")
+	outcome, after := strings.Index(got, "Rejected."), strings.Index(got, "What else was said, without the first 2 lines:")
 	if outcome < 0 || after < outcome || told("News") || strings.Index(got, "More 0.") < after || !strings.HasSuffix(got, fmt.Sprintf("More %d.\n", maxMeanwhile-1)) {
 		t.Errorf("afterwards:\n%s", got)
 	}
@@ -78,12 +78,12 @@ func TestReasonsBeforeTheAnswer(t *testing.T) {
 	out.Reset()
 	l.answer(t.Context(), "", l.aimed(time.Now()))
 	got := out.String()
-	if reasons := "What came meanwhile:\nIt is due today.\nIt is cheap.\n"; !strings.HasPrefix(got, reasons) || !strings.Contains(got[len(reasons):], "Decide: ") {
+	if reasons := "What else was said:\nIt is due today.\nIt is cheap.\n"; !strings.HasPrefix(got, reasons) || !strings.Contains(got[len(reasons):], "Decide: ") {
 		t.Errorf("Enter alone:\n%s", got)
 	}
 	out.Reset()
 	f.announce(in("a", event(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")))
-	if got, want := out.String(), "Rejected.\nWhat came meanwhile:\nSomething else.\n"; got != want {
+	if got, want := out.String(), "Rejected.\nWhat else was said:\nSomething else.\n"; got != want {
 		t.Errorf("afterwards:\n%s\nwant\n%s", got, want)
 	}
 }
@@ -101,7 +101,7 @@ func TestMeanwhileProgress(t *testing.T) {
 	f.announce(in("b", event(&aaep.Extension{Type: "acme:news"}, "Something new.")))
 	out.Reset()
 	f.announce(in("a", event(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")))
-	if got, want := out.String(), "Rejected.\nWhat came meanwhile:\n4 percent.\nSomething new.\n"; got != want {
+	if got, want := out.String(), "Rejected.\nWhat else was said:\n4 percent.\nSomething new.\n"; got != want {
 		t.Errorf("afterwards:\n%s\nwant\n%s", got, want)
 	}
 }
@@ -227,7 +227,7 @@ func TestFailedMeanwhile(t *testing.T) {
 	}
 	out.Reset()
 	l.done("Answer sent: reject.")
-	if got := out.String(); got != "What came meanwhile:\nReading failed.\nAnother failed.\n" {
+	if got := out.String(); got != "What else was said:\nReading failed.\nAnother failed.\n" {
 		t.Errorf("after that:\n%s", got)
 	}
 }

@@ -175,7 +175,7 @@ func TestQuietNotServed(t *testing.T) {
 				t.Errorf("while it is quiet: %q", got)
 			}
 			e.wants("/quiet off", "No longer quiet. What was held back follows.")
-			if got := e.out.String(); got != "What came meanwhile:\nWorking.\nOne.\nThinking.\n" {
+			if got := e.out.String(); got != "What else was said:\nWorking.\nOne.\nThinking.\n" {
 				t.Errorf("afterwards: %q", got)
 			}
 			e.wants("/quiet", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")

@@ -120,7 +120,7 @@ func TestContextOfQuestion(t *testing.T) {
 		c.screen.Reset()
 		c.wants("n", "Bank: Answer sent: reject.")
 		pass(time.Second)
-		if got := c.screen.String(); strings.Contains(got, "plumber") || !strings.Contains(got, "What came meanwhile:\nPlanner: Elsewhere.\n") {
+		if got := c.screen.String(); strings.Contains(got, "plumber") || !strings.Contains(got, "What else was said:\nPlanner: Elsewhere.\n") {
 			c.t.Errorf("afterwards:\n%s", got)
 		}
 	})

@@ -185,6 +185,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	a.skim(now, source, ev, it)
 	if ev.Type().Terminal() && ev.Critical() { // why it failed comes first, and then the end of what it said
 		a.leaveOut(endOfFailed, func(other *item) bool { return other.session == it.session })
+		a.recall(endOfFailed, it.session)
 	}
 }
 

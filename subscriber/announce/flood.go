@@ -54,6 +54,32 @@ func (a *Announcer) leaveOut(newest int, which func(it *item) bool) {
 	}
 }
 
+// recall has the newest of a session's text that was left out wait again, until so many lines do.
+func (a *Announcer) recall(newest int, session string) {
+	isText := func(it *item) bool { return a.isText(it) && it.session == session }
+	summary := slices.IndexFunc(a.normal, func(it *item) bool { return it.left > 0 && it.session == session && a.untold(it) })
+	for summary >= 0 && a.normal[summary].left > 1 {
+		n := 0
+		for _, it := range a.normal {
+			if isText(it) {
+				n++
+			}
+		}
+		last := len(a.missed) - 1
+		for last >= 0 && !isText(a.missed[last]) {
+			last--
+		}
+		if n >= newest || last < 0 {
+			return
+		}
+		it := a.missed[last]
+		a.missed = slices.Delete(a.missed, last, last+1)
+		a.normal = slices.Insert(a.normal, summary+1, it)
+		a.normal[summary].left -= 2 // as it counts itself once more
+		a.countLeft(it, summary)
+	}
+}
+
 // countLeft counts an announcement among those of its agent that were left out, which is said once, at a place among what waits.
 func (a *Announcer) countLeft(gone *item, at int) {
 	i := slices.IndexFunc(a.normal, func(it *item) bool { return it.left > 0 && it.source == gone.source && a.untold(it) })

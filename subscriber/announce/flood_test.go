@@ -60,6 +60,18 @@ func TestFailureInAFlood(t *testing.T) {
 		"7.0 The newest:", "8.0 Line 97.", "9.0 Line 98.", "10.0 Line 99.")
 }
 
+// So they do where the flood was left out before it failed.
+func TestFailureAfterAFlood(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.say(&aaep.SessionStarted{}, "Compiling a program of many thousand files, which may take a long time.")
+	r.lines(0, 1000)
+	r.say(&aaep.SessionErrored{}, "The compiler failed.")
+	r.after(time.Minute)
+	if got := r.since("Error."); !strings.HasSuffix(got, "|997 lines left out.|The newest:|Line 997.|Line 998.|Line 999.") {
+		t.Errorf("heard %s", got)
+	}
+}
+
 // What came of a question never waits behind text, not even behind a flood; what was said before it is called so.
 func TestOutcomeInAFlood(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})

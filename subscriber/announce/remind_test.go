@@ -53,7 +53,7 @@ func TestReasonsAfterTheQuestion(t *testing.T) {
 	r.after(time.Second)
 	r.answer("This came later.")
 	r.after(time.Minute)
-	r.wantSince("Press y or n.", "What came meanwhile:", "It is due today.", "It is cheap.", "This came later.",
+	r.wantSince("Press y or n.", "What else was said:", "It is due today.", "It is cheap.", "This came later.",
 		"Planner: The question is: Pay five dollars.", "You have about 10 minutes to answer.", "Press y or n.",
 		"Post: The post is here.", "A letter too.")
 }
@@ -82,7 +82,7 @@ func TestReminders(t *testing.T) {
 	r.heard = nil
 	r.after(31 * time.Second)
 	r.answer("One more. ")
-	r.after(2600 * time.Millisecond)
+	r.after(3100 * time.Millisecond)
 	if n := reminded(r); n != 1 {
 		t.Fatalf("heard %q", r.heard)
 	}
@@ -90,7 +90,7 @@ func TestReminders(t *testing.T) {
 	r.after(500 * time.Millisecond)
 	r.a.Settle(r.now, pay)
 	r.after(time.Minute)
-	r.want("251.0 What came meanwhile:", "252.5 One more.", "253.5 The question is: Pay five dollars. /")
+	r.want("251.0 What else was said:", "253.0 One more.", "254.0 The question is: Pay five dollars. /")
 
 	r = newRoom(t, Preferences{})
 	r.asked("Planner", "sess_1", "Pay five dollars.")

@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/speechd"
 	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
 	"github.com/aaep-go/aaep/subscriber/speech"
 )
 
@@ -118,6 +120,33 @@ func TestReal(t *testing.T) {
 		log := r.Transcript()
 		if strings.Contains(log, yoruba) || !strings.Contains(log, "SET SELF LANGUAGE es\n") {
 			t.Error("the server was asked to speak Yoruba, or not to speak Spanish")
+		}
+	})
+
+	// Ten thousand lines and a failure: what is left out is said, the error and the last lines come first, and it is over soon.
+	t.Run("a flood", func(t *testing.T) {
+		o := r.dial(t, speech.Options{WordsPerMinute: 396})
+		p := present.New(announce.Preferences{WordsPerMinute: 396, Speaks: o.Speaks})
+		before := len(r.Messages())
+		for i := range 10000 {
+			p.Add("", &aaep.Event{SessionID: "sess_1", LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en"},
+				Payload: &aaep.OutputStreaming{Chunk: fmt.Sprintf("Compiling file %d.\n", i), OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}})
+		}
+		p.Add("", &aaep.Event{SessionID: "sess_1", Urgency: aaep.UrgencyCritical, Summary: aaep.Say("The compiler failed."),
+			LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en"}, Payload: &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}})
+		ctx, cancel := context.WithCancel(t.Context())
+		presented := make(chan error, 1)
+		go func() { presented <- p.Run(ctx, o) }()
+		r.last(t, "Compiling file 9999.")
+		cancel()
+		<-presented
+		var heard []string
+		for _, m := range r.Messages()[before:] {
+			heard = append(heard, m.Text)
+		}
+		want := "Error.|The compiler failed.|What came before:|9,997 lines left out.|The newest:|Compiling file 9997.|Compiling file 9998.|Compiling file 9999."
+		if got := strings.Join(heard, "|"); got != want {
+			t.Errorf("heard %s, want %s", got, want)
 		}
 	})
 
