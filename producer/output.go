@@ -211,7 +211,7 @@ func (o *Output) complete() error {
 }
 
 // emit appends text that is in its final form to the log, or gathers it where a subscription is far
-// behind, with the Session's mu held. WriteString, release and complete call it.
+// behind, with the Session's mu held. WriteString, flushHeld and completeStream call it.
 func (o *Output) emit(text string) error {
 	if text == "" {
 		return nil
