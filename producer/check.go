@@ -39,7 +39,7 @@ func (p *Producer) checkOne(ev *aaep.Event) error {
 	if err := aaep.Validate(ev); err != nil || !p.cfg.RefuseSecrets {
 		return err
 	}
-	if ev.Type() == aaep.TypeOutputStreaming { // a secret may come in two chunks, and would not be found
+	if ev.Type() == aaep.TypeOutputStreaming { // chunks may split a secret
 		return nil
 	}
 	data, err := aaep.Encode(ev)

@@ -21,7 +21,7 @@ import (
 type course struct {
 	p        *Producer
 	owner    withholder       // the subscription or the group
-	terms    *handshake.Terms // replaced with the subscription's mu held; the owner reads it without
+	terms    *handshake.Terms // replaced with the subscription's mu held; see subscription
 	shaper   *shaper.Shaper   // nil for a member of a group
 	cursor   uint64           // the newest entry of the log that the Shaper has been given
 	replayed uint64           // the end of the log when the subscription was registered: history
@@ -35,7 +35,7 @@ type course struct {
 	again    []sentEvent      // what of the history is to be sent again, before anything else
 	hurries  bool             // it holds a turn of batchTurns, and must not wait, even for a disk
 	full     bool             // the link was slow with two batches in a row; false for a group
-	gap      bool             // the next event is to say that events before it were lost; false for a group
+	gap      bool             // the next event has to say that events were lost; false for a group
 
 	// needs is the cursor, below which the log need keep nothing for this stream, or math.MaxUint64
 	// while there is no stream; see Producer.lowestCursor.
@@ -95,7 +95,7 @@ func (c *course) fill(now time.Time, most int) error {
 			return nil
 		}
 		for _, ev := range events {
-			if !ev.Critical() && c.shaper.Ready(now) >= most { // one entry may make hundreds of events
+			if !ev.Critical() && c.shaper.Ready(now) >= most { // an entry may make many events
 				return nil
 			}
 			withheld, wait := c.withholds(ev)

@@ -86,12 +86,12 @@ type group struct {
 	woken chan struct{} // holds one: run is to look at the log or at calls
 	calls atomic.Bool   // a member has something in its woken and is to be released
 
-	mu      sync.Mutex      // guards the group and its members; held by run for a round, and by tryAdd
+	mu      sync.Mutex      // guards the group and its members; run holds it for a round
 	members []*subscription // in the order in which they joined
 	size    atomic.Int32    // the number of members, for a look without mu
 	over    bool            // there are no members and will be none
 	frames  []byte          // the encoded batch; kept to be used again
-	delays  []time.Duration // of the critical events of a round, for the Observer; kept to be used again
+	delays  []time.Duration // of critical events, for the Observer; kept to be used again
 	sent    time.Time       // when events left last
 	marks   uint64          // how many batches had an event that can be resumed after
 	waiting []*subscription // subscriptions that wait until the group pauses, to join in step
@@ -109,9 +109,9 @@ type groupKey struct {
 
 // groups is the table of a Producer's groups.
 type groups struct {
-	mu  sync.Mutex               // guards of; may be held while a group's mu is taken, not the reverse
+	mu  sync.Mutex               // guards of; taken before a group's mu, never after
 	of  map[groupKey][]*group    // in the order in which they were made
-	all atomic.Pointer[[]*group] // all groups of the map; replaced with mu held, never changed in place
+	all atomic.Pointer[[]*group] // all groups; replaced with mu held, never changed in place
 }
 
 // wake makes run look at the log. Any goroutine may call it, with any lock held; it never waits.

@@ -22,10 +22,10 @@ type membership struct {
 	joined time.Time             // when it joined
 	shared uint64                // the number of the first event that the group sent afterwards
 	marked uint64                // the group's marks when it joined
-	alarm  *time.Timer           // wakes it at the end of its lifetime, which the group does not watch
+	alarm  *time.Timer           // wakes it at the end of its lifetime
 	stepper
 	met  atomic.Bool // set by a group that it waits for, when that has paused
-	owed *batch      // events that were taken out of the group's Shaper and have not left; nil is none
+	owed *batch      // taken out of the group's Shaper and not sent; nil is nothing
 }
 
 // join lets a settled subscription join a group that is settled at the same place, or makes a group
@@ -247,7 +247,7 @@ func (sub *subscription) share(now time.Time, with *shaper.Shaper, step bool) (p
 			return since
 		}
 		defer s.mu.Unlock()
-		if s.pos <= sub.cursor { // all its events were read, so the next has this stamp or a later one
+		if s.pos <= sub.cursor { // all its events were read; the next is stamped no earlier
 			since = s.last
 		}
 		return since

@@ -149,7 +149,7 @@ func (sub *subscription) reply(m aaep.Message) {
 		} else {
 			refused.recording.Store(true)
 			why := refused.note(err)
-			sub.p.recording.Go(func() { // Shutdown waits for it after loops, which count this goroutine
+			sub.p.recording.Go(func() { // Shutdown waits for it after loops
 				ended(why)
 				refused.recording.Store(false)
 			})

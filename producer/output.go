@@ -38,7 +38,7 @@ type Output struct {
 	pending  string      // gathered text
 	soon     *time.Timer // emits pending; nil: nothing is gathered
 	emitted  uint64      // how many chunks
-	parted   bool        // another event followed the last text: what comes must not combine with it
+	parted   bool        // an event followed the last text: what comes must not combine with it
 	begun    bool        // its first chunk is about to be emitted, or has been
 	closed   bool
 }

@@ -112,7 +112,7 @@ type Producer struct {
 	agreements  agreements
 	encoded     encoded
 	published   published
-	republished atomic.Bool // Republish has been called: the order of its sessions is not known here
+	republished atomic.Bool // Republish was called: the order of its sessions is not known here
 	// putting is held while a question is put, so that meanwhile no subscription is registered and
 	// none begins or ceases to be one that may be asked.
 	putting     sync.Mutex
@@ -120,7 +120,7 @@ type Producer struct {
 
 	mu       sync.Mutex                   // guards what follows
 	closed   bool                         // Shutdown has begun
-	ended    bool                         // Shutdown waits for no more links that have not been answered
+	ended    bool                         // Shutdown waits for no new link any more
 	sessions []*Session                   // under way; with Config.Follow, the agent's
 	asked    map[aaep.ReplyToken]*pending // questions still open
 	parties  map[string]*party            // the replicas that have subscribers, by id

@@ -77,7 +77,7 @@ func (p *Producer) recover() error {
 		}
 		found.Error("ended a session that a crash left open")
 		if ev, failed := s.build(p.words(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
-			p.log.Append(ev) // unchecked: events that a bridge republished may be in an order that is not legal
+			p.log.Append(ev) // unchecked: a bridge may have republished events in any order
 		}
 	}
 	return p.log.Settle()
@@ -169,7 +169,7 @@ func newReplayed(p *Producer, pos uint64, ev *aaep.Event) *Session {
 func (s *Session) replay(ev *aaep.Event) {
 	s.machine.Infer(ev)
 	switch ev.Payload.(type) {
-	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled: // open questions are withdrawn
+	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled: // withdraws them
 		for _, token := range s.machine.OpenQuestions() {
 			_ = s.machine.Settled(token, aaep.Reject) // it is open
 		}

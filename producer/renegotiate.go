@@ -33,7 +33,7 @@ type change struct {
 	refusal *aaep.Rejection   // nil: it is accepted
 	answers int               // how many renegotiations it answers
 	more    []aaep.ReplyToken // the questions that it asks more time for
-	quiet   bool              // it says how long it is to be quiet, measured from when it takes effect
+	quiet   bool              // it declares a quiet time, which begins when it takes effect
 }
 
 // changes are the renegotiations of one subscription that have not taken effect.
@@ -52,7 +52,7 @@ type changes struct {
 	asks    float64          // how many renegotiations may be answered still, as of asked
 	asked   time.Time        // when the last one came
 
-	pace *budget.Budget // changes that take effect; belongs to handOverChanges, of which one runs at a time
+	pace *budget.Budget // changes that take effect; belongs to handOverChanges
 
 	next chan *change // holds one: a change whose turn has come, for the owner of the subscription
 
@@ -171,7 +171,7 @@ func (sub *subscription) hand() {
 func (sub *subscription) apply(c *change) *aaep.Rejection {
 	if c.refusal != nil {
 		sub.tell(rejected(c.refusal))
-		return &aaep.Rejection{Code: c.refusal.Code} // without a message, so that nothing more is sent
+		return &aaep.Rejection{Code: c.refusal.Code} // nothing more is sent
 	}
 	was, terms := sub.terms, c.terms
 	accepted, err := sub.accepted(*terms)

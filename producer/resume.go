@@ -151,7 +151,7 @@ func (sub *subscription) atPlace() (yes bool, note string) {
 	default:
 		return true, ""
 	}
-	if own := phrase.Best(sub.terms.Languages); !strings.HasPrefix(own, "en") { // in the user's language
+	if own := phrase.Best(sub.terms.Languages); !strings.HasPrefix(own, "en") { // for the user
 		note, _ = phrase.In(own, phrase.MayBeLost, "")
 	}
 	return false, note
@@ -230,7 +230,7 @@ func (c *course) bringForward(put *pending) {
 			case !is:
 				flush()
 				push(ev, from)
-			case change.FromState == aaep.StateAwaitingInput: // how a question ended stays one of its own
+			case change.FromState == aaep.StateAwaitingInput: // never folded: it says how a question ended
 				flush()
 				push(foldStates(ev, ev), 0)
 			default:
@@ -306,7 +306,7 @@ const maxSituations = 10
 func (sub *subscription) catchUp(since uint64) {
 	sub.cursor = sub.p.log.End()
 	entries, changed := sub.p.situation(sub.cursor)
-	for tries := 0; changed > sub.cursor && tries < maxSituations; tries++ { // a state that changes meanwhile would come too late
+	for tries := 0; changed > sub.cursor && tries < maxSituations; tries++ { // a state changed meanwhile
 		sub.p.log.Wait(changed)
 		sub.cursor = sub.p.log.End()
 		entries, changed = sub.p.situation(sub.cursor)

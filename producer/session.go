@@ -159,7 +159,7 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 		return ErrNoSession
 	}
 	if progress.Percent != nil {
-		progress.Percent = new(*progress.Percent) // the event must not change with the caller's variable
+		progress.Percent = new(*progress.Percent) // the event keeps its own copy
 	}
 	progress.Description, _ = in(aaep.Say(progress.Description), "")
 	p := aaep.ProgressUpdated{Progress: progress}

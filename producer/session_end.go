@@ -121,7 +121,7 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 	if _, err := s.build(words, end); err != nil {
 		return err
 	}
-	s.end() // Context is done before the broker is asked, so that askQuestion returns ErrSessionOver
+	s.end() // before the questions are withdrawn: askQuestion returns ErrSessionOver
 	if s.unwatch != nil {
 		s.unwatch()
 	}
@@ -137,7 +137,7 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 		}
 	}
 	for _, open := range s.machine.OpenTools() {
-		call, words := toolCall{open, open.Tool, nil}, phrase.ToolDidNotFinish // of a session that was replayed
+		call, words := toolCall{open, open.Tool, nil}, phrase.ToolDidNotFinish // it was replayed
 		if i := slices.IndexFunc(s.calls, func(c toolCall) bool { return c.ToolCall == open }); i >= 0 {
 			if call = s.calls[i]; !*call.begun {
 				words = phrase.ActionWithdrawn

@@ -106,7 +106,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.mu.Unlock()
 	p.guests.Wait()
 	p.recording.Wait()
-	p.announce(nil)                                  // that there are no subscriptions here any more
+	p.announce(nil)                                  // that there are no subscriptions here now
 	late := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
 	p.broker.Close()
 	late.Stop()

@@ -118,7 +118,7 @@ func (sub *subscription) goOnAlone() {
 func (sub *subscription) bury(why *aaep.Rejection) {
 	p := sub.p
 	hurry := sub.hungUp.Load()
-	p.unregister(sub) // before the last message, which may take a while and is waited for by no question
+	p.unregister(sub) // before the last message: no question waits for that
 	sub.mu.Lock()
 	sub.deaf = true
 	sub.mu.Unlock()
@@ -215,7 +215,7 @@ func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) (Right
 	if r.Message == "" {
 		r = &aaep.Rejection{Code: r.Code, Message: denied.Message, RetryAfter: r.RetryAfter, Err: err}
 	}
-	if invalid := aaep.Validate(rejected(r)); invalid != nil { // another reason is better than no answer
+	if invalid := aaep.Validate(rejected(r)); invalid != nil { // it cannot be sent
 		p.cfg.Logger.Error("Admit returned a rejection that cannot be sent", "error", invalid)
 		return Rights{}, denied
 	}
@@ -231,7 +231,7 @@ func rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
 		m.ReasonMessage = string(text[:most-1]) + "…"
 	}
 	if r.RetryAfter > 0 {
-		wait := (min(r.RetryAfter, 24*time.Hour) + time.Second - 1) / time.Second // whole seconds, never too few
+		wait := (min(r.RetryAfter, 24*time.Hour) + time.Second - 1) / time.Second // rounded up
 		m.RetryAfterSeconds = new(int64(wait))
 	}
 	return m
@@ -308,7 +308,7 @@ var errUnsigned = errors.New("producer: nobody signs the manifest")
 // *aaep.Rejection. Without one, p.loops counts the subscription until it has ended, and Shutdown
 // waits for that.
 func (p *Producer) register(sub *subscription) error {
-	p.log.Await(sub.terms.ResumeAfter) // another process may have sent an event that is not here yet
+	p.log.Await(sub.terms.ResumeAfter) // another process may have sent an event not yet here
 	p.putting.Lock()
 	p.mu.Lock()
 	err := p.hasRoom(sub.principal)
@@ -335,7 +335,7 @@ func (p *Producer) register(sub *subscription) error {
 	sub.beginAfter(sub.cursor)
 	sub.behind.Store(sub.cursor < sub.replayed)
 	sub.noticed = p.notices.Load().last
-	p.audience.Store(new(append(*p.audience.Load(), sub))) // earlier slices are shorter and do not show it
+	p.audience.Store(new(append(*p.audience.Load(), sub))) // a loaded slice does not show it
 	p.mu.Unlock()
 	p.putting.Unlock()
 	p.moved.give()

@@ -71,7 +71,7 @@ type streaming struct {
 	many       bool              // the link takes several events in one call
 	slow       bool              // the link took longer than prompt over the last batch
 	resumed    bool              // an event has left that the subscriber can resume after
-	unanswered []byte            // the answer to a change of terms that a broken stream did not take
+	unanswered []byte            // an answer to a change of terms that a broken stream did not take
 
 	apart time.Time // since when there is no stream
 	grace time.Time // when a stream has to be back at the latest; see detachStream
@@ -126,7 +126,7 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 	timer := time.NewTimer(never)
 	defer timer.Stop()
 	for {
-		draining := sub.p.serving.Err() != nil // before the log is read: nothing is appended any more
+		draining := sub.p.serving.Err() != nil // before the log is read: nothing is appended then
 		if draining {
 			sub.shaper.SetQuiet(time.Time{})
 		}
@@ -164,8 +164,8 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 // lone is an ungrouped subscription as runUngrouped sees it: it exists for one call of that.
 type lone struct {
 	*subscription
-	resumable transports.Resumable // the link, if its stream can break and be opened again; else nil
-	away      time.Time            // when a stream has to be there at the latest; zero: there is one
+	resumable transports.Resumable // the link, if its streams can be opened again; else nil
+	away      time.Time            // when a stream has to be there; zero: there is one
 	hurried   bool                 // shortenGrace has been called
 }
 
