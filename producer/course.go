@@ -308,10 +308,10 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 
 // takeNext returns the event that leaves next, encoded, and notes it in the history and in
 // b.critical. First come the events to send again, which are spent from the subscription's rate,
-// and then what the Shaper lets go. A critical event overtakes what waits for the rate. Of its own
-// session the events to send again leave before it, at once; or, where it is one of these itself,
-// those that it belongs to. The message is empty where nothing may
-// leave now; at is then when to ask again, as for shaper.Shaper.Pop.
+// and then what the Shaper lets go. Where the rate is spent, a critical event leaves all the same.
+// Before it leave the events to send again of its session or, where it is to be sent again itself,
+// those that lead to it. The message is empty where nothing may leave now; at is then when to ask
+// again, as for shaper.Shaper.Pop. loadBatch calls it.
 func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at time.Time) {
 	for {
 		if len(c.again) > 0 {

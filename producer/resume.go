@@ -190,9 +190,9 @@ func (c *course) askEarly() {
 // bringForward gives the Shaper a question before the cursor reaches it, and before that what D-50
 // has leave in front of it: the start of its session, the critical events of that, and its changes
 // of state, those that follow each other as one. Without these, a user would take the end of an
-// earlier question for that of this one. The owner calls it; it may read the log's store.
-// Changes of state get ids of their own: one that came before under the id of the log, before a
-// cut, would be left out behind one that did not.
+// earlier question for that of this one. Changes of state get ids of their own: a subscriber that
+// had one of them before a cut, under its id in the log, would leave it out and have the rest in
+// the wrong order. The owner calls it; it may read the log's store.
 func (c *course) bringForward(put *pending) {
 	if c.early == nil {
 		c.early = map[uint64]bool{}
@@ -246,7 +246,7 @@ func (c *course) bringForward(put *pending) {
 }
 
 // foldStates returns one event for two changes of state that follow each other, with an id of its
-// own, or nil if they lead back.
+// own, or nil if they lead back. Given the same event twice, it returns that under another id.
 func foldStates(old, ev *aaep.Event) *aaep.Event {
 	both, change := *ev, *ev.Payload.(*aaep.StateChanged)
 	if change.FromState = old.Payload.(*aaep.StateChanged).FromState; change.FromState == change.ToState {
@@ -297,7 +297,8 @@ func (c *course) tagged(out shaper.Out, member, value string, form uint32) shape
 	return shaper.Out{Event: &ev, Resumable: out.Resumable}
 }
 
-// maxSituations is how often the state of all sessions is asked for, until none changes meanwhile.
+// maxSituations is how often the states of all sessions are read again because one has changed
+// meanwhile.
 const maxSituations = 10
 
 // catchUp makes the stream go on from now. First come the ends of the sessions that ended after

@@ -26,11 +26,11 @@ type sentEvent struct {
 	message             []byte
 	id, session         string
 	resumable, critical bool
-	leads               bool // what is critical does not overtake it: the start of its session, or a state
+	leads               bool // no critical event overtakes it: a start of a session, or a state
 }
 
-// nextCritical returns the index of the event that leaves next where the others wait for the rate:
-// the first that is critical, or what leads to that; or -1.
+// nextCritical returns the index of the event that leaves next where the rate is spent: the first
+// critical one, or one before it that leads to it; -1 if none is critical.
 func nextCritical(events []sentEvent) int {
 	critical := slices.IndexFunc(events, func(ev sentEvent) bool { return ev.critical })
 	if critical < 0 {

@@ -341,8 +341,8 @@ func (p *Producer) register(sub *subscription) error {
 	p.moved.give()
 	if !sub.goesOn {
 		now, changed := p.situation(sub.cursor)
-		// A state that has changed meanwhile would not come first. Who begins with what happens now
-		// begins a moment later.
+		// A state that has changed meanwhile would not come first. A subscription that begins at
+		// the end of the log then begins a moment later.
 		for tries := 0; changed > sub.cursor && tries < maxSituations && sub.cursor == sub.replayed; tries++ {
 			p.log.Wait(changed)
 			sub.replayed = p.log.End()
@@ -359,7 +359,8 @@ func (p *Producer) register(sub *subscription) error {
 	return nil
 }
 
-// beginAfter has the subscription, which is not served yet, begin after a position of the log.
+// beginAfter makes a subscription begin after a position of the log. registerSubscription calls it,
+// before the subscription is served.
 func (sub *subscription) beginAfter(cursor uint64) {
 	sub.start, sub.cursor = cursor, cursor
 	sub.left.Store(cursor)
