@@ -58,13 +58,16 @@ type ProgressUpdated struct {
 
 // Progress is how far an agent has come; at least one of its members is there.
 type Progress struct {
-	// Percent is from 0 to 100.
+	// Percent is from 0 to 100; nil is absent. The function Percent makes it of a number.
 	Percent *float64 `json:"percent,omitzero"`
 	// Step counts from 1 and is never above TotalSteps; zero is absent.
 	Step        int64  `json:"step,omitzero"`
 	TotalSteps  int64  `json:"total_steps,omitzero"`
 	Description string `json:"description,omitzero"`
 }
+
+// Percent is Progress of so many percent, from 0 to 100.
+func Percent(done float64) Progress { return Progress{Percent: &done} }
 
 // ToolInvoked comes before a tool's side effect (§4.3.1).
 type ToolInvoked struct {

@@ -322,3 +322,12 @@ func TestEmptyEventDoesNotPanic(t *testing.T) {
 		}
 	}
 }
+
+// Percent is a Progress that says so, also of nothing done.
+func TestPercent(t *testing.T) {
+	for _, done := range []float64{0, 37.5, 100} {
+		if p := aaep.Percent(done); p.Percent == nil || *p.Percent != done || p != (aaep.Progress{Percent: p.Percent}) {
+			t.Errorf("Percent(%v) = %+v", done, p)
+		}
+	}
+}

@@ -31,8 +31,9 @@ type FirstUse struct {
 	first map[string]bool
 }
 
-// maxAddresses is how many addresses are remembered of an agent, the newest.
-const maxAddresses = 16
+// maxAddresses is how many addresses are remembered of an agent, the newest: one that is started at
+// a port of its own each time must not soon make those forgotten that stay.
+const maxAddresses = 256
 
 // maxNames is how many bytes of id and name are remembered of an agent.
 const maxNames = 4096

@@ -152,9 +152,11 @@ func (a *Announcer) catchUp(now time.Time) {
 			came = append(came, it)
 		}
 	}
+	came = slices.DeleteFunc(came, func(it *item) bool { return it.reminds })
 	if len(came) < 2 {
 		return
 	}
+	a.dropReminders(now)
 	var latest, state Words // a state tells less than anything else
 	answers := 0
 	for _, it := range came {
@@ -178,6 +180,20 @@ func (a *Announcer) catchUp(now time.Time) {
 		latest = state
 	}
 	a.say(now, whileYouTyped(a.language, answers, len(came)-answers, latest))
+}
+
+// dropReminders takes away what this program says around what is left to be asked for: it is said anew where that is.
+func (a *Announcer) dropReminders(now time.Time) {
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
+		gone := it.reminds && a.untold(it)
+		if q := it.about; gone && q != nil {
+			q.drowned, q.led = q.drowned || !q.led, false
+		}
+		if gone {
+			a.end(it, now, Expired)
+		}
+		return gone
+	})
 }
 
 // say puts what the person asked for before everything that is not critical.

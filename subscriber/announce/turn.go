@@ -143,7 +143,14 @@ func (a *Announcer) leadIn(now time.Time, it *item) bool {
 		return true
 	}
 	q := a.open.First()
-	if q == nil || q.led || !drowns(q, it) || !slices.Contains(a.normal, it) {
+	if q == nil || !drowns(q, it) {
+		return false
+	}
+	if i := slices.Index(a.asked, it); i >= 0 && it.arrived.Before(q.Put) {
+		// The person asked for it before the question was put. Now it is beside that.
+		a.asked, a.normal = slices.Delete(a.asked, i, i+1), slices.Insert(a.normal, 0, it)
+	}
+	if q.led || !slices.Contains(a.normal, it) {
 		return false
 	}
 	q.led = true

@@ -1,0 +1,94 @@
+package announce
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// settled stands among what is heard where the question was settled.
+const settled = "0.0 settled"
+
+// Whatever agents say, ask and withdraw, and whatever the person presses: "What came meanwhile" is
+// never heard twice without anything of an agent in between, and what a session says beside its
+// question is never heard after that without these words, as if it belonged to the question.
+func TestOrder(t *testing.T) {
+	rounds := 1200
+	if testing.Short() {
+		rounds = 200
+	}
+	for seed := range rounds {
+		r, rnd := newRoom(t, Preferences{Answering: key}), rand.New(rand.NewPCG(uint64(seed), 9))
+		words := 0
+		var open *aaep.Event
+		word := func(session string) string {
+			words++
+			return fmt.Sprintf("Word%dof%s.", words, session)
+		}
+		for range 60 {
+			source, session := "Planner", fmt.Sprintf("sess_%d", 1+rnd.IntN(2))
+			if rnd.IntN(5) == 0 {
+				source, session = "Post", "sess_9"
+			}
+			switch rnd.IntN(12) {
+			case 0, 1, 2, 3:
+				r.from(source, session, &aaep.OutputStreaming{Chunk: word(session) + " ", OutputID: "out_1",
+					CoalesceHint: aaep.BoundarySentence}, "")
+			case 4:
+				r.from(source, session, &aaep.Extension{Type: "acme:news"}, word(session))
+			case 5:
+				r.from(source, session, &aaep.ToolInvoked{Tool: "look", ToolCallID: "call_1"}, word(session))
+			case 6, 7:
+				if open == nil {
+					open = r.asked("Planner", "sess_1", fmt.Sprintf("Pay %d.", words))
+				}
+			case 8:
+				if open != nil && rnd.IntN(3) == 0 {
+					open, r.heard = nil, append(r.heard, settled)
+					r.from("Planner", "sess_1", &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "")
+				}
+			case 9:
+				r.a.Typing(r.now)
+			case 10:
+				r.a.Again(r.now)
+			case 11:
+				r.a.WhatWaits(r.now)
+			}
+			r.after(time.Duration(rnd.IntN(4000)) * time.Millisecond)
+		}
+		r.after(2 * time.Minute)
+		if broken := disorder(r.heard); broken != "" {
+			t.Fatalf("seed %d: %s in\n%s", seed, broken, strings.Join(r.heard, "\n"))
+		}
+	}
+}
+
+// disorder is what of the heard lines breaks the rules of TestOrder.
+func disorder(heard []string) string {
+	asked, led, again := false, false, false
+	for _, line := range heard {
+		_, said, _ := strings.Cut(line, " ")
+		switch {
+		case strings.HasPrefix(line, settled):
+			asked, led, again = false, false, false
+		case strings.Contains(said, "What came meanwhile:"):
+			if again {
+				return "twice in a row: " + line
+			}
+			led, again = true, !strings.HasSuffix(said, "/")
+		case strings.Contains(said, "Decide: "), strings.Contains(said, "The question is: "):
+			asked, led, again = true, false, false
+		case strings.HasPrefix(said, "The newest: "): // of what came while the person typed
+		case strings.Contains(said, "Word"):
+			if asked && !led && strings.Contains(said, "ofsess_1.") {
+				return "after the question, as if it belonged to it: " + line
+			}
+			again = false
+		}
+	}
+	return ""
+}
