@@ -134,6 +134,7 @@ func (a *Agent) open(ctx context.Context) (*Agent, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	ask := initializeRequest{ProtocolVersion: protocolVersion, Info: implementation{Name: "aaep", Title: "AAEP", Version: aaep.Version}}
+	ask.Capabilities.FS.Read, ask.Capabilities.FS.Write, ask.Capabilities.Terminal = true, true, true
 	err := a.peer.call(ctx, "initialize", ask, &a.hello)
 	switch {
 	case err == nil && a.hello.ProtocolVersion != protocolVersion:
@@ -283,6 +284,14 @@ func (a *Agent) handle(r *request) {
 		go c.permission(r)
 	case r.method == "elicitation/create":
 		go c.elicit(r)
+	case r.method == "fs/read_text_file":
+		go c.readFile(r)
+	case r.method == "fs/write_text_file":
+		go c.writeFile(r)
+	case r.method == "terminal/create":
+		go c.createTerminal(r)
+	case strings.HasPrefix(r.method, "terminal/"):
+		go c.terminal(r)
 	default:
 		r.refuse(jsonrpc2.CodeMethodNotFound, "this client does not do that")
 	}

@@ -38,6 +38,9 @@ type Conversation struct {
 	config   []configOption
 	commands []Command
 	newest   *call // that Details is about
+
+	terminals    map[string]*terminal
+	lastTerminal int
 }
 
 // Prompt sends what the user says, and waits for the end of the turn, which is one session of the Producer from its start to its

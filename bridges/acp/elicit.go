@@ -24,7 +24,7 @@ func (c *Conversation) elicit(r *request) {
 }
 
 // inTurn does something in the turn that there is, or in one of its own where the agent does something of its own accord. Where there
-// can be none, the request is answered with otherwise.
+// can be none, the request is answered with otherwise, or refused where that is nil.
 func (c *Conversation) inTurn(r *request, about string, otherwise any, do func(*turn)) {
 	c.mu.Lock()
 	t := c.turn
@@ -32,7 +32,11 @@ func (c *Conversation) inTurn(r *request, about string, otherwise any, do func(*
 	if t == nil {
 		var err error
 		if t, err = c.begin(context.Background(), about); err != nil {
-			r.answer(otherwise)
+			if otherwise == nil {
+				r.refuse(jsonrpc2.CodeInternalError, "the user cannot be asked now")
+			} else {
+				r.answer(otherwise)
+			}
 			return
 		}
 		defer t.end("end_turn", nil)

@@ -176,16 +176,16 @@ type fixture struct {
 // converse runs do in virtual time, with a conversation.
 func converse(t *testing.T, turn func(*scriptedAgent, string) string, decide func(*person, *aaep.Event), do func(t *testing.T, f *fixture)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { do(t, newFixture(t, turn, decide)) })
+	synctest.Test(t, func(t *testing.T) { do(t, newFixture(t, "/srv/project", turn, decide)) })
 }
 
-func newFixture(t *testing.T, turn func(*scriptedAgent, string) string, decide func(*person, *aaep.Event)) *fixture {
+func newFixture(t *testing.T, folder string, turn func(*scriptedAgent, string) string, decide func(*person, *aaep.Event)) *fixture {
 	t.Helper()
 	f := &fixture{}
 	var l link
 	f.script, l = script(turn)
 	var err error
-	if f.agent, err = acp.Connect(t.Context(), l, acp.Config{Folder: "/srv/project"}); err != nil {
+	if f.agent, err = acp.Connect(t.Context(), l, acp.Config{Folder: folder}); err != nil {
 		t.Fatal(err)
 	}
 	if f.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "scripted", AgentName: f.agent.Name()}}); err != nil {

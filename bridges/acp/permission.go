@@ -206,6 +206,7 @@ func (t *turn) grant(ctx context.Context, p *permission, option permissionOption
 		p.call.done(nil)
 	}
 	p.call.done, p.call.denied = done, false
+	t.granted(p.about)
 	return nil, permissionOption{}
 }
 

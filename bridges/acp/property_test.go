@@ -167,7 +167,7 @@ func hostileTurn(t *testing.T, seed uint64, steps int) (wrong []string) {
 				p.sub.Reply(context.Background(), ev, aaep.Accept)
 			}
 		}
-		f := newFixture(t, turn, decide)
+		f := newFixture(t, "/srv/project", turn, decide)
 		h.scriptedAgent = f.script
 		f.script.mu.Lock()
 		f.script.judge = h.judge

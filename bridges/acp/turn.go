@@ -30,7 +30,8 @@ type turn struct {
 	calls  map[string]*call
 	plan   []planEntry
 	asks   []*permission // open, oldest first
-	halted bool          // nothing is allowed any more
+	grants []grantedAction
+	halted bool // nothing is allowed any more
 	over   bool
 }
 

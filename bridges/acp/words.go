@@ -94,23 +94,7 @@ func (c *call) consequence(cfg Config) string {
 }
 
 // commandIn is the command in the input of a tool, in one line, or "".
-func commandIn(input jsontext.Value) string {
-	var in struct {
-		Command jsontext.Value `json:"command"`
-	}
-	if input == nil || read(input, &in) != nil {
-		return ""
-	}
-	var text string
-	var args []string
-	switch {
-	case in.Command.Kind() == '"' && read(in.Command, &text) == nil:
-		return line(text)
-	case in.Command.Kind() == '[' && read(in.Command, &args) == nil:
-		return line(strings.Join(args, " "))
-	}
-	return ""
-}
+func commandIn(input jsontext.Value) string { return line(rawCommand(input)) }
 
 // tool is a call as AAEP tells it.
 func (c *call) tool() producer.Tool {

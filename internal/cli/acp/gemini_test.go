@@ -138,7 +138,8 @@ func (d ownDialer) Dial(context.Context) (transports.Conn, error) {
 
 func read(t *testing.T, p *producer.Producer, answer func(*reader, *aaep.Event)) *reader {
 	t.Helper()
-	sub, err := subscriber.Dial(t.Context(), ownDialer{p}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: subscriber.ScreenReader("en-US").With(aaep.Capabilities{MaxEventsPerSecond: 100})})
+	sub, err := subscriber.Dial(t.Context(), ownDialer{p}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: aaep.Capabilities{
+		SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
 	if err != nil {
 		t.Fatal(err)
 	}

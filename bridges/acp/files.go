@@ -1,0 +1,218 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// Files that the agent has its client read and write. They are in Config.Folder, whatever links lead out of it; what is written there was
+// accepted as it is, by a permission that showed that change or by a question of its own.
+
+const maxFile = 10 << 20 // bytes that are read
+
+type readFileRequest struct {
+	Path  string `json:"path"`
+	Line  *int   `json:"line"`  // the first, counted from 1
+	Limit *int   `json:"limit"` // how many lines
+}
+
+type readFileResponse struct {
+	Content string `json:"content"`
+}
+
+type writeFileRequest struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+// readFile answers with a file of the folder. It runs on a goroutine of its own.
+func (c *Conversation) readFile(r *request) {
+	var ask readFileRequest
+	text, err := "", read(r.params, &ask)
+	if err == nil {
+		text, err = c.agent.cfg.read(ask.Path)
+	}
+	if err != nil {
+		r.refuse(jsonrpc2.CodeInvalidParams, label(err.Error()))
+		return
+	}
+	if ask.Line != nil || ask.Limit != nil {
+		lines := strings.SplitAfter(text, "\n")
+		if ask.Line != nil {
+			lines = lines[min(max(*ask.Line-1, 0), len(lines)):]
+		}
+		if ask.Limit != nil {
+			lines = lines[:min(max(*ask.Limit, 0), len(lines))]
+		}
+		text = strings.Join(lines, "")
+	}
+	r.answer(readFileResponse{text})
+}
+
+// read returns the text of a file in the folder.
+func (cfg Config) read(path string) (string, error) {
+	root, name, err := cfg.open(path)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	f, err := root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	at, err := f.Stat()
+	switch {
+	case err != nil:
+		return "", err
+	case !at.Mode().IsRegular():
+		return "", fmt.Errorf("%s is no file", name)
+	case at.Size() > maxFile:
+		return "", fmt.Errorf("%s is longer than %d MiB", name, maxFile>>20)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && !utf8.Valid(data) {
+		err = fmt.Errorf("%s is no text", name)
+	}
+	return string(data), err
+}
+
+// open opens the folder, out of which no name and no link leads, and returns what a path is called there.
+func (cfg Config) open(path string) (*os.Root, string, error) {
+	path, err := cfg.within(path)
+	if err != nil {
+		return nil, "", err
+	}
+	name, err := filepath.Rel(cfg.Folder, path)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := os.OpenRoot(cfg.Folder)
+	return root, name, err
+}
+
+// writeFile writes a file of the folder, once that was accepted. It runs on a goroutine of its own.
+func (c *Conversation) writeFile(r *request) {
+	var ask writeFileRequest
+	err := read(r.params, &ask)
+	if err == nil {
+		_, err = c.agent.cfg.within(ask.Path)
+	}
+	if err != nil {
+		r.refuse(jsonrpc2.CodeInvalidParams, label(err.Error()))
+		return
+	}
+	c.inTurn(r, "The agent wants to write a file.", nil, func(t *turn) {
+		if err := t.write(r.ctx, ask); err != nil {
+			r.refuse(jsonrpc2.CodeInternalError, label(err.Error()))
+			return
+		}
+		r.answer(struct{}{})
+	})
+}
+
+// write asks whether a file may be written, unless exactly that was accepted already, and writes it.
+func (t *turn) write(ctx context.Context, ask writeFileRequest) error {
+	cfg := t.c.agent.cfg
+	path, err := cfg.within(ask.Path)
+	if err != nil {
+		return err
+	}
+	if t.spend(func(g grantedAction) bool { return g.path == path && g.text == ask.Content }) {
+		return cfg.write(path, ask.Content)
+	}
+	part := toolContent{Type: "diff", Path: path, NewText: ask.Content}
+	switch old, err := cfg.read(path); {
+	case err == nil:
+		part.OldText = &old
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	about := &call{title: path, kind: "edit", content: []toolContent{part}}
+	return t.doAsked(ctx, about, "Write "+words.Sentence(cfg.place(path)), func() error { return cfg.write(path, ask.Content) })
+}
+
+// write replaces the text of a file in the folder.
+func (cfg Config) write(path, text string) error {
+	root, name, err := cfg.open(path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	return root.WriteFile(name, []byte(text), 0o666)
+}
+
+// A grantedAction is something that an accepted permission has shown: a file with its new text, or a command.
+type grantedAction struct {
+	path, text string
+	command    string
+}
+
+// granted keeps what an accepted permission has shown, with t.mu held, so that the agent's request to do exactly that is not asked about again.
+func (t *turn) granted(about call) {
+	for _, part := range about.content {
+		if part.Type == "diff" {
+			if path, err := t.c.agent.cfg.within(part.Path); err == nil {
+				t.grants = append(t.grants, grantedAction{path: path, text: part.NewText})
+			}
+		}
+	}
+	if about.kind == "execute" {
+		for _, command := range []string{about.title, rawCommand(about.input)} {
+			if command != "" {
+				t.grants = append(t.grants, grantedAction{command: command})
+				return
+			}
+		}
+	}
+}
+
+// spend reports whether something was accepted, and forgets that: each permission counts once.
+func (t *turn) spend(is func(grantedAction) bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, g := range t.grants {
+		if is(g) && !t.halted && !t.over {
+			t.grants = append(t.grants[:i:i], t.grants[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// doAsked does something here for the agent once the user has accepted it.
+func (t *turn) doAsked(ctx context.Context, about *call, action string, do func() error) error {
+	t.mu.Lock()
+	t.endText()
+	t.newest(about)
+	t.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(t.asking, cancel)()
+	t.c.agent.beforeAsking(ctx)
+	tool := about.tool()
+	tool.Risk, tool.Timeout = aaep.RiskHigh, t.c.agent.cfg.AnswerTime
+	tool.Action, tool.Consequence = aaep.Say(action), aaep.Say(about.consequence(t.c.agent.cfg))
+	_, err := t.s.Tool(ctx, tool, func(context.Context) (string, error) { return "", do() })
+	switch {
+	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
+		return errors.New("the user did not allow it")
+	}
+	return err
+}

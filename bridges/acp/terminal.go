@@ -1,0 +1,236 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// Commands that the agent has its client run, in Config.Folder. Each was accepted as it is, by a permission that showed that command or by a
+// question of its own, and ends with the agent.
+
+const (
+	maxTerminals = 32      // of a conversation at once
+	maxOutput    = 1 << 20 // bytes that are kept of what one prints
+)
+
+type createTerminalRequest struct {
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+	Env     []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"env"`
+	CWD   *string `json:"cwd"`
+	Limit *int    `json:"outputByteLimit"`
+}
+
+type terminalResponse struct {
+	TerminalID string `json:"terminalId"`
+}
+
+type outputResponse struct {
+	Output    string      `json:"output"`
+	Truncated bool        `json:"truncated"`
+	Exit      *exitStatus `json:"exitStatus,omitzero"`
+}
+
+type exitStatus struct {
+	Code   *int    `json:"exitCode"`
+	Signal *string `json:"signal"`
+}
+
+// A terminal is a command that runs, or has run.
+type terminal struct {
+	cmd  *exec.Cmd
+	most int
+	over chan struct{} // closed when it has ended
+	exit exitStatus    // then
+
+	mu        sync.Mutex
+	output    []byte
+	truncated bool
+}
+
+// Write keeps the end of what the command prints.
+func (m *terminal) Write(p []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.output = append(m.output, p...)
+	if over := len(m.output) - m.most; over > 0 {
+		m.truncated = true
+		for over < len(m.output) && !utf8.RuneStart(m.output[over]) {
+			over++
+		}
+		m.output = append([]byte(nil), m.output[over:]...)
+	}
+	return len(p), nil
+}
+
+// says is what the command has printed so far.
+func (m *terminal) says() outputResponse {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := outputResponse{Output: strings.ToValidUTF8(string(m.output), "\uFFFD"), Truncated: m.truncated}
+	select {
+	case <-m.over:
+		r.Exit = &m.exit
+	default:
+	}
+	return r
+}
+
+// createTerminal runs a command, once that was accepted. It runs on a goroutine of its own.
+func (c *Conversation) createTerminal(r *request) {
+	var ask createTerminalRequest
+	if err := read(r.params, &ask); err != nil || ask.Command == "" {
+		r.refuse(jsonrpc2.CodeInvalidParams, "the command cannot be read")
+		return
+	}
+	c.inTurn(r, "The agent wants to run a command.", nil, func(t *turn) {
+		id, err := t.run(r.ctx, ask)
+		if err != nil {
+			r.refuse(jsonrpc2.CodeInternalError, label(err.Error()))
+			return
+		}
+		r.answer(terminalResponse{id})
+	})
+}
+
+// run asks whether a command may run, unless exactly that was accepted already, and begins it.
+func (t *turn) run(ctx context.Context, ask createTerminalRequest) (id string, err error) {
+	cfg := t.c.agent.cfg
+	folder := cfg.Folder
+	if ask.CWD != nil && *ask.CWD != "" {
+		if folder, err = cfg.within(*ask.CWD); err != nil {
+			return "", err
+		}
+	}
+	command := ask.Command
+	for _, arg := range ask.Args { // told so that two arguments cannot pass for one
+		if arg == "" || strings.ContainsAny(arg, " \t\n\"'\\|&;<>$`") {
+			arg = strconv.Quote(arg)
+		}
+		command += " " + arg
+	}
+	begin := func() error { id, err = t.c.begins(ask, folder); return err }
+	if len(ask.Env) == 0 && folder == cfg.Folder && t.spend(func(g grantedAction) bool { return g.command == command }) {
+		err = begin()
+		return id, err
+	}
+	says := []string{"In the folder " + words.Sentence(line(folder))}
+	for _, v := range ask.Env {
+		says = append(says, fmt.Sprintf("With %s set to \"%s\".", line(v.Name), line(v.Value)))
+	}
+	about := &call{title: command, kind: "execute", content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: strings.Join(says, " ")}}}}
+	err = t.doAsked(ctx, about, about.action(), begin)
+	return id, err
+}
+
+// begins starts a command.
+func (c *Conversation) begins(ask createTerminalRequest, folder string) (id string, err error) {
+	m := &terminal{cmd: exec.Command(ask.Command, ask.Args...), most: maxOutput, over: make(chan struct{})}
+	if strings.ContainsAny(ask.Command, " |&;<>$`\"'") && len(ask.Args) == 0 { // agents give whole command lines too
+		m.cmd = exec.Command("sh", "-c", ask.Command)
+	}
+	if ask.Limit != nil {
+		m.most = min(max(*ask.Limit, 0), maxOutput)
+	}
+	m.cmd.Dir, m.cmd.Stdout, m.cmd.Stderr, m.cmd.Env = folder, m, m, os.Environ()
+	m.cmd.WaitDelay = endTimeout
+	for _, v := range ask.Env {
+		m.cmd.Env = append(m.cmd.Env, v.Name+"="+v.Value)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.terminals) >= maxTerminals {
+		return "", errors.New("too many commands run at once")
+	}
+	if err := m.cmd.Start(); err != nil {
+		return "", err
+	}
+	c.lastTerminal++
+	id = fmt.Sprintf("terminal-%d", c.lastTerminal)
+	if c.terminals == nil {
+		c.terminals = map[string]*terminal{}
+	}
+	c.terminals[id] = m
+	go func() {
+		err := m.cmd.Wait()
+		var exit *exec.ExitError
+		switch {
+		case errors.As(err, &exit) && exit.ExitCode() < 0:
+			m.exit.Signal = new(exit.String())
+		default:
+			m.exit.Code = new(m.cmd.ProcessState.ExitCode())
+		}
+		close(m.over)
+	}()
+	go func() {
+		select {
+		case <-c.agent.done:
+			m.cmd.Process.Kill()
+		case <-m.over:
+		}
+	}()
+	return id, nil
+}
+
+// terminal answers what the agent wants of a command that it has had run. It runs on a goroutine of its own.
+func (c *Conversation) terminal(r *request) {
+	var ask terminalResponse
+	err := read(r.params, &ask)
+	c.mu.Lock()
+	m := c.terminals[ask.TerminalID]
+	if m != nil && r.method == "terminal/release" {
+		delete(c.terminals, ask.TerminalID)
+	}
+	c.mu.Unlock()
+	if err != nil || m == nil {
+		r.refuse(jsonrpc2.CodeInvalidParams, "there is no such terminal")
+		return
+	}
+	switch r.method {
+	case "terminal/output":
+		r.answer(m.says())
+	case "terminal/wait_for_exit":
+		select {
+		case <-m.over:
+			r.answer(m.exit)
+		case <-r.ctx.Done():
+		}
+	default: // kill, and release, which kills too
+		m.cmd.Process.Kill()
+		r.answer(struct{}{})
+	}
+}
+
+// rawCommand is the command in the input of a tool as it is written, or "".
+func rawCommand(input jsontext.Value) string {
+	var in struct {
+		Command jsontext.Value `json:"command"`
+	}
+	if input == nil || read(input, &in) != nil {
+		return ""
+	}
+	var text string
+	var args []string
+	switch {
+	case in.Command.Kind() == '"' && read(in.Command, &text) == nil:
+		return text
+	case in.Command.Kind() == '[' && read(in.Command, &args) == nil:
+		return strings.Join(args, " ")
+	}
+	return ""
+}
