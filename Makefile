@@ -99,6 +99,7 @@ ORCA_PACKAGES := orca xvfb openbox xdotool at-spi2-core libglib2.0-bin gsettings
 orca: REAL_PACKAGES += $(ORCA_PACKAGES)
 orca: real
 	AAEP_ORCA=$(or $(TIMES),1) AAEP_REAL=1 go test -count=1 -timeout 0 -run '^TestOrca$$' -v ./subscriber/web
+	AAEP_ORCA=1 AAEP_REAL=1 go test -count=1 -run '^TestOldOrca$$' -v ./subscriber/orca
 
 real:
 	@command -v dpkg-query >/dev/null || { echo "Not Debian: tests with real assistive technology run if its programs are there."; exit 0; }; \
