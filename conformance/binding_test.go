@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -184,6 +185,78 @@ func servedBy(t *testing.T, level int, only []string, breaks func(http.Handler) 
 }
 
 // botched is an answer of which something is changed.
+// A text whose stream broke in the middle goes on where it was. Who tells it again under new ids, or leaves out what was missed, is
+// caught. SSE-014, EVT-059
+func TestResumedText(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edits func(frame []byte, n int) []byte // of a stream that is opened again, the n-th
+		fresh bool                             // forgets where the stream was, and tells all of it again
+		want  conformance.Verdict
+	}{
+		"goes on": {nil, false, conformance.Pass},
+		"tells it again under new ids": {func(b []byte, n int) []byte {
+			return regexp.MustCompile(`(evt_[0-9a-f]{20})[0-9a-f]{12}`).ReplaceAll(b, fmt.Appendf(nil, "${1}%012d", n))
+		}, true, conformance.Fail},
+		"leaves a part out": {func(b []byte, n int) []byte {
+			if n == 1 {
+				return nil
+			}
+			return b
+		}, false, conformance.Fail},
+		"tells neither more of it nor the state": {func(b []byte, _ int) []byte {
+			if bytes.Contains(b, []byte("output.streaming")) || bytes.Contains(b, []byte("state.changed")) {
+				return nil
+			}
+			return b
+		}, false, conformance.Fail},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			opened := map[string][]byte{} // what came first on a stream, by its address
+			n := 0
+			report := servedBy(t, 2, []string{"resumed-text"}, func(h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method != http.MethodGet {
+						h.ServeHTTP(w, r)
+						return
+					}
+					mu.Lock()
+					before, again := opened[r.URL.String()]
+					if !again {
+						opened[r.URL.String()] = nil
+					}
+					mu.Unlock()
+					edit := func(b []byte) []byte {
+						mu.Lock()
+						defer mu.Unlock()
+						if !again {
+							opened[r.URL.String()] = append(opened[r.URL.String()], b...)
+							return b
+						}
+						var edited []byte
+						if tt.fresh && before != nil { // all that came before the stream broke, once more
+							b, before = append(bytes.Clone(before), b...), nil
+						}
+						for frame := range bytes.SplitAfterSeq(b, []byte("\n\n")) {
+							if n++; tt.edits != nil {
+								frame = tt.edits(frame, n)
+							}
+							edited = append(edited, frame...)
+						}
+						return edited
+					}
+					h.ServeHTTP(&botched{ResponseWriter: w, body: edit}, r)
+				})
+			})
+			got := report.Results[slices.IndexFunc(report.Results, func(r conformance.Result) bool { return r.Case.Name == "resumed-text" })]
+			if got.Verdict != tt.want {
+				t.Errorf("%s, %s\n%v; want %s", got.Verdict, got.Seen, got.Evidence, tt.want)
+			}
+		})
+	}
+}
+
 type botched struct {
 	http.ResponseWriter
 	head func(int, http.Header) int

@@ -1,7 +1,73 @@
 package conformance
 
-// resumePlay is the name of the play and of its case.
-const resumePlay = "resumed"
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// resumePlay and resumedTextPlay are the names of the plays and of their cases.
+const (
+	resumePlay      = "resumed"
+	resumedTextPlay = "resumed-text"
+)
+
+// resumedText has a stream break after the first part of an output, and opened again a moment later.
+func resumedText(st *stage) {
+	l := st.subscribe(usual())
+	l.breaksAfter.Store(new(output))
+	st.start()
+	st.tape.wait(st.ctx, slow, func(r *Recording) bool {
+		_, lost := r.noted(l.n, noteLost)
+		return lost || len(of(r.events(l.n), completed, errored, cancelled)) > 0 || st.silenced(r, l)
+	})
+	st.pause(settle)
+	l.find()
+	st.end(l, slow)
+}
+
+// judgeResumedText sees that no part of a text is told twice as if it were new, and that none is left out by a stream that goes on where
+// it broke. An event that comes again under its own id is not new.
+func judgeResumedText(r *Recording) Finding {
+	lost, broke := r.noted(0, noteLost)
+	found, _ := r.noted(0, noteFound)
+	switch gone, left := r.noted(0, noteClosed); {
+	case len(of(r.events(0), output)) == 0:
+		return unseen("no output.streaming came")
+	case !broke:
+		return skipped("its transport has no event stream that is opened again")
+	case left && r.quietAfter(lost):
+		return skipped("the subscription was gone with its stream, so that nothing could go on", found, gone)
+	}
+	next, ids, anew := 0, map[string]bool{}, false
+	var last message
+	for _, m := range r.events(0) {
+		anew = anew || m.typ() == state && m.At.After(lost.At) && !ids[m.str("event_id")]
+		if m.typ() != output || ids[m.str("event_id")] {
+			ids[m.str("event_id")] = true
+			continue
+		}
+		ids[m.str("event_id")] = true
+		switch at := int(m.num("position")); {
+		case at < next:
+			return fail("after the stream was opened again, text that had come came once more as a new event", last.Entry, found, m.Entry)
+		case at > next && !anew:
+			return fail(fmt.Sprintf("after the stream was opened again, %d characters of the text were left out", at-next), last.Entry, found, m.Entry)
+		default:
+			next = at + utf8.RuneCountInString(m.str("chunk"))
+		}
+		last = m
+	}
+	if !last.is("complete") && !anew {
+		return fail("after the stream was opened again, the rest of the text never came", last.Entry, found)
+	}
+	return pass("the text went on where it had been", found, last.Entry)
+}
+
+// quietAfter reports whether nothing came on the first link after an entry.
+func (r *Recording) quietAfter(e Entry) bool {
+	return !slices.ContainsFunc(r.all(0, false), func(m message) bool { return m.At.After(e.At) })
+}
 
 // resumed has a stream break between two sessions, and opened again in the second, while that waits for an answer: so it is known
 // what was missed, and what the state is.
@@ -38,6 +104,8 @@ func (r *Recording) resumedWith(q message) (message, bool) {
 }
 
 var resumeCases = []Case{
+	{Name: resumedTextPlay, Requirements: []string{"SSE-014", "EVT-059"}, Level: 2, Strength: Must, plays: []string{resumedTextPlay},
+		Rule: "a text whose event stream broke is told on where it was, each part of it once", Judge: judgeResumedText},
 	{Name: resumePlay, Requirements: []string{"SSE-014"}, Level: 2, Strength: Must, plays: []string{resumePlay},
 		Rule: "an event stream that is opened again goes on where it broke, or begins with a state.changed to the state of now", Judge: func(r *Recording) Finding {
 			list := questions(r, 1)

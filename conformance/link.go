@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -27,6 +28,8 @@ type link struct {
 	dead bool            // not even the request could be sent
 	// answers says that it may be asked.
 	answers bool
+	// breaksAfter is the type of event after which the reader breaks the event stream, once; nil is none.
+	breaksAfter atomic.Pointer[string]
 	// connected says that somebody took the connection; err is why there is no link, or what came of the last message.
 	connected atomic.Bool
 	err       error
@@ -113,6 +116,10 @@ func (l *link) read() {
 		}
 		if !l.st.tape.add(received(l.conn, Entry{Link: l.n, Data: append([]byte{}, data...)})) {
 			return
+		}
+		if typ := l.breaksAfter.Load(); typ != nil && bytes.Contains(data, []byte(*typ)) {
+			l.breaksAfter.Store(nil)
+			l.lose()
 		}
 	}
 }

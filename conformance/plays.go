@@ -231,6 +231,8 @@ var plays = []play{
 		}},
 	{resumePlay, "of two subscribers the stream of one breaks, and is opened again while the other is asked, who rejects then",
 		asking(), 2, resumed},
+	{resumedTextPlay, "the stream of a subscriber breaks within a long output, and is opened again",
+		Scenario{Name: Stream, Sentences: many(12)}, 2, resumedText},
 	{"left", "of two subscribers one can answer, is asked, leaves, and accepts after that; the other watches",
 		asking(), 3, func(st *stage) {
 			l := st.subscribe(usual())
