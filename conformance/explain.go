@@ -66,7 +66,19 @@ func whyNot(id string) string {
 	case row.Side == "subscriber":
 		return "it is a duty of subscribers"
 	}
-	for _, why := range unjudged {
+	return reasonFor(row, unjudged)
+}
+
+// whyNotOfSubscribers is whyNot for subscribers.
+func whyNotOfSubscribers(row requirements.Requirement) string {
+	if len(Match(SubscriberCases(), row.ID)) > 0 {
+		return ""
+	}
+	return reasonFor(row, unjudgedOfSubscribers)
+}
+
+func reasonFor(row requirements.Requirement, reasons []struct{ reason, ids string }) string {
+	for _, why := range reasons {
 		if slices.Contains(strings.Fields(why.ids), row.ID) {
 			return why.reason
 		}

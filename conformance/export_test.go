@@ -7,7 +7,15 @@ import (
 	"strings"
 )
 
-var WhyNot = whyNot
+var WhyNot, WhyNotOfSubscribers = whyNot, whyNotOfSubscribers
+
+// UnjudgedOfSubscribers is Unjudged for subscribers.
+func UnjudgedOfSubscribers() (ids []string) {
+	for _, why := range unjudgedOfSubscribers {
+		ids = append(ids, strings.Fields(why.ids)...)
+	}
+	return ids
+}
 
 // Unjudged are the requirements that have a reason for having no case.
 func Unjudged() (ids []string) {

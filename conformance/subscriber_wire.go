@@ -23,7 +23,7 @@ var wireCases = []Case{
 			}
 			return some(len(of(r.all(0, false), "subscription.request")), "links began with subscription.request")
 		}},
-	{Name: "request-valid", Requirements: []string{"HS-004", "HS-005", "HS-007", "HS-010", "HS-011", "HS-012", "HS-015", "HS-017", "HS-019", "HS-023", "HS-025", "HS-030", "HS-032", "HS-035", "HS-037", "HS-039", "HS-041"},
+	{Name: "request-valid", Requirements: []string{"HS-004", "HS-005", "HS-007", "HS-010", "HS-011", "HS-012", "HS-015", "HS-017", "HS-019", "HS-023", "HS-025", "HS-030", "HS-032", "HS-035", "HS-037", "HS-039", "HS-041", "I18N-002", "VER-001"},
 		Level: 3, Strength: Must, plays: []string{"less", "cut"},
 		Rule: "the request is valid under its schema", Judge: eachOf("subscription.request", func(m message) string { return invalid(m) })},
 	{Name: "one-name", Requirements: []string{"HS-006"}, Level: 3, Strength: Must, plays: []string{"cut", "less"},

@@ -45,6 +45,7 @@ func TestTable(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", r.ID, r.Level, strings.ReplaceAll(r.Text, "|", `\|`), where)
 	}
+	theirs, theirRows := subscriberTables(t)
 	page := fmt.Sprintf(`# The cases of the conformance suite
 
 Written by `+"`make report`"+`; a test keeps it current. See [conformance.md](conformance.md) for how they are used.
@@ -60,7 +61,17 @@ Of the %d MUSTs that producers have, cases decide %d. The other %d have none, an
 
 | id | level | requirement | cases, or why there is none |
 | --- | --- | --- | --- |
-%s`, len(conformance.Cases()), cases.String(), decided+excused, decided, excused, rows.String())
+%s
+## The %d cases for subscribers
+
+| case | level | strength | what is right | requirements |
+| --- | --- | --- | --- | --- |
+%s
+## The requirements of subscribers
+
+| id | level | requirement | cases, or why there is none |
+| --- | --- | --- | --- |
+%s`, len(conformance.Cases()), cases.String(), decided+excused, decided, excused, rows.String(), len(conformance.SubscriberCases()), theirs, theirRows)
 	old, err := os.ReadFile(tablePage)
 	if err == nil && string(old) == page {
 		return
@@ -73,6 +84,32 @@ Of the %d MUSTs that producers have, cases decide %d. The other %d have none, an
 	}
 }
 
+// subscriberTables are the same two tables for subscribers, of which every MUST has a case or a reason as well.
+func subscriberTables(t *testing.T) (string, string) {
+	t.Helper()
+	var cases, rows strings.Builder
+	for _, c := range conformance.SubscriberCases() {
+		fmt.Fprintf(&cases, "| %s | %d | %s | %s | %s |\n", c.Name, c.Level, c.Strength, c.Rule, strings.Join(c.Requirements, ", "))
+	}
+	for _, r := range requirements.All() {
+		if r.Strength != "MUST" || r.Side == "producer" || r.Side == "transport" {
+			continue
+		}
+		var names []string
+		for _, c := range conformance.Match(conformance.SubscriberCases(), r.ID) {
+			names = append(names, c.Name)
+		}
+		where := strings.Join(names, ", ")
+		if why := conformance.WhyNotOfSubscribers(r); where == "" && why != "" {
+			where = "none: " + why
+		} else if where == "" {
+			t.Errorf("%s has no case for subscribers and no reason: %s", r.ID, r.Text)
+		}
+		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", r.ID, r.Level, strings.ReplaceAll(r.Text, "|", `\|`), where)
+	}
+	return cases.String(), rows.String()
+}
+
 // A reason whose requirement has a case by now is stale.
 func TestReasonsAreNeeded(t *testing.T) {
 	for _, id := range conformance.Unjudged() {
@@ -81,6 +118,20 @@ func TestReasonsAreNeeded(t *testing.T) {
 		}
 		if _, ok := requirements.Find(id); !ok {
 			t.Errorf("%s has a reason, and there is no such requirement", id)
+		}
+	}
+	page, err := os.ReadFile("../docs/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range append(conformance.Unjudged(), conformance.UnjudgedOfSubscribers()...) {
+		if row, _ := requirements.Find(id); row.Level != "" && !strings.Contains(string(page), id) && row.Side != "both" {
+			t.Errorf("docs/conformance.md does not say that %s is not judged", id)
+		}
+	}
+	for _, id := range conformance.UnjudgedOfSubscribers() {
+		if len(conformance.Match(conformance.SubscriberCases(), id)) > 0 {
+			t.Errorf("%s has a case for subscribers, and still a reason for having none", id)
 		}
 	}
 }

@@ -12,3 +12,17 @@ var unjudged = []struct{ reason, ids string }{
 		"EXT-018 LVL-001 LVL-002 LVL-018 LVL-041 LVL-043 LVL-044 LVL-047 LVL-048 VER-013"},
 	{"it is about the specification and its versions", "VER-005 VER-006"},
 }
+
+// unjudgedOfSubscribers are the MUSTs of subscribers that no case decides, each with the reason.
+var unjudgedOfSubscribers = []struct{ reason, ids string }{
+	{"it is about what the program does within, and neither its messages nor what it presents tell it", "TERM-001 ENV-063 TR-012 I18N-004 ENV-069"},
+	{"it is about settings that a user may find or not", "EVT-033"},
+	{"it is about direction on a screen, and the hook tells words", "I18N-014 I18N-023"},
+	{"it takes a person who is asked elsewhere, and what they are asked there cannot be seen", "CONF-046 CONF-047 LVL-027"},
+	{"the suite agrees to what is asked for or to less, so that nothing binds without its acceptance", "TERM-015"},
+	{"a run reaches the subscriber in one way", "HS-003"},
+	{"what it understands of a tag shows only in which of several voices it takes", "I18N-003"},
+	{"it is about the suite itself, or about claims; the tests of this package and its report keep it",
+		"CONF-034 EXT-018 LVL-001 LVL-002 LVL-018 LVL-041 LVL-042 LVL-043 LVL-044 LVL-047 LVL-048 VER-013"},
+	{"it is about the specification and its versions", "VER-005 VER-006"},
+}
