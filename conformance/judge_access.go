@@ -70,19 +70,24 @@ var accessCases = []Case{
 		}},
 	{Name: "not-entitled", Requirements: []string{"SEC-003", "CONF-011", "TERM-017"}, Level: 2, Strength: Must, plays: []string{"not-entitled"},
 		Rule: "an accept of a subscription that may not reply has no effect, whatever token it knows", Judge: neverRun("the accept came from a subscription that was not asked")},
-	{Name: "refusals-mute", Requirements: []string{"CONF-026"}, Level: 2, Strength: Must, plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply"},
+	{Name: "refusals-mute", Requirements: []string{"CONF-026"}, Level: 2, Strength: Must, plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "twice", "changed-mind", "old-token"},
 		Rule: "nobody is told what is wrong with a reply: the answer to it, such as the status, is that to a good one", Judge: func(r *Recording) Finding {
 			replies := of(r.all(0, true), "confirmation.reply")
 			if len(replies) == 0 {
 				return unseen(neverAsked)
 			}
-			good := replies[len(replies)-1]
-			if _, refused := notTaken(r, good); !refused {
-				for _, m := range replies {
-					if e, refused := notTaken(r, m); refused && invalid(m) == "" {
-						return fail("a reply that does not count was answered otherwise than a good one: "+string(e.Data), m.Entry, e, good.Entry)
-					}
+			var taken, other message
+			for _, m := range replies {
+				if _, refused := notTaken(r, m); invalid(m) != "" {
+					continue
+				} else if refused {
+					other = m
+				} else {
+					taken = m
 				}
+			}
+			if e, refused := notTaken(r, other); other.m != nil && taken.m != nil && refused {
+				return fail("a reply was answered otherwise than another one: "+string(e.Data), other.Entry, e, taken.Entry)
 			}
 			for _, m := range r.all(0, false) {
 				if m.n > replies[0].n && m.str("session_id") == "" && m.typ() != "subscription.close" {

@@ -21,6 +21,18 @@ var besideCases = []Case{
 				return pass("the subscriber that stayed saw the session to its end", other[n-1].Entry)
 			}
 		}},
+	{Name: "subscriptions-apart", Requirements: []string{"HS-045", "TERM-014"}, Level: 3, Strength: Must, plays: []string{"verbosity", "closed"},
+		Rule: "two subscriptions have two subscription_ids", Judge: func(r *Recording) Finding {
+			a, one := r.answer(0)
+			b, two := r.answer(1)
+			switch {
+			case !one || !two || a.typ() != "subscription.accepted" || b.typ() != "subscription.accepted":
+				return unseen("not both requests were accepted")
+			case a.str("subscription_id") == b.str("subscription_id"):
+				return fail("two subscriptions have one subscription_id", a.Entry, b.Entry)
+			}
+			return pass("each has its own", a.Entry, b.Entry)
+		}},
 	{Name: "slow-costs-nobody", Requirements: []string{"HS-085"}, Level: 3, Strength: Must, plays: []string{"beside-slow"},
 		Rule: "a subscriber without a rate gets each event when it was made, also beside one with one event a second", Judge: func(r *Recording) Finding {
 			list := r.events(0)

@@ -62,6 +62,10 @@ var replyCases = []Case{
 			if len(questions(r, 0)) > 0 && len(got) < 2 {
 				return unseen("no answer to the renegotiation came")
 			}
+			replies := r.repliesSent()
+			if len(replies) > 0 && slices.ContainsFunc(actions(r, 0), func(m message) bool { return m.n < replies[0].n }) {
+				return unseen("the tool was run before the accept was sent")
+			}
 			return neverRun("its right to reply had been renegotiated away")(r)
 		}},
 	{Name: "bad-reply-leaves-open", Requirements: []string{"CONF-025"}, Level: 2, Strength: Must,
@@ -70,7 +74,7 @@ var replyCases = []Case{
 	{Name: "modified-action", Requirements: []string{"CONF-018"}, Level: 2, Strength: Must, plays: []string{"modified"},
 		Rule: "an accept with changes does not run the action as it was", Judge: neverRun("it was accepted only with changes")},
 	{Name: "all-are-asked", Requirements: []string{"CONF-049"}, Level: 2, Strength: Must, plays: []string{"two"},
-		Rule: "all who can reply are asked, with the same token", Judge: func(r *Recording) Finding {
+		Rule: "all who can reply are asked the same, with the same token", Judge: func(r *Recording) Finding {
 			a, b := questions(r, 0), questions(r, 1)
 			switch {
 			case len(a)+len(b) == 0:
@@ -79,6 +83,11 @@ var replyCases = []Case{
 				return fail("only one of two subscribers was asked", append(a, b...)[0].Entry)
 			case a[0].str("reply_token") != b[0].str("reply_token"):
 				return fail("two subscribers were asked with different tokens", a[0].Entry, b[0].Entry)
+			}
+			for _, name := range []string{"action", "consequence", "timeout_seconds", "default_decision", "risk_level", "irreversible"} {
+				if a[0].language() == b[0].language() && inJSON(a[0].m[name]) != inJSON(b[0].m[name]) {
+					return fail("two subscribers were asked under one token, with another "+name, a[0].Entry, b[0].Entry)
+				}
 			}
 			return pass("both were asked with one token", a[0].Entry, b[0].Entry)
 		}},
@@ -200,7 +209,18 @@ func judgeStaysOpen(r *Recording) Finding {
 			return fail("a reply that must not count settled the question", evidence(r, m)...)
 		}
 	}
-	return pass("the question stayed open until a good reply came", good.Entry)
+	if len(actions(r, 0)) > 0 {
+		return none("a reply that must not count did")
+	}
+	for _, m := range r.events(0) {
+		if settles(m) && m.n > good.n {
+			if m.At.Sub(good.At) > patience {
+				break
+			}
+			return pass("the question stayed open until a good reply came", good.Entry, m.Entry)
+		}
+	}
+	return fail("after replies that must not count, a good one did not count either", q[0].Entry, good.Entry)
 }
 
 // unanswering is a message, and what the runner sent before it.

@@ -149,6 +149,13 @@ func extensionsHonored(uris []string) Case {
 var termsCases = []Case{
 	{Name: "rate-kept", Requirements: []string{"HS-013", "HS-064", "EVT-037", "LVL-030", "LVL-034"}, Level: 3, Strength: Must, plays: []string{"rate", "again", "beside-slow", "slow-fail"},
 		Rule: "in no span of t seconds come more than rate times t, and rate, events that are not critical", Judge: judgeRate},
+	{Name: "tools-not-merged", Requirements: []string{"LVL-007", "LVL-034"}, Level: 3, Strength: Must, plays: []string{"slow-tools"},
+		Rule: "a rate keeps back neither the beginning nor the end of a tool", Judge: func(r *Recording) Finding {
+			if all := r.events(0); len(all) > 0 && len(of(all, invoked)) == 0 && all[len(all)-1].terminal() {
+				return fail("a session with a tool came to its end without tool.invoked, at a rate of 2 a second", all[len(all)-1].Entry)
+			}
+			return judgePairs(r)
+		}},
 	{Name: "default-filter", Requirements: []string{"HS-026"}, Level: 3, Strength: Must, plays: wholePlays,
 		Rule: "without filters come the events of aaep:agent, and no others", Judge: eachEvent(func(m message) string {
 			if !strings.HasPrefix(m.typ(), "aaep:agent.") {
@@ -187,6 +194,16 @@ var termsCases = []Case{
 				}
 			}
 			return some(n, "events came, none of them excluded")
+		}},
+	{Name: "urgency-honest", Requirements: []string{"HS-055", "HS-013"}, Level: 3, Strength: Must, plays: []string{"rate", "filtered"},
+		Rule: "what is not critical to a subscriber without terms is not called critical to one with a rate or filters", Judge: func(r *Recording) Finding {
+			for _, m := range r.events(0) {
+				usual := r.before["urgency normal "+m.typ()] || r.before["urgency background "+m.typ()]
+				if usual && m.str("urgency") == "critical" && !r.before["urgency critical "+m.typ()] {
+					return fail(short(m)+" is called critical to a subscriber with terms, and was not to others", append(sent(r), m.Entry)...)
+				}
+			}
+			return some(len(r.events(0)), "events have the urgency that they have without terms")
 		}},
 	{Name: "included-come", Requirements: []string{"HS-027"}, Level: 3, Strength: Must, plays: []string{"included", "literal"},
 		Rule: "an event of a type that is included comes", Judge: accepted(func(r *Recording, a message) Finding {

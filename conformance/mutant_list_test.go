@@ -64,7 +64,7 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "never completes a tool", out: drop(func(o object) bool { return short(o) == "tool.completed" && o["status"] == "success" }), caught: []string{"tools-paired"}},
+	{name: "never completes a tool", out: drop(func(o object) bool { return short(o) == "tool.completed" && o["status"] == "success" }), caught: []string{"tools-paired", "tools-not-merged"}},
 	{name: "fails quietly", out: edit("session.errored", object{"urgency": "normal"}), caught: []string{"error-critical", "events-valid"}},
 
 	{name: "changes a number in the text", caught: []string{"text-whole", "text-whole-slow"}, out: func(_ *proxy, o object) []object {

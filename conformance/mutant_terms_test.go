@@ -87,6 +87,59 @@ var termsMutants = []mutant{
 		}
 		return []object{o}
 	}},
+	{name: "tells each subscriber another action", caught: []string{"all-are-asked"}, out: func(p *proxy, o object) []object {
+		if short(o) == "awaiting.confirmation" && p.link%2 == 0 {
+			o["action"] = "Pay 1 dollar."
+		}
+		return []object{o}
+	}},
+	{name: "calls everything critical where there is a rate", caught: []string{"urgency-honest"}, out: func(p *proxy, o object) []object {
+		if o["urgency"] != nil && p.asked("max_events_per_second", 2.0) && short(o) == "output.streaming" {
+			o["urgency"] = "critical"
+		}
+		return []object{o}
+	}},
+	{name: "keeps tools back where there is a rate", caught: []string{"tools-not-merged"}, out: func(p *proxy, o object) []object {
+		if p.asked("max_events_per_second", 2.0) && strings.HasPrefix(short(o), "tool.") {
+			return nil
+		}
+		return []object{o}
+	}},
+	{name: "keeps the end of a tool back where there is a rate", caught: []string{"tools-not-merged"}, out: func(p *proxy, o object) []object {
+		if p.asked("max_events_per_second", 2.0) && short(o) == "tool.completed" {
+			return nil
+		}
+		return []object{o}
+	}},
+	{name: "hears no more after a bad reply", caught: []string{"bad-reply-leaves-open"}, in: func(p *proxy, o object) []object {
+		if short(o) == "confirmation.reply" {
+			if p.flag = p.flag || o["reply_token"] == "rpl_"+strings.Repeat("0", 32); p.flag {
+				return nil
+			}
+		}
+		return []object{o}
+	}},
+	{name: "has one name for all subscriptions", caught: []string{"subscriptions-apart"}, in: func(p *proxy, o object) []object {
+		if o["subscription_id"] == "sub_one" {
+			o["subscription_id"] = p.id
+		}
+		return []object{o}
+	}, out: func(_ *proxy, o object) []object {
+		if o["subscription_id"] != nil {
+			o["subscription_id"] = "sub_one"
+		}
+		return []object{o}
+	}},
+	{name: "refuses a token that was used", caught: []string{"refusals-mute", "bad-reply-leaves-open"}, refuses: func() func(object) bool {
+		var used sync.Map
+		return func(o object) bool {
+			if o["type"] != "confirmation.reply" {
+				return false
+			}
+			_, before := used.LoadOrStore(fmt.Sprint(o["reply_token"]), true)
+			return before && o["reply_token"] != "rpl_"+strings.Repeat("0", 32) && len(fmt.Sprint(o["reply_token"])) == 36 && len(o) == 5
+		}
+	}()},
 	{name: "counts a stamp of the deadline", caught: []string{"late-stamp"}, in: replies(func(p *proxy, o object) object {
 		if at, ok := aaep.ParseTimestamp(fmt.Sprint(o["timestamp"])); ok && at.After(time.Now()) && time.Until(at) < time.Hour {
 			o["timestamp"] = aaep.FormatTimestamp(time.Now())

@@ -10,7 +10,7 @@ import (
 
 // lateMutants are producers whose author did not think of what comes late, twice, from elsewhere or under other terms. LVL-042, LVL-043.
 var lateMutants = []mutant{
-	{name: "runs the tool on an accept that arrives late", caught: []string{"late-arrival"}, in: replies(func(p *proxy, o object) object {
+	{name: "runs the tool on an accept that arrives late", caught: []string{"late-arrival", "right-given-up"}, in: replies(func(p *proxy, o object) object {
 		if p.held != nil && o["decision"] == "accept" && o["reply_token"] == p.token {
 			p.inject(p.deed(p.held))
 		}

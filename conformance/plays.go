@@ -162,6 +162,7 @@ var plays = []play{
 				limit += min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), maxQuestion)
 				l.send(object{"type": "subscription.renegotiate", "subscription_id": l.id, "capabilities": object{"supports_confirmation_reply": false}})
 				if l.answered(2) {
+					st.pause(settle / 2) // in which a target may settle the question at once
 					l.reply(q, "accept", nil)
 				}
 			}
@@ -331,6 +332,12 @@ var plays = []play{
 			st.lateInWindows()
 			st.start()
 			st.end(l, 2*slow)
+		}},
+	{"slow-tools", "a subscriber with two events a second follows a tool",
+		Scenario{Name: Tools}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"max_events_per_second": 2}))
+			st.start()
+			st.end(l, slow)
 		}},
 	{"again", "a subscriber with ten events a second follows a short session, and most of a second later a long output",
 		Scenario{Name: Stream, Sentences: many(24)}, 3, func(st *stage) {

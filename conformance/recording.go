@@ -272,6 +272,7 @@ func (r *Recording) remember(met map[string]bool) {
 			}
 			if m.str("session_id") != "" {
 				met["type "+m.typ()] = true
+				met["urgency "+m.str("urgency")+" "+m.typ()] = true
 			}
 			if tag, _ := m.obj("localization_hints")["primary_language"].(string); tag != "" {
 				met["language "+tag] = true
