@@ -90,7 +90,7 @@ func TestMatchLanguage(t *testing.T) {
 		{"ha-NG", "en-NG", ""},
 		{"", "en", ""},
 		{"en", "", ""},
-		// Tags that are no languages, or that nobody knows.
+		// Tags that are no languages, or that are unknown.
 		{"i-klingon", "i-navajo", ""},
 		{"i-klingon", "i-klingon", "i-klingon"},
 		{"x-foo", "x-bar", ""},

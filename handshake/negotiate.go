@@ -14,7 +14,7 @@ import (
 type Offer struct {
 	// Languages are the tags the producer has text in, its own first. Empty is en-US.
 	Languages []string
-	// AnyLanguage serves the producer's own language to a newcomer that asked for none of
+	// AnyLanguage serves the producer's own language to a new subscription that asked for none of
 	// Languages, instead of refusing it. A renegotiation is never refused for its languages.
 	AnyLanguage bool
 	// MaxEventsPerSecond caps every subscription; zero is no cap.

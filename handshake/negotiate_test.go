@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("a refusal came with terms %+v", terms)
 			}
 			// HS-073: a renegotiation is refused for the same reasons, but for no language: that
-			// would end what somebody hears.
+			// would end what a person hears.
 			now := negotiate(t, aaep.Capabilities{Languages: []string{"en", "de"}}, generous)
 			if tc.ask.Languages == nil {
 				tc.ask.Languages = []string{"en-US"}
@@ -238,8 +238,8 @@ func BenchmarkNegotiate(b *testing.B) {
 	}
 }
 
-// D-13, D-45: boundaries that nobody knows cost nothing but a note; text comes sentence by
-// sentence, also later on.
+// D-13, D-45: unknown boundaries cost nothing but a note; text comes sentence by sentence, also
+// later on.
 func TestNoKnownBoundary(t *testing.T) {
 	terms := negotiate(t, aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{"page", "line"}}, generous)
 	for range 2 {

@@ -76,14 +76,14 @@ func FuzzVerify(f *testing.F) {
 		switch {
 		case err != nil && (m != nil || id != nil || !errors.As(err, &why)):
 			t.Errorf("%q: %v, %v", token, m, err)
-		case err == nil && !slices.Contains(signed, token): // nobody can have found another by chance
+		case err == nil && !slices.Contains(signed, token): // no attacker can have found another by chance
 			t.Errorf("a forgery: %q, %v", token, id)
 		}
 		ParseUnverified([]byte(token))
 	})
 }
 
-// Keys that anybody hands over are read or refused, and never half.
+// Keys that any user hands over are read or refused, and never half.
 func FuzzParseKeys(f *testing.F) {
 	k := keysOf()
 	s, err := NewSigner(k.es, SignerOptions{})

@@ -201,7 +201,7 @@ func TestParseSigner(t *testing.T) {
 }
 
 // A key is changed while the agent runs: published first, then signing, and the old one gone when
-// nobody needs it. What cannot be used changes nothing. SEC-006
+// it is not needed. What cannot be used changes nothing. SEC-006
 func TestSignerFiles(t *testing.T) {
 	k := keysOf()
 	text := func(key any) string {

@@ -81,7 +81,7 @@ func TestTrust(t *testing.T) {
 	if p.asked.Load() != 1 {
 		t.Errorf("asked for keys %d times, want once", p.asked.Load())
 	}
-	// What is refused anyway causes no fetch, and what nobody knows not more than one.
+	// What is refused anyway causes no fetch, and what is unknown not more than one.
 	for _, token := range []string{"a.b.c", mint(t, `{"alg":"HS256","kid":"x"}`, planner, k.es),
 		mint(t, `{"alg":"ES256"}`, planner, k.es)} {
 		if _, _, err := trust.Verify(t.Context(), token, expect); err == nil {
@@ -169,8 +169,8 @@ func TestFirstUseLookalike(t *testing.T) {
 	}
 }
 
-// T-NAME: a name that is taken later passes for nobody either; to go by another one, or to be
-// copied, is no offence.
+// T-NAME: a name that is taken later passes for no other agent either; to go by another one, or to
+// be copied, is no offence.
 func TestFirstUseRenamed(t *testing.T) {
 	first, err := OpenFirstUse(filepath.Join(t.TempDir(), "met.json"))
 	check(t, err)

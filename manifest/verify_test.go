@@ -271,7 +271,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// INV-38, T-SSRF: reading a token opens nothing, whatever it points to and whoever looks at it.
+// INV-38, T-SSRF: reading a token opens nothing, whatever it points to and whatever program looks
+// at it.
 func TestVerifyFetchesNothing(t *testing.T) {
 	k := keysOf()
 	elsewhere := publish(t)

@@ -296,7 +296,7 @@ func TestPipeReceiveRacesWithClose(t *testing.T) {
 	}
 }
 
-// What Send took before the same end closed arrives, whoever called Close.
+// What Send took before the same end closed arrives, whichever side called Close.
 func TestPipeSendRacesWithClose(t *testing.T) {
 	for range 2000 {
 		a, b := Pipe()

@@ -7,7 +7,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A witness whom nobody asks for is known to have seen nothing.
+// A witness that is not asked for is known to have seen nothing.
 func TestWitnessTaken(t *testing.T) {
 	told := ""
 	ctx, taken := transports.WithWitness(t.Context(), func(requirement, problem string) {

@@ -15,7 +15,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "display", Capabilities: caps},
+	terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "display",
+		Capabilities: caps},
 		handshake.Offer{Languages: []string{"en-US", "yo-NG"}, Extensions: extensions.All()})
 	fmt.Println(terms.Languages, terms.MaxChunk, err)
 	// Output: [yo] 20 <nil>

@@ -1,6 +1,6 @@
-// Package extensions holds the extensions of AAEP that this SDK brings: braille, haptic, timing and delivery.
-// They are made as anybody's are (see handshake.Extension), and a producer serves them unless it is told
-// otherwise. Their JSON Schemas are in schemas/extensions.
+// Package extensions holds the extensions of AAEP that this SDK brings: braille, haptic, timing and
+// delivery. They are made as any other extension is (see handshake.Extension), and a producer
+// serves them unless it is told otherwise. Their JSON Schemas are in schemas/extensions.
 //
 // A subscriber declares one with Capabilities.AddExtension:
 //
@@ -28,8 +28,8 @@ func All() []handshake.Extension {
 }
 
 // Check reports what is wrong with the capability objects of this package's extensions in c, as an
-// *aaep.InvalidError. A producer only leaves out of what it honors what it cannot read. An object is judged where
-// c names the extension's URI: anybody may use the same prefix for another.
+// *aaep.InvalidError. A producer only leaves out of what it honors what it cannot read. An object
+// is judged where c names the extension's URI: any author may use the same prefix for another.
 func Check(c aaep.Capabilities) error {
 	var all []aaep.Violation
 	for _, ext := range All() {
@@ -55,13 +55,14 @@ func Check(c aaep.Capabilities) error {
 	return &aaep.InvalidError{Message: "capabilities", Violations: all}
 }
 
-// vocabulary names one of our own extensions. The URI is a name under our control; nothing is ever fetched.
+// vocabulary names one of our own extensions. The URI is a name under our control; nothing is ever
+// fetched.
 func vocabulary(prefix string) aaep.Vocabulary {
 	return aaep.Vocabulary{Prefix: prefix, URI: "https://github.com/aaep-go/aaep/extensions/" + prefix + "/v1"}
 }
 
-// extension makes one whose capability object is read into a T. What T does not know, as from somebody newer, is not honored and costs
-// nothing but a note.
+// extension makes one whose capability object is read into a T. What T does not know, as from a
+// newer peer, is not honored and costs nothing but a note.
 func extension[T any](v aaep.Vocabulary, honor func(asked T) handshake.Effect) handshake.Extension {
 	return handshake.Extension{
 		Vocabulary: v,
@@ -79,7 +80,8 @@ func extension[T any](v aaep.Vocabulary, honor func(asked T) handshake.Effect) h
 				e.Honored = raw(capability.Known)
 			}
 			if len(capability.Other) > 0 {
-				e.Note = "Of " + v.Prefix + " this is not served: " + strings.Join(slices.Sorted(maps.Keys(capability.Other)), ", ") + "."
+				e.Note = "Of " + v.Prefix + " this is not served: " +
+					strings.Join(slices.Sorted(maps.Keys(capability.Other)), ", ") + "."
 			}
 			return e
 		},

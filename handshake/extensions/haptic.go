@@ -13,8 +13,8 @@ var HapticVocabulary = vocabulary("haptic")
 
 // Haptic is what a device can make felt, and where.
 type Haptic struct {
-	// PatternsSupported are the device's own names, at least one. The first is felt with every critical event
-	// for which the agent chose none that the device has.
+	// PatternsSupported are the device's own names, at least one. The first is felt with every
+	// critical event for which the agent chose none that the device has.
 	PatternsSupported []string `json:"patterns_supported"`
 	BodyLocations     []string `json:"body_locations,omitzero"`
 }

@@ -10,12 +10,15 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
-// An integer may be written 600.0, as json.dumps of Python does, and what is honored is applied (D-14, HS-045).
+// An integer may be written 600.0, as json.dumps of Python does, and what is honored is applied
+// (D-14, HS-045).
 func TestIntegersAsWritten(t *testing.T) {
 	negotiate := func(v aaep.Vocabulary, data string) handshake.Terms {
 		t.Helper()
-		req := &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "reader", Capabilities: aaep.Capabilities{
-			SupportedExtensions: []string{v.URI}, Extensions: map[string]json.RawMessage{v.Prefix: json.RawMessage(data)}}}
+		req := &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "reader",
+			Capabilities: aaep.Capabilities{
+				SupportedExtensions: []string{v.URI},
+				Extensions:          map[string]json.RawMessage{v.Prefix: json.RawMessage(data)}}}
 		terms, err := handshake.Negotiate(req, handshake.Offer{Extensions: extensions.All()})
 		if err != nil {
 			t.Fatal(err)

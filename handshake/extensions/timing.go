@@ -10,16 +10,18 @@ import (
 // TimingVocabulary names the extension for those who need longer to answer (WCAG 2.2.1).
 var TimingVocabulary = vocabulary("timing")
 
-// Timing stretches the time there is to answer a question. A question that several may answer is open as long
-// as the slowest of them needs, and never longer than a day.
+// Timing stretches the time there is to answer a question. A question that several may answer is
+// open as long as the slowest of them needs, and never longer than a day.
 type Timing struct {
 	// TimeoutMultiplier is from 1 to 10; zero is 1.
 	TimeoutMultiplier float64 `json:"timeout_multiplier,omitzero"`
-	// MinSeconds is the least time there is, from 1 to 86400; NoLimit is as long as a question may be open, a day.
+	// MinSeconds is the least time there is, from 1 to 86400; NoLimit is as long as a question may
+	// be open, a day.
 	MinSeconds int64 `json:"min_seconds,omitzero"`
 	NoLimit    bool  `json:"no_limit,omitzero"`
-	// MoreTimeFor, in a renegotiation, is the token of a question that is open: there is as much time again to
-	// answer it, up to ten times and a day in all. The answer repeats it where that was given.
+	// MoreTimeFor, in a renegotiation, is the token of a question that is open: there is as much
+	// time again to answer it, up to ten times and a day in all. The answer repeats it where that
+	// was given.
 	MoreTimeFor aaep.ReplyToken `json:"more_time_for,omitzero"`
 }
 
@@ -27,7 +29,8 @@ func timing() handshake.Extension {
 	return extension(TimingVocabulary, func(t Timing) handshake.Effect {
 		lasting := t
 		lasting.MoreTimeFor = ""
-		e := handshake.Effect{TimeoutMultiplier: t.TimeoutMultiplier, Honored: raw(lasting), MinTimeout: time.Duration(t.MinSeconds) * time.Second}
+		e := handshake.Effect{TimeoutMultiplier: t.TimeoutMultiplier, Honored: raw(lasting),
+			MinTimeout: time.Duration(t.MinSeconds) * time.Second}
 		if t.NoLimit {
 			e.MinTimeout = 24 * time.Hour
 		}

@@ -72,7 +72,7 @@ func TestWatch(t *testing.T) {
 	Authenticator{}.Watch(t.Context(), nil, "", func() { t.Error("nobody is asked") })()
 }
 
-// One that takes long to answer is not asked a second time meanwhile, and holds nobody up who
+// One that takes long to answer is not asked a second time meanwhile, and holds no peer up who
 // leaves.
 func TestWatchSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestWatchSlow(t *testing.T) {
 	})
 }
 
-// Where Authenticate panics nobody is let in, and who is in is put out.
+// Where Authenticate panics no peer is let in, and who is in is put out.
 func TestAuthenticatePanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -115,7 +115,7 @@ func TestAuthenticatePanics(t *testing.T) {
 	})
 }
 
-// Of whom cannot be told yet whether they are who they say, nobody says that they are not: they
+// Of whom cannot be told yet whether they are who they say, it is not said that they are not: they
 // hear when to come again.
 func TestEnterLater(t *testing.T) {
 	d := Authenticator{func(*http.Request) (string, error) {
@@ -124,7 +124,7 @@ func TestEnterLater(t *testing.T) {
 				&aaep.Rejection{Code: aaep.TransportUnavailable, Message: "secret",
 					RetryAfter: 1500 * time.Millisecond})
 	}, "test", nil}
-	var log strings.Builder // for who would look there: that somebody with credentials was not let in
+	var log strings.Builder // for who would look there: that a peer with credentials was not let in
 	d.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	r, _ := http.NewRequest("GET", "/", nil)
 	if d.Identify(r); log.Len() > 0 {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// INV-42, T-SSRF: whoever asks for whatever is not there, it is fetched at most every ten seconds;
+// INV-42, T-SSRF: whatever is asked for that is not there, it is fetched at most every ten seconds;
 // what is withdrawn is forgotten within five minutes; and while nothing can be fetched, what was
 // there stays.
 func TestFetched(t *testing.T) {
@@ -73,8 +73,8 @@ func TestFetched(t *testing.T) {
 	})
 }
 
-// Who publishes it and hangs keeps nobody waiting for what is known: not once where it is asked for
-// often, and where it is not, the first alone.
+// Who publishes it and hangs keeps no caller waiting for what is known: not once where it is asked
+// for often, and where it is not, the first alone.
 func TestFetchedHangs(t *testing.T) {
 	for every, want := range map[time.Duration]time.Duration{time.Second: 0,
 		FetchAfter + time.Second: 5 * time.Second} {

@@ -121,8 +121,8 @@ func TestSourceReadsWhatChanged(t *testing.T) {
 	}
 }
 
-// A change that could not be read, as where too many files are open, is read when it can be: else
-// whoever was taken out would stay in for good.
+// A change that could not be read, as where too many files are open, is read when it can be: else a
+// peer that was taken out would stay in for good.
 func TestSourceReadsAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	var broken error
@@ -161,8 +161,8 @@ func TestSourceReadsAgain(t *testing.T) {
 }
 
 // A file that says the same makes nothing anew, though it was just written, or will be, by the
-// clock of the disk it is on: a key that signs is tried each time that it is read, and whoever asks
-// may be a stranger.
+// clock of the disk it is on: a key that signs is tried each time that it is read, and a peer that
+// asks may be a stranger.
 func TestSourceOfTheSame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	write(t, path, "one", 0o600)

@@ -18,7 +18,7 @@ type shelved struct {
 	reads  map[uint64]int // by the cursor
 	few    int            // events that one read gives, or 0
 	bad    map[uint64]error
-	open   chan struct{} // nil: nobody waits
+	open   chan struct{} // nil: no reader waits
 	inside atomic.Int32
 	most   int32
 }
@@ -48,7 +48,7 @@ func at(pos uint64) *aaep.Event {
 }
 
 // INV-24, INV-26: however many read on where, a stretch is read once for all, and a few at a time.
-func TestShelfIsShared(t *testing.T) {
+func TestReadCacheIsShared(t *testing.T) {
 	const readers, stretches = 300, 10
 	synctest.Test(t, func(t *testing.T) {
 		st := &shelved{reads: map[uint64]int{}, open: make(chan struct{})}
@@ -86,8 +86,8 @@ func TestShelfIsShared(t *testing.T) {
 	})
 }
 
-// What cannot be read, or is short, keeps nobody from what comes after it.
-func TestShelfGoesOn(t *testing.T) {
+// What cannot be read, or is short, keeps no reader from what comes after it.
+func TestReadCacheGoesOn(t *testing.T) {
 	no := errors.New("no")
 	st := &shelved{reads: map[uint64]int{}, few: 3, bad: map[uint64]error{0: no, 512: log.ErrTrimmed}}
 	s := newReadCache()
@@ -117,7 +117,7 @@ func TestShelfGoesOn(t *testing.T) {
 }
 
 // P10: the shelf holds no more than so many bytes, and the newest stretch.
-func TestShelfIsBounded(t *testing.T) {
+func TestReadCacheIsBounded(t *testing.T) {
 	s := newReadCache()
 	large := at(1)
 	large.Summary.Detailed = string(make([]byte, maxCacheBytes/4))

@@ -84,8 +84,8 @@ func opened(t *testing.T, m *memory, size int) *eventlog.Log {
 	return l
 }
 
-// P7, INV-23: nothing is shown before the store has it; but a store that hangs holds nobody up for
-// long, and what it gets in the end is all of it.
+// P7, INV-23: nothing is shown before the store has it; but a store that hangs holds no caller up
+// for long, and what it gets in the end is all of it.
 func TestStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
@@ -225,7 +225,7 @@ func TestLostTail(t *testing.T) {
 	l.Close()
 }
 
-// Bad meta is refused in words: without the key nobody would find their place.
+// Bad meta is refused in words: without the key no subscriber would find its place.
 func TestBadMeta(t *testing.T) {
 	for name, m := range map[string]*memory{
 		"no key":       {records: [][]byte{{'x'}}},
@@ -240,8 +240,8 @@ func TestBadMeta(t *testing.T) {
 	}
 }
 
-// What has no words is the event's own in every language, also after it was read again: whoever
-// folds several into one changes it there (P6).
+// What has no words is the event's own in every language, also after it was read again: the reader
+// that folds several into one changes it there (P6).
 func TestTranslationsWithoutWords(t *testing.T) {
 	m := &memory{}
 	l := opened(t, m, 1)
@@ -264,7 +264,7 @@ func TestTranslationsWithoutWords(t *testing.T) {
 	}
 }
 
-// A log is gone on with by the agent that began it; one that an older version wrote is anybody's,
+// A log is gone on with by the agent that began it; one that an older version wrote is any agent's,
 // and then of the first.
 func TestLogOfAnotherAgent(t *testing.T) {
 	m := &memory{}

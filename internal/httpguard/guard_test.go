@@ -113,7 +113,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Whoever asks for localhost where that is no name of the listener is not told to ask for
+// A client that asks for localhost where that is no name of the listener is not told to ask for
 // localhost.
 func TestCheckSaysWhatToDo(t *testing.T) {
 	r := httptest.NewRequest("GET", "http://localhost:8443/", nil)

@@ -38,7 +38,7 @@ func TestLarge(t *testing.T) {
 				held = append(held, read(who, large))
 			}
 			full(who)
-			if who == "slow" { // who takes all of theirs takes nobody else's
+			if who == "slow" { // who takes all of theirs takes no other sender's
 				read("ada", large)()
 			}
 		}

@@ -23,8 +23,8 @@ func (w *written) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// T-LOG: whoever fills the log gets ten lines a minute of it, it says how many more there were, and
-// nobody else's lines are lost.
+// T-LOG: a peer that fills the log gets ten lines a minute of it, it says how many more there were,
+// and no other peer's lines are lost.
 func TestSparing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out written
@@ -66,8 +66,8 @@ func TestSparing(t *testing.T) {
 		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], `msg="others of many kinds" left_out=`) {
 			t.Errorf("those are not one peer's: %q", lines)
 		}
-		// Whoever is known is counted by name: nobody hides that somebody else came, and many who
-		// come take no memory for good.
+		// A known peer is counted by name: no peer hides that another came, and many who come take
+		// no memory for good.
 		for i := range 100 {
 			log.Info("subscription opened", "principal", "mallory")
 			log.Info("subscription opened", "principal", fmt.Sprint("p", i))

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Who comes through a trusted proxy is known by the address that the proxy added, and nobody can
-// pass for another: not whoever comes directly, nor by what they put in front of it, nor by the
-// header that the proxy does not set.
+// Who comes through a trusted proxy is known by the address that the proxy added, and no client can
+// pass for another: not a client that comes directly, nor by what they put in front of it, nor by
+// the header that the proxy does not set.
 func TestBehind(t *testing.T) {
 	trusted, err := ParseProxies([]string{"127.0.0.1", "10.1.0.0/16", "fd00::/8"})
 	if err != nil {

@@ -2,7 +2,7 @@ package idle
 
 import "testing"
 
-// What is there and nobody reads keeps the system from nothing, and its one goroutine from turning
+// What is there and not read keeps the system from nothing, and its one goroutine from turning
 // round and round.
 func TestUnread(t *testing.T) {
 	ours, theirs := pair(t, "tcp")

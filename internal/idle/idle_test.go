@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) } // the one goroutine is there while anybody waits
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) } // the one goroutine is there while a connection waits
 
 // pair returns the two ends of a connection.
 func pair(t *testing.T, network string) (ours, theirs net.Conn) {
@@ -103,7 +103,8 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// A connection that is closed on this side calls nobody, nor does its descriptor, which others get.
+// A connection that is closed on this side calls no function, nor does its descriptor, which others
+// get.
 func TestClosed(t *testing.T) {
 	ours, _ := pair(t, "tcp")
 	w := begin(t, ours, func() { t.Error("called for a connection that we closed") })

@@ -250,8 +250,8 @@ func checkLinks(t *rapid.T) {
 	}
 }
 
-// Whoever another Shaper told that A became C is not told that B became C under the id of that:
-// they would leave that out, and believe that A became B (INV-21, INV-23).
+// A subscriber that another Shaper told that A became C is not told that B became C under the id of
+// that: they would leave that out, and believe that A became B (INV-21, INV-23).
 func TestShaperTellsAnew(t *testing.T) {
 	r := newHarness(t, paced(1, completion))
 	r.push(tool("t"), in("b", newWriter().say("Half a sentence")), change(idle, thinking), change(thinking, calling),

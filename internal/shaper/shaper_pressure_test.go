@@ -91,7 +91,7 @@ func TestShaperMerges(t *testing.T) {
 			c.drive(r, newWriter())
 			r.wait(time.Minute)
 			r.want(append([]string{"tool first"}, c.want...)...)
-			r.push(tool("last")) // nobody can go on between a state and its return
+			r.push(tool("last")) // no subscriber can go on between a state and its return
 			if !r.out[len(r.out)-1].Resumable {
 				t.Error("the last event is not resumable")
 			}
@@ -233,7 +233,7 @@ func TestShaperBringsTheState(t *testing.T) {
 	r.checkStates("a")
 	r.checkOut()
 
-	r, w = newHarness(t, listener(sentence)), newWriter() // while somebody types
+	r, w = newHarness(t, listener(sentence)), newWriter() // while the user types
 	r.s.SetQuiet(r.now.Add(time.Minute))
 	r.push(begins(), change(idle, thinking), w.say("One. "), change(thinking, awaiting), question())
 	r.want("session.started", "idle>awaiting_input", "awaiting.confirmation")

@@ -199,8 +199,8 @@ func TestShaperReturnAfterReset(t *testing.T) {
 }
 
 // What an error makes superfluous is told neither before it nor after, and nothing between the two
-// is a place to go on after, for whoever misses the error; but what leads to an outcome is told,
-// and all of it where all of it may leave (D-50, INV-21).
+// is a place to go on after, for a subscriber that misses the error; but what leads to an outcome
+// is told, and all of it where all of it may leave (D-50, INV-21).
 func TestShaperBehindStates(t *testing.T) {
 	said := func() *aaep.Event { return (&writer{session: "a", output: "p", lang: "en"}).close("Said.") }
 	const text = `p@0 "Said." completion complete`

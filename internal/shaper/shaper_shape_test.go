@@ -80,8 +80,8 @@ func TestShaperFoldsTranslations(t *testing.T) {
 	}
 }
 
-// Two events of one log whose Shapes are equal are the same to the byte, whoever they are for and
-// whenever they leave; and two listeners on equal terms share every shape.
+// Two events of one log whose Shapes are equal are the same to the byte, whichever subscription
+// they are for and whenever they leave; and two listeners on equal terms share every shape.
 func TestShapesProperty(t *testing.T) {
 	v := extensions.HapticVocabulary
 	rapid.Check(t, func(t *rapid.T) {

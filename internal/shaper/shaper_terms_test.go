@@ -150,8 +150,8 @@ func TestShaperReset(t *testing.T) {
 	}
 }
 
-// An entry made for this subscription alone has no place: nobody can resume after it, and it hides
-// nothing.
+// An entry made for this subscription alone has no place: no subscriber can resume after it, and it
+// hides nothing.
 func TestShaperWithoutPlace(t *testing.T) {
 	r := newHarness(t, paced(1, sentence))
 	situation := change(idle, thinking)

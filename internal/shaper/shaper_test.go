@@ -39,7 +39,7 @@ type harness struct {
 	now    time.Time
 	manual bool // push does not pop
 	log    []*aaep.Event
-	copies []string // of the log, to show that nobody changes it
+	copies []string // of the log, to show that it is not changed
 	pushed int
 	places map[string]place
 	out    []departure

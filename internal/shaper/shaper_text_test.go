@@ -254,7 +254,7 @@ func TestShaperPause(t *testing.T) {
 	}
 	r.push(w.say("."), in("b", tool("other")))
 	r.want("b: tool other") // another session is no reason
-	r.push(advance("x"))    // also what nobody is told is one
+	r.push(advance("x"))    // also what is not sent is one
 	r.want(`o@10 "Three." sentence`, "progress x")
 	r.push(w.close(""))
 	r.want(`o@16 "" completion complete`)
@@ -283,7 +283,7 @@ func TestShaperPause(t *testing.T) {
 	r.checkOut()
 }
 
-// Nobody waits for the end of a sentence for ever: after a while without text its words leave,
+// The end of a sentence is not waited for for ever: after a while without text its words leave,
 // after a longer one also while text comes, and they say that they are words (EVT-061). HS-071, P6
 func TestShaperImpatient(t *testing.T) {
 	r, w := newHarness(t, listener(sentence, completion)), newWriter()
@@ -338,7 +338,7 @@ func TestShaperImpatient(t *testing.T) {
 	}
 }
 
-// Of code that comes for minutes whole lines leave after the longest wait, so that somebody hears
+// Of code that comes for minutes whole lines leave after the longest wait, so that the person hears
 // that it goes on.
 func TestShaperLongCode(t *testing.T) {
 	r, w := newHarness(t, listener(sentence, completion)), newWriter()

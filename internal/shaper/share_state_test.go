@@ -83,7 +83,7 @@ func differenceOf(a, b *Shaper) string {
 		case reflect.Pointer:
 			if v.IsNil() || v.Type() == reflect.TypeFor[*aaep.Event]() || isLanguageRules(v.Type()) ||
 				v.Type() == reflect.TypeFor[*time.Location]() {
-				return // nobody changes these
+				return // these are never changed
 			}
 			visit(v.Pointer(), path)
 			walk(v.Elem(), path, visit)

@@ -274,7 +274,7 @@ func play(ctx context.Context, p *producer.Producer, r *rand.Rand, over *atomic.
 	}
 }
 
-// call says something critical, which nobody has filtered.
+// call says something critical, which no subscription filters.
 func call(ctx context.Context, p *producer.Producer) (session string, err error) {
 	s, err := p.StartSession(ctx, words(0))
 	if err != nil {
@@ -341,7 +341,7 @@ func tools(ctx context.Context, s *producer.Session, r *rand.Rand) (err error) {
 	return err
 }
 
-// grave is the name of the tool that must never run unless somebody allowed it.
+// grave is the name of the tool that must never run unless a user allowed it.
 const grave = "pay"
 
 func die(err error) {

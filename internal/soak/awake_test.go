@@ -94,8 +94,8 @@ func awake(t *testing.T, tr *truth, asked map[string]shape, journals map[string]
 	}
 }
 
-// find returns the last event that is as wanted: nobody misses what was before the first that they
-// heard.
+// find returns the last event that is as wanted: no listener misses what was before the first that
+// they heard.
 func find(notes []note, wanted func(*aaep.Event) bool) (found int) {
 	for i, n := range notes {
 		if ev, ok := decoded(n.Event); ok && wanted(ev) {

@@ -32,7 +32,7 @@ type link struct {
 	Location     string `json:",omitempty"` // where it can be opened again
 	After        string // the event after which it goes on; "" is none
 	GoesOn       bool   // it does
-	Kept         bool   // the same telling goes on over another link, whoever tells it has seen to that
+	Kept         bool   // the same telling goes on over another link, the relay has seen to that
 }
 
 type journal struct {

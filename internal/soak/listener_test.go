@@ -25,9 +25,9 @@ import (
 type groupPlan struct {
 	Dir     string // of the journals
 	Wires   map[string]string
-	Host    string // what the agent is called, whoever stands in between
+	Host    string // what the agent is called, whatever stands in between
 	Members []member
-	Crowd   int // so many more, whose journals nobody keeps
+	Crowd   int // so many more, whose journals are not kept
 }
 
 // A member is one listener.
@@ -85,7 +85,7 @@ func (l *listener) run() {
 		} else {
 			err = l.socket(ctx)
 		}
-		if err != nil && l.last.Closed == "" { // nobody says when the producer is there again
+		if err != nil && l.last.Closed == "" { // it is not known when the producer is there again
 			time.Sleep(20 * time.Millisecond)
 		}
 	}

@@ -27,7 +27,7 @@ type verdict struct {
 	// settled it
 	real bool
 
-	// What somebody believes who leaves out what they have heard by its id.
+	// What a listener believes that leaves out what it has received by its id.
 	had      map[string]bool
 	bytes    map[string]string     // what an id meant
 	state    map[string]aaep.State // by session
@@ -119,7 +119,7 @@ func (v *verdict) link(at time.Time, l *link) {
 		v.stamps = map[string]time.Time{}
 		return
 	}
-	if l.After == "" { // it begins here: whatever came before, nobody promised that it would go on
+	if l.After == "" { // it begins here: whatever came before, it was never promised that it would go on
 		v.got, v.spans, v.oldest = map[int]bool{}, map[string]*span{}, -1
 	}
 	v.twice, v.last, v.stamps = map[string]bool{}, map[string]int{}, map[string]time.Time{}
@@ -179,7 +179,7 @@ func (v *verdict) heard(n note) {
 	switch {
 	case known:
 		v.event(ev, i)
-	case ev.Type() != aaep.TypeStateChanged || v.now.After != "": // what the agent was doing when somebody came
+	case ev.Type() != aaep.TypeStateChanged || v.now.After != "": // what the agent was doing when the listener came
 		v.wrong("%s %s is not in the log", ev.Type(), ev.EventID)
 	}
 	v.had[ev.EventID] = true
@@ -198,7 +198,7 @@ func (v *verdict) changed(i int, ev *aaep.Event, p *aaep.StateChanged) {
 	if !any && (!v.anywhere || v.got[v.begins[ev.SessionID]]) {
 		was, any = aaep.StateIdle, true
 	}
-	skipped := func(e *aaep.Event) bool { // from or to a state that nobody wanted to hear of
+	skipped := func(e *aaep.Event) bool { // from or to a state that no listener wanted to hear of
 		return e.SessionID == ev.SessionID && e.Type() == aaep.TypeStateChanged && !wants(v.terms, e)
 	}
 	// What waits when a session fails is superfluous, but not what came of a question. What is not

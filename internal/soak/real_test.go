@@ -45,7 +45,7 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 		dialer = ipc.Dialer{Path: at}
 	}
 	l := &real{name: "real-" + wire + "-" + shape.Name, shape: shape}
-	kept := &keeper{Dialer: dialer}
+	kept := &linkRecorder{Dialer: dialer}
 	sub, err := subscriber.Dial(t.Context(), kept, subscriber.Config{ID: l.name, Capabilities: shape.asking("")})
 	for late := time.Now().Add(patience); err != nil && time.Now().Before(late); { // the first link may break, too
 		sub, err = subscriber.Dial(t.Context(), kept, subscriber.Config{ID: l.name, Capabilities: shape.asking("")})
@@ -118,14 +118,14 @@ func (l *real) told(t *testing.T) {
 	}
 }
 
-// keeper keeps the links, some of which know the place to go on from once they are broken.
-type keeper struct {
+// linkRecorder keeps the links, some of which know the place to go on from once they are broken.
+type linkRecorder struct {
 	transports.Dialer
 	mu    sync.Mutex
 	links []interface{ LastEventID() string }
 }
 
-func (k *keeper) Dial(ctx context.Context) (transports.Conn, error) {
+func (k *linkRecorder) Dial(ctx context.Context) (transports.Conn, error) {
 	conn, err := k.Dialer.Dial(ctx)
 	if knows, ok := conn.(interface{ LastEventID() string }); ok {
 		k.mu.Lock()
@@ -136,7 +136,7 @@ func (k *keeper) Dial(ctx context.Context) (transports.Conn, error) {
 }
 
 // place is the newest that a link knows.
-func (k *keeper) place() (place string) {
+func (k *linkRecorder) place() (place string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, conn := range k.links {

@@ -53,7 +53,7 @@ var wireNames = []string{"sse", "websocket", "ipc"}
 // patience is how long a test waits for what must happen. It is no measure of anything.
 const patience = 2 * time.Minute
 
-// longest is how long whoever is behind may take in the end, while it gets on.
+// longest is how long a listener that is behind may take in the end, while it gets on.
 const longest = 15 * time.Minute
 
 // TestSoak: processes are killed and links are cut at random, for as long as AAEP_SOAK says. In the
@@ -122,8 +122,8 @@ func begin(t *testing.T, seed uint64) *soaking {
 	wires, calmer := map[string]string{}, map[string]string{}
 	for i, wire := range wireNames {
 		wires[wire] = s.before(t, wire, wire, s.weather(uint64(i), 400_000))
-		// Whoever is the SDK's own waits longer after each cut, up to a minute, until a link has
-		// held for half a minute.
+		// A listener of the SDK waits longer after each cut, up to a minute, until a link has held
+		// for half a minute.
 		calmer[wire] = s.before(t, "real-"+wire, wire, s.weather(uint64(i), 4_000_000))
 	}
 	for g := range 3 {
@@ -244,7 +244,7 @@ func (s *soaking) journaled(t *testing.T) (size int64) {
 	return size
 }
 
-// missing names somebody who has not heard of any of these sessions.
+// missing names a listener that has not heard of any of these sessions.
 func (s *soaking) missing(t *testing.T, said []string) string {
 	for _, p := range s.plans {
 		for _, m := range p.Members {

@@ -8,8 +8,8 @@ import (
 )
 
 // story says what a listener heard of the states and the progress of a session, link by link,
-// beside what the log has of them: whoever has to find out why a run failed cannot have the same
-// run again.
+// beside what the log has of them: an engineer who has to find out why a run failed cannot have the
+// same run again.
 func (tr *truth) story(terms aaep.Capabilities, notes []note, session string) string {
 	var all strings.Builder
 	line := func(ev *aaep.Event) {

@@ -86,7 +86,7 @@ type readOnly struct{ log.Store }
 func (readOnly) Append([][]byte) error { return nil }
 func (readOnly) SetMeta([]byte) error  { return nil }
 
-// wants reports whether whoever asked for these terms is told of an event.
+// wants reports whether a subscription of these terms is told of an event.
 func wants(c aaep.Capabilities, ev *aaep.Event) bool {
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:

@@ -1,4 +1,4 @@
-// Package audit keeps the trail of an agent's questions and deeds: who allowed this, when, having
+// Package audit keeps the trail of an agent's questions and actions: who allowed this, when, having
 // been shown what words, in which language.
 //
 // A Record is one thing that happened. A Sink keeps records: Slog hands them to a logger, and a

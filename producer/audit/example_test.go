@@ -10,7 +10,7 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// A trail is kept, its head is put in a safe place, and somebody changes a record.
+// A trail is kept, its head is put in a safe place, and then a record is changed.
 func Example() {
 	dir, _ := os.MkdirTemp("", "trail")
 	defer os.RemoveAll(dir)

@@ -46,7 +46,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A file that somebody else made first, or may write, is no trail of ours: in a shared folder they
+// A file that another user made first, or may write, is no trail of ours: in a shared folder they
 // could write it anew (T-SQUAT).
 func TestOpenRefusesOthers(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -32,7 +32,7 @@ func question() *aaep.Event {
 	}
 }
 
-// INV-16: the record has every word that anybody may be shown, in each language.
+// INV-16: the record has every word that a person may be shown, in each language.
 func TestQuestion(t *testing.T) {
 	r := Question(question())
 	want := Record{

@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 		return string(line)
 	}
 	change := func(line string) string { return strings.Replace(line, "sess_1", "sess_2", 1) }
-	recomputed := func(line string) string { // by somebody who knows about the crc
+	recomputed := func(line string) string { // by an attacker who knows about the crc
 		line, _, _ = strings.Cut(change(line), `,"crc"`)
 		return fmt.Sprintf("%s,\"crc\":\"%08x\"}\n", line, crc32.ChecksumIEEE([]byte(line)))
 	}

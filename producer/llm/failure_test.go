@@ -246,7 +246,7 @@ func TestUntouched(t *testing.T) {
 			}
 		}
 		st.heard()
-		// A producer that is shut down has nobody to tell.
+		// A producer that is shut down has no session to tell.
 		st.p.Shutdown(st.t.Context())
 		if resp, err := model.RoundTrip(request(fakemodel.Chat, true, user("Hi."))); err != nil ||
 			resp.Body != http.NoBody {

@@ -104,7 +104,7 @@ func TestGuardErrors(t *testing.T) {
 			transfer{500}); !errors.Is(err, b.err) {
 			t.Errorf("the error is %v", err)
 		}
-		// Nobody's turn: it has a session of its own.
+		// No turn's: it has a session of its own.
 		st.heard("start: Transfer $500.", "thinking", "awaiting_input", "ask: Transfer $500.", "calling_tool",
 			"invoked: transfer",
 			"done: transfer error", "thinking", "failed: unknown: The agent failed.")
@@ -198,7 +198,7 @@ func TestGuardSessions(t *testing.T) {
 }
 
 // Where the order would be a guess, the context of the request tells conversations apart, and where
-// it does not, nobody guesses: the call has a session of its own, which whoever calls it may give
+// it does not, the tap does not guess: the call has a session of its own, which the caller may give
 // up.
 func TestGuardUnknownSession(t *testing.T) {
 	for _, known := range []bool{true, false} {
@@ -217,7 +217,7 @@ func TestGuardUnknownSession(t *testing.T) {
 			guarded(second, transfer{2})
 			synctest.Wait()
 			st.told = nil
-			st.answer = "" // nobody says anything
+			st.answer = "" // nothing is said
 			ctx, cancel := context.WithCancel(first)
 			time.AfterFunc(time.Minute, cancel)
 			guarded(ctx, transfer{1})
@@ -308,8 +308,8 @@ func TestGuardAsksByDefault(t *testing.T) {
 	})
 }
 
-// Whoever stops the agent while it asks does not leave it thinking; an agent that only stopped the
-// tool goes on.
+// A caller that stops the agent while it asks does not leave it thinking; an agent that only
+// stopped the tool goes on.
 func TestGuardCancelled(t *testing.T) {
 	for _, goesOn := range []bool{false, true} {
 		play(t, func(st *stage) {

@@ -35,7 +35,7 @@ func offering(r *http.Request, dialect, name string) *http.Request {
 	return again
 }
 
-// A guarded call by a name that no model was given is an error at once: nobody is asked, nothing
+// A guarded call by a name that no model was given is an error at once: no user is asked, nothing
 // runs, and what was announced under the tool's own name was not done. So it is where the result of
 // an unguarded tool is a refusal. (P1)
 func TestGuardUnknownName(t *testing.T) {

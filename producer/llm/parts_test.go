@@ -131,7 +131,7 @@ func aloud(text string, piece int) string {
 	return said.String()
 }
 
-func TestMind(t *testing.T) {
+func TestReasoningFilter(t *testing.T) {
 	for text, want := range map[string]string{
 		"Hello.":                             "Hello.",
 		"<think>Hm. <b></think>\n\nHello.":   "Hello.",
@@ -149,7 +149,7 @@ func TestMind(t *testing.T) {
 	}
 }
 
-// What the providers call an error in the middle of an answer: passing, for ever, or nobody's
+// What the providers call an error in the middle of an answer: passing, for ever, or no party's
 // guess.
 func TestFaultOf(t *testing.T) {
 	for name, want := range map[string]phrase.ID{
@@ -194,7 +194,7 @@ func TestLanguageOf(t *testing.T) {
 	}
 }
 
-func FuzzMind(f *testing.F) {
+func FuzzReasoningFilter(f *testing.F) {
 	f.Add("<think>Hm.</think>\n\nHello.", uint8(2))
 	f.Fuzz(func(t *testing.T, text string, piece uint8) {
 		want := aloud(text, len(text)+1)
@@ -238,7 +238,7 @@ func FuzzRequest(f *testing.F) {
 
 // A model that writes white space without an end is not waited for without one, in whatever pieces
 // it writes it. (P10)
-func TestMindOfNothing(t *testing.T) {
+func TestReasoningFilterOfNothing(t *testing.T) {
 	var m reasoningFilter
 	if m.spokenText(strings.Repeat("\n", maxHeldSpace)); m.held != "" {
 		t.Errorf("%d bytes are held", len(m.held))
@@ -251,7 +251,7 @@ func TestMindOfNothing(t *testing.T) {
 	}
 }
 
-// Answers that nobody reads are not kept without an end. (P10)
+// Answers that are not read are not kept without an end. (P10)
 func TestManyUnread(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
 	if err != nil {

@@ -209,7 +209,7 @@ func TestLanguageUnknown(t *testing.T) {
 }
 
 // Some servers number the calls of every conversation from zero: what was answered long ago says
-// nothing about whose request it is. So does a request that is the same as somebody else's.
+// nothing about whose request it is. So does a request that is the same as another user's.
 func TestSameCalls(t *testing.T) {
 	for _, dialect := range []string{fakemodel.Chat, fakemodel.Messages} {
 		wants := fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_0", Name: "weather", Args: `{}`}}}
@@ -230,7 +230,7 @@ func TestSameCalls(t *testing.T) {
 	}
 }
 
-// An answer that is to be JSON is told as such: nobody wants to hear its brackets by surprise.
+// An answer that is to be JSON is told as such: no person wants to hear its brackets by surprise.
 // (EVT-064)
 func TestJSON(t *testing.T) {
 	says := fakemodel.Answer{Says: []string{`{"a":`, `1}`}}

@@ -10,28 +10,28 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// A shelf is a store of one's own. This one keeps everything, and survives a restart of the
+// A memoryStore is a store of one's own. This one keeps everything, and survives a restart of the
 // producer alone.
-type shelf struct {
+type memoryStore struct {
 	mu      sync.Mutex
 	records [][]byte
 	meta    []byte
 }
 
-func (s *shelf) Bounds() (start, end uint64) {
+func (s *memoryStore) Bounds() (start, end uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return 0, uint64(len(s.records))
 }
 
-func (s *shelf) Append(records [][]byte) error {
+func (s *memoryStore) Append(records [][]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.records = append(s.records, records...)
 	return nil
 }
 
-func (s *shelf) Read(cursor uint64, n int) ([][]byte, error) {
+func (s *memoryStore) Read(cursor uint64, n int) ([][]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cursor >= uint64(len(s.records)) {
@@ -41,9 +41,9 @@ func (s *shelf) Read(cursor uint64, n int) ([][]byte, error) {
 	return rest[:min(n, len(rest))], nil
 }
 
-func (s *shelf) Meta() ([]byte, error) { s.mu.Lock(); defer s.mu.Unlock(); return s.meta, nil }
+func (s *memoryStore) Meta() ([]byte, error) { s.mu.Lock(); defer s.mu.Unlock(); return s.meta, nil }
 
-func (s *shelf) SetMeta(meta []byte) error {
+func (s *memoryStore) SetMeta(meta []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.meta = meta
@@ -52,7 +52,7 @@ func (s *shelf) SetMeta(meta []byte) error {
 
 // What the agent says before and after a restart is one log.
 func Example() {
-	kept, ctx := &shelf{}, context.Background()
+	kept, ctx := &memoryStore{}, context.Background()
 	for range 2 {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"},
 			Log: kept})

@@ -114,7 +114,7 @@ func (d *disk) Append(records [][]byte) error {
 	return nil
 }
 
-// What an operator sees of a question that was asked and answered, and of somebody who was refused.
+// What an operator sees of a question that was asked and answered, and of a peer that was refused.
 func TestTelemetry(t *testing.T) {
 	reader, spans := metric.NewManualReader(), tracetest.NewSpanRecorder()
 	instruments, err := telemetry.New(metric.NewMeterProvider(metric.WithReader(reader)),

@@ -103,8 +103,8 @@ func want(t *testing.T, c transports.Conn, msg string) {
 	}
 }
 
-// A token or a certificate changes on both sides while a subscription lives: nobody is dropped, the
-// old one is good for nothing, and the subscription is still its principal's and nobody else's.
+// A token or a certificate changes on both sides while a subscription lives: no connection is
+// dropped, the old one is good for nothing, and the subscription is still its principal's alone.
 // TR-015, SEC-016, INV-43, T1, T8
 func TestRotationUnderASubscription(t *testing.T) {
 	clients := newCA(t, "clients")

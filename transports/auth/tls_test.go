@@ -117,7 +117,7 @@ func TestMutualTLS(t *testing.T) {
 		!strings.Contains(err.Error(), "unknown authority") {
 		t.Errorf("a listener whose authority is not trusted: %v", err)
 	}
-	// A listener that trusts nobody's clients does not ask.
+	// A listener that trusts no client CAs does not ask.
 	conf, err = auth.ServerTLS(cert, key, "", nil)
 	check(t, err)
 	certFile, keyFile := clients.pairOf(t, ada, x509.ExtKeyUsageClientAuth)

@@ -42,7 +42,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// refused are sets that nobody should run with, by what is wrong with them.
+// refused are sets that must not be run with, by what is wrong with them.
 var refused = map[string]map[string]string{
 	"no tokens":          {},
 	"openssl rand":       {"ada": "short-token"},
@@ -132,8 +132,8 @@ func TestTokenFile(t *testing.T) {
 	write(t, path, []byte("bob "+tokenB))
 	knows("mended", tokenB, "bob")
 	knows("mended", tokenC, "")
-	// Whoever takes out the last token wants nobody in; a file that was just written may be about
-	// to get more.
+	// An operator who takes out the last token wants no peer in; a file that was just written may
+	// be about to get more.
 	for what, text := range map[string]string{"empty": "", "comments": "# bob " + tokenB,
 		"half a line": "bob " + tokenB[:10]} {
 		write(t, path, []byte(text))

@@ -190,7 +190,7 @@ func (a abroad) Accept() (net.Conn, error) {
 	return foreign{c}, err
 }
 
-// D-71, TR-016: without an authenticator nobody but this machine is served.
+// D-71, TR-016: without an authenticator only this machine is served.
 func TestThisMachineOnly(t *testing.T) {
 	s := NewServer(ServerOptions{Manifest: []byte(`{}`)})
 	host := rpc.NewServer(Options()...)

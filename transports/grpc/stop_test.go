@@ -67,7 +67,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// After Close nobody is accepted, and who comes is told to come again; who is there stays.
+// After Close no stream is accepted, and who comes is told to come again; who is there stays.
 func TestClose(t *testing.T) {
 	s := NewServer(ServerOptions{})
 	addr, _ := start(t, s)
@@ -163,8 +163,8 @@ func TestStalled(t *testing.T) {
 	})
 }
 
-// A stream that nobody accepts is let go, and told so.
-func TestNobodyAccepts(t *testing.T) {
+// A stream that is not accepted is let go, and told so.
+func TestNeverAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, conn, stop := bubble(t, ServerOptions{Authenticate: anybody})
 		defer stop()

@@ -12,7 +12,7 @@ import (
 	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
 )
 
-// foreign is a producer of somebody's that sends one message.
+// foreign is a foreign producer that sends one message.
 type foreign struct {
 	aaepv1.UnimplementedAaepServiceServer
 	says *aaepv1.AaepMessage
@@ -24,7 +24,7 @@ func (f foreign) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 
 const closed = `{"type":"subscription.close"}`
 
-// said is what somebody sends, and how many things are wrong with it.
+// said is what a peer sends, and how many things are wrong with it.
 var said = map[string]struct {
 	says *aaepv1.AaepMessage
 	want int
@@ -80,7 +80,7 @@ func TestServerWitness(t *testing.T) {
 			ctx, taken := transports.WithWitness(t.Context(), func(requirement, problem string) {
 				told = append(told, requirement+" "+problem)
 			})
-			go func() { // once somebody waits for it
+			go func() { // once a reader waits for it
 				if stream, err := aaepv1.NewAaepServiceClient(client).Subscribe(t.Context(),
 					rpc.WaitForReady(true)); err == nil {
 					stream.Send(tt.says)

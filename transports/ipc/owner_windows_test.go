@@ -35,8 +35,8 @@ func TestPipeAlone(t *testing.T) {
 	}
 }
 
-// INV-46, T-SQUAT: a pipe that another process made for somebody else is not spoken to, and its
-// name not taken.
+// INV-46, T-SQUAT: a pipe that another process made for another user is not spoken to, and its name
+// not taken.
 func TestSquatter(t *testing.T) {
 	if path := os.Getenv("IPC_SQUAT"); path != "" {
 		squat(path)
@@ -103,7 +103,7 @@ func squat(path string) {
 	os.Exit(0)
 }
 
-// taken checks that nobody can listen where somebody listens.
+// taken checks that no process can listen where another listens.
 func taken(t *testing.T, path string) {
 	t.Helper()
 	if wine {

@@ -38,7 +38,7 @@ var wine = windows.NewLazySystemDLL("ntdll.dll").NewProc("wine_get_version").Fin
 
 var count atomic.Int64
 
-// fresh returns the path of a pipe that nobody has.
+// fresh returns the path of a pipe that does not exist.
 func fresh(t *testing.T) string {
 	t.Helper()
 	path, err := Path(fmt.Sprintf("test %d %d", os.Getpid(), count.Add(1)))
@@ -61,7 +61,7 @@ func start(t *testing.T) *Listener {
 }
 
 // knock takes the first place at a pipe. Package winio keeps it only to have the name: Windows lets
-// nobody connect there, but Wine does, and who got it would wait forever.
+// no peer connect there, but Wine does, and who got it would wait forever.
 func knock(t *testing.T, path string) {
 	if !wine {
 		return
@@ -180,7 +180,7 @@ func TestPipeStreams(t *testing.T) {
 	}
 }
 
-// B.3.4: at a pipe of bytes, which only somebody else makes, lengths part the messages.
+// B.3.4: at a pipe of bytes, which only other programs make, lengths part the messages.
 func TestPipeOfBytes(t *testing.T) {
 	who, err := tokenUser(windows.GetCurrentProcessToken())
 	if err != nil {

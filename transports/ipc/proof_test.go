@@ -45,8 +45,8 @@ func wholeStream() (a, b stream) {
 	return half{down, up}, half{upEnd, downEnd}
 }
 
-// framed reaches a producer as whoever connects to its socket does, in either framing; what the
-// system knows of the two is left out.
+// framed reaches a producer as any program that connects to its socket does, in either framing;
+// what the system knows of the two is left out.
 type framed struct {
 	p       *producer.Producer
 	framing int32

@@ -252,7 +252,7 @@ func TestFilesRunOut(t *testing.T) {
 	}
 }
 
-// logLines are those of a log, as many as somebody reads.
+// logLines are those of a log, as many as are read.
 type logLines chan string
 
 func (l logLines) Write(p []byte) (int, error) {

@@ -107,8 +107,8 @@ func TestUniformReplies(t *testing.T) {
 	if got := raw("alice", good); got != want {
 		t.Errorf("after the end: %q, want %q", got, want)
 	}
-	// The sender is told nothing; whoever runs this, where it is not this process that the sender
-	// listens at.
+	// The sender is told nothing; the operator's log says it, where it is not this process that the
+	// sender listens at.
 	if n := strings.Count(told.String(),
 		"level=WARN msg=\"sse: a reply came for a subscription that is not here"); n != 5 ||
 		!strings.Contains(told.String(), "principal=bob") {

@@ -106,7 +106,8 @@ func TestReceiveWhatIsAnObject(t *testing.T) {
 	}
 }
 
-// Where nobody said where the stream is and it is not where B.1 says, the error says that. SSE-005
+// Where no answer said where the stream is and it is not where B.1 says, the error says that.
+// SSE-005
 func TestStreamNotFoundWithoutLocation(t *testing.T) {
 	for at, want := range map[string]string{"": "no Location", "/elsewhere": "has ended"} {
 		p := producer{location: at, events: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }}

@@ -15,7 +15,7 @@ import (
 // do all this; a transport only carries it.
 func Example() {
 	ctx := context.Background()
-	server := sse.NewServer(sse.ServerOptions{}) // for this machine only: nobody is asked for credentials
+	server := sse.NewServer(sse.ServerOptions{}) // for this machine only: no credentials are asked for
 	host := httptest.NewServer(server)
 	defer host.Close()
 

@@ -20,9 +20,9 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// A published server has no handshake: it sends what happens to whoever listens, and takes replies
-// from anybody. They differ in whether they send heartbeats and tell newcomers what was before, and
-// in how they say 404.
+// A published server has no handshake: it sends what happens to all who listen, and takes replies
+// from any client. They differ in whether they send heartbeats and tell new clients what was
+// before, and in how they say 404.
 type published struct {
 	heartbeat time.Duration // 0 is none
 	replay    bool

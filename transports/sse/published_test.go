@@ -222,8 +222,8 @@ func TestPublishedClient(t *testing.T) {
 	}
 }
 
-// Without the operator's leave nobody there is asked: the terms are the protocol's defaults. D-43,
-// D-34, HS-002
+// Without the operator's leave no client there is asked: the terms are the protocol's defaults.
+// D-43, D-34, HS-002
 func TestPublishedClientMayNotReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, client := agent(t, aaep.Capabilities{}, producer.Config{})
@@ -256,8 +256,8 @@ func TestPublishedClientIdle(t *testing.T) {
 }
 
 // An EventSource whose line was cut goes on after the last event it heard, also when its
-// subscription is gone; one that comes without an id, or with one that nobody knows, is told how
-// things stand first. SSE-013, SSE-014, SSE-017, D-65
+// subscription is gone; one that comes without an id, or with an unknown one, is told how things
+// stand first. SSE-013, SSE-014, SSE-017, D-65
 func TestPublishedPageComesBack(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -117,8 +117,8 @@ func TestRedirectWithinOrigin(t *testing.T) {
 	receive(t, c, `{"last":"e1"}`)
 }
 
-// Whoever has heard the producer's close knows the place to go on at, without waiting for the
-// stream to come apart. P8
+// A subscriber that has received the producer's close knows the place to go on at, without waiting
+// for the stream to come apart. P8
 func TestPlaceAtTheClose(t *testing.T) {
 	bye := fmt.Sprintf(closing, "sub_1")
 	sub, _ := producer{events: func(w http.ResponseWriter, r *http.Request) {

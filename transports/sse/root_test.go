@@ -148,9 +148,9 @@ func TestRootRefusesWhatIsNoReply(t *testing.T) {
 	}
 }
 
-// Other than from this machine, from an unlisted page or under a rebound name nobody is served,
+// Other than from this machine, from an unlisted page or under a rebound name no client is served,
 // whatever the path. D-71, INV-44
-func TestRootDoors(t *testing.T) {
+func TestRootRefusals(t *testing.T) {
 	rs, url := serveRoot(t, RootOptions{Origins: []string{"http://localhost:5173"}})
 	for _, path := range []string{"GET /events", "POST /messages", "GET /healthz"} {
 		method, path, _ := strings.Cut(path, " ")
@@ -263,8 +263,8 @@ func TestRootRejections(t *testing.T) {
 	}
 }
 
-// Who comes back with an event that an idle subscription has sent goes on there; nobody is put out
-// of a stream that runs, or into one with other terms. SSE-012, SSE-017
+// Who comes back with an event that an idle subscription has sent goes on there; no client is put
+// out of a stream that runs, or into one with other terms. SSE-012, SSE-017
 func TestRootResume(t *testing.T) {
 	rs, url := serveRoot(t, RootOptions{})
 	p, resp, st := come(t, rs, url, "sub_1", "Accept-Language: en")
@@ -289,7 +289,7 @@ func TestRootResume(t *testing.T) {
 	}
 	come(t, rs, url, "sub_3", "Accept-Language: en", "Last-Event-ID: e9") // unknown
 	come(t, rs, url, "sub_4", "Accept-Language: fr", "Last-Event-ID: e1") // other terms
-	come(t, rs, url, "sub_5", "Accept-Language: en")                      // a newcomer
+	come(t, rs, url, "sub_5", "Accept-Language: en")                      // a new subscription
 	resp, _ = call(t, nil, "GET", url+"/events", "", "Accept-Language: en", "Last-Event-ID: e1")
 	st = next(t, p)
 	if st.LastEventID() != "e1" {

@@ -199,8 +199,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if name == "/events" && r.Method == http.MethodGet {
-		if principal, buyer := s.redeemTicket(r); buyer != nil {
-			s.serveEvents(w, r, principal, buyer)
+		if principal, holder := s.redeemTicket(r); holder != nil {
+			s.serveEvents(w, r, principal, holder)
 			return
 		}
 	}

@@ -81,8 +81,8 @@ func TestRejectedStatuses(t *testing.T) {
 	}
 }
 
-// Nobody takes the subscription. D-56
-func TestNobodyAccepts(t *testing.T) {
+// The subscription is not accepted. D-56
+func TestNeverAccepted(t *testing.T) {
 	s, url := serve(t, ServerOptions{MaxWaiting: 1, MaxSubscriptions: 2})
 	try := func() (int, string, string) {
 		resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", request)

@@ -213,7 +213,7 @@ func TestRenegotiate(t *testing.T) {
 		check(t, <-sent)
 		receive(t, sub, string(a))
 	}
-	// An answer that nobody asked for, or no longer, comes on the stream.
+	// An answer that is not asked for, or no longer, comes on the stream.
 	check(t, p.Send(t.Context(), answers[0]))
 	receive(t, sub, string(answers[0]))
 

@@ -52,7 +52,7 @@ func (s *Server) streamPath(r *http.Request, id string) string {
 
 // redeemTicket uses up the ticket of a request and returns the principal of its subscription and
 // the request it was issued for; nil where there is no such ticket.
-func (s *Server) redeemTicket(r *http.Request) (principal string, buyer *http.Request) {
+func (s *Server) redeemTicket(r *http.Request) (principal string, holder *http.Request) {
 	q := r.URL.Query()
 	s.mu.Lock()
 	l := s.byID[q.Get("subscription_id")]
@@ -95,9 +95,9 @@ func (l *link) spendTicket(secret string) *http.Request {
 	if found < 0 {
 		return nil
 	}
-	buyer := l.tickets[found].holder
+	holder := l.tickets[found].holder
 	l.tickets = slices.Delete(l.tickets, found, found+1)
-	return buyer
+	return holder
 }
 
 // dropExpired removes the tickets that have expired; the caller holds l.mu.

@@ -384,8 +384,7 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 	})
 }
 
-// INV-54: a stranger who sends slowly is refused at once, and gone; somebody who is known has ten
-// seconds.
+// INV-54: a stranger who sends slowly is refused at once, and gone; a known peer has ten seconds.
 func TestStrangersDoNotStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := bubble(t, NewServer(ServerOptions{Authenticate: byName}))
@@ -411,7 +410,7 @@ func TestStrangersDoNotStay(t *testing.T) {
 	})
 }
 
-// Whoever takes long to be known loses nothing of what they send, over HTTP/2 neither.
+// A peer that takes long to be known loses nothing of what it sends, over HTTP/2 neither.
 func TestSlowlyKnown(t *testing.T) {
 	for _, two := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -44,7 +44,7 @@ func receive(t *testing.T, c transports.Conn) ([]byte, error) {
 	return c.Receive(ctx)
 }
 
-// STDIO-010, STDIO-011, D-68: whatever the agent prints goes to standard error, which nobody reads
+// STDIO-010, STDIO-011, D-68: whatever the agent prints goes to standard error, which is not read
 // as messages, and the link stays whole. Listen works once.
 func TestStrayPrints(t *testing.T) {
 	cmd := as("echo")
@@ -154,7 +154,7 @@ func TestReadsLeftovers(t *testing.T) {
 	if n, err := p.Read(b); err != nil || string(b[:n]) != "left" {
 		t.Errorf("Read = %q, %v", b[:n], err)
 	}
-	if n, err := p.Read(b); n > 0 || err != io.EOF { // somebody else still holds it
+	if n, err := p.Read(b); n > 0 || err != io.EOF { // another process still holds it
 		t.Errorf("Read at the end = %d, %v", n, err)
 	}
 }

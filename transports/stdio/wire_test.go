@@ -19,7 +19,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// raw is one end of a link, and the streams of whoever is at the other.
+// raw is one end of a link, and the streams of the peer at the other.
 type raw struct {
 	transports.Conn
 	t   *testing.T
@@ -170,7 +170,7 @@ func TestSubscriberReads(t *testing.T) {
 	}
 	r.send(asks)
 	r.line()
-	r.write(`{"jsonrpc":"2.0","id":9,"result":` + rejects + `}`)           // of nobody's request
+	r.write(`{"jsonrpc":"2.0","id":9,"result":` + rejects + `}`)           // of no request
 	r.write(`{"jsonrpc":"2.0","id":"1","result":` + rejects + `}`)         // text is no number
 	r.write(`{"id":1,"result":` + accepts + `,"jsonrpc":"2.0","more":{}}`) // any order
 	r.received(accepts)
@@ -180,7 +180,7 @@ func TestSubscriberReads(t *testing.T) {
 	r.received(event)
 	r.write(" " + event + "\r")
 	r.received(event)
-	r.write(`{"type":"a","type":"b"}`) // for whoever reads it to judge
+	r.write(`{"type":"a","type":"b"}`) // for the reader to judge
 	r.received(`{"type":"a","type":"b"}`)
 	r.write(closeLine)
 	r.received(closes)
@@ -388,7 +388,7 @@ func TestSendRefuses(t *testing.T) {
 	r.wrote(repliesRPC)
 }
 
-// A Listener has one link; when that is over nobody can come any more.
+// A Listener has one link; when that is over no peer can come any more.
 func TestListener(t *testing.T) {
 	in, _ := pipe(t)
 	_, out := pipe(t)

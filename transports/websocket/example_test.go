@@ -14,7 +14,7 @@ import (
 // carries it.
 func Example() {
 	ctx := context.Background()
-	server := websocket.NewServer(websocket.ServerOptions{}) // for this machine only: nobody is asked for credentials
+	server := websocket.NewServer(websocket.ServerOptions{}) // for this machine only: no credentials are asked for
 	host := httptest.NewServer(server)
 	defer host.Close()
 

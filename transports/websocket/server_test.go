@@ -263,7 +263,7 @@ func TestBadFrames(t *testing.T) {
 		}
 		c.Close()
 	}
-	// Nobody is offered compression, whatever they ask for.
+	// No peer is offered compression, whatever it asks for.
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -308,7 +308,7 @@ func TestTooMany(t *testing.T) {
 	(<-conns).Close()
 }
 
-// INV-50: strangers who are refused and do not leave take no place of somebody who is known.
+// INV-50: strangers who are refused and do not leave take no place of a known peer.
 func TestStrangersTakeNoPlace(t *testing.T) {
 	addr, conns := accept(t, ServerOptions{MaxConnections: 1, Authenticate: bearer})
 	for range maxRefusals { // who hear that they are refused, and stay

@@ -37,7 +37,7 @@ func TestTornAgent(t *testing.T) {
 			kept := &trail{}
 			agent, edge := agentAt(t, url, kept, 0), edgeAt(t, s.URL, "edge")
 			asked := make(chan *aaep.AwaitingConfirmation, 2)
-			hear := func(_ *ear, ev *aaep.Event) {
+			hear := func(_ *testListener, ev *aaep.Event) {
 				if q, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
 					asked <- q
 				}
@@ -67,7 +67,7 @@ func TestTornAgent(t *testing.T) {
 			<-asked
 			network.Hold(holds[0], holds[1])
 			began := time.Now()
-			reply := func(l *ear, d aaep.Decision) {
+			reply := func(l *testListener, d aaep.Decision) {
 				l.send(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: d, SubscriptionID: l.id,
 					Timestamp: time.Now()})
 			}

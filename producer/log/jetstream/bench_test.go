@@ -42,7 +42,7 @@ func BenchmarkCritical(b *testing.B) {
 // late measures from an agent's failure to a listener that is told.
 func late(b *testing.B, agent, at *producer.Producer) {
 	told := make(chan *aaep.Event, 1)
-	listen(b, at, "", func(_ *ear, ev *aaep.Event) {
+	listen(b, at, "", func(_ *testListener, ev *aaep.Event) {
 		if ev.Type() != aaep.TypeSessionStarted { // a change of state comes right after it
 			told <- ev
 		}

@@ -58,10 +58,10 @@ func race(t *testing.T, questions int, faults ...string) {
 	kept := &trail{}
 	agent := agentAt(t, servers.URLs(), kept, 0)
 	var edges []*machine
-	var ears []*ear
+	var listeners []*testListener
 	for i, s := range servers.Servers {
 		edges = append(edges, edgeAt(t, s.URL+","+servers.URLs(), fmt.Sprint("edge ", i)))
-		ears = append(ears, listen(t, edges[i].Producer, "", func(l *ear, ev *aaep.Event) {
+		listeners = append(listeners, listen(t, edges[i].Producer, "", func(l *testListener, ev *aaep.Event) {
 			if q, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
 				d := aaep.Accept
 				if (len(q.ReplyToken)+int(q.ReplyToken[8])+i)%2 == 0 {
@@ -162,8 +162,8 @@ func race(t *testing.T, questions int, faults ...string) {
 		t.Errorf("%d questions are settled, %d accepted, %d ran", len(tokens), accepted, ran)
 	}
 	t.Log(ran, "accepted,", refused, "rejected; settled at", where)
-	first := told(t, ears[0], sessions)
-	for i, l := range ears[1:] {
+	first := told(t, listeners[0], sessions)
+	for i, l := range listeners[1:] {
 		if got := told(t, l, sessions); !same(got, first) {
 			t.Errorf("edge %d tells %d events, edge 0 %d", i+1, len(got), len(first))
 		}

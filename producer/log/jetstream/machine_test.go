@@ -37,12 +37,12 @@ func (s *trail) of(kind audit.Kind) []audit.Record {
 	return slices.DeleteFunc(slices.Clone(s.all), func(r audit.Record) bool { return r.Kind != kind })
 }
 
-// ear is a listener that has what came as it came.
-type ear struct {
+// testListener is a listener that keeps what came as it came.
+type testListener struct {
 	t    testing.TB
 	conn transports.Conn
 	id   string
-	on   func(*ear, *aaep.Event) // or nil
+	on   func(*testListener, *aaep.Event) // or nil
 
 	mu   sync.Mutex
 	seen []*aaep.Event
@@ -50,11 +50,11 @@ type ear struct {
 }
 
 // listen subscribes at a producer, to go on after an event if one is named.
-func listen(t testing.TB, p *producer.Producer, after string, on func(*ear, *aaep.Event)) *ear {
+func listen(t testing.TB, p *producer.Producer, after string, on func(*testListener, *aaep.Event)) *testListener {
 	t.Helper()
 	a, b := transports.Pipe()
 	go p.ServeConn(b)
-	l := &ear{t: t, conn: a, on: on, grew: make(chan struct{})}
+	l := &testListener{t: t, conn: a, on: on, grew: make(chan struct{})}
 	c := aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryNone}, Languages: []string{"en-US"},
 		SupportsConfirmationReply: new(on != nil), SupportsClarificationReply: new(false)}
 	c.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: after})
@@ -83,7 +83,7 @@ func listen(t testing.TB, p *producer.Producer, after string, on func(*ear, *aae
 	return l
 }
 
-func (l *ear) send(m aaep.Message) {
+func (l *testListener) send(m aaep.Message) {
 	data, err := aaep.Encode(m)
 	if err == nil {
 		err = l.conn.Send(context.Background(), data)
@@ -93,7 +93,7 @@ func (l *ear) send(m aaep.Message) {
 	}
 }
 
-func (l *ear) receive() aaep.Message {
+func (l *testListener) receive() aaep.Message {
 	data, err := l.conn.Receive(context.Background())
 	if err != nil {
 		return nil
@@ -106,7 +106,7 @@ func (l *ear) receive() aaep.Message {
 }
 
 // until waits for the n-th event for which f says so, and returns what came up to then.
-func (l *ear) until(what string, n int, f func(*aaep.Event) bool) []*aaep.Event {
+func (l *testListener) until(what string, n int, f func(*aaep.Event) bool) []*aaep.Event {
 	l.t.Helper()
 	late := time.After(2 * time.Minute)
 	for i := 0; ; {
@@ -196,7 +196,7 @@ func same(a, b []*aaep.Event) bool {
 	})
 }
 
-func told(t *testing.T, l *ear, sessions int) (events []*aaep.Event) {
+func told(t *testing.T, l *testListener, sessions int) (events []*aaep.Event) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, ev := range l.until("end", sessions, over) {

@@ -12,7 +12,7 @@ import (
 	"github.com/aaep-go/aaep/producer/log/jetstream"
 )
 
-// private writes a file that nobody else may open.
+// private writes a file that no other user may open.
 func private(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "user")
@@ -116,7 +116,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// works has an agent say something and somebody settle a question.
+// works has an agent say something and a process settle a question.
 func works(t *testing.T, store *jetstream.Store, feed *jetstream.Feed) {
 	t.Helper()
 	check := func(err error) {

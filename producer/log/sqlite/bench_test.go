@@ -82,7 +82,7 @@ func appendAll(l *eventlog.Log) {
 	all.Wait()
 }
 
-// bareWriter returns what does the same to a file of its own, without anybody to tell.
+// bareWriter returns what does the same to a file of its own, without a log to tell.
 func bareWriter(b *testing.B, sync string, rows [][]byte) func() {
 	db, err := openDB(filepath.Join(b.TempDir(), "bare.db"))
 	must(b, err)

@@ -90,8 +90,8 @@ func TestGoodTokensAreBounded(t *testing.T) {
 	}
 }
 
-// What it costs to be asked again who somebody is, as each stream is every five seconds, and what
-// it costs at first.
+// What it costs to be asked again who a peer is, as each stream is every five seconds, and what it
+// costs at first.
 func BenchmarkAuthenticate(b *testing.B) {
 	for _, alg := range []string{"RS256", "ES256", "EdDSA"} {
 		i := newIssuer(b)

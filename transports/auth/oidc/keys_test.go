@@ -48,8 +48,8 @@ func TestKeyRotation(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// Whoever comes with a key that may be there by now is not told that the token is bad, but when
-	// to come again.
+	// A peer that comes with a key that may be there by now is not told that the token is bad, but
+	// when to come again.
 	told := func(what string, later bool) {
 		t.Helper()
 		var r *aaep.Rejection
@@ -107,13 +107,13 @@ func TestKeyRotation(t *testing.T) {
 	expect("back", third, false, n)
 }
 
-// looked waits until nobody looks whether the keys are still the same.
+// looked waits until no goroutine looks whether the keys are still the same.
 func looked(v *verifier) {
 	_, _, _ = v.keys.remote.Get(context.Background(), func([]key) bool { return false })
 }
 
-// While the issuer cannot be reached whoever looks at the log finds that, and why somebody whose
-// key is new is not let in.
+// While the issuer cannot be reached the log says that, and why a peer whose key is new is not let
+// in.
 func TestIssuerDownIsTold(t *testing.T) {
 	i := newIssuer(t)
 	first, second := newKey(t, "1", "ES256"), newKey(t, "2", "ES256")
@@ -200,7 +200,7 @@ func TestOneFetchForMany(t *testing.T) {
 	}
 }
 
-// Whoever asks and hangs up does not use up the one fetch that others wait for.
+// A peer that asks and hangs up does not use up the one fetch that others wait for.
 func TestFetchOutlivesItsRequest(t *testing.T) {
 	i := newIssuer(t)
 	first, second := newKey(t, "1", "ES256"), newKey(t, "2", "ES256")
@@ -311,7 +311,7 @@ func TestParseKeys(t *testing.T) {
 	}
 }
 
-// A listener that could let nobody in, or anybody, does not start; and it says why within a bounded
+// A listener that could let no peer in, or any, does not start; and it says why within a bounded
 // time. INV-42
 func TestNewRefused(t *testing.T) {
 	i := newIssuer(t)

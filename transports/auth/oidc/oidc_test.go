@@ -18,7 +18,7 @@ import (
 	"github.com/aaep-go/aaep/transports/auth"
 )
 
-// What lets nobody in but the issuer's own, for us, now. TR-015, SEC-016, INV-33, T-JWS
+// What lets in only the issuer's own, for us, now. TR-015, SEC-016, INV-33, T-JWS
 func TestVerify(t *testing.T) {
 	i := newIssuer(t)
 	es, rs, ed, stranger := newKey(t, "e1", "ES256"), newKey(t, "r1", "RS256"), newKey(t, "d1", "EdDSA"),
