@@ -168,6 +168,7 @@ func TestTrailOfAFlood(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		l.reply(&aaep.AwaitingConfirmation{ReplyToken: "rpl_0"}, aaep.Accept)
+		synctest.Wait() // each is recorded by itself
 		l.reply(q, aaep.Reject)
 		<-paid
 		rs := kept.records()

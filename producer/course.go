@@ -361,6 +361,7 @@ func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at
 		}
 		typ := out.Event.Type()
 		ev = sentEvent{msg, out.Event.EventID, out.Event.SessionID, out.Resumable, out.Event.Critical(),
+			typ.Critical() && typ != aaep.TypeSessionErrored,
 			typ == aaep.TypeSessionStarted || typ == aaep.TypeStateChanged}
 		c.history.add(ev)
 		if ev.critical {

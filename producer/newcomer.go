@@ -51,8 +51,12 @@ const (
 // false, and later is called when it is kept, with the error, on a goroutine that Shutdown waits
 // for.
 func (p *Producer) recordSoon(r audit.Record, later func(error)) (err error, known bool) {
-	kept := make(chan error, 1)
-	p.recording.Go(func() { kept <- p.broker.Log.Record(r) })
+	kept, begun := make(chan error, 1), make(chan struct{})
+	p.recording.Go(func() {
+		close(begun)
+		kept <- p.broker.Log.Record(r)
+	})
+	<-begun // on a busy machine that may take longer than the record
 	if p.slowRecords.Load() == 0 {
 		timer := time.NewTimer(recordSoon)
 		defer timer.Stop()

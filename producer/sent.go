@@ -26,13 +26,15 @@ type sentEvent struct {
 	message             []byte
 	id, session         string
 	resumable, critical bool
-	leads               bool // no critical event overtakes it: a start of a session, or a state
+	jumps               bool // it is a question or a handoff, which overtakes what waits for the rate,
+	leads               bool // but not this: the start of its session, or a state
 }
 
-// nextCritical returns the index of the event that leaves next where the rate is spent: the first
-// critical one, or one before it that leads to it; -1 if none is critical.
+// nextCritical returns the index of the event that leaves next where the others wait for the rate:
+// the first question or handoff, or what leads to that; or -1. Text that was urgent keeps its order,
+// and an error comes after all that is of its session.
 func nextCritical(events []sentEvent) int {
-	critical := slices.IndexFunc(events, func(ev sentEvent) bool { return ev.critical })
+	critical := slices.IndexFunc(events, func(ev sentEvent) bool { return ev.jumps })
 	if critical < 0 {
 		return -1
 	}
