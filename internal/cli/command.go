@@ -189,7 +189,7 @@ func (f *following) hush() {
 	f.loud()
 	var until *time.Timer
 	until = f.after(quietTime, func(ctx context.Context) {
-		if f.quiet == until { // else it was ended, or began anew
+		if f.quiet == until && f.hushed == nil { // else it was ended, or began anew, or quieten ends it
 			f.change(ctx, f.presence(false))
 		}
 	})

@@ -50,6 +50,7 @@ type listener struct {
 	dropped   int             // of it
 	offered   *announce.Asked // of whose session it was said that there is more
 
+	questions int             // that were put
 	hushed    *time.Timer     // until it is over; nil where it is not quiet
 	paced     time.Time       // when the pace was looked at last
 	extending bool            // more time is asked for

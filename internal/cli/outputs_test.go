@@ -137,3 +137,33 @@ func TestNeverAcceptedUnheard(t *testing.T) {
 		<-presented
 	})
 }
+
+// How to have more time is heard with the first questions, and then only read.
+func TestHintOfMoreTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, status said
+		l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+		voice := &pacedVoice{}
+		p := present.New(announce.Preferences{Answering: l.answering})
+		l.out = &outputs{tellings: []*telling{{outputKind: outputKind{name: "test", words: true, knows: true}, p: p}}}
+		ctx, cancel := context.WithCancel(t.Context())
+		presented := make(chan error, 1)
+		go func() { presented <- p.Run(ctx, voice) }()
+		f := &following{listener: l, name: "asker"}
+		l.agents = []*following{f}
+		for range hinted + 2 {
+			question := event(pay(), "")
+			question.Timestamp = time.Now()
+			f.ask(question)
+			pass(time.Minute)
+			l.done("Answer sent: reject.")
+			pass(10 * time.Second)
+		}
+		const hint = "/more asks for more time."
+		if heard, read := strings.Count(voice.String(), hint), strings.Count(out.String(), hint); heard != hinted || read != hinted+2 {
+			t.Errorf("heard %d times and read %d times:\n%s", heard, read, voice.String())
+		}
+		cancel()
+		<-presented
+	})
+}

@@ -31,6 +31,10 @@ const lateAnswer = time.Minute
 // is told after it.
 const toDeliver = 3 * time.Second
 
+// hinted is with how many questions it is said how to have more time, which takes as long to hear as what is at risk; the terminal shows it
+// with each.
+const hinted = 3
+
 // canAnswer reports whether the agreed terms let this listener answer an event.
 func (f *following) canAnswer(ev *aaep.Event) bool {
 	terms := f.terms()
@@ -89,7 +93,13 @@ func (l *listener) put(q *announce.Asked) {
 	w, more := q.Words(time.Now()).And("\n", l.tongue().words(f.askedBy(q))), l.phrase(phrase.MoreAsks, "")
 	l.speaker = "" // who asks is named in any case
 	f.says(w.And("\n", l.answering(q.Event)).String() + " " + more)
-	l.out.each(func(p *present.Presenter) { p.AddWords(f.name, q.Event, w.And("\n", l.tongue().words(more))) })
+	if q.Put.IsZero() {
+		l.questions++
+	}
+	if l.questions <= hinted {
+		w = w.And("\n", l.tongue().words(more))
+	}
+	l.out.each(func(p *present.Presenter) { p.AddWords(f.name, q.Event, w) })
 	q.Put, l.doubted = time.Now(), nil
 }
 
