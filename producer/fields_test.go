@@ -50,3 +50,14 @@ func TestErrorsNameFields(t *testing.T) {
 		t.Errorf("too short a time: %v", err)
 	}
 }
+
+// The type of an extension's event has the prefix once: a name that brings it is an error, not another type.
+func TestEmitNameAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		s := st.session("Working.")
+		v := aaep.Vocabulary{Prefix: "med", URI: "https://med.example/v1"}
+		if err := s.Emit(v, "med:dose", aaep.Say("Dosing."), struct{}{}); err == nil || !strings.Contains(err.Error(), "the name of the type alone") {
+			t.Errorf("Emit = %v", err)
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -224,6 +225,9 @@ func (s *Session) Emit(v aaep.Vocabulary, name string, text aaep.Text, members a
 	}
 	if err := v.Validate(); err != nil {
 		return err
+	}
+	if strings.Contains(name, ":") {
+		return fmt.Errorf("producer: Emit was given %q; give the name of the type alone, without %q", name, v.Prefix+":")
 	}
 	if err := s.p.serves(v.Prefix, []string{v.URI}, nil); err != nil {
 		return &aaep.InvalidError{Message: v.Prefix + ":" + name, Violations: []aaep.Violation{*err}}

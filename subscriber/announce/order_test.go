@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // settled stands among what is heard where the question was settled.
 const settled = "0.0 settled"
 
-// Whatever agents say, ask and withdraw, and whatever the person presses: "What came meanwhile" is
+// Whatever agents say, ask and withdraw, and whatever the person presses: the words that lead in what was said meanwhile are
 // never heard twice without anything of an agent in between, and what a session says beside its
 // question is never heard after that without these words, as if it belonged to the question.
 func TestOrder(t *testing.T) {
@@ -70,12 +71,13 @@ func TestOrder(t *testing.T) {
 // disorder is what of the heard lines breaks the rules of TestOrder.
 func disorder(heard []string) string {
 	asked, led, again := false, false, false
+	meanwhile, _ := phrase.In("en", phrase.Meanwhile, "")
 	for _, line := range heard {
 		_, said, _ := strings.Cut(line, " ")
 		switch {
 		case strings.HasPrefix(line, settled):
 			asked, led, again = false, false, false
-		case strings.Contains(said, "What came meanwhile:"):
+		case strings.Contains(said, meanwhile):
 			if again {
 				return "twice in a row: " + line
 			}
