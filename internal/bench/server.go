@@ -254,6 +254,7 @@ func (p *plainServer) addStream() chan []byte {
 
 func (p *plainServer) countListeners() int { p.mu.Lock(); defer p.mu.Unlock(); return len(p.streams) }
 
+// emitEvents hands each frame to the goroutine of every listener.
 func (p *plainServer) emitEvents(events int) error {
 	for range events {
 		f := encodeFrame(p.wire)
@@ -307,6 +308,7 @@ func (r *rawServer) addConn(conn net.Conn) {
 
 func (r *rawServer) countListeners() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.conns) }
 
+// emitEvents writes all frames to every connection, one after the other.
 func (r *rawServer) emitEvents(events int) error {
 	var all []byte
 	for range events {

@@ -36,6 +36,7 @@ func startMany(wireName, dir string, listeners int) (target, string, error) {
 func (all agentGroup) emitEvents(int) error { return nil }
 func (all agentGroup) emitCritical() error  { return nil }
 
+// countListeners returns how many listeners all agents have.
 func (all agentGroup) countListeners() (n int) {
 	for _, p := range all {
 		n += p.countListeners()

@@ -98,6 +98,7 @@ func addressOf(s string) (netip.Addr, bool) {
 	return a.Unmap(), err == nil
 }
 
+// xForwardedFor returns the addresses of the X-Forwarded-For headers, in their order, or nil.
 func xForwardedFor(h http.Header) []string {
 	values := h.Values("X-Forwarded-For")
 	if len(values) == 0 {

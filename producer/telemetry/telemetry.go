@@ -108,6 +108,7 @@ var counts = []struct {
 		func(s producer.Stats) int { return s.LostReplies }},
 }
 
+// one returns 1 for true and 0 for false.
 func one(yes bool) int {
 	if yes {
 		return 1

@@ -20,8 +20,8 @@ import (
 
 // A conn is the subscriber's Conn: POSTs go out, the answers and one event stream come in.
 type conn struct {
-	base, root *url.URL // of the endpoints of a handshake
-	// RootLayout: listen without a handshake where the producer knows none.
+	base, root *url.URL // base of the endpoints with a handshake, root of those without
+	// Whether to listen without a handshake where the producer knows none; see RootLayout.
 	mayListen    bool
 	header       http.Header
 	credentials  func(context.Context) (http.Header, error) // nil: header is all
@@ -42,9 +42,9 @@ type conn struct {
 	// substitute is the acceptance that the Conn wrote itself; nil where the producer answered.
 	substitute []byte
 	events     *url.URL // the URL of the stream, once accepted
-	// Events is a guess: no Location named it, and nothing has come from there.
+	// Whether events is a guess: no Location named it, and nothing has come from there.
 	streamGuessed bool
-	// The current stream; nil before the first and while one is opened again.
+	// Receive reads this stream; nil before the first and while one is opened again.
 	inbound *inbound
 	changed chan struct{} // closed and replaced with inbound and phase
 }
