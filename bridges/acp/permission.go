@@ -165,7 +165,7 @@ func (t *turn) choose(ctx context.Context, p *permission) (permissionOption, err
 // is asked about instead.
 func (t *turn) confirm(ctx context.Context, p *permission, option permissionOption) (permissionOption, error) {
 	for {
-		err, change := t.grant(ctx, p, option)
+		change, err := t.grant(ctx, p, option)
 		if change.Kind == "" || ctx.Err() != nil {
 			return option, err
 		}
@@ -178,7 +178,7 @@ func (t *turn) confirm(ctx context.Context, p *permission, option permissionOpti
 var errChanged = errors.New("acp: another option was chosen")
 
 // grant asks whether an option is what the user wants, and only on a yes answers with it. Change is what was chosen instead.
-func (t *turn) grant(ctx context.Context, p *permission, option permissionOption) (err error, change permissionOption) {
+func (t *turn) grant(ctx context.Context, p *permission, option permissionOption) (change permissionOption, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watched := make(chan struct{})
@@ -197,17 +197,17 @@ func (t *turn) grant(ctx context.Context, p *permission, option permissionOption
 	defer t.mu.Unlock()
 	switch {
 	case decision != aaep.Accept:
-		return err, change
+		return change, err
 	case t.halted || t.over || change.Kind != "" || !p.request.answer(selected(option)):
 		done(context.Canceled)
-		return context.Canceled, change
+		return change, context.Canceled
 	}
 	if p.call.done != nil {
 		p.call.done(nil)
 	}
 	p.call.done, p.call.denied = done, false
 	t.granted(p.about)
-	return nil, permissionOption{}
+	return permissionOption{}, nil
 }
 
 // question is the confirmation of an option.

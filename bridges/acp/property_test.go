@@ -53,7 +53,7 @@ func (h *hostileAgent) ask(n int) {
 		h.mu.Lock()
 		h.offered[id] = append(h.offered[id], offer{kind, name, call})
 		h.mu.Unlock()
-		options = append(options, fmt.Sprintf(`{"optionId":%q,"name":%q,"kind":%q}`, id, name+[]string{"", "\x1b[2J", "‮evil"}[h.rand.IntN(3)], kind))
+		options = append(options, fmt.Sprintf(`{"optionId":%q,"name":%q,"kind":%q}`, id, name+[]string{"", "\x1b[2J", "\u202eevil"}[h.rand.IntN(3)], kind))
 	}
 	h.send(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":%q,"title":%q,"kind":%q},"options":[%s]}}`,
 		ids[h.rand.IntN(len(ids))], fmt.Sprintf("t%d", h.rand.IntN(4)), call+" rm x", []string{"execute", "read", "delete", "", "?"}[h.rand.IntN(5)], strings.Join(options, ","))

@@ -365,7 +365,7 @@ func TestGeminiSession(t *testing.T) {
 	k.reads(`Following Gemini CLI`)
 	k.types("Delete the report.")
 	k.reads(`I look for the report\.\s+There it is\.`)
-	k.reads(`Action: Run the command "rm report.txt"\.`)
+	k.reads(`Run the command "rm report.txt"\.`)
 	k.reads(`Type (\w+) to accept or n to reject`)
 	k.answers("y", `That is no answer\.`) // for a question of high risk where nobody sees the keys
 	k.answers("n", `Answer sent: reject\.`)
