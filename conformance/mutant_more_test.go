@@ -43,7 +43,7 @@ var moreMutants = []mutant{
 	}},
 	{name: "speaks a version that is to come", caught: []string{"version-known"}, out: edit("session.started", object{"aaep_version": "7.0.0"})},
 	{name: "stamps all with the beginning", caught: []string{"stamps-real"}, out: func(p *proxy, o object) []object {
-		if id, ok := o["session_id"].(string); ok {
+		if id, ok := o["session_id"].(string); ok && !p.asking { // the stamp of a question is what replies go by
 			o["timestamp"], _ = p.shared.LoadOrStore(id, o["timestamp"])
 		}
 		return []object{o}
