@@ -51,7 +51,7 @@ func TestListenerStartedAgain(t *testing.T) {
 					}
 					check(t, out.Close())
 					go func() {
-						s.Tool(ctx, producer.Tool{Name: "pay", Irreversible: true, Risk: aaep.RiskHigh, Action: aaep.Say("Pay."), Consequence: aaep.Say("It is gone.")}, nil)
+						s.Tool(ctx, producer.Tool{Name: "pay", Irreversible: true, Risk: aaep.RiskHigh, Action: aaep.Say("Pay."), Consequence: aaep.Say("It is gone.")}, ok)
 						s.Complete(aaep.Say("Counted."))
 					}()
 				} else if got, _ := sub.Status(); !got.Resumed && kept != "" {
