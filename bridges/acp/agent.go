@@ -51,7 +51,8 @@ type Agent struct {
 	peer  *peer
 	hello initializeResponse
 	close func() error
-	last  *lastLines // of standard error; nil where there is none
+	last  *lastLines    // of standard error; nil where there is none
+	gone  chan struct{} // closed when the process has ended and all it wrote was read; nil where there is none
 	done  chan struct{}
 	err   error // why the link ended, once done is closed
 	// beside says that an editor is the client, and that this only stands between; see Tee.
@@ -94,7 +95,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, cfg Config) (*Agent, error) {
 		<-exited
 		return ending
 	})
-	a.last = last
+	a.last, a.gone = last, exited
 	go func() {
 		ending = cmd.Wait()
 		close(exited)
@@ -140,7 +141,7 @@ func (a *Agent) open(ctx context.Context) (*Agent, error) {
 	case err == nil && a.hello.ProtocolVersion != protocolVersion:
 		err = fmt.Errorf("acp: the agent speaks version %d of the protocol, and only %d is known here", a.hello.ProtocolVersion, protocolVersion)
 	case errors.Is(err, errEnded):
-		err = fmt.Errorf("acp: the agent ended before it said that it speaks ACP%s", a.last.says())
+		err = fmt.Errorf("acp: the agent ended before it said that it speaks ACP%s", a.says())
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("acp: the program does not answer as an agent that speaks ACP does%s", a.last.says())
 	case err != nil:
@@ -340,7 +341,7 @@ func (a *Agent) failure(err error) error {
 	var e *jsonrpc2.Error
 	switch {
 	case errors.Is(err, errEnded):
-		return fmt.Errorf("%w%s", errEnded, a.last.says())
+		return fmt.Errorf("%w%s", errEnded, a.says())
 	case !errors.As(err, &e):
 		return err
 	case e.Code == codeAuthRequired:
@@ -365,6 +366,17 @@ func clip(text string, most int) string {
 		}
 	}
 	return text
+}
+
+// says is what an agent that has ended printed last, to be put behind an error.
+func (a *Agent) says() string {
+	if a.gone != nil {
+		select {
+		case <-a.gone:
+		case <-time.After(time.Second): // what it left behind may hold its standard error
+		}
+	}
+	return a.last.says()
 }
 
 // lastLines keeps the end of what a program writes to standard error.

@@ -146,7 +146,7 @@ func (o *acpOptions) talk(ctx context.Context, cmd *cobra.Command, args []string
 		if ctx.Err() != nil {
 			return stopped(ctx)
 		}
-		return &exitError{exitUnreachable, fmt.Errorf("%s cannot be talked with: %s", args[0], plain(err))}
+		return &exitError{exitUnreachable, fmt.Errorf("%s cannot be talked with: %s", args[0], strings.TrimPrefix(plain(err), "acp: "))}
 	}
 	defer agent.Close()
 	name := cmp.Or(agent.Name(), filepath.Base(args[0]))
@@ -171,7 +171,7 @@ func (o *acpOptions) talk(ctx context.Context, cmd *cobra.Command, args []string
 	console, err := acp.New(ctx, agent, mine.p, func(sentences ...string) { l.status.say("aaep", strings.Join(sentences, " ")) })
 	if err != nil {
 		go func() { defer close(over); mine.p.Shutdown(ctx) }()
-		return &exitError{exitFailed, fmt.Errorf("%s cannot be talked with: %s", name, plain(err))}
+		return &exitError{exitFailed, fmt.Errorf("%s cannot be talked with: %s", name, strings.TrimPrefix(plain(err), "acp: "))}
 	}
 	l.talk = console
 	ended := make(chan error, 1)

@@ -399,3 +399,16 @@ func TestGeminiSession(t *testing.T) {
 		t.Errorf("after the client was killed: %v", err)
 	}
 }
+
+// A program that is no agent is told of with what it printed last.
+func TestNoAgent(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no sh")
+	}
+	k := talkWith(t, t.TempDir(), os.Environ(), "--", "sh", "-c", "echo The key is missing >&2; exit 3")
+	k.reads(`sh cannot be talked with: the agent ended before it said that it speaks ACP\. The last it printed: The key is missing`)
+	k.waitOver()
+	if code := k.cmd.ProcessState.ExitCode(); code != 3 {
+		t.Errorf("the exit code is %d", code)
+	}
+}
