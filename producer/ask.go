@@ -70,21 +70,21 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 	}
 	ask := func(p *aaep.AwaitingClarification, tag string) bool {
 		var ok, all bool
-		p.Question, all = in(q.Text, tag)
-		p.Context, ok = in(q.Context, tag)
+		p.Question, all = textIn(q.Text, tag)
+		p.Context, ok = textIn(q.Context, tag)
 		all = all && ok
 		p.Choices = nil
 		for _, c := range q.Choices {
-			label, ok := in(c.Label, tag)
-			own, _ := in(c.Label, "")
+			label, ok := textIn(c.Label, tag)
+			own, _ := textIn(c.Label, "")
 			p.Choices = append(p.Choices, aaep.Choice{Value: cmp.Or(c.Value, own), Label: label})
 			all = all && ok
 		}
 		return all
 	}
 	ask(p, "")
-	words := s.p.authored(q.Text)
-	words.translate(func(tag string) (aaep.Payload, bool) {
+	words := s.p.authoredSpeech(q.Text)
+	words.setPayloads(func(tag string) (aaep.Payload, bool) {
 		p := *p
 		ok := ask(&p, tag)
 		return &p, ok
@@ -93,7 +93,7 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		return nil, &aaep.InvalidError{Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
 			Requirement: "EVT-085", Pointer: "/default_response", Problem: "is no answer to this question"}}}
 	}
-	out, _, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p}, func(out *ledger.Outcome) (speech, error) {
+	out, _, err := s.askQuestion(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p}, func(out *ledger.Outcome) (speech, error) {
 		id, err := phrase.QuestionTimedOut, ErrTimedOut
 		switch {
 		case out.Cause == ledger.Replied:
@@ -105,7 +105,7 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		case out.Cause == ledger.Unreachable:
 			id, err = phrase.QuestionUnreachable, ErrUnreachable
 		}
-		return s.p.about(id, q.Text), err
+		return s.p.phraseAbout(id, q.Text), err
 	})
 	if err != nil {
 		return nil, err
@@ -113,12 +113,12 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 	return out.Response, nil
 }
 
-// ask puts one question and waits for its one outcome. Explain says how to tell it and which error it is; with s.mu held too, where the
+// askQuestion puts one question and waits for its one outcome. Explain says how to tell it and which error it is; with s.mu held too, where the
 // session ends first and the question is withdrawn. What was pending is there with an outcome.
 //
 // The order of events: awaiting_input, the question, its outcome, and one change of state that says what
 // came of it; where the answer is yes, that is calling_tool.
-func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, explain func(*ledger.Outcome) (speech, error)) (_ *ledger.Outcome, _ *pending, err error) {
+func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Question, explain func(*ledger.Outcome) (speech, error)) (_ *ledger.Outcome, _ *pendingQuestion, err error) {
 	select { // one question at a time, so that a state tells what came of it; the others wait in line (D-40)
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -131,11 +131,11 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	if q.Confirmation != nil {
 		payload = q.Confirmation
 	}
-	s.p.awaitParties(ctx, q.Confirmation != nil)
+	s.p.awaitReplicas(ctx, q.Confirmation != nil)
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	put, err := s.put(ctx, about, q, payload, explain)
+	put, err := s.putQuestion(ctx, about, q, payload, explain)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,10 +145,10 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 		out.At = time.Now()
 		s.p.broker.Log.RecordOutcome(out, put.asked, nil)
 	} else {
-		if out = s.await(ctx, put, q); out == nil {
+		if out = s.awaitOutcome(ctx, put, q); out == nil {
 			return nil, nil, ErrSessionOver // whoever ends the session withdraws the question
 		}
-		s.p.forget(q.Token) // which may have been settled before it was known
+		s.p.removeQuestion(q.Token) // which may have been settled before it was known
 	}
 	if q.Confirmation != nil && out.Decision == aaep.Accept {
 		defer func() {
@@ -172,16 +172,16 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 		return nil, nil, ErrSessionOver
 	}
 	if put.Waiter != nil {
-		s.asking = nil
+		s.explainSettled = nil
 		if err := s.machine.Settled(q.Token, out.Decision); err != nil {
 			return nil, nil, err
 		}
 	}
 	// The state changes before the next question has its turn, so that each outcome is told.
 	if q.Confirmation != nil && out.Decision == aaep.Accept && failed == nil {
-		return out, put, s.enterSaying(aaep.StateCallingTool, s.p.words(aaep.Text{}, phrase.UsingATool, ""))
+		return out, put, s.enterStateSaying(aaep.StateCallingTool, s.p.speechOrPhrase(aaep.Text{}, phrase.UsingATool, ""))
 	}
-	if err := s.resume(news); err != nil {
+	if err := s.resumeState(news); err != nil {
 		return nil, nil, errors.Join(failed, err)
 	}
 	return out, put, failed
@@ -191,13 +191,13 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 // and others have come.
 const maxAsks = 10
 
-// put sends a question to those who can answer it, once it is on record that they are asked, and
+// putQuestion sends a question to those who can answer it, once it is on record that they are asked, and
 // tells that the agent waits. Only the caller waits for the record: the session goes on, and no
 // lock is held. What has changed when it is kept is looked at then: who came meanwhile is recorded
 // and asked beside the others, see subscription.withhold. The result has no waiter where there is
 // no subscription that can answer, or none any more.
-func (s *Session) put(ctx context.Context, about speech, q *ledger.Question, payload aaep.Payload,
-	explain func(*ledger.Outcome) (speech, error)) (*pending, error) {
+func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Question, payload aaep.Payload,
+	explain func(*ledger.Outcome) (speech, error)) (*pendingQuestion, error) {
 	p := s.p
 	if !p.beginRecord() { // a Shutdown ends the session
 		return nil, ErrSessionOver
@@ -234,7 +234,7 @@ func (s *Session) put(ctx context.Context, about speech, q *ledger.Question, pay
 		case err != nil:
 			return nil, err
 		case open:
-			s.timeEnough(payload, put.pace)
+			s.warnIfTooShort(payload, put.pace)
 			return put, nil
 		}
 	}
@@ -246,36 +246,36 @@ func (s *Session) put(ctx context.Context, about speech, q *ledger.Question, pay
 	if s.over || s.ctx.Err() != nil {
 		return nil, ErrSessionOver
 	}
-	return put, s.enterSaying(aaep.StateAwaitingInput, waitingFor(about))
+	return put, s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(about))
 }
 
 // waitingFor is how a question is announced.
 func waitingFor(question speech) speech {
 	question.with = aaep.Text{} // it is felt with the question
-	question.translate(func(string) (aaep.Payload, bool) { return nil, true })
+	question.setPayloads(func(string) (aaep.Payload, bool) { return nil, true })
 	return question
 }
 
 // prepareQuestion makes the event of a question, with the time to answer that those need who can be
 // asked now. What must not be asked is refused.
-func (s *Session) prepareQuestion(about speech, q *ledger.Question, payload aaep.Payload) (put *pending, err error) {
-	put = &pending{more: make(chan time.Duration, 1), slowest: slowest{patience: 1000, pace: usualPace}}
+func (s *Session) prepareQuestion(about speech, q *ledger.Question, payload aaep.Payload) (put *pendingQuestion, err error) {
+	put = &pendingQuestion{more: make(chan time.Duration, 1), recipientNeeds: recipientNeeds{patience: 1000, pace: usualPace}}
 	for _, sub := range *s.p.audience.Load() {
 		if sub.mayBeAsked(q.Confirmation != nil) {
-			put.slowest.add(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
+			put.recipientNeeds.include(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
 		}
 	}
-	s.p.ableParties(q.Confirmation != nil, &put.slowest)
+	s.p.replicasToAsk(q.Confirmation != nil, &put.recipientNeeds)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
 		return nil, ErrSessionOver
 	}
-	stretch(payload, put.slowest)
+	stretchTimeout(payload, put.recipientNeeds)
 	for _, in := range about.in {
-		stretch(in.payload, put.slowest)
+		stretchTimeout(in.payload, put.recipientNeeds)
 	}
-	put.Event, err = s.build(about, payload)
+	put.Event, err = s.buildEvent(about, payload)
 	if err == nil {
 		put.asked = audit.Question(put.Event)
 	}
@@ -283,15 +283,15 @@ func (s *Session) prepareQuestion(about speech, q *ledger.Question, payload aaep
 }
 
 // unrecorded are those who can be asked and are not on record as asked.
-func (p *Producer) unrecorded(put *pending) (fresh []audit.Subscription) {
+func (p *Producer) unrecorded(put *pendingQuestion) (fresh []audit.Subscription) {
 	for _, sub := range *p.audience.Load() {
 		if sub.mayBeAsked(put.isConfirmation()) && !put.isRecorded(sub.id) {
-			fresh = append(fresh, sub.who(put.Event))
+			fresh = append(fresh, sub.auditIdentity(put.Event))
 		}
 	}
-	for _, party := range p.ableParties(put.isConfirmation(), nil) {
+	for _, party := range p.replicasToAsk(put.isConfirmation(), nil) {
 		if !put.isRecorded(party.ID) {
-			fresh = append(fresh, party.who())
+			fresh = append(fresh, party.auditIdentity())
 		}
 	}
 	return fresh
@@ -299,7 +299,7 @@ func (p *Producer) unrecorded(put *pending) (fresh []audit.Subscription) {
 
 // openQuestion opens a question that is on record, and tells that. It reports false where all have
 // left who are on record as asked.
-func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Question, put *pending,
+func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Question, put *pendingQuestion,
 	explain func(*ledger.Outcome) (speech, error)) (open bool, err error) {
 	p := s.p
 	s.mu.Lock()
@@ -312,11 +312,11 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	}
 	p.putting.Lock()
 	defer p.putting.Unlock()
-	q.Recipients, put.subs, put.parties = nil, nil, nil
+	q.Recipients, put.subs, put.replicas = nil, nil, nil
 	var late []*subscription
 	for _, sub := range *p.audience.Load() {
 		switch {
-		case sub.hungUp.Load() || !sub.mayBeAsked(put.isConfirmation()):
+		case sub.aborted.Load() || !sub.mayBeAsked(put.isConfirmation()):
 		case put.isRecorded(sub.id):
 			q.Recipients, put.subs = append(q.Recipients, sub.id), append(put.subs, sub)
 		default:
@@ -325,25 +325,25 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	}
 	some := len(put.subs) > 0
 	// Those that came meanwhile too: whom they ask they record themselves.
-	for _, party := range p.ableParties(put.isConfirmation(), nil) {
+	for _, party := range p.replicasToAsk(put.isConfirmation(), nil) {
 		some = some || put.isRecorded(party.ID)
-		q.Recipients, put.parties = append(q.Recipients, party.ID), append(put.parties, party.ID)
+		q.Recipients, put.replicas = append(q.Recipients, party.ID), append(put.replicas, party.ID)
 	}
 	if !some {
 		return false, nil
 	}
-	before := s.told.ev
-	if err := s.enterSaying(aaep.StateAwaitingInput, waitingFor(about)); err != nil {
+	before := s.lastState.ev
+	if err := s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(about)); err != nil {
 		return false, err
 	}
 	// How the question before it ended is stamped before it: after a cut that may come again behind
 	// it, and must not be taken for its own end.
-	put.Event.Timestamp = s.now()
+	put.Event.Timestamp = s.nextStamp()
 	if before != nil && !put.Event.Timestamp.After(before.Timestamp) {
 		put.Event.Timestamp = before.Timestamp.Add(time.Millisecond)
 	}
 	if err := s.machine.Next(put.Event); err != nil {
-		return false, errors.Join(err, s.resume(speech{}))
+		return false, errors.Join(err, s.resumeState(speech{}))
 	}
 	s.last, q.Stamp = put.Event.Timestamp, put.Event.Timestamp
 	// The question is open before the event is out, so that no reply can come too early.
@@ -352,19 +352,19 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 			err = ErrClosed
 		}
 		s.machine.Settled(q.Token, aaep.Reject)
-		return false, errors.Join(err, s.resume(speech{}))
+		return false, errors.Join(err, s.resumeState(speech{}))
 	}
 	p.mu.Lock()
 	put.deadline = p.broker.Now().Add(closes.Given(put.Event))
 	for _, sub := range late {
 		sub.withhold(q.Token)
 	}
-	put.Pos = p.append(put.Event)
+	put.Pos = p.appendEvent(put.Event)
 	p.asked[q.Token] = put
 	p.mu.Unlock()
-	s.pos, s.asking = put.Pos, explain
+	s.pos, s.explainSettled = put.Pos, explain
 	for _, sub := range put.subs {
-		if sub.hungUp.Load() { // it left before it was in the book
+		if sub.aborted.Load() { // it left before it was in the book
 			p.broker.RemoveSubscription(sub.id)
 		}
 	}
@@ -374,26 +374,28 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	return true, nil
 }
 
-// pending is a question that is open.
-type pending struct {
+// pendingQuestion is a question that is open.
+type pendingQuestion struct {
 	shaper.Entry
 	*questions.Waiter // nil where no subscription is asked
 	asked             audit.Record
 	more              chan time.Duration // how much time is left, after a subscriber asked for more
-	slowest
+	recipientNeeds
 
 	// With the Producer's mu held:
 	deadline  time.Time            // as far as it is known here, by the clock of the questions
 	subs      []*subscription      // who was asked
-	parties   []string             // and which parties, by their ids
+	replicas  []string             // and which parties, by their ids
 	recorded  []audit.Subscription // who was on record as asked from the first
 	recording []audit.Subscription // who is about to be
 }
 
-func (put *pending) isConfirmation() bool { return put.Event.Type() == aaep.TypeAwaitingConfirmation }
+func (put *pendingQuestion) isConfirmation() bool {
+	return put.Event.Type() == aaep.TypeAwaitingConfirmation
+}
 
 // isRecorded reports whether a subscription or a party was on record as asked from the first.
-func (put *pending) isRecorded(id string) bool {
+func (put *pendingQuestion) isRecorded(id string) bool {
 	return among(put.recorded, id)
 }
 
@@ -404,29 +406,29 @@ func indexOf(all []audit.Subscription, id string) int {
 }
 
 // askedAlso is the record of recipients that came later.
-func (put *pending) askedAlso() audit.Record {
+func (put *pendingQuestion) askedAlso() audit.Record {
 	return audit.Record{Kind: audit.Asked, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID}
 }
 
-func (put *pending) token() aaep.ReplyToken {
+func (put *pendingQuestion) replyToken() aaep.ReplyToken {
 	token, _ := closes.Token(put.Event)
 	return token
 }
 
-// slowest are the needs of those who are asked: each of them waits for the one who needs most.
-type slowest struct {
+// recipientNeeds are the needs of those who are asked: each of them waits for the one who needs most.
+type recipientNeeds struct {
 	patience int64 // by which the time to answer is stretched, in thousandths
 	least    int64 // that it is, in seconds
 	pace     int64 // in words per minute
 }
 
-// openQuestions are in the order in which they were put. With p.mu held.
-func (p *Producer) openQuestions() []*pending {
-	return slices.SortedFunc(maps.Values(p.asked), func(a, b *pending) int { return cmp.Compare(a.Pos, b.Pos) })
+// questionsInOrder are in the order in which they were put. With p.mu held.
+func (p *Producer) questionsInOrder() []*pendingQuestion {
+	return slices.SortedFunc(maps.Values(p.asked), func(a, b *pendingQuestion) int { return cmp.Compare(a.Pos, b.Pos) })
 }
 
-// forget drops a question from those that later subscribers are asked.
-func (p *Producer) forget(token aaep.ReplyToken) {
+// removeQuestion drops a question from those that later subscribers are asked.
+func (p *Producer) removeQuestion(token aaep.ReplyToken) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.asked, token)

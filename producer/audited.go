@@ -23,7 +23,7 @@ type refusals struct {
 	recording atomic.Bool // one of them is, and what comes meanwhile is counted
 }
 
-func (f *refusals) note(err error) error {
+func (f *refusals) describe(err error) error {
 	if f.more == 0 {
 		return err
 	}
@@ -31,8 +31,8 @@ func (f *refusals) note(err error) error {
 	return fmt.Errorf("%w; and so did %d before it", err, f.more)
 }
 
-// who describes a subscription, and the language in which it is shown an event.
-func (sub *subscription) who(ev *aaep.Event) audit.Subscription {
+// auditIdentity describes a subscription, and the language in which it is shown an event.
+func (sub *subscription) auditIdentity(ev *aaep.Event) audit.Subscription {
 	who := audit.Subscription{SubscriptionID: sub.id, SubscriberID: sub.subscriberID, Principal: sub.principal}
 	if ev == nil {
 		return who

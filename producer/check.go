@@ -15,27 +15,27 @@ import (
 	"github.com/aaep-go/aaep/internal/secrets"
 )
 
-// check validates an event in each of its languages, and refuses secrets if Config.RefuseSecrets
+// validateEvent validates an event in each of its languages, and refuses secrets if Config.RefuseSecrets
 // says so. The error is an *aaep.InvalidError. It changes nothing and takes no lock.
-func (p *Producer) check(ev *aaep.Event) error { return inFields(ev.Payload, p.checkWire(ev)) }
+func (p *Producer) validateEvent(ev *aaep.Event) error { return inFields(ev.Payload, p.checkWire(ev)) }
 
 // checkWire is check whose error knows the members of the wire alone.
 func (p *Producer) checkWire(ev *aaep.Event) error {
 	for _, t := range ev.Translations {
-		if err := p.checkOne(ev.In(t)); err != nil {
+		if err := p.validateTranslation(ev.In(t)); err != nil {
 			return err
 		}
 	}
 	if err := p.checkLanguages(ev); err != nil {
 		return err
 	}
-	return p.checkOne(ev)
+	return p.validateTranslation(ev)
 }
 
-// checkOne validates an event in one language, and refuses secrets in it if Config.RefuseSecrets
+// validateTranslation validates an event in one language, and refuses secrets in it if Config.RefuseSecrets
 // says so. validateEvent calls it for each language. The error is an *aaep.InvalidError that names
 // every place.
-func (p *Producer) checkOne(ev *aaep.Event) error {
+func (p *Producer) validateTranslation(ev *aaep.Event) error {
 	if err := aaep.Validate(ev); err != nil || !p.cfg.RefuseSecrets {
 		return err
 	}
@@ -74,17 +74,17 @@ func (p *Producer) checkOne(ev *aaep.Event) error {
 // an *aaep.InvalidError.
 func (p *Producer) checkExtensions(ev *aaep.Event) error {
 	for _, prefix := range slices.Sorted(maps.Keys(ev.Extensions)) {
-		if v := p.serves(prefix, ev.Context, ev.Extensions[prefix]); v != nil {
+		if v := p.extensionViolation(prefix, ev.Context, ev.Extensions[prefix]); v != nil {
 			return &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{*v}}
 		}
 	}
 	return nil
 }
 
-// serves returns what is wrong with the use of an extension, or nil: with its prefix, with the URIs
+// extensionViolation returns what is wrong with the use of an extension, or nil: with its prefix, with the URIs
 // that the event names, or with data under the prefix. Nil data is not looked at. It calls the
 // extension author's Event function.
-func (p *Producer) serves(prefix string, uris []string, data json.RawMessage) *aaep.Violation {
+func (p *Producer) extensionViolation(prefix string, uris []string, data json.RawMessage) *aaep.Violation {
 	v := &aaep.Violation{Requirement: "EXT-004", Pointer: "/extensions/" + prefix}
 	other := ""
 	for _, ext := range p.cfg.Extensions {
@@ -120,11 +120,11 @@ func (p *Producer) checkLanguages(ev *aaep.Event) error {
 		if _, ok := handshake.MatchLanguage([]string{tag}, p.offer.Languages); !ok || !aaep.ValidLanguageTag(tag) {
 			return &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{{
 				Requirement: "I18N-006", Pointer: "/localization_hints/primary_language",
-				Problem: "has words in " + aaep.SafeText(clip(tag)) + ", which is none of Config.Languages: " + strings.Join(p.offer.Languages, ", ")}}}
+				Problem: "has words in " + aaep.SafeText(truncateTag(tag)) + ", which is none of Config.Languages: " + strings.Join(p.offer.Languages, ", ")}}}
 		}
 	}
 	return nil
 }
 
-// clip returns at most the first 40 bytes of a language tag, for an error.
-func clip(tag string) string { return strings.ToValidUTF8(tag[:min(len(tag), 40)], "") }
+// truncateTag returns at most the first 40 bytes of a language tag, for an error.
+func truncateTag(tag string) string { return strings.ToValidUTF8(tag[:min(len(tag), 40)], "") }

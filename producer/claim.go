@@ -34,16 +34,16 @@ const (
 	lateReply = 10 * time.Second
 )
 
-// claim settles a question for all processes. The agent gets an outcome in any case; one that follows gets only its own
+// claimOutcome settles a question for all processes. The agent gets an outcome in any case; one that follows gets only its own
 // listeners' replies settled.
-func (p *Producer) claim(out *ledger.Outcome, w *questions.Waiter) *ledger.Outcome {
+func (p *Producer) claimOutcome(out *ledger.Outcome, w *questions.Waiter) *ledger.Outcome {
 	limit := claimTime
 	if p.cfg.Follow != nil {
 		if out.Cause != ledger.Replied {
 			return nil
 		}
 		limit = replyTime
-		defer time.AfterFunc(claimTime, func() { p.tellStuck(out.Question.SessionID) }).Stop()
+		defer time.AfterFunc(claimTime, func() { p.announceStuckReply(out.Question.SessionID) }).Stop()
 	}
 	ctx, cancel := context.WithTimeout(p.claims, limit)
 	defer cancel()
@@ -74,27 +74,27 @@ func (p *Producer) claim(out *ledger.Outcome, w *questions.Waiter) *ledger.Outco
 		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
 		return out
 	}
-	p.forget(out.Question.Token)
+	p.removeQuestion(out.Question.Token)
 	if mine {
 		return out
 	}
 	w.Lost = errors.New("the question was settled before, at another process")
-	return p.adopt(out, w, first)
+	return p.adoptClaim(out, w, first)
 }
 
-// tellStuck says where a question was put that an answer to it, which came here, waits to be kept: that of somebody who believes
+// announceStuckReply says where a question was put that an answer to it, which came here, waits to be kept: that of somebody who believes
 // that they have answered.
-func (p *Producer) tellStuck(session string) {
+func (p *Producer) announceStuckReply(session string) {
 	p.cfg.Logger.Warn("a reply waits, for it cannot be handed to the agent", "session_id", session)
 	p.mu.Lock()
 	of := slices.DeleteFunc(slices.Clone(p.sessions), func(s *Session) bool { return s.id != session })
 	p.mu.Unlock()
-	p.tellBeside(phrase.AnswerStuck, of)
+	p.announceOutsideLog(phrase.AnswerStuck, of)
 }
 
-// adopt returns the outcome that somebody else's claim makes.
-func (p *Producer) adopt(mine *ledger.Outcome, w *questions.Waiter, first log.Claim) *ledger.Outcome {
-	out, by, err := read(mine.Question, first)
+// adoptClaim returns the outcome that somebody else's claim makes.
+func (p *Producer) adoptClaim(mine *ledger.Outcome, w *questions.Waiter, first log.Claim) *ledger.Outcome {
+	out, by, err := decodeClaim(mine.Question, first)
 	switch {
 	case err != nil:
 		p.cfg.Logger.Error("a question was settled by what cannot be read", "session_id", mine.Question.SessionID, "error", err)
@@ -110,8 +110,8 @@ func (p *Producer) adopt(mine *ledger.Outcome, w *questions.Waiter, first log.Cl
 	return out
 }
 
-// read reads a claim. Where there is an error the outcome is a rejection.
-func read(q *ledger.Question, first log.Claim) (*ledger.Outcome, *audit.Subscription, error) {
+// decodeClaim reads a claim. Where there is an error the outcome is a rejection.
+func decodeClaim(q *ledger.Question, first log.Claim) (*ledger.Outcome, *audit.Subscription, error) {
 	rejection := &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject}
 	var c claim
 	if err := jsonv2.Unmarshal(first.Data, &c); err != nil {

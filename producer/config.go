@@ -121,15 +121,15 @@ type Feed interface {
 	log.Shared
 }
 
-// complete fills in the defaults, and with Follow what the agent says of itself. It returns the
+// applyDefaults fills in the defaults, and with Follow what the agent says of itself. It returns the
 // languages that the agent has text in, its own first, or an error that says which field is wrong.
 // New calls it.
-func (cfg *Config) complete() (languages []string, err error) {
+func (cfg *Config) applyDefaults() (languages []string, err error) {
 	if cfg.Extensions == nil {
 		cfg.Extensions = extensions.All()
 	}
 	if cfg.Follow != nil {
-		if err := cfg.followed(); err != nil {
+		if err := cfg.readProfile(); err != nil {
 			return nil, err
 		}
 	}

@@ -21,7 +21,7 @@ import (
 
 // askConfirmation returns the decision, and what the user changed, where they accepted with changes that t takes. What was pending is
 // there with an acceptance.
-func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (aaep.Decision, json.RawMessage, *pending, error) {
+func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (aaep.Decision, json.RawMessage, *pendingQuestion, error) {
 	if t.Default == "" {
 		t.Default = aaep.Reject
 	}
@@ -48,7 +48,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (a
 	if t.Irreversible {
 		reversibility = aaep.Irreversible
 	}
-	about, err := contextOf(t.ExtraContext, call)
+	about, err := questionContext(t.ExtraContext, call)
 	if err != nil {
 		return "", nil, nil, err
 	}
@@ -61,22 +61,22 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (a
 		Reversibility:   reversibility,
 		ExtraContext:    about,
 	}
-	p.Action, _ = in(t.Action, "")
-	p.Consequence, _ = in(t.Consequence, "")
-	words := s.p.authored(t.Action)
-	words.translate(func(tag string) (aaep.Payload, bool) { // what is agreed to is understood whole, or not said in tag
+	p.Action, _ = textIn(t.Action, "")
+	p.Consequence, _ = textIn(t.Consequence, "")
+	words := s.p.authoredSpeech(t.Action)
+	words.setPayloads(func(tag string) (aaep.Payload, bool) { // what is agreed to is understood whole, or not said in tag
 		p, both := *p, false
-		p.Action, _ = in(t.Action, tag)
-		p.Consequence, both = in(t.Consequence, tag)
+		p.Action, _ = textIn(t.Action, tag)
+		p.Consequence, both = textIn(t.Consequence, tag)
 		return &p, both
 	})
 	var changes json.RawMessage
-	out, asked, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (speech, error) {
+	out, asked, err := s.askQuestion(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (speech, error) {
 		if c := changesIn(out); c != nil && t.Modified != nil {
 			changes = c
-			return s.p.words(aaep.Text{}, phrase.ActionChanged, ""), nil
+			return s.p.speechOrPhrase(aaep.Text{}, phrase.ActionChanged, ""), nil
 		}
-		return s.outcome(out, t.Action)
+		return s.explainOutcome(out, t.Action)
 	})
 	switch {
 	case err == nil && changes != nil:
@@ -87,8 +87,8 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (a
 	return aaep.Accept, nil, asked, nil
 }
 
-// contextOf is what a question says beside its words: the call it is for (D-22), and what the agent adds to that.
-func contextOf(own json.RawMessage, call toolCall) (json.RawMessage, error) {
+// questionContext is what a question says beside its words: the call it is for (D-22), and what the agent adds to that.
+func questionContext(own json.RawMessage, call toolCall) (json.RawMessage, error) {
 	refuse := func(at, problem string) error {
 		return &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
 			Requirement: "EVT-075", Pointer: "/extra_context" + at, Problem: problem}}}
@@ -119,9 +119,9 @@ func changesIn(out *ledger.Outcome) json.RawMessage {
 	return nil
 }
 
-// outcome says in words, and as an error, how a question about an action ended. No words are needed where
+// explainOutcome says in words, and as an error, how a question about an action ended. No words are needed where
 // the deed follows.
-func (s *Session) outcome(out *ledger.Outcome, action aaep.Text) (speech, error) {
+func (s *Session) explainOutcome(out *ledger.Outcome, action aaep.Text) (speech, error) {
 	id, err := phrase.ActionRejected, ErrRejected
 	switch {
 	case out.Decision == aaep.Accept:
@@ -133,15 +133,15 @@ func (s *Session) outcome(out *ledger.Outcome, action aaep.Text) (speech, error)
 	case out.Cause == ledger.Withdrawn:
 		id, err = phrase.ActionWithdrawn, context.Canceled
 	}
-	return s.p.about(id, action), err
+	return s.p.phraseAbout(id, action), err
 }
 
-// about is one of the package's own phrases about what the user was asked, in its shortest words.
-func (p *Producer) about(id phrase.ID, asked aaep.Text) speech {
+// phraseAbout is one of the package's own phrases about what the user was asked, in its shortest words.
+func (p *Producer) phraseAbout(id phrase.ID, asked aaep.Text) speech {
 	translations := asked.Translations()
-	return p.phrase(id, func(tag string) (string, bool) {
+	return p.phraseSpeech(id, func(tag string) (string, bool) {
 		if tag == p.cfg.Language || tag == "" {
-			return inAt(asked, "", aaep.VerbosityTerse)
+			return textAt(asked, "", aaep.VerbosityTerse)
 		}
 		best, ok := handshake.MatchLanguage([]string{tag}, slices.Sorted(maps.Keys(translations)))
 		return translations[best].At(aaep.VerbosityTerse), ok
@@ -151,8 +151,8 @@ func (p *Producer) about(id phrase.ID, asked aaep.Text) speech {
 // maxModified is how often an action may be changed before it counts as rejected.
 const maxModified = 10
 
-// modified is a tool after its user changed it. It is never less dangerous than before.
-func (s *shield) modified(t Tool, changes json.RawMessage) (m Tool, err error) {
+// applyChanges is a tool after its user changed it. It is never less dangerous than before.
+func (s *shield) applyChanges(t Tool, changes json.RawMessage) (m Tool, err error) {
 	err = s.call("Tool.Modified", func() (err error) { // of what a subscriber sent
 		m, err = t.Modified(changes)
 		return err

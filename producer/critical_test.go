@@ -51,7 +51,7 @@ func TestErrorOvertakesABacklog(t *testing.T) {
 		out := s.Output()
 		text := strings.Repeat("All of this counts. ", 50) + "The rest"
 		out.WriteString(text)
-		running := later(func() (string, error) { return s.Tool(t.Context(), look, wait) })
+		running := later(func() (string, error) { return s.Tool(t.Context(), look, waitUntil) })
 		synctest.Wait()
 		failed := time.Now()
 		s.Fail(nil, aaep.Text{})

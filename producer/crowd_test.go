@@ -30,15 +30,15 @@ type departure struct {
 	critical bool
 }
 
-// crowded is the producer's end of the link of one of them, the n-th.
-type crowded struct {
+// crowdSize is the producer's end of the link of one of them, the n-th.
+type crowdSize struct {
 	transports.Conn
 	crowd *aCrowd
 	n     int
 }
 
 // SendEvents notes the events, and closes begun after the toGo-th batch.
-func (c crowded) SendEvents(_ context.Context, events []transports.Event) error {
+func (c crowdSize) SendEvents(_ context.Context, events []transports.Event) error {
 	c.crowd.mu.Lock()
 	defer c.crowd.mu.Unlock()
 	for _, ev := range events {
@@ -55,7 +55,7 @@ func (c *aCrowd) join(st *stage, n int, terms aaep.Capabilities) {
 	near, far := transports.Pipe()
 	l := &listener{t: st.t, conn: near}
 	st.all = append(st.all, l)
-	go st.p.ServeConn(crowded{far, c, n})
+	go st.p.ServeConn(crowdSize{far, c, n})
 	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "crowd", Capabilities: terms})
 	if data, err := near.Receive(context.Background()); err != nil || !strings.Contains(string(data), "subscription.accepted") {
 		st.t.Fatalf("the answer to the request is %s, %v", data, err)

@@ -11,10 +11,10 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// encoded keeps events that were encoded lately, so that an event that several subscriptions get in
+// encodedCache keeps events that were encoded lately, so that an event that several subscriptions get in
 // the same form is encoded once. Events are spread over its parts, so that no lock is shared by all
 // goroutines that deliver.
-type encoded [32]struct {
+type encodedCache [32]struct {
 	sync.Mutex // guards the part; held while an event is encoded
 	messages   map[shaper.Shape][]byte
 	size       int // of all messages, in bytes
@@ -23,11 +23,11 @@ type encoded [32]struct {
 // maxEncoded is how many bytes each part keeps; then it forgets all.
 const maxEncoded = 128 << 10
 
-// encode returns an event as JSON; the result must not be changed. Owners of streams call it, on
+// encodeShaped returns an event as JSON; the result must not be changed. Owners of streams call it, on
 // many goroutines at once. It waits for a goroutine that encodes the same event.
-func (p *Producer) encode(out shaper.Out) ([]byte, error) {
+func (p *Producer) encodeShaped(out shaper.Out) ([]byte, error) {
 	if out.Shape.IsZero() || len(*p.audience.Load()) == 1 { // no other subscription gets this form
-		return p.marshal(out.Event)
+		return p.marshalEvent(out.Event)
 	}
 	part := &p.encoded[out.Shape.Hash()%uint64(len(p.encoded))]
 	part.Lock() // held while it is encoded: a goroutine that needs the same form waits for it
@@ -35,7 +35,7 @@ func (p *Producer) encode(out shaper.Out) ([]byte, error) {
 	if msg, ok := part.messages[out.Shape]; ok {
 		return msg, nil
 	}
-	msg, err := p.marshal(out.Event)
+	msg, err := p.marshalEvent(out.Event)
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +46,14 @@ func (p *Producer) encode(out shaper.Out) ([]byte, error) {
 	return msg, nil
 }
 
-// marshal encodes an event that was valid when it was appended. If data that an extension added
+// marshalEvent encodes an event that was valid when it was appended. If data that an extension added
 // since makes it invalid or too long, the event is encoded without extension data: no extension may
 // cost a subscriber an event.
-func (p *Producer) marshal(ev *aaep.Event) ([]byte, error) {
+func (p *Producer) marshalEvent(ev *aaep.Event) ([]byte, error) {
 	msg, err := ev.MarshalJSON()
 	if (err != nil || len(msg) > transports.MaxMessage) && ev.Extensions != nil {
 		prefixes := strings.Join(slices.Sorted(maps.Keys(ev.Extensions)), " ")
-		p.shield.complain("data of "+prefixes, "extension data left out", "field", "Effect.Data", "prefixes", prefixes, "event_id", ev.EventID, "bytes", len(msg), "error", err)
+		p.shield.logMistake("data of "+prefixes, "extension data left out", "field", "Effect.Data", "prefixes", prefixes, "event_id", ev.EventID, "bytes", len(msg), "error", err)
 		plain := *ev
 		plain.Extensions = nil
 		return plain.MarshalJSON()

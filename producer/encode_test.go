@@ -40,10 +40,10 @@ func utterance(p *Producer, i int) *aaep.Event {
 		return aaep.Text{Terse: s, Normal: s + " is on.", Detailed: s + " is on, and on."}
 	}
 	ev := &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.Unix(int64(i), 0).UTC(), Producer: p.cfg.Agent,
-		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyCritical, LocalizationHints: hints("en", ""), Summary: text("The work"),
+		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyCritical, LocalizationHints: localizationHints("en", ""), Summary: text("The work"),
 		Payload: &aaep.HandoffRequested{Reason: "Work.", TargetKind: aaep.TargetHuman}}
 	for _, tag := range []string{"es", "yo"} {
-		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: hints(tag, ""), Summary: text(tag)})
+		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: localizationHints(tag, ""), Summary: text(tag)})
 	}
 	p.log.Append(ev)
 	return ev
@@ -75,7 +75,7 @@ func TestEncodedOnceIsTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := p.encode(out)
+			got, err := p.encodeShaped(out)
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("round %d, terms %d: %s, %v\nwant %s", round, i, got, err, want)
 			}
@@ -94,7 +94,7 @@ func TestEncodedIsBounded(t *testing.T) {
 	for i := range 20000 {
 		s.Push(time.Now(), shaper.Entry{Pos: uint64(i + 1), Event: utterance(p, i)})
 		out, _ := s.Pop(time.Now())
-		if _, err := p.encode(out); err != nil {
+		if _, err := p.encodeShaped(out); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,7 +135,7 @@ func BenchmarkTailor(b *testing.B) {
 					for _, s := range shapers {
 						s.Push(now, shaper.Entry{Pos: pos, Event: ev})
 						out, _ := s.Pop(now)
-						msg, err := p.encode(out)
+						msg, err := p.encodeShaped(out)
 						if err != nil {
 							b.Fatal(err)
 						}

@@ -24,19 +24,19 @@ var errFollows = errors.New("producer: this process follows the agent's log; onl
 
 // A follower is what a process is that serves the listeners of an agent elsewhere. To the agent it is a party.
 type follower struct {
-	id       string              // of the process
-	sessions map[string]*Session // of the agent, those under way; see's
-	kick     chan struct{}       // holds one: who is here has changed
-	link     link                // to the agent
-	lost     atomic.Int64        // replies that could not be handed to it
+	id              string              // of the process
+	sessions        map[string]*Session // of the agent, those under way; see's
+	presenceChanged chan struct{}       // holds one: who is here has changed
+	link            agentLink           // to the agent
+	lost            atomic.Int64        // replies that could not be handed to it
 
-	telling sync.Mutex // held while the agent is told who is here, and for the two below
-	told    presence   // what it was told last, and
-	spoken  time.Time  // when
+	reporting   sync.Mutex // held while the agent is told who is here, and for the two below
+	reported    presence   // what it was told last, and
+	contactedAt time.Time  // when
 }
 
 func newFollower() follower {
-	return follower{id: newID("node_"), sessions: map[string]*Session{}, kick: make(chan struct{}, 1)}
+	return follower{id: newID("node_"), sessions: map[string]*Session{}, presenceChanged: make(chan struct{}, 1)}
 }
 
 // profile is what an agent says of itself to those who serve its listeners elsewhere.
@@ -50,7 +50,7 @@ type profile struct {
 	Extensions  []string        `json:"extensions,omitzero"`
 }
 
-func (p *Producer) profile() profile {
+func (p *Producer) agentProfile() profile {
 	agent, _ := jsonv2.Marshal(p.cfg.Agent) // it is valid
 	all := profile{Agent: agent, Contact: p.cfg.Contact, Languages: p.offer.Languages, AnyLanguage: p.cfg.AnyLanguage, FromStart: p.cfg.FromStart,
 		MaxPerSec: p.cfg.MaxEventsPerSecond}
@@ -60,8 +60,8 @@ func (p *Producer) profile() profile {
 	return all
 }
 
-// followed fills in what the agent says of itself.
-func (cfg *Config) followed() error {
+// readProfile fills in what the agent says of itself.
+func (cfg *Config) readProfile() error {
 	if cfg.Log != nil {
 		return errors.New("producer: Config.Log is for the agent itself, and Config.Follow for the others; give one of them")
 	}
@@ -96,17 +96,17 @@ func (cfg *Config) followed() error {
 
 // followLog learns what the agent did before, and then follows what it does.
 func (p *Producer) followLog() error {
-	if err := p.unsettled(p.see); err != nil {
+	if err := p.replayUnsettled(p.applyFollowedEvent); err != nil {
 		return err
 	}
-	if err := p.shared.Claims(func(token string) { p.settledElsewhere(aaep.ReplyToken(token)) }); err != nil {
+	if err := p.shared.Claims(func(token string) { p.closeSettledElsewhere(aaep.ReplyToken(token)) }); err != nil {
 		return err
 	}
 	following, end := context.WithCancel(p.serving)
-	go p.herald(following)
+	go p.runHeartbeat(following)
 	go func() {
 		defer end() // a process that hears nothing more is nobody to wait for
-		err := p.log.Tail(p.serving, p.see, p.linkAway)
+		err := p.log.Tail(p.serving, p.applyFollowedEvent, p.setLogLost)
 		if p.serving.Err() == nil {
 			p.cfg.Logger.Error("the agent's log cannot be followed any more", "error", err)
 		}
@@ -114,11 +114,11 @@ func (p *Producer) followLog() error {
 	return nil
 }
 
-// see takes an event of the agent that nobody here has been shown yet. It is called for one event at a time.
-func (p *Producer) see(pos uint64, ev *aaep.Event) {
+// applyFollowedEvent takes an event of the agent that nobody here has been shown yet. It is called for one event at a time.
+func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
 	s := p.follower.sessions[ev.SessionID]
 	if s == nil {
-		s = newReplayed(p, pos, ev)
+		s = newReplayedSession(p, pos, ev)
 		p.follower.sessions[s.id] = s
 		p.mu.Lock()
 		p.sessions = append(p.sessions, s)
@@ -126,16 +126,16 @@ func (p *Producer) see(pos uint64, ev *aaep.Event) {
 	}
 	s.mu.Lock()
 	before := s.machine.OpenQuestions()
-	s.replay(ev)
+	s.replayEvent(ev)
 	if _, changes := ev.Payload.(*aaep.StateChanged); changes {
-		s.told = tellings{ev, pos}
+		s.lastState = stateAt{ev, pos}
 	}
 	after := s.machine.OpenQuestions()
 	s.over = s.machine.Over()
 	s.mu.Unlock()
 	for _, token := range before {
 		if !slices.Contains(after, token) {
-			p.settledElsewhere(token)
+			p.closeSettledElsewhere(token)
 		}
 	}
 	if s.over {
@@ -149,30 +149,30 @@ func (p *Producer) see(pos uint64, ev *aaep.Event) {
 	switch q := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		own := *q
-		own.TimeoutSeconds = mostTime(q.TimeoutSeconds)
-		p.openHere(pos, ev, &ledger.Question{Token: q.ReplyToken, Confirmation: &own})
+		own.TimeoutSeconds = longestDeadline(q.TimeoutSeconds)
+		p.openFollowedQuestion(pos, ev, &ledger.Question{Token: q.ReplyToken, Confirmation: &own})
 	case *aaep.AwaitingClarification:
 		own := *q
-		own.TimeoutSeconds = mostTime(q.TimeoutSeconds)
-		p.openHere(pos, ev, &ledger.Question{Token: q.ReplyToken, Clarification: &own})
+		own.TimeoutSeconds = longestDeadline(q.TimeoutSeconds)
+		p.openFollowedQuestion(pos, ev, &ledger.Question{Token: q.ReplyToken, Clarification: &own})
 	case *aaep.ToolInvoked:
 		if pos > p.began && shaper.HighImpact(ev) {
-			go p.tellLeft(pos)
+			go p.reportDelivered(pos)
 		}
 	}
 }
 
-// mostTime is how long a question can be open at most, more time for the asking included. When it ends is for the agent to
+// longestDeadline is how long a question can be open at most, more time for the asking included. When it ends is for the agent to
 // say: it claims the question then, and what is claimed later does not count.
-func mostTime(seconds int64) int64 { return min(11*seconds, 86400) }
+func longestDeadline(seconds int64) int64 { return min(11*seconds, 86400) }
 
-// openHere puts a question of the agent to those here who can answer it: before it is shown
+// openFollowedQuestion puts a question of the agent to those here who can answer it: before it is shown
 // it, or, where its record takes longer, by askLate when that is kept. What follows it does not
 // wait for that.
-func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
+func (p *Producer) openFollowedQuestion(pos uint64, ev *aaep.Event, q *ledger.Question) {
 	q.SessionID, q.Stamp = ev.SessionID, ev.Timestamp
 	q.Recipients = []string{""} // those elsewhere: that all leave who are here settles nothing
-	put := &pending{Entry: shaper.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
+	put := &pendingQuestion{Entry: shaper.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
 	left := time.Until(put.asked.Deadline)
 	if pos > p.began { // it has just been put, whatever the agent's clock says
 		left = closes.Given(ev)
@@ -183,7 +183,7 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 	for _, sub := range *p.audience.Load() {
 		if sub.mayBeAsked(put.isConfirmation()) {
 			able = append(able, sub)
-			put.recording = append(put.recording, sub.who(ev))
+			put.recording = append(put.recording, sub.auditIdentity(ev))
 		}
 	}
 	put.asked.Recipients = put.recording
@@ -233,30 +233,30 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 			sub.release(q.Token)
 		}
 		p.mu.Unlock()
-		if sub.hungUp.Load() { // it left before it was in the book
+		if sub.aborted.Load() { // it left before it was in the book
 			p.broker.RemoveSubscription(sub.id)
 		}
 	}
 }
 
-// settledElsewhere closes a question here.
-func (p *Producer) settledElsewhere(token aaep.ReplyToken) {
-	p.forget(token)
+// closeSettledElsewhere closes a question here.
+func (p *Producer) closeSettledElsewhere(token aaep.ReplyToken) {
+	p.removeQuestion(token)
 	p.broker.Withdraw(token, "")
 }
 
-// tellLeft tells the agent when the tool call at pos has left here for those who may be asked, and for whom it has not, for it waits
+// reportDelivered tells the agent when the tool call at pos has left here for those who may be asked, and for whom it has not, for it waits
 // for that.
-func (p *Producer) tellLeft(pos uint64) {
+func (p *Producer) reportDelivered(pos uint64) {
 	p.log.Wait(pos)
-	asked := &pending{}
+	asked := &pendingQuestion{}
 	for _, sub := range *p.audience.Load() {
 		if sub.mayBeAsked(true) {
 			asked.subs = append(asked.subs, sub)
 		}
 	}
-	untold := p.waitTold(p.claims, pos, asked)
-	for p.send(note{Left: pos, Untold: untold, ID: p.follower.id}) != nil {
+	untold := p.awaitDelivery(p.claims, pos, asked)
+	for p.sendToAgent(replicaMessage{Left: pos, Untold: untold, ID: p.follower.id}) != nil {
 		select {
 		case <-time.After(presenceEvery / 4):
 		case <-p.claims.Done():
@@ -267,7 +267,7 @@ func (p *Producer) tellLeft(pos uint64) {
 
 var errNo = errors.New("producer: the agent said no")
 
-func (p *Producer) send(n note) error {
+func (p *Producer) sendToAgent(n replicaMessage) error {
 	msg, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -281,25 +281,25 @@ func (p *Producer) send(n note) error {
 	return err
 }
 
-// herald tells the agent who is here, every now and then and when that has changed.
-func (p *Producer) herald(following context.Context) {
+// runHeartbeat tells the agent who is here, every now and then and when that has changed.
+func (p *Producer) runHeartbeat(following context.Context) {
 	tick := time.NewTicker(presenceEvery)
 	defer tick.Stop()
 	for {
-		p.announce(nil)
+		p.reportPresence(nil)
 		select {
 		case <-tick.C:
-		case <-p.follower.kick:
+		case <-p.follower.presenceChanged:
 		case <-following.Done():
 			return
 		}
 	}
 }
 
-// changed has the agent told soon that who is here has changed.
-func (p *Producer) changed() {
+// requestPresenceReport has the agent told soon that who is here has changed.
+func (p *Producer) requestPresenceReport() {
 	select {
-	case p.follower.kick <- struct{}{}:
+	case p.follower.presenceChanged <- struct{}{}:
 	default:
 	}
 }
@@ -307,44 +307,44 @@ func (p *Producer) changed() {
 // spokenLately is how long ago the agent may have answered for somebody who comes to be told that it runs.
 const spokenLately = presenceEvery / 8
 
-// announce tells the agent who is here; or, where only somebody who has come matters, maybe not.
-func (p *Producer) announce(newcomer *subscription) {
+// reportPresence tells the agent who is here; or, where only somebody who has come matters, maybe not.
+func (p *Producer) reportPresence(newcomer *subscription) {
 	if p.cfg.Follow == nil {
 		return
 	}
 	if newcomer == nil {
-		p.follower.telling.Lock()
-	} else if !p.follower.telling.TryLock() {
-		p.changed() // nobody waits in line for an agent that does not answer
+		p.follower.reporting.Lock()
+	} else if !p.follower.reporting.TryLock() {
+		p.requestPresenceReport() // nobody waits in line for an agent that does not answer
 		return
 	}
-	defer p.follower.telling.Unlock()
-	if known := p.follower.told; newcomer != nil && known.Listeners > 0 && time.Since(p.follower.spoken) < spokenLately && !known.grows(newcomer) {
+	defer p.follower.reporting.Unlock()
+	if known := p.follower.reported; newcomer != nil && known.Listeners > 0 && time.Since(p.follower.contactedAt) < spokenLately && !known.includeListener(newcomer) {
 		return // thousands may come at once: the others are not looked at for each of them
 	}
 	now := presence{ID: p.follower.id, Node: p.shared.Node(), From: p.began, Patience: 1000, Pace: usualPace}
 	for _, sub := range *p.audience.Load() {
-		now.grows(sub)
+		now.includeListener(sub)
 		now.Listeners++
 	}
-	p.follower.spoken = time.Now()
-	if now.Listeners == 0 && p.follower.told.Listeners == 0 { // an agent is not told of those whom it does not concern
-		p.answers(p.send(note{}) == nil)
+	p.follower.contactedAt = time.Now()
+	if now.Listeners == 0 && p.follower.reported.Listeners == 0 { // an agent is not told of those whom it does not concern
+		p.noteContact(p.sendToAgent(replicaMessage{}) == nil)
 		return
 	}
-	err := p.send(note{Presence: &now})
-	p.answers(err == nil)
+	err := p.sendToAgent(replicaMessage{Presence: &now})
+	p.noteContact(err == nil)
 	if err != nil {
 		p.cfg.Logger.Debug("the agent does not know who listens here", "error", err)
 		return
 	}
-	p.follower.told = now
+	p.follower.reported = now
 }
 
-// grows adds what one more listener can and needs, and reports whether that is more.
-func (now *presence) grows(sub *subscription) bool {
-	was, need := *now, slowest{now.Patience, now.Least, now.Pace}
-	need.add(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
+// includeListener adds what one more listener can and needs, and reports whether that is more.
+func (now *presence) includeListener(sub *subscription) bool {
+	was, need := *now, recipientNeeds{now.Patience, now.Least, now.Pace}
+	need.include(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
 	now.Patience, now.Least, now.Pace = need.patience, need.least, need.pace
 	now.Confirm, now.Clarify = now.Confirm || sub.mayBeAsked(true), now.Clarify || sub.mayBeAsked(false)
 	return *now != was

@@ -20,22 +20,22 @@ type notices struct {
 // keptNotices is how many notices are kept for streams that have not read them.
 const keptNotices = 64
 
-// link is what a process that follows an agent knows of the way to it.
-type link struct {
+// agentLink is what a process that follows an agent knows of the way to it.
+type agentLink struct {
 	mu     sync.Mutex // guards what follows; Session.mu and Producer.mu are taken while it is held
 	lost   bool       // the agent's log cannot be reached
 	silent time.Time  // since when the agent does not answer; zero: it answers
 	told   bool       // subscribers have been told that the link is interrupted
 }
 
-// linkAway notes that the agent's log cannot be reached for the time being, or that it can again.
+// setLogLost notes that the agent's log cannot be reached for the time being, or that it can again.
 // The goroutine that reads the log calls it.
-func (p *Producer) linkAway(away bool) { p.linkIs(func(l *link) { l.lost = away }) }
+func (p *Producer) setLogLost(away bool) { p.updateLink(func(l *agentLink) { l.lost = away }) }
 
-// answers notes whether the agent answered when it was last sent a message. reportPresence calls
+// noteContact notes whether the agent answered when it was last sent a message. reportPresence calls
 // it.
-func (p *Producer) answers(yes bool) {
-	p.linkIs(func(l *link) {
+func (p *Producer) noteContact(yes bool) {
+	p.updateLink(func(l *agentLink) {
 		if yes {
 			l.silent = time.Time{}
 		} else if l.silent.IsZero() {
@@ -44,17 +44,17 @@ func (p *Producer) answers(yes bool) {
 	})
 }
 
-// isSilent reports whether the agent did not answer when it was last sent a message. sendAccepted
+// agentIsSilent reports whether the agent did not answer when it was last sent a message. sendAccepted
 // calls it, to note that in the answer to a subscriber. It takes link.mu.
-func (p *Producer) isSilent() bool {
+func (p *Producer) agentIsSilent() bool {
 	p.follower.link.mu.Lock()
 	defer p.follower.link.mu.Unlock()
 	return !p.follower.link.silent.IsZero()
 }
 
-// linkIs changes what is known of the link, and tells subscribers if it has become interrupted, or
+// updateLink changes what is known of the link, and tells subscribers if it has become interrupted, or
 // whole again. It takes the link's mu and calls change with it held.
-func (p *Producer) linkIs(change func(*link)) {
+func (p *Producer) updateLink(change func(*agentLink)) {
 	p.follower.link.mu.Lock()
 	defer p.follower.link.mu.Unlock()
 	change(&p.follower.link)
@@ -65,36 +65,36 @@ func (p *Producer) linkIs(change func(*link)) {
 	p.follower.link.told = away
 	if away {
 		p.cfg.Logger.Warn("the agent cannot be reached; those who listen here have been told", "log_answers", !p.follower.link.lost)
-		p.tellLink(phrase.LinkLost)
+		p.announceLink(phrase.LinkLost)
 	} else {
 		p.cfg.Logger.Warn("the agent can be reached again")
-		p.tellLink(phrase.LinkBack)
+		p.announceLink(phrase.LinkBack)
 	}
 }
 
-// tellLink tells subscribers about the link in every session that is under way, with link.mu held.
-func (p *Producer) tellLink(id phrase.ID) {
+// announceLink tells subscribers about the link in every session that is under way, with link.mu held.
+func (p *Producer) announceLink(id phrase.ID) {
 	p.mu.Lock()
 	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()
-	p.tellBeside(id, sessions)
+	p.announceOutsideLog(id, sessions)
 }
 
-// tellBeside makes an event that says the phrase id in each of the sessions, outside the log, and
+// announceOutsideLog makes an event that says the phrase id in each of the sessions, outside the log, and
 // wakes the streams. In a session with an open question the event is critical, for an answer may
 // not get through. It takes each Session's mu, and Producer.mu.
-func (p *Producer) tellBeside(id phrase.ID, sessions []*Session) {
-	words := p.words(aaep.Text{}, id, "")
+func (p *Producer) announceOutsideLog(id phrase.ID, sessions []*Session) {
+	words := p.speechOrPhrase(aaep.Text{}, id, "")
 	payload := func(tag string) *aaep.ProgressUpdated {
 		text, _ := phrase.In(tag, id, "")
 		return &aaep.ProgressUpdated{Progress: aaep.Progress{Description: text}}
 	}
-	words.translate(func(tag string) (aaep.Payload, bool) { return payload(tag), true })
+	words.setPayloads(func(tag string) (aaep.Payload, bool) { return payload(tag), true })
 	var told []*aaep.Event
 	for _, s := range sessions {
 		s.mu.Lock()
 		words.urgent = len(s.machine.OpenQuestions()) > 0
-		ev, err := s.build(words, payload(words.in[0].lang))
+		ev, err := s.buildEvent(words, payload(words.in[0].lang))
 		s.mu.Unlock()
 		if err != nil {
 			p.cfg.Logger.Error("it was not told", "session_id", s.id, "error", err)
@@ -108,12 +108,12 @@ func (p *Producer) tellBeside(id phrase.ID, sessions []*Session) {
 	now.all = now.all[max(0, len(now.all)-keptNotices):]
 	p.notices.Store(now)
 	p.mu.Unlock()
-	p.tellAll()
+	p.wakeAll()
 }
 
-// notice gives the Shaper the notices that it has not been given, and counts them in noticed. The
+// pushNotices gives the Shaper the notices that it has not been given, and counts them in noticed. The
 // owner calls it before it reads the log.
-func (c *course) notice(now time.Time) {
+func (c *deliveryCursor) pushNotices(now time.Time) {
 	n := c.p.notices.Load()
 	if n.last == c.noticed {
 		return

@@ -45,7 +45,7 @@ func TestFollow(t *testing.T) {
 				if honoredPlace(t, acc) != ev.EventID {
 					t.Errorf("after %d: %+v", i, acc)
 				}
-				if got, want := without(raws(l.arrivals())), without(all[i+1:]); !slices.Equal(got, want) {
+				if got, want := withoutSubscription(raws(l.arrivals())), withoutSubscription(all[i+1:]); !slices.Equal(got, want) {
 					t.Errorf("%s, after %d: %d events, want %d", lang, i, len(got), len(want))
 				}
 			}
@@ -53,8 +53,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// without leaves out questions: one that is open is put to whoever comes.
-func without(raws []string) []string {
+// withoutSubscription leaves out questions: one that is open is put to whoever comes.
+func withoutSubscription(raws []string) []string {
 	return slices.DeleteFunc(slices.Clone(raws), func(raw string) bool { return strings.Contains(raw, "awaiting.confirmation") })
 }
 

@@ -80,7 +80,7 @@ import (
 // reads the log, shapes and encodes once, and offers the result to every member's link. The comment
 // above says how subscriptions join and leave.
 type group struct {
-	course
+	deliveryCursor
 	key   groupKey
 	plain bool          // the members' links cannot be resumed; see deliveryCursor.loadBatch
 	woken chan struct{} // holds one: run is to look at the log or at calls
@@ -122,9 +122,9 @@ func (g *group) wake() {
 	}
 }
 
-// call makes run release the members that have something in woken. Any goroutine may call it, with
+// requestRelease makes run release the members that have something in woken. Any goroutine may call it, with
 // any lock held; it never waits.
-func (g *group) call() {
+func (g *group) requestRelease() {
 	g.calls.Store(true)
 	g.wake()
 }
@@ -135,19 +135,19 @@ func (g *group) run() {
 	timer := time.NewTimer(never)
 	defer timer.Stop()
 	for {
-		more, next := g.round()
-		if g.ended() {
+		more, next := g.serveRound()
+		if g.dissolveIfEmpty() {
 			return
 		}
 		if !more {
-			wait(g.woken, timer, next)
+			waitUntil(g.woken, timer, next)
 		}
 	}
 }
 
-// ended marks the group as over and takes it out of the table if it has no members, and reports
+// dissolveIfEmpty marks the group as over and takes it out of the table if it has no members, and reports
 // that. Only run calls it, holding no lock. After that no subscription can join.
-func (g *group) ended() bool {
+func (g *group) dissolveIfEmpty() bool {
 	gs := &g.p.groups
 	g.mu.Lock()
 	if g.over = len(g.members) == 0; !g.over {
@@ -165,11 +165,11 @@ func (g *group) ended() bool {
 	return true
 }
 
-// round releases the members that have to leave, then reads the log and offers one batch to the
+// serveRound releases the members that have to leave, then reads the log and offers one batch to the
 // members that remain. Only run calls it; it holds g.mu throughout. more reports that there may be
 // more to send at once; otherwise next says when something will be due, and zero means after the
 // next event. The Observer is called without the lock.
-func (g *group) round() (more bool, next time.Time) {
+func (g *group) serveRound() (more bool, next time.Time) {
 	g.mu.Lock()
 	defer func() {
 		g.mu.Unlock()
@@ -180,19 +180,19 @@ func (g *group) round() (more bool, next time.Time) {
 	}()
 	draining := g.p.serving.Err() != nil // at a shutdown each subscription ends by itself
 	if g.calls.Swap(false) || draining {
-		g.drop(func(sub *subscription) *batch { return nil }, func(sub *subscription) bool { return draining || len(sub.woken) > 0 })
+		g.releaseMembers(func(sub *subscription) *batch { return nil }, func(sub *subscription) bool { return draining || len(sub.woken) > 0 })
 	}
 	if len(g.members) == 0 {
 		return false, next
 	}
 	b := batches.Get().(*batch)
-	defer b.free()
-	more, next, err := g.load(b, time.Now(), true, g.plain)
+	defer b.recycle()
+	more, next, err := g.loadBatch(b, time.Now(), true, g.plain)
 	switch {
 	case err != nil: // each member meets the error again by itself, and its subscription ends
-		g.drop(func(*subscription) *batch { return nil }, func(*subscription) bool { return true })
+		g.releaseMembers(func(*subscription) *batch { return nil }, func(*subscription) bool { return true })
 	case len(b.events) > 0:
-		g.spread(b)
+		g.sendToMembers(b)
 	}
 	return more, next
 }
@@ -209,13 +209,13 @@ func (g *group) withholds(token aaep.ReplyToken) (is, wait bool) {
 	return false, wait
 }
 
-// spread encodes a batch once and offers it to the link of each member, with g.mu held. A member
+// sendToMembers encodes a batch once and offers it to the link of each member, with g.mu held. A member
 // whose link does not take all of it is released with the remainder. It also notes that the batch
 // has left, and tells waiting subscriptions if the group has paused.
-func (g *group) spread(b *batch) {
+func (g *group) sendToMembers(b *batch) {
 	frames, err := g.members[0].link.AppendEvents(g.frames[:0], b.events)
 	n, begun := 0, 0
-	g.drop(func(sub *subscription) *batch { return b.owed(begun > 0) }, func(sub *subscription) bool {
+	g.releaseMembers(func(sub *subscription) *batch { return b.remainder(begun > 0) }, func(sub *subscription) bool {
 		if n++; n%pace == 0 {
 			runtime.Gosched() // another goroutine may have a critical event to send
 		}
@@ -226,7 +226,7 @@ func (g *group) spread(b *batch) {
 			return true
 		}
 		for _, ev := range b.critical {
-			if delay, ok := sub.delay(ev); ok {
+			if delay, ok := sub.criticalDelay(ev); ok {
 				g.delays = append(g.delays, delay)
 			}
 		}
@@ -240,18 +240,18 @@ func (g *group) spread(b *batch) {
 	if b.resumable {
 		g.marks++
 	}
-	g.tellWaiting()
+	g.wakeWaiting()
 }
 
-// tellWaiting wakes the subscriptions in g.waiting if the group's Shaper is paused, so that they
+// wakeWaiting wakes the subscriptions in g.waiting if the group's Shaper is paused, so that they
 // can join in step. It runs with g.mu held.
-func (g *group) tellWaiting() {
+func (g *group) wakeWaiting() {
 	if len(g.waiting) == 0 || !g.shaper.Paused(g.sent, g.cursor) {
 		return
 	}
 	for _, sub := range g.waiting {
 		if sub.group.Load() == nil { // waking a member of another group would make it leave that
-			sub.met.Store(true)
+			sub.groupPaused.Store(true)
 			sub.wake()
 		}
 	}
@@ -262,10 +262,10 @@ func (g *group) tellWaiting() {
 // pace is how many members are written to before other goroutines get a turn.
 const pace = 16
 
-// owed returns the part of a batch that a member has to send itself after it was released. begun
+// remainder returns the part of a batch that a member has to send itself after it was released. begun
 // reports that its link took some of the bytes: the link then keeps the rest, and the result has no
 // events.
-func (b *batch) owed(begun bool) *batch {
+func (b *batch) remainder(begun bool) *batch {
 	own := &batch{critical: slices.Clone(b.critical), resumable: b.resumable}
 	if !begun {
 		own.events = slices.Clone(b.events)
@@ -273,22 +273,22 @@ func (b *batch) owed(begun bool) *batch {
 	return own
 }
 
-// drop releases the members that match, with g.mu held. Each gets a Shaper of its own and all the
+// releaseMembers releases the members that match, with g.mu held. Each gets a Shaper of its own and all the
 // state of the group's cursor, and goes on in a new goroutine, serveUngrouped. owed returns what
 // the group has taken out of its Shaper for this member and its link has not taken; nil is nothing.
 // Only run's goroutine calls it.
-func (g *group) drop(owed func(*subscription) *batch, match func(*subscription) bool) {
+func (g *group) releaseMembers(owed func(*subscription) *batch, match func(*subscription) bool) {
 	g.members = slices.DeleteFunc(g.members, func(sub *subscription) bool {
 		if !match(sub) {
 			return false
 		}
 		// From here on sub has the state that the group has right after its newest batch.
-		sub.owed = owed(sub)
+		sub.pendingBatch = owed(sub)
 		sub.cursor, sub.noticed = g.cursor, g.noticed
-		sub.history.follow(&g.history, sub.shared)
+		sub.history.appendFrom(&g.history, sub.shared)
 		sub.resumed = sub.resumed || g.marks > sub.marked
 		if g.sent.After(sub.joined) { // its idle timeout counts from then
-			sub.life.sent(g.sent)
+			sub.life.noteSent(g.sent)
 		}
 		if sub.alarm != nil {
 			sub.alarm.Stop()
@@ -299,11 +299,11 @@ func (g *group) drop(owed func(*subscription) *batch, match func(*subscription) 
 		sub.left.Store(g.left.Load())
 		sub.urgent.Store(g.urgent.Load())
 		sub.mu.Lock()
-		sub.stats = sub.past.Stats(g.counted())
+		sub.stats = sub.past.Stats(g.publishedStats())
 		sub.past = nil
 		sub.group.Store(nil)
 		sub.mu.Unlock()
-		go sub.goOnAlone()
+		go sub.serveUngrouped()
 		return true
 	})
 	g.size.Store(int32(len(g.members)))

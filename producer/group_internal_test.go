@@ -23,8 +23,8 @@ func TestGroupKey(t *testing.T) {
 		"agreed": "it does what honored and profile say",
 	}
 	key := func(terms handshake.Terms) groupKey {
-		sub := &subscription{course: course{terms: &terms}}
-		if !sub.findKey() {
+		sub := &subscription{deliveryCursor: deliveryCursor{terms: &terms}}
+		if !sub.computeKey() {
 			t.Fatal("these terms have no key")
 		}
 		return sub.key
@@ -32,7 +32,7 @@ func TestGroupKey(t *testing.T) {
 	ask := aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x", Capabilities: aaep.Capabilities{SupportsConfirmationReply: new(true)}}
 	negotiate := func(r Rights) handshake.Terms {
 		p := quietProducer(t)
-		terms, err := handshake.Negotiate(&ask, (&subscription{course: course{p: p}, rights: r}).offer())
+		terms, err := handshake.Negotiate(&ask, (&subscription{deliveryCursor: deliveryCursor{p: p}, rights: r}).currentOffer())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,15 +104,15 @@ func TestWaitingIsBounded(t *testing.T) {
 	var newest *subscription
 	for range 10_000 {
 		newest = &subscription{woken: make(chan struct{}, 1)}
-		g.await(newest)
-		g.await(newest)
+		g.addWaiting(newest)
+		g.addWaiting(newest)
 	}
 	if n := len(g.waiting); n != maxMembers {
 		t.Errorf("%d wait for a group, want %d", n, maxMembers)
 	}
-	g.tellWaiting()
-	if len(newest.woken) != 1 || !newest.met.Load() || len(g.waiting) != 0 {
-		t.Errorf("the newest is told: %t; %d still wait", newest.met.Load(), len(g.waiting))
+	g.wakeWaiting()
+	if len(newest.woken) != 1 || !newest.groupPaused.Load() || len(g.waiting) != 0 {
+		t.Errorf("the newest is told: %t; %d still wait", newest.groupPaused.Load(), len(g.waiting))
 	}
 }
 
@@ -122,9 +122,9 @@ func TestWhoIsServedIsLeftAlone(t *testing.T) {
 	g, other := &group{sent: time.Now()}, &group{}
 	g.shaper = shaper.New(handshake.Terms{}, nil)
 	sub := &subscription{woken: make(chan struct{}, 1)}
-	g.await(sub)
+	g.addWaiting(sub)
 	sub.group.Store(other)
-	if g.tellWaiting(); len(sub.woken) > 0 || other.calls.Load() {
+	if g.wakeWaiting(); len(sub.woken) > 0 || other.calls.Load() {
 		t.Error("a group lets a member go because another group has paused")
 	}
 }

@@ -23,28 +23,28 @@ type membership struct {
 	shared uint64                // the number of the first event that the group sent afterwards
 	marked uint64                // the group's marks when it joined
 	alarm  *time.Timer           // wakes it at the end of its lifetime
-	stepper
-	met  atomic.Bool // set by a group that it waits for, when that has paused
-	owed *batch      // taken out of the group's Shaper and not sent; nil is nothing
+	rejoinBackoff
+	groupPaused  atomic.Bool // set by a group that it waits for, when that has paused
+	pendingBatch *batch      // taken out of the group's Shaper and not sent; nil is nothing
 }
 
-// join lets a settled subscription join a group that is settled at the same place, or makes a group
+// joinSettledGroup lets a settled subscription join a group that is settled at the same place, or makes a group
 // of it for those that come later. Only runUngrouped calls it, holding no lock. If it does not
 // join, again is when to try again; zero is after the next event.
-func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
+func (sub *subscription) joinSettledGroup(now time.Time) (joined bool, again time.Time) {
 	if settled, at := sub.shaper.Settled(now, sub.cursor); !settled {
 		return false, at
 	}
-	if !sub.sociable() {
+	if !sub.canBeGrouped() {
 		return false, again
 	}
 	var all []*group // the groups of its key that were tried; createGroup returns them
 	for {
 		unlike, later := 0, false
 		for _, g := range all {
-			switch g.take(sub, now, false) {
+			switch g.tryAdd(sub, now, false) {
 			case taken:
-				return sub.stays(g), again
+				return sub.confirmJoin(g), again
 			case elsewhere:
 				later = true
 			case different:
@@ -57,10 +57,10 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 		case unlike >= maxUnlike:
 			return false, now.Add(time.Second)
 		}
-		g, others := sub.found(all, now, false)
+		g, others := sub.createGroup(all, now, false)
 		switch {
 		case g != nil:
-			return sub.stays(g), again
+			return sub.confirmJoin(g), again
 		case others == nil:
 			return false, now.Add(time.Second)
 		}
@@ -68,22 +68,22 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 	}
 }
 
-// sociable reports whether the link can be handed shared bytes and nothing is pending for this
+// canBeGrouped reports whether the link can be handed shared bytes and nothing is pending for this
 // subscriber alone. It also fills in the link and the key. Only runUngrouped's goroutine calls it.
-func (sub *subscription) sociable() bool {
-	link := sharer(sub.stream)
-	if link == nil || sub.gap || len(sub.again) > 0 || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 || sub.key.framing == "" && !sub.findKey() {
+func (sub *subscription) canBeGrouped() bool {
+	link := sharedLink(sub.stream)
+	if link == nil || sub.gap || len(sub.again) > 0 || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 || sub.key.framing == "" && !sub.computeKey() {
 		return false
 	}
 	sub.link, sub.key.framing = link, link.Framing()
 	return true
 }
 
-// found makes a group whose only member is the subscription, enters it in the table and starts its
+// createGroup makes a group whose only member is the subscription, enters it in the table and starts its
 // goroutine. It makes none, and returns the groups of the same key, if those are not the ones in
 // asked, which have refused the subscription already. Both results are nil if the subscription
 // cannot even be in a group with itself. step is as for tryAdd. groups.mu must not be held.
-func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *group, others []*group) {
+func (sub *subscription) createGroup(asked []*group, now time.Time, step bool) (g *group, others []*group) {
 	gs := &sub.p.groups
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -98,7 +98,7 @@ func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *gro
 	g.urgent.Store(sub.urgent.Load())
 	g.needs.Store(g.cursor)
 	g.stats = g.shaper.Stats()
-	if g.take(sub, now, step) != taken { // its Shaper is not even like a copy of itself
+	if g.tryAdd(sub, now, step) != taken { // its Shaper is not even like a copy of itself
 		return nil, nil
 	}
 	if gs.of == nil {
@@ -118,9 +118,9 @@ const (
 	maxUnlike = 16
 )
 
-// sharer returns the link of a stream if a group can write shared bytes to it, and nil otherwise.
+// sharedLink returns the link of a stream if a group can write shared bytes to it, and nil otherwise.
 // canBeGrouped calls it.
-func sharer(stream transports.Stream) transports.Sharer {
+func sharedLink(stream transports.Stream) transports.Sharer {
 	var s any = stream
 	if plain, ok := stream.(plainStream); ok {
 		s = plain.Conn
@@ -131,9 +131,9 @@ func sharer(stream transports.Stream) transports.Sharer {
 	return nil
 }
 
-// findKey fills in the part of the key that stands for the terms. It reports false if there is
+// computeKey fills in the part of the key that stands for the terms. It reports false if there is
 // none, for the terms cannot be encoded.
-func (sub *subscription) findKey() bool {
+func (sub *subscription) computeKey() bool {
 	terms, err := jsonv2.Marshal([]any{sub.terms.Capabilities(), sub.terms.MaxChunk, []byte(sub.terms.Profile())}, jsonv2.Deterministic(true))
 	if err != nil {
 		return false
@@ -142,15 +142,15 @@ func (sub *subscription) findKey() bool {
 	return true
 }
 
-// stays tells those goroutines that acted on the subscription while it joined: one that waits for
+// confirmJoin tells those goroutines that acted on the subscription while it joined: one that waits for
 // it to progress, and one that woke it. It always returns true. The group may have released it by
 // then.
-func (sub *subscription) stays(g *group) bool {
+func (sub *subscription) confirmJoin(g *group) bool {
 	if sub.watched.Load() { // by a goroutine that looked at the subscription's own cursor
-		g.p.moved.give()
+		g.p.moved.broadcast()
 	}
 	if len(sub.woken) > 0 {
-		g.call()
+		g.requestRelease()
 	}
 	return true
 }
@@ -162,11 +162,11 @@ const (
 	different        // the two Shapers would not make the same stream
 )
 
-// take makes sub a member if the group has read as far and both Shapers are settled and alike; with
+// tryAdd makes sub a member if the group has read as far and both Shapers are settled and alike; with
 // step, if both are paused and alike. The result is one of taken, full, elsewhere and different.
 // With step, a subscription that is not taken is woken when the group next pauses. The goroutine
 // that owns sub calls it. It takes g.mu with TryLock and does not wait.
-func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
+func (g *group) tryAdd(sub *subscription, now time.Time, step bool) (result int) {
 	if g.size.Load() >= maxMembers {
 		return full
 	}
@@ -180,7 +180,7 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	if step {
 		defer func() {
 			if result != taken {
-				g.await(sub)
+				g.addWaiting(sub)
 			}
 		}()
 	}
@@ -194,18 +194,18 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	if !ready {
 		return elsewhere
 	}
-	past, certain := sub.share(now, g.shaper, step)
+	past, certain := sub.shareStream(now, g.shaper, step)
 	switch {
 	case past == nil && certain:
 		return different
 	case past == nil:
 		return elsewhere
 	case step:
-		sub.stepper = stepper{next: now.Add(minPause)}
+		sub.rejoinBackoff = rejoinBackoff{next: now.Add(minPause)}
 	}
 	sub.shaper = nil // from here on the group's goroutine owns the subscription
-	sub.joined, sub.marked, sub.shared = now, g.marks, g.history.end()
-	if end := sub.life.ends(); !end.IsZero() {
+	sub.joined, sub.marked, sub.shared = now, g.marks, g.history.nextNumber()
+	if end := sub.life.nextEnd(); !end.IsZero() {
 		sub.alarm = time.AfterFunc(time.Until(end), sub.wake)
 	}
 	sub.mu.Lock()
@@ -217,7 +217,7 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	return taken
 }
 
-// share hands the subscription's stream over to another Shaper, with, that makes the same. It
+// shareStream hands the subscription's stream over to another Shaper, with, that makes the same. It
 // returns nil if the two are not alike. Then certain is false if they may prove alike a moment
 // later: a Session was just stamping an event, and this does not wait for a Session's mu.
 //
@@ -225,7 +225,7 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 // stamped no earlier than either: a session stamps its events in order. This does not hold for
 // events that were republished or that another process stamps. It runs with the group's mu held,
 // and takes Producer.mu.
-func (sub *subscription) share(now time.Time, with *shaper.Shaper, step bool) (past *shaper.ShareRecord, certain bool) {
+func (sub *subscription) shareStream(now time.Time, with *shaper.Shaper, step bool) (past *shaper.ShareRecord, certain bool) {
 	p := sub.p
 	if p.cfg.Follow != nil || p.republished.Load() {
 		return sub.shaper.Share(now, with, nil, step), true
@@ -255,10 +255,10 @@ func (sub *subscription) share(now time.Time, with *shaper.Shaper, step bool) (p
 	return past, certain
 }
 
-// await enters sub among those that are woken when the group pauses, with g.mu held. Where there
+// addWaiting enters sub among those that are woken when the group pauses, with g.mu held. Where there
 // are too many, the one that has waited longest is dropped: its attempt ends by itself after
 // longestHold.
-func (g *group) await(sub *subscription) {
+func (g *group) addWaiting(sub *subscription) {
 	if slices.Contains(g.waiting, sub) {
 		return
 	}

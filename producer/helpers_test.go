@@ -101,7 +101,7 @@ type listener struct {
 	// served is closed when the producer has let go of it.
 	served chan struct{}
 	// wire is the other end of a resumable one.
-	wire *link
+	wire *agentLink
 
 	mu   sync.Mutex
 	got  []arrival

@@ -23,12 +23,12 @@ const (
 	maxLanguage = 128
 )
 
-// meter counts the subscription requests of every principal. The time goes in, so that it can be
+// requestMeter counts the subscription requests of every principal. The time goes in, so that it can be
 // tested alone. Any goroutine may use it.
 //
 // It stays small whatever comes: a principal that asked nothing for a second is forgotten, and
 // principals beyond maxPrincipals share one count.
-type meter struct {
+type requestMeter struct {
 	rate int // requests a second; negative is no limit
 
 	mu     sync.Mutex                // a leaf; guards what follows
@@ -37,14 +37,14 @@ type meter struct {
 	swept  time.Time                 // when principals were last forgotten
 }
 
-// newMeter returns a meter of rate requests a second.
-func newMeter(rate int) *meter {
-	return &meter{rate: rate, each: map[string]*budget.Budget{}, others: budget.New(rate)}
+// newRequestMeter returns a meter of rate requests a second.
+func newRequestMeter(rate int) *requestMeter {
+	return &requestMeter{rate: rate, each: map[string]*budget.Budget{}, others: budget.New(rate)}
 }
 
-// take counts one request and returns zero, or how long to wait before the next one counts. It
+// countRequest counts one request and returns zero, or how long to wait before the next one counts. It
 // takes m.mu.
-func (m *meter) take(now time.Time, principal string) time.Duration {
+func (m *requestMeter) countRequest(now time.Time, principal string) time.Duration {
 	if m.rate < 0 {
 		return 0
 	}
@@ -74,11 +74,11 @@ func (m *meter) take(now time.Time, principal string) time.Duration {
 	return b.Next(now).Sub(now)
 }
 
-// mayAsk counts a subscription request of one principal, and refuses it if there are too many. All
+// checkRequestRate counts a subscription request of one principal, and refuses it if there are too many. All
 // peers that were not asked for credentials are one principal here: they cannot be told apart. The
 // error is an *aaep.Rejection.
-func (p *Producer) mayAsk(principal string) error {
-	wait := p.asking.take(time.Now(), principal)
+func (p *Producer) checkRequestRate(principal string) error {
+	wait := p.asking.countRequest(time.Now(), principal)
 	if wait == 0 {
 		return nil
 	}
@@ -86,9 +86,9 @@ func (p *Producer) mayAsk(principal string) error {
 		Message: fmt.Sprintf("At most %d subscription requests a second are answered. Wait, then ask once.", p.cfg.MaxRequestsPerSecond)}
 }
 
-// hasRoom reports whether one more subscription of a principal can be served, with p.mu held. The
+// checkRoom reports whether one more subscription of a principal can be served, with p.mu held. The
 // error is an *aaep.Rejection.
-func (p *Producer) hasRoom(principal string) error {
+func (p *Producer) checkRoom(principal string) error {
 	served := *p.audience.Load()
 	if len(served) >= p.cfg.MaxSubscriptions {
 		return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: retryFull,
@@ -113,9 +113,9 @@ func (p *Producer) hasRoom(principal string) error {
 // retryFull is when to try again where there was no room: another subscription has to end first.
 const retryFull = 30 * time.Second
 
-// tooMuch refuses capabilities that are too long to be kept and compared for every event. AAEP
+// checkCapabilitySize refuses capabilities that are too long to be kept and compared for every event. AAEP
 // itself sets no bound for these. The error is an *aaep.Rejection.
-func tooMuch(c aaep.Capabilities) error {
+func checkCapabilitySize(c aaep.Capabilities) error {
 	refuse := func(what string, n, most int, instead string) error {
 		return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
 			Message: fmt.Sprintf("%s has %d entries; at most %d are served. %s", what, n, most, instead)}

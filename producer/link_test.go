@@ -95,8 +95,8 @@ func shared(frames []byte) (events []transports.Event) {
 	return events
 }
 
-// link is a producer's end whose events go over streams that can break.
-type link struct {
+// agentLink is a producer's end whose events go over streams that can break.
+type agentLink struct {
 	transports.Conn
 	streams chan transports.Stream // holds one
 	in      chan []byte            // messages for Receive
@@ -109,7 +109,7 @@ type link struct {
 }
 
 // Send sends an answer: in response to a message or, after hangUp, on the newest stream.
-func (l *link) Send(ctx context.Context, msg []byte) error {
+func (l *agentLink) Send(ctx context.Context, msg []byte) error {
 	l.mu.Lock()
 	stream, alone := l.newest, l.alone
 	l.mu.Unlock()
@@ -120,14 +120,14 @@ func (l *link) Send(ctx context.Context, msg []byte) error {
 }
 
 // hangUp breaks the requests that wait for an answer, as when a network is gone for a moment.
-func (l *link) hangUp() {
+func (l *agentLink) hangUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.alone = true
 }
 
 // Notify starts to receive messages, and calls f for each.
-func (l *link) Notify(f func()) {
+func (l *agentLink) Notify(f func()) {
 	l.mu.Lock()
 	l.notify = f
 	l.mu.Unlock()
@@ -147,7 +147,7 @@ func (l *link) Notify(f func()) {
 }
 
 // Receive waits for the request; with a context that is done it returns what has come.
-func (l *link) Receive(ctx context.Context) ([]byte, error) {
+func (l *agentLink) Receive(ctx context.Context) ([]byte, error) {
 	if ctx.Err() == nil { // the request
 		return l.Conn.Receive(ctx)
 	}
@@ -163,7 +163,7 @@ func (l *link) Receive(ctx context.Context) ([]byte, error) {
 }
 
 // NextStream returns a stream that has been opened and not taken; it does not wait.
-func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
+func (l *agentLink) NextStream(ctx context.Context) (transports.Stream, error) {
 	select {
 	case s := <-l.streams:
 		return s, nil
@@ -173,7 +173,7 @@ func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 }
 
 // open makes s the newest stream and notifies the producer.
-func (l *link) open(s *eventStream) {
+func (l *agentLink) open(s *eventStream) {
 	l.mu.Lock()
 	l.newest = s
 	l.mu.Unlock()
@@ -182,7 +182,7 @@ func (l *link) open(s *eventStream) {
 }
 
 // told calls the function that Notify was given.
-func (l *link) told() {
+func (l *agentLink) told() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notify()
@@ -190,7 +190,7 @@ func (l *link) told() {
 
 // eventStream is a stream that takes events until it breaks.
 type eventStream struct {
-	link *link
+	link *agentLink
 	last string // the id to go on after
 	done chan struct{}
 
@@ -271,7 +271,7 @@ func (s *eventStream) events() []*aaep.Event { return events(s.arrivals()) }
 // resumable subscribes over a link whose streams are opened by open.
 func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last string) *eventStream) {
 	a, b := transports.Pipe()
-	wire := &link{Conn: b, streams: make(chan transports.Stream, 1), in: make(chan []byte, 2000)}
+	wire := &agentLink{Conn: b, streams: make(chan transports.Stream, 1), in: make(chan []byte, 2000)}
 	l = &listener{t: st.t, conn: a, served: make(chan struct{})}
 	st.all = append(st.all, l)
 	go func() { defer close(l.served); st.p.ServeConn(wire) }()

@@ -9,36 +9,36 @@ import (
 	"github.com/aaep-go/aaep/internal/eventlog"
 )
 
-// append adds an event to the log and returns its position. It wakes the streams, unless the log
+// appendEvent adds an event to the log and returns its position. It wakes the streams, unless the log
 // has a store and wakeAsLogGrows does. It may be called with a Session's mu and Producer.mu held.
 // It waits for a store only if that is yet to keep as many events as Config.KeepEvents.
-func (p *Producer) append(ev *aaep.Event) uint64 {
+func (p *Producer) appendEvent(ev *aaep.Event) uint64 {
 	pos := p.log.Append(ev)
 	if p.cfg.Log == nil { // with Config.Follow nothing is appended
-		p.tellAll()
+		p.wakeAll()
 	}
 	return pos
 }
 
-// needed returns the lowest cursor of the subscriptions that have a stream, or math.MaxUint64: the
+// lowestCursor returns the lowest cursor of the subscriptions that have a stream, or math.MaxUint64: the
 // log keeps what comes after it. The log calls it with its own lock held, so it takes no lock.
-func (p *Producer) needed() uint64 {
+func (p *Producer) lowestCursor() uint64 {
 	need := uint64(math.MaxUint64)
 	for _, sub := range *p.audience.Load() {
-		c := &sub.course
+		c := &sub.deliveryCursor
 		if g := sub.group.Load(); g != nil {
-			c = &g.course
+			c = &g.deliveryCursor
 		}
 		need = min(need, c.needs.Load())
 	}
 	return need
 }
 
-// behind returns how many entries the slowest subscription that has a stream is yet to read. An
+// slowestLag returns how many entries the slowest subscription that has a stream is yet to read. An
 // Output calls it to decide whether to gather text. It takes no lock of this package.
-func (p *Producer) behind() uint64 {
+func (p *Producer) slowestLag() uint64 {
 	end := p.log.End()
-	return end - min(end, p.needed())
+	return end - min(end, p.lowestCursor())
 }
 
 // eventID returns the id of an event that a Shaper makes of the entry at pos; see eventlog.Place.
@@ -47,14 +47,14 @@ func (p *Producer) eventID(pos uint64, offset int, form uint32) string {
 	return p.log.EventID(eventlog.Place{Pos: pos, Offset: offset, Form: form})
 }
 
-// follow is a goroutine that wakes the streams as a Config.Log or Config.Follow shows events, which
+// wakeAsLogGrows is a goroutine that wakes the streams as a Config.Log or Config.Follow shows events, which
 // is later than they are appended. It also logs when the store fails. New starts it; it ends with
 // Shutdown.
-func (p *Producer) follow() {
+func (p *Producer) wakeAsLogGrows() {
 	failed := p.log.Failed()
 	for {
 		end := p.log.End()
-		p.tellAll()
+		p.wakeAll()
 		_, more, _ := p.log.Read(end, 0)
 		if more == nil {
 			continue
@@ -72,9 +72,9 @@ func (p *Producer) follow() {
 	}
 }
 
-// tellAll wakes every group, and every subscription in no group, to read the log and the notices.
+// wakeAll wakes every group, and every subscription in no group, to read the log and the notices.
 // It never waits.
-func (p *Producer) tellAll() {
+func (p *Producer) wakeAll() {
 	for _, g := range *p.groups.all.Load() {
 		g.wake()
 	}
@@ -91,7 +91,7 @@ func (p *Producer) tellAll() {
 // are its questions: a reply to one has no effect here. The error is an *aaep.InvalidError, or
 // ErrClosed after Shutdown; with Config.Follow there always is one.
 func (p *Producer) Republish(ev *aaep.Event) error {
-	if !p.made() {
+	if !p.isMade() {
 		return errNotMade
 	}
 	if p.cfg.Follow != nil {
@@ -107,11 +107,11 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 	if said.Type().Critical() {
 		said.Urgency = aaep.UrgencyCritical
 	}
-	if err := p.check(&said); err != nil {
+	if err := p.validateEvent(&said); err != nil {
 		return err
 	}
 	p.republished.Store(true)
-	p.append(&said)
+	p.appendEvent(&said)
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 // what comes from then on. A program that does not want that calls Shutdown. The error is that of
 // ctx if that is done first; without a Config.Log, it always is.
 func (p *Producer) WaitLogFailed(ctx context.Context) error {
-	if !p.made() {
+	if !p.isMade() {
 		return errNotMade
 	}
 	select {

@@ -26,7 +26,7 @@ func (p *Producer) AddEndpoint(transport string, at manifest.Endpoint) {
 // Manifest says what this producer serves, from what it is configured to do and nothing else
 // (§5.10). The result is the caller's. It is valid once AddEndpoint has named a transport.
 func (p *Producer) Manifest() (*manifest.Manifest, error) {
-	if !p.made() {
+	if !p.isMade() {
 		return nil, errNotMade
 	}
 	m := &manifest.Manifest{
@@ -104,8 +104,8 @@ func (p *Producer) SignedManifest() (string, error) {
 		return "", err
 	}
 	for {
-		s := p.signature(signers[0], m, what)
-		if !s.wait() {
+		s := p.currentSignature(signers[0], m, what)
+		if !s.waitDone() {
 			return "", fmt.Errorf("producer: the manifest's key has not signed within %v", signTimeout)
 		}
 		if bytes.Equal(s.what, what) {
@@ -114,10 +114,10 @@ func (p *Producer) SignedManifest() (string, error) {
 	}
 }
 
-// signature returns the newest signature if it can be used or is still being made, and begins a new
+// currentSignature returns the newest signature if it can be used or is still being made, and begins a new
 // one otherwise. One that is being made may be of an older manifest: each key signs one at a time,
 // so the caller waits and calls again. The goroutine that signs ends when the key answers.
-func (p *Producer) signature(by *manifest.Signer, m *manifest.Manifest, what []byte) *signature {
+func (p *Producer) currentSignature(by *manifest.Signer, m *manifest.Manifest, what []byte) *signature {
 	p.published.mu.Lock()
 	defer p.published.mu.Unlock()
 	s, now := p.published.last, time.Now()
@@ -146,9 +146,9 @@ func (s *signature) isDone() bool {
 	}
 }
 
-// wait waits until the signature is there, at most until signTimeout after it was asked for, and
+// waitDone waits until the signature is there, at most until signTimeout after it was asked for, and
 // reports whether it is.
-func (s *signature) wait() bool {
+func (s *signature) waitDone() bool {
 	late := time.NewTimer(time.Until(s.at.Add(signTimeout)))
 	defer late.Stop()
 	select {
@@ -160,7 +160,7 @@ func (s *signature) wait() bool {
 
 // Signers returns what Config.Signers returns now.
 func (p *Producer) Signers() []*manifest.Signer {
-	if !p.made() || p.cfg.Signers == nil {
+	if !p.isMade() || p.cfg.Signers == nil {
 		return nil
 	}
 	return p.cfg.Signers()

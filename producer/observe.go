@@ -78,7 +78,7 @@ func (p *Producer) Stats() Stats {
 	all.Unrecorded = p.broker.Log.Failed()
 	for _, sub := range served {
 		sub.mu.Lock()
-		all.add(sub.counts())
+		all.addSubscription(sub.currentStats())
 		if sub.connected {
 			all.Connected++
 		}
@@ -102,8 +102,8 @@ func (p *Producer) Ready() bool {
 	return !p.follower.link.lost
 }
 
-// add adds the counts of one subscription to the sum.
-func (s *Stats) add(more shaper.Stats) {
+// addSubscription adds the counts of one subscription to the sum.
+func (s *Stats) addSubscription(more shaper.Stats) {
 	s.Delivered += more.Delivered
 	s.Merged += more.Merged
 	s.Filtered += more.Filtered
@@ -127,24 +127,24 @@ type SubscriptionStatus struct {
 func (p *Producer) Subscriptions() []SubscriptionStatus {
 	var all []SubscriptionStatus
 	for _, sub := range *p.audience.Load() {
-		all = append(all, sub.status())
+		all = append(all, sub.statusSnapshot())
 	}
 	slices.SortFunc(all, func(a, b SubscriptionStatus) int { return strings.Compare(a.SubscriptionID, b.SubscriptionID) })
 	return all
 }
 
-// counts returns the counts of the subscription, with sub.mu held; in a group, the group's and what
+// currentStats returns the counts of the subscription, with sub.mu held; in a group, the group's and what
 // its own differ from those by.
-func (sub *subscription) counts() shaper.Stats {
+func (sub *subscription) currentStats() shaper.Stats {
 	if g := sub.group.Load(); g != nil {
-		return sub.past.Stats(g.counted())
+		return sub.past.Stats(g.publishedStats())
 	}
-	return sub.counted()
+	return sub.publishedStats()
 }
 
-// delay returns how late a critical event was handed to the link. ok is false if the event was said
+// criticalDelay returns how late a critical event was handed to the link. ok is false if the event was said
 // before the stream was there, or if there is no Observer. The owner calls it.
-func (sub *subscription) delay(ev *aaep.Event) (d time.Duration, ok bool) {
+func (sub *subscription) criticalDelay(ev *aaep.Event) (d time.Duration, ok bool) {
 	if sub.p.cfg.Observer == Observer(unobserved{}) {
 		return 0, false
 	}

@@ -58,7 +58,7 @@ func (o *Output) SetLanguage(tag string) error {
 		return &aaep.InvalidError{Message: "output", Violations: []aaep.Violation{{
 			Requirement: "EVT-065", Pointer: "/language", Problem: "must be a language tag such as en-US"}}}
 	}
-	return o.change(func() { o.lang = tag })
+	return o.changeAttribute(func() { o.lang = tag })
 }
 
 // SetContentType says what the text is that is written from now on, such as text/markdown.
@@ -67,9 +67,9 @@ func (o *Output) SetLanguage(tag string) error {
 func (o *Output) SetContentType(media string) error {
 	media, _, _ = strings.Cut(media, ";")
 	media = strings.TrimSpace(media)
-	return o.change(func() {
+	return o.changeAttribute(func() {
 		o.content = media
-		if _, err := o.s.build(o.words(), o.chunk("x", false)); err != nil {
+		if _, err := o.s.buildEvent(o.silentSpeech(), o.chunkEvent("x", false)); err != nil {
 			o.content = ""
 		}
 	})
@@ -86,19 +86,19 @@ func (o *Output) With(v aaep.Vocabulary, data any) error {
 		with = with.With(v, data)
 	}
 	var refused error
-	err := o.change(func() {
+	err := o.changeAttribute(func() {
 		before := o.with
 		o.with = with
-		if _, refused = o.s.build(o.words(), o.chunk("x", false)); refused != nil {
+		if _, refused = o.s.buildEvent(o.silentSpeech(), o.chunkEvent("x", false)); refused != nil {
 			o.with = before
 		}
 	})
 	return cmp.Or(err, refused)
 }
 
-// change emits all text that was written before, and then calls apply, which changes what holds for
+// changeAttribute emits all text that was written before, and then calls apply, which changes what holds for
 // the text that follows. It takes the Session's mu and calls apply with it held.
-func (o *Output) change(apply func()) error {
+func (o *Output) changeAttribute(apply func()) error {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
 	if o.s.p == nil {
@@ -107,21 +107,21 @@ func (o *Output) change(apply func()) error {
 	if o.s.over || o.closed {
 		return ErrSessionOver
 	}
-	if err := o.release(); err != nil {
+	if err := o.flushHeld(); err != nil {
 		return err
 	}
 	apply()
 	return nil
 }
 
-// release emits all text that is held or gathered, with the Session's mu held, because something
+// flushHeld emits all text that is held or gathered, with the Session's mu held, because something
 // else follows. Half a character stays held.
-func (o *Output) release() error {
+func (o *Output) flushHeld() error {
 	whole := firstInvalid(o.held)
-	if err := o.emit(tidy(o.held[:whole])); err != nil {
+	if err := o.emitText(normalizeText(o.held[:whole])); err != nil {
 		return err
 	}
-	if err := o.append(o.takePending()); err != nil {
+	if err := o.appendText(o.takeGathered()); err != nil {
 		return err
 	}
 	o.held, o.parted = o.held[whole:], o.begun
@@ -151,11 +151,11 @@ func (o *Output) WriteString(text string) (n int, err error) {
 	old := len(o.held)
 	all := o.held + text
 	bad := firstInvalid(all)
-	ready, rest := settled(all[:bad])
-	if err := o.emit(ready); err != nil {
+	ready, rest := splitSettled(all[:bad])
+	if err := o.emitText(ready); err != nil {
 		return 0, err
 	}
-	if bad < len(all) && !partial(all[bad:]) {
+	if bad < len(all) && !isPartialRune(all[bad:]) {
 		o.held = rest
 		return max(bad-old, 0), &aaep.InvalidError{Message: "output", Violations: []aaep.Violation{{
 			Requirement: "ENV-064", Pointer: "/chunk", Problem: "is not UTF-8; decode it first"}}}
@@ -177,28 +177,28 @@ func (o *Output) Close() error {
 	if o.s.over {
 		return ErrSessionOver
 	}
-	if err := o.complete(); err != nil {
+	if err := o.completeStream(); err != nil {
 		return err
 	}
 	if o.s.machine.State() == aaep.StateWritingOutput && len(o.s.machine.OpenOutputs()) == 0 {
-		return o.s.enter(aaep.StateThinking, aaep.Text{})
+		return o.s.enterState(aaep.StateThinking, aaep.Text{})
 	}
 	return nil
 }
 
-// complete emits the text that is held and the closing chunk, with the Session's mu held. Close and
+// completeStream emits the text that is held and the closing chunk, with the Session's mu held. Close and
 // the end of the session call it. Half a character becomes a replacement character. An output
 // without text emits nothing.
-func (o *Output) complete() error {
+func (o *Output) completeStream() error {
 	held := o.held
 	o.held = ""
 	if !utf8.ValidString(held) {
 		held = strings.ToValidUTF8(held, "\uFFFD") // half a character whose other half never came
 	}
-	if err := o.emit(tidy(held)); err != nil {
+	if err := o.emitText(normalizeText(held)); err != nil {
 		return err
 	}
-	if err := o.append(o.takePending()); err != nil {
+	if err := o.appendText(o.takeGathered()); err != nil {
 		return err
 	}
 	o.closed = true
@@ -206,13 +206,13 @@ func (o *Output) complete() error {
 	if !o.begun {
 		return nil
 	}
-	_, err := o.s.emit(o.words(), o.chunk("", true))
+	_, err := o.s.emitEvent(o.silentSpeech(), o.chunkEvent("", true))
 	return err
 }
 
-// emit appends text that is in its final form to the log, or gathers it where a subscription is far
+// emitText appends text that is in its final form to the log, or gathers it where a subscription is far
 // behind, with the Session's mu held. WriteString, flushHeld and completeStream call it.
-func (o *Output) emit(text string) error {
+func (o *Output) emitText(text string) error {
 	if text == "" {
 		return nil
 	}
@@ -222,11 +222,11 @@ func (o *Output) emit(text string) error {
 	o.parted = false
 	if o.full && len(o.pending)+len(text) < maxWrite {
 		if o.pending += text; o.soon == nil {
-			o.soon = time.AfterFunc(gatherFor, o.emitPending)
+			o.soon = time.AfterFunc(gatherFor, o.emitGathered)
 		}
 		return nil
 	}
-	return o.append(o.takePending() + text)
+	return o.appendText(o.takeGathered() + text)
 }
 
 // Where a subscription is more than farBehind events behind the end of the log, text is gathered
@@ -239,9 +239,9 @@ const (
 	lookEvery = 256
 )
 
-// takePending returns the gathered text and empties it, and stops its timer, with the Session's mu
+// takeGathered returns the gathered text and empties it, and stops its timer, with the Session's mu
 // held. The caller emits the text.
-func (o *Output) takePending() (text string) {
+func (o *Output) takeGathered() (text string) {
 	if o.soon != nil {
 		o.soon.Stop()
 		o.soon = nil
@@ -250,33 +250,33 @@ func (o *Output) takePending() (text string) {
 	return text
 }
 
-// emitPending emits the gathered text when no more came in time. The timer soon calls it, on a
+// emitGathered emits the gathered text when no more came in time. The timer soon calls it, on a
 // goroutine of its own; it takes the Session's mu.
-func (o *Output) emitPending() {
+func (o *Output) emitGathered() {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
 	if o.s.over || o.closed {
 		return
 	}
-	if err := o.append(o.takePending()); err != nil {
+	if err := o.appendText(o.takeGathered()); err != nil {
 		o.s.p.cfg.Logger.Error("text was not sent", "session_id", o.s.id, "error", err)
 	}
 }
 
-// append emits text in chunks that fit into an event, and moves position on, with the Session's mu
+// appendText emits text in chunks that fit into an event, and moves position on, with the Session's mu
 // held. Before the first chunk it enters the state writing_output.
-func (o *Output) append(text string) error {
+func (o *Output) appendText(text string) error {
 	for text != "" {
 		if !o.begun {
-			if err := o.begin(); err != nil {
+			if err := o.beginWriting(); err != nil {
 				return err
 			}
 		}
 		if o.emitted++; o.full || o.emitted%lookEvery == 0 {
-			o.full = o.s.p.behind() > farBehind
+			o.full = o.s.p.slowestLag() > farBehind
 		}
-		piece := text[:fit(text)]
-		if _, err := o.s.emit(o.words(), o.chunk(piece, false)); err != nil {
+		piece := text[:fittingBytes(text)]
+		if _, err := o.s.emitEvent(o.silentSpeech(), o.chunkEvent(piece, false)); err != nil {
 			return err
 		}
 		o.position += int64(utf8.RuneCountInString(piece))
@@ -289,13 +289,13 @@ func (o *Output) append(text string) error {
 // positions in the text would no longer agree.
 const joiner = "\u034f"
 
-// begin enters the state writing_output, with the Session's mu held, unless a tool runs or a
+// beginWriting enters the state writing_output, with the Session's mu held, unless a tool runs or a
 // question is open: those states say more.
-func (o *Output) begin() error {
+func (o *Output) beginWriting() error {
 	switch o.s.machine.State() {
 	case aaep.StateCallingTool, aaep.StateAwaitingInput:
 	default:
-		if err := o.s.enter(aaep.StateWritingOutput, aaep.Text{}); err != nil {
+		if err := o.s.enterState(aaep.StateWritingOutput, aaep.Text{}); err != nil {
 			return err
 		}
 	}
@@ -303,18 +303,18 @@ func (o *Output) begin() error {
 	return nil
 }
 
-// words returns the speech of a chunk, which has no summary: the chunk itself is what is heard.
-func (o *Output) words() speech { return speech{in: []said{{lang: o.lang}}, with: o.with} }
+// silentSpeech returns the speech of a chunk, which has no summary: the chunk itself is what is heard.
+func (o *Output) silentSpeech() speech { return speech{in: []said{{lang: o.lang}}, with: o.with} }
 
-// chunk returns the payload of an event with this text, at the present position. It changes
+// chunkEvent returns the payload of an event with this text, at the present position. It changes
 // nothing.
-func (o *Output) chunk(text string, complete bool) *aaep.OutputStreaming {
+func (o *Output) chunkEvent(text string, complete bool) *aaep.OutputStreaming {
 	return &aaep.OutputStreaming{Chunk: text, Position: o.position, Complete: complete, OutputID: o.id,
 		ContentType: o.content, Language: o.lang}
 }
 
-// fit returns how many bytes of text go into one event without splitting a grapheme cluster.
-func fit(text string) int {
+// fittingBytes returns how many bytes of text go into one event without splitting a grapheme cluster.
+func fittingBytes(text string) int {
 	if len(text) <= maxWrite {
 		return len(text)
 	}
@@ -331,14 +331,14 @@ func fit(text string) int {
 	return n
 }
 
-// settled normalizes text and splits it into what can be told now and an end that may still change
+// splitSettled normalizes text and splits it into what can be told now and an end that may still change
 // with what follows: a letter that an accent may join, a flag that is still being spelled, or a
 // carriage return that may belong to a line feed.
-func settled(text string) (ready, rest string) {
+func splitSettled(text string) (ready, rest string) {
 	if before, ok := strings.CutSuffix(text, "\r"); ok {
-		return tidy(before), "\r"
+		return normalizeText(before), "\r"
 	}
-	text = tidy(text)
+	text = normalizeText(text)
 	const far = 512 // more than can change
 	from := max(len(text)-far, 0)
 	for from < len(text) && !utf8.RuneStart(text[from]) {
@@ -367,11 +367,11 @@ const (
 // isTag reports whether r is one of the characters that spell the place of a flag.
 func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
-// tidy brings text into the form in which it is told. Characters that could deceive are made
+// normalizeText brings text into the form in which it is told. Characters that could deceive are made
 // visible; the result may combine with what follows. Isolates are made visible too: a subscriber
 // gets text in pieces, and a piece may hold only one of a pair. For the same reason fillers stay;
 // they are left out where a user gets the text.
-func tidy(text string) string {
+func normalizeText(text string) string {
 	if strings.Contains(text, "\r") || strings.Contains(text, "\u2028"[:1]) {
 		text = textCleaner.Replace(text)
 	}
@@ -402,5 +402,5 @@ func firstInvalid(s string) int {
 	return len(s)
 }
 
-// partial reports whether s is the beginning of a character whose other bytes may still come.
-func partial(s string) bool { return len(s) < utf8.UTFMax && !utf8.FullRuneInString(s) }
+// isPartialRune reports whether s is the beginning of a character whose other bytes may still come.
+func isPartialRune(s string) bool { return len(s) < utf8.UTFMax && !utf8.FullRuneInString(s) }

@@ -74,8 +74,8 @@ var ErrClosed = errors.New("producer: shut down")
 // errNotMade is returned by the exported methods of a Producer for which isMade is false.
 var errNotMade = errors.New("producer: this Producer is nil, or was not made by New")
 
-// made reports whether p was made by New. Exported methods call it first; p may be nil.
-func (p *Producer) made() bool { return p != nil && p.log != nil }
+// isMade reports whether p was made by New. Exported methods call it first; p may be nil.
+func (p *Producer) isMade() bool { return p != nil && p.log != nil }
 
 // Producer serves one agent's sessions to its subscribers: all of them to each, and its questions
 // to all that may answer. In a service with several users each needs one of their own, as an
@@ -107,10 +107,10 @@ type Producer struct {
 	// moved is broadcast when a subscription or a replica comes or goes, is connected or
 	// disconnected while watched, or has let a watched tool call leave.
 	moved       signal
-	asking      *meter   // counts subscription requests
-	shortTimes  warnings // counts warnings about questions that are open too short
+	asking      *requestMeter // counts subscription requests
+	shortTimes  warnings      // counts warnings about questions that are open too short
 	agreements  agreements
-	encoded     encoded
+	encoded     encodedCache
 	published   published
 	republished atomic.Bool // Republish was called: the order of its sessions is not known here
 	// putting is held while a question is put, so that meanwhile no subscription is registered and
@@ -118,14 +118,14 @@ type Producer struct {
 	putting     sync.Mutex
 	slowRecords atomic.Int32 // how many records are being written and not waited for
 
-	mu       sync.Mutex                   // guards what follows
-	closed   bool                         // Shutdown has begun
-	ended    bool                         // Shutdown waits for no new link any more
-	sessions []*Session                   // under way; with Config.Follow, the agent's
-	asked    map[aaep.ReplyToken]*pending // questions still open
-	parties  map[string]*party            // the replicas that have subscribers, by id
-	past     Stats                        // of the subscriptions that have ended
-	toldFull time.Time                    // when the lack of room was last logged
+	mu       sync.Mutex                           // guards what follows
+	closed   bool                                 // Shutdown has begun
+	ended    bool                                 // Shutdown waits for no new link any more
+	sessions []*Session                           // under way; with Config.Follow, the agent's
+	asked    map[aaep.ReplyToken]*pendingQuestion // questions still open
+	replicas map[string]*replica                  // the replicas that have subscribers, by id
+	past     Stats                                // of the subscriptions that have ended
+	toldFull time.Time                            // when the lack of room was last logged
 }
 
 // signal wakes all goroutines that wait for something to change. The zero signal is ready, and any
@@ -135,9 +135,9 @@ type signal struct {
 	next chan struct{} // closed at the next change; nil while no goroutine waits
 }
 
-// wait returns a channel that is closed at the next change. The caller takes the channel first and
+// changed returns a channel that is closed at the next change. The caller takes the channel first and
 // looks at the state that may change afterwards, so that it misses no change in between.
-func (s *signal) wait() <-chan struct{} {
+func (s *signal) changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == nil {
@@ -146,9 +146,9 @@ func (s *signal) wait() <-chan struct{} {
 	return s.next
 }
 
-// give wakes every goroutine that waits for a change. Any goroutine may call it, with any lock
+// broadcast wakes every goroutine that waits for a change. Any goroutine may call it, with any lock
 // held; it never waits.
-func (s *signal) give() {
+func (s *signal) broadcast() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next != nil {
@@ -160,11 +160,11 @@ func (s *signal) give() {
 // New returns a Producer, which serves no subscriber until Serve or ServeConn is called. Its
 // goroutines keep the open questions and the log; end them with Shutdown.
 func New(cfg Config) (*Producer, error) {
-	languages, err := cfg.complete()
+	languages, err := cfg.applyDefaults()
 	if err != nil {
 		return nil, err
 	}
-	shield := cfg.shielded()
+	shield := cfg.shieldOthers()
 	spine := eventlog.New(cfg.KeepEvents)
 	switch {
 	case cfg.Log != nil:
@@ -181,7 +181,7 @@ func New(cfg Config) (*Producer, error) {
 		offer: handshake.Offer{
 			Languages: languages, AnyLanguage: cfg.AnyLanguage, Extensions: cfg.Extensions,
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2}, SignedManifest: cfg.Signers != nil,
-			Report: shield.fault,
+			Report: shield.logExtensionFault,
 		},
 		log:      spine,
 		began:    spine.End(),
@@ -189,35 +189,35 @@ func New(cfg Config) (*Producer, error) {
 		broker:   questions.NewBroker(questions.NewAuditLog(cfg.Audit, cfg.Logger), nil),
 		closing:  newClosing(),
 		follower: newFollower(),
-		asking:   newMeter(cfg.MaxRequestsPerSecond),
-		asked:    map[aaep.ReplyToken]*pending{},
-		parties:  map[string]*party{},
+		asking:   newRequestMeter(cfg.MaxRequestsPerSecond),
+		asked:    map[aaep.ReplyToken]*pendingQuestion{},
+		replicas: map[string]*replica{},
 	}
 	p.audience.Store(new([]*subscription))
 	p.groups.all.Store(new([]*group))
 	p.notices.Store(&notices{})
-	p.log.Need(p.needed)
-	if err := p.begin(); err != nil {
+	p.log.Need(p.lowestCursor)
+	if err := p.resumeOrFollow(); err != nil {
 		p.hurry(err)
 		p.broker.Close()
 		p.log.Close() // its error would say again why this failed
 		return nil, err
 	}
 	if cfg.Log != nil || cfg.Follow != nil {
-		go p.follow()
+		go p.wakeAsLogGrows()
 	}
 	return p, nil
 }
 
 // WaitSubscriber waits until there is a subscriber. The error is that of ctx, or ErrClosed.
 func (p *Producer) WaitSubscriber(ctx context.Context) error {
-	if !p.made() {
+	if !p.isMade() {
 		return errNotMade
 	}
 	for {
-		moved := p.moved.wait()
+		moved := p.moved.changed()
 		p.mu.Lock()
-		some := len(*p.audience.Load())+len(p.parties) > 0
+		some := len(*p.audience.Load())+len(p.replicas) > 0
 		p.mu.Unlock()
 		if some {
 			return nil

@@ -14,44 +14,44 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// begin continues where the process before this one ended, or follows the agent in another process.
+// resumeOrFollow continues where the process before this one ended, or follows the agent in another process.
 // New calls it before any subscription is served.
-func (p *Producer) begin() error {
+func (p *Producer) resumeOrFollow() error {
 	if p.cfg.Follow != nil {
-		p.shared, p.broker.Claim = p.cfg.Follow, p.claim
+		p.shared, p.broker.Claim = p.cfg.Follow, p.claimOutcome
 		return p.followLog()
 	}
-	p.broker.Forget = p.forget
+	p.broker.Forget = p.removeQuestion
 	shared, leads := p.cfg.Log.(log.Shared)
 	if leads {
-		p.shared, p.broker.Claim = shared, p.claim
-		if err := p.lead(); err != nil {
+		p.shared, p.broker.Claim = shared, p.claimOutcome
+		if err := p.leadReplicas(); err != nil {
 			return err
 		}
 	}
-	if err := p.recover(); err != nil {
+	if err := p.recoverSessions(); err != nil {
 		return err
 	}
 	if leads {
-		go p.watchParties()
+		go p.watchReplicas()
 	}
 	return nil
 }
 
-// recover ends the sessions that were open when the process before this one died, so that no
+// recoverSessions ends the sessions that were open when the process before this one died, so that no
 // subscriber that resumes waits for them. Their open questions are closed as rejected: whether an
 // action waited for its yes can no longer be known. Where the audit log has a call as accepted and
 // not begun, subscribers are told that it was not done.
-func (p *Producer) recover() error {
+func (p *Producer) recoverSessions() error {
 	began := map[string]*Session{}
 	var order []*Session
-	err := p.unsettled(func(pos uint64, ev *aaep.Event) {
+	err := p.replayUnsettled(func(pos uint64, ev *aaep.Event) {
 		s := began[ev.SessionID]
 		if s == nil {
-			s = newReplayed(p, pos, ev)
+			s = newReplayedSession(p, pos, ev)
 			began[s.id], order = s, append(order, s)
 		}
-		s.replay(ev)
+		s.replayEvent(ev)
 	})
 	if err != nil {
 		return err
@@ -64,29 +64,29 @@ func (p *Producer) recover() error {
 		if s.machine.Over() {
 			continue
 		}
-		if err := p.takeBack(s); err != nil {
+		if err := p.withdrawEverywhere(s); err != nil {
 			return err
 		}
-		if err := s.tellUndone(undone); err != nil {
+		if err := s.announceUndone(undone); err != nil {
 			p.cfg.Logger.Error("what was accepted and not done was not told", "session_id", s.id, "error", err)
 		}
-		err := s.finish(aaep.Text{}, phrase.AgentStopped, end)
+		err := s.endSession(aaep.Text{}, phrase.AgentStopped, end)
 		found := p.cfg.Logger.With("session_id", s.id)
 		if err != nil {
 			found = found.With("error", err)
 		}
 		found.Error("ended a session that a crash left open")
-		if ev, failed := s.build(p.words(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
+		if ev, failed := s.buildEvent(p.speechOrPhrase(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
 			p.log.Append(ev) // unchecked: a bridge may have republished events in any order
 		}
 	}
 	return p.log.Settle()
 }
 
-// tellUndone tells subscribers that a call was accepted in this session, whose process died before
+// announceUndone tells subscribers that a call was accepted in this session, whose process died before
 // the action began: as the end of the call if tool.invoked was emitted, and as a change of state
 // otherwise. It takes s.mu, and deletes what it has told from undone, by tool call.
-func (s *Session) tellUndone(undone map[string]audit.Record) error {
+func (s *Session) announceUndone(undone map[string]audit.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, open := range s.machine.OpenTools() {
@@ -107,7 +107,7 @@ func (s *Session) tellUndone(undone map[string]audit.Record) error {
 			return err
 		}
 	}
-	return s.enterSaying(aaep.StateThinking, s.p.phrase(phrase.ActionNotBegun, func(tag string) (string, bool) {
+	return s.enterStateSaying(aaep.StateThinking, s.p.phraseSpeech(phrase.ActionNotBegun, func(tag string) (string, bool) {
 		for _, t := range s.lastAsked.Translations {
 			if q, ok := t.Payload.(*aaep.AwaitingConfirmation); ok && t.Language() == tag {
 				return q.Action, true
@@ -117,9 +117,9 @@ func (s *Session) tellUndone(undone map[string]audit.Record) error {
 	}))
 }
 
-// unsettled calls f with every event that the log had at New since it last noted that no session
+// replayUnsettled calls f with every event that the log had at New since it last noted that no session
 // was open.
-func (p *Producer) unsettled(f func(pos uint64, ev *aaep.Event)) error {
+func (p *Producer) replayUnsettled(f func(pos uint64, ev *aaep.Event)) error {
 	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
 		events, _, err := p.log.Read(cursor, 256)
 		if err != nil {
@@ -133,10 +133,10 @@ func (p *Producer) unsettled(f func(pos uint64, ev *aaep.Event)) error {
 	return nil
 }
 
-// takeBack withdraws the open questions of a session for all processes. One of these may still be
+// withdrawEverywhere withdraws the open questions of a session for all processes. One of these may still be
 // the agent, where it was cut off, and must not act on a late yes after subscribers have heard that
 // nothing was done.
-func (p *Producer) takeBack(s *Session) error {
+func (p *Producer) withdrawEverywhere(s *Session) error {
 	if p.shared == nil {
 		return nil
 	}
@@ -153,9 +153,9 @@ func (p *Producer) takeBack(s *Session) error {
 	return nil
 }
 
-// newReplayed returns a session that another process began; ev, at pos, is the first event of it
+// newReplayedSession returns a session that another process began; ev, at pos, is the first event of it
 // that the log has. The caller replays the events, ev included.
-func newReplayed(p *Producer, pos uint64, ev *aaep.Event) *Session {
+func newReplayedSession(p *Producer, pos uint64, ev *aaep.Event) *Session {
 	s := &Session{p: p, id: ev.SessionID, began: ev.Timestamp, start: pos}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	if ev.Type() != aaep.TypeSessionStarted { // the log no longer has how it began
@@ -164,9 +164,9 @@ func newReplayed(p *Producer, pos uint64, ev *aaep.Event) *Session {
 	return s
 }
 
-// replay applies an event that the log has of the session. One that is out of order, as a bridge
+// replayEvent applies an event that the log has of the session. One that is out of order, as a bridge
 // may republish it, only settles questions. The caller holds s.mu, or is the only one that knows s.
-func (s *Session) replay(ev *aaep.Event) {
+func (s *Session) replayEvent(ev *aaep.Event) {
 	s.machine.Infer(ev)
 	switch ev.Payload.(type) {
 	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled: // withdraws them

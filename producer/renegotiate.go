@@ -27,8 +27,8 @@ const (
 	asksAtOnce = 1000
 )
 
-// change is what came of a renegotiation: new terms or a refusal.
-type change struct {
+// termsChange is what came of a renegotiation: new terms or a refusal.
+type termsChange struct {
 	terms   *handshake.Terms  // those that hold from then on; if it is refused, those before
 	refusal *aaep.Rejection   // nil: it is accepted
 	answers int               // how many renegotiations it answers
@@ -36,7 +36,7 @@ type change struct {
 	quiet   bool              // it declares a quiet time, which begins when it takes effect
 }
 
-// changes are the renegotiations of one subscription that have not taken effect.
+// pendingChanges are the renegotiations of one subscription that have not taken effect.
 //
 // A change takes locks that other goroutines need, so only so many take effect in a second. What
 // waits is handed to the owner of the subscription by a goroutine that lives as long as anything
@@ -45,7 +45,7 @@ type change struct {
 // many wait, the newest change takes the place of the one before it. Each renegotiation is still
 // judged by itself, in order, and gets an answer of its own (§5.7); one whose change has been
 // replaced is answered with the terms that hold from then on.
-type changes struct {
+type pendingChanges struct {
 	// These belong to the goroutine that receives.
 	ahead   *handshake.Terms // the terms when all that waits has taken effect
 	refused bool             // a refusal waits, which ends the subscription
@@ -54,27 +54,27 @@ type changes struct {
 
 	pace *budget.Budget // changes that take effect; belongs to handOverChanges
 
-	next chan *change // holds one: a change whose turn has come, for the owner of the subscription
+	next chan *termsChange // holds one: a change whose turn has come, for the owner of the subscription
 
-	mu      sync.Mutex // a leaf; guards what follows
-	waiting []change   // in the order in which they take effect
-	handing bool       // handOverChanges is running
+	mu      sync.Mutex    // a leaf; guards what follows
+	waiting []termsChange // in the order in which they take effect
+	handing bool          // handOverChanges is running
 }
 
-// ask judges a renegotiation and has it take effect in its turn. The receiving goroutine calls it;
+// requestChange judges a renegotiation and has it take effect in its turn. The receiving goroutine calls it;
 // it never waits.
-func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
+func (sub *subscription) requestChange(m *aaep.SubscriptionRenegotiate) {
 	q := sub.changes.Load()
 	if q == nil { // made at the first change, for most subscriptions never have one
-		q = &changes{ahead: sub.terms, asks: asksAtOnce, asked: time.Now(), pace: budget.New(changesPerSecond), next: make(chan *change, 1)}
+		q = &pendingChanges{ahead: sub.terms, asks: asksAtOnce, asked: time.Now(), pace: budget.New(changesPerSecond), next: make(chan *termsChange, 1)}
 		sub.changes.Store(q)
 	}
 	if q.refused {
 		return // after a refusal nothing more is answered
 	}
-	c := change{answers: 1, terms: q.ahead}
-	if c.refusal = q.tooMany(time.Now()); c.refusal == nil {
-		c.terms, c.refusal = sub.judge(q.ahead, m)
+	c := termsChange{answers: 1, terms: q.ahead}
+	if c.refusal = q.checkBudget(time.Now()); c.refusal == nil {
+		c.terms, c.refusal = sub.negotiateChange(q.ahead, m)
 	}
 	declared := m.Capabilities.Extensions
 	c.quiet = q.ahead.Quiets(declared) || c.terms.Quiets(declared)
@@ -95,13 +95,13 @@ func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 	}
 	if !q.handing {
 		q.handing = true
-		sub.p.loops.Go(sub.hand)
+		sub.p.loops.Go(sub.handOverChanges)
 	}
 }
 
-// tooMany counts a renegotiation and refuses one that is too many, for each costs time to judge and
+// checkBudget counts a renegotiation and refuses one that is too many, for each costs time to judge and
 // to answer. nil means that it may be judged. The receiving goroutine calls it.
-func (q *changes) tooMany(now time.Time) *aaep.Rejection {
+func (q *pendingChanges) checkBudget(now time.Time) *aaep.Rejection {
 	q.asks = min(asksAtOnce, q.asks+asksPerSecond*now.Sub(q.asked).Seconds())
 	q.asked = now
 	if q.asks >= 1 {
@@ -112,15 +112,15 @@ func (q *changes) tooMany(now time.Time) *aaep.Rejection {
 		Message: fmt.Sprintf("At most %d changes of the terms a second are answered. Wait, then subscribe with the terms of your choice.", asksPerSecond)}
 }
 
-// judge returns what the terms will be after a renegotiation if they are now before it. If it is
+// negotiateChange returns what the terms will be after a renegotiation if they are now before it. If it is
 // refused they stay, and the rejection says why.
-func (sub *subscription) judge(now *handshake.Terms, m *aaep.SubscriptionRenegotiate) (*handshake.Terms, *aaep.Rejection) {
+func (sub *subscription) negotiateChange(now *handshake.Terms, m *aaep.SubscriptionRenegotiate) (*handshake.Terms, *aaep.Rejection) {
 	if m.SubscriptionID != sub.id {
 		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "This is not the subscription's own id."}
 	}
-	terms, err := handshake.Renegotiate(*now, m.Capabilities, sub.offer())
+	terms, err := handshake.Renegotiate(*now, m.Capabilities, sub.currentOffer())
 	if err == nil {
-		err = tooMuch(m.Capabilities)
+		err = checkCapabilitySize(m.Capabilities)
 	}
 	if err == nil {
 		return &terms, nil
@@ -132,10 +132,10 @@ func (sub *subscription) judge(now *handshake.Terms, m *aaep.SubscriptionRenegot
 	return now, r
 }
 
-// hand is a goroutine that hands the changes that wait to the owner of the subscription, at the
+// handOverChanges is a goroutine that hands the changes that wait to the owner of the subscription, at the
 // rate changesPerSecond. requestChange starts it. It ends when nothing waits, or with the
 // subscription.
-func (sub *subscription) hand() {
+func (sub *subscription) handOverChanges() {
 	q := sub.changes.Load()
 	for {
 		if wait := time.Until(q.pace.Next(time.Now())); wait > 0 {
@@ -164,17 +164,17 @@ func (sub *subscription) hand() {
 	}
 }
 
-// apply puts a change into effect and answers the renegotiations that it stands for. New terms hold
+// applyChange puts a change into effect and answers the renegotiations that it stands for. New terms hold
 // for every event after the answer (§5.7). The result says why the subscription ends, or is nil; a
 // refusal ends it. The owner calls it from runUngrouped, holding no lock; it takes putting, and may
 // wait for the audit log for a moment.
-func (sub *subscription) apply(c *change) *aaep.Rejection {
+func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 	if c.refusal != nil {
-		sub.tell(rejected(c.refusal))
+		sub.sendMessage(rejectionMessage(c.refusal))
 		return &aaep.Rejection{Code: c.refusal.Code} // nothing more is sent
 	}
 	was, terms := sub.terms, c.terms
-	accepted, err := sub.accepted(*terms)
+	accepted, err := sub.acceptedMessage(*terms)
 	if err != nil {
 		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired} // the subscriber has been told
 	}
@@ -183,8 +183,8 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 	sub.p.putting.Lock()
 	sub.setTerms(terms)
 	sub.p.putting.Unlock()
-	sub.p.announce(sub)
-	sub.p.changed() // what this subscriber can answer may have become less
+	sub.p.reportPresence(sub)
+	sub.p.requestPresenceReport() // what this subscriber can answer may have become less
 	sub.shaper.SetTerms(time.Now(), *terms)
 	if c.quiet {
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
@@ -193,25 +193,25 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 		sub.p.broker.NarrowAbilities(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
 	}
 	for _, token := range c.more {
-		if sub.p.moreTime(sub.id, sub.who(nil), token) && token == terms.MoreTime {
+		if sub.p.extendQuestion(sub.id, sub.auditIdentity(nil), token) && token == terms.MoreTime {
 			accepted.HonoredCapabilities = terms.Granted()
 		}
 	}
 	answer, err := aaep.Encode(accepted)
 	if err != nil {
-		return goneBecause(err)
+		return peerGone(err)
 	}
-	if why := sub.answer(answer, c.answers); why != nil {
+	if why := sub.sendAnswer(answer, c.answers); why != nil {
 		return why
 	}
-	sub.putAnew(was)
+	sub.putForNewTerms(was)
 	return nil
 }
 
-// answer sends the answer to a change of terms as often as renegotiations wait for it. If the
+// sendAnswer sends the answer to a change of terms as often as renegotiations wait for it. If the
 // stream breaks meanwhile, the answer is kept for the next stream. The result says why the
 // subscription ends, or is nil.
-func (sub *subscription) answer(msg []byte, times int) *aaep.Rejection {
+func (sub *subscription) sendAnswer(msg []byte, times int) *aaep.Rejection {
 	sub.unanswered = nil                                     // this answer has the newer terms
 	ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout) // for all the answers together
 	defer cancel()
@@ -226,7 +226,7 @@ func (sub *subscription) answer(msg []byte, times int) *aaep.Rejection {
 			sub.unanswered = msg
 			return nil
 		default:
-			return sub.linkBroke(err)
+			return sub.linkLostRejection(err)
 		}
 	}
 	return nil

@@ -19,27 +19,27 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// attach makes stream the stream of the subscription and sets the cursor to what the subscriber has
+// attachStream makes stream the stream of the subscription and sets the cursor to what the subscriber has
 // not received. first says that it is the subscription's first stream. The owner calls it, holding
 // no lock: it takes Producer.mu, and may wait for the log and, for a moment, for the audit log.
 //
 // The first stream begins with what was prepared at registration, or after the event that the
 // stream names. A later one is sent again what left after that event, if the history has it.
 // Otherwise it is made anew from the log, or from now on if the log does not have that either.
-func (sub *subscription) attach(stream transports.Stream, first bool) {
+func (sub *subscription) attachStream(stream transports.Stream, first bool) {
 	sub.setConnected(true)
 	sub.attached, sub.before = time.Now(), sub.p.log.End()
 	last := stream.LastEventID()
 	sub.p.log.Await(last)
-	cursor, skip, ok := sub.p.place(last)
+	cursor, skip, ok := sub.p.locate(last)
 	if first {
 		defer func() { sub.first = nil }()
 		if ok { // the event belongs to a subscription that ended with its link or with the process
-			sub.goOn(cursor, skip)
+			sub.continueFrom(cursor, skip)
 			return
 		}
 		for _, e := range sub.first {
-			if !sub.p.stale(e.Event) { // the stream may have come long after the request
+			if !sub.p.isSettledQuestion(e.Event) { // the stream may have come long after the request
 				sub.shaper.Push(time.Now(), e)
 			}
 		}
@@ -47,59 +47,59 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	}
 	resumed := sub.p.cfg.Observer.Began(Resume)
 	defer func() { resumed(nil) }()
-	if sub.sendAgain(last) {
+	if sub.resendAfter(last) {
 		sub.needs.Store(sub.cursor)
 		if _, _, err := sub.p.log.Read(sub.cursor, 0); err != nil {
-			sub.catchUp(sub.cursor)
+			sub.catchUpToNow(sub.cursor)
 		}
 		return
 	}
 	switch {
 	case last == "" && sub.goesOn: // nothing that left has reached it, or it could name an event
-		sub.reset(false)
-		sub.goOn(sub.start, sub.startSkip)
+		sub.resetDelivery(false)
+		sub.continueFrom(sub.start, sub.startSkip)
 	case last == "" && !sub.resumed: // it has received nothing it could name: from the start
-		sub.reset(false)
+		sub.resetDelivery(false)
 		sub.cursor = sub.start
-		entries, _ := sub.p.situation(sub.cursor)
-		sub.situate(entries)
+		entries, _ := sub.p.currentStates(sub.cursor)
+		sub.pushSituation(entries)
 	case ok:
-		sub.reset(true)
+		sub.resetDelivery(true)
 		sub.cursor, sub.skip = cursor, skip
 	default:
 		sub.again = nil
-		sub.catchUp(cmp.Or(cursor, sub.cursor))
+		sub.catchUpToNow(cmp.Or(cursor, sub.cursor))
 	}
 	if sub.cursor < sub.start { // it named a question that was put before it was registered
 		sub.cursor, sub.skip = sub.start, 0
 	}
 	sub.needs.Store(sub.cursor)
 	if _, _, err := sub.p.log.Read(sub.cursor, 0); err != nil {
-		sub.catchUp(sub.cursor)
+		sub.catchUpToNow(sub.cursor)
 	}
-	sub.askBeside()
+	sub.repeatOutsideLog()
 }
 
-// sendAgain has every event sent again that left after last, as it left, and reports whether the
+// resendAfter has every event sent again that left after last, as it left, and reports whether the
 // history has them. The stream then goes on as if it had not broken. An empty last means
 // everything, if no event has left that the subscriber could name.
-func (sub *subscription) sendAgain(last string) bool {
-	number, ok := sub.history.after(last)
+func (sub *subscription) resendAfter(last string) bool {
+	number, ok := sub.history.numberAfter(last)
 	if last == "" {
-		number, ok = 0, !sub.resumed && sub.history.whole()
+		number, ok = 0, !sub.resumed && sub.history.isComplete()
 	}
 	if ok {
-		sub.again = slices.Clone(sub.history.since(number))
+		sub.again = slices.Clone(sub.history.eventsSince(number))
 	}
 	return ok
 }
 
-// reset forgets how far the stream has come: what follows is made anew from the log, and its text
+// resetDelivery forgets how far the stream has come: what follows is made anew from the log, and its text
 // may be cut at other places. named says that the subscriber named an event to go on after.
-func (sub *subscription) reset(named bool) {
+func (sub *subscription) resetDelivery(named bool) {
 	sub.shaper.Reset(named)
 	sub.shaper.Heard(0, newForm())
-	sub.history.forget()
+	sub.history.reset()
 	sub.again, sub.skip, sub.early = nil, 0, nil
 }
 
@@ -107,10 +107,10 @@ func (sub *subscription) reset(named bool) {
 // they had before, and is not zero; see shaper.Shaper.Heard.
 func newForm() uint32 { return rand.Uint32() | 1 }
 
-// place returns where a stream goes on after the event with the id after: a cursor, and how many
+// locate returns where a stream goes on after the event with the id after: a cursor, and how many
 // bytes of the next entry's text belong to that event. It reports false for an event that the log
 // does not know, or if the log no longer has what came after it.
-func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
+func (p *Producer) locate(after string) (cursor uint64, skip int, ok bool) {
 	at, _, ok := p.log.Locate(after)
 	if cursor, skip = at.Pos, at.Offset; skip > 0 {
 		cursor--
@@ -122,11 +122,11 @@ func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
 	return cursor, skip, ok
 }
 
-// goOn makes a subscription begin where another one ended. It is not sent what the agent is doing,
+// continueFrom makes a subscription begin where another one ended. It is not sent what the agent is doing,
 // for it knows that, but what is still asked: only now can it answer that here. The owner calls it.
-func (sub *subscription) goOn(cursor uint64, skip int) {
+func (sub *subscription) continueFrom(cursor uint64, skip int) {
 	sub.beginAt(cursor, skip)
-	sub.p.putOpen(sub, nil, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
+	sub.p.putOpenQuestions(sub, nil, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
 }
 
 // beginAt sets where a subscription begins that goes on after an event of another one: the cursor,
@@ -136,9 +136,9 @@ func (sub *subscription) beginAt(cursor uint64, skip int) {
 	sub.shaper.Heard(sub.replayed, newForm())
 }
 
-// atPlace reports whether the subscription begins right after the event that its request names. If
+// resumesExactly reports whether the subscription begins right after the event that its request names. If
 // it named one and does not, note is a sentence for the subscriber that says why.
-func (sub *subscription) atPlace() (yes bool, note string) {
+func (sub *subscription) resumesExactly() (yes bool, note string) {
 	after := sub.terms.ResumeAfter
 	_, lost, _ := sub.p.log.Locate(after)
 	switch {
@@ -166,14 +166,14 @@ const maxHistory = 256
 // enough for hours at the rates that users ask for.
 const maxEarly = 1 << 16
 
-// askEarly gives the Shaper the open questions that the cursor has not reached and that this
+// askOpenEarly gives the Shaper the open questions that the cursor has not reached and that this
 // stream's terms let be answered: the time to answer them does not wait until all that was before
 // has been heard. What has to leave in front of a question goes with it; see bringForward. It takes
 // Producer.mu. The owner calls it.
-func (c *course) askEarly() {
+func (c *deliveryCursor) askOpenEarly() {
 	shown := c.p.log.End()
 	c.p.mu.Lock()
-	open := slices.DeleteFunc(c.p.openQuestions(), func(put *pending) bool {
+	open := slices.DeleteFunc(c.p.questionsInOrder(), func(put *pendingQuestion) bool {
 		able := c.terms.ClarificationReply
 		if put.isConfirmation() {
 			able = c.terms.ConfirmationReply
@@ -193,7 +193,7 @@ func (c *course) askEarly() {
 // earlier question for that of this one. Changes of state get ids of their own: a subscriber that
 // had one of them before a cut, under its id in the log, would leave it out and have the rest in
 // the wrong order. The owner calls it; it may read the log's store.
-func (c *course) bringForward(put *pending) {
+func (c *deliveryCursor) bringForward(put *pendingQuestion) {
 	if c.early == nil {
 		c.early = map[uint64]bool{}
 	}
@@ -226,7 +226,7 @@ func (c *course) bringForward(put *pending) {
 			}
 			c.early[from] = true
 			switch {
-			case from != put.Pos && c.isPast(from) && c.p.stale(ev):
+			case from != put.Pos && c.isPast(from) && c.p.isSettledQuestion(ev):
 			case !is:
 				flush()
 				push(ev, from)
@@ -263,10 +263,10 @@ const (
 	lostForm       = 0x6c6f7374
 )
 
-// tagged returns out with a member of the delivery extension's data set to value, a JSON value, and
+// withDeliveryTag returns out with a member of the delivery extension's data set to value, a JSON value, and
 // an id of its own made with form. For a subscriber that did not name that extension it returns out
 // unchanged. The event in out is not changed.
-func (c *course) tagged(out shaper.Out, member, value string, form uint32) shaper.Out {
+func (c *deliveryCursor) withDeliveryTag(out shaper.Out, member, value string, form uint32) shaper.Out {
 	delivery := extensions.DeliveryVocabulary
 	if !slices.Contains(c.terms.Extensions, delivery.URI) {
 		return out
@@ -301,28 +301,28 @@ func (c *course) tagged(out shaper.Out, member, value string, form uint32) shape
 // meanwhile.
 const maxSituations = 10
 
-// catchUp makes the stream go on from now. First come the ends of the sessions that ended after
+// catchUpToNow makes the stream go on from now. First come the ends of the sessions that ended after
 // since, then for each session that is under way what the agent is doing (§8.7, D-29) and what it
 // is waiting for. The owner calls it, holding no lock.
-func (sub *subscription) catchUp(since uint64) {
+func (sub *subscription) catchUpToNow(since uint64) {
 	sub.cursor = sub.p.log.End()
-	entries, changed := sub.p.situation(sub.cursor)
+	entries, changed := sub.p.currentStates(sub.cursor)
 	for tries := 0; changed > sub.cursor && tries < maxSituations; tries++ { // a state changed meanwhile
 		sub.p.log.Wait(changed)
 		sub.cursor = sub.p.log.End()
-		entries, changed = sub.p.situation(sub.cursor)
+		entries, changed = sub.p.currentStates(sub.cursor)
 	}
 	sub.shaper.Reset(false)
-	sub.history.forget() // sub.again stays: it is sent before this
+	sub.history.reset() // sub.again stays: it is sent before this
 	sub.skip, sub.early, sub.gap = 0, nil, since < sub.cursor
-	sub.p.endsSince(since, sub.cursor, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
-	sub.situate(entries)
+	sub.p.pushEndsSince(since, sub.cursor, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
+	sub.pushSituation(entries)
 }
 
-// endsSince calls push with the ends of the sessions that began before since and ended up to upTo,
+// pushEndsSince calls push with the ends of the sessions that began before since and ended up to upTo,
 // as far as memory has them: a subscriber that missed what came between still learns that they are
 // over. It reads no store, which may hold millions of events.
-func (p *Producer) endsSince(since, upTo uint64, push func(shaper.Entry)) {
+func (p *Producer) pushEndsSince(since, upTo uint64, push func(shaper.Entry)) {
 	begun := map[string]bool{}
 	for cursor := max(since, p.log.MemoryStart()); cursor < upTo; {
 		events, _, err := p.log.Read(cursor, maxHistory)
@@ -341,20 +341,20 @@ func (p *Producer) endsSince(since, upTo uint64, push func(shaper.Entry)) {
 	}
 }
 
-// situate gives the Shaper the states in situation, and then the open questions. The owner calls
+// pushSituation gives the Shaper the states in situation, and then the open questions. The owner calls
 // it, holding no lock.
-func (sub *subscription) situate(situation []shaper.Entry) {
+func (sub *subscription) pushSituation(situation []shaper.Entry) {
 	push := func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) }
 	for _, e := range situation {
 		push(e)
 	}
-	sub.p.putOpen(sub, nil, push)
+	sub.p.putOpenQuestions(sub, nil, push)
 }
 
-// detach notes that there is no stream and returns until when one has to be back. A stream that
+// detachStream notes that there is no stream and returns until when one has to be back. A stream that
 // broke soon, and brought the subscription no further, gives no new time: otherwise what waits for
 // this subscriber could wait for ever. The owner calls it.
-func (sub *subscription) detach() time.Time {
+func (sub *subscription) detachStream() time.Time {
 	sub.setConnected(false)
 	sub.apart = time.Now()
 	left := sub.left.Load()
@@ -371,7 +371,7 @@ func (sub *subscription) setConnected(yes bool) {
 	sub.connected = yes
 	sub.mu.Unlock()
 	if sub.watched.Load() {
-		sub.p.moved.give()
+		sub.p.moved.broadcast()
 	}
 	if !yes {
 		sub.needs.Store(math.MaxUint64) // it resumes from what the log still keeps when it is back

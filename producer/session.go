@@ -45,26 +45,26 @@ type Session struct {
 	end   context.CancelFunc
 	turn  chan struct{} // holds one while a question is open: the next one waits for its turn
 
-	mu      sync.Mutex        // guards what follows
-	unwatch func() bool       // stops watching the context that the session was started with
-	machine lifecycle.Session // what may come next, and what is open
-	over    bool              // its last event has been emitted
-	last    time.Time         // the newest timestamp
-	pos     uint64            // the position of the newest event
-	outputs []*Output         // open
-	calls   []toolCall        // open, and begun by this process
-	told    tellings          // the newest state, for subscribers that come late
+	mu        sync.Mutex        // guards what follows
+	unwatch   func() bool       // stops watching the context that the session was started with
+	machine   lifecycle.Session // what may come next, and what is open
+	over      bool              // its last event has been emitted
+	last      time.Time         // the newest timestamp
+	pos       uint64            // the position of the newest event
+	outputs   []*Output         // open
+	calls     []toolCall        // open, and begun by this process
+	lastState stateAt           // the newest state, for subscribers that come late
 	// asking explains an outcome of the question that is open, in words for the subscribers; nil:
 	// none is.
-	asking  func(*ledger.Outcome) (speech, error)
-	failing error // with failed, what Failing was given; nil: nothing
+	explainSettled func(*ledger.Outcome) (speech, error)
+	failing        error // with failed, what Failing was given; nil: nothing
 
 	lastAsked *aaep.Event // the newest confirmation, in a session that another process began
 	failed    aaep.Text   // goes with failing
 }
 
-// tellings is the state of the agent as a subscriber is told it that comes late.
-type tellings struct {
+// stateAt is the state of the agent as a subscriber is told it that comes late.
+type stateAt struct {
 	ev  *aaep.Event // the newest state.changed
 	pos uint64      // its position in the log; zero: there is none
 }
@@ -73,7 +73,7 @@ type tellings struct {
 // done the session ends as cancelled by the producer. The error is ErrClosed, or an
 // *aaep.InvalidError for a text that must not be told; with Config.Follow there always is one.
 func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session, error) {
-	if !p.made() {
+	if !p.isMade() {
 		return nil, errNotMade
 	}
 	if p.cfg.Follow != nil {
@@ -83,26 +83,26 @@ func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session,
 	s.ctx, s.end = context.WithCancel(context.WithValue(ctx, sessionKey{}, s))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.begin(about); err != nil {
+	if err := s.registerSession(about); err != nil {
 		s.end()
 		return nil, err
 	}
-	if err := s.enter(aaep.StateThinking, aaep.Text{}); err != nil {
+	if err := s.enterState(aaep.StateThinking, aaep.Text{}); err != nil {
 		return nil, err
 	}
 	s.unwatch = context.AfterFunc(ctx, func() { s.Cancel(aaep.CancelledByProducer, aaep.Text{}) })
 	return s, nil
 }
 
-// begin emits the first event of the session and adds the session to those that Shutdown ends, or
+// registerSession emits the first event of the session and adds the session to those that Shutdown ends, or
 // does neither. StartSession calls it with s.mu held; it takes the Producer's mu.
-func (s *Session) begin(about aaep.Text) (err error) {
+func (s *Session) registerSession(about aaep.Text) (err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	if s.p.closed {
 		return ErrClosed
 	}
-	if s.start, err = s.emit(s.p.authored(about), &aaep.SessionStarted{}); err != nil {
+	if s.start, err = s.emitEvent(s.p.authoredSpeech(about), &aaep.SessionStarted{}); err != nil {
 		return err
 	}
 	s.p.sessions = append(s.p.sessions, s)
@@ -151,7 +151,7 @@ func (s *Session) State(state aaep.State, text aaep.Text) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.enter(state, text)
+	return s.enterState(state, text)
 }
 
 // Progress tells how far the agent is. A zero eta is unknown; one above a day is left out.
@@ -162,7 +162,7 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 	if progress.Percent != nil {
 		progress.Percent = new(*progress.Percent) // the event keeps its own copy
 	}
-	progress.Description, _ = in(aaep.Say(progress.Description), "")
+	progress.Description, _ = textIn(aaep.Say(progress.Description), "")
 	p := aaep.ProgressUpdated{Progress: progress}
 	if eta > 0 && eta <= 24*time.Hour {
 		p.ETAMS = new(eta.Milliseconds())
@@ -170,11 +170,11 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 	var words speech
 	switch {
 	case !text.IsZero():
-		words = s.p.authored(text)
-		words.translate(func(tag string) (aaep.Payload, bool) {
+		words = s.p.authoredSpeech(text)
+		words.setPayloads(func(tag string) (aaep.Payload, bool) {
 			p := p
 			if p.Progress.Description != "" {
-				p.Progress.Description, _ = in(text, tag)
+				p.Progress.Description, _ = textIn(text, tag)
 			}
 			return &p, true
 		})
@@ -185,7 +185,7 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.emit(words, &p)
+	_, err := s.emitEvent(words, &p)
 	return err
 }
 
@@ -199,19 +199,19 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 		h.TargetKind = aaep.TargetHuman
 	}
 	if h.Reason == "" {
-		h.Reason, _ = in(text, "")
+		h.Reason, _ = textIn(text, "")
 	}
 	h.PackagedContext = bytes.Clone(h.PackagedContext)
-	h.Reason, _ = in(aaep.Say(h.Reason), "") // in normal form
-	words := s.p.authored(text)
-	words.translate(func(tag string) (aaep.Payload, bool) {
+	h.Reason, _ = textIn(aaep.Say(h.Reason), "") // in normal form
+	words := s.p.authoredSpeech(text)
+	words.setPayloads(func(tag string) (aaep.Payload, bool) {
 		h := h
-		h.Reason, _ = in(text, tag)
+		h.Reason, _ = textIn(text, tag)
 		return &h, true
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.emit(words, &h)
+	_, err := s.emitEvent(words, &h)
 	return err
 }
 
@@ -229,33 +229,33 @@ func (s *Session) Emit(v aaep.Vocabulary, name string, text aaep.Text, members a
 	if strings.Contains(name, ":") {
 		return fmt.Errorf("producer: Emit was given %q; give the name of the type alone, without %q", name, v.Prefix+":")
 	}
-	if err := s.p.serves(v.Prefix, []string{v.URI}, nil); err != nil {
+	if err := s.p.extensionViolation(v.Prefix, []string{v.URI}, nil); err != nil {
 		return &aaep.InvalidError{Message: v.Prefix + ":" + name, Violations: []aaep.Violation{*err}}
 	}
 	raw, err := jsonv2.Marshal(members, jsonv2.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("producer: the members of %s:%s: %w", v.Prefix, name, err)
 	}
-	words := s.p.authored(text)
+	words := s.p.authoredSpeech(text)
 	words.vocabulary, words.members = v, json.RawMessage(raw)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err = s.emit(words, &aaep.Extension{Type: aaep.Type(v.Prefix + ":" + name)})
+	_, err = s.emitEvent(words, &aaep.Extension{Type: aaep.Type(v.Prefix + ":" + name)})
 	return err
 }
 
-// enter changes the state, with s.mu held. An empty text is replaced by the package's own phrase
+// enterState changes the state, with s.mu held. An empty text is replaced by the package's own phrase
 // for the state. Entering the present state does nothing.
-func (s *Session) enter(to aaep.State, text aaep.Text) error {
-	return s.enterSaying(to, s.p.words(text, stateWords(to), string(to)))
+func (s *Session) enterState(to aaep.State, text aaep.Text) error {
+	return s.enterStateSaying(to, s.p.speechOrPhrase(text, stateWords(to), string(to)))
 }
 
-// enterSaying changes the state and tells words with it, with s.mu held. Text that was written
+// enterStateSaying changes the state and tells words with it, with s.mu held. Text that was written
 // before is told before, to the last letter, where a tool or a question follows.
-func (s *Session) enterSaying(to aaep.State, words speech) error {
+func (s *Session) enterStateSaying(to aaep.State, words speech) error {
 	if to == aaep.StateCallingTool || to == aaep.StateAwaitingInput {
 		for _, o := range s.outputs {
-			if err := o.release(); err != nil {
+			if err := o.flushHeld(); err != nil {
 				return err
 			}
 		}
@@ -267,19 +267,19 @@ func (s *Session) enterSaying(to aaep.State, words speech) error {
 	case from == to:
 		return nil
 	}
-	ev, err := s.prepare(words, &aaep.StateChanged{FromState: from, ToState: to})
+	ev, err := s.prepareEvent(words, &aaep.StateChanged{FromState: from, ToState: to})
 	if err == nil {
-		s.pos = s.p.append(ev)
-		s.told = tellings{ev, s.pos}
+		s.pos = s.p.appendEvent(ev)
+		s.lastState = stateAt{ev, s.pos}
 	}
 	return err
 }
 
-// resume goes back to the state that the agent was in before a tool or a question, with s.mu held.
+// resumeState goes back to the state that the agent was in before a tool or a question, with s.mu held.
 // While a question is open, the state stays awaiting_input. news tells what came of the tool or the
 // question; the zero speech tells the state in the package's own phrase, and nothing if a question
 // is open.
-func (s *Session) resume(news speech) error {
+func (s *Session) resumeState(news speech) error {
 	to, waits := aaep.StateThinking, len(s.machine.OpenQuestions()) > 0
 	switch {
 	case waits && news.in == nil:
@@ -290,36 +290,36 @@ func (s *Session) resume(news speech) error {
 		to = aaep.StateWritingOutput
 	}
 	if news.in == nil {
-		news = s.p.words(aaep.Text{}, stateWords(to), "")
+		news = s.p.speechOrPhrase(aaep.Text{}, stateWords(to), "")
 	}
-	return s.enterSaying(to, news)
+	return s.enterStateSaying(to, news)
 }
 
-// emit appends an event to the log and returns its position, with s.mu held. Every event of a
+// emitEvent appends an event to the log and returns its position, with s.mu held. Every event of a
 // session goes this way or through prepareEvent. Subscribers receive it from the log.
-func (s *Session) emit(words speech, payload aaep.Payload) (uint64, error) {
-	ev, err := s.prepare(words, payload)
+func (s *Session) emitEvent(words speech, payload aaep.Payload) (uint64, error) {
+	ev, err := s.prepareEvent(words, payload)
 	if err != nil {
 		return 0, err
 	}
-	s.pos = s.p.append(ev)
+	s.pos = s.p.appendEvent(ev)
 	return s.pos, nil
 }
 
-// prepare makes the session's next event, with s.mu held: it is valid, and legal after the events
+// prepareEvent makes the session's next event, with s.mu held: it is valid, and legal after the events
 // before. The caller must append it. Text that was written before is appended first.
-func (s *Session) prepare(words speech, payload aaep.Payload) (*aaep.Event, error) {
+func (s *Session) prepareEvent(words speech, payload aaep.Payload) (*aaep.Event, error) {
 	if s.over {
 		return nil, ErrSessionOver
 	}
 	if _, text := payload.(*aaep.OutputStreaming); !text {
 		for _, o := range s.outputs {
-			if err := o.append(o.takePending()); err != nil {
+			if err := o.appendText(o.takeGathered()); err != nil {
 				return nil, err
 			}
 		}
 	}
-	ev, err := s.build(words, payload)
+	ev, err := s.buildEvent(words, payload)
 	if err != nil {
 		return nil, err
 	}
@@ -330,24 +330,24 @@ func (s *Session) prepare(words speech, payload aaep.Payload) (*aaep.Event, erro
 	return ev, nil
 }
 
-// build makes an event and checks it by itself, not its order, with s.mu held. It changes nothing:
+// buildEvent makes an event and checks it by itself, not its order, with s.mu held. It changes nothing:
 // callers also use it to find out whether an event could be told.
-func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error) {
+func (s *Session) buildEvent(words speech, payload aaep.Payload) (*aaep.Event, error) {
 	own := words.in[0]
 	ev := &aaep.Event{
 		AAEPVersion:       aaep.Version,
 		EventID:           "evt_0", // the log gives it its own
 		SessionID:         s.id,
-		Timestamp:         s.now(),
+		Timestamp:         s.nextStamp(),
 		Producer:          s.p.cfg.Agent,
 		Verbosity:         aaep.VerbosityNormal,
 		Urgency:           urgencyOf(payload),
-		LocalizationHints: hints(own.lang, own.text.Normal),
-		Summary:           composed(own.text),
+		LocalizationHints: localizationHints(own.lang, own.text.Normal),
+		Summary:           normalForm(own.text),
 		Payload:           payload,
 	}
 	for _, t := range words.in[1:] {
-		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: hints(t.lang, t.text.Normal), Summary: composed(t.text), Payload: t.payload})
+		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: localizationHints(t.lang, t.text.Normal), Summary: normalForm(t.text), Payload: t.payload})
 	}
 	if words.urgent {
 		ev.Urgency = aaep.UrgencyCritical
@@ -361,12 +361,12 @@ func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error)
 	if err := s.p.checkExtensions(ev); err != nil {
 		return nil, err
 	}
-	return ev, s.p.check(ev)
+	return ev, s.p.validateEvent(ev)
 }
 
-// now returns the time to stamp the next event with, in milliseconds, with s.mu held. It never goes
+// nextStamp returns the time to stamp the next event with, in milliseconds, with s.mu held. It never goes
 // back.
-func (s *Session) now() time.Time {
+func (s *Session) nextStamp() time.Time {
 	now := time.Now().UTC().Round(0).Truncate(time.Millisecond)
 	if now.Before(s.last) {
 		now = s.last

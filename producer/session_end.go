@@ -18,9 +18,9 @@ func (s *Session) Complete(text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
 	}
-	return s.finish(text, phrase.AgentFinished, func() aaep.Payload {
+	return s.endSession(text, phrase.AgentFinished, func() aaep.Payload {
 		return &aaep.SessionCompleted{
-			DurationMS:           millis(time.Since(s.began)),
+			DurationMS:           milliseconds(time.Since(s.began)),
 			ToolInvocationsCount: new(int64(s.machine.ToolInvocations())),
 		}
 	})
@@ -37,8 +37,8 @@ func (s *Session) Fail(cause error, text aaep.Text) error {
 	if s.ctx.Err() != nil && (errors.Is(cause, context.Canceled) || errors.Is(cause, ErrSessionOver)) {
 		return s.Cancel(aaep.CancelledByProducer, text)
 	}
-	category, code := categorize(cause)
-	err := s.finish(text, phrase.AgentFailed, func() aaep.Payload {
+	category, code := categorizeError(cause)
+	err := s.endSession(text, phrase.AgentFailed, func() aaep.Payload {
 		return &aaep.SessionErrored{ErrorCategory: category, ErrorCode: code, Recoverable: new(category == aaep.ErrorTransient)}
 	})
 	if err == nil {
@@ -52,7 +52,7 @@ func (s *Session) Cancel(by aaep.CancelledBy, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
 	}
-	return s.finish(text, phrase.Cancelled, func() aaep.Payload {
+	return s.endSession(text, phrase.Cancelled, func() aaep.Payload {
 		return &aaep.SessionCancelled{CancelledBy: by}
 	})
 }
@@ -69,16 +69,16 @@ func (s *Session) Failing(cause error, text aaep.Text) error {
 	if s.over {
 		return ErrSessionOver
 	}
-	if _, err := s.build(s.p.words(text, phrase.AgentFailed, ""), &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}); err != nil {
+	if _, err := s.buildEvent(s.p.speechOrPhrase(text, phrase.AgentFailed, ""), &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}); err != nil {
 		return err
 	}
 	s.failing, s.failed = cause, text
 	return nil
 }
 
-// abandon ends a session that the agent has not ended: as failed if Failing said so, and otherwise
+// endUnfinished ends a session that the agent has not ended: as failed if Failing said so, and otherwise
 // as cancelled by by. Close and Shutdown call it, without s.mu.
-func (s *Session) abandon(by aaep.CancelledBy) error {
+func (s *Session) endUnfinished(by aaep.CancelledBy) error {
 	s.mu.Lock()
 	cause, text := s.failing, s.failed
 	s.mu.Unlock()
@@ -99,26 +99,26 @@ func (s *Session) Close() error {
 		s.Fail(fmt.Errorf("panic: %v", crash), aaep.Text{})
 		panic(crash)
 	}
-	if err := s.abandon(aaep.CancelledByProducer); err != nil && !errors.Is(err, ErrSessionOver) {
+	if err := s.endUnfinished(aaep.CancelledByProducer); err != nil && !errors.Is(err, ErrSessionOver) {
 		return err
 	}
 	return nil
 }
 
-// finish closes what is open, in the order that the protocol requires, and ends the session (D-30):
+// endSession closes what is open, in the order that the protocol requires, and ends the session (D-30):
 // it withdraws the questions, completes the tool calls and the outputs, and emits the last event.
 // payload makes that event's payload and is called with s.mu held; otherwise is the phrase for an
 // empty text. It takes s.mu, and waits for the broker. If the last event would not be valid, the
 // session goes on.
-func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aaep.Payload) error {
+func (s *Session) endSession(text aaep.Text, otherwise phrase.ID, payload func() aaep.Payload) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return ErrSessionOver
 	}
-	words, end := s.p.words(text, otherwise, ""), payload()
+	words, end := s.p.speechOrPhrase(text, otherwise, ""), payload()
 	// The last event is checked first: one that is not valid must not leave a session half closed.
-	if _, err := s.build(words, end); err != nil {
+	if _, err := s.buildEvent(words, end); err != nil {
 		return err
 	}
 	s.end() // before the questions are withdrawn: askQuestion returns ErrSessionOver
@@ -127,11 +127,11 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 	}
 	s.p.broker.Withdraw("", s.id)
 	for _, token := range s.machine.OpenQuestions() {
-		s.p.forget(token)
+		s.p.removeQuestion(token)
 		s.machine.Settled(token, aaep.Reject)
-		if s.asking != nil { // subscribers are told that the action was not done
-			news, _ := s.asking(&ledger.Outcome{Cause: ledger.Withdrawn, Decision: aaep.Reject})
-			if err := s.resume(news); err != nil {
+		if s.explainSettled != nil { // subscribers are told that the action was not done
+			news, _ := s.explainSettled(&ledger.Outcome{Cause: ledger.Withdrawn, Decision: aaep.Reject})
+			if err := s.resumeState(news); err != nil {
 				s.p.cfg.Logger.Error("the end of a question was refused", "session_id", s.id, "error", err)
 			}
 		}
@@ -146,9 +146,9 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 		s.completeTool(call, aaep.ToolCompleted{Status: aaep.ToolError}, words, phrase.SessionEnded)
 	}
 	for _, o := range slices.Clone(s.outputs) {
-		o.complete()
+		o.completeStream()
 	}
-	_, err := s.emit(words, end)
+	_, err := s.emitEvent(words, end)
 	s.over = true
 	s.p.mu.Lock()
 	s.p.sessions = slices.DeleteFunc(s.p.sessions, func(x *Session) bool { return x == s })
@@ -156,9 +156,9 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 	return err
 }
 
-// categorize returns the category and the code that tell the user what an error means (§4.1.3). The
+// categorizeError returns the category and the code that tell the user what an error means (§4.1.3). The
 // code may be empty.
-func categorize(err error) (aaep.ErrorCategory, string) {
+func categorizeError(err error) (aaep.ErrorCategory, string) {
 	var timeout interface{ Timeout() bool }
 	var temporary interface{ Temporary() bool }
 	switch {
@@ -172,8 +172,8 @@ func categorize(err error) (aaep.ErrorCategory, string) {
 	return aaep.ErrorUnknown, ""
 }
 
-// millis returns a duration in milliseconds, or nil if it is negative or above a day (D-26).
-func millis(d time.Duration) *int64 {
+// milliseconds returns a duration in milliseconds, or nil if it is negative or above a day (D-26).
+func milliseconds(d time.Duration) *int64 {
 	if d < 0 || d > 24*time.Hour {
 		return nil
 	}

@@ -215,7 +215,7 @@ func TestContextEndsTheSession(t *testing.T) {
 		}
 		out := s.Output()
 		out.WriteString("Half a wor")
-		looked := later(func() (string, error) { return s.Tool(context.Background(), look, wait) })
+		looked := later(func() (string, error) { return s.Tool(context.Background(), look, waitUntil) })
 		<-looked
 		wantStory(t, l.events(), `session.started idle>thinking thinking>writing_output "Half a wo" "r" writing_output>calling_tool tool.invoked tool.error ""! session.cancelled:producer`)
 	})
@@ -231,7 +231,7 @@ func TestEndsInTheMiddle(t *testing.T) {
 			a.WriteString("One sentence. And a ha")
 			b.WriteString("x") // held: an accent might follow
 			c.WriteString("\xe2\x82")
-			go s.Tool(context.Background(), look, wait)
+			go s.Tool(context.Background(), look, waitUntil)
 			go s.Tool(context.Background(), pay, ok)
 			l.question()
 			finish(s, end)

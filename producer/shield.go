@@ -33,7 +33,7 @@ func (s *shield) call(doing string, f func() error) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
 			err = fmt.Errorf("producer: panic: %v", crash)
-			s.complain(doing, "panic, and the agent goes on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
+			s.logMistake(doing, "panic, and the agent goes on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
 		}
 	}()
 	return f()
@@ -55,18 +55,18 @@ func (p *Producer) transmit(ctx context.Context, conn transports.Conn, msg []byt
 // hangUp closes a link. A panic is logged, and an error ignored.
 func (p *Producer) hangUp(conn transports.Conn) { _ = p.shield.call("Conn.Close", conn.Close) }
 
-// fault logs a mistake of an extension's author. The handshake calls it, on any goroutine.
-func (s *shield) fault(f *handshake.Fault) {
+// logExtensionFault logs a mistake of an extension's author. The handshake calls it, on any goroutine.
+func (s *shield) logExtensionFault(f *handshake.Fault) {
 	attrs := []any{"extension", f.Extension, "field", f.Field, "error", f.Err}
 	if f.Panicked {
 		attrs = append(attrs, "stack", string(debug.Stack()))
 	}
-	s.complain(f.Extension+" "+f.Field, "an extension is wrong, and the agent goes on without that", attrs...)
+	s.logMistake(f.Extension+" "+f.Field, "an extension is wrong, and the agent goes on without that", attrs...)
 }
 
-// complain logs a mistake as an error, at most once a minute for each kind. Any goroutine may call
+// logMistake logs a mistake as an error, at most once a minute for each kind. Any goroutine may call
 // it.
-func (s *shield) complain(kind, message string, attrs ...any) {
+func (s *shield) logMistake(kind, message string, attrs ...any) {
 	now := time.Now()
 	s.mu.Lock()
 	last, known := s.logged[kind]
@@ -79,9 +79,9 @@ func (s *shield) complain(kind, message string, attrs ...any) {
 	}
 }
 
-// shielded puts a shield before every function and interface of a complete Config, and returns the
+// shieldOthers puts a shield before every function and interface of a complete Config, and returns the
 // shield.
-func (cfg *Config) shielded() *shield {
+func (cfg *Config) shieldOthers() *shield {
 	if cfg.Logger.Handler() != slog.DiscardHandler {
 		cfg.Logger = slog.New(handler{cfg.Logger.Handler()})
 	}
@@ -207,7 +207,7 @@ type store struct {
 
 // Bounds returns the last known bounds if the store panics.
 func (s store) Bounds() (start, end uint64) {
-	return s.bounds.of(s.shield, "Store.Bounds", s.of.Bounds)
+	return s.bounds.currentBounds(s.shield, "Store.Bounds", s.of.Bounds)
 }
 
 // Append adds records, or returns an error if the store panics.
@@ -240,7 +240,9 @@ type feed struct {
 }
 
 // Bounds returns the last known bounds if the feed panics.
-func (f feed) Bounds() (start, end uint64) { return f.bounds.of(f.shield, "Feed.Bounds", f.of.Bounds) }
+func (f feed) Bounds() (start, end uint64) {
+	return f.bounds.currentBounds(f.shield, "Feed.Bounds", f.of.Bounds)
+}
 
 // Read returns the records after the cursor, or an error if the feed panics.
 func (f feed) Read(cursor uint64, n int) (records [][]byte, err error) {
@@ -313,8 +315,8 @@ type bounds struct {
 	start, end uint64
 }
 
-// of returns the bounds that now returns, or the last ones if it panics.
-func (b *bounds) of(s *shield, doing string, now func() (start, end uint64)) (start, end uint64) {
+// currentBounds returns the bounds that now returns, or the last ones if it panics.
+func (b *bounds) currentBounds(s *shield, doing string, now func() (start, end uint64)) (start, end uint64) {
 	err := s.call(doing, func() error { start, end = now(); return nil })
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -61,7 +61,7 @@ func newClosing() *closing {
 // Called again, it waits for the same, the most impatient caller's ctx counts, and the error is
 // ErrClosed.
 func (p *Producer) Shutdown(ctx context.Context) error {
-	if !p.made() {
+	if !p.isMade() {
 		return errNotMade
 	}
 	defer context.AfterFunc(ctx, func() { p.hurry(ctx.Err()) })()
@@ -78,7 +78,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		if p.cfg.Follow != nil {
 			break // the sessions are the agent's
 		}
-		s.abandon(aaep.CancelledBySystem)
+		s.endUnfinished(aaep.CancelledBySystem)
 	}
 	done := make(chan struct{})
 	go func() {
@@ -96,7 +96,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	case <-p.hurried.Done():
 		err = context.Cause(p.hurried)
 		for _, sub := range *p.audience.Load() {
-			sub.hangUp()
+			sub.abort()
 		}
 		<-done
 	}
@@ -106,7 +106,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.mu.Unlock()
 	p.guests.Wait()
 	p.recording.Wait()
-	p.announce(nil)                                  // that there are no subscriptions here now
+	p.reportPresence(nil)                            // that there are no subscriptions here now
 	late := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
 	p.broker.Close()
 	late.Stop()

@@ -28,11 +28,11 @@ type Rights struct {
 	Withhold []string
 }
 
-// subscribe reads and answers the first message on a link. It returns the subscription that this
+// acceptSubscription reads and answers the first message on a link. It returns the subscription that this
 // opened, or nil, and the link is closed then. startServing calls it on the link's own goroutine;
 // it waits for the peer.
-func (p *Producer) subscribe(conn transports.Conn) *subscription {
-	sub := &subscription{course: course{p: p}, id: newID("sub_"), conn: conn, ctx: writer.NewContext(), streaming: streaming{many: true},
+func (p *Producer) acceptSubscription(conn transports.Conn) *subscription {
+	sub := &subscription{deliveryCursor: deliveryCursor{p: p}, id: newID("sub_"), conn: conn, ctx: writer.NewContext(), streaming: streaming{many: true},
 		woken: make(chan struct{}, 1), lost: make(chan error, 1)}
 	sub.owner = sub
 	if who, ok := conn.(transports.Identified); ok {
@@ -41,7 +41,7 @@ func (p *Producer) subscribe(conn transports.Conn) *subscription {
 	if at, ok := conn.(transports.Addressed); ok {
 		sub.peer = at.RemoteAddr()
 	}
-	if !p.welcomes(sub) {
+	if !p.handleRequest(sub) {
 		sub.ctx.End()
 		p.hangUp(conn)
 		return nil
@@ -49,21 +49,21 @@ func (p *Producer) subscribe(conn transports.Conn) *subscription {
 	return sub
 }
 
-// welcomes reads the first message on the link, negotiates, registers the subscription and answers.
+// handleRequest reads the first message on the link, negotiates, registers the subscription and answers.
 // It reports whether the subscription is open. A peer that is refused is told why; a link that is
 // gone is not written to.
-func (p *Producer) welcomes(sub *subscription) bool {
+func (p *Producer) handleRequest(sub *subscription) bool {
 	data, err := p.firstMessage(sub.conn)
 	if err != nil {
 		return false // the link is gone, and takes no answer
 	}
 	answered := p.cfg.Observer.Began(Subscribe)
-	terms, err := p.greet(sub, data)
+	terms, err := p.negotiateRequest(sub, data)
 	if err == nil {
 		sub.setTerms(terms)
 		sub.shaper = shaper.New(*terms, p.eventID)
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
-		err = p.register(sub)
+		err = p.registerSubscription(sub)
 	}
 	if err != nil {
 		answered(err)
@@ -73,16 +73,16 @@ func (p *Producer) welcomes(sub *subscription) bool {
 		}
 		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.principal, "peer", sub.peer, "reason", string(r.Code), "error", r)
 		if p.waiting.Err() != nil {
-			sub.tellWithin(hurryTimeout, rejected(r))
+			sub.sendMessageWithin(hurryTimeout, rejectionMessage(r))
 		} else {
-			sub.tell(rejected(r))
+			sub.sendMessage(rejectionMessage(r))
 		}
 		return false
 	}
-	err = sub.accept(*terms)
+	err = sub.sendAccepted(*terms)
 	answered(err)
 	if err != nil {
-		p.unregister(sub)
+		p.unregisterSubscription(sub)
 		p.loops.Done()
 		return false
 	}
@@ -90,37 +90,37 @@ func (p *Producer) welcomes(sub *subscription) bool {
 	return true
 }
 
-// serve is the first goroutine of a subscription; startServing starts it. It starts the receiving,
+// serveSubscription is the first goroutine of a subscription; startServing starts it. It starts the receiving,
 // and serves the subscription until it ends or joins a group.
-func (sub *subscription) serve() {
+func (sub *subscription) serveSubscription() {
 	sub.life = newLifetime(sub.terms)
-	sub.listen()
-	sub.goOnAlone()
+	sub.startReceiving()
+	sub.serveUngrouped()
 }
 
-// goOnAlone serves the subscription as long as it is in no group, on a goroutine of its own: the
+// serveUngrouped serves the subscription as long as it is in no group, on a goroutine of its own: the
 // first one, or one that a group starts when it releases the subscription. If the subscription
 // ends, it closes the link and reports the end to Shutdown and to startServing.
-func (sub *subscription) goOnAlone() {
-	why, joined := sub.run()
+func (sub *subscription) serveUngrouped() {
+	why, joined := sub.runUngrouped()
 	if joined {
 		return
 	}
-	sub.bury(why)
+	sub.closeAnnounced(why)
 	sub.p.loops.Done()
 	sub.p.hangUp(sub.conn)
 	sub.over()
 }
 
-// bury unregisters the subscription and sends the subscriber why it has ended, unless the
+// closeAnnounced unregisters the subscription and sends the subscriber why it has ended, unless the
 // subscriber ended it or was told before. serveUngrouped calls it. It is a function of its own so
 // that the stack of serveUngrouped, which exists as long as the subscription, stays small.
-func (sub *subscription) bury(why *aaep.Rejection) {
+func (sub *subscription) closeAnnounced(why *aaep.Rejection) {
 	p := sub.p
-	hurry := sub.hungUp.Load()
-	p.unregister(sub) // before the last message: no question waits for that
+	hurry := sub.aborted.Load()
+	p.unregisterSubscription(sub) // before the last message: no question waits for that
 	sub.mu.Lock()
-	sub.deaf = true
+	sub.messagesEnded = true
 	sub.mu.Unlock()
 	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal, "peer", sub.peer, "reason", string(why.Code), "error", why)
 	if p.cfg.Follow != nil && why.Code == aaep.ProducerShutdown {
@@ -129,21 +129,21 @@ func (sub *subscription) bury(why *aaep.Rejection) {
 	if !why.Remote && why.Message != "" {
 		last := &aaep.SubscriptionClose{SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message}
 		if hurry {
-			sub.tellWithin(hurryTimeout, last)
+			sub.sendMessageWithin(hurryTimeout, last)
 		} else {
-			sub.tell(last)
+			sub.sendMessage(last)
 		}
 	}
 }
 
-// greet decodes a subscription request, checks the limits, negotiates and asks Config.Admit. It
+// negotiateRequest decodes a subscription request, checks the limits, negotiates and asks Config.Admit. It
 // fills in who the subscriber is and its rights. It returns the terms, or an *aaep.Rejection to
 // send.
-func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, error) {
+func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*handshake.Terms, error) {
 	if p.isClosed() { // registerSubscription looks again, with the lock held
-		return nil, tooLate()
+		return nil, tooLateRejection()
 	}
-	if err := p.mayAsk(sub.principal); err != nil { // first of all, for a flood must cost little
+	if err := p.checkRequestRate(sub.principal); err != nil { // first of all, for a flood must cost little
 		return nil, err
 	}
 	m, err := aaep.Decode(data)
@@ -158,11 +158,11 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 	sub.subscriberID = req.SubscriberID
 	terms, err := handshake.Negotiate(req, p.offer)
 	if err == nil {
-		err = tooMuch(req.Capabilities)
+		err = checkCapabilitySize(req.Capabilities)
 	}
 	if err == nil { // registerSubscription looks again, with the lock held
 		p.mu.Lock()
-		err = p.hasRoom(sub.principal)
+		err = p.checkRoom(sub.principal)
 		tell := err != nil && time.Since(p.toldFull) >= time.Minute
 		if tell {
 			p.toldFull = time.Now()
@@ -173,15 +173,15 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 		}
 	}
 	if err == nil {
-		sub.rights, err = p.admit(sub.principal, req)
+		sub.rights, err = p.admitSubscriber(sub.principal, req)
 	}
 	if err == nil && (!sub.rights.Reply || sub.rights.Withhold != nil) {
-		terms, err = handshake.Negotiate(req, sub.offer())
+		terms, err = handshake.Negotiate(req, sub.currentOffer())
 	}
 	if err != nil {
 		return nil, err
 	}
-	return p.agreements.share(req.Capabilities, sub.offer(), terms), nil
+	return p.agreements.shareTerms(req.Capabilities, sub.currentOffer(), terms), nil
 }
 
 // notAPattern reports whether s is no valid pattern of an event filter, so that it would withhold
@@ -191,10 +191,10 @@ func notAPattern(s string) bool {
 	return s != "*" && !strings.Contains(s, ":") || star >= 0 && star < len(s)-1
 }
 
-// admit asks Config.Admit for the rights of a subscriber. The error is an *aaep.Rejection that can
+// admitSubscriber asks Config.Admit for the rights of a subscriber. The error is an *aaep.Rejection that can
 // be sent; an error of the application's own is hidden behind authorization_denied. It is called
 // without any lock held and may wait for the application.
-func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) (Rights, error) {
+func (p *Producer) admitSubscriber(principal string, req *aaep.SubscriptionRequest) (Rights, error) {
 	if p.cfg.Admit == nil {
 		return Rights{Reply: true}, nil
 	}
@@ -215,16 +215,16 @@ func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) (Right
 	if r.Message == "" {
 		r = &aaep.Rejection{Code: r.Code, Message: denied.Message, RetryAfter: r.RetryAfter, Err: err}
 	}
-	if invalid := aaep.Validate(rejected(r)); invalid != nil { // it cannot be sent
+	if invalid := aaep.Validate(rejectionMessage(r)); invalid != nil { // it cannot be sent
 		p.cfg.Logger.Error("Admit returned a rejection that cannot be sent", "error", invalid)
 		return Rights{}, denied
 	}
 	return Rights{}, r
 }
 
-// rejected returns the message that tells the peer of a refusal: printable, at most 1000 characters
+// rejectionMessage returns the message that tells the peer of a refusal: printable, at most 1000 characters
 // long and with a whole number of seconds.
-func rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
+func rejectionMessage(r *aaep.Rejection) *aaep.SubscriptionRejected {
 	const most = 1000 // characters; a request can have a thousand faults
 	m := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: aaep.SafeText(r.Message)}
 	if text := []rune(m.ReasonMessage); len(text) > most {
@@ -252,36 +252,36 @@ func (p *Producer) firstMessage(conn transports.Conn) ([]byte, error) {
 	return p.receive(ctx, conn)
 }
 
-// tooLate returns the refusal of a request that arrives during a shutdown, an *aaep.Rejection.
-func tooLate() error {
+// tooLateRejection returns the refusal of a request that arrives during a shutdown, an *aaep.Rejection.
+func tooLateRejection() error {
 	return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "The agent is shutting down."}
 }
 
-// accept sends the subscriber that its request is accepted, with the terms. A note in the answer
+// sendAccepted sends the subscriber that its request is accepted, with the terms. A note in the answer
 // says if it does not go on where it asked to, or if the agent does not answer at present.
-func (sub *subscription) accept(t handshake.Terms) error {
-	there, note := sub.atPlace()
+func (sub *subscription) sendAccepted(t handshake.Terms) error {
+	there, note := sub.resumesExactly()
 	if note != "" { // it comes first, for long notes are cut at the end
 		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, note)
 	}
-	if sub.p.isSilent() {
+	if sub.p.agentIsSilent() {
 		away, _ := phrase.In(phrase.Best(t.Languages), phrase.NotRunning, "")
 		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, away)
 	}
-	accepted, err := sub.accepted(t)
+	accepted, err := sub.acceptedMessage(t)
 	if err != nil {
 		return err
 	}
 	if there {
 		accepted.HonoredCapabilities = t.Resumed()
 	}
-	return sub.tell(accepted)
+	return sub.sendMessage(accepted)
 }
 
-// accepted returns the answer to a subscription with these terms, with the signed manifest if there
+// acceptedMessage returns the answer to a subscription with these terms, with the signed manifest if there
 // is one. It fails if the manifest cannot be signed and the terms demand it; the subscriber has
 // been told then.
-func (sub *subscription) accepted(t handshake.Terms) (*aaep.SubscriptionAccepted, error) {
+func (sub *subscription) acceptedMessage(t handshake.Terms) (*aaep.SubscriptionAccepted, error) {
 	p := sub.p
 	m := &aaep.SubscriptionAccepted{SubscriptionID: sub.id, AAEPVersion: aaep.Version, Producer: p.cfg.Agent, ManifestURI: p.cfg.Agent.ManifestURI,
 		HonoredCapabilities: t.Capabilities(), NegotiationNotes: t.Note()}
@@ -293,7 +293,7 @@ func (sub *subscription) accepted(t handshake.Terms) (*aaep.SubscriptionAccepted
 		m.SignedManifest = signed
 	} else if t.SignedOnly {
 		p.cfg.Logger.Error("the manifest cannot be signed", "error", err)
-		sub.tell(rejected(&aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: "The manifest cannot be signed at the moment."}))
+		sub.sendMessage(rejectionMessage(&aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: "The manifest cannot be signed at the moment."}))
 		return nil, err
 	}
 	return m, nil
@@ -302,18 +302,18 @@ func (sub *subscription) accepted(t handshake.Terms) (*aaep.SubscriptionAccepted
 // errUnsigned is logged if the terms demand a signed manifest and Config.Signers returns no key.
 var errUnsigned = errors.New("producer: nobody signs the manifest")
 
-// register adds the subscription to the audience, sets where its stream begins, and prepares what
+// registerSubscription adds the subscription to the audience, sets where its stream begins, and prepares what
 // it receives before the log: what the agent is doing, the sessions that have ended meanwhile, and
 // the open questions. It takes putting and p.mu; the caller holds no lock. The error is an
 // *aaep.Rejection. Without one, p.loops counts the subscription until it has ended, and Shutdown
 // waits for that.
-func (p *Producer) register(sub *subscription) error {
+func (p *Producer) registerSubscription(sub *subscription) error {
 	p.log.Await(sub.terms.ResumeAfter) // another process may have sent an event not yet here
 	p.putting.Lock()
 	p.mu.Lock()
-	err := p.hasRoom(sub.principal)
+	err := p.checkRoom(sub.principal)
 	if p.closed {
-		err = tooLate()
+		err = tooLateRejection()
 	}
 	if err != nil {
 		p.mu.Unlock()
@@ -323,7 +323,7 @@ func (p *Producer) register(sub *subscription) error {
 	p.loops.Add(1)
 	sub.replayed = p.log.End()
 	sub.cursor = sub.replayed
-	after, skip, ok := p.place(sub.terms.ResumeAfter)
+	after, skip, ok := p.locate(sub.terms.ResumeAfter)
 	if cursor := after; ok {
 		sub.beginAt(cursor, skip)
 	} else if p.cfg.FromStart { // from the beginning of the oldest session that is under way
@@ -338,24 +338,24 @@ func (p *Producer) register(sub *subscription) error {
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // a loaded slice does not show it
 	p.mu.Unlock()
 	p.putting.Unlock()
-	p.moved.give()
+	p.moved.broadcast()
 	if !sub.goesOn {
-		now, changed := p.situation(sub.cursor)
+		now, changed := p.currentStates(sub.cursor)
 		// A state that has changed meanwhile would not come first. A subscription that begins at
 		// the end of the log then begins a moment later.
 		for tries := 0; changed > sub.cursor && tries < maxSituations && sub.cursor == sub.replayed; tries++ {
 			p.log.Wait(changed)
 			sub.replayed = p.log.End()
 			sub.beginAfter(sub.replayed)
-			now, changed = p.situation(sub.cursor)
+			now, changed = p.currentStates(sub.cursor)
 		}
 		if after > 0 { // it was subscribed before, and missed what came next
-			p.endsSince(after, sub.cursor, func(e shaper.Entry) { sub.first = append(sub.first, e) })
+			p.pushEndsSince(after, sub.cursor, func(e shaper.Entry) { sub.first = append(sub.first, e) })
 		}
 		sub.first = append(sub.first, now...)
 	}
-	p.putOpen(sub, nil, func(e shaper.Entry) { sub.first = append(sub.first, e) })
-	p.announce(sub)
+	p.putOpenQuestions(sub, nil, func(e shaper.Entry) { sub.first = append(sub.first, e) })
+	p.reportPresence(sub)
 	return nil
 }
 
@@ -368,23 +368,23 @@ func (sub *subscription) beginAfter(cursor uint64) {
 	sub.needs.Store(cursor)
 }
 
-// unregister takes the subscription out of the audience and out of the questions that it was asked,
+// unregisterSubscription takes the subscription out of the audience and out of the questions that it was asked,
 // adds its counts to the Producer's, and aborts what is under way. It takes p.mu; the caller holds
 // no lock.
-func (p *Producer) unregister(sub *subscription) {
+func (p *Producer) unregisterSubscription(sub *subscription) {
 	last := sub.shaper.Stats()
 	last.Held = 0 // what was held will not leave
 	p.mu.Lock()
-	p.past.add(last)
-	p.audience.Store(new(without(*p.audience.Load(), sub)))
+	p.past.addSubscription(last)
+	p.audience.Store(new(withoutSubscription(*p.audience.Load(), sub)))
 	p.mu.Unlock()
-	sub.hangUp()
+	sub.abort()
 	p.broker.RemoveSubscription(sub.id)
-	p.moved.give()
-	p.changed()
+	p.moved.broadcast()
+	p.requestPresenceReport()
 }
 
-// without returns a copy of subs without gone. subs is not changed, for other goroutines read it.
-func without(subs []*subscription, gone *subscription) []*subscription {
+// withoutSubscription returns a copy of subs without gone. subs is not changed, for other goroutines read it.
+func withoutSubscription(subs []*subscription, gone *subscription) []*subscription {
 	return slices.DeleteFunc(slices.Clone(subs), func(sub *subscription) bool { return sub == gone })
 }

@@ -26,12 +26,12 @@ type subscription struct {
 	rights       Rights // as Config.Admit says
 	conn         transports.Conn
 	ctx          *writer.Context // ends with abort, or when the subscriber is known to be gone
-	hungUp       atomic.Bool     // abort has been called
+	aborted      atomic.Bool     // abort has been called
 	over         func()          // called once, when the subscription has ended
-	manners      *manners        // the receiving goroutine's; nil before the first reply
+	replyLimits  *replyLimits    // the receiving goroutine's; nil before the first reply
 
 	// The following belong to the owner, except where their types say otherwise.
-	course
+	deliveryCursor
 	streaming
 	membership
 	start     uint64         // the cursor when the subscription began
@@ -41,10 +41,10 @@ type subscription struct {
 	asks      // what it is asked besides what it was asked from the first
 	// woken is what runUngrouped waits for besides time. A goroutine that changes news, lost or
 	// changes fills woken afterwards; see wake.
-	woken   chan struct{}           // holds one: there is something to look at, here or in the log
-	news    atomic.Bool             // the link may have a new stream
-	lost    chan error              // holds one: why nothing more is received
-	changes atomic.Pointer[changes] // of the terms; nil before the first
+	woken   chan struct{}                  // holds one: there is something to look at, here or in the log
+	news    atomic.Bool                    // the link may have a new stream
+	lost    chan error                     // holds one: why nothing more is received
+	changes atomic.Pointer[pendingChanges] // of the terms; nil before the first
 
 	confirms, clarifies atomic.Bool // confirmations, and clarifications, may be put to it
 	// sending is since when the link is being written to, in nanoseconds after Producer.born plus
@@ -56,10 +56,10 @@ type subscription struct {
 
 	// mu guards what follows. The owner also holds it to change terms, group and past: other
 	// goroutines read these with it held, and the owner reads them without.
-	mu        sync.Mutex
-	connected bool // there is a stream
-	unheard   int  // how often onNotify was called since all messages were handled; 0: all are
-	deaf      bool // the subscription has ended, and nothing more is received
+	mu            sync.Mutex
+	connected     bool // there is a stream
+	notifications int  // how often onNotify was called since all messages were handled; 0: all are
+	messagesEnded bool // the subscription has ended, and nothing more is received
 }
 
 // streaming is what a subscription knows of its stream. A link that can be resumed has several
@@ -78,10 +78,10 @@ type streaming struct {
 	came  uint64    // the position of left when grace was set
 }
 
-// hangUp ends the subscription without delay, whatever is under way: a send that waits returns. Any
+// abort ends the subscription without delay, whatever is under way: a send that waits returns. Any
 // goroutine may call it.
-func (sub *subscription) hangUp() {
-	sub.hungUp.Store(true)
+func (sub *subscription) abort() {
+	sub.aborted.Store(true)
 	sub.ctx.End()
 	sub.wake()
 }
@@ -95,7 +95,7 @@ func (sub *subscription) wake() {
 	default:
 	}
 	if g := sub.group.Load(); g != nil { // after woken is filled; see confirmJoin
-		g.call()
+		g.requestRelease()
 	}
 }
 
@@ -109,20 +109,20 @@ func (sub *subscription) mayBeAsked(isConfirmation bool) bool {
 	return sub.clarifies.Load()
 }
 
-// status returns what Subscriptions reports of this one. Any goroutine may call it that does not
+// statusSnapshot returns what Subscriptions reports of this one. Any goroutine may call it that does not
 // hold sub.mu.
-func (sub *subscription) status() SubscriptionStatus {
+func (sub *subscription) statusSnapshot() SubscriptionStatus {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	n := sub.counts()
+	n := sub.currentStats()
 	return SubscriptionStatus{sub.id, sub.subscriberID, sub.terms.Capabilities(), sub.connected, n.Delivered, n.Merged, n.Filtered, n.Held}
 }
 
-// run is the goroutine of a subscription in no group, and its owner. It sends events, puts changes
+// runUngrouped is the goroutine of a subscription in no group, and its owner. It sends events, puts changes
 // into effect and watches the stream, until the subscription ends or joins a group; joined says
 // which. If it has ended, why says for what reason. serveUngrouped calls it.
-func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
-	l := sub.newLone()
+func (sub *subscription) runUngrouped() (why *aaep.Rejection, joined bool) {
+	l := sub.newUngrouped()
 	timer := time.NewTimer(never)
 	defer timer.Stop()
 	for {
@@ -130,10 +130,10 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 		if draining {
 			sub.shaper.SetQuiet(time.Time{})
 		}
-		if draining || sub.met.Load() {
+		if draining || sub.groupPaused.Load() {
 			sub.shaper.Hold(time.Time{})
 		}
-		sent, next, why := l.send()
+		sent, next, why := l.sendOrSchedule()
 		if why != nil {
 			return why, false
 		}
@@ -141,41 +141,41 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 			var again time.Time
 			switch {
 			case draining && sub.stream == nil:
-				l.hurry()
-			case draining && sub.idle():
-				return shuttingDown(), false
+				l.shortenGrace()
+			case draining && sub.isIdle():
+				return shutdownRejection(), false
 			case !draining && sub.stream != nil && len(sub.woken) == 0:
-				if joined, again = l.join(time.Now()); joined {
+				if joined, again = l.tryJoin(time.Now()); joined {
 					return nil, true
 				}
 			}
-			wait(sub.woken, timer, earliest(next, again, l.away, sub.life.ends()))
-			l.takeStream()
-			if why := l.look(draining); why != nil {
+			waitUntil(sub.woken, timer, earliestTime(next, again, l.away, sub.life.nextEnd()))
+			l.adoptNewStream()
+			if why := l.checkStream(draining); why != nil {
 				return why, false
 			}
 		}
-		if why := sub.poll(); why != nil {
+		if why := sub.handlePending(); why != nil {
 			return why, false
 		}
 	}
 }
 
-// lone is an ungrouped subscription as runUngrouped sees it: it exists for one call of that.
-type lone struct {
+// ungrouped is an ungrouped subscription as runUngrouped sees it: it exists for one call of that.
+type ungrouped struct {
 	*subscription
 	resumable transports.Resumable // the link, if its streams can be opened again; else nil
 	away      time.Time            // when a stream has to be there; zero: there is one
 	hurried   bool                 // shortenGrace has been called
 }
 
-// newLone prepares runUngrouped. It attaches the stream of a link that cannot be resumed. For one
+// newUngrouped prepares runUngrouped. It attaches the stream of a link that cannot be resumed. For one
 // that can, it sets when the first stream has to be there; after a group, the stream is there
 // already.
-func (sub *subscription) newLone() lone {
+func (sub *subscription) newUngrouped() ungrouped {
 	resumable, canResume := sub.conn.(transports.Resumable)
-	l := lone{subscription: sub, resumable: resumable}
-	l.settle(time.Now())
+	l := ungrouped{subscription: sub, resumable: resumable}
+	l.beginUngrouped(time.Now())
 	switch {
 	case sub.opened: // a group has released it
 	case canResume:
@@ -184,98 +184,98 @@ func (sub *subscription) newLone() lone {
 	default:
 		_, sub.many = sub.conn.(transports.EventSender)
 		sub.stream, sub.opened = plainStream{sub.conn}, true
-		sub.attach(sub.stream, true)
+		sub.attachStream(sub.stream, true)
 	}
 	return l
 }
 
-// send sends one batch of what may leave now. If nothing may, sent is false and next says when
+// sendOrSchedule sends one batch of what may leave now. If nothing may, sent is false and next says when
 // something may; zero is after the next event, or when there is a stream. why ends the
 // subscription. Before that it sends an answer to a change of terms that an earlier stream did not
 // take.
-func (l *lone) send() (sent bool, next time.Time, why *aaep.Rejection) {
+func (l *ungrouped) sendOrSchedule() (sent bool, next time.Time, why *aaep.Rejection) {
 	if l.stream != nil && l.unanswered != nil {
-		if l.answer(l.unanswered, 1); l.unanswered != nil {
-			l.lose()
+		if l.sendAnswer(l.unanswered, 1); l.unanswered != nil {
+			l.loseStream()
 		}
 	}
 	if l.stream == nil {
 		return false, time.Time{}, nil
 	}
-	sent, next, err := l.advance(l.stream)
+	sent, next, err := l.sendDue(l.stream)
 	switch {
 	case err != nil:
-		why = l.notTaken(err)
+		why = l.explainSendError(err)
 	case sent:
-		l.life.sent(time.Now())
+		l.life.noteSent(time.Now())
 	}
 	return sent, next, why
 }
 
-// notTaken decides what an error of sendDue means. It returns why the subscription ends; nil means
+// explainSendError decides what an error of sendDue means. It returns why the subscription ends; nil means
 // that only the stream is lost, and may come back.
-func (l *lone) notTaken(err error) *aaep.Rejection {
+func (l *ungrouped) explainSendError(err error) *aaep.Rejection {
 	var over *aaep.Rejection
 	if errors.As(err, &over) {
 		return over
 	}
 	if l.resumable != nil {
-		l.lose()
+		l.loseStream()
 		return nil
 	}
-	return l.linkBroke(err)
+	return l.linkLostRejection(err)
 }
 
-// linkBroke returns why a subscription ends whose link cannot be resumed and failed with err: the
+// linkLostRejection returns why a subscription ends whose link cannot be resumed and failed with err: the
 // subscriber has gone, if the receiving goroutine says so, or it is too slow.
-func (sub *subscription) linkBroke(err error) *aaep.Rejection {
+func (sub *subscription) linkLostRejection(err error) *aaep.Rejection {
 	select {
 	case err := <-sub.lost:
-		return goneBecause(err)
+		return peerGone(err)
 	default:
 	}
-	return slow("the link took nothing more: " + err.Error())
+	return slowRejection("the link took nothing more: " + err.Error())
 }
 
-// lose notes that the stream is lost, and until when another one has to be there; see detachStream.
-func (l *lone) lose() { l.stream, l.away = nil, l.detach() }
+// loseStream notes that the stream is lost, and until when another one has to be there; see detachStream.
+func (l *ungrouped) loseStream() { l.stream, l.away = nil, l.detachStream() }
 
-// hurry shortens, during a shutdown, the time in which a lost stream has to be back. The first call
+// shortenGrace shortens, during a shutdown, the time in which a lost stream has to be back. The first call
 // counts. The subscriber may be coming back for events that it has not had.
-func (l *lone) hurry() {
+func (l *ungrouped) shortenGrace() {
 	if !l.hurried {
 		l.hurried, l.away = true, l.apart.Add(lastChance)
 	}
 }
 
-// takeStream makes the newest stream of the link the subscription's, if the link has a new one, and
+// adoptNewStream makes the newest stream of the link the subscription's, if the link has a new one, and
 // continues on it where the subscriber is. It does not wait for one.
-func (l *lone) takeStream() {
+func (l *ungrouped) adoptNewStream() {
 	if l.resumable == nil || !l.news.Swap(false) {
 		return
 	}
 	var newest transports.Stream
 	if err := l.p.shield.call("Conn.NextStream", func() (err error) { newest, err = l.resumable.NextStream(atOnce); return err }); err == nil {
 		l.stream, l.away = newest, time.Time{}
-		l.attach(newest, !l.opened)
+		l.attachStream(newest, !l.opened)
 		l.opened = true
 	}
 }
 
-// look notes that the stream has broken, or returns why the subscription ends if a stream did not
+// checkStream notes that the stream has broken, or returns why the subscription ends if a stream did not
 // come in time.
-func (l *lone) look(draining bool) *aaep.Rejection {
+func (l *ungrouped) checkStream(draining bool) *aaep.Rejection {
 	if l.stream != nil {
 		select {
 		case <-l.stream.Done():
-			l.lose()
+			l.loseStream()
 		default:
 		}
 		return nil
 	}
 	switch late := !time.Now().Before(l.away); {
 	case late && draining:
-		return l.cutShort()
+		return l.incompleteShutdown()
 	case late:
 		return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}
 	}
@@ -287,9 +287,9 @@ func (l *lone) look(draining bool) *aaep.Rejection {
 // (golang/go#78156).
 const never time.Duration = math.MaxInt64
 
-// wait returns when woken was filled, which it empties, or at until; zero is no time. timer belongs
+// waitUntil returns when woken was filled, which it empties, or at until; zero is no time. timer belongs
 // to the caller and is used again. The owner of a subscription and of a group waits here alone.
-func wait(woken <-chan struct{}, timer *time.Timer, until time.Time) {
+func waitUntil(woken <-chan struct{}, timer *time.Timer, until time.Time) {
 	if until.IsZero() { // the usual case; one channel costs less than a select of two
 		<-woken
 		return
@@ -305,8 +305,8 @@ func wait(woken <-chan struct{}, timer *time.Timer, until time.Time) {
 	}
 }
 
-// earliest returns the first of the times that are not zero, or zero if all are.
-func earliest(times ...time.Time) (first time.Time) {
+// earliestTime returns the first of the times that are not zero, or zero if all are.
+func earliestTime(times ...time.Time) (first time.Time) {
 	for _, t := range times {
 		if first.IsZero() || !t.IsZero() && t.Before(first) {
 			first = t
@@ -315,36 +315,38 @@ func earliest(times ...time.Time) (first time.Time) {
 	return first
 }
 
-// poll handles, between two batches, what must not wait until nothing is left to send: abort, the
+// handlePending handles, between two batches, what must not wait until nothing is left to send: abort, the
 // end of the link, a change of terms, the end of the lifetime. runUngrouped calls it, holding no
 // lock. The result says why the subscription ends, or is nil.
-func (sub *subscription) poll() *aaep.Rejection {
-	if sub.hungUp.Load() {
-		return sub.cutShort()
+func (sub *subscription) handlePending() *aaep.Rejection {
+	if sub.aborted.Load() {
+		return sub.incompleteShutdown()
 	}
 	select {
 	case err := <-sub.lost:
-		return goneBecause(err)
+		return peerGone(err)
 	default:
 	}
 	if sub.askAgain.Swap(false) {
 		sub.askLate()
 	}
 	if q := sub.changes.Load(); q != nil && len(q.next) > 0 {
-		if quit := sub.apply(<-q.next); quit != nil {
+		if quit := sub.applyChange(<-q.next); quit != nil {
 			return quit
 		}
-		sub.life.set(sub.terms)
+		sub.life.applyTerms(sub.terms)
 	}
-	return sub.life.over(time.Now())
+	return sub.life.reasonToEnd(time.Now())
 }
 
-// tell sends a message that is not an event, and waits at most closeTimeout. Any goroutine may call
+// sendMessage sends a message that is not an event, and waits at most closeTimeout. Any goroutine may call
 // it.
-func (sub *subscription) tell(m aaep.Message) error { return sub.tellWithin(closeTimeout, m) }
+func (sub *subscription) sendMessage(m aaep.Message) error {
+	return sub.sendMessageWithin(closeTimeout, m)
+}
 
-// tellWithin sends a message that is not an event, and waits at most d. Any goroutine may call it.
-func (sub *subscription) tellWithin(d time.Duration, m aaep.Message) error {
+// sendMessageWithin sends a message that is not an event, and waits at most d. Any goroutine may call it.
+func (sub *subscription) sendMessageWithin(d time.Duration, m aaep.Message) error {
 	msg, err := aaep.Encode(m)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// offer returns the producer's offer to this subscriber: what its rights allow of it.
-func (sub *subscription) offer() handshake.Offer {
+// currentOffer returns the producer's offer to this subscriber: what its rights allow of it.
+func (sub *subscription) currentOffer() handshake.Offer {
 	offer := sub.p.offer
 	offer.ReadOnly, offer.Withhold = !sub.rights.Reply, sub.rights.Withhold
 	return offer
@@ -46,9 +46,9 @@ const (
 	maxAgreed = 4 << 10
 )
 
-// share returns terms equal to t, which came of asked and offer. Negotiation depends on nothing
+// shareTerms returns terms equal to t, which came of asked and offer. Negotiation depends on nothing
 // else, so equal requests get one copy.
-func (a *agreements) share(asked aaep.Capabilities, offer handshake.Offer, t handshake.Terms) *handshake.Terms {
+func (a *agreements) shareTerms(asked aaep.Capabilities, offer handshake.Offer, t handshake.Terms) *handshake.Terms {
 	key, err := jsonv2.Marshal([]any{&asked, offer.ReadOnly, offer.Withhold}, jsonv2.Deterministic(true))
 	// Terms with one of the last two fields are for this subscription alone.
 	if err != nil || len(key) > maxAgreed || t.ResumeAfter != "" || t.MoreTime != "" {

@@ -35,8 +35,8 @@ func (p *Producer) checkTimeout(t aaep.Type, timeout time.Duration) error {
 		Problem: fmt.Sprintf("is %d: nobody who listens can answer in less than 20 seconds; give more time, or set Config.ShortTimeouts in a test", wholeSeconds(timeout))}}}
 }
 
-// stretch gives a question that has not been put more time to answer, up to a day.
-func stretch(p aaep.Payload, who slowest) {
+// stretchTimeout gives a question that has not been put more time to answer, up to a day.
+func stretchTimeout(p aaep.Payload, who recipientNeeds) {
 	more := func(seconds *int64) { *seconds = min(max((*seconds*who.patience+999)/1000, who.least), 86400) }
 	switch p := p.(type) {
 	case *aaep.AwaitingConfirmation:
@@ -46,8 +46,8 @@ func stretch(p aaep.Payload, who slowest) {
 	}
 }
 
-// timeEnough warns the agent's author of a question that cannot be heard and answered in its time (D-81).
-func (s *Session) timeEnough(p aaep.Payload, pace int64) {
+// warnIfTooShort warns the agent's author of a question that cannot be heard and answered in its time (D-81).
+func (s *Session) warnIfTooShort(p aaep.Payload, pace int64) {
 	var text string
 	var limit int64
 	switch p := p.(type) {
@@ -64,7 +64,7 @@ func (s *Session) timeEnough(p aaep.Payload, pace int64) {
 	if time.Duration(limit)*time.Second >= need {
 		return
 	}
-	if write, left := s.p.shortTimes.take(time.Now()); write {
+	if write, left := s.p.shortTimes.countWarning(time.Now()); write {
 		about := []any{"session_id", s.id, "timeout_seconds", limit, "needed_seconds", int64(need / time.Second), "pace_wpm", pace}
 		if left > 0 {
 			about = append(about, "left_out", left)
@@ -81,8 +81,8 @@ type warnings struct {
 	wrote, left int
 }
 
-// take counts a warning, and returns whether to write it, and how many were left out since one was written.
-func (f *warnings) take(now time.Time) (write bool, left int) {
+// countWarning counts a warning, and returns whether to write it, and how many were left out since one was written.
+func (f *warnings) countWarning(now time.Time) (write bool, left int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now.Sub(f.began) >= time.Minute {
@@ -97,13 +97,13 @@ func (f *warnings) take(now time.Time) (write bool, left int) {
 	return true, left
 }
 
-// moreTime gives a question more time, if there is more to give, and says so.
-func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.ReplyToken) bool {
+// extendQuestion gives a question more time, if there is more to give, and says so.
+func (p *Producer) extendQuestion(recipient string, by audit.Subscription, token aaep.ReplyToken) bool {
 	p.mu.Lock()
 	put := p.asked[token]
 	p.mu.Unlock()
 	if p.cfg.Follow != nil {
-		if put == nil || p.send(note{More: token, By: &by, ID: p.follower.id}) != nil {
+		if put == nil || p.sendToAgent(replicaMessage{More: token, By: &by, ID: p.follower.id}) != nil {
 			return false
 		}
 		p.mu.Lock()
@@ -138,10 +138,10 @@ func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.
 	return true
 }
 
-// await waits for the outcome of a question, and tells meanwhile how much time is left: at half of it, and when
+// awaitOutcome waits for the outcome of a question, and tells meanwhile how much time is left: at half of it, and when
 // there is just enough to hear that and to answer; never a running count. It returns nil if the session ends. Like the Broker, it
 // looks now and then, for the machine may have slept.
-func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *ledger.Outcome {
+func (s *Session) awaitOutcome(ctx context.Context, put *pendingQuestion, q *ledger.Question) *ledger.Outcome {
 	limit := closes.Given(put.Event)
 	deadline := s.p.broker.Now().Add(limit)
 	next, notice := nextNotice(limit, limit, put.pace)
@@ -161,7 +161,7 @@ func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *
 			now := s.p.broker.Now()
 			limit += left - deadline.Sub(now)
 			deadline = now.Add(left)
-			s.tellTime(phrase.MoreTimeGiven, left, limit)
+			s.announceTimeLeft(phrase.MoreTimeGiven, left, limit)
 			next, notice = nextNotice(limit, left, put.pace)
 		case <-timer.C:
 		}
@@ -172,7 +172,7 @@ func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *
 				is = phrase.LittleTimeLeft // whatever was slept through
 			}
 			if left > 0 {
-				s.tellTime(is, left, limit)
+				s.announceTimeLeft(is, left, limit)
 			}
 		}
 		if notice != "" {
@@ -194,15 +194,15 @@ func nextNotice(limit, left time.Duration, pace int64) (at time.Duration, id phr
 	return 0, ""
 }
 
-// tellTime says how much time is left to answer. That it ends soon is told to everybody, whatever they asked for.
-func (s *Session) tellTime(id phrase.ID, left, limit time.Duration) {
-	words := s.p.phrase(id, func(tag string) (string, bool) { return phrase.Time(tag, left), true })
+// announceTimeLeft says how much time is left to answer. That it ends soon is told to everybody, whatever they asked for.
+func (s *Session) announceTimeLeft(id phrase.ID, left, limit time.Duration) {
+	words := s.p.phraseSpeech(id, func(tag string) (string, bool) { return phrase.Time(tag, left), true })
 	words.urgent = id == phrase.LittleTimeLeft
 	payload := func(text string) *aaep.ProgressUpdated {
 		return &aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(float64(100 * (limit - left) / limit)), Description: text},
 			ETAMS: new(left.Milliseconds())}
 	}
-	words.translate(func(tag string) (aaep.Payload, bool) {
+	words.setPayloads(func(tag string) (aaep.Payload, bool) {
 		return payload(phrase.Lasting(tag, id, left)), true
 	})
 	s.mu.Lock()
@@ -210,7 +210,7 @@ func (s *Session) tellTime(id phrase.ID, left, limit time.Duration) {
 	if s.over {
 		return
 	}
-	if _, err := s.emit(words, payload(words.in[0].text.Normal)); err != nil {
+	if _, err := s.emitEvent(words, payload(words.in[0].text.Normal)); err != nil {
 		s.p.cfg.Logger.Error("the time that is left was not told", "session_id", s.id, "error", err)
 	}
 }

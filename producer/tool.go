@@ -134,12 +134,12 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 			t.Risk = aaep.RiskHigh
 		}
 	}
-	call := t.call()
+	call := t.newCall()
 	// A call whose events could not be told is refused before the user is asked.
 	if err := s.checkTool(t, call); err != nil {
 		return "", done, err
 	}
-	var asked *pending // nil: the tool need not ask
+	var asked *pendingQuestion // nil: the tool need not ask
 	if t.mustAsk() {
 		// Only the ledger decides about a tool that must ask.
 		var changes json.RawMessage
@@ -148,7 +148,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 				break
 			}
 			call.ToolCallID = newID("call_") // the old one was rejected, for good
-			if t, err = s.p.shield.modified(t, changes); err == nil {
+			if t, err = s.p.shield.applyChanges(t, changes); err == nil {
 				err = s.checkTool(t, call)
 			}
 			if err != nil {
@@ -159,12 +159,12 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 			return aaep.Reject, done, cmp.Or(err, ErrRejected)
 		}
 	}
-	began, err := s.invoke(ctx, t, call, asked)
+	began, err := s.invokeTool(ctx, t, call, asked)
 	if err != nil {
 		return "", done, err
 	}
 	var once sync.Once
-	return aaep.Accept, func(err error) { once.Do(func() { s.toolDone(call, began, err, true) }) }, nil
+	return aaep.Accept, func(err error) { once.Do(func() { s.finishCall(call, began, err, true) }) }, nil
 }
 
 // toolCall is one call of a tool that is open.
@@ -174,9 +174,9 @@ type toolCall struct {
 	begun *bool  // the action may have begun; guarded by the Session's mu
 }
 
-// call returns a new call of the tool, with an id of its own, that has not begun. Confirm and
+// newCall returns a new call of the tool, with an id of its own, that has not begun. Confirm and
 // Invoked call it.
-func (t Tool) call() toolCall {
+func (t Tool) newCall() toolCall {
 	name := toolName(t.Name)
 	return toolCall{lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: name}, cmp.Or(t.Title, name), new(bool)}
 }
@@ -189,26 +189,26 @@ func (s *Session) checkTool(t Tool, call toolCall) error {
 	if s.over {
 		return ErrSessionOver
 	}
-	_, err := s.build(s.invoked(t, call))
+	_, err := s.buildEvent(s.invokedEvent(t, call))
 	if err == nil && t.Title != "" {
-		_, err = s.build(s.p.words(aaep.Text{}, phrase.ActionWithdrawn, call.title), &aaep.ToolCompleted{Tool: call.Tool, Status: aaep.ToolError})
+		_, err = s.buildEvent(s.p.speechOrPhrase(aaep.Text{}, phrase.ActionWithdrawn, call.title), &aaep.ToolCompleted{Tool: call.Tool, Status: aaep.ToolError})
 	}
 	return err
 }
 
-// invoked returns the words and the payload of a call's tool.invoked. It changes nothing.
-func (s *Session) invoked(t Tool, call toolCall) (speech, *aaep.ToolInvoked) {
-	return s.p.words(t.Action, phrase.UsingTool, call.title), &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
+// invokedEvent returns the words and the payload of a call's tool.invoked. It changes nothing.
+func (s *Session) invokedEvent(t Tool, call toolCall) (speech, *aaep.ToolInvoked) {
+	return s.p.speechOrPhrase(t.Action, phrase.UsingTool, call.title), &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
 		RiskLevel: t.Risk, Irreversible: &t.Irreversible}
 }
 
-// invoke tells that a tool is about to run, and returns when the action may begin, at began:
+// invokeTool tells that a tool is about to run, and returns when the action may begin, at began:
 // tool.invoked is in the log and on record and, where the tool is irreversible or of high risk, has
 // left for the subscribers that were asked and whose links take it, or toldTime has passed (D-49).
 // With an error the action must not begin; a call that was told has then been told to be over.
 // asked is nil if the tool did not ask. The agent's goroutine calls it, holding no lock.
-func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked *pending) (began time.Time, err error) {
-	pos, err := s.announce(ctx, t, call)
+func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, asked *pendingQuestion) (began time.Time, err error) {
+	pos, err := s.announceCall(ctx, t, call)
 	if err != nil {
 		if asked != nil {
 			s.p.broker.Log.RecordNotDone(asked.asked)
@@ -224,12 +224,12 @@ func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked *pend
 		r.QuestionID, r.ShownDigest = asked.asked.QuestionID, asked.asked.ShownDigest
 	}
 	if t.highImpact() {
-		r.Untold = s.p.waitTold(ctx, pos, asked)
+		r.Untold = s.p.awaitDelivery(ctx, pos, asked)
 	}
 	recorded := false
 	if err = cmp.Or(ctx.Err(), s.ctx.Err()); err == nil {
 		if recorded = s.p.broker.Log.Record(r) == nil; recorded {
-			err = s.begins(ctx, call) // the session may have ended while it was recorded
+			err = s.markBegun(ctx, call) // the session may have ended while it was recorded
 		} else {
 			err = ErrNotRecorded
 		}
@@ -238,7 +238,7 @@ func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked *pend
 		if asked != nil && !recorded {
 			s.p.broker.Log.RecordNotDone(asked.asked)
 		}
-		s.toolDone(call, time.Now(), err, recorded)
+		s.finishCall(call, time.Now(), err, recorded)
 		if s.ctx.Err() != nil {
 			err = ErrSessionOver
 		}
@@ -247,9 +247,9 @@ func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked *pend
 	return time.Now(), nil
 }
 
-// begins marks the action of a call as begun, unless ctx or the session has ended. After that it
+// markBegun marks the action of a call as begun, unless ctx or the session has ended. After that it
 // counts as done, whatever comes. It takes s.mu.
-func (s *Session) begins(ctx context.Context, call toolCall) error {
+func (s *Session) markBegun(ctx context.Context, call toolCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := cmp.Or(ctx.Err(), s.ctx.Err())
@@ -257,36 +257,36 @@ func (s *Session) begins(ctx context.Context, call toolCall) error {
 	return err
 }
 
-// announce enters the state calling_tool, emits tool.invoked and notes the call as open. pos is the
+// announceCall enters the state calling_tool, emits tool.invoked and notes the call as open. pos is the
 // position of the event. If it fails after a question was answered, the state goes back. It takes
 // s.mu.
-func (s *Session) announce(ctx context.Context, t Tool, call toolCall) (pos uint64, err error) {
+func (s *Session) announceCall(ctx context.Context, t Tool, call toolCall) (pos uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() {
 		if err != nil && t.mustAsk() { // the answer to the question has changed the state
-			s.resume(speech{})
+			s.resumeState(speech{})
 		}
 	}()
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
 	if len(s.machine.OpenQuestions()) == 0 { // other work goes on while a question is open (§6.1)
-		if err := s.enter(aaep.StateCallingTool, aaep.Text{}); err != nil {
+		if err := s.enterState(aaep.StateCallingTool, aaep.Text{}); err != nil {
 			return 0, err
 		}
 	}
-	if pos, err = s.emit(s.invoked(t, call)); err == nil {
+	if pos, err = s.emitEvent(s.invokedEvent(t, call)); err == nil {
 		s.calls = append(s.calls, call)
 	}
 	return pos, err
 }
 
-// toolDone tells how a call ended. If ran says that its beginning is on record, it records the end
+// finishCall tells how a call ended. If ran says that its beginning is on record, it records the end
 // too, even after the end of the session, when nothing is told any more. It takes s.mu, and waits
 // for the audit log without it.
-func (s *Session) toolDone(call toolCall, began time.Time, err error, ran bool) {
-	p := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: millis(time.Since(began))}
+func (s *Session) finishCall(call toolCall, began time.Time, err error, ran bool) {
+	p := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: milliseconds(time.Since(began))}
 	words, why := phrase.ToolFinished, phrase.ID("")
 	switch {
 	case err == nil:
@@ -305,18 +305,18 @@ func (s *Session) toolDone(call toolCall, began time.Time, err error, ran bool) 
 	if s.over {
 		return
 	}
-	if !*call.begun || isNo(err) {
+	if !*call.begun || isRefusal(err) {
 		words = phrase.ActionWithdrawn
 	}
 	s.completeTool(call, p, words, why)
 	if s.ctx.Err() == nil { // otherwise the session's last event follows
-		s.resume(speech{})
+		s.resumeState(speech{})
 	}
 }
 
-// isNo reports whether err is that of a call that ended without its action, because the user said
+// isRefusal reports whether err is that of a call that ended without its action, because the user said
 // no or could not be asked.
-func isNo(err error) bool {
+func isRefusal(err error) bool {
 	return errors.Is(err, ErrRejected) || errors.Is(err, ErrTimedOut) || errors.Is(err, ErrUnreachable)
 }
 
@@ -325,14 +325,14 @@ func isNo(err error) bool {
 func (s *Session) completeTool(call toolCall, p aaep.ToolCompleted, words, why phrase.ID) {
 	s.calls = slices.DeleteFunc(s.calls, func(c toolCall) bool { return c == call })
 	p.Tool, p.ToolCallID = call.Tool, call.ToolCallID
-	sp := s.p.words(aaep.Text{}, words, call.title)
+	sp := s.p.speechOrPhrase(aaep.Text{}, words, call.title)
 	p.ErrorMessage, _ = phrase.In(sp.in[0].lang, why, "")
-	sp.translate(func(tag string) (aaep.Payload, bool) {
+	sp.setPayloads(func(tag string) (aaep.Payload, bool) {
 		p := p
 		p.ErrorMessage, _ = phrase.In(tag, why, "")
 		return &p, true
 	})
-	if _, err := s.emit(sp, &p); err != nil {
+	if _, err := s.emitEvent(sp, &p); err != nil {
 		s.p.cfg.Logger.Error("tool.completed was refused", "session_id", s.id, "error", err)
 	}
 }
@@ -373,14 +373,14 @@ func (s *Session) Invoked(t Tool) (done func(error), err error) {
 			Requirement: "EVT-042", Pointer: "/tool", Problem: "must ask before it runs; use Session.Tool or Session.Confirm"}}}
 	}
 	t.Risk = cmp.Or(t.Risk, aaep.RiskLow)
-	call := t.call()
+	call := t.newCall()
 	if err := s.checkTool(t, call); err != nil {
 		return nil, err
 	}
 	*call.begun = true
-	if _, err := s.announce(s.ctx, t, call); err != nil {
+	if _, err := s.announceCall(s.ctx, t, call); err != nil {
 		return nil, err
 	}
 	began, once := time.Now(), sync.Once{}
-	return func(err error) { once.Do(func() { s.toolDone(call, began, err, false) }) }, nil
+	return func(err error) { once.Do(func() { s.finishCall(call, began, err, false) }) }, nil
 }

@@ -57,7 +57,7 @@ func TestRunTimeout(t *testing.T) {
 		quick := look
 		quick.RunTimeout = time.Second
 		began := time.Now()
-		_, err := s.Tool(t.Context(), quick, wait)
+		_, err := s.Tool(t.Context(), quick, waitUntil)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("Tool = %v after %v", err, time.Since(began))
 		}
@@ -68,7 +68,7 @@ func TestRunTimeout(t *testing.T) {
 	})
 }
 
-func wait(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
+func waitUntil(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
 
 // A tool whose caller's context ends is told as failed.
 func TestCancelWhileRunning(t *testing.T) {
@@ -77,7 +77,7 @@ func TestCancelWhileRunning(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		go func() { time.Sleep(time.Second); cancel() }()
-		if _, err := s.Tool(ctx, look, wait); !errors.Is(err, context.Canceled) {
+		if _, err := s.Tool(ctx, look, waitUntil); !errors.Is(err, context.Canceled) {
 			t.Errorf("Tool = %v", err)
 		}
 		wantStory(t, l.events(), ran+"tool.error calling_tool>thinking")
@@ -88,7 +88,7 @@ func TestCancelWhileRunning(t *testing.T) {
 func TestSessionEndsWhileRunning(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")
-		looked := later(func() (string, error) { return s.Tool(t.Context(), look, wait) })
+		looked := later(func() (string, error) { return s.Tool(t.Context(), look, waitUntil) })
 		synctest.Wait()
 		s.Complete(aaep.Text{})
 		if r := <-looked; !errors.Is(r.err, context.Canceled) {

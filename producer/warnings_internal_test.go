@@ -11,7 +11,7 @@ func TestWarnings(t *testing.T) {
 	var f warnings
 	now := time.Unix(0, 0)
 	for i := range 100 {
-		if write, left := f.take(now.Add(time.Duration(i) * 599 * time.Millisecond)); write != (i < 10) || left > 0 {
+		if write, left := f.countWarning(now.Add(time.Duration(i) * 599 * time.Millisecond)); write != (i < 10) || left > 0 {
 			t.Fatalf("the warning %d: %v, %d left out", i, write, left)
 		}
 	}
@@ -21,7 +21,7 @@ func TestWarnings(t *testing.T) {
 		if i == 0 {
 			want = 90
 		}
-		if write, left := f.take(now); write != (i < 10) || left != want {
+		if write, left := f.countWarning(now); write != (i < 10) || left != want {
 			t.Errorf("after a minute, the warning %d: %v, %d left out", i, write, left)
 		}
 	}

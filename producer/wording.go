@@ -32,43 +32,43 @@ type said struct {
 	payload aaep.Payload // nil: the payload of the event's own language
 }
 
-// words returns the author's text or, where that is empty, the package's own phrase with arg put
+// speechOrPhrase returns the author's text or, where that is empty, the package's own phrase with arg put
 // into it.
-func (p *Producer) words(text aaep.Text, id phrase.ID, arg string) speech {
+func (p *Producer) speechOrPhrase(text aaep.Text, id phrase.ID, arg string) speech {
 	if text.IsZero() {
-		sp := p.phrase(id, func(string) (string, bool) { return arg, true })
+		sp := p.phraseSpeech(id, func(string) (string, bool) { return arg, true })
 		sp.with = text
 		return sp
 	}
-	return p.authored(text)
+	return p.authoredSpeech(text)
 }
 
-// authored returns the author's text in all languages that it has. It is said first in the agent's
+// authoredSpeech returns the author's text in all languages that it has. It is said first in the agent's
 // own language or, if it has no words in that, as foreignLanguage says.
-func (p *Producer) authored(text aaep.Text) speech {
+func (p *Producer) authoredSpeech(text aaep.Text) speech {
 	all := text.Translations()
 	own := aaep.Text{Terse: text.Terse, Normal: text.At(aaep.VerbosityNormal), Detailed: text.Detailed}
 	sp := speech{in: []said{{lang: p.cfg.Language, text: own}}, with: text}
-	if tag := foreign(text); tag != "" {
+	if tag := foreignLanguage(text); tag != "" {
 		sp.in = nil
-		sp.say(tag, all[tag])
+		sp.addLanguage(tag, all[tag])
 		delete(all, tag)
 	}
 	for _, tag := range slices.Sorted(maps.Keys(all)) {
-		sp.say(tag, all[tag])
+		sp.addLanguage(tag, all[tag])
 	}
 	return sp
 }
 
-// say adds a text in one more language.
-func (sp *speech) say(tag string, t aaep.Text) {
+// addLanguage adds a text in one more language.
+func (sp *speech) addLanguage(tag string, t aaep.Text) {
 	t.Normal = t.At(aaep.VerbosityNormal)
 	sp.in = append(sp.in, said{lang: tag, text: t})
 }
 
-// foreign returns the language that a text is said in first if it says nothing in the agent's own:
+// foreignLanguage returns the language that a text is said in first if it says nothing in the agent's own:
 // English if it has that. Otherwise it returns "".
-func foreign(t aaep.Text) string {
+func foreignLanguage(t aaep.Text) string {
 	all := t.Translations()
 	if _, ok := all["en"]; t.At(aaep.VerbosityNormal) != "" || len(all) == 0 {
 		return ""
@@ -78,10 +78,10 @@ func foreign(t aaep.Text) string {
 	return slices.Min(slices.Collect(maps.Keys(all)))
 }
 
-// phrase returns one of the package's own phrases, in every language offered that has it. arg
+// phraseSpeech returns one of the package's own phrases, in every language offered that has it. arg
 // returns what is put into it in a language, and whether there is that; "" stands for the first
 // language.
-func (p *Producer) phrase(id phrase.ID, arg func(tag string) (string, bool)) speech {
+func (p *Producer) phraseSpeech(id phrase.ID, arg func(tag string) (string, bool)) speech {
 	var sp speech
 	for i, tag := range p.offer.Languages {
 		what, ok := arg(tag)
@@ -99,9 +99,9 @@ func (p *Producer) phrase(id phrase.ID, arg func(tag string) (string, bool)) spe
 	return sp
 }
 
-// translate gives each translation a payload of its own, or drops it where payload has none for its
+// setPayloads gives each translation a payload of its own, or drops it where payload has none for its
 // language.
-func (sp *speech) translate(payload func(tag string) (p aaep.Payload, ok bool)) {
+func (sp *speech) setPayloads(payload func(tag string) (p aaep.Payload, ok bool)) {
 	own, rest := sp.in[:1:1], sp.in[1:]
 	for _, s := range rest {
 		if p, ok := payload(s.lang); ok {
@@ -112,14 +112,16 @@ func (sp *speech) translate(payload func(tag string) (p aaep.Payload, ok bool)) 
 	sp.in = own
 }
 
-// in returns what a text says in a language, and whether it says anything there; "" is the language
+// textIn returns what a text says in a language, and whether it says anything there; "" is the language
 // that it is said in first. A text without words says nothing, in every language.
-func in(t aaep.Text, tag string) (words string, ok bool) { return inAt(t, tag, aaep.VerbosityNormal) }
+func textIn(t aaep.Text, tag string) (words string, ok bool) {
+	return textAt(t, tag, aaep.VerbosityNormal)
+}
 
-// inAt is textIn at a verbosity other than normal.
-func inAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
+// textAt is textIn at a verbosity other than normal.
+func textAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
 	if tag == "" {
-		tag = foreign(t)
+		tag = foreignLanguage(t)
 	}
 	if tag != "" && !t.IsZero() {
 		if t, ok = t.Translations()[tag]; !ok {
@@ -129,12 +131,12 @@ func inAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
 	return norm.NFC.String(t.At(v)), true
 }
 
-// hints returns the language of a text, and its direction, as an event has them.
-func hints(lang, text string) *aaep.LocalizationHints {
+// localizationHints returns the language of a text, and its direction, as an event has them.
+func localizationHints(lang, text string) *aaep.LocalizationHints {
 	return &aaep.LocalizationHints{PrimaryLanguage: lang, TextDirection: handshake.Direction(lang, text)}
 }
 
-// composed returns a text with all its wordings in Unicode normal form C.
-func composed(t aaep.Text) aaep.Text {
+// normalForm returns a text with all its wordings in Unicode normal form C.
+func normalForm(t aaep.Text) aaep.Text {
 	return aaep.Text{Terse: norm.NFC.String(t.Terse), Normal: norm.NFC.String(t.Normal), Detailed: norm.NFC.String(t.Detailed)}
 }

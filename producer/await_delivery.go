@@ -15,27 +15,27 @@ const (
 	stalledAfter = time.Second
 )
 
-// waitTold waits until the tool call at pos has left for those who were asked about it, and returns for whom it has not. It waits for
+// awaitDelivery waits until the tool call at pos has left for those who were asked about it, and returns for whom it has not. It waits for
 // toldTime at most, and not for a subscription that is away, has ended, is still told what was before it, or whose link takes nothing.
-func (p *Producer) waitTold(ctx context.Context, pos uint64, asked *pending) (untold []audit.Subscription) {
+func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pendingQuestion) (untold []audit.Subscription) {
 	p.mu.Lock()
-	subs, parties := slices.Clone(asked.subs), slices.Clone(asked.parties)
+	subs, parties := slices.Clone(asked.subs), slices.Clone(asked.replicas)
 	p.mu.Unlock()
 	late := time.NewTimer(toldTime)
 	defer late.Stop()
 	timer := time.NewTimer(never) // for the next link that may turn out to be stalled
 	defer timer.Stop()
 	for waiting := true; waiting; {
-		moved := p.moved.wait()
+		moved := p.moved.changed()
 		waiting = false
-		subs = slices.DeleteFunc(subs, func(sub *subscription) bool { return sub.wasTold(pos) })
+		subs = slices.DeleteFunc(subs, func(sub *subscription) bool { return sub.hasLeft(pos) })
 		var look time.Time
 		for _, sub := range subs {
-			takes, until := sub.takes(time.Now())
-			waiting, look = waiting || takes, earliest(look, until)
+			takes, until := sub.takesData(time.Now())
+			waiting, look = waiting || takes, earliestTime(look, until)
 		}
 		parties = slices.DeleteFunc(parties, func(id string) bool {
-			there, told, unreached := p.partyTold(id, pos)
+			there, told, unreached := p.replicaDelivered(id, pos)
 			waiting = waiting || there && !told
 			untold = append(untold, unreached...)
 			return told
@@ -56,15 +56,15 @@ func (p *Producer) waitTold(ctx context.Context, pos uint64, asked *pending) (un
 		}
 	}
 	for _, sub := range subs {
-		if !sub.wasTold(pos) {
-			untold = append(untold, sub.who(nil))
+		if !sub.hasLeft(pos) {
+			untold = append(untold, sub.auditIdentity(nil))
 		}
 	}
 	for _, id := range parties {
 		who := audit.Subscription{SubscriptionID: id}
 		p.mu.Lock()
-		if party := p.parties[id]; party != nil {
-			who = party.who()
+		if party := p.replicas[id]; party != nil {
+			who = party.auditIdentity()
 		}
 		p.mu.Unlock()
 		untold = append(untold, who)
@@ -72,23 +72,23 @@ func (p *Producer) waitTold(ctx context.Context, pos uint64, asked *pending) (un
 	return untold
 }
 
-// wasTold reports whether the tool call at pos, which does not wait for the rate, has left; and has p.moved told of the next step.
-func (sub *subscription) wasTold(pos uint64) bool {
+// hasLeft reports whether the tool call at pos, which does not wait for the rate, has left; and has p.moved told of the next step.
+func (sub *subscription) hasLeft(pos uint64) bool {
 	sub.watched.Store(true) // before the look, or the step in between would wake nobody
-	c := &sub.course
+	c := &sub.deliveryCursor
 	if g := sub.group.Load(); g != nil {
-		c = &g.course
+		c = &g.deliveryCursor
 		c.watched.Store(true)
 	}
 	return c.urgent.Load() >= pos
 }
 
-// takes reports whether the link takes what is sent. Where it may turn out that it does not, until is when to look again.
-func (sub *subscription) takes(now time.Time) (yes bool, until time.Time) {
+// takesData reports whether the link takes what is sent. Where it may turn out that it does not, until is when to look again.
+func (sub *subscription) takesData(now time.Time) (yes bool, until time.Time) {
 	sub.mu.Lock()
 	connected := sub.connected
 	sub.mu.Unlock()
-	if !connected || sub.hungUp.Load() || sub.behind.Load() {
+	if !connected || sub.aborted.Load() || sub.behind.Load() {
 		return false, until
 	}
 	if since := sub.sending.Load(); since != 0 {
@@ -98,11 +98,11 @@ func (sub *subscription) takes(now time.Time) (yes bool, until time.Time) {
 	return true, until
 }
 
-// partyTold reports whether a party is there, and has told of the tool call at pos; and for whom it could not.
-func (p *Producer) partyTold(id string, pos uint64) (there, told bool, untold []audit.Subscription) {
+// replicaDelivered reports whether a party is there, and has told of the tool call at pos; and for whom it could not.
+func (p *Producer) replicaDelivered(id string, pos uint64) (there, told bool, untold []audit.Subscription) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	party := p.parties[id]
+	party := p.replicas[id]
 	if party == nil {
 		return false, false, nil
 	}

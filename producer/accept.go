@@ -13,7 +13,7 @@ import (
 // else ErrClosed after a shutdown or where l was closed, and else what l says. It may be called for
 // several listeners at once.
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
-	if !p.made() {
+	if !p.isMade() {
 		return errNotMade
 	}
 	callers := ctx
@@ -34,7 +34,7 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 		default:
 			return err
 		}
-		if done, open := p.answer(conn); !open {
+		if done, open := p.startServing(conn); !open {
 			<-done
 			return ended()
 		}
@@ -45,10 +45,10 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 // transports.Pipe. It returns when the subscription is over, and closes conn. Once the Producer is
 // shut down, a request is told so, and the error is ErrClosed.
 func (p *Producer) ServeConn(conn transports.Conn) error {
-	if !p.made() {
+	if !p.isMade() {
 		return errNotMade
 	}
-	done, open := p.answer(conn)
+	done, open := p.startServing(conn)
 	<-done
 	if !open {
 		return ErrClosed
@@ -56,15 +56,15 @@ func (p *Producer) ServeConn(conn transports.Conn) error {
 	return nil
 }
 
-// answer serves a link on a goroutine of its own, which Shutdown waits for. done is closed when the
+// startServing serves a link on a goroutine of its own, which Shutdown waits for. done is closed when the
 // link has been refused or its subscription has ended. open is false if the Producer is closed, and
 // the peer is refused. It takes p.mu.
-func (p *Producer) answer(conn transports.Conn) (done <-chan struct{}, open bool) {
+func (p *Producer) startServing(conn transports.Conn) (done <-chan struct{}, open bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	served := make(chan struct{})
 	serve := func() {
-		sub := p.subscribe(conn)
+		sub := p.acceptSubscription(conn)
 		if sub == nil {
 			close(served)
 			return
@@ -74,7 +74,7 @@ func (p *Producer) answer(conn transports.Conn) (done <-chan struct{}, open bool
 			close(served)
 			p.guests.Done()
 		}
-		go sub.serve() // it needs a smaller stack than the answer to the request
+		go sub.serveSubscription() // it needs a smaller stack than the answer to the request
 	}
 	if p.ended { // Shutdown waits for no more links; the caller waits for this one
 		go serve()

@@ -2,7 +2,7 @@ package producer
 
 import "slices"
 
-// sent keeps the events that left last on a stream, as they were. A subscriber that comes back
+// sentHistory keeps the events that left last on a stream, as they were. A subscriber that comes back
 // after one of them is sent what came after it again, byte for byte, and the stream goes on as if
 // it had not broken. They could not be made again: merging, boundaries and stamps depend on when
 // entries were read and on what else was held.
@@ -13,7 +13,7 @@ import "slices"
 //
 // Events are numbered from 0 in the order in which they were added. It belongs to the owner of the
 // stream.
-type sent struct {
+type sentHistory struct {
 	events []sentEvent // oldest first; events[:head] are forgotten
 	head   int
 	bytes  int    // the length of all messages that are kept
@@ -54,14 +54,14 @@ const (
 	runEvents, runBytes = 4096, 1 << 20
 )
 
-// end returns the number that the next event will have.
-func (s *sent) end() uint64 { return s.number + uint64(len(s.events)-s.head) }
+// nextNumber returns the number that the next event will have.
+func (s *sentHistory) nextNumber() uint64 { return s.number + uint64(len(s.events)-s.head) }
 
 // add appends an event that is about to leave, and forgets the oldest events that are beyond the
 // bounds. nextEvent calls it for every event that the Shaper lets go.
-func (s *sent) add(ev sentEvent) {
+func (s *sentHistory) add(ev sentEvent) {
 	if ev.resumable {
-		s.last = s.end()
+		s.last = s.nextNumber()
 	}
 	if s.head > 64 && 2*s.head >= len(s.events) {
 		n := copy(s.events, s.events[s.head:])
@@ -78,9 +78,9 @@ func (s *sent) add(ev sentEvent) {
 	}
 }
 
-// after returns the number of the event that follows the one with this id. It reports false if that
+// numberAfter returns the number of the event that follows the one with this id. It reports false if that
 // one is not kept.
-func (s *sent) after(id string) (number uint64, ok bool) {
+func (s *sentHistory) numberAfter(id string) (number uint64, ok bool) {
 	all := s.events[s.head:]
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].id == id {
@@ -90,29 +90,29 @@ func (s *sent) after(id string) (number uint64, ok bool) {
 	return 0, false
 }
 
-// since returns the events from a number on, as far as they are kept. The slice is valid until add.
-func (s *sent) since(number uint64) []sentEvent {
+// eventsSince returns the events from a number on, as far as they are kept. The slice is valid until add.
+func (s *sentHistory) eventsSince(number uint64) []sentEvent {
 	return s.events[s.head+int(max(number, s.number)-s.number):]
 }
 
-// follow appends what another stream was sent from a number on. If the other has forgotten some of
+// appendFrom appends what another stream was sent from a number on. If the other has forgotten some of
 // that, s forgets what it had before, so that what it keeps has no gap.
-func (s *sent) follow(other *sent, number uint64) {
+func (s *sentHistory) appendFrom(other *sentHistory, number uint64) {
 	if other.number > number {
-		s.forget()
+		s.reset()
 	}
-	for _, ev := range other.since(number) {
+	for _, ev := range other.eventsSince(number) {
 		s.add(ev)
 	}
 }
 
-// forget forgets all events, so that isComplete is false afterwards. It is called when what follows
+// reset forgets all events, so that isComplete is false afterwards. It is called when what follows
 // is made anew.
-func (s *sent) forget() {
-	n := max(s.end(), 1)
-	*s = sent{number: n, last: n}
+func (s *sentHistory) reset() {
+	n := max(s.nextNumber(), 1)
+	*s = sentHistory{number: n, last: n}
 }
 
-// whole reports whether every event that ever left is kept, so that a stream can be sent again from
+// isComplete reports whether every event that ever left is kept, so that a stream can be sent again from
 // its beginning.
-func (s *sent) whole() bool { return s.number == 0 }
+func (s *sentHistory) isComplete() bool { return s.number == 0 }

@@ -13,10 +13,10 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// party is another process that serves the agent's subscribers. To the agent it is one recipient of
+// replica is another process that serves the agent's subscribers. To the agent it is one recipient of
 // its questions: which of its subscribers may answer is decided there, and what it needs is what
 // the one that needs most does. Guarded by Producer.mu.
-type party struct {
+type replica struct {
 	presence
 	seen time.Time // when it last reported its presence
 	// told has, by position, the tool calls that it has delivered, with the subscriptions that do
@@ -37,9 +37,9 @@ type presence struct {
 	Pace      int64  `json:"pace"`
 }
 
-// note is a message of a replica to the agent. It has one of Presence, Left and More; one with none
+// replicaMessage is a message of a replica to the agent. It has one of Presence, Left and More; one with none
 // only asks whether the agent answers.
-type note struct {
+type replicaMessage struct {
 	Presence *presence `json:"presence,omitzero"`
 	// Left says that the event at this position, a tool call, has left; Untold for whom it has not.
 	Left   uint64               `json:"left,omitzero"`
@@ -62,9 +62,9 @@ const (
 	meetTime = 3 * time.Second
 )
 
-// add includes what one more recipient needs: thousandths, seconds and words per minute. A pace of
+// include includes what one more recipient needs: thousandths, seconds and words per minute. A pace of
 // zero is the usual one.
-func (s *slowest) add(patience, least, pace int64) {
+func (s *recipientNeeds) include(patience, least, pace int64) {
 	s.patience, s.least = max(s.patience, patience), max(s.least, least)
 	if pace > 0 {
 		s.pace = min(s.pace, pace)
@@ -73,22 +73,22 @@ func (s *slowest) add(patience, least, pace int64) {
 
 // mayBeAsked reports whether a question of this kind may be put to the replica, with Producer.mu
 // held.
-func (p *party) mayBeAsked(isConfirmation bool) bool {
+func (p *replica) mayBeAsked(isConfirmation bool) bool {
 	if isConfirmation {
 		return p.Confirm
 	}
 	return p.Clarify
 }
 
-// who returns the replica as a recipient in the audit log.
-func (p *party) who() audit.Subscription {
+// auditIdentity returns the replica as a recipient in the audit log.
+func (p *replica) auditIdentity() audit.Subscription {
 	return audit.Subscription{SubscriptionID: p.ID, Node: p.Node}
 }
 
-// lead makes this process the agent among several: the replicas read its profile, and it receives
+// leadReplicas makes this process the agent among several: the replicas read its profile, and it receives
 // their messages and what they settle. resumeOrFollow calls it.
-func (p *Producer) lead() error {
-	profile, err := json.Marshal(p.profile())
+func (p *Producer) leadReplicas() error {
+	profile, err := json.Marshal(p.agentProfile())
 	if err == nil {
 		err = p.shared.SetProfile(profile)
 	}
@@ -98,30 +98,30 @@ func (p *Producer) lead() error {
 		err = p.shared.Claims(func(token string) { p.broker.Withdraw(aaep.ReplyToken(token), "") })
 	}
 	if err == nil {
-		err = p.shared.Receive(p.takeNote)
+		err = p.shared.Receive(p.handleReplicaMessage)
 	}
 	return err
 }
 
-// takeNote handles one message of a replica and returns the answer, "yes" or "no". Config.Log calls
+// handleReplicaMessage handles one message of a replica and returns the answer, "yes" or "no". Config.Log calls
 // it, for one message at a time.
-func (p *Producer) takeNote(msg []byte) []byte {
-	var n note
+func (p *Producer) handleReplicaMessage(msg []byte) []byte {
+	var n replicaMessage
 	ok := jsonv2.Unmarshal(msg, &n) == nil
 	switch {
 	case !ok:
 	case n.Presence != nil:
-		p.present(*n.Presence)
+		p.applyPresence(*n.Presence)
 	case n.Left > 0:
 		p.mu.Lock()
-		if party := p.parties[n.ID]; party != nil {
+		if party := p.replicas[n.ID]; party != nil {
 			party.told[n.Left] = n.Untold
 			maps.DeleteFunc(party.told, func(pos uint64, _ []audit.Subscription) bool { return pos+keptTold < n.Left })
 		}
 		p.mu.Unlock()
-		p.moved.give()
+		p.moved.broadcast()
 	case n.More != "" && n.By != nil:
-		ok = p.moreTime(n.ID, *n.By, n.More)
+		ok = p.extendQuestion(n.ID, *n.By, n.More)
 	}
 	if ok {
 		return []byte("yes")
@@ -129,30 +129,30 @@ func (p *Producer) takeNote(msg []byte) []byte {
 	return []byte("no")
 }
 
-// present applies what a replica reports of itself, or that it has gone, which is no subscriptions.
+// applyPresence applies what a replica reports of itself, or that it has gone, which is no subscriptions.
 // It puts the open questions to it that it can answer only now, and takes it out of those that it
 // can answer no longer. It takes putting, and Producer.mu within that.
-func (p *Producer) present(now presence) {
+func (p *Producer) applyPresence(now presence) {
 	p.putting.Lock() // the recipients must not change while a question is put
 	defer p.putting.Unlock()
 	p.mu.Lock()
-	was := p.parties[now.ID]
-	is := &party{presence: now, seen: time.Now(), told: map[uint64][]audit.Subscription{}}
+	was := p.replicas[now.ID]
+	is := &replica{presence: now, seen: time.Now(), told: map[uint64][]audit.Subscription{}}
 	if was != nil {
 		is.told = was.told
 	} else {
-		was = &party{}
+		was = &replica{}
 	}
 	if now.Listeners > 0 {
-		p.parties[now.ID] = is
+		p.replicas[now.ID] = is
 	} else {
-		delete(p.parties, now.ID)
+		delete(p.replicas, now.ID)
 	}
 	var join []aaep.ReplyToken
 	for token, put := range p.asked {
 		if kind := put.Event.Type() == aaep.TypeAwaitingConfirmation; is.mayBeAsked(kind) && !was.mayBeAsked(kind) {
 			join = append(join, token)
-			put.parties = append(put.parties, now.ID)
+			put.replicas = append(put.replicas, now.ID)
 		}
 	}
 	p.mu.Unlock()
@@ -162,13 +162,13 @@ func (p *Producer) present(now presence) {
 	if was.Confirm && !is.Confirm || was.Clarify && !is.Clarify {
 		p.broker.NarrowAbilities(now.ID, !is.Confirm, !is.Clarify)
 	}
-	p.moved.give()
+	p.moved.broadcast()
 }
 
-// watchParties is a goroutine of an agent with replicas: it drops replicas that have not reported
+// watchReplicas is a goroutine of an agent with replicas: it drops replicas that have not reported
 // for too long, and logs when the log does not answer. resumeOrFollow starts it; it ends with
 // Shutdown. While the agent itself is cut off, all replicas count as having just reported.
-func (p *Producer) watchParties() {
+func (p *Producer) watchReplicas() {
 	tick := time.NewTicker(presenceEvery)
 	defer tick.Stop()
 	for late := false; ; {
@@ -185,10 +185,10 @@ func (p *Producer) watchParties() {
 				p.cfg.Logger.Warn("the log answers again, and has everything")
 			}
 		}
-		gone := p.unheard()
-		if len(gone) > 0 && p.cutOff() {
+		gone := p.silentReplicas()
+		if len(gone) > 0 && p.isCutOff() {
 			p.mu.Lock()
-			for _, party := range p.parties {
+			for _, party := range p.replicas {
 				party.seen = time.Now()
 			}
 			p.mu.Unlock()
@@ -196,17 +196,17 @@ func (p *Producer) watchParties() {
 		}
 		for _, one := range gone {
 			p.cfg.Logger.Warn("a process that served listeners is gone", "node", one.Node)
-			p.present(one)
+			p.applyPresence(one)
 		}
 	}
 }
 
-// unheard returns the replicas that have not reported for too long, each as a report without
+// silentReplicas returns the replicas that have not reported for too long, each as a report without
 // subscriptions.
-func (p *Producer) unheard() (gone []presence) {
+func (p *Producer) silentReplicas() (gone []presence) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id, party := range p.parties {
+	for id, party := range p.replicas {
 		if time.Since(party.seen) > presenceKept {
 			gone = append(gone, presence{ID: id, Node: party.Node})
 		}
@@ -214,9 +214,9 @@ func (p *Producer) unheard() (gone []presence) {
 	return gone
 }
 
-// cutOff reports whether it is the agent that is cut off: nothing that it sends comes back, its log
+// isCutOff reports whether it is the agent that is cut off: nothing that it sends comes back, its log
 // takes nothing, or nothing that is kept can be read. It waits presenceEvery at most.
-func (p *Producer) cutOff() bool {
+func (p *Producer) isCutOff() bool {
 	ctx, cancel := context.WithTimeout(p.claims, presenceEvery)
 	defer cancel()
 	_, err := p.shared.Send(ctx, []byte("{}"))
@@ -226,20 +226,20 @@ func (p *Producer) cutOff() bool {
 	return err != nil || p.log.Overdue()
 }
 
-// awaitParties waits, if this process cannot put a question of this kind to any recipient, until it
+// awaitReplicas waits, if this process cannot put a question of this kind to any recipient, until it
 // can, ctx is done, or meetTime has passed since New. It only waits for an agent that has replicas.
 // askQuestion calls it, holding no lock.
-func (p *Producer) awaitParties(ctx context.Context, isConfirmation bool) {
+func (p *Producer) awaitReplicas(ctx context.Context, isConfirmation bool) {
 	if p.shared == nil {
 		return
 	}
 	for {
-		moved, some := p.moved.wait(), false
+		moved, some := p.moved.changed(), false
 		p.mu.Lock()
 		for _, sub := range *p.audience.Load() {
 			some = some || sub.mayBeAsked(isConfirmation)
 		}
-		for _, party := range p.parties {
+		for _, party := range p.replicas {
 			some = some || party.mayBeAsked(isConfirmation)
 		}
 		p.mu.Unlock()
@@ -256,15 +256,15 @@ func (p *Producer) awaitParties(ctx context.Context, isConfirmation bool) {
 	}
 }
 
-// ableParties returns the replicas that a question can be put to, in the order of their ids, and
+// replicasToAsk returns the replicas that a question can be put to, in the order of their ids, and
 // includes what they need in need, which may be nil. It takes Producer.mu.
-func (p *Producer) ableParties(isConfirmation bool, need *slowest) (able []*party) {
+func (p *Producer) replicasToAsk(isConfirmation bool, need *recipientNeeds) (able []*replica) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(p.parties)) {
-		if party := p.parties[id]; party.mayBeAsked(isConfirmation) {
+	for _, id := range slices.Sorted(maps.Keys(p.replicas)) {
+		if party := p.replicas[id]; party.mayBeAsked(isConfirmation) {
 			if able = append(able, party); need != nil {
-				need.add(party.Patience, party.Least, party.Pace)
+				need.include(party.Patience, party.Least, party.Pace)
 			}
 		}
 	}

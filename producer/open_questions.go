@@ -124,11 +124,11 @@ func (sub *subscription) askLate() {
 	for _, k := range kept {
 		sub.tookRecord(k)
 	}
-	sub.p.putOpen(sub, func(put *pending) *aaep.Event {
-		token := put.token()
+	sub.p.putOpenQuestions(sub, func(put *pendingQuestion) *aaep.Event {
+		token := put.replyToken()
 		switch ev := sub.toAsk[token]; {
 		case ev != nil && ev != put.Event:
-			return sub.p.onceMore(put, time.Now()) // with the time that is left now
+			return sub.p.repeatQuestion(put, time.Now()) // with the time that is left now
 		case ev != nil || !sub.failed[token] && sub.isWithheld(token):
 			return put.Event
 		}
@@ -168,19 +168,19 @@ func (sub *subscription) askAside(e shaper.Entry) {
 	sub.shaper.Push(time.Now(), e)
 }
 
-// putOpen puts the open questions that ask wants, and nil is all of them, to a subscription that
+// putOpenQuestions puts the open questions that ask wants, and nil is all of them, to a subscription that
 // can answer them: those for which it is on record that it was asked too, and the others by
 // askLate, once that is. Ask returns the event that asks, or nil.
-func (p *Producer) putOpen(sub *subscription, ask func(*pending) *aaep.Event, push func(shaper.Entry)) {
+func (p *Producer) putOpenQuestions(sub *subscription, ask func(*pendingQuestion) *aaep.Event, push func(shaper.Entry)) {
 	p.mu.Lock()
-	open := p.openQuestions()
+	open := p.questionsInOrder()
 	settled := func(token aaep.ReplyToken) bool { return p.asked[token] == nil }
 	maps.DeleteFunc(sub.onRecord, func(token aaep.ReplyToken, _ string) bool { return settled(token) })
 	maps.DeleteFunc(sub.failed, func(token aaep.ReplyToken, _ bool) bool { return settled(token) })
 	maps.DeleteFunc(sub.toAsk, func(token aaep.ReplyToken, _ *aaep.Event) bool { return settled(token) })
 	p.mu.Unlock()
 	for _, put := range open {
-		token, entry := put.token(), put.Entry
+		token, entry := put.replyToken(), put.Entry
 		if ask != nil {
 			entry.Event = ask(put)
 		}
@@ -210,8 +210,8 @@ func (p *Producer) putOpen(sub *subscription, ask func(*pending) *aaep.Event, pu
 
 // isOnRecord reports whether it is on record that the subscription is asked by ev, in the language
 // that it hears. If not, it has that recorded: once, however often it comes back.
-func (sub *subscription) isOnRecord(put *pending, ev *aaep.Event) bool {
-	p, token, who := sub.p, put.token(), sub.who(put.Event)
+func (sub *subscription) isOnRecord(put *pendingQuestion, ev *aaep.Event) bool {
+	p, token, who := sub.p, put.replyToken(), sub.auditIdentity(put.Event)
 	language, is := sub.onRecord[token]
 	p.mu.Lock()
 	if i := indexOf(put.recorded, sub.id); i >= 0 && !is {
@@ -242,41 +242,41 @@ func (sub *subscription) isOnRecord(put *pending, ev *aaep.Event) bool {
 	return known && err == nil
 }
 
-// putAnew puts to a subscription with new terms the open questions that it can answer only now (D-34), and once more, with the
+// putForNewTerms puts to a subscription with new terms the open questions that it can answer only now (D-34), and once more, with the
 // same token, those that are told in another language now: whoever changes it while they decide wants to hear in it what they
 // decide about.
-func (sub *subscription) putAnew(was *handshake.Terms) {
-	could := func(put *pending) bool {
+func (sub *subscription) putForNewTerms(was *handshake.Terms) {
+	could := func(put *pendingQuestion) bool {
 		if put.isConfirmation() {
 			return was.ConfirmationReply
 		}
 		return was.ClarificationReply
 	}
 	now := time.Now()
-	maps.DeleteFunc(sub.beside, func(_ aaep.ReplyToken, ev *aaep.Event) bool { return sub.p.stale(ev) })
-	sub.p.putOpen(sub, func(put *pending) *aaep.Event {
+	maps.DeleteFunc(sub.beside, func(_ aaep.ReplyToken, ev *aaep.Event) bool { return sub.p.isSettledQuestion(ev) })
+	sub.p.putOpenQuestions(sub, func(put *pendingQuestion) *aaep.Event {
 		switch ev := put.Event; {
 		case !could(put):
 			return ev
 		case sub.opened && (put.Pos <= sub.cursor || sub.early[put.Pos]) &&
 			handshake.ChooseLanguage(was.Languages, ev) != handshake.ChooseLanguage(sub.terms.Languages, ev):
-			return sub.p.onceMore(put, now)
+			return sub.p.repeatQuestion(put, now)
 		}
 		return nil
 	}, sub.askAside)
 }
 
-// askBeside puts once more what putAnew did, to a subscription whose stream may have been cut before it had that.
-func (sub *subscription) askBeside() {
+// repeatOutsideLog puts once more what putAnew did, to a subscription whose stream may have been cut before it had that.
+func (sub *subscription) repeatOutsideLog() {
 	if len(sub.beside) == 0 {
 		return
 	}
-	sub.p.putOpen(sub, func(put *pending) *aaep.Event { return sub.beside[put.token()] },
+	sub.p.putOpenQuestions(sub, func(put *pendingQuestion) *aaep.Event { return sub.beside[put.replyToken()] },
 		func(e shaper.Entry) { sub.shaper.Push(time.Now(), shaper.Entry{Event: e.Event, At: e.Pos}) })
 }
 
-// onceMore is a question that is told once more, as an event of its own: with the time that is left.
-func (p *Producer) onceMore(put *pending, now time.Time) *aaep.Event {
+// repeatQuestion is a question that is told once more, as an event of its own: with the time that is left.
+func (p *Producer) repeatQuestion(put *pendingQuestion, now time.Time) *aaep.Event {
 	p.mu.Lock()
 	left := wholeSeconds(put.deadline.Sub(p.broker.Now()))
 	p.mu.Unlock()
@@ -302,8 +302,8 @@ func (p *Producer) onceMore(put *pending, now time.Time) *aaep.Event {
 	return &ev
 }
 
-// stale reports whether an event that a newcomer is about to be told asks what has been settled since.
-func (p *Producer) stale(ev *aaep.Event) bool {
+// isSettledQuestion reports whether an event that a newcomer is about to be told asks what has been settled since.
+func (p *Producer) isSettledQuestion(ev *aaep.Event) bool {
 	token, asks := closes.Token(ev)
 	if !asks {
 		return false
@@ -314,17 +314,17 @@ func (p *Producer) stale(ev *aaep.Event) bool {
 	return !open
 }
 
-// situation makes one state.changed for each session that is under way, for a subscriber that did
+// currentStates makes one state.changed for each session that is under way, for a subscriber that did
 // not see how it came to where it is. A session that has changed state after the cursor tells that
 // itself, though maybe not first; changed is then the position of the newest such change, and 0 if
 // there is none.
-func (p *Producer) situation(cursor uint64) (entries []shaper.Entry, changed uint64) {
+func (p *Producer) currentStates(cursor uint64) (entries []shaper.Entry, changed uint64) {
 	p.mu.Lock()
 	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()
 	for _, s := range sessions {
 		s.mu.Lock()
-		t := s.told
+		t := s.lastState
 		switch {
 		case s.over || t.pos == 0:
 		case t.pos > cursor:

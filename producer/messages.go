@@ -10,39 +10,39 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// manners limit how fast one subscription may reply. They belong to the goroutine that receives.
-type manners struct {
+// replyLimits limit how fast one subscription may reply. They belong to the goroutine that receives.
+type replyLimits struct {
 	replies *budget.Budget // replies that are looked at
 	refused refusals       // replies without effect
 }
 
-// listen begins to receive what the subscriber sends, until the link ends. A link that notifies
+// startReceiving begins to receive what the subscriber sends, until the link ends. A link that notifies
 // needs no goroutine while there is nothing to receive; for any other, this starts one.
 // serveSubscription calls it once.
-func (sub *subscription) listen() {
+func (sub *subscription) startReceiving() {
 	if link, ok := sub.conn.(transports.Notifier); ok {
-		if err := sub.p.shield.call("Conn.Notify", func() error { link.Notify(sub.notified); return nil }); err != nil {
+		if err := sub.p.shield.call("Conn.Notify", func() error { link.Notify(sub.onNotify); return nil }); err != nil {
 			sub.lost <- err
 		}
 		return
 	}
-	sub.p.loops.Go(func() { sub.hear(sub.ctx) })
+	sub.p.loops.Go(func() { sub.handleUntilDone(sub.ctx) })
 }
 
-// notified is called by the link, on any goroutine, when there may be a message or a new stream. It
+// onNotify is called by the link, on any goroutine, when there may be a message or a new stream. It
 // does not wait. Where no goroutine receives at the moment, it starts one, drainMessages.
-func (sub *subscription) notified() {
+func (sub *subscription) onNotify() {
 	if _, ok := sub.conn.(transports.Resumable); ok {
 		sub.news.Store(true)
 		sub.wake()
 	}
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if sub.deaf {
+	if sub.messagesEnded {
 		return
 	}
-	if sub.unheard++; sub.unheard == 1 {
-		sub.p.loops.Go(sub.hearAll)
+	if sub.notifications++; sub.notifications == 1 {
+		sub.p.loops.Go(sub.drainMessages)
 	}
 }
 
@@ -53,30 +53,30 @@ var atOnce = func() context.Context {
 	return ctx
 }()
 
-// hearAll handles the messages that the link has, and those that arrive meanwhile. It is a
+// drainMessages handles the messages that the link has, and those that arrive meanwhile. It is a
 // goroutine that onNotify starts, at most one a subscription; it ends when the link has nothing
 // more.
-func (sub *subscription) hearAll() {
+func (sub *subscription) drainMessages() {
 	for heard := 0; ; {
 		sub.mu.Lock()
-		if sub.unheard == heard {
-			sub.unheard = 0
+		if sub.notifications == heard {
+			sub.notifications = 0
 			sub.mu.Unlock()
 			return
 		}
-		heard = sub.unheard
+		heard = sub.notifications
 		sub.mu.Unlock()
-		if sub.hear(atOnce); len(sub.lost) > 0 {
+		if sub.handleUntilDone(atOnce); len(sub.lost) > 0 {
 			return
 		}
 	}
 }
 
-// hear handles messages until ctx is done or the link ends. In the second case it tells the owner
+// handleUntilDone handles messages until ctx is done or the link ends. In the second case it tells the owner
 // of the subscription why, and ends a send that is under way. Only the receiving goroutine calls
 // it.
-func (sub *subscription) hear(ctx context.Context) {
-	err := sub.heed(ctx)
+func (sub *subscription) handleUntilDone(ctx context.Context) {
+	err := sub.handleMessages(ctx)
 	if ctx == atOnce && err == ctx.Err() {
 		return // the link has no more messages for now
 	}
@@ -85,9 +85,9 @@ func (sub *subscription) hear(ctx context.Context) {
 	sub.wake()
 }
 
-// heed receives messages and handles each, until there is an error, which it returns. It returns
+// handleMessages receives messages and handles each, until there is an error, which it returns. It returns
 // errLeft when the subscriber closes the subscription. A reply may hold it up; see replyHold.
-func (sub *subscription) heed(ctx context.Context) error {
+func (sub *subscription) handleMessages(ctx context.Context) error {
 	for {
 		data, err := sub.p.receive(ctx, sub.conn)
 		if err != nil {
@@ -102,19 +102,19 @@ func (sub *subscription) heed(ctx context.Context) error {
 		case *aaep.ConfirmationReply, *aaep.ClarificationReply:
 			// A subscriber that guesses tokens is slowed down, whether it guesses right or not. No
 			// other one is.
-			if sub.manners == nil {
-				sub.manners = &manners{budget.New(repliesPerSecond), refusals{pace: budget.New(refusalsPerSecond)}}
+			if sub.replyLimits == nil {
+				sub.replyLimits = &replyLimits{budget.New(repliesPerSecond), refusals{pace: budget.New(refusalsPerSecond)}}
 			}
-			for !sub.manners.replies.Take(time.Now()) {
+			for !sub.replyLimits.replies.Take(time.Now()) {
 				select {
-				case <-time.After(time.Until(sub.manners.replies.Next(time.Now()))):
+				case <-time.After(time.Until(sub.replyLimits.replies.Next(time.Now()))):
 				case <-sub.ctx.Done():
 					return sub.ctx.Err()
 				}
 			}
-			sub.reply(m)
+			sub.handleReply(m)
 		case *aaep.SubscriptionRenegotiate:
-			sub.ask(m)
+			sub.requestChange(m)
 		case *aaep.SubscriptionClose:
 			if m.SubscriptionID == sub.id {
 				return errLeft
@@ -129,12 +129,12 @@ func (sub *subscription) heed(ctx context.Context) error {
 // received all the same.
 const replyHold = 10 * time.Second
 
-// reply hands a reply to the broker. Where the agent is more than one process it returns when the
+// handleReply hands a reply to the broker. Where the agent is more than one process it returns when the
 // effect is settled, or after replyHold; it does not wait for the record. The receiving goroutine
 // calls it, holding no lock. The effect is reported to the Observer, and a reply without effect
 // also to the log and to the audit log. The sender is never told whether it counted (§6.3.4).
-func (sub *subscription) reply(m aaep.Message) {
-	by, effected := sub.who(nil), sub.p.cfg.Observer.Began(Reply)
+func (sub *subscription) handleReply(m aaep.Message) {
+	by, effected := sub.auditIdentity(nil), sub.p.cfg.Observer.Began(Reply)
 	ended := func(err error) {
 		if effected(err); err != nil {
 			sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.principal, "reason", err)
@@ -143,12 +143,12 @@ func (sub *subscription) reply(m aaep.Message) {
 	}
 	w, err := sub.p.broker.Reply(by, m, ended)
 	if w == nil {
-		if refused := &sub.manners.refused; refused.recording.Load() || !refused.pace.Take(time.Now()) {
+		if refused := &sub.replyLimits.refused; refused.recording.Load() || !refused.pace.Take(time.Now()) {
 			refused.more++
 			effected(err)
 		} else {
 			refused.recording.Store(true)
-			why := refused.note(err)
+			why := refused.describe(err)
 			sub.p.recording.Go(func() { // Shutdown waits for it after loops
 				ended(why)
 				refused.recording.Store(false)

@@ -15,10 +15,10 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// course is a cursor into the log and a Shaper: the stream of one subscription, or of a group. Only
+// deliveryCursor is a cursor into the log and a Shaper: the stream of one subscription, or of a group. Only
 // the owner of the subscription or of the group uses it, except for the fields that are atomic or
 // have a lock.
-type course struct {
+type deliveryCursor struct {
 	p        *Producer
 	owner    withholder       // the subscription or the group
 	terms    *handshake.Terms // replaced with the subscription's mu held; see subscription
@@ -31,7 +31,7 @@ type course struct {
 	early    map[uint64]bool  // positions of entries that were pushed before the cursor got there
 	noticed  uint64           // how many of the Producer's notices the Shaper has been given
 	ahead    []*aaep.Event    // entries after the cursor that have been read from a store already
-	history  sent             // what left lately
+	history  sentHistory      // what left lately
 	again    []sentEvent      // what of the history is to be sent again, before anything else
 	hurries  bool             // it holds a turn of batchTurns, and must not wait, even for a disk
 	full     bool             // the link was slow with two batches in a row; false for a group
@@ -56,7 +56,9 @@ type course struct {
 
 // waitsFar reports whether so many events from before the subscription wait that no more are read
 // for now. Text that waits for the end of its sentence does not count: the end is further on.
-func (c *course) waitsFar() bool { return !c.shaper.Idle() && c.shaper.Stats().Held >= maxHistory }
+func (c *deliveryCursor) waitsFar() bool {
+	return !c.shaper.Idle() && c.shaper.Stats().Held >= maxHistory
+}
 
 // withholder is the subscription or the group that a deliveryCursor serves. withholds reports
 // whether the question with this token must not be shown yet, because it is not on record that it
@@ -66,19 +68,19 @@ type withholder interface {
 	withholds(token aaep.ReplyToken) (is, wait bool)
 }
 
-// fill gives the Shaper the notices, and what the log has after the cursor, and moves the cursor
+// fillShaper gives the Shaper the notices, and what the log has after the cursor, and moves the cursor
 // on. It reads on although events wait for the rate, so that a critical event need not wait behind
 // them. It stops where the number of events that could leave at once reaches most, and where many
 // events from before the subscription are held. The error is an *aaep.Rejection: the log no longer
 // has the next entry. Only the owner calls it; it may wait for the log's store.
-func (c *course) fill(now time.Time, most int) error {
-	c.notice(now)
+func (c *deliveryCursor) fillShaper(now time.Time, most int) error {
+	c.pushNotices(now)
 	for c.cursor < c.p.log.End() {
 		room := most - c.shaper.Ready(now)
 		if c.cursor < c.replayed {
 			if c.waitsFar() {
 				if !c.hurries { // otherwise loadBatch did it before the turn began
-					c.askEarly()
+					c.askOpenEarly()
 				}
 				return nil
 			}
@@ -87,9 +89,9 @@ func (c *course) fill(now time.Time, most int) error {
 		if room <= 0 {
 			return nil
 		}
-		events, err := c.read(room)
+		events, err := c.readLog(room)
 		if err != nil {
-			return slow("the events it has not seen are no longer kept")
+			return slowRejection("the events it has not seen are no longer kept")
 		}
 		if len(events) == 0 {
 			return nil
@@ -106,7 +108,7 @@ func (c *course) fill(now time.Time, most int) error {
 			c.ahead = c.ahead[min(1, len(c.ahead)):]
 			// Left out are a question that must not be shown yet or is settled, and an entry that
 			// was pushed before.
-			if withheld || c.isPast(c.cursor) && c.p.stale(ev) || c.early[c.cursor] {
+			if withheld || c.isPast(c.cursor) && c.p.isSettledQuestion(ev) || c.early[c.cursor] {
 				delete(c.early, c.cursor)
 				continue
 			}
@@ -120,13 +122,13 @@ func (c *course) fill(now time.Time, most int) error {
 // isPast reports whether a question at pos is put only if it is still open. One that a process
 // before this one asked is no longer open. Neither is one from before the subscription that has
 // been settled since, unless the subscriber goes on from another one.
-func (c *course) isPast(pos uint64) bool {
+func (c *deliveryCursor) isPast(pos uint64) bool {
 	return pos <= c.replayed && (!c.goesOn || pos <= max(c.p.began, c.p.log.Began()))
 }
 
 // withholds asks the owner whether an entry is a question that must not be shown yet; see
 // withholder.
-func (c *course) withholds(ev *aaep.Event) (is, wait bool) {
+func (c *deliveryCursor) withholds(ev *aaep.Event) (is, wait bool) {
 	token, asks := closes.Token(ev)
 	if !asks {
 		return false, false
@@ -134,9 +136,9 @@ func (c *course) withholds(ev *aaep.Event) (is, wait bool) {
 	return c.owner.withholds(token)
 }
 
-// read returns at most n entries after the cursor. It returns none if they would have to be waited
+// readLog returns at most n entries after the cursor. It returns none if they would have to be waited
 // for and hurries is set.
-func (c *course) read(n int) (events []*aaep.Event, err error) {
+func (c *deliveryCursor) readLog(n int) (events []*aaep.Event, err error) {
 	switch {
 	case len(c.ahead) > 0:
 		return c.ahead[:min(n, len(c.ahead))], nil
@@ -201,17 +203,17 @@ func (t batchTurns) acquire() {
 // release ends the turn that acquire began, so that the next goroutine has one.
 func (t batchTurns) release() { <-t }
 
-// advance sends the batch that a group has left to it, or loads one and sends that. Only
+// sendDue sends the batch that a group has left to it, or loads one and sends that. Only
 // runUngrouped calls it, holding no lock; it waits while the link is slow. If nothing was due, sent
 // is false and next says when something will be; zero is after the next event. An error that is an
 // *aaep.Rejection ends the subscription, every other the stream.
-func (sub *subscription) advance(stream transports.Stream) (sent bool, next time.Time, err error) {
-	b := sub.owed // from the group that it has left
-	if sub.owed = nil; b == nil {
+func (sub *subscription) sendDue(stream transports.Stream) (sent bool, next time.Time, err error) {
+	b := sub.pendingBatch // from the group that it has left
+	if sub.pendingBatch = nil; b == nil {
 		b = batches.Get().(*batch)
-		defer b.free()
+		defer b.recycle()
 		_, plain := stream.(plainStream)
-		if sent, next, err = sub.load(b, time.Now(), sub.many && !sub.slow, plain); err != nil || len(b.events) == 0 {
+		if sent, next, err = sub.loadBatch(b, time.Now(), sub.many && !sub.slow, plain); err != nil || len(b.events) == 0 {
 			return sent, next, err
 		}
 	}
@@ -223,7 +225,7 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 		return true, next, err
 	}
 	for _, ev := range b.critical {
-		if delay, ok := sub.delay(ev); ok {
+		if delay, ok := sub.criticalDelay(ev); ok {
 			sub.p.cfg.Observer.Critical(delay)
 		}
 	}
@@ -235,21 +237,21 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 	return true, next, nil
 }
 
-// free gives a batch back to batches. The caller must not use it afterwards.
-func (b *batch) free() {
+// recycle gives a batch back to batches. The caller must not use it afterwards.
+func (b *batch) recycle() {
 	clear(b.events)
 	clear(b.critical)
 	*b = batch{events: b.events[:0], critical: b.critical[:0]}
 	batches.Put(b)
 }
 
-// load takes what is due out of the Shaper and into b, after it has given the Shaper what the log
+// loadBatch takes what is due out of the Shaper and into b, after it has given the Shaper what the log
 // has. The owner calls it: runUngrouped, or run with the group's mu held. batched allows more than
 // one event. plain says that the link cannot be resumed: events then say themselves whether one can
 // go on after them. due reports whether b has events. If not, next says when something will be due;
 // zero is after the next event. The error is an *aaep.Rejection that ends the subscription. It may
 // wait for a turn of batchTurns, and for the log's store.
-func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, next time.Time, err error) {
+func (c *deliveryCursor) loadBatch(b *batch, now time.Time, batched, plain bool) (due bool, next time.Time, err error) {
 	c.shaper.SetFull(c.full)
 	// A stream that catches up reads nothing before it has a turn; one near the end of the log
 	// takes a turn only for a long batch.
@@ -259,16 +261,16 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 		if batched {
 			most = few
 		}
-		if err := c.fill(now, most); err != nil {
+		if err := c.fillShaper(now, most); err != nil {
 			return false, next, err
 		}
 	}
 	if past || batched && c.shaper.Ready(now) >= few {
 		if past && c.cursor < c.replayed && c.waitsFar() {
-			c.askEarly()
+			c.askOpenEarly()
 		}
 		if !c.p.log.InMemory(c.cursor) { // it is read from the store before the turn begins
-			c.ahead, _ = c.read(readAhead) // fillShaper meets an error again
+			c.ahead, _ = c.readLog(readAhead) // fillShaper meets an error again
 		}
 		turns := longBatches
 		if past {
@@ -280,39 +282,39 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 			turns.release()
 			c.hurries, c.ahead = false, nil
 		}()
-		if err := c.fill(now, readAhead); err != nil { // a critical event may have come meanwhile
+		if err := c.fillShaper(now, readAhead); err != nil { // a critical event may have come meanwhile
 			return false, next, err
 		}
 	}
 	if c.shaper.Overflow() {
-		return false, next, slow("too many events wait")
+		return false, next, slowRejection("too many events wait")
 	}
-	c.publish()        // before Pop: what that returns has not left yet
-	for size := 0; ; { // until nothing more may leave now, or the batch is full
-		ev, at := c.takeNext(b, now, plain)
+	c.publishProgress() // before Pop: what that returns has not left yet
+	for size := 0; ; {  // until nothing more may leave now, or the batch is full
+		ev, at := c.nextEvent(b, now, plain)
 		if ev.message == nil {
 			next = at
 			break
 		}
 		due = true
-		b.add(ev)
+		b.addEvent(ev)
 		if size += len(ev.message); size >= maxBatch || !batched {
 			break
 		}
-		if c.fill(now, readAhead) != nil || c.shaper.Overflow() {
+		if c.fillShaper(now, readAhead) != nil || c.shaper.Overflow() {
 			break // the next call returns the error
 		}
 	}
 	return due, next, nil
 }
 
-// takeNext returns the event that leaves next, encoded, and notes it in the history and in
+// nextEvent returns the event that leaves next, encoded, and notes it in the history and in
 // b.critical. First come the events to send again, which are spent from the subscription's rate,
 // and then what the Shaper lets go. Where the rate is spent, a critical event leaves all the same.
 // Before it leave the events to send again of its session or, where it is to be sent again itself,
 // those that lead to it. The message is empty where nothing may leave now; at is then when to ask
 // again, as for shaper.Shaper.Pop. loadBatch calls it.
-func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at time.Time) {
+func (c *deliveryCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent, at time.Time) {
 	for {
 		if len(c.again) > 0 {
 			due, at := true, time.Time{}
@@ -347,14 +349,14 @@ func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at
 			out.Resumable = false
 		}
 		if c.gap {
-			c.gap, out = false, c.tagged(out, "lost", "true", lostForm)
+			c.gap, out = false, c.withDeliveryTag(out, "lost", "true", lostForm)
 		}
 		// The subscriber cannot go on after this event. A link that can be resumed shows that by
 		// sending no id with it (D-82).
 		if plain && !out.Resumable {
-			out = c.tagged(out, "resumable", "false", overtakingForm)
+			out = c.withDeliveryTag(out, "resumable", "false", overtakingForm)
 		}
-		msg, err := c.p.encode(out)
+		msg, err := c.p.encodeShaped(out)
 		if err != nil { // it was valid when it was appended
 			c.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
 			continue
@@ -371,13 +373,13 @@ func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at
 	}
 }
 
-// idle reports whether nothing waits to leave. An unfinished sentence does not count. The owner
+// isIdle reports whether nothing waits to leave. An unfinished sentence does not count. The owner
 // calls it.
-func (c *course) idle() bool { return len(c.again) == 0 && c.shaper.Idle() }
+func (c *deliveryCursor) isIdle() bool { return len(c.again) == 0 && c.shaper.Idle() }
 
-// add appends an event to the batch, with its id if a stream can be resumed after it. loadBatch
+// addEvent appends an event to the batch, with its id if a stream can be resumed after it. loadBatch
 // calls it for every event that leaves.
-func (b *batch) add(ev sentEvent) {
+func (b *batch) addEvent(ev sentEvent) {
 	out := transports.Event{Message: ev.message}
 	if ev.resumable {
 		out.ID, b.resumable = ev.id, true
@@ -385,27 +387,27 @@ func (b *batch) add(ev sentEvent) {
 	b.events = append(b.events, out)
 }
 
-// publish shows other goroutines how far the stream has come: the counts, needs, left and urgent.
+// publishProgress shows other goroutines how far the stream has come: the counts, needs, left and urgent.
 // It is called before events are taken from the Shaper, for those have not left yet. It wakes the
 // goroutines that wait for urgent to grow.
-func (c *course) publish() {
+func (c *deliveryCursor) publishProgress() {
 	stats := c.shaper.Stats()
 	c.counting.Lock()
 	c.stats = stats
 	c.counting.Unlock()
 	c.needs.Store(c.cursor)
-	if grow(&c.left, c.cursor, c.shaper.Oldest()) && c.left.Load() >= c.replayed {
+	if raiseProgress(&c.left, c.cursor, c.shaper.Oldest()) && c.left.Load() >= c.replayed {
 		c.behind.Store(false)
 	}
-	if grow(&c.urgent, c.cursor, c.shaper.OldestUrgent()) && c.watched.CompareAndSwap(true, false) {
-		c.p.moved.give()
+	if raiseProgress(&c.urgent, c.cursor, c.shaper.OldestUrgent()) && c.watched.CompareAndSwap(true, false) {
+		c.p.moved.broadcast()
 	}
 }
 
-// grow raises upTo to the cursor, or to the position before held, the oldest event that has not
+// raiseProgress raises upTo to the cursor, or to the position before held, the oldest event that has not
 // left; zero is none. It reports whether that is more than upTo was. Only the owner of upTo calls
 // it.
-func grow(upTo *atomic.Uint64, cursor, held uint64) bool {
+func raiseProgress(upTo *atomic.Uint64, cursor, held uint64) bool {
 	if held > 0 && held <= cursor {
 		cursor = held - 1
 	}
@@ -416,9 +418,9 @@ func grow(upTo *atomic.Uint64, cursor, held uint64) bool {
 	return true
 }
 
-// counted returns the counts as of the last publishProgress. Any goroutine may call it; it takes
+// publishedStats returns the counts as of the last publishProgress. Any goroutine may call it; it takes
 // counting.
-func (c *course) counted() shaper.Stats {
+func (c *deliveryCursor) publishedStats() shaper.Stats {
 	c.counting.Lock()
 	defer c.counting.Unlock()
 	return c.stats

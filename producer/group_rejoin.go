@@ -13,12 +13,12 @@ import (
 
 const (
 	// crowdSize is the number of subscriptions from which on an attempt is worth the delay.
-	crowded = 32
+	crowdSize = 32
 	// quietStart is how long a subscription is ungrouped before its first attempt, so that a new
 	// subscriber hears something first.
-	settling = time.Second
+	quietStart = time.Second
 	// longestHold is how long one attempt holds text back at most.
-	toMeet = 1500 * time.Millisecond
+	longestHold = 1500 * time.Millisecond
 	// shortly is when to look again at a group that has paused and is busy.
 	shortly = 2 * time.Millisecond
 	// maxBusy is how often to look again at such a group.
@@ -30,40 +30,40 @@ const (
 	maxPause = 5 * time.Minute
 )
 
-// stepper decides when an ungrouped subscription next holds its text back to join a group in step.
+// rejoinBackoff decides when an ungrouped subscription next holds its text back to join a group in step.
 // It belongs to the owner of the subscription. The comment at the head of group.go says what it is
 // for.
-type stepper struct {
+type rejoinBackoff struct {
 	next  time.Time     // no attempt begins before
 	late  time.Time     // when the attempt that is under way ends; zero: none is
 	busy  int           // how often the group was busy since it paused, in this attempt
 	pause time.Duration // the distance to the next attempt after the last one that failed
 }
 
-// settle notes that the subscription is ungrouped from now on. No attempt is under way then, and
+// beginUngrouped notes that the subscription is ungrouped from now on. No attempt is under way then, and
 // the next one begins after quietStart at the earliest.
-func (s *stepper) settle(now time.Time) {
-	if s.late = (time.Time{}); s.next.Before(now.Add(settling)) {
-		s.next = now.Add(settling)
+func (s *rejoinBackoff) beginUngrouped(now time.Time) {
+	if s.late = (time.Time{}); s.next.Before(now.Add(quietStart)) {
+		s.next = now.Add(quietStart)
 	}
 }
 
-// join tries to join a group, first as a settled subscription and then in step. Only runUngrouped
+// tryJoin tries to join a group, first as a settled subscription and then in step. Only runUngrouped
 // calls it, when nothing could be sent. If none takes it, again is when to try again; zero is after
 // the next event.
-func (l *lone) join(now time.Time) (joined bool, again time.Time) {
-	if joined, again = l.subscription.join(now); joined {
+func (l *ungrouped) tryJoin(now time.Time) (joined bool, again time.Time) {
+	if joined, again = l.subscription.joinSettledGroup(now); joined {
 		return true, again
 	}
-	joined, then := l.fallIn(now)
-	return joined, earliest(again, then)
+	joined, then := l.joinPausedGroup(now)
+	return joined, earliestTime(again, then)
 }
 
-// fallIn begins, continues or ends an attempt to join a group in step. It sets until when the
+// joinPausedGroup begins, continues or ends an attempt to join a group in step. It sets until when the
 // Shaper holds text back. If it does not join, again is when to call it again; zero is after the
 // next event.
-func (l *lone) fallIn(now time.Time) (joined bool, again time.Time) {
-	waits, met := !l.late.IsZero(), l.met.Swap(false)
+func (l *ungrouped) joinPausedGroup(now time.Time) (joined bool, again time.Time) {
+	waits, met := !l.late.IsZero(), l.groupPaused.Swap(false)
 	switch {
 	case waits && !now.Before(l.late): // the attempt has failed
 		l.pause = min(max(2*l.pause, minPause), maxPause)
@@ -72,40 +72,40 @@ func (l *lone) fallIn(now time.Time) (joined bool, again time.Time) {
 		return false, again
 	case waits && !met && l.busy == 0: // no group has paused yet
 		return false, l.late
-	case !waits && (now.Before(l.next) || len(*l.p.audience.Load()) < crowded): // no attempt now
+	case !waits && (now.Before(l.next) || len(*l.p.audience.Load()) < crowdSize): // no attempt now
 		return false, again
-	case !l.sociable(): // it may have got another stream while it waited
+	case !l.canBeGrouped(): // it may have got another stream while it waited
 		return false, again
 	case met: // a group has just paused
 		l.busy = 0
 	}
-	g, wait := l.findGroup(now)
+	g, wait := l.findPausedGroup(now)
 	switch {
 	case g != nil:
-		return l.stays(g), again
+		return l.confirmJoin(g), again
 	case !wait:
 		return false, again
 	case waits && l.busy < maxBusy: // the group that has paused was busy, or has gone on already
 		l.busy++
 		return false, now.Add(shortly)
 	case !waits: // an attempt begins
-		l.late = now.Add(toMeet)
+		l.late = now.Add(longestHold)
 	}
 	l.busy = 0
 	l.shaper.Hold(l.late)
 	return false, l.late
 }
 
-// findGroup finds or makes a group that is in step with the subscription, and joins it. If none is,
+// findPausedGroup finds or makes a group that is in step with the subscription, and joins it. If none is,
 // wait reports whether one exists that may be soon; that one wakes the subscription when it pauses.
-func (l *lone) findGroup(now time.Time) (g *group, wait bool) {
+func (l *ungrouped) findPausedGroup(now time.Time) (g *group, wait bool) {
 	gs := &l.p.groups
 	gs.mu.Lock()
 	all := slices.Clone(gs.of[l.key])
 	gs.mu.Unlock()
 	for {
 		for _, g := range all {
-			switch g.take(l.subscription, now, true) {
+			switch g.tryAdd(l.subscription, now, true) {
 			case taken:
 				return g, false
 			case elsewhere, different:
@@ -115,7 +115,7 @@ func (l *lone) findGroup(now time.Time) (g *group, wait bool) {
 		if !l.shaper.Paused(now, l.cursor) {
 			return nil, false
 		}
-		if g, all = l.found(all, now, true); g != nil || all == nil {
+		if g, all = l.createGroup(all, now, true); g != nil || all == nil {
 			return g, false
 		}
 	}
