@@ -66,7 +66,7 @@ const metricsPath = "/metrics"
 
 // metricsFlag says where counts are told.
 func metricsFlag(f *pflag.FlagSet) *string {
-	return f.String("metrics", "", "tell programs on this machine, at this `ADDRESS`, how many events and listeners there are")
+	return f.String("metrics", "", "tell programs on this machine, at `ADDRESS`, how many events and listeners there are")
 }
 
 // listenMetrics opens where counts are told, which is not where the agent is served.

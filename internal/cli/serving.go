@@ -59,7 +59,7 @@ func servingFlags(cmd *cobra.Command) *serving {
 	f.StringSliceVar(&s.answer, "may-answer", nil, "only these `NAMES` may answer, the others listen (default everybody)")
 	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under, and /PATH (default those in the certificate)")
 	f.StringSliceVar(&s.origins, "origin", nil, "web pages of these `ORIGINS` may connect, such as https://reader.example")
-	f.StringSliceVar(&s.proxies, "trusted-proxy", nil, "believe proxies at these `ADDRESSES`, such as 127.0.0.1 or 10.1.0.0/16, who comes through them")
+	f.StringSliceVar(&s.proxies, "trusted-proxy", nil, "believe proxies at `ADDRESSES`, such as 127.0.0.1 or 10.1.0.0/16, who comes through")
 	f.StringVar(&s.sign, "sign", "", "prove who the agent is with the first key in this `FILE`; all of them are published")
 	f.BoolVar(&s.web, "web", false, "also serve a page that follows the agent in a browser, at /")
 	f.BoolVar(&s.root, "root-layout", false, "also serve clients on this machine that know no handshake, at /events and /messages")
