@@ -24,6 +24,6 @@ func Example() {
 	fmt.Println(out.Present(ctx, announce.Utterance{Text: "Hello."}))
 	fmt.Println(len(double.Calls()), "calls")
 	// Output:
-	// orca: Orca is not running, or is older than version 49 and cannot be reached
+	// orca: Orca is not running
 	// 0 calls
 }
