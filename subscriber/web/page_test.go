@@ -214,7 +214,7 @@ func TestMarkup(t *testing.T) {
 	out.WriteString("**First.** See [the *plan*](https://example.org).\n```go\nx := 1\n```\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\n***\n\nThat was 50 %. ")
 	out.Close()
 	p.until(spoken + `.at(-1) === "That was 50 %."`)
-	if shown, heard := strings.Join(eval[[]string](p, spoken)[1:], "\n"), strings.Join(eval[[]string](p, "heard")[1:], "\n"); heard != "status: First. See the plan.\nstatus: Code, 1 line.\nstatus: a, b.\nstatus: 1, 2.\nlog: That was 50 %." ||
+	if shown, heard := strings.Join(eval[[]string](p, spoken)[1:], "\n"), strings.Join(eval[[]string](p, "heard")[1:], "\n"); heard != "status: First. See the plan.\nstatus: Go, 1 line.\nstatus: a, b.\nstatus: 1, 2.\nlog: That was 50 %." ||
 		shown != "**First.** See [the *plan*](https://example.org).\n```go\nx := 1\n```\n| a | b |\n|---|:-:|\n| 1 | 2 |\n***\nThat was 50 %." {
 		t.Errorf("heard\n%s\nshown\n%s", heard, shown)
 	}
@@ -223,8 +223,8 @@ func TestMarkup(t *testing.T) {
 		out.WriteString(piece)
 	}
 	out.Close()
-	p.until(`heard.at(-1) === "status: Code, 3 lines."`) // whose end never came
-	if heard := strings.Join(eval[[]string](p, "heard.slice(-2)"), "\n"); heard != "log: Look:\nstatus: Code, 3 lines." {
+	p.until(`heard.at(-1) === "status: Shell, 3 lines."`) // whose end never came
+	if heard := strings.Join(eval[[]string](p, "heard.slice(-2)"), "\n"); heard != "log: Look:\nstatus: Shell, 3 lines." {
 		t.Errorf("code: %s", heard)
 	}
 	pay(t, s, "**$5**")

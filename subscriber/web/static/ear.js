@@ -76,7 +76,7 @@ export function ofCode(block, language) {
   const words = pageWords(tagOf(language)), { added, removed } = block;
   let heard = words("code", { n: block.lines }).replace(/^[^,،]*/, (code) => Object.hasOwn(names, block.info) ? names[block.info] : code);
   if (block.diff && added + removed) {
-    heard = [words("diff"), added && words("added", { n: added }), removed && words(added ? "alsoRemoved" : "removed", { n: removed })].filter(Boolean).join(", ") + ".";
+    heard = [words("diff"), added && words("linesAdded", { n: added }), removed && words(added ? "alsoRemoved" : "linesRemoved", { n: removed })].filter(Boolean).join(", ") + ".";
   }
   return { heard, language: words.language };
 }
