@@ -174,8 +174,10 @@ func cutAt(w *wires, wire string, down bool, k int) (cut bool, err error) {
 
 func checkCut(heard []*aaep.Event, wire string, anew, caughtUp, resumed int) error {
 	whole := story(heard) == "session.started idle>thinking session.completed"
+	// Who comes back to an event stream and can name no event is sent the end of a session that it missed, and no more.
+	ended := wire == "sse" && anew == 1 && resumed > 0 && story(heard) == "session.completed"
 	switch {
-	case whole:
+	case whole, ended:
 		return nil
 	case wire == "sse" && (anew > 1 || resumed == 0 || len(heard) > 0), wire != "sse" && anew == 1:
 		return fmt.Errorf("heard %s; subscribed %d times, resumed %d times", story(heard), anew, resumed)
