@@ -194,8 +194,8 @@ type titled struct {
 	Title string `json:"title"`
 }
 
-// options are the values that the field can have.
-func (f field) options() (options []option) {
+// choices are the values that the field can have. One that a person cannot type, such as an object, is an error.
+func (f field) choices() (options []option, err error) {
 	for i, value := range f.Enum {
 		o := option{value, text(value), text(value)}
 		if i < len(f.EnumNames) {
@@ -206,7 +206,14 @@ func (f field) options() (options []option) {
 	for _, one := range slices.Concat(f.OneOf, f.AnyOf) {
 		options = append(options, option{one.Const, text(one.Const), cmp.Or(one.Title, text(one.Const))})
 	}
-	return options
+	for _, o := range options {
+		switch o.value.(type) {
+		case string, float64, bool:
+		default:
+			return nil, errors.New("has a choice that is neither text nor a number nor true or false")
+		}
+	}
+	return options, nil
 }
 
 // Questions makes questions of a form's JSON Schema: what is required in that order, then the others by their names. A form without
@@ -237,19 +244,22 @@ func Questions(message string, schema []byte) (questions []Question, err error) 
 			q.Kinds = []aaep.ResponseKind{aaep.ResponseYesNo}
 		case "number", "integer":
 			q.Kinds, q.whole = []aaep.ResponseKind{aaep.ResponseNumeric}, f.Type == "integer"
-			q.options = f.options()
+			q.options, err = f.choices()
 		case "string":
-			q.options = f.options()
+			q.options, err = f.choices()
 		case "array":
 			if f.Items != nil {
-				q.options = f.Items.options()
+				q.options, err = f.Items.choices()
 			}
-			if len(q.options) == 0 {
+			if err == nil && len(q.options) == 0 {
 				return nil, fmt.Errorf("the field %q of the form takes a list without saying of what", name)
 			}
 			q.several = true
 		default:
 			return nil, fmt.Errorf("the field %q of the form is of the type %q, which no one can be asked for", name, f.Type)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the field %q of the form %w", name, err)
 		}
 		q.offer(f.Type == "number" || f.Type == "integer" || f.Type == "boolean")
 		questions = append(questions, q)
