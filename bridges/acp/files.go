@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +70,12 @@ func (cfg Config) read(path string) (string, error) {
 		return "", err
 	}
 	defer root.Close()
-	f, err := root.Open(name)
+	return readIn(root, name)
+}
+
+// readIn returns the text of a file. What is no file, such as a named pipe, is an error and is not waited for.
+func readIn(root *os.Root, name string) (string, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|nonblocking, 0)
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +85,7 @@ func (cfg Config) read(path string) (string, error) {
 	case err != nil:
 		return "", err
 	case !at.Mode().IsRegular():
-		return "", fmt.Errorf("%s is no file", name)
+		return "", fmt.Errorf("%s is no regular file", name)
 	case at.Size() > maxFile:
 		return "", fmt.Errorf("%s is longer than %d MiB", name, maxFile>>20)
 	}
@@ -124,15 +130,12 @@ func (c *Conversation) writeFile(r *request) {
 	})
 }
 
-// write asks whether a file may be written, unless exactly that was accepted already, and writes it.
+// write asks whether a file may be written, unless exactly that change was accepted already, and writes it.
 func (t *turn) write(ctx context.Context, ask writeFileRequest) error {
 	cfg := t.c.agent.cfg
-	path, err := cfg.within(ask.Path)
+	path, err := cfg.resolved(ask.Path)
 	if err != nil {
 		return err
-	}
-	if t.spend(func(g grantedAction) bool { return g.path == path && g.text == ask.Content }) {
-		return cfg.write(path, ask.Content)
 	}
 	part := toolContent{Type: "diff", Path: path, NewText: ask.Content}
 	switch old, err := cfg.read(path); {
@@ -141,12 +144,50 @@ func (t *turn) write(ctx context.Context, ask writeFileRequest) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
+	write := func() error { return cfg.replace(path, part.OldText, ask.Content) }
+	if t.spend(func(g grantedAction) bool {
+		return g.path == path && g.text == ask.Content && sameText(g.old, part.OldText)
+	}) {
+		return write()
+	}
 	about := &call{title: path, kind: "edit", content: []toolContent{part}}
-	return t.doAsked(ctx, about, "Write "+words.Sentence(cfg.place(path)), func() error { return cfg.write(path, ask.Content) })
+	return t.doAsked(ctx, about, "Write "+words.Sentence(cfg.place(path)), write)
 }
 
-// write replaces the text of a file in the folder.
-func (cfg Config) write(path, text string) error {
+// sameText reports whether two texts of a file are the same; nil is that there is no file.
+func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// resolved is a path in the folder without the links in it, as far as it exists. A path that leads out of the folder is an error.
+func (cfg Config) resolved(path string) (string, error) {
+	at, err := cfg.within(path)
+	if err != nil {
+		return "", err
+	}
+	folder, err := filepath.EvalSymlinks(cfg.Folder)
+	if err != nil {
+		return "", err
+	}
+	for rest := ""; ; {
+		found, err := filepath.EvalSymlinks(at)
+		switch {
+		case err == nil:
+			rel, err := filepath.Rel(folder, filepath.Join(found, rest))
+			if err != nil || !filepath.IsLocal(rel) {
+				return "", fmt.Errorf("acp: %s leads out of the folder %s", path, cfg.Folder)
+			}
+			return filepath.Join(cfg.Folder, rel), nil
+		case !errors.Is(err, fs.ErrNotExist) || at == cfg.Folder:
+			return "", err
+		}
+		at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+var errMeanwhile = errors.New("the file has changed since its text was compared; nothing was written")
+
+// replace replaces the text of a file in the folder, if its text is still old; nil is that there is no file. The path is a resolved
+// one, and a link that has come into it since is an error: the new text is written beside the file and renamed.
+func (cfg Config) replace(path string, old *string, text string) error {
 	root, name, err := cfg.open(path)
 	if err != nil {
 		return err
@@ -155,12 +196,47 @@ func (cfg Config) write(path, text string) error {
 	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
 	}
-	return root.WriteFile(name, []byte(text), 0o666)
+	mode := fs.FileMode(0o666) // less what the process masks
+	for at := name; at != "."; at = filepath.Dir(at) {
+		switch info, err := root.Lstat(at); {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return err
+		case err == nil && info.Mode()&fs.ModeSymlink != 0:
+			return errMeanwhile
+		case err == nil && at == name:
+			mode = info.Mode().Perm()
+		}
+	}
+	beside := filepath.Join(filepath.Dir(name), ".aaep-"+rand.Text())
+	f, err := root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer root.Remove(beside) // which fails once it is renamed
+	_, err = f.WriteString(text)
+	if old != nil {
+		err = errors.Join(err, f.Chmod(mode))
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	var now *string
+	switch text, err := readIn(root, name); {
+	case err == nil:
+		now = &text
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if !sameText(old, now) {
+		return errMeanwhile
+	}
+	return root.Rename(beside, name)
 }
 
-// A grantedAction is something that an accepted permission has shown: a file with its new text, or a command.
+// A grantedAction is something that an accepted permission has shown: the change of a file, or a command.
 type grantedAction struct {
 	path, text string
+	old        *string // what the file had, as the agent told it; nil is that there was none
 	command    string
 }
 
@@ -169,7 +245,7 @@ func (t *turn) granted(about call) {
 	for _, part := range about.content {
 		if part.Type == "diff" {
 			if path, err := t.c.agent.cfg.within(part.Path); err == nil {
-				t.grants = append(t.grants, grantedAction{path: path, text: part.NewText})
+				t.grants = append(t.grants, grantedAction{path: path, text: part.NewText, old: part.OldText})
 			}
 		}
 	}

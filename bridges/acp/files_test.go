@@ -28,6 +28,8 @@ func TestFilesAndTerminals(t *testing.T) {
 	at := func(name string) string { return filepath.Join(folder, name) }
 	const yes = `[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]`
 	edit := fmt.Sprintf(`{"toolCallId":"e","title":"b.txt","kind":"edit","content":[{"type":"diff","path":%q,"newText":"new\n"}]}`, at("b.txt"))
+	fresh := fmt.Sprintf(`{"toolCallId":"e","title":"a.txt","kind":"edit","content":[{"type":"diff","path":%q,"newText":"x\n"}]}`, at("a.txt"))
+	other := fmt.Sprintf(`{"toolCallId":"e","title":"a.txt","kind":"edit","content":[{"type":"diff","path":%q,"oldText":"y\n","newText":"x\n"}]}`, at("a.txt"))
 	for _, tc := range []struct {
 		name     string
 		first    string // a permission that is asked for, and allowed
@@ -48,6 +50,8 @@ func TestFilesAndTerminals(t *testing.T) {
 		{"writing that is refused", "", "fs/write_text_file", fmt.Sprintf(`"path":%q,"content":"x"`, at("c.txt")), aaep.Reject, "error", "Write c.txt. In c.txt: a new file, 1 line."},
 		{"writing what was accepted", edit, "fs/write_text_file", fmt.Sprintf(`"path":%q,"content":"new\n"`, at("b.txt")), aaep.Accept, "map[]", ""},
 		{"writing something else", edit, "fs/write_text_file", fmt.Sprintf(`"path":%q,"content":"evil\n"`, at("b.txt")), aaep.Reject, "error", "Write b.txt. In b.txt: 1 line added, 1 removed."},
+		{"overwriting what was told as new", fresh, "fs/write_text_file", fmt.Sprintf(`"path":%q,"content":"x\n"`, at("a.txt")), aaep.Reject, "error", "Write a.txt. In a.txt: 1 line added, 3 removed."},
+		{"overwriting another text than was told", other, "fs/write_text_file", fmt.Sprintf(`"path":%q,"content":"x\n"`, at("a.txt")), aaep.Reject, "error", "Write a.txt. In a.txt: 1 line added, 3 removed."},
 		{"a command", "", "terminal/create", `"command":"cat","args":["a.txt"]`, aaep.Accept, "map[terminalId:terminal-1]", `Run the command "cat a.txt". In the folder `},
 		{"a command that is refused", "", "terminal/create", `"command":"rm","args":["a.txt"]`, aaep.Reject, "error", `Run the command "rm a.txt". In the folder `},
 		{"a command that was accepted", `{"toolCallId":"x","title":"cat a.txt","kind":"execute"}`, "terminal/create", `"command":"cat a.txt"`, aaep.Reject, "map[terminalId:terminal-1]", ""},
