@@ -154,8 +154,16 @@ func (a *Agent) open(ctx context.Context) (*Agent, error) {
 	return a, nil
 }
 
-// Close ends the link, and the agent where Start ran it. The error says how a process ended that failed.
-func (a *Agent) Close() error { return a.close() }
+// Close ends the link, the agent where Start ran it, and the commands that were run for it. The error says how a process ended that failed.
+func (a *Agent) Close() error {
+	err := a.close()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.conversations {
+		c.killCommands()
+	}
+	return err
+}
 
 // Done returns a channel that is closed when the agent has ended.
 func (a *Agent) Done() <-chan struct{} { return a.done }

@@ -25,6 +25,9 @@ func TestFilesAndTerminals(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outside, "secret"), filepath.Join(folder, "link")); err != nil {
 		t.Skip(err)
 	}
+	os.Mkdir(filepath.Join(folder, "sub"), 0o700)
+	os.Symlink("sub", filepath.Join(folder, "near"))
+	os.Symlink(outside, filepath.Join(folder, "away"))
 	at := func(name string) string { return filepath.Join(folder, name) }
 	const yes = `[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]`
 	edit := fmt.Sprintf(`{"toolCallId":"e","title":"b.txt","kind":"edit","content":[{"type":"diff","path":%q,"newText":"new\n"}]}`, at("b.txt"))
@@ -55,8 +58,17 @@ func TestFilesAndTerminals(t *testing.T) {
 		{"a command", "", "terminal/create", `"command":"cat","args":["a.txt"]`, aaep.Accept, "map[terminalId:terminal-1]", `Run the command "cat a.txt". In the folder `},
 		{"a command that is refused", "", "terminal/create", `"command":"rm","args":["a.txt"]`, aaep.Reject, "error", `Run the command "rm a.txt". In the folder `},
 		{"a command that was accepted", `{"toolCallId":"x","title":"cat a.txt","kind":"execute"}`, "terminal/create", `"command":"cat a.txt"`, aaep.Reject, "map[terminalId:terminal-1]", ""},
-		{"another command", `{"toolCallId":"x","title":"cat a.txt","kind":"execute"}`, "terminal/create", `"command":"cat","args":["a.txt link"]`, aaep.Reject, "error", `Run the command "cat "a.txt link"".`},
+		{"another command", `{"toolCallId":"x","title":"cat a.txt","kind":"execute"}`, "terminal/create", `"command":"cat","args":["a.txt link"]`, aaep.Reject, "error", `Run the command "cat 'a.txt link'".`},
 		{"a command elsewhere", "", "terminal/create", fmt.Sprintf(`"command":"ls","cwd":%q`, outside), aaep.Accept, "error", ""},
+		{"a command in a folder elsewhere, by a link", "", "terminal/create", `"command":"ls","cwd":"away"`, aaep.Accept, "error", ""},
+		{"a command in a folder by a link", "", "terminal/create", `"command":"ls","cwd":"near"`, aaep.Reject, "error", "In the folder " + at("sub") + "."},
+		{"a word that is no pattern", "", "terminal/create", `"command":"rm","args":["*"]`, aaep.Reject, "error", `Run the command "rm '*'".`},
+		{"a pattern of a shell", "", "terminal/create", `"command":"sh","args":["-c","rm *"]`, aaep.Reject, "error", `Run the command "sh -c 'rm *'".`},
+		{"a pattern that was not accepted", `{"toolCallId":"x","title":"cat *","kind":"execute"}`, "terminal/create", `"command":"cat","args":["*"]`, aaep.Reject, "error", `Run the command "cat '*'".`},
+		{"a word with letters that deceive", "", "terminal/create", `"command":"rm","args":["a\u202etxt.b"]`, aaep.Reject, "error", `Run the command ""rm a\u202etxt.b"".`},
+		{"a command with a long setting", "", "terminal/create", `"command":"env","env":[{"name":"A","value":"` + strings.Repeat("x", 4000) + `"}]`, aaep.Accept, "error", ""},
+		{"a command that is too long", "", "terminal/create", `"command":"echo","args":["` + strings.Repeat("x", 4000) + `"]`, aaep.Accept, "error", ""},
+		{"a setting that passes for two", "", "terminal/create", `"command":"env","env":[{"name":"A","value":"a\". With B set to \"b"}]`, aaep.Reject, "error", `With A set to "a\". With B set to \"b".`},
 		{"a command with settings", "", "terminal/create", `"command":"env","env":[{"name":"LD_PRELOAD","value":"x.so"}]`, aaep.Reject, "error", `With LD_PRELOAD set to "x.so".`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -3,8 +3,11 @@
 package acp
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +32,37 @@ func TestReadNamedPipe(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("it is waited for")
 	}
+}
+
+// What a command has started ends with it.
+func TestKillGroup(t *testing.T) {
+	c := &Conversation{agent: &Agent{cfg: Config{Folder: t.TempDir()}, done: make(chan struct{})}}
+	c.turn = &turn{c: c, over: true}
+	id, err := c.begins(createTerminalRequest{Command: "sleep 60 & echo $!; wait"}, c.agent.cfg.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := c.terminals[id]
+	var child int
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && child == 0; time.Sleep(time.Millisecond) {
+		child, _ = strconv.Atoi(strings.TrimSpace(m.says().Output))
+	}
+	if child == 0 {
+		t.Fatal("the command says no process")
+	}
+	c.Stop()
+	<-m.over
+	for end := time.Now().Add(10 * time.Second); !ended(child); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the child goes on")
+		}
+	}
+}
+
+// ended reports whether a process has ended, though nothing may have waited for it.
+func ended(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return syscall.Kill(pid, 0) != nil || err == nil && strings.Contains(string(stat), ") Z ")
 }
 
 // A write keeps the mode of the file, follows no link that came after the path was resolved, and leaves nothing beside the file.

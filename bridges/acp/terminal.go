@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/sourcegraph/jsonrpc2"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -113,29 +114,68 @@ func (t *turn) run(ctx context.Context, ask createTerminalRequest) (id string, e
 	cfg := t.c.agent.cfg
 	folder := cfg.Folder
 	if ask.CWD != nil && *ask.CWD != "" {
-		if folder, err = cfg.within(*ask.CWD); err != nil {
+		if folder, err = cfg.resolved(*ask.CWD); err != nil {
 			return "", err
 		}
 	}
 	command := ask.Command
-	for _, arg := range ask.Args { // told so that two arguments cannot pass for one
-		if arg == "" || strings.ContainsAny(arg, " \t\n\"'\\|&;<>$`") {
-			arg = strconv.Quote(arg)
+	if len(ask.Args) > 0 { // told so that neither two arguments can pass for one, nor a word for what a shell makes of it
+		command = quoted(ask.Command)
+		for _, arg := range ask.Args {
+			command += " " + quoted(arg)
 		}
-		command += " " + arg
 	}
-	begin := func() error { id, err = t.c.begins(ask, folder); return err }
-	if len(ask.Env) == 0 && folder == cfg.Folder && t.spend(func(g grantedAction) bool { return g.command == command }) {
+	raw := command
+	command = exact(command)
+	begin := func() error {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.halted { // and its commands are being ended
+			return context.Canceled
+		}
+		id, err = t.c.begins(ask, folder)
+		return err
+	}
+	if len(ask.Env) == 0 && folder == cfg.Folder && t.spend(func(g grantedAction) bool { return g.command == raw && raw == command }) {
 		err = begin()
 		return id, err
 	}
-	says := []string{"In the folder " + words.Sentence(line(folder))}
+	says := []string{"In the folder " + words.Sentence(exact(folder))}
 	for _, v := range ask.Env {
-		says = append(says, fmt.Sprintf("With %s set to \"%s\".", line(v.Name), line(v.Value)))
+		if v.Name == "" || exact(v.Name) != v.Name || strings.ContainsAny(v.Name, "= ") {
+			return "", errors.New("the name of a setting is none that can be told")
+		}
+		value := strconv.QuoteToASCII(v.Value)
+		if exact(v.Value) == v.Value && !strings.ContainsAny(v.Value, "\"\\") {
+			value = "\"" + v.Value + "\""
+		}
+		says = append(says, fmt.Sprintf("With %s set to %s.", v.Name, value))
 	}
-	about := &call{title: command, kind: "execute", content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: strings.Join(says, " ")}}}}
+	told := strings.Join(says, " ")
+	if utf8.RuneCountInString(command) > maxQuestion || utf8.RuneCountInString(told) > maxQuestion {
+		return "", fmt.Errorf("a command with its settings can have %d characters at most, so that the user can be told all of it", maxQuestion)
+	}
+	about := &call{title: command, kind: "execute", content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: told}}}}
 	err = t.doAsked(ctx, about, about.action(), begin)
 	return id, err
+}
+
+// quoted is a word of a command as a shell would have to be given it for that word alone.
+func quoted(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n\"'\\|&;<>$`*?[]{}()~#!") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// exact is a text that is told whole and as it is. One that cannot be told so, with letters that deceive or spaces that cannot be
+// heard, is written in ASCII.
+func exact(text string) string {
+	if words.OneLine(aaep.SafeText(text)) == text {
+		return text
+	}
+	text = strconv.QuoteToASCII(text)
+	return strings.ReplaceAll(text, "  ", ` \x20`)
 }
 
 // begins starts a command.
@@ -147,6 +187,12 @@ func (c *Conversation) begins(ask createTerminalRequest, folder string) (id stri
 	if ask.Limit != nil {
 		m.most = min(max(*ask.Limit, 0), maxOutput)
 	}
+	if folder != c.agent.cfg.Folder {
+		if now, err := c.agent.cfg.resolved(folder); err != nil || now != folder {
+			return "", fmt.Errorf("%s is another folder than it was", folder)
+		}
+	}
+	ownGroup(m.cmd)
 	m.cmd.Dir, m.cmd.Stdout, m.cmd.Stderr, m.cmd.Env = folder, m, m, os.Environ()
 	m.cmd.WaitDelay = endTimeout
 	for _, v := range ask.Env {
@@ -180,11 +226,29 @@ func (c *Conversation) begins(ask createTerminalRequest, folder string) (id stri
 	go func() {
 		select {
 		case <-c.agent.done:
-			m.cmd.Process.Kill()
+			m.kill()
 		case <-m.over:
 		}
 	}()
 	return id, nil
+}
+
+// kill ends a command that runs, with all that it has started.
+func (m *terminal) kill() {
+	select {
+	case <-m.over:
+	default:
+		killGroup(m.cmd.Process)
+	}
+}
+
+// killCommands ends the commands that were run for the agent.
+func (c *Conversation) killCommands() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.terminals {
+		m.kill()
+	}
 }
 
 // terminal answers what the agent wants of a command that it has had run. It runs on a goroutine of its own.
@@ -211,7 +275,7 @@ func (c *Conversation) terminal(r *request) {
 		case <-r.ctx.Done():
 		}
 	default: // kill, and release, which kills too
-		m.cmd.Process.Kill()
+		m.kill()
 		r.answer(struct{}{})
 	}
 }

@@ -47,8 +47,9 @@ func newTurn(c *Conversation, s *producer.Session) *turn {
 	return t
 }
 
-// stop tells the agent to stop. That is written before any question is answered as cancelled.
+// stop tells the agent to stop, and ends the commands that run for it. The agent is told before any question is answered as cancelled.
 func (t *turn) stop() {
+	defer t.c.killCommands()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.halted || t.over {

@@ -87,8 +87,8 @@ func (c *call) consequence(cfg Config) string {
 		}
 	}
 	text := strings.Join(says, " ")
-	if c.kind == "execute" && !strings.Contains(text, line(cfg.Folder)) {
-		text = strings.TrimSpace(text + " In the folder " + words.Sentence(line(cfg.Folder)))
+	if c.kind == "execute" && !strings.Contains(text, exact(cfg.Folder)) {
+		text = strings.TrimSpace(text + " In the folder " + words.Sentence(exact(cfg.Folder)))
 	}
 	return cmp.Or(text, "The agent says no more about it.")
 }
