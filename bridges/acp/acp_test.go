@@ -150,6 +150,46 @@ func TestAlways(t *testing.T) {
 	}
 }
 
+// What Details and Options say is about the question that the person is asked, also where the agent asks several at once, and each of them is
+// of high risk whatever kind the agent gives it.
+func TestQuestionsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turn := func(a *scriptedAgent, _ string) string {
+			for i, title := range []string{"rm a", "rm b", "rm c"} {
+				a.send(`{"jsonrpc":"2.0","id":"p%d","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"c%[1]d","title":%q,"kind":"think"},"options":[{"optionId":%[2]q,"name":"Yes","kind":"allow_once"}]}}`, i, title)
+			}
+			a.send(`{"jsonrpc":"2.0","id":"t","method":"terminal/create","params":{"sessionId":"s1","command":"rm d"}}`)
+			for i := range 3 {
+				a.answer(fmt.Sprintf(`"p%d"`, i))
+			}
+			a.response(`"t"`)
+			return "end_turn"
+		}
+		var f *fixture
+		asked := 0
+		f = newFixture(t, t.TempDir(), turn, func(p *person, ev *aaep.Event) {
+			asked++
+			wait()
+			c := ev.Payload.(*aaep.AwaitingConfirmation)
+			if details := f.talk.Details(); len(details) == 0 || !strings.Contains(c.Action, details[0]) {
+				t.Errorf("asked %q, and the details are %q", c.Action, details)
+			}
+			if c.RiskLevel != aaep.RiskHigh {
+				t.Errorf("%q is of the risk %q", c.Action, c.RiskLevel)
+			}
+			if options := f.talk.Options(); len(options) != 1 && !strings.Contains(c.Action, "rm d") || len(options) > 0 && strings.Contains(c.Action, "rm d") {
+				t.Errorf("asked %q, and the options are %+v", c.Action, options)
+			}
+			p.sub.Reply(context.Background(), ev, aaep.Reject)
+		})
+		f.talk.Prompt(t.Context(), "Go on.")
+		wait()
+		if asked != 4 {
+			t.Errorf("%d questions were asked", asked)
+		}
+	})
+}
+
 // Options that are more than a yes and a no are a choice by the agent's own names; what allows is confirmed.
 func TestChoice(t *testing.T) {
 	for _, tc := range []struct{ name, options, choice, want string }{

@@ -57,6 +57,7 @@ type Agent struct {
 	err   error // why the link ended, once done is closed
 	// beside says that an editor is the client, and that this only stands between; see Tee.
 	beside bool
+	asking chan struct{} // holds one while a question of the agent is open; see turn.ask
 
 	mu            sync.Mutex
 	conversations map[string]*Conversation
@@ -120,7 +121,7 @@ func newAgent(in io.Reader, out io.Writer, cfg Config, end func() error) *Agent 
 	if cfg.AnswerTime == 0 {
 		cfg.AnswerTime = answerTime
 	}
-	a := &Agent{cfg: cfg, done: make(chan struct{}), conversations: map[string]*Conversation{}, early: map[string][]jsontext.Value{}, told: map[string]bool{}}
+	a := &Agent{cfg: cfg, done: make(chan struct{}), asking: make(chan struct{}, 1), conversations: map[string]*Conversation{}, early: map[string][]jsontext.Value{}, told: map[string]bool{}}
 	a.close = sync.OnceValue(end)
 	a.peer = newPeer(in, out, a.handle, a.report)
 	go func() {

@@ -53,7 +53,6 @@ func (t *turn) elicit(r *request, ask elicitation) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	defer context.AfterFunc(t.asking, cancel)()
-	t.c.agent.beforeAsking(ctx)
 	var answer form.Answer
 	var err error
 	switch ask.Mode {
@@ -64,7 +63,10 @@ func (t *turn) elicit(r *request, ask elicitation) {
 			r.refuse(jsonrpc2.CodeInvalidParams, label(err.Error()))
 			return
 		}
-		answer, err = form.Fill(ctx, t.s, questions)
+		err = t.ask(ctx, nil, func() (err error) {
+			answer, err = form.Fill(ctx, t.s, questions)
+			return err
+		})
 	case "url":
 		answer, err = t.visit(ctx, ask)
 	default:
@@ -90,7 +92,11 @@ func (t *turn) visit(ctx context.Context, ask elicitation) (form.Answer, error) 
 		Context: aaep.Say(line(ask.Message) + " The whole address is: " + line(ask.URL)),
 		Kinds:   []aaep.ResponseKind{aaep.ResponseYesNo}, Timeout: t.c.agent.cfg.AnswerTime,
 	}
-	yes, err := t.s.Clarify(ctx, q)
+	var yes any
+	err = t.ask(ctx, nil, func() (err error) {
+		yes, err = t.s.Clarify(ctx, q)
+		return err
+	})
 	switch {
 	case err != nil:
 		return form.Answer{Action: form.Cancel}, err

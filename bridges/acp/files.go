@@ -276,16 +276,17 @@ func (t *turn) spend(is func(grantedAction) bool) bool {
 func (t *turn) doAsked(ctx context.Context, about *call, action string, do func() error) error {
 	t.mu.Lock()
 	t.endText()
-	t.newest(about)
 	t.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(t.asking, cancel)()
-	t.c.agent.beforeAsking(ctx)
 	tool := about.tool()
 	tool.Risk, tool.Timeout = aaep.RiskHigh, t.c.agent.cfg.AnswerTime
 	tool.Action, tool.Consequence = aaep.Say(action), aaep.Say(about.consequence(t.c.agent.cfg))
-	_, err := t.s.Tool(ctx, tool, func(context.Context) (string, error) { return "", do() })
+	err := t.ask(ctx, &permission{call: about, about: *about}, func() error {
+		_, err := t.s.Tool(ctx, tool, func(context.Context) (string, error) { return "", do() })
+		return err
+	})
 	switch {
 	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
 		return errors.New("the user did not allow it")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ type Option struct {
 	Always bool   // and counts for later too
 }
 
-// A permission is one that an agent asks for.
+// A permission is one that an agent asks for, or that is asked for what it has its client do; then only call and about are set.
 type permission struct {
 	request *request
 	call    *call
@@ -70,22 +71,17 @@ func (t *turn) permit(r *request, ask permissionRequest) {
 		call.soon.Stop()
 	}
 	p := &permission{request: r, call: call, about: *call, options: usable(ask.Options), change: make(chan permissionOption, 1)}
-	t.asks = append(t.asks, p)
-	t.newest(call)
 	t.mu.Unlock()
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	defer context.AfterFunc(t.asking, cancel)()
-	t.c.agent.beforeAsking(ctx)
-	option, err := t.decide(ctx, p)
+	var option permissionOption
+	err := t.ask(ctx, p, func() (err error) {
+		option, err = t.decide(ctx, p)
+		return err
+	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, other := range t.asks {
-		if other == p {
-			t.asks = append(t.asks[:i], t.asks[i+1:]...)
-			break
-		}
-	}
 	if err == nil && allows(option) {
 		return // grant has answered
 	}
@@ -111,6 +107,35 @@ func (t *turn) permit(r *request, ask permissionRequest) {
 		}
 	}
 	r.answer(no)
+}
+
+// ask puts a question by put, once no other question of the agent is open: what Details and Options say is about the one that
+// the user is asked. Beside an editor, which shows them all, no question waits. An error says that put was not called, or is its own.
+func (t *turn) ask(ctx context.Context, p *permission, put func() error) error {
+	if a := t.c.agent; !a.beside {
+		select {
+		case a.asking <- struct{}{}:
+			defer func() { <-a.asking }()
+		case <-ctx.Done():
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if p != nil {
+		t.mu.Lock()
+		t.asks = append(t.asks, p)
+		t.newest(p.call)
+		t.mu.Unlock()
+		defer func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			i := slices.Index(t.asks, p)
+			t.asks = slices.Delete(t.asks, i, i+1)
+		}()
+	}
+	t.c.agent.beforeAsking(ctx)
+	return put()
 }
 
 // decide returns the option that the user chose. Of one that allows something, grant has answered already.
@@ -214,13 +239,10 @@ func (t *turn) grant(ctx context.Context, p *permission, option permissionOption
 func (t *turn) question(p *permission, option permissionOption) producer.Tool {
 	tool := p.about.tool()
 	tool.Confirm, tool.Timeout = true, t.c.agent.cfg.AnswerTime
-	if p.about.kind == "delete" {
-		tool.Irreversible, tool.Risk = true, aaep.RiskHigh
-	}
+	tool.Risk, tool.Irreversible = aaep.RiskHigh, p.about.kind == "delete" // whatever kind the agent says that it is
 	says := p.about.consequence(t.c.agent.cfg)
 	switch name := optionName(option); {
 	case option.Kind == allowAlways:
-		tool.Risk = aaep.RiskHigh
 		tool.Action = aaep.Say(fmt.Sprintf("Allow it from now on without being asked, which the agent calls \"%s\".", name))
 		says = "What this covers the agent decides, and it asks no more about that. Now it wants to do this: " + p.about.action() + " " + says
 	case !plainYes[strings.ToLower(name)]:
