@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,9 +168,13 @@ func TestQuestionsAtOnce(t *testing.T) {
 		}
 		var f *fixture
 		asked := 0
-		f = newFixture(t, t.TempDir(), turn, func(p *person, ev *aaep.Event) {
-			asked++
+		var open atomic.Int32
+		decide := func(p *person, ev *aaep.Event) {
+			defer open.Add(-1)
 			wait()
+			if n := open.Load(); n != 1 {
+				t.Errorf("%d questions are open", n)
+			}
 			c := ev.Payload.(*aaep.AwaitingConfirmation)
 			if details := f.talk.Details(); len(details) == 0 || !strings.Contains(c.Action, details[0]) {
 				t.Errorf("asked %q, and the details are %q", c.Action, details)
@@ -181,6 +186,11 @@ func TestQuestionsAtOnce(t *testing.T) {
 				t.Errorf("asked %q, and the options are %+v", c.Action, options)
 			}
 			p.sub.Reply(context.Background(), ev, aaep.Reject)
+		}
+		f = newFixture(t, t.TempDir(), turn, func(p *person, ev *aaep.Event) {
+			asked++
+			open.Add(1)
+			go decide(p, ev)
 		})
 		f.talk.Prompt(t.Context(), "Go on.")
 		wait()

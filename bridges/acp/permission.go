@@ -53,7 +53,11 @@ func (c *Conversation) permission(r *request) {
 		c.tell("The agent asked for permission in a way that cannot be read. It was not allowed.")
 		return
 	}
-	c.inTurn(r, "The agent asks for permission.", cancelled(), func(t *turn) { t.permit(r, ask) })
+	var otherwise any = cancelled()
+	if c.agent.beside {
+		otherwise = nil // which the tee passes on as nothing
+	}
+	c.inTurn(r, "The agent asks for permission.", otherwise, func(t *turn) { t.permit(r, ask) })
 }
 
 // permit puts the question of a permission, and answers it.
@@ -63,7 +67,9 @@ func (t *turn) permit(r *request, ask permissionRequest) {
 	call := t.known(ask.ToolCall)
 	if call == nil || t.over || t.halted {
 		t.mu.Unlock()
-		r.answer(cancelled())
+		if !t.c.agent.beside {
+			r.answer(cancelled())
+		}
 		return
 	}
 	call.asked = true
@@ -85,7 +91,7 @@ func (t *turn) permit(r *request, ask permissionRequest) {
 	if err == nil && allows(option) {
 		return // grant has answered
 	}
-	if t.c.agent.beside && err != nil && !errors.Is(err, producer.ErrRejected) {
+	if t.c.agent.beside && (t.halted || ctx.Err() != nil || err != nil && !errors.Is(err, producer.ErrRejected)) {
 		return // the editor answers it
 	}
 	call.denied = true

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -73,7 +74,9 @@ type tee struct {
 // A passing permission is one that was asked and that the editor has not answered yet.
 type passing struct {
 	request *request
+	session string
 	settled bool // by a listener of ours: the editor's answer is dropped
+	stopped bool // the editor has told the agent to stop: only the editor answers
 	again   bool // and the agent has asked with the same id since, which only the editor answers
 }
 
@@ -162,42 +165,87 @@ func (t *tee) passes(line []byte, editor bool) (passes bool) {
 	return passes
 }
 
+const (
+	mostPassing       = 64   // permissions that a listener can answer at once; what more are asked for only the editor answers
+	mostSettled       = 4096 // permissions that a listener has answered and the editor has not
+	mostConversations = 256  // that are followed
+)
+
 // asks notes a permission that the agent asks for, with mu held.
 func (t *tee) asks(line []byte) *passing {
 	var m message
 	if jsonv2.Unmarshal(line, &m) != nil || m.Method == nil || *m.Method != "session/request_permission" || m.ID == nil || t.broken {
 		return nil
 	}
-	if same := t.open[string(m.ID)]; same != nil { // no answer could say which of the two it is for
+	key, exact := canonical(m.ID)
+	if same := t.open[key]; same != nil { // no answer could say which of the two it is for
 		same.again = true
 		same.request.cancel()
 		return nil
 	}
+	var about cancelNotification
+	waiting := 0
+	for _, other := range t.open {
+		if !other.settled {
+			waiting++
+		}
+	}
+	if !exact || waiting >= mostPassing || len(t.open) >= mostSettled || read(m.Params, &about) != nil {
+		return nil
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	asks := &passing{request: &request{reply: t.reply, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx, cancel: cancel}}
-	t.open[string(m.ID)] = asks
+	asks := &passing{session: about.SessionID, request: &request{reply: t.reply, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx, cancel: cancel}}
+	t.open[key] = asks
 	return asks
 }
 
-// answered takes an answer of the editor, with mu held, and reports whether it is passed on.
+// canonical is what an id is known by, however it is written: an editor need not answer in the agent's way of writing. Exact is that
+// it is written in the only way that every program writes it; nothing else is answered here.
+func canonical(id jsontext.Value) (key string, exact bool) {
+	var text string
+	switch {
+	case id.Kind() == '"' && read(id, &text) == nil:
+		return "\"" + text, len(id) <= maxID && !bytes.ContainsRune(id, '\\')
+	case id.Kind() == '0':
+		n, err := strconv.ParseFloat(string(id), 64)
+		if err != nil {
+			return "", false
+		}
+		key = strconv.FormatFloat(n+0, 'f', -1, 64) // of -0, 0
+		return key, key == string(id) && validID(id)
+	}
+	return "", false
+}
+
+// answered takes a line of the editor, with mu held. It reports whether that is passed on, and what it answers.
 func (t *tee) answered(line []byte) (*passing, bool) {
 	var m message
-	if jsonv2.Unmarshal(line, &m) != nil || m.Method != nil || m.ID == nil {
+	if jsonv2.Unmarshal(line, &m) != nil {
 		return nil, true
 	}
-	asks := t.open[string(m.ID)]
+	var about cancelNotification
+	if m.Method != nil && *m.Method == "session/cancel" && read(m.Params, &about) == nil {
+		for _, asks := range t.open {
+			asks.stopped = asks.stopped || asks.session == about.SessionID
+		}
+	}
+	if m.Method != nil || m.ID == nil {
+		return nil, true
+	}
+	key, _ := canonical(m.ID)
+	asks := t.open[key]
 	if asks == nil {
 		return nil, true
 	}
-	delete(t.open, string(m.ID))
+	delete(t.open, key)
 	asks.request.cancel()
 	return asks, !asks.settled
 }
 
-// reply answers a permission for a listener, unless the editor was first. Nothing but the choice of an option is answered here.
+// reply answers a permission for a listener, unless the editor was first. Nothing but an outcome is answered here, never an error.
 func (t *tee) reply(r *request, m message) bool {
 	var answer permissionResponse
-	if m.Result == nil || read(m.Result, &answer) != nil || answer.Outcome.Outcome != "selected" {
+	if m.Result == nil || read(m.Result, &answer) != nil {
 		return false
 	}
 	m.JSONRPC = "2.0"
@@ -208,10 +256,11 @@ func (t *tee) reply(r *request, m message) bool {
 	t.writing.agent.Lock()
 	defer t.writing.agent.Unlock()
 	t.mu.Lock()
-	asks := t.open[string(r.id)]
-	mine := asks != nil && asks.request == r && !asks.settled && !asks.again && !t.broken
+	key, _ := canonical(r.id)
+	asks := t.open[key]
+	mine := asks != nil && asks.request == r && !asks.settled && !asks.stopped && !asks.again && !t.broken
 	if mine {
-		asks.settled = true
+		asks.settled, r.params = true, nil
 	}
 	t.mu.Unlock()
 	if !mine {
@@ -311,6 +360,13 @@ func (t *tee) see(p passed) {
 	if m.Method != nil {
 		method = *m.Method
 	}
+	var c *Conversation
+	switch method {
+	case "session/prompt", "session/cancel", "session/update", "session/request_permission":
+		if c = t.conversation(about.SessionID); c == nil {
+			return
+		}
+	}
 	switch {
 	case p.editor && method == "session/prompt" && m.ID != nil:
 		text := ""
@@ -319,17 +375,24 @@ func (t *tee) see(p passed) {
 				text += block.Text + " "
 			}
 		}
-		if turn, err := t.conversation(about.SessionID).begin(context.Background(), text); err == nil {
+		if turn, err := c.begin(context.Background(), text); err == nil {
 			t.prompts[string(m.ID)] = turn
 		}
 	case p.editor && method == "session/cancel":
-		t.conversation(about.SessionID).Stop()
+		c.Stop()
 	case p.editor && m.Method == nil && p.asks != nil && !p.asks.settled:
 		t.told(p.asks, m)
 	case !p.editor && method == "session/update":
-		t.conversation(about.SessionID).update(m.Params)
+		c.update(m.Params)
 	case !p.editor && p.asks != nil:
-		go t.conversation(about.SessionID).permission(p.asks.request)
+		go func() {
+			defer func() {
+				if r := recover(); r != nil {
+					t.fail(fmt.Sprint(r))
+				}
+			}()
+			c.permission(p.asks.request)
+		}()
 	case !p.editor && m.Method == nil:
 		if turn := t.prompts[string(m.ID)]; turn != nil {
 			delete(t.prompts, string(m.ID))
@@ -340,9 +403,10 @@ func (t *tee) see(p passed) {
 	}
 }
 
+// conversation is the one with an id; nil where too many are followed.
 func (t *tee) conversation(id string) *Conversation {
 	c := t.agent.conversations[id]
-	if c == nil {
+	if c == nil && len(t.agent.conversations) < mostConversations {
 		c = t.agent.converse(t.p, id)
 	}
 	return c
@@ -363,5 +427,7 @@ func (t *tee) told(asks *passing, m message) {
 			}
 		}
 	}
-	t.conversation(ask.SessionID).tell(text)
+	if c := t.conversation(ask.SessionID); c != nil {
+		c.tell(text)
+	}
 }

@@ -48,6 +48,10 @@ type between struct {
 
 // tee runs do with an editor, an agent, and a person who follows what they say.
 func tee(t *testing.T, decide func(*person, *aaep.Event), do func(editor, agent *end, who *person)) {
+	teeWith(t, acp.Config{Folder: "/srv/project"}, decide, do)
+}
+
+func teeWith(t *testing.T, cfg acp.Config, decide func(*person, *aaep.Event), do func(editor, agent *end, who *person)) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
 		if err != nil {
@@ -62,7 +66,7 @@ func tee(t *testing.T, decide func(*person, *aaep.Event), do func(editor, agent 
 		editor, agent := &end{in: toTee}, &end{in: agentToTee}
 		over := make(chan error, 1)
 		go func() {
-			over <- acp.Tee(p, acp.Config{Folder: "/srv/project"}, between{fromEditor, editor, nil}, between{fromAgent, agent, io.NopCloser(nil)})
+			over <- acp.Tee(p, cfg, between{fromEditor, editor, nil}, between{fromAgent, agent, io.NopCloser(nil)})
 		}()
 		do(editor, agent, who)
 		toTee.Close()
@@ -201,5 +205,63 @@ func TestTeeSameID(t *testing.T) {
 		}
 		agent.sends(ends)
 		wait()
+	})
+}
+
+// An id that can be written in more than one way is answered by the editor alone: its answer may be written in another.
+func TestTeeIDs(t *testing.T) {
+	for _, id := range []string{`1.0`, `1e0`, `-0`, `"\u0061"`, `9007199254740993`, `null`, `[0]`} {
+		t.Run(id, func(t *testing.T) {
+			for _, before := range []string{"", asking} {
+				if before != "" && id != "-0" {
+					continue
+				}
+				tee(t, answers(aaep.Accept), func(editor, agent *end, who *person) {
+					editor.sends(begins)
+					if before != "" {
+						agent.sends(before)
+					}
+					agent.sends(strings.Replace(asking, `"id":0`, `"id":`+id, 1))
+					wait()
+					if got := agent.lines(); got != begins+"\n" {
+						t.Errorf("the agent got\n%s", got)
+					}
+					agent.sends(ends)
+					wait()
+				})
+			}
+		})
+	}
+}
+
+// A no is passed on where the agent offers no option for it.
+func TestTeeRefusesWithoutOption(t *testing.T) {
+	tee(t, answers(aaep.Reject), func(editor, agent *end, who *person) {
+		editor.sends(begins)
+		agent.sends(strings.Replace(asking, offers, `[{"optionId":"once","name":"Allow","kind":"allow_once"}]`, 1))
+		wait()
+		if got, want := agent.lines(), begins+"\n"+`{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"cancelled"}}}`+"\n"; got != want {
+			t.Errorf("the agent got\n%s\nwant\n%s", got, want)
+		}
+		agent.sends(ends)
+		wait()
+	})
+}
+
+// A fault while a question is put ends what is followed, and nothing else.
+func TestTeeFault(t *testing.T) {
+	teeWith(t, acp.Config{Folder: "/srv/project", BeforeAsking: func(context.Context) { panic("a fault") }}, silent, func(editor, agent *end, who *person) {
+		editor.sends(begins)
+		agent.sends(asking)
+		wait()
+		editor.sends(allowed)
+		agent.sends(ends)
+		wait()
+		if got, want := agent.lines(), begins+"\n"+allowed+"\n"; got != want {
+			t.Errorf("the agent got\n%s\nwant\n%s", got, want)
+		}
+		if got, want := editor.lines(), asking+"\n"+ends+"\n"; got != want {
+			t.Errorf("the editor got\n%s\nwant\n%s", got, want)
+		}
 	})
 }
