@@ -20,23 +20,25 @@ import (
 
 // Question is what an agent wants to know from its user.
 type Question struct {
-	// Text is the question itself; Context is what the user should know to answer it. It is asked in the
-	// languages that all its texts are in, the labels of the choices included.
+	// Text is the question itself; Context is what the user should know to answer it. The question
+	// is asked in the languages that all its texts are in, the labels of the choices included.
 	Text    aaep.Text
 	Context aaep.Text
-	// Choices are the answers to choose from, from 2 to 32. Without them the answer is of one of Kinds.
+	// Choices are the answers to choose from, from 2 to 32. Without them the answer is of one of
+	// Kinds.
 	Choices []Choice
-	// Kinds are the forms of answer the agent understands. Empty is free text, or the choices alone.
+	// Kinds are the forms of answer that the agent understands. Empty is free text, or the choices
+	// alone.
 	Kinds []aaep.ResponseKind
-	// Default is taken as the answer when none comes: a choice's value, "true" or "false", a number,
-	// or text. Empty is none.
+	// Default is taken as the answer when none comes: a choice's value, "true" or "false", a
+	// number, or text. Empty is none.
 	Default string
 	// Timeout is how long the user has, as in Tool. Zero is two minutes.
 	Timeout time.Duration
 }
 
-// Choice is one answer to choose: {Label: aaep.Say("Savings")}, or, where the agent knows it by another name,
-// {Value: "account-2", Label: aaep.Say("Savings")}.
+// Choice is one answer to choose: {Label: aaep.Say("Savings")}, or, where the agent knows it by
+// another name, {Value: "account-2", Label: aaep.Say("Savings")}.
 type Choice struct {
 	Value string    // what the agent gets; empty is the label in the agent's own language
 	Label aaep.Text // what the user hears
@@ -68,6 +70,8 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		AcceptedResponseKinds: slices.Clone(q.Kinds),
 		DefaultResponse:       q.Default,
 	}
+	// ask fills in the texts of p in a language, and reports whether all of them are in it; "" is
+	// the language that each is said in first.
 	ask := func(p *aaep.AwaitingClarification, tag string) bool {
 		var ok, all bool
 		p.Question, all = textIn(q.Text, tag)
@@ -93,33 +97,41 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		return nil, &aaep.InvalidError{Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
 			Requirement: "EVT-085", Pointer: "/default_response", Problem: "is no answer to this question"}}}
 	}
-	out, _, err := s.askQuestion(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p}, func(out *ledger.Outcome) (speech, error) {
-		id, err := phrase.QuestionTimedOut, ErrTimedOut
-		switch {
-		case out.Cause == ledger.Replied:
-			return speech{}, nil
-		case out.Cause == ledger.Withdrawn:
-			id, err = phrase.QuestionWithdrawn, context.Canceled
-		case out.Response != nil:
-			id, err = phrase.DefaultUsed, nil
-		case out.Cause == ledger.Unreachable:
-			id, err = phrase.QuestionUnreachable, ErrUnreachable
-		}
-		return s.p.phraseAbout(id, q.Text), err
-	})
+	out, _, err := s.askQuestion(ctx, words,
+		&ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p},
+		func(out *ledger.Outcome) (speech, error) {
+			id, err := phrase.QuestionTimedOut, ErrTimedOut
+			switch {
+			case out.Cause == ledger.Replied:
+				return speech{}, nil
+			case out.Cause == ledger.Withdrawn:
+				id, err = phrase.QuestionWithdrawn, context.Canceled
+			case out.Response != nil:
+				id, err = phrase.DefaultUsed, nil
+			case out.Cause == ledger.Unreachable:
+				id, err = phrase.QuestionUnreachable, ErrUnreachable
+			}
+			return s.p.phraseAbout(id, q.Text), err
+		})
 	if err != nil {
 		return nil, err
 	}
 	return out.Response, nil
 }
 
-// askQuestion puts one question and waits for its one outcome. Explain says how to tell it and which error it is; with s.mu held too, where the
-// session ends first and the question is withdrawn. What was pending is there with an outcome.
+// askQuestion puts one question, waits for its one outcome and returns that. explain maps the
+// outcome to the words that announce it and to the error that the agent gets. It must take no lock:
+// endSession calls it with s.mu held if the session ends while the question is open. The
+// pendingQuestion is returned with every outcome, also beside an error. Clarify and askConfirmation
+// call it on the agent's goroutine, holding no lock.
 //
-// The order of events: awaiting_input, the question, its outcome, and one change of state that says what
-// came of it; where the answer is yes, that is calling_tool.
-func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Question, explain func(*ledger.Outcome) (speech, error)) (_ *ledger.Outcome, _ *pendingQuestion, err error) {
-	select { // one question at a time, so that a state tells what came of it; the others wait in line (D-40)
+// The order is: the state awaiting_input, the question, its outcome, and one change of state that
+// announces what came of it. Where an action was accepted, that change is to calling_tool.
+func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Question,
+	explain func(*ledger.Outcome) (speech, error)) (_ *ledger.Outcome, _ *pendingQuestion, err error) {
+	// A session has one question open at a time, so that it is clear which one a change of state is
+	// about. The next one waits for its turn (D-40).
+	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
@@ -146,9 +158,9 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 		s.p.broker.Log.RecordOutcome(out, put.asked, nil)
 	} else {
 		if out = s.awaitOutcome(ctx, put, q); out == nil {
-			return nil, nil, ErrSessionOver // whoever ends the session withdraws the question
+			return nil, nil, ErrSessionOver // endSession withdraws the question
 		}
-		s.p.removeQuestion(q.Token) // which may have been settled before it was known
+		s.p.removeQuestion(q.Token) // it may have been settled before openQuestion listed it
 	}
 	if q.Confirmation != nil && out.Decision == aaep.Accept {
 		defer func() {
@@ -157,8 +169,9 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 			}
 		}()
 	}
+	// An answer that came too late for the agent is on record, but nothing is done.
 	late := ctx.Err()
-	if late != nil { // an answer that came too late for its asker is recorded, but nothing is done
+	if late != nil {
 		out = &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject}
 	}
 	news, failed := explain(out)
@@ -177,9 +190,10 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 			return nil, nil, err
 		}
 	}
-	// The state changes before the next question has its turn, so that each outcome is told.
+	// The state changes before the next question has its turn, so that each outcome is announced.
 	if q.Confirmation != nil && out.Decision == aaep.Accept && failed == nil {
-		return out, put, s.enterStateSaying(aaep.StateCallingTool, s.p.speechOrPhrase(aaep.Text{}, phrase.UsingATool, ""))
+		return out, put, s.enterStateSaying(aaep.StateCallingTool,
+			s.p.speechOrPhrase(aaep.Text{}, phrase.UsingATool, ""))
 	}
 	if err := s.resumeState(news); err != nil {
 		return nil, nil, errors.Join(failed, err)
@@ -187,15 +201,16 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	return out, put, failed
 }
 
-// maxAsks is how often a question is recorded anew, for all have left who are on record as asked,
-// and others have come.
+// maxAsks is how often putQuestion records a question, once more each time that every recipient on
+// record has left and new ones have come.
 const maxAsks = 10
 
-// putQuestion sends a question to those who can answer it, once it is on record that they are asked, and
-// tells that the agent waits. Only the caller waits for the record: the session goes on, and no
-// lock is held. What has changed when it is kept is looked at then: who came meanwhile is recorded
-// and asked beside the others, see subscription.withhold. The result has no waiter where there is
-// no subscription that can answer, or none any more.
+// putQuestion puts a question to every subscription and replica that can answer it, once it is on
+// record that it is put to them, and announces that the agent waits. Only this call waits for the
+// record: the session goes on, and no lock is held meanwhile. A subscription that comes in that
+// time is not shown the question with the rest; it is recorded and asked by itself, see
+// subscription.withhold. The result has no Waiter if no recipient can answer, or none can any more.
+// Without an error the state is awaiting_input. askQuestion calls it.
 func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Question, payload aaep.Payload,
 	explain func(*ledger.Outcome) (speech, error)) (*pendingQuestion, error) {
 	p := s.p
@@ -218,7 +233,7 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 		}
 		asked.Recipients = fresh
 		if p.broker.Log.Record(asked) != nil {
-			if len(put.recorded) > 0 { // the others are
+			if len(put.recorded) > 0 { // it is on record with the earlier recipients
 				break
 			}
 			return nil, ErrNotRecorded
@@ -238,7 +253,7 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 			return put, nil
 		}
 	}
-	if len(put.recorded) == 0 { // no one was shown anything, but it was about something
+	if len(put.recorded) == 0 { // no user was shown any words
 		put.asked.ShownDigest = ""
 	}
 	s.mu.Lock()
@@ -249,17 +264,20 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 	return put, s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(about))
 }
 
-// waitingFor is how a question is announced.
+// waitingFor returns the words that announce the state awaiting_input: those of the question.
 func waitingFor(question speech) speech {
-	question.with = aaep.Text{} // it is felt with the question
+	question.with = aaep.Text{} // extension data, such as a haptic cue, goes with the question
 	question.setPayloads(func(string) (aaep.Payload, bool) { return nil, true })
 	return question
 }
 
-// prepareQuestion makes the event of a question, with the time to answer that those need who can be
-// asked now. What must not be asked is refused.
-func (s *Session) prepareQuestion(about speech, q *ledger.Question, payload aaep.Payload) (put *pendingQuestion, err error) {
-	put = &pendingQuestion{more: make(chan time.Duration, 1), recipientNeeds: recipientNeeds{patience: 1000, pace: usualPace}}
+// prepareQuestion makes the event of a question and its Asked record. The time to answer is that
+// which the recipients need that can be asked now. The error is ErrSessionOver, or an
+// *aaep.InvalidError for a question that must not be asked. It takes Producer.mu and then s.mu.
+func (s *Session) prepareQuestion(about speech, q *ledger.Question, payload aaep.Payload) (
+	put *pendingQuestion, err error) {
+	put = &pendingQuestion{
+		more: make(chan time.Duration, 1), recipientNeeds: recipientNeeds{patience: 1000, pace: usualPace}}
 	for _, sub := range *s.p.audience.Load() {
 		if sub.mayBeAsked(q.Confirmation != nil) {
 			put.recipientNeeds.include(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
@@ -282,7 +300,8 @@ func (s *Session) prepareQuestion(about speech, q *ledger.Question, payload aaep
 	return put, err
 }
 
-// unrecorded are those who can be asked and are not on record as asked.
+// unrecorded returns the recipients that can be asked and are not on record as asked. It takes
+// Producer.mu, and the mu of each such subscription.
 func (p *Producer) unrecorded(put *pendingQuestion) (fresh []audit.Subscription) {
 	for _, sub := range *p.audience.Load() {
 		if sub.mayBeAsked(put.isConfirmation()) && !put.isRecorded(sub.id) {
@@ -297,8 +316,10 @@ func (p *Producer) unrecorded(put *pendingQuestion) (fresh []audit.Subscription)
 	return fresh
 }
 
-// openQuestion opens a question that is on record, and tells that. It reports false where all have
-// left who are on record as asked.
+// openQuestion opens a question that is on record, and emits awaiting_input and the question. If no
+// recipient on record is left, open is false and nothing is emitted. After an error the state goes
+// back to what it was. explain becomes s.explainSettled. putQuestion calls it, holding no lock; it
+// takes s.mu, putting and Producer.mu, and waits for the broker, never for a link.
 func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Question, put *pendingQuestion,
 	explain func(*ledger.Outcome) (speech, error)) (open bool, err error) {
 	p := s.p
@@ -324,7 +345,8 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 		}
 	}
 	some := len(put.subs) > 0
-	// Those that came meanwhile too: whom they ask they record themselves.
+	// A replica that came meanwhile is included too, for it records itself which of its
+	// subscriptions it asks.
 	for _, party := range p.replicasToAsk(put.isConfirmation(), nil) {
 		some = some || put.isRecorded(party.ID)
 		q.Recipients, put.replicas = append(q.Recipients, party.ID), append(put.replicas, party.ID)
@@ -336,8 +358,9 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	if err := s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(about)); err != nil {
 		return false, err
 	}
-	// How the question before it ended is stamped before it: after a cut that may come again behind
-	// it, and must not be taken for its own end.
+	// The change of state that ended the question before has an earlier stamp than this question.
+	// After a broken stream it may arrive once more behind this question, and the stamps show that
+	// it is not the end of this one.
 	put.Event.Timestamp = s.nextStamp()
 	if before != nil && !put.Event.Timestamp.After(before.Timestamp) {
 		put.Event.Timestamp = before.Timestamp.Add(time.Millisecond)
@@ -364,7 +387,7 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	p.mu.Unlock()
 	s.pos, s.explainSettled = put.Pos, explain
 	for _, sub := range put.subs {
-		if sub.aborted.Load() { // it left before it was in the book
+		if sub.aborted.Load() { // it ended before the broker knew it as a recipient
 			p.broker.RemoveSubscription(sub.id)
 		}
 	}
@@ -374,60 +397,73 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	return true, nil
 }
 
-// pendingQuestion is a question that is open.
+// pendingQuestion is a question that is open, or is about to be. Until openQuestion or
+// openFollowedQuestion lists it in Producer.asked, it belongs to the goroutine that made it. At a
+// replica it stands for a question of the agent.
 type pendingQuestion struct {
 	shaper.Entry
 	*questions.Waiter // nil where no subscription is asked
 	asked             audit.Record
-	more              chan time.Duration // how much time is left, after a subscriber asked for more
-	recipientNeeds
+	// more holds one: how much time is left since a subscriber was given more. awaitOutcome takes
+	// it. It is nil at a replica.
+	more           chan time.Duration
+	recipientNeeds // of those that could be asked when it was prepared; zero at a replica
 
-	// With the Producer's mu held:
-	deadline  time.Time            // as far as it is known here, by the clock of the questions
-	subs      []*subscription      // who was asked
-	replicas  []string             // and which parties, by their ids
-	recorded  []audit.Subscription // who was on record as asked from the first
-	recording []audit.Subscription // who is about to be
+	// Producer.mu guards what follows.
+	deadline  time.Time            // as far as it is known here, by the broker's clock
+	subs      []*subscription      // it has been put to these
+	replicas  []string             // and to these replicas, by their ids
+	recorded  []audit.Subscription // these were on record as asked from the first
+	recording []audit.Subscription // the first record is being written for these; see follow.go
 }
 
+// isConfirmation reports whether it is a confirmation; otherwise it is a clarification.
 func (put *pendingQuestion) isConfirmation() bool {
 	return put.Event.Type() == aaep.TypeAwaitingConfirmation
 }
 
-// isRecorded reports whether a subscription or a party was on record as asked from the first.
+// isRecorded reports whether the subscription or replica with this id was on record as asked from
+// the first. Producer.mu is held, or the question is not in Producer.asked yet.
 func (put *pendingQuestion) isRecorded(id string) bool {
 	return among(put.recorded, id)
 }
 
+// among reports whether all has the subscription or replica with this id.
 func among(all []audit.Subscription, id string) bool { return indexOf(all, id) >= 0 }
 
+// indexOf returns where all has the subscription or replica with this id, or -1.
 func indexOf(all []audit.Subscription, id string) int {
 	return slices.IndexFunc(all, func(who audit.Subscription) bool { return who.SubscriptionID == id })
 }
 
-// askedAlso is the record of recipients that came later.
+// askedAlso returns the record of recipients that came later, still without these. Asked records
+// after the first repeat no words.
 func (put *pendingQuestion) askedAlso() audit.Record {
 	return audit.Record{Kind: audit.Asked, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID}
 }
 
+// replyToken returns the token that a reply to the question names.
 func (put *pendingQuestion) replyToken() aaep.ReplyToken {
 	token, _ := closes.Token(put.Event)
 	return token
 }
 
-// recipientNeeds are the needs of those who are asked: each of them waits for the one who needs most.
+// recipientNeeds are the needs of all recipients together: the question is open for as long as the
+// one that needs most takes.
 type recipientNeeds struct {
-	patience int64 // by which the time to answer is stretched, in thousandths
-	least    int64 // that it is, in seconds
-	pace     int64 // in words per minute
+	patience int64 // the factor that stretches the time to answer, in thousandths
+	least    int64 // the shortest time to answer, in seconds; zero: any
+	pace     int64 // how fast the slowest of them listens, in words per minute
 }
 
-// questionsInOrder are in the order in which they were put. With p.mu held.
+// questionsInOrder returns the open questions in the order in which they were put, with p.mu held.
 func (p *Producer) questionsInOrder() []*pendingQuestion {
 	return slices.SortedFunc(maps.Values(p.asked), func(a, b *pendingQuestion) int { return cmp.Compare(a.Pos, b.Pos) })
 }
 
-// removeQuestion drops a question from those that later subscribers are asked.
+// removeQuestion takes a question out of those that later subscribers are asked. At the agent the
+// broker calls it with every question that is no longer open, as Broker.Forget; the other callers
+// are where that could be too early, and a replica, which has no Forget. It takes p.mu.
 func (p *Producer) removeQuestion(token aaep.ReplyToken) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

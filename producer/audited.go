@@ -11,18 +11,21 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// ErrNotRecorded is returned by Tool, Confirm and Clarify where Config.Audit could not keep what must be on record
-// first: nothing was run.
+// ErrNotRecorded is returned by Tool, Confirm and Clarify where Config.Audit could not keep what
+// must be on record first: nothing was run.
 var ErrNotRecorded = errors.New("producer: it could not be recorded, and was not done")
 
-// refusals keeps a flood of replies that do not count from filling the trail: those of one subscription that are not
-// recorded are counted with the next that is.
+// refusals keeps a flood of replies without effect from filling the audit log. A reply of one
+// subscription that is not recorded is counted, and the count goes on record with the next one that
+// is. It belongs to the goroutine that receives.
 type refusals struct {
-	pace      *budget.Budget
-	more      int
-	recording atomic.Bool // one of them is, and what comes meanwhile is counted
+	pace      *budget.Budget // of those that are recorded
+	more      int            // how many were counted since one was recorded
+	recording atomic.Bool    // one is being recorded; those that arrive meanwhile are counted
 }
 
+// describe returns err, which is why a reply has no effect, with how many were counted before it,
+// and sets that number back. The receiving goroutine calls it for a reply that it records.
 func (f *refusals) describe(err error) error {
 	if f.more == 0 {
 		return err
@@ -31,7 +34,9 @@ func (f *refusals) describe(err error) error {
 	return fmt.Errorf("%w; and so did %d before it", err, f.more)
 }
 
-// auditIdentity describes a subscription, and the language in which it is shown an event.
+// auditIdentity returns the subscription as the audit log names it, with the language in which it
+// is shown ev; a nil ev leaves the language out. Any goroutine may call it that does not hold
+// sub.mu.
 func (sub *subscription) auditIdentity(ev *aaep.Event) audit.Subscription {
 	who := audit.Subscription{SubscriptionID: sub.id, SubscriberID: sub.subscriberID, Principal: sub.principal}
 	if ev == nil {

@@ -9,21 +9,29 @@ import (
 )
 
 const (
-	// toldTime is how long a tool call that was accepted waits, at most, for those who were asked to be told of it (D-49).
+	// toldTime is how long, at most, an accepted tool call waits until it has left for those that
+	// were asked about it. A user who accepted an action is to hear of it before it has an effect,
+	// but one slow link must not hold up every action (D-49).
 	toldTime = 2 * time.Second
-	// stalledAfter is how long a link may take over one write and still count as one that takes something.
+	// stalledAfter is how long a link may take over one write and still count as one that takes
+	// data.
 	stalledAfter = time.Second
 )
 
-// awaitDelivery waits until the tool call at pos has left for those who were asked about it, and returns for whom it has not. It waits for
-// toldTime at most, and not for a subscription that is away, has ended, is still told what was before it, or whose link takes nothing.
-func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pendingQuestion) (untold []audit.Subscription) {
+// awaitDelivery waits until the tool call at pos has left for the subscriptions and replicas that
+// were asked about it, and returns those for which it has not. It waits until ctx is done or
+// toldTime has passed, and not for a subscription that has no stream, has ended, is still sent what
+// was before it, or whose link takes nothing, nor for a replica that has gone. invokeTool calls it
+// on the agent's goroutine, and reportDelivered at a replica, with that replica's subscriptions;
+// both hold no lock.
+func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pendingQuestion) (
+	untold []audit.Subscription) {
 	p.mu.Lock()
 	subs, parties := slices.Clone(asked.subs), slices.Clone(asked.replicas)
 	p.mu.Unlock()
 	late := time.NewTimer(toldTime)
 	defer late.Stop()
-	timer := time.NewTimer(never) // for the next link that may turn out to be stalled
+	timer := time.NewTimer(never) // set to when the next link counts as stalled
 	defer timer.Stop()
 	for waiting := true; waiting; {
 		moved := p.moved.changed()
@@ -72,9 +80,10 @@ func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pending
 	return untold
 }
 
-// hasLeft reports whether the tool call at pos, which does not wait for the rate, has left; and has p.moved told of the next step.
+// hasLeft reports whether the tool call at pos, which does not wait for the rate, has left for the
+// subscription. It has Producer.moved broadcast when more has left. Any goroutine may call it.
 func (sub *subscription) hasLeft(pos uint64) bool {
-	sub.watched.Store(true) // before the look, or the step in between would wake nobody
+	sub.watched.Store(true) // before urgent is read, or a step in between would go unnoticed
 	c := &sub.deliveryCursor
 	if g := sub.group.Load(); g != nil {
 		c = &g.deliveryCursor
@@ -83,7 +92,9 @@ func (sub *subscription) hasLeft(pos uint64) bool {
 	return c.urgent.Load() >= pos
 }
 
-// takesData reports whether the link takes what is sent. Where it may turn out that it does not, until is when to look again.
+// takesData reports whether the link takes what is sent, so that it is worth waiting for. until is
+// when a link that is being written to counts as stalled; zero: it is not being written to. Any
+// goroutine may call it that does not hold sub.mu.
 func (sub *subscription) takesData(now time.Time) (yes bool, until time.Time) {
 	sub.mu.Lock()
 	connected := sub.connected
@@ -98,7 +109,9 @@ func (sub *subscription) takesData(now time.Time) (yes bool, until time.Time) {
 	return true, until
 }
 
-// replicaDelivered reports whether a party is there, and has told of the tool call at pos; and for whom it could not.
+// replicaDelivered reports whether the replica with this id is there, whether it is done with the
+// tool call at pos, and for which of its subscriptions that has not left. A replica that began
+// after the call has nothing to deliver. It takes Producer.mu.
 func (p *Producer) replicaDelivered(id string, pos uint64) (there, told bool, untold []audit.Subscription) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

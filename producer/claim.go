@@ -17,25 +17,36 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// A claim is how a process says that it settles a question, where the agent is more than one. The first that is kept does; all
-// others, the agent's own timeout among them, learn from it what the outcome is.
+// claim is what a process puts into the shared log to settle a question, where the agent is several
+// processes. The first claim that is kept settles it. Every other process learns the outcome from
+// that claim, the agent too when its own timeout comes second.
 type claim struct {
-	Node       string              `json:"node"`
-	Cause      ledger.Cause        `json:"cause"`
-	By         *audit.Subscription `json:"by,omitzero"`
-	Reply      json.RawMessage     `json:"reply,omitzero"` // as it came
-	Unrecorded bool                `json:"unrecorded,omitzero"`
+	Node  string              `json:"node"` // the process that claims
+	Cause ledger.Cause        `json:"cause"`
+	By    *audit.Subscription `json:"by,omitzero"`    // the one that replied; nil: none
+	Reply json.RawMessage     `json:"reply,omitzero"` // as it arrived
+	// Unrecorded says that the reply could not be recorded, which makes it a rejection.
+	Unrecorded bool `json:"unrecorded,omitzero"`
 }
 
 const (
-	claimTime = 30 * time.Second // for the agent's own claims: what cannot be settled by then is rejected; and for a reply, before it is told to wait
-	replyTime = 5 * time.Minute  // for a reply that came to another process: only that can answer the question
-	// lateReply is by how much clocks may differ: a reply that was kept so long after the time to answer is late.
+	// claimTime is how long the agent tries to keep a claim of its own; a question that it cannot
+	// settle by then is rejected. It is also after how long a replica announces that a reply waits.
+	claimTime = 30 * time.Second
+	// replyTime is how long a replica tries to claim a question for a reply that it received: no
+	// other process has that reply.
+	replyTime = 5 * time.Minute
+	// lateReply is by how much the clocks of this machine and of the log may differ. A reply that
+	// was kept longer than this after the time to answer had ended is too late.
 	lateReply = 10 * time.Second
 )
 
-// claimOutcome settles a question for all processes. The agent gets an outcome in any case; one that follows gets only its own
-// listeners' replies settled.
+// claimOutcome settles a question for all processes of the agent, and returns what settled it. It
+// is the broker's Claim, which calls it on a goroutine of its own for each outcome, holding no
+// lock; it waits for the shared log. The agent always gets an outcome, a rejection if its claim
+// could not be kept. A replica claims only the replies of its own subscribers: for any other
+// outcome, and for a reply that could not be handed over, it returns nil, and the question goes on
+// elsewhere. w.Lost says why a reply did not settle the question.
 func (p *Producer) claimOutcome(out *ledger.Outcome, w *questions.Waiter) *ledger.Outcome {
 	limit := claimTime
 	if p.cfg.Follow != nil {
@@ -66,8 +77,9 @@ func (p *Producer) claimOutcome(out *ledger.Outcome, w *questions.Waiter) *ledge
 			p.follower.lost.Add(1)
 		}
 		if p.cfg.Follow != nil {
-			p.cfg.Logger.Error("a reply could not be handed to the agent, and does not count", "session_id", out.Question.SessionID,
-				"question_id", audit.QuestionID(out.Question.Token), "principal", w.By.Principal, "error", err)
+			p.cfg.Logger.Error("a reply could not be handed to the agent, and does not count",
+				"session_id", out.Question.SessionID, "question_id", audit.QuestionID(out.Question.Token),
+				"principal", w.By.Principal, "error", err)
 			return nil
 		}
 		p.cfg.Logger.Error("a question could not be settled", "session_id", out.Question.SessionID, "error", err)
@@ -82,8 +94,9 @@ func (p *Producer) claimOutcome(out *ledger.Outcome, w *questions.Waiter) *ledge
 	return p.adoptClaim(out, w, first)
 }
 
-// announceStuckReply says where a question was put that an answer to it, which came here, waits to be kept: that of somebody who believes
-// that they have answered.
+// announceStuckReply announces, in the session of a question, that a reply received here waits to
+// be kept: the user who gave it believes that it counts. A replica calls it on the goroutine of a
+// timer that claimOutcome sets; it takes Producer.mu and then the Session's.
 func (p *Producer) announceStuckReply(session string) {
 	p.cfg.Logger.Warn("a reply waits, for it cannot be handed to the agent", "session_id", session)
 	p.mu.Lock()
@@ -92,14 +105,20 @@ func (p *Producer) announceStuckReply(session string) {
 	p.announceOutsideLog(phrase.AnswerStuck, of)
 }
 
-// adoptClaim returns the outcome that somebody else's claim makes.
+// adoptClaim returns the outcome that the claim of another process makes of the question; mine is
+// the outcome of this process, whose claim came second. A claim that cannot be read is a rejection,
+// and a reply that was kept too late counts as none. At the agent a reply from elsewhere is
+// recorded first, and is a rejection if it cannot be. w.By becomes the one that replied.
+// claimOutcome calls it, holding no lock.
 func (p *Producer) adoptClaim(mine *ledger.Outcome, w *questions.Waiter, first log.Claim) *ledger.Outcome {
 	out, by, err := decodeClaim(mine.Question, first)
 	switch {
 	case err != nil:
-		p.cfg.Logger.Error("a question was settled by what cannot be read", "session_id", mine.Question.SessionID, "error", err)
+		p.cfg.Logger.Error("a question was settled by what cannot be read",
+			"session_id", mine.Question.SessionID, "error", err)
 	case out.Cause == ledger.Replied && first.At.After(mine.Until.Add(lateReply)):
-		p.cfg.Logger.Warn("a reply was kept after the time to answer, or the clocks of this machine and of the log differ",
+		p.cfg.Logger.Warn(
+			"a reply was kept after the time to answer, or the clocks of this machine and of the log differ",
 			"session_id", mine.Question.SessionID, "node", by.Node, "late", first.At.Sub(mine.Until))
 		out = ledger.Silence(mine.Question)
 	}
@@ -110,7 +129,8 @@ func (p *Producer) adoptClaim(mine *ledger.Outcome, w *questions.Waiter, first l
 	return out
 }
 
-// decodeClaim reads a claim. Where there is an error the outcome is a rejection.
+// decodeClaim returns the outcome that a claim makes of the question q, and which subscription
+// replied, or nil if the claim is of no reply. With an error the outcome is a rejection.
 func decodeClaim(q *ledger.Question, first log.Claim) (*ledger.Outcome, *audit.Subscription, error) {
 	rejection := &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject}
 	var c claim

@@ -19,16 +19,22 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// askConfirmation returns the decision, and what the user changed, where they accepted with changes that t takes. What was pending is
-// there with an acceptance.
-func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (aaep.Decision, json.RawMessage, *pendingQuestion, error) {
+// askConfirmation asks the user about a call of the tool t, and returns the decision. It is accept,
+// with a nil error, only if the action may be done as it was asked about. If the user accepted it
+// with changes, and t.Modified takes changes, these are returned with a rejection and a nil error:
+// the action may be asked about anew. Otherwise the error says why it must not be done. The
+// pendingQuestion is returned with every outcome; it is nil if the question could not be put.
+// Confirm calls it on the agent's goroutine, holding no lock.
+func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
+	aaep.Decision, json.RawMessage, *pendingQuestion, error) {
 	if t.Default == "" {
 		t.Default = aaep.Reject
 	}
 	if t.Default == aaep.Accept && (t.Irreversible || t.Risk == aaep.RiskHigh) {
-		return "", nil, nil, &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
-			Requirement: "CONF-031", Pointer: "/default_decision",
-			Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}}
+		return "", nil, nil, &aaep.InvalidError{
+			Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
+				Requirement: "CONF-031", Pointer: "/default_decision",
+				Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}}
 	}
 	if t.Timeout == 0 {
 		switch {
@@ -64,20 +70,24 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (a
 	p.Action, _ = textIn(t.Action, "")
 	p.Consequence, _ = textIn(t.Consequence, "")
 	words := s.p.authoredSpeech(t.Action)
-	words.setPayloads(func(tag string) (aaep.Payload, bool) { // what is agreed to is understood whole, or not said in tag
+	// A language that lacks the consequence is left out, for a user must understand all that is
+	// agreed to.
+	words.setPayloads(func(tag string) (aaep.Payload, bool) {
 		p, both := *p, false
 		p.Action, _ = textIn(t.Action, tag)
 		p.Consequence, both = textIn(t.Consequence, tag)
 		return &p, both
 	})
 	var changes json.RawMessage
-	out, asked, err := s.askQuestion(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (speech, error) {
-		if c := changesIn(out); c != nil && t.Modified != nil {
-			changes = c
-			return s.p.speechOrPhrase(aaep.Text{}, phrase.ActionChanged, ""), nil
-		}
-		return s.explainOutcome(out, t.Action)
-	})
+	out, asked, err := s.askQuestion(ctx, words,
+		&ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p},
+		func(out *ledger.Outcome) (speech, error) {
+			if c := changesIn(out); c != nil && t.Modified != nil {
+				changes = c
+				return s.p.speechOrPhrase(aaep.Text{}, phrase.ActionChanged, ""), nil
+			}
+			return s.explainOutcome(out, t.Action)
+		})
 	switch {
 	case err == nil && changes != nil:
 		return aaep.Reject, changes, asked, nil
@@ -87,7 +97,9 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (a
 	return aaep.Accept, nil, asked, nil
 }
 
-// questionContext is what a question says beside its words: the call it is for (D-22), and what the agent adds to that.
+// questionContext returns the extra_context of a confirmation: the call that it is for (D-22), and
+// the members of own, the agent's own JSON object, or nil. The error is an *aaep.InvalidError that
+// says what is wrong with own.
 func questionContext(own json.RawMessage, call toolCall) (json.RawMessage, error) {
 	refuse := func(at, problem string) error {
 		return &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
@@ -101,7 +113,8 @@ func questionContext(own json.RawMessage, call toolCall) (json.RawMessage, error
 		}
 		for name, value := range added {
 			if strings.EqualFold(name, "tool") || strings.EqualFold(name, "tool_call_id") {
-				return nil, refuse("/"+name, "says which call is asked about, which is not for the agent to change; name it otherwise")
+				return nil, refuse("/"+name,
+					"says which call is asked about, which is not for the agent to change; name it otherwise")
 			}
 			members[name] = value
 		}
@@ -110,8 +123,8 @@ func questionContext(own json.RawMessage, call toolCall) (json.RawMessage, error
 	return jsonv2.Marshal(members, jsonv2.Deterministic(true))
 }
 
-// changesIn returns what the user changed before they accepted, or nil. The ledger counts such an answer as a
-// rejection of what was asked.
+// changesIn returns what the user changed when accepting, or nil. The ledger counts such an answer
+// as a rejection of what was asked.
 func changesIn(out *ledger.Outcome) json.RawMessage {
 	if r, ok := out.Reply.(*aaep.ConfirmationReply); ok && r.Decision == aaep.Accept {
 		return r.ModifiedAction
@@ -119,8 +132,9 @@ func changesIn(out *ledger.Outcome) json.RawMessage {
 	return nil
 }
 
-// explainOutcome says in words, and as an error, how a question about an action ended. No words are needed where
-// the deed follows.
+// explainOutcome maps the outcome of a confirmation to the words that announce it, and to the error
+// that the agent gets. An acceptance has no words and no error: the action follows, and is
+// announced. It takes no lock, as askQuestion demands.
 func (s *Session) explainOutcome(out *ledger.Outcome, action aaep.Text) (speech, error) {
 	id, err := phrase.ActionRejected, ErrRejected
 	switch {
@@ -136,7 +150,8 @@ func (s *Session) explainOutcome(out *ledger.Outcome, action aaep.Text) (speech,
 	return s.p.phraseAbout(id, action), err
 }
 
-// phraseAbout is one of the package's own phrases about what the user was asked, in its shortest words.
+// phraseAbout returns one of the package's own phrases with asked, what the user was asked about,
+// put into it in its tersest form, in every language offered that has the phrase.
 func (p *Producer) phraseAbout(id phrase.ID, asked aaep.Text) speech {
 	translations := asked.Translations()
 	return p.phraseSpeech(id, func(tag string) (string, bool) {
@@ -151,9 +166,12 @@ func (p *Producer) phraseAbout(id phrase.ID, asked aaep.Text) speech {
 // maxModified is how often an action may be changed before it counts as rejected.
 const maxModified = 10
 
-// applyChanges is a tool after its user changed it. It is never less dangerous than before.
+// applyChanges returns the tool as it is after the changes of its user, with Tool.Modified. The
+// result keeps the name and the title, must ask, and is never less dangerous than t. A panic of
+// Tool.Modified is an error, for a subscriber sent what it was given. Confirm calls it, holding no
+// lock.
 func (s *shield) applyChanges(t Tool, changes json.RawMessage) (m Tool, err error) {
-	err = s.call("Tool.Modified", func() (err error) { // of what a subscriber sent
+	err = s.call("Tool.Modified", func() (err error) {
 		m, err = t.Modified(changes)
 		return err
 	})
@@ -161,7 +179,8 @@ func (s *shield) applyChanges(t Tool, changes json.RawMessage) (m Tool, err erro
 		return t, err
 	}
 	m.Name, m.Title, m.Irreversible, m.Confirm = t.Name, t.Title, m.Irreversible || t.Irreversible, true
-	if risks := []aaep.Risk{aaep.RiskLow, aaep.RiskMedium, aaep.RiskHigh}; slices.Index(risks, m.Risk) < slices.Index(risks, t.Risk) {
+	if risks := []aaep.Risk{aaep.RiskLow, aaep.RiskMedium, aaep.RiskHigh}; slices.Index(risks, m.Risk) <
+		slices.Index(risks, t.Risk) {
 		m.Risk = t.Risk
 	}
 	return m, nil

@@ -19,27 +19,30 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// errFollows is returned by what only the agent itself can do, on a Producer that has Config.Follow.
+// errFollows is returned by what only the agent itself can do, on a Producer with Config.Follow.
 var errFollows = errors.New("producer: this process follows the agent's log; only the agent itself has sessions")
 
-// A follower is what a process is that serves the listeners of an agent elsewhere. To the agent it is a party.
+// follower is the state of a process that serves the subscribers of an agent in another process. To
+// the agent it is a replica. A Producer without Config.Follow has one too, and only counts lost in
+// it.
 type follower struct {
-	id              string              // of the process
-	sessions        map[string]*Session // of the agent, those under way; see's
-	presenceChanged chan struct{}       // holds one: who is here has changed
+	id              string              // by which the agent knows the replica
+	sessions        map[string]*Session // the agent's, by id; only applyFollowedEvent uses it
+	presenceChanged chan struct{}       // holds one: runHeartbeat is to report at once
 	link            agentLink           // to the agent
-	lost            atomic.Int64        // replies that could not be handed to it
+	lost            atomic.Int64        // replies whose claims could not be kept, at the agent too
 
-	reporting   sync.Mutex // held while the agent is told who is here, and for the two below
-	reported    presence   // what it was told last, and
-	contactedAt time.Time  // when
+	reporting   sync.Mutex // held while the presence is reported; guards the two below
+	reported    presence   // the last presence that the agent has received
+	contactedAt time.Time  // when a report was last sent
 }
 
+// newFollower returns a follower that has reported nothing. New calls it.
 func newFollower() follower {
 	return follower{id: newID("node_"), sessions: map[string]*Session{}, presenceChanged: make(chan struct{}, 1)}
 }
 
-// profile is what an agent says of itself to those who serve its listeners elsewhere.
+// profile is the part of the agent's Config that its replicas take over, as JSON in the shared log.
 type profile struct {
 	Agent       json.RawMessage `json:"agent"`
 	Contact     string          `json:"contact,omitzero"`
@@ -50,20 +53,24 @@ type profile struct {
 	Extensions  []string        `json:"extensions,omitzero"`
 }
 
+// agentProfile returns the profile of this agent. leadReplicas puts it into the shared log.
 func (p *Producer) agentProfile() profile {
 	agent, _ := jsonv2.Marshal(p.cfg.Agent) // it is valid
-	all := profile{Agent: agent, Contact: p.cfg.Contact, Languages: p.offer.Languages, AnyLanguage: p.cfg.AnyLanguage, FromStart: p.cfg.FromStart,
-		MaxPerSec: p.cfg.MaxEventsPerSecond}
+	all := profile{Agent: agent, Contact: p.cfg.Contact, Languages: p.offer.Languages,
+		AnyLanguage: p.cfg.AnyLanguage, FromStart: p.cfg.FromStart, MaxPerSec: p.cfg.MaxEventsPerSecond}
 	for _, ext := range p.cfg.Extensions {
 		all.Extensions = append(all.Extensions, ext.URI)
 	}
 	return all
 }
 
-// readProfile fills in what the agent says of itself.
+// readProfile fills in cfg from the profile of the agent that is followed, and drops the extensions
+// that the agent does not have. applyDefaults calls it; it waits for the shared log, claimTime at
+// most.
 func (cfg *Config) readProfile() error {
 	if cfg.Log != nil {
-		return errors.New("producer: Config.Log is for the agent itself, and Config.Follow for the others; give one of them")
+		return errors.New(
+			"producer: Config.Log is for the agent itself, and Config.Follow for the others; give one of them")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
 	defer cancel()
@@ -94,7 +101,9 @@ func (cfg *Config) readProfile() error {
 	return nil
 }
 
-// followLog learns what the agent did before, and then follows what it does.
+// followLog applies what the agent's log has already, and starts the goroutines that follow it: one
+// applies each event that the log gets, and runHeartbeat reports to the agent as long as that one
+// runs. resumeOrFollow calls it, before any subscription is served.
 func (p *Producer) followLog() error {
 	if err := p.replayUnsettled(p.applyFollowedEvent); err != nil {
 		return err
@@ -105,7 +114,7 @@ func (p *Producer) followLog() error {
 	following, end := context.WithCancel(p.serving)
 	go p.runHeartbeat(following)
 	go func() {
-		defer end() // a process that hears nothing more is nobody to wait for
+		defer end() // the agent must not wait for a process that receives nothing more
 		err := p.log.Tail(p.serving, p.applyFollowedEvent, p.setLogLost)
 		if p.serving.Err() == nil {
 			p.cfg.Logger.Error("the agent's log cannot be followed any more", "error", err)
@@ -114,7 +123,10 @@ func (p *Producer) followLog() error {
 	return nil
 }
 
-// applyFollowedEvent takes an event of the agent that nobody here has been shown yet. It is called for one event at a time.
+// applyFollowedEvent applies an event of the agent to its session and to the open questions, before
+// the log shows the event to any subscription. It is called for one event at a time, holding no
+// lock: first by followLog, then by its goroutine. It takes Producer.mu, the Session's mu and
+// putting, and waits for the broker and, for recordSoon, for the audit log.
 func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
 	s := p.follower.sessions[ev.SessionID]
 	if s == nil {
@@ -162,19 +174,21 @@ func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
 	}
 }
 
-// longestDeadline is how long a question can be open at most, more time for the asking included. When it ends is for the agent to
-// say: it claims the question then, and what is claimed later does not count.
+// longestDeadline returns how long a question that is put with this many seconds can be open at
+// most, all the time that may be given in addition included. When it ends is decided by the agent,
+// which claims the question then: what a replica claims later does not count.
 func longestDeadline(seconds int64) int64 { return min(11*seconds, 86400) }
 
-// openFollowedQuestion puts a question of the agent to those here who can answer it: before it is shown
-// it, or, where its record takes longer, by askLate when that is kept. What follows it does not
-// wait for that.
+// openFollowedQuestion opens a question of the agent and puts it to the subscriptions here that can
+// answer it. If its record is kept within recordSoon, they become its recipients before the log
+// shows it. Otherwise it is withheld from them, and askLate puts it when the record is kept; the
+// events after it do not wait. applyFollowedEvent calls it, holding no lock.
 func (p *Producer) openFollowedQuestion(pos uint64, ev *aaep.Event, q *ledger.Question) {
 	q.SessionID, q.Stamp = ev.SessionID, ev.Timestamp
-	q.Recipients = []string{""} // those elsewhere: that all leave who are here settles nothing
+	q.Recipients = []string{""} // the subscriptions at other processes; they keep it open
 	put := &pendingQuestion{Entry: shaper.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
 	left := time.Until(put.asked.Deadline)
-	if pos > p.began { // it has just been put, whatever the agent's clock says
+	if pos > p.began { // it has just been put, whatever the clocks say
 		left = closes.Given(ev)
 	}
 	put.deadline = p.broker.Now().Add(left)
@@ -194,7 +208,7 @@ func (p *Producer) openFollowedQuestion(pos uint64, ev *aaep.Event, q *ledger.Qu
 		p.mu.Unlock()
 	}
 	p.putting.Unlock()
-	if err != nil { // the token was used before: its agent has not kept the rules
+	if err != nil { // the agent used the token before, which it must not
 		p.cfg.Logger.Error("a question cannot be asked here", "session_id", q.SessionID, "error", err)
 		return
 	}
@@ -233,20 +247,23 @@ func (p *Producer) openFollowedQuestion(pos uint64, ev *aaep.Event, q *ledger.Qu
 			sub.release(q.Token)
 		}
 		p.mu.Unlock()
-		if sub.aborted.Load() { // it left before it was in the book
+		if sub.aborted.Load() { // it ended before the broker knew it as a recipient
 			p.broker.RemoveSubscription(sub.id)
 		}
 	}
 }
 
-// closeSettledElsewhere closes a question here.
+// closeSettledElsewhere closes a question that another process has settled. The shared log calls
+// it, and applyFollowedEvent, holding no lock. It waits for the broker.
 func (p *Producer) closeSettledElsewhere(token aaep.ReplyToken) {
 	p.removeQuestion(token)
 	p.broker.Withdraw(token, "")
 }
 
-// reportDelivered tells the agent when the tool call at pos has left here for those who may be asked, and for whom it has not, for it waits
-// for that.
+// reportDelivered is a goroutine that reports to the agent when the tool call at pos has left for
+// the subscriptions here that may be asked, and for which it has not: the agent's awaitDelivery
+// waits for that. It tries until the agent has the report. applyFollowedEvent starts it; it ends
+// with p.claims.
 func (p *Producer) reportDelivered(pos uint64) {
 	p.log.Wait(pos)
 	asked := &pendingQuestion{}
@@ -265,8 +282,11 @@ func (p *Producer) reportDelivered(pos uint64) {
 	}
 }
 
+// errNo is the error of sendToAgent if the agent answered no.
 var errNo = errors.New("producer: the agent said no")
 
+// sendToAgent sends a message to the agent and waits for its yes, half of presenceEvery at most.
+// Without an error the agent has handled the message. Any goroutine may call it.
 func (p *Producer) sendToAgent(n replicaMessage) error {
 	msg, err := json.Marshal(n)
 	if err != nil {
@@ -281,7 +301,8 @@ func (p *Producer) sendToAgent(n replicaMessage) error {
 	return err
 }
 
-// runHeartbeat tells the agent who is here, every now and then and when that has changed.
+// runHeartbeat is a goroutine that reports the presence to the agent, every presenceEvery and when
+// requestPresenceReport was called. followLog starts it; it ends with following.
 func (p *Producer) runHeartbeat(following context.Context) {
 	tick := time.NewTicker(presenceEvery)
 	defer tick.Stop()
@@ -296,7 +317,8 @@ func (p *Producer) runHeartbeat(following context.Context) {
 	}
 }
 
-// requestPresenceReport has the agent told soon that who is here has changed.
+// requestPresenceReport makes runHeartbeat report soon, for the presence has changed. Any goroutine
+// may call it, with any lock held; it never waits.
 func (p *Producer) requestPresenceReport() {
 	select {
 	case p.follower.presenceChanged <- struct{}{}:
@@ -304,10 +326,15 @@ func (p *Producer) requestPresenceReport() {
 	}
 }
 
-// spokenLately is how long ago the agent may have answered for somebody who comes to be told that it runs.
+// spokenLately is how old the last report may be for a new subscription to need none of its own to
+// find out whether the agent answers.
 const spokenLately = presenceEvery / 8
 
-// reportPresence tells the agent who is here; or, where only somebody who has come matters, maybe not.
+// reportPresence reports to the agent which subscriptions are here, and notes whether it answered.
+// For a subscription that is new or has new terms it does so only if that matters: it sends nothing
+// if the last report is recent and covers it, and leaves the report to runHeartbeat if another one
+// is under way. With nil it always reports. Without Config.Follow it does nothing. The caller holds
+// no lock; it takes follower.reporting, and waits for the agent.
 func (p *Producer) reportPresence(newcomer *subscription) {
 	if p.cfg.Follow == nil {
 		return
@@ -315,12 +342,13 @@ func (p *Producer) reportPresence(newcomer *subscription) {
 	if newcomer == nil {
 		p.follower.reporting.Lock()
 	} else if !p.follower.reporting.TryLock() {
-		p.requestPresenceReport() // nobody waits in line for an agent that does not answer
+		p.requestPresenceReport() // the caller must not wait in line for an agent that is silent
 		return
 	}
 	defer p.follower.reporting.Unlock()
-	if known := p.follower.reported; newcomer != nil && known.Listeners > 0 && time.Since(p.follower.contactedAt) < spokenLately && !known.includeListener(newcomer) {
-		return // thousands may come at once: the others are not looked at for each of them
+	if known := p.follower.reported; newcomer != nil && known.Listeners > 0 &&
+		time.Since(p.follower.contactedAt) < spokenLately && !known.includeListener(newcomer) {
+		return // thousands may come at once, and each would look at all subscriptions below
 	}
 	now := presence{ID: p.follower.id, Node: p.shared.Node(), From: p.began, Patience: 1000, Pace: usualPace}
 	for _, sub := range *p.audience.Load() {
@@ -328,7 +356,9 @@ func (p *Producer) reportPresence(newcomer *subscription) {
 		now.Listeners++
 	}
 	p.follower.contactedAt = time.Now()
-	if now.Listeners == 0 && p.follower.reported.Listeners == 0 { // an agent is not told of those whom it does not concern
+	// The agent need not know a replica without subscriptions. An empty message finds out whether
+	// the agent answers.
+	if now.Listeners == 0 && p.follower.reported.Listeners == 0 {
 		p.noteContact(p.sendToAgent(replicaMessage{}) == nil)
 		return
 	}
@@ -341,7 +371,8 @@ func (p *Producer) reportPresence(newcomer *subscription) {
 	p.follower.reported = now
 }
 
-// includeListener adds what one more listener can and needs, and reports whether that is more.
+// includeListener adds what one more subscription can answer and needs, and reports whether that
+// changes the presence.
 func (now *presence) includeListener(sub *subscription) bool {
 	was, need := *now, recipientNeeds{now.Patience, now.Least, now.Pace}
 	need.include(sub.patience.Load(), sub.least.Load(), sub.pace.Load())

@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/internal/shaper"
 )
 
-// notices are events that subscribers are told outside the log: no stream goes on after one. A
-// value never changes; Producer.notices points to the newest.
+// notices are events that subscribers receive outside the log: no stream goes on after one. A value
+// never changes; Producer.notices points to the newest.
 type notices struct {
 	all  []*aaep.Event // the newest, at most keptNotices
 	last uint64        // how many there have been
@@ -25,15 +25,15 @@ type agentLink struct {
 	mu     sync.Mutex // guards what follows; Session.mu and Producer.mu are taken while it is held
 	lost   bool       // the agent's log cannot be reached
 	silent time.Time  // since when the agent does not answer; zero: it answers
-	told   bool       // subscribers have been told that the link is interrupted
+	told   bool       // it has been announced that the link is interrupted
 }
 
 // setLogLost notes that the agent's log cannot be reached for the time being, or that it can again.
 // The goroutine that reads the log calls it.
 func (p *Producer) setLogLost(away bool) { p.updateLink(func(l *agentLink) { l.lost = away }) }
 
-// noteContact notes whether the agent answered when it was last sent a message. reportPresence calls
-// it.
+// noteContact notes whether the agent answered when it was last sent a message. reportPresence
+// calls it.
 func (p *Producer) noteContact(yes bool) {
 	p.updateLink(func(l *agentLink) {
 		if yes {
@@ -44,27 +44,29 @@ func (p *Producer) noteContact(yes bool) {
 	})
 }
 
-// agentIsSilent reports whether the agent did not answer when it was last sent a message. sendAccepted
-// calls it, to note that in the answer to a subscriber. It takes link.mu.
+// agentIsSilent reports whether the agent did not answer when it was last sent a message.
+// sendAccepted calls it, to note that in the answer to a subscriber. It takes link.mu.
 func (p *Producer) agentIsSilent() bool {
 	p.follower.link.mu.Lock()
 	defer p.follower.link.mu.Unlock()
 	return !p.follower.link.silent.IsZero()
 }
 
-// updateLink changes what is known of the link, and tells subscribers if it has become interrupted, or
+// updateLink changes what is known of the link, and announces that it has become interrupted, or
 // whole again. It takes the link's mu and calls change with it held.
 func (p *Producer) updateLink(change func(*agentLink)) {
 	p.follower.link.mu.Lock()
 	defer p.follower.link.mu.Unlock()
 	change(&p.follower.link)
-	away := p.follower.link.lost || !p.follower.link.silent.IsZero() && time.Since(p.follower.link.silent) >= presenceKept
+	away := p.follower.link.lost ||
+		!p.follower.link.silent.IsZero() && time.Since(p.follower.link.silent) >= presenceKept
 	if away == p.follower.link.told {
 		return
 	}
 	p.follower.link.told = away
 	if away {
-		p.cfg.Logger.Warn("the agent cannot be reached; those who listen here have been told", "log_answers", !p.follower.link.lost)
+		p.cfg.Logger.Warn("the agent cannot be reached; those who listen here have been told",
+			"log_answers", !p.follower.link.lost)
 		p.announceLink(phrase.LinkLost)
 	} else {
 		p.cfg.Logger.Warn("the agent can be reached again")
@@ -72,7 +74,8 @@ func (p *Producer) updateLink(change func(*agentLink)) {
 	}
 }
 
-// announceLink tells subscribers about the link in every session that is under way, with link.mu held.
+// announceLink announces the phrase id about the link in every session that is under way.
+// updateLink calls it with link.mu held; it takes the locks of announceOutsideLog.
 func (p *Producer) announceLink(id phrase.ID) {
 	p.mu.Lock()
 	sessions := slices.Clone(p.sessions)
@@ -80,9 +83,9 @@ func (p *Producer) announceLink(id phrase.ID) {
 	p.announceOutsideLog(id, sessions)
 }
 
-// announceOutsideLog makes an event that says the phrase id in each of the sessions, outside the log, and
-// wakes the streams. In a session with an open question the event is critical, for an answer may
-// not get through. It takes each Session's mu, and Producer.mu.
+// announceOutsideLog makes an event with the phrase id in each of the sessions, outside the log,
+// and wakes the streams. In a session with an open question the event is critical, for an answer
+// may not get through. It takes each Session's mu, and Producer.mu after that.
 func (p *Producer) announceOutsideLog(id phrase.ID, sessions []*Session) {
 	words := p.speechOrPhrase(aaep.Text{}, id, "")
 	payload := func(tag string) *aaep.ProgressUpdated {
@@ -104,15 +107,16 @@ func (p *Producer) announceOutsideLog(id phrase.ID, sessions []*Session) {
 		told = append(told, ev)
 	}
 	p.mu.Lock()
-	now := &notices{all: append(slices.Clone(p.notices.Load().all), told...), last: p.notices.Load().last + uint64(len(told))}
+	now := &notices{
+		all: append(slices.Clone(p.notices.Load().all), told...), last: p.notices.Load().last + uint64(len(told))}
 	now.all = now.all[max(0, len(now.all)-keptNotices):]
 	p.notices.Store(now)
 	p.mu.Unlock()
 	p.wakeAll()
 }
 
-// pushNotices gives the Shaper the notices that it has not been given, and counts them in noticed. The
-// owner calls it before it reads the log.
+// pushNotices gives the Shaper the notices that it has not been given, and counts them in noticed.
+// The owner calls it before it reads the log.
 func (c *deliveryCursor) pushNotices(now time.Time) {
 	n := c.p.notices.Load()
 	if n.last == c.noticed {

@@ -13,25 +13,27 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// asks are the questions that a subscription is asked beside those that it was asked from the
-// first. What is not on record is not asked: such a question is withheld, recorded on a goroutine,
-// and put when that is done. Nothing else waits for it.
+// asks are the questions that a subscription is asked besides those that were put to it from the
+// first. A question is put to a subscription only once that is on record. Until then it is withheld
+// from the subscription's stream, and the record is written on a goroutine; askLate puts the
+// question when the record is kept. Nothing else waits for it.
 type asks struct {
-	// For the owner of the subscription alone.
-	onRecord  map[aaep.ReplyToken]string      // in which language it is on record that it was asked,
-	recording map[aaep.ReplyToken]string      // or is about to be,
-	toAsk     map[aaep.ReplyToken]*aaep.Event // and what asks then
-	failed    map[aaep.ReplyToken]bool        // what could not be recorded, until it is tried again
-	beside    map[aaep.ReplyToken]*aaep.Event // what it was asked in between, or when its terms had changed
+	// These belong to the owner of the subscription.
+	onRecord  map[aaep.ReplyToken]string      // the language in which it is on record as asked
+	recording map[aaep.ReplyToken]string      // the language for which a record is being written
+	toAsk     map[aaep.ReplyToken]*aaep.Event // the event that asks once the record is kept
+	failed    map[aaep.ReplyToken]bool        // the record failed; askLate does not try again
+	beside    map[aaep.ReplyToken]*aaep.Event // the event that asked outside the log; see askAside
 
-	askAgain atomic.Bool // there is something in kept, or a question that is withheld and open
+	askAgain atomic.Bool // askLate has to look at kept, or for a question that is withheld and open
 
-	// With the subscription's mu held.
-	withheld []aaep.ReplyToken // what the log must not show it, the newest last
-	kept     []keptAsk
+	// The subscription's mu guards these.
+	withheld []aaep.ReplyToken // the log must not show it these questions; the newest is last
+	kept     []keptAsk         // results of records that the owner is yet to note
 }
 
-// A keptAsk says that it is on record in which language a subscription is asked, or not.
+// keptAsk is the result of a record: whether it is on record that a subscription is asked a
+// question in a language.
 type keptAsk struct {
 	token    aaep.ReplyToken
 	language string
@@ -39,24 +41,26 @@ type keptAsk struct {
 }
 
 const (
-	// maxWithheld is how many questions are withheld from a subscription, most of which were
-	// settled before they could be put to it.
+	// maxWithheld is how many questions are withheld from a subscription at most. The oldest are
+	// dropped first: most of them were settled before they could be put to it.
 	maxWithheld = 256
-	// recordSoon is how long a record is waited for, where none is known to take longer: then what
-	// it is for keeps its place in the order.
+	// recordSoon is how long a record is waited for if no other is known to take longer. A question
+	// whose record is kept within that time keeps its place in the order of events.
 	recordSoon = 20 * time.Millisecond
 )
 
-// recordSoon has a record written, and waits for it for a moment. Where it takes longer, known is
-// false, and later is called when it is kept, with the error, on a goroutine that Shutdown waits
-// for.
+// recordSoon has a record written, and waits for that for recordSoon at most, or not at all while
+// another record is known to take long. If it is kept in that time, known is true and err is its
+// result. Otherwise later is called with the result, on a goroutine that Shutdown waits for. The
+// owner of a subscription calls it, and openFollowedQuestion between beginRecord and
+// recording.Done: Shutdown waits for these first, so that it misses no record.
 func (p *Producer) recordSoon(r audit.Record, later func(error)) (err error, known bool) {
 	kept, begun := make(chan error, 1), make(chan struct{})
 	p.recording.Go(func() {
 		close(begun)
 		kept <- p.broker.Log.Record(r)
 	})
-	<-begun // on a busy machine that may take longer than the record
+	<-begun // on a busy machine the goroutine may take longer to start than the record to be kept
 	if p.slowRecords.Load() == 0 {
 		timer := time.NewTimer(recordSoon)
 		defer timer.Stop()
@@ -75,7 +79,8 @@ func (p *Producer) recordSoon(r audit.Record, later func(error)) (err error, kno
 	return nil, false
 }
 
-// withhold keeps the log from showing a question to a subscription, until askLate puts it.
+// withhold keeps the log from showing a question to the subscription, until askLate puts it. Any
+// goroutine may call it that does not hold sub.mu.
 func (sub *subscription) withhold(token aaep.ReplyToken) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
@@ -84,24 +89,31 @@ func (sub *subscription) withhold(token aaep.ReplyToken) {
 	}
 }
 
+// release lets the log show a question again that was withheld. It takes sub.mu; Producer.mu is
+// held, with which the caller has made sure that the question is open and the subscription is
+// asked.
 func (sub *subscription) release(token aaep.ReplyToken) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	sub.withheld = slices.DeleteFunc(sub.withheld, func(t aaep.ReplyToken) bool { return t == token })
 }
 
+// isWithheld reports whether the log must not show a question to the subscription. Any goroutine
+// may call it that does not hold sub.mu.
 func (sub *subscription) isWithheld(token aaep.ReplyToken) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	return slices.Contains(sub.withheld, token)
 }
 
-// withholds has a question that is withheld left out of what the log shows.
+// withholds makes a subscription in no group a withholder: a question that is withheld is left out
+// of its stream, and nothing waits for that.
 func (sub *subscription) withholds(token aaep.ReplyToken) (is, wait bool) {
 	return sub.isWithheld(token), false
 }
 
-// keeps takes what came of a record.
+// keeps hands the result of a record to the owner, which tookRecord then notes. It is called on the
+// goroutine that waited for the record, holding no lock.
 func (sub *subscription) keeps(k keptAsk) {
 	sub.mu.Lock()
 	sub.kept = append(sub.kept, k)
@@ -109,13 +121,16 @@ func (sub *subscription) keeps(k keptAsk) {
 	sub.lookAgain()
 }
 
-// lookAgain has the owner of the subscription call askLate.
+// lookAgain makes the owner of the subscription call askLate. Any goroutine may call it, with any
+// lock held; it never waits.
 func (sub *subscription) lookAgain() {
 	sub.askAgain.Store(true)
 	sub.wake()
 }
 
-// askLate puts what is on record by now, and has that recorded which has just been withheld.
+// askLate puts to the subscription the questions that are on record by now, and begins to record
+// those that have been withheld since. The owner calls it in handlePending, holding no lock; it
+// takes Producer.mu and sub.mu, and may wait for the audit log for recordSoon.
 func (sub *subscription) askLate() {
 	sub.mu.Lock()
 	kept := sub.kept
@@ -128,7 +143,7 @@ func (sub *subscription) askLate() {
 		token := put.replyToken()
 		switch ev := sub.toAsk[token]; {
 		case ev != nil && ev != put.Event:
-			return sub.p.repeatQuestion(put, time.Now()) // with the time that is left now
+			return sub.p.repeatQuestion(put, time.Now()) // with the time left by now
 		case ev != nil || !sub.failed[token] && sub.isWithheld(token):
 			return put.Event
 		}
@@ -142,7 +157,7 @@ func (sub *subscription) askLate() {
 	})
 }
 
-// tookRecord notes what came of a record.
+// tookRecord notes the result of a record. The owner calls it.
 func (sub *subscription) tookRecord(k keptAsk) {
 	if sub.recording[k.token] == k.language {
 		delete(sub.recording, k.token)
@@ -158,7 +173,8 @@ func (sub *subscription) tookRecord(k keptAsk) {
 	}
 }
 
-// askAside puts a question that is not where the log has it.
+// askAside pushes a question outside its place in the log, and keeps it in beside, from where
+// repeatOutsideLog pushes it again. The owner calls it, with Producer.mu held.
 func (sub *subscription) askAside(e shaper.Entry) {
 	if sub.beside == nil {
 		sub.beside = map[aaep.ReplyToken]*aaep.Event{}
@@ -168,10 +184,15 @@ func (sub *subscription) askAside(e shaper.Entry) {
 	sub.shaper.Push(time.Now(), e)
 }
 
-// putOpenQuestions puts the open questions that ask wants, and nil is all of them, to a subscription that
-// can answer them: those for which it is on record that it was asked too, and the others by
-// askLate, once that is. Ask returns the event that asks, or nil.
-func (p *Producer) putOpenQuestions(sub *subscription, ask func(*pendingQuestion) *aaep.Event, push func(shaper.Entry)) {
+// putOpenQuestions puts the open questions to a subscription that can answer them: at once those
+// for which it is on record that it is asked, and the others by askLate, once their records are
+// kept. ask returns the event that asks a question, or nil to leave the question out; a nil ask is
+// all questions, each by its own event. push gives an event to the stream, and is called with
+// Producer.mu held. It is not called for a question that the log is yet to show. The owner calls
+// putOpenQuestions, and registerSubscription before there is an owner, holding no lock. It takes
+// Producer.mu and sub.mu, and may wait for the audit log for recordSoon.
+func (p *Producer) putOpenQuestions(sub *subscription, ask func(*pendingQuestion) *aaep.Event,
+	push func(shaper.Entry)) {
 	p.mu.Lock()
 	open := p.questionsInOrder()
 	settled := func(token aaep.ReplyToken) bool { return p.asked[token] == nil }
@@ -200,7 +221,7 @@ func (p *Producer) putOpenQuestions(sub *subscription, ask func(*pendingQuestion
 			if sub.release(token); !slices.Contains(put.subs, sub) {
 				put.subs = append(put.subs, sub)
 			}
-			if entry.Pos <= sub.cursor { // nor is yet to come
+			if entry.Pos <= sub.cursor { // otherwise the log shows it later
 				push(entry)
 			}
 		}
@@ -208,8 +229,10 @@ func (p *Producer) putOpenQuestions(sub *subscription, ask func(*pendingQuestion
 	}
 }
 
-// isOnRecord reports whether it is on record that the subscription is asked by ev, in the language
-// that it hears. If not, it has that recorded: once, however often it comes back.
+// isOnRecord reports whether it is on record that the subscription is asked the question of put, in
+// the language that it is shown. If not, it has that recorded, once for each language, and ev is
+// the event that asks when the record is kept; a question with no record at all is withheld until
+// then. A record that is kept at once counts. The owner calls it, holding no lock.
 func (sub *subscription) isOnRecord(put *pendingQuestion, ev *aaep.Event) bool {
 	p, token, who := sub.p, put.replyToken(), sub.auditIdentity(put.Event)
 	language, is := sub.onRecord[token]
@@ -242,9 +265,10 @@ func (sub *subscription) isOnRecord(put *pendingQuestion, ev *aaep.Event) bool {
 	return known && err == nil
 }
 
-// putForNewTerms puts to a subscription with new terms the open questions that it can answer only now (D-34), and once more, with the
-// same token, those that are told in another language now: whoever changes it while they decide wants to hear in it what they
-// decide about.
+// putForNewTerms puts open questions to a subscription whose terms have changed from was: those
+// that it can answer only now (D-34), and, with the same token, those that it has received in
+// another language than it would now. A user who changes the language while deciding wants to hear
+// in the new one what is to be decided. applyChange calls it, after the answer to the change.
 func (sub *subscription) putForNewTerms(was *handshake.Terms) {
 	could := func(put *pendingQuestion) bool {
 		if put.isConfirmation() {
@@ -266,7 +290,9 @@ func (sub *subscription) putForNewTerms(was *handshake.Terms) {
 	}, sub.askAside)
 }
 
-// repeatOutsideLog puts once more what putAnew did, to a subscription whose stream may have been cut before it had that.
+// repeatOutsideLog puts the open questions of beside once more, for the stream may have broken
+// before they arrived and the log does not have these events. attachStream calls it when it makes a
+// stream anew.
 func (sub *subscription) repeatOutsideLog() {
 	if len(sub.beside) == 0 {
 		return
@@ -275,7 +301,8 @@ func (sub *subscription) repeatOutsideLog() {
 		func(e shaper.Entry) { sub.shaper.Push(time.Now(), shaper.Entry{Event: e.Event, At: e.Pos}) })
 }
 
-// repeatQuestion is a question that is told once more, as an event of its own: with the time that is left.
+// repeatQuestion returns an event that asks a question once more: with an id and a stamp of its
+// own, the same token, and the time that is left to answer. It takes Producer.mu.
 func (p *Producer) repeatQuestion(put *pendingQuestion, now time.Time) *aaep.Event {
 	p.mu.Lock()
 	left := wholeSeconds(put.deadline.Sub(p.broker.Now()))
@@ -302,7 +329,9 @@ func (p *Producer) repeatQuestion(put *pendingQuestion, now time.Time) *aaep.Eve
 	return &ev
 }
 
-// isSettledQuestion reports whether an event that a newcomer is about to be told asks what has been settled since.
+// isSettledQuestion reports whether ev asks a question that is not open here: it has been settled,
+// or was never put by this Producer, as one that was republished. It is left out of what came
+// before a subscription. It takes Producer.mu.
 func (p *Producer) isSettledQuestion(ev *aaep.Event) bool {
 	token, asks := closes.Token(ev)
 	if !asks {
@@ -314,10 +343,11 @@ func (p *Producer) isSettledQuestion(ev *aaep.Event) bool {
 	return !open
 }
 
-// currentStates makes one state.changed for each session that is under way, for a subscriber that did
-// not see how it came to where it is. A session that has changed state after the cursor tells that
-// itself, though maybe not first; changed is then the position of the newest such change, and 0 if
-// there is none.
+// currentStates returns one state.changed for each session that is under way, for a subscriber that
+// did not receive how the session came to its state. A session whose state has changed after the
+// cursor is left out: the subscriber receives that change from the log, though maybe not first.
+// changed is then the position of the newest such change; zero is none. It takes Producer.mu, and
+// after that each Session's mu.
 func (p *Producer) currentStates(cursor uint64) (entries []shaper.Entry, changed uint64) {
 	p.mu.Lock()
 	sessions := slices.Clone(p.sessions)
@@ -331,7 +361,8 @@ func (p *Producer) currentStates(cursor uint64) (entries []shaper.Entry, changed
 			changed = max(changed, t.pos)
 		default:
 			ev := *t.ev
-			ev.EventID = newID("evt_") // with its own stamp: a question that it belongs to may come next, and is newer
+			// It keeps its stamp: a question that it belongs to may come next, and must be newer.
+			ev.EventID = newID("evt_")
 			entries = append(entries, shaper.Entry{Event: &ev})
 		}
 		s.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// resumeOrFollow continues where the process before this one ended, or follows the agent in another process.
-// New calls it before any subscription is served.
+// resumeOrFollow continues where the process before this one ended, or follows the agent in another
+// process. New calls it before any subscription is served.
 func (p *Producer) resumeOrFollow() error {
 	if p.cfg.Follow != nil {
 		p.shared, p.broker.Claim = p.cfg.Follow, p.claimOutcome
@@ -38,10 +38,12 @@ func (p *Producer) resumeOrFollow() error {
 	return nil
 }
 
-// recoverSessions ends the sessions that were open when the process before this one died, so that no
-// subscriber that resumes waits for them. Their open questions are closed as rejected: whether an
-// action waited for its yes can no longer be known. Where the audit log has a call as accepted and
-// not begun, subscribers are told that it was not done.
+// recoverSessions ends the sessions that were open when the process before this one died, so that
+// no subscriber that resumes waits for them. Their open questions are closed as rejected: whether
+// an action waited for its acceptance can no longer be known. Where the audit log has a call as
+// accepted and not begun, it is announced that the action was not done. Before that the questions
+// are withdrawn for all processes. resumeOrFollow calls it; an error means that the log cannot be
+// read or written, or a claim not be kept.
 func (p *Producer) recoverSessions() error {
 	began := map[string]*Session{}
 	var order []*Session
@@ -57,7 +59,8 @@ func (p *Producer) recoverSessions() error {
 		return err
 	}
 	end := func() aaep.Payload {
-		return &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown, ErrorCode: "PRODUCER_RESTARTED", Recoverable: new(false)}
+		return &aaep.SessionErrored{
+			ErrorCategory: aaep.ErrorUnknown, ErrorCode: "PRODUCER_RESTARTED", Recoverable: new(false)}
 	}
 	undone := p.broker.Log.Unfinished()
 	for _, s := range order {
@@ -76,22 +79,24 @@ func (p *Producer) recoverSessions() error {
 			found = found.With("error", err)
 		}
 		found.Error("ended a session that a crash left open")
-		if ev, failed := s.buildEvent(p.speechOrPhrase(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
+		if ev, failed := s.buildEvent(
+			p.speechOrPhrase(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
 			p.log.Append(ev) // unchecked: a bridge may have republished events in any order
 		}
 	}
 	return p.log.Settle()
 }
 
-// announceUndone tells subscribers that a call was accepted in this session, whose process died before
-// the action began: as the end of the call if tool.invoked was emitted, and as a change of state
-// otherwise. It takes s.mu, and deletes what it has told from undone, by tool call.
+// announceUndone announces that a call was accepted in this session, whose process died before the
+// action began: as the end of the call if tool.invoked was emitted, and as a change of state
+// otherwise. It takes s.mu, and deletes what it has announced from undone, which is by tool call.
 func (s *Session) announceUndone(undone map[string]audit.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, open := range s.machine.OpenTools() {
 		if _, ok := undone[open.ToolCallID]; ok {
-			s.completeTool(toolCall{open, open.Tool, nil}, aaep.ToolCompleted{Status: aaep.ToolError}, phrase.ActionNotBegun, phrase.Failed)
+			s.completeTool(toolCall{open, open.Tool, nil}, aaep.ToolCompleted{Status: aaep.ToolError},
+				phrase.ActionNotBegun, phrase.Failed)
 			delete(undone, open.ToolCallID)
 		}
 	}
@@ -107,18 +112,19 @@ func (s *Session) announceUndone(undone map[string]audit.Record) error {
 			return err
 		}
 	}
-	return s.enterStateSaying(aaep.StateThinking, s.p.phraseSpeech(phrase.ActionNotBegun, func(tag string) (string, bool) {
-		for _, t := range s.lastAsked.Translations {
-			if q, ok := t.Payload.(*aaep.AwaitingConfirmation); ok && t.Language() == tag {
-				return q.Action, true
+	return s.enterStateSaying(aaep.StateThinking,
+		s.p.phraseSpeech(phrase.ActionNotBegun, func(tag string) (string, bool) {
+			for _, t := range s.lastAsked.Translations {
+				if q, ok := t.Payload.(*aaep.AwaitingConfirmation); ok && t.Language() == tag {
+					return q.Action, true
+				}
 			}
-		}
-		return ask.Action, tag == s.lastAsked.Language() || tag == ""
-	}))
+			return ask.Action, tag == s.lastAsked.Language() || tag == ""
+		}))
 }
 
-// replayUnsettled calls f with every event that the log had at New since it last noted that no session
-// was open.
+// replayUnsettled calls f with every event that the log had at New since it last noted that no
+// session was open. The error is that of the log, which may have a store.
 func (p *Producer) replayUnsettled(f func(pos uint64, ev *aaep.Event)) error {
 	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
 		events, _, err := p.log.Read(cursor, 256)
@@ -133,9 +139,9 @@ func (p *Producer) replayUnsettled(f func(pos uint64, ev *aaep.Event)) error {
 	return nil
 }
 
-// withdrawEverywhere withdraws the open questions of a session for all processes. One of these may still be
-// the agent, where it was cut off, and must not act on a late yes after subscribers have heard that
-// nothing was done.
+// withdrawEverywhere withdraws the open questions of a session for all processes. One of these may
+// still be the agent, where it was cut off, and must not act on a late acceptance after it has been
+// announced that nothing was done. It waits for the shared log, claimTime at most.
 func (p *Producer) withdrawEverywhere(s *Session) error {
 	if p.shared == nil {
 		return nil
@@ -147,14 +153,15 @@ func (p *Producer) withdrawEverywhere(s *Session) error {
 		if _, mine, err := p.shared.Claim(ctx, string(token), data); err != nil {
 			return err
 		} else if !mine {
-			p.cfg.Logger.Warn("a question was settled just before this agent took over; what came of it is not known", "session_id", s.id)
+			p.cfg.Logger.Warn("a question was settled just before this agent took over; what came of it is not known",
+				"session_id", s.id)
 		}
 	}
 	return nil
 }
 
-// newReplayedSession returns a session that another process began; ev, at pos, is the first event of it
-// that the log has. The caller replays the events, ev included.
+// newReplayedSession returns a session that another process began; ev, at pos, is the first event
+// of it that the log has. The caller replays the events, ev included.
 func newReplayedSession(p *Producer, pos uint64, ev *aaep.Event) *Session {
 	s := &Session{p: p, id: ev.SessionID, began: ev.Timestamp, start: pos}
 	s.ctx, s.end = context.WithCancel(context.Background())
@@ -164,8 +171,9 @@ func newReplayedSession(p *Producer, pos uint64, ev *aaep.Event) *Session {
 	return s
 }
 
-// replayEvent applies an event that the log has of the session. One that is out of order, as a bridge
-// may republish it, only settles questions. The caller holds s.mu, or is the only one that knows s.
+// replayEvent applies an event that the log has of the session. One that is out of order, as a
+// bridge may republish it, only settles questions. The caller holds s.mu, or is the only one that
+// knows s.
 func (s *Session) replayEvent(ev *aaep.Event) {
 	s.machine.Infer(ev)
 	switch ev.Payload.(type) {

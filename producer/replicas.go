@@ -13,9 +13,9 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// replica is another process that serves the agent's subscribers. To the agent it is one recipient of
-// its questions: which of its subscribers may answer is decided there, and what it needs is what
-// the one that needs most does. Guarded by Producer.mu.
+// replica is another process that serves the agent's subscribers. To the agent it is one recipient
+// of its questions. Which of its subscribers may answer is decided there, and it needs what the one
+// that needs most does. Producer.mu guards it.
 type replica struct {
 	presence
 	seen time.Time // when it last reported its presence
@@ -37,14 +37,15 @@ type presence struct {
 	Pace      int64  `json:"pace"`
 }
 
-// replicaMessage is a message of a replica to the agent. It has one of Presence, Left and More; one with none
-// only asks whether the agent answers.
+// replicaMessage is a message of a replica to the agent. It has one of Presence, Left and More; one
+// with none only finds out whether the agent answers.
 type replicaMessage struct {
 	Presence *presence `json:"presence,omitzero"`
-	// Left says that the event at this position, a tool call, has left; Untold for whom it has not.
+	// Left is the position of a tool call that has left. Untold are the subscriptions that it has
+	// not left for.
 	Left   uint64               `json:"left,omitzero"`
 	Untold []audit.Subscription `json:"untold,omitzero"`
-	// More asks for more time to answer a question.
+	// More is the token of a question that more time is asked for.
 	More aaep.ReplyToken     `json:"more,omitzero"`
 	By   *audit.Subscription `json:"by,omitzero"` // which subscription asks for More
 	ID   string              `json:"id,omitzero"` // of the replica
@@ -62,8 +63,8 @@ const (
 	meetTime = 3 * time.Second
 )
 
-// include includes what one more recipient needs: thousandths, seconds and words per minute. A pace of
-// zero is the usual one.
+// include adds what one more recipient needs: thousandths, seconds and words per minute. A pace of
+// zero was not declared, and changes nothing.
 func (s *recipientNeeds) include(patience, least, pace int64) {
 	s.patience, s.least = max(s.patience, patience), max(s.least, least)
 	if pace > 0 {
@@ -85,8 +86,8 @@ func (p *replica) auditIdentity() audit.Subscription {
 	return audit.Subscription{SubscriptionID: p.ID, Node: p.Node}
 }
 
-// leadReplicas makes this process the agent among several: the replicas read its profile, and it receives
-// their messages and what they settle. resumeOrFollow calls it.
+// leadReplicas makes this process the agent among several: the replicas read its profile, and it
+// receives their messages and what they settle. resumeOrFollow calls it.
 func (p *Producer) leadReplicas() error {
 	profile, err := json.Marshal(p.agentProfile())
 	if err == nil {
@@ -103,8 +104,8 @@ func (p *Producer) leadReplicas() error {
 	return err
 }
 
-// handleReplicaMessage handles one message of a replica and returns the answer, "yes" or "no". Config.Log calls
-// it, for one message at a time.
+// handleReplicaMessage handles one message of a replica and returns the answer, "yes" or "no".
+// Config.Log calls it, for one message at a time.
 func (p *Producer) handleReplicaMessage(msg []byte) []byte {
 	var n replicaMessage
 	ok := jsonv2.Unmarshal(msg, &n) == nil
@@ -129,9 +130,9 @@ func (p *Producer) handleReplicaMessage(msg []byte) []byte {
 	return []byte("no")
 }
 
-// applyPresence applies what a replica reports of itself, or that it has gone, which is no subscriptions.
-// It puts the open questions to it that it can answer only now, and takes it out of those that it
-// can answer no longer. It takes putting, and Producer.mu within that.
+// applyPresence applies what a replica reports of itself, or that it has gone, which is no
+// subscriptions. It puts the open questions to it that it can answer only now, and takes it out of
+// those that it can answer no longer. It takes putting, and Producer.mu within that.
 func (p *Producer) applyPresence(now presence) {
 	p.putting.Lock() // the recipients must not change while a question is put
 	defer p.putting.Unlock()
@@ -180,7 +181,8 @@ func (p *Producer) watchReplicas() {
 		if now := p.log.Overdue(); now != late {
 			late = now
 			if late {
-				p.cfg.Logger.Warn("the log does not answer: whoever listens at another process hears nothing new for now")
+				p.cfg.Logger.Warn(
+					"the log does not answer: whoever listens at another process hears nothing new for now")
 			} else {
 				p.cfg.Logger.Warn("the log answers again, and has everything")
 			}
@@ -214,8 +216,8 @@ func (p *Producer) silentReplicas() (gone []presence) {
 	return gone
 }
 
-// isCutOff reports whether it is the agent that is cut off: nothing that it sends comes back, its log
-// takes nothing, or nothing that is kept can be read. It waits presenceEvery at most.
+// isCutOff reports whether it is the agent that is cut off: nothing that it sends comes back, its
+// log takes nothing, or nothing that is kept can be read. It waits presenceEvery at most.
 func (p *Producer) isCutOff() bool {
 	ctx, cancel := context.WithTimeout(p.claims, presenceEvery)
 	defer cancel()
@@ -226,9 +228,9 @@ func (p *Producer) isCutOff() bool {
 	return err != nil || p.log.Overdue()
 }
 
-// awaitReplicas waits, if this process cannot put a question of this kind to any recipient, until it
-// can, ctx is done, or meetTime has passed since New. It only waits for an agent that has replicas.
-// askQuestion calls it, holding no lock.
+// awaitReplicas waits, if this process cannot put a question of this kind to any recipient, until
+// it can, ctx is done, or meetTime has passed since New. It only waits for an agent that has
+// replicas. askQuestion calls it, holding no lock.
 func (p *Producer) awaitReplicas(ctx context.Context, isConfirmation bool) {
 	if p.shared == nil {
 		return

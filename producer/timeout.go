@@ -15,27 +15,33 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// Time to answer: enough of it, told before it ends, and more for the asking (§6.4, WCAG 2.2.1).
+// This file gives a question its time to answer: enough of it, announced before it ends, and more
+// for a subscriber that asks for more (§6.4, WCAG 2.2.1).
 
 const (
-	// usualPace is how fast somebody is taken to listen who did not say, in words per minute.
+	// usualPace is how fast a user is taken to listen who declared no pace, in words per minute.
 	usualPace = 170
-	// reaction is how long a person must have after they heard something (WCAG 2.2.1).
+	// reaction is how long a user must have after hearing something (WCAG 2.2.1).
 	reaction = 20 * time.Second
-	// worthHalf is the shortest limit of which the half is told (§6.4.3).
+	// worthHalf is the time to answer up to which its half is not announced (§6.4.3).
 	worthHalf = time.Minute
 )
 
-// checkTimeout refuses a time in which nobody can answer.
+// checkTimeout refuses, with an *aaep.InvalidError, a time in which no user can hear and answer:
+// less than 20 seconds, unless Config.ShortTimeouts allows it. t is the type of the question.
 func (p *Producer) checkTimeout(t aaep.Type, timeout time.Duration) error {
 	if p.cfg.ShortTimeouts || wholeSeconds(timeout) >= int64(reaction/time.Second) {
 		return nil
 	}
-	return &aaep.InvalidError{Message: string(t), Violations: []aaep.Violation{{Requirement: "CONF-035", Pointer: "/timeout_seconds",
-		Problem: fmt.Sprintf("is %d: nobody who listens can answer in less than 20 seconds; give more time, or set Config.ShortTimeouts in a test", wholeSeconds(timeout))}}}
+	return &aaep.InvalidError{Message: string(t), Violations: []aaep.Violation{{
+		Requirement: "CONF-035", Pointer: "/timeout_seconds",
+		Problem: fmt.Sprintf(
+			"is %d: nobody who listens can answer in less than 20 seconds; give more time, or set Config.ShortTimeouts in a test",
+			wholeSeconds(timeout))}}}
 }
 
-// stretchTimeout gives a question that has not been put more time to answer, up to a day.
+// stretchTimeout gives the payload of a question as much time to answer as its recipients need, up
+// to a day. prepareQuestion calls it, before the question is emitted.
 func stretchTimeout(p aaep.Payload, who recipientNeeds) {
 	more := func(seconds *int64) { *seconds = min(max((*seconds*who.patience+999)/1000, who.least), 86400) }
 	switch p := p.(type) {
@@ -46,7 +52,9 @@ func stretchTimeout(p aaep.Payload, who recipientNeeds) {
 	}
 }
 
-// warnIfTooShort warns the agent's author of a question that cannot be heard and answered in its time (D-81).
+// warnIfTooShort logs a warning for the author of the agent if a question cannot be heard at pace,
+// in words per minute, and answered in its time (D-81). It changes nothing and takes no lock but
+// that of the warnings.
 func (s *Session) warnIfTooShort(p aaep.Payload, pace int64) {
 	var text string
 	var limit int64
@@ -65,7 +73,8 @@ func (s *Session) warnIfTooShort(p aaep.Payload, pace int64) {
 		return
 	}
 	if write, left := s.p.shortTimes.countWarning(time.Now()); write {
-		about := []any{"session_id", s.id, "timeout_seconds", limit, "needed_seconds", int64(need / time.Second), "pace_wpm", pace}
+		about := []any{"session_id", s.id, "timeout_seconds", limit,
+			"needed_seconds", int64(need / time.Second), "pace_wpm", pace}
 		if left > 0 {
 			about = append(about, "left_out", left)
 		}
@@ -73,15 +82,16 @@ func (s *Session) warnIfTooShort(p aaep.Payload, pace int64) {
 	}
 }
 
-// warnings counts warnings of one kind, of which ten are written in a minute: an agent that asks in a loop must not fill the log. It may be
-// used by many goroutines at once.
+// warnings counts the warnings of one kind, of which ten are written in a minute: an agent that
+// asks in a loop must not fill the log. The zero warnings is ready, and any goroutine may use it.
 type warnings struct {
-	mu          sync.Mutex
-	began       time.Time
-	wrote, left int
+	mu          sync.Mutex // a leaf; guards what follows
+	began       time.Time  // when the minute began
+	wrote, left int        // how many were written in it, and left out since one was written
 }
 
-// countWarning counts a warning, and returns whether to write it, and how many were left out since one was written.
+// countWarning counts a warning and returns whether to write it, and if so, how many were left out
+// since one was written.
 func (f *warnings) countWarning(now time.Time) (write bool, left int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +107,12 @@ func (f *warnings) countWarning(now time.Time) (write bool, left int) {
 	return true, left
 }
 
-// extendQuestion gives a question more time, if there is more to give, and says so.
+// extendQuestion gives a question more time for a recipient that asks for it, and reports whether
+// there was more to give. recipient is the id of a subscription or, at the agent, of a replica; by
+// is the subscription that the audit log names. awaitOutcome then announces how much time is left.
+// A replica asks the agent, and counts on the time that the question was put with. applyChange and
+// handleReplicaMessage call it, holding no lock; it takes Producer.mu and waits for the broker, or
+// for the agent.
 func (p *Producer) extendQuestion(recipient string, by audit.Subscription, token aaep.ReplyToken) bool {
 	p.mu.Lock()
 	put := p.asked[token]
@@ -118,7 +133,7 @@ func (p *Producer) extendQuestion(recipient string, by audit.Subscription, token
 	if put != nil {
 		r := audit.Record{Kind: audit.Extended, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
 			Deadline: time.Now().Add(left), By: &by}
-		if p.beginRecord() { // it has happened: nothing waits for the record of that
+		if p.beginRecord() { // the time is given already, so nothing waits for the record
 			go func() {
 				defer p.recording.Done()
 				p.broker.Log.Record(r)
@@ -130,7 +145,7 @@ func (p *Producer) extendQuestion(recipient string, by audit.Subscription, token
 		defer p.mu.Unlock()
 		put.deadline = p.broker.Now().Add(left)
 		select {
-		case <-put.more: // nobody has looked yet, and there is even more
+		case <-put.more: // awaitOutcome has not taken it yet, and there is more now
 		default:
 		}
 		put.more <- left
@@ -138,9 +153,12 @@ func (p *Producer) extendQuestion(recipient string, by audit.Subscription, token
 	return true
 }
 
-// awaitOutcome waits for the outcome of a question, and tells meanwhile how much time is left: at half of it, and when
-// there is just enough to hear that and to answer; never a running count. It returns nil if the session ends. Like the Broker, it
-// looks now and then, for the machine may have slept.
+// awaitOutcome waits for the outcome of a question. Meanwhile it announces how much time is left:
+// at half of it, when there is just enough to hear that and to answer, and when more was given;
+// never as a running count. When ctx is done it withdraws the question and returns the outcome,
+// which may be of a reply that came first. It returns nil if the session ends. Like the broker it
+// looks every questions.LookAgain, for no timer runs while the machine is suspended (D-79).
+// askQuestion calls it on the agent's goroutine, holding no lock.
 func (s *Session) awaitOutcome(ctx context.Context, put *pendingQuestion, q *ledger.Question) *ledger.Outcome {
 	limit := closes.Given(put.Event)
 	deadline := s.p.broker.Now().Add(limit)
@@ -169,7 +187,7 @@ func (s *Session) awaitOutcome(ctx context.Context, put *pendingQuestion, q *led
 		if notice != "" && left <= next {
 			is := notice
 			if next, notice = nextNotice(limit, left, put.pace); notice == "" {
-				is = phrase.LittleTimeLeft // whatever was slept through
+				is = phrase.LittleTimeLeft // also if the other notice was slept through
 			}
 			if left > 0 {
 				s.announceTimeLeft(is, left, limit)
@@ -181,12 +199,14 @@ func (s *Session) awaitOutcome(ctx context.Context, put *pendingQuestion, q *led
 	}
 }
 
-// nextNotice returns the next thing to say about the time that is left, and how much is left then.
+// nextNotice returns which notice about the time that is left is due next, and how much time is
+// left when it is due. limit is all the time that the question has, left what is left of it now,
+// and pace in words per minute. An empty id means that no notice is due any more.
 func nextNotice(limit, left time.Duration, pace int64) (at time.Duration, id phrase.ID) {
 	warning := phrase.Lasting("en", phrase.LittleTimeLeft, reaction)
 	last := (max(limit/10, reaction+spoken.Time(warning, pace)) + time.Second - 1).Truncate(time.Second)
 	switch half := limit / 2; {
-	case limit > worthHalf && half > last+reaction/2 && left > half: // two notices at once are one too many
+	case limit > worthHalf && half > last+reaction/2 && left > half: // not just before the last one
 		return half, phrase.HalfTimeLeft
 	case limit > last && left > last:
 		return last, phrase.LittleTimeLeft
@@ -194,13 +214,16 @@ func nextNotice(limit, left time.Duration, pace int64) (at time.Duration, id phr
 	return 0, ""
 }
 
-// announceTimeLeft says how much time is left to answer. That it ends soon is told to everybody, whatever they asked for.
+// announceTimeLeft emits a progress.updated with the phrase id, which says that left of limit is
+// left to answer. That little is left is critical, and reaches every subscriber whatever its filter
+// and rate are. It takes s.mu; after the end of the session it does nothing.
 func (s *Session) announceTimeLeft(id phrase.ID, left, limit time.Duration) {
 	words := s.p.phraseSpeech(id, func(tag string) (string, bool) { return phrase.Time(tag, left), true })
 	words.urgent = id == phrase.LittleTimeLeft
 	payload := func(text string) *aaep.ProgressUpdated {
-		return &aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(float64(100 * (limit - left) / limit)), Description: text},
-			ETAMS: new(left.Milliseconds())}
+		return &aaep.ProgressUpdated{
+			Progress: aaep.Progress{Percent: new(float64(100 * (limit - left) / limit)), Description: text},
+			ETAMS:    new(left.Milliseconds())}
 	}
 	words.setPayloads(func(tag string) (aaep.Payload, bool) {
 		return payload(phrase.Lasting(tag, id, left)), true
@@ -215,6 +238,8 @@ func (s *Session) announceTimeLeft(id phrase.ID, left, limit time.Duration) {
 	}
 }
 
+// wholeSeconds returns a time to answer as the protocol has it: in seconds, rounded up, from one to
+// a day.
 func wholeSeconds(d time.Duration) int64 {
 	return min(max(int64(min(d, 48*time.Hour)+time.Second-1)/int64(time.Second), 1), 86400)
 }
