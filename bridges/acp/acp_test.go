@@ -209,6 +209,7 @@ func TestChoice(t *testing.T) {
 		{"nothing", `[]`, "", "cancelled"},
 		{"one no", `[{"optionId":"c","name":"Leave","kind":"reject_once"}]`, "", "c"},
 		{"the same id twice", `[{"optionId":"a","name":"Once","kind":"allow_once"},{"optionId":"a","name":"Always","kind":"allow_always"},{"optionId":"c","name":"Leave","kind":"reject_once"}]`, "", "c"},
+		{"no id", `[{"optionId":"","name":"Yes","kind":"allow_once"},{"optionId":"c","name":"Leave","kind":"reject_once"}]`, "", "c"},
 		{"kinds that nobody knows", `[{"optionId":"a","name":"Yes","kind":"allow_some"},{"optionId":"b","name":"Yes","kind":"ALLOW_ONCE"}]`, "", "cancelled"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -271,6 +272,46 @@ The agent finished.`
 	})
 }
 
+// Whatever an agent sends, its question is put: what is too long is shortened with a word that it is, and half a surrogate is shown as such.
+func TestQuestionThatDoesNotFit(t *testing.T) {
+	long := func(text string, times int) string {
+		part := `{"type":"content","content":{"type":"text","text":"` + strings.Repeat(text, 4000) + `"}}`
+		return `"content":[` + strings.TrimSuffix(strings.Repeat(part+",", times), ",") + `]`
+	}
+	const twice = `[{"optionId":"once","name":"A","kind":"allow_once"},{"optionId":"b","name":"B","kind":"allow_once"}]`
+	for _, tc := range []struct{ name, call, options, hears string }{
+		{"a remark", `{"toolCallId":"c","title":"x",` + long("a", 20) + `}`, offers, "This is not all"},
+		{"a remark of marks", `{"toolCallId":"c","title":"` + strings.Repeat(`\"`, 4000) + `",` + long(`\"`, 20) + `}`, offers, "This is not all"},
+		{"a remark of large letters", `{"toolCallId":"c","title":"` + strings.Repeat("𝔸", 4000) + `",` + long("𝔸", 20) + `}`, offers, "This is not all"},
+		{"a choice", `{"toolCallId":"c","title":"` + strings.Repeat("字", 4000) + `",` + long("字", 2) + `}`, twice, "This is not all"},
+		{"a name", `{"toolCallId":"c","title":"x","name":"` + strings.Repeat(`n\n`, 4000) + `","kind":"` + strings.Repeat("k", 4000) + `"}`, offers, "X"},
+		{"half a surrogate", `{"toolCallId":"c","title":"a \ud83d b"}`, offers, "a \uFFFD b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			selected, asked := "", ""
+			turn := func(a *scriptedAgent, _ string) string {
+				selected = a.asks("0", tc.call, tc.options)
+				return "end_turn"
+			}
+			decide := func(p *person, ev *aaep.Event) {
+				asked += words(ev)
+				if _, ok := ev.Payload.(*aaep.AwaitingClarification); ok {
+					p.sub.Answer(context.Background(), ev, "1")
+					return
+				}
+				p.sub.Reply(context.Background(), ev, aaep.Accept)
+			}
+			converse(t, turn, decide, func(t *testing.T, f *fixture) {
+				f.talk.Prompt(t.Context(), "Go on.")
+				wait()
+				if selected != "once" || !strings.Contains(strings.ToLower(asked), strings.ToLower(tc.hears)) {
+					t.Errorf("answered %q; asked %.300q … %.100q; heard %.600q", selected, asked, asked[max(0, len(asked)-100):], f.person.said())
+				}
+			})
+		})
+	}
+}
+
 // Two open requests with one id are both refused: an answer could be taken for either.
 func TestSameID(t *testing.T) {
 	var selected string
@@ -320,6 +361,9 @@ func TestElicitation(t *testing.T) {
 		{"a form", `"mode":"form","message":"Set it up.","requestedSchema":{"type":"object","required":["name"],"properties":{"name":{"type":"string","title":"Its name"},
 			"parts":{"type":"array","items":{"type":"string","enum":["a","b","c"]}},"size":{"type":"string","oneOf":[{"const":"s","title":"Small"},{"const":"l","title":"Large"}]}}}`,
 			[]any{"demo", "c, a", "l"}, `map[action:accept content:map[name:demo parts:[c a] size:l]]`, "Choose: Its name? Set it up."},
+		{"a long form", `"mode":"form","message":"` + strings.Repeat("字", 4000) + `","requestedSchema":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},
+			"parts":{"type":"array","items":{"type":"string","enum":["` + strings.Repeat("a", 1900) + `","b"]}}}}`,
+			[]any{"demo", "b"}, `map[action:accept content:map[name:demo parts:[b]]]`, "This is not all"},
 		{"silence", `"mode":"form","message":"Set it up.","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}`, []any{nil}, "map[action:cancel]", "name?"},
 		{"an address", `"mode":"url","message":"Sign in.","elicitationId":"e1","url":"https://login.example@evil.example/x"`, []any{true},
 			"map[action:accept]", "Do you want to go to an address at evil.example yourself? Sign in. The whole address is: https://login.example@evil.example/x"},

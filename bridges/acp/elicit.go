@@ -87,9 +87,14 @@ func (t *turn) visit(ctx context.Context, ask elicitation) (form.Answer, error) 
 		t.tell("The agent wants you to open an address that is none of the web. It was not done.")
 		return form.Answer{Action: form.Cancel}, nil
 	}
+	const mostAddress = 2000
+	if len(line(ask.URL)) > mostAddress {
+		t.tell("The agent wants you to open an address that is too long to be told. It was not done.")
+		return form.Answer{Action: form.Cancel}, nil
+	}
 	q := producer.Question{
 		Text:    aaep.Say(fmt.Sprintf("Do you want to go to an address at %s yourself?", line(at.Host))),
-		Context: aaep.Say(line(ask.Message) + " The whole address is: " + line(ask.URL)),
+		Context: aaep.Say(words.Fit(line(ask.Message), mostContext-mostAddress-100) + " The whole address is: " + line(ask.URL)),
 		Kinds:   []aaep.ResponseKind{aaep.ResponseYesNo}, Timeout: t.c.agent.cfg.AnswerTime,
 	}
 	var yes any

@@ -282,12 +282,18 @@ func (t *turn) doAsked(ctx context.Context, about *call, action string, do func(
 	defer context.AfterFunc(t.asking, cancel)()
 	tool := about.tool()
 	tool.Risk, tool.Timeout = aaep.RiskHigh, t.c.agent.cfg.AnswerTime
-	tool.Action, tool.Consequence = aaep.Say(action), aaep.Say(about.consequence(t.c.agent.cfg))
+	tool.Action, tool.Consequence = aaep.Say(words.Fit(action, mostTold)), aaep.Say(words.Fit(about.consequence(t.c.agent.cfg), mostTold))
+	var failed error
 	err := t.ask(ctx, &permission{call: about, about: *about}, func() error {
-		_, err := t.s.Tool(ctx, tool, func(context.Context) (string, error) { return "", do() })
+		_, err := t.s.Tool(ctx, tool, func(context.Context) (string, error) { failed = do(); return "", failed })
+		if failed != nil { // which is no fault of the question
+			return nil
+		}
 		return err
 	})
 	switch {
+	case failed != nil:
+		return failed
 	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
 		return errors.New("the user did not allow it")
 	}

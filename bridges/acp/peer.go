@@ -125,7 +125,7 @@ func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 // take reads a line so strictly that there is only one way to read it.
 func (p *peer) take(line []byte) {
 	var m message
-	if err := jsonv2.Unmarshal(line, &m); err != nil {
+	if err := decode(line, &m); err != nil {
 		p.report("a line that is no message")
 		return
 	}
@@ -193,7 +193,8 @@ func validID(id jsontext.Value) bool {
 	case len(id) > maxID:
 		return false
 	case id.Kind() == '"':
-		return true
+		var text string
+		return jsonv2.Unmarshal(id, &text) == nil // which half a surrogate is not
 	}
 	return id.Kind() == '0' && !bytes.ContainsAny(id, ".eE")
 }
@@ -301,14 +302,14 @@ func settle(m message, ok bool, result any) error {
 		return errEnded
 	case m.Error != nil:
 		e := &jsonrpc2.Error{}
-		if jsonv2.Unmarshal(m.Error, e) != nil {
+		if decode(m.Error, e) != nil {
 			e.Message = "an error that cannot be read"
 		}
 		return e
 	case result == nil:
 		return nil
 	}
-	if err := jsonv2.Unmarshal(m.Result, result); err != nil {
+	if err := decode(m.Result, result); err != nil {
 		return fmt.Errorf("acp: the agent's answer cannot be read: %w", err)
 	}
 	return nil

@@ -27,6 +27,8 @@ const (
 	answerTime  = 5 * time.Minute // to answer a question, where Config does not say
 	maxOptions  = 32              // of one permission
 	maxQuestion = 4000            // characters of the agent's words in a question
+	mostTold    = 15000           // bytes of an action or a consequence, of which the protocol takes 16,384
+	mostContext = 4096            // bytes of what a choice is about
 )
 
 // Option is one of the answers that an agent offers to a question of its own.
@@ -116,7 +118,8 @@ func (t *turn) permit(r *request, ask permissionRequest) {
 }
 
 // ask puts a question by put, once no other question of the agent is open: what Details and Options say is about the one that
-// the user is asked. Beside an editor, which shows them all, no question waits. An error says that put was not called, or is its own.
+// the user is asked. Beside an editor, which shows them all, no question waits. An error is that of ctx, or of put;
+// where it says that there was no question the user is told so.
 func (t *turn) ask(ctx context.Context, p *permission, put func() error) error {
 	if a := t.c.agent; !a.beside {
 		select {
@@ -141,8 +144,17 @@ func (t *turn) ask(ctx context.Context, p *permission, put func() error) error {
 		}()
 	}
 	t.c.agent.beforeAsking(ctx)
-	return put()
+	err := put()
+	switch {
+	case err == nil, ctx.Err() != nil, errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable),
+		errors.Is(err, context.Canceled), errors.Is(err, errOnlyEditor):
+	default:
+		t.tell("What the agent asks cannot be put to you, and was not allowed: " + words.Sentence(label(err.Error())))
+	}
+	return err
 }
+
+var errOnlyEditor = errors.New("acp: only the editor can answer it")
 
 // decide returns the option that the user chose. Of one that allows something, grant has answered already.
 func (t *turn) decide(ctx context.Context, p *permission) (option permissionOption, err error) {
@@ -160,7 +172,7 @@ func (t *turn) decide(ctx context.Context, p *permission) (option permissionOpti
 	case len(once) == 1:
 		return t.confirm(ctx, p, once[0])
 	case allowing == 0 && t.c.agent.beside:
-		return option, errors.New("acp: only the editor can answer it")
+		return option, errOnlyEditor
 	case allowing == 0:
 		t.tell("The agent asks for permission, and offers no way to allow it: " + words.Sentence(line(p.about.title)) + " It was not allowed.")
 		return option, producer.ErrRejected
@@ -173,7 +185,8 @@ func (t *turn) decide(ctx context.Context, p *permission) (option permissionOpti
 
 // choose puts the options as a choice by the agent's own names.
 func (t *turn) choose(ctx context.Context, p *permission) (permissionOption, error) {
-	q := producer.Question{Text: aaep.Say(p.about.action() + " What do you answer?"), Context: aaep.Say(p.about.consequence(t.c.agent.cfg)), Timeout: t.c.agent.cfg.AnswerTime}
+	about := words.Fit(p.about.consequence(t.c.agent.cfg), mostContext)
+	q := producer.Question{Text: aaep.Say(words.Fit(p.about.action(), mostTold) + " What do you answer?"), Context: aaep.Say(about), Timeout: t.c.agent.cfg.AnswerTime}
 	for i, o := range p.options {
 		q.Choices = append(q.Choices, producer.Choice{Value: fmt.Sprint(i + 1), Label: aaep.Say(optionName(o))})
 	}
@@ -254,7 +267,7 @@ func (t *turn) question(p *permission, option permissionOption) producer.Tool {
 	case !plainYes[strings.ToLower(name)]:
 		says += fmt.Sprintf(" Yes is answered as \"%s\".", name)
 	}
-	tool.Consequence = aaep.Say(says)
+	tool.Consequence = aaep.Say(words.Fit(says, mostTold))
 	return tool
 }
 
@@ -262,7 +275,7 @@ func (t *turn) question(p *permission, option permissionOption) producer.Tool {
 var plainYes = map[string]bool{"allow": true, "allow once": true, "yes": true, "yes, allow once": true, "accept": true, "approve": true,
 	"approve once": true, "proceed": true, "proceed once": true, "run": true, "run once": true, "ok": true, "allow this change": true}
 
-// usable are the options that can be answered with: of a known kind, and with an id that no other option has.
+// usable are the options that can be answered with: of a known kind, and with an id that no other has.
 func usable(all []permissionOption) (options []permissionOption) {
 	ids := map[string]int{}
 	for _, o := range all {
@@ -271,7 +284,7 @@ func usable(all []permissionOption) (options []permissionOption) {
 	for _, o := range all {
 		switch o.Kind {
 		case allowOnce, allowAlways, rejectOnce, rejectAlways:
-			if ids[o.ID] == 1 && len(options) < maxOptions {
+			if o.ID != "" && ids[o.ID] == 1 && len(options) < maxOptions {
 				options = append(options, o)
 			}
 		}

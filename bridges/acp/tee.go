@@ -204,7 +204,7 @@ func (t *tee) asks(line []byte) *passing {
 func canonical(id jsontext.Value) (key string, exact bool) {
 	var text string
 	switch {
-	case id.Kind() == '"' && read(id, &text) == nil:
+	case id.Kind() == '"' && jsonv2.Unmarshal(id, &text) == nil:
 		return "\"" + text, len(id) <= maxID && !bytes.ContainsRune(id, '\\')
 	case id.Kind() == '0':
 		n, err := strconv.ParseFloat(string(id), 64)
@@ -346,7 +346,7 @@ func (t *tee) observe() {
 // see takes over a line.
 func (t *tee) see(p passed) {
 	var m message
-	if jsonv2.Unmarshal(p.line, &m) != nil {
+	if decode(p.line, &m) != nil {
 		return
 	}
 	var about struct {

@@ -152,7 +152,7 @@ func (t *turn) run(ctx context.Context, ask createTerminalRequest) (id string, e
 		says = append(says, fmt.Sprintf("With %s set to %s.", v.Name, value))
 	}
 	told := strings.Join(says, " ")
-	if utf8.RuneCountInString(command) > maxQuestion || utf8.RuneCountInString(told) > maxQuestion {
+	if len(command) > mostTold-100 || len(told) > mostTold || utf8.RuneCountInString(command) > maxQuestion || utf8.RuneCountInString(told) > maxQuestion {
 		return "", fmt.Errorf("a command with its settings can have %d characters at most, so that the user can be told all of it", maxQuestion)
 	}
 	about := &call{title: command, kind: "execute", content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: told}}}}

@@ -269,7 +269,13 @@ func read(value jsontext.Value, into any) error {
 	if value == nil {
 		return fmt.Errorf("acp: there are no parameters")
 	}
-	return jsonv2.Unmarshal(value, into)
+	return decode(value, into)
+}
+
+// decode reads JSON in which a text may hold half a surrogate, as programs send that cut texts at a length; U+FFFD stands for it.
+// Everything else is read so strictly that there is only one way to read it.
+func decode(data []byte, into any) error {
+	return jsonv2.Unmarshal(data, into, jsontext.AllowInvalidUTF8(true))
 }
 
 // kindOf is the discriminator of an update.

@@ -98,7 +98,8 @@ func commandIn(input jsontext.Value) string { return line(rawCommand(input)) }
 
 // tool is a call as AAEP tells it.
 func (c *call) tool() producer.Tool {
-	return producer.Tool{Name: cmp.Or(c.name, c.kind, "tool"), Title: clip(cmp.Or(line(c.title), c.kind, "tool"), 100), Risk: c.risk(), Action: aaep.Say(c.action())}
+	return producer.Tool{Name: cmp.Or(clip(label(c.name), 100), clip(label(c.kind), 100), "tool"), Title: clip(cmp.Or(line(c.title), label(c.kind), "tool"), 100),
+		Risk: c.risk(), Action: aaep.Say(words.Fit(c.action(), mostTold))}
 }
 
 // changes are how many lines a change adds and removes.
@@ -263,7 +264,7 @@ func aboutInput(input jsontext.Value) (lines []string, err error) {
 	if input.Kind() != '{' {
 		return []string{"Input: " + string(input)}, nil
 	}
-	d := jsontext.NewDecoder(strings.NewReader(string(input)))
+	d := jsontext.NewDecoder(strings.NewReader(string(input)), jsontext.AllowInvalidUTF8(true))
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}

@@ -297,7 +297,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/form",
-		arrows: []string{".", "producer"},
+		arrows: []string{".", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "a form is asked alike, whichever protocol it came by",
 	},

@@ -17,6 +17,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -166,7 +167,7 @@ func (q *Question) offer(number bool) {
 		if q.several {
 			named = "Any of these, with commas between them, or - for none: " + named
 		}
-		q.Context = aaep.Say(strings.TrimSpace(q.about + "\n" + named))
+		q.Context = aaep.Say(strings.TrimSpace(words.Fit(q.about, mostContext-len(named)-1) + "\n" + named))
 		q.Kinds = []aaep.ResponseKind{aaep.ResponseFreetext}
 	}
 	if number && len(q.options) > 0 {
@@ -174,8 +175,10 @@ func (q *Question) offer(number bool) {
 	}
 }
 
-// mostNamed is how many bytes of options are named beside a question.
-const mostNamed = 2000
+const (
+	mostNamed   = 2000 // bytes of options that are named beside a question
+	mostContext = 4096 // bytes that the protocol takes beside a question
+)
 
 // A field is what the protocols allow in a form.
 type field struct {
@@ -228,7 +231,7 @@ func Questions(message string, schema []byte) (questions []Question, err error) 
 			return nil, fmt.Errorf("the form cannot be read: %w", err)
 		}
 	}
-	context := aaep.Say(message)
+	context := aaep.Say(words.Fit(message, mostContext))
 	if len(form.Properties) == 0 {
 		return []Question{{Question: producer.Question{Text: context, Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}}}}, nil
 	}
@@ -238,7 +241,7 @@ func Questions(message string, schema []byte) (questions []Question, err error) 
 	})
 	for _, name := range names {
 		f := form.Properties[name]
-		q := Question{field: name, about: message, Question: producer.Question{Text: aaep.Say(cmp.Or(f.Title, f.Description, name) + "?"), Context: context}}
+		q := Question{field: name, about: message, Question: producer.Question{Text: aaep.Say(words.Fit(cmp.Or(f.Title, f.Description, name), 15000) + "?"), Context: context}}
 		switch f.Type {
 		case "boolean":
 			q.Kinds = []aaep.ResponseKind{aaep.ResponseYesNo}

@@ -62,3 +62,16 @@ func Sentence(text string) string {
 	}
 	return text + "."
 }
+
+// Fit shortens a text to some bytes, 100 at least, and says where it did.
+func Fit(text string, most int) string {
+	const note = " … (This is not all: the rest is too long to be told.)"
+	if len(text) <= most {
+		return text
+	}
+	cut := most - len(note)
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + note
+}
