@@ -222,35 +222,44 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 	if err != nil {
 		return nil, err
 	}
-	for range maxAsks {
-		fresh := p.unrecorded(put)
-		if len(fresh) == 0 {
-			break
-		}
-		asked := put.asked
+	// withdraw gives what is on record as asked an outcome.
+	withdraw := func(err error) error {
 		if len(put.recorded) > 0 {
-			asked = put.askedAlso()
-		}
-		asked.Recipients = fresh
-		if p.broker.Log.Record(asked) != nil {
-			if len(put.recorded) > 0 { // it is on record with the earlier recipients
-				break
-			}
-			return nil, ErrNotRecorded
-		}
-		put.recorded = append(put.recorded, fresh...)
-		put.asked.Recipients = put.recorded
-		open, err := s.openQuestion(ctx, about, q, put, explain)
-		if err != nil && len(put.recorded) > 0 {
 			out := &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject, At: time.Now()}
 			p.broker.Log.RecordOutcome(out, put.asked, nil)
 		}
+		return err
+	}
+	for tries := 0; ; tries++ {
+		fresh := p.unrecorded(put)
+		if len(fresh) == 0 && len(put.recorded) == 0 {
+			break
+		}
+		if tries == maxAsks { // there are always others that could be asked
+			return nil, withdraw(ErrUnreachable)
+		}
+		if len(fresh) > 0 {
+			asked := put.asked
+			if len(put.recorded) > 0 {
+				asked = put.askedAlso()
+			}
+			asked.Recipients = fresh
+			if p.broker.Log.Record(asked) != nil {
+				return nil, withdraw(ErrNotRecorded)
+			}
+			put.recorded = append(put.recorded, fresh...)
+			put.asked.Recipients = put.recorded
+		}
+		open, err := s.openQuestion(ctx, about, q, put, explain)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, withdraw(err)
 		case open:
 			s.warnIfTooShort(payload, put.pace)
 			return put, nil
+		}
+		if len(fresh) == 0 { // all who are on record have left, and no one else can answer
+			break
 		}
 	}
 	if len(put.recorded) == 0 { // no user was shown any words
@@ -304,8 +313,8 @@ func (s *Session) prepareQuestion(about speech, q *ledger.Question, payload aaep
 // Producer.mu, and the mu of each such subscription.
 func (p *Producer) unrecorded(put *pendingQuestion) (fresh []audit.Subscription) {
 	for _, sub := range *p.audience.Load() {
-		if sub.mayBeAsked(put.isConfirmation()) && !put.isRecorded(sub.id) {
-			fresh = append(fresh, sub.auditIdentity(put.Event))
+		if who := sub.auditIdentity(put.Event); sub.mayBeAsked(put.isConfirmation()) && !put.isRecordedAs(who) {
+			fresh = append(fresh, who)
 		}
 	}
 	for _, party := range p.replicasToAsk(put.isConfirmation(), nil) {
@@ -338,7 +347,7 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	for _, sub := range *p.audience.Load() {
 		switch {
 		case sub.aborted.Load() || !sub.mayBeAsked(put.isConfirmation()):
-		case put.isRecorded(sub.id):
+		case put.isRecordedAs(sub.auditIdentity(put.Event)):
 			q.Recipients, put.subs = append(q.Recipients, sub.id), append(put.subs, sub)
 		default:
 			late = append(late, sub)
@@ -369,24 +378,27 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 		return false, errors.Join(err, s.resumeState(speech{}))
 	}
 	s.last, q.Stamp = put.Event.Timestamp, put.Event.Timestamp
-	// The question is open before the event is out, so that no reply can come too early.
+	// The question is open before the event is out, so that no reply can come too early. Until it is one of
+	// p.asked nothing that settles it can take it from there, for p.mu is held.
+	p.mu.Lock()
 	if put.Waiter, err = p.broker.Open(q, put.asked); err != nil {
+		p.mu.Unlock()
 		if errors.Is(err, questions.ErrClosed) {
 			err = ErrClosed
 		}
 		s.machine.Settled(q.Token, aaep.Reject)
 		return false, errors.Join(err, s.resumeState(speech{}))
 	}
-	p.mu.Lock()
 	put.deadline = p.broker.Now().Add(closes.Given(put.Event))
 	for _, sub := range late {
 		sub.withhold(q.Token)
 	}
 	put.Pos = p.appendEvent(put.Event)
 	p.asked[q.Token] = put
+	asked := put.subs
 	p.mu.Unlock()
 	s.pos, s.explainSettled = put.Pos, explain
-	for _, sub := range put.subs {
+	for _, sub := range asked {
 		if sub.aborted.Load() { // it ended before the broker knew it as a recipient
 			p.broker.RemoveSubscription(sub.id)
 		}
@@ -426,6 +438,14 @@ func (put *pendingQuestion) isConfirmation() bool {
 // the first. Producer.mu is held, or the question is not in Producer.asked yet.
 func (put *pendingQuestion) isRecorded(id string) bool {
 	return among(put.recorded, id)
+}
+
+// isRecordedAs reports whether a subscription was on record from the first as asked in the language that it
+// is shown.
+func (put *pendingQuestion) isRecordedAs(who audit.Subscription) bool {
+	return slices.ContainsFunc(put.recorded, func(on audit.Subscription) bool {
+		return on.SubscriptionID == who.SubscriptionID && on.Language == who.Language
+	})
 }
 
 // among reports whether all has the subscription or replica with this id.

@@ -202,11 +202,11 @@ func (p *Producer) openFollowedQuestion(pos uint64, ev *aaep.Event, q *ledger.Qu
 	}
 	put.asked.Recipients = put.recording
 	var err error
+	p.mu.Lock() // what settles the question at once takes it from p.asked after it is there
 	if put.Waiter, err = p.broker.Open(q, put.asked); err == nil {
-		p.mu.Lock()
 		p.asked[q.Token] = put
-		p.mu.Unlock()
 	}
+	p.mu.Unlock()
 	p.putting.Unlock()
 	if err != nil { // the agent used the token before, which it must not
 		p.cfg.Logger.Error("a question cannot be asked here", "session_id", q.SessionID, "error", err)

@@ -141,13 +141,13 @@ func (sub *subscription) askLate() {
 	}
 	sub.p.putOpenQuestions(sub, func(put *pendingQuestion) *aaep.Event {
 		token := put.replyToken()
-		switch ev := sub.toAsk[token]; {
-		case ev != nil && ev != put.Event:
-			return sub.p.repeatQuestion(put, time.Now()) // with the time left by now
-		case ev != nil || !sub.failed[token] && sub.isWithheld(token):
-			return put.Event
+		switch {
+		case sub.toAsk[token] == nil && (sub.failed[token] || !sub.isWithheld(token)):
+			return nil
+		case sub.opened && (put.Pos <= sub.cursor || sub.early[put.Pos]):
+			return sub.p.repeatQuestion(put, time.Now()) // with the time that is left now
 		}
-		return nil
+		return put.Event
 	}, func(e shaper.Entry) {
 		if !sub.opened {
 			sub.first = append(sub.first, e)
@@ -238,7 +238,9 @@ func (sub *subscription) isOnRecord(put *pendingQuestion, ev *aaep.Event) bool {
 	language, is := sub.onRecord[token]
 	p.mu.Lock()
 	if i := indexOf(put.recorded, sub.id); i >= 0 && !is {
-		language, is = put.recorded[i].Language, true
+		if language, is = put.recorded[i].Language, true; put.isRecordedAs(who) {
+			language = who.Language
+		}
 	}
 	soon := among(put.recording, sub.id)
 	p.mu.Unlock()
@@ -297,7 +299,12 @@ func (sub *subscription) repeatOutsideLog() {
 	if len(sub.beside) == 0 {
 		return
 	}
-	sub.p.putOpenQuestions(sub, func(put *pendingQuestion) *aaep.Event { return sub.beside[put.replyToken()] },
+	sub.p.putOpenQuestions(sub, func(put *pendingQuestion) *aaep.Event {
+		if put.Pos > sub.cursor { // the log shows it
+			return nil
+		}
+		return sub.beside[put.replyToken()]
+	},
 		func(e shaper.Entry) { sub.shaper.Push(time.Now(), shaper.Entry{Event: e.Event, At: e.Pos}) })
 }
 
@@ -343,19 +350,44 @@ func (p *Producer) isSettledQuestion(ev *aaep.Event) bool {
 	return !open
 }
 
-// currentStates returns one state.changed for each session that is under way, for a subscriber that
-// did not receive how the session came to its state. A session whose state has changed after the
-// cursor is left out: the subscriber receives that change from the log, though maybe not first.
-// changed is then the position of the newest such change; zero is none. It takes Producer.mu, and
-// after that each Session's mu.
-func (p *Producer) currentStates(cursor uint64) (entries []shaper.Entry, changed uint64) {
+// holdSessions locks the sessions that are under way, until release is called. No other code holds two.
+func (p *Producer) holdSessions() (sessions []*Session, release func()) {
 	p.mu.Lock()
-	sessions := slices.Clone(p.sessions)
+	sessions = slices.Clone(p.sessions)
 	p.mu.Unlock()
 	for _, s := range sessions {
 		s.mu.Lock()
-		t := s.lastState
-		switch {
+	}
+	return sessions, func() {
+		for _, s := range sessions {
+			s.mu.Unlock()
+		}
+	}
+}
+
+// currentStates makes one state.changed for each session that is under way, for a subscriber that did
+// not see how it came to where it is at the cursor. A session that has changed state after that tells that
+// itself, though maybe not first; changed is then the position of the newest such change, and 0 if
+// there is none.
+func (p *Producer) currentStates(cursor uint64) (entries []shaper.Entry, changed uint64) {
+	sessions, release := p.holdSessions()
+	defer release()
+	return statesAt(sessions, cursor)
+}
+
+// statesNow is currentStates at the end of the log, which it returns.
+func (p *Producer) statesNow() (cursor uint64, entries []shaper.Entry, changed uint64) {
+	sessions, release := p.holdSessions()
+	defer release()
+	cursor = p.log.End()
+	entries, changed = statesAt(sessions, cursor)
+	return cursor, entries, changed
+}
+
+// statesAt is currentStates for sessions that are held.
+func statesAt(sessions []*Session, cursor uint64) (entries []shaper.Entry, changed uint64) {
+	for _, s := range sessions {
+		switch t := s.lastState; {
 		case s.over || t.pos == 0:
 		case t.pos > cursor:
 			changed = max(changed, t.pos)
@@ -365,7 +397,6 @@ func (p *Producer) currentStates(cursor uint64) (entries []shaper.Entry, changed
 			ev.EventID = newID("evt_")
 			entries = append(entries, shaper.Entry{Event: &ev})
 		}
-		s.mu.Unlock()
 	}
 	return entries, changed
 }

@@ -305,12 +305,12 @@ const maxSituations = 10
 // since, then for each session that is under way what the agent is doing (§8.7, D-29) and what it
 // is waiting for. The owner calls it, holding no lock.
 func (sub *subscription) catchUpToNow(since uint64) {
-	sub.cursor = sub.p.log.End()
-	entries, changed := sub.p.currentStates(sub.cursor)
+	var entries []shaper.Entry
+	var changed uint64
+	sub.cursor, entries, changed = sub.p.statesNow()
 	for tries := 0; changed > sub.cursor && tries < maxSituations; tries++ { // a state changed meanwhile
 		sub.p.log.Wait(changed)
-		sub.cursor = sub.p.log.End()
-		entries, changed = sub.p.currentStates(sub.cursor)
+		sub.cursor, entries, changed = sub.p.statesNow()
 	}
 	sub.shaper.Reset(false)
 	sub.history.reset() // sub.again stays: it is sent before this

@@ -281,7 +281,10 @@ func checkRecords(t *testing.T, kept *moodySink) {
 	t.Helper()
 	stages := map[audit.Kind]int{audit.Asked: 1, audit.Extended: 1, audit.Replied: 2, audit.Settled: 3, audit.Invoked: 4, audit.NotDone: 4}
 	reached, settled, asked := map[string]int{}, map[string]int{}, map[string]map[string]bool{}
-	for _, r := range kept.all {
+	kept.mu.Lock()
+	all := slices.Clone(kept.all)
+	kept.mu.Unlock()
+	for _, r := range all {
 		if r.QuestionID == "" || r.Kind == audit.Replied && !r.Counted {
 			continue
 		}

@@ -309,54 +309,67 @@ var errUnsigned = errors.New("producer: nobody signs the manifest")
 // waits for that.
 func (p *Producer) registerSubscription(sub *subscription) error {
 	p.log.Await(sub.terms.ResumeAfter) // another process may have sent an event not yet here
+	for tries := 0; ; tries++ {
+		late, err := p.tryRegister(sub, tries == maxSituations)
+		if err != nil {
+			return err
+		}
+		if late == 0 {
+			break
+		}
+		p.log.Wait(late)
+	}
+	p.moved.broadcast()
+	p.putOpenQuestions(sub, nil, func(e shaper.Entry) { sub.first = append(sub.first, e) })
+	p.reportPresence(sub)
+	return nil
+}
+
+// tryRegister adds a subscription to those that are served, with the states that the sessions are in where it
+// begins. It holds all sessions meanwhile, or an agent could change its state between the two. Where the log
+// does not show the newest state yet it changes nothing and returns its position, unless it must.
+func (p *Producer) tryRegister(sub *subscription, must bool) (late uint64, err error) {
+	sessions, release := p.holdSessions()
+	defer release()
 	p.putting.Lock()
+	defer p.putting.Unlock()
 	p.mu.Lock()
-	err := p.checkRoom(sub.principal)
-	if p.closed {
+	defer p.mu.Unlock()
+	if err = p.checkRoom(sub.principal); p.closed {
 		err = tooLateRejection()
 	}
 	if err != nil {
-		p.mu.Unlock()
-		p.putting.Unlock()
-		return err
+		return 0, err
+	}
+	end := p.log.End()
+	cursor := end
+	after, skip, goesOn := p.locate(sub.terms.ResumeAfter)
+	if !goesOn && p.cfg.FromStart { // from the beginning of the oldest session that is under way
+		for _, s := range p.sessions {
+			cursor = min(cursor, s.start-1)
+		}
+		cursor = max(cursor, p.log.Start())
+	}
+	now, changed := statesAt(sessions, cursor)
+	if begun := !slices.Equal(sessions, p.sessions); (changed > end || begun) && cursor == end && !goesOn && !must {
+		return max(changed, 1), nil // a session that has just begun is not held
 	}
 	p.loops.Add(1)
-	sub.replayed = p.log.End()
-	sub.cursor = sub.replayed
-	after, skip, ok := p.locate(sub.terms.ResumeAfter)
-	if cursor := after; ok {
-		sub.beginAt(cursor, skip)
-	} else if p.cfg.FromStart { // from the beginning of the oldest session that is under way
-		for _, s := range p.sessions {
-			sub.cursor = min(sub.cursor, s.start-1)
-		}
-		sub.cursor = max(sub.cursor, p.log.Start())
+	sub.replayed, sub.cursor = end, cursor
+	if goesOn {
+		sub.beginAt(after, skip)
 	}
 	sub.beginAfter(sub.cursor)
 	sub.behind.Store(sub.cursor < sub.replayed)
 	sub.noticed = p.notices.Load().last
-	p.audience.Store(new(append(*p.audience.Load(), sub))) // a loaded slice does not show it
-	p.mu.Unlock()
-	p.putting.Unlock()
-	p.moved.broadcast()
-	if !sub.goesOn {
-		now, changed := p.currentStates(sub.cursor)
-		// A state that has changed meanwhile would not come first. A subscription that begins at
-		// the end of the log then begins a moment later.
-		for tries := 0; changed > sub.cursor && tries < maxSituations && sub.cursor == sub.replayed; tries++ {
-			p.log.Wait(changed)
-			sub.replayed = p.log.End()
-			sub.beginAfter(sub.replayed)
-			now, changed = p.currentStates(sub.cursor)
-		}
+	if !goesOn {
 		if after > 0 { // it was subscribed before, and missed what came next
 			p.pushEndsSince(after, sub.cursor, func(e shaper.Entry) { sub.first = append(sub.first, e) })
 		}
 		sub.first = append(sub.first, now...)
 	}
-	p.putOpenQuestions(sub, nil, func(e shaper.Entry) { sub.first = append(sub.first, e) })
-	p.reportPresence(sub)
-	return nil
+	p.audience.Store(new(append(*p.audience.Load(), sub))) // a loaded slice does not show it
+	return 0, nil
 }
 
 // beginAfter makes a subscription begin after a position of the log. registerSubscription calls it,

@@ -297,7 +297,8 @@ func (s *Session) finishCall(call toolCall, began time.Time, err error, ran bool
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
 	}
 	if ran {
-		s.p.broker.Log.Record(audit.Record{Kind: audit.Completed, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID,
+		// The record is written last, after the lock: a session that ends while it is written has told how the call ended.
+		defer s.p.broker.Log.Record(audit.Record{Kind: audit.Completed, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID,
 			Status: p.Status, DurationMS: p.DurationMS})
 	}
 	s.mu.Lock()
