@@ -351,6 +351,40 @@ func TestAgentEnds(t *testing.T) {
 	})
 }
 
+// An agent that reads nothing is stopped all the same, and its link ends.
+func TestAgentReadsNothing(t *testing.T) {
+	turn := func(a *scriptedAgent, _ string) string {
+		for n := range 200 {
+			a.send(`{"jsonrpc":"2.0","id":%d,"method":"unknown","params":{"sessionId":"s1"}}`, n)
+		}
+		return ""
+	}
+	converse(t, turn, nil, func(t *testing.T, f *fixture) {
+		release := make(chan struct{})
+		f.script.judge = func(map[string]any) { <-release }
+		ended := make(chan error, 1)
+		go func() { ended <- f.talk.Prompt(t.Context(), "Go on.") }()
+		time.Sleep(time.Second)
+		stopped := make(chan bool, 1)
+		go func() { stopped <- f.talk.Stop() }()
+		select {
+		case ok := <-stopped:
+			if !ok {
+				t.Error("it was not at work")
+			}
+		case <-time.After(2 * toRead):
+			t.Error("it cannot be stopped")
+		}
+		close(release)
+		<-f.agent.Done()
+		if err := <-ended; err == nil {
+			t.Error("there is no error")
+		}
+	})
+}
+
+const toRead = 5 * time.Second // that an agent has
+
 // A form is one question a field, and an address is told with its host; what is not answered cancels it.
 func TestElicitation(t *testing.T) {
 	for _, tc := range []struct {

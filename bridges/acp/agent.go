@@ -123,7 +123,10 @@ func newAgent(in io.Reader, out io.Writer, cfg Config, end func() error) *Agent 
 	}
 	a := &Agent{cfg: cfg, done: make(chan struct{}), asking: make(chan struct{}, 1), conversations: map[string]*Conversation{}, early: map[string][]jsontext.Value{}, told: map[string]bool{}}
 	a.close = sync.OnceValue(end)
-	a.peer = newPeer(in, out, a.handle, a.report)
+	a.peer = newPeer(in, out, a.handle, a.report, func() {
+		a.cfg.Logger.Warn("acp: the agent reads nothing, and its link is ended", "after", writeTimeout)
+		a.close()
+	})
 	go func() {
 		a.err = a.peer.run()
 		close(a.done)

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,8 +37,10 @@ type peer struct {
 	out    io.Writer
 	handle func(*request)       // gets requests and notifications in their order, on the goroutine that reads
 	report func(problem string) // gets what a line was that is no message
+	end    func()               // ends the link; called once where the agent reads nothing
 	queue  chan []byte
 	done   chan struct{} // closed when nothing more is read
+	deaf   chan struct{} // closed when nothing more is written
 
 	mu    sync.Mutex
 	asked int64
@@ -65,8 +69,8 @@ type request struct {
 	cancel context.CancelFunc
 }
 
-func newPeer(in io.Reader, out io.Writer, handle func(*request), report func(string)) *peer {
-	return &peer{in: bufio.NewReaderSize(in, 64<<10), out: out, handle: handle, report: report, queue: make(chan []byte, maxQueued),
+func newPeer(in io.Reader, out io.Writer, handle func(*request), report func(string), end func()) *peer {
+	return &peer{in: bufio.NewReaderSize(in, 64<<10), out: out, handle: handle, report: report, end: end, deaf: make(chan struct{}), queue: make(chan []byte, maxQueued),
 		done: make(chan struct{}), waits: map[int64]chan<- message{}, open: map[string]*request{}}
 }
 
@@ -321,7 +325,7 @@ func (p *peer) notify(method string, params any) {
 	}
 }
 
-// write queues a message. It waits only where the agent reads nothing.
+// write queues a message. Where the agent reads nothing it waits, for writeTimeout at most.
 func (p *peer) write(m message) {
 	m.JSONRPC = "2.0"
 	line, err := jsonv2.Marshal(m)
@@ -331,17 +335,33 @@ func (p *peer) write(m message) {
 	select {
 	case p.queue <- append(line, '\n'):
 	case <-p.done:
+	case <-p.deaf:
 	}
 }
 
+const (
+	writeTimeout = 5 * time.Second // for the agent to read a piece
+	writePiece   = 32 << 10        // bytes that are written at once
+)
+
+// writeLines writes what is queued. A piece that the agent does not read in time ends the link.
 func (p *peer) writeLines() {
+	stop := sync.OnceFunc(func() { close(p.deaf) })
+	defer stop()
 	for {
 		select {
 		case line := <-p.queue:
-			if _, err := p.out.Write(line); err != nil {
-				return
+			for piece := range slices.Chunk(line, writePiece) {
+				late := time.AfterFunc(writeTimeout, func() { stop(); p.end() })
+				_, err := p.out.Write(piece)
+				late.Stop()
+				if err != nil {
+					return
+				}
 			}
 		case <-p.done:
+			return
+		case <-p.deaf:
 			return
 		}
 	}
