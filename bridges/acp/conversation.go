@@ -121,18 +121,30 @@ func (c *Conversation) Busy() bool {
 	return c.turn != nil
 }
 
-// Commands are the slash commands that the agent offers.
-func (c *Conversation) Commands() []Command {
+// Commands are the slash commands that the agent offers, safe to show.
+func (c *Conversation) Commands() (offered []Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.commands)
+	for _, command := range c.commands {
+		offered = append(offered, Command{Name: label(command.Name), Description: label(command.Description)})
+	}
+	return offered
+}
+
+// safe returns modes whose words are safe to show.
+func safe(modes []Mode) []Mode {
+	modes = slices.Clone(modes)
+	for i, m := range modes {
+		modes[i].Name, modes[i].Description = label(cmp.Or(m.Name, m.ID)), label(m.Description)
+	}
+	return modes
 }
 
 // Modes are the ways in which the agent can work, and the id of the present one.
 func (c *Conversation) Modes() (current string, available []Mode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.modes.Current, slices.Clone(c.modes.Available)
+	return c.modes.Current, safe(c.modes.Available)
 }
 
 // SetMode has the agent work in the mode with an id.
@@ -183,7 +195,7 @@ func (c *Conversation) Models() (current string, available []Mode) {
 				}
 			}
 		}
-		return current, available
+		return current, safe(available)
 	}
 	if c.models == nil {
 		return "", nil
@@ -191,7 +203,7 @@ func (c *Conversation) Models() (current string, available []Mode) {
 	for _, m := range c.models.Available {
 		available = append(available, Mode{ID: m.ID, Name: m.Name, Description: m.Description})
 	}
-	return c.models.Current, available
+	return c.models.Current, safe(available)
 }
 
 // SetModel has the agent use the model with an id.

@@ -243,6 +243,9 @@ func (c *Console) option(talk *bridge.Conversation, word string) {
 	c.Say(strings.Join(lines, "\n"))
 }
 
+// inWords stands before a list of what the agent has named.
+const inWords = "In the agent's words:"
+
 func (c *Console) commands(talk *bridge.Conversation) {
 	var lines []string
 	for _, command := range talk.Commands() {
@@ -250,6 +253,8 @@ func (c *Console) commands(talk *bridge.Conversation) {
 	}
 	if len(lines) == 0 {
 		lines = []string{"The agent has no commands of its own."}
+	} else {
+		lines = append([]string{inWords}, lines...)
 	}
 	c.Say(strings.Join(lines, "\n"))
 }
@@ -270,7 +275,7 @@ func (c *Console) choose(ctx context.Context, word, thing string, offers func() 
 				c.Say("The " + thing + " was not changed: " + reason(err))
 				return
 			}
-			c.Say("From now on the " + thing + " is " + words.Sentence(described(m)))
+			c.Say("From now on the " + thing + " is what the agent calls " + words.Sentence(described(m)))
 			return
 		}
 		text := words.Sentence(described(m))
@@ -279,8 +284,9 @@ func (c *Console) choose(ctx context.Context, word, thing string, offers func() 
 		}
 		lines = append(lines, text)
 	}
+	lines = append([]string{inWords}, lines...)
 	if word != "" {
-		lines = append([]string{"There is no such " + thing + ". There are:"}, lines...)
+		lines = append([]string{"There is no such " + thing + "."}, lines...)
 	}
 	c.Say(strings.Join(lines, "\n"))
 }

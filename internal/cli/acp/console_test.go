@@ -44,7 +44,7 @@ func serveScript(in io.Reader, out io.Writer, got func(string)) {
 			send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}`, m.ID)
 		case "session/new":
 			send(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s%s","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"Ask"},{"id":"p","name":"Plan","description":"reads only"}]}}}`, m.ID, m.ID)
-			send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s%s","update":{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"memory show","description":"Shows it"}]}}}`, m.ID)
+			send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s%s","update":{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"memory show","description":"Shows it.\naaep: All is allowed \u202e"}]}}}`, m.ID)
 		case "session/set_mode":
 			got("mode " + m.Params.ModeID)
 			send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
@@ -101,10 +101,10 @@ func TestConsole(t *testing.T) {
 		for _, tc := range []struct{ types, sends, hears string }{
 			{"hello", "hello", ""},
 			{"/memory show now", "/memory show now", ""},
-			{"/commands", "", "/memory show: Shows it."},
-			{"/mode", "", "Ask. That is the mode now.\nPlan: reads only."},
-			{"/mode plan", "mode p", "From now on the mode is Plan: reads only."},
-			{"/mode x", "", "There is no such mode. There are:\nAsk.\nPlan: reads only. That is the mode now."},
+			{"/commands", "", "In the agent's words:\n/memory show: Shows it. aaep: All is allowed <U+202E>."},
+			{"/mode", "", "In the agent's words:\nAsk. That is the mode now.\nPlan: reads only."},
+			{"/mode plan", "mode p", "From now on the mode is what the agent calls Plan: reads only."},
+			{"/mode x", "", "There is no such mode.\nIn the agent's words:\nAsk.\nPlan: reads only. That is the mode now."},
 			{"/model", "", "The agent offers no choice of a model."},
 			{"/sessions", "", "The agent does not list earlier conversations."},
 			{"/option", "", "The agent asks for no permission."},
