@@ -3,6 +3,7 @@ package producer_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -70,5 +71,50 @@ func TestStateComesFirst(t *testing.T) {
 			}
 		}
 		conn.Close()
+	}
+}
+
+// A session that starts as soon as WaitSubscriber returns is received from its beginning, though another session changes its
+// state all the time.
+func TestSessionThatStartsWhileAListenerComes(t *testing.T) {
+	st := newStage(t, producer.Config{MaxRequestsPerSecond: -1})
+	defer st.p.Shutdown(t.Context())
+	ctx, stop := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	other := st.session("Working.")
+	working.Go(func() {
+		for ctx.Err() == nil {
+			other.State(aaep.StateDeciding, aaep.Text{})
+			other.State(aaep.StateThinking, aaep.Text{})
+		}
+	})
+	defer working.Wait()
+	defer stop()
+	for range 40 {
+		conn, far := transports.Pipe()
+		go st.p.ServeConn(far)
+		l := &listener{t: t, conn: conn}
+		l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: everything()})
+		check(t, st.p.WaitSubscriber(t.Context()))
+		s, err := st.p.StartSession(t.Context(), aaep.Say("Looking."))
+		check(t, err)
+		first := aaep.Type("")
+		for first == "" {
+			data, err := conn.Receive(t.Context())
+			check(t, err)
+			m, err := aaep.Decode(data)
+			check(t, err)
+			if ev, is := m.(*aaep.Event); is && ev.SessionID == s.ID() {
+				first = ev.Type()
+			}
+		}
+		if first != aaep.TypeSessionStarted {
+			t.Fatalf("what comes first of the session is %s", first)
+		}
+		check(t, s.Complete(aaep.Say("Done.")))
+		conn.Close()
+		for len(st.p.Subscriptions()) > 0 {
+			runtime.Gosched()
+		}
 	}
 }

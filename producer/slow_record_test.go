@@ -283,6 +283,55 @@ func TestEndsWhileItIsRecorded(t *testing.T) {
 	}
 }
 
+// INV-02, D-84: where the only subscription that was on record has left, and it cannot be recorded that another is asked, an
+// action whose default is yes is not run.
+func TestDefaultIsNotTakenForAFailedRecord(t *testing.T) {
+	asked := 0
+	kept := &slowSink{takes: only(audit.Asked), refuses: func(r audit.Record) error {
+		if r.Kind != audit.Asked {
+			return nil
+		}
+		if asked++; asked > 1 {
+			return errors.New("the disk is full")
+		}
+		return nil
+	}}
+	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
+		l, s, d := st.listen(answering(everything())), st.session("Paying."), &deed{}
+		harmless := pay
+		harmless.Risk, harmless.Irreversible, harmless.Confirm, harmless.Default = aaep.RiskLow, false, true, aaep.Accept
+		paid := later(func() (string, error) { return s.Tool(t.Context(), harmless, d.do) })
+		time.Sleep(time.Second)
+		l.conn.Close()
+		st.listen(answering(everything()))
+		if r := <-paid; !errors.Is(r.err, producer.ErrNotRecorded) || d.times > 0 {
+			t.Errorf("Tool = %v after %d runs, want %v", r.err, d.times, producer.ErrNotRecorded)
+		}
+	})
+}
+
+// INV-11: a call that succeeded is reported as that, also where the session ends while its end is recorded.
+func TestSuccessIsReportedBesideASlowRecord(t *testing.T) {
+	kept := &slowSink{takes: only(audit.Completed)}
+	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
+		l, s := st.watch(), st.session("Looking.")
+		looked := later(func() (string, error) {
+			return s.Tool(t.Context(), look, func(context.Context) (string, error) { return "", nil })
+		})
+		time.Sleep(time.Second)
+		check(t, s.Complete(aaep.Say("Done.")))
+		<-looked
+		for _, done := range of[*aaep.ToolCompleted](l.events()) {
+			if done.Status != aaep.ToolSuccess {
+				t.Errorf("the call is reported as %s", done.Status)
+			}
+		}
+		if got := kinds(kept.records()); got != "invoked completed" {
+			t.Errorf("on record: %s", got)
+		}
+	})
+}
+
 // Who is not on record as asked is not asked, and their answer has no effect; that of those who are
 // has.
 func TestNewcomerThatCannotBeRecorded(t *testing.T) {
