@@ -383,6 +383,30 @@ func TestAgentReadsNothing(t *testing.T) {
 	})
 }
 
+// A prompt to an agent that reads nothing ends with its context, as Ctrl-C ends that.
+func TestPromptEndsWithContext(t *testing.T) {
+	turn := func(a *scriptedAgent, _ string) string {
+		for n := range 200 {
+			a.send(`{"jsonrpc":"2.0","id":%d,"method":"unknown","params":{"sessionId":"s1"}}`, n)
+		}
+		return ""
+	}
+	converse(t, turn, nil, func(t *testing.T, f *fixture) {
+		release := make(chan struct{})
+		f.script.judge = func(map[string]any) { <-release }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := f.talk.Prompt(ctx, "Go on."); err == nil {
+			t.Error("there is no error")
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		close(release)
+	})
+}
+
 const toRead = 5 * time.Second // that an agent has
 
 // A form is one question a field, and an address is told with its host; what is not answered cancels it.
