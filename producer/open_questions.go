@@ -350,7 +350,8 @@ func (p *Producer) isSettledQuestion(ev *aaep.Event) bool {
 	return !open
 }
 
-// holdSessions locks the sessions that are under way, until release is called. No other code holds two.
+// holdSessions locks the sessions that are under way, until release is called, in the
+// order in which they began: no other code holds two. The caller does nothing meanwhile that waits.
 func (p *Producer) holdSessions() (sessions []*Session, release func()) {
 	p.mu.Lock()
 	sessions = slices.Clone(p.sessions)

@@ -83,8 +83,9 @@ func (p *Producer) isMade() bool { return p != nil && p.log != nil }
 type Producer struct {
 	// A goroutine that holds several locks took them in this order: follower.reporting,
 	// follower.link.mu, a Session's mu, putting, groups.mu, a group's mu, Producer.mu, a
-	// subscription's mu, a deliveryCursor's counting. Only TryLock is called against this order.
-	// Every other lock of the package is a leaf: no lock is taken while it is held.
+	// subscription's mu, a deliveryCursor's counting. Only holdSessions takes several Sessions' mu,
+	// in the order in which they began. Only TryLock is called against this order. Every other lock
+	// of the package is a leaf: no lock is taken while it is held.
 
 	cfg    Config  // complete, with the caller's functions behind shield; never changes after New
 	shield *shield // calls what the author of the agent wrote

@@ -320,14 +320,21 @@ func (p *Producer) registerSubscription(sub *subscription) error {
 		p.log.Wait(late)
 	}
 	p.moved.broadcast()
+	if after, _, _ := p.locate(sub.terms.ResumeAfter); after > 0 && !sub.goesOn { // it missed what came next
+		states := sub.first
+		sub.first = nil
+		p.pushEndsSince(after, sub.cursor, func(e shaper.Entry) { sub.first = append(sub.first, e) })
+		sub.first = append(sub.first, states...)
+	}
 	p.putOpenQuestions(sub, nil, func(e shaper.Entry) { sub.first = append(sub.first, e) })
 	p.reportPresence(sub)
 	return nil
 }
 
 // tryRegister adds a subscription to those that are served, with the states that the sessions are in where it
-// begins. It holds all sessions meanwhile, or an agent could change its state between the two. Where the log
-// does not show the newest state yet it changes nothing and returns its position, unless it must.
+// begins. It holds all sessions meanwhile, or an agent could change its state between the two, so it does
+// nothing that takes long. Where the log does not show the newest state yet, or a session has just begun, it
+// changes nothing and returns the position to wait for, unless it must.
 func (p *Producer) tryRegister(sub *subscription, must bool) (late uint64, err error) {
 	sessions, release := p.holdSessions()
 	defer release()
@@ -363,10 +370,7 @@ func (p *Producer) tryRegister(sub *subscription, must bool) (late uint64, err e
 	sub.behind.Store(sub.cursor < sub.replayed)
 	sub.noticed = p.notices.Load().last
 	if !goesOn {
-		if after > 0 { // it was subscribed before, and missed what came next
-			p.pushEndsSince(after, sub.cursor, func(e shaper.Entry) { sub.first = append(sub.first, e) })
-		}
-		sub.first = append(sub.first, now...)
+		sub.first = now
 	}
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // a loaded slice does not show it
 	return 0, nil

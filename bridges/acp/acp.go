@@ -9,7 +9,7 @@
 //
 // What ACP calls a session is a Conversation here, since a session of AAEP is one request of the user.
 //
-// The package never lets an agent do what nobody allowed. An answer that allows anything is written in one place, after a
+// The package never lets an agent do what no user allowed. An answer that allows anything is written in one place, after a
 // confirmation of exactly that option was accepted. A plain yes only ever selects an option of the kind allow_once; every
 // other outcome is a rejection, or cancelled. All text of the agent is untrusted: it is told as such, with what could
 // deceive made visible.

@@ -19,11 +19,11 @@ import (
 )
 
 // Tee stands between an editor and an agent, both of which speak ACP, until the agent has ended; it closes the agent's link when the
-// editor has hung up. What they say to each other passes byte for byte, line by line, and whoever follows p hears it as with a
+// editor has hung up. What they say to each other passes byte for byte, line by line, and the subscribers of p receive it as with a
 // Conversation.
 //
 // What the agent asks permission for is asked in both places, and the first answer counts: where a listener of p accepts or rejects
-// first, the agent gets that answer, and the editor a $/cancel_request, and the editor's own answer is dropped. Silence, or nobody to
+// first, the agent gets that answer, and the editor a $/cancel_request, and the editor's own answer is dropped. Silence, or no subscriber to
 // ask, answers nothing here: the editor does. If this part fails, what passes goes on to pass, and nothing is answered here any more.
 func Tee(p *producer.Producer, cfg Config, editor io.ReadWriter, agent io.ReadWriteCloser) error {
 	if cfg.Logger == nil {

@@ -305,7 +305,7 @@ func (t *turn) newest(c *call) {
 	}
 }
 
-// invoked tells that a call runs that nobody was asked about, with t.mu held. It cannot be told as of high risk, since such a
+// invoked tells that a call runs that no user was asked about, with t.mu held. It cannot be told as of high risk, since such a
 // call would have been asked about.
 func (t *turn) invoked(c *call) {
 	if c.done != nil {

@@ -36,7 +36,7 @@ func (c *call) risk() aaep.Risk {
 		return aaep.RiskMedium
 	case "execute", "delete", "move", "edit":
 	}
-	return aaep.RiskHigh // also where nobody has said what it is
+	return aaep.RiskHigh // also where the agent has not said what it is
 }
 
 // verbs begin what is said of a call, by its kind.

@@ -64,7 +64,7 @@ func Fill(ctx context.Context, s *producer.Session, questions []Question) (Answe
 	return Answer{Action: Accept, Content: content}, nil
 }
 
-// Unanswered reports whether an error of Fill says that nobody answered.
+// Unanswered reports whether an error of Fill says that no answer came.
 func Unanswered(err error) bool {
 	return errors.Is(err, producer.ErrTimedOut) || errors.Is(err, producer.ErrUnreachable)
 }
