@@ -38,7 +38,7 @@ func (f *refusals) describe(err error) error {
 // is shown ev; a nil ev leaves the language out. Any goroutine may call it that does not hold
 // sub.mu.
 func (sub *subscription) auditIdentity(ev *aaep.Event) audit.Subscription {
-	who := audit.Subscription{SubscriptionID: sub.id, SubscriberID: sub.subscriberID, Principal: sub.principal}
+	who := audit.Subscription{SubscriptionID: sub.id, SubscriberID: sub.subscriberID, Principal: sub.link.principal}
 	if ev == nil {
 		return who
 	}

@@ -1,7 +1,6 @@
 package producer
 
 import (
-	"context"
 	"runtime"
 	"slices"
 	"sync"
@@ -207,19 +206,18 @@ func (t batchTurns) release() { <-t }
 // runUngrouped calls it, holding no lock; it waits while the link is slow. If nothing was due, sent
 // is false and next says when something will be; zero is after the next event. An error that is an
 // *aaep.Rejection ends the subscription, every other the stream.
-func (sub *subscription) sendDue(stream transports.Stream) (sent bool, next time.Time, err error) {
+func (sub *subscription) sendDue(stream *eventStream) (sent bool, next time.Time, err error) {
 	b := sub.pendingBatch // from the group that it has left
 	if sub.pendingBatch = nil; b == nil {
 		b = batches.Get().(*batch)
 		defer b.recycle()
-		_, plain := stream.(plainStream)
-		if sent, next, err = sub.loadBatch(b, time.Now(), sub.many && !sub.slow, plain); err != nil || len(b.events) == 0 {
+		if sent, next, err = sub.loadBatch(b, time.Now(), (sub.link.canResume() || sub.link.many != nil) && !sub.slow, !stream.resumable); err != nil || len(b.events) == 0 {
 			return sent, next, err
 		}
 	}
 	began := time.Now()
 	sub.sending.Store(int64(began.Sub(sub.p.born)) + 1)
-	err = sub.p.shield.call("Stream.SendEvents", func() error { return stream.SendEvents(sub.ctx, b.events) })
+	err = stream.sendEvents(sub.ctx, b.events)
 	sub.sending.Store(0)
 	if err != nil {
 		return true, next, err
@@ -430,29 +428,3 @@ func (c *deliveryCursor) publishedStats() shaper.Stats {
 // differs from event to event, and a subscriber that counts what arrives must find the rate kept
 // too.
 const jitterGuard = 20 * time.Millisecond
-
-// plainStream makes a Stream of a link that cannot be resumed: events go over the link itself. Its
-// end is seen by the goroutine that receives, so Done is nil.
-type plainStream struct{ transports.Conn }
-
-// LastEventID returns "", for a subscriber names no event on such a link.
-func (plainStream) LastEventID() string { return "" }
-
-// Done returns nil: the link ends with the subscription, not before.
-func (plainStream) Done() <-chan struct{} { return nil }
-
-// SendEvents sends the events in one call where the link can, and otherwise one by one within
-// sendTimeout for all of them.
-func (s plainStream) SendEvents(ctx context.Context, events []transports.Event) error {
-	if many, ok := s.Conn.(transports.EventSender); ok {
-		return many.SendEvents(ctx, events)
-	}
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	for _, ev := range events {
-		if err := s.Send(ctx, ev.Message); err != nil {
-			return err
-		}
-	}
-	return nil
-}

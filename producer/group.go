@@ -213,14 +213,14 @@ func (g *group) withholds(token aaep.ReplyToken) (is, wait bool) {
 // whose link does not take all of it is released with the remainder. It also notes that the batch
 // has left, and tells waiting subscriptions if the group has paused.
 func (g *group) sendToMembers(b *batch) {
-	frames, err := g.members[0].link.AppendEvents(g.frames[:0], b.events)
+	frames, err := g.members[0].sharer.AppendEvents(g.frames[:0], b.events)
 	n, begun := 0, 0
 	g.releaseMembers(func(sub *subscription) *batch { return b.remainder(begun > 0) }, func(sub *subscription) bool {
 		if n++; n%pace == 0 {
 			runtime.Gosched() // another goroutine may have a critical event to send
 		}
 		if begun = 0; err == nil {
-			begun = sub.link.TrySend(frames)
+			begun = sub.sharer.TrySend(frames)
 		}
 		if begun < len(frames) || err != nil {
 			return true

@@ -17,7 +17,7 @@ import (
 type membership struct {
 	key    groupKey              // zero: not computed for these terms and this stream
 	group  atomic.Pointer[group] // nil: in no group; changed with the subscription's mu held
-	link   transports.Sharer     // what the group sends to
+	sharer transports.Sharer     // what the group sends to
 	past   *shaper.ShareRecord   // how its counts and ids differ from the group's; nil in no group
 	joined time.Time             // when it joined
 	shared uint64                // the number of the first event that the group sent afterwards
@@ -71,11 +71,15 @@ func (sub *subscription) joinSettledGroup(now time.Time) (joined bool, again tim
 // canBeGrouped reports whether the link can be handed shared bytes and nothing is pending for this
 // subscriber alone. It also fills in the link and the key. Only runUngrouped's goroutine calls it.
 func (sub *subscription) canBeGrouped() bool {
-	link := sharedLink(sub.stream)
-	if link == nil || sub.gap || len(sub.again) > 0 || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 || sub.key.framing == "" && !sub.computeKey() {
+	if sub.stream == nil || sub.stream.sharer == nil ||
+		sub.gap || len(sub.again) > 0 || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 {
 		return false
 	}
-	sub.link, sub.key.framing = link, link.Framing()
+	framing := sub.stream.sharer.Framing()
+	if framing == "" || sub.key.framing == "" && !sub.computeKey() {
+		return false
+	}
+	sub.sharer, sub.key.framing = sub.stream.sharer, framing
 	return true
 }
 
@@ -90,8 +94,7 @@ func (sub *subscription) createGroup(asked []*group, now time.Time, step bool) (
 	if all := gs.of[sub.key]; !slices.Equal(all, asked) { // the caller is to try these first
 		return nil, slices.Clone(all)
 	}
-	_, plain := sub.stream.(plainStream)
-	g = &group{key: sub.key, plain: plain, woken: make(chan struct{}, 1)}
+	g = &group{key: sub.key, plain: !sub.stream.resumable, woken: make(chan struct{}, 1)}
 	g.owner, g.p, g.terms, g.shaper = g, sub.p, sub.terms, sub.shaper.Split(new(shaper.ShareRecord))
 	g.cursor, g.noticed = sub.cursor, sub.noticed
 	g.left.Store(sub.left.Load())
@@ -117,19 +120,6 @@ const (
 	// subscription's before no further group is made.
 	maxUnlike = 16
 )
-
-// sharedLink returns the link of a stream if a group can write shared bytes to it, and nil otherwise.
-// canBeGrouped calls it.
-func sharedLink(stream transports.Stream) transports.Sharer {
-	var s any = stream
-	if plain, ok := stream.(plainStream); ok {
-		s = plain.Conn
-	}
-	if link, ok := s.(transports.Sharer); ok && link.Framing() != "" {
-		return link
-	}
-	return nil
-}
 
 // computeKey fills in the part of the key that stands for the terms. It reports false if there is
 // none, for the terms cannot be encoded.

@@ -99,7 +99,7 @@ func (p *Producer) checkRoom(principal string) error {
 		return nil
 	}
 	for _, sub := range served {
-		if sub.principal == principal {
+		if sub.link.principal == principal {
 			most--
 		}
 	}

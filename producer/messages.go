@@ -7,7 +7,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/budget"
-	"github.com/aaep-go/aaep/transports"
 )
 
 // replyLimits limit how fast one subscription may reply. They belong to the goroutine that receives.
@@ -20,8 +19,8 @@ type replyLimits struct {
 // needs no goroutine while there is nothing to receive; for any other, this starts one.
 // serveSubscription calls it once.
 func (sub *subscription) startReceiving() {
-	if link, ok := sub.conn.(transports.Notifier); ok {
-		if err := sub.p.shield.call("Conn.Notify", func() error { link.Notify(sub.onNotify); return nil }); err != nil {
+	if sub.link.notifier != nil {
+		if err := sub.link.notify(sub.onNotify); err != nil {
 			sub.lost <- err
 		}
 		return
@@ -32,7 +31,7 @@ func (sub *subscription) startReceiving() {
 // onNotify is called by the link, on any goroutine, when there may be a message or a new stream. It
 // does not wait. Where no goroutine receives at the moment, it starts one, drainMessages.
 func (sub *subscription) onNotify() {
-	if _, ok := sub.conn.(transports.Resumable); ok {
+	if sub.link.canResume() {
 		sub.news.Store(true)
 		sub.wake()
 	}
@@ -89,7 +88,7 @@ func (sub *subscription) handleUntilDone(ctx context.Context) {
 // errLeft when the subscriber closes the subscription. A reply may hold it up; see replyHold.
 func (sub *subscription) handleMessages(ctx context.Context) error {
 	for {
-		data, err := sub.p.receive(ctx, sub.conn)
+		data, err := sub.link.receive(ctx)
 		if err != nil {
 			return err
 		}
@@ -137,7 +136,7 @@ func (sub *subscription) handleReply(m aaep.Message) {
 	by, effected := sub.auditIdentity(nil), sub.p.cfg.Observer.Began(Reply)
 	ended := func(err error) {
 		if effected(err); err != nil {
-			sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.principal, "reason", err)
+			sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.link.principal, "reason", err)
 			sub.p.broker.Log.RecordReply(by, m, err)
 		}
 	}

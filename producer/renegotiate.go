@@ -10,7 +10,6 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/budget"
-	"github.com/aaep-go/aaep/transports"
 )
 
 const (
@@ -216,13 +215,12 @@ func (sub *subscription) sendAnswer(msg []byte, times int) *aaep.Rejection {
 	ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout) // for all the answers together
 	defer cancel()
 	for range times {
-		err := sub.p.transmit(ctx, sub.conn, msg)
-		_, again := sub.conn.(transports.Resumable)
+		err := sub.link.send(ctx, msg)
 		switch {
 		case err == nil:
 		case sub.ctx.Err() != nil: // the subscription ends; handlePending finds out why
 			return nil
-		case again:
+		case sub.link.canResume():
 			sub.unanswered = msg
 			return nil
 		default:

@@ -16,7 +16,6 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/shaper"
-	"github.com/aaep-go/aaep/transports"
 )
 
 // attachStream makes stream the stream of the subscription and sets the cursor to what the subscriber has
@@ -26,7 +25,7 @@ import (
 // The first stream begins with what was prepared at registration, or after the event that the
 // stream names. A later one is sent again what left after that event, if the history has it.
 // Otherwise it is made anew from the log, or from now on if the log does not have that either.
-func (sub *subscription) attachStream(stream transports.Stream, first bool) {
+func (sub *subscription) attachStream(stream *eventStream, first bool) {
 	sub.setConnected(true)
 	sub.attached, sub.before = time.Now(), sub.p.log.End()
 	last := stream.LastEventID()

@@ -13,7 +13,6 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
-	"github.com/aaep-go/aaep/transports"
 )
 
 // shield calls code that this package does not know, on the producer's goroutines: the functions
@@ -38,22 +37,6 @@ func (s *shield) call(doing string, f func() error) (err error) {
 	}()
 	return f()
 }
-
-// receive receives a message on a link. A link that panics counts as broken, and the panic is the
-// error.
-func (p *Producer) receive(ctx context.Context, conn transports.Conn) (msg []byte, err error) {
-	err = p.shield.call("Conn.Receive", func() (err error) { msg, err = conn.Receive(ctx); return err })
-	return msg, err
-}
-
-// transmit sends a message on a link. A link that panics counts as broken, and the panic is the
-// error.
-func (p *Producer) transmit(ctx context.Context, conn transports.Conn, msg []byte) error {
-	return p.shield.call("Conn.Send", func() error { return conn.Send(ctx, msg) })
-}
-
-// hangUp closes a link. A panic is logged, and an error ignored.
-func (p *Producer) hangUp(conn transports.Conn) { _ = p.shield.call("Conn.Close", conn.Close) }
 
 // logExtensionFault logs a mistake of an extension's author. The handshake calls it, on any goroutine.
 func (s *shield) logExtensionFault(f *handshake.Fault) {

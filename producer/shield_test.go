@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -240,6 +241,10 @@ func (c brittleConn) Send(ctx context.Context, msg []byte) error {
 	return c.Conn.Send(ctx, msg)
 }
 
+// Principal and RemoteAddr are asked before the subscription is open.
+func (c brittleConn) Principal() string  { c.may("Principal"); return "" }
+func (c brittleConn) RemoteAddr() string { c.may("RemoteAddr"); return "" }
+
 func (c brittleConn) Close() error {
 	defer c.may("Close")
 	return c.Conn.Close()
@@ -303,6 +308,23 @@ func TestBrittleLink(t *testing.T) {
 				t.Errorf("%s: Serve = nil", in)
 			}
 			theirs.Close()
+		})
+	}
+}
+
+// A link that panics when it is asked whose it is serves no subscription: it is closed, and ServeConn returns.
+func TestBrittlePeer(t *testing.T) {
+	for _, in := range []string{"Principal", "RemoteAddr"} {
+		bubble(t, func(t *testing.T, st *stage) {
+			theirs, ours := transports.Pipe()
+			armed := new(atomic.Bool)
+			armed.Store(true)
+			if err := st.p.ServeConn(brittleConn{ours, in, armed}); err != nil {
+				t.Errorf("%s: ServeConn = %v", in, err)
+			}
+			if _, err := theirs.Receive(t.Context()); !errors.Is(err, io.EOF) {
+				t.Errorf("%s: the peer receives %v, want the end of the link", in, err)
+			}
 		})
 	}
 }

@@ -32,18 +32,17 @@ type Rights struct {
 // opened, or nil, and the link is closed then. startServing calls it on the link's own goroutine;
 // it waits for the peer.
 func (p *Producer) acceptSubscription(conn transports.Conn) *subscription {
-	sub := &subscription{deliveryCursor: deliveryCursor{p: p}, id: newID("sub_"), conn: conn, ctx: writer.NewContext(), streaming: streaming{many: true},
+	link, err := findCapabilities(conn, p.shield)
+	if err != nil {
+		link.close()
+		return nil
+	}
+	sub := &subscription{deliveryCursor: deliveryCursor{p: p}, id: newID("sub_"), link: link, ctx: writer.NewContext(),
 		woken: make(chan struct{}, 1), lost: make(chan error, 1)}
 	sub.owner = sub
-	if who, ok := conn.(transports.Identified); ok {
-		sub.principal = who.Principal()
-	}
-	if at, ok := conn.(transports.Addressed); ok {
-		sub.peer = at.RemoteAddr()
-	}
 	if !p.handleRequest(sub) {
 		sub.ctx.End()
-		p.hangUp(conn)
+		link.close()
 		return nil
 	}
 	return sub
@@ -53,7 +52,7 @@ func (p *Producer) acceptSubscription(conn transports.Conn) *subscription {
 // It reports whether the subscription is open. A peer that is refused is told why; a link that is
 // gone is not written to.
 func (p *Producer) handleRequest(sub *subscription) bool {
-	data, err := p.firstMessage(sub.conn)
+	data, err := p.firstMessage(sub.link)
 	if err != nil {
 		return false // the link is gone, and takes no answer
 	}
@@ -71,7 +70,7 @@ func (p *Producer) handleRequest(sub *subscription) bool {
 		if !errors.As(err, &r) {
 			return false
 		}
-		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.principal, "peer", sub.peer, "reason", string(r.Code), "error", r)
+		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.link.principal, "peer", sub.link.peer, "reason", string(r.Code), "error", r)
 		if p.waiting.Err() != nil {
 			sub.sendMessageWithin(hurryTimeout, rejectionMessage(r))
 		} else {
@@ -86,7 +85,7 @@ func (p *Producer) handleRequest(sub *subscription) bool {
 		p.loops.Done()
 		return false
 	}
-	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal, "peer", sub.peer, "may_reply", sub.rights.Reply)
+	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.link.principal, "peer", sub.link.peer, "may_reply", sub.rights.Reply)
 	return true
 }
 
@@ -108,7 +107,7 @@ func (sub *subscription) serveUngrouped() {
 	}
 	sub.closeAnnounced(why)
 	sub.p.loops.Done()
-	sub.p.hangUp(sub.conn)
+	sub.link.close()
 	sub.over()
 }
 
@@ -122,7 +121,7 @@ func (sub *subscription) closeAnnounced(why *aaep.Rejection) {
 	sub.mu.Lock()
 	sub.messagesEnded = true
 	sub.mu.Unlock()
-	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal, "peer", sub.peer, "reason", string(why.Code), "error", why)
+	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.link.principal, "peer", sub.link.peer, "reason", string(why.Code), "error", why)
 	if p.cfg.Follow != nil && why.Code == aaep.ProducerShutdown {
 		why.Message = "" // the agent goes on, and its subscribers reconnect to another process
 	}
@@ -143,7 +142,7 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*handshake.
 	if p.isClosed() { // registerSubscription looks again, with the lock held
 		return nil, tooLateRejection()
 	}
-	if err := p.checkRequestRate(sub.principal); err != nil { // first of all, for a flood must cost little
+	if err := p.checkRequestRate(sub.link.principal); err != nil { // first of all, for a flood must cost little
 		return nil, err
 	}
 	m, err := aaep.Decode(data)
@@ -162,18 +161,18 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*handshake.
 	}
 	if err == nil { // registerSubscription looks again, with the lock held
 		p.mu.Lock()
-		err = p.checkRoom(sub.principal)
+		err = p.checkRoom(sub.link.principal)
 		tell := err != nil && time.Since(p.toldFull) >= time.Minute
 		if tell {
 			p.toldFull = time.Now()
 		}
 		p.mu.Unlock()
 		if tell { // at most once a minute: peers that find no room come again
-			p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named", "principal", sub.principal, "peer", sub.peer, "error", err)
+			p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named", "principal", sub.link.principal, "peer", sub.link.peer, "error", err)
 		}
 	}
 	if err == nil {
-		sub.rights, err = p.admitSubscriber(sub.principal, req)
+		sub.rights, err = p.admitSubscriber(sub.link.principal, req)
 	}
 	if err == nil && (!sub.rights.Reply || sub.rights.Withhold != nil) {
 		terms, err = handshake.Negotiate(req, sub.currentOffer())
@@ -240,16 +239,16 @@ func rejectionMessage(r *aaep.Rejection) *aaep.SubscriptionRejected {
 // firstMessage waits for the first message on a link: at most handshakeTimeout, and during a
 // shutdown no longer than a subscription is served. A request that arrives at the last moment is
 // still read (HS-043).
-func (p *Producer) firstMessage(conn transports.Conn) ([]byte, error) {
+func (p *Producer) firstMessage(link *link) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(p.waiting, handshakeTimeout)
 	defer cancel()
-	data, err := p.receive(ctx, conn)
+	data, err := link.receive(ctx)
 	if err == nil || p.waiting.Err() == nil {
 		return data, err
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), hurryTimeout)
 	defer cancel()
-	return p.receive(ctx, conn)
+	return link.receive(ctx)
 }
 
 // tooLateRejection returns the refusal of a request that arrives during a shutdown, an *aaep.Rejection.
@@ -342,7 +341,7 @@ func (p *Producer) tryRegister(sub *subscription, must bool) (late uint64, err e
 	defer p.putting.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err = p.checkRoom(sub.principal); p.closed {
+	if err = p.checkRoom(sub.link.principal); p.closed {
 		err = tooLateRejection()
 	}
 	if err != nil {

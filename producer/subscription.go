@@ -11,7 +11,6 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/internal/writer"
-	"github.com/aaep-go/aaep/transports"
 )
 
 // subscription is one subscriber's subscription. Its owner is the goroutine that runs runUngrouped
@@ -21,10 +20,8 @@ import (
 type subscription struct {
 	id           string
 	subscriberID string // as the request says
-	principal    string // as the transport says; "" where it asked for no credentials
-	peer         string // its address; "" where the transport does not know it
 	rights       Rights // as Config.Admit says
-	conn         transports.Conn
+	link         *link
 	ctx          *writer.Context // ends with abort, or when the subscriber is known to be gone
 	aborted      atomic.Bool     // abort has been called
 	over         func()          // called once, when the subscription has ended
@@ -65,13 +62,12 @@ type subscription struct {
 // streaming is what a subscription knows of its stream. A link that can be resumed has several
 // streams, one after the other. It belongs to the owner of the subscription.
 type streaming struct {
-	stream     transports.Stream // nil: there is none
-	opened     bool              // there is or was a stream
-	attached   time.Time         // since when the stream is there
-	many       bool              // the link takes several events in one call
-	slow       bool              // the link took longer than prompt over the last batch
-	resumed    bool              // an event has left that the subscriber can resume after
-	unanswered []byte            // an answer to a change of terms that a broken stream did not take
+	stream     *eventStream // nil: there is none
+	opened     bool         // there is or was a stream
+	attached   time.Time    // since when the stream is there
+	slow       bool         // the link took longer than prompt over the last batch
+	resumed    bool         // an event has left that the subscriber can resume after
+	unanswered []byte       // an answer to a change of terms that a broken stream did not take
 
 	apart time.Time // since when there is no stream
 	grace time.Time // when a stream has to be back at the latest; see detachStream
@@ -164,26 +160,23 @@ func (sub *subscription) runUngrouped() (why *aaep.Rejection, joined bool) {
 // ungrouped is an ungrouped subscription as runUngrouped sees it: it exists for one call of that.
 type ungrouped struct {
 	*subscription
-	resumable transports.Resumable // the link, if its streams can be opened again; else nil
-	away      time.Time            // when a stream has to be there; zero: there is one
-	hurried   bool                 // shortenGrace has been called
+	away    time.Time // when a stream has to be there; zero: there is one
+	hurried bool      // shortenGrace has been called
 }
 
 // newUngrouped prepares runUngrouped. It attaches the stream of a link that cannot be resumed. For one
 // that can, it sets when the first stream has to be there; after a group, the stream is there
 // already.
 func (sub *subscription) newUngrouped() ungrouped {
-	resumable, canResume := sub.conn.(transports.Resumable)
-	l := ungrouped{subscription: sub, resumable: resumable}
+	l := ungrouped{subscription: sub}
 	l.beginUngrouped(time.Now())
 	switch {
 	case sub.opened: // a group has released it
-	case canResume:
+	case sub.link.canResume():
 		sub.apart = time.Now()
 		l.away = sub.apart.Add(openTimeout)
 	default:
-		_, sub.many = sub.conn.(transports.EventSender)
-		sub.stream, sub.opened = plainStream{sub.conn}, true
+		sub.stream, sub.opened = sub.link.onlyStream(), true
 		sub.attachStream(sub.stream, true)
 	}
 	return l
@@ -219,7 +212,7 @@ func (l *ungrouped) explainSendError(err error) *aaep.Rejection {
 	if errors.As(err, &over) {
 		return over
 	}
-	if l.resumable != nil {
+	if l.link.canResume() {
 		l.loseStream()
 		return nil
 	}
@@ -251,11 +244,10 @@ func (l *ungrouped) shortenGrace() {
 // adoptNewStream makes the newest stream of the link the subscription's, if the link has a new one, and
 // continues on it where the subscriber is. It does not wait for one.
 func (l *ungrouped) adoptNewStream() {
-	if l.resumable == nil || !l.news.Swap(false) {
+	if !l.link.canResume() || !l.news.Swap(false) {
 		return
 	}
-	var newest transports.Stream
-	if err := l.p.shield.call("Conn.NextStream", func() (err error) { newest, err = l.resumable.NextStream(atOnce); return err }); err == nil {
+	if newest, err := l.link.newestStream(); err == nil {
 		l.stream, l.away = newest, time.Time{}
 		l.attachStream(newest, !l.opened)
 		l.opened = true
@@ -353,5 +345,5 @@ func (sub *subscription) sendMessageWithin(d time.Duration, m aaep.Message) erro
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	return sub.p.transmit(ctx, sub.conn, msg)
+	return sub.link.send(ctx, msg)
 }

@@ -1,0 +1,128 @@
+package producer
+
+import (
+	"context"
+
+	"github.com/aaep-go/aaep/transports"
+)
+
+// link is the connection to one subscriber, with what it can do besides carrying messages.
+// findCapabilities asks for that once, when the link is accepted: no other code asks a connection
+// what it is. It never changes afterwards, and any goroutine may use it.
+//
+// A connection may be of another author. Its methods are called behind the shield: one that panics
+// counts as broken. What a group offers it, with sharer, is the exception, for that is on the path
+// of every event; see group.sendToMembers.
+type link struct {
+	conn      transports.Conn
+	shield    *shield
+	principal string // as the transport says; "" where it asked for no credentials
+	peer      string // its address; "" where the transport does not know it
+
+	// The following are nil where the connection does not have that.
+	notifier  transports.Notifier    // it says when there is something to receive
+	resumable transports.Resumable   // events go over streams that can be opened again
+	many      transports.EventSender // it takes several events in one call
+	sharer    transports.Sharer      // it takes bytes that several subscribers get alike
+}
+
+// findCapabilities returns the link of a connection that was accepted. The error says that the
+// connection panicked, so that it is not known whose it is. acceptSubscription calls it.
+func findCapabilities(conn transports.Conn, shield *shield) (*link, error) {
+	l := &link{conn: conn, shield: shield}
+	l.notifier, _ = conn.(transports.Notifier)
+	l.resumable, _ = conn.(transports.Resumable)
+	l.many, _ = conn.(transports.EventSender)
+	l.sharer, _ = conn.(transports.Sharer)
+	err := shield.call("Conn.Principal and Conn.RemoteAddr", func() error {
+		if peer, ok := conn.(transports.Identified); ok {
+			l.principal = peer.Principal()
+		}
+		if peer, ok := conn.(transports.Addressed); ok {
+			l.peer = peer.RemoteAddr()
+		}
+		return nil
+	})
+	return l, err
+}
+
+// canResume reports whether the subscription goes on where a stream of the link breaks.
+func (l *link) canResume() bool { return l.resumable != nil }
+
+// receive receives a message. The error says so if the connection panics.
+func (l *link) receive(ctx context.Context) (msg []byte, err error) {
+	err = l.shield.call("Conn.Receive", func() (err error) { msg, err = l.conn.Receive(ctx); return err })
+	return msg, err
+}
+
+// send sends a message. The error says so if the connection panics.
+func (l *link) send(ctx context.Context, msg []byte) error {
+	return l.shield.call("Conn.Send", func() error { return l.conn.Send(ctx, msg) })
+}
+
+// close closes the connection. A panic is logged, and an error ignored.
+func (l *link) close() { _ = l.shield.call("Conn.Close", l.conn.Close) }
+
+// notify has f called whenever there may be something new. It is for a link with a notifier.
+func (l *link) notify(f func()) error {
+	return l.shield.call("Conn.Notify", func() error { l.notifier.Notify(f); return nil })
+}
+
+// newestStream returns the stream that the peer has opened since the last call, or an error if it
+// has opened none. It does not wait, and is for a link that can be resumed.
+func (l *link) newestStream() (*eventStream, error) {
+	var newest transports.Stream
+	err := l.shield.call("Conn.NextStream", func() (err error) { newest, err = l.resumable.NextStream(atOnce); return err })
+	if err != nil {
+		return nil, err
+	}
+	s := &eventStream{Stream: newest, shield: l.shield, resumable: true}
+	s.sharer, _ = newest.(transports.Sharer)
+	return s, nil
+}
+
+// onlyStream returns a link that cannot be resumed as a stream: events go over the connection
+// itself.
+func (l *link) onlyStream() *eventStream {
+	return &eventStream{Stream: plainStream{l}, shield: l.shield, sharer: l.sharer}
+}
+
+// eventStream is the way on which events leave: one event stream of a link that can be resumed, or
+// a link that cannot.
+type eventStream struct {
+	transports.Stream
+	shield    *shield
+	sharer    transports.Sharer // takes bytes that several subscribers get alike; nil: it takes none
+	resumable bool              // the subscription goes on where it breaks
+}
+
+// sendEvents sends events, in order. The error says so if the stream panics.
+func (s *eventStream) sendEvents(ctx context.Context, events []transports.Event) error {
+	return s.shield.call("Stream.SendEvents", func() error { return s.SendEvents(ctx, events) })
+}
+
+// plainStream makes a Stream of a link that cannot be resumed. Its end is seen by the goroutine
+// that receives, so Done is nil.
+type plainStream struct{ *link }
+
+// LastEventID returns "", for a subscriber names no event on such a link.
+func (plainStream) LastEventID() string { return "" }
+
+// Done returns nil: the link ends with the subscription, not before.
+func (plainStream) Done() <-chan struct{} { return nil }
+
+// SendEvents sends the events in one call where the link can, and otherwise one by one within
+// sendTimeout for all of them.
+func (s plainStream) SendEvents(ctx context.Context, events []transports.Event) error {
+	if s.many != nil {
+		return s.many.SendEvents(ctx, events)
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	for _, ev := range events {
+		if err := s.conn.Send(ctx, ev.Message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
