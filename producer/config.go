@@ -60,8 +60,8 @@ type Config struct {
 	// are at most 64 MiB and a day.
 	KeepEvents int
 	// Log keeps the events for longer: a subscriber that was there before a restart, or a crash,
-	// then goes on where it was. What was open when the last process died is ended by New, which
-	// refuses the log of another agent. Close it after Shutdown. Nil is memory alone; see package
+	// then goes on where it was. What was open when the last process died is ended by New, and
+	// told as not done where no action has begun; New refuses the log of another agent. Close it after Shutdown. Nil is memory alone; see package
 	// producer/log, also for what happens when it fails, and WaitLogFailed.
 	Log log.Store
 	// Follow makes a Producer that serves the subscribers of an agent in another process, from its
@@ -100,7 +100,8 @@ type Config struct {
 	Admit func(principal string, req *aaep.SubscriptionRequest) (Rights, error)
 	// Audit keeps the trail of questions, answers and actions: who allowed what, having been shown
 	// which words. What it cannot keep is not done, and what it takes long to keep waits, but
-	// nothing else. Shutdown waits for it. Nil is audit.Slog(Logger).
+	// nothing else. Shutdown waits for it. New settles in it what a crash left open, as far as Log
+	// or an audit.Recovering knows that. Nil is audit.Slog(Logger).
 	Audit audit.Sink
 	// Signers sign the manifest, with which the producer proves who it is (§5.10.3): the first of
 	// them does, and the keys of all are published, so that one can take the place of another. It

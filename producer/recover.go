@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"unicode/utf8"
 
@@ -39,11 +40,11 @@ func (p *Producer) resumeOrFollow() error {
 }
 
 // recoverSessions ends the sessions that were open when the process before this one died, so that
-// no subscriber that resumes waits for them. Their open questions are closed as rejected: whether
-// an action waited for its acceptance can no longer be known. Where the audit log has a call as
-// accepted and not begun, it is announced that the action was not done. Before that the questions
-// are withdrawn for all processes. resumeOrFollow calls it; an error means that the log cannot be
-// read or written, or a claim not be kept.
+// no subscriber that resumes waits for them. Each question that was open and each acceptance whose
+// action has not begun is settled in the audit log, and announced as not done. Before that the
+// questions are withdrawn for all processes. Then it settles what the audit log alone knows to be
+// open. resumeOrFollow calls it; an error means that the log cannot be read or written, or a claim
+// not be kept.
 func (p *Producer) recoverSessions() error {
 	began := map[string]*Session{}
 	var order []*Session
@@ -62,16 +63,16 @@ func (p *Producer) recoverSessions() error {
 		return &aaep.SessionErrored{
 			ErrorCategory: aaep.ErrorUnknown, ErrorCode: "PRODUCER_RESTARTED", Recoverable: new(false)}
 	}
-	undone := p.broker.Log.Unfinished()
+	onRecord := p.broker.Log.Questions(p.cfg.Agent.AgentID)
 	for _, s := range order {
 		if s.machine.Over() {
 			continue
 		}
-		if err := p.withdrawEverywhere(s); err != nil {
+		if err := p.withdrawEverywhere(s, onRecord); err != nil {
 			return err
 		}
-		if err := s.announceUndone(undone); err != nil {
-			p.cfg.Logger.Error("what was accepted and not done was not told", "session_id", s.id, "error", err)
+		if err := s.settleLeft(onRecord); err != nil {
+			p.cfg.Logger.Error("what was asked and not done was not told", "session_id", s.id, "error", err)
 		}
 		err := s.endSession(aaep.Text{}, phrase.AgentStopped, end)
 		found := p.cfg.Logger.With("session_id", s.id)
@@ -84,43 +85,101 @@ func (p *Producer) recoverSessions() error {
 			p.log.Append(ev) // unchecked: a bridge may have republished events in any order
 		}
 	}
+	for _, id := range slices.Sorted(maps.Keys(onRecord)) {
+		p.broker.Log.RecordLeft(onRecord[id])
+	}
 	return p.log.Settle()
 }
 
-// announceUndone announces that a call was accepted in this session, whose process died before the
-// action began: as the end of the call if tool.invoked was emitted, and as a change of state
-// otherwise. It takes s.mu, and deletes what it has announced from undone, which is by tool call.
-func (s *Session) announceUndone(undone map[string]audit.Record) error {
+// settleLeft settles what was asked in this session, whose process died, and is not done: questions
+// that are open, and acceptances whose action has not begun. Such an acceptance is announced as the
+// end of the call if tool.invoked was emitted, and everything else as a change of state. onRecord
+// has what the audit log knows, by question, and takes over what is recorded here. A question that
+// the audit log has as begun is left to endSession. It takes s.mu, and waits for the audit log.
+func (s *Session) settleLeft(onRecord map[string]audit.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, open := range s.machine.OpenTools() {
-		if _, ok := undone[open.ToolCallID]; ok {
-			s.completeTool(toolCall{open, open.Tool, nil}, aaep.ToolCompleted{Status: aaep.ToolError},
-				phrase.ActionNotBegun, phrase.Failed)
-			delete(undone, open.ToolCallID)
-		}
-	}
-	if s.lastAsked == nil {
-		return nil
-	}
-	ask := s.lastAsked.Payload.(*aaep.AwaitingConfirmation)
-	if _, ok := undone[closes.CallOf(s.lastAsked)]; !ok {
-		return nil
-	}
-	if slices.Contains(s.machine.OpenQuestions(), ask.ReplyToken) {
-		if err := s.machine.Settled(ask.ReplyToken, aaep.Reject); err != nil {
-			return err
-		}
-	}
-	return s.enterStateSaying(aaep.StateThinking,
-		s.p.phraseSpeech(phrase.ActionNotBegun, func(tag string) (string, bool) {
-			for _, t := range s.lastAsked.Translations {
-				if q, ok := t.Payload.(*aaep.AwaitingConfirmation); ok && t.Language() == tag {
-					return q.Action, true
-				}
+		for id, r := range onRecord {
+			accepted := r.Kind == audit.Settled && r.Decision == aaep.Accept
+			if r.ToolCallID == open.ToolCallID && (accepted || r.Kind == audit.NotDone) {
+				onRecord[id] = s.p.broker.Log.RecordLeft(r)
+				s.completeTool(toolCall{open, open.Tool, nil}, aaep.ToolCompleted{Status: aaep.ToolError},
+					phrase.ActionNotBegun, phrase.Failed)
 			}
-			return ask.Action, tag == s.lastAsked.Language() || tag == ""
-		}))
+		}
+	}
+	for _, token := range s.machine.OpenQuestions() {
+		if ev := s.openAsked[token]; ev != nil && s.recordLeft(ev, false, onRecord) {
+			if err := s.machine.Settled(token, aaep.Reject); err != nil {
+				return err
+			}
+			if err := s.resumeState(s.p.phraseAboutQuestion(withdrawnPhrase(ev, onRecord), ev)); err != nil {
+				return err
+			}
+		}
+	}
+	if ev := s.accepted; ev != nil && s.recordLeft(ev, true, onRecord) {
+		return s.enterStateSaying(aaep.StateThinking, s.p.phraseAboutQuestion(phrase.ActionNotBegun, ev))
+	}
+	return nil
+}
+
+// recordLeft records the end of a question that was left behind, if that is not on record yet, and
+// reports whether its action has not begun. accepted is what the log says of it. An event of another
+// agent, as it was republished, is not recorded. s.mu is held.
+func (s *Session) recordLeft(ev *aaep.Event, accepted bool, onRecord map[string]audit.Record) bool {
+	r := audit.Question(ev)
+	newest, known := onRecord[r.QuestionID]
+	switch {
+	case known && (newest.Kind == audit.Invoked || newest.Kind == settledElsewhere):
+		return false
+	case known:
+		r = newest
+	case ev.Producer.AgentID != s.p.cfg.Agent.AgentID:
+		return true
+	case accepted:
+		r.Kind, r.Decision = audit.Settled, aaep.Accept
+	}
+	onRecord[r.QuestionID] = s.p.broker.Log.RecordLeft(r)
+	return true
+}
+
+// settledElsewhere marks a question that another process settled before this one could: what came of
+// it is not known here, and nothing is recorded or announced.
+const settledElsewhere audit.Kind = "settled elsewhere"
+
+// withdrawnPhrase returns the phrase that announces that a question was left behind, after recordLeft.
+func withdrawnPhrase(ev *aaep.Event, onRecord map[string]audit.Record) phrase.ID {
+	token, _ := closes.Token(ev)
+	switch {
+	case ev.Type() != aaep.TypeAwaitingConfirmation:
+		return phrase.QuestionWithdrawn
+	case onRecord[audit.QuestionID(token)].Kind == audit.NotDone:
+		return phrase.ActionNotBegun
+	}
+	return phrase.ActionWithdrawn
+}
+
+// phraseAboutQuestion is phraseAbout for a question that another process put.
+func (p *Producer) phraseAboutQuestion(id phrase.ID, ev *aaep.Event) speech {
+	subject := func(payload aaep.Payload) string {
+		switch q := payload.(type) {
+		case *aaep.AwaitingConfirmation:
+			return q.Action
+		case *aaep.AwaitingClarification:
+			return q.Question
+		}
+		return ""
+	}
+	return p.phraseSpeech(id, func(tag string) (string, bool) {
+		for _, t := range ev.Translations {
+			if t.Payload != nil && t.Language() == tag {
+				return subject(t.Payload), true
+			}
+		}
+		return subject(ev.Payload), tag == ev.Language() || tag == ""
+	})
 }
 
 // replayUnsettled calls f with every event that the log had at New since it last noted that no
@@ -141,8 +200,9 @@ func (p *Producer) replayUnsettled(f func(pos uint64, ev *aaep.Event)) error {
 
 // withdrawEverywhere withdraws the open questions of a session for all processes. One of these may
 // still be the agent, where it was cut off, and must not act on a late acceptance after it has been
-// announced that nothing was done. It waits for the shared log, claimTime at most.
-func (p *Producer) withdrawEverywhere(s *Session) error {
+// announced that nothing was done. A question that one of them settled before is marked in onRecord.
+// It waits for the shared log, claimTime at most.
+func (p *Producer) withdrawEverywhere(s *Session, onRecord map[string]audit.Record) error {
 	if p.shared == nil {
 		return nil
 	}
@@ -153,6 +213,7 @@ func (p *Producer) withdrawEverywhere(s *Session) error {
 		if _, mine, err := p.shared.Claim(ctx, string(token), data); err != nil {
 			return err
 		} else if !mine {
+			onRecord[audit.QuestionID(token)] = audit.Record{Kind: settledElsewhere}
 			p.cfg.Logger.Warn("a question was settled just before this agent took over; what came of it is not known",
 				"session_id", s.id)
 		}
@@ -163,7 +224,7 @@ func (p *Producer) withdrawEverywhere(s *Session) error {
 // newReplayedSession returns a session that another process began; ev, at pos, is the first event
 // of it that the log has. The caller replays the events, ev included.
 func newReplayedSession(p *Producer, pos uint64, ev *aaep.Event) *Session {
-	s := &Session{p: p, id: ev.SessionID, began: ev.Timestamp, start: pos}
+	s := &Session{p: p, id: ev.SessionID, began: ev.Timestamp, start: pos, openAsked: map[aaep.ReplyToken]*aaep.Event{}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	if ev.Type() != aaep.TypeSessionStarted { // the log no longer has how it began
 		s.machine.Join(s.id)
@@ -176,6 +237,7 @@ func newReplayedSession(p *Producer, pos uint64, ev *aaep.Event) *Session {
 // knows s.
 func (s *Session) replayEvent(ev *aaep.Event) {
 	s.machine.Infer(ev)
+	s.replayAsked(ev)
 	switch ev.Payload.(type) {
 	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled: // withdraws them
 		for _, token := range s.machine.OpenQuestions() {
@@ -186,8 +248,8 @@ func (s *Session) replayEvent(ev *aaep.Event) {
 		return
 	}
 	s.last = ev.Timestamp
-	if ev.Type() == aaep.TypeAwaitingConfirmation {
-		s.lastAsked = ev
+	if token, asks := closes.Token(ev); asks {
+		s.openAsked[token] = ev
 	}
 	text, ok := ev.Payload.(*aaep.OutputStreaming)
 	if !ok {
@@ -197,5 +259,32 @@ func (s *Session) replayEvent(ev *aaep.Event) {
 	if !text.Complete {
 		s.outputs = append(s.outputs, &Output{s: s, id: text.OutputID, lang: ev.Language(), content: text.ContentType,
 			position: text.Position + int64(utf8.RuneCountInString(text.Chunk)), known: true, begun: true})
+	}
+}
+
+// replayAsked keeps openAsked to the questions that are open, and accepted to the confirmation that
+// was the newest to be accepted, until its call or another state is announced. replayEvent calls it
+// after the machine has inferred what ev settles.
+func (s *Session) replayAsked(ev *aaep.Event) {
+	open, settled := s.machine.OpenQuestions(), (*aaep.Event)(nil)
+	for token, asked := range s.openAsked {
+		if !slices.Contains(open, token) {
+			settled = asked
+			delete(s.openAsked, token)
+		}
+	}
+	switch p := ev.Payload.(type) {
+	case *aaep.StateChanged:
+		s.accepted = nil
+		// A rejection leads to calling_tool as well, where another tool runs, but in other words.
+		using, _ := phrase.In(ev.Language(), phrase.UsingATool, "")
+		if settled != nil && settled.Type() == aaep.TypeAwaitingConfirmation &&
+			p.ToState == aaep.StateCallingTool && ev.Summary.Normal == using {
+			s.accepted = settled
+		}
+	case *aaep.ToolInvoked:
+		if s.accepted != nil && closes.CallOf(s.accepted) == p.ToolCallID {
+			s.accepted = nil
+		}
 	}
 }

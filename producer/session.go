@@ -57,10 +57,12 @@ type Session struct {
 	// asking explains an outcome of the question that is open, in words for the subscribers; nil:
 	// none is.
 	explainSettled func(*ledger.Outcome) (speech, error)
-	failing        error // with failed, what Failing was given; nil: nothing
+	failing        error     // with failed, what Failing was given; nil: nothing
+	failed         aaep.Text // goes with failing
 
-	lastAsked *aaep.Event // the newest confirmation, in a session that another process began
-	failed    aaep.Text   // goes with failing
+	// These are of a session that another process began; see replayAsked.
+	openAsked map[aaep.ReplyToken]*aaep.Event // the questions that are open
+	accepted  *aaep.Event                     // the confirmation that was accepted, and no call announced
 }
 
 // stateAt is the state of the agent as a subscriber is told it that comes late.

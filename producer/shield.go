@@ -148,14 +148,13 @@ func (s sink) Record(r audit.Record) error {
 	return s.call("Config.Audit", func() error { return s.of.Record(r) })
 }
 
-// LeftUndone makes sink an audit.Recovering. It returns nil if the caller's sink is none, or
-// panics.
-func (s sink) LeftUndone() (all []audit.Record) {
+// Questions makes sink an audit.Recovering. It returns nil if the caller's sink is none, or panics.
+func (s sink) Questions() (all []audit.Record) {
 	of, ok := s.of.(audit.Recovering)
 	if !ok {
 		return nil
 	}
-	_ = s.call("Config.Audit", func() error { all = of.LeftUndone(); return nil }) // it is logged
+	_ = s.call("Config.Audit", func() error { all = of.Questions(); return nil }) // it is logged
 	return all
 }
 

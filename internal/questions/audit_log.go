@@ -3,6 +3,7 @@ package questions
 import (
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
@@ -73,13 +74,37 @@ func (l *AuditLog) RecordNotDone(asked audit.Record) {
 		QuestionID: asked.QuestionID, ShownDigest: asked.ShownDigest})
 }
 
-// Unfinished returns what the process before this one had accepted and not begun, by the id of the tool call, as far as the sink knows.
-func (l *AuditLog) Unfinished() map[string]audit.Record {
+// Questions returns the newest record of each question that a process of the agent put before this one, by the id of the question,
+// as far as the sink can read that back.
+func (l *AuditLog) Questions(agentID string) map[string]audit.Record {
 	all := map[string]audit.Record{}
 	if sink, ok := l.sink.(audit.Recovering); ok {
-		for _, r := range sink.LeftUndone() {
-			all[r.ToolCallID] = r
+		for _, r := range sink.Questions() {
+			if r.AgentID == agentID || r.AgentID == "" {
+				all[r.QuestionID] = r
+			}
 		}
 	}
 	return all
+}
+
+// RecordLeft records the end of a question that the process before this one left behind; newest is the newest record of it. It
+// returns the record that is the newest then: a question without an outcome is withdrawn, and what was accepted and has not begun is
+// not done. Anything else has ended.
+func (l *AuditLog) RecordLeft(newest audit.Record) audit.Record {
+	r := audit.Record{Time: time.Now(), SessionID: newest.SessionID, Tool: newest.Tool, ToolCallID: newest.ToolCallID,
+		QuestionID: newest.QuestionID, ShownDigest: newest.ShownDigest}
+	switch {
+	case newest.Kind == audit.Asked:
+		r.Kind, r.Cause = audit.Settled, string(ledger.Withdrawn)
+		if newest.Risk != "" { // a confirmation
+			r.Decision = aaep.Reject
+		}
+	case newest.Kind == audit.Settled && newest.Decision == aaep.Accept:
+		r.Kind = audit.NotDone
+	default:
+		return newest
+	}
+	l.Record(r) // what cannot be kept is logged, and changes nothing: nothing was done
+	return r
 }

@@ -66,11 +66,15 @@ type Sink interface {
 	Record(Record) error
 }
 
-// Recovering is a Sink that knows what a process before this one left behind: the NotDone records
-// that it wrote because of that. A producer with a log of its own tells its listeners the same.
+// Recovering is a Sink that can read back what a process before this one recorded. producer.New
+// then records the end of what that process left open: Settled, as withdrawn, for a question
+// without an outcome, and NotDone for an acceptance whose action has not begun.
 type Recovering interface {
 	Sink
-	LeftUndone() []Record
+	// Questions returns, of each question that was put before the sink was opened, the newest of
+	// its records of the kinds Asked, Settled, Invoked and NotDone, with the AgentID of the
+	// question where that is known. The words and the recipients may be left out.
+	Questions() []Record
 }
 
 // Kind says what happened.
@@ -87,15 +91,17 @@ const (
 	Replied Kind = "replied"
 	// Extended: a question has a new deadline.
 	Extended Kind = "extended"
-	// Settled: a question has its outcome.
+	// Settled: a question has its outcome. One that a crash left open is withdrawn by the process
+	// that goes on. Where that process cannot read the trail back, as one in a logger, this may be
+	// the second Settled of the question: what the first one accepted was then not done either.
 	Settled Kind = "settled"
 	// Invoked: a tool is about to run.
 	Invoked Kind = "invoked"
 	// Completed: a tool has ended.
 	Completed Kind = "completed"
 	// NotDone: what was accepted was not done, for the tool has not begun and will not: its caller
-	// gave up, its session ended, or the process was killed before it could. A File writes the last
-	// of these when it is opened again.
+	// gave up, its session ended, or the process was killed before it could, which the process that
+	// goes on records.
 	NotDone Kind = "not_done"
 )
 

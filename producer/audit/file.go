@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
@@ -34,10 +33,9 @@ const syncDelay = time.Second
 
 // File is a trail in a file: a Sink. All its methods may be called at once.
 type File struct {
-	path   string
-	out    outFile
-	late   bool
-	undone []Record // see LeftUndone
+	path string
+	out  outFile
+	late bool
 
 	// flush is held while the disk is waited for, so that those who come in meanwhile wait for it
 	// once, together. It is taken before mu.
@@ -51,6 +49,8 @@ type File struct {
 	timer  *time.Timer
 	synced uint64 // the newest record that is on the disk
 	safe   string // its hash
+
+	questions questionList // those from before the file was opened; see Questions
 }
 
 type outFile interface {
@@ -63,9 +63,9 @@ type outFile interface {
 // from writing to it until Close. A path that is a symbolic link is refused.
 //
 // The end of the file is checked first, two MiB of it, and the first record says that it was
-// opened, and what was torn; see the package. What is accepted there, and has neither begun nor
-// ended, follows as NotDone. Where the end is not in order nothing is written, and the error is a
-// *Fault; Verify checks the whole file. Other errors are ErrInUse and those of the file system.
+// opened, and what was torn; see the package. Questions returns what it knows of questions. Where
+// the end is not in order nothing is written, and the error is a *Fault; Verify checks the whole
+// file. Other errors are ErrInUse and those of the file system.
 //
 // Do not rotate the file under a running File; begin a new one with another name.
 func Open(path string, opts Options) (*File, error) {
@@ -100,7 +100,7 @@ func Open(path string, opts Options) (*File, error) {
 
 // openChain continues the trail that r holds, by writing to out.
 func openChain(r io.ReaderAt, out outFile, size int64, late bool) (*File, error) {
-	c, open, repair, err := findEnd(r, size)
+	c, questions, repair, err := findEnd(r, size)
 	if err != nil {
 		return nil, err
 	}
@@ -115,24 +115,43 @@ func openChain(r io.ReaderAt, out outFile, size int64, late bool) (*File, error)
 	if err := out.Sync(); err != nil {
 		return nil, err
 	}
-	f := &File{out: out, late: late, seq: seq, head: head, synced: seq, safe: head}
-	for _, r := range open {
-		r = Record{Kind: NotDone, SessionID: r.SessionID, Tool: r.Tool, ToolCallID: r.ToolCallID,
-			QuestionID: r.QuestionID, ShownDigest: r.ShownDigest}
-		if err := f.Record(r); err != nil {
-			return nil, err
-		}
-		f.undone = append(f.undone, r)
-	}
-	return f, nil
+	return &File{out: out, late: late, seq: seq, head: head, synced: seq, safe: head, questions: questions}, nil
 }
 
-// LeftUndone returns the NotDone records of what was accepted before the file was opened.
-func (f *File) LeftUndone() []Record { return slices.Clone(f.undone) }
+// Questions makes a File a Recovering. It returns, of each question that the end of the file had
+// when it was opened, the newest record, without words and recipients.
+func (f *File) Questions() []Record {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.questions)
+}
 
-// findEnd checks the end of a trail. Open are the acceptances in it of which nothing came so far;
-// repair is what must be written before the next record.
-func findEnd(r io.ReaderAt, size int64) (c *chain, open []Record, repair []byte, err error) {
+// A questionList has the newest record of each question, in the order in which they were put.
+type questionList []Record
+
+// note takes over a record about a question that is in the list or, if add is set, that may not be.
+func (l *questionList) note(r Record, add bool) {
+	switch r.Kind {
+	case Asked, Settled, Invoked, NotDone:
+	default:
+		return
+	}
+	i := slices.IndexFunc(*l, func(q Record) bool {
+		return q.QuestionID == r.QuestionID && r.QuestionID != "" || q.ToolCallID == r.ToolCallID && r.ToolCallID != ""
+	})
+	r.Shown, r.Recipients, r.Untold = nil, nil, nil
+	switch {
+	case i >= 0 && r.Kind != Asked: // a later Asked tells of more recipients alone
+		r.AgentID, r.QuestionID = (*l)[i].AgentID, (*l)[i].QuestionID
+		(*l)[i] = r
+	case i < 0 && add && r.QuestionID != "":
+		*l = append(*l, r)
+	}
+}
+
+// findEnd checks the end of a trail. Questions are those in it; repair is what must be written
+// before the next record.
+func findEnd(r io.ReaderAt, size int64) (c *chain, questions questionList, repair []byte, err error) {
 	const window = 2 * (maxLine + 4096)
 	c = &chain{}
 	from := max(size-window, 0)
@@ -152,14 +171,7 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, open []Record, repair []byte,
 			return nil, nil, nil, err
 		}
 		e, fault := c.checkLine(line, ended)
-		switch e.Kind {
-		case Settled:
-			if e.Decision == aaep.Accept && e.ToolCallID != "" {
-				open = append(open, e.Record)
-			}
-		case Invoked, NotDone:
-			open = slices.DeleteFunc(open, func(r Record) bool { return r.ToolCallID == e.ToolCallID })
-		}
+		questions.note(e.Record, true)
 		if c.seq == 0 && from == 0 && c.line == 1 && !looksTorn(line) {
 			fault = &Fault{1, Altered, "this is no line of a trail"}
 		}
@@ -180,7 +192,7 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, open []Record, repair []byte,
 	if from > 0 && c.seq == 0 {
 		return nil, nil, nil, &Fault{0, Altered, "there is no record at its end"}
 	}
-	return c, open, repair, nil
+	return c, questions, repair, nil
 }
 
 // Record adds a record. The error is about the record, which then is not in the file, or about the
@@ -217,6 +229,7 @@ func (f *File) writeRecord(r Record) (uint64, error) {
 		return 0, f.failFile(err)
 	}
 	f.seq, f.head = f.seq+1, head
+	f.questions.note(r, false)
 	if f.late && f.timer == nil {
 		f.timer = time.AfterFunc(syncDelay, func() { f.syncTo(0) })
 	}

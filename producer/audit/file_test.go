@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -303,49 +303,40 @@ func TestSync(t *testing.T) {
 	})
 }
 
-// What was accepted and of which nothing came is on record as not done when the trail is opened
-// again, once; a question that was answered, a rejection, and what has begun are not.
-func TestLeftUndone(t *testing.T) {
+// A trail that is opened again knows the newest record of each question, and takes over what is
+// recorded of it since; what was put since is not among them.
+func TestQuestions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trail")
 	f, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
+	must(t, err)
+	about := func(kind Kind, call string, d aaep.Decision) Record {
+		return Record{Kind: kind, SessionID: "sess_1", ToolCallID: call, QuestionID: "q_" + call, Decision: d}
 	}
-	settled := func(call string, d aaep.Decision) Record {
-		return Record{Kind: Settled, SessionID: "sess_1", Tool: "pay", ToolCallID: call, QuestionID: "q_" + call,
-			ShownDigest: "d", Decision: d}
+	asked := about(Asked, "call_1", "")
+	asked.AgentID, asked.Shown, asked.Recipients = "planner", []Words{{Action: "Pay."}}, []Subscription{{SubscriptionID: "sub_1"}}
+	for _, r := range []Record{asked, about(Asked, "call_1", ""), about(Settled, "call_2", aaep.Accept),
+		about(Replied, "call_2", ""), about(Settled, "call_3", aaep.Accept), about(Invoked, "call_3", ""),
+		about(Settled, "call_4", aaep.Reject)} {
+		must(t, f.Record(r))
 	}
-	for _, r := range []Record{settled("call_1", aaep.Accept), settled("call_2", aaep.Accept),
-		settled("call_3", aaep.Reject), settled("", ""),
-		settled("call_4", aaep.Accept), {Kind: Invoked, ToolCallID: "call_1"}, {Kind: NotDone, ToolCallID: "call_4"}} {
-		if err := f.Record(r); err != nil {
-			t.Fatal(err)
+	if got := f.Questions(); len(got) != 0 {
+		t.Errorf("a new trail knows %v", got)
+	}
+	must(t, f.Close())
+	f, err = Open(path, Options{})
+	must(t, err)
+	defer f.Close()
+	must(t, f.Record(about(NotDone, "call_2", "")))
+	must(t, f.Record(about(Asked, "call_5", "")))
+	var got []string
+	for _, r := range f.Questions() {
+		got = append(got, string(r.Kind)+" "+r.QuestionID+" "+r.AgentID)
+		if r.Shown != nil || r.Recipients != nil || r.SessionID != "sess_1" {
+			t.Errorf("%+v", r)
 		}
 	}
-	if got := f.LeftUndone(); len(got) != 0 {
-		t.Errorf("a new trail has left %v", got)
-	}
-	for opened := range 2 {
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if f, err = Open(path, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		want := []Record{{Kind: NotDone, SessionID: "sess_1", Tool: "pay", ToolCallID: "call_2", QuestionID: "q_call_2",
-			ShownDigest: "d"}}
-		if got := f.LeftUndone(); !reflect.DeepEqual(got, want[opened:]) && len(got)+len(want[opened:]) > 0 {
-			t.Errorf("opened %d times it has left %+v", opened+1, got)
-		}
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := bytes.Count(data, []byte(`"kind":"not_done"`)); n != 2 {
-		t.Errorf("%d are on record as not done, want the one from before and one", n)
+	want := []string{"asked q_call_1 planner", "not_done q_call_2 ", "invoked q_call_3 ", "settled q_call_4 "}
+	if !slices.Equal(got, want) {
+		t.Errorf("the trail knows %q, want %q", got, want)
 	}
 }

@@ -104,8 +104,9 @@ func TestKillBetweenTheYesAndTheAction(t *testing.T) {
 			check(t, err)
 			trail, err := audit.Open(trailIn(dir), audit.Options{})
 			check(t, err)
-			if undone := trail.LeftUndone(); len(undone) != 1-life {
-				t.Errorf("%s, life %d: left undone: %+v", when, life, undone)
+			wants := []audit.Kind{audit.Settled, audit.NotDone}
+			if left := trail.Questions(); len(left) != 1 || left[0].Kind != wants[life] {
+				t.Errorf("%s, life %d: it has left %+v", when, life, left)
 			}
 			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, Audit: trail})
 			check(t, err)
