@@ -17,7 +17,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -173,10 +173,10 @@ func (a *Agent) Close() error {
 func (a *Agent) Done() <-chan struct{} { return a.done }
 
 // Name is what the agent calls itself, in one line that is safe to show, or "".
-func (a *Agent) Name() string { return label(cmp.Or(a.hello.Info.Title, a.hello.Info.Name)) }
+func (a *Agent) Name() string { return toolwords.Label(cmp.Or(a.hello.Info.Title, a.hello.Info.Name)) }
 
 // Version is what the agent says of its version, as Name.
-func (a *Agent) Version() string { return label(a.hello.Info.Version) }
+func (a *Agent) Version() string { return toolwords.Label(a.hello.Info.Version) }
 
 // NewConversation begins a conversation in Config.Folder, whose turns are sessions of p.
 func (a *Agent) NewConversation(ctx context.Context, p *producer.Producer) (*Conversation, error) {
@@ -211,7 +211,7 @@ func (a *Agent) Past(ctx context.Context) (all []Past, err error) {
 			return nil, a.failure(err)
 		}
 		for _, s := range page.Sessions {
-			if all = append(all, Past{s.ID, label(s.Title)}); len(all) == mostPast {
+			if all = append(all, Past{s.ID, toolwords.Label(s.Title)}); len(all) == mostPast {
 				return all, nil
 			}
 		}
@@ -289,7 +289,7 @@ func (a *Agent) handle(r *request) {
 		c.update(r.params)
 	case r.notifies():
 		if r.method != "elicitation/complete" { // that the user has been at an address
-			a.report("a notification that is not known: " + label(r.method))
+			a.report("a notification that is not known: " + toolwords.Label(r.method))
 		}
 	case c == nil:
 		r.refuse(jsonrpc2.CodeInvalidParams, "there is no such session")
@@ -359,25 +359,11 @@ func (a *Agent) failure(err error) error {
 	case e.Code == codeAuthRequired:
 		var ways []string
 		for _, m := range a.hello.AuthMethods {
-			ways = append(ways, label(cmp.Or(m.Name, m.ID)))
+			ways = append(ways, toolwords.Label(cmp.Or(m.Name, m.ID)))
 		}
 		return fmt.Errorf("%w, with its own program. It offers: %s", ErrAuthRequired, strings.Join(ways, ", "))
 	}
-	return fmt.Errorf("acp: the agent reports: %s", label(e.Message))
-}
-
-// label is a peer's text in one line, safe to show, and no longer than a person would listen to.
-func label(text string) string { return clip(words.OneLine(aaep.SafeText(text)), 200) }
-
-// clip shortens a text to some characters.
-func clip(text string, most int) string {
-	n := 0
-	for i := range text {
-		if n++; n > most {
-			return strings.TrimSpace(text[:i]) + "…"
-		}
-	}
-	return text
+	return fmt.Errorf("acp: the agent reports: %s", toolwords.Label(e.Message))
 }
 
 // says is what an agent that has ended printed last, to be put behind an error.
@@ -419,7 +405,7 @@ func (l *lastLines) says() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(l.text)), "\n")
-	if last := label(lines[len(lines)-1]); last != "" {
+	if last := toolwords.Label(lines[len(lines)-1]); last != "" {
 		return ". The last it printed: " + last
 	}
 	return ""

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -94,7 +95,7 @@ func (c *Conversation) begin(ctx context.Context, about string) (*turn, error) {
 	if c.turn != nil {
 		return nil, ErrBusy
 	}
-	s, err := c.p.StartSession(context.WithoutCancel(ctx), aaep.Say(cmp.Or(label(about), "A message without words.")))
+	s, err := c.p.StartSession(context.WithoutCancel(ctx), aaep.Say(cmp.Or(toolwords.Label(about), "A message without words.")))
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func (c *Conversation) Commands() (offered []Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, command := range c.commands {
-		offered = append(offered, Command{Name: label(command.Name), Description: label(command.Description)})
+		offered = append(offered, Command{Name: toolwords.Label(command.Name), Description: toolwords.Label(command.Description)})
 	}
 	return offered
 }
@@ -135,7 +136,7 @@ func (c *Conversation) Commands() (offered []Command) {
 func safe(modes []Mode) []Mode {
 	modes = slices.Clone(modes)
 	for i, m := range modes {
-		modes[i].Name, modes[i].Description = label(cmp.Or(m.Name, m.ID)), label(m.Description)
+		modes[i].Name, modes[i].Description = toolwords.Label(cmp.Or(m.Name, m.ID)), toolwords.Label(m.Description)
 	}
 	return modes
 }
@@ -288,7 +289,7 @@ func (c *Conversation) update(params jsontext.Value) {
 		err = t.update(kind, n.Update)
 	}
 	if err != nil {
-		c.tell("The agent sent news that cannot be read, of the kind " + label(kindOf(n.Update)) + ".")
+		c.tell("The agent sent news that cannot be read, of the kind " + toolwords.Label(kindOf(n.Update)) + ".")
 	}
 }
 
@@ -297,12 +298,12 @@ func (c *Conversation) modeChanged(id string) {
 	c.mu.Lock()
 	same := c.modes.Current == id
 	c.modes.Current = id
-	name := label(id)
+	name := toolwords.Label(id)
 	for _, m := range c.modes.Available {
 		if m.ID == id {
-			name = label(m.Name)
+			name = toolwords.Label(m.Name)
 			if m.Description != "" {
-				name += ": " + label(m.Description)
+				name += ": " + toolwords.Label(m.Description)
 			}
 		}
 	}
@@ -342,12 +343,5 @@ func (cfg Config) within(path string) (string, error) {
 	return path, nil
 }
 
-// place is a path as a person is told it: within the folder by what follows that, else whole.
-func (cfg Config) place(path string) string {
-	if in, err := cfg.within(path); err == nil {
-		if rel, err := filepath.Rel(cfg.Folder, in); err == nil {
-			return line(rel)
-		}
-	}
-	return line(path) + ", which is not in the folder,"
-}
+// place is a path as a person is told it.
+func (cfg Config) place(path string) string { return toolwords.Place(cfg.Folder, path) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/form"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -58,9 +59,9 @@ func (t *turn) elicit(r *request, ask elicitation) {
 	switch ask.Mode {
 	case "form", "":
 		var questions []form.Question
-		if questions, err = form.Questions(line(ask.Message), ask.Schema); err != nil {
-			t.tell("The agent wants to know something in a way that cannot be asked here: " + words.Sentence(label(err.Error())))
-			r.refuse(jsonrpc2.CodeInvalidParams, label(err.Error()))
+		if questions, err = form.Questions(toolwords.Line(ask.Message), ask.Schema); err != nil {
+			t.tell("The agent wants to know something in a way that cannot be asked here: " + words.Sentence(toolwords.Label(err.Error())))
+			r.refuse(jsonrpc2.CodeInvalidParams, toolwords.Label(err.Error()))
 			return
 		}
 		err = t.ask(ctx, nil, func() (err error) {
@@ -70,7 +71,7 @@ func (t *turn) elicit(r *request, ask elicitation) {
 	case "url":
 		answer, err = t.visit(ctx, ask)
 	default:
-		t.tell("The agent wants to know something in a way that is not known here, " + label(ask.Mode) + ".")
+		t.tell("The agent wants to know something in a way that is not known here, " + toolwords.Label(ask.Mode) + ".")
 		r.refuse(jsonrpc2.CodeInvalidParams, "the mode is neither form nor url")
 		return
 	}
@@ -88,13 +89,13 @@ func (t *turn) visit(ctx context.Context, ask elicitation) (form.Answer, error) 
 		return form.Answer{Action: form.Cancel}, nil
 	}
 	const mostAddress = 2000
-	if len(line(ask.URL)) > mostAddress {
+	if len(toolwords.Line(ask.URL)) > mostAddress {
 		t.tell("The agent wants you to open an address that is too long to be told. It was not done.")
 		return form.Answer{Action: form.Cancel}, nil
 	}
 	q := producer.Question{
-		Text:    aaep.Say(fmt.Sprintf("Do you want to go to an address at %s yourself?", line(at.Host))),
-		Context: aaep.Say(words.Fit(line(ask.Message), mostContext-mostAddress-100) + " The whole address is: " + line(ask.URL)),
+		Text:    aaep.Say(fmt.Sprintf("Do you want to go to an address at %s yourself?", toolwords.Line(at.Host))),
+		Context: aaep.Say(words.Fit(toolwords.Line(ask.Message), mostContext-mostAddress-100) + " The whole address is: " + toolwords.Line(ask.URL)),
 		Kinds:   []aaep.ResponseKind{aaep.ResponseYesNo}, Timeout: t.c.agent.cfg.AnswerTime,
 	}
 	var yes any

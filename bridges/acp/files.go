@@ -15,6 +15,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -47,7 +48,7 @@ func (c *Conversation) readFile(r *request) {
 		text, err = c.agent.cfg.read(ask.Path)
 	}
 	if err != nil {
-		r.refuse(jsonrpc2.CodeInvalidParams, label(err.Error()))
+		r.refuse(jsonrpc2.CodeInvalidParams, toolwords.Label(err.Error()))
 		return
 	}
 	if ask.Line != nil || ask.Limit != nil {
@@ -118,12 +119,12 @@ func (c *Conversation) writeFile(r *request) {
 		_, err = c.agent.cfg.within(ask.Path)
 	}
 	if err != nil {
-		r.refuse(jsonrpc2.CodeInvalidParams, label(err.Error()))
+		r.refuse(jsonrpc2.CodeInvalidParams, toolwords.Label(err.Error()))
 		return
 	}
 	c.inTurn(r, "The agent wants to write a file.", nil, func(t *turn) {
 		if err := t.write(r.ctx, ask); err != nil {
-			r.refuse(jsonrpc2.CodeInternalError, label(err.Error()))
+			r.refuse(jsonrpc2.CodeInternalError, toolwords.Label(err.Error()))
 			return
 		}
 		r.answer(struct{}{})
@@ -250,7 +251,7 @@ func (t *turn) granted(about call) {
 		}
 	}
 	if about.kind == "execute" {
-		for _, command := range []string{about.title, rawCommand(about.input)} {
+		for _, command := range []string{about.title, toolwords.Command(about.input)} {
 			if command != "" {
 				t.grants = append(t.grants, grantedAction{command: command})
 				return

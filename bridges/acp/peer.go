@@ -15,6 +15,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/aaep-go/aaep/internal/toolwords"
 )
 
 const (
@@ -129,7 +131,7 @@ func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 // take reads a line so strictly that there is only one way to read it.
 func (p *peer) take(line []byte) {
 	var m message
-	if err := decode(line, &m); err != nil {
+	if err := toolwords.Decode(line, &m); err != nil {
 		p.report("a line that is no message")
 		return
 	}
@@ -306,14 +308,14 @@ func settle(m message, ok bool, result any) error {
 		return errEnded
 	case m.Error != nil:
 		e := &jsonrpc2.Error{}
-		if decode(m.Error, e) != nil {
+		if toolwords.Decode(m.Error, e) != nil {
 			e.Message = "an error that cannot be read"
 		}
 		return e
 	case result == nil:
 		return nil
 	}
-	if err := decode(m.Result, result); err != nil {
+	if err := toolwords.Decode(m.Result, result); err != nil {
 		return fmt.Errorf("acp: the agent's answer cannot be read: %w", err)
 	}
 	return nil

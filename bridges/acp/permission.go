@@ -11,6 +11,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -26,7 +27,6 @@ import (
 const (
 	answerTime  = 5 * time.Minute // to answer a question, where Config does not say
 	maxOptions  = 32              // of one permission
-	maxQuestion = 4000            // characters of the agent's words in a question
 	mostTold    = 15000           // bytes of an action or a consequence, of which the protocol takes 16,384
 	mostContext = 4096            // bytes of what a choice is about
 )
@@ -149,7 +149,7 @@ func (t *turn) ask(ctx context.Context, p *permission, put func() error) error {
 	case err == nil, ctx.Err() != nil, errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable),
 		errors.Is(err, context.Canceled), errors.Is(err, errOnlyEditor):
 	default:
-		t.tell("What the agent asks cannot be put to you, and was not allowed: " + words.Sentence(label(err.Error())))
+		t.tell("What the agent asks cannot be put to you, and was not allowed: " + words.Sentence(toolwords.Label(err.Error())))
 	}
 	return err
 }
@@ -174,7 +174,7 @@ func (t *turn) decide(ctx context.Context, p *permission) (option permissionOpti
 	case allowing == 0 && t.c.agent.beside:
 		return option, errOnlyEditor
 	case allowing == 0:
-		t.tell("The agent asks for permission, and offers no way to allow it: " + words.Sentence(line(p.about.title)) + " It was not allowed.")
+		t.tell("The agent asks for permission, and offers no way to allow it: " + words.Sentence(toolwords.Line(p.about.title)) + " It was not allowed.")
 		return option, producer.ErrRejected
 	}
 	if option, err = t.choose(ctx, p); err != nil || !allows(option) {
@@ -295,10 +295,10 @@ func usable(all []permissionOption) (options []permissionOption) {
 func allows(o permissionOption) bool { return o.Kind == allowOnce || o.Kind == allowAlways }
 
 func optionName(o permissionOption) string {
-	if name := label(o.Name); name != "" {
+	if name := toolwords.Label(o.Name); name != "" {
 		return name
 	}
-	return label(o.ID)
+	return toolwords.Label(o.ID)
 }
 
 func selected(o permissionOption) permissionResponse {

@@ -14,6 +14,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -346,7 +347,7 @@ func (t *tee) observe() {
 // see takes over a line.
 func (t *tee) see(p passed) {
 	var m message
-	if decode(p.line, &m) != nil {
+	if toolwords.Decode(p.line, &m) != nil {
 		return
 	}
 	var about struct {

@@ -11,10 +11,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/sourcegraph/jsonrpc2"
 
-	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -102,7 +101,7 @@ func (c *Conversation) createTerminal(r *request) {
 	c.inTurn(r, "The agent wants to run a command.", nil, func(t *turn) {
 		id, err := t.run(r.ctx, ask)
 		if err != nil {
-			r.refuse(jsonrpc2.CodeInternalError, label(err.Error()))
+			r.refuse(jsonrpc2.CodeInternalError, toolwords.Label(err.Error()))
 			return
 		}
 		r.answer(terminalResponse{id})
@@ -126,7 +125,7 @@ func (t *turn) run(ctx context.Context, ask createTerminalRequest) (id string, e
 		}
 	}
 	raw := command
-	command = exact(command)
+	command = toolwords.Exact(command)
 	begin := func() error {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -140,20 +139,20 @@ func (t *turn) run(ctx context.Context, ask createTerminalRequest) (id string, e
 		err = begin()
 		return id, err
 	}
-	says := []string{"In the folder " + words.Sentence(exact(folder))}
+	says := []string{"In the folder " + words.Sentence(toolwords.Exact(folder))}
 	for _, v := range ask.Env {
-		if v.Name == "" || exact(v.Name) != v.Name || strings.ContainsAny(v.Name, "= ") {
+		if v.Name == "" || toolwords.Exact(v.Name) != v.Name || strings.ContainsAny(v.Name, "= ") {
 			return "", errors.New("the name of a setting is none that can be told")
 		}
 		value := strconv.QuoteToASCII(v.Value)
-		if exact(v.Value) == v.Value && !strings.ContainsAny(v.Value, "\"\\") {
+		if toolwords.Exact(v.Value) == v.Value && !strings.ContainsAny(v.Value, "\"\\") {
 			value = "\"" + v.Value + "\""
 		}
 		says = append(says, fmt.Sprintf("With %s set to %s.", v.Name, value))
 	}
 	told := strings.Join(says, " ")
-	if len(command) > mostTold-100 || len(told) > mostTold || utf8.RuneCountInString(command) > maxQuestion || utf8.RuneCountInString(told) > maxQuestion {
-		return "", fmt.Errorf("a command with its settings can have %d characters at most, so that the user can be told all of it", maxQuestion)
+	if len(command) > mostTold-100 || len(told) > mostTold || utf8.RuneCountInString(command) > toolwords.Most || utf8.RuneCountInString(told) > toolwords.Most {
+		return "", fmt.Errorf("a command with its settings can have %d characters at most, so that the user can be told all of it", toolwords.Most)
 	}
 	about := &call{title: command, kind: "execute", content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: told}}}}
 	err = t.doAsked(ctx, about, about.action(), begin)
@@ -166,16 +165,6 @@ func quoted(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// exact is a text that is told whole and as it is. One that cannot be told so, with letters that deceive or spaces that cannot be
-// heard, is written in ASCII.
-func exact(text string) string {
-	if words.OneLine(aaep.SafeText(text)) == text {
-		return text
-	}
-	text = strconv.QuoteToASCII(text)
-	return strings.ReplaceAll(text, "  ", ` \x20`)
 }
 
 // begins starts a command.
@@ -278,23 +267,4 @@ func (c *Conversation) terminal(r *request) {
 		m.kill()
 		r.answer(struct{}{})
 	}
-}
-
-// rawCommand is the command in the input of a tool as it is written, or "".
-func rawCommand(input jsontext.Value) string {
-	var in struct {
-		Command jsontext.Value `json:"command"`
-	}
-	if input == nil || read(input, &in) != nil {
-		return ""
-	}
-	var text string
-	var args []string
-	switch {
-	case in.Command.Kind() == '"' && read(in.Command, &text) == nil:
-		return text
-	case in.Command.Kind() == '[' && read(in.Command, &args) == nil:
-		return strings.Join(args, " ")
-	}
-	return ""
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -91,7 +92,7 @@ func (t *turn) update(kind string, update jsontext.Value) error {
 		if err := read(update, &u); err != nil {
 			return err
 		}
-		t.tell(words.Sentence(label(u.Title)) + " " + label(u.Description))
+		t.tell(words.Sentence(toolwords.Label(u.Title)) + " " + toolwords.Label(u.Description))
 	case "user_message_chunk", "session_info_update", "usage_update": // of these nothing is told
 	default:
 		t.unknown(kind)
@@ -102,7 +103,7 @@ func (t *turn) update(kind string, update jsontext.Value) error {
 // unknown tells once that there are updates of a kind that is not known.
 func (t *turn) unknown(kind string) {
 	if t.c.agent.first(kind) {
-		t.tell("The agent sent news of a kind that is not known here, " + cmp.Or(label(kind), "without a name") + ".")
+		t.tell("The agent sent news of a kind that is not known here, " + cmp.Or(toolwords.Label(kind), "without a name") + ".")
 	}
 }
 
@@ -158,7 +159,7 @@ func (b contentBlock) words() string {
 	case "text":
 		return b.Text
 	case "resource_link":
-		return " (A link to " + label(cmp.Or(b.Title, b.Name, b.URI)) + ".) "
+		return " (A link to " + toolwords.Label(cmp.Or(b.Title, b.Name, b.URI)) + ".) "
 	case "resource":
 		if b.Resource != nil && b.Resource.Text != "" {
 			return b.Resource.Text
@@ -203,10 +204,10 @@ func (t *turn) planned(entries []planEntry) {
 	switch {
 	case len(entries) == 0:
 	case at >= 0:
-		text := fmt.Sprintf("Step %d of %d: %s", at+1, len(entries), words.Sentence(label(entries[at].Content)))
+		text := fmt.Sprintf("Step %d of %d: %s", at+1, len(entries), words.Sentence(toolwords.Label(entries[at].Content)))
 		t.s.Progress(aaep.Say(text), aaep.Progress{Step: int64(at + 1), TotalSteps: int64(len(entries)), Description: text}, 0)
 	case fresh:
-		t.say(fmt.Sprintf("A plan of %s. The first: %s", words.Count(len(entries), "step"), words.Sentence(label(entries[0].Content))))
+		t.say(fmt.Sprintf("A plan of %s. The first: %s", words.Count(len(entries), "step"), words.Sentence(toolwords.Label(entries[0].Content))))
 	case done == len(entries):
 		t.say(fmt.Sprintf("All %d steps are done.", done))
 	}
@@ -336,7 +337,7 @@ func (t *turn) ended(c *call) {
 	case c.denied && failed: // that it was not done was told
 		return
 	case c.denied:
-		t.say("Although that was not allowed, the agent reports that it was done: " + words.Sentence(line(c.title)))
+		t.say("Although that was not allowed, the agent reports that it was done: " + words.Sentence(toolwords.Line(c.title)))
 		return
 	}
 	t.invoked(c)
@@ -345,20 +346,12 @@ func (t *turn) ended(c *call) {
 		return
 	}
 	for _, part := range c.content {
-		if text := firstSentence(part.Content.Text); text != "" {
+		if text := toolwords.FirstSentence(part.Content.Text); text != "" {
 			t.say(text)
 			break
 		}
 	}
 	c.done(errFailed)
-}
-
-func firstSentence(text string) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if first = label(strings.Trim(first, "`")); first == "" {
-		return ""
-	}
-	return words.Sentence(first)
 }
 
 // end ends the turn, and returns err.
@@ -408,5 +401,5 @@ func stopWords(reason string) string {
 	case "max_turn_requests":
 		return "The agent stopped, because it had asked its model too often. Ask it to go on."
 	}
-	return "The agent stopped for a reason that is not known here, " + cmp.Or(label(reason), "without a name") + "."
+	return "The agent stopped for a reason that is not known here, " + cmp.Or(toolwords.Label(reason), "without a name") + "."
 }

@@ -3,8 +3,9 @@ package acp
 import (
 	"fmt"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/toolwords"
 )
 
 // The types of ACP v1 as far as they are used here. Names match exactly, and a repeated name is refused. What is a union is
@@ -269,13 +270,7 @@ func read(value jsontext.Value, into any) error {
 	if value == nil {
 		return fmt.Errorf("acp: there are no parameters")
 	}
-	return decode(value, into)
-}
-
-// decode reads JSON in which a text may hold half a surrogate, as programs send that cut texts at a length; U+FFFD stands for it.
-// Everything else is read so strictly that there is only one way to read it.
-func decode(data []byte, into any) error {
-	return jsonv2.Unmarshal(data, into, jsontext.AllowInvalidUTF8(true))
+	return toolwords.Decode(value, into)
 }
 
 // kindOf is the discriminator of an update.

@@ -302,8 +302,14 @@ var theMap = []folder{
 		why:    "a form is asked alike, whichever protocol it came by",
 	},
 	{
+		path:   "internal/toolwords",
+		arrows: []string{".", "internal/words"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "what a tool does is told alike, whichever way the agent reports it",
+	},
+	{
 		path:   "bridges/acp",
-		arrows: []string{".", "internal/form", "internal/words", "producer"},
+		arrows: []string{".", "internal/form", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/sourcegraph/jsonrpc2"},
 		why:    "it makes sessions of what an agent of another protocol says, and knows nobody who listens",
 	},

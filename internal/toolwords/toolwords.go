@@ -1,0 +1,172 @@
+// Package toolwords says what a coding agent does with its tools: which command, which file, how many lines, how much harm it can do.
+// What agents write is untrusted; all that is returned for a person is safe to show, in one line.
+package toolwords
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// Most is how many characters of an agent's words are told at once, as in a question.
+const Most = 4000
+
+// Line is an agent's text in one line, safe to show. Where the line was broken is said, for a command means something else without.
+func Line(text string) string {
+	text = strings.ReplaceAll(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n", " <new line> ")
+	text = words.OneLine(aaep.SafeText(text))
+	if n := len([]rune(text)); n > Most {
+		return fmt.Sprintf("%s (these are the first %d of %d characters; the details have all)", Clip(text, Most), Most, n)
+	}
+	return text
+}
+
+// Label is an agent's text in one line, safe to show, and no longer than a person would listen to.
+func Label(text string) string { return Clip(words.OneLine(aaep.SafeText(text)), 200) }
+
+// Clip shortens a text to some characters.
+func Clip(text string, most int) string {
+	n := 0
+	for i := range text {
+		if n++; n > most {
+			return strings.TrimSpace(text[:i]) + "…"
+		}
+	}
+	return text
+}
+
+// Exact is a text that is told whole and as it is. One that cannot be told so, with letters that deceive or spaces that cannot be
+// heard, is written in ASCII.
+func Exact(text string) string {
+	if words.OneLine(aaep.SafeText(text)) == text {
+		return text
+	}
+	text = strconv.QuoteToASCII(text)
+	return strings.ReplaceAll(text, "  ", ` \x20`)
+}
+
+// FirstSentence is the first line of a text as a label, with a full stop; "" where there is none.
+func FirstSentence(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if first = Label(strings.Trim(first, "`")); first == "" {
+		return ""
+	}
+	return words.Sentence(first)
+}
+
+// Place is a path as a person is told it: within the folder by what follows that, else whole.
+func Place(folder, path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(folder, path)
+	}
+	if in, err := filepath.Rel(folder, filepath.Clean(path)); err == nil && filepath.IsLocal(in) {
+		return Line(in)
+	}
+	return Line(path) + ", which is not in the folder,"
+}
+
+// The kinds of tools, as the Agent Client Protocol calls them. What is of none of them may do anything.
+const (
+	Execute = "execute"
+	Edit    = "edit"
+	Delete  = "delete"
+	Move    = "move"
+	Read    = "read"
+	Search  = "search"
+	Fetch   = "fetch"
+	Think   = "think"
+	Other   = "other"
+)
+
+// Risk is how much harm a tool of a kind can do.
+func Risk(kind string) aaep.Risk {
+	switch kind {
+	case Read, Search, Think:
+		return aaep.RiskLow
+	case Fetch, Other, "switch_mode":
+		return aaep.RiskMedium
+	}
+	return aaep.RiskHigh // also where the agent has not said what it is
+}
+
+// verbs begin what is said of a tool, by its kind.
+var verbs = map[string]string{Delete: "Delete", Move: "Move", Edit: "Edit", Read: "Read", Search: "Search", Fetch: "Fetch"}
+
+// Action says what a tool of a kind does, whose title the agent has given.
+func Action(kind, title string) string {
+	title = cmp.Or(Line(title), "something that the agent does not name")
+	verb := verbs[kind]
+	switch {
+	case kind == Execute: // with marks, so that a full stop is not taken for a part of it
+		return "Run the command \"" + title + "\"."
+	case verb == "" || strings.Contains(title, " "): // it says itself what is done
+		return words.Sentence(title)
+	}
+	return words.Sentence(verb + " " + title)
+}
+
+// Command is the command in the input of a tool as it is written, or "".
+func Command(input jsontext.Value) string {
+	var in struct {
+		Command jsontext.Value `json:"command"`
+	}
+	if input == nil || Decode(input, &in) != nil {
+		return ""
+	}
+	var text string
+	var args []string
+	switch {
+	case in.Command.Kind() == '"' && Decode(in.Command, &text) == nil:
+		return text
+	case in.Command.Kind() == '[' && Decode(in.Command, &args) == nil:
+		return strings.Join(args, " ")
+	}
+	return ""
+}
+
+// Decode reads JSON in which a text may hold half a surrogate, as programs send that cut texts at a length; U+FFFD stands for it.
+// Everything else is read so strictly that there is only one way to read it.
+func Decode(data []byte, into any) error {
+	return jsonv2.Unmarshal(data, into, jsontext.AllowInvalidUTF8(true))
+}
+
+// Members are the members of a tool's input, a line of text each. They are not made safe to show yet.
+func Members(input jsontext.Value) (lines []string, err error) {
+	if input.Kind() != '{' {
+		return []string{"Input: " + string(input)}, nil
+	}
+	d := jsontext.NewDecoder(strings.NewReader(string(input)), jsontext.AllowInvalidUTF8(true))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		key := name.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		text := string(value)
+		if value.Kind() == '"' {
+			Decode(value, &text)
+		}
+		for i, part := range SplitLines(text) {
+			if i == 0 {
+				part = key + ": " + part
+			}
+			lines = append(lines, part)
+		}
+	}
+	return lines, nil
+}
