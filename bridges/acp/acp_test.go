@@ -18,8 +18,8 @@ import (
 // An agent is connected to, and a turn with it is followed.
 func Example() {
 	ctx := context.Background()
-	_, link := script(func(a *scriptedAgent, prompt string) string {
-		a.says("You said: " + prompt)
+	_, link := startScript(func(a *scriptedAgent, prompt string) string {
+		a.sendText("You said: " + prompt)
 		return "end_turn"
 	})
 	agent, err := acp.Connect(ctx, link, acp.Config{Folder: "/srv/project"}) // or acp.Start, which runs it
@@ -36,20 +36,22 @@ func Example() {
 	// Output: Scripted agent <nil>
 }
 
-// deletes is a turn that asks before it deletes a file, as Gemini CLI does: it says nothing of the call before it asks.
-func deletes(selected *string) func(*scriptedAgent, string) string {
+// deletingTurn is a turn that asks before it deletes a file, as Gemini CLI does: it says nothing of
+// the call before it asks.
+func deletingTurn(selected *string) func(*scriptedAgent, string) string {
 	return func(a *scriptedAgent, _ string) string {
-		a.says("I will look. ")
-		a.says("Then I delete it.")
-		if *selected = a.asks("0", removes, offers); *selected == "once" || *selected == "always" {
-			a.update(`{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}`)
+		a.sendText("I will look. ")
+		a.sendText("Then I delete it.")
+		if *selected = a.askPermission("0", removes, offers); *selected == "once" || *selected == "always" {
+			a.sendUpdate(`{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}`)
 		}
-		a.says("That was all.")
+		a.sendText("That was all.")
 		return "end_turn"
 	}
 }
 
-// Each way in which a question can end has one answer: only an accepted confirmation allows, and only once.
+// Each way in which a question can end has one answer: only an accepted confirmation allows, and
+// only once.
 func TestPermission(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -58,31 +60,31 @@ func TestPermission(t *testing.T) {
 		want   string
 		hears  string
 	}{
-		{"yes", answers(aaep.Accept), nil, "once", "Rm report.txt finished."},
-		{"no", answers(aaep.Reject), nil, "no", "Rejected, and not done"},
-		{"silence", silent, nil, "no", "not done"},
-		{"nobody", nil, nil, "no", ""},
-		{"stop", silent, func(f *fixture) { f.talk.Stop() }, "cancelled", "Withdrawn, and not done"},
-		{"the listener leaves", silent, func(f *fixture) { f.person.sub.Close() }, "no", ""},
-		{"the agent withdraws", silent, func(f *fixture) {
+		{"yes", answerWith(aaep.Accept), nil, "once", "Rm report.txt finished."},
+		{"no", answerWith(aaep.Reject), nil, "no", "Rejected, and not done"},
+		{"silence", neverAnswer, nil, "no", "not done"},
+		{"no subscriber", nil, nil, "no", ""},
+		{"stop", neverAnswer, func(f *fixture) { f.talk.Stop() }, "cancelled", "Withdrawn, and not done"},
+		{"the listener leaves", neverAnswer, func(f *fixture) { f.person.sub.Close() }, "no", ""},
+		{"the agent withdraws", neverAnswer, func(f *fixture) {
 			f.script.send(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":0}}`)
 		}, "error", "Withdrawn, and not done"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var selected string
-			converse(t, deletes(&selected), tc.decide, func(t *testing.T, f *fixture) {
+			runConversation(t, deletingTurn(&selected), tc.decide, func(t *testing.T, f *fixture) {
 				if tc.do != nil {
 					go func() { time.Sleep(3 * time.Second); tc.do(f) }()
 				}
 				if err := f.talk.Prompt(t.Context(), "Delete the old report."); err != nil {
 					t.Fatal(err)
 				}
-				wait()
+				waitTenSeconds()
 				if selected != tc.want {
 					t.Errorf("the agent was answered %q, want %q", selected, tc.want)
 				}
-				if f.person != nil && !strings.Contains(f.person.said(), tc.hears) {
-					t.Errorf("the person has not heard %q, but\n%s", tc.hears, f.person.said())
+				if f.person != nil && !strings.Contains(f.person.allHeard(), tc.hears) {
+					t.Errorf("the person has not heard %q, but\n%s", tc.hears, f.person.allHeard())
 				}
 			})
 		})
@@ -92,11 +94,11 @@ func TestPermission(t *testing.T) {
 // What the person hears of a turn is what the agent said, in its order, and what it did, each once.
 func TestTurn(t *testing.T) {
 	var selected string
-	converse(t, deletes(&selected), answers(aaep.Accept), func(t *testing.T, f *fixture) {
+	runConversation(t, deletingTurn(&selected), answerWith(aaep.Accept), func(t *testing.T, f *fixture) {
 		if err := f.talk.Prompt(t.Context(), "Delete the old report."); err != nil {
 			t.Fatal(err)
 		}
-		wait()
+		waitTenSeconds()
 		const want = `Delete the old report.
 I will look.
 Then I delete it.
@@ -105,7 +107,7 @@ Run the command "rm report.txt".
 Rm report.txt finished.
 That was all.
 The agent finished.`
-		if got := f.person.said(); got != want {
+		if got := f.person.allHeard(); got != want {
 			t.Errorf("heard\n%s\n\nwant\n%s", got, want)
 		}
 	})
@@ -125,7 +127,7 @@ func TestAlways(t *testing.T) {
 					p.sub.Reply(context.Background(), ev, tc.second)
 				}
 			}
-			converse(t, deletes(&selected), decide, func(t *testing.T, f *fixture) {
+			runConversation(t, deletingTurn(&selected), decide, func(t *testing.T, f *fixture) {
 				go func() {
 					time.Sleep(3 * time.Second)
 					options := f.talk.Options()
@@ -139,20 +141,20 @@ func TestAlways(t *testing.T) {
 				if err := f.talk.Prompt(t.Context(), "Delete it."); err != nil {
 					t.Fatal(err)
 				}
-				wait()
+				waitTenSeconds()
 				if selected != tc.want {
 					t.Errorf("the agent was answered %q, want %q", selected, tc.want)
 				}
-				if says := `Confirm: Allow it from now on without being asked, which the agent calls "Allow for this session".`; !strings.Contains(f.person.said(), says) {
-					t.Errorf("not heard: %s\nbut\n%s", says, f.person.said())
+				if says := `Confirm: Allow it from now on without being asked, which the agent calls "Allow for this session".`; !strings.Contains(f.person.allHeard(), says) {
+					t.Errorf("not heard: %s\nbut\n%s", says, f.person.allHeard())
 				}
 			})
 		})
 	}
 }
 
-// What Details and Options say is about the question that the person is asked, also where the agent asks several at once, and each of them is
-// of high risk whatever kind the agent gives it.
+// What Details and Options say is about the question that the person is asked, also where the agent
+// asks several at once, and each of them is of high risk whatever kind the agent gives it.
 func TestQuestionsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turn := func(a *scriptedAgent, _ string) string {
@@ -161,9 +163,9 @@ func TestQuestionsAtOnce(t *testing.T) {
 			}
 			a.send(`{"jsonrpc":"2.0","id":"t","method":"terminal/create","params":{"sessionId":"s1","command":"rm d"}}`)
 			for i := range 3 {
-				a.answer(fmt.Sprintf(`"p%d"`, i))
+				a.awaitOutcome(fmt.Sprintf(`"p%d"`, i))
 			}
-			a.response(`"t"`)
+			a.awaitResponse(`"t"`)
 			return "end_turn"
 		}
 		var f *fixture
@@ -171,7 +173,7 @@ func TestQuestionsAtOnce(t *testing.T) {
 		var open atomic.Int32
 		decide := func(p *person, ev *aaep.Event) {
 			defer open.Add(-1)
-			wait()
+			waitTenSeconds()
 			if n := open.Load(); n != 1 {
 				t.Errorf("%d questions are open", n)
 			}
@@ -182,7 +184,8 @@ func TestQuestionsAtOnce(t *testing.T) {
 			if c.RiskLevel != aaep.RiskHigh {
 				t.Errorf("%q is of the risk %q", c.Action, c.RiskLevel)
 			}
-			if options := f.talk.Options(); len(options) != 1 && !strings.Contains(c.Action, "rm d") || len(options) > 0 && strings.Contains(c.Action, "rm d") {
+			if options := f.talk.Options(); len(options) != 1 && !strings.Contains(c.Action, "rm d") ||
+				len(options) > 0 && strings.Contains(c.Action, "rm d") {
 				t.Errorf("asked %q, and the options are %+v", c.Action, options)
 			}
 			p.sub.Reply(context.Background(), ev, aaep.Reject)
@@ -193,14 +196,15 @@ func TestQuestionsAtOnce(t *testing.T) {
 			go decide(p, ev)
 		})
 		f.talk.Prompt(t.Context(), "Go on.")
-		wait()
+		waitTenSeconds()
 		if asked != 4 {
 			t.Errorf("%d questions were asked", asked)
 		}
 	})
 }
 
-// Options that are more than a yes and a no are a choice by the agent's own names; what allows is confirmed.
+// Options that are more than a yes and a no are a choice by the agent's own names; what allows is
+// confirmed.
 func TestChoice(t *testing.T) {
 	for _, tc := range []struct{ name, options, choice, want string }{
 		{"two kinds of yes", `[{"optionId":"a","name":"Yes, edit by hand","kind":"allow_once"},{"optionId":"b","name":"Yes, and plan on","kind":"allow_once"},{"optionId":"c","name":"Keep planning","kind":"reject_once"}]`, "2", "b"},
@@ -210,12 +214,12 @@ func TestChoice(t *testing.T) {
 		{"one no", `[{"optionId":"c","name":"Leave","kind":"reject_once"}]`, "", "c"},
 		{"the same id twice", `[{"optionId":"a","name":"Once","kind":"allow_once"},{"optionId":"a","name":"Always","kind":"allow_always"},{"optionId":"c","name":"Leave","kind":"reject_once"}]`, "", "c"},
 		{"no id", `[{"optionId":"","name":"Yes","kind":"allow_once"},{"optionId":"c","name":"Leave","kind":"reject_once"}]`, "", "c"},
-		{"kinds that nobody knows", `[{"optionId":"a","name":"Yes","kind":"allow_some"},{"optionId":"b","name":"Yes","kind":"ALLOW_ONCE"}]`, "", "cancelled"},
+		{"unknown kinds", `[{"optionId":"a","name":"Yes","kind":"allow_some"},{"optionId":"b","name":"Yes","kind":"ALLOW_ONCE"}]`, "", "cancelled"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var selected string
 			turn := func(a *scriptedAgent, _ string) string {
-				selected = a.asks(`"perm"`, removes, tc.options)
+				selected = a.askPermission(`"perm"`, removes, tc.options)
 				return "end_turn"
 			}
 			decide := func(p *person, ev *aaep.Event) {
@@ -226,11 +230,11 @@ func TestChoice(t *testing.T) {
 					p.sub.Reply(context.Background(), ev, aaep.Accept)
 				}
 			}
-			converse(t, turn, decide, func(t *testing.T, f *fixture) {
+			runConversation(t, turn, decide, func(t *testing.T, f *fixture) {
 				f.talk.Prompt(t.Context(), "Go on.")
-				wait()
+				waitTenSeconds()
 				if selected != tc.want {
-					t.Errorf("answered %q, want %q; heard\n%s", selected, tc.want, f.person.said())
+					t.Errorf("answered %q, want %q; heard\n%s", selected, tc.want, f.person.allHeard())
 				}
 			})
 		})
@@ -247,18 +251,18 @@ func TestOddMessages(t *testing.T) {
 		a.send(`{"jsonrpc":"2.0","id":1.5,"method":"session/request_permission","params":{"sessionId":"s1"}}`)
 		a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk"},"Update":1,"update":{}}}`)
 		a.send(`{"a":%q}`, strings.Repeat("x", 20<<20)) // longer than a message may be
-		a.update(`{"sessionUpdate":"juggling","toolCallId":"c9","title":"x","kind":"execute","status":"completed"}`)
-		a.update(`{"sessionUpdate":"juggling"}`)
-		a.update(`{"sessionUpdate":"tool_call_update","toolCallId":"never","status":"completed","title":"Read a.go","kind":"read"}`)
-		a.update(`{"sessionUpdate":"plan","entries":"none"}`)
-		a.says("Still here.")
+		a.sendUpdate(`{"sessionUpdate":"juggling","toolCallId":"c9","title":"x","kind":"execute","status":"completed"}`)
+		a.sendUpdate(`{"sessionUpdate":"juggling"}`)
+		a.sendUpdate(`{"sessionUpdate":"tool_call_update","toolCallId":"never","status":"completed","title":"Read a.go","kind":"read"}`)
+		a.sendUpdate(`{"sessionUpdate":"plan","entries":"none"}`)
+		a.sendText("Still here.")
 		return "end_turn"
 	}
-	converse(t, turn, silent, func(t *testing.T, f *fixture) {
+	runConversation(t, turn, neverAnswer, func(t *testing.T, f *fixture) {
 		if err := f.talk.Prompt(t.Context(), "Go on."); err != nil {
 			t.Fatal(err)
 		}
-		wait()
+		waitTenSeconds()
 		const want = `Go on.
 The agent sent news of a kind that is not known here, juggling.
 Read a.go.
@@ -266,13 +270,14 @@ Read a.go finished.
 The agent sent news that cannot be read, of the kind plan.
 Still here.
 The agent finished.`
-		if got := f.person.said(); got != want {
+		if got := f.person.allHeard(); got != want {
 			t.Errorf("heard\n%s\n\nwant\n%s", got, want)
 		}
 	})
 }
 
-// Whatever an agent sends, its question is put: what is too long is shortened with a word that it is, and half a surrogate is shown as such.
+// Whatever an agent sends, its question is put: what is too long is shortened with a word that it
+// is, and half a surrogate is shown as such.
 func TestQuestionThatDoesNotFit(t *testing.T) {
 	long := func(text string, times int) string {
 		part := `{"type":"content","content":{"type":"text","text":"` + strings.Repeat(text, 4000) + `"}}`
@@ -281,31 +286,36 @@ func TestQuestionThatDoesNotFit(t *testing.T) {
 	const twice = `[{"optionId":"once","name":"A","kind":"allow_once"},{"optionId":"b","name":"B","kind":"allow_once"}]`
 	for _, tc := range []struct{ name, call, options, hears string }{
 		{"a remark", `{"toolCallId":"c","title":"x",` + long("a", 20) + `}`, offers, "This is not all"},
-		{"a remark of marks", `{"toolCallId":"c","title":"` + strings.Repeat(`\"`, 4000) + `",` + long(`\"`, 20) + `}`, offers, "This is not all"},
-		{"a remark of large letters", `{"toolCallId":"c","title":"` + strings.Repeat("𝔸", 4000) + `",` + long("𝔸", 20) + `}`, offers, "This is not all"},
-		{"a choice", `{"toolCallId":"c","title":"` + strings.Repeat("字", 4000) + `",` + long("字", 2) + `}`, twice, "This is not all"},
-		{"a name", `{"toolCallId":"c","title":"x","name":"` + strings.Repeat(`n\n`, 4000) + `","kind":"` + strings.Repeat("k", 4000) + `"}`, offers, "X"},
+		{"a remark of marks", `{"toolCallId":"c","title":"` + strings.Repeat(`\"`, 4000) + `",` + long(`\"`, 20) + `}`,
+			offers, "This is not all"},
+		{"a remark of large letters", `{"toolCallId":"c","title":"` + strings.Repeat("𝔸", 4000) + `",` + long("𝔸",
+			20) + `}`, offers, "This is not all"},
+		{"a choice", `{"toolCallId":"c","title":"` + strings.Repeat("字", 4000) + `",` + long("字", 2) + `}`, twice,
+			"This is not all"},
+		{"a name", `{"toolCallId":"c","title":"x","name":"` + strings.Repeat(`n\n`, 4000) + `","kind":"` +
+			strings.Repeat("k", 4000) + `"}`, offers, "X"},
 		{"half a surrogate", `{"toolCallId":"c","title":"a \ud83d b"}`, offers, "a \uFFFD b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			selected, asked := "", ""
 			turn := func(a *scriptedAgent, _ string) string {
-				selected = a.asks("0", tc.call, tc.options)
+				selected = a.askPermission("0", tc.call, tc.options)
 				return "end_turn"
 			}
 			decide := func(p *person, ev *aaep.Event) {
-				asked += words(ev)
+				asked += eventWords(ev)
 				if _, ok := ev.Payload.(*aaep.AwaitingClarification); ok {
 					p.sub.Answer(context.Background(), ev, "1")
 					return
 				}
 				p.sub.Reply(context.Background(), ev, aaep.Accept)
 			}
-			converse(t, turn, decide, func(t *testing.T, f *fixture) {
+			runConversation(t, turn, decide, func(t *testing.T, f *fixture) {
 				f.talk.Prompt(t.Context(), "Go on.")
-				wait()
+				waitTenSeconds()
 				if selected != "once" || !strings.Contains(strings.ToLower(asked), strings.ToLower(tc.hears)) {
-					t.Errorf("answered %q; asked %.300q … %.100q; heard %.600q", selected, asked, asked[max(0, len(asked)-100):], f.person.said())
+					t.Errorf("answered %q; asked %.300q … %.100q; heard %.600q", selected, asked,
+						asked[max(0, len(asked)-100):], f.person.allHeard())
 				}
 			})
 		})
@@ -318,12 +328,12 @@ func TestSameID(t *testing.T) {
 	turn := func(a *scriptedAgent, _ string) string {
 		a.send(`{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":%s,"options":%s}}`, `{"toolCallId":"harmless","title":"ls","kind":"read"}`, offers)
 		time.Sleep(100 * time.Millisecond)
-		selected = a.asks("7", removes, offers)
+		selected = a.askPermission("7", removes, offers)
 		return "end_turn"
 	}
-	converse(t, turn, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+	runConversation(t, turn, answerWith(aaep.Accept), func(t *testing.T, f *fixture) {
 		f.talk.Prompt(t.Context(), "Go on.")
-		wait()
+		waitTenSeconds()
 		if selected != "error" {
 			t.Errorf("answered %q", selected)
 		}
@@ -333,18 +343,19 @@ func TestSameID(t *testing.T) {
 // An agent that dies in the middle is told of, and nothing waits for it.
 func TestAgentEnds(t *testing.T) {
 	turn := func(a *scriptedAgent, _ string) string {
-		a.says("I begin")
-		go a.asks("1", removes, offers)
+		a.sendText("I begin")
+		go a.askPermission("1", removes, offers)
 		time.Sleep(time.Second)
 		a.out.(io.Closer).Close()
 		return ""
 	}
-	converse(t, turn, silent, func(t *testing.T, f *fixture) {
+	runConversation(t, turn, neverAnswer, func(t *testing.T, f *fixture) {
 		if err := f.talk.Prompt(t.Context(), "Go on."); err == nil {
 			t.Error("there is no error")
 		}
-		wait()
-		if got := f.person.said(); !strings.HasSuffix(got, "The agent has ended.") || !strings.Contains(got, "Withdrawn, and not done") {
+		waitTenSeconds()
+		if got := f.person.allHeard(); !strings.HasSuffix(got, "The agent has ended.") ||
+			!strings.Contains(got, "Withdrawn, and not done") {
 			t.Errorf("heard\n%s", got)
 		}
 		synctest.Wait()
@@ -359,7 +370,7 @@ func TestAgentReadsNothing(t *testing.T) {
 		}
 		return ""
 	}
-	converse(t, turn, nil, func(t *testing.T, f *fixture) {
+	runConversation(t, turn, nil, func(t *testing.T, f *fixture) {
 		release := make(chan struct{})
 		f.script.judge = func(map[string]any) { <-release }
 		ended := make(chan error, 1)
@@ -391,7 +402,7 @@ func TestPromptEndsWithContext(t *testing.T) {
 		}
 		return ""
 	}
-	converse(t, turn, nil, func(t *testing.T, f *fixture) {
+	runConversation(t, turn, nil, func(t *testing.T, f *fixture) {
 		release := make(chan struct{})
 		f.script.judge = func(map[string]any) { <-release }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -409,7 +420,8 @@ func TestPromptEndsWithContext(t *testing.T) {
 
 const toRead = 5 * time.Second // that an agent has
 
-// A form is one question a field, and an address is told with its host; what is not answered cancels it.
+// A form is one question a field, and an address is told with its host; what is not answered
+// cancels it.
 func TestElicitation(t *testing.T) {
 	for _, tc := range []struct {
 		name, params string
@@ -418,21 +430,25 @@ func TestElicitation(t *testing.T) {
 	}{
 		{"a form", `"mode":"form","message":"Set it up.","requestedSchema":{"type":"object","required":["name"],"properties":{"name":{"type":"string","title":"Its name"},
 			"parts":{"type":"array","items":{"type":"string","enum":["a","b","c"]}},"size":{"type":"string","oneOf":[{"const":"s","title":"Small"},{"const":"l","title":"Large"}]}}}`,
-			[]any{"demo", "c, a", "l"}, `map[action:accept content:map[name:demo parts:[c a] size:l]]`, "Choose: Its name? Set it up."},
-		{"a long form", `"mode":"form","message":"` + strings.Repeat("字", 4000) + `","requestedSchema":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},
+			[]any{"demo", "c, a", "l"}, `map[action:accept content:map[name:demo parts:[c a] size:l]]`,
+			"Choose: Its name? Set it up."},
+		{"a long form", `"mode":"form","message":"` + strings.Repeat("字", 4000) +
+			`","requestedSchema":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},
 			"parts":{"type":"array","items":{"type":"string","enum":["` + strings.Repeat("a", 1900) + `","b"]}}}}`,
 			[]any{"demo", "b"}, `map[action:accept content:map[name:demo parts:[b]]]`, "This is not all"},
 		{"silence", `"mode":"form","message":"Set it up.","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}`, []any{nil}, "map[action:cancel]", "name?"},
 		{"an address", `"mode":"url","message":"Sign in.","elicitationId":"e1","url":"https://login.example@evil.example/x"`, []any{true},
 			"map[action:accept]", "Do you want to go to an address at evil.example yourself? Sign in. The whole address is: https://login.example@evil.example/x"},
-		{"no address of the web", `"mode":"url","message":"Sign in.","elicitationId":"e1","url":"file:///etc/passwd"`, nil, "map[action:cancel]", "none of the web"},
+		{"no address of the web", `"mode":"url","message":"Sign in.","elicitationId":"e1","url":"file:///etc/passwd"`,
+			nil, "map[action:cancel]", "none of the web"},
 		{"a list of nothing", `"mode":"form","message":"x","requestedSchema":{"type":"object","properties":{"a":{"type":"array"}}}`, nil, "<nil>", "cannot be asked here"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ""
 			turn := func(a *scriptedAgent, _ string) string {
-				a.send(`{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"sessionId":"s1",%s}}`, strings.ReplaceAll(tc.params, "\n", ""))
-				got = fmt.Sprint(a.response(`"e"`)["result"])
+				a.send(`{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"sessionId":"s1",%s}}`,
+					strings.ReplaceAll(tc.params, "\n", ""))
+				got = fmt.Sprint(a.awaitResponse(`"e"`)["result"])
 				return "end_turn"
 			}
 			n := 0
@@ -441,14 +457,14 @@ func TestElicitation(t *testing.T) {
 					p.sub.Answer(context.Background(), ev, tc.answers[n-1])
 				}
 			}
-			converse(t, turn, decide, func(t *testing.T, f *fixture) {
+			runConversation(t, turn, decide, func(t *testing.T, f *fixture) {
 				f.talk.Prompt(t.Context(), "Go on.")
-				wait()
+				waitTenSeconds()
 				if got != tc.want {
 					t.Errorf("answered %s, want %s", got, tc.want)
 				}
-				if !strings.Contains(f.person.said(), tc.hears) {
-					t.Errorf("not heard: %s\nbut\n%s", tc.hears, f.person.said())
+				if !strings.Contains(f.person.allHeard(), tc.hears) {
+					t.Errorf("not heard: %s\nbut\n%s", tc.hears, f.person.allHeard())
 				}
 			})
 		})

@@ -21,8 +21,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// ErrAuthRequired is returned by NewConversation and Prompt where the agent wants its user to sign in first, which is done with the
-// agent's own program. The error's text says by which ways.
+// ErrAuthRequired is returned by NewConversation and Prompt where the agent wants its user to sign
+// in first, which is done with the agent's own program. The error's text says by which ways.
 var ErrAuthRequired = errors.New("acp: the agent wants you to sign in first")
 
 // Config says how to be the client of an agent.
@@ -31,12 +31,14 @@ type Config struct {
 	Folder string
 	// AnswerTime is how long a question of the agent is open. Zero is five minutes.
 	AnswerTime time.Duration
-	// BeforeAsking, if set, is waited for before a question of the agent is put, so that its user can hear what was said before: a
-	// question overtakes what still waits to be told. Its context ends when the question is withdrawn.
+	// BeforeAsking, if set, is waited for before a question of the agent is put, so that its user
+	// can hear what was said before: a question overtakes what still waits to be told. Its context
+	// ends when the question is withdrawn.
 	BeforeAsking func(context.Context)
 	// Thoughts also tells what the model thinks before it answers.
 	Thoughts bool
-	// Logger receives what the agent writes to standard error, and what of its messages cannot be read. Nil discards it.
+	// Logger receives what the agent writes to standard error, and what of its messages cannot be
+	// read. Nil discards it.
 	Logger *slog.Logger
 }
 
@@ -47,25 +49,26 @@ const (
 
 // An Agent is one that speaks ACP, and whose client this is. All its methods may be called at once.
 type Agent struct {
-	cfg   Config
-	peer  *peer
-	hello initializeResponse
-	close func() error
-	last  *lastLines    // of standard error; nil where there is none
-	gone  chan struct{} // closed when the process has ended and all it wrote was read; nil where there is none
-	done  chan struct{}
-	err   error // why the link ended, once done is closed
+	cfg        Config
+	peer       *peer
+	hello      initializeResponse
+	close      func() error
+	stderrTail *lastLines    // of standard error; nil where there is none
+	exited     chan struct{} // closed when the process has ended and all it wrote was read; nil where there is none
+	done       chan struct{}
+	err        error // why the link ended, once done is closed
 	// beside says that an editor is the client, and that this only stands between; see Tee.
-	beside bool
-	asking chan struct{} // holds one while a question of the agent is open; see turn.ask
+	besideEditor bool
+	questionSlot chan struct{} // holds one while a question of the agent is open; see turn.ask
 
 	mu            sync.Mutex
 	conversations map[string]*Conversation
 	early         map[string][]jsontext.Value // updates of sessions that are not answered for yet
-	told          map[string]bool             // problems that were reported once
+	reported      map[string]bool             // problems that were reported once
 }
 
-// Start runs an agent and agrees with it on what both can do. The process ends with Close, which must be called.
+// Start runs an agent and agrees with it on what both can do. The process ends with Close, which
+// must be called.
 func Start(ctx context.Context, cmd *exec.Cmd, cfg Config) (*Agent, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -96,7 +99,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, cfg Config) (*Agent, error) {
 		<-exited
 		return ending
 	})
-	a.last, a.gone = last, exited
+	a.stderrTail, a.exited = last, exited
 	go func() {
 		ending = cmd.Wait()
 		close(exited)
@@ -106,14 +109,16 @@ func Start(ctx context.Context, cmd *exec.Cmd, cfg Config) (*Agent, error) {
 		}
 		out.Close()
 	}()
-	return a.open(ctx)
+	return a.initialize(ctx)
 }
 
 // Connect is Start for an agent that runs already, and whose link is closed with Close.
 func Connect(ctx context.Context, link io.ReadWriteCloser, cfg Config) (*Agent, error) {
-	return newAgent(link, link, cfg, link.Close).open(ctx)
+	return newAgent(link, link, cfg, link.Close).initialize(ctx)
 }
 
+// newAgent begins to read from in. end ends the link, and the process where there is one; it is
+// called at most once.
 func newAgent(in io.Reader, out io.Writer, cfg Config, end func() error) *Agent {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -121,35 +126,39 @@ func newAgent(in io.Reader, out io.Writer, cfg Config, end func() error) *Agent 
 	if cfg.AnswerTime == 0 {
 		cfg.AnswerTime = answerTime
 	}
-	a := &Agent{cfg: cfg, done: make(chan struct{}), asking: make(chan struct{}, 1), conversations: map[string]*Conversation{}, early: map[string][]jsontext.Value{}, told: map[string]bool{}}
+	a := &Agent{cfg: cfg, done: make(chan struct{}), questionSlot: make(chan struct{}, 1),
+		conversations: map[string]*Conversation{}, early: map[string][]jsontext.Value{}, reported: map[string]bool{}}
 	a.close = sync.OnceValue(end)
-	a.peer = newPeer(in, out, a.handle, a.report, func() {
+	a.peer = newPeer(in, out, a.dispatchRequest, a.logOnce, func() {
 		a.cfg.Logger.Warn("acp: the agent reads nothing, and its link is ended", "after", writeTimeout)
 		a.close()
 	})
 	go func() {
-		a.err = a.peer.run()
+		a.err = a.peer.readUntilEnd()
 		close(a.done)
 	}()
 	return a
 }
 
-// open makes the first request.
-func (a *Agent) open(ctx context.Context) (*Agent, error) {
+// initialize agrees on the version of the protocol and on what both sides can do. If that fails the
+// agent is closed, and the error says what it printed last.
+func (a *Agent) initialize(ctx context.Context) (*Agent, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
-	ask := initializeRequest{ProtocolVersion: protocolVersion, Info: implementation{Name: "aaep", Title: "AAEP", Version: aaep.Version}}
+	ask := initializeRequest{ProtocolVersion: protocolVersion,
+		Info: implementation{Name: "aaep", Title: "AAEP", Version: aaep.Version}}
 	ask.Capabilities.FS.Read, ask.Capabilities.FS.Write, ask.Capabilities.Terminal = true, true, true
 	err := a.peer.call(ctx, "initialize", ask, &a.hello)
 	switch {
 	case err == nil && a.hello.ProtocolVersion != protocolVersion:
-		err = fmt.Errorf("acp: the agent speaks version %d of the protocol, and only %d is known here", a.hello.ProtocolVersion, protocolVersion)
+		err = fmt.Errorf("acp: the agent speaks version %d of the protocol, and only %d is known here",
+			a.hello.ProtocolVersion, protocolVersion)
 	case errors.Is(err, errEnded):
-		err = fmt.Errorf("acp: the agent ended before it said that it speaks ACP%s", a.says())
+		err = fmt.Errorf("acp: the agent ended before it said that it speaks ACP%s", a.awaitLastLine())
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("acp: the program does not answer as an agent that speaks ACP does%s", a.last.says())
+		err = fmt.Errorf("acp: the program does not answer as an agent that speaks ACP does%s", a.stderrTail.lastLine())
 	case err != nil:
-		err = a.failure(err)
+		err = a.explainError(err)
 	}
 	if err != nil {
 		a.Close()
@@ -158,7 +167,8 @@ func (a *Agent) open(ctx context.Context) (*Agent, error) {
 	return a, nil
 }
 
-// Close ends the link, the agent where Start ran it, and the commands that were run for it. The error says how a process ended that failed.
+// Close ends the link, the agent where Start ran it, and the commands that were run for it. The
+// error says how a process ended that failed.
 func (a *Agent) Close() error {
 	err := a.close()
 	a.mu.Lock()
@@ -181,11 +191,12 @@ func (a *Agent) Version() string { return toolwords.Label(a.hello.Info.Version) 
 // NewConversation begins a conversation in Config.Folder, whose turns are sessions of p.
 func (a *Agent) NewConversation(ctx context.Context, p *producer.Producer) (*Conversation, error) {
 	var made newSessionResponse
-	if err := a.peer.call(ctx, "session/new", newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}}, &made); err != nil {
-		return nil, a.failure(err)
+	if err := a.peer.call(ctx, "session/new", newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}},
+		&made); err != nil {
+		return nil, a.explainError(err)
 	}
-	c := a.converse(p, made.SessionID)
-	c.offered(made)
+	c := a.addConversation(p, made.SessionID)
+	c.keepOffers(made)
 	return c, nil
 }
 
@@ -198,9 +209,11 @@ type Past struct {
 // ErrNotOffered is returned where an agent does not do what only some do.
 var ErrNotOffered = errors.New("acp: the agent does not offer that")
 
-const mostPast = 100
+// maxPast is how many conversations Past returns.
+const maxPast = 100
 
-// Past returns the conversations in Config.Folder that the agent has kept, the newest first as it gives them, 100 at most.
+// Past returns the conversations in Config.Folder that the agent has kept, the newest first as it
+// gives them, 100 at most.
 func (a *Agent) Past(ctx context.Context) (all []Past, err error) {
 	if a.hello.Capabilities.Session.List == nil {
 		return nil, ErrNotOffered
@@ -208,10 +221,10 @@ func (a *Agent) Past(ctx context.Context) (all []Past, err error) {
 	for ask := (listSessionsRequest{CWD: a.cfg.Folder}); ; {
 		var page listSessionsResponse
 		if err := a.peer.call(ctx, "session/list", ask, &page); err != nil {
-			return nil, a.failure(err)
+			return nil, a.explainError(err)
 		}
 		for _, s := range page.Sessions {
-			if all = append(all, Past{s.ID, toolwords.Label(s.Title)}); len(all) == mostPast {
+			if all = append(all, Past{s.ID, toolwords.Label(s.Title)}); len(all) == maxPast {
 				return all, nil
 			}
 		}
@@ -222,7 +235,8 @@ func (a *Agent) Past(ctx context.Context) (all []Past, err error) {
 	}
 }
 
-// Resume goes on with a conversation that the agent has kept. What was said in it is not told again.
+// Resume goes on with a conversation that the agent has kept. What was said in it is not told
+// again.
 func (a *Agent) Resume(ctx context.Context, p *producer.Producer, id string) (*Conversation, error) {
 	method := "session/load" // which sends all of it anew
 	switch {
@@ -237,20 +251,22 @@ func (a *Agent) Resume(ctx context.Context, p *producer.Producer, id string) (*C
 	if c != nil {
 		return c, nil
 	}
-	c = a.converse(p, id)
+	c = a.addConversation(p, id)
 	var made newSessionResponse
-	if err := a.peer.call(ctx, method, newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}, SessionID: id}, &made); err != nil {
+	if err := a.peer.call(ctx, method, newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}, SessionID: id},
+		&made); err != nil {
 		a.mu.Lock()
 		delete(a.conversations, id)
 		a.mu.Unlock()
-		return nil, a.failure(err)
+		return nil, a.explainError(err)
 	}
-	c.offered(made)
+	c.keepOffers(made)
 	return c, nil
 }
 
-// converse makes the conversation that updates with an id belong to.
-func (a *Agent) converse(p *producer.Producer, id string) *Conversation {
+// addConversation makes the conversation with an id, and applies the updates of it that came before
+// the agent had answered with that id.
+func (a *Agent) addConversation(p *producer.Producer, id string) *Conversation {
 	c := &Conversation{agent: a, p: p, id: id}
 	a.mu.Lock()
 	a.conversations[id] = c
@@ -258,24 +274,26 @@ func (a *Agent) converse(p *producer.Producer, id string) *Conversation {
 	delete(a.early, id)
 	a.mu.Unlock()
 	for _, update := range early {
-		c.update(update)
+		c.applyUpdate(update)
 	}
 	return c
 }
 
-// handle takes what the agent sends, in its order.
-func (a *Agent) handle(r *request) {
+// dispatchRequest hands a request or notification of the agent to its conversation. The peer calls
+// it in the order of the lines, on the goroutine that reads: updates are applied here, and each
+// request is answered on a goroutine of its own.
+func (a *Agent) dispatchRequest(r *request) {
 	var about struct {
 		SessionID string `json:"sessionId"`
 	}
 	if r.method == "$/cancel_request" {
 		var c cancelRequest
-		if read(r.params, &c) == nil {
-			a.peer.withdraw(c.RequestID)
+		if decodeParams(r.params, &c) == nil {
+			a.peer.cancelRequest(c.RequestID)
 		}
 		return
 	}
-	if err := read(r.params, &about); err != nil && !r.notifies() {
+	if err := decodeParams(r.params, &about); err != nil && !r.isNotification() {
 		r.refuse(jsonrpc2.CodeInvalidParams, "the parameters cannot be read")
 		return
 	}
@@ -284,36 +302,38 @@ func (a *Agent) handle(r *request) {
 	a.mu.Unlock()
 	switch {
 	case r.method == "session/update" && c == nil:
-		a.keep(about.SessionID, r.params)
+		a.keepEarlyUpdate(about.SessionID, r.params)
 	case r.method == "session/update":
-		c.update(r.params)
-	case r.notifies():
+		c.applyUpdate(r.params)
+	case r.isNotification():
 		if r.method != "elicitation/complete" { // that the user has been at an address
-			a.report("a notification that is not known: " + toolwords.Label(r.method))
+			a.logOnce("a notification that is not known: " + toolwords.Label(r.method))
 		}
 	case c == nil:
 		r.refuse(jsonrpc2.CodeInvalidParams, "there is no such session")
 	case r.method == "session/request_permission":
-		go c.permission(r)
+		go c.answerPermission(r)
 	case r.method == "elicitation/create":
-		go c.elicit(r)
+		go c.answerElicitation(r)
 	case r.method == "fs/read_text_file":
-		go c.readFile(r)
+		go c.answerReadFile(r)
 	case r.method == "fs/write_text_file":
-		go c.writeFile(r)
+		go c.answerWriteFile(r)
 	case r.method == "terminal/create":
-		go c.createTerminal(r)
+		go c.answerCreateTerminal(r)
 	case strings.HasPrefix(r.method, "terminal/"):
-		go c.terminal(r)
+		go c.answerTerminal(r)
 	default:
 		r.refuse(jsonrpc2.CodeMethodNotFound, "this client does not do that")
 	}
 }
 
-// maxEarly is how many updates of a session are kept until the answer that names it is here: agents send what they offer first.
+// maxEarly is how many updates of a session are kept until the answer that names it is here: agents
+// send what they offer first.
 const maxEarly = 16
 
-func (a *Agent) keep(session string, update jsontext.Value) {
+// keepEarlyUpdate keeps an update of a session that no conversation stands for yet.
+func (a *Agent) keepEarlyUpdate(session string, update jsontext.Value) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.early) < maxEarly && len(a.early[session]) < maxEarly {
@@ -321,39 +341,42 @@ func (a *Agent) keep(session string, update jsontext.Value) {
 	}
 }
 
-// report logs a problem of the link, each once.
-func (a *Agent) report(problem string) {
-	if a.first(problem) {
+// logOnce logs a problem of the link the first time it comes up.
+func (a *Agent) logOnce(problem string) {
+	if a.noteFirst(problem) {
 		a.cfg.Logger.Warn("acp: the agent sent " + problem)
 	}
 }
 
+// maxProblems is how many problems and kinds of updates are told apart.
 const maxProblems = 100
 
-// first reports whether a problem, or a kind of update, comes up for the first time. After many it reports false.
-func (a *Agent) first(what string) bool {
+// noteFirst reports whether a problem, or a kind of update, comes up for the first time. After
+// maxProblems of them it reports false.
+func (a *Agent) noteFirst(what string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.told[what] || len(a.told) >= maxProblems {
+	if a.reported[what] || len(a.reported) >= maxProblems {
 		return false
 	}
-	a.told[what] = true
+	a.reported[what] = true
 	return true
 }
 
-// beforeAsking waits as Config wants it.
-func (a *Agent) beforeAsking(ctx context.Context) {
+// waitBeforeAsking calls Config.BeforeAsking, if there is one, before a question is put.
+func (a *Agent) waitBeforeAsking(ctx context.Context) {
 	if a.cfg.BeforeAsking != nil {
 		a.cfg.BeforeAsking(ctx)
 	}
 }
 
-// failure is an error of the agent in words.
-func (a *Agent) failure(err error) error {
+// explainError turns an error of a call into one whose text a person understands: why the agent has
+// ended, how to sign in, or what the agent reports.
+func (a *Agent) explainError(err error) error {
 	var e *jsonrpc2.Error
 	switch {
 	case errors.Is(err, errEnded):
-		return fmt.Errorf("%w%s", errEnded, a.says())
+		return fmt.Errorf("%w%s", errEnded, a.awaitLastLine())
 	case !errors.As(err, &e):
 		return err
 	case e.Code == codeAuthRequired:
@@ -366,15 +389,16 @@ func (a *Agent) failure(err error) error {
 	return fmt.Errorf("acp: the agent reports: %s", toolwords.Label(e.Message))
 }
 
-// says is what an agent that has ended printed last, to be put behind an error.
-func (a *Agent) says() string {
-	if a.gone != nil {
+// awaitLastLine waits until the process has ended, for a second at most, and returns what it
+// printed last, to be put behind an error.
+func (a *Agent) awaitLastLine() string {
+	if a.exited != nil {
 		select {
-		case <-a.gone:
+		case <-a.exited:
 		case <-time.After(time.Second): // what it left behind may hold its standard error
 		}
 	}
-	return a.last.says()
+	return a.stderrTail.lastLine()
 }
 
 // lastLines keeps the end of what a program writes to standard error.
@@ -384,7 +408,8 @@ type lastLines struct {
 	text []byte
 }
 
-const mostKept = 4 << 10
+// maxLastBytes is how much of the end of standard error is kept.
+const maxLastBytes = 4 << 10
 
 func (l *lastLines) Write(p []byte) (int, error) {
 	if l.log != nil {
@@ -392,13 +417,14 @@ func (l *lastLines) Write(p []byte) (int, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.text = append(l.text, p[max(len(p)-mostKept, 0):]...)
-	l.text = l.text[max(len(l.text)-mostKept, 0):]
+	l.text = append(l.text, p[max(len(p)-maxLastBytes, 0):]...)
+	l.text = l.text[max(len(l.text)-maxLastBytes, 0):]
 	return len(p), nil
 }
 
-// says is the last line, to be put behind an error.
-func (l *lastLines) says() string {
+// lastLine returns the last line, as a sentence to be put behind an error, or "" where nothing was
+// printed.
+func (l *lastLines) lastLine() string {
 	if l == nil {
 		return ""
 	}

@@ -14,19 +14,20 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 )
 
-// BenchmarkChunks measures what a chunk of an answer costs from the agent's line to the log, and, of an agent that writes 2,000 chunks
-// a second, how long a whole sentence takes to reach a listener: "p99-ms" is that of 99 in 100.
+// BenchmarkChunks measures what a chunk of an answer costs from the agent's line to the log, and,
+// of an agent that writes 2,000 chunks a second, how long a whole sentence takes to reach a
+// listener: "p99-ms" is that of 99 in 100.
 func BenchmarkChunks(b *testing.B) {
 	var began sync.Map // by sentence
-	_, l := script(func(a *scriptedAgent, _ string) string {
+	_, l := startScript(func(a *scriptedAgent, _ string) string {
 		tick := time.NewTicker(500 * time.Microsecond)
 		defer tick.Stop()
 		for n := range b.N {
 			if n%10 == 9 {
 				began.Store(n/10, time.Now())
-				a.says(fmt.Sprintf("number %d.\n", n/10))
+				a.sendText(fmt.Sprintf("number %d.\n", n/10))
 			} else {
-				a.says("some ")
+				a.sendText("some ")
 			}
 			<-tick.C
 		}
@@ -48,7 +49,8 @@ func BenchmarkChunks(b *testing.B) {
 	}
 	caps := subscriber.ScreenReader("en-US")
 	caps.MaxEventsPerSecond = aaep.MaxRate
-	sub, err := subscriber.Dial(b.Context(), pipeDialer{p}, subscriber.Config{ID: "reader", Capabilities: caps, NoReconnect: true})
+	sub, err := subscriber.Dial(b.Context(), pipeDialer{p},
+		subscriber.Config{ID: "reader", Capabilities: caps, NoReconnect: true})
 	if err != nil {
 		b.Fatal(err)
 	}

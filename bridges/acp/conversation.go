@@ -26,7 +26,8 @@ var ErrBusy = errors.New("acp: the agent is at work")
 // stopTimeout is for an agent to say that it has stopped.
 const stopTimeout = 10 * time.Second
 
-// A Conversation is one with an agent: prompts, and what the agent does upon them. All its methods may be called at once.
+// A Conversation is one with an agent: prompts, and what the agent does upon them. All its methods
+// may be called at once.
 type Conversation struct {
 	agent *Agent
 	p     *producer.Producer
@@ -44,19 +45,22 @@ type Conversation struct {
 	lastTerminal int
 }
 
-// Prompt sends what the user says, and waits for the end of the turn, which is one session of the Producer from its start to its
-// end. A word such as @main.go that names a file in the folder attaches that file. When ctx ends the agent is told to stop.
+// Prompt sends what the user says, and waits for the end of the turn, which is one session of the
+// Producer from its start to its end. A word such as @main.go that names a file in the folder
+// attaches that file. When ctx ends the agent is told to stop.
 //
-// The error says why there is no answer: ErrBusy, ErrAuthRequired, or what the agent reports. It was told in the session, too.
+// The error says why there is no answer: ErrBusy, ErrAuthRequired, or what the agent reports. It
+// was told in the session, too.
 func (c *Conversation) Prompt(ctx context.Context, text string) error {
-	t, err := c.begin(ctx, text)
+	t, err := c.beginTurn(ctx, text)
 	if err != nil {
 		return err
 	}
 	defer t.s.Close()
-	wait, forget, err := c.agent.peer.begin("session/prompt", promptRequest{SessionID: c.id, Prompt: c.blocks(text)})
+	wait, forget, err := c.agent.peer.startCall("session/prompt",
+		promptRequest{SessionID: c.id, Prompt: c.promptBlocks(text)})
 	if err != nil {
-		return t.end("", c.agent.failure(err))
+		return t.endTurn("", c.agent.explainError(err))
 	}
 	defer forget()
 	var m message
@@ -64,38 +68,42 @@ func (c *Conversation) Prompt(ctx context.Context, text string) error {
 	select {
 	case m, ok = <-wait:
 	case <-ctx.Done():
-		t.stop()
-		m, ok, err = awaitStop(wait)
+		t.stopAgent()
+		m, ok, err = awaitStopped(wait)
 	case <-t.stopped:
-		m, ok, err = awaitStop(wait)
+		m, ok, err = awaitStopped(wait)
 	}
 	if err != nil {
-		return t.end("", err)
+		return t.endTurn("", err)
 	}
 	var answer promptResponse
-	if err := settle(m, ok, &answer); err != nil {
-		return t.end("", c.agent.failure(err))
+	if err := decodeAnswer(m, ok, &answer); err != nil {
+		return t.endTurn("", c.agent.explainError(err))
 	}
-	return t.end(answer.StopReason, nil)
+	return t.endTurn(answer.StopReason, nil)
 }
 
-func awaitStop(wait <-chan message) (m message, ok bool, err error) {
+// awaitStopped waits stopTimeout at most for the answer to a prompt whose agent was told to stop.
+func awaitStopped(wait <-chan message) (m message, ok bool, err error) {
 	select {
 	case m, ok = <-wait:
 		return m, ok, nil
 	case <-time.After(stopTimeout):
-		return m, false, fmt.Errorf("acp: the agent was told to stop, and has not said within %v that it did", stopTimeout)
+		return m, false, fmt.Errorf("acp: the agent was told to stop, and has not said within %v that it did",
+			stopTimeout)
 	}
 }
 
-// begin begins a turn.
-func (c *Conversation) begin(ctx context.Context, about string) (*turn, error) {
+// beginTurn starts a session of the Producer whose summary is about. The error is ErrBusy where a
+// turn is open already.
+func (c *Conversation) beginTurn(ctx context.Context, about string) (*turn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.turn != nil {
 		return nil, ErrBusy
 	}
-	s, err := c.p.StartSession(context.WithoutCancel(ctx), aaep.Say(cmp.Or(toolwords.Label(about), "A message without words.")))
+	s, err := c.p.StartSession(context.WithoutCancel(ctx),
+		aaep.Say(cmp.Or(toolwords.Label(about), "A message without words.")))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +111,8 @@ func (c *Conversation) begin(ctx context.Context, about string) (*turn, error) {
 	return c.turn, nil
 }
 
-// Stop tells the agent to stop, withdraws what it asks, and reports whether it was at work. Nothing is allowed from then on.
+// Stop tells the agent to stop, withdraws what it asks, and reports whether it was at work. Nothing
+// is allowed from then on.
 func (c *Conversation) Stop() bool {
 	c.mu.Lock()
 	t := c.turn
@@ -111,7 +120,7 @@ func (c *Conversation) Stop() bool {
 	if t == nil {
 		return false
 	}
-	t.stop()
+	t.stopAgent()
 	return true
 }
 
@@ -127,13 +136,14 @@ func (c *Conversation) Commands() (offered []Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, command := range c.commands {
-		offered = append(offered, Command{Name: toolwords.Label(command.Name), Description: toolwords.Label(command.Description)})
+		offered = append(offered, Command{Name: toolwords.Label(command.Name),
+			Description: toolwords.Label(command.Description)})
 	}
 	return offered
 }
 
-// safe returns modes whose words are safe to show.
-func safe(modes []Mode) []Mode {
+// safeModes returns a copy of modes whose names and descriptions are safe to show.
+func safeModes(modes []Mode) []Mode {
 	modes = slices.Clone(modes)
 	for i, m := range modes {
 		modes[i].Name, modes[i].Description = toolwords.Label(cmp.Or(m.Name, m.ID)), toolwords.Label(m.Description)
@@ -145,7 +155,7 @@ func safe(modes []Mode) []Mode {
 func (c *Conversation) Modes() (current string, available []Mode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.modes.Current, safe(c.modes.Available)
+	return c.modes.Current, safeModes(c.modes.Available)
 }
 
 // SetMode has the agent work in the mode with an id.
@@ -155,7 +165,7 @@ func (c *Conversation) SetMode(ctx context.Context, id string) error {
 		ModeID    string `json:"modeId"`
 	}{c.id, id}
 	if err := c.agent.peer.call(ctx, "session/set_mode", set, nil); err != nil {
-		return c.agent.failure(err)
+		return c.agent.explainError(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,8 +173,8 @@ func (c *Conversation) SetMode(ctx context.Context, id string) error {
 	return nil
 }
 
-// offered takes over what the agent offers in a conversation.
-func (c *Conversation) offered(made newSessionResponse) {
+// keepOffers keeps the modes, models and settings that the agent named when the conversation began.
+func (c *Conversation) keepOffers(made newSessionResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if made.Modes != nil {
@@ -173,8 +183,9 @@ func (c *Conversation) offered(made newSessionResponse) {
 	c.models, c.config = made.Models, made.Config
 }
 
-// model is the setting that chooses the model, with c.mu held; nil where there is none.
-func (c *Conversation) model() *configOption {
+// modelOption returns the agent's setting that chooses the model, or nil where there is none. It is
+// called with c.mu held.
+func (c *Conversation) modelOption() *configOption {
 	for i, o := range c.config {
 		if o.Category == "model" && (o.Type == "select" || o.Type == "") {
 			return &c.config[i]
@@ -187,7 +198,7 @@ func (c *Conversation) model() *configOption {
 func (c *Conversation) Models() (current string, available []Mode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o := c.model(); o != nil {
+	if o := c.modelOption(); o != nil {
 		current, _ = o.Current.(string)
 		for _, v := range o.Options {
 			for _, v := range append(slices.Clone(v.Options), v) {
@@ -196,7 +207,7 @@ func (c *Conversation) Models() (current string, available []Mode) {
 				}
 			}
 		}
-		return current, safe(available)
+		return current, safeModes(available)
 	}
 	if c.models == nil {
 		return "", nil
@@ -204,20 +215,20 @@ func (c *Conversation) Models() (current string, available []Mode) {
 	for _, m := range c.models.Available {
 		available = append(available, Mode{ID: m.ID, Name: m.Name, Description: m.Description})
 	}
-	return c.models.Current, safe(available)
+	return c.models.Current, safeModes(available)
 }
 
 // SetModel has the agent use the model with an id.
 func (c *Conversation) SetModel(ctx context.Context, id string) error {
 	c.mu.Lock()
 	method, set := "session/set_model", map[string]string{"sessionId": c.id, "modelId": id}
-	if o := c.model(); o != nil {
+	if o := c.modelOption(); o != nil {
 		method, set = "session/set_config_option", map[string]string{"sessionId": c.id, "configId": o.ID, "value": id}
 	}
 	c.mu.Unlock()
 	var now configUpdate
 	if err := c.agent.peer.call(ctx, method, set, &now); err != nil {
-		return c.agent.failure(err)
+		return c.agent.explainError(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,15 +241,16 @@ func (c *Conversation) SetModel(ctx context.Context, id string) error {
 	return nil
 }
 
-// blocks are a prompt as it is sent.
-func (c *Conversation) blocks(text string) []contentBlock {
+// promptBlocks returns a prompt as the protocol sends it: its text, and a link for each word such
+// as @main.go that names a file in the folder.
+func (c *Conversation) promptBlocks(text string) []contentBlock {
 	blocks := []contentBlock{{Type: "text", Text: text}}
 	for _, word := range strings.Fields(text) {
 		name, ok := strings.CutPrefix(word, "@")
 		if !ok || name == "" {
 			continue
 		}
-		path, err := c.agent.cfg.within(strings.TrimRight(name, ",;:!?"))
+		path, err := c.agent.cfg.pathInFolder(strings.TrimRight(name, ",;:!?"))
 		if err != nil {
 			continue
 		}
@@ -251,33 +263,33 @@ func (c *Conversation) blocks(text string) []contentBlock {
 	return blocks
 }
 
-// update applies an update of the agent.
-func (c *Conversation) update(params jsontext.Value) {
+// applyUpdate applies a session/update of the agent. It runs on the goroutine that reads.
+func (c *Conversation) applyUpdate(params jsontext.Value) {
 	var n sessionNotification
-	if err := read(params, &n); err != nil {
-		c.agent.report("an update that cannot be read")
+	if err := decodeParams(params, &n); err != nil {
+		c.agent.logOnce("an update that cannot be read")
 		return
 	}
 	var err error
-	switch kind := kindOf(n.Update); kind {
+	switch kind := updateKind(n.Update); kind {
 	case "available_commands_update":
 		var u commandsUpdate
-		if err = read(n.Update, &u); err == nil {
+		if err = decodeParams(n.Update, &u); err == nil {
 			c.mu.Lock()
 			c.commands = u.Commands
 			c.mu.Unlock()
 		}
 	case "config_option_update":
 		var u configUpdate
-		if err = read(n.Update, &u); err == nil {
+		if err = decodeParams(n.Update, &u); err == nil {
 			c.mu.Lock()
 			c.config = u.Config
 			c.mu.Unlock()
 		}
 	case "current_mode_update":
 		var u modeUpdate
-		if err = read(n.Update, &u); err == nil {
-			c.modeChanged(u.Current)
+		if err = decodeParams(n.Update, &u); err == nil {
+			c.setReportedMode(u.Current)
 		}
 	default:
 		c.mu.Lock()
@@ -286,15 +298,17 @@ func (c *Conversation) update(params jsontext.Value) {
 		if t == nil { // what was said before is sent again when a session goes on
 			return
 		}
-		err = t.update(kind, n.Update)
+		err = t.applyUpdate(kind, n.Update)
 	}
 	if err != nil {
-		c.tell("The agent sent news that cannot be read, of the kind " + toolwords.Label(kindOf(n.Update)) + ".")
+		c.reportNews("The agent sent news that cannot be read, of the kind " + toolwords.Label(updateKind(n.Update)) +
+			".")
 	}
 }
 
-// modeChanged takes over that the agent works in another mode. That it does so unasked is told.
-func (c *Conversation) modeChanged(id string) {
+// setReportedMode notes that the agent has changed its mode, and tells the user, since they did not
+// ask for it.
+func (c *Conversation) setReportedMode(id string) {
 	c.mu.Lock()
 	same := c.modes.Current == id
 	c.modes.Current = id
@@ -309,29 +323,31 @@ func (c *Conversation) modeChanged(id string) {
 	}
 	c.mu.Unlock()
 	if !same {
-		c.tell("The agent now works in the mode " + name + ".")
+		c.reportNews("The agent now works in the mode " + name + ".")
 	}
 }
 
-// tell tells something that belongs to no answer: in the turn, or in a session of its own.
-func (c *Conversation) tell(text string) {
+// reportNews tells the user something that belongs to no answer: as progress of the open turn, or
+// in a session of its own.
+func (c *Conversation) reportNews(text string) {
 	c.mu.Lock()
 	t := c.turn
 	c.mu.Unlock()
 	if t != nil {
-		t.tell(text)
+		t.reportProgress(text)
 		return
 	}
-	if s, err := c.p.StartSession(context.Background(), ours("News of the agent.")); err == nil {
-		s.Complete(ours(text))
+	if s, err := c.p.StartSession(context.Background(), englishText("News of the agent.")); err == nil {
+		s.Complete(englishText(text))
 	}
 }
 
-// ours is a sentence of this package, which is in English whatever the agent speaks.
-func ours(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
+// englishText marks a sentence of this package as English, whatever language the agent speaks.
+func englishText(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
-// within is a path in the folder, or an error for one that is not.
-func (cfg Config) within(path string) (string, error) {
+// pathInFolder makes a path absolute and clean. A path that names something outside the folder is
+// an error; links are not followed here.
+func (cfg Config) pathInFolder(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cfg.Folder, path)
 	}
@@ -343,5 +359,6 @@ func (cfg Config) within(path string) (string, error) {
 	return path, nil
 }
 
-// place is a path as a person is told it.
-func (cfg Config) place(path string) string { return toolwords.Place(cfg.Folder, path) }
+// describePath returns a path as a person is told it: relative to the folder, or whole with a
+// remark that it is not in there.
+func (cfg Config) describePath(path string) string { return toolwords.Place(cfg.Folder, path) }

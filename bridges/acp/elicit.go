@@ -14,25 +14,28 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// elicit asks the user what the agent wants to know, and answers it. It runs on a goroutine of its own.
-func (c *Conversation) elicit(r *request) {
+// answerElicitation answers elicitation/create with what the user says. It runs on a goroutine of
+// its own.
+func (c *Conversation) answerElicitation(r *request) {
 	var ask elicitation
-	if err := read(r.params, &ask); err != nil {
+	if err := decodeParams(r.params, &ask); err != nil {
 		r.refuse(jsonrpc2.CodeInvalidParams, "the request cannot be read")
 		return
 	}
-	c.inTurn(r, "The agent wants to know something.", form.Answer{Action: form.Cancel}, func(t *turn) { t.elicit(r, ask) })
+	c.runInTurn(r, "The agent wants to know something.", form.Answer{Action: form.Cancel},
+		func(t *turn) { t.askElicitation(r, ask) })
 }
 
-// inTurn does something in the turn that there is, or in one of its own where the agent does something of its own accord. Where there
-// can be none, the request is answered with otherwise, or refused where that is nil.
-func (c *Conversation) inTurn(r *request, about string, otherwise any, do func(*turn)) {
+// runInTurn calls do with the open turn, or with one begun for it where the agent asks of its own
+// accord. Where no turn can begin, the request is answered with otherwise, or refused if that is
+// nil.
+func (c *Conversation) runInTurn(r *request, about string, otherwise any, do func(*turn)) {
 	c.mu.Lock()
 	t := c.turn
 	c.mu.Unlock()
 	if t == nil {
 		var err error
-		if t, err = c.begin(context.Background(), about); err != nil {
+		if t, err = c.beginTurn(context.Background(), about); err != nil {
 			if otherwise == nil {
 				r.refuse(jsonrpc2.CodeInternalError, "the user cannot be asked now")
 			} else {
@@ -40,14 +43,14 @@ func (c *Conversation) inTurn(r *request, about string, otherwise any, do func(*
 			}
 			return
 		}
-		defer t.end("end_turn", nil)
+		defer t.endTurn("end_turn", nil)
 	}
 	do(t)
 }
 
-// elicit asks for each field of a form in turn. An address is told with its host, and whether the user wants to go there is asked; it is
-// never opened here.
-func (t *turn) elicit(r *request, ask elicitation) {
+// askElicitation asks each field of a form in turn. An address is told with its host, and the user
+// is asked whether they want to go there; it is never opened here.
+func (t *turn) askElicitation(r *request, ask elicitation) {
 	t.mu.Lock()
 	t.endText()
 	t.mu.Unlock()
@@ -60,18 +63,20 @@ func (t *turn) elicit(r *request, ask elicitation) {
 	case "form", "":
 		var questions []form.Question
 		if questions, err = form.Questions(toolwords.Line(ask.Message), ask.Schema); err != nil {
-			t.tell("The agent wants to know something in a way that cannot be asked here: " + words.Sentence(toolwords.Label(err.Error())))
+			t.reportProgress("The agent wants to know something in a way that cannot be asked here: " +
+				words.Sentence(toolwords.Label(err.Error())))
 			r.refuse(jsonrpc2.CodeInvalidParams, toolwords.Label(err.Error()))
 			return
 		}
-		err = t.ask(ctx, nil, func() (err error) {
+		err = t.putQuestion(ctx, nil, func() (err error) {
 			answer, err = form.Fill(ctx, t.s, questions)
 			return err
 		})
 	case "url":
-		answer, err = t.visit(ctx, ask)
+		answer, err = t.askToVisit(ctx, ask)
 	default:
-		t.tell("The agent wants to know something in a way that is not known here, " + toolwords.Label(ask.Mode) + ".")
+		t.reportProgress("The agent wants to know something in a way that is not known here, " +
+			toolwords.Label(ask.Mode) + ".")
 		r.refuse(jsonrpc2.CodeInvalidParams, "the mode is neither form nor url")
 		return
 	}
@@ -81,25 +86,26 @@ func (t *turn) elicit(r *request, ask elicitation) {
 	r.answer(answer)
 }
 
-// visit asks whether the user goes to an address by themselves.
-func (t *turn) visit(ctx context.Context, ask elicitation) (form.Answer, error) {
+// askToVisit asks whether the user wants to open a web address by themselves.
+func (t *turn) askToVisit(ctx context.Context, ask elicitation) (form.Answer, error) {
 	at, err := url.Parse(ask.URL)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
-		t.tell("The agent wants you to open an address that is none of the web. It was not done.")
+		t.reportProgress("The agent wants you to open an address that is none of the web. It was not done.")
 		return form.Answer{Action: form.Cancel}, nil
 	}
 	const mostAddress = 2000
 	if len(toolwords.Line(ask.URL)) > mostAddress {
-		t.tell("The agent wants you to open an address that is too long to be told. It was not done.")
+		t.reportProgress("The agent wants you to open an address that is too long to be told. It was not done.")
 		return form.Answer{Action: form.Cancel}, nil
 	}
 	q := producer.Question{
-		Text:    aaep.Say(fmt.Sprintf("Do you want to go to an address at %s yourself?", toolwords.Line(at.Host))),
-		Context: aaep.Say(words.Fit(toolwords.Line(ask.Message), mostContext-mostAddress-100) + " The whole address is: " + toolwords.Line(ask.URL)),
-		Kinds:   []aaep.ResponseKind{aaep.ResponseYesNo}, Timeout: t.c.agent.cfg.AnswerTime,
+		Text: aaep.Say(fmt.Sprintf("Do you want to go to an address at %s yourself?", toolwords.Line(at.Host))),
+		Context: aaep.Say(words.Fit(toolwords.Line(ask.Message), maxContextBytes-mostAddress-100) +
+			" The whole address is: " + toolwords.Line(ask.URL)),
+		Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}, Timeout: t.c.agent.cfg.AnswerTime,
 	}
 	var yes any
-	err = t.ask(ctx, nil, func() (err error) {
+	err = t.putQuestion(ctx, nil, func() (err error) {
 		yes, err = t.s.Clarify(ctx, q)
 		return err
 	})

@@ -20,8 +20,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// Files that the agent has its client read and write. They are in Config.Folder, whatever links lead out of it; what is written there was
-// accepted as it is, by a permission that showed that change or by a question of its own.
+// Files that the agent has its client read and write. They are in Config.Folder, whatever links
+// lead out of it; what is written there was accepted as it is, by a permission that showed that
+// change or by a question of its own.
 
 const maxFile = 10 << 20 // bytes that are read
 
@@ -40,12 +41,13 @@ type writeFileRequest struct {
 	Content string `json:"content"`
 }
 
-// readFile answers with a file of the folder. It runs on a goroutine of its own.
-func (c *Conversation) readFile(r *request) {
+// answerReadFile answers fs/read_text_file with a file of the folder, or with the lines of it that
+// were asked for. It runs on a goroutine of its own.
+func (c *Conversation) answerReadFile(r *request) {
 	var ask readFileRequest
-	text, err := "", read(r.params, &ask)
+	text, err := "", decodeParams(r.params, &ask)
 	if err == nil {
-		text, err = c.agent.cfg.read(ask.Path)
+		text, err = c.agent.cfg.readFile(ask.Path)
 	}
 	if err != nil {
 		r.refuse(jsonrpc2.CodeInvalidParams, toolwords.Label(err.Error()))
@@ -64,18 +66,19 @@ func (c *Conversation) readFile(r *request) {
 	r.answer(readFileResponse{text})
 }
 
-// read returns the text of a file in the folder.
-func (cfg Config) read(path string) (string, error) {
-	root, name, err := cfg.open(path)
+// readFile returns the text of a file in the folder.
+func (cfg Config) readFile(path string) (string, error) {
+	root, name, err := cfg.openFolder(path)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
-	return readIn(root, name)
+	return readRegularFile(root, name)
 }
 
-// readIn returns the text of a file. What is no file, such as a named pipe, is an error and is not waited for.
-func readIn(root *os.Root, name string) (string, error) {
+// readRegularFile returns the text of a file. What is no regular file, such as a named pipe, is an
+// error and is not waited for.
+func readRegularFile(root *os.Root, name string) (string, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|nonblocking, 0)
 	if err != nil {
 		return "", err
@@ -97,9 +100,10 @@ func readIn(root *os.Root, name string) (string, error) {
 	return string(data), err
 }
 
-// open opens the folder, out of which no name and no link leads, and returns what a path is called there.
-func (cfg Config) open(path string) (*os.Root, string, error) {
-	path, err := cfg.within(path)
+// openFolder opens the folder as a root that no name and no link leads out of, and returns the name
+// that path has in it. The caller closes the root.
+func (cfg Config) openFolder(path string) (*os.Root, string, error) {
+	path, err := cfg.pathInFolder(path)
 	if err != nil {
 		return nil, "", err
 	}
@@ -111,19 +115,20 @@ func (cfg Config) open(path string) (*os.Root, string, error) {
 	return root, name, err
 }
 
-// writeFile writes a file of the folder, once that was accepted. It runs on a goroutine of its own.
-func (c *Conversation) writeFile(r *request) {
+// answerWriteFile answers fs/write_text_file once the user has accepted the change. It runs on a
+// goroutine of its own.
+func (c *Conversation) answerWriteFile(r *request) {
 	var ask writeFileRequest
-	err := read(r.params, &ask)
+	err := decodeParams(r.params, &ask)
 	if err == nil {
-		_, err = c.agent.cfg.within(ask.Path)
+		_, err = c.agent.cfg.pathInFolder(ask.Path)
 	}
 	if err != nil {
 		r.refuse(jsonrpc2.CodeInvalidParams, toolwords.Label(err.Error()))
 		return
 	}
-	c.inTurn(r, "The agent wants to write a file.", nil, func(t *turn) {
-		if err := t.write(r.ctx, ask); err != nil {
+	c.runInTurn(r, "The agent wants to write a file.", nil, func(t *turn) {
+		if err := t.writeFile(r.ctx, ask); err != nil {
 			r.refuse(jsonrpc2.CodeInternalError, toolwords.Label(err.Error()))
 			return
 		}
@@ -131,36 +136,38 @@ func (c *Conversation) writeFile(r *request) {
 	})
 }
 
-// write asks whether a file may be written, unless exactly that change was accepted already, and writes it.
-func (t *turn) write(ctx context.Context, ask writeFileRequest) error {
+// writeFile writes a file, after asking the user unless a permission that they accepted has shown
+// exactly this change.
+func (t *turn) writeFile(ctx context.Context, ask writeFileRequest) error {
 	cfg := t.c.agent.cfg
-	path, err := cfg.resolved(ask.Path)
+	path, err := cfg.resolvePath(ask.Path)
 	if err != nil {
 		return err
 	}
 	part := toolContent{Type: "diff", Path: path, NewText: ask.Content}
-	switch old, err := cfg.read(path); {
+	switch old, err := cfg.readFile(path); {
 	case err == nil:
 		part.OldText = &old
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	write := func() error { return cfg.replace(path, part.OldText, ask.Content) }
-	if t.spend(func(g grantedAction) bool {
+	write := func() error { return cfg.replaceFile(path, part.OldText, ask.Content) }
+	if t.spendGrant(func(g grantedAction) bool {
 		return g.path == path && g.text == ask.Content && sameText(g.old, part.OldText)
 	}) {
 		return write()
 	}
 	about := &call{title: path, kind: "edit", content: []toolContent{part}}
-	return t.doAsked(ctx, about, "Write "+words.Sentence(cfg.place(path)), write)
+	return t.askThenDo(ctx, about, "Write "+words.Sentence(cfg.describePath(path)), write)
 }
 
-// sameText reports whether two texts of a file are the same; nil is that there is no file.
+// sameText reports whether two texts of a file are the same; nil stands for no file.
 func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// resolved is a path in the folder without the links in it, as far as it exists. A path that leads out of the folder is an error.
-func (cfg Config) resolved(path string) (string, error) {
-	at, err := cfg.within(path)
+// resolvePath returns a path in the folder with its links resolved, as far as it exists. A path
+// that leads out of the folder is an error.
+func (cfg Config) resolvePath(path string) (string, error) {
+	at, err := cfg.pathInFolder(path)
 	if err != nil {
 		return "", err
 	}
@@ -184,12 +191,14 @@ func (cfg Config) resolved(path string) (string, error) {
 	}
 }
 
+// errMeanwhile is returned by replaceFile, and answered to the agent.
 var errMeanwhile = errors.New("the file has changed since its text was compared; nothing was written")
 
-// replace replaces the text of a file in the folder, if its text is still old; nil is that there is no file. The path is a resolved
-// one, and a link that has come into it since is an error: the new text is written beside the file and renamed.
-func (cfg Config) replace(path string, old *string, text string) error {
-	root, name, err := cfg.open(path)
+// replaceFile replaces the text of a file in the folder, if its text is still old; nil stands for
+// no file. The path is one that resolvePath returned, and a link that has come into it since is an
+// error. The new text is written beside the file and renamed.
+func (cfg Config) replaceFile(path string, old *string, text string) error {
+	root, name, err := cfg.openFolder(path)
 	if err != nil {
 		return err
 	}
@@ -222,7 +231,7 @@ func (cfg Config) replace(path string, old *string, text string) error {
 		return err
 	}
 	var now *string
-	switch text, err := readIn(root, name); {
+	switch text, err := readRegularFile(root, name); {
 	case err == nil:
 		now = &text
 	case !errors.Is(err, fs.ErrNotExist):
@@ -234,18 +243,20 @@ func (cfg Config) replace(path string, old *string, text string) error {
 	return root.Rename(beside, name)
 }
 
-// A grantedAction is something that an accepted permission has shown: the change of a file, or a command.
+// A grantedAction is something that an accepted permission has shown: the change of a file, or a
+// command.
 type grantedAction struct {
 	path, text string
 	old        *string // what the file had, as the agent told it; nil is that there was none
 	command    string
 }
 
-// granted keeps what an accepted permission has shown, with t.mu held, so that the agent's request to do exactly that is not asked about again.
-func (t *turn) granted(about call) {
+// keepGrants notes the changes or the command that an accepted permission has shown, so that the
+// agent's request to do exactly that asks no second time. It is called with t.mu held.
+func (t *turn) keepGrants(about call) {
 	for _, part := range about.content {
 		if part.Type == "diff" {
-			if path, err := t.c.agent.cfg.within(part.Path); err == nil {
+			if path, err := t.c.agent.cfg.pathInFolder(part.Path); err == nil {
 				t.grants = append(t.grants, grantedAction{path: path, text: part.NewText, old: part.OldText})
 			}
 		}
@@ -260,12 +271,13 @@ func (t *turn) granted(about call) {
 	}
 }
 
-// spend reports whether something was accepted, and forgets that: each permission counts once.
-func (t *turn) spend(is func(grantedAction) bool) bool {
+// spendGrant reports whether a noted grant matches, and forgets that one: each permission counts
+// once. After a stop none does.
+func (t *turn) spendGrant(is func(grantedAction) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, g := range t.grants {
-		if is(g) && !t.halted && !t.over {
+		if is(g) && !t.halted && !t.ended {
 			t.grants = append(t.grants[:i:i], t.grants[i+1:]...)
 			return true
 		}
@@ -273,19 +285,21 @@ func (t *turn) spend(is func(grantedAction) bool) bool {
 	return false
 }
 
-// doAsked does something here for the agent once the user has accepted it.
-func (t *turn) doAsked(ctx context.Context, about *call, action string, do func() error) error {
+// askThenDo asks the user whether action may be done, and calls do once they accept. The error is
+// that of do, or says that the user did not allow it.
+func (t *turn) askThenDo(ctx context.Context, about *call, action string, do func() error) error {
 	t.mu.Lock()
 	t.endText()
 	t.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(t.asking, cancel)()
-	tool := about.tool()
+	tool := about.asTool()
 	tool.Risk, tool.Timeout = aaep.RiskHigh, t.c.agent.cfg.AnswerTime
-	tool.Action, tool.Consequence = aaep.Say(words.Fit(action, mostTold)), aaep.Say(words.Fit(about.consequence(t.c.agent.cfg), mostTold))
+	tool.Action, tool.Consequence = aaep.Say(words.Fit(action, maxToldBytes)),
+		aaep.Say(words.Fit(about.describeConsequence(t.c.agent.cfg), maxToldBytes))
 	var failed error
-	err := t.ask(ctx, &permission{call: about, about: *about}, func() error {
+	err := t.putQuestion(ctx, &permission{call: about, about: *about}, func() error {
 		_, err := t.s.Tool(ctx, tool, func(context.Context) (string, error) { failed = do(); return "", failed })
 		if failed != nil { // which is no fault of the question
 			return nil
@@ -295,7 +309,8 @@ func (t *turn) doAsked(ctx context.Context, about *call, action string, do func(
 	switch {
 	case failed != nil:
 		return failed
-	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
+	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut),
+		errors.Is(err, producer.ErrUnreachable):
 		return errors.New("the user did not allow it")
 	}
 	return err

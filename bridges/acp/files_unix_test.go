@@ -21,7 +21,7 @@ func TestReadNamedPipe(t *testing.T) {
 	}
 	failed := make(chan error, 1)
 	go func() {
-		_, err := cfg.read("pipe")
+		_, err := cfg.readFile("pipe")
 		failed <- err
 	}()
 	select {
@@ -37,35 +37,36 @@ func TestReadNamedPipe(t *testing.T) {
 // What a command has started ends with it.
 func TestKillGroup(t *testing.T) {
 	c := &Conversation{agent: &Agent{cfg: Config{Folder: t.TempDir()}, done: make(chan struct{})}}
-	c.turn = &turn{c: c, over: true}
-	id, err := c.begins(createTerminalRequest{Command: "sleep 60 & echo $!; wait"}, c.agent.cfg.Folder)
+	c.turn = &turn{c: c, ended: true}
+	id, err := c.startCommand(createTerminalRequest{Command: "sleep 60 & echo $!; wait"}, c.agent.cfg.Folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := c.terminals[id]
 	var child int
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && child == 0; time.Sleep(time.Millisecond) {
-		child, _ = strconv.Atoi(strings.TrimSpace(m.says().Output))
+		child, _ = strconv.Atoi(strings.TrimSpace(m.readOutput().Output))
 	}
 	if child == 0 {
 		t.Fatal("the command says no process")
 	}
 	c.Stop()
 	<-m.over
-	for end := time.Now().Add(10 * time.Second); !ended(child); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); !processEnded(child); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the child goes on")
 		}
 	}
 }
 
-// ended reports whether a process has ended, though nothing may have waited for it.
-func ended(pid int) bool {
+// processEnded reports whether a process has ended, though nothing may have waited for it.
+func processEnded(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return syscall.Kill(pid, 0) != nil || err == nil && strings.Contains(string(stat), ") Z ")
 }
 
-// A write keeps the mode of the file, follows no link that came after the path was resolved, and leaves nothing beside the file.
+// A write keeps the mode of the file, follows no link that came after the path was resolved, and
+// leaves nothing beside the file.
 func TestReplace(t *testing.T) {
 	old := "old"
 	for _, tc := range []struct {
@@ -74,7 +75,8 @@ func TestReplace(t *testing.T) {
 		ok   bool
 	}{
 		{"nothing", func(string) error { return nil }, true},
-		{"another text", func(folder string) error { return os.WriteFile(folder+"/sub/a", []byte("other"), 0o600) }, false},
+		{"another text", func(folder string) error { return os.WriteFile(folder+"/sub/a", []byte("other"), 0o600) },
+			false},
 		{"no file any more", func(folder string) error {
 			return os.Rename(folder+"/sub/a", folder+"/b")
 		}, false},
@@ -95,13 +97,13 @@ func TestReplace(t *testing.T) {
 				t.Fatal(err)
 			}
 			os.Chmod(path, 0o751)
-			if got, err := cfg.resolved("sub/a"); got != path || err != nil {
+			if got, err := cfg.resolvePath("sub/a"); got != path || err != nil {
 				t.Fatal(got, err)
 			}
 			if err := tc.meet(cfg.Folder); err != nil {
 				t.Fatal(err)
 			}
-			err := cfg.replace(path, &old, "new")
+			err := cfg.replaceFile(path, &old, "new")
 			if (err == nil) != tc.ok {
 				t.Error(err)
 			}

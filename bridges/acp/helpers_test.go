@@ -19,7 +19,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A scriptedAgent is the far end of a link: it answers the first two requests by itself, and gives each prompt to turn.
+// A scriptedAgent is the far end of a link: it answers the first two requests by itself, and gives
+// each prompt to turn.
 type scriptedAgent struct {
 	out  io.Writer
 	turn func(a *scriptedAgent, prompt string) (stopReason string)
@@ -39,8 +40,8 @@ type link struct {
 	io.WriteCloser
 }
 
-// script begins an agent, and returns the client's end of its link.
-func script(turn func(a *scriptedAgent, prompt string) string) (*scriptedAgent, link) {
+// startScript begins an agent, and returns the client's end of its link.
+func startScript(turn func(a *scriptedAgent, prompt string) string) (*scriptedAgent, link) {
 	in, theirs := io.Pipe()
 	ours, out := io.Pipe()
 	a := &scriptedAgent{out: out, turn: turn, came: make(chan struct{}), done: make(chan struct{})}
@@ -53,13 +54,15 @@ func script(turn func(a *scriptedAgent, prompt string) string) (*scriptedAgent, 
 			if err != nil {
 				return
 			}
-			a.take(line)
+			a.handleLine(line)
 		}
 	}()
 	return a, link{ours, theirs}
 }
 
-func (a *scriptedAgent) take(line string) {
+// handleLine answers the first two requests, begins a turn for a prompt, and keeps every other
+// line.
+func (a *scriptedAgent) handleLine(line string) {
 	var m map[string]any
 	if err := json.Unmarshal([]byte(line), &m); err != nil {
 		panic("the client sent no JSON: " + line)
@@ -93,26 +96,27 @@ func (a *scriptedAgent) send(format string, args ...any) {
 	fmt.Fprintf(a.out, format+"\n", args...)
 }
 
-func (a *scriptedAgent) update(format string, args ...any) {
+func (a *scriptedAgent) sendUpdate(format string, args ...any) {
 	a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":`+format+`}}`, args...)
 }
 
-func (a *scriptedAgent) says(text string) {
+// sendText sends a chunk of the agent's answer.
+func (a *scriptedAgent) sendText(text string) {
 	value, _ := json.Marshal(text)
-	a.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%s}}`, value)
+	a.sendUpdate(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%s}}`, value)
 }
 
-// answer waits for the client's answer to a request, by its id as it is written, and returns what it selected: an option's id,
-// "cancelled", "error", or "gone" where the client is.
-func (a *scriptedAgent) answer(id string) string {
-	if m := a.response(id); m != nil {
-		return selectedIn(m)
+// awaitOutcome waits for the client's answer to a request, by its id as it is written, and returns
+// what it selected: an option's id, "cancelled", "error", or "gone" where the client has hung up.
+func (a *scriptedAgent) awaitOutcome(id string) string {
+	if m := a.awaitResponse(id); m != nil {
+		return outcomeOf(m)
 	}
 	return "gone"
 }
 
-// response waits for the client's answer to a request; nil says that the client has hung up.
-func (a *scriptedAgent) response(id string) map[string]any {
+// awaitResponse waits for the client's answer to a request; nil says that the client has hung up.
+func (a *scriptedAgent) awaitResponse(id string) map[string]any {
 	for {
 		a.mu.Lock()
 		came := a.came
@@ -134,7 +138,8 @@ func (a *scriptedAgent) response(id string) map[string]any {
 	}
 }
 
-func selectedIn(m map[string]any) string {
+// outcomeOf returns the option that an answer selects, "cancelled", or "error".
+func outcomeOf(m map[string]any) string {
 	result, ok := m["result"].(map[string]any)
 	if !ok {
 		return "error"
@@ -149,10 +154,10 @@ func selectedIn(m map[string]any) string {
 	return outcome["outcome"].(string)
 }
 
-// asks asks for permission and returns what was selected.
-func (a *scriptedAgent) asks(id, call, options string) string {
+// askPermission asks for permission and returns what was selected.
+func (a *scriptedAgent) askPermission(id, call, options string) string {
 	a.send(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":%s,"options":%s}}`, id, call, options)
-	return a.answer(id)
+	return a.awaitOutcome(id)
 }
 
 // A person follows an agent and answers what it asks.
@@ -173,29 +178,32 @@ type fixture struct {
 	talk   *acp.Conversation
 }
 
-// converse runs do in virtual time, with a conversation.
-func converse(t *testing.T, turn func(*scriptedAgent, string) string, decide func(*person, *aaep.Event), do func(t *testing.T, f *fixture)) {
+// runConversation runs do in virtual time, with a conversation and a person who follows it.
+func runConversation(t *testing.T, turn func(*scriptedAgent, string) string, decide func(*person, *aaep.Event),
+	do func(t *testing.T, f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { do(t, newFixture(t, "/srv/project", turn, decide)) })
 }
 
-func newFixture(t *testing.T, folder string, turn func(*scriptedAgent, string) string, decide func(*person, *aaep.Event)) *fixture {
+func newFixture(t *testing.T, folder string, turn func(*scriptedAgent, string) string,
+	decide func(*person, *aaep.Event)) *fixture {
 	t.Helper()
 	f := &fixture{}
 	var l link
-	f.script, l = script(turn)
+	f.script, l = startScript(turn)
 	var err error
 	if f.agent, err = acp.Connect(t.Context(), l, acp.Config{Folder: folder}); err != nil {
 		t.Fatal(err)
 	}
-	if f.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "scripted", AgentName: f.agent.Name()}}); err != nil {
+	if f.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "scripted",
+		AgentName: f.agent.Name()}}); err != nil {
 		t.Fatal(err)
 	}
 	if f.talk, err = f.agent.NewConversation(t.Context(), f.p); err != nil {
 		t.Fatal(err)
 	}
 	if decide != nil {
-		f.person = follow(t, f.p, decide)
+		f.person = followAsPerson(t, f.p, decide)
 	}
 	t.Cleanup(func() {
 		f.agent.Close()
@@ -218,11 +226,13 @@ func (d pipeDialer) Dial(context.Context) (transports.Conn, error) {
 	return theirs, nil
 }
 
-func follow(t *testing.T, p *producer.Producer, decide func(*person, *aaep.Event)) *person {
+// followAsPerson subscribes a person, who calls decide for every question.
+func followAsPerson(t *testing.T, p *producer.Producer, decide func(*person, *aaep.Event)) *person {
 	t.Helper()
 	caps := subscriber.ScreenReader("en-US")
 	caps.MaxEventsPerSecond = 100
-	sub, err := subscriber.Dial(t.Context(), pipeDialer{p}, subscriber.Config{ID: "reader", Capabilities: caps, NoReconnect: true})
+	sub, err := subscriber.Dial(t.Context(), pipeDialer{p},
+		subscriber.Config{ID: "reader", Capabilities: caps, NoReconnect: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +244,7 @@ func follow(t *testing.T, p *producer.Producer, decide func(*person, *aaep.Event
 				return
 			}
 			who.mu.Lock()
-			who.heard = append(who.heard, words(ev))
+			who.heard = append(who.heard, eventWords(ev))
 			who.mu.Unlock()
 			switch ev.Payload.(type) {
 			case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
@@ -245,8 +255,9 @@ func follow(t *testing.T, p *producer.Producer, decide func(*person, *aaep.Event
 	return who
 }
 
-// words are what a person makes of an event, in one line. Of states those are left out that say nothing but what they are.
-func words(ev *aaep.Event) string {
+// eventWords returns what a person makes of an event, in one line. States that say nothing but what
+// they are give nothing.
+func eventWords(ev *aaep.Event) string {
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
 		if p.ToState == aaep.StateAwaitingInput {
@@ -272,8 +283,8 @@ func words(ev *aaep.Event) string {
 	return ev.Text(aaep.VerbosityNormal)
 }
 
-// said is all that the person has heard, a line each.
-func (p *person) said() string {
+// allHeard returns all that the person has heard, a line each.
+func (p *person) allHeard() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var lines []string
@@ -285,18 +296,18 @@ func (p *person) said() string {
 	return strings.Join(lines, "\n")
 }
 
-// answers returns what answers every confirmation alike, after as long as it takes to hear it.
-func answers(d aaep.Decision) func(*person, *aaep.Event) {
+// answerWith answers every confirmation alike, after as long as it takes to hear it.
+func answerWith(d aaep.Decision) func(*person, *aaep.Event) {
 	return func(p *person, ev *aaep.Event) {
 		time.Sleep(time.Second)
 		p.sub.Reply(context.Background(), ev, d)
 	}
 }
 
-func silent(*person, *aaep.Event) {}
+func neverAnswer(*person, *aaep.Event) {}
 
-// wait lets all that was begun come to rest.
-func wait() { synctest.Wait(); time.Sleep(10 * time.Second); synctest.Wait() }
+// waitTenSeconds lets all that was begun come to rest, with ten seconds of virtual time between.
+func waitTenSeconds() { synctest.Wait(); time.Sleep(10 * time.Second); synctest.Wait() }
 
 const (
 	removes = `{"toolCallId":"c1","title":"rm report.txt","kind":"execute","content":[{"type":"content","content":{"type":"text","text":"Delete the old report"}}]}`

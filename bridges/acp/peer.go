@@ -32,21 +32,22 @@ const (
 // errEnded is returned once the agent's link has ended.
 var errEnded = errors.New("acp: the agent has ended")
 
-// A peer is one end of a link that carries JSON-RPC 2.0, one message a line. The connection of package jsonrpc2 is not used:
-// it ends at the first id that is null, and changes the bytes of parameters and the sign of ids.
+// A peer is one end of a link that carries JSON-RPC 2.0, one message a line. The connection of
+// package jsonrpc2 is not used: it ends at the first id that is null, and changes the bytes of
+// parameters and the sign of ids.
 type peer struct {
-	in     *bufio.Reader
-	out    io.Writer
-	handle func(*request)       // gets requests and notifications in their order, on the goroutine that reads
-	report func(problem string) // gets what a line was that is no message
-	end    func()               // ends the link; called once where the agent reads nothing
-	queue  chan []byte
-	done   chan struct{} // closed when nothing more is read
-	deaf   chan struct{} // closed when nothing more is written
+	in         *bufio.Reader
+	out        io.Writer
+	handle     func(*request)       // gets requests and notifications in their order, on the goroutine that reads
+	report     func(problem string) // gets what a line was that is no message
+	end        func()               // ends the link; called once where the agent reads nothing
+	queue      chan []byte
+	done       chan struct{} // closed when nothing more is read
+	writeEnded chan struct{} // closed when nothing more is written
 
 	mu    sync.Mutex
 	asked int64
-	waits map[int64]chan<- message // our requests
+	calls map[int64]chan<- message // our requests
 	open  map[string]*request      // the agent's, by their ids as they are written
 	ended bool
 }
@@ -61,7 +62,8 @@ type message struct {
 	Error   jsontext.Value `json:"error,omitzero"`
 }
 
-// A request is one of the agent's; without an id it is a notification. Its context ends when the agent withdraws it, or with the link.
+// A request is one of the agent's; without an id it is a notification. Its context ends when the
+// agent withdraws it, or with the link.
 type request struct {
 	reply  func(*request, message) bool // answers it, unless it is answered
 	id     jsontext.Value
@@ -71,21 +73,25 @@ type request struct {
 	cancel context.CancelFunc
 }
 
+// newPeer makes a peer, whose fields say what its arguments are. Nothing is read before
+// readUntilEnd.
 func newPeer(in io.Reader, out io.Writer, handle func(*request), report func(string), end func()) *peer {
-	return &peer{in: bufio.NewReaderSize(in, 64<<10), out: out, handle: handle, report: report, end: end, deaf: make(chan struct{}), queue: make(chan []byte, maxQueued),
-		done: make(chan struct{}), waits: map[int64]chan<- message{}, open: map[string]*request{}}
+	return &peer{in: bufio.NewReaderSize(in, 64<<10), out: out, handle: handle, report: report, end: end,
+		writeEnded: make(chan struct{}), queue: make(chan []byte, maxQueued),
+		done: make(chan struct{}), calls: map[int64]chan<- message{}, open: map[string]*request{}}
 }
 
-// run reads until the link ends, and returns why; io.EOF is a plain end.
-func (p *peer) run() error {
+// readUntilEnd reads and writes until the link ends, and returns why; io.EOF is a plain end. Calls
+// that wait then fail with errEnded, and the contexts of open requests end.
+func (p *peer) readUntilEnd() error {
 	go p.writeLines()
 	err := p.readLines()
 	p.mu.Lock()
 	p.ended = true
-	for _, wait := range p.waits {
+	for _, wait := range p.calls {
 		close(wait)
 	}
-	p.waits = nil
+	p.calls = nil
 	for _, r := range p.open {
 		r.cancel()
 	}
@@ -94,6 +100,7 @@ func (p *peer) run() error {
 	return err
 }
 
+// readLines handles each line as it comes, and returns the error that ended the reading.
 func (p *peer) readLines() error {
 	for {
 		line, tooLong, err := readLine(p.in)
@@ -107,7 +114,7 @@ func (p *peer) readLines() error {
 		case tooLong:
 			p.report(fmt.Sprintf("a message of more than %d MiB", maxLine>>20))
 		case len(bytes.TrimSpace(line)) > 0:
-			p.take(line)
+			p.handleLine(line)
 		}
 	}
 }
@@ -128,8 +135,9 @@ func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 	}
 }
 
-// take reads a line so strictly that there is only one way to read it.
-func (p *peer) take(line []byte) {
+// handleLine decodes a message, so strictly that there is only one way to read it, and passes it on
+// as an answer, a notification or a request.
+func (p *peer) handleLine(line []byte) {
 	var m message
 	if err := toolwords.Decode(line, &m); err != nil {
 		p.report("a line that is no message")
@@ -140,21 +148,22 @@ func (p *peer) take(line []byte) {
 	case m.JSONRPC != "2.0", m.Method != nil && (m.Result != nil || m.Error != nil), m.Method == nil && !answers:
 		p.report("a line that is neither a request nor an answer")
 	case m.Method == nil:
-		p.answered(m)
+		p.handleAnswer(m)
 	case m.ID == nil:
-		p.handle(&request{reply: p.reply, method: *m.Method, params: m.Params, ctx: context.Background(), cancel: func() {}})
+		p.handle(&request{reply: p.replyOnce, method: *m.Method, params: m.Params, ctx: context.Background(),
+			cancel: func() {}})
 	default:
-		p.asks(m)
+		p.handleRequest(m)
 	}
 }
 
-// answered takes the answer to a request of ours.
-func (p *peer) answered(m message) {
+// handleAnswer gives the answer to a request of ours to the caller who waits for it.
+func (p *peer) handleAnswer(m message) {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	p.mu.Lock()
-	wait := p.waits[id]
+	wait := p.calls[id]
 	if err == nil {
-		delete(p.waits, id)
+		delete(p.calls, id)
 	}
 	p.mu.Unlock()
 	if err != nil || wait == nil {
@@ -164,16 +173,17 @@ func (p *peer) answered(m message) {
 	wait <- m
 }
 
-// asks takes a request of the agent. One whose id is that of another open request is refused, and so is the other: no
-// answer could say which of the two it is for.
-func (p *peer) asks(m message) {
+// handleRequest registers a request of the agent and hands it on. One whose id is that of another
+// open request is refused, and so is the other: no answer could say which of the two it is for.
+func (p *peer) handleRequest(m message) {
 	if !validID(m.ID) {
 		p.report("a request whose id is neither text nor a whole number")
-		p.write(message{ID: jsontext.Value("null"), Error: rpcError(jsonrpc2.CodeInvalidRequest, "the id is neither text nor a whole number")})
+		p.queueMessage(message{ID: jsontext.Value("null"),
+			Error: encodeRPCError(jsonrpc2.CodeInvalidRequest, "the id is neither text nor a whole number")})
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &request{reply: p.reply, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx, cancel: cancel}
+	r := &request{reply: p.replyOnce, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx, cancel: cancel}
 	p.mu.Lock()
 	same, full := p.open[string(m.ID)], len(p.open) >= maxRequests
 	if same == nil && !full {
@@ -187,7 +197,8 @@ func (p *peer) asks(m message) {
 		same.cancel()
 	case full:
 		cancel()
-		p.write(message{ID: m.ID, Error: rpcError(jsonrpc2.CodeInternalError, "too many requests wait for an answer")})
+		p.queueMessage(message{ID: m.ID, Error: encodeRPCError(jsonrpc2.CodeInternalError,
+			"too many requests wait for an answer")})
 	default:
 		p.handle(r)
 	}
@@ -205,24 +216,26 @@ func validID(id jsontext.Value) bool {
 	return id.Kind() == '0' && !bytes.ContainsAny(id, ".eE")
 }
 
-// notifies reports whether nothing is to be answered.
-func (r *request) notifies() bool { return r.id == nil }
+// isNotification reports whether the request has no id, so that nothing is to be answered.
+func (r *request) isNotification() bool { return r.id == nil }
 
-// answer answers a request; the first answer counts, and reports true.
+// answer sends a result, and reports whether it is the first answer to the request: only that
+// counts.
 func (r *request) answer(result any) bool {
 	value, err := jsonv2.Marshal(result)
 	if err != nil {
 		return r.refuse(jsonrpc2.CodeInternalError, "the answer cannot be written")
 	}
-	return r.finish(message{ID: r.id, Result: value})
+	return r.sendReply(message{ID: r.id, Result: value})
 }
 
-// refuse answers a request with an error.
+// refuse answers a request with an error, and reports the same as answer.
 func (r *request) refuse(code int64, text string) bool {
-	return r.finish(message{ID: r.id, Error: rpcError(code, text)})
+	return r.sendReply(message{ID: r.id, Error: encodeRPCError(code, text)})
 }
 
-func (r *request) finish(m message) bool {
+// sendReply answers with m, and ends the request's context.
+func (r *request) sendReply(m message) bool {
 	if r.id == nil || !r.reply(r, m) {
 		return false
 	}
@@ -230,8 +243,9 @@ func (r *request) finish(m message) bool {
 	return true
 }
 
-// reply answers a request that is open.
-func (p *peer) reply(r *request, m message) bool {
+// replyOnce queues the answer to a request if the request is open, closes it, and reports whether
+// it was.
+func (p *peer) replyOnce(r *request, m message) bool {
 	p.mu.Lock()
 	mine := p.open[string(r.id)] == r
 	if mine {
@@ -239,13 +253,14 @@ func (p *peer) reply(r *request, m message) bool {
 	}
 	p.mu.Unlock()
 	if mine {
-		p.write(m)
+		p.queueMessage(m)
 	}
 	return mine
 }
 
-// withdraw ends the request with an id, whose sender wants no answer any more.
-func (p *peer) withdraw(id jsontext.Value) {
+// cancelRequest answers the open request with an id as cancelled: the agent wants no answer any
+// more.
+func (p *peer) cancelRequest(id jsontext.Value) {
 	p.mu.Lock()
 	r := p.open[string(id)]
 	p.mu.Unlock()
@@ -254,7 +269,8 @@ func (p *peer) withdraw(id jsontext.Value) {
 	}
 }
 
-func rpcError(code int64, text string) jsontext.Value {
+// encodeRPCError returns the error member of an answer.
+func encodeRPCError(code int64, text string) jsontext.Value {
 	value, err := jsonv2.Marshal(&jsonrpc2.Error{Code: code, Message: text})
 	if err != nil {
 		panic(err) // it is of our own making
@@ -262,23 +278,25 @@ func rpcError(code int64, text string) jsontext.Value {
 	return value
 }
 
-// call makes a request and waits for the answer. The error is errEnded, that of ctx, or the agent's *jsonrpc2.Error.
+// call makes a request and waits for the answer. The error is errEnded, that of ctx, or the agent's
+// *jsonrpc2.Error.
 func (p *peer) call(ctx context.Context, method string, params, result any) error {
-	wait, cancel, err := p.begin(method, params)
+	wait, cancel, err := p.startCall(method, params)
 	if err != nil {
 		return err
 	}
 	defer cancel()
 	select {
 	case m, ok := <-wait:
-		return settle(m, ok, result)
+		return decodeAnswer(m, ok, result)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// begin makes a request. The channel gets its answer, or is closed with the link.
-func (p *peer) begin(method string, params any) (<-chan message, func(), error) {
+// startCall sends a request. The channel gets its answer, or is closed with the link; the function
+// makes the peer forget the request.
+func (p *peer) startCall(method string, params any) (<-chan message, func(), error) {
 	value, err := jsonv2.Marshal(params)
 	if err != nil {
 		return nil, nil, fmt.Errorf("acp: %s: %w", method, err)
@@ -291,18 +309,19 @@ func (p *peer) begin(method string, params any) (<-chan message, func(), error) 
 	}
 	id := p.asked
 	p.asked++
-	p.waits[id] = wait
+	p.calls[id] = wait
 	p.mu.Unlock()
-	p.write(message{ID: jsontext.Value(strconv.FormatInt(id, 10)), Method: &method, Params: value})
+	p.queueMessage(message{ID: jsontext.Value(strconv.FormatInt(id, 10)), Method: &method, Params: value})
 	return wait, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		delete(p.waits, id)
+		delete(p.calls, id)
 	}, nil
 }
 
-// settle reads an answer into result.
-func settle(m message, ok bool, result any) error {
+// decodeAnswer decodes the answer to a call into result, which may be nil. ok is false where the
+// link ended without an answer.
+func decodeAnswer(m message, ok bool, result any) error {
 	switch {
 	case !ok:
 		return errEnded
@@ -321,14 +340,16 @@ func settle(m message, ok bool, result any) error {
 	return nil
 }
 
+// notify sends a notification, which is never answered.
 func (p *peer) notify(method string, params any) {
 	if value, err := jsonv2.Marshal(params); err == nil {
-		p.write(message{Method: &method, Params: value})
+		p.queueMessage(message{Method: &method, Params: value})
 	}
 }
 
-// write queues a message. Where the agent reads nothing it waits, for writeTimeout at most.
-func (p *peer) write(m message) {
+// queueMessage queues a message for writeLines. While the agent reads nothing it waits, for
+// writeTimeout at most; once the link has ended the message is dropped.
+func (p *peer) queueMessage(m message) {
 	m.JSONRPC = "2.0"
 	line, err := jsonv2.Marshal(m)
 	if err != nil {
@@ -337,7 +358,7 @@ func (p *peer) write(m message) {
 	select {
 	case p.queue <- append(line, '\n'):
 	case <-p.done:
-	case <-p.deaf:
+	case <-p.writeEnded:
 	}
 }
 
@@ -348,7 +369,7 @@ const (
 
 // writeLines writes what is queued. A piece that the agent does not read in time ends the link.
 func (p *peer) writeLines() {
-	stop := sync.OnceFunc(func() { close(p.deaf) })
+	stop := sync.OnceFunc(func() { close(p.writeEnded) })
 	defer stop()
 	for {
 		select {
@@ -363,7 +384,7 @@ func (p *peer) writeLines() {
 			}
 		case <-p.done:
 			return
-		case <-p.deaf:
+		case <-p.writeEnded:
 			return
 		}
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// Consent. An agent asks whether it may go on with a call and offers options, each of a kind. What a person accepts is always one
-// option, named to them in a confirmation; grant is the only function that answers with an option that allows something.
+// Consent. An agent asks whether it may go on with a call and offers options, each of a kind. What
+// a person accepts is always one option, named to them in a confirmation; grant is the only
+// function that answers with an option that allows something.
 //
 //   - One option of the kind allow_once: a confirmation, to which yes selects that option.
 //   - Any other set of options: a choice by the agent's own names, and then the same confirmation of what was chosen.
@@ -25,10 +26,10 @@ import (
 //   - Everything else, such as no, silence, or no subscriber to ask: reject_once where the agent offers it, or else cancelled.
 
 const (
-	answerTime  = 5 * time.Minute // to answer a question, where Config does not say
-	maxOptions  = 32              // of one permission
-	mostTold    = 15000           // bytes of an action or a consequence, of which the protocol takes 16,384
-	mostContext = 4096            // bytes of what a choice is about
+	answerTime      = 5 * time.Minute // to answer a question, where Config does not say
+	maxOptions      = 32              // of one permission
+	maxToldBytes    = 15000           // bytes of an action or a consequence, of which the protocol takes 16,384
+	maxContextBytes = 4096            // bytes of what a choice is about
 )
 
 // Option is one of the answers that an agent offers to a question of its own.
@@ -38,7 +39,8 @@ type Option struct {
 	Always bool   // and counts for later too
 }
 
-// A permission is one that an agent asks for, or that is asked for what it has its client do; then only call and about are set.
+// A permission is one that an agent asks for, or that is asked for what it has its client do; then
+// only call and about are set.
 type permission struct {
 	request *request
 	call    *call
@@ -47,53 +49,56 @@ type permission struct {
 	change  chan permissionOption // what Choose chose instead of the answer
 }
 
-// permission asks the user whether the agent may go on, and answers it. It runs on a goroutine of its own.
-func (c *Conversation) permission(r *request) {
+// answerPermission answers session/request_permission with what the user decides. It runs on a
+// goroutine of its own.
+func (c *Conversation) answerPermission(r *request) {
 	var ask permissionRequest
-	if err := read(r.params, &ask); err != nil {
+	if err := decodeParams(r.params, &ask); err != nil {
 		r.refuse(jsonrpc2.CodeInvalidParams, "the request for permission cannot be read")
-		c.tell("The agent asked for permission in a way that cannot be read. It was not allowed.")
+		c.reportNews("The agent asked for permission in a way that cannot be read. It was not allowed.")
 		return
 	}
-	var otherwise any = cancelled()
-	if c.agent.beside {
+	var otherwise any = cancelledOutcome()
+	if c.agent.besideEditor {
 		otherwise = nil // which the tee passes on as nothing
 	}
-	c.inTurn(r, "The agent asks for permission.", otherwise, func(t *turn) { t.permit(r, ask) })
+	c.runInTurn(r, "The agent asks for permission.", otherwise, func(t *turn) { t.askPermission(r, ask) })
 }
 
-// permit puts the question of a permission, and answers it.
-func (t *turn) permit(r *request, ask permissionRequest) {
+// askPermission puts the question of a permission and answers the request. What allows is answered
+// by grantOption alone; here it is a rejection, or cancelled.
+func (t *turn) askPermission(r *request, ask permissionRequest) {
 	t.mu.Lock()
 	t.endText()
-	call := t.known(ask.ToolCall)
-	if call == nil || t.over || t.halted {
+	call := t.mergeCall(ask.ToolCall)
+	if call == nil || t.ended || t.halted {
 		t.mu.Unlock()
-		if !t.c.agent.beside {
-			r.answer(cancelled())
+		if !t.c.agent.besideEditor {
+			r.answer(cancelledOutcome())
 		}
 		return
 	}
 	call.asked = true
-	if call.soon != nil {
-		call.soon.Stop()
+	if call.reportTimer != nil {
+		call.reportTimer.Stop()
 	}
-	p := &permission{request: r, call: call, about: *call, options: usable(ask.Options), change: make(chan permissionOption, 1)}
+	p := &permission{request: r, call: call, about: *call, options: usableOptions(ask.Options),
+		change: make(chan permissionOption, 1)}
 	t.mu.Unlock()
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	defer context.AfterFunc(t.asking, cancel)()
 	var option permissionOption
-	err := t.ask(ctx, p, func() (err error) {
-		option, err = t.decide(ctx, p)
+	err := t.putQuestion(ctx, p, func() (err error) {
+		option, err = t.askForOption(ctx, p)
 		return err
 	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err == nil && allows(option) {
+	if err == nil && allowsAction(option) {
 		return // grant has answered
 	}
-	if t.c.agent.beside && (t.halted || ctx.Err() != nil || err != nil && !errors.Is(err, producer.ErrRejected)) {
+	if t.c.agent.besideEditor && (t.halted || ctx.Err() != nil || err != nil && !errors.Is(err, producer.ErrRejected)) {
 		return // the editor answers it
 	}
 	call.denied = true
@@ -101,15 +106,15 @@ func (t *turn) permit(r *request, ask permissionRequest) {
 		call.done(producer.ErrRejected)
 		call.ended = true
 	}
-	no := cancelled()
+	no := cancelledOutcome()
 	switch {
 	case t.halted || ctx.Err() != nil:
 	case err == nil:
-		no = selected(option) // a rejection that was chosen by its name
+		no = selectedOutcome(option) // a rejection that was chosen by its name
 	default:
 		for _, o := range p.options {
 			if o.Kind == rejectOnce {
-				no = selected(o)
+				no = selectedOutcome(o)
 				break
 			}
 		}
@@ -117,14 +122,17 @@ func (t *turn) permit(r *request, ask permissionRequest) {
 	r.answer(no)
 }
 
-// ask puts a question by put, once no other question of the agent is open: what Details and Options say is about the one that
-// the user is asked. Beside an editor, which shows them all, no question waits. An error is that of ctx, or of put;
-// where it says that there was no question the user is told so.
-func (t *turn) ask(ctx context.Context, p *permission, put func() error) error {
-	if a := t.c.agent; !a.beside {
+// putQuestion calls put once no other question of the agent is open, since Details and Options are
+// about the one that the user is asked. Beside an editor, which shows them all, no question waits.
+// p is nil for a question that is no permission.
+//
+// The error is that of ctx or of put. Where it means that no question could be put, the user is
+// told.
+func (t *turn) putQuestion(ctx context.Context, p *permission, put func() error) error {
+	if a := t.c.agent; !a.besideEditor {
 		select {
-		case a.asking <- struct{}{}:
-			defer func() { <-a.asking }()
+		case a.questionSlot <- struct{}{}:
+			defer func() { <-a.questionSlot }()
 		case <-ctx.Done():
 		}
 	}
@@ -133,35 +141,39 @@ func (t *turn) ask(ctx context.Context, p *permission, put func() error) error {
 	}
 	if p != nil {
 		t.mu.Lock()
-		t.asks = append(t.asks, p)
-		t.newest(p.call)
+		t.openPermissions = append(t.openPermissions, p)
+		t.setNewest(p.call)
 		t.mu.Unlock()
 		defer func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			i := slices.Index(t.asks, p)
-			t.asks = slices.Delete(t.asks, i, i+1)
+			i := slices.Index(t.openPermissions, p)
+			t.openPermissions = slices.Delete(t.openPermissions, i, i+1)
 		}()
 	}
-	t.c.agent.beforeAsking(ctx)
+	t.c.agent.waitBeforeAsking(ctx)
 	err := put()
 	switch {
-	case err == nil, ctx.Err() != nil, errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable),
+	case err == nil, ctx.Err() != nil, errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut),
+		errors.Is(err, producer.ErrUnreachable),
 		errors.Is(err, context.Canceled), errors.Is(err, errOnlyEditor):
 	default:
-		t.tell("What the agent asks cannot be put to you, and was not allowed: " + words.Sentence(toolwords.Label(err.Error())))
+		t.reportProgress("What the agent asks cannot be put to you, and was not allowed: " +
+			words.Sentence(toolwords.Label(err.Error())))
 	}
 	return err
 }
 
+// errOnlyEditor is returned where no answer of a listener could be passed on.
 var errOnlyEditor = errors.New("acp: only the editor can answer it")
 
-// decide returns the option that the user chose. Of one that allows something, grant has answered already.
-func (t *turn) decide(ctx context.Context, p *permission) (option permissionOption, err error) {
+// askForOption returns the option that the user chose. If that option allows something, grantOption
+// has answered the request already.
+func (t *turn) askForOption(ctx context.Context, p *permission) (option permissionOption, err error) {
 	var once []permissionOption
 	allowing := 0
 	for _, o := range p.options {
-		if allows(o) {
+		if allowsAction(o) {
 			allowing++
 		}
 		if o.Kind == allowOnce {
@@ -170,23 +182,26 @@ func (t *turn) decide(ctx context.Context, p *permission) (option permissionOpti
 	}
 	switch {
 	case len(once) == 1:
-		return t.confirm(ctx, p, once[0])
-	case allowing == 0 && t.c.agent.beside:
+		return t.confirmOption(ctx, p, once[0])
+	case allowing == 0 && t.c.agent.besideEditor:
 		return option, errOnlyEditor
 	case allowing == 0:
-		t.tell("The agent asks for permission, and offers no way to allow it: " + words.Sentence(toolwords.Line(p.about.title)) + " It was not allowed.")
+		t.reportProgress("The agent asks for permission, and offers no way to allow it: " +
+			words.Sentence(toolwords.Line(p.about.title)) + " It was not allowed.")
 		return option, producer.ErrRejected
 	}
-	if option, err = t.choose(ctx, p); err != nil || !allows(option) {
+	if option, err = t.putChoice(ctx, p); err != nil || !allowsAction(option) {
 		return option, err
 	}
-	return t.confirm(ctx, p, option)
+	return t.confirmOption(ctx, p, option)
 }
 
-// choose puts the options as a choice by the agent's own names.
-func (t *turn) choose(ctx context.Context, p *permission) (permissionOption, error) {
-	about := words.Fit(p.about.consequence(t.c.agent.cfg), mostContext)
-	q := producer.Question{Text: aaep.Say(words.Fit(p.about.action(), mostTold) + " What do you answer?"), Context: aaep.Say(about), Timeout: t.c.agent.cfg.AnswerTime}
+// putChoice puts the options as a choice by the agent's own names, and returns the one that was
+// chosen. What allows is confirmed after it.
+func (t *turn) putChoice(ctx context.Context, p *permission) (permissionOption, error) {
+	about := words.Fit(p.about.describeConsequence(t.c.agent.cfg), maxContextBytes)
+	q := producer.Question{Text: aaep.Say(words.Fit(p.about.describeAction(), maxToldBytes) + " What do you answer?"),
+		Context: aaep.Say(about), Timeout: t.c.agent.cfg.AnswerTime}
 	for i, o := range p.options {
 		q.Choices = append(q.Choices, producer.Choice{Value: fmt.Sprint(i + 1), Label: aaep.Say(optionName(o))})
 	}
@@ -205,15 +220,15 @@ func (t *turn) choose(ctx context.Context, p *permission) (permissionOption, err
 	return permissionOption{}, producer.ErrRejected
 }
 
-// confirm asks whether one option is what the user wants, and answers with it on a yes. Where another was chosen meanwhile, that
-// is asked about instead.
-func (t *turn) confirm(ctx context.Context, p *permission, option permissionOption) (permissionOption, error) {
+// confirmOption asks whether one option is what the user wants, and answers with it on a yes. If
+// another is chosen with Choose while the question is open, that one is asked about instead.
+func (t *turn) confirmOption(ctx context.Context, p *permission, option permissionOption) (permissionOption, error) {
 	for {
-		change, err := t.grant(ctx, p, option)
+		change, err := t.grantOption(ctx, p, option)
 		if change.Kind == "" || ctx.Err() != nil {
 			return option, err
 		}
-		if option = change; !allows(option) {
+		if option = change; !allowsAction(option) {
 			return option, nil
 		}
 	}
@@ -221,8 +236,10 @@ func (t *turn) confirm(ctx context.Context, p *permission, option permissionOpti
 
 var errChanged = errors.New("acp: another option was chosen")
 
-// grant asks whether an option is what the user wants, and only on a yes answers with it. Change is what was chosen instead.
-func (t *turn) grant(ctx context.Context, p *permission, option permissionOption) (change permissionOption, err error) {
+// grantOption asks whether an option is what the user wants, and answers the request with it only
+// on a yes. change is the option that was chosen with Choose instead, if any.
+func (t *turn) grantOption(ctx context.Context, p *permission,
+	option permissionOption) (change permissionOption, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watched := make(chan struct{})
@@ -234,7 +251,7 @@ func (t *turn) grant(ctx context.Context, p *permission, option permissionOption
 		case <-ctx.Done():
 		}
 	}()
-	decision, done, err := t.s.Confirm(ctx, t.question(p, option))
+	decision, done, err := t.s.Confirm(ctx, t.optionConfirmation(p, option))
 	cancel(nil)
 	<-watched
 	t.mu.Lock()
@@ -242,7 +259,7 @@ func (t *turn) grant(ctx context.Context, p *permission, option permissionOption
 	switch {
 	case decision != aaep.Accept:
 		return change, err
-	case t.halted || t.over || change.Kind != "" || !p.request.answer(selected(option)):
+	case t.halted || t.ended || change.Kind != "" || !p.request.answer(selectedOutcome(option)):
 		done(context.Canceled)
 		return change, context.Canceled
 	}
@@ -250,33 +267,37 @@ func (t *turn) grant(ctx context.Context, p *permission, option permissionOption
 		p.call.done(nil)
 	}
 	p.call.done, p.call.denied = done, false
-	t.granted(p.about)
+	t.keepGrants(p.about)
 	return permissionOption{}, nil
 }
 
-// question is the confirmation of an option.
-func (t *turn) question(p *permission, option permissionOption) producer.Tool {
-	tool := p.about.tool()
+// optionConfirmation returns the confirmation of an option, which is always of high risk.
+func (t *turn) optionConfirmation(p *permission, option permissionOption) producer.Tool {
+	tool := p.about.asTool()
 	tool.Confirm, tool.Timeout = true, t.c.agent.cfg.AnswerTime
 	tool.Risk, tool.Irreversible = aaep.RiskHigh, p.about.kind == "delete" // whatever kind the agent says that it is
-	says := p.about.consequence(t.c.agent.cfg)
+	says := p.about.describeConsequence(t.c.agent.cfg)
 	switch name := optionName(option); {
 	case option.Kind == allowAlways:
-		tool.Action = aaep.Say(fmt.Sprintf("Allow it from now on without being asked, which the agent calls \"%s\".", name))
-		says = "What this covers the agent decides, and it asks no more about that. Now it wants to do this: " + p.about.action() + " " + says
+		tool.Action = aaep.Say(fmt.Sprintf("Allow it from now on without being asked, which the agent calls \"%s\".",
+			name))
+		says = "What this covers the agent decides, and it asks no more about that. Now it wants to do this: " +
+			p.about.describeAction() + " " + says
 	case !plainYes[strings.ToLower(name)]:
 		says += fmt.Sprintf(" Yes is answered as \"%s\".", name)
 	}
-	tool.Consequence = aaep.Say(words.Fit(says, mostTold))
+	tool.Consequence = aaep.Say(words.Fit(says, maxToldBytes))
 	return tool
 }
 
 // plainYes are names of options that say nothing but yes, once.
-var plainYes = map[string]bool{"allow": true, "allow once": true, "yes": true, "yes, allow once": true, "accept": true, "approve": true,
-	"approve once": true, "proceed": true, "proceed once": true, "run": true, "run once": true, "ok": true, "allow this change": true}
+var plainYes = map[string]bool{"allow": true, "allow once": true, "yes": true, "yes, allow once": true, "accept": true,
+	"approve": true, "approve once": true, "proceed": true, "proceed once": true, "run": true, "run once": true, "ok": true,
+	"allow this change": true}
 
-// usable are the options that can be answered with: of a known kind, and with an id that no other has.
-func usable(all []permissionOption) (options []permissionOption) {
+// usableOptions returns the options that can be answered with: of a known kind, and with an id that
+// no other has.
+func usableOptions(all []permissionOption) (options []permissionOption) {
 	ids := map[string]int{}
 	for _, o := range all {
 		ids[o.ID]++
@@ -292,8 +313,10 @@ func usable(all []permissionOption) (options []permissionOption) {
 	return options
 }
 
-func allows(o permissionOption) bool { return o.Kind == allowOnce || o.Kind == allowAlways }
+// allowsAction reports whether selecting an option lets the agent go on.
+func allowsAction(o permissionOption) bool { return o.Kind == allowOnce || o.Kind == allowAlways }
 
+// optionName returns the agent's name for an option, safe to show, or else its id.
 func optionName(o permissionOption) string {
 	if name := toolwords.Label(o.Name); name != "" {
 		return name
@@ -301,28 +324,33 @@ func optionName(o permissionOption) string {
 	return toolwords.Label(o.ID)
 }
 
-func selected(o permissionOption) permissionResponse {
+// selectedOutcome is the answer that selects an option.
+func selectedOutcome(o permissionOption) permissionResponse {
 	return permissionResponse{permissionOutcome{Outcome: "selected", OptionID: o.ID}}
 }
 
-func cancelled() permissionResponse {
+// cancelledOutcome is the answer that selects nothing.
+func cancelledOutcome() permissionResponse {
 	return permissionResponse{permissionOutcome{Outcome: "cancelled"}}
 }
 
-// Options are what the agent offers as answers to the question that it asked first and that is open.
+// Options are what the agent offers as answers to the question that it asked first and that is
+// open.
 func (c *Conversation) Options() (options []Option) {
-	if p := c.asks(); p != nil {
+	if p := c.openPermission(); p != nil {
 		for _, o := range p.options {
-			options = append(options, Option{Name: optionName(o), Allows: allows(o), Always: o.Kind == allowAlways || o.Kind == rejectAlways})
+			options = append(options, Option{Name: optionName(o), Allows: allowsAction(o),
+				Always: o.Kind == allowAlways || o.Kind == rejectAlways})
 		}
 	}
 	return options
 }
 
-// Choose chooses an option, as Options numbers them from 0, instead of the one that is asked about. One that allows something is
-// asked about anew in its own name, and counts only if that is accepted; one that rejects counts at once.
+// Choose chooses an option, as Options numbers them from 0, instead of the one that is asked about.
+// One that allows something is asked about anew in its own name, and counts only if that is
+// accepted; one that rejects counts at once.
 func (c *Conversation) Choose(option int) error {
-	p := c.asks()
+	p := c.openPermission()
 	if p == nil || option < 0 || option >= len(p.options) {
 		return errors.New("acp: there is no such option")
 	}
@@ -334,8 +362,8 @@ func (c *Conversation) Choose(option int) error {
 	}
 }
 
-// asks is the oldest open permission, or nil.
-func (c *Conversation) asks() *permission {
+// openPermission returns the oldest open permission of the turn, or nil.
+func (c *Conversation) openPermission() *permission {
 	c.mu.Lock()
 	t := c.turn
 	c.mu.Unlock()
@@ -344,8 +372,8 @@ func (c *Conversation) asks() *permission {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.asks) == 0 {
+	if len(t.openPermissions) == 0 {
 		return nil
 	}
-	return t.asks[0]
+	return t.openPermissions[0]
 }

@@ -17,14 +17,16 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A consent is one confirmation that the person accepted: its words, and whether an answer to the agent was given for it.
+// A consent is one confirmation that the person accepted: its words, and whether an answer to the
+// agent was given for it.
 type consent struct {
 	words string
 	used  bool
 }
 
-// A hostileAgent asks for permission in every way there is, right and wrong, and holds what it is answered against what the
-// person accepted. Each of its calls and options has a name that no other has.
+// A hostileAgent asks for permission in every way there is, right and wrong, and holds what it is
+// answered against what the person accepted. Each of its calls and options has a name that no other
+// has.
 type hostileAgent struct {
 	*scriptedAgent
 	rand *rand.Rand
@@ -40,34 +42,39 @@ type offer struct{ kind, name, call string }
 
 var hostileKinds = []string{"allow_once", "allow_always", "reject_once", "reject_always", "allow_once", "allow", ""}
 
-// ask writes a request for permission with random options.
-func (h *hostileAgent) ask(n int) {
+// askPermission sends a request for permission with random options.
+func (h *hostileAgent) askPermission(n int) {
 	call := fmt.Sprintf("call%dx", n)
 	ids := []string{"0", fmt.Sprint(n), `"text"`, fmt.Sprint(n), fmt.Sprintf(`"p%d"`, n), "null", "-1", "1.5", "{}"}
 	var options []string
 	for i := range h.rand.IntN(5) {
-		id, kind, name := fmt.Sprintf("o%d-%d", n, i), hostileKinds[h.rand.IntN(len(hostileKinds))], fmt.Sprintf("Option%dand%dx", n, i)
+		id, kind, name := fmt.Sprintf("o%d-%d", n, i), hostileKinds[h.rand.IntN(len(hostileKinds))],
+			fmt.Sprintf("Option%dand%dx", n, i)
 		if h.rand.IntN(6) == 0 {
 			id = fmt.Sprintf("o%d-0", n)
 		}
 		h.mu.Lock()
 		h.offered[id] = append(h.offered[id], offer{kind, name, call})
 		h.mu.Unlock()
-		options = append(options, fmt.Sprintf(`{"optionId":%q,"name":%q,"kind":%q}`, id, name+[]string{"", "\x1b[2J", "\u202eevil"}[h.rand.IntN(3)], kind))
+		options = append(options, fmt.Sprintf(`{"optionId":%q,"name":%q,"kind":%q}`, id,
+			name+[]string{"", "\x1b[2J", "\u202eevil"}[h.rand.IntN(3)], kind))
 	}
 	h.send(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":%q,"title":%q,"kind":%q},"options":[%s]}}`,
-		ids[h.rand.IntN(len(ids))], fmt.Sprintf("t%d", h.rand.IntN(4)), call+" rm x", []string{"execute", "read", "delete", "", "?"}[h.rand.IntN(5)], strings.Join(options, ","))
+		ids[h.rand.IntN(len(ids))], fmt.Sprintf("t%d", h.rand.IntN(4)), call+" rm x",
+		[]string{"execute", "read", "delete", "", "?"}[h.rand.IntN(5)], strings.Join(options, ","))
 }
 
-// step does one thing.
-func (h *hostileAgent) step(n int) {
+// takeStep sends one random line.
+func (h *hostileAgent) takeStep(n int) {
 	switch h.rand.IntN(8) {
 	case 0:
-		h.says("I do something. ")
+		h.sendText("I do something. ")
 	case 1:
-		h.update(`{"sessionUpdate":"tool_call","toolCallId":"t%d","title":"before","kind":"execute","status":%q}`, h.rand.IntN(4), []string{"pending", "in_progress"}[h.rand.IntN(2)])
+		h.sendUpdate(`{"sessionUpdate":"tool_call","toolCallId":"t%d","title":"before","kind":"execute","status":%q}`,
+			h.rand.IntN(4), []string{"pending", "in_progress"}[h.rand.IntN(2)])
 	case 2:
-		h.update(`{"sessionUpdate":"tool_call_update","toolCallId":"t%d","status":%q}`, h.rand.IntN(4), []string{"completed", "failed", "in_progress"}[h.rand.IntN(3)])
+		h.sendUpdate(`{"sessionUpdate":"tool_call_update","toolCallId":"t%d","status":%q}`, h.rand.IntN(4),
+			[]string{"completed", "failed", "in_progress"}[h.rand.IntN(3)])
 	case 3:
 		h.send(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":%d}}`, h.rand.IntN(n+1))
 	case 4: // the end of the turn, perhaps; what is asked after that belongs to no turn that was stopped
@@ -76,25 +83,26 @@ func (h *hostileAgent) step(n int) {
 		h.mu.Unlock()
 		h.send(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn"}}`, h.rand.IntN(5))
 	default:
-		h.ask(n)
+		h.askPermission(n)
 	}
 }
 
-// judge holds an answer of the client's against what was accepted.
-func (h *hostileAgent) judge(m map[string]any) {
+// judgeAnswer holds an answer of the client's against what was accepted.
+func (h *hostileAgent) judgeAnswer(m map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if m["method"] != nil {
 		h.halted = h.halted || m["method"] == "session/cancel"
 		return
 	}
-	id := selectedIn(m)
+	id := outcomeOf(m)
 	for _, o := range h.offered[id] {
 		if !strings.HasPrefix(o.kind, "allow") {
 			continue
 		}
 		i := slices.IndexFunc(h.accepted, func(c *consent) bool {
-			return !c.used && strings.Contains(c.words, o.call) && (o.kind != "allow_always" || strings.Contains(c.words, o.name))
+			return !c.used && strings.Contains(c.words, o.call) &&
+				(o.kind != "allow_always" || strings.Contains(c.words, o.name))
 		})
 		switch {
 		case h.halted:
@@ -104,15 +112,16 @@ func (h *hostileAgent) judge(m map[string]any) {
 		case o.kind == "allow":
 			h.wrong = append(h.wrong, "a kind that is not known: "+id)
 		case i < 0:
-			h.wrong = append(h.wrong, fmt.Sprintf("%s %+v without an accepted confirmation; of it there were %s", id, o, h.about(o.call)))
+			h.wrong = append(h.wrong, fmt.Sprintf("%s %+v without an accepted confirmation; of it there were %s", id,
+				o, h.heardAbout(o.call)))
 		default:
 			h.accepted[i].used = true
 		}
 	}
 }
 
-// about are the accepted confirmations of a call.
-func (h *hostileAgent) about(call string) (all []string) {
+// heardAbout returns the accepted confirmations of a call.
+func (h *hostileAgent) heardAbout(call string) (all []string) {
 	for _, c := range h.accepted {
 		if strings.Contains(c.words, call) {
 			all = append(all, fmt.Sprintf("%+v", *c))
@@ -121,8 +130,9 @@ func (h *hostileAgent) about(call string) (all []string) {
 	return all
 }
 
-// Whatever an agent sends, no option that allows something is selected but upon an accepted confirmation of that call, and, where
-// it counts for later, of that option's own name. Each confirmation counts once, and none after the person said stop.
+// Whatever an agent sends, no option that allows something is selected but upon an accepted
+// confirmation of that call, and, where it counts for later, of that option's own name. Each
+// confirmation counts once, and none after the person said stop.
 func TestNothingAllowedUnasked(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		wrong := hostileTurn(t, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 30).Draw(rt, "steps"))
@@ -132,14 +142,15 @@ func TestNothingAllowedUnasked(t *testing.T) {
 	})
 }
 
-// hostileTurn has a person and a hostile agent do as the seed says, and returns what was allowed that should not have been.
+// hostileTurn has a person and a hostile agent do as the seed says, and returns what was allowed
+// that should not have been.
 func hostileTurn(t *testing.T, seed uint64, steps int) (wrong []string) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &hostileAgent{rand: rand.New(rand.NewPCG(seed, 1)), offered: map[string][]offer{}}
 		choices := rand.New(rand.NewPCG(seed, 2))
 		turn := func(a *scriptedAgent, _ string) string {
 			for n := range steps {
-				h.step(n)
+				h.takeStep(n)
 				if h.rand.IntN(3) == 0 {
 					time.Sleep(time.Duration(h.rand.IntN(3000)) * time.Millisecond)
 				}
@@ -162,7 +173,7 @@ func hostileTurn(t *testing.T, seed uint64, steps int) (wrong []string) {
 			case 1: // silence
 			default:
 				h.mu.Lock()
-				h.accepted = append(h.accepted, &consent{words: words(ev)})
+				h.accepted = append(h.accepted, &consent{words: eventWords(ev)})
 				h.mu.Unlock()
 				p.sub.Reply(context.Background(), ev, aaep.Accept)
 			}
@@ -170,7 +181,7 @@ func hostileTurn(t *testing.T, seed uint64, steps int) (wrong []string) {
 		f := newFixture(t, "/srv/project", turn, decide)
 		h.scriptedAgent = f.script
 		f.script.mu.Lock()
-		f.script.judge = h.judge
+		f.script.judge = h.judgeAnswer
 		f.script.mu.Unlock()
 		over := make(chan struct{})
 		go func() {
@@ -191,7 +202,7 @@ func hostileTurn(t *testing.T, seed uint64, steps int) (wrong []string) {
 		}()
 		f.talk.Prompt(t.Context(), "Go on.")
 		close(over)
-		wait()
+		waitTenSeconds()
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		wrong = h.wrong

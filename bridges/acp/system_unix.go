@@ -11,7 +11,7 @@ import (
 // nonblocking has a named pipe opened without a wait for its other end.
 const nonblocking = syscall.O_NONBLOCK
 
-// ownGroup has a command begin in a process group of its own, which killGroup ends.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// setProcessGroup makes a command start in a process group of its own, which killGroup ends.
+func setProcessGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 func killGroup(p *os.Process) { syscall.Kill(-p.Pid, syscall.SIGKILL) }

@@ -19,13 +19,15 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// Tee stands between an editor and an agent, both of which speak ACP, until the agent has ended; it closes the agent's link when the
-// editor has hung up. What they say to each other passes byte for byte, line by line, and the subscribers of p receive it as with a
-// Conversation.
+// Tee stands between an editor and an agent, both of which speak ACP, until the agent has ended; it
+// closes the agent's link when the editor has hung up. What they say to each other passes byte for
+// byte, line by line, and the subscribers of p receive it as with a Conversation.
 //
-// What the agent asks permission for is asked in both places, and the first answer counts: where a listener of p accepts or rejects
-// first, the agent gets that answer, and the editor a $/cancel_request, and the editor's own answer is dropped. Silence, or no subscriber to
-// ask, answers nothing here: the editor does. If this part fails, what passes goes on to pass, and nothing is answered here any more.
+// What the agent asks permission for is asked in both places, and the first answer counts: where a
+// listener of p accepts or rejects first, the agent gets that answer, and the editor a
+// $/cancel_request, and the editor's own answer is dropped. Silence, or no subscriber to ask,
+// answers nothing here: the editor does. If this part fails, what passes goes on to pass, and
+// nothing is answered here any more.
 func Tee(p *producer.Producer, cfg Config, editor io.ReadWriter, agent io.ReadWriteCloser) error {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -34,17 +36,18 @@ func Tee(p *producer.Producer, cfg Config, editor io.ReadWriter, agent io.ReadWr
 		cfg.AnswerTime = answerTime
 	}
 	t := &tee{
-		agent: &Agent{cfg: cfg, beside: true, conversations: map[string]*Conversation{}, told: map[string]bool{}},
-		p:     p, toAgent: agent, toEditor: editor, open: map[string]*passing{}, prompts: map[string]*turn{},
+		agent: &Agent{cfg: cfg, besideEditor: true, conversations: map[string]*Conversation{},
+			reported: map[string]bool{}},
+		p: p, toAgent: agent, toEditor: editor, open: map[string]*pendingPermission{}, prompts: map[string]*turn{},
 		more: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	observed := make(chan struct{})
-	go func() { defer close(observed); t.observe() }()
+	go func() { defer close(observed); t.observeLines() }()
 	go func() {
-		t.pass(editor, true)
+		t.copyLines(editor, true)
 		agent.Close()
 	}()
-	err := t.pass(agent, false)
+	err := t.copyLines(agent, false)
 	close(t.over)
 	<-observed
 	if err == io.EOF {
@@ -62,8 +65,8 @@ type tee struct {
 	writing  struct{ agent, editor sync.Mutex } // held while a line is written, and while it is settled who answers
 
 	mu     sync.Mutex // a leaf
-	open   map[string]*passing
-	queue  []passed
+	open   map[string]*pendingPermission
+	queue  []observedLine
 	bytes  int  // in queue
 	broken bool // nothing is observed or answered any more
 
@@ -72,8 +75,8 @@ type tee struct {
 	prompts map[string]*turn
 }
 
-// A passing permission is one that was asked and that the editor has not answered yet.
-type passing struct {
+// A pendingPermission is one that was asked for and that the editor has not answered yet.
+type pendingPermission struct {
 	request *request
 	session string
 	settled bool // by a listener of ours: the editor's answer is dropped
@@ -81,18 +84,20 @@ type passing struct {
 	again   bool // and the agent has asked with the same id since, which only the editor answers
 }
 
-// A passed line is one that the observer has yet to see.
-type passed struct {
-	line   []byte
-	editor bool     // it came from there
-	asks   *passing // the permission that it asks for, or answers
+// An observedLine is one that has passed and that the observer has yet to see.
+type observedLine struct {
+	line       []byte
+	fromEditor bool               // it came from there
+	permission *pendingPermission // the permission that it asks for, or answers
 }
 
-// mostObserved is how many bytes wait to be observed; with more, nothing is observed any more.
-const mostObserved = 64 << 20
+// maxObservedBytes is how many bytes may wait to be observed; with more, nothing is observed any
+// more.
+const maxObservedBytes = 64 << 20
 
-// pass copies one direction, a line at a time. What is longer than a message may be is copied as it comes.
-func (t *tee) pass(from io.Reader, editor bool) error {
+// copyLines copies one direction, a line at a time, until that end is closed. A line longer than a
+// message may be is copied as it comes.
+func (t *tee) copyLines(from io.Reader, editor bool) error {
 	r := bufio.NewReaderSize(from, 64<<10)
 	to, lock := t.toEditor, &t.writing.editor
 	if editor {
@@ -115,7 +120,7 @@ func (t *tee) pass(from io.Reader, editor bool) error {
 			_, failed = to.Write(append(line, part...))
 		default:
 			line = append(line, part...)
-			if ends && len(line) > 0 && t.passes(line, editor) {
+			if ends && len(line) > 0 && t.admitLine(line, editor) {
 				_, failed = to.Write(line)
 			}
 		}
@@ -132,16 +137,17 @@ func (t *tee) pass(from io.Reader, editor bool) error {
 	}
 }
 
-// passes reports whether a line is passed on, with the lock of its direction held, and has it observed. Only an answer of the editor to
-// what a listener has answered already is not.
-func (t *tee) passes(line []byte, editor bool) (passes bool) {
+// admitLine queues a line for the observer, and reports whether it is passed on. Only the editor's
+// answer to what a listener has answered already is not. It is called with the lock of its
+// direction held, and a panic in it stops the observing alone.
+func (t *tee) admitLine(line []byte, editor bool) (passes bool) {
 	passes = true
 	defer func() {
 		if r := recover(); r != nil {
-			t.fail(fmt.Sprint(r))
+			t.stopObserving(fmt.Sprint(r))
 		}
 	}()
-	p := passed{line: line, editor: editor}
+	p := observedLine{line: line, fromEditor: editor}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.broken && len(t.open) == 0 {
@@ -149,11 +155,11 @@ func (t *tee) passes(line []byte, editor bool) (passes bool) {
 	}
 	switch {
 	case !editor && bytes.Contains(line, []byte("session/request_permission")):
-		p.asks = t.asks(line)
+		p.permission = t.notePermission(line)
 	case editor && len(t.open) > 0:
-		p.asks, passes = t.answered(line)
+		p.permission, passes = t.matchAnswer(line)
 	}
-	if t.broken || t.bytes+len(line) > mostObserved {
+	if t.broken || t.bytes+len(line) > maxObservedBytes {
 		t.broken = true
 		t.queue = nil
 	} else {
@@ -167,18 +173,20 @@ func (t *tee) passes(line []byte, editor bool) (passes bool) {
 }
 
 const (
-	mostPassing       = 64   // permissions that a listener can answer at once; what more are asked for only the editor answers
-	mostSettled       = 4096 // permissions that a listener has answered and the editor has not
-	mostConversations = 256  // that are followed
+	maxPending       = 64   // permissions that a listener can answer at once; what more are asked for only the editor answers
+	maxSettled       = 4096 // permissions that a listener has answered and the editor has not
+	maxConversations = 256  // that are followed
 )
 
-// asks notes a permission that the agent asks for, with mu held.
-func (t *tee) asks(line []byte) *passing {
+// notePermission registers a request for permission so that a listener may answer it, or returns
+// nil where only the editor may. It is called with t.mu held.
+func (t *tee) notePermission(line []byte) *pendingPermission {
 	var m message
-	if jsonv2.Unmarshal(line, &m) != nil || m.Method == nil || *m.Method != "session/request_permission" || m.ID == nil || t.broken {
+	if jsonv2.Unmarshal(line, &m) != nil || m.Method == nil || *m.Method != "session/request_permission" ||
+		m.ID == nil || t.broken {
 		return nil
 	}
-	key, exact := canonical(m.ID)
+	key, exact := canonicalID(m.ID)
 	if same := t.open[key]; same != nil { // no answer could say which of the two it is for
 		same.again = true
 		same.request.cancel()
@@ -191,18 +199,21 @@ func (t *tee) asks(line []byte) *passing {
 			waiting++
 		}
 	}
-	if !exact || waiting >= mostPassing || len(t.open) >= mostSettled || read(m.Params, &about) != nil {
+	if !exact || waiting >= maxPending || len(t.open) >= maxSettled || decodeParams(m.Params, &about) != nil {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	asks := &passing{session: about.SessionID, request: &request{reply: t.reply, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx, cancel: cancel}}
+	asks := &pendingPermission{session: about.SessionID,
+		request: &request{reply: t.replyForListener, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx,
+			cancel: cancel}}
 	t.open[key] = asks
 	return asks
 }
 
-// canonical is what an id is known by, however it is written: an editor need not answer in the agent's way of writing. Exact is that
-// it is written in the only way that every program writes it; nothing else is answered here.
-func canonical(id jsontext.Value) (key string, exact bool) {
+// canonicalID returns what an id is known by however it is written, since an editor need not write
+// it as the agent does. exact says that it is written in the only way that every program writes it;
+// other requests are not answered here.
+func canonicalID(id jsontext.Value) (key string, exact bool) {
 	var text string
 	switch {
 	case id.Kind() == '"' && jsonv2.Unmarshal(id, &text) == nil:
@@ -218,14 +229,15 @@ func canonical(id jsontext.Value) (key string, exact bool) {
 	return "", false
 }
 
-// answered takes a line of the editor, with mu held. It reports whether that is passed on, and what it answers.
-func (t *tee) answered(line []byte) (*passing, bool) {
+// matchAnswer finds the permission that a line of the editor answers, if any, and reports whether
+// the line is passed on. It is called with t.mu held.
+func (t *tee) matchAnswer(line []byte) (*pendingPermission, bool) {
 	var m message
 	if jsonv2.Unmarshal(line, &m) != nil {
 		return nil, true
 	}
 	var about cancelNotification
-	if m.Method != nil && *m.Method == "session/cancel" && read(m.Params, &about) == nil {
+	if m.Method != nil && *m.Method == "session/cancel" && decodeParams(m.Params, &about) == nil {
 		for _, asks := range t.open {
 			asks.stopped = asks.stopped || asks.session == about.SessionID
 		}
@@ -233,7 +245,7 @@ func (t *tee) answered(line []byte) (*passing, bool) {
 	if m.Method != nil || m.ID == nil {
 		return nil, true
 	}
-	key, _ := canonical(m.ID)
+	key, _ := canonicalID(m.ID)
 	asks := t.open[key]
 	if asks == nil {
 		return nil, true
@@ -243,10 +255,11 @@ func (t *tee) answered(line []byte) (*passing, bool) {
 	return asks, !asks.settled
 }
 
-// reply answers a permission for a listener, unless the editor was first. Nothing but an outcome is answered here, never an error.
-func (t *tee) reply(r *request, m message) bool {
+// replyForListener sends a listener's answer to the agent, unless the editor was first. Nothing but
+// an outcome is ever sent, never an error.
+func (t *tee) replyForListener(r *request, m message) bool {
 	var answer permissionResponse
-	if m.Result == nil || read(m.Result, &answer) != nil {
+	if m.Result == nil || decodeParams(m.Result, &answer) != nil {
 		return false
 	}
 	m.JSONRPC = "2.0"
@@ -257,7 +270,7 @@ func (t *tee) reply(r *request, m message) bool {
 	t.writing.agent.Lock()
 	defer t.writing.agent.Unlock()
 	t.mu.Lock()
-	key, _ := canonical(r.id)
+	key, _ := canonicalID(r.id)
 	asks := t.open[key]
 	mine := asks != nil && asks.request == r && !asks.settled && !asks.stopped && !asks.again && !t.broken
 	if mine {
@@ -270,12 +283,12 @@ func (t *tee) reply(r *request, m message) bool {
 	if _, err := t.toAgent.Write(append(line, '\n')); err != nil {
 		return false
 	}
-	go t.withdraw(r.id)
+	go t.withdrawFromEditor(r.id)
 	return true
 }
 
-// withdraw tells the editor that a permission is answered.
-func (t *tee) withdraw(id jsontext.Value) {
+// withdrawFromEditor tells the editor that a permission is answered.
+func (t *tee) withdrawFromEditor(id jsontext.Value) {
 	method := "$/cancel_request"
 	params, err := jsonv2.Marshal(cancelRequest{RequestID: id})
 	var line []byte
@@ -290,8 +303,9 @@ func (t *tee) withdraw(id jsontext.Value) {
 	t.toEditor.Write(append(line, '\n'))
 }
 
-// fail ends what is observed, and withdraws what is asked.
-func (t *tee) fail(why string) {
+// stopObserving ends the observing after a fault, and withdraws the open questions. What passes
+// goes on to pass.
+func (t *tee) stopObserving(why string) {
 	t.agent.cfg.Logger.Error("acp: what passes between the editor and the agent is not followed any more", "error", why)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -301,13 +315,15 @@ func (t *tee) fail(why string) {
 	}
 }
 
+// errUnobserved ends the turns that were open when the observing stopped.
 var errUnobserved = errors.New("acp: what the editor and the agent say is not followed any more; they go on")
 
-// observe makes sessions of what passes, until nothing more does.
-func (t *tee) observe() {
+// observeLines turns what passes into sessions, until nothing more passes. It is the observer's
+// goroutine.
+func (t *tee) observeLines() {
 	defer func() {
 		if r := recover(); r != nil {
-			t.fail(fmt.Sprint(r))
+			t.stopObserving(fmt.Sprint(r))
 		}
 		err := errEnded
 		t.mu.Lock()
@@ -319,7 +335,7 @@ func (t *tee) observe() {
 		}
 		t.mu.Unlock()
 		for _, turn := range t.prompts {
-			turn.end("", err)
+			turn.endTurn("", err)
 		}
 	}()
 	for over := false; ; {
@@ -328,7 +344,7 @@ func (t *tee) observe() {
 		t.queue, t.bytes = nil, 0
 		t.mu.Unlock()
 		for _, p := range queue {
-			t.see(p)
+			t.observeLine(p)
 		}
 		switch {
 		case broken, over && len(queue) == 0:
@@ -344,8 +360,8 @@ func (t *tee) observe() {
 	}
 }
 
-// see takes over a line.
-func (t *tee) see(p passed) {
+// observeLine applies one line that has passed: a prompt, an update, a permission, an answer.
+func (t *tee) observeLine(p observedLine) {
 	var m message
 	if toolwords.Decode(p.line, &m) != nil {
 		return
@@ -355,7 +371,7 @@ func (t *tee) see(p passed) {
 		Prompt    []contentBlock `json:"prompt"`
 	}
 	if m.Method != nil {
-		read(m.Params, &about)
+		decodeParams(m.Params, &about)
 	}
 	method := ""
 	if m.Method != nil {
@@ -364,71 +380,72 @@ func (t *tee) see(p passed) {
 	var c *Conversation
 	switch method {
 	case "session/prompt", "session/cancel", "session/update", "session/request_permission":
-		if c = t.conversation(about.SessionID); c == nil {
+		if c = t.findConversation(about.SessionID); c == nil {
 			return
 		}
 	}
 	switch {
-	case p.editor && method == "session/prompt" && m.ID != nil:
+	case p.fromEditor && method == "session/prompt" && m.ID != nil:
 		text := ""
 		for _, block := range about.Prompt {
 			if block.Type == "text" {
 				text += block.Text + " "
 			}
 		}
-		if turn, err := c.begin(context.Background(), text); err == nil {
+		if turn, err := c.beginTurn(context.Background(), text); err == nil {
 			t.prompts[string(m.ID)] = turn
 		}
-	case p.editor && method == "session/cancel":
+	case p.fromEditor && method == "session/cancel":
 		c.Stop()
-	case p.editor && m.Method == nil && p.asks != nil && !p.asks.settled:
-		t.told(p.asks, m)
-	case !p.editor && method == "session/update":
-		c.update(m.Params)
-	case !p.editor && p.asks != nil:
+	case p.fromEditor && m.Method == nil && p.permission != nil && !p.permission.settled:
+		t.reportEditorAnswer(p.permission, m)
+	case !p.fromEditor && method == "session/update":
+		c.applyUpdate(m.Params)
+	case !p.fromEditor && p.permission != nil:
 		go func() {
 			defer func() {
 				if r := recover(); r != nil {
-					t.fail(fmt.Sprint(r))
+					t.stopObserving(fmt.Sprint(r))
 				}
 			}()
-			c.permission(p.asks.request)
+			c.answerPermission(p.permission.request)
 		}()
-	case !p.editor && m.Method == nil:
+	case !p.fromEditor && m.Method == nil:
 		if turn := t.prompts[string(m.ID)]; turn != nil {
 			delete(t.prompts, string(m.ID))
 			var answer promptResponse
-			err := settle(m, true, &answer)
-			turn.end(answer.StopReason, err)
+			err := decodeAnswer(m, true, &answer)
+			turn.endTurn(answer.StopReason, err)
 		}
 	}
 }
 
-// conversation is the one with an id; nil where too many are followed.
-func (t *tee) conversation(id string) *Conversation {
+// findConversation returns the conversation with an id, made if it is new; nil where too many are
+// followed.
+func (t *tee) findConversation(id string) *Conversation {
 	c := t.agent.conversations[id]
-	if c == nil && len(t.agent.conversations) < mostConversations {
-		c = t.agent.converse(t.p, id)
+	if c == nil && len(t.agent.conversations) < maxConversations {
+		c = t.agent.addConversation(t.p, id)
 	}
 	return c
 }
 
-// told tells what the editor's user has answered.
-func (t *tee) told(asks *passing, m message) {
+// reportEditorAnswer tells the listeners what the editor's user has answered.
+func (t *tee) reportEditorAnswer(asks *pendingPermission, m message) {
 	var ask permissionRequest
-	if read(asks.request.params, &ask) != nil {
+	if decodeParams(asks.request.params, &ask) != nil {
 		return
 	}
 	text := "It was answered in the editor: not allowed."
 	var answer permissionResponse
-	if m.Result != nil && read(m.Result, &answer) == nil && answer.Outcome.Outcome == "selected" {
+	if m.Result != nil && decodeParams(m.Result, &answer) == nil && answer.Outcome.Outcome == "selected" {
 		for _, o := range ask.Options {
 			if o.ID == answer.Outcome.OptionID {
 				text = "It was answered in the editor: " + words.Sentence(optionName(o))
 			}
 		}
 	}
-	if c := t.conversation(ask.SessionID); c != nil {
-		c.tell(text)
+	if c := t.findConversation(ask.SessionID); c != nil {
+		c.reportNews(text)
 	}
 }

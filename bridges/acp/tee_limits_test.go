@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
-func asksLine(id int) []byte {
+func permissionLine(id int) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"session/request_permission","params":{"sessionId":"s1"}}`, id)
 }
 
-// What a listener allows does not pass once the editor has told the agent to stop, though the observer may not have seen that yet.
+// What a listener allows does not pass once the editor has told the agent to stop, though the
+// observer may not have seen that yet.
 func TestTeeStopped(t *testing.T) {
 	for _, tc := range []struct {
 		line string
@@ -21,12 +22,14 @@ func TestTeeStopped(t *testing.T) {
 		{`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s2"}}`, true},
 	} {
 		var agent, editor bytes.Buffer
-		between := &tee{toAgent: &agent, toEditor: &editor, open: map[string]*passing{}, more: make(chan struct{}, 1)}
-		asks := between.asks(asksLine(1))
-		if !between.passes([]byte(tc.line), true) {
+		between := &tee{toAgent: &agent, toEditor: &editor, open: map[string]*pendingPermission{},
+			more: make(chan struct{}, 1)}
+		asks := between.notePermission(permissionLine(1))
+		if !between.admitLine([]byte(tc.line), true) {
 			t.Error("the editor's line does not pass")
 		}
-		if got := asks.request.answer(selected(permissionOption{ID: "once"})); got != tc.want || got != (agent.Len() > 0) {
+		if got := asks.request.answer(selectedOutcome(permissionOption{ID: "once"})); got != tc.want ||
+			got != (agent.Len() > 0) {
 			t.Errorf("%s: passed is %v, and the agent got %q", tc.line, got, agent.String())
 		}
 	}
@@ -34,10 +37,11 @@ func TestTeeStopped(t *testing.T) {
 
 // Beyond what is kept only the editor answers, and a settled permission makes room.
 func TestTeeLimits(t *testing.T) {
-	between := &tee{toAgent: &bytes.Buffer{}, toEditor: &bytes.Buffer{}, open: map[string]*passing{}, agent: &Agent{conversations: map[string]*Conversation{}}}
-	var first *passing
-	for id := range mostPassing {
-		asks := between.asks(asksLine(id))
+	between := &tee{toAgent: &bytes.Buffer{}, toEditor: &bytes.Buffer{}, open: map[string]*pendingPermission{},
+		agent: &Agent{conversations: map[string]*Conversation{}}}
+	var first *pendingPermission
+	for id := range maxPending {
+		asks := between.notePermission(permissionLine(id))
 		if asks == nil {
 			t.Fatal(id)
 		}
@@ -45,19 +49,19 @@ func TestTeeLimits(t *testing.T) {
 			first = asks
 		}
 	}
-	if between.asks(asksLine(mostPassing)) != nil {
+	if between.notePermission(permissionLine(maxPending)) != nil {
 		t.Error("one more was kept")
 	}
-	first.request.answer(cancelled())
-	if between.asks(asksLine(mostPassing)) == nil {
+	first.request.answer(cancelledOutcome())
+	if between.notePermission(permissionLine(maxPending)) == nil {
 		t.Error("a settled one made no room")
 	}
-	for n := range mostConversations {
-		if between.conversation(fmt.Sprint(n)) == nil {
+	for n := range maxConversations {
+		if between.findConversation(fmt.Sprint(n)) == nil {
 			t.Fatal(n)
 		}
 	}
-	if between.conversation("more") != nil || between.conversation("0") == nil {
+	if between.findConversation("more") != nil || between.findConversation("0") == nil {
 		t.Error("more conversations are followed than may be")
 	}
 }

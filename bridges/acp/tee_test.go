@@ -18,40 +18,41 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// An end is one side of a tee: what it sends, and what has arrived there.
-type end struct {
+// An endpoint is one side of a tee: what it sends, and what has arrived there.
+type endpoint struct {
 	in  *io.PipeWriter
 	mu  sync.Mutex
 	got bytes.Buffer
 }
 
-func (e *end) sends(format string, args ...any) { fmt.Fprintf(e.in, format+"\n", args...) }
+func (e *endpoint) sendLine(format string, args ...any) { fmt.Fprintf(e.in, format+"\n", args...) }
 
-func (e *end) Write(p []byte) (int, error) {
+func (e *endpoint) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.got.Write(p)
 }
 
-func (e *end) lines() string {
+func (e *endpoint) allLines() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.got.String()
 }
 
-// between is a link of a tee: it reads what an end sends, and writes to it.
+// between is a link of a tee: it reads what an endpoint sends, and writes to it.
 type between struct {
 	io.Reader
 	io.Writer
 	io.Closer
 }
 
-// tee runs do with an editor, an agent, and a person who follows what they say.
-func tee(t *testing.T, decide func(*person, *aaep.Event), do func(editor, agent *end, who *person)) {
-	teeWith(t, acp.Config{Folder: "/srv/project"}, decide, do)
+// runTee runs do in virtual time, with an editor, an agent, and a person who follows what they say.
+func runTee(t *testing.T, decide func(*person, *aaep.Event), do func(editor, agent *endpoint, who *person)) {
+	runTeeWith(t, acp.Config{Folder: "/srv/project"}, decide, do)
 }
 
-func teeWith(t *testing.T, cfg acp.Config, decide func(*person, *aaep.Event), do func(editor, agent *end, who *person)) {
+func runTeeWith(t *testing.T, cfg acp.Config, decide func(*person, *aaep.Event),
+	do func(editor, agent *endpoint, who *person)) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
 		if err != nil {
@@ -59,11 +60,11 @@ func teeWith(t *testing.T, cfg acp.Config, decide func(*person, *aaep.Event), do
 		}
 		var who *person
 		if decide != nil {
-			who = follow(t, p, decide)
+			who = followAsPerson(t, p, decide)
 		}
 		fromEditor, toTee := io.Pipe()
 		fromAgent, agentToTee := io.Pipe()
-		editor, agent := &end{in: toTee}, &end{in: agentToTee}
+		editor, agent := &endpoint{in: toTee}, &endpoint{in: agentToTee}
 		over := make(chan error, 1)
 		go func() {
 			over <- acp.Tee(p, cfg, between{fromEditor, editor, nil}, between{fromAgent, agent, io.NopCloser(nil)})
@@ -87,11 +88,13 @@ const (
 	allowed = `{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"selected","optionId":"once"}}}`
 	refused = `{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"selected","optionId":"no"}}}`
 	chunk   = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I look."}}}}`
-	asking  = `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":` + removes + `,"options":` + offers + `}}`
+	asking  = `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":` +
+		removes + `,"options":` + offers + `}}`
 	cancels = `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":0}}`
 )
 
-// Beside an editor both may answer. The first answer counts, the other's question is withdrawn, and silence answers nothing.
+// Beside an editor both may answer. The first answer counts, the other's question is withdrawn, and
+// silence answers nothing.
 func TestTee(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -102,35 +105,37 @@ func TestTee(t *testing.T) {
 		toEditor string        // beside what the agent sends
 		hears    string
 	}{
-		{"a listener allows", answers(aaep.Accept), refused, time.Minute, allowed, cancels, "Run the command"},
-		{"a listener refuses", answers(aaep.Reject), allowed, time.Minute, refused, cancels, "Rejected, and not done"},
-		{"the editor allows", silent, allowed, time.Second, allowed, "", "It was answered in the editor: Allow."},
-		{"the editor refuses", silent, refused, time.Second, refused, "", "It was answered in the editor: Reject."},
-		{"silence, and then the editor", silent, allowed, time.Hour, allowed, "", "not done"},
-		{"nobody follows", nil, allowed, time.Second, allowed, "", ""},
+		{"a listener allows", answerWith(aaep.Accept), refused, time.Minute, allowed, cancels, "Run the command"},
+		{"a listener refuses", answerWith(aaep.Reject), allowed, time.Minute, refused, cancels,
+			"Rejected, and not done"},
+		{"the editor allows", neverAnswer, allowed, time.Second, allowed, "", "It was answered in the editor: Allow."},
+		{"the editor refuses", neverAnswer, refused, time.Second, refused, "",
+			"It was answered in the editor: Reject."},
+		{"silence, and then the editor", neverAnswer, allowed, time.Hour, allowed, "", "not done"},
+		{"no listener", nil, allowed, time.Second, allowed, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tee(t, tc.decide, func(editor, agent *end, who *person) {
-				editor.sends(begins)
-				agent.sends(chunk)
-				agent.sends(asking)
+			runTee(t, tc.decide, func(editor, agent *endpoint, who *person) {
+				editor.sendLine(begins)
+				agent.sendLine(chunk)
+				agent.sendLine(asking)
 				time.Sleep(tc.after)
-				editor.sends(tc.editor)
+				editor.sendLine(tc.editor)
 				synctest.Wait()
-				agent.sends(ends)
-				wait()
-				if got, want := agent.lines(), begins+"\n"+tc.toAgent+"\n"; got != want {
+				agent.sendLine(ends)
+				waitTenSeconds()
+				if got, want := agent.allLines(), begins+"\n"+tc.toAgent+"\n"; got != want {
 					t.Errorf("the agent got\n%s\nwant\n%s", got, want)
 				}
 				want := chunk + "\n" + asking + "\n"
 				if tc.toEditor != "" {
 					want += tc.toEditor + "\n"
 				}
-				if got := editor.lines(); got != want+ends+"\n" {
+				if got := editor.allLines(); got != want+ends+"\n" {
 					t.Errorf("the editor got\n%s\nwant\n%s", got, want+ends)
 				}
-				if who != nil && !strings.Contains(who.said(), tc.hears) {
-					t.Errorf("not heard: %s\nbut\n%s", tc.hears, who.said())
+				if who != nil && !strings.Contains(who.allHeard(), tc.hears) {
+					t.Errorf("not heard: %s\nbut\n%s", tc.hears, who.allHeard())
 				}
 			})
 		})
@@ -139,10 +144,11 @@ func TestTee(t *testing.T) {
 
 // What is no answer of ours passes byte for byte, whatever it is, and in whatever pieces.
 func TestTeeBytes(t *testing.T) {
-	tee(t, silent, func(editor, agent *end, who *person) {
+	runTee(t, neverAnswer, func(editor, agent *endpoint, who *person) {
 		random := rand.New(rand.NewPCG(1, 2))
 		var wants [2]strings.Builder
-		pieces := []string{begins, chunk, asking, allowed, "no JSON", "", `{"jsonrpc":"2.0","id":0}`, strings.Repeat("x", 17<<20), "\r", `{"a":` + strings.Repeat("[", 20000), "\xff\xfe"}
+		pieces := []string{begins, chunk, asking, allowed, "no JSON", "", `{"jsonrpc":"2.0","id":0}`,
+			strings.Repeat("x", 17<<20), "\r", `{"a":` + strings.Repeat("[", 20000), "\xff\xfe"}
 		for n := range 300 {
 			e, want := editor, &wants[0]
 			if n%2 == 1 {
@@ -163,18 +169,18 @@ func TestTeeBytes(t *testing.T) {
 		io.WriteString(editor.in, "half a line")
 		wants[0].WriteString("half a line")
 		editor.in.Close()
-		wait()
-		if agent.lines() != wants[0].String() {
+		waitTenSeconds()
+		if agent.allLines() != wants[0].String() {
 			t.Error("what the agent got is not what the editor sent")
 		}
-		if editor.lines() != wants[1].String() {
+		if editor.allLines() != wants[1].String() {
 			t.Error("what the editor got is not what the agent sent")
 		}
 	})
 }
 
-// An id that the agent uses again while the editor's answer to the first request is still to come is answered by the editor alone, and
-// its first answer never counts for the second request.
+// An id that the agent uses again while the editor's answer to the first request is still to come
+// is answered by the editor alone, and its first answer never counts for the second request.
 func TestTeeSameID(t *testing.T) {
 	asked := 0
 	decide := func(p *person, ev *aaep.Event) {
@@ -182,20 +188,20 @@ func TestTeeSameID(t *testing.T) {
 		time.Sleep(time.Second)
 		p.sub.Reply(context.Background(), ev, aaep.Accept)
 	}
-	tee(t, decide, func(editor, agent *end, who *person) {
-		editor.sends(begins)
-		agent.sends(asking)
-		wait() // a listener has allowed it
-		agent.sends(asking)
-		wait()
-		editor.sends(allowed) // which is about the first
-		wait()
-		if got, want := agent.lines(), begins+"\n"+allowed+"\n"; got != want || asked != 1 {
+	runTee(t, decide, func(editor, agent *endpoint, who *person) {
+		editor.sendLine(begins)
+		agent.sendLine(asking)
+		waitTenSeconds() // a listener has allowed it
+		agent.sendLine(asking)
+		waitTenSeconds()
+		editor.sendLine(allowed) // which is about the first
+		waitTenSeconds()
+		if got, want := agent.allLines(), begins+"\n"+allowed+"\n"; got != want || asked != 1 {
 			t.Errorf("asked %d times, and the agent got\n%s\nwant\n%s", asked, got, want)
 		}
-		editor.sends(refused)
-		wait()
-		r := bufio.NewScanner(strings.NewReader(agent.lines()))
+		editor.sendLine(refused)
+		waitTenSeconds()
+		r := bufio.NewScanner(strings.NewReader(agent.allLines()))
 		last := ""
 		for r.Scan() {
 			last = r.Text()
@@ -203,12 +209,13 @@ func TestTeeSameID(t *testing.T) {
 		if last != refused {
 			t.Errorf("the agent got %s last", last)
 		}
-		agent.sends(ends)
-		wait()
+		agent.sendLine(ends)
+		waitTenSeconds()
 	})
 }
 
-// An id that can be written in more than one way is answered by the editor alone: its answer may be written in another.
+// An id that can be written in more than one way is answered by the editor alone: its answer may be
+// written in another.
 func TestTeeIDs(t *testing.T) {
 	for _, id := range []string{`1.0`, `1e0`, `-0`, `"\u0061"`, `9007199254740993`, `null`, `[0]`} {
 		t.Run(id, func(t *testing.T) {
@@ -216,18 +223,18 @@ func TestTeeIDs(t *testing.T) {
 				if before != "" && id != "-0" {
 					continue
 				}
-				tee(t, answers(aaep.Accept), func(editor, agent *end, who *person) {
-					editor.sends(begins)
+				runTee(t, answerWith(aaep.Accept), func(editor, agent *endpoint, who *person) {
+					editor.sendLine(begins)
 					if before != "" {
-						agent.sends(before)
+						agent.sendLine(before)
 					}
-					agent.sends(strings.Replace(asking, `"id":0`, `"id":`+id, 1))
-					wait()
-					if got := agent.lines(); got != begins+"\n" {
+					agent.sendLine(strings.Replace(asking, `"id":0`, `"id":`+id, 1))
+					waitTenSeconds()
+					if got := agent.allLines(); got != begins+"\n" {
 						t.Errorf("the agent got\n%s", got)
 					}
-					agent.sends(ends)
-					wait()
+					agent.sendLine(ends)
+					waitTenSeconds()
 				})
 			}
 		})
@@ -236,32 +243,34 @@ func TestTeeIDs(t *testing.T) {
 
 // A no is passed on where the agent offers no option for it.
 func TestTeeRefusesWithoutOption(t *testing.T) {
-	tee(t, answers(aaep.Reject), func(editor, agent *end, who *person) {
-		editor.sends(begins)
-		agent.sends(strings.Replace(asking, offers, `[{"optionId":"once","name":"Allow","kind":"allow_once"}]`, 1))
-		wait()
-		if got, want := agent.lines(), begins+"\n"+`{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"cancelled"}}}`+"\n"; got != want {
+	runTee(t, answerWith(aaep.Reject), func(editor, agent *endpoint, who *person) {
+		editor.sendLine(begins)
+		agent.sendLine(strings.Replace(asking, offers, `[{"optionId":"once","name":"Allow","kind":"allow_once"}]`, 1))
+		waitTenSeconds()
+		if got, want := agent.allLines(), begins+"\n"+
+			`{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"cancelled"}}}`+"\n"; got != want {
 			t.Errorf("the agent got\n%s\nwant\n%s", got, want)
 		}
-		agent.sends(ends)
-		wait()
+		agent.sendLine(ends)
+		waitTenSeconds()
 	})
 }
 
 // A fault while a question is put ends what is followed, and nothing else.
 func TestTeeFault(t *testing.T) {
-	teeWith(t, acp.Config{Folder: "/srv/project", BeforeAsking: func(context.Context) { panic("a fault") }}, silent, func(editor, agent *end, who *person) {
-		editor.sends(begins)
-		agent.sends(asking)
-		wait()
-		editor.sends(allowed)
-		agent.sends(ends)
-		wait()
-		if got, want := agent.lines(), begins+"\n"+allowed+"\n"; got != want {
-			t.Errorf("the agent got\n%s\nwant\n%s", got, want)
-		}
-		if got, want := editor.lines(), asking+"\n"+ends+"\n"; got != want {
-			t.Errorf("the editor got\n%s\nwant\n%s", got, want)
-		}
-	})
+	runTeeWith(t, acp.Config{Folder: "/srv/project", BeforeAsking: func(context.Context) { panic("a fault") }},
+		neverAnswer, func(editor, agent *endpoint, who *person) {
+			editor.sendLine(begins)
+			agent.sendLine(asking)
+			waitTenSeconds()
+			editor.sendLine(allowed)
+			agent.sendLine(ends)
+			waitTenSeconds()
+			if got, want := agent.allLines(), begins+"\n"+allowed+"\n"; got != want {
+				t.Errorf("the agent got\n%s\nwant\n%s", got, want)
+			}
+			if got, want := editor.allLines(), asking+"\n"+ends+"\n"; got != want {
+				t.Errorf("the editor got\n%s\nwant\n%s", got, want)
+			}
+		})
 }

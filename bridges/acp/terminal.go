@@ -17,8 +17,8 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// Commands that the agent has its client run, in Config.Folder. Each was accepted as it is, by a permission that showed that command or by a
-// question of its own, and ends with the agent.
+// Commands that the agent has its client run, in Config.Folder. Each was accepted as it is, by a
+// permission that showed that command or by a question of its own, and ends with the agent.
 
 const (
 	maxTerminals = 32      // of a conversation at once
@@ -78,8 +78,8 @@ func (m *terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// says is what the command has printed so far.
-func (m *terminal) says() outputResponse {
+// readOutput returns what the command has printed so far, and how it ended if it has.
+func (m *terminal) readOutput() outputResponse {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := outputResponse{Output: strings.ToValidUTF8(string(m.output), "\uFFFD"), Truncated: m.truncated}
@@ -91,15 +91,16 @@ func (m *terminal) says() outputResponse {
 	return r
 }
 
-// createTerminal runs a command, once that was accepted. It runs on a goroutine of its own.
-func (c *Conversation) createTerminal(r *request) {
+// answerCreateTerminal answers terminal/create once the command was accepted and runs. It runs on a
+// goroutine of its own.
+func (c *Conversation) answerCreateTerminal(r *request) {
 	var ask createTerminalRequest
-	if err := read(r.params, &ask); err != nil || ask.Command == "" {
+	if err := decodeParams(r.params, &ask); err != nil || ask.Command == "" {
 		r.refuse(jsonrpc2.CodeInvalidParams, "the command cannot be read")
 		return
 	}
-	c.inTurn(r, "The agent wants to run a command.", nil, func(t *turn) {
-		id, err := t.run(r.ctx, ask)
+	c.runInTurn(r, "The agent wants to run a command.", nil, func(t *turn) {
+		id, err := t.runCommand(r.ctx, ask)
 		if err != nil {
 			r.refuse(jsonrpc2.CodeInternalError, toolwords.Label(err.Error()))
 			return
@@ -108,20 +109,21 @@ func (c *Conversation) createTerminal(r *request) {
 	})
 }
 
-// run asks whether a command may run, unless exactly that was accepted already, and begins it.
-func (t *turn) run(ctx context.Context, ask createTerminalRequest) (id string, err error) {
+// runCommand starts a command and returns its id, after asking the user unless a permission that
+// they accepted has shown exactly this command.
+func (t *turn) runCommand(ctx context.Context, ask createTerminalRequest) (id string, err error) {
 	cfg := t.c.agent.cfg
 	folder := cfg.Folder
 	if ask.CWD != nil && *ask.CWD != "" {
-		if folder, err = cfg.resolved(*ask.CWD); err != nil {
+		if folder, err = cfg.resolvePath(*ask.CWD); err != nil {
 			return "", err
 		}
 	}
 	command := ask.Command
 	if len(ask.Args) > 0 { // told so that neither two arguments can pass for one, nor a word for what a shell makes of it
-		command = quoted(ask.Command)
+		command = quoteWord(ask.Command)
 		for _, arg := range ask.Args {
-			command += " " + quoted(arg)
+			command += " " + quoteWord(arg)
 		}
 	}
 	raw := command
@@ -132,10 +134,11 @@ func (t *turn) run(ctx context.Context, ask createTerminalRequest) (id string, e
 		if t.halted { // and its commands are being ended
 			return context.Canceled
 		}
-		id, err = t.c.begins(ask, folder)
+		id, err = t.c.startCommand(ask, folder)
 		return err
 	}
-	if len(ask.Env) == 0 && folder == cfg.Folder && t.spend(func(g grantedAction) bool { return g.command == raw && raw == command }) {
+	if len(ask.Env) == 0 && folder == cfg.Folder &&
+		t.spendGrant(func(g grantedAction) bool { return g.command == raw && raw == command }) {
 		err = begin()
 		return id, err
 	}
@@ -151,24 +154,26 @@ func (t *turn) run(ctx context.Context, ask createTerminalRequest) (id string, e
 		says = append(says, fmt.Sprintf("With %s set to %s.", v.Name, value))
 	}
 	told := strings.Join(says, " ")
-	if len(command) > mostTold-100 || len(told) > mostTold || utf8.RuneCountInString(command) > toolwords.Most || utf8.RuneCountInString(told) > toolwords.Most {
+	if len(command) > maxToldBytes-100 || len(told) > maxToldBytes ||
+		utf8.RuneCountInString(command) > toolwords.Most || utf8.RuneCountInString(told) > toolwords.Most {
 		return "", fmt.Errorf("a command with its settings can have %d characters at most, so that the user can be told all of it", toolwords.Most)
 	}
-	about := &call{title: command, kind: "execute", content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: told}}}}
-	err = t.doAsked(ctx, about, about.action(), begin)
+	about := &call{title: command, kind: "execute",
+		content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: told}}}}
+	err = t.askThenDo(ctx, about, about.describeAction(), begin)
 	return id, err
 }
 
-// quoted is a word of a command as a shell would have to be given it for that word alone.
-func quoted(word string) string {
+// quoteWord returns a word of a command as a shell would have to be given it for that word alone.
+func quoteWord(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\n\"'\\|&;<>$`*?[]{}()~#!") {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// begins starts a command.
-func (c *Conversation) begins(ask createTerminalRequest, folder string) (id string, err error) {
+// startCommand starts a command that was accepted, with folder resolved, and returns its id.
+func (c *Conversation) startCommand(ask createTerminalRequest, folder string) (id string, err error) {
 	m := &terminal{cmd: exec.Command(ask.Command, ask.Args...), most: maxOutput, over: make(chan struct{})}
 	if strings.ContainsAny(ask.Command, " |&;<>$`\"'") && len(ask.Args) == 0 { // agents give whole command lines too
 		m.cmd = exec.Command("sh", "-c", ask.Command)
@@ -177,11 +182,11 @@ func (c *Conversation) begins(ask createTerminalRequest, folder string) (id stri
 		m.most = min(max(*ask.Limit, 0), maxOutput)
 	}
 	if folder != c.agent.cfg.Folder {
-		if now, err := c.agent.cfg.resolved(folder); err != nil || now != folder {
+		if now, err := c.agent.cfg.resolvePath(folder); err != nil || now != folder {
 			return "", fmt.Errorf("%s is another folder than it was", folder)
 		}
 	}
-	ownGroup(m.cmd)
+	setProcessGroup(m.cmd)
 	m.cmd.Dir, m.cmd.Stdout, m.cmd.Stderr, m.cmd.Env = folder, m, m, os.Environ()
 	m.cmd.WaitDelay = endTimeout
 	for _, v := range ask.Env {
@@ -215,15 +220,15 @@ func (c *Conversation) begins(ask createTerminalRequest, folder string) (id stri
 	go func() {
 		select {
 		case <-c.agent.done:
-			m.kill()
+			m.killProcess()
 		case <-m.over:
 		}
 	}()
 	return id, nil
 }
 
-// kill ends a command that runs, with all that it has started.
-func (m *terminal) kill() {
+// killProcess ends a command that still runs, with all that it has started.
+func (m *terminal) killProcess() {
 	select {
 	case <-m.over:
 	default:
@@ -236,14 +241,15 @@ func (c *Conversation) killCommands() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.terminals {
-		m.kill()
+		m.killProcess()
 	}
 }
 
-// terminal answers what the agent wants of a command that it has had run. It runs on a goroutine of its own.
-func (c *Conversation) terminal(r *request) {
+// answerTerminal answers what the agent wants of a command that it has had run: its output, its
+// end, to kill it. It runs on a goroutine of its own.
+func (c *Conversation) answerTerminal(r *request) {
 	var ask terminalResponse
-	err := read(r.params, &ask)
+	err := decodeParams(r.params, &ask)
 	c.mu.Lock()
 	m := c.terminals[ask.TerminalID]
 	if m != nil && r.method == "terminal/release" {
@@ -256,7 +262,7 @@ func (c *Conversation) terminal(r *request) {
 	}
 	switch r.method {
 	case "terminal/output":
-		r.answer(m.says())
+		r.answer(m.readOutput())
 	case "terminal/wait_for_exit":
 		select {
 		case <-m.over:
@@ -264,7 +270,7 @@ func (c *Conversation) terminal(r *request) {
 		case <-r.ctx.Done():
 		}
 	default: // kill, and release, which kills too
-		m.kill()
+		m.killProcess()
 		r.answer(struct{}{})
 	}
 }

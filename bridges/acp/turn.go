@@ -17,7 +17,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// A turn is what the agent does upon one prompt, as a session of AAEP.
+// A turn is what the agent does upon one prompt, as a session of AAEP. Its mu is taken before that
+// of the conversation.
 type turn struct {
 	c       *Conversation
 	s       *producer.Session
@@ -25,118 +26,124 @@ type turn struct {
 	asking  context.Context
 	cancel  context.CancelFunc // withdraws what is asked
 
-	mu     sync.Mutex
-	out    *producer.Output // that is being written; nil where there is none
-	of     string           // what it is: its kind of chunk, and the id of its message
-	calls  map[string]*call
-	plan   []planEntry
-	asks   []*permission // open, oldest first
-	grants []grantedAction
-	halted bool // nothing is allowed any more
-	over   bool
+	mu              sync.Mutex
+	out             *producer.Output // that is being written; nil where there is none
+	outKind         string           // what it is: its kind of chunk, and the id of its message
+	calls           map[string]*call
+	plan            []planEntry
+	openPermissions []*permission // open, oldest first
+	grants          []grantedAction
+	halted          bool // nothing is allowed any more
+	ended           bool
 }
 
 const (
 	maxCalls = 4096 // of a turn; what more there are is not told
-	// settleTime is how long a call that could do harm is not told as running: many agents announce it and then ask for permission.
+	// settleTime is how long a call that could do harm is not told as running: many agents announce
+	// it and then ask for permission.
 	settleTime = 500 * time.Millisecond
 )
 
+// newTurn makes the turn of a session that has just started.
 func newTurn(c *Conversation, s *producer.Session) *turn {
 	t := &turn{c: c, s: s, stopped: make(chan struct{}), calls: map[string]*call{}}
 	t.asking, t.cancel = context.WithCancel(context.Background())
 	return t
 }
 
-// stop tells the agent to stop, and ends the commands that run for it. The agent is told before any question is answered as cancelled.
-func (t *turn) stop() {
+// stopAgent tells the agent to stop, and ends the commands that run for it. The agent is told
+// before any question is answered as cancelled.
+func (t *turn) stopAgent() {
 	defer t.c.killCommands()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.halted || t.over {
+	if t.halted || t.ended {
 		return
 	}
 	t.halted = true
-	if !t.c.agent.beside {
+	if !t.c.agent.besideEditor {
 		t.c.agent.peer.notify("session/cancel", cancelNotification{SessionID: t.c.id})
 	}
 	t.cancel()
 	close(t.stopped)
 }
 
-// update applies an update of a kind. An error says that it cannot be read.
-func (t *turn) update(kind string, update jsontext.Value) error {
+// applyUpdate applies an update of a kind. The error says that it cannot be read.
+func (t *turn) applyUpdate(kind string, update jsontext.Value) error {
 	switch kind {
 	case "agent_message_chunk", "agent_thought_chunk":
 		var u contentChunk
-		if err := read(update, &u); err != nil {
+		if err := decodeParams(update, &u); err != nil {
 			return err
 		}
 		if kind == "agent_message_chunk" || t.c.agent.cfg.Thoughts {
-			t.text(kind, u)
+			t.writeChunk(kind, u)
 		}
 	case "tool_call", "tool_call_update":
 		var u toolCall
-		if err := read(update, &u); err != nil {
+		if err := decodeParams(update, &u); err != nil {
 			return err
 		}
-		t.called(u)
+		t.reportCall(u)
 	case "plan":
 		var u plan
-		if err := read(update, &u); err != nil {
+		if err := decodeParams(update, &u); err != nil {
 			return err
 		}
-		t.planned(u.Entries)
+		t.reportPlan(u.Entries)
 	case "notice":
 		var u notice
-		if err := read(update, &u); err != nil {
+		if err := decodeParams(update, &u); err != nil {
 			return err
 		}
-		t.tell(words.Sentence(toolwords.Label(u.Title)) + " " + toolwords.Label(u.Description))
+		t.reportProgress(words.Sentence(toolwords.Label(u.Title)) + " " + toolwords.Label(u.Description))
 	case "user_message_chunk", "session_info_update", "usage_update": // of these nothing is told
 	default:
-		t.unknown(kind)
+		t.reportUnknownKind(kind)
 	}
 	return nil
 }
 
-// unknown tells once that there are updates of a kind that is not known.
-func (t *turn) unknown(kind string) {
-	if t.c.agent.first(kind) {
-		t.tell("The agent sent news of a kind that is not known here, " + cmp.Or(toolwords.Label(kind), "without a name") + ".")
+// reportUnknownKind tells the user, once for each kind, that there are updates that are not known
+// here.
+func (t *turn) reportUnknownKind(kind string) {
+	if t.c.agent.noteFirst(kind) {
+		t.reportProgress("The agent sent news of a kind that is not known here, " + cmp.Or(toolwords.Label(kind),
+			"without a name") + ".")
 	}
 }
 
-// tell tells something beside the answer.
-func (t *turn) tell(text string) {
+// reportProgress tells the user a sentence beside the answer.
+func (t *turn) reportProgress(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.say(text)
+	t.reportProgressLocked(text)
 }
 
-// say is tell, with t.mu held.
-func (t *turn) say(text string) {
+// reportProgressLocked is reportProgress with t.mu held.
+func (t *turn) reportProgressLocked(text string) {
 	text = strings.TrimSpace(text)
-	t.s.Progress(ours(text), aaep.Progress{Description: text}, 0)
+	t.s.Progress(englishText(text), aaep.Progress{Description: text}, 0)
 }
 
-// text writes a chunk of the answer.
-func (t *turn) text(kind string, u contentChunk) {
+// writeChunk writes a chunk of the answer, or of the thoughts before it. A chunk of another message
+// begins another text.
+func (t *turn) writeChunk(kind string, u contentChunk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
+	if t.ended {
 		return
 	}
 	of := kind + " " + u.MessageID
-	if t.out != nil && t.of != of {
+	if t.out != nil && t.outKind != of {
 		t.endText()
 	}
-	text := u.Content.words()
+	text := u.Content.spokenText()
 	if text == "" {
 		return
 	}
 	if t.out == nil {
-		t.out, t.of = t.s.Output(), of
+		t.out, t.outKind = t.s.Output(), of
 		t.out.SetContentType("text/markdown")
 		if kind == "agent_thought_chunk" {
 			text = "Thinking: " + text
@@ -153,8 +160,8 @@ func (t *turn) endText() {
 	}
 }
 
-// words are what a block of content says. What is no text is named.
-func (b contentBlock) words() string {
+// spokenText returns what a block of content says. A block that is no text is named.
+func (b contentBlock) spokenText() string {
 	switch b.Type {
 	case "text":
 		return b.Text
@@ -165,10 +172,11 @@ func (b contentBlock) words() string {
 			return b.Resource.Text
 		}
 	}
-	return " (" + upperFirst(article(b.Type)) + " that cannot be told here.) "
+	return " (" + upperFirst(nameWithArticle(b.Type)) + " that cannot be told here.) "
 }
 
-func article(kind string) string {
+// nameWithArticle names a kind of content block, with its article.
+func nameWithArticle(kind string) string {
 	switch kind {
 	case "image", "audio":
 		return "an " + kind
@@ -178,10 +186,12 @@ func article(kind string) string {
 	return "a part of a kind that is not known,"
 }
 
+// upperFirst capitalises a text that begins with an ASCII letter.
 func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// planned tells what has changed of the agent's plan.
-func (t *turn) planned(entries []planEntry) {
+// reportPlan tells what has changed of the agent's plan: the step that begins, a plan that is new,
+// or that all is done.
+func (t *turn) reportPlan(entries []planEntry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was := map[string]string{}
@@ -204,12 +214,15 @@ func (t *turn) planned(entries []planEntry) {
 	switch {
 	case len(entries) == 0:
 	case at >= 0:
-		text := fmt.Sprintf("Step %d of %d: %s", at+1, len(entries), words.Sentence(toolwords.Label(entries[at].Content)))
-		t.s.Progress(aaep.Say(text), aaep.Progress{Step: int64(at + 1), TotalSteps: int64(len(entries)), Description: text}, 0)
+		text := fmt.Sprintf("Step %d of %d: %s", at+1, len(entries),
+			words.Sentence(toolwords.Label(entries[at].Content)))
+		t.s.Progress(aaep.Say(text), aaep.Progress{Step: int64(at + 1), TotalSteps: int64(len(entries)),
+			Description: text}, 0)
 	case fresh:
-		t.say(fmt.Sprintf("A plan of %s. The first: %s", words.Count(len(entries), "step"), words.Sentence(toolwords.Label(entries[0].Content))))
+		t.reportProgressLocked(fmt.Sprintf("A plan of %s. The first: %s", words.Count(len(entries), "step"),
+			words.Sentence(toolwords.Label(entries[0].Content))))
 	case done == len(entries):
-		t.say(fmt.Sprintf("All %d steps are done.", done))
+		t.reportProgressLocked(fmt.Sprintf("All %d steps are done.", done))
 	}
 }
 
@@ -220,15 +233,15 @@ type call struct {
 	locations                     []location
 	input                         jsontext.Value
 
-	done   func(error) // tells its end; nil where its beginning was not told
-	asked  bool        // for permission, now or before
-	denied bool        // and was not allowed
-	ended  bool
-	soon   *time.Timer // tells its beginning
+	done        func(error) // tells its end; nil where its beginning was not told
+	asked       bool        // for permission, now or before
+	denied      bool        // and was not allowed
+	ended       bool
+	reportTimer *time.Timer // tells its beginning
 }
 
-// merge takes over what is new of a call.
-func (c *call) merge(u toolCall) {
+// mergeUpdate takes over the fields of a call that an update sets.
+func (c *call) mergeUpdate(u toolCall) {
 	for _, f := range []struct {
 		to   *string
 		from *string
@@ -248,8 +261,9 @@ func (c *call) merge(u toolCall) {
 	}
 }
 
-// known returns the call with what is new of it, with t.mu held; nil if there are too many.
-func (t *turn) known(u toolCall) *call {
+// mergeCall merges an update into the call with its id, which is made if it is new, and returns the
+// call; nil if there are too many. It is called with t.mu held.
+func (t *turn) mergeCall(u toolCall) *call {
 	c := t.calls[u.ID]
 	if c == nil {
 		if len(t.calls) >= maxCalls {
@@ -259,46 +273,47 @@ func (t *turn) known(u toolCall) *call {
 		t.calls[u.ID] = c
 		t.endText()
 	}
-	c.merge(u)
+	c.mergeUpdate(u)
 	return c
 }
 
-// called applies what the agent reports of a call.
-func (t *turn) called(u toolCall) {
+// reportCall merges an update of a call and tells what it means: that it runs, or how it ended.
+func (t *turn) reportCall(u toolCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
+	if t.ended {
 		return
 	}
-	c := t.known(u)
+	c := t.mergeCall(u)
 	if c == nil || c.ended {
 		return
 	}
-	t.newest(c)
+	t.setNewest(c)
 	switch c.status {
 	case "completed", "failed":
-		t.ended(c)
+		t.reportEnded(c)
 	case "in_progress":
-		if !c.asked && c.risk() != aaep.RiskHigh {
-			t.invoked(c)
+		if !c.asked && c.assessRisk() != aaep.RiskHigh {
+			t.reportInvoked(c)
 			return
 		}
 		fallthrough
 	default:
-		if c.soon == nil && c.done == nil && !c.asked {
-			c.soon = time.AfterFunc(settleTime, func() {
+		if c.reportTimer == nil && c.done == nil && !c.asked {
+			c.reportTimer = time.AfterFunc(settleTime, func() {
 				t.mu.Lock()
 				defer t.mu.Unlock()
-				if !c.asked && !c.ended && !t.over {
-					t.invoked(c)
+				if !c.asked && !c.ended && !t.ended {
+					t.reportInvoked(c)
 				}
 			})
 		}
 	}
 }
 
-// newest makes c what Details tells, if there is something to it, with t.mu held.
-func (t *turn) newest(c *call) {
+// setNewest makes c the call that Details is about, if there is something to tell of it. It is
+// called with t.mu held.
+func (t *turn) setNewest(c *call) {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
 	if len(c.content) > 0 || c.input != nil || t.c.newest == nil {
@@ -306,68 +321,72 @@ func (t *turn) newest(c *call) {
 	}
 }
 
-// invoked tells that a call runs that no user was asked about, with t.mu held. It cannot be told as of high risk, since such a
-// call would have been asked about.
-func (t *turn) invoked(c *call) {
+// reportInvoked tells that a call runs that no user was asked about. It is never told as of high
+// risk, since such a call would have been asked about. It is called with t.mu held.
+func (t *turn) reportInvoked(c *call) {
 	if c.done != nil {
 		return
 	}
-	tool := c.tool()
+	tool := c.asTool()
 	if tool.Risk == aaep.RiskHigh {
 		tool.Risk = aaep.RiskMedium
 	}
 	done, err := t.s.Invoked(tool)
 	if err != nil {
-		t.c.agent.report("a call that cannot be told: " + err.Error())
+		t.c.agent.logOnce("a call that cannot be told: " + err.Error())
 		done = func(error) {}
 	}
 	c.done = done
 }
 
+// errFailed ends a call, or a session, that the agent reports as failed.
 var errFailed = errors.New("the agent reports that it failed")
 
-// ended tells how a call ended, with t.mu held.
-func (t *turn) ended(c *call) {
+// reportEnded tells how a call ended, also where it was done although it was not allowed. It is
+// called with t.mu held.
+func (t *turn) reportEnded(c *call) {
 	c.ended = true
-	if c.soon != nil {
-		c.soon.Stop()
+	if c.reportTimer != nil {
+		c.reportTimer.Stop()
 	}
 	failed := c.status == "failed"
 	switch {
 	case c.denied && failed: // that it was not done was told
 		return
 	case c.denied:
-		t.say("Although that was not allowed, the agent reports that it was done: " + words.Sentence(toolwords.Line(c.title)))
+		t.reportProgressLocked("Although that was not allowed, the agent reports that it was done: " +
+			words.Sentence(toolwords.Line(c.title)))
 		return
 	}
-	t.invoked(c)
+	t.reportInvoked(c)
 	if !failed {
 		c.done(nil)
 		return
 	}
 	for _, part := range c.content {
 		if text := toolwords.FirstSentence(part.Content.Text); text != "" {
-			t.say(text)
+			t.reportProgressLocked(text)
 			break
 		}
 	}
 	c.done(errFailed)
 }
 
-// end ends the turn, and returns err.
-func (t *turn) end(reason string, err error) error {
+// endTurn ends the calls and the session of the turn by the agent's stop reason or by err, and
+// returns err.
+func (t *turn) endTurn(reason string, err error) error {
 	t.cancel()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.endText()
-	t.over = true
+	t.ended = true
 	var open error
 	if reason != "end_turn" {
 		open = context.Canceled
 	}
 	for _, c := range t.calls {
-		if c.soon != nil {
-			c.soon.Stop()
+		if c.reportTimer != nil {
+			c.reportTimer.Stop()
 		}
 		if c.done != nil && !c.ended {
 			c.done(open)
@@ -378,20 +397,20 @@ func (t *turn) end(reason string, err error) error {
 	t.c.mu.Unlock()
 	switch {
 	case t.halted && (err == nil || reason == "cancelled"):
-		t.s.Cancel(aaep.CancelledByUser, ours("It was stopped."))
+		t.s.Cancel(aaep.CancelledByUser, englishText("It was stopped."))
 	case err != nil:
-		t.s.Fail(err, ours(words.Sentence(upperFirst(strings.TrimPrefix(err.Error(), "acp: ")))))
+		t.s.Fail(err, englishText(words.Sentence(upperFirst(strings.TrimPrefix(err.Error(), "acp: ")))))
 	case reason == "end_turn":
 		t.s.Complete(aaep.Text{})
 	case reason == "cancelled":
-		t.s.Cancel(aaep.CancelledByProducer, ours("The agent stopped."))
+		t.s.Cancel(aaep.CancelledByProducer, englishText("The agent stopped."))
 	default:
-		t.s.Fail(errFailed, ours(stopWords(reason)))
+		t.s.Fail(errFailed, englishText(stopWords(reason)))
 	}
 	return err
 }
 
-// stopWords say why a turn ended before its aim.
+// stopWords says why a turn ended before its aim.
 func stopWords(reason string) string {
 	switch reason {
 	case "refusal":
@@ -401,5 +420,6 @@ func stopWords(reason string) string {
 	case "max_turn_requests":
 		return "The agent stopped, because it had asked its model too often. Ask it to go on."
 	}
-	return "The agent stopped for a reason that is not known here, " + cmp.Or(toolwords.Label(reason), "without a name") + "."
+	return "The agent stopped for a reason that is not known here, " + cmp.Or(toolwords.Label(reason),
+		"without a name") + "."
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/aaep-go/aaep/internal/toolwords"
 )
 
-// The types of ACP v1 as far as they are used here. Names match exactly, and a repeated name is refused. What is a union is
-// read by its discriminator alone: a kind that is not known is none of the others.
+// The types of ACP v1 as far as they are used here. Names match exactly, and a repeated name is
+// refused. What is a union is read by its discriminator alone: a kind that is not known is none of
+// the others.
 
 const protocolVersion = 1
 
@@ -83,7 +84,8 @@ type modelState struct {
 	} `json:"availableModels"`
 }
 
-// A configOption is a setting of the agent's. Of the kinds there are, a choice of one value is understood here.
+// A configOption is a setting of the agent's. Of the kinds there are, a choice of one value is
+// understood here.
 type configOption struct {
 	ID       string        `json:"id"`
 	Category string        `json:"category"`
@@ -139,7 +141,8 @@ type promptResponse struct {
 	StopReason string `json:"stopReason"`
 }
 
-// A contentBlock is what is said, or shown. Of the kinds there are, text and links are understood here.
+// A contentBlock is what is said, or shown. Of the kinds there are, text and links are understood
+// here.
 type contentBlock struct {
 	Type        string    `json:"type"`
 	Text        string    `json:"text,omitzero"`
@@ -205,7 +208,8 @@ type commandsUpdate struct {
 	Commands []Command `json:"availableCommands"`
 }
 
-// Command is a slash command that an agent offers. It is used by a prompt that begins with a slash and its name.
+// Command is a slash command that an agent offers. It is used by a prompt that begins with a slash
+// and its name.
 type Command struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -265,20 +269,21 @@ type cancelRequest struct {
 	RequestID jsontext.Value `json:"requestId"`
 }
 
-// read reads a value of the wire into what it points to.
-func read(value jsontext.Value, into any) error {
+// decodeParams decodes a value of the wire into what into points to. A value that is missing is an
+// error.
+func decodeParams(value jsontext.Value, into any) error {
 	if value == nil {
 		return fmt.Errorf("acp: there are no parameters")
 	}
 	return toolwords.Decode(value, into)
 }
 
-// kindOf is the discriminator of an update.
-func kindOf(update jsontext.Value) string {
+// updateKind returns the discriminator of an update, or "".
+func updateKind(update jsontext.Value) string {
 	var u struct {
 		Kind string `json:"sessionUpdate"`
 	}
-	if read(update, &u) != nil {
+	if decodeParams(update, &u) != nil {
 		return ""
 	}
 	return u.Kind

@@ -10,8 +10,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// risk is how much harm a call can do, as far as its kind says.
-func (c *call) risk() aaep.Risk {
+// assessRisk returns how much harm a call can do, as far as its kind says; what the agent does not
+// say is of high risk.
+func (c *call) assessRisk() aaep.Risk {
 	for _, part := range c.content {
 		if part.Type == "diff" {
 			return aaep.RiskHigh
@@ -20,22 +21,23 @@ func (c *call) risk() aaep.Risk {
 	return toolwords.Risk(c.kind)
 }
 
-// action says what a call does.
-func (c *call) action() string {
+// describeAction returns what a call does, as a sentence.
+func (c *call) describeAction() string {
 	return toolwords.Action(c.kind, cmp.Or(strings.TrimSpace(c.title), c.name))
 }
 
-// consequence says what the agent gives to decide by: the files and how much changes in them, the command, the agent's own remarks.
-func (c *call) consequence(cfg Config) string {
+// describeConsequence returns what the agent gives to decide by: the files and how much changes in
+// them, the command, the agent's own remarks.
+func (c *call) describeConsequence(cfg Config) string {
 	var says []string
 	changed := false
 	for _, part := range c.content {
 		switch part.Type {
 		case "diff":
-			says = append(says, part.change().Summary(cfg.place(part.Path)))
+			says = append(says, part.change().Summary(cfg.describePath(part.Path)))
 			changed = true
 		case "content":
-			if text := toolwords.Line(part.Content.words()); text != "" {
+			if text := toolwords.Line(part.Content.spokenText()); text != "" {
 				says = append(says, words.Sentence(text))
 			}
 		case "terminal":
@@ -43,12 +45,13 @@ func (c *call) consequence(cfg Config) string {
 			says = append(says, "The agent adds something of a kind that is not known here.")
 		}
 	}
-	if command := toolwords.Line(toolwords.Command(c.input)); command != "" && !strings.Contains(toolwords.Line(c.title), command) {
+	if command := toolwords.Line(toolwords.Command(c.input)); command != "" &&
+		!strings.Contains(toolwords.Line(c.title), command) {
 		says = append(says, "The command is: "+words.Sentence(command))
 	}
 	if !changed {
 		for _, at := range c.locations {
-			says = append(says, "It is about "+words.Sentence(strings.TrimSuffix(cfg.place(at.Path), ",")))
+			says = append(says, "It is about "+words.Sentence(strings.TrimSuffix(cfg.describePath(at.Path), ",")))
 		}
 	}
 	text := strings.Join(says, " ")
@@ -58,16 +61,18 @@ func (c *call) consequence(cfg Config) string {
 	return cmp.Or(text, "The agent says no more about it.")
 }
 
-// tool is a call as AAEP tells it.
-func (c *call) tool() producer.Tool {
-	return producer.Tool{Name: cmp.Or(toolwords.Clip(toolwords.Label(c.name), 100), toolwords.Clip(toolwords.Label(c.kind), 100), "tool"), Title: toolwords.Clip(cmp.Or(toolwords.Line(c.title), toolwords.Label(c.kind), "tool"), 100),
-		Risk: c.risk(), Action: aaep.Say(words.Fit(c.action(), mostTold))}
+// asTool returns a call as a Producer reports it.
+func (c *call) asTool() producer.Tool {
+	return producer.Tool{Name: cmp.Or(toolwords.Clip(toolwords.Label(c.name), 100),
+		toolwords.Clip(toolwords.Label(c.kind), 100), "tool"),
+		Title: toolwords.Clip(cmp.Or(toolwords.Line(c.title), toolwords.Label(c.kind), "tool"), 100),
+		Risk:  c.assessRisk(), Action: aaep.Say(words.Fit(c.describeAction(), maxToldBytes))}
 }
 
-// Details are all that is known of what the agent asks, or of the newest of its calls: the command, the lines that change,
-// and what it says about it. Each is a line that is safe to show.
+// Details are all that is known of what the agent asks, or of the newest of its calls: the command,
+// the lines that change, and what it says about it. Each is a line that is safe to show.
 func (c *Conversation) Details() (lines []string) {
-	p := c.asks()
+	p := c.openPermission()
 	c.mu.Lock()
 	t, about := c.turn, c.newest
 	c.mu.Unlock()
@@ -91,7 +96,7 @@ func (c *Conversation) Details() (lines []string) {
 			safe("", "File: "+part.Path)
 			lines = append(lines, part.change().Lines()...)
 		case "content":
-			for _, text := range toolwords.SplitLines(part.Content.words()) {
+			for _, text := range toolwords.SplitLines(part.Content.spokenText()) {
 				safe("", text)
 			}
 		}

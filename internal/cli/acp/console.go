@@ -1,8 +1,9 @@
-// Package acp is the person's side of "aaep acp": what they type becomes prompts and commands of a conversation with an agent.
-// How they hear the agent, and answer it, is the business of "aaep listen".
+// Package acp is the person's side of "aaep acp": what they type becomes prompts and commands of a
+// conversation with an agent. How they hear the agent, and answer it, is the business of "aaep
+// listen".
 //
-// Run sends the prompts one after the other, on its own goroutine. The other methods are called as lines are typed and never wait
-// for the agent.
+// Run sends the prompts one after the other, on its own goroutine. The other methods are called as
+// lines are typed and never wait for the agent.
 package acp
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// patience is for an answer of the agent to a command, such as a new conversation.
-const patience = 30 * time.Second
+// commandTimeout is for an answer of the agent to a command, such as a new conversation.
+const commandTimeout = 30 * time.Second
 
 // Console is a conversation as the person at the keyboard has it.
 type Console struct {
@@ -41,15 +42,15 @@ type Console struct {
 // New makes a Console with a conversation of its own.
 func New(ctx context.Context, agent *bridge.Agent, p *producer.Producer, say func(...string)) (*Console, error) {
 	c := &Console{Agent: agent, Producer: p, Say: say, moved: make(chan struct{}, 1)}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	var err error
 	c.talk, err = agent.NewConversation(ctx, p)
 	return c, err
 }
 
-// Run sends what was typed, until ctx or the agent ends, or nothing more is typed and all was answered. The error is that of the
-// agent's end.
+// Run sends what was typed, until ctx or the agent ends, or nothing more is typed and all was
+// answered. The error is that of the agent's end.
 func (c *Console) Run(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -63,7 +64,7 @@ func (c *Console) Run(ctx context.Context) error {
 		switch {
 		case more:
 			if err := talk.Prompt(ctx, next); err != nil && ctx.Err() == nil {
-				c.keep(next)
+				c.keepLine(next)
 				if errors.Is(err, bridge.ErrBusy) {
 					c.Say("The agent is still at work.")
 				}
@@ -83,14 +84,16 @@ func (c *Console) Run(ctx context.Context) error {
 	}
 }
 
-func (c *Console) wake() {
+// wakeRun makes Run look again at what waits.
+func (c *Console) wakeRun() {
 	select {
 	case c.moved <- struct{}{}:
 	default:
 	}
 }
 
-func (c *Console) keep(line string) {
+// keepLine keeps a line for /retry, in place of the one before.
+func (c *Console) keepLine(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept = line
@@ -108,12 +111,12 @@ func (c *Console) Prompt(line string) {
 	if busy {
 		c.Say("The agent is at work. Your message is sent when it has finished.")
 	}
-	c.wake()
+	c.wakeRun()
 }
 
 // Keep keeps a line that may have been meant as an answer. It is sent only with /retry.
 func (c *Console) Keep(line string) {
-	c.keep(line)
+	c.keepLine(line)
 	c.Say("Your line was not sent to the agent. If it is meant as a message: /retry sends it.")
 }
 
@@ -122,7 +125,7 @@ func (c *Console) End() {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
-	c.wake()
+	c.wakeRun()
 }
 
 // Help are the commands there are, each with what it does.
@@ -144,7 +147,7 @@ func (c *Console) Command(ctx context.Context, name, word string) bool {
 	c.mu.Unlock()
 	switch name {
 	case "stop":
-		c.stop(talk)
+		c.stopAgent(talk)
 	case "details":
 		lines := talk.Details()
 		if len(lines) == 0 {
@@ -152,19 +155,19 @@ func (c *Console) Command(ctx context.Context, name, word string) bool {
 		}
 		c.Say(strings.Join(lines, "\n"))
 	case "option", "options":
-		c.option(talk, word)
+		c.listOrChooseOption(talk, word)
 	case "commands":
-		c.commands(talk)
+		c.listCommands(talk)
 	case "mode", "modes":
-		go c.choose(ctx, word, "mode", talk.Modes, talk.SetMode)
+		go c.listOrChangeMode(ctx, word, "mode", talk.Modes, talk.SetMode)
 	case "model", "models":
-		go c.choose(ctx, word, "model", talk.Models, talk.SetModel)
+		go c.listOrChangeMode(ctx, word, "model", talk.Models, talk.SetModel)
 	case "sessions":
-		go c.sessions(ctx)
+		go c.listSessions(ctx)
 	case "resume":
-		go c.resume(ctx, talk, word)
+		go c.resumeConversation(ctx, talk, word)
 	case "new":
-		go c.begin(ctx, talk)
+		go c.beginConversation(ctx, talk)
 	case "retry":
 		c.mu.Lock()
 		line := c.kept
@@ -184,14 +187,16 @@ func (c *Console) Command(ctx context.Context, name, word string) bool {
 	return true
 }
 
-// Own sends a line that begins with a slash, where that is a command of the agent's, and reports whether it is.
+// Own sends a line that begins with a slash, where that is a command of the agent's, and reports
+// whether it is.
 func (c *Console) Own(line string) bool {
 	c.mu.Lock()
 	talk := c.talk
 	c.mu.Unlock()
 	typed := strings.TrimPrefix(line, "/")
 	for _, command := range talk.Commands() {
-		if rest, ok := strings.CutPrefix(typed, command.Name); ok && command.Name != "" && (rest == "" || rest[0] == ' ') {
+		if rest, ok := strings.CutPrefix(typed, command.Name); ok && command.Name != "" &&
+			(rest == "" || rest[0] == ' ') {
 			c.Prompt(line)
 			return true
 		}
@@ -199,7 +204,8 @@ func (c *Console) Own(line string) bool {
 	return false
 }
 
-func (c *Console) stop(talk *bridge.Conversation) {
+// stopAgent obeys /stop: it drops the prompts that wait, and stops the turn.
+func (c *Console) stopAgent(talk *bridge.Conversation) {
 	c.mu.Lock()
 	dropped := len(c.waiting)
 	c.waiting = nil
@@ -213,7 +219,8 @@ func (c *Console) stop(talk *bridge.Conversation) {
 	}
 }
 
-func (c *Console) option(talk *bridge.Conversation, word string) {
+// listOrChooseOption obeys /option: it chooses the option whose number is word, or lists them all.
+func (c *Console) listOrChooseOption(talk *bridge.Conversation, word string) {
 	options := talk.Options()
 	if len(options) == 0 {
 		c.Say("The agent asks for no permission.")
@@ -222,7 +229,7 @@ func (c *Console) option(talk *bridge.Conversation, word string) {
 	n, err := strconv.Atoi(word)
 	if err == nil && n >= 1 && n <= len(options) {
 		if err := talk.Choose(n - 1); err != nil {
-			c.Say(reason(err))
+			c.Say(errorSentence(err))
 		}
 		return
 	}
@@ -243,10 +250,11 @@ func (c *Console) option(talk *bridge.Conversation, word string) {
 	c.Say(strings.Join(lines, "\n"))
 }
 
-// inWords stands before a list of what the agent has named.
-const inWords = "In the agent's words:"
+// agentWordsIntro stands before a list of what the agent has named.
+const agentWordsIntro = "In the agent's words:"
 
-func (c *Console) commands(talk *bridge.Conversation) {
+// listCommands obeys /commands.
+func (c *Console) listCommands(talk *bridge.Conversation) {
 	var lines []string
 	for _, command := range talk.Commands() {
 		lines = append(lines, fmt.Sprintf("/%s: %s", command.Name, words.Sentence(command.Description)))
@@ -254,13 +262,15 @@ func (c *Console) commands(talk *bridge.Conversation) {
 	if len(lines) == 0 {
 		lines = []string{"The agent has no commands of its own."}
 	} else {
-		lines = append([]string{inWords}, lines...)
+		lines = append([]string{agentWordsIntro}, lines...)
 	}
 	c.Say(strings.Join(lines, "\n"))
 }
 
-// choose lists the modes or the models, or changes to the one with a name.
-func (c *Console) choose(ctx context.Context, word, thing string, offers func() (string, []bridge.Mode), set func(context.Context, string) error) {
+// listOrChangeMode obeys /mode and /model: it lists what the agent offers of a thing, or changes to
+// the one whose name is word.
+func (c *Console) listOrChangeMode(ctx context.Context, word, thing string, offers func() (string, []bridge.Mode),
+	set func(context.Context, string) error) {
 	current, all := offers()
 	if len(all) == 0 {
 		c.Say("The agent offers no choice of a " + thing + ".")
@@ -269,33 +279,34 @@ func (c *Console) choose(ctx context.Context, word, thing string, offers func() 
 	var lines []string
 	for _, m := range all {
 		if word != "" && (strings.EqualFold(word, m.ID) || strings.EqualFold(word, m.Name)) {
-			ctx, cancel := context.WithTimeout(ctx, patience)
+			ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 			defer cancel()
 			if err := set(ctx, m.ID); err != nil {
-				c.Say("The " + thing + " was not changed: " + reason(err))
+				c.Say("The " + thing + " was not changed: " + errorSentence(err))
 				return
 			}
-			c.Say("From now on the " + thing + " is what the agent calls " + words.Sentence(described(m)))
+			c.Say("From now on the " + thing + " is what the agent calls " + words.Sentence(describeMode(m)))
 			return
 		}
-		text := words.Sentence(described(m))
+		text := words.Sentence(describeMode(m))
 		if m.ID == current {
 			text += " That is the " + thing + " now."
 		}
 		lines = append(lines, text)
 	}
-	lines = append([]string{inWords}, lines...)
+	lines = append([]string{agentWordsIntro}, lines...)
 	if word != "" {
 		lines = append([]string{"There is no such " + thing + "."}, lines...)
 	}
 	c.Say(strings.Join(lines, "\n"))
 }
 
-// reason is an error of the bridge as a sentence.
-func reason(err error) string { return words.Sentence(strings.TrimPrefix(err.Error(), "acp: ")) }
+// errorSentence returns an error of the bridge as a sentence.
+func errorSentence(err error) string { return words.Sentence(strings.TrimPrefix(err.Error(), "acp: ")) }
 
-func (c *Console) sessions(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// listSessions obeys /sessions, and keeps the list for the numbers of /resume.
+func (c *Console) listSessions(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	past, err := c.Agent.Past(ctx)
 	switch {
@@ -303,7 +314,7 @@ func (c *Console) sessions(ctx context.Context) {
 		c.Say("The agent does not list earlier conversations.")
 		return
 	case err != nil:
-		c.Say("The earlier conversations are not known: " + reason(err))
+		c.Say("The earlier conversations are not known: " + errorSentence(err))
 		return
 	case len(past) == 0:
 		c.Say("There are no earlier conversations in this folder.")
@@ -319,7 +330,9 @@ func (c *Console) sessions(ctx context.Context) {
 	c.Say(strings.Join(lines, "\n"))
 }
 
-func (c *Console) resume(ctx context.Context, talk *bridge.Conversation, word string) {
+// resumeConversation obeys /resume: it goes on with the conversation that /sessions listed under
+// the number word.
+func (c *Console) resumeConversation(ctx context.Context, talk *bridge.Conversation, word string) {
 	c.mu.Lock()
 	past := c.past
 	c.mu.Unlock()
@@ -332,11 +345,11 @@ func (c *Console) resume(ctx context.Context, talk *bridge.Conversation, word st
 		c.Say("List the earlier conversations with /sessions, and choose one with its number, such as: /resume 1")
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	old, err := c.Agent.Resume(ctx, c.Producer, past[n-1].ID)
 	if err != nil {
-		c.Say("The conversation cannot go on: " + reason(err))
+		c.Say("The conversation cannot go on: " + errorSentence(err))
 		return
 	}
 	c.mu.Lock()
@@ -345,23 +358,25 @@ func (c *Console) resume(ctx context.Context, talk *bridge.Conversation, word st
 	c.Say("This conversation goes on: " + words.Sentence(cmp.Or(past[n-1].Title, "Without a title")))
 }
 
-func described(m bridge.Mode) string {
+// describeMode returns the name of a mode, with its description if it has one.
+func describeMode(m bridge.Mode) string {
 	if m.Description == "" {
 		return m.Name
 	}
 	return m.Name + ": " + m.Description
 }
 
-func (c *Console) begin(ctx context.Context, talk *bridge.Conversation) {
+// beginConversation obeys /new.
+func (c *Console) beginConversation(ctx context.Context, talk *bridge.Conversation) {
 	if talk.Busy() {
 		c.Say("The agent is at work; /stop stops it.")
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	fresh, err := c.Agent.NewConversation(ctx, c.Producer)
 	if err != nil {
-		c.Say("There is no new conversation: " + reason(err))
+		c.Say("There is no new conversation: " + errorSentence(err))
 		return
 	}
 	c.mu.Lock()

@@ -18,8 +18,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// serveScript is an agent that asks for permission when it is told to "ask", fails at "fail", and keeps what it was told.
-func serveScript(in io.Reader, out io.Writer, got func(string)) {
+// serveScriptedAgent is an agent that asks for permission when it is told to "ask", fails at
+// "fail", and keeps what it was told.
+func serveScriptedAgent(in io.Reader, out io.Writer, got func(string)) {
 	send := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
 	asked := ""
 	for r := bufio.NewScanner(in); r.Scan(); {
@@ -79,7 +80,7 @@ func TestConsole(t *testing.T) {
 		var heard, sent []string
 		in, toAgent := io.Pipe()
 		fromAgent, out := io.Pipe()
-		go serveScript(in, out, func(what string) { mu.Lock(); defer mu.Unlock(); sent = append(sent, what) })
+		go serveScriptedAgent(in, out, func(what string) { mu.Lock(); defer mu.Unlock(); sent = append(sent, what) })
 		agent, err := bridge.Connect(t.Context(), struct {
 			io.Reader
 			io.WriteCloser
@@ -91,11 +92,12 @@ func TestConsole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		console, err := acp.New(t.Context(), agent, p, func(lines ...string) { mu.Lock(); defer mu.Unlock(); heard = append(heard, lines...) })
+		console, err := acp.New(t.Context(), agent, p,
+			func(lines ...string) { mu.Lock(); defer mu.Unlock(); heard = append(heard, lines...) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		reader := read(t, p, func(*reader, *aaep.Event) {}) // who is there, and says nothing
+		reader := readEvents(t, p, func(*reader, *aaep.Event) {}) // who is there, and says nothing
 		ran := make(chan error, 1)
 		go func() { ran <- console.Run(t.Context()) }()
 		for _, tc := range []struct{ types, sends, hears string }{
@@ -126,7 +128,8 @@ func TestConsole(t *testing.T) {
 			heard, sent = nil, nil
 			mu.Unlock()
 			name, word, _ := strings.Cut(strings.TrimPrefix(tc.types, "/"), " ")
-			if !strings.HasPrefix(tc.types, "/") || !console.Command(t.Context(), name, word) && !console.Own(tc.types) {
+			if !strings.HasPrefix(tc.types, "/") || !console.Command(t.Context(), name, word) &&
+				!console.Own(tc.types) {
 				console.Prompt(tc.types)
 			}
 			synctest.Wait()

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// missing skips a test that needs a program which is not there; with AAEP_REAL=1 it fails.
-func missing(t *testing.T, format string, args ...any) {
+// skipMissing skips a test that needs a program which is not there; with AAEP_REAL=1 it fails.
+func skipMissing(t *testing.T, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("AAEP_REAL") != "" {
 		t.Fatalf(format, args...)
@@ -42,22 +42,23 @@ func missing(t *testing.T, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// install fetches the npm packages that a folder of testdata pins, and returns where they are.
-func install(t *testing.T, name string) (modules string) {
+// npmInstall fetches the npm packages that a folder of testdata pins, and returns where they are.
+func npmInstall(t *testing.T, name string) (modules string) {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			missing(t, "%s is missing", program)
+			skipMissing(t, "%s is missing", program)
 		}
 	}
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))); err != nil {
 		t.Fatal(err)
 	}
-	npm := exec.Command("npm", "ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+	npm := exec.Command("npm", "ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund",
+		"--no-update-notifier")
 	npm.Dir = dir
 	if out, err := npm.CombinedOutput(); err != nil {
-		missing(t, "npm could not fetch what %s needs: %v: %.200q", name, err, out)
+		skipMissing(t, "npm could not fetch what %s needs: %v: %.200q", name, err, out)
 	}
 	return filepath.Join(dir, "node_modules")
 }
@@ -68,18 +69,20 @@ type modelAnswer struct {
 	command string
 }
 
-// geminiCommand returns the command line of Gemini CLI with scripted answers of its model, and its environment.
+// geminiCommand returns the command line of Gemini CLI with scripted answers of its model, and its
+// environment.
 func geminiCommand(t *testing.T, modules string, answers []modelAnswer) (args, env []string) {
 	t.Helper()
 	var lines bytes.Buffer
 	for _, a := range answers {
 		var chunks []map[string]any
 		for i, text := range a.words {
-			chunks = append(chunks, chunk(i == len(a.words)-1 && a.command == "", map[string]any{"text": text}))
+			chunks = append(chunks, streamChunk(i == len(a.words)-1 && a.command == "", map[string]any{"text": text}))
 		}
 		if a.command != "" {
-			call := map[string]any{"name": "run_shell_command", "args": map[string]any{"command": a.command, "description": "Clean up"}}
-			chunks = append(chunks, chunk(true, map[string]any{"functionCall": call}))
+			call := map[string]any{"name": "run_shell_command",
+				"args": map[string]any{"command": a.command, "description": "Clean up"}}
+			chunks = append(chunks, streamChunk(true, map[string]any{"functionCall": call}))
 		}
 		line, err := json.Marshal(map[string]any{"method": "generateContentStream", "response": chunks})
 		if err != nil {
@@ -92,11 +95,14 @@ func geminiCommand(t *testing.T, modules string, answers []modelAnswer) (args, e
 	if err := os.WriteFile(file, lines.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args = []string{"node", filepath.Join(modules, "@google", "gemini-cli", "bundle", "gemini.js"), "--acp", "--fake-responses-non-strict", file}
-	return args, append(os.Environ(), "GEMINI_API_KEY=none", "GEMINI_CLI_HOME="+dir, "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_MODEL=gemini-2.5-flash")
+	args = []string{"node", filepath.Join(modules, "@google", "gemini-cli", "bundle", "gemini.js"), "--acp",
+		"--fake-responses-non-strict", file}
+	return args, append(os.Environ(), "GEMINI_API_KEY=none", "GEMINI_CLI_HOME="+dir, "GEMINI_CLI_TRUST_WORKSPACE=true",
+		"GEMINI_MODEL=gemini-2.5-flash")
 }
 
-func chunk(last bool, part map[string]any) map[string]any {
+// streamChunk is one chunk of a model's streamed answer.
+func streamChunk(last bool, part map[string]any) map[string]any {
 	c := map[string]any{"content": map[string]any{"role": "model", "parts": []any{part}}, "index": 0}
 	if last {
 		c["finishReason"] = "STOP"
@@ -104,7 +110,7 @@ func chunk(last bool, part map[string]any) map[string]any {
 	return map[string]any{"candidates": []any{c}}
 }
 
-// A reader follows an agent, and answers as answer says.
+// A reader follows an agent, and calls answer for every question.
 type reader struct {
 	sub    *subscriber.Subscription
 	answer func(r *reader, ev *aaep.Event)
@@ -115,8 +121,8 @@ type reader struct {
 	moved  chan struct{} // closed and made anew with each event
 }
 
-// wait waits until an event of a type has come.
-func (r *reader) wait(typ aaep.Type) {
+// waitForType waits until an event of a type has come.
+func (r *reader) waitForType(typ aaep.Type) {
 	for {
 		r.mu.Lock()
 		came, moved := r.types[typ], r.moved
@@ -128,18 +134,21 @@ func (r *reader) wait(typ aaep.Type) {
 	}
 }
 
-type ownDialer struct{ p *producer.Producer }
+// A pipeDialer connects to a Producer of this process.
+type pipeDialer struct{ p *producer.Producer }
 
-func (d ownDialer) Dial(context.Context) (transports.Conn, error) {
+func (d pipeDialer) Dial(context.Context) (transports.Conn, error) {
 	theirs, ours := transports.Pipe()
 	go d.p.ServeConn(ours)
 	return theirs, nil
 }
 
-func read(t *testing.T, p *producer.Producer, answer func(*reader, *aaep.Event)) *reader {
+// readEvents subscribes a reader to a Producer of this process.
+func readEvents(t *testing.T, p *producer.Producer, answer func(*reader, *aaep.Event)) *reader {
 	t.Helper()
-	sub, err := subscriber.Dial(t.Context(), ownDialer{p}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: aaep.Capabilities{
-		SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
+	sub, err := subscriber.Dial(t.Context(), pipeDialer{p},
+		subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: aaep.Capabilities{
+			SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,10 +177,10 @@ func read(t *testing.T, p *producer.Producer, answer func(*reader, *aaep.Event))
 	return r
 }
 
-// With the real Gemini CLI, a file is deleted upon an accepted confirmation and upon nothing else; and what is heard is what the model
-// has said, once and in order.
+// With the real Gemini CLI, a file is deleted upon an accepted confirmation and upon nothing else;
+// and what is heard is what the model has said, once and in order.
 func TestGemini(t *testing.T) {
-	modules := install(t, "gemini")
+	modules := npmInstall(t, "gemini")
 	type turn struct {
 		name    string
 		answer  func(r *reader, ev *aaep.Event, talk *bridge.Conversation)
@@ -203,7 +212,7 @@ func TestGemini(t *testing.T) {
 		if tn.goesOn {
 			after := fmt.Sprintf("Turn %d has ended.", i)
 			answers = append(answers, modelAnswer{words: []string{after}})
-			if i < len(turns)-1 { // then nobody listens
+			if i < len(turns)-1 { // then no subscriber is there
 				want.WriteString(after)
 			}
 		}
@@ -229,9 +238,10 @@ func TestGemini(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked, at := 0, 0
-	r := read(t, p, func(r *reader, ev *aaep.Event) {
+	r := readEvents(t, p, func(r *reader, ev *aaep.Event) {
 		asked++
-		if q := ev.Payload.(*aaep.AwaitingConfirmation); q.Action != fmt.Sprintf(`Run the command "rm report%d.txt".`, at) || q.RiskLevel != aaep.RiskHigh || q.DefaultDecision != aaep.Reject {
+		if q := ev.Payload.(*aaep.AwaitingConfirmation); q.Action != fmt.Sprintf(`Run the command "rm report%d.txt".`,
+			at) || q.RiskLevel != aaep.RiskHigh || q.DefaultDecision != aaep.Reject {
 			t.Errorf("turn %d asks %+v", at, q)
 		}
 		turns[at].answer(r, ev, talk)
@@ -256,8 +266,8 @@ func TestGemini(t *testing.T) {
 	}
 }
 
-// A talker is "aaep acp" as a process, with a person who reads what it prints and types.
-type talker struct {
+// A consoleProcess is "aaep acp" as a process, with a person who reads what it prints and types.
+type consoleProcess struct {
 	t   *testing.T
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -269,9 +279,12 @@ type talker struct {
 	over chan struct{}
 }
 
-func talkWith(t *testing.T, folder string, env []string, args ...string) *talker {
+// startConsole runs "aaep acp" in a folder. The process is killed when the test ends.
+func startConsole(t *testing.T, folder string, env []string, args ...string) *consoleProcess {
 	t.Helper()
-	k := &talker{t: t, cmd: exec.Command(os.Args[0], append([]string{"acp", "--settings", os.DevNull, "--folder", folder}, args...)...), more: make(chan struct{}), over: make(chan struct{})}
+	k := &consoleProcess{t: t, cmd: exec.Command(os.Args[0],
+		append([]string{"acp", "--settings", os.DevNull, "--folder", folder}, args...)...), more: make(chan struct{}),
+		over: make(chan struct{})}
 	k.cmd.Env = append(env, "AAEP_TEST_COMMAND=1", "LC_ALL=C")
 	k.cmd.Stdout, k.cmd.Stderr = k, k
 	k.cmd.WaitDelay = 5 * time.Second
@@ -287,7 +300,7 @@ func talkWith(t *testing.T, folder string, env []string, args ...string) *talker
 	return k
 }
 
-func (k *talker) Write(p []byte) (int, error) {
+func (k *consoleProcess) Write(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.text += string(p)
@@ -296,25 +309,27 @@ func (k *talker) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (k *talker) types(line string) {
+// typeLine types a line.
+func (k *consoleProcess) typeLine(line string) {
 	if _, err := io.WriteString(k.in, line+"\n"); err != nil {
 		k.t.Error(err)
 	}
 }
 
-// answers types an answer until it is not too soon to be one, and reads what comes of it.
-func (k *talker) answers(line, pattern string) {
+// answerQuestion types an answer until it is not too soon to be one, and awaits what comes of it.
+func (k *consoleProcess) answerQuestion(line, pattern string) {
 	k.t.Helper()
 	for {
-		k.types(line)
-		if k.reads(`before the question could be read|` + pattern)[0] != "before the question could be read" {
+		k.typeLine(line)
+		if k.awaitLines(`before the question could be read|` + pattern)[0] != "before the question could be read" {
 			return
 		}
 	}
 }
 
-// reads waits until what a pattern says was printed behind what was read before, and returns its groups.
-func (k *talker) reads(pattern string) []string {
+// awaitLines waits until what a pattern says was printed behind what was read before, and returns
+// its groups.
+func (k *consoleProcess) awaitLines(pattern string) []string {
 	k.t.Helper()
 	re, late := regexp.MustCompile(pattern), time.After(time.Minute)
 	for {
@@ -337,8 +352,8 @@ func (k *talker) reads(pattern string) []string {
 	}
 }
 
-// waitOver waits until the process has ended.
-func (k *talker) waitOver() {
+// awaitExit waits until the process has ended.
+func (k *consoleProcess) awaitExit() {
 	k.t.Helper()
 	select {
 	case <-k.over:
@@ -347,54 +362,56 @@ func (k *talker) waitOver() {
 	}
 }
 
-// The whole of a session as a person with fourteen braille cells has it: the prompt, the answer, the question, a no, the same again
-// with a yes, and the end; and a client that is killed while it asks leaves the file.
+// The whole of a session as a person with fourteen braille cells has it: the prompt, the answer,
+// the question, a no, the same again with a yes, and the end; and a client that is killed while it
+// asks leaves the file.
 func TestGeminiSession(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts Gemini CLI twice: make test-all runs it")
 	}
-	modules := install(t, "gemini")
+	modules := npmInstall(t, "gemini")
 	folder := t.TempDir()
 	file := filepath.Join(folder, "report.txt")
 	if err := os.WriteFile(file, []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	asks := modelAnswer{words: []string{"I look for the report. ", "There it is."}, command: "rm report.txt"}
-	agent, env := geminiCommand(t, modules, []modelAnswer{asks, {words: []string{"Then I leave it."}}, asks, {words: []string{"It is gone."}}})
-	k := talkWith(t, folder, env, append([]string{"--as", "braille", "--cells", "14", "--"}, agent...)...)
-	k.reads(`Following Gemini CLI`)
-	k.types("Delete the report.")
-	k.reads(`I look for the report\.\s+There it is\.`)
-	k.reads(`Run the command "rm report.txt"\.`)
-	k.reads(`Type (\w+) to accept or n to reject`)
-	k.answers("y", `That is no answer\.`) // for a question of high risk where nobody sees the keys
-	k.answers("n", `Answer sent: reject\.`)
-	k.reads(`Then I leave it\.`)
-	k.reads(`The agent finished\.`)
+	agent, env := geminiCommand(t, modules, []modelAnswer{asks, {words: []string{"Then I leave it."}}, asks,
+		{words: []string{"It is gone."}}})
+	k := startConsole(t, folder, env, append([]string{"--as", "braille", "--cells", "14", "--"}, agent...)...)
+	k.awaitLines(`Following Gemini CLI`)
+	k.typeLine("Delete the report.")
+	k.awaitLines(`I look for the report\.\s+There it is\.`)
+	k.awaitLines(`Run the command "rm report.txt"\.`)
+	k.awaitLines(`Type (\w+) to accept or n to reject`)
+	k.answerQuestion("y", `That is no answer\.`) // for a question of high risk in a pipe
+	k.answerQuestion("n", `Answer sent: reject\.`)
+	k.awaitLines(`Then I leave it\.`)
+	k.awaitLines(`The agent finished\.`)
 	if _, err := os.Stat(file); err != nil {
 		t.Fatalf("after a no: %v", err)
 	}
-	k.types("Delete it, please.")
-	word := k.reads(`Type (\w+) to accept or n to reject`)[1]
-	k.answers(word, `Answer sent: accept\.`)
-	k.reads(`It is gone\.`)
-	k.reads(`The agent finished\.`)
+	k.typeLine("Delete it, please.")
+	word := k.awaitLines(`Type (\w+) to accept or n to reject`)[1]
+	k.answerQuestion(word, `Answer sent: accept\.`)
+	k.awaitLines(`It is gone\.`)
+	k.awaitLines(`The agent finished\.`)
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after a yes: %v", err)
 	}
 	k.in.Close()
-	k.waitOver()
+	k.awaitExit()
 
 	if err := os.WriteFile(file, []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	agent, env = geminiCommand(t, modules, []modelAnswer{asks, asks})
-	k = talkWith(t, folder, env, append([]string{"--"}, agent...)...)
-	k.reads(`Following Gemini CLI`)
-	k.types("Delete the report.")
-	k.reads(`Type (\w+) to accept`)
+	k = startConsole(t, folder, env, append([]string{"--"}, agent...)...)
+	k.awaitLines(`Following Gemini CLI`)
+	k.typeLine("Delete the report.")
+	k.awaitLines(`Type (\w+) to accept`)
 	k.cmd.Process.Kill()
-	k.waitOver()
+	k.awaitExit()
 	if _, err := os.Stat(file); err != nil {
 		t.Errorf("after the client was killed: %v", err)
 	}
@@ -405,9 +422,9 @@ func TestNoAgent(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no sh")
 	}
-	k := talkWith(t, t.TempDir(), os.Environ(), "--", "sh", "-c", "echo The key is missing >&2; exit 3")
-	k.reads(`sh cannot be talked with: the agent ended before it said that it speaks ACP\. The last it printed: The key is missing`)
-	k.waitOver()
+	k := startConsole(t, t.TempDir(), os.Environ(), "--", "sh", "-c", "echo The key is missing >&2; exit 3")
+	k.awaitLines(`sh cannot be talked with: the agent ended before it said that it speaks ACP\. The last it printed: The key is missing`)
+	k.awaitExit()
 	if code := k.cmd.ProcessState.ExitCode(); code != 3 {
 		t.Errorf("the exit code is %d", code)
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// The example agent of coder/acp-go-sdk announces its calls before it asks, which Gemini CLI does not: each is told once all the same.
+// The example agent of coder/acp-go-sdk announces its calls before it asks, which Gemini CLI does
+// not: each is told once all the same.
 func TestGoAgent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("its turn takes eight seconds: make test-all runs it")
@@ -24,7 +25,7 @@ func TestGoAgent(t *testing.T) {
 	install := exec.Command("go", "install", agentModule)
 	install.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=")
 	if out, err := install.CombinedOutput(); err != nil {
-		missing(t, "go could not install %s: %v: %.200q", agentModule, err, out)
+		skipMissing(t, "go could not install %s: %v: %.200q", agentModule, err, out)
 	}
 	folder := t.TempDir()
 	agent, err := bridge.Start(t.Context(), exec.Command(filepath.Join(bin, "agent")), bridge.Config{Folder: folder})
@@ -42,7 +43,7 @@ func TestGoAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := ""
-	r := read(t, p, func(r *reader, ev *aaep.Event) {
+	r := readEvents(t, p, func(r *reader, ev *aaep.Event) {
 		q := ev.Payload.(*aaep.AwaitingConfirmation)
 		asked += q.Action + " " + q.Consequence
 		r.sub.Reply(context.Background(), ev, aaep.Accept)
@@ -50,17 +51,19 @@ func TestGoAgent(t *testing.T) {
 	if err := talk.Prompt(t.Context(), "Go on."); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(asked, "Modifying critical configuration file. It is about ") || !strings.HasSuffix(asked, "config.json, which is not in the folder.") {
+	if !strings.HasPrefix(asked, "Modifying critical configuration file. It is about ") ||
+		!strings.HasSuffix(asked, "config.json, which is not in the folder.") {
 		t.Errorf("asked %q", asked)
 	}
-	r.wait(aaep.TypeSessionCompleted)
+	r.waitForType(aaep.TypeSessionCompleted)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	tools := strings.Join(r.tools, "; ")
 	if tools != "Reading project files.; Reading project files finished.; Modifying critical configuration file.; Modifying critical configuration file finished." {
 		t.Errorf("the calls are told as %s", tools)
 	}
-	if !strings.HasSuffix(r.text.String(), "The changes have been applied.") || strings.Count(r.text.String(), "Perfect!") != 1 {
+	if !strings.HasSuffix(r.text.String(), "The changes have been applied.") ||
+		strings.Count(r.text.String(), "Perfect!") != 1 {
 		t.Errorf("heard %q", r.text.String())
 	}
 }

@@ -12,15 +12,16 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// An agent on the library of the protocol's own authors, which checks what it is sent, gets what it asks for: a form filled in, a
-// permission, a file, a model, a mode, and an earlier conversation.
+// An agent on the library of the protocol's own authors, which checks what it is sent, gets what it
+// asks for: a form filled in, a permission, a file, a model, a mode, and an earlier conversation.
 func TestSDKAgent(t *testing.T) {
-	modules := install(t, "sdk")
+	modules := npmInstall(t, "sdk")
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "main.go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	agent, err := bridge.Start(t.Context(), exec.Command("node", filepath.Join(filepath.Dir(modules), "agent.mjs")), bridge.Config{Folder: folder})
+	agent, err := bridge.Start(t.Context(), exec.Command("node", filepath.Join(filepath.Dir(modules), "agent.mjs")),
+		bridge.Config{Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestSDKAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := ""
-	r := read(t, p, func(r *reader, ev *aaep.Event) {
+	r := readEvents(t, p, func(r *reader, ev *aaep.Event) {
 		switch q := ev.Payload.(type) {
 		case *aaep.AwaitingClarification:
 			told += q.Question + " "
@@ -48,7 +49,7 @@ func TestSDKAgent(t *testing.T) {
 	if err := talk.Prompt(t.Context(), "Look at @main.go, please."); err != nil {
 		t.Fatal(err)
 	}
-	r.wait(aaep.TypeSessionCompleted)
+	r.waitForType(aaep.TypeSessionCompleted)
 	r.mu.Lock()
 	if got, want := r.text.String(), "The form: accept demo. The answer: selected y. The prompt: text resource_link."; got != want {
 		t.Errorf("heard %q, want %q", got, want)
