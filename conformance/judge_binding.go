@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/aaep-go/aaep/internal/requirements"
-	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/internal/violation"
 )
 
 const (
@@ -24,9 +24,9 @@ var bindingCases = []Case{
 		Also: []string{"SSE-004", "SSE-006", "SSE-010", "SSE-016", "WS-002", "WS-009", "IPC-008", "IPC-009", "GRPC-002",
 			"STDIO-001", "STDIO-002", "STDIO-004", "STDIO-010"},
 		plays: bindingPlays,
-		Rule:  "messages are carried as the binding of the transport says", Judge: witnessed(noteBreach)},
+		Rule:  "messages are carried as the binding of the transport says", Judge: violationsOfKind(noteBreach)},
 	{Name: "binding-advice", Requirements: []string{"WS-004"}, Level: 1, Strength: Should, plays: bindingPlays,
-		Rule: "messages are carried as the binding of the transport advises", Judge: witnessed(noteAdvice)},
+		Rule: "messages are carried as the binding of the transport advises", Judge: violationsOfKind(noteAdvice)},
 }
 
 var bindingPlays = slices.Concat(wholePlays, greetings, []string{"turned-away", "shutdown"})
@@ -36,15 +36,15 @@ var subscriberBindingCases = []Case{
 	{Name: "binding", Requirements: []string{"TR-004"}, Level: 1, Strength: Must,
 		Also:  []string{"SSE-003", "SSE-005", "SSE-009", "SSE-015", "CONF-014", "WS-002", "WS-009", "IPC-009", "GRPC-002", "STDIO-001", "STDIO-003", "STDIO-005", "STDIO-006"},
 		plays: []string{"story"}, everywhere: true,
-		Rule: "messages are carried as the binding of the transport says", Judge: witnessed(noteBreach)},
+		Rule: "messages are carried as the binding of the transport says", Judge: violationsOfKind(noteBreach)},
 	{Name: "binding-advice", Requirements: []string{"WS-004"}, Level: 1, Strength: Should, plays: []string{"story"}, everywhere: true,
-		Rule: "messages are carried as the binding of the transport advises", Judge: witnessed(noteAdvice)},
+		Rule: "messages are carried as the binding of the transport advises", Judge: violationsOfKind(noteAdvice)},
 }
 
-const unwitnessed = "what is below the messages was not judged, for this link tells nothing of it"
+const unreported = "what is below the messages was not judged, for this link tells nothing of it"
 
-// witnessed judges what the transport noticed of a kind.
-func witnessed(kind string) func(*Recording) Finding {
+// violationsOfKind judges what the transport noticed of a kind.
+func violationsOfKind(kind string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		var wrong []problem
 		for _, e := range r.Entries {
@@ -56,7 +56,7 @@ func witnessed(kind string) func(*Recording) Finding {
 		case len(wrong) > 0:
 			return Finding{Verdict: Fail, problems: wrong}
 		case !r.watched:
-			return Finding{Verdict: Skipped, Seen: unwitnessed}
+			return Finding{Verdict: Skipped, Seen: unreported}
 		case len(r.all(0, false)) == 0 && r.mute != "":
 			return none("it was not played, for nothing would have been seen")
 		case len(r.all(0, false)) == 0 && !slices.ContainsFunc(r.Entries, func(e Entry) bool { return strings.HasPrefix(e.Note, noteStream) }):
@@ -66,10 +66,10 @@ func witnessed(kind string) func(*Recording) Finding {
 	}
 }
 
-// witness is a context with a Witness who notes on the tape what breaks a rule that the target has at the level, each thing
-// once for a link.
-func (t *tape) witness(ctx context.Context, link, level int) context.Context {
-	ctx, taken := transports.WithWitness(ctx, func(id, text string) {
+// withReporter returns a context with a Reporter that notes what breaks a rule that the target has at the level, each
+// thing once for a link.
+func (t *tape) withReporter(ctx context.Context, link, level int) context.Context {
+	ctx, used := violation.WithReporter(ctx, func(id, text string) {
 		kind := noteAside
 		if row, ok := requirements.Find(id); ok {
 			text = fmt.Sprintf("%s (%s)", text, id)
@@ -87,7 +87,7 @@ func (t *tape) witness(ctx context.Context, link, level int) context.Context {
 	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.witnesses = append(t.witnesses, taken)
+	t.reporters = append(t.reporters, used)
 	return ctx
 }
 

@@ -49,7 +49,7 @@ func TestNotPlayed(t *testing.T) {
 		"it did not come":          {read: map[int]object{}, watched: true, limit: told, DriverErr: errors.New("gone")},
 	} {
 		want := map[bool]Verdict{true: Pass, false: Inconclusive}[r.mute != ""]
-		c := Case{Strength: Must, plays: []string{"story", "odd"}, Judge: witnessed(noteBreach)}
+		c := Case{Strength: Must, plays: []string{"story", "odd"}, Judge: violationsOfKind(noteBreach)}
 		if got := judge(c, map[string]*Recording{"story": heard, "odd": r}); got.Verdict != want {
 			t.Errorf("%s: %s, %q; want %s", name, got.Verdict, got.Seen, want)
 		}

@@ -45,7 +45,7 @@ func (l *link) patient() (context.Context, context.CancelFunc) {
 			l.connected.Store(true)
 		}
 	}}
-	ctx := l.st.tape.witness(l.st.ctx, l.n, l.st.run.Level)
+	ctx := l.st.tape.withReporter(l.st.ctx, l.n, l.st.run.Level)
 	return context.WithTimeout(httptrace.WithClientTrace(ctx, trace), patience)
 }
 

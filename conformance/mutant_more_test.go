@@ -8,6 +8,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -18,14 +19,14 @@ var moreMutants = []mutant{
 	{name: "lets its stream be cached", caught: []string{"binding"}, run: func(run *conformance.ProducerRun) {
 		dial := run.Dialer
 		run.Dialer = dialer(func(ctx context.Context) (transports.Conn, error) {
-			transports.WitnessOf(ctx).Tell("SSE-016", "a stream may be cached")
+			violation.ReporterOf(ctx).Report("SSE-016", "a stream may be cached")
 			return dial.Dial(ctx)
 		})
 	}},
 	{name: "sends binary frames", caught: []string{"binding-advice"}, run: func(run *conformance.ProducerRun) {
 		dial := run.Dialer
 		run.Dialer = dialer(func(ctx context.Context) (transports.Conn, error) {
-			transports.WitnessOf(ctx).Tell("WS-004", "a message is a binary frame")
+			violation.ReporterOf(ctx).Report("WS-004", "a message is a binary frame")
 			return dial.Dial(ctx)
 		})
 	}},

@@ -117,7 +117,7 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 		report.Warnings = append(report.Warnings, "what a producer owes to several subscribers at once was not judged, for the target has one at a time")
 	}
 	if !slices.ContainsFunc(stages, func(st *stage) bool { return recordings[st.play.name].watched }) {
-		report.Warnings = append(report.Warnings, unwitnessed)
+		report.Warnings = append(report.Warnings, unreported)
 	}
 	for _, c := range cases {
 		if !chosen(c) {

@@ -64,8 +64,8 @@ type tape struct {
 	changed chan struct{} // closed at the next entry
 	full    bool
 	left    bool // the first subscriber wants no more
-	// witnesses report whether a transport tells what it notices.
-	witnesses []func() bool
+	// reporters say whether a transport reports what it notices.
+	reporters []func() bool
 }
 
 func newTape(s Scenario, before map[string]bool) *tape {

@@ -160,7 +160,7 @@ func TestRows(t *testing.T) {
 	}
 	for _, c := range conformance.Cases() {
 		if c.Name == "binding" {
-			continue // TestBinding, and TestWitness of each transport
+			continue // TestBinding, and TestViolations of each transport
 		}
 		for _, id := range c.Also {
 			if !tried[id] {

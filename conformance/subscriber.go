@@ -16,7 +16,8 @@ import (
 // SubscriberRun says which subscriber is to be proved. The runner plays its producer.
 type SubscriberRun struct {
 	// Listener is where the target connects to, such as a stand.Stand. A Conn with a method Cut() is broken by it without a
-	// word; others are closed. What it tells the transports.Witness of Accept's context is judged, and said where nobody comes.
+	// word; others are closed. What the transports of this
+	// module notice of how it speaks is judged too, and said where nobody comes.
 	Listener transports.Listener
 	// Subscriber starts the target.
 	Subscriber Subscriber
@@ -132,7 +133,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 		report.add(result.known(run.Known))
 	}
 	if !slices.ContainsFunc(rec.played, func(name string) bool { return rec.of[name].watched }) {
-		report.Warnings = append(report.Warnings, unwitnessed)
+		report.Warnings = append(report.Warnings, unreported)
 	}
 	return report, err
 }

@@ -74,8 +74,8 @@ func (run SubscriberRun) play(ctx context.Context, p scenePlay, progress func(st
 	if _, itself := run.Subscriber.(*HTTPHook); !itself {
 		sendAway(run.Listener)
 	}
-	witnessed := t.witness(sc.ctx, 0, run.Level)
-	sc.running.Go(func() { sc.accept(witnessed, run.Listener) })
+	reporting := t.withReporter(sc.ctx, 0, run.Level)
+	sc.running.Go(func() { sc.accept(reporting, run.Listener) })
 	target, kill := context.WithCancel(ctx)
 	go func() {
 		defer close(sc.over)
@@ -233,7 +233,7 @@ func (t *tape) now() *Recording {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.rec
-	r.watched = slices.ContainsFunc(t.witnesses, func(taken func() bool) bool { return taken() })
+	r.watched = slices.ContainsFunc(t.reporters, func(used func() bool) bool { return used() })
 	return &r
 }
 

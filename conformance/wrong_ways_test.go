@@ -132,7 +132,7 @@ func TestBelowTheMessages(t *testing.T) {
 }
 
 // TR-004: of links that tell nothing of what is below the messages nothing is claimed, and the report says so.
-func TestUnwitnessed(t *testing.T) {
+func TestUnreported(t *testing.T) {
 	report := inBubble(t, func(g *target) conformance.ProducerRun { return whole(g, g) })
 	if report == nil {
 		t.FailNow()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/stdio"
 )
@@ -28,7 +29,7 @@ func Child(relay string) (*Stand, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Stand{url: relay + " " + path, arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{}}
-	ctx, _ = transports.WithWitness(ctx, s.tell)
+	ctx, _ = violation.WithReporter(ctx, s.report)
 	s.close = func() error { return errors.Join(ln.Close(), os.RemoveAll(dir)) }
 	s.running.Go(func() {
 		for {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/ipc"
 	"github.com/aaep-go/aaep/transports/sse"
@@ -39,12 +40,12 @@ type Stand struct {
 	scheme string
 	bare   bool // the layout without a handshake
 
-	mu      sync.Mutex
-	links   map[net.Conn]bool // that carry events
-	witness transports.Witness
-	untold  []deviation     // what came while there was no witness
-	given   map[string]bool // subscriptions
-	replies [][]byte        // that were posted without a handshake and not received yet, as they were on the wire
+	mu         sync.Mutex
+	links      map[net.Conn]bool  // that carry events
+	reporter   violation.Reporter // of the newest Accept; nil: there is none
+	unreported []deviation        // what came while there was no Reporter
+	given      map[string]bool    // subscriptions
+	replies    [][]byte           // that were posted without a handshake and not received yet, as they were on the wire
 }
 
 // Listen listens at "http://HOST:PORT", which serves Server-Sent Events and WebSocket, at "ws://HOST:PORT", which is the same
@@ -58,7 +59,7 @@ func Listen(address string, hook http.Handler) (*Stand, error) {
 func listen(address string, hook http.Handler, open func(network, address string) (net.Listener, error)) (*Stand, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Stand{arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{}, given: map[string]bool{}}
-	ctx, _ = transports.WithWitness(ctx, s.tell)
+	ctx, _ = violation.WithReporter(ctx, s.report)
 	scheme, _, isURL := strings.Cut(address, "://")
 	err := error(nil)
 	if isURL {
@@ -122,7 +123,7 @@ func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.
 	}
 	srv := &http.Server{Handler: s.seeing(mux, bare), ReadHeaderTimeout: 5 * time.Second,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
-		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // the witness is told
+		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // it is reported
 	s.scheme = scheme
 	s.url = u.Scheme + "://" + ln.Addr().String()
 	if scheme == "ws" {
@@ -148,7 +149,7 @@ func (s *Stand) carrying(next http.Handler) http.Handler {
 		if r.URL.Path != websocket.DefaultPath && r.Method == http.MethodGet {
 			for name, want := range map[string]string{"Accept": "text/event-stream", "Cache-Control": "no-cache"} {
 				if !strings.Contains(r.Header.Get(name), want) {
-					s.tell("SSE-015", fmt.Sprintf("the stream was asked for without %s: %s", name, want))
+					s.report("SSE-015", fmt.Sprintf("the stream was asked for without %s: %s", name, want))
 				}
 			}
 		}
@@ -223,10 +224,10 @@ func (s *Stand) take(ctx context.Context, l transports.Listener, with func(trans
 // URL is what to give to the target.
 func (s *Stand) URL() string { return s.url }
 
-// Accept returns the Conn of the next subscriber. Until it is called again, the transports.Witness of ctx is told of all that comes
-// and is refused, and first of what was refused while there was no witness.
+// Accept returns the Conn of the next subscriber. Until it is called again, the Reporter of ctx gets all that comes and is refused,
+// and first what was refused while there was no Reporter.
 func (s *Stand) Accept(ctx context.Context) (transports.Conn, error) {
-	s.watch(transports.WitnessOf(ctx))
+	s.setReporter(violation.ReporterOf(ctx))
 	select {
 	case c := <-s.arrivals:
 		return c, nil

@@ -115,19 +115,23 @@ var theMap = []folder{
 	},
 	{
 		path:   "conformance",
-		arrows: []string{".", "conformance/check", "internal/requirements", "internal/secrets", "internal/spoken", "manifest", "transports"},
+		arrows: []string{".", "conformance/check", "internal/requirements", "internal/secrets", "internal/spoken", "internal/violation", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it judges what was on the wire, and must not know the insides of what it judges",
 	},
 	{
 		path:   "conformance/stand",
-		arrows: []string{".", "internal/httpguard", "transports", "transports/ipc", "transports/sse", "transports/stdio", "transports/websocket"},
+		arrows: []string{".", "internal/httpguard", "internal/violation", "transports", "transports/ipc", "transports/sse", "transports/stdio", "transports/websocket"},
 		why:    "it is where targets come to, over whatever transport, and judges nothing",
 	},
 	{
 		path:   "conformance/aaeptest",
 		arrows: []string{".", "conformance", "manifest", "producer", "subscriber", "subscriber/announce", "subscriber/present", "transports"},
 		why:    "it runs the suite in tests, and is where the halves meet",
+	},
+	{
+		path: "internal/violation",
+		why:  "a transport says what it notices, and must not know who judges it",
 	},
 	{
 		path: "internal/requirements",
@@ -157,7 +161,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/sse",
-		arrows: []string{".", "transports", "internal/credentials", "internal/httpguard", "internal/idle", "internal/writer"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/httpguard", "internal/idle", "internal/violation", "internal/writer"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
@@ -212,13 +216,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/websocket",
-		arrows: []string{".", "transports", "internal/credentials", "internal/duplex", "internal/httpguard", "internal/writer"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/duplex", "internal/httpguard", "internal/violation", "internal/writer"},
 		others: []string{"github.com/gorilla/websocket"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
 		path:   "transports/ipc",
-		arrows: []string{"transports", "internal/duplex", "internal/writer"},
+		arrows: []string{"transports", "internal/duplex", "internal/violation", "internal/writer"},
 		others: []string{"github.com/Microsoft/go-winio", "golang.org/x/sys"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
@@ -240,7 +244,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/stdio",
-		arrows: []string{".", "transports", "internal/duplex"},
+		arrows: []string{".", "transports", "internal/duplex", "internal/violation"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/sourcegraph/jsonrpc2", "golang.org/x/sys"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},

@@ -18,7 +18,7 @@ var plainRooms = []string{
 	"bridges/acp",
 	"handshake", "handshake/extensions",
 	"internal/bench", "internal/budget", "internal/credentials", "internal/duplex", "internal/eventlog",
-	"internal/cli/acp", "internal/httpguard", "internal/idle", "internal/shaper", "internal/soak", "internal/writer",
+	"internal/cli/acp", "internal/httpguard", "internal/idle", "internal/shaper", "internal/soak", "internal/violation", "internal/writer",
 	"manifest",
 	"producer/audit", "producer/llm", "producer/log", "producer/log/jetstream", "producer/log/logtest",
 	"producer/log/sqlite",

@@ -17,6 +17,7 @@ import (
 
 	"github.com/aaep-go/aaep/internal/duplex"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
 )
@@ -96,6 +97,6 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		conn.Close()
 		return nil, fmt.Errorf("grpc: %w", refusalError(err))
 	}
-	return duplex.New(&dialedStream{stream: stream, conn: conn, cancel: cancel, witness: transports.WitnessOf(ctx),
+	return duplex.New(&dialedStream{stream: stream, conn: conn, cancel: cancel, violations: violation.ReporterOf(ctx),
 		ended: make(chan struct{})}, ""), nil
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
 )
@@ -73,11 +74,11 @@ func unpackMessage(m *aaepv1.AaepMessage) ([]byte, error) {
 // servedStream is the producer's end of a stream. It lasts until the handler returns status.
 type servedStream struct {
 	stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]
-	// witness is who looks at what comes now.
-	witness func() transports.Witness
-	once    sync.Once
-	ended   chan struct{} // closed when status is set
-	status  error
+	// violations returns the Reporter of the newest Accept.
+	violations func() violation.Reporter
+	once       sync.Once
+	ended      chan struct{} // closed when status is set
+	status     error
 }
 
 // endStream has the handler return with status, which ends a Send and a Recv that are under way.
@@ -94,7 +95,7 @@ func (f *servedStream) Read() ([]byte, error) {
 	switch {
 	case err == nil:
 		msg, err = unpackMessage(m)
-		reportMismatch(f.witness(), m)
+		reportMismatch(f.violations(), m)
 	case status.Code(err) == codes.ResourceExhausted:
 		err = transports.ErrTooLarge
 	}
@@ -123,13 +124,13 @@ func (f *servedStream) Close() error {
 
 // dialedStream is the subscriber's end of a stream, and the connection under it.
 type dialedStream struct {
-	stream   rpc.BidiStreamingClient[aaepv1.AaepMessage, aaepv1.AaepMessage]
-	conn     *rpc.ClientConn
-	cancel   func()
-	witness  transports.Witness
-	writing  sync.Mutex    // the stream's half is not closed during a Send
-	ended    chan struct{} // closed when why is set
-	endCause error
+	stream     rpc.BidiStreamingClient[aaepv1.AaepMessage, aaepv1.AaepMessage]
+	conn       *rpc.ClientConn
+	cancel     func()
+	violations violation.Reporter
+	writing    sync.Mutex    // the stream's half is not closed during a Send
+	ended      chan struct{} // closed when why is set
+	endCause   error
 }
 
 func (f *dialedStream) Read() ([]byte, error) {
@@ -137,7 +138,7 @@ func (f *dialedStream) Read() ([]byte, error) {
 	var msg []byte
 	if err == nil {
 		msg, err = unpackMessage(m)
-		reportMismatch(f.witness, m)
+		reportMismatch(f.violations, m)
 	}
 	if err != nil {
 		f.endCause = refusalError(err)
@@ -146,18 +147,18 @@ func (f *dialedStream) Read() ([]byte, error) {
 	return msg, f.endCause
 }
 
-// reportMismatch tells the witness of a message whose two fields do not belong together.
-func reportMismatch(w transports.Witness, m *aaepv1.AaepMessage) {
+// reportMismatch reports a message whose two fields do not belong together.
+func reportMismatch(w violation.Reporter, m *aaepv1.AaepMessage) {
 	if w == nil {
 		return
 	}
 	switch is := typeOf(m.Json); {
 	case !utf8.Valid(m.Json):
-		w.Tell("GRPC-002", "the field json is no text in UTF-8")
+		w.Report("GRPC-002", "the field json is no text in UTF-8")
 	case len(m.Json) == 0:
-		w.Tell("GRPC-002", "the field json, which is the message, is empty")
+		w.Report("GRPC-002", "the field json, which is the message, is empty")
 	case m.MessageType != "" && is != "" && m.MessageType != is:
-		w.Tell("GRPC-002",
+		w.Report("GRPC-002",
 			fmt.Sprintf("message_type is %s, and the type of the message in json is %s", aaep.SafeText(m.MessageType),
 				aaep.SafeText(is)))
 	}

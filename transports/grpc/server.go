@@ -21,6 +21,7 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
 )
@@ -53,8 +54,8 @@ type Server struct {
 	authenticator credentials.Authenticator
 	queue         *duplex.Queue
 	slots         chan struct{}
-	// watching is the witness of the newest Accept, nil of none.
-	watching atomic.Pointer[transports.Witness]
+	// watching is the Reporter of the newest Accept; nil: it had none.
+	watching atomic.Pointer[violation.Reporter]
 }
 
 var _ transports.Listener = (*Server)(nil)
@@ -96,14 +97,14 @@ func Options() []rpc.ServerOption {
 
 // Accept returns the Conn of the next subscriber.
 func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
-	w := transports.WitnessOf(ctx)
+	w := violation.ReporterOf(ctx)
 	s.watching.Store(&w)
 	return s.queue.Accept(ctx)
 }
 
-// currentWitness returns the witness of what subscribers send: a stream may begin before it is
+// currentReporter returns the Reporter of the newest Accept: a stream may begin before it is
 // accepted.
-func (s *Server) currentWitness() transports.Witness {
+func (s *Server) currentReporter() violation.Reporter {
 	if w := s.watching.Load(); w != nil {
 		return *w
 	}
@@ -139,7 +140,7 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 		s.o.Logger.Info("grpc: refused: as many subscriptions as can be served")
 		return status.Error(codes.Unavailable, "there are as many subscriptions as can be served; try again later")
 	}
-	f := &servedStream{stream: stream, witness: s.currentWitness, ended: make(chan struct{})}
+	f := &servedStream{stream: stream, violations: s.currentReporter, ended: make(chan struct{})}
 	c := duplex.New(f, principal)
 	defer s.authenticator.Watch(stream.Context(), r, principal, func() {
 		f.endStream(status.Error(codes.Unavailable, "These credentials were withdrawn. Connect again with others."))

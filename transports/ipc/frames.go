@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -42,13 +43,13 @@ type stream interface {
 
 // frames is one stream.
 type frames struct {
-	conn    stream
-	out     *writer.Writer
-	reader  *bufio.Reader // nil while nothing is read
-	served  bool          // a subscriber's link, on which little comes
-	framing atomic.Int32  // what the peer uses, and so do we
-	witness transports.Witness
-	ended   chan struct{} // closed when the peer's half has ended
+	conn       stream
+	out        *writer.Writer
+	reader     *bufio.Reader // nil while nothing is read
+	served     bool          // a subscriber's link, on which little comes
+	framing    atomic.Int32  // what the peer uses, and so do we
+	violations violation.Reporter
+	ended      chan struct{} // closed when the peer's half has ended
 }
 
 var _ duplex.Idler = (*frames)(nil)
@@ -112,7 +113,7 @@ func (f *frames) readFrame() ([]byte, error) {
 		if was := f.framing.Load(); was == framingUnknown {
 			if is == framingLines && !strings.ContainsRune("{ \t\r\n", rune(b)) {
 				// or the line's end might never come (D-69)
-				f.witness.Tell("IPC-009",
+				f.violations.Report("IPC-009",
 					fmt.Sprintf("the first byte is %#02x; a length begins with 0x00, a line of JSON with {", b))
 				return nil,
 					fmt.Errorf("ipc: the peer's first byte is %#02x; a length begins with 0x00, a line of JSON with {",
@@ -120,7 +121,7 @@ func (f *frames) readFrame() ([]byte, error) {
 			}
 			f.framing.Store(is)
 		} else if was != is {
-			f.witness.Tell("IPC-009",
+			f.violations.Report("IPC-009",
 				fmt.Sprintf("messages are framed with %s, and one begins with %#02x",
 					map[int32]string{framingLengths: "lengths", framingLines: "line ends"}[was], b))
 			return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", b)

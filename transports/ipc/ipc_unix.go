@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -119,7 +120,7 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 			continue
 		}
 		f := newFrames(conn, framingUnknown)
-		f.witness = transports.WitnessOf(ctx)
+		f.violations = violation.ReporterOf(ctx)
 		return duplex.New(f, "uid:"+strconv.Itoa(uid)), nil
 	}
 }
@@ -154,9 +155,9 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 			fs.ErrPermission)
 	}
 	f := newFrames(unix, framingLengths)
-	f.witness = transports.WitnessOf(ctx)
+	f.violations = violation.ReporterOf(ctx)
 	if info, err := os.Stat(d.Path); err == nil && info.Mode().Perm()&0o077 != 0 {
-		f.witness.Tell("IPC-008",
+		f.violations.Report("IPC-008",
 			fmt.Sprintf("the socket has the mode %#o: others than its owner may use it", info.Mode().Perm()))
 	}
 	return duplex.New(f, ""), nil

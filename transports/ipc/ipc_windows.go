@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/windows"
 
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -140,7 +141,7 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 			a.conn.Close()
 			continue
 		}
-		return duplex.New(newPipe(a.conn, transports.WitnessOf(ctx)), "sid:"+who.String()), nil
+		return duplex.New(newPipe(a.conn, violation.ReporterOf(ctx)), "sid:"+who.String()), nil
 	}
 }
 
@@ -170,7 +171,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ipc: %w", err)
 	}
-	frames, err := d.checkPipe(conn, transports.WitnessOf(ctx))
+	frames, err := d.checkPipe(conn, violation.ReporterOf(ctx))
 	if err != nil {
 		conn.Close()
 		return nil, err
@@ -179,7 +180,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 }
 
 // checkPipe checks whose the pipe is before anything is sent on it.
-func (d Dialer) checkPipe(conn net.Conn, w transports.Witness) (duplex.Frames, error) {
+func (d Dialer) checkPipe(conn net.Conn, w violation.Reporter) (duplex.Frames, error) {
 	self, err := tokenUser(windows.GetCurrentProcessToken())
 	if err != nil {
 		return nil, fmt.Errorf("ipc: which user we are: %w", err)
@@ -197,7 +198,7 @@ func (d Dialer) checkPipe(conn net.Conn, w transports.Witness) (duplex.Frames, e
 	}
 	if flags&windows.PIPE_TYPE_MESSAGE == 0 { // B.3.4
 		f := newFrames(pipeStream{conn, conn}, framingLengths)
-		f.witness = w
+		f.violations = w
 		return f, nil
 	}
 	return newPipe(conn, w), nil

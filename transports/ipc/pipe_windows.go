@@ -14,23 +14,24 @@ import (
 
 	"golang.org/x/sys/windows"
 
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
 // pipe is one connection of a pipe of messages. One write is one message (B.3.4), unless the peer's
 // first one says otherwise: from then on it is a stream like a socket.
 type pipe struct {
-	conn    net.Conn
-	witness transports.Witness
-	stream  atomic.Pointer[frames] // nil for messages
-	begun   bool
-	first   []byte
-	mu      sync.Mutex     // guards handle
-	handle  windows.Handle // 0 once closed
+	conn       net.Conn
+	violations violation.Reporter
+	stream     atomic.Pointer[frames] // nil for messages
+	begun      bool
+	first      []byte
+	mu         sync.Mutex     // guards handle
+	handle     windows.Handle // 0 once closed
 }
 
-func newPipe(conn net.Conn, w transports.Witness) *pipe {
-	return &pipe{conn: conn, witness: w, handle: pipeHandle(conn), first: make([]byte, 1)}
+func newPipe(conn net.Conn, w violation.Reporter) *pipe {
+	return &pipe{conn: conn, violations: w, handle: pipeHandle(conn), first: make([]byte, 1)}
 }
 
 // Read returns the next message.
@@ -46,11 +47,11 @@ func (p *pipe) Read() ([]byte, error) {
 	switch {
 	case framing != framingUnknown && !p.begun:
 		s := newFrames(pipeStream{p.conn, io.MultiReader(bytes.NewReader(msg), p.conn)}, framing)
-		s.witness = p.witness
+		s.violations = p.violations
 		p.stream.Store(s)
 		return s.Read()
 	case framing == framingLengths:
-		p.witness.Tell("IPC-009",
+		p.violations.Report("IPC-009",
 			fmt.Sprintf("messages are as the pipe cuts them, and one begins with %#02x, as a length does", msg[0]))
 		return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", msg[0])
 	case len(msg) > transports.MaxMessage:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/credentials"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -29,7 +30,7 @@ type conn struct {
 	ownTransport *http.Transport // nil if the client is the caller's
 	silence      time.Duration   // after which a stream counts as broken
 	log          *slog.Logger
-	witness      transports.Witness
+	violations   violation.Reporter
 	ctx          context.Context // done once the conn is closed
 	cancel       context.CancelCauseFunc
 	answers      chan []byte   // accepted and rejected messages that answered a POST
@@ -209,7 +210,7 @@ func (c *conn) postReply(ctx context.Context, to *url.URL, m aaep.Message, msg [
 		return fmt.Errorf("sse: not delivered: status %s, want 204%s", a.text, a.excerpt())
 	case a.status != http.StatusNoContent && !renegotiation && to.Path == c.base.JoinPath("replies").Path:
 		// else it is of another layout
-		c.witness.Tell("SSE-010", fmt.Sprintf("what was posted is answered with the status %s, not with 204", a.text))
+		c.violations.Report("SSE-010", fmt.Sprintf("what was posted is answered with the status %s, not with 204", a.text))
 	case renegotiation && a.status == http.StatusOK:
 		return fmt.Errorf("sse: status %s, but the answer is not a subscription.accepted or subscription.rejected%s",
 			a.text, a.excerpt())
@@ -241,7 +242,7 @@ func (c *conn) postRequest(ctx context.Context, req *aaep.SubscriptionRequest, m
 	var m aaep.Message
 	if err == nil {
 		if m, err = aaep.Decode(a.body); err != nil || !isAnswer(a.body) {
-			c.judgeAcceptance(a.status, err)
+			c.reportNoAcceptance(a.status, err)
 			err = a.refusalError(
 				fmt.Errorf(
 					"sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s",
@@ -250,9 +251,9 @@ func (c *conn) postRequest(ctx context.Context, req *aaep.SubscriptionRequest, m
 	}
 	accepted, _ := m.(*aaep.SubscriptionAccepted)
 	if err == nil && accepted != nil {
-		c.judgeStatus(a.status, a.text)
+		c.reportStatus(a.status, a.text)
 		if err = c.setStreamURL(at, a.location, accepted.SubscriptionID); err != nil || a.location == "" {
-			c.witness.Tell("SSE-004",
+			c.violations.Report("SSE-004",
 				fmt.Sprintf("an acceptance has the Location %q, which names no stream on its origin",
 					shortenText(a.location, 100)))
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -73,7 +74,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	}
 	c := &conn{
 		base: base, root: root, mayListen: d.RootLayout, log: orDiscardLogger(d.Logger),
-		header: d.Header.Clone(), credentials: d.Credentials, silence: silence, witness: transports.WitnessOf(ctx),
+		header: d.Header.Clone(), credentials: d.Credentials, silence: silence, violations: violation.ReporterOf(ctx),
 		answers: make(chan []byte, 4), reopening: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	if c.header == nil {

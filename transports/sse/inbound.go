@@ -186,7 +186,7 @@ func (c *conn) openStream(ctx context.Context, in *inbound) (io.ReadCloser, erro
 		return nil, interruptedError("GET events", err)
 	}
 	if resp.StatusCode == http.StatusOK {
-		c.judgeHead(resp.Header)
+		c.reportStreamHead(resp.Header)
 	}
 	if err := checkStream(resp, guessed); err != nil {
 		resp.Body.Close()
@@ -249,11 +249,11 @@ func (c *conn) readEvents(in *inbound, body io.ReadCloser) error {
 			c.log.Warn("sse: event dropped", "cause", transports.ErrTooLarge)
 		} else if !bytes.HasPrefix(bytes.TrimLeft(ev.data, " \t\n"), []byte("{")) {
 			if ev.name == eventName {
-				c.witness.Tell("SSE-006", "the data of an "+eventName+" does not begin a JSON object")
+				c.violations.Report("SSE-006", "the data of an "+eventName+" does not begin a JSON object")
 			}
 			c.log.Debug("sse: event ignored, its data is not a JSON object")
 		} else {
-			c.judgeEvent(ev, p.lastID)
+			c.reportEventFields(ev, p.lastID)
 			closing := isClose(ev.data)
 			if closing {
 				close(in.left)

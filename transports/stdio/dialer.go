@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -75,7 +76,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	}
 	p := &process{cmd: cmd, output: in, exited: make(chan struct{})}
 	go p.waitForExit()
-	return newConn(&frames{in: p, out: out, process: p, logger: d.Logger, witness: transports.WitnessOf(ctx)}, ""), nil
+	return newConn(&frames{in: p, out: out, process: p, logger: d.Logger, violations: violation.ReporterOf(ctx)}, ""), nil
 }
 
 // A process is a child. Reading it reads its output, which ends with the child, whatever other

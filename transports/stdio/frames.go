@@ -17,6 +17,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -63,7 +64,7 @@ type frames struct {
 	out        io.WriteCloser
 	process    *process // at the other end; nil where that is none of ours
 	logger     *slog.Logger
-	witness    transports.Witness
+	violations violation.Reporter
 	lines      chan incomingLine
 	messages   chan outgoingLine
 	answers    chan []byte
@@ -201,7 +202,7 @@ func (f *frames) refuseLine(wrong *lineFault) bool {
 		broken = "" // it was told with its method
 	}
 	if broken != "" {
-		f.witness.Tell(broken, "a line is no message: "+wrong.text)
+		f.violations.Report(broken, "a line is no message: "+wrong.text)
 	}
 	// A subscriber is no server: what a program prints is not answered.
 	if wrong.id != nil && (f.producer || string(wrong.id) != "null") {

@@ -34,14 +34,14 @@ const (
 func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 	switch {
 	case o.bare != nil:
-		f.witness.Tell("STDIO-002", "a message comes without JSON-RPC around it")
+		f.violations.Report("STDIO-002", "a message comes without JSON-RPC around it")
 		return o.bare, nil
 	case o.method == "":
 		return f.acceptResponse(o)
 	}
 	wrong := func(code int64, text string) ([]byte, *lineFault) {
 		if f.producer {
-			f.witness.Tell(requirementOf(o.method), o.method+": "+text)
+			f.violations.Report(requirementOf(o.method), o.method+": "+text)
 		}
 		return nil, &lineFault{code, o.id, text}
 	}
@@ -67,14 +67,14 @@ func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 		return wrong(jsonrpc2.CodeInvalidParams, "the message does not belong to the method")
 	}
 	if o.method == methodEvent && o.id != nil {
-		f.witness.Tell("STDIO-002", "an event has an id, as if it asked for an answer")
+		f.violations.Report("STDIO-002", "an event has an id, as if it asked for an answer")
 	}
 	switch o.method {
 	case methodSubscribe, methodRenegotiate:
 		return f.acceptRequest(o)
 	}
 	if o.method == methodReply && o.id != nil {
-		f.witness.Tell("STDIO-006", "a reply has an id, as if it asked for an answer")
+		f.violations.Report("STDIO-006", "a reply has an id, as if it asked for an answer")
 	}
 	f.confirmRequest(o.id) // the same whatever it says: a reply is never told what became of it (D-68, D-36)
 	return o.params, nil
@@ -102,7 +102,7 @@ func (f *frames) confirmRequest(id []byte) {
 // requests and have no id: what the producer would not answer is answered here.
 func (f *frames) acceptRequest(o rpcObject) ([]byte, *lineFault) {
 	wrong := func(code int64, text string) ([]byte, *lineFault) {
-		f.witness.Tell(requirementOf(o.method), o.method+": "+text)
+		f.violations.Report(requirementOf(o.method), o.method+": "+text)
 		return nil, &lineFault{code, o.id, text}
 	}
 	if o.id == nil {
@@ -129,7 +129,7 @@ func (f *frames) acceptRequest(o rpcObject) ([]byte, *lineFault) {
 // acceptResponse takes the answer to a request of ours.
 func (f *frames) acceptResponse(o rpcObject) ([]byte, *lineFault) {
 	if !f.forgetRequest(string(o.id)) {
-		f.witness.Tell("STDIO-004", "a response has an id that no request had")
+		f.violations.Report("STDIO-004", "a response has an id that no request had")
 		return nil, &lineFault{jsonrpc2.CodeMethodNotFound, nil, "the answer to nothing that was asked"}
 	}
 	if o.error == nil {
@@ -139,7 +139,7 @@ func (f *frames) acceptResponse(o rpcObject) ([]byte, *lineFault) {
 		}
 		return msg, nil // if it is no message, the waiting caller is to learn that
 	}
-	f.witness.Tell("STDIO-004",
+	f.violations.Report("STDIO-004",
 		"a request is refused by an error of JSON-RPC, not by a subscription.rejected as its result")
 	var e jsonrpc2.Error
 	if jsonv2.Unmarshal(o.error, &e) != nil { // whatever it is, it is no yes

@@ -28,6 +28,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -69,7 +70,7 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 			return nil, err
 		}
 		c := newConn(&frames{producer: true, in: l.in, out: l.out, logger: l.logger,
-			witness: transports.WitnessOf(ctx)}, Principal)
+			violations: violation.ReporterOf(ctx)}, Principal)
 		l.accepted = &c
 		return c, nil
 	}

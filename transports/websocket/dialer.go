@@ -18,6 +18,7 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -99,11 +100,11 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	}
 	if got := ws.Subprotocol(); got != Subprotocol {
 		ws.Close()
-		transports.WitnessOf(ctx).Tell("WS-002",
+		violation.ReporterOf(ctx).Report("WS-002",
 			fmt.Sprintf("the subprotocol %q is selected, not %s", got, Subprotocol))
 		return nil, fmt.Errorf("websocket: the peer speaks the subprotocol %q, want %s", got, Subprotocol)
 	}
 	f := newFrames(ws, false, io.ReadAll)
-	f.witness = transports.WitnessOf(ctx)
+	f.violations = violation.ReporterOf(ctx)
 	return duplex.New(f, ""), nil
 }

@@ -18,6 +18,7 @@ import (
 	gorilla "github.com/gorilla/websocket"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -58,8 +59,8 @@ type frames struct {
 	lastHeard      atomic.Int64           // when anything came last, in nanoseconds since created
 	wake           atomic.Pointer[func()] // has Read called where no goroutine waits in it
 	pings          *time.Timer
-	witness        transports.Witness
-	lastReceived   lastWords     // the peer's last message, where there is a witness
+	violations     violation.Reporter
+	lastReceived   lastWords     // the peer's last message, where violations are reported
 	done           chan struct{} // closed by Close
 	peerGone       chan struct{} // closed when the peer's close frame has come, or the link has broken
 }
@@ -116,7 +117,7 @@ func (f *frames) noteRead(msg []byte, err error) ([]byte, error) {
 	if err != nil {
 		close(f.peerGone)
 		f.pings.Stop()
-	} else if f.witness != nil {
+	} else if f.violations != nil {
 		f.lastReceived, _ = lastWordsIn(msg)
 	}
 	return msg, err
@@ -130,7 +131,7 @@ func (f *frames) readFrame() ([]byte, error) {
 		return nil, readError(err)
 	}
 	if kind == gorilla.BinaryMessage {
-		f.witness.Tell("WS-004", "a message is a binary frame, not one of text")
+		f.violations.Report("WS-004", "a message is a binary frame, not one of text")
 	}
 	f.readingMessage.Store(true)
 	f.ws.SetReadDeadline(time.Now().Add(readTimeout))
@@ -178,8 +179,8 @@ func lastWordsIn(msg []byte) (last lastWords, err error) {
 	return last, json.Unmarshal(msg, &last)
 }
 
-// reportCloseCode tells the witness that the peer ended the link with another code than what it
-// said last demands.
+// reportCloseCode reports a peer that ended the link with another code than its last message
+// demands.
 func (f *frames) reportCloseCode(err error) {
 	var end *gorilla.CloseError
 	if !errors.As(err, &end) {
@@ -196,12 +197,12 @@ func (f *frames) reportCloseCode(err error) {
 	}
 	switch code := end.Code; {
 	case f.lastReceived.Type == "subscription.rejected" && (code < closeRejected || code > closeNotAuthorized):
-		f.witness.Tell("WS-009",
+		f.violations.Report("WS-009",
 			fmt.Sprintf("after a subscription.rejected the link ends with the code %d, not with 4001, 4002 or 4003",
 				code))
 	case f.lastReceived.Type == "subscription.close" && code != closeClean && code != violation &&
 		code != gorilla.CloseGoingAway:
-		f.witness.Tell("WS-009",
+		f.violations.Report("WS-009",
 			fmt.Sprintf("after a subscription.close the link ends with the code %d, not with 4000 or %d", code,
 				violation))
 	}

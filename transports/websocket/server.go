@@ -17,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -151,7 +152,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		done()
 		return msg, err
 	})
-	f.witness = transports.WitnessOf(r.Context())
+	f.violations = violation.ReporterOf(r.Context())
 	until := httpguard.HijackUntil(r.Context())
 	ends := until
 	if ends == nil {

@@ -11,46 +11,47 @@ import (
 	"strings"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/sse"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// maxUntold bounds what is kept for the next witness.
-const maxUntold = 100
+// maxUnreported bounds what is kept for the next Reporter.
+const maxUnreported = 100
 
 type deviation struct{ requirement, problem string }
 
-// watch makes w the witness of what comes from now on, and tells it what came while there was none. A nil w forgets that:
+// setReporter makes w the Reporter of what comes from now on, and reports to it what came while there was none. A nil w forgets that:
 // it belongs to a scenario that is over.
-func (s *Stand) watch(w transports.Witness) {
+func (s *Stand) setReporter(w violation.Reporter) {
 	s.mu.Lock()
-	untold := s.untold
-	s.witness, s.untold = w, nil
+	unreported := s.unreported
+	s.reporter, s.unreported = w, nil
 	s.mu.Unlock()
 	if w != nil {
-		for _, d := range untold {
+		for _, d := range unreported {
 			w(d.requirement, d.problem)
 		}
 	}
 }
 
-// tell reports a deviation to the witness. A target may come before the runner calls Accept, and then ends its attempt: what
+// report reports a deviation. A target may come before the runner calls Accept, and then ends its attempt: what
 // it did wrong is kept for that call, or nobody would ever learn of it.
-func (s *Stand) tell(requirement, problem string) {
+func (s *Stand) report(requirement, problem string) {
 	if problem == "" {
 		return
 	}
 	s.mu.Lock()
-	w := s.witness
-	if w == nil && len(s.untold) < maxUntold {
-		s.untold = append(s.untold, deviation{requirement, problem})
+	w := s.reporter
+	if w == nil && len(s.unreported) < maxUnreported {
+		s.unreported = append(s.unreported, deviation{requirement, problem})
 	}
 	s.mu.Unlock()
-	w.Tell(requirement, problem)
+	w.Report(requirement, problem)
 }
 
-// seeing tells the witness which requests come otherwise than the bindings say.
+// seeing reports which requests come otherwise than the bindings say.
 func (s *Stand) seeing(next http.Handler, bare bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, HookPath) {
@@ -77,9 +78,9 @@ func (s *Stand) seeing(next http.Handler, bare bool) http.Handler {
 		switch {
 		case seen.status >= 400 && !refusals[seen.status]: // by the runner, or because it is slow
 		case seen.status >= 400 && bare:
-			s.tell(bareWrong(r, seen))
+			s.report(bareWrong(r, seen))
 		case seen.status >= 400:
-			s.tell(s.wrong(r, seen, sent))
+			s.report(s.wrong(r, seen, sent))
 		case r.Method == http.MethodPost && !bare:
 			s.posted(seen, sent)
 		}
@@ -105,7 +106,7 @@ func typeOf(msg []byte) (m message) {
 func (s *Stand) keep(body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.replies = append(s.replies, body); len(s.replies) > maxUntold {
+	if s.replies = append(s.replies, body); len(s.replies) > maxUnreported {
 		s.replies = s.replies[1:]
 	}
 }
@@ -137,7 +138,7 @@ func (s *Stand) posted(seen *answered, sent message) {
 	known := s.given[sent.SubscriptionID]
 	s.mu.Unlock()
 	if !known {
-		s.tell("CONF-014", fmt.Sprintf("%s names the subscription %s, which there is none of", short(sent.Type), short(sent.SubscriptionID)))
+		s.report("CONF-014", fmt.Sprintf("%s names the subscription %s, which there is none of", short(sent.Type), short(sent.SubscriptionID)))
 	}
 }
 
@@ -253,9 +254,9 @@ func (c *knocked) Read(b []byte) (int, error) {
 		c.known = true
 		switch first := b[0]; {
 		case first == 0x16:
-			c.s.tell("", "a connection came that speaks TLS, and this address is one without: it begins with "+c.s.scheme+"://, not "+c.s.scheme+"s://")
+			c.s.report("", "a connection came that speaks TLS, and this address is one without: it begins with "+c.s.scheme+"://, not "+c.s.scheme+"s://")
 		case first < 'A' || first > 'Z':
-			c.s.tell("", fmt.Sprintf("a connection came that does not speak HTTP: it begins with %#02x", first))
+			c.s.report("", fmt.Sprintf("a connection came that does not speak HTTP: it begins with %#02x", first))
 		}
 	}
 	return n, err
@@ -263,7 +264,7 @@ func (c *knocked) Read(b []byte) (int, error) {
 
 func (c *knocked) Close() error {
 	if !c.known {
-		c.s.tell("", "a connection came, and nothing over it")
+		c.s.report("", "a connection came, and nothing over it")
 	}
 	return c.Conn.Close()
 }

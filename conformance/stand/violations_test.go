@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep/conformance/stand"
-	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/internal/violation"
 )
 
 // CONF-014: a target that was refused before the runner had called Accept is reported all the same, once, and not to the
-// witness of a scenario after that one.
+// Reporter of a scenario after that one.
 func TestRefusedBeforeAccept(t *testing.T) {
 	s, err := stand.Listen("http://127.0.0.1:0", nil)
 	if err != nil {
@@ -32,26 +32,26 @@ func TestRefusedBeforeAccept(t *testing.T) {
 	accept := func() (reported []string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		ctx, _ = transports.WithWitness(ctx, func(requirement, problem string) { reported = append(reported, requirement+" "+problem) })
+		ctx, _ = violation.WithReporter(ctx, func(requirement, problem string) { reported = append(reported, requirement+" "+problem) })
 		s.Accept(ctx)
 		return reported
 	}
 	ask()
 	if got := accept(); len(got) != 1 || !strings.HasPrefix(got[0], "SSE-003 GET /aaep/v1/subscriptions was answered with 405") {
-		t.Errorf("the witness was told %q", got)
+		t.Errorf("%q was reported", got)
 	}
 	if got := accept(); len(got) != 0 {
-		t.Errorf("the next witness was told %q too", got)
+		t.Errorf("%q was reported to the next one too", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s.Accept(ctx) // without a witness: what came belongs to nobody
+	s.Accept(ctx) // without a Reporter: what came is of no scenario
 	for range 2 {
 		ask()
 	}
 	s.Accept(ctx)
 	ask()
 	if got := accept(); len(got) != 1 {
-		t.Errorf("of one refusal since the last scenario the witness was told %q", got)
+		t.Errorf("of one refusal since the last scenario %q was reported", got)
 	}
 }

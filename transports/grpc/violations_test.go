@@ -7,7 +7,7 @@ import (
 	rpc "google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/internal/violation"
 	aaepgrpc "github.com/aaep-go/aaep/transports/grpc"
 	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
 )
@@ -36,8 +36,8 @@ var said = map[string]struct {
 	"no text":         {&aaepv1.AaepMessage{Json: []byte("\xff")}, 1},
 }
 
-// GRPC-002: who dials with a witness has it told of messages that their fields contradict.
-func TestWitness(t *testing.T) {
+// GRPC-002: a Dialer reports messages that their fields contradict.
+func TestViolations(t *testing.T) {
 	for name, tt := range said {
 		t.Run(name, func(t *testing.T) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,7 +47,7 @@ func TestWitness(t *testing.T) {
 			go server.Serve(ln)
 			defer server.Stop()
 			var told []string
-			ctx, taken := transports.WithWitness(t.Context(), func(requirement, problem string) {
+			ctx, taken := violation.WithReporter(t.Context(), func(requirement, problem string) {
 				told = append(told, requirement+" "+problem)
 			})
 			c, err := aaepgrpc.Dialer{Target: ln.Addr().String()}.Dial(ctx)
@@ -64,7 +64,7 @@ func TestWitness(t *testing.T) {
 }
 
 // GRPC-002: and so has who accepts with one.
-func TestServerWitness(t *testing.T) {
+func TestServerViolations(t *testing.T) {
 	for name, tt := range said {
 		t.Run(name, func(t *testing.T) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,7 +77,7 @@ func TestServerWitness(t *testing.T) {
 			check(t, err)
 			defer client.Close()
 			var told []string
-			ctx, taken := transports.WithWitness(t.Context(), func(requirement, problem string) {
+			ctx, taken := violation.WithReporter(t.Context(), func(requirement, problem string) {
 				told = append(told, requirement+" "+problem)
 			})
 			go func() { // once a reader waits for it

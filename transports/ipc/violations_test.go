@@ -7,11 +7,11 @@ import (
 	"os"
 	"testing"
 
-	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/internal/violation"
 )
 
-// IPC-008, IPC-009: who dials with a witness has it told which rule of the binding is broken.
-func TestWitness(t *testing.T) {
+// IPC-008, IPC-009: a Dialer reports which rule of the binding is broken.
+func TestViolations(t *testing.T) {
 	for name, tt := range map[string]struct {
 		mode os.FileMode
 		says string
@@ -38,7 +38,7 @@ func TestWitness(t *testing.T) {
 				io.Copy(io.Discard, c)
 			}()
 			told := make(chan string, 9)
-			ctx, _ := transports.WithWitness(t.Context(), func(requirement, _ string) { told <- requirement })
+			ctx, _ := violation.WithReporter(t.Context(), func(requirement, _ string) { told <- requirement })
 			c, err := Dialer{Path: l.Addr()}.Dial(ctx)
 			if err != nil {
 				t.Fatal(err)

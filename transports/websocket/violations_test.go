@@ -9,11 +9,11 @@ import (
 
 	gorilla "github.com/gorilla/websocket"
 
-	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/internal/violation"
 )
 
-// WS-002, WS-009: who dials with a witness has it told which rule of the binding is broken.
-func TestWitness(t *testing.T) {
+// WS-002, WS-009: a Dialer reports which rule of the binding is broken.
+func TestViolations(t *testing.T) {
 	const rejected, closed = `{"type":"subscription.rejected"}`, `{"type":"subscription.close"}`
 	for _, tt := range []struct {
 		protocol, last string
@@ -52,7 +52,7 @@ func TestWitness(t *testing.T) {
 			go srv.Serve(ln)
 			defer srv.Close()
 			told := make(chan string, 9)
-			ctx, _ := transports.WithWitness(t.Context(), func(requirement, _ string) { told <- requirement })
+			ctx, _ := violation.WithReporter(t.Context(), func(requirement, _ string) { told <- requirement })
 			c, err := Dialer{URL: "ws://" + ln.Addr().String()}.Dial(ctx)
 			for err == nil {
 				_, err = c.Receive(t.Context())

@@ -7,12 +7,12 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/internal/violation"
 )
 
-// STDIO-001, STDIO-002, STDIO-004, STDIO-010: who dials with a witness has it told which rule of
+// STDIO-001, STDIO-002, STDIO-004, STDIO-010: a Dialer reports which rule of
 // the binding is broken.
-func TestWitness(t *testing.T) {
+func TestViolations(t *testing.T) {
 	for line, want := range map[string]string{
 		"Loading the model":       "STDIO-010",
 		`[` + eventLine + `]`:     "STDIO-001",
@@ -32,7 +32,7 @@ func TestWitness(t *testing.T) {
 			told := make(chan string, 9)
 			from, in := pipe(t)
 			_, to := pipe(t)
-			c := newConn(&frames{in: from, out: to, witness: func(requirement, _ string) { told <- requirement }}, "")
+			c := newConn(&frames{in: from, out: to, violations: func(requirement, _ string) { told <- requirement }}, "")
 			defer c.Close()
 			if err := c.Send(t.Context(), []byte(asks)); err != nil {
 				t.Fatal(err)
@@ -52,10 +52,10 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// A Dialer hands its witness on.
-func TestDialWitness(t *testing.T) {
+// A Dialer hands its Reporter on.
+func TestDialViolations(t *testing.T) {
 	told := make(chan string, 9)
-	ctx, _ := transports.WithWitness(t.Context(), func(requirement, _ string) { told <- requirement })
+	ctx, _ := violation.WithReporter(t.Context(), func(requirement, _ string) { told <- requirement })
 	c, err := Dialer{Command: func() *exec.Cmd { return exec.Command("echo", "hello") }}.Dial(ctx)
 	if err != nil {
 		t.Skip(err) // there is no echo
