@@ -20,7 +20,7 @@ var plainRooms = []string{
 	"internal/bench", "internal/budget", "internal/credentials", "internal/duplex", "internal/eventlog",
 	"internal/cli/acp", "internal/httpguard", "internal/idle", "internal/shaper", "internal/soak", "internal/violation", "internal/writer",
 	"manifest",
-	"producer/audit", "producer/llm", "producer/log", "producer/log/jetstream", "producer/log/logtest",
+	"producer/audit", "producer/llm", "producer/serve", "producer/log", "producer/log/jetstream", "producer/log/logtest",
 	"producer/log/sqlite",
 	"transports", "transports/auth", "transports/auth/oidc", "transports/ipc", "transports/sse", "transports/stdio",
 	"transports/websocket",

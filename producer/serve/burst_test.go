@@ -12,8 +12,9 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 )
 
-// TestBurst has a program write 20,000 lines, 709 KB, as fast as it can, to listeners without a rate on every wire. Each of them reads all
-// of it and the end, on the subscription that it began with, although the log keeps only 64 events for those who come back (INV-21, P8).
+// TestBurst has a program write 20,000 lines, 709 KB, as fast as it can, to listeners without a
+// rate on every wire. Each of them reads all of it and the end, on the subscription that it began
+// with, although the log keeps only 64 events for those who come back (INV-21, P8).
 func TestBurst(t *testing.T) {
 	w := listenEverywhere(t, producer.Config{KeepEvents: 64})
 	type heard struct {
@@ -23,7 +24,7 @@ func TestBurst(t *testing.T) {
 	var subs []*subscriber.Subscription
 	var ends []<-chan heard
 	for _, wire := range wireNames {
-		d, _ := w.dialer(wire, nil)
+		d, _ := w.newDialer(wire, nil)
 		sub, err := subscriber.Dial(context.Background(), d, subscriber.Config{ID: wire, Capabilities: everything})
 		check(t, err)
 		t.Cleanup(func() { sub.Close() })
@@ -48,7 +49,7 @@ func TestBurst(t *testing.T) {
 		}()
 		subs, ends = append(subs, sub), append(ends, end)
 	}
-	s := w.st.session("Counting.")
+	s := w.st.startSession("Counting.")
 	out := s.Output()
 	var whole strings.Builder
 	for i := range 20_000 {

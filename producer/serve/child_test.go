@@ -27,41 +27,43 @@ import (
 // TestKill needs processes to kill: the test program itself, told by this variable what to be.
 const childVariable = "SERVE_TEST_CHILD"
 
-// child is what such a process does. It says each step on a line of its own, so that it can be killed after it.
-func child(what string) {
+// runChild is what a process that TestMain started for a test does. It prints each step on a line
+// of its own, so that it can be killed after it.
+func runChild(what string) {
 	args := strings.Fields(what)
 	switch args[0] {
 	case "agent": // with its listener in the same process, or over a socket
-		agent(args[1], args[2], args[3] == "sse")
+		runAgent(args[1], args[2], args[3] == "sse")
 	case "logged":
-		logged(args[1], args[2], args[3])
+		runLoggedAgent(args[1], args[2], args[3])
 	case "accepts":
-		accepts(args[1], args[2])
+		runAcceptingAgent(args[1], args[2])
 	case "flood":
-		flood(args[1], args[2])
+		runFlood(args[1], args[2])
 	case "listener":
 		conn, err := sse.Dialer{URL: "http://" + args[3]}.Dial(context.Background())
 		if err == nil {
-			err = listen(conn, args[1], args[2])
+			err = runListener(conn, args[1], args[2])
 		}
 		fmt.Println("left:", err)
 	}
 }
 
-func die(err error) {
+// exitOn ends a child with an error, unless err is nil.
+func exitOn(err error) {
 	if err != nil {
 		fmt.Println("failed:", err)
 		os.Exit(1)
 	}
 }
 
-func trailIn(dir string) string   { return filepath.Join(dir, "trail.jsonl") }
-func effectsIn(dir string) string { return filepath.Join(dir, "effects") }
-func tokensIn(dir string) string  { return filepath.Join(dir, "tokens") }
+func auditPath(dir string) string   { return filepath.Join(dir, "trail.jsonl") }
+func effectsPath(dir string) string { return filepath.Join(dir, "effects") }
+func tokensPath(dir string) string  { return filepath.Join(dir, "tokens") }
 
-// note adds a line to a file that outlives its writer: written by one call, and within one page of memory, so that no
-// kill leaves half of it.
-func note(path string, words ...any) error {
+// appendNote adds a line to a file that outlives its writer: written by one call, and within one
+// page of memory, so that no kill leaves half of it.
+func appendNote(path string, words ...any) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -73,7 +75,8 @@ func note(path string, words ...any) error {
 
 const noteLength = 128
 
-func notes(path string) (all [][]string, err error) {
+// readNotes returns the words of each line that appendNote wrote.
+func readNotes(path string) (all [][]string, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -87,50 +90,52 @@ func notes(path string) (all [][]string, err error) {
 	return all, err
 }
 
-// agent is a producer whose tools are all irreversible. A tool that runs notes that, and how long the trail was then.
-func agent(dir, life string, overSSE bool) {
-	trail, err := audit.Open(trailIn(dir), audit.Options{EachSecond: strings.HasSuffix(life, "0")})
-	die(err)
+// runAgent is a producer whose tools are all irreversible. A tool that runs notes that, and how
+// long the audit log was then.
+func runAgent(dir, life string, overSSE bool) {
+	trail, err := audit.Open(auditPath(dir), audit.Options{EachSecond: strings.HasSuffix(life, "0")})
+	exitOn(err)
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Audit: trail,
 		Grace: 200 * time.Millisecond, ShortTimeouts: true})
-	die(err)
+	exitOn(err)
 	if overSSE {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		die(err)
+		exitOn(err)
 		fmt.Println("at", ln.Addr())
-		go func() { die(serve.Serve(context.Background(), ln, p)) }()
+		go func() { exitOn(serve.Serve(context.Background(), ln, p)) }()
 	} else {
 		theirs, ours := transports.Pipe()
 		go p.ServeConn(ours)
-		go func() { die(listen(theirs, dir, life)) }()
+		go func() { exitOn(runListener(theirs, dir, life)) }()
 	}
 	var n atomic.Int64
 	for range 3 {
 		s, err := p.StartSession(context.Background(), aaep.Say("Paying."))
-		die(err)
+		exitOn(err)
 		for range 2 {
 			go func() {
 				for {
-					die(p.WaitSubscriber(context.Background()))
+					exitOn(p.WaitSubscriber(context.Background()))
 					tool := pay
 					tool.Name = fmt.Sprintf("pay_%s_%d", life, n.Add(1))
 					tool.Action = aaep.Say(tool.Name)
 					tool.Timeout = time.Second
 					_, err := s.Tool(context.Background(), tool, func(context.Context) (string, error) {
 						fmt.Println("running", tool.Name)
-						info, err := os.Stat(trailIn(dir))
+						info, err := os.Stat(auditPath(dir))
 						if err == nil {
-							err = note(effectsIn(dir), tool.Name, info.Size())
+							err = appendNote(effectsPath(dir), tool.Name, info.Size())
 						}
-						die(err)
+						exitOn(err)
 						fmt.Println("ran", tool.Name)
 						return "", nil
 					})
 					switch {
-					case err == nil, errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
+					case err == nil, errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut),
+						errors.Is(err, producer.ErrUnreachable):
 						fmt.Println("done", tool.Name, err)
 					default:
-						die(err)
+						exitOn(err)
 					}
 				}
 			}()
@@ -139,7 +144,8 @@ func agent(dir, life string, overSSE bool) {
 	select {}
 }
 
-// answerTo is what the listener says to a question: accept and reject in turns, and sometimes nothing.
+// answerTo returns the listener's answer to a question: accept and reject in turns, and sometimes
+// none.
 func answerTo(tool string) aaep.Decision {
 	switch tool[len(tool)-1] {
 	case '7':
@@ -150,9 +156,9 @@ func answerTo(tool string) aaep.Decision {
 	return aaep.Reject
 }
 
-// listen answers until its link ends. Now and then it also accepts what a dead producer had asked: in its own name, or
-// in the name of who was asked then.
-func listen(conn transports.Conn, dir, life string) error {
+// runListener answers until its link ends. Now and then it also accepts what a dead producer had
+// asked: with its own subscription, or with the one that was asked then.
+func runListener(conn transports.Conn, dir, life string) error {
 	ctx := context.Background()
 	send := func(m aaep.Message) error {
 		data, err := aaep.Encode(m)
@@ -169,14 +175,16 @@ func listen(conn transports.Conn, dir, life string) error {
 		return aaep.Decode(data)
 	}
 	reply := func(token, id string, d aaep.Decision) error {
-		return send(&aaep.ConfirmationReply{ReplyToken: aaep.ReplyToken(token), Decision: d, SubscriptionID: id, Timestamp: time.Now()})
+		return send(&aaep.ConfirmationReply{ReplyToken: aaep.ReplyToken(token), Decision: d, SubscriptionID: id,
+			Timestamp: time.Now()})
 	}
-	old, err := notes(tokensIn(dir))
+	old, err := readNotes(tokensPath(dir))
 	if err != nil {
 		return err
 	}
 	old = slices.DeleteFunc(old, func(was []string) bool { return strings.HasPrefix(was[2], "pay_"+life+"_") })
-	if err := send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "chaos", Capabilities: everything}); err != nil {
+	if err := send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "chaos",
+		Capabilities: everything}); err != nil {
 		return err
 	}
 	m, err := receive()
@@ -200,7 +208,7 @@ func listen(conn transports.Conn, dir, life string) error {
 		if !asks {
 			continue
 		}
-		if err := note(tokensIn(dir), string(q.ReplyToken), acc.SubscriptionID, q.Action); err != nil {
+		if err := appendNote(tokensPath(dir), string(q.ReplyToken), acc.SubscriptionID, q.Action); err != nil {
 			return err
 		}
 		fmt.Println("asked", q.Action)
@@ -219,8 +227,8 @@ func listen(conn transports.Conn, dir, life string) error {
 	}
 }
 
-// process is a child and what it says.
-type process struct {
+// childProcess is a child and what it has printed.
+type childProcess struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
@@ -228,9 +236,10 @@ type process struct {
 	late  *time.Timer
 }
 
-func spawn(t *testing.T, words ...string) *process {
+// startChild runs the test program as a child. It is killed after patience, or when the test ends.
+func startChild(t *testing.T, words ...string) *childProcess {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(os.Args[0])}
+	p := &childProcess{t: t, cmd: exec.Command(os.Args[0])}
 	p.cmd.Env = append(os.Environ(), childVariable+"="+strings.Join(words, " "))
 	out, err := p.cmd.StdoutPipe()
 	check(t, err)
@@ -242,8 +251,9 @@ func spawn(t *testing.T, words ...string) *process {
 	return p
 }
 
-// hear waits until the child has said so many lines that begin with a word.
-func (p *process) hear(word string, n int) (last string) {
+// awaitLines waits until the child has printed n more lines that begin with a word, and returns the
+// last.
+func (p *childProcess) awaitLines(word string, n int) (last string) {
 	p.t.Helper()
 	for n > 0 {
 		if !p.lines.Scan() {
@@ -260,7 +270,8 @@ func (p *process) hear(word string, n int) (last string) {
 	return last
 }
 
-func (p *process) kill() {
+// kill kills the child, and fails the test if it had reported an error before.
+func (p *childProcess) kill() {
 	p.late.Stop()
 	p.cmd.Process.Kill()
 	for p.lines.Scan() { // what it had said before it died

@@ -13,45 +13,46 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// spread is a random moment, about as long as a step of a child, or none.
-func spread() {
+// sleepBriefly sleeps for a random time, about as long as a step of a child, or not at all.
+func sleepBriefly() {
 	if rand.IntN(2) == 0 {
 		time.Sleep(rand.N(2 * time.Millisecond))
 	}
 }
 
-// TestKill: kill -9, again and again, of an agent, of its listener, and of both. Nothing runs without an acceptance
-// and an intention that were on record before, nothing twice, nothing of a dead process in the next one, and what was
-// asked by the dead one cannot be answered any more; the trail verifies (INV-56, INV-02, INV-06, INV-17, P1).
+// TestKill: kill -9, again and again, of an agent, of its listener, and of both. Nothing runs
+// without an acceptance and an intention that were on record before, nothing twice, nothing of a
+// dead process in the next one, and what was asked by the dead one cannot be answered any more; the
+// trail verifies (INV-56, INV-02, INV-06, INV-17, P1).
 func TestKill(t *testing.T) {
 	const each = 30 // kills of the producer before it begins with a new trail: the whole of it is checked every time
 	files := 1
 	if os.Getenv("AAEP_LONG") != "" {
 		files = 34
 	}
-	var sum tally
+	var sum outcomeCount
 	for i := range files {
 		dir := t.TempDir()
 		head := ""
-		var found tally
+		var found outcomeCount
 		for life := range each {
-			round(t, dir, life)
+			runLife(t, dir, life)
 			if life%5 == 4 { // as if it had died in the middle of a record
-				tear(t, dir)
+				appendTornRecord(t, dir)
 			}
 			var err error
-			if found, head, err = examine(dir, head); err != nil {
-				keep(t, dir)
+			if found, head, err = examineFiles(dir, head); err != nil {
+				keepFiles(t, dir)
 				t.Fatalf("trail %d, after kill %d: %v", i+1, life+1, err)
 			}
 		}
-		f, err := audit.Open(trailIn(dir), audit.Options{})
+		f, err := audit.Open(auditPath(dir), audit.Options{})
 		check(t, err)
 		check(t, f.Close())
-		if _, _, err := examine(dir, head); err != nil {
+		if _, _, err := examineFiles(dir, head); err != nil {
 			t.Fatal(err)
 		}
-		data, err := os.ReadFile(trailIn(dir))
+		data, err := os.ReadFile(auditPath(dir))
 		check(t, err)
 		if _, err := audit.Verify(bytes.NewReader(data), f.Head()); err != nil { // not even a torn end
 			t.Fatal(err)
@@ -62,34 +63,35 @@ func TestKill(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills: %+v", files*each, sum)
-	if sum.Ran == 0 || sum.Rejected == 0 || sum.OpenAtDeath == 0 || sum.Stale == 0 || sum.Torn == 0 || files > 1 && (sum.TimedOut == 0 || sum.RanAtDeath == 0) {
+	if sum.Ran == 0 || sum.Rejected == 0 || sum.OpenAtDeath == 0 || sum.Stale == 0 || sum.Torn == 0 || files > 1 &&
+		(sum.TimedOut == 0 || sum.RanAtDeath == 0) {
 		t.Error("that was no test of everything")
 	}
 }
 
-// round lets an agent live for a while.
-func round(t *testing.T, dir string, life int) {
+// runLife lets an agent live for a while, and kills it.
+func runLife(t *testing.T, dir string, life int) {
 	t.Helper()
 	if life%10 == 9 { // before it is anything, or while it opens the trail
-		p := spawn(t, "agent", dir, fmt.Sprint(life), "pipe")
+		p := startChild(t, "agent", dir, fmt.Sprint(life), "pipe")
 		time.Sleep(rand.N(30 * time.Millisecond))
 		p.kill()
 		return
 	}
 	if life%2 == 0 {
-		p := spawn(t, "agent", dir, fmt.Sprint(life), "pipe")
-		p.hear([]string{"", "asked", "answered", "running", "ran", "done"}[rand.IntN(6)], 1+rand.IntN(40))
-		spread()
+		p := startChild(t, "agent", dir, fmt.Sprint(life), "pipe")
+		p.awaitLines([]string{"", "asked", "answered", "running", "ran", "done"}[rand.IntN(6)], 1+rand.IntN(40))
+		sleepBriefly()
 		p.kill()
 		return
 	}
-	p := spawn(t, "agent", dir, fmt.Sprint(life), "sse")
+	p := startChild(t, "agent", dir, fmt.Sprint(life), "sse")
 	defer p.kill()
-	_, addr, _ := strings.Cut(p.hear("at", 1), " ")
+	_, addr, _ := strings.Cut(p.awaitLines("at", 1), " ")
 	for range 1 + rand.IntN(2) { // its listener dies in the middle of something, and another comes
-		l := spawn(t, "listener", dir, fmt.Sprint(life), addr)
-		l.hear([]string{"asked", "answered"}[rand.IntN(2)], 1+rand.IntN(25))
-		spread()
+		l := startChild(t, "listener", dir, fmt.Sprint(life), addr)
+		l.awaitLines([]string{"asked", "answered"}[rand.IntN(2)], 1+rand.IntN(25))
+		sleepBriefly()
 		if rand.IntN(2) == 0 { // the agent first
 			p.kill()
 			l.kill()
@@ -97,26 +99,27 @@ func round(t *testing.T, dir string, life int) {
 		}
 		l.kill()
 	}
-	p.hear("done", 1) // what was open ended when nobody was left
-	spread()
+	p.awaitLines("done", 1) // what was open ended when no listener was left
+	sleepBriefly()
 }
 
-// tear adds what may be left of a record that was being written: less than all of it.
-func tear(t *testing.T, dir string) {
+// appendTornRecord adds what may be left of a record that was being written: less than all of it.
+func appendTornRecord(t *testing.T, dir string) {
 	t.Helper()
-	data, err := os.ReadFile(trailIn(dir))
+	data, err := os.ReadFile(auditPath(dir))
 	check(t, err)
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		return
 	}
 	last := data[bytes.LastIndexByte(data[:len(data)-1], '\n')+1:]
-	f, err := os.OpenFile(trailIn(dir), os.O_APPEND|os.O_WRONLY, 0)
+	f, err := os.OpenFile(auditPath(dir), os.O_APPEND|os.O_WRONLY, 0)
 	check(t, err)
 	_, err = f.Write(last[:1+rand.IntN(len(last)-2)])
 	check(t, errors.Join(err, f.Close()))
 }
 
-func keep(t *testing.T, dir string) {
+// keepFiles copies what a child left to AAEP_KEEP, if that is set.
+func keepFiles(t *testing.T, dir string) {
 	if to := os.Getenv("AAEP_KEEP"); to != "" {
 		t.Log(os.CopyFS(to, os.DirFS(dir)))
 	}

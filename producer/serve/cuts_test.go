@@ -16,9 +16,9 @@ import (
 
 const speech = "Your plan is ready 👩🏽‍🌾! Ọjọ́ ìsinmi rẹ ti súnmọ́lé. It costs $3.14 a day. 了解しました。ありがとう。 The end"
 
-// act plays a session with everything in it, at once: a listener who is not unlimited has a backlog when the
-// question comes.
-func act(s *producer.Session) error {
+// runFullSession runs a session with everything in it, at once: a listener with a rate has a
+// backlog when the question comes.
+func runFullSession(s *producer.Session) error {
 	ctx := context.Background()
 	out := s.Output()
 	tokens := strings.SplitAfter(speech, " ")
@@ -29,22 +29,24 @@ func act(s *producer.Session) error {
 		}
 	}
 	for range 3 {
-		if _, err := s.Tool(ctx, look, ok); err != nil {
+		if _, err := s.Tool(ctx, look, succeed); err != nil {
 			return fmt.Errorf("look: %w", err)
 		}
 	}
-	if _, err := s.Tool(ctx, pay, ok); err != nil {
+	if _, err := s.Tool(ctx, pay, succeed); err != nil {
 		return fmt.Errorf("pay: %w", err)
 	}
 	out.Close()
-	if v, err := s.Clarify(ctx, producer.Question{Text: aaep.Say("Which day?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}}); v != 3.0 {
+	if v, err := s.Clarify(ctx, producer.Question{Text: aaep.Say("Which day?"),
+		Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}}); v != 3.0 {
 		return fmt.Errorf("clarify: %v, %v", v, err)
 	}
 	return s.Complete(aaep.Say("Done."))
 }
 
-// cutOnce plays act to the real subscriber, whose first stream has a fault. It answers what it is asked.
-func cutOnce(st *stage, c aaep.Capabilities, f fault) ([]*aaep.Event, *proxy, error) {
+// cutOnce plays act to the real subscriber, whose first stream has a fault. It answers what it is
+// asked.
+func cutOnce(st *fixture, c aaep.Capabilities, f fault) ([]*aaep.Event, *proxy, error) {
 	px := newProxy(st.t, st.addr, f)
 	sub, err := dialThrough(px, c)
 	if err != nil {
@@ -56,13 +58,13 @@ func cutOnce(st *stage, c aaep.Capabilities, f fault) ([]*aaep.Event, *proxy, er
 		return nil, px, err
 	}
 	agent := make(chan error, 1)
-	go func() { agent <- act(s) }()
+	go func() { agent <- runFullSession(s) }()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var evs []*aaep.Event
 	for ev, err := range sub.Events(ctx) {
 		if err != nil {
-			s.Close() // the agent waits for nobody
+			s.Close() // the agent does not wait
 			return evs, px, errors.Join(err, <-agent)
 		}
 		evs = append(evs, ev)
@@ -86,20 +88,20 @@ func cutOnce(st *stage, c aaep.Capabilities, f fault) ([]*aaep.Event, *proxy, er
 	return evs, px, <-agent
 }
 
-// TestCuts: wherever the stream is cut, nothing is missing, nothing comes twice, the text is whole and questions
-// can be answered (INV-21, SSE-012, SSE-013, D-65, D-82).
+// TestCuts: wherever the stream is cut, nothing is missing, nothing comes twice, the text is whole
+// and questions can be answered (INV-21, SSE-012, SSE-013, D-65, D-82).
 func TestCuts(t *testing.T) {
-	t.Run("fast", func(t *testing.T) { cuts(t, everything, 30, 46<<10, checkWhole) })
+	t.Run("fast", func(t *testing.T) { cutAtPoints(t, everything, 30, 46<<10, checkWhole) })
 	t.Run("slow", func(t *testing.T) {
-		cuts(t, terms(20, aaep.BoundarySentence, aaep.BoundaryCompletion), 30, 20<<10, checkWhole)
+		cutAtPoints(t, replyTerms(20, aaep.BoundarySentence, aaep.BoundaryCompletion), 30, 20<<10, checkWhole)
 	})
 }
 
 // TestCutsMissNothing: one without limits has every single event (SSE-013, TR-009).
 func TestCutsMissNothing(t *testing.T) {
-	whole, _, err := cutOnce(start(t, producer.Config{}), everything, fault{})
+	whole, _, err := cutOnce(startFixture(t, producer.Config{}), everything, fault{})
 	check(t, err)
-	cuts(t, everything, 20, 40<<10, func(evs []*aaep.Event) error {
+	cutAtPoints(t, everything, 20, 40<<10, func(evs []*aaep.Event) error {
 		if len(evs) != len(whole) {
 			return fmt.Errorf("%d events, want %d", len(evs), len(whole))
 		}
@@ -107,12 +109,13 @@ func TestCutsMissNothing(t *testing.T) {
 	})
 }
 
-// cuts plays act to as many listeners as there are points, and cuts each off at another one of the first so many bytes.
-func cuts(t *testing.T, c aaep.Capabilities, points, length int, check func([]*aaep.Event) error) {
+// cutAtPoints runs runFullSession for as many listeners as there are points, and cuts each off at
+// another one of the first length bytes.
+func cutAtPoints(t *testing.T, c aaep.Capabilities, points, length int, check func([]*aaep.Event) error) {
 	var all sync.WaitGroup
 	for i := range points {
 		f := fault{after: 1 + i*length/points, reset: i%3 == 1, keep: i%5 == 2}
-		st := start(t, producer.Config{})
+		st := startFixture(t, producer.Config{})
 		all.Go(func() {
 			evs, px, err := cutOnce(st, c, f)
 			gets := px.resumedAfter()
@@ -124,7 +127,7 @@ func cuts(t *testing.T, c aaep.Capabilities, points, length int, check func([]*a
 				err = check(evs)
 			}
 			if err != nil {
-				t.Errorf("cut after %d bytes (%+v), resumed after %q: %v\n%s", f.after, f, gets, err, story(evs))
+				t.Errorf("cut after %d bytes (%+v), resumed after %q: %v\n%s", f.after, f, gets, err, summarize(evs))
 			}
 			if len(gets) < 2 && i < points/2 {
 				t.Errorf("not cut after %d bytes", f.after)
@@ -135,50 +138,51 @@ func cuts(t *testing.T, c aaep.Capabilities, points, length int, check func([]*a
 }
 
 func checkWhole(evs []*aaep.Event) error {
-	if n := count(evs, aaep.TypeToolInvoked) + count(evs, aaep.TypeToolCompleted); n != 8 {
+	if n := countType(evs, aaep.TypeToolInvoked) + countType(evs, aaep.TypeToolCompleted); n != 8 {
 		return fmt.Errorf("%d tool events, want 8", n)
 	}
-	if n := count(evs, aaep.TypeSessionStarted) + count(evs, aaep.TypeSessionCompleted); n != 2 {
+	if n := countType(evs, aaep.TypeSessionStarted) + countType(evs, aaep.TypeSessionCompleted); n != 2 {
 		return fmt.Errorf("%d beginnings and ends, want 2", n)
 	}
 	return errors.Join(checkOnce(evs), checkText(evs, speech))
 }
 
-// checkCaughtUp is for a listener who came back without having seen anything it could name (D-29, D-65).
+// checkCaughtUp is for a listener who came back without having seen anything it could name (D-29,
+// D-65).
 func checkCaughtUp(evs []*aaep.Event) error {
 	return checkOnce(evs)
 }
 
-// TestCutAfterOvertaking: the question overtakes what is held, and right after it the stream breaks. What was held
-// still comes, the question once (D-82).
+// TestCutAfterOvertaking: the question overtakes what is held, and right after it the stream
+// breaks. What was held still comes, the question once (D-82).
 func TestCutAfterOvertaking(t *testing.T) {
 	const asks = "agent.awaiting.confirmation"
 	var all sync.WaitGroup
 	for _, f := range []fault{{text: asks}, {text: asks, reset: true}, {text: asks, keep: true}} {
-		st := start(t, producer.Config{})
+		st := startFixture(t, producer.Config{})
 		px := newProxy(t, st.addr, f)
-		sub := followThrough(t, px, terms(5, aaep.BoundarySentence))
-		s := st.session("Planning.")
+		sub := dialSubscriberThrough(t, px, replyTerms(5, aaep.BoundarySentence))
+		s := st.startSession("Planning.")
 		var looks sync.WaitGroup
 		for range 4 { // tools at once, so that none waits for the other to be told
-			looks.Go(func() { s.Tool(context.Background(), look, ok) })
+			looks.Go(func() { s.Tool(context.Background(), look, succeed) })
 		}
-		eventually(t, "the tools are told", func() bool { return st.p.Stats().Produced >= 7 })
-		agent := later(func() (string, error) {
-			result, err := s.Tool(context.Background(), pay, ok)
+		waitUntil(t, "the tools are told", func() bool { return st.p.Stats().Produced >= 7 })
+		agent := runAsync(func() (string, error) {
+			result, err := s.Tool(context.Background(), pay, succeed)
 			looks.Wait()
 			return result, errors.Join(err, s.Complete(aaep.Say("Done.")))
 		})
 		all.Go(func() {
 			var replied error
-			evs, err := collect(sub, func(ev *aaep.Event) bool {
+			evs, err := readUntil(sub, func(ev *aaep.Event) bool {
 				if ev.Type() == aaep.TypeAwaitingConfirmation {
 					replied = sub.Reply(context.Background(), ev, aaep.Accept)
 				}
 				return isOver(ev)
 			})
 			if err = errors.Join(err, replied, checkOnce(evs)); err != nil {
-				t.Errorf("%+v: %v\n%s", f, err, story(evs))
+				t.Errorf("%+v: %v\n%s", f, err, summarize(evs))
 				s.Close()
 				return
 			}
@@ -197,23 +201,25 @@ func TestCutAfterOvertaking(t *testing.T) {
 			case len(gets) != 2 || gets[1] == "" || gets[1] == evs[question].EventID:
 				t.Errorf("%+v: resumed after %q; the question is %s", f, gets, evs[question].EventID)
 			case invoked == 4: // a machine this slow leaves nothing held
-				t.Logf("%+v: nothing was overtaken: %s", f, story(evs))
-			case count(evs, aaep.TypeToolInvoked) != 5 || count(evs, aaep.TypeToolCompleted) != 5 || count(evs, aaep.TypeAwaitingConfirmation) != 1:
-				t.Errorf("%+v: %s", f, story(evs))
+				t.Logf("%+v: nothing was overtaken: %s", f, summarize(evs))
+			case countType(evs, aaep.TypeToolInvoked) != 5 || countType(evs, aaep.TypeToolCompleted) != 5 ||
+				countType(evs, aaep.TypeAwaitingConfirmation) != 1:
+				t.Errorf("%+v: %s", f, summarize(evs))
 			}
 		})
 	}
 	all.Wait()
 }
 
-// TestManyCuts: one subscription lives through many cuts; the text of both sessions at once is whole.
+// TestManyCuts: one subscription lives through many cuts; the text of both sessions at once is
+// whole.
 func TestManyCuts(t *testing.T) {
-	st := start(t, producer.Config{})
+	st := startFixture(t, producer.Config{})
 	px := newProxy(t, st.addr)
-	sub := followThrough(t, px, everything)
+	sub := dialSubscriberThrough(t, px, everything)
 	var all sync.WaitGroup
 	for i := range 2 {
-		s := st.session(fmt.Sprint("Session ", i))
+		s := st.startSession(fmt.Sprint("Session ", i))
 		all.Go(func() {
 			out := s.Output()
 			for _, r := range speech {
@@ -228,9 +234,9 @@ func TestManyCuts(t *testing.T) {
 	all.Go(func() {
 		<-heard
 		for range 4 {
-			await(t, sub, "connected", connected)
+			awaitStatus(t, sub, "connected", connected)
 			time.Sleep(20 * time.Millisecond) // somewhere
-			px.cut(false)
+			px.cutAll(false)
 		}
 	})
 	over, first := 0, sync.Once{}
@@ -245,32 +251,34 @@ func TestManyCuts(t *testing.T) {
 	})
 	all.Wait()
 	if err := errors.Join(checkOnce(evs), checkText(evs, speech, speech)); err != nil {
-		t.Errorf("%v\n%s", err, story(evs))
+		t.Errorf("%v\n%s", err, summarize(evs))
 	}
 	if st, _ := sub.Status(); st.Subscribed != 1 {
 		t.Errorf("subscribed %d times, want once", st.Subscribed)
 	}
 }
 
-// TestMergedTextOnce: text that was merged under pressure left without an id, because another session's half sentence
-// was held. Cut there, and resumed when there is no pressure, it must not be told again piece by piece (P6, INV-21).
+// TestMergedTextOnce: text that was merged under pressure left without an id, because another
+// session's half sentence was held. Cut there, and resumed when there is no pressure, it must not
+// be told again piece by piece (P6, INV-21).
 func TestMergedTextOnce(t *testing.T) {
 	t.Parallel() // it waits more than it works
-	st := start(t, producer.Config{})
+	st := startFixture(t, producer.Config{})
 	px := newProxy(t, st.addr, fault{text: `"chunk":"One. Two. "`, onlyOne: true})
-	sub := followThrough(t, px, terms(1, aaep.BoundarySentence)) // seconds go by before there is room for text
-	a := st.session("A.")
+	sub := dialSubscriberThrough(t, px, replyTerms(1,
+		aaep.BoundarySentence)) // seconds go by before there is room for text
+	a := st.startSession("A.")
 	half := a.Output()
 	half.WriteString("Half a sentence")
-	b := st.session("B.") // and the budget is spent
+	b := st.startSession("B.") // and the budget is spent
 	out := b.Output()
 	for _, text := range []string{"One. ", "Two. ", "Three"} {
 		out.WriteString(text)
 	}
-	await(t, sub, "broken", broken)
-	eventually(t, "the producer knows it too", func() bool { return !st.p.Subscriptions()[0].Connected })
+	awaitStatus(t, sub, "broken", broken)
+	waitUntil(t, "the producer knows it too", func() bool { return !st.p.Subscriptions()[0].Connected })
 	time.Sleep(1500 * time.Millisecond) // until the budget is whole again, which cannot be asked
-	px.let()
+	px.reopen()
 	check(t, out.Close())
 	check(t, b.Complete(aaep.Say("Done.")))
 	check(t, a.Complete(aaep.Say("Done.")))
@@ -282,6 +290,6 @@ func TestMergedTextOnce(t *testing.T) {
 		return over == 2
 	})
 	if err := errors.Join(checkOnce(evs), checkText(evs, "One. Two. Three", "Half a sentence")); err != nil {
-		t.Errorf("%v\n%s", err, story(evs))
+		t.Errorf("%v\n%s", err, summarize(evs))
 	}
 }

@@ -9,18 +9,21 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
+// isA matches the events of a type.
 func isA(typ aaep.Type) func(*aaep.Event) bool {
 	return func(ev *aaep.Event) bool { return ev.Type() == typ }
 }
 
-func says(text string) func(*aaep.Event) bool {
+// hasText matches the events with a text.
+func hasText(text string) func(*aaep.Event) bool {
 	return func(ev *aaep.Event) bool { return ev.Text(aaep.VerbosityNormal) == text }
 }
 
+// isOver matches the end of a session.
 func isOver(ev *aaep.Event) bool { return ev.Type().Terminal() }
 
-// story writes events in few words, to compare and to read.
-func story(evs []*aaep.Event) string {
+// summarize writes events in few words, to compare and to read.
+func summarize(evs []*aaep.Event) string {
 	var b strings.Builder
 	for i, ev := range evs {
 		if i > 0 {
@@ -45,7 +48,8 @@ func story(evs []*aaep.Event) string {
 	return b.String()
 }
 
-// checkText: the chunks of every output are its text, each piece once, in order, with one end (INV-28).
+// checkText: the chunks of every output are its text, each piece once, in order, with one end
+// (INV-28).
 func checkText(evs []*aaep.Event, want ...string) error {
 	got := map[string]*strings.Builder{}
 	ended := map[string]int{}
@@ -95,7 +99,8 @@ func checkOnce(evs []*aaep.Event) error {
 	return nil
 }
 
-func count(evs []*aaep.Event, typ aaep.Type) (n int) {
+// countType counts the events of a type.
+func countType(evs []*aaep.Event, typ aaep.Type) (n int) {
 	for _, ev := range evs {
 		if ev.Type() == typ {
 			n++

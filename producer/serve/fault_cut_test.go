@@ -16,9 +16,10 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// TestCutAtEveryByte cuts one short conversation after each byte of it, in each direction, on every wire, and lets the subscriber
-// come back; in its short form after every eighth, from a random one on; "make faults" is the long one. Both ends learn of the cut
-// at once; a resumed stream is whole, and one begun anew tells how things are (INV-21, INV-22, TR-009, TR-011, TR-012).
+// TestCutAtEveryByte cuts one short conversation after each byte of it, in each direction, on every
+// wire, and lets the subscriber come back; in its short form after every eighth, from a random one
+// on; "make faults" is the long one. Both ends learn of the cut at once; a resumed stream is whole,
+// and one begun anew tells how things are (INV-21, INV-22, TR-009, TR-011, TR-012).
 func TestCutAtEveryByte(t *testing.T) {
 	for _, wire := range wireNames {
 		t.Run(wire, func(t *testing.T) {
@@ -53,7 +54,8 @@ func cutEverywhere(t *testing.T, wire string, down bool) {
 		all.Go(func() {
 			const each = 100 // conversations with one producer, whom lost requests cost something
 			for more := true; more; {
-				w := listenEverywhere(t, producer.Config{Grace: time.Minute, MaxSubscriptions: 2 * each, MaxRequestsPerSecond: -1})
+				w := listenEverywhere(t, producer.Config{Grace: time.Minute, MaxSubscriptions: 2 * each,
+					MaxRequestsPerSecond: -1})
 				for range each {
 					var k int
 					if k, more = take(); !more || t.Failed() {
@@ -81,10 +83,11 @@ func cutEverywhere(t *testing.T, wire string, down bool) {
 	t.Logf("%d bytes, down: %t", next-stride, down)
 }
 
-// cutAt holds the conversation once, and reports whether it was long enough to be cut after k bytes.
+// cutAt holds the conversation once, and reports whether it was long enough to be cut after k
+// bytes.
 func cutAt(w *wires, wire string, down bool, k int) (cut bool, err error) {
 	end := []faultproxy.End{faultproxy.Close, faultproxy.Reset}[k%2]
-	d, px := w.dialer(wire, func(n int) (up, back faultproxy.Line) {
+	d, px := w.newDialer(wire, func(n int) (up, back faultproxy.Line) {
 		switch {
 		case n > 0:
 		case down:
@@ -95,7 +98,7 @@ func cutAt(w *wires, wire string, down bool, k int) (cut bool, err error) {
 		return up, back
 	})
 	defer px.Close()
-	defer w.rest()
+	defer w.closeIdle()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	background, err := w.st.p.StartSession(ctx, aaep.Say("In the background."))
@@ -106,7 +109,7 @@ func cutAt(w *wires, wire string, down bool, k int) (cut bool, err error) {
 	f := &follower{dialer: d, ctx: ctx}
 	var conn transports.Conn
 	anew := 0
-	again := func() error { // until somebody answers
+	again := func() error { // until it is answered
 		for {
 			if conn != nil {
 				conn.Close()
@@ -134,7 +137,7 @@ func cutAt(w *wires, wire string, down bool, k int) (cut bool, err error) {
 			if ctx.Err() != nil {
 				return true, errors.New("the end was not heard")
 			}
-			if err = mend(ctx, conn, err); err == nil {
+			if err = reopenStream(ctx, conn, err); err == nil {
 				resumed++
 			} else if err = again(); err != nil {
 				return true, err
@@ -155,7 +158,8 @@ func cutAt(w *wires, wire string, down bool, k int) (cut bool, err error) {
 			}
 			if caughtUp++; s != nil {
 				check(w.t, background.Progress(aaep.Text{}, aaep.Progress{Step: 1}, 0))
-			} else if s, err = w.st.p.StartSession(ctx, aaep.Say("Working.")); err != nil { // it listens: now something happens
+			} else if s, err = w.st.p.StartSession(ctx,
+				aaep.Say("Working.")); err != nil { // it listens: now something happens
 				return true, err
 			} else {
 				s.Complete(aaep.Say("Done."))
@@ -169,25 +173,28 @@ func cutAt(w *wires, wire string, down bool, k int) (cut bool, err error) {
 		}
 		over = isOver(ev)
 	}
-	return px.Ends()[end] > 0, errors.Join(checkCut(heard, wire, anew, caughtUp, resumed), w.forgotten(conn))
+	return px.Ends()[end] > 0, errors.Join(checkCut(heard, wire, anew, caughtUp, resumed), w.awaitForgotten(conn))
 }
 
 func checkCut(heard []*aaep.Event, wire string, anew, caughtUp, resumed int) error {
-	whole := story(heard) == "session.started idle>thinking session.completed"
-	// Who comes back to an event stream and can name no event is sent the end of a session that it missed, and no more.
-	ended := wire == "sse" && anew == 1 && resumed > 0 && story(heard) == "session.completed"
+	whole := summarize(heard) == "session.started idle>thinking session.completed"
+	// Who comes back to an event stream and can name no event is sent the end of a session that it
+	// missed, and no more.
+	ended := wire == "sse" && anew == 1 && resumed > 0 && summarize(heard) == "session.completed"
 	switch {
 	case whole, ended:
 		return nil
 	case wire == "sse" && (anew > 1 || resumed == 0 || len(heard) > 0), wire != "sse" && anew == 1:
-		return fmt.Errorf("heard %s; subscribed %d times, resumed %d times", story(heard), anew, resumed)
+		return fmt.Errorf("heard %s; subscribed %d times, resumed %d times", summarize(heard), anew, resumed)
 	case caughtUp < 2:
-		return fmt.Errorf("nothing told of the gap; heard %s", story(heard))
+		return fmt.Errorf("nothing told of the gap; heard %s", summarize(heard))
 	}
 	return nil
 }
 
-func mend(ctx context.Context, conn transports.Conn, err error) error {
+// reopenStream opens an interrupted event stream again, and returns the error of a link that cannot
+// be.
+func reopenStream(ctx context.Context, conn transports.Conn, err error) error {
 	r, ok := conn.(transports.Reopener)
 	for ok && errors.Is(err, transports.ErrInterrupted) && ctx.Err() == nil {
 		if err = r.Reopen(ctx); err == nil {
@@ -197,8 +204,9 @@ func mend(ctx context.Context, conn transports.Conn, err error) error {
 	return err
 }
 
-// forgotten waits until the producer knows of nobody who is connected: it has learned of the cut, and of the end.
-func (w *wires) forgotten(conn transports.Conn) error {
+// awaitForgotten waits until the producer has no connected subscription: it has learned of the cut,
+// and of the end.
+func (w *wires) awaitForgotten(conn transports.Conn) error {
 	conn.Close()
 	for late := time.Now().Add(patience); ; time.Sleep(100 * time.Microsecond) {
 		n := 0

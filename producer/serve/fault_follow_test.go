@@ -19,12 +19,12 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A follower follows one wire by hand: it comes back at once, so that it meets many faults, and writes down exactly what
-// it heard, and when it had to subscribe anew.
+// A follower follows one wire by hand: it comes back at once, so that it meets many faults, and
+// writes down exactly what it heard, and when it had to subscribe anew.
 type follower struct {
 	last, name  string // session, and who this is
 	dialer      transports.Dialer
-	deeds       *deeds
+	actions     *actionRecord
 	direct      bool // no proxy is in between
 	ctx         context.Context
 	cancel      context.CancelFunc
@@ -38,14 +38,14 @@ type follower struct {
 	broken      error        // what should not have come
 	step        atomic.Int64 // of the background session's progress
 
-	meaning map[string]uint64 // what an id meant, over all subscriptions
-	texts   map[string]*text  // as told to who leaves out what it knows by its id; anew with each subscription
+	meaning map[string]uint64        // what an id meant, over all subscriptions
+	texts   map[string]*receivedText // as told to who leaves out what it knows by its id; anew with each subscription
 	heard   []hearing
 	delays  []time.Duration // of a direct one
 }
 
-// hearing is one event that was heard. An empty id says that here the subscription began anew; or, with state, that its
-// stream was opened again.
+// hearing is one event that was heard. An empty id says that here the subscription began anew; or,
+// with state, that its stream was opened again.
 type hearing struct {
 	id       string
 	sum      uint64
@@ -55,25 +55,29 @@ type hearing struct {
 
 var sums = maphash.MakeSeed()
 
-func newFollower(last, name string, d transports.Dialer, deeds *deeds, direct bool) *follower {
-	f := &follower{last: last, name: name, dialer: d, deeds: deeds, direct: direct, over: make(chan error, 1), meaning: map[string]uint64{}}
+// newFollower follows a producer until the session last ends.
+func newFollower(last, name string, d transports.Dialer, actions *actionRecord, direct bool) *follower {
+	f := &follower{last: last, name: name, dialer: d, actions: actions, direct: direct, over: make(chan error, 1),
+		meaning: map[string]uint64{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	go func() { f.over <- f.follow() }()
+	go func() { f.over <- f.followToEnd() }()
 	return f
 }
 
+// stop ends the following, and waits for replies that are being sent.
 func (f *follower) stop() { f.cancel(); f.replies.Wait() }
 
 var errDone = errors.New("the last session is over")
 
-func (f *follower) follow() error {
+// followToEnd subscribes, again after each error, until the last session has ended.
+func (f *follower) followToEnd() error {
 	for {
 		conn, err := f.subscribe()
 		if err == nil {
 			f.heard = append(f.heard, hearing{})
 			f.generations.Add(1)
-			f.texts = map[string]*text{}
-			err = f.read(conn)
+			f.texts = map[string]*receivedText{}
+			err = f.readEvents(conn)
 		}
 		if conn != nil {
 			conn.Close()
@@ -91,6 +95,7 @@ func (f *follower) follow() error {
 	}
 }
 
+// subscribe dials and negotiates. The connection is returned also with an error, to be closed.
 func (f *follower) subscribe() (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(f.ctx, 5*time.Second)
 	defer cancel()
@@ -98,7 +103,8 @@ func (f *follower) subscribe() (transports.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	msg, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "follower", Capabilities: everything})
+	msg, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "follower",
+		Capabilities: everything})
 	if err == nil {
 		err = conn.Send(ctx, msg)
 	}
@@ -107,14 +113,15 @@ func (f *follower) subscribe() (transports.Conn, error) {
 	}
 	if err == nil {
 		var acc *aaep.SubscriptionAccepted
-		if acc, err = accepted(msg); err == nil {
+		if acc, err = decodeAccepted(msg); err == nil {
 			f.id = acc.SubscriptionID
 		}
 	}
 	return conn, err
 }
 
-func accepted(msg []byte) (*aaep.SubscriptionAccepted, error) {
+// decodeAccepted decodes a subscription.accepted; every other answer is an error.
+func decodeAccepted(msg []byte) (*aaep.SubscriptionAccepted, error) {
 	m, err := aaep.Decode(msg)
 	if acc, ok := m.(*aaep.SubscriptionAccepted); ok {
 		return acc, err
@@ -122,12 +129,14 @@ func accepted(msg []byte) (*aaep.SubscriptionAccepted, error) {
 	return nil, fmt.Errorf("the answer is %s (%v)", msg, err)
 }
 
-func (f *follower) read(conn transports.Conn) error {
+// readEvents writes down the events of a subscription until it ends; an interrupted stream is
+// opened again.
+func (f *follower) readEvents(conn transports.Conn) error {
 	seen, last := map[string]uint64{}, map[string]time.Time{}
 	for {
 		msg, err := conn.Receive(f.ctx)
 		if err != nil {
-			if err = f.reopen(conn, err); err != nil {
+			if err = f.reopenStream(conn, err); err != nil {
 				return err
 			}
 			continue
@@ -157,14 +166,14 @@ func (f *follower) read(conn transports.Conn) error {
 		last[ev.SessionID], seen[ev.EventID] = ev.Timestamp, sum
 		n := hearing{id: ev.EventID, sum: sum, critical: ev.Critical(), state: ev.Type() == aaep.TypeStateChanged}
 		f.heard = append(f.heard, n)
-		if err := f.take(conn, ev); err != nil {
+		if err := f.handleEvent(conn, ev); err != nil {
 			return err
 		}
 	}
 }
 
-// reopen mends a stream that can be mended.
-func (f *follower) reopen(conn transports.Conn, err error) error {
+// reopenStream opens a stream again that can be, and notes it.
+func (f *follower) reopenStream(conn transports.Conn, err error) error {
 	r, ok := conn.(transports.Reopener)
 	for ok && errors.Is(err, transports.ErrInterrupted) && f.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(f.ctx, 5*time.Second)
@@ -180,14 +189,17 @@ func (f *follower) reopen(conn transports.Conn, err error) error {
 	return err
 }
 
-func (f *follower) take(conn transports.Conn, ev *aaep.Event) error {
+// handleEvent answers a question, collects text, and returns errDone for the end of the last
+// session.
+func (f *follower) handleEvent(conn transports.Conn, ev *aaep.Event) error {
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		says, any := f.deeds.decide(p.Action, f.direct)
+		says, any := f.actions.decideReply(p.Action, f.direct)
 		if !any {
 			return nil
 		}
-		msg, err := aaep.Encode(&aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: says, SubscriptionID: f.id, Timestamp: time.Now()})
+		msg, err := aaep.Encode(&aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: says, SubscriptionID: f.id,
+			Timestamp: time.Now()})
 		if err != nil {
 			return err
 		}
@@ -203,7 +215,7 @@ func (f *follower) take(conn transports.Conn, ev *aaep.Event) error {
 	case *aaep.OutputStreaming:
 		heard := f.texts[p.OutputID]
 		if heard == nil {
-			heard = new(text)
+			heard = new(receivedText)
 			f.texts[p.OutputID] = heard
 		}
 		heard.add(p)
@@ -225,8 +237,8 @@ func (f *follower) take(conn transports.Conn, ev *aaep.Event) error {
 	return nil
 }
 
-// text is an output, put together of its chunks.
-type text struct {
+// receivedText is an output, put together of its chunks.
+type receivedText struct {
 	strings.Builder
 	first   int64 // where it begins, which is not zero for those who could not say where to go on (D-65)
 	next    int64
@@ -234,7 +246,8 @@ type text struct {
 	problem string
 }
 
-func (x *text) add(p *aaep.OutputStreaming) {
+// add appends a chunk, and notes the first that is not where it should be.
+func (x *receivedText) add(p *aaep.OutputStreaming) {
 	if x.Len() == 0 && x.next == 0 {
 		x.first = p.Position
 	}
@@ -248,15 +261,17 @@ func (x *text) add(p *aaep.OutputStreaming) {
 	}
 }
 
-func (x *text) trouble() string {
+// describeProblem says what is wrong with a text, for a test's message.
+func (x *receivedText) describeProblem() string {
 	if x == nil {
 		return "nothing came"
 	}
 	return fmt.Sprintf("%s, %d ends", x.problem, x.ended)
 }
 
-// judge compares what everybody heard with what the first one heard, who has no proxy.
-func judge(t *testing.T, followers []*follower) {
+// compareFollowers compares what each follower received with what the first one received, which has
+// no proxy.
+func compareFollowers(t *testing.T, followers []*follower) {
 	t.Helper()
 	first := followers[0]
 	heard := map[string]int{} // by so many who have no proxy
@@ -283,28 +298,32 @@ func judge(t *testing.T, followers []*follower) {
 	}
 	for id, x := range first.texts {
 		if x.problem != "" || x.ended != 1 || strings.Count(x.String(), "👩🏽‍🌾") != 30 {
-			t.Errorf("the text %s is %.80q: %s", id, x, x.trouble())
+			t.Errorf("the text %s is %.80q: %s", id, x, x.describeProblem())
 		}
 	}
 	for _, f := range followers {
-		if err := f.compare(whole, sum, len(order)); err != nil {
+		if err := f.compareHeard(whole, sum, len(order)); err != nil {
 			t.Errorf("%s: %v; it was lost because of %v", f.name, err, f.lost)
 		}
 		if f.direct {
 			slices.Sort(f.delays)
 			if f.generations.Load() != 1 || len(f.delays) == 0 || f.delays[len(f.delays)-1] > 15*time.Second {
-				t.Errorf("%s was disturbed: subscribed %d times, the slowest of %d took %v", f.name, f.generations.Load(), len(f.delays), f.delays[max(len(f.delays)-1, 0)])
+				t.Errorf("%s was disturbed: subscribed %d times, the slowest of %d took %v", f.name,
+					f.generations.Load(), len(f.delays), f.delays[max(len(f.delays)-1, 0)])
 			}
-			t.Logf("%s: %d events, p50 %v, p99 %v, most %v", f.name, len(f.heard)-1, f.delays[len(f.delays)/2], f.delays[len(f.delays)*99/100], f.delays[len(f.delays)-1])
+			t.Logf("%s: %d events, p50 %v, p99 %v, most %v", f.name, len(f.heard)-1, f.delays[len(f.delays)/2],
+				f.delays[len(f.delays)*99/100], f.delays[len(f.delays)-1])
 		} else {
-			t.Logf("%s: %d events, subscribed %d times, resumed %d times, %d came twice", f.name, len(f.heard), f.generations.Load(), f.reopened, f.twice)
+			t.Logf("%s: %d events, subscribed %d times, resumed %d times, %d came twice", f.name, len(f.heard),
+				f.generations.Load(), f.reopened, f.twice)
 		}
 	}
 }
 
-// compare: between two gaps nothing is missing, nothing is twice, nothing is out of order and every byte is the same; and
-// after a gap the state of things comes first. A critical event may overtake others, but is not lost either.
-func (f *follower) compare(whole map[string]int, sum map[string]hearing, all int) error {
+// compareHeard checks that between two gaps nothing is missing, nothing is twice, nothing is out of
+// order and every byte is the same; and that after a gap the states come first. A critical event
+// may overtake others, but is not lost either.
+func (f *follower) compareHeard(whole map[string]int, sum map[string]hearing, all int) error {
 	if f.broken != nil {
 		return f.broken
 	}
@@ -327,7 +346,7 @@ func (f *follower) compare(whole map[string]int, sum map[string]hearing, all int
 		case came[n.id]:
 			return fmt.Errorf("%s came twice", n.id)
 		case !known && !n.state:
-			return fmt.Errorf("nobody else heard %s", n.id)
+			return fmt.Errorf("no other follower heard %s", n.id)
 		}
 		came[n.id] = true
 		switch {

@@ -43,10 +43,11 @@ func runLength(t *testing.T) (length time.Duration, seed uint64, long bool) {
 	return length, seed, long
 }
 
-// TestFaultRun: through proxies that hold up, split, join and cut, followers of every wire lose nothing that the log
-// holds, or are told of the gap; no action is done twice or unallowed; nobody without a proxy notices; and nothing is
-// left behind (INV-15, INV-20, INV-21, INV-22, INV-23, INV-26, INV-31, INV-51, TR-009, TR-011, TR-012, TR-013, TR-025,
-// P7, P8). "make faults" runs it for ten minutes.
+// TestFaultRun: through proxies that hold up, split, join and cut, followers of every wire lose
+// nothing that the log holds, or are told of the gap; no action is done twice or unallowed; no
+// listener without a proxy notices; and nothing is left behind (INV-15, INV-20, INV-21, INV-22,
+// INV-23, INV-26, INV-31, INV-51, TR-009, TR-011, TR-012, TR-013, TR-025, P7, P8). "make faults"
+// runs it for ten minutes.
 func TestFaultRun(t *testing.T) {
 	length, seed, long := runLength(t)
 	var said bytes.Buffer // net/http writes panics of handlers here
@@ -55,33 +56,34 @@ func TestFaultRun(t *testing.T) {
 	if ln, err := net.Listen("tcp", "127.0.0.1:0"); err == nil { // or what the runtime opens for the first one would count
 		ln.Close()
 	}
-	goroutines, files := runtime.NumGoroutine(), descriptors()
+	goroutines, files := runtime.NumGoroutine(), countDescriptors()
 
 	w := listenEverywhere(t, producer.Config{Grace: 2 * time.Minute, KeepEvents: 1 << 20, MaxRequestsPerSecond: -1})
-	weather, pace := faultproxy.Weather{Bytes: 12 << 10, Wait: 20 * time.Millisecond, Stall: 1500 * time.Millisecond}, 5*time.Millisecond
+	weather, pace := faultproxy.Weather{Bytes: 12 << 10, Wait: 20 * time.Millisecond, Stall: 1500 * time.Millisecond},
+		5*time.Millisecond
 	if long {
 		weather.Stall, pace = 70*time.Second, 20*time.Millisecond
 	}
-	background := w.st.session("In the background.")
-	d := &deeds{allowed: map[string]int{}, done: map[string]int{}}
+	background := w.st.startSession("In the background.")
+	d := &actionRecord{allowed: map[string]int{}, done: map[string]int{}}
 	var followers []*follower
 	var proxies []*faultproxy.Proxy
-	var real []*listening
+	var real []*listeningClient
 	for i, wire := range wireNames {
-		plain, _ := w.dialer(wire, nil)
+		plain, _ := w.newDialer(wire, nil)
 		followers = append(followers, newFollower(background.ID(), wire+", direct", plain, d, true))
 		for j := range 3 {
 			if j == 2 {
 				weather.Bytes *= 4
 			}
-			rough, px := w.dialer(wire, faultproxy.Random(seed+uint64(10*i+j), weather))
+			rough, px := w.newDialer(wire, faultproxy.Random(seed+uint64(10*i+j), weather))
 			proxies = append(proxies, px)
 			followers = append(followers, newFollower(background.ID(), fmt.Sprintf("%s %d", wire, j), rough, d, false))
 		}
 		weather.Bytes /= 4
 		// The real subscriber waits longer after each failure, so it is given a few only.
 		plan := faultproxy.Random(seed+uint64(10*i+9), weather)
-		rough, px := w.dialer(wire, func(n int) (up, down faultproxy.Line) {
+		rough, px := w.newDialer(wire, func(n int) (up, down faultproxy.Line) {
 			if n < 3 || long {
 				return plan(n)
 			}
@@ -90,7 +92,7 @@ func TestFaultRun(t *testing.T) {
 		proxies = append(proxies, px)
 		real = append(real, listenThrough(t, wire, background.ID(), rough, d))
 	}
-	eventually(t, "everybody is there", func() bool {
+	waitUntil(t, "everybody is there", func() bool {
 		for _, f := range followers {
 			if f.generations.Load() == 0 {
 				return false
@@ -103,8 +105,9 @@ func TestFaultRun(t *testing.T) {
 	var numbers atomic.Int64
 	for i := range 4 {
 		agents.Go(func() {
-			// What cannot be undone waits for those who are away, and so for longer than the short run has time.
-			if err := d.work(w.st.p, &numbers, pace, time.Now().Add(length), long && i == 0); err != nil {
+			// What cannot be undone waits for those who are away, and so for longer than the short
+			// run has time.
+			if err := d.runSessions(w.st.p, &numbers, pace, time.Now().Add(length), long && i == 0); err != nil {
 				t.Error(err)
 			}
 		})
@@ -119,7 +122,8 @@ func TestFaultRun(t *testing.T) {
 		step++
 		check(t, background.Progress(aaep.Text{}, aaep.Progress{Step: step}, 0))
 	}
-	// The real ones may be in the middle of a pause, which grows to a minute (INV-52); the others come at once.
+	// The real ones may be in the middle of a pause, which grows to a minute (INV-52); the others
+	// come at once.
 	away := func() (hasty, calm []string) {
 		beat()
 		for _, f := range followers {
@@ -149,19 +153,19 @@ func TestFaultRun(t *testing.T) {
 			t.Fatalf("not back after %v: %v %v", waited, hasty, calm)
 		}
 	}
-	check(t, d.work(w.st.p, &numbers, pace, time.Time{}, false)) // which everybody hears
+	check(t, d.runSessions(w.st.p, &numbers, pace, time.Time{}, false)) // which everybody hears
 	check(t, background.Complete(aaep.Text{}))
 	for _, f := range followers {
-		wait(t, f.over)
+		awaitResult(t, f.over)
 		f.stop()
 	}
 	for _, l := range real {
-		wait(t, l.over)
+		awaitResult(t, l.over)
 	}
 
-	judge(t, followers)
+	compareFollowers(t, followers)
 	for _, l := range real {
-		l.judge(t, followers[0])
+		l.checkTexts(t, followers[0])
 	}
 	d.mu.Lock()
 	for _, what := range d.wrong {
@@ -183,19 +187,20 @@ func TestFaultRun(t *testing.T) {
 	}
 	w.st.shutdown(time.Second)
 	w.socket.Close()
-	w.rest()
+	w.closeIdle()
 	if strings.Contains(said.String(), "panic") {
 		t.Error(said.String())
 	}
-	eventually(t, "goroutines and descriptors are as before", func() bool {
-		return runtime.NumGoroutine() <= goroutines && descriptors() <= files
+	waitUntil(t, "goroutines and descriptors are as before", func() bool {
+		return runtime.NumGoroutine() <= goroutines && countDescriptors() <= files
 	})
-	t.Logf("%d events in %v, %d questions, %d actions; closed %d, reset %d, stalled %d", w.st.p.Stats().Produced, length, d.asked, len(d.done),
+	t.Logf("%d events in %v, %d questions, %d actions; closed %d, reset %d, stalled %d", w.st.p.Stats().Produced,
+		length, d.asked, len(d.done),
 		ends[faultproxy.Close], ends[faultproxy.Reset], ends[faultproxy.Stall])
 }
 
-// descriptors counts the open files of this process, where that can be known.
-func descriptors() int {
+// countDescriptors counts the open files of this process, or returns 0 where that cannot be known.
+func countDescriptors() int {
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return 0
@@ -203,33 +208,36 @@ func descriptors() int {
 	return len(files)
 }
 
-// listening is the real subscriber behind a proxy.
-type listening struct {
+// listeningClient is the real subscriber behind a proxy.
+type listeningClient struct {
 	name  string
 	last  string // session
 	sub   *subscriber.Subscription
 	step  atomic.Int64
 	over  chan error
-	texts map[string]*text // by output
+	texts map[string]*receivedText // by output
 }
 
-// listenThrough follows one wire with terms that have sentences told, and answers.
-func listenThrough(t *testing.T, name, last string, d transports.Dialer, deeds *deeds) *listening {
+// listenThrough follows one wire with terms that ask for whole sentences, and answers.
+func listenThrough(t *testing.T, name, last string, d transports.Dialer, actions *actionRecord) *listeningClient {
 	t.Helper()
-	l := &listening{name: "the real " + name, last: last, over: make(chan error, 1), texts: map[string]*text{}}
+	l := &listeningClient{name: "the real " + name, last: last, over: make(chan error, 1),
+		texts: map[string]*receivedText{}}
 	for { // the first request may be cut off too
-		sub, err := subscriber.Dial(context.Background(), d, subscriber.Config{ID: name, Capabilities: terms(0, aaep.BoundarySentence)})
+		sub, err := subscriber.Dial(context.Background(), d,
+			subscriber.Config{ID: name, Capabilities: replyTerms(0, aaep.BoundarySentence)})
 		if err == nil {
 			l.sub = sub
 			break
 		}
 	}
 	t.Cleanup(func() { l.sub.Close() })
-	go func() { l.over <- l.listen(deeds) }()
+	go func() { l.over <- l.listenToEnd(actions) }()
 	return l
 }
 
-func (l *listening) listen(d *deeds) error {
+// listenToEnd collects text and answers questions until the last session ends.
+func (l *listeningClient) listenToEnd(d *actionRecord) error {
 	defer l.sub.Close()
 	for ev, err := range l.sub.Events(context.Background()) {
 		if err != nil {
@@ -239,12 +247,12 @@ func (l *listening) listen(d *deeds) error {
 		case *aaep.OutputStreaming:
 			heard := l.texts[p.OutputID]
 			if heard == nil {
-				heard = new(text)
+				heard = new(receivedText)
 				l.texts[p.OutputID] = heard
 			}
 			heard.add(p)
 		case *aaep.AwaitingConfirmation:
-			if says, any := d.decide(p.Action, false); any {
+			if says, any := d.decideReply(p.Action, false); any {
 				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 				l.sub.Reply(ctx, ev, says) // it may be lost
 				cancel()
@@ -260,8 +268,9 @@ func (l *listening) listen(d *deeds) error {
 	return nil
 }
 
-// judge: text that came is the text that was told, and all of it, unless the producer was subscribed to anew.
-func (l *listening) judge(t *testing.T, whole *follower) {
+// checkTexts checks that text that came is the text that was sent, and all of it, unless the
+// listener had to subscribe anew.
+func (l *listeningClient) checkTexts(t *testing.T, whole *follower) {
 	st, _ := l.sub.Status()
 	heard := 0
 	for id, want := range whole.texts {
@@ -270,7 +279,7 @@ func (l *listening) judge(t *testing.T, whole *follower) {
 		case got != nil && got.problem == "" && got.String() == want.String() && got.ended == 1:
 			heard++
 		case st.Subscribed == 1 && got != nil && got.first == 0:
-			t.Errorf("%s has %.80q of %.80q: %s", l.name, got, want, got.trouble())
+			t.Errorf("%s has %.80q of %.80q: %s", l.name, got, want, got.describeProblem())
 		}
 	}
 	if heard == 0 { // there was one after the storm

@@ -21,28 +21,29 @@ import (
 // wires are one producer's addresses on every transport, and the proxies before them.
 type wires struct {
 	t      *testing.T
-	st     *stage
+	st     *fixture
 	socket *ipc.Listener
-	calm   atomic.Bool // whoever connects from now on has good weather
+	calm   atomic.Bool // connections from now on have no faults
 	idle   []func()    // closes what waits to be used again
 }
 
+// listenEverywhere serves a producer on every transport until the test ends.
 func listenEverywhere(t *testing.T, cfg producer.Config) *wires {
 	t.Helper()
-	w := &wires{t: t, st: start(t, cfg)}
+	w := &wires{t: t, st: startFixture(t, cfg)}
 	socket, err := ipc.Listen(filepath.Join(t.TempDir(), "aaep", "agent.sock"), nil)
 	check(t, err)
 	w.socket = socket
 	serving := make(chan struct{})
 	go func() { defer close(serving); w.st.p.Serve(context.Background(), socket) }()
-	t.Cleanup(func() { w.rest(); socket.Close(); <-serving })
+	t.Cleanup(func() { w.closeIdle(); socket.Close(); <-serving })
 	return w
 }
 
 var wireNames = []string{"sse", "websocket", "ipc"}
 
-// dialer reaches the producer over one wire; through a proxy, if there is a plan.
-func (w *wires) dialer(wire string, plan faultproxy.Plan) (transports.Dialer, *faultproxy.Proxy) {
+// newDialer dials the producer over one wire; through a proxy, if there is a plan.
+func (w *wires) newDialer(wire string, plan faultproxy.Plan) (transports.Dialer, *faultproxy.Proxy) {
 	network, target := "tcp", w.st.addr
 	if wire == "ipc" {
 		network, target = "unix", w.socket.Addr()
@@ -84,8 +85,8 @@ func (w *wires) dialer(wire string, plan faultproxy.Plan) (transports.Dialer, *f
 	return ipc.Dialer{Path: at}, px
 }
 
-// rest closes the connections that wait to be used again.
-func (w *wires) rest() {
+// closeIdle closes the connections that wait to be used again.
+func (w *wires) closeIdle() {
 	for _, end := range w.idle {
 		end()
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// follow dials with the real subscriber.
-func follow(t testing.TB, addr string, c aaep.Capabilities) *subscriber.Subscription {
+// dialSubscriber dials with the real subscriber.
+func dialSubscriber(t testing.TB, addr string, c aaep.Capabilities) *subscriber.Subscription {
 	t.Helper()
 	sub, err := dial(addr, c)
 	check(t, err)
@@ -22,8 +22,8 @@ func follow(t testing.TB, addr string, c aaep.Capabilities) *subscriber.Subscrip
 	return sub
 }
 
-// followThrough is follow with a proxy in between.
-func followThrough(t testing.TB, px *proxy, c aaep.Capabilities) *subscriber.Subscription {
+// dialSubscriberThrough is dialSubscriber with a proxy in between.
+func dialSubscriberThrough(t testing.TB, px *proxy, c aaep.Capabilities) *subscriber.Subscription {
 	t.Helper()
 	sub, err := dialThrough(px, c)
 	check(t, err)
@@ -31,6 +31,7 @@ func followThrough(t testing.TB, px *proxy, c aaep.Capabilities) *subscriber.Sub
 	return sub
 }
 
+// dial is dialSubscriber that returns an error, for other goroutines than the test's.
 func dial(addr string, c aaep.Capabilities) (*subscriber.Subscription, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -41,14 +42,16 @@ func dial(addr string, c aaep.Capabilities) (*subscriber.Subscription, error) {
 func dialThrough(px *proxy, c aaep.Capabilities) (*subscriber.Subscription, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network,
+		_ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, px.ln.Addr().String())
 	}}}
-	return subscriber.Dial(ctx, sse.Dialer{URL: "http://" + px.target, Client: client}, subscriber.Config{ID: "real", Capabilities: c})
+	return subscriber.Dial(ctx, sse.Dialer{URL: "http://" + px.target, Client: client},
+		subscriber.Config{ID: "real", Capabilities: c})
 }
 
-// collect reads events until one matches, which is the last.
-func collect(sub *subscriber.Subscription, match func(*aaep.Event) bool) (evs []*aaep.Event, err error) {
+// readUntil reads events until one matches, which is the last it returns.
+func readUntil(sub *subscriber.Subscription, match func(*aaep.Event) bool) (evs []*aaep.Event, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for ev, err := range sub.Events(ctx) {
@@ -65,15 +68,15 @@ func collect(sub *subscriber.Subscription, match func(*aaep.Event) bool) (evs []
 
 func mustCollect(t testing.TB, sub *subscriber.Subscription, match func(*aaep.Event) bool) []*aaep.Event {
 	t.Helper()
-	evs, err := collect(sub, match)
+	evs, err := readUntil(sub, match)
 	if err != nil {
-		t.Fatalf("%v after %s", err, story(evs))
+		t.Fatalf("%v after %s", err, summarize(evs))
 	}
 	return evs
 }
 
-// await waits until a status is as it should be.
-func await(t testing.TB, sub *subscriber.Subscription, what string, good func(subscriber.Status) bool) {
+// awaitStatus waits until good accepts the subscription's status.
+func awaitStatus(t testing.TB, sub *subscriber.Subscription, what string, good func(subscriber.Status) bool) {
 	t.Helper()
 	late := time.After(patience)
 	for {
@@ -89,5 +92,8 @@ func await(t testing.TB, sub *subscriber.Subscription, what string, good func(su
 	}
 }
 
+// connected accepts the status of a link that works.
 func connected(st subscriber.Status) bool { return st.Connected }
-func broken(st subscriber.Status) bool    { return !st.Connected }
+
+// broken accepts the status of a link that is cut.
+func broken(st subscriber.Status) bool { return !st.Connected }

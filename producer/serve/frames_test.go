@@ -37,8 +37,8 @@ type frameCase struct {
 
 const goodRequest = `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"raw","capabilities":{}}`
 
-// masked makes one client frame.
-func masked(first byte, payload string) string {
+// maskedFrame makes a WebSocket frame as clients send it.
+func maskedFrame(first byte, payload string) string {
 	mask := [4]byte{0x11, 0x22, 0x33, 0x44}
 	b := []byte{first}
 	switch n := len(payload); {
@@ -56,7 +56,8 @@ func masked(first byte, payload string) string {
 	return string(b)
 }
 
-func prefixed(n uint32, msg string) string {
+// prefixedFrame makes a message of a socket, behind a length that need not be its own.
+func prefixedFrame(n uint32, msg string) string {
 	return string(binary.BigEndian.AppendUint32(nil, n)) + msg
 }
 
@@ -75,47 +76,60 @@ func ownFrames(t *testing.T) []frameCase {
 	plain := string([]byte{0x81, byte(len(`{"a":1}`))}) + `{"a":1}`
 	all := map[string][]frameCase{
 		"websocket": {
-			{name: "good", bytes: []byte(masked(frameText, goodRequest)), accept: true, survive: "yes"},
-			{name: "binary", bytes: []byte(masked(frameBinary, goodRequest)), accept: true, survive: "yes"},
-			{name: "in three parts", bytes: []byte(masked(begins, goodRequest[:7]) + masked(framePing, "x") + masked(goesOn, goodRequest[7:20]) + masked(frameMore, goodRequest[20:])), accept: true, survive: "yes"},
+			{name: "good", bytes: []byte(maskedFrame(frameText, goodRequest)), accept: true, survive: "yes"},
+			{name: "binary", bytes: []byte(maskedFrame(frameBinary, goodRequest)), accept: true, survive: "yes"},
+			{name: "in three parts", bytes: []byte(maskedFrame(begins, goodRequest[:7]) + maskedFrame(framePing, "x") +
+				maskedFrame(goesOn, goodRequest[7:20]) + maskedFrame(frameMore, goodRequest[20:])), accept: true,
+				survive: "yes"},
 			{name: "in single bytes", bytes: []byte(func() (s string) {
-				s = masked(begins, goodRequest[:1])
+				s = maskedFrame(begins, goodRequest[:1])
 				for i := 1; i < len(goodRequest); i++ {
-					s += masked(goesOn, goodRequest[i:i+1])
+					s += maskedFrame(goesOn, goodRequest[i:i+1])
 				}
-				return s + masked(frameMore, "")
+				return s + maskedFrame(frameMore, "")
 			}()), accept: true, survive: "yes"},
-			{name: "a flood of pongs", bytes: []byte(strings.Repeat(masked(framePong, ""), 20_000)), survive: "yes"},
+			{name: "a flood of pongs", bytes: []byte(strings.Repeat(maskedFrame(framePong, ""), 20_000)),
+				survive: "yes"},
 			{name: "no mask", bytes: []byte(plain), survive: "no"},
-			{name: "compressed, not agreed", bytes: []byte(masked(frameText|0x40, bomb.String())), survive: "no"},
-			{name: "compressed, passed off as binary", bytes: []byte(masked(frameBinary, bomb.String())), survive: "no"},
-			{name: "third reserved bit", bytes: []byte(masked(frameText|0x10, goodRequest)), survive: "no"},
-			{name: "ping too long", bytes: []byte(masked(framePing, strings.Repeat("x", 126))), survive: "no"},
-			{name: "ping in parts", bytes: []byte(masked(framePing&^0x80, "x")), survive: "no"},
-			{name: "close in parts", bytes: []byte(masked(frameClose&^0x80, "\x03\xe8")), survive: "no"},
-			{name: "more of nothing", bytes: []byte(masked(goesOn, "x")), survive: "no"},
-			{name: "not UTF-8", bytes: []byte(masked(frameText, goodRequest)), accept: true, then: masked(frameText, "{\"a\":\"\xff\"}"), survive: "no"},
-			{name: "half a letter at the end", bytes: []byte(masked(frameText, goodRequest)), accept: true, then: masked(frameText, "{}\xc3"), survive: "no"},
-			{name: "too large", bytes: []byte(masked(frameText, strings.Repeat(" ", transports.MaxMessage+1))), survive: "no"},
-			{name: "too large in parts", bytes: []byte(masked(begins, strings.Repeat(" ", transports.MaxMessage)) + masked(goesOn, "  ")), survive: "no"},
-			{name: "half a terabyte announced", bytes: []byte("\x81\xff\x00\x00\x00\x80\x00\x00\x00\x00abcd"), survive: "no"},
+			{name: "compressed, not agreed", bytes: []byte(maskedFrame(frameText|0x40, bomb.String())), survive: "no"},
+			{name: "compressed, passed off as binary", bytes: []byte(maskedFrame(frameBinary, bomb.String())),
+				survive: "no"},
+			{name: "third reserved bit", bytes: []byte(maskedFrame(frameText|0x10, goodRequest)), survive: "no"},
+			{name: "ping too long", bytes: []byte(maskedFrame(framePing, strings.Repeat("x", 126))), survive: "no"},
+			{name: "ping in parts", bytes: []byte(maskedFrame(framePing&^0x80, "x")), survive: "no"},
+			{name: "close in parts", bytes: []byte(maskedFrame(frameClose&^0x80, "\x03\xe8")), survive: "no"},
+			{name: "more of nothing", bytes: []byte(maskedFrame(goesOn, "x")), survive: "no"},
+			{name: "not UTF-8", bytes: []byte(maskedFrame(frameText, goodRequest)), accept: true,
+				then: maskedFrame(frameText, "{\"a\":\"\xff\"}"), survive: "no"},
+			{name: "half a letter at the end", bytes: []byte(maskedFrame(frameText, goodRequest)), accept: true,
+				then: maskedFrame(frameText, "{}\xc3"), survive: "no"},
+			{name: "too large", bytes: []byte(maskedFrame(frameText, strings.Repeat(" ", transports.MaxMessage+1))),
+				survive: "no"},
+			{name: "too large in parts", bytes: []byte(maskedFrame(begins,
+				strings.Repeat(" ", transports.MaxMessage)) + maskedFrame(goesOn, "  ")), survive: "no"},
+			{name: "half a terabyte announced", bytes: []byte("\x81\xff\x00\x00\x00\x80\x00\x00\x00\x00abcd"),
+				survive: "no"},
 			{name: "a negative length", bytes: []byte("\x81\xff\xff\xff\xff\xff\xff\xff\xff\xffabcd"), survive: "no"},
-			{name: "half a frame", bytes: []byte(masked(frameText, goodRequest)[:40]), survive: "with the input"},
+			{name: "half a frame", bytes: []byte(maskedFrame(frameText, goodRequest)[:40]), survive: "with the input"},
 			{name: "half a header", bytes: []byte("\x81"), survive: "with the input"},
 			{name: "an HTTP request", bytes: []byte("GET / HTTP/1.1\r\n\r\n"), survive: "no"},
 		},
 		"ipc": {
-			{name: "good", bytes: []byte(prefixed(uint32(len(goodRequest)), goodRequest)), accept: true, survive: "yes"},
+			{name: "good", bytes: []byte(prefixedFrame(uint32(len(goodRequest)), goodRequest)), accept: true,
+				survive: "yes"},
 			{name: "good line", bytes: []byte("\n\r\n" + goodRequest + "\r\n"), accept: true, survive: "yes"},
-			{name: "a length that is too short", bytes: []byte(prefixed(uint32(len(goodRequest)-1), goodRequest)), survive: "either"},
-			{name: "a length that is too long", bytes: []byte(prefixed(uint32(len(goodRequest)+1), goodRequest)), survive: "with the input"},
-			{name: "a byte too much", bytes: []byte(prefixed(transports.MaxMessage+1, goodRequest)), survive: "no"},
-			{name: "16 MiB announced", bytes: []byte(prefixed(0x00ffffff, goodRequest)), survive: "no"},
-			{name: "4 GiB announced", bytes: []byte(prefixed(0xffffffff, goodRequest)), survive: "no"},
+			{name: "a length that is too short", bytes: []byte(prefixedFrame(uint32(len(goodRequest)-1), goodRequest)),
+				survive: "either"},
+			{name: "a length that is too long", bytes: []byte(prefixedFrame(uint32(len(goodRequest)+1), goodRequest)),
+				survive: "with the input"},
+			{name: "a byte too much", bytes: []byte(prefixedFrame(transports.MaxMessage+1, goodRequest)),
+				survive: "no"},
+			{name: "16 MiB announced", bytes: []byte(prefixedFrame(0x00ffffff, goodRequest)), survive: "no"},
+			{name: "4 GiB announced", bytes: []byte(prefixedFrame(0xffffffff, goodRequest)), survive: "no"},
 			{name: "half a length", bytes: []byte("\x00\x00"), survive: "with the input"},
 			{name: "an endless line", bytes: bytes.Repeat([]byte("{"), 2*transports.MaxMessage), survive: "no"},
 			{name: "half a line", bytes: []byte(goodRequest[:40]), survive: "with the input"},
-			{name: "not UTF-8", bytes: []byte(prefixed(8, "{\"a\":\xff}")), survive: "either"},
+			{name: "not UTF-8", bytes: []byte(prefixedFrame(8, "{\"a\":\xff}")), survive: "either"},
 			{name: "an HTTP request", bytes: []byte("GET / HTTP/1.1\r\n\r\n"), survive: "no"},
 			{name: "a flood of empty lines", bytes: bytes.Repeat([]byte("\n"), 1<<16), survive: "yes"},
 		},
@@ -158,7 +172,8 @@ func corpusFrames(t *testing.T) (cases []frameCase) {
 			check(t, err)
 			raw = append(raw, bytes.Repeat(part, p.Times)...)
 		}
-		if c.Survive == "no" && (strings.Contains(c.Reason, "end of input") || strings.Contains(c.Reason, "never ends")) {
+		if c.Survive == "no" && (strings.Contains(c.Reason, "end of input") ||
+			strings.Contains(c.Reason, "never ends")) {
 			c.Survive = "with the input"
 		}
 		cases = append(cases, frameCase{c.ID + ", " + c.Reason, wire, raw, c.Expect == "accept", "", c.Survive})
@@ -169,9 +184,9 @@ func corpusFrames(t *testing.T) (cases []frameCase) {
 	return cases
 }
 
-// TestFrames: whatever the bytes of one connection are, it survives or ends as it must, at once or with the end of the
-// input, and another subscriber of the same wire and everybody else goes on undisturbed (INV-26, INV-31, INV-32, INV-35,
-// TR-002, TR-003, TR-004, P7).
+// TestFrames: whatever the bytes of one connection are, it survives or ends as it must, at once or
+// with the end of the input, and another subscriber of the same wire and everybody else goes on
+// undisturbed (INV-26, INV-31, INV-32, INV-35, TR-002, TR-003, TR-004, P7).
 func TestFrames(t *testing.T) { tryFrames(t, ownFrames(t)) }
 
 // TestCorpusFrames is TestFrames with the hostile-input corpus.
@@ -181,13 +196,14 @@ func tryFrames(t *testing.T, cases []frameCase) {
 	w := listenEverywhere(t, producer.Config{MaxRequestsPerSecond: -1})
 	var others []*subscriber.Subscription
 	for _, wire := range wireNames {
-		d, _ := w.dialer(wire, nil)
-		sub, err := subscriber.Dial(context.Background(), d, subscriber.Config{ID: wire, Capabilities: everything, NoReconnect: true})
+		d, _ := w.newDialer(wire, nil)
+		sub, err := subscriber.Dial(context.Background(), d,
+			subscriber.Config{ID: wire, Capabilities: everything, NoReconnect: true})
 		check(t, err)
 		defer sub.Close()
 		others = append(others, sub)
 	}
-	s := w.st.session("Working.")
+	s := w.st.startSession("Working.")
 	defer s.Close()
 	for i, c := range cases {
 		heap := heapInUse()
@@ -219,7 +235,7 @@ func (w *wires) tryFrame(c frameCase) error {
 	if c.wire == "ipc" {
 		conn, err = net.Dial("unix", w.socket.Addr())
 	} else {
-		conn, err = w.upgrade()
+		conn, err = w.openWebSocket()
 	}
 	if err != nil {
 		return err
@@ -235,20 +251,20 @@ func (w *wires) tryFrame(c frameCase) error {
 	defer func() { <-sent }()
 	defer conn.Close()
 	lines := c.wire == "ipc" && len(c.bytes) > 0 && c.bytes[0] != 0
-	good := masked(frameText, goodRequest)
+	good := maskedFrame(frameText, goodRequest)
 	if lines {
 		good = goodRequest + "\n"
 	} else if c.wire == "ipc" {
-		good = prefixed(uint32(len(goodRequest)), goodRequest)
+		good = prefixedFrame(uint32(len(goodRequest)), goodRequest)
 	}
 	answer := func() error {
 		for {
-			msg, err := next(r, c.wire, lines)
+			msg, err := readFrame(r, c.wire, lines)
 			if err != nil {
 				return err
 			}
 			if len(msg) > 0 { // else it is a pong, or so
-				_, err := accepted(msg)
+				_, err := decodeAccepted(msg)
 				return err
 			}
 		}
@@ -265,7 +281,7 @@ func (w *wires) tryFrame(c frameCase) error {
 	case "yes":
 		<-sent
 		if c.accept { // the next message is another request, which is ignored; the connection lives
-			return alive(conn, r, c.wire)
+			return checkAlive(conn, r, c.wire)
 		}
 		if _, err := io.WriteString(conn, good); err != nil {
 			return err
@@ -283,10 +299,10 @@ func (w *wires) tryFrame(c frameCase) error {
 	return nil
 }
 
-// alive waits a moment in which a connection that is to be ended would end.
-func alive(conn net.Conn, r *bufio.Reader, wire string) error {
+// checkAlive waits a moment in which a connection that is to be ended would end.
+func checkAlive(conn net.Conn, r *bufio.Reader, wire string) error {
 	if wire == "websocket" {
-		if _, err := io.WriteString(conn, masked(framePing, "alive?")); err != nil {
+		if _, err := io.WriteString(conn, maskedFrame(framePing, "alive?")); err != nil {
 			return err
 		}
 	}
@@ -302,14 +318,15 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// upgrade opens a WebSocket by hand, and asks for compression.
-func (w *wires) upgrade() (net.Conn, error) {
+// openWebSocket opens a WebSocket by hand, and asks for compression.
+func (w *wires) openWebSocket() (net.Conn, error) {
 	conn, err := net.Dial("tcp", w.st.addr)
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"+
-		"Sec-WebSocket-Protocol: %s\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n", websocket.DefaultPath, w.st.addr, websocket.Subprotocol)
+		"Sec-WebSocket-Protocol: %s\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n", websocket.DefaultPath,
+		w.st.addr, websocket.Subprotocol)
 	conn.SetDeadline(time.Now().Add(patience))
 	var head []byte
 	for one := make([]byte, 1); !bytes.HasSuffix(head, []byte("\r\n\r\n")); head = append(head, one...) {
@@ -318,15 +335,16 @@ func (w *wires) upgrade() (net.Conn, error) {
 			return nil, err
 		}
 	}
-	if resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), nil); err != nil || resp.StatusCode != 101 || resp.Header.Get("Sec-WebSocket-Extensions") != "" {
+	if resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), nil); err != nil ||
+		resp.StatusCode != 101 || resp.Header.Get("Sec-WebSocket-Extensions") != "" {
 		conn.Close()
 		return nil, fmt.Errorf("the answer is %s: %w", head, err)
 	}
 	return conn, nil
 }
 
-// next reads one frame from a producer; of a WebSocket's control frames it returns nothing.
-func next(r *bufio.Reader, wire string, lines bool) ([]byte, error) {
+// readFrame reads one frame from a producer; a WebSocket's control frames return nothing.
+func readFrame(r *bufio.Reader, wire string, lines bool) ([]byte, error) {
 	if lines {
 		return r.ReadBytes('\n')
 	}

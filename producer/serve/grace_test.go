@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// TestGrace: a question whose only recipient stays away is given up after the grace time and not before; one whose
-// recipient comes back within it can be answered (INV-15, D-38, TR-013).
+// TestGrace: a question whose only recipient stays away is given up after the grace time and not
+// before; one whose recipient comes back within it can be answered (INV-15, D-38, TR-013).
 func TestGrace(t *testing.T) {
 	const grace = 500 * time.Millisecond
 	for _, comesBack := range []bool{false, true} {
@@ -22,23 +22,23 @@ func TestGrace(t *testing.T) {
 			if comesBack {
 				cfg.Grace = patience
 			}
-			st := start(t, cfg)
+			st := startFixture(t, cfg)
 			px := newProxy(t, st.addr)
-			sub := followThrough(t, px, everything)
-			s := st.session("Planning.")
+			sub := dialSubscriberThrough(t, px, everything)
+			s := st.startSession("Planning.")
 			defer s.Close()
-			agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+			agent := runAsync(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 			evs := mustCollect(t, sub, isA(aaep.TypeAwaitingConfirmation))
 			cut := time.Now()
-			px.cut(true)
-			await(t, sub, "broken", broken)
+			px.cutAll(true)
+			awaitStatus(t, sub, "broken", broken)
 			if !comesBack {
-				if r := wait(t, agent); !errors.Is(r.err, producer.ErrUnreachable) || time.Since(cut) < grace {
+				if r := awaitResult(t, agent); !errors.Is(r.err, producer.ErrUnreachable) || time.Since(cut) < grace {
 					t.Errorf("%v after %v, want ErrUnreachable after %v", r.err, time.Since(cut), grace)
 				}
 				// What comes then begins anew, and is told so.
-				px.let()
-				await(t, sub, "back", connected)
+				px.reopen()
+				awaitStatus(t, sub, "back", connected)
 				if status, _ := sub.Status(); status.Subscribed != 2 {
 					t.Errorf("subscribed %d times, want 2", status.Subscribed)
 				}
@@ -47,10 +47,10 @@ func TestGrace(t *testing.T) {
 				}
 				return
 			}
-			px.let()
-			await(t, sub, "back", connected)
+			px.reopen()
+			awaitStatus(t, sub, "back", connected)
 			check(t, sub.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
-			if r := wait(t, agent); r.err != nil || r.value != "done" {
+			if r := awaitResult(t, agent); r.err != nil || r.value != "done" {
 				t.Errorf("the tool returned %q, %v", r.value, r.err)
 			}
 		})
@@ -59,39 +59,39 @@ func TestGrace(t *testing.T) {
 
 // TestOneOfTwoStaysAway: while one recipient is left, the question stays open (INV-15).
 func TestOneOfTwoStaysAway(t *testing.T) {
-	st := start(t, producer.Config{Grace: 50 * time.Millisecond})
+	st := startFixture(t, producer.Config{Grace: 50 * time.Millisecond})
 	px := newProxy(t, st.addr)
-	gone, stays := followThrough(t, px, everything), follow(t, st.addr, everything)
-	s := st.session("Planning.")
+	gone, stays := dialSubscriberThrough(t, px, everything), dialSubscriber(t, st.addr, everything)
+	s := st.startSession("Planning.")
 	defer s.Close()
-	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+	agent := runAsync(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 	mustCollect(t, gone, isA(aaep.TypeAwaitingConfirmation))
 	evs := mustCollect(t, stays, isA(aaep.TypeAwaitingConfirmation))
-	px.cut(true)
-	eventually(t, "the one counts as gone", func() bool { return len(st.p.Subscriptions()) == 1 })
+	px.cutAll(true)
+	waitUntil(t, "the one counts as gone", func() bool { return len(st.p.Subscriptions()) == 1 })
 	check(t, stays.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
-	if r := wait(t, agent); r.err != nil {
+	if r := awaitResult(t, agent); r.err != nil {
 		t.Error(r.err)
 	}
 }
 
-// TestAskedAgain: a subscriber that was away for too long subscribes anew. A question that is still open, for another
-// was asked too, is put to it again, and it can answer.
+// TestAskedAgain: a subscriber that was away for too long subscribes anew. A question that is still
+// open, for another was asked too, is put to it again, and it can answer.
 func TestAskedAgain(t *testing.T) {
-	st := start(t, producer.Config{Grace: 50 * time.Millisecond})
+	st := startFixture(t, producer.Config{Grace: 50 * time.Millisecond})
 	px := newProxy(t, st.addr)
-	sub, other := followThrough(t, px, everything), subscribe(t, st.addr, everything)
-	other.open("")
-	s := st.session("Planning.")
+	sub, other := dialSubscriberThrough(t, px, everything), subscribeRaw(t, st.addr, everything)
+	other.openStream("")
+	s := st.startSession("Planning.")
 	defer s.Close()
-	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+	agent := runAsync(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 	mustCollect(t, sub, isA(aaep.TypeAwaitingConfirmation))
-	px.cut(true)
-	eventually(t, "it counts as gone", func() bool { return len(st.p.Subscriptions()) == 1 })
-	px.let()
+	px.cutAll(true)
+	waitUntil(t, "it counts as gone", func() bool { return len(st.p.Subscriptions()) == 1 })
+	px.reopen()
 	evs := mustCollect(t, sub, isA(aaep.TypeAwaitingConfirmation))
 	check(t, sub.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
-	if r := wait(t, agent); r.err != nil {
+	if r := awaitResult(t, agent); r.err != nil {
 		t.Error(r.err)
 	}
 }

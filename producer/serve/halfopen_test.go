@@ -27,11 +27,11 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// flood is a process that opens connections and says nothing on one half of them and a byte now and then on the other,
-// and opens another one where one is closed.
-func flood(addr, connections string) {
+// runFlood is a process that opens connections and sends nothing on one half of them and a byte now
+// and then on the other, and opens another one for each that is closed.
+func runFlood(addr, connections string) {
 	n, err := strconv.Atoi(connections)
-	die(err)
+	exitOn(err)
 	var open atomic.Int64
 	say := []byte("GET /aaep/v1/events HTTP/1.1\r\nHost: localhost\r\n")
 	for i := range n {
@@ -55,12 +55,13 @@ func flood(addr, connections string) {
 	os.Exit(0)
 }
 
-// TestHalfOpen: ten thousand connections on which nobody says anything, or a byte a second, cost the others nothing, not
-// even those who come then; and take a bounded amount of memory (INV-26, INV-50, INV-54, P7).
+// TestHalfOpen: ten thousand connections on which nothing is sent, or a byte a second, cost the
+// others nothing, not even those who come then; and take a bounded amount of memory (INV-26,
+// INV-50, INV-54, P7).
 func TestHalfOpen(t *testing.T) {
-	st := start(t, producer.Config{})
-	sub := follow(t, st.addr, everything)
-	s := st.session("Working.")
+	st := startFixture(t, producer.Config{})
+	sub := dialSubscriber(t, st.addr, everything)
+	s := st.startSession("Working.")
 	defer s.Close()
 	heap := heapInUse()
 	cmd := exec.Command(os.Args[0])
@@ -106,19 +107,22 @@ func TestHalfOpen(t *testing.T) {
 	slices.Sort(delays)
 	t.Logf("connections: %s; the listener's p50 %v, p99 %v, most %v; newcomers were served within %v; the heap grew by %d MiB", text,
 		delays[len(delays)/2], delays[len(delays)*99/100], delays[len(delays)-1], slices.Max(came), grown>>20)
-	if delays[len(delays)-1] > 5*time.Second || slices.Max(came) > 5*time.Second || grown > 256<<20 || !strings.HasPrefix(text, "open ") {
+	if delays[len(delays)-1] > 5*time.Second || slices.Max(came) > 5*time.Second || grown > 256<<20 ||
+		!strings.HasPrefix(text, "open ") {
 		t.Error("the flood was felt")
 	}
 }
 
-// TestSlowBytes: a thousand connections whose header comes a byte a second, and a thousand whose body does, end after 5
-// and 10 seconds; a WebSocket that says nothing after 10, and one whose message goes on after 30, pongs or not. The
-// listener beside them waits for nothing (INV-26, INV-54).
+// TestSlowBytes: a thousand connections whose header comes a byte a second, and a thousand whose
+// body does, end after 5 and 10 seconds; a WebSocket that says nothing after 10, and one whose
+// message goes on after 30, pongs or not. The listener beside them waits for nothing (INV-26,
+// INV-54).
 func TestSlowBytes(t *testing.T) {
 	const many = 1000
 	header := "GET /aaep/v1/events HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("X: y\r\n", 20)
 	body := "POST /aaep/v1/subscriptions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
-	greeting := "GET " + websocket.DefaultPath + " HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+	greeting := "GET " + websocket.DefaultPath +
+		" HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
 		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + websocket.Subprotocol + "\r\n\r\n"
 	for name, tc := range map[string]struct {
 		connections int
@@ -126,21 +130,27 @@ func TestSlowBytes(t *testing.T) {
 		each        func(i int) string
 		every, ends time.Duration
 	}{
-		"header":           {many, "", func(i int) string { return header[i : i+1] }, time.Second, 5 * time.Second},
-		"silence":          {many, "", nil, 0, 5 * time.Second},
-		"body":             {many, body, func(int) string { return " " }, time.Second, 10 * time.Second},
-		"first message":    {100, greeting, nil, 0, 10 * time.Second},
-		"pongs only":       {1, greeting, func(int) string { return masked(framePong, "") }, time.Second, 10 * time.Second},
-		"message, pongs":   {1, greeting + masked(frameText, goodRequest) + masked(begins, "{"), func(int) string { return masked(framePong, "") }, time.Second, 30 * time.Second},
-		"endless message":  {1, greeting + masked(frameText, goodRequest) + masked(begins, "{"), func(int) string { return masked(goesOn, "x") }, 10 * time.Millisecond, 30 * time.Second},
-		"empty fragments":  {1, greeting + masked(frameText, goodRequest) + masked(begins, "{"), func(int) string { return masked(goesOn, "") }, 10 * time.Millisecond, 30 * time.Second},
-		"half a frame":     {1, greeting + masked(frameText, goodRequest) + "\x81\xfe\x01\x00\x00\x00\x00\x00", func(int) string { return " " }, time.Second, 30 * time.Second},
-		"neither pongs":    {1, greeting + masked(frameText, goodRequest), nil, 0, 45 * time.Second},
-		"first, in pieces": {1, greeting + masked(begins, "{"), func(int) string { return masked(goesOn, " ") }, time.Second, 10 * time.Second},
+		"header":        {many, "", func(i int) string { return header[i : i+1] }, time.Second, 5 * time.Second},
+		"silence":       {many, "", nil, 0, 5 * time.Second},
+		"body":          {many, body, func(int) string { return " " }, time.Second, 10 * time.Second},
+		"first message": {100, greeting, nil, 0, 10 * time.Second},
+		"pongs only": {1, greeting, func(int) string { return maskedFrame(framePong, "") }, time.Second,
+			10 * time.Second},
+		"message, pongs": {1, greeting + maskedFrame(frameText, goodRequest) + maskedFrame(begins, "{"),
+			func(int) string { return maskedFrame(framePong, "") }, time.Second, 30 * time.Second},
+		"endless message": {1, greeting + maskedFrame(frameText, goodRequest) + maskedFrame(begins, "{"),
+			func(int) string { return maskedFrame(goesOn, "x") }, 10 * time.Millisecond, 30 * time.Second},
+		"empty fragments": {1, greeting + maskedFrame(frameText, goodRequest) + maskedFrame(begins, "{"),
+			func(int) string { return maskedFrame(goesOn, "") }, 10 * time.Millisecond, 30 * time.Second},
+		"half a frame": {1, greeting + maskedFrame(frameText, goodRequest) + "\x81\xfe\x01\x00\x00\x00\x00\x00",
+			func(int) string { return " " }, time.Second, 30 * time.Second},
+		"neither pongs": {1, greeting + maskedFrame(frameText, goodRequest), nil, 0, 45 * time.Second},
+		"first, in pieces": {1, greeting + maskedFrame(begins, "{"),
+			func(int) string { return maskedFrame(goesOn, " ") }, time.Second, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, producer.Config{MaxSubscriptions: 2 * many}, func(t *testing.T, v *virtual) {
-				good, r := v.get(v.subscribe(mute(everything)))
+			runVirtual(t, producer.Config{MaxSubscriptions: 2 * many}, func(t *testing.T, v *virtualServer) {
+				good, r := v.openStream(v.subscribe(withoutReplies(everything)))
 				defer good.Close()
 				s, err := v.p.StartSession(context.Background(), aaep.Say("Talking."))
 				check(t, err)
@@ -196,13 +206,14 @@ func TestSlowBytes(t *testing.T) {
 	}
 }
 
-// TestStorm: a thousand subscribers whose producer starts again come back one by one, and all of them; and no more in a
-// second than it answers (INV-50, INV-52).
+// TestStorm: a thousand subscribers whose producer starts again come back one by one, and all of
+// them; and no more in a second than it answers (INV-50, INV-52).
 func TestStorm(t *testing.T) {
 	const many, perSecond = 1000, 100
 	synctest.Test(t, func(t *testing.T) {
 		begin := func(ln *memnet.Listener) (*producer.Producer, func()) {
-			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, MaxSubscriptions: 2 * many, MaxRequestsPerSecond: perSecond})
+			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, MaxSubscriptions: 2 * many,
+				MaxRequestsPerSecond: perSecond})
 			check(t, err)
 			ended := make(chan error, 1)
 			go func() { ended <- serve.Serve(context.Background(), ln, p) }()
@@ -225,7 +236,10 @@ func TestStorm(t *testing.T) {
 			}
 			return next.RoundTrip(r)
 		})
-		tr := &http.Transport{DialContext: func(ctx context.Context, a, b string) (net.Conn, error) { return current.Load().Dial(ctx, a, b) }}
+		tr := &http.Transport{DialContext: func(ctx context.Context, a, b string) (net.Conn,
+			error) {
+			return current.Load().Dial(ctx, a, b)
+		}}
 		client := &http.Client{Transport: chained{count, tr}}
 		p, end := begin(current.Load())
 		var subs []*subscriber.Subscription
@@ -233,7 +247,8 @@ func TestStorm(t *testing.T) {
 			if i%perSecond == 0 {
 				time.Sleep(1100 * time.Millisecond)
 			}
-			sub, err := subscriber.Dial(context.Background(), sse.Dialer{URL: "http://localhost", Client: client}, subscriber.Config{ID: "real", Capabilities: mute(everything)})
+			sub, err := subscriber.Dial(context.Background(), sse.Dialer{URL: "http://localhost", Client: client},
+				subscriber.Config{ID: "real", Capabilities: withoutReplies(everything)})
 			check(t, err)
 			subs = append(subs, sub)
 		}
@@ -243,7 +258,7 @@ func TestStorm(t *testing.T) {
 		}
 		requests = nil
 		end()
-		time.Sleep(3 * time.Second) // nobody is there
+		time.Sleep(3 * time.Second) // the producer is gone
 		current.Store(memnet.Listen())
 		p, end = begin(current.Load())
 		started := time.Now()
@@ -273,7 +288,8 @@ func TestStorm(t *testing.T) {
 			most = max(most, i-from+1)
 		}
 		mu.Unlock()
-		t.Logf("all back after %v, %d requests, at most %d in a second; the heap grew by %d MiB", took, tries, most, grown>>20)
+		t.Logf("all back after %v, %d requests, at most %d in a second; the heap grew by %d MiB", took, tries, most,
+			grown>>20)
 		if most > 2*many || tries > 8*many || grown > 128<<20 {
 			t.Error("that was a storm")
 		}

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(childVariable); what != "" {
-		child(what)
+		runChild(what)
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 // patience is how long a test waits for what must happen. It is no measure of anything.
 const patience = time.Minute
 
-// stage is one producer on a port of its own.
-type stage struct {
+// fixture is one producer on a port of its own.
+type fixture struct {
 	t     testing.TB
 	p     *producer.Producer
 	addr  string
@@ -36,12 +36,14 @@ type stage struct {
 	once  sync.Once
 }
 
-func start(t testing.TB, cfg producer.Config) *stage {
+// startFixture serves a producer on a free loopback port until the test ends.
+func startFixture(t testing.TB, cfg producer.Config) *fixture {
 	t.Helper()
-	return startAt(t, cfg, "127.0.0.1:0")
+	return startFixtureAt(t, cfg, "127.0.0.1:0")
 }
 
-func startAt(t testing.TB, cfg producer.Config, addr string) *stage {
+// startFixtureAt is startFixture at an address.
+func startFixtureAt(t testing.TB, cfg producer.Config, addr string) *fixture {
 	t.Helper()
 	cfg.Agent = aaep.Producer{AgentID: "tester", AgentName: "Tester"}
 	cfg.ShortTimeouts = true
@@ -49,14 +51,14 @@ func startAt(t testing.TB, cfg producer.Config, addr string) *stage {
 	check(t, err)
 	ln, err := net.Listen("tcp", addr)
 	check(t, err)
-	st := &stage{t: t, p: p, addr: ln.Addr().String(), ended: make(chan error, 1)}
+	st := &fixture{t: t, p: p, addr: ln.Addr().String(), ended: make(chan error, 1)}
 	go func() { st.ended <- serve.Serve(context.Background(), ln, p) }()
 	t.Cleanup(func() { st.shutdown(time.Second) })
 	return st
 }
 
 // shutdown ends the producer and waits for the server.
-func (st *stage) shutdown(within time.Duration) {
+func (st *fixture) shutdown(within time.Duration) {
 	st.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
@@ -67,7 +69,7 @@ func (st *stage) shutdown(within time.Duration) {
 	})
 }
 
-func (st *stage) session(about string) *producer.Session {
+func (st *fixture) startSession(about string) *producer.Session {
 	st.t.Helper()
 	s, err := st.p.StartSession(context.Background(), aaep.Say(about))
 	check(st.t, err)
@@ -81,24 +83,25 @@ var (
 	look = producer.Tool{Name: "look", Action: aaep.Say("Looking.")}
 )
 
-func ok(context.Context) (string, error) { return "done", nil }
+// succeed is a tool's action that does nothing.
+func succeed(context.Context) (string, error) { return "done", nil }
 
-// terms are what a listener asks for who may be asked; a zero rate is no limit.
-func terms(rate int64, boundaries ...aaep.Boundary) aaep.Capabilities {
+// replyTerms are the capabilities of a listener that may be asked; a zero rate is no limit.
+func replyTerms(rate int64, boundaries ...aaep.Boundary) aaep.Capabilities {
 	return aaep.Capabilities{MaxEventsPerSecond: rate, CoalesceBoundaries: boundaries, Languages: []string{"en-US"},
 		SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
 }
 
-var everything = terms(0, aaep.BoundaryNone)
+var everything = replyTerms(0, aaep.BoundaryNone)
 
-// mute takes away the right to be asked.
-func mute(c aaep.Capabilities) aaep.Capabilities {
+// withoutReplies takes away the right to be asked.
+func withoutReplies(c aaep.Capabilities) aaep.Capabilities {
 	c.SupportsConfirmationReply, c.SupportsClarificationReply = new(false), new(false)
 	return c
 }
 
-// eventually waits for a condition that tells nobody when it comes true.
-func eventually(t testing.TB, what string, f func() bool) {
+// waitUntil polls a condition that nothing announces, until patience is over.
+func waitUntil(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for late := time.Now().Add(patience); !f(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(late) {
@@ -114,7 +117,8 @@ type result[T any] struct {
 	took  time.Duration
 }
 
-func later[T any](f func() (T, error)) <-chan result[T] {
+// runAsync calls f on a goroutine of its own; the channel gets what it returned.
+func runAsync[T any](f func() (T, error)) <-chan result[T] {
 	c := make(chan result[T], 1)
 	begin := time.Now()
 	go func() {
@@ -124,7 +128,8 @@ func later[T any](f func() (T, error)) <-chan result[T] {
 	return c
 }
 
-func wait[T any](t testing.TB, c <-chan T) T {
+// awaitResult receives from a channel, and fails the test once patience is over.
+func awaitResult[T any](t testing.TB, c <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-c:
@@ -135,15 +140,16 @@ func wait[T any](t testing.TB, c <-chan T) T {
 	panic("unreachable")
 }
 
-func encode(t testing.TB, m aaep.Message) string {
+// encodeMessage returns a message as it is sent.
+func encodeMessage(t testing.TB, m aaep.Message) string {
 	t.Helper()
 	data, err := aaep.Encode(m)
 	check(t, err)
 	return string(data)
 }
 
-// spoil changes or, with a nil value, removes a member of a JSON object.
-func spoil(t testing.TB, object, member string, value any) string {
+// setMember changes or, with a nil value, removes a member of a JSON object.
+func setMember(t testing.TB, object, member string, value any) string {
 	t.Helper()
 	var m map[string]any
 	check(t, json.Unmarshal([]byte(object), &m))
@@ -155,6 +161,7 @@ func spoil(t testing.TB, object, member string, value any) string {
 	return string(data)
 }
 
+// check fails the test if err is not nil.
 func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// hostile opens a subscription's stream on a bare connection with a small window.
-func hostile(t *testing.T, r *raw) *net.TCPConn {
+// openHostileStream opens a subscription's stream on a bare connection with a small window.
+func openHostileStream(t *testing.T, r *rawClient) *net.TCPConn {
 	t.Helper()
 	c, err := net.Dial("tcp", r.addr)
 	check(t, err)
@@ -29,20 +29,20 @@ func hostile(t *testing.T, r *raw) *net.TCPConn {
 	return conn
 }
 
-// TestIsolation: whatever others do, a listener who keeps up gets everything, and the agent waits for nobody
-// (INV-26, INV-27, P7).
+// TestIsolation: whatever others do, a listener who keeps up gets everything, and the agent waits
+// for none of them (INV-26, INV-27, P7).
 func TestIsolation(t *testing.T) {
-	st := start(t, producer.Config{KeepEvents: 256})
-	good := follow(t, st.addr, everything)
+	st := startFixture(t, producer.Config{KeepEvents: 256})
+	good := dialSubscriber(t, st.addr, everything)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer cancel()
 
 	for range 4 { // they never read
-		hostile(t, subscribe(t, st.addr, mute(everything)))
+		openHostileStream(t, subscribeRaw(t, st.addr, withoutReplies(everything)))
 	}
-	creeping := hostile(t, subscribe(t, st.addr, mute(everything)))
+	creeping := openHostileStream(t, subscribeRaw(t, st.addr, withoutReplies(everything)))
 	all.Go(func() { // a byte a second
 		for one := make([]byte, 1); ctx.Err() == nil; {
 			if _, err := creeping.Read(one); err != nil {
@@ -54,26 +54,29 @@ func TestIsolation(t *testing.T) {
 			}
 		}
 	})
-	vanishing := hostile(t, subscribe(t, st.addr, mute(everything)))
+	vanishing := openHostileStream(t, subscribeRaw(t, st.addr, withoutReplies(everything)))
 	all.Go(func() { // gone in the middle of an event
 		io.CopyN(io.Discard, vanishing, 9000)
 		vanishing.SetLinger(0)
 		vanishing.Close()
 	})
-	flooder := subscribe(t, st.addr, everything)
-	floods := flooder.open("")
+	flooder := subscribeRaw(t, st.addr, everything)
+	floods := flooder.openStream("")
 	client := http.Client{}
 	defer client.CloseIdleConnections()
 	bodies := []string{
-		encode(t, &aaep.SubscriptionRenegotiate{SubscriptionID: flooder.id, Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1}}),
-		encode(t, &aaep.SubscriptionRenegotiate{SubscriptionID: flooder.id, Capabilities: aaep.Capabilities{MaxEventsPerSecond: 100000}}),
-		flooder.reply("rpl_0123456789abcdef0123456789abcdef", aaep.Accept),
+		encodeMessage(t, &aaep.SubscriptionRenegotiate{SubscriptionID: flooder.id,
+			Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1}}),
+		encodeMessage(t, &aaep.SubscriptionRenegotiate{SubscriptionID: flooder.id,
+			Capabilities: aaep.Capabilities{MaxEventsPerSecond: 100000}}),
+		flooder.sendReply("rpl_0123456789abcdef0123456789abcdef", aaep.Accept),
 		strings.Repeat("[", 100000), `{"type":"nothing"}`, "\x00\xff",
 	}
 	flooded := 0
 	all.Go(func() {
 		for ; ctx.Err() == nil; flooded++ {
-			resp, err := client.Post("http://"+st.addr+"/aaep/v1/replies", "application/json", strings.NewReader(bodies[flooded%len(bodies)]))
+			resp, err := client.Post("http://"+st.addr+"/aaep/v1/replies", "application/json",
+				strings.NewReader(bodies[flooded%len(bodies)]))
 			if err != nil {
 				t.Error(err)
 				return
@@ -96,7 +99,7 @@ func TestIsolation(t *testing.T) {
 	})
 
 	heap := heapInUse()
-	s := st.session("Talking.")
+	s := st.startSession("Talking.")
 	out := s.Output()
 	const batches, batch = 10, 64
 	text := strings.Repeat("x", 8<<10)
@@ -139,9 +142,9 @@ func TestIsolation(t *testing.T) {
 	if grown > 48<<20 {
 		t.Errorf("the heap has grown by %d MiB", grown>>20)
 	}
-	// What has no risk waits for nobody, although some have not heard of it (D-49).
+	// An action without risk does not wait, although some listeners have not heard of it (D-49).
 	begin := time.Now()
-	if _, err := s.Tool(ctx, look, ok); err != nil || time.Since(begin) > time.Second {
+	if _, err := s.Tool(ctx, look, succeed); err != nil || time.Since(begin) > time.Second {
 		t.Errorf("the tool: %v after %v", err, time.Since(begin))
 	}
 	cancel()
@@ -164,8 +167,8 @@ func heapInUse() uint64 {
 
 // TestConnectAndCut: many who come and vanish leave nothing behind (INV-51, TR-012).
 func TestConnectAndCut(t *testing.T) {
-	st := start(t, producer.Config{Grace: -1, MaxRequestsPerSecond: -1})
-	s := st.session("Talking.")
+	st := startFixture(t, producer.Config{Grace: -1, MaxRequestsPerSecond: -1})
+	s := st.startSession("Talking.")
 	defer s.Close()
 	var before, after uint64
 	const cycles = 300
@@ -173,7 +176,7 @@ func TestConnectAndCut(t *testing.T) {
 		if i == cycles/10 { // when the pools are full
 			before = heapInUse()
 		}
-		r := subscribe(t, st.addr, mute(everything))
+		r := subscribeRaw(t, st.addr, withoutReplies(everything))
 		conn, err := net.Dial("tcp", r.addr)
 		check(t, err)
 		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", r.location, r.addr)
@@ -184,7 +187,7 @@ func TestConnectAndCut(t *testing.T) {
 		conn.(*net.TCPConn).SetLinger(0)
 		conn.Close()
 	}
-	eventually(t, "all are forgotten", func() bool { return len(st.p.Subscriptions()) == 0 })
+	waitUntil(t, "all are forgotten", func() bool { return len(st.p.Subscriptions()) == 0 })
 	if after = heapInUse(); after > before+5<<20 {
 		t.Errorf("the heap has grown by %d KiB", (after-before)>>10)
 	}

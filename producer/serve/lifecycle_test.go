@@ -19,26 +19,27 @@ import (
 
 // TestLifecycle is the example of §5.11 as one conversation in plain HTTP, replies too (TR-014).
 func TestLifecycle(t *testing.T) {
-	st := start(t, producer.Config{})
-	c := terms(3, aaep.BoundarySentence, aaep.BoundaryCompletion)
+	st := startFixture(t, producer.Config{})
+	c := replyTerms(3, aaep.BoundarySentence, aaep.BoundaryCompletion)
 	c.MaxEventsPerSecond = 100 // the example's 3 would take a while
-	narrator := subscribe(t, st.addr, c)
+	narrator := subscribeRaw(t, st.addr, c)
 	if want := "/aaep/v1/events?subscription_id=" + narrator.id; narrator.location != want {
 		t.Errorf("Location %q, want %q", narrator.location, want)
 	}
-	events := narrator.open("")
-	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform"} {
+	events := narrator.openStream("")
+	for name, want := range map[string]string{"Content-Type": "text/event-stream",
+		"Cache-Control": "no-cache, no-transform"} {
 		if got := events.resp.Header.Get(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 
-	agent := later(func() (string, error) {
-		s := st.session("Planning your retirement.")
+	agent := runAsync(func() (string, error) {
+		s := st.startSession("Planning your retirement.")
 		ctx := context.Background()
-		s.Tool(ctx, producer.Tool{Name: "fetch_balance", Action: aaep.Say("Looking up your balance.")}, ok)
+		s.Tool(ctx, producer.Tool{Name: "fetch_balance", Action: aaep.Say("Looking up your balance.")}, succeed)
 		result, err := s.Tool(ctx, producer.Tool{Name: "transfer_funds", Risk: aaep.RiskHigh, Irreversible: true,
-			Action: aaep.Say("Transfer $500 to savings."), Consequence: aaep.Say("Funds move at once.")}, ok)
+			Action: aaep.Say("Transfer $500 to savings."), Consequence: aaep.Say("Funds move at once.")}, succeed)
 		out := s.Output()
 		for _, token := range []string{"The money", " is moved. ", "You are on", " track."} {
 			out.WriteString(token)
@@ -50,14 +51,15 @@ func TestLifecycle(t *testing.T) {
 
 	var frames []frame
 	for {
-		f, more := events.next()
+		f, more := events.nextFrame()
 		if !more {
 			t.Fatal("the stream ended: ", events.err)
 		}
 		frames = append(frames, f)
-		ev := f.event(t)
+		ev := f.decodeEvent(t)
 		if q, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
-			if status, body := narrator.post(narrator.reply(q.ReplyToken, aaep.Accept)); status != http.StatusNoContent || body != "" {
+			if status, body := narrator.postMessage(narrator.sendReply(q.ReplyToken,
+				aaep.Accept)); status != http.StatusNoContent || body != "" {
 				t.Errorf("the reply got %d %q, want 204 and nothing", status, body)
 			}
 		}
@@ -65,14 +67,14 @@ func TestLifecycle(t *testing.T) {
 			break
 		}
 	}
-	if r := wait(t, agent); r.value != "done" || r.err != nil {
+	if r := awaitResult(t, agent); r.value != "done" || r.err != nil {
 		t.Errorf("the tool returned %q, %v", r.value, r.err)
 	}
 
 	messages := []string{narrator.accepted}
 	var evs []*aaep.Event
 	for _, f := range frames {
-		ev := f.event(t)
+		ev := f.decodeEvent(t)
 		evs, messages = append(evs, ev), append(messages, f.data)
 		if f.name != "aaep.event" || f.id != ev.EventID { // SSE-006, D-64
 			t.Errorf("the frame is named %q with the id %q, want aaep.event and %q", f.name, f.id, ev.EventID)
@@ -89,21 +91,22 @@ func TestLifecycle(t *testing.T) {
 		`thinking>awaiting_input awaiting.confirmation awaiting_input>calling_tool ` +
 		`transfer_funds transfer_funds:success calling_tool>thinking ` +
 		`thinking>writing_output "The money is moved. " "You are on track."! writing_output>thinking session.completed`
-	if got := story(evs); got != want {
+	if got := summarize(evs); got != want {
 		t.Errorf("the story is\n%s, want\n%s", got, want)
 	}
 
-	bye := encode(t, &aaep.SubscriptionClose{SubscriptionID: narrator.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})
-	if status, _ := narrator.post(bye); status != http.StatusNoContent {
+	bye := encodeMessage(t, &aaep.SubscriptionClose{SubscriptionID: narrator.id, ReasonCode: aaep.SubscriberShutdown,
+		ReasonMessage: "Bye."})
+	if status, _ := narrator.postMessage(bye); status != http.StatusNoContent {
 		t.Errorf("the close got %d, want 204", status)
 	}
-	if rest := events.end(); len(rest) != 0 {
+	if rest := events.readToEnd(); len(rest) != 0 {
 		t.Errorf("after the close came %v", rest)
 	}
-	if resp, _ := call(t, "GET", st.addr, narrator.location, ""); resp.StatusCode != http.StatusNotFound {
+	if resp, _ := sendRequest(t, "GET", st.addr, narrator.location, ""); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("the stream of a closed subscription: %s, want 404", resp.Status)
 	}
-	eventually(t, "the producer forgets the subscription", func() bool { return len(st.p.Subscriptions()) == 0 })
+	waitUntil(t, "the producer forgets the subscription", func() bool { return len(st.p.Subscriptions()) == 0 })
 }
 
 // checkPublished validates messages under the published schemas, which are another project's text.
@@ -144,64 +147,68 @@ func checkPublished(t *testing.T, messages []string) {
 	}
 }
 
-// TestEventSource: what a page's EventSource hears, and that it does not come back for ever (D-55, D-64, SSE-017).
+// TestEventSource: what a page's EventSource hears, and that it does not come back for ever (D-55,
+// D-64, SSE-017).
 func TestEventSource(t *testing.T) {
-	st := start(t, producer.Config{})
-	page := subscribe(t, st.addr, mute(everything))
-	events := page.open("")
-	s := st.session("Planning.")
+	st := startFixture(t, producer.Config{})
+	page := subscribeRaw(t, st.addr, withoutReplies(everything))
+	events := page.openStream("")
+	s := st.startSession("Planning.")
 	s.Complete(aaep.Say("Done."))
 	for range 3 {
-		f, more := events.next()
+		f, more := events.nextFrame()
 		if !more || f.name != "aaep.event" || f.last == "" {
 			t.Errorf("heard %+v, want messages named aaep.event", f)
 		}
 	}
 	closed := make(chan struct{})
 	go func() { defer close(closed); st.p.Shutdown(context.Background()) }()
-	rest := events.end()
+	rest := events.readToEnd()
 	if len(rest) != 1 || rest[0].id != "" || rest[0].name != "aaep.event" {
 		t.Fatalf("the end is %+v, want one message without an id", rest)
 	}
 	m, err := aaep.Decode([]byte(rest[0].data))
 	check(t, err)
-	if bye, isClose := m.(*aaep.SubscriptionClose); !isClose || bye.ReasonCode != aaep.ProducerShutdown || bye.SubscriptionID != page.id {
+	if bye, isClose := m.(*aaep.SubscriptionClose); !isClose || bye.ReasonCode != aaep.ProducerShutdown ||
+		bye.SubscriptionID != page.id {
 		t.Errorf("the last message is %s", rest[0].data)
 	}
 	// An EventSource comes back after a stream that ended, and stays away after anything but 200.
-	if resp, _, err := try("GET", st.addr, page.location, "", "Last-Event-ID: "+rest[0].last); err == nil && resp.StatusCode != http.StatusNotFound {
+	if resp, _, err := trySend("GET", st.addr, page.location, "", "Last-Event-ID: "+rest[0].last); err == nil &&
+		resp.StatusCode != http.StatusNotFound {
 		t.Errorf("it comes back and gets %s, want 404", resp.Status)
 	}
-	wait(t, closed)
+	awaitResult(t, closed)
 	st.once.Do(func() { <-st.ended })
 }
 
-// TestCloseOfOne: while the producer lives, a subscription it closed is 404 to an EventSource that returns.
+// TestCloseOfOne: while the producer lives, a subscription it closed is 404 to an EventSource that
+// returns.
 func TestCloseOfOne(t *testing.T) {
-	st := start(t, producer.Config{})
-	page := subscribe(t, st.addr, mute(everything))
-	events := page.open("")
+	st := startFixture(t, producer.Config{})
+	page := subscribeRaw(t, st.addr, withoutReplies(everything))
+	events := page.openStream("")
 	// The refusal of other terms is the end (§5.7).
-	status, body := page.post(encode(t, &aaep.SubscriptionRenegotiate{SubscriptionID: page.id,
+	status, body := page.postMessage(encodeMessage(t, &aaep.SubscriptionRenegotiate{SubscriptionID: page.id,
 		Capabilities: aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}}))
 	if status != http.StatusUnprocessableEntity || !strings.Contains(body, string(aaep.ManifestSignatureRequired)) {
 		t.Errorf("the renegotiation got %d %s", status, body)
 	}
-	events.end()
-	if resp, _ := call(t, "GET", st.addr, page.location, ""); resp.StatusCode != http.StatusNotFound {
+	events.readToEnd()
+	if resp, _ := sendRequest(t, "GET", st.addr, page.location, ""); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("it comes back and gets %s, want 404", resp.Status)
 	}
 }
 
-// TestReadByPeople: what curl -N prints can be read: one event in three short lines and a long one, letters as
-// letters.
+// TestReadByPeople: what curl -N prints can be read: one event in three short lines and a long one,
+// letters as letters.
 func TestReadByPeople(t *testing.T) {
-	st := start(t, producer.Config{})
-	curl := subscribe(t, st.addr, mute(everything))
+	st := startFixture(t, producer.Config{})
+	curl := subscribeRaw(t, st.addr, withoutReplies(everything))
 	resp, err := http.Get("http://" + st.addr + curl.location)
 	check(t, err)
 	defer resp.Body.Close()
-	s := st.session("Für Zoë: <b>2 & 3</b> – “go” 了解 👩🏽‍🌾")
+	s := st.startSession("Für Zoë: <b>2 & 3</b> – “go” 了解 👩🏽‍🌾")
 	defer s.Close()
 	buf := make([]byte, 16<<10)
 	var got string

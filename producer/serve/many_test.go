@@ -20,18 +20,19 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 )
 
-// TestTwoSessions: what two sessions say at once arrives whole at listeners with different terms, and what one is
-// asked is not mixed up with the other.
+// TestTwoSessions: what two sessions say at once arrives whole at listeners with different terms,
+// and what one is asked is not mixed up with the other.
 func TestTwoSessions(t *testing.T) {
-	st := start(t, producer.Config{})
+	st := startFixture(t, producer.Config{})
 	listeners := []*subscriber.Subscription{
-		follow(t, st.addr, everything), follow(t, st.addr, terms(50, aaep.BoundarySentence)), follow(t, st.addr, mute(terms(50, aaep.BoundaryCompletion))),
+		dialSubscriber(t, st.addr, everything), dialSubscriber(t, st.addr, replyTerms(50, aaep.BoundarySentence)),
+		dialSubscriber(t, st.addr, withoutReplies(replyTerms(50, aaep.BoundaryCompletion))),
 	}
 	texts := []string{"First of all. Then more. And the end", "Something else. Quite so! Really"}
 	var agents sync.WaitGroup
 	results := make([]error, len(texts))
 	for i, text := range texts {
-		s := st.session(fmt.Sprint("Session ", i))
+		s := st.startSession(fmt.Sprint("Session ", i))
 		agents.Go(func() {
 			out := s.Output()
 			for _, r := range text {
@@ -39,7 +40,7 @@ func TestTwoSessions(t *testing.T) {
 			}
 			tool := pay
 			tool.Action = aaep.Say(text)
-			_, results[i] = s.Tool(context.Background(), tool, ok)
+			_, results[i] = s.Tool(context.Background(), tool, succeed)
 			out.Close()
 			s.Complete(aaep.Say("Done."))
 		})
@@ -48,7 +49,7 @@ func TestTwoSessions(t *testing.T) {
 	for i, sub := range listeners {
 		all.Go(func() {
 			over := 0
-			evs, err := collect(sub, func(ev *aaep.Event) bool {
+			evs, err := readUntil(sub, func(ev *aaep.Event) bool {
 				if q, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks && i == 1 {
 					d := map[string]aaep.Decision{texts[0]: aaep.Accept, texts[1]: aaep.Reject}[q.Action]
 					if err := sub.Reply(context.Background(), ev, d); err != nil {
@@ -61,10 +62,11 @@ func TestTwoSessions(t *testing.T) {
 				return over == 2
 			})
 			if err := errors.Join(err, checkOnce(evs), checkText(evs, texts...)); err != nil {
-				t.Errorf("listener %d: %v\n%s", i, err, story(evs))
+				t.Errorf("listener %d: %v\n%s", i, err, summarize(evs))
 			}
-			if want := map[bool]int{false: 2, true: 0}[i == 2]; count(evs, aaep.TypeAwaitingConfirmation) != want {
-				t.Errorf("listener %d was asked %d times, want %d", i, count(evs, aaep.TypeAwaitingConfirmation), want)
+			if want := map[bool]int{false: 2, true: 0}[i == 2]; countType(evs, aaep.TypeAwaitingConfirmation) != want {
+				t.Errorf("listener %d was asked %d times, want %d", i, countType(evs, aaep.TypeAwaitingConfirmation),
+					want)
 			}
 		})
 	}
@@ -75,28 +77,31 @@ func TestTwoSessions(t *testing.T) {
 	}
 }
 
-// TestTwoProducers: two producers in one process know nothing of each other's ids and tokens (INV-19, INV-43).
+// TestTwoProducers: two producers in one process know nothing of each other's ids and tokens
+// (INV-19, INV-43).
 func TestTwoProducers(t *testing.T) {
-	a, b := start(t, producer.Config{}), start(t, producer.Config{})
-	ra, rb := subscribe(t, a.addr, everything), subscribe(t, b.addr, everything)
-	ea, eb := ra.open(""), rb.open("")
-	sa, sb := a.session("A."), b.session("B.")
+	a, b := startFixture(t, producer.Config{}), startFixture(t, producer.Config{})
+	ra, rb := subscribeRaw(t, a.addr, everything), subscribeRaw(t, b.addr, everything)
+	ea, eb := ra.openStream(""), rb.openStream("")
+	sa, sb := a.startSession("A."), b.startSession("B.")
 	defer sa.Close()
 	defer sb.Close()
-	agent := later(func() (string, error) { return sa.Tool(context.Background(), pay, ok) })
-	f, q := ea.question()
-	for what, body := range map[string]string{"as ours": ra.reply(q.ReplyToken, aaep.Accept), "as theirs": rb.reply(q.ReplyToken, aaep.Accept)} {
-		if resp, _ := call(t, "POST", b.addr, "/aaep/v1/replies", body); resp.StatusCode != http.StatusNoContent {
+	agent := runAsync(func() (string, error) { return sa.Tool(context.Background(), pay, succeed) })
+	f, q := ea.findQuestion()
+	for what, body := range map[string]string{"as ours": ra.sendReply(q.ReplyToken, aaep.Accept),
+		"as theirs": rb.sendReply(q.ReplyToken, aaep.Accept)} {
+		if resp, _ := sendRequest(t, "POST", b.addr, "/aaep/v1/replies",
+			body); resp.StatusCode != http.StatusNoContent {
 			t.Errorf("%s, at the other producer: %s", what, resp.Status)
 		}
 	}
-	if resp, _ := call(t, "GET", b.addr, ra.location, ""); resp.StatusCode != http.StatusNotFound {
+	if resp, _ := sendRequest(t, "GET", b.addr, ra.location, ""); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("the stream at the other producer: %s, want 404", resp.Status)
 	}
-	if first := eb.find(aaep.TypeSessionStarted); first.event(t).SessionID != sb.ID() {
+	if first := eb.findType(aaep.TypeSessionStarted); first.decodeEvent(t).SessionID != sb.ID() {
 		t.Errorf("B tells %s", first.data)
 	}
-	if again, _ := rb.open(f.id).next(); again.event(t).Type() != aaep.TypeStateChanged {
+	if again, _ := rb.openStream(f.id).nextFrame(); again.decodeEvent(t).Type() != aaep.TypeStateChanged {
 		t.Errorf("after an id of the other producer came %+v, want the state", again)
 	}
 	select {
@@ -104,91 +109,94 @@ func TestTwoProducers(t *testing.T) {
 		t.Fatalf("the other producer's reply counted: %v", r.err)
 	default:
 	}
-	ra.post(ra.reply(q.ReplyToken, aaep.Accept))
-	if r := wait(t, agent); r.err != nil {
+	ra.postMessage(ra.sendReply(q.ReplyToken, aaep.Accept))
+	if r := awaitResult(t, agent); r.err != nil {
 		t.Error(r.err)
 	}
 }
 
-// TestRestart: the producer goes and comes back on the same port; the subscriber follows, and knows that it has
-// begun anew.
+// TestRestart: the producer goes and comes back on the same port; the subscriber follows, and knows
+// that it has begun anew.
 func TestRestart(t *testing.T) {
-	old := startAt(t, producer.Config{}, freeport.Addr())
-	sub := follow(t, old.addr, everything)
-	s := old.session("Before.")
-	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+	old := startFixtureAt(t, producer.Config{}, freeport.Addr())
+	sub := dialSubscriber(t, old.addr, everything)
+	s := old.startSession("Before.")
+	agent := runAsync(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 	before := mustCollect(t, sub, isA(aaep.TypeAwaitingConfirmation))
 	question := before[len(before)-1]
 	old.shutdown(patience)
-	if r := wait(t, agent); !errors.Is(r.err, producer.ErrSessionOver) { // INV-03, INV-53
+	if r := awaitResult(t, agent); !errors.Is(r.err, producer.ErrSessionOver) { // INV-03, INV-53
 		t.Errorf("the open question ended with %v, want ErrSessionOver", r.err)
 	}
 	evs := mustCollect(t, sub, isOver)
-	if p, cancelled := evs[len(evs)-1].Payload.(*aaep.SessionCancelled); !cancelled || p.CancelledBy != aaep.CancelledBySystem {
-		t.Errorf("the session ended with %s", story(evs))
+	if p, cancelled := evs[len(evs)-1].Payload.(*aaep.SessionCancelled); !cancelled ||
+		p.CancelledBy != aaep.CancelledBySystem {
+		t.Errorf("the session ended with %s", summarize(evs))
 	}
-	await(t, sub, "broken", broken)
+	awaitStatus(t, sub, "broken", broken)
 	if status, _ := sub.Status(); status.Err == nil {
 		t.Errorf("the status is %+v, want why", status)
 	}
-	anew := startAt(t, producer.Config{}, old.addr)
-	await(t, sub, "back", connected)
+	anew := startFixtureAt(t, producer.Config{}, old.addr)
+	awaitStatus(t, sub, "back", connected)
 	if status, _ := sub.Status(); status.Subscribed != 2 || status.Err != nil {
 		t.Errorf("the status is %+v, want the second subscription", status)
 	}
 	if err := sub.Reply(context.Background(), question, aaep.Accept); err == nil {
 		t.Error("a question of the old producer can be answered")
 	}
-	s = anew.session("After.")
+	s = anew.startSession("After.")
 	check(t, s.Complete(aaep.Text{}))
-	if evs := mustCollect(t, sub, isOver); story(evs) != "aaep-go:events.lost session.started idle>thinking session.completed" || !says("After.")(evs[1]) {
-		t.Errorf("after the restart came %s", story(evs))
+	if evs := mustCollect(t, sub, isOver); summarize(evs) != "aaep-go:events.lost session.started idle>thinking session.completed" || !hasText("After.")(evs[1]) {
+		t.Errorf("after the restart came %s", summarize(evs))
 	}
 }
 
-// TestShutdown: every open stream gets the end of the sessions and a close; the server ends, also with connections
-// that never said a word and one that does not read; those who come back do so calmly (INV-29, INV-52, INV-53).
+// TestShutdown: every open stream gets the end of the sessions and a close; the server ends, also
+// with connections that never said a word and one that does not read; those who come back do so
+// calmly (INV-29, INV-52, INV-53).
 func TestShutdown(t *testing.T) {
-	st := startAt(t, producer.Config{}, freeport.Addr())
+	st := startFixtureAt(t, producer.Config{}, freeport.Addr())
 	var raws []*stream
 	for range 5 {
-		raws = append(raws, subscribe(t, st.addr, everything).open(""))
+		raws = append(raws, subscribeRaw(t, st.addr, everything).openStream(""))
 	}
 	const readers = 5
 	var subs []*subscriber.Subscription
 	for range readers {
-		subs = append(subs, follow(t, st.addr, everything))
+		subs = append(subs, dialSubscriber(t, st.addr, everything))
 	}
 	silent, err := net.Dial("tcp", st.addr)
 	check(t, err)
 	defer silent.Close()
-	hostile(t, subscribe(t, st.addr, everything))
-	unopened := subscribe(t, st.addr, everything)
-	s := st.session("Working.")
-	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+	openHostileStream(t, subscribeRaw(t, st.addr, everything))
+	unopened := subscribeRaw(t, st.addr, everything)
+	s := st.startSession("Working.")
+	agent := runAsync(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 	for _, r := range raws {
-		r.question()
+		r.findQuestion()
 	}
 	st.shutdown(patience)
-	if r := wait(t, agent); r.err == nil {
+	if r := awaitResult(t, agent); r.err == nil {
 		t.Error("the tool ran because of a shutdown")
 	}
 	for i, r := range raws {
-		frames := r.end()
+		frames := r.readToEnd()
 		if len(frames) < 2 {
 			t.Fatalf("stream %d ends with %+v", i, frames)
 		}
 		last, before := frames[len(frames)-1], frames[len(frames)-2]
 		m, err := aaep.Decode([]byte(last.data))
 		check(t, err)
-		if bye, isClose := m.(*aaep.SubscriptionClose); !isClose || bye.ReasonCode != aaep.ProducerShutdown || !isOver(before.event(t)) {
+		if bye, isClose := m.(*aaep.SubscriptionClose); !isClose || bye.ReasonCode != aaep.ProducerShutdown ||
+			!isOver(before.decodeEvent(t)) {
 			t.Errorf("stream %d ends with %+v", i, frames)
 		}
 	}
-	if _, _, err := try("GET", st.addr, unopened.location, ""); err == nil {
+	if _, _, err := trySend("GET", st.addr, unopened.location, ""); err == nil {
 		t.Error("the port still answers")
 	}
-	// Those who want to come back do not storm whoever listens there now.
+	// Those who want to come back do not storm the server that listens there now.
 	ln, err := net.Listen("tcp", st.addr)
 	check(t, err)
 	var attempts atomic.Int32
@@ -202,7 +210,7 @@ func TestShutdown(t *testing.T) {
 	defer counting.Wait()
 	defer ln.Close()
 	for _, sub := range subs {
-		await(t, sub, "broken", broken)
+		awaitStatus(t, sub, "broken", broken)
 	}
 	time.Sleep(time.Second) // nothing is to happen
 	if n := attempts.Load(); n > readers*8 {
@@ -210,16 +218,17 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestServeCancelled: the end of the context is the end of the agent, and told as such: no listener finds the line cut. The
-// agent's own Shutdown waits for all of that.
+// TestServeCancelled: the end of the context is the end of the agent, and told as such: no listener
+// finds the line cut. The agent's own Shutdown waits for all of that.
 func TestServeCancelled(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
 	check(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	ctx, interrupt := context.WithCancel(context.Background())
-	ended := later(func() (any, error) { return nil, serve.Serve(ctx, ln, p) })
-	sub := follow(t, ln.Addr().String(), terms(4, aaep.BoundarySentence)) // who has not heard all of it by then
+	ended := runAsync(func() (any, error) { return nil, serve.Serve(ctx, ln, p) })
+	sub := dialSubscriber(t, ln.Addr().String(),
+		replyTerms(4, aaep.BoundarySentence)) // who has not heard all of it by then
 	s, err := p.StartSession(ctx, aaep.Say("Working."))
 	check(t, err)
 	out := s.Output()
@@ -227,22 +236,22 @@ func TestServeCancelled(t *testing.T) {
 	check(t, errors.Join(err, out.Close()))
 	mustCollect(t, sub, isA(aaep.TypeSessionStarted))
 	interrupt()
-	closed := later(func() (any, error) { return nil, p.Shutdown(context.Background()) })
+	closed := runAsync(func() (any, error) { return nil, p.Shutdown(context.Background()) })
 	evs := mustCollect(t, sub, isOver)
 	check(t, checkText(evs, "One thing. Another thing. "))
-	if !strings.HasSuffix(story(evs), " session.cancelled") {
-		t.Errorf("it heard %s", story(evs))
+	if !strings.HasSuffix(summarize(evs), " session.cancelled") {
+		t.Errorf("it heard %s", summarize(evs))
 	}
-	wait(t, closed)
+	awaitResult(t, closed)
 	select {
 	case <-p.Done():
 	default:
 		t.Error("Shutdown did not wait")
 	}
-	if r := wait(t, ended); !errors.Is(r.err, context.Canceled) {
+	if r := awaitResult(t, ended); !errors.Is(r.err, context.Canceled) {
 		t.Errorf("Serve = %v, want context.Canceled", r.err)
 	}
-	if _, _, err := try("GET", ln.Addr().String(), "/", ""); err == nil {
+	if _, _, err := trySend("GET", ln.Addr().String(), "/", ""); err == nil {
 		t.Error("the port still answers")
 	}
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// A handler below a path is followed there over both transports, its streams included, and every address that it gives out is below
-// that path: that of the page, of the manifest, of what is not there.
+// A handler below a path is followed there over both transports, its streams included, and every
+// address that it gives out is below that path: that of the page, of the manifest, of what is not
+// there.
 func TestUnderAPrefix(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
 	check(t, err)
@@ -46,7 +47,7 @@ func TestUnderAPrefix(t *testing.T) {
 	check(t, err)
 	check(t, s.Complete(aaep.Text{}))
 	for _, sub := range subs {
-		if got := story(mustCollect(t, sub, isOver)); !strings.HasSuffix(got, "session.completed") {
+		if got := summarize(mustCollect(t, sub, isOver)); !strings.HasSuffix(got, "session.completed") {
 			t.Errorf("followed is %s", got)
 		}
 	}
@@ -63,7 +64,8 @@ func TestUnderAPrefix(t *testing.T) {
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		status, has, _ := strings.Cut(want, " ")
-		if got := resp.Status + " " + resp.Request.URL.Path + " " + string(body); !strings.HasPrefix(got, status) || !strings.Contains(got, has) {
+		if got := resp.Status + " " + resp.Request.URL.Path + " " + string(body); !strings.HasPrefix(got, status) ||
+			!strings.Contains(got, has) {
 			t.Errorf("%s: %.300s, want %s", path, got, want)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// proxy stands between a subscriber and a producer and hurts the event streams as it was told. What it does to
-// a stream is decided when the GET comes by.
+// proxy stands between a subscriber and a producer and hurts the event streams as it was told. What
+// it does to a stream is decided when the GET comes by.
 type proxy struct {
 	ln     net.Listener
 	target string
@@ -33,6 +33,8 @@ type fault struct {
 	onlyOne bool   // close the proxy to what comes, until let
 }
 
+// newProxy forwards connections to target until the test ends. Each stream takes the next of the
+// faults.
 func newProxy(t testing.TB, target string, faults ...fault) *proxy {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,19 +46,19 @@ func newProxy(t testing.TB, target string, faults ...fault) *proxy {
 			if err != nil {
 				return
 			}
-			p.all.Go(func() { p.serve(c) })
+			p.all.Go(func() { p.serveConn(c) })
 		}
 	})
 	t.Cleanup(func() {
 		ln.Close()
-		p.cut(true)
+		p.cutAll(true)
 		p.all.Wait()
 	})
 	return p
 }
 
-// cut ends every connection; and, if shut, those to come.
-func (p *proxy) cut(shut bool) {
+// cutAll ends every connection; and, if shut, those to come.
+func (p *proxy) cutAll(shut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = shut
@@ -65,18 +67,21 @@ func (p *proxy) cut(shut bool) {
 	}
 }
 
-func (p *proxy) let() {
+// reopen takes connections again after cutAll.
+func (p *proxy) reopen() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = false
 }
 
+// resumedAfter returns the Last-Event-ID of each stream so far.
 func (p *proxy) resumedAfter() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.gets)
 }
 
+// track registers a connection, or closes it and returns false where the proxy is shut.
 func (p *proxy) track(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +93,8 @@ func (p *proxy) track(c net.Conn) bool {
 	return true
 }
 
-func (p *proxy) serve(down net.Conn) {
+// serveConn forwards one connection of a subscriber until either side ends.
+func (p *proxy) serveConn(down net.Conn) {
 	defer down.Close()
 	if !p.track(down) {
 		return
@@ -118,7 +124,7 @@ func (p *proxy) serve(down net.Conn) {
 			if n > 0 {
 				if bytes.HasPrefix(buf[:n], []byte("GET ")) {
 					mu.Lock()
-					f, counting = p.fault(string(buf[:n])), true
+					f, counting = p.nextFault(string(buf[:n])), true
 					mu.Unlock()
 				}
 				if _, err := up.Write(buf[:n]); err != nil {
@@ -176,8 +182,8 @@ func (p *proxy) serve(down net.Conn) {
 	}
 }
 
-// fault returns what is to happen to the next stream.
-func (p *proxy) fault(request string) (f fault) {
+// nextFault returns what is to happen to the stream that a request opens.
+func (p *proxy) nextFault(request string) (f fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := ""

@@ -12,15 +12,16 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// call sends one raw request on a connection of its own; header lines are "Name: value".
-func call(t testing.TB, method, addr, path, body string, header ...string) (*http.Response, string) {
+// sendRequest sends one raw request on a connection of its own; header lines are "Name: value".
+func sendRequest(t testing.TB, method, addr, path, body string, header ...string) (*http.Response, string) {
 	t.Helper()
-	resp, text, err := try(method, addr, path, body, header...)
+	resp, text, err := trySend(method, addr, path, body, header...)
 	check(t, err)
 	return resp, text
 }
 
-func try(method, addr, path, body string, header ...string) (*http.Response, string, error) {
+// trySend is sendRequest that returns an error, for other goroutines than the test's.
+func trySend(method, addr, path, body string, header ...string) (*http.Response, string, error) {
 	var r io.Reader
 	if body != "" {
 		r = strings.NewReader(body)
@@ -50,17 +51,18 @@ func try(method, addr, path, body string, header ...string) (*http.Response, str
 	return resp, string(text), err
 }
 
-// raw is a subscription made of plain HTTP requests.
-type raw struct {
+// rawClient is a subscription made of plain HTTP requests.
+type rawClient struct {
 	t        testing.TB
 	addr, id string
 	location string
 	accepted string
 }
 
-func subscribe(t testing.TB, addr string, c aaep.Capabilities) *raw {
+// subscribeRaw subscribes with bare requests.
+func subscribeRaw(t testing.TB, addr string, c aaep.Capabilities) *rawClient {
 	t.Helper()
-	resp, body := call(t, "POST", addr, "/aaep/v1/subscriptions", encode(t, &aaep.SubscriptionRequest{
+	resp, body := sendRequest(t, "POST", addr, "/aaep/v1/subscriptions", encodeMessage(t, &aaep.SubscriptionRequest{
 		AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c}))
 	m, err := aaep.Decode([]byte(body))
 	check(t, err)
@@ -68,18 +70,20 @@ func subscribe(t testing.TB, addr string, c aaep.Capabilities) *raw {
 	if resp.StatusCode != http.StatusCreated || !isAccepted {
 		t.Fatalf("the answer to the request is %d %s", resp.StatusCode, body)
 	}
-	return &raw{t: t, addr: addr, id: acc.SubscriptionID, location: resp.Header.Get("Location"), accepted: body}
+	return &rawClient{t: t, addr: addr, id: acc.SubscriptionID, location: resp.Header.Get("Location"), accepted: body}
 }
 
-// post POSTs a reply, renegotiation or close and returns the status and the body.
-func (r *raw) post(body string) (int, string) {
+// postMessage POSTs a reply, renegotiation or close and returns the status and the body.
+func (r *rawClient) postMessage(body string) (int, string) {
 	r.t.Helper()
-	resp, text := call(r.t, "POST", r.addr, "/aaep/v1/replies", body)
+	resp, text := sendRequest(r.t, "POST", r.addr, "/aaep/v1/replies", body)
 	return resp.StatusCode, text
 }
 
-func (r *raw) reply(token aaep.ReplyToken, d aaep.Decision) string {
-	return encode(r.t, &aaep.ConfirmationReply{ReplyToken: token, Decision: d, SubscriptionID: r.id, Timestamp: time.Now()})
+// sendReply answers a question, and returns the body of the answer to that.
+func (r *rawClient) sendReply(token aaep.ReplyToken, d aaep.Decision) string {
+	return encodeMessage(r.t, &aaep.ConfirmationReply{ReplyToken: token, Decision: d, SubscriptionID: r.id,
+		Timestamp: time.Now()})
 }
 
 // frame is one event of a stream, as a browser's EventSource would dispatch it.
@@ -88,7 +92,8 @@ type frame struct {
 	last           string // the last event id, this event's own or an older one
 }
 
-func (f frame) event(t testing.TB) *aaep.Event {
+// decodeEvent decodes the event that a frame carries.
+func (f frame) decodeEvent(t testing.TB) *aaep.Event {
 	t.Helper()
 	m, err := aaep.Decode([]byte(f.data))
 	check(t, err)
@@ -108,8 +113,8 @@ type stream struct {
 	err    error // once frames is closed: how the stream ended
 }
 
-// open GETs the stream; last is the Last-Event-ID, or "".
-func (r *raw) open(last string) *stream {
+// openStream GETs the stream; last is the Last-Event-ID, or "".
+func (r *rawClient) openStream(last string) *stream {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+r.addr+r.location, nil)
@@ -128,16 +133,18 @@ func (r *raw) open(last string) *stream {
 	go func() {
 		defer close(done)
 		defer close(st.frames)
-		st.err = parse(resp.Body, func(f frame) { st.frames <- f })
+		st.err = parseStream(resp.Body, func(f frame) { st.frames <- f })
 	}()
 	r.t.Cleanup(func() { st.close(); <-done })
 	return st
 }
 
+// close ends the stream from the subscriber's side.
 func (st *stream) close() { st.cancel(); st.resp.Body.Close() }
 
-// parse is what the HTML standard says of an event stream, and no more than our streams need.
-func parse(r io.Reader, dispatch func(frame)) error {
+// parseStream parses an event stream as the HTML standard says, and no more of that than our
+// streams need.
+func parseStream(r io.Reader, dispatch func(frame)) error {
 	lines := bufio.NewReader(r)
 	var f frame
 	found := false
@@ -168,8 +175,8 @@ func parse(r io.Reader, dispatch func(frame)) error {
 	}
 }
 
-// next waits for one event.
-func (st *stream) next() (frame, bool) {
+// nextFrame waits for one event; false is the end of the stream.
+func (st *stream) nextFrame() (frame, bool) {
 	st.t.Helper()
 	select {
 	case f, more := <-st.frames:
@@ -180,15 +187,15 @@ func (st *stream) next() (frame, bool) {
 	panic("unreachable")
 }
 
-// until reads up to the first event that match accepts, and returns it with what came before.
-func (st *stream) until(match func(*aaep.Event) bool) (f frame, before []*aaep.Event) {
+// readUntil reads up to the first event that match accepts, and returns it with what came before.
+func (st *stream) readUntil(match func(*aaep.Event) bool) (f frame, before []*aaep.Event) {
 	st.t.Helper()
 	for {
-		f, more := st.next()
+		f, more := st.nextFrame()
 		if !more {
-			st.t.Fatalf("the stream ended (%v) after %s", st.err, story(before))
+			st.t.Fatalf("the stream ended (%v) after %s", st.err, summarize(before))
 		}
-		ev := f.event(st.t)
+		ev := f.decodeEvent(st.t)
 		if match(ev) {
 			return f, before
 		}
@@ -196,11 +203,11 @@ func (st *stream) until(match func(*aaep.Event) bool) (f frame, before []*aaep.E
 	}
 }
 
-// find is until without a look at what is in between, which takes its time.
-func (st *stream) find(typ aaep.Type) frame {
+// findType is readUntil that decodes nothing in between, which takes its time.
+func (st *stream) findType(typ aaep.Type) frame {
 	st.t.Helper()
 	for {
-		f, more := st.next()
+		f, more := st.nextFrame()
 		if !more {
 			st.t.Fatal("the stream ended: ", st.err)
 		}
@@ -210,18 +217,18 @@ func (st *stream) find(typ aaep.Type) frame {
 	}
 }
 
-// question reads up to the next confirmation.
-func (st *stream) question() (frame, *aaep.AwaitingConfirmation) {
+// findQuestion reads up to the next confirmation.
+func (st *stream) findQuestion() (frame, *aaep.AwaitingConfirmation) {
 	st.t.Helper()
-	f, _ := st.until(isA(aaep.TypeAwaitingConfirmation))
-	return f, f.event(st.t).Payload.(*aaep.AwaitingConfirmation)
+	f, _ := st.readUntil(isA(aaep.TypeAwaitingConfirmation))
+	return f, f.decodeEvent(st.t).Payload.(*aaep.AwaitingConfirmation)
 }
 
-// end reads the rest of a stream that the producer ends.
-func (st *stream) end() (frames []frame) {
+// readToEnd reads the rest of a stream that the producer ends.
+func (st *stream) readToEnd() (frames []frame) {
 	st.t.Helper()
 	for {
-		f, more := st.next()
+		f, more := st.nextFrame()
 		if !more {
 			return frames
 		}

@@ -29,23 +29,26 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// certificate makes a key and a certificate for names, signed by itself, and what trusts it.
-func certificate(t testing.TB, names ...string) (*tls.Config, *tls.Config) {
+// newCertificate makes a key and a certificate for names, signed by itself, and the client's
+// configuration that trusts it.
+func newCertificate(t testing.TB, names ...string) (*tls.Config, *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "agent"}, NotAfter: time.Now().Add(time.Hour), DNSNames: names}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "agent"},
+		NotAfter: time.Now().Add(time.Hour), DNSNames: names}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	check(t, err)
 	leaf, err := x509.ParseCertificate(der)
 	check(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(leaf)
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}}}, &tls.Config{RootCAs: pool}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}}},
+		&tls.Config{RootCAs: pool}
 }
 
-// bearer knows alice by her token.
-func bearer(r *http.Request) (string, error) {
+// authenticateAlice knows alice by her token, and refuses all others.
+func authenticateAlice(r *http.Request) (string, error) {
 	switch r.Header.Get("Authorization") {
 	case "Bearer alice":
 		return "alice", nil
@@ -55,8 +58,9 @@ func bearer(r *http.Request) (string, error) {
 	return "", errors.New("no such token")
 }
 
-// remote serves where other machines could come in, and returns the address under which this one does.
-func remote(t *testing.T, s *serve.Server, cfg producer.Config) (*producer.Producer, string) {
+// serveRemote serves where other machines could come in, and returns the address under which this
+// one does.
+func serveRemote(t *testing.T, s *serve.Server, cfg producer.Config) (*producer.Producer, string) {
 	t.Helper()
 	cfg.Agent = aaep.Producer{AgentID: "tester"}
 	p, err := producer.New(cfg)
@@ -89,12 +93,12 @@ func httpsClient(t testing.TB, conf *tls.Config) *http.Client {
 	return &http.Client{Transport: tr}
 }
 
-// TR-015, TR-016, TR-018, INV-47: a door to other machines opens with TLS and an authenticator, and says what is missing
-// without.
+// TR-015, TR-016, TR-018, INV-47: a door to other machines opens with TLS and an authenticator, and
+// says what is missing without.
 func TestRemoteNeedsBoth(t *testing.T) {
-	server, _ := certificate(t, "agent.example")
-	nameless, _ := certificate(t)
-	wild, _ := certificate(t, "*.agents.example")
+	server, _ := newCertificate(t, "agent.example")
+	nameless, _ := newCertificate(t)
+	wild, _ := newCertificate(t, "*.agents.example")
 	old := server.Clone()
 	old.MinVersion = tls.VersionTLS11
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
@@ -104,13 +108,14 @@ func TestRemoteNeedsBoth(t *testing.T) {
 		s    serve.Server
 		says string
 	}{
-		"neither":  {serve.Server{}, "set Server.TLS and Server.Authenticate"},
-		"no TLS":   {serve.Server{Authenticate: bearer}, "set Server.TLS and Server.Authenticate"},
-		"wildcard": {serve.Server{TLS: wild, Authenticate: bearer}, "set Server.Hosts"},
-		"no names": {serve.Server{TLS: nameless, Authenticate: bearer}, "set Server.Hosts"},
-		"anybody":  {serve.Server{TLS: server}, "set Server.TLS and Server.Authenticate"},
-		"origin":   {serve.Server{TLS: server, Authenticate: bearer, Origins: []string{"reader.example"}}, `the origin "reader.example" must be`},
-		"old TLS":  {serve.Server{TLS: old, Authenticate: bearer}, "below TLS 1.2"},
+		"neither":        {serve.Server{}, "set Server.TLS and Server.Authenticate"},
+		"no TLS":         {serve.Server{Authenticate: authenticateAlice}, "set Server.TLS and Server.Authenticate"},
+		"wildcard":       {serve.Server{TLS: wild, Authenticate: authenticateAlice}, "set Server.Hosts"},
+		"no names":       {serve.Server{TLS: nameless, Authenticate: authenticateAlice}, "set Server.Hosts"},
+		"no credentials": {serve.Server{TLS: server}, "set Server.TLS and Server.Authenticate"},
+		"origin": {serve.Server{TLS: server, Authenticate: authenticateAlice,
+			Origins: []string{"reader.example"}}, `the origin "reader.example" must be`},
+		"old TLS": {serve.Server{TLS: old, Authenticate: authenticateAlice}, "below TLS 1.2"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		if err := c.s.ListenAndServe(ctx, "0.0.0.0:0", p); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -120,11 +125,11 @@ func TestRemoteNeedsBoth(t *testing.T) {
 	}
 }
 
-// TR-015, TR-018, TR-019: over TLS, somebody with credentials follows and answers, over both transports; nobody else does, and
-// TLS 1.3 is what two of ours speak.
+// TR-015, TR-018, TR-019: over TLS, a client with credentials follows and answers, over both
+// transports; no other does, and TLS 1.3 is what two of ours speak.
 func TestRemote(t *testing.T) {
-	server, client := certificate(t, "agent.example")
-	p, addr := remote(t, &serve.Server{TLS: server, Authenticate: bearer}, producer.Config{})
+	server, client := newCertificate(t, "agent.example")
+	p, addr := serveRemote(t, &serve.Server{TLS: server, Authenticate: authenticateAlice}, producer.Config{})
 	https := httpsClient(t, client)
 	good, bad := http.Header{"Authorization": {"Bearer alice"}}, http.Header{"Authorization": {"Bearer eve"}}
 	local := strings.Replace(addr, "agent.example", "127.0.0.1", 1)
@@ -135,31 +140,33 @@ func TestRemote(t *testing.T) {
 			return sse.Dialer{URL: "https://" + addr, Client: https, Header: h}
 		},
 		"websocket": func(h http.Header) transports.Dialer {
-			return websocket.Dialer{URL: "wss://" + local, TLS: byName, Header: with(h, "Host", addr)}
+			return websocket.Dialer{URL: "wss://" + local, TLS: byName, Header: withHeader(h, "Host", addr)}
 		},
 	}
 	for name, d := range dial {
 		for _, h := range []http.Header{nil, bad} {
-			if _, err := subscriber.Dial(t.Context(), d(h), subscriber.Config{ID: "x", Capabilities: everything}); !errors.Is(err, aaep.AuthenticationRequired) {
+			if _, err := subscriber.Dial(t.Context(), d(h),
+				subscriber.Config{ID: "x", Capabilities: everything}); !errors.Is(err, aaep.AuthenticationRequired) {
 				t.Errorf("%s with %v: %v, want authentication_required", name, h, err)
 			}
 		}
-		if _, err := subscriber.Dial(t.Context(), d(http.Header{"Authorization": {"Bearer mallory"}}), subscriber.Config{ID: "x", Capabilities: everything}); !errors.Is(err, aaep.AuthorizationDenied) {
+		if _, err := subscriber.Dial(t.Context(), d(http.Header{"Authorization": {"Bearer mallory"}}),
+			subscriber.Config{ID: "x", Capabilities: everything}); !errors.Is(err, aaep.AuthorizationDenied) {
 			t.Errorf("%s: %v, want authorization_denied", name, err)
 		}
 		sub, err := subscriber.Dial(t.Context(), d(good), subscriber.Config{ID: name, Capabilities: everything})
 		check(t, err)
 		s, err := p.StartSession(context.Background(), aaep.Say("Paying."))
 		check(t, err)
-		paid := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
-		_, err = collect(sub, func(ev *aaep.Event) bool {
+		paid := runAsync(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
+		_, err = readUntil(sub, func(ev *aaep.Event) bool {
 			if ev.Type() == aaep.TypeAwaitingConfirmation {
 				check(t, sub.Reply(t.Context(), ev, aaep.Accept))
 			}
 			return ev.Type() == aaep.TypeToolCompleted
 		})
 		check(t, err)
-		check(t, wait(t, paid).err)
+		check(t, awaitResult(t, paid).err)
 		check(t, s.Complete(aaep.Say("Paid.")))
 		check(t, sub.Close())
 	}
@@ -177,7 +184,8 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-func with(h http.Header, name, value string) http.Header {
+// withHeader returns a copy of h with one more member.
+func withHeader(h http.Header, name, value string) http.Header {
 	h = h.Clone()
 	if h == nil {
 		h = http.Header{}
@@ -186,10 +194,11 @@ func with(h http.Header, name, value string) http.Header {
 	return h
 }
 
-// INV-44: a certificate that is renewed brings its names with it, over every transport; the names of before stay.
+// INV-44: a certificate that is renewed brings its names with it, over every transport; the names
+// of before stay.
 func TestNamesOfARenewedCertificate(t *testing.T) {
-	first, _ := certificate(t, "agent.example")
-	renewed, client := certificate(t, "agent.example", "new.example")
+	first, _ := newCertificate(t, "agent.example")
+	renewed, client := newCertificate(t, "agent.example", "new.example")
 	var now atomic.Pointer[tls.Config]
 	now.Store(first)
 	server := first.Clone()
@@ -197,7 +206,7 @@ func TestNamesOfARenewedCertificate(t *testing.T) {
 		_ = hello.Conn.RemoteAddr().String() // as an application may
 		return now.Load(), nil
 	}
-	_, addr := remote(t, &serve.Server{TLS: server, Authenticate: bearer}, producer.Config{})
+	_, addr := serveRemote(t, &serve.Server{TLS: server, Authenticate: authenticateAlice}, producer.Config{})
 	now.Store(renewed)
 	https := httpsClient(t, client)
 	good := http.Header{"Authorization": {"Bearer alice"}}
@@ -206,8 +215,10 @@ func TestNamesOfARenewedCertificate(t *testing.T) {
 		as := client.Clone()
 		as.ServerName = "agent.example"
 		for name, d := range map[string]transports.Dialer{
-			"sse":       sse.Dialer{URL: "https://" + strings.Replace(addr, "agent.example", host, 1), Client: https, Header: good},
-			"websocket": websocket.Dialer{URL: "wss://" + at, TLS: as, Header: with(good, "Host", strings.Replace(addr, "agent.example", host, 1))},
+			"sse": sse.Dialer{URL: "https://" + strings.Replace(addr, "agent.example", host, 1), Client: https,
+				Header: good},
+			"websocket": websocket.Dialer{URL: "wss://" + at, TLS: as,
+				Header: withHeader(good, "Host", strings.Replace(addr, "agent.example", host, 1))},
 		} {
 			sub, err := subscriber.Dial(t.Context(), d, subscriber.Config{ID: name, Capabilities: everything})
 			if (err == nil) != want {
@@ -222,10 +233,11 @@ func TestNamesOfARenewedCertificate(t *testing.T) {
 
 // INV-44: with TLS the names are those of the certificate, on every route that says something.
 func TestNamesOfTheCertificate(t *testing.T) {
-	server, client := certificate(t, "agent.example")
-	_, addr := remote(t, &serve.Server{TLS: server, Authenticate: bearer}, producer.Config{})
+	server, client := newCertificate(t, "agent.example")
+	_, addr := serveRemote(t, &serve.Server{TLS: server, Authenticate: authenticateAlice}, producer.Config{})
 	https := httpsClient(t, client)
-	for host, want := range map[string]int{addr: http.StatusOK, "agent.example": http.StatusOK, "localhost": http.StatusForbidden, "rebound.example": http.StatusForbidden} {
+	for host, want := range map[string]int{addr: http.StatusOK, "agent.example": http.StatusOK,
+		"localhost": http.StatusForbidden, "rebound.example": http.StatusForbidden} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+addr+manifest.Path, nil)
 		check(t, err)
 		req.Host = host
@@ -238,9 +250,11 @@ func TestNamesOfTheCertificate(t *testing.T) {
 	}
 }
 
-// XT-001, HS-089, HS-090, SSE-002, VER-010: what is at the well-known path says what is served and where. VER-007
+// XT-001, HS-089, HS-090, SSE-002, VER-010: what is at the well-known path says what is served and
+// where. VER-007
 func TestManifestIsPublished(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"}, Languages: []string{"es"}, MaxSubscriptions: 7})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"},
+		Languages: []string{"es"}, MaxSubscriptions: 7})
 	check(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -253,8 +267,10 @@ func TestManifestIsPublished(t *testing.T) {
 	check(t, err)
 	at, err := m.Endpoints()
 	check(t, err)
-	if m.AgentID != "planner" || m.AgentName != "Planner" || strings.Join(m.LanguagesSupported, " ") != "en-US es" || m.MaxConcurrentSubscriptions != 7 ||
-		m.AAEPVersionsSupported[0] != aaep.Version || at[manifest.SSE].Address != "/aaep/v1" || at[manifest.WebSocket].Address != "/aaep/v1/ws" ||
+	if m.AgentID != "planner" || m.AgentName != "Planner" || strings.Join(m.LanguagesSupported, " ") != "en-US es" ||
+		m.MaxConcurrentSubscriptions != 7 ||
+		m.AAEPVersionsSupported[0] != aaep.Version || at[manifest.SSE].Address != "/aaep/v1" ||
+		at[manifest.WebSocket].Address != "/aaep/v1/ws" ||
 		at[manifest.Unix].Framing != "length" { // IPC-010
 		t.Errorf("the manifest is %s", data)
 	}
@@ -273,7 +289,8 @@ func TestManifestIsPublished(t *testing.T) {
 	check(t, <-ended)
 }
 
-// TestMounted: an application that has a server of its own mounts the handler, and p.Shutdown ends what that started.
+// TestMounted: an application that has a server of its own mounts the handler, and p.Shutdown ends
+// what that started.
 func TestMounted(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
 	check(t, err)
@@ -283,7 +300,8 @@ func TestMounted(t *testing.T) {
 	check(t, err)
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
 	go srv.Serve(ln)
-	for name, d := range map[string]transports.Dialer{"sse": sse.Dialer{URL: "http://" + ln.Addr().String()}, "websocket": websocket.Dialer{URL: "ws://" + ln.Addr().String()}} {
+	for name, d := range map[string]transports.Dialer{"sse": sse.Dialer{URL: "http://" + ln.Addr().String()},
+		"websocket": websocket.Dialer{URL: "ws://" + ln.Addr().String()}} {
 		sub, err := subscriber.Dial(t.Context(), d, subscriber.Config{ID: name, Capabilities: everything})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -294,7 +312,8 @@ func TestMounted(t *testing.T) {
 	srv.Close()
 }
 
-// D-63, D-64: clients that know no handshake are served beside the others, where that is asked for; ours finds either.
+// D-63, D-64: clients that know no handshake are served beside the others, where that is asked for;
+// ours finds either.
 func TestRootLayout(t *testing.T) {
 	for _, served := range []bool{true, false} {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, FromStart: true})
@@ -312,7 +331,8 @@ func TestRootLayout(t *testing.T) {
 		check(t, err)
 		srv := &http.Server{Handler: behind, ReadHeaderTimeout: time.Second}
 		go srv.Serve(ln)
-		sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: "http://" + ln.Addr().String(), RootLayout: true}, subscriber.Config{ID: "x"})
+		sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: "http://" + ln.Addr().String(), RootLayout: true},
+			subscriber.Config{ID: "x"})
 		if (err == nil) != served {
 			t.Errorf("served %t: Dial = %v", served, err)
 		}
@@ -320,7 +340,7 @@ func TestRootLayout(t *testing.T) {
 			session, err := p.StartSession(t.Context(), aaep.Say("Working."))
 			check(t, err)
 			check(t, session.Complete(aaep.Say("Done.")))
-			evs, err := collect(sub, isOver)
+			evs, err := readUntil(sub, isOver)
 			if err != nil || len(evs) < 2 {
 				t.Errorf("%d events, %v", len(evs), err)
 			}
@@ -331,13 +351,15 @@ func TestRootLayout(t *testing.T) {
 	}
 }
 
-// Behind a proxy everybody seems to be on this machine, and whoever writes "Host: localhost" there under its own name: so clients
-// without credentials are not served beside one (INV-47, T-PROXY).
+// Behind a proxy every client seems to be on this machine, and one that writes "Host: localhost"
+// under the proxy's own name: so clients without credentials are not served beside one (INV-47,
+// T-PROXY).
 func TestRootLayoutBehindProxy(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
 	check(t, err)
 	defer p.Shutdown(context.Background())
-	for host, right := range map[string]bool{"agent.example": false, "agent.example:8443": false, "10.0.0.1": false, "[fd00::1]": false, "localhost.example": false,
+	for host, right := range map[string]bool{"agent.example": false, "agent.example:8443": false, "10.0.0.1": false,
+		"[fd00::1]": false, "localhost.example": false,
 		"localhost": true, "127.0.0.1:8080": true, "[::1]": true} {
 		_, err := (&serve.Server{Hosts: []string{"localhost", host}, RootLayout: &aaep.Capabilities{}}).Handler(p)
 		if (err == nil) != right || err != nil && !strings.Contains(err.Error(), host) {
@@ -346,28 +368,34 @@ func TestRootLayoutBehindProxy(t *testing.T) {
 	}
 }
 
-// A page for people is where they look for it, under the agent's own names alone, and nowhere if there is none.
+// A page for people is where they look for it, under the agent's own names alone, and nowhere if
+// there is none.
 func TestPage(t *testing.T) {
 	for _, there := range []bool{true, false} {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
 		check(t, err)
 		s := &serve.Server{}
 		if there {
-			s.Page = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "page "+r.URL.Path) })
+			s.Page = http.HandlerFunc(func(w http.ResponseWriter,
+				r *http.Request) {
+				io.WriteString(w, "page "+r.URL.Path)
+			})
 		}
 		handler, err := s.Handler(p)
 		check(t, err)
 		ask := func(host, path string) (int, string) {
 			w := httptest.NewRecorder()
 			r := httptest.NewRequest(http.MethodGet, "http://"+host+path, nil)
-			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}))
+			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey,
+				&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}))
 			handler.ServeHTTP(w, r)
 			return w.Code, w.Header().Get("Location") + w.Body.String()
 		}
 		if status, body := ask("localhost", "/aaep/web/x"); (status == http.StatusOK && body == "page x") != there {
 			t.Errorf("there %t: %d %s", there, status, body)
 		}
-		if status, body := ask("localhost", "/"); (status == http.StatusSeeOther && strings.HasPrefix(body, "/aaep/web/")) != there {
+		if status, body := ask("localhost", "/"); (status == http.StatusSeeOther &&
+			strings.HasPrefix(body, "/aaep/web/")) != there {
 			t.Errorf("there %t: / is %d %s", there, status, body)
 		}
 		if status, _ := ask("rebound.example", "/aaep/web/x"); status == http.StatusOK {

@@ -33,40 +33,41 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// logged is an agent with a log, over every transport of this module, that talks until it is killed.
-func logged(dir, addr, socket string) {
+// runLoggedAgent is an agent with a log, over every transport of this module, that talks until it
+// is killed.
+func runLoggedAgent(dir, addr, socket string) {
 	ctx := context.Background()
 	kept, err := sqlite.Open(dir, sqlite.Options{})
-	die(err)
+	exitOn(err)
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, KeepEvents: 64})
-	die(err)
+	exitOn(err)
 	l, err := ipc.Listen(socket, nil)
-	die(err)
-	go func() { die(p.Serve(ctx, l)) }()
+	exitOn(err)
+	go func() { exitOn(p.Serve(ctx, l)) }()
 	ln, err := net.Listen("tcp", addr)
-	die(err)
-	go func() { die(serve.Serve(ctx, ln, p)) }()
+	exitOn(err)
+	go func() { exitOn(serve.Serve(ctx, ln, p)) }()
 	fmt.Println("ready")
 	for i := 0; ; i++ {
 		s, err := p.StartSession(ctx, aaep.Say("Talking."))
-		die(err)
+		exitOn(err)
 		out := s.Output()
 		for range 20 {
 			_, err = fmt.Fprintf(out, "Number %d. ", rand.Int())
-			die(errors.Join(err, s.Progress(aaep.Text{}, aaep.Progress{Percent: new(rand.Float64() * 100)}, 0)))
+			exitOn(errors.Join(err, s.Progress(aaep.Text{}, aaep.Progress{Percent: new(rand.Float64() * 100)}, 0)))
 			time.Sleep(time.Millisecond)
 		}
 		switch i % 3 {
 		case 0:
-			die(s.Complete(aaep.Text{}))
+			exitOn(s.Complete(aaep.Text{}))
 		case 1:
-			die(s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}))
+			exitOn(s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}))
 		}
 	}
 }
 
-// heard is what one listener was told.
-type heard struct {
+// loggedListener is what one listener has received.
+type loggedListener struct {
 	mu     sync.Mutex
 	events []*aaep.Event
 	seen   map[string]bool
@@ -74,9 +75,9 @@ type heard struct {
 	more   chan struct{} // holds one value after each event
 }
 
-// listen lets a Subscription find its place by itself.
-func (h *heard) listen(ctx context.Context, dialer transports.Dialer) error {
-	sub, err := subscriber.Dial(ctx, dialer, subscriber.Config{ID: "reader", Capabilities: h.terms("")})
+// listenWithSubscription lets a Subscription find its place by itself.
+func (h *loggedListener) listenWithSubscription(ctx context.Context, dialer transports.Dialer) error {
+	sub, err := subscriber.Dial(ctx, dialer, subscriber.Config{ID: "reader", Capabilities: h.termsFrom("")})
 	if err != nil {
 		return err
 	}
@@ -85,31 +86,33 @@ func (h *heard) listen(ctx context.Context, dialer transports.Dialer) error {
 		if err != nil {
 			return err
 		}
-		h.add(ev)
+		h.addEvent(ev)
 	}
 	return nil
 }
 
-func (h *heard) terms(place string) aaep.Capabilities {
-	c := subscriber.Logger().With(aaep.Capabilities{Languages: []string{"en-US"}, PreferredVerbosity: aaep.VerbosityNormal})
+// termsFrom are capabilities that ask for what follows a place; "" asks for what comes.
+func (h *loggedListener) termsFrom(place string) aaep.Capabilities {
+	c := subscriber.Logger().With(aaep.Capabilities{Languages: []string{"en-US"},
+		PreferredVerbosity: aaep.VerbosityNormal})
 	if place != "" {
 		c.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: place})
 	}
 	return c
 }
 
-// follow comes back at once, as often as the agent is killed.
-func (h *heard) follow(ctx context.Context, dialer transports.Dialer) error {
+// listenByHand comes back at once, as often as the agent is killed.
+func (h *loggedListener) listenByHand(ctx context.Context, dialer transports.Dialer) error {
 	for place := ""; ctx.Err() == nil; {
 		conn, err := dialer.Dial(ctx)
 		if err == nil {
-			place, err = h.once(ctx, conn, place)
+			place, err = h.followOnce(ctx, conn, place)
 			conn.Close()
 		}
 		if errors.Is(err, errLostPlace) {
 			return err
 		}
-		select { // nobody says when it is there again
+		select { // nothing announces that it is there again
 		case <-time.After(5 * time.Millisecond):
 		case <-ctx.Done():
 		}
@@ -119,9 +122,10 @@ func (h *heard) follow(ctx context.Context, dialer transports.Dialer) error {
 
 var errLostPlace = errors.New("the place is lost")
 
-// once follows one subscription to its end, and returns where to go on.
-func (h *heard) once(ctx context.Context, conn transports.Conn, place string) (string, error) {
-	request, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: h.terms(place)})
+// followOnce follows one subscription to its end, and returns where to go on.
+func (h *loggedListener) followOnce(ctx context.Context, conn transports.Conn, place string) (string, error) {
+	request, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw",
+		Capabilities: h.termsFrom(place)})
 	if err == nil {
 		err = conn.Send(ctx, request)
 	}
@@ -137,7 +141,7 @@ func (h *heard) once(ctx context.Context, conn transports.Conn, place string) (s
 				return "", fmt.Errorf("%w: %s", errLostPlace, m.NegotiationNotes)
 			}
 		case *aaep.Event:
-			h.add(m)
+			h.addEvent(m)
 			if string(m.Extensions["delivery"]) == "" {
 				place = m.EventID
 			}
@@ -150,8 +154,8 @@ func (h *heard) once(ctx context.Context, conn transports.Conn, place string) (s
 	return place, err
 }
 
-// add takes an event, unless it came before.
-func (h *heard) add(ev *aaep.Event) {
+// addEvent keeps an event, unless it came before.
+func (h *loggedListener) addEvent(ev *aaep.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.seen[ev.EventID] {
@@ -165,20 +169,20 @@ func (h *heard) add(ev *aaep.Event) {
 	}
 }
 
-// upTo is how far somebody has come who has heard all there is of a log since they came.
-func (h *heard) upTo(log []*aaep.Event, in *eventlog.Log, needless needless) int {
+// upTo is how far a listener has come that has heard all there is of a log since it came.
+func (h *loggedListener) upTo(log []*aaep.Event, in *eventlog.Log, needless needless) int {
 	events := slices.DeleteFunc(h.asIn(in), needless.has)
 	for i, ev := range events {
-		if at := place(log, ev.EventID); at >= 0 { // not what the agent was doing when they came
+		if at := findEvent(log, ev.EventID); at >= 0 { // not what the agent was doing when they came
 			return at + len(events) - i
 		}
 	}
 	return 0
 }
 
-// asIn is what was heard, under the ids that it has in the log, each event once: what is stamped later has another, and what could not be
-// sent again as it was comes twice (INV-21, INV-23).
-func (h *heard) asIn(in *eventlog.Log) (events []*aaep.Event) {
+// asIn is what was heard, under the ids that it has in the log, each event once: what is stamped
+// later has another, and what could not be sent again as it was comes twice (INV-21, INV-23).
+func (h *loggedListener) asIn(in *eventlog.Log) (events []*aaep.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	seen := map[string]bool{}
@@ -194,32 +198,37 @@ func (h *heard) asIn(in *eventlog.Log) (events []*aaep.Event) {
 	return events
 }
 
-// needless are sessions whose progress and states are not told where their error is known already (D-50).
+// needless are sessions whose progress and states are not told where their error is known already
+// (D-50).
 type needless map[string]bool
 
 func (n needless) has(ev *aaep.Event) bool {
 	return n[ev.SessionID] && (ev.Type() == aaep.TypeProgressUpdated || ev.Type() == aaep.TypeStateChanged)
 }
 
-func place(log []*aaep.Event, id string) int {
+// findEvent returns the index of the event with an id, or -1.
+func findEvent(log []*aaep.Event, id string) int {
 	return slices.IndexFunc(log, func(ev *aaep.Event) bool { return ev.EventID == id })
 }
 
-// P8, INV-21, INV-22, TR-024, SSE-012, SSE-013: an agent is killed at random moments and started again on its log, and its
-// listeners come back. In the end each has heard all that the log holds from where it began, in order, each once, and the
-// sessions that were open have ended. With AAEP_LONG it is 300 times.
+// P8, INV-21, INV-22, TR-024, SSE-012, SSE-013: an agent is killed at random moments and started
+// again on its log, and its listeners come back. In the end each has heard all that the log holds
+// from where it began, in order, each once, and the sessions that were open have ended. With
+// AAEP_LONG it is 300 times.
 func TestKillWithLog(t *testing.T) {
 	rounds := 6
 	if os.Getenv("AAEP_LONG") != "" {
 		rounds = 300
 	}
-	killWithLog(t, rounds, (*heard).follow)
+	killWithLog(t, rounds, (*loggedListener).listenByHand)
 }
 
 // SSE-012, TR-024: a Subscription does that by itself.
-func TestKillWithLogAndSubscriber(t *testing.T) { killWithLog(t, 1, (*heard).listen) }
+func TestKillWithLogAndSubscriber(t *testing.T) {
+	killWithLog(t, 1, (*loggedListener).listenWithSubscription)
+}
 
-func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, transports.Dialer) error) {
+func killWithLog(t *testing.T, rounds int, listen func(*loggedListener, context.Context, transports.Dialer) error) {
 	dir, socket := t.TempDir(), filepath.Join(t.TempDir(), "own", "s")
 	addr := freeport.Addr()
 	start := func() *exec.Cmd {
@@ -239,11 +248,12 @@ func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, 
 	agent := start()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	all := map[string]*heard{}
+	all := map[string]*loggedListener{}
 	var listening sync.WaitGroup
 	for name, dialer := range map[string]transports.Dialer{
-		"sse": sse.Dialer{URL: "http://" + addr}, "websocket": websocket.Dialer{URL: "ws://" + addr}, "ipc": ipc.Dialer{Path: socket}} {
-		h := &heard{more: make(chan struct{}, 1), seen: map[string]bool{}}
+		"sse": sse.Dialer{URL: "http://" + addr}, "websocket": websocket.Dialer{URL: "ws://" + addr},
+		"ipc": ipc.Dialer{Path: socket}} {
+		h := &loggedListener{more: make(chan struct{}, 1), seen: map[string]bool{}}
 		all[name] = h
 		listening.Go(func() {
 			if err := listen(h, ctx, dialer); err != nil && ctx.Err() == nil {
@@ -281,7 +291,7 @@ func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, 
 	go p.Serve(ctx, l)
 	served := make(chan error, 1)
 	go func() { served <- serve.Serve(context.Background(), ln, p) }()
-	truth, in := contents(t, kept)
+	truth, in := readLog(t, kept)
 	needless := needless{}
 	for _, ev := range truth {
 		if ev.Type() == aaep.TypeSessionErrored {
@@ -319,12 +329,12 @@ func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, 
 		}
 	}
 	for name, h := range all {
-		compare(t, name, slices.DeleteFunc(h.asIn(in), needless.has), truth)
+		compareEvents(t, name, slices.DeleteFunc(h.asIn(in), needless.has), truth)
 	}
 }
 
-// contents is all that a log holds.
-func contents(t *testing.T, kept *sqlite.Store) (all []*aaep.Event, l *eventlog.Log) {
+// readLog returns all events that a log holds.
+func readLog(t *testing.T, kept *sqlite.Store) (all []*aaep.Event, l *eventlog.Log) {
 	t.Helper()
 	l, err := eventlog.Open(readOnly{kept}, 1, "")
 	check(t, err)
@@ -343,22 +353,24 @@ type readOnly struct{ log.Store }
 func (readOnly) Append([][]byte) error { return nil }
 func (readOnly) SetMeta([]byte) error  { return nil }
 
-// compare checks what somebody heard, after what stood at the beginning, with what there was.
-func compare(t *testing.T, name string, heard, truth []*aaep.Event) {
+// compareEvents checks that a listener received every event of truth from its first one on, in
+// order.
+func compareEvents(t *testing.T, name string, heard, truth []*aaep.Event) {
 	t.Helper()
-	for len(heard) > 0 && place(truth, heard[0].EventID) < 0 {
+	for len(heard) > 0 && findEvent(truth, heard[0].EventID) < 0 {
 		heard = heard[1:] // what the agent was doing then
 	}
 	if len(heard) == 0 {
 		t.Errorf("%s heard nothing", name)
 		return
 	}
-	truth = truth[place(truth, heard[0].EventID):]
+	truth = truth[findEvent(truth, heard[0].EventID):]
 	if len(heard) != len(truth) {
 		t.Errorf("%s heard %d of %d", name, len(heard), len(truth))
 	}
 	t.Logf("%s heard %d events of the %d there are since it came", name, len(heard), len(truth))
-	// What is critical comes first, and is in no order with the rest; and what must come before it takes its session with it.
+	// What is critical comes first, and is in no order with the rest; and what must come before it
+	// takes its session with it.
 	bySession := func(a, b *aaep.Event) int {
 		if c := cmp.Compare(a.SessionID, b.SessionID); c != 0 || a.Critical() == b.Critical() {
 			return c
@@ -373,7 +385,8 @@ func compare(t *testing.T, name string, heard, truth []*aaep.Event) {
 	slices.SortStableFunc(truth, bySession)
 	for i, ev := range heard {
 		if i >= len(truth) || truth[i].EventID != ev.EventID {
-			t.Errorf("%s: the %d. of %d is %s %s, and should be %s", name, i, len(heard), ev.Type(), ev.EventID, truth[min(i, len(truth)-1)].Type())
+			t.Errorf("%s: the %d. of %d is %s %s, and should be %s", name, i, len(heard), ev.Type(), ev.EventID,
+				truth[min(i, len(truth)-1)].Type())
 			return
 		}
 		if ev.Type() == aaep.TypeOutputStreaming { // its hint is the listener's

@@ -17,8 +17,9 @@ const (
 	readyPath   = "/readyz"
 )
 
-// guarded serves h to whom the rules of the host and the origin let in, and only to be read.
-func guarded(guard httpguard.Rules, h http.Handler) http.Handler {
+// guardReadOnly serves GET and HEAD requests that pass the rules of the host and the origin, and
+// refuses all others.
+func guardReadOnly(guard httpguard.Rules, h http.Handler) http.Handler {
 	const methods = "GET, HEAD"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -37,11 +38,13 @@ func guarded(guard httpguard.Rules, h http.Handler) http.Handler {
 	})
 }
 
-// routes puts the manifest and the schemas beside the bindings, with the same checks of who asks. They hold no secret, so
-// nobody is asked for credentials.
-func (s *Server) routes(p *producer.Producer, hosts []string, at string, events http.Handler, socket string, sockets http.Handler, root *sse.RootServer) http.Handler {
+// newMux puts the manifest, the schemas, the page and the health checks beside the bindings events,
+// at socket sockets, and root, which may be nil. The documents hold no secret, so they are served
+// without credentials.
+func (s *Server) newMux(p *producer.Producer, hosts []string, at string, events http.Handler, socket string,
+	sockets http.Handler, root *sse.RootServer) http.Handler {
 	guarded := func(h http.Handler) http.Handler {
-		return guarded(httpguard.Rules{Hosts: hosts, Origins: s.Origins}, h)
+		return guardReadOnly(httpguard.Rules{Hosts: hosts, Origins: s.Origins}, h)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", events)
@@ -59,23 +62,29 @@ func (s *Server) routes(p *producer.Producer, hosts []string, at string, events 
 		mux.Handle("/messages", root)
 	}
 	mux.Handle(at+schemasPath, guarded(http.StripPrefix(at+schemasPath, http.FileServerFS(schemas.FS()))))
-	mux.Handle(at+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.manifest(w, r, p) })))
-	mux.Handle(at+manifest.KeysPath, guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { s.keys(w, p) })))
-	mux.HandleFunc("GET "+at+healthPath, func(w http.ResponseWriter, _ *http.Request) { health(w, p, false) })
-	mux.HandleFunc("GET "+at+readyPath, func(w http.ResponseWriter, _ *http.Request) { health(w, p, true) })
+	mux.Handle(at+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		s.serveManifest(w, r, p)
+	})))
+	mux.Handle(at+manifest.KeysPath, guarded(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		s.serveKeys(w, p)
+	})))
+	mux.HandleFunc("GET "+at+healthPath, func(w http.ResponseWriter, _ *http.Request) { serveHealth(w, p, false) })
+	mux.HandleFunc("GET "+at+readyPath, func(w http.ResponseWriter, _ *http.Request) { serveHealth(w, p, true) })
 	return mux
 }
 
-// manifest publishes what p says of itself, with its signature for those who ask for that.
-func (s *Server) manifest(w http.ResponseWriter, r *http.Request, p *producer.Producer) {
+// serveManifest answers with the manifest of p, signed where the client accepts that and p signs.
+func (s *Server) serveManifest(w http.ResponseWriter, r *http.Request, p *producer.Producer) {
 	if strings.Contains(r.Header.Get("Accept"), joseType) {
 		signed, err := p.SignedManifest()
 		if err == nil && signed != "" {
-			s.publish(w, joseType, []byte(signed), nil)
+			s.writeDocument(w, joseType, []byte(signed), nil)
 			return
 		}
 		if err != nil {
-			s.logger().Error("serve: the manifest cannot be signed", "error", err)
+			s.logTo().Error("serve: the manifest cannot be signed", "error", err)
 		}
 	}
 	m, err := p.Manifest()
@@ -83,25 +92,28 @@ func (s *Server) manifest(w http.ResponseWriter, r *http.Request, p *producer.Pr
 	if err == nil {
 		data, err = manifest.Encode(m)
 	}
-	s.publish(w, "application/json", data, err)
+	s.writeDocument(w, "application/json", data, err)
 }
 
+// joseType is the media type of a signed manifest.
 const joseType = "application/jose"
 
-// keys publishes the keys that the manifest is, was and will be signed with.
-func (s *Server) keys(w http.ResponseWriter, p *producer.Producer) {
+// serveKeys answers with the keys that the manifest is, was and will be signed with.
+func (s *Server) serveKeys(w http.ResponseWriter, p *producer.Producer) {
 	signers := p.Signers()
 	if len(signers) == 0 {
 		http.Error(w, "nothing is signed here", http.StatusNotFound)
 		return
 	}
 	data, err := manifest.PublicKeys(signers...)
-	s.publish(w, "application/json", data, err)
+	s.writeDocument(w, "application/json", data, err)
 }
 
-func (s *Server) publish(w http.ResponseWriter, typ string, data []byte, err error) {
+// writeDocument writes a document of the manifest, or 404 and a line in the log where err says why
+// there is none.
+func (s *Server) writeDocument(w http.ResponseWriter, typ string, data []byte, err error) {
 	if err != nil { // what is configured cannot be said in a manifest
-		s.logger().Error("serve: there is no manifest", "error", err)
+		s.logTo().Error("serve: there is no manifest", "error", err)
 		http.Error(w, "there is none", http.StatusNotFound)
 		return
 	}
@@ -111,22 +123,23 @@ func (s *Server) publish(w http.ResponseWriter, typ string, data []byte, err err
 	w.Write(data)
 }
 
-// health answers whoever watches over the process, under any name and without credentials: it says nothing else. Who asks whether
-// it is ready wants to send listeners here.
-func health(w http.ResponseWriter, p *producer.Producer, ready bool) {
+// serveHealth answers a health check, under any host name and without credentials, with one word
+// and nothing else. With ready it asks whether listeners should be sent here.
+func serveHealth(w http.ResponseWriter, p *producer.Producer, ready bool) {
 	select {
 	case <-p.Done():
-		status(w, "ended")
+		writeStatus(w, "ended")
 	default:
 		if ready && !p.Ready() {
-			status(w, "away")
+			writeStatus(w, "away")
 			return
 		}
-		status(w, "ok")
+		writeStatus(w, "ok")
 	}
 }
 
-func status(w http.ResponseWriter, is string) {
+// writeStatus answers 200 to "ok", and 503 to every other status.
+func writeStatus(w http.ResponseWriter, is string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if is != "ok" {

@@ -11,7 +11,7 @@ import (
 
 // EXT-011, TR-028: what we send is described where we send it.
 func TestSchemasAreServed(t *testing.T) {
-	st := start(t, producer.Config{})
+	st := startFixture(t, producer.Config{})
 	get := func(path, host string) (int, []byte) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+st.addr+path, nil)
 		check(t, err)
@@ -30,7 +30,8 @@ func TestSchemasAreServed(t *testing.T) {
 	var schema struct {
 		ID string `json:"$id"`
 	}
-	if err := json.Unmarshal(body, &schema); status != http.StatusOK || err != nil || schema.ID != "urn:aaep-go:schemas:v1:agent.tool.invoked" {
+	if err := json.Unmarshal(body, &schema); status != http.StatusOK || err != nil ||
+		schema.ID != "urn:aaep-go:schemas:v1:agent.tool.invoked" {
 		t.Errorf("status %d, id %q, %v", status, schema.ID, err)
 	}
 	if status, _ := get("/aaep/v1/schemas/nothing.json", ""); status != http.StatusNotFound {

@@ -1,9 +1,10 @@
-// Package serve puts a producer on the usual transports: Server-Sent Events under /aaep/v1 and WebSocket at
-// /aaep/v1/ws, with the manifest at /.well-known/aaep-manifest.json and the keys it is signed with at
-// /.well-known/aaep-keys.json, the JSON Schemas of what is sent at
+// Package serve puts a producer on the usual transports: Server-Sent Events under /aaep/v1 and
+// WebSocket at /aaep/v1/ws, with the manifest at /.well-known/aaep-manifest.json and the keys it is
+// signed with at /.well-known/aaep-keys.json, the JSON Schemas of what is sent at
 // /aaep/v1/schemas/, and /healthz and /readyz for those who watch over it.
 //
-// The zero Server serves this machine. Others are served with TLS and an authenticator, and not otherwise (§8.2.7, §8.2.8).
+// The zero Server serves this machine. Others are served with TLS and an authenticator, and not
+// otherwise (§8.2.7, §8.2.8).
 package serve
 
 import (
@@ -29,30 +30,36 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// Server says who is served, and how. It must not be changed once it serves. One Server may serve many producers.
+// Server says who is served, and how. It must not be changed once it serves. One Server may serve
+// many producers.
 type Server struct {
-	// TLS encrypts; package transports/auth makes one of files. TLS 1.2 is the least that is spoken.
+	// TLS encrypts; package transports/auth makes one of files. TLS 1.2 is the least that is
+	// spoken.
 	TLS *tls.Config
-	// Authenticate names who sent a request; package transports/auth has the usual ways. An error that is
-	// aaep.AuthorizationDenied, or an *aaep.Rejection with aaep.TransportUnavailable, is told as such, every other as
-	// authentication_required; its text stays here. It is called
-	// from many goroutines at once. If nil, nobody is asked, and only loopback is served. It is asked again while
-	// somebody is connected, and ends that as package transports/auth says.
+	// Authenticate names who sent a request; package transports/auth has the usual ways. An error
+	// that is aaep.AuthorizationDenied, or an *aaep.Rejection with aaep.TransportUnavailable, is
+	// told as such, every other as authentication_required; its text stays here. It is called from
+	// many goroutines at once. If nil, no credentials are asked for, and only loopback is served.
+	// It is asked again while a client is connected, and ends that as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
-	// Hosts are the names under which the listener may be addressed, "name" or "name:port". If empty, those in the
-	// certificate of TLS, also in one that takes its place, and on loopback localhost, 127.0.0.1 and [::1].
+	// Hosts are the names under which the listener may be addressed, "name" or "name:port". If
+	// empty, those in the certificate of TLS, also in one that takes its place, and on loopback
+	// localhost, 127.0.0.1 and [::1].
 	Hosts []string
-	// Origins are the web pages of other origins that may connect, such as "https://reader.example".
+	// Origins are the web pages of other origins that may connect, such as
+	// "https://reader.example".
 	Origins []string
-	// TrustedProxies are the addresses of proxies in front of this server. Of who comes through them the address is what they say, in
-	// X-Forwarded-For or Forwarded; it is in the log, and in the RemoteAddr of what Authenticate is asked. Whoever has one of these
-	// addresses can claim any other. If empty, a proxy is who comes.
+	// TrustedProxies are the addresses of proxies in front of this server. Of who comes through
+	// them the address is what they say, in X-Forwarded-For or Forwarded; it is in the log, and in
+	// the RemoteAddr of what Authenticate is asked. A client with one of these addresses can claim
+	// any other. If empty, a proxy counts as the client.
 	TrustedProxies []netip.Prefix
-	// Page is what people see who open the agent's address in a browser, such as web.Handler() of subscriber/web. It is at
-	// PagePath, where / leads. Nil is no page.
+	// Page is what people see who open the agent's address in a browser, such as web.Handler() of
+	// subscriber/web. It is at PagePath, where / leads. Nil is no page.
 	Page http.Handler
-	// RootLayout also serves clients that know no handshake, at /events and /messages, with these terms for everyone; on
-	// loopback only, whatever else is served. Nil serves none. See sse.RootServer.
+	// RootLayout also serves clients that know no handshake, at /events and /messages, with these
+	// terms for everyone; on loopback only, whatever else is served. Nil serves none. See
+	// sse.RootServer.
 	RootLayout *aaep.Capabilities
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
@@ -61,18 +68,22 @@ type Server struct {
 // PagePath is where Server.Page is.
 const PagePath = "/aaep/web/"
 
-// ListenAndServe serves p at a TCP address of this machine such as "127.0.0.1:8080", as Serve of the zero Server does. An
-// error is logged with slog too: "go serve.ListenAndServe" loses it, and an agent that nobody can follow waits for ever.
+// ListenAndServe serves p at a TCP address of this machine such as "127.0.0.1:8080", as Serve of
+// the zero Server does. An error is logged with slog too: "go serve.ListenAndServe" loses it, and
+// an agent that cannot be followed waits for ever.
 func ListenAndServe(ctx context.Context, addr string, p *producer.Producer) error {
-	return told(ctx, addr, new(Server).ListenAndServe(ctx, addr, p))
+	return logFailure(ctx, addr, new(Server).ListenAndServe(ctx, addr, p))
 }
 
-// Serve serves p on a loopback listener, as Serve of the zero Server does. An error is logged as that of ListenAndServe.
+// Serve serves p on a loopback listener, as Serve of the zero Server does. An error is logged as
+// that of ListenAndServe.
 func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
-	return told(ctx, ln.Addr().String(), new(Server).Serve(ctx, ln, p))
+	return logFailure(ctx, ln.Addr().String(), new(Server).Serve(ctx, ln, p))
 }
 
-func told(ctx context.Context, addr string, err error) error {
+// logFailure logs an error of ListenAndServe and Serve that was not caused by the end of ctx, and
+// returns it.
+func logFailure(ctx context.Context, addr string, err error) error {
 	if err != nil && ctx.Err() == nil {
 		slog.Error("serve: the agent cannot be followed", "address", addr, "error", err)
 	}
@@ -88,32 +99,37 @@ func (s *Server) ListenAndServe(ctx context.Context, addr string, p *producer.Pr
 	return s.Serve(ctx, ln, p)
 }
 
-// Serve serves p on a TCP listener until p has been shut down. The end of ctx shuts p down, as Producer.Shutdown without a limit
-// does, so that Ctrl-C is heard by all; whoever waits less long calls Shutdown too. Serve closes ln. The error is nil after p was
-// shut down, and ctx's after that was done. A listener that other machines can reach is refused without TLS and Authenticate.
+// Serve serves p on a TCP listener until p has been shut down. The end of ctx shuts p down, as
+// Producer.Shutdown without a limit does, so that every subscriber learns of Ctrl-C; a caller that
+// waits less long calls Shutdown too. Serve closes ln. The error is nil after p was shut down, and
+// ctx's after that was done. A listener that other machines can reach is refused without TLS and
+// Authenticate.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
-	return s.serve(ctx, ln, []*producer.Producer{p}, func(ctx context.Context, hosts []string, running *sync.WaitGroup) (http.Handler, error) {
-		return s.mount(ctx, p, hosts, "", running)
-	})
+	return s.serveAgents(ctx, ln, []*producer.Producer{p},
+		func(ctx context.Context, hosts []string, running *sync.WaitGroup) (http.Handler, error) {
+			return s.mountAgent(ctx, p, hosts, "", running)
+		})
 }
 
-// serve serves the agents, which mount puts there, until all of them have been shut down.
-func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.Producer, mount func(context.Context, []string, *sync.WaitGroup) (http.Handler, error)) error {
+// serveAgents listens for the agents until all of them have been shut down. mount makes their
+// handler, and what it starts ends with its context and is counted in the WaitGroup.
+func (s *Server) serveAgents(ctx context.Context, ln net.Listener, agents []*producer.Producer,
+	mount func(context.Context, []string, *sync.WaitGroup) (http.Handler, error)) error {
 	defer ln.Close()
-	loopback, err := s.check(ln.Addr())
+	loopback, err := s.checkAddress(ln.Addr())
 	if err != nil {
 		return err
 	}
-	conf, err := s.tls()
+	conf, err := s.tlsConfig()
 	if err != nil {
 		return err
 	}
-	hosts, err := s.hosts(conf, loopback)
+	hosts, err := s.hostNames(conf, loopback)
 	if err != nil {
 		return err
 	}
 	if s.Authenticate == nil {
-		s.logger().Warn("serve: nobody is asked for credentials; every user and program of this machine can listen and answer", "address", ln.Addr().String())
+		s.logTo().Warn("serve: nobody is asked for credentials; every user and program of this machine can listen and answer", "address", ln.Addr().String())
 	}
 	accepting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
@@ -123,17 +139,18 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.
 	if err != nil {
 		return err
 	}
-	newcomers := newcomers{most: maxNewcomers}
-	srv := &http.Server{Handler: httpguard.Behind(s.TrustedProxies, httpguard.WithDeadlines(handler)), TLSConfig: conf, ConnState: newcomers.state,
+	idle := idleConns{most: maxIdleConns}
+	srv := &http.Server{Handler: httpguard.Behind(s.TrustedProxies, httpguard.WithDeadlines(handler)), TLSConfig: conf,
+		ConnState:         idle.trackState,
 		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(httpguard.LimitLog(s.logger()).Handler(), slog.LevelInfo)}
+		ErrorLog: slog.NewLogLogger(httpguard.LimitLog(s.logTo()).Handler(), slog.LevelInfo)}
 	defer srv.Close()
 	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
 	defer hangUp()
 	srv.BaseContext = func(net.Listener) context.Context { return httpguard.AllowHijack(upgraded) }
 	if len(s.Hosts) == 0 && conf != nil { // the names of the certificate that the connection began with: looked up once, if at all
 		srv.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
-			return httpguard.Also(ctx, sync.OnceValue(func() []string { return certified(conf) }))
+			return httpguard.Also(ctx, sync.OnceValue(func() []string { return certificateNames(conf) }))
 		}
 	}
 	failed := make(chan error, 1)
@@ -163,12 +180,14 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.
 	return ctx.Err()
 }
 
-// Handler serves p within a server of the application's own, until p has been shut down: at the root of a host, or, behind
-// http.StripPrefix, below a path. Below "/agent" it is followed at https://host/agent/aaep/v1, and everything that it serves is below
-// that path too; its manifest names the one under which it was asked first. The application's server needs a ReadHeaderTimeout.
-// TLS is then that server's, and Hosts must be given unless it serves loopback only. The error says what of s cannot be.
+// Handler serves p within a server of the application's own, until p has been shut down: at the
+// root of a host, or, behind http.StripPrefix, below a path. Below "/agent" it is followed at
+// https://host/agent/aaep/v1, and everything that it serves is below that path too; its manifest
+// names the one under which it was asked first. The application's server needs a ReadHeaderTimeout.
+// TLS is then that server's, and Hosts must be given unless it serves loopback only. The error says
+// what of s cannot be.
 func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
-	h, err := s.mount(context.Background(), p, slices.Clone(s.Hosts), "", new(sync.WaitGroup))
+	h, err := s.mountAgent(context.Background(), p, slices.Clone(s.Hosts), "", new(sync.WaitGroup))
 	if err != nil {
 		return nil, err
 	}
@@ -177,29 +196,31 @@ func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first.Do(func() {
 			if under := httpguard.MountPath(r); under != "" {
-				endpoints(p, under+sse.DefaultPrefix)
+				addEndpoints(p, under+sse.DefaultPrefix)
 			}
 		})
 		h.ServeHTTP(w, r)
 	}), nil
 }
 
-// endpoints says in the manifest of p that it is served below a path.
-func endpoints(p *producer.Producer, at string) {
+// addEndpoints says in the manifest of p that it is served below a path.
+func addEndpoints(p *producer.Producer, at string) {
 	p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: at})
 	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: at + "/ws"})
 }
 
-func (s *Server) logger() *slog.Logger {
+// logTo returns the Logger, or one that discards.
+func (s *Server) logTo() *slog.Logger {
 	if s.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
 	return s.Logger
 }
 
-// mount puts p on the transports until ctx is done or p has been shut down; running then ends. At is the path under which p is
-// one of several, or empty.
-func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string, at string, running *sync.WaitGroup) (http.Handler, error) {
+// mountAgent serves p on the transports until ctx is done or p has been shut down; running then
+// ends. at is the path under which p is one of several, or empty.
+func (s *Server) mountAgent(ctx context.Context, p *producer.Producer, hosts []string, at string,
+	running *sync.WaitGroup) (http.Handler, error) {
 	if err := (httpguard.Rules{Hosts: s.Hosts, Origins: s.Origins}).Valid(); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
@@ -212,23 +233,27 @@ func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string
 			return nil, fmt.Errorf("serve: Server.RootLayout asks nobody who they are, and behind the proxy for %q everybody would seem to be on this machine; leave one of the two out", s.Hosts[i])
 		}
 		var err error
-		if root, err = sse.NewRootServer(sse.RootOptions{Capabilities: *s.RootLayout, Origins: s.Origins, Logger: s.Logger}); err != nil {
+		if root, err = sse.NewRootServer(sse.RootOptions{Capabilities: *s.RootLayout, Origins: s.Origins,
+			Logger: s.Logger}); err != nil {
 			return nil, err
 		}
 		running.Go(func() { p.Serve(ctx, root) })
 	}
 	most := max(1024, 2*p.MaxSubscriptions()) // p refuses the rest, in words
 	prefix := cmp.Or(at, sse.DefaultPrefix)
-	events := sse.NewServer(sse.ServerOptions{Prefix: prefix, Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: most})
-	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxConnections: most})
-	endpoints(p, prefix)
+	events := sse.NewServer(sse.ServerOptions{Prefix: prefix, Authenticate: s.Authenticate, Hosts: hosts,
+		Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: most})
+	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts,
+		Origins: s.Origins, Logger: s.Logger, MaxConnections: most})
+	addEndpoints(p, prefix)
 	running.Go(func() { p.Serve(ctx, events) })
 	running.Go(func() { p.Serve(ctx, sockets) })
-	return s.routes(p, hosts, at, events, prefix+"/ws", sockets, root), nil
+	return s.newMux(p, hosts, at, events, prefix+"/ws", sockets, root), nil
 }
 
-// check says whether a listener at addr may be opened at all, and whether it is loopback (INV-47, D-71).
-func (s *Server) check(addr net.Addr) (loopback bool, err error) {
+// checkAddress refuses an address that may not be listened at, and reports whether it is loopback
+// (INV-47, D-71).
+func (s *Server) checkAddress(addr net.Addr) (loopback bool, err error) {
 	a, ok := addr.(*net.TCPAddr)
 	switch {
 	case ok && a.IP.IsLoopback():
@@ -241,7 +266,8 @@ func (s *Server) check(addr net.Addr) (loopback bool, err error) {
 	return false, nil
 }
 
-func (s *Server) tls() (*tls.Config, error) {
+// tlsConfig returns a copy of TLS that speaks TLS 1.2 at least, or nil where TLS is nil.
+func (s *Server) tlsConfig() (*tls.Config, error) {
 	if s.TLS == nil {
 		return nil, nil
 	}
@@ -253,8 +279,9 @@ func (s *Server) tls() (*tls.Config, error) {
 	return conf, nil
 }
 
-// hosts are the names this listener goes by.
-func (s *Server) hosts(conf *tls.Config, loopback bool) ([]string, error) {
+// hostNames returns the names by which this listener may be addressed; without Hosts they are those
+// of loopback and of the certificate.
+func (s *Server) hostNames(conf *tls.Config, loopback bool) ([]string, error) {
 	if len(s.Hosts) > 0 {
 		return slices.Clone(s.Hosts), nil
 	}
@@ -263,7 +290,7 @@ func (s *Server) hosts(conf *tls.Config, loopback bool) ([]string, error) {
 		names = []string{"localhost", "127.0.0.1", "[::1]"}
 	}
 	if conf != nil {
-		names = append(names, certified(conf)...)
+		names = append(names, certificateNames(conf)...)
 	}
 	if len(names) == 0 {
 		return nil, errors.New("serve: set Server.Hosts to the names under which this listener is reached; the certificate does not say them")
@@ -271,11 +298,12 @@ func (s *Server) hosts(conf *tls.Config, loopback bool) ([]string, error) {
 	return names, nil
 }
 
-// certified are the names in the certificate that is served now to those who ask for none. One that stands for many is no name.
-func certified(conf *tls.Config) (names []string) {
+// certificateNames returns the names in the certificate that is served to clients that name no
+// host. A wildcard is no name.
+func certificateNames(conf *tls.Config) (names []string) {
 	var cert *tls.Certificate
-	nobody, _ := net.Pipe() // what is asked may want to know who comes
-	hello := &tls.ClientHelloInfo{Conn: nobody}
+	noClient, _ := net.Pipe() // GetCertificate may look at the client's address
+	hello := &tls.ClientHelloInfo{Conn: noClient}
 	if conf.GetConfigForClient != nil {
 		if now, _ := conf.GetConfigForClient(hello); now != nil {
 			conf = now
@@ -294,7 +322,8 @@ func certified(conf *tls.Config) (names []string) {
 	if leaf == nil {
 		return nil
 	}
-	names = slices.DeleteFunc(slices.Clone(leaf.DNSNames), func(name string) bool { return strings.HasPrefix(name, "*.") })
+	names = slices.DeleteFunc(slices.Clone(leaf.DNSNames),
+		func(name string) bool { return strings.HasPrefix(name, "*.") })
 	for _, ip := range leaf.IPAddresses {
 		if ip.To4() == nil {
 			names = append(names, "["+ip.String()+"]")

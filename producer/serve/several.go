@@ -16,63 +16,67 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// inPath is what a name may be that is a path without being written otherwise.
-var inPath = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
+// pathName matches the names of agents that are a path as they are, without escapes.
+var pathName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// Path is where ServeAll serves an agent of that name: "/planner" for "planner". A name consists of letters, digits, ".", "_" and
-// "-"; others are an error.
+// Path is where ServeAll serves an agent of that name: "/planner" for "planner". A name consists of
+// letters, digits, ".", "_" and "-"; others are an error.
 func Path(name string) (string, error) {
-	if !inPath.MatchString(name) || "/"+name == healthPath || "/"+name == readyPath {
-		return "", fmt.Errorf("serve: %q cannot be a path: a name consists of letters, digits, \".\", \"_\" and \"-\"", name)
+	if !pathName.MatchString(name) || "/"+name == healthPath || "/"+name == readyPath {
+		return "", fmt.Errorf("serve: %q cannot be a path: a name consists of letters, digits, \".\", \"_\" and \"-\"",
+			name)
 	}
 	return "/" + name, nil
 }
 
-// ServeAll is as Serve for several producers by their names: Server-Sent Events are at the Path of the name, WebSocket is at "/ws"
-// below it, and what tells of the agent is below it too. Where nobody has to say who they are, "/" lists the paths, one in a line.
-// It serves until all have been shut down, as the end of ctx does. Page and RootLayout are for one agent: with them it is an error.
+// ServeAll is as Serve for several producers by their names: Server-Sent Events are at the Path of
+// the name, WebSocket is at "/ws" below it, and what tells of the agent is below it too. Without
+// Authenticate, "/" lists the paths, one in a line. It serves until all have been shut down, as the
+// end of ctx does. Page and RootLayout are for one agent: with them it is an error.
 func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[string]*producer.Producer) error {
-	return s.serve(ctx, ln, slices.Collect(maps.Values(agents)), func(ctx context.Context, hosts []string, running *sync.WaitGroup) (http.Handler, error) {
-		if s.Page != nil || s.RootLayout != nil {
-			return nil, errors.New("serve: Server.Page and Server.RootLayout are for one agent")
-		}
-		handlers := map[string]http.Handler{}
-		for name, p := range agents {
-			at, err := Path(name)
-			if err != nil {
-				return nil, err
+	return s.serveAgents(ctx, ln, slices.Collect(maps.Values(agents)),
+		func(ctx context.Context, hosts []string, running *sync.WaitGroup) (http.Handler, error) {
+			if s.Page != nil || s.RootLayout != nil {
+				return nil, errors.New("serve: Server.Page and Server.RootLayout are for one agent")
 			}
-			h, err := s.mount(ctx, p, hosts, at, running)
-			if err != nil {
-				return nil, err
-			}
-			handlers[name] = h
-		}
-		list := guarded(httpguard.Rules{Hosts: hosts, Origins: s.Origins}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for _, name := range slices.Sorted(maps.Keys(handlers)) {
-				fmt.Fprintf(w, "/%s\n", name)
-			}
-		}))
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-			switch h := handlers[name]; {
-			case h != nil:
-				h.ServeHTTP(w, r)
-			case r.URL.Path == healthPath: // whoever ended has a health of its own, below its path
-				status(w, "ok")
-			case r.URL.Path == readyPath: // and whoever is out of reach
-				is := "away"
-				for _, p := range agents {
-					if p.Ready() {
-						is = "ok"
-					}
+			handlers := map[string]http.Handler{}
+			for name, p := range agents {
+				at, err := Path(name)
+				if err != nil {
+					return nil, err
 				}
-				status(w, is)
-			case r.URL.Path == "/" && s.Authenticate == nil: // who may know of them is not known otherwise
-				list.ServeHTTP(w, r)
-			default:
-				http.Error(w, "no agent is here", http.StatusNotFound)
+				h, err := s.mountAgent(ctx, p, hosts, at, running)
+				if err != nil {
+					return nil, err
+				}
+				handlers[name] = h
 			}
-		}), nil
-	})
+			list := guardReadOnly(httpguard.Rules{Hosts: hosts, Origins: s.Origins},
+				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					for _, name := range slices.Sorted(maps.Keys(handlers)) {
+						fmt.Fprintf(w, "/%s\n", name)
+					}
+				}))
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+				switch h := handlers[name]; {
+				case h != nil:
+					h.ServeHTTP(w, r)
+				case r.URL.Path == healthPath: // an agent that has ended has a health of its own, below its path
+					writeStatus(w, "ok")
+				case r.URL.Path == readyPath: // and so has one that is out of reach
+					is := "away"
+					for _, p := range agents {
+						if p.Ready() {
+							is = "ok"
+						}
+					}
+					writeStatus(w, is)
+				case r.URL.Path == "/" && s.Authenticate == nil: // who may know of them is not known otherwise
+					list.ServeHTTP(w, r)
+				default:
+					http.Error(w, "no agent is here", http.StatusNotFound)
+				}
+			}), nil
+		})
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// Two agents on one listener are two: each is followed below its own path, over both transports, and one's end is not the other's.
-// TR-024, INV-43
+// Two agents on one listener are two: each is followed below its own path, over both transports,
+// and one's end is not the other's. TR-024, INV-43
 func TestServeAll(t *testing.T) {
 	agents := map[string]*producer.Producer{}
 	for _, name := range []string{"planner", "bank"} {
@@ -34,7 +34,10 @@ func TestServeAll(t *testing.T) {
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
-	served := later(func() (string, error) { return "", new(serve.Server).ServeAll(context.Background(), ln, agents) })
+	served := runAsync(func() (string, error) {
+		return "",
+			new(serve.Server).ServeAll(context.Background(), ln, agents)
+	})
 	addr := ln.Addr().String()
 	hear := func(d transports.Dialer) *subscriber.Subscription {
 		t.Helper()
@@ -45,7 +48,8 @@ func TestServeAll(t *testing.T) {
 	}
 	subs := map[string][]*subscriber.Subscription{}
 	for name := range agents {
-		subs[name] = []*subscriber.Subscription{hear(sse.Dialer{URL: "http://" + addr + "/" + name}), hear(websocket.Dialer{URL: "ws://" + addr + "/" + name + "/ws"})}
+		subs[name] = []*subscriber.Subscription{hear(sse.Dialer{URL: "http://" + addr + "/" + name}),
+			hear(websocket.Dialer{URL: "ws://" + addr + "/" + name + "/ws"})}
 	}
 	for name, p := range agents {
 		s, err := p.StartSession(t.Context(), aaep.Say("I am "+name+"."))
@@ -60,29 +64,33 @@ func TestServeAll(t *testing.T) {
 				}
 			}
 		}
-		if _, body := call(t, "GET", addr, "/"+name+"/.well-known/aaep-manifest.json", ""); !strings.Contains(body, `"agent_id":"`+name+`"`) || !strings.Contains(body, `"/`+name+`/ws"`) {
+		if _, body := sendRequest(t, "GET", addr, "/"+name+"/.well-known/aaep-manifest.json",
+			""); !strings.Contains(body, `"agent_id":"`+name+`"`) || !strings.Contains(body, `"/`+name+`/ws"`) {
 			t.Errorf("the manifest of %s: %s", name, body)
 		}
 	}
 	check(t, agents["bank"].Shutdown(t.Context()))
-	for path, want := range map[string]int{"/healthz": http.StatusOK, "/planner/healthz": http.StatusOK, "/bank/healthz": http.StatusServiceUnavailable,
-		"/readyz": http.StatusOK, "/planner/readyz": http.StatusOK, "/bank/readyz": http.StatusServiceUnavailable,
-		"/": http.StatusOK, "/aaep/v1/events": http.StatusNotFound, "/nobody": http.StatusNotFound} {
-		if resp, body := call(t, "GET", addr, path, ""); resp.StatusCode != want {
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/planner/healthz": http.StatusOK,
+		"/bank/healthz": http.StatusServiceUnavailable,
+		"/readyz":       http.StatusOK, "/planner/readyz": http.StatusOK, "/bank/readyz": http.StatusServiceUnavailable,
+		"/": http.StatusOK, "/aaep/v1/events": http.StatusNotFound, "/missing": http.StatusNotFound} {
+		if resp, body := sendRequest(t, "GET", addr, path, ""); resp.StatusCode != want {
 			t.Errorf("%s: %d %s, want %d", path, resp.StatusCode, body, want)
 		}
 	}
-	if _, body := call(t, "GET", addr, "/", ""); body != "/bank\n/planner\n" {
+	if _, body := sendRequest(t, "GET", addr, "/", ""); body != "/bank\n/planner\n" {
 		t.Errorf("the agents there are: %q", body)
 	}
-	if resp, body := call(t, "GET", addr, "/", "", "Host: evil.example"); resp.StatusCode != http.StatusForbidden {
+	if resp, body := sendRequest(t, "GET", addr, "/", "",
+		"Host: evil.example"); resp.StatusCode != http.StatusForbidden {
 		t.Errorf("a page elsewhere learns what agents there are: %d %q", resp.StatusCode, body)
 	}
-	if resp, _ := call(t, "GET", addr, "/planner/healthz", "", "Host: evil.example"); resp.StatusCode != http.StatusOK {
-		t.Errorf("whoever watches over it is asked for a name: %d", resp.StatusCode)
+	if resp, _ := sendRequest(t, "GET", addr, "/planner/healthz", "",
+		"Host: evil.example"); resp.StatusCode != http.StatusOK {
+		t.Errorf("a health check is asked for a name: %d", resp.StatusCode)
 	}
 	check(t, agents["planner"].Shutdown(t.Context()))
-	check(t, wait(t, served).err)
+	check(t, awaitResult(t, served).err)
 }
 
 // What cannot be told apart is refused in words.
@@ -104,18 +112,21 @@ func TestServeAllRefuses(t *testing.T) {
 	} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		check(t, err)
-		if err := tc.server.ServeAll(t.Context(), ln, map[string]*producer.Producer{name: p}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if err := tc.server.ServeAll(t.Context(), ln, map[string]*producer.Producer{name: p}); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 }
 
-// INV-41: of several agents on one host each proves who it is by keys below its own path, and no other's vouch for it.
+// INV-41: of several agents on one host each proves who it is by keys below its own path, and no
+// other's vouch for it.
 func TestServeAllProves(t *testing.T) {
 	agents, paths := map[string]*producer.Producer{}, []string{"/planner", "/bank"}
 	for _, at := range paths {
-		own := []*manifest.Signer{signer(t)}
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: at[1:]}, Signers: func() []*manifest.Signer { return own }})
+		own := []*manifest.Signer{newSigner(t)}
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: at[1:]},
+			Signers: func() []*manifest.Signer { return own }})
 		check(t, err)
 		defer p.Shutdown(context.Background())
 		agents[at[1:]] = p
@@ -136,7 +147,8 @@ func TestServeAllProves(t *testing.T) {
 			trust := &manifest.Trust{}
 			trust.Source, err = manifest.RemoteKeys(keys, nil)
 			check(t, err)
-			sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: host + at}, subscriber.Config{ID: "ear", Capabilities: demanding, Trust: trust})
+			sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: host + at},
+				subscriber.Config{ID: "ear", Capabilities: demanding, Trust: trust})
 			if err == nil {
 				sub.Close()
 			}
@@ -150,10 +162,12 @@ func TestServeAllProves(t *testing.T) {
 	}
 }
 
-// An agent that a proxy puts below a path, and that does not know of it, is followed and proves who it is there.
+// An agent that a proxy puts below a path, and that does not know of it, is followed and proves who
+// it is there.
 func TestBelowAPath(t *testing.T) {
-	own := signer(t)
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Signers: func() []*manifest.Signer { return []*manifest.Signer{own} }})
+	own := newSigner(t)
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"},
+		Signers: func() []*manifest.Signer { return []*manifest.Signer{own} }})
 	check(t, err)
 	defer p.Shutdown(context.Background())
 	proxy := httptest.NewUnstartedServer(nil)
@@ -179,7 +193,8 @@ func TestBelowAPath(t *testing.T) {
 	trust := &manifest.Trust{}
 	trust.Source, err = manifest.RemoteKeys(keys, nil)
 	check(t, err)
-	for _, d := range []transports.Dialer{sse.Dialer{URL: at}, websocket.Dialer{URL: "ws" + strings.TrimPrefix(at, "http") + "/ws"}} {
+	for _, d := range []transports.Dialer{sse.Dialer{URL: at},
+		websocket.Dialer{URL: "ws" + strings.TrimPrefix(at, "http") + "/ws"}} {
 		sub, err := subscriber.Dial(t.Context(), d, subscriber.Config{ID: "ear", Capabilities: demanding, Trust: trust})
 		check(t, err)
 		s, err := p.StartSession(t.Context(), aaep.Say("Planning."))

@@ -18,7 +18,8 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-func signer(t *testing.T) *manifest.Signer {
+// newSigner makes a key and signs with it.
+func newSigner(t *testing.T) *manifest.Signer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(t, err)
@@ -27,7 +28,8 @@ func signer(t *testing.T) *manifest.Signer {
 	return s
 }
 
-func public(t *testing.T, signers ...*manifest.Signer) *manifest.KeySet {
+// publicKeys returns the keys of signers as they are published.
+func publicKeys(t *testing.T, signers ...*manifest.Signer) *manifest.KeySet {
 	t.Helper()
 	data, err := manifest.PublicKeys(signers...)
 	check(t, err)
@@ -36,8 +38,8 @@ func public(t *testing.T, signers ...*manifest.Signer) *manifest.KeySet {
 	return keys
 }
 
-// proving serves an agent that signs with what signers holds.
-func proving(t *testing.T, id string, signers *atomic.Pointer[[]*manifest.Signer]) (*producer.Producer, string) {
+// serveSigned serves an agent that signs with what signers holds.
+func serveSigned(t *testing.T, id string, signers *atomic.Pointer[[]*manifest.Signer]) (*producer.Producer, string) {
 	t.Helper()
 	cfg := producer.Config{Agent: aaep.Producer{AgentID: id, AgentName: "Bank"}}
 	if signers != nil {
@@ -55,17 +57,18 @@ func proving(t *testing.T, id string, signers *atomic.Pointer[[]*manifest.Signer
 
 var demanding = everything.With(aaep.Capabilities{AcceptSignedManifestsOnly: new(true)})
 
-// HS-040, HS-048, SEC-018, SEC-019, SEC-020, LVL-033, LVL-039, INV-41: who demands proof gets it with the answer, by the key that they
-// trust and no other; who gets none leaves.
+// HS-040, HS-048, SEC-018, SEC-019, SEC-020, LVL-033, LVL-039, INV-41: who demands proof gets it
+// with the answer, by the key that they trust and no other; who gets none leaves.
 func TestProof(t *testing.T) {
-	ours, stranger := signer(t), signer(t)
+	ours, stranger := newSigner(t), newSigner(t)
 	var now atomic.Pointer[[]*manifest.Signer]
 	now.Store(&[]*manifest.Signer{ours})
-	_, bank := proving(t, "bank", &now)
-	_, plain := proving(t, "bank", nil)
-	trust := &manifest.Trust{Verifier: manifest.Verifier{Keys: public(t, ours)}}
+	_, bank := serveSigned(t, "bank", &now)
+	_, plain := serveSigned(t, "bank", nil)
+	trust := &manifest.Trust{Verifier: manifest.Verifier{Keys: publicKeys(t, ours)}}
 	dial := func(at string, trust *manifest.Trust, c aaep.Capabilities) (*subscriber.Subscription, error) {
-		return subscriber.Dial(t.Context(), sse.Dialer{URL: at}, subscriber.Config{ID: "x", Capabilities: c, Trust: trust})
+		return subscriber.Dial(t.Context(), sse.Dialer{URL: at},
+			subscriber.Config{ID: "x", Capabilities: c, Trust: trust})
 	}
 	for name, c := range map[string]struct {
 		at       string
@@ -74,11 +77,13 @@ func TestProof(t *testing.T) {
 		why      error
 		verified bool
 	}{
-		"proof demanded":            {bank, trust, demanding, nil, true},
-		"proof not demanded":        {bank, trust, everything, nil, true},
-		"nothing trusted":           {bank, nil, everything, nil, false},
-		"another key":               {bank, &manifest.Trust{Verifier: manifest.Verifier{Keys: public(t, stranger)}}, demanding, manifest.ErrUnknownKey, false},
-		"another key, not demanded": {bank, &manifest.Trust{Verifier: manifest.Verifier{Keys: public(t, stranger)}}, everything, manifest.ErrUnknownKey, false},
+		"proof demanded":     {bank, trust, demanding, nil, true},
+		"proof not demanded": {bank, trust, everything, nil, true},
+		"nothing trusted":    {bank, nil, everything, nil, false},
+		"another key": {bank, &manifest.Trust{Verifier: manifest.Verifier{Keys: publicKeys(t,
+			stranger)}}, demanding, manifest.ErrUnknownKey, false},
+		"another key, not demanded": {bank, &manifest.Trust{Verifier: manifest.Verifier{Keys: publicKeys(t,
+			stranger)}}, everything, manifest.ErrUnknownKey, false},
 		"no proof":                  {plain, trust, everything, nil, false},
 		"no proof, though demanded": {plain, trust, demanding, aaep.ManifestSignatureRequired, false},
 	} {
@@ -87,7 +92,8 @@ func TestProof(t *testing.T) {
 			t.Errorf("%s: Dial = %v, want %v", name, err, c.why)
 		}
 		if err == nil {
-			if v := sub.Verified(); (v != nil) != c.verified || v != nil && (v.Manifest.AgentName != "Bank" || v.Identity.Thumbprint == "") {
+			if v := sub.Verified(); (v != nil) != c.verified || v != nil &&
+				(v.Manifest.AgentName != "Bank" || v.Identity.Thumbprint == "") {
 				t.Errorf("%s: Verified = %+v", name, v)
 			}
 			sub.Close()
@@ -95,18 +101,19 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// Keys change under a subscription that lives, and nobody is dropped: the new one is published before it signs, the old one for as long
-// as anybody may remember it.
+// Keys change under a subscription that lives, and no subscription is dropped: the new one is
+// published before it signs, the old one for as long as a client may remember it.
 func TestKeysChange(t *testing.T) {
-	first, second := signer(t), signer(t)
+	first, second := newSigner(t), newSigner(t)
 	var now atomic.Pointer[[]*manifest.Signer]
 	now.Store(&[]*manifest.Signer{first})
-	p, at := proving(t, "bank", &now)
+	p, at := serveSigned(t, "bank", &now)
 	keys, err := manifest.RemoteKeys(at+manifest.KeysPath, nil)
 	check(t, err)
 	trust := &manifest.Trust{Source: keys}
 	follow := func(id string) *subscriber.Subscription {
-		sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: at}, subscriber.Config{ID: id, Capabilities: demanding, Trust: trust})
+		sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: at},
+			subscriber.Config{ID: id, Capabilities: demanding, Trust: trust})
 		check(t, err)
 		t.Cleanup(func() { sub.Close() })
 		return sub
@@ -115,12 +122,14 @@ func TestKeysChange(t *testing.T) {
 	now.Store(&[]*manifest.Signer{first, second})
 	between := follow("between")
 	now.Store(&[]*manifest.Signer{second, first})
-	fresh, err := manifest.RemoteKeys(at+manifest.KeysPath, nil) // of somebody who comes for the first time
+	fresh, err := manifest.RemoteKeys(at+manifest.KeysPath, nil) // of a client that comes for the first time
 	check(t, err)
 	trust = &manifest.Trust{Source: fresh}
 	after := follow("after")
-	if before.Verified().Identity.Thumbprint != between.Verified().Identity.Thumbprint || after.Verified().Identity.KeyID != second.KeyID() {
-		t.Errorf("signed with %s, %s, %s", before.Verified().Identity.KeyID, between.Verified().Identity.KeyID, after.Verified().Identity.KeyID)
+	if before.Verified().Identity.Thumbprint != between.Verified().Identity.Thumbprint ||
+		after.Verified().Identity.KeyID != second.KeyID() {
+		t.Errorf("signed with %s, %s, %s", before.Verified().Identity.KeyID, between.Verified().Identity.KeyID,
+			after.Verified().Identity.KeyID)
 	}
 	if _, err := before.Renegotiate(t.Context(), aaep.Capabilities{MaxEventsPerSecond: 7}); err != nil {
 		t.Errorf("Renegotiate = %v", err)
@@ -129,7 +138,7 @@ func TestKeysChange(t *testing.T) {
 	check(t, err)
 	check(t, s.Complete(aaep.Say("Done.")))
 	for name, sub := range map[string]*subscriber.Subscription{"before": before, "between": between, "after": after} {
-		if evs, err := collect(sub, isOver); err != nil || len(evs) == 0 {
+		if evs, err := readUntil(sub, isOver); err != nil || len(evs) == 0 {
 			t.Errorf("%s heard %d events, %v", name, len(evs), err)
 		}
 	}
@@ -137,7 +146,8 @@ func TestKeysChange(t *testing.T) {
 
 // HS-091: the manifest does not claim what is not served.
 func TestManifestClaims(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank"}, Languages: []string{"es"}, Contact: "help@bank.example"})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank"}, Languages: []string{"es"},
+		Contact: "help@bank.example"})
 	check(t, err)
 	defer p.Shutdown(context.Background())
 	m, err := p.Manifest()
@@ -152,7 +162,8 @@ func TestManifestClaims(t *testing.T) {
 	check(t, err)
 	m, err = p.Manifest()
 	check(t, err)
-	if got := m.TransportsSupported; len(got) != 2 || got[0] != manifest.SSE || got[1] != manifest.WebSocket || m.Contact != "help@bank.example" {
+	if got := m.TransportsSupported; len(got) != 2 || got[0] != manifest.SSE || got[1] != manifest.WebSocket ||
+		m.Contact != "help@bank.example" {
 		t.Errorf("it claims %q, contact %q", got, m.Contact)
 	}
 }

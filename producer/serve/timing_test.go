@@ -22,9 +22,10 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// TestReplyTiming measures how long the answer to a reply takes, after what is wrong with the reply: the time, like the
-// bytes, is to say nothing about a token (INV-10, D-36). It reports Welch's t and the rank test against a token that
-// never was, sent by the same in the same form; what it fails for is only a difference that one glance would see.
+// TestReplyTiming measures how long the answer to a reply takes, after what is wrong with the
+// reply: the time, like the bytes, is to say nothing about a token (INV-10, D-36). It reports
+// Welch's t and the rank test against a token that never was, sent by the same in the same form;
+// what it fails for is only a difference that one glance would see.
 func TestReplyTiming(t *testing.T) {
 	if os.Getenv("AAEP_LONG") == "" {
 		t.Skip("takes a minute; set AAEP_LONG")
@@ -36,7 +37,7 @@ func TestReplyTiming(t *testing.T) {
 
 func replyTiming(t *testing.T, inFile bool) {
 	const samples = 10000 // of each kind
-	const repliers = 120  // each may send 100 replies in a second, and nobody is to wait for that here
+	const repliers = 120  // each may send 100 replies in a second, and none is to wait for that here
 	cfg := producer.Config{}
 	if inFile {
 		trail, err := audit.Open(filepath.Join(t.TempDir(), "trail.jsonl"), audit.Options{})
@@ -44,41 +45,43 @@ func replyTiming(t *testing.T, inFile bool) {
 		t.Cleanup(func() { trail.Close() })
 		cfg.Audit = trail
 	}
-	st := start(t, cfg)
-	var asked, blind []*raw
-	events := subscribe(t, st.addr, everything).open("")
+	st := startFixture(t, cfg)
+	var asked, blind []*rawClient
+	events := subscribeRaw(t, st.addr, everything).openStream("")
 	for range repliers {
-		r, b := subscribe(t, st.addr, everything), subscribe(t, st.addr, mute(everything))
+		r, b := subscribeRaw(t, st.addr, everything), subscribeRaw(t, st.addr, withoutReplies(everything))
 		asked, blind = append(asked, r), append(blind, b)
-		for _, st := range []*stream{r.open(""), b.open("")} {
+		for _, st := range []*stream{r.openStream(""), b.openStream("")} {
 			go func() {
 				for range st.frames {
 				}
 			}()
 		}
 	}
-	s := st.session("Asking.")
+	s := st.startSession("Asking.")
 	ask := func(timeout time.Duration) (<-chan result[string], aaep.ReplyToken) {
 		tool := pay
 		tool.Timeout = timeout
-		agent := later(func() (string, error) { return s.Tool(context.Background(), tool, ok) })
-		_, q := events.question()
+		agent := runAsync(func() (string, error) { return s.Tool(context.Background(), tool, succeed) })
+		_, q := events.findQuestion()
 		return agent, q.ReplyToken
 	}
 	agent, settled := ask(time.Hour)
-	asked[0].post(asked[0].reply(settled, aaep.Reject))
-	wait(t, agent)
+	asked[0].postMessage(asked[0].sendReply(settled, aaep.Reject))
+	awaitResult(t, agent)
 	agent, expired := ask(time.Second)
-	wait(t, agent)
+	awaitResult(t, agent)
 	_, open := ask(time.Hour)
 
-	const never, nobody = "rpl_0123456789abcdef0123456789abcdef", "sub_0123456789abcdef0123456789abcdef"
+	const never, noSubscription = "rpl_0123456789abcdef0123456789abcdef", "sub_0123456789abcdef0123456789abcdef"
 	later := time.Now().Add(2 * time.Hour) // of the same length as now
 	accept := func(token aaep.ReplyToken, id string, at time.Time) string {
-		return encode(t, &aaep.ConfirmationReply{ReplyToken: token, Decision: aaep.Accept, SubscriptionID: id, Timestamp: at})
+		return encodeMessage(t, &aaep.ConfirmationReply{ReplyToken: token, Decision: aaep.Accept, SubscriptionID: id,
+			Timestamp: at})
 	}
 	respond := func(token aaep.ReplyToken, id string) string {
-		return encode(t, &aaep.ClarificationReply{ReplyToken: token, Response: "accept", SubscriptionID: id, Timestamp: later})
+		return encodeMessage(t, &aaep.ClarificationReply{ReplyToken: token, Response: "accept", SubscriptionID: id,
+			Timestamp: later})
 	}
 	kinds := []struct {
 		name string
@@ -94,8 +97,8 @@ func replyTiming(t *testing.T, inFile bool) {
 		{"open, not asked", 5, func(i int) string { return accept(open, blind[i].id, later) }},
 		{"never was, a response", 7, func(i int) string { return respond(never, asked[i].id) }},
 		{"open, a response", 7, func(i int) string { return respond(open, asked[i].id) }},
-		{"never was, no subscription", 9, func(int) string { return accept(never, nobody, later) }},
-		{"open, no subscription", 9, func(int) string { return accept(open, nobody, later) }},
+		{"never was, no subscription", 9, func(int) string { return accept(never, noSubscription, later) }},
+		{"open, no subscription", 9, func(int) string { return accept(open, noSubscription, later) }},
 	}
 	conn, err := net.Dial("tcp", st.addr)
 	check(t, err)
@@ -130,17 +133,19 @@ func replyTiming(t *testing.T, inFile bool) {
 		}
 	}
 	var good []float64
-	s = st.session("Asking while a question is open.")
+	s = st.startSession("Asking while a question is open.")
 	for range 300 {
 		agent, token := ask(time.Hour)
 		body := accept(token, asked[rand.IntN(repliers)].id, time.Now())
 		good = append(good, float64(post(body).Nanoseconds())/1000)
-		check(t, wait(t, agent).err)
+		check(t, awaitResult(t, agent).err)
 	}
 	var report strings.Builder
-	fmt.Fprintf(&report, "%-28s %6s %9s %9s %9s %7s %7s\n", "the token is", "n", "median µs", "p90", "p99", "t", "rank z")
+	fmt.Fprintf(&report, "%-28s %6s %9s %9s %9s %7s %7s\n", "the token is", "n", "median µs", "p90", "p99", "t",
+		"rank z")
 	line := func(name string, x, base []float64) {
-		fmt.Fprintf(&report, "%-28s %6d %9.1f %9.1f %9.1f %7.2f %7.2f\n", name, len(x), quantile(x, 0.5), quantile(x, 0.9), quantile(x, 0.99), welch(x, base), ranks(x, base))
+		fmt.Fprintf(&report, "%-28s %6d %9.1f %9.1f %9.1f %7.2f %7.2f\n", name, len(x), quantile(x, 0.5),
+			quantile(x, 0.9), quantile(x, 0.99), welchT(x, base), rankSum(x, base))
 	}
 	for k, kind := range kinds {
 		line(kind.name, took[k], took[kind.than])
@@ -154,13 +159,15 @@ func replyTiming(t *testing.T, inFile bool) {
 	}
 }
 
+// quantile returns the value below which the share q of the sorted sample x lies.
 func quantile(x []float64, q float64) float64 {
 	sorted := slices.Sorted(slices.Values(x))
 	return sorted[int(q*float64(len(sorted)-1))]
 }
 
-// welch is Welch's t of two samples, without the slowest hundredth of each, which is other people's work.
-func welch(a, b []float64) float64 {
+// welchT is Welch's t of two samples, without the slowest hundredth of each, which is the work of
+// others on this machine.
+func welchT(a, b []float64) float64 {
 	moments := func(x []float64) (mean, perN float64) {
 		x = slices.Sorted(slices.Values(x))
 		x = x[:len(x)*99/100]
@@ -177,8 +184,8 @@ func welch(a, b []float64) float64 {
 	return (ma - mb) / math.Sqrt(va+vb)
 }
 
-// ranks is the z of the Mann-Whitney test: how surely a tends to be larger than b.
-func ranks(a, b []float64) float64 {
+// rankSum is the z of the Mann-Whitney test: how surely a tends to be larger than b.
+func rankSum(a, b []float64) float64 {
 	type value struct {
 		v     float64
 		fromA bool

@@ -21,8 +21,8 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// Behind a proxy that is trusted, the log and Authenticate know who came by the address that the proxy says; of anybody else the
-// header says nothing.
+// Behind a proxy that is trusted, the log and Authenticate know who came by the address that the
+// proxy says; of any other client the header says nothing.
 func TestTrustedProxy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		trusted []netip.Prefix
@@ -42,15 +42,16 @@ func TestTrustedProxy(t *testing.T) {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Logger: logger})
 		check(t, err)
 		var asked []string
-		h, err := (&serve.Server{TrustedProxies: tt.trusted, Logger: logger, Authenticate: func(r *http.Request) (string, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			asked = append(asked, r.RemoteAddr)
-			if r.Header.Get("Authorization") == "Bearer wrong" {
-				return "", errors.New("a wrong token")
-			}
-			return "ada", nil
-		}}).Handler(p)
+		h, err := (&serve.Server{TrustedProxies: tt.trusted, Logger: logger,
+			Authenticate: func(r *http.Request) (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = append(asked, r.RemoteAddr)
+				if r.Header.Get("Authorization") == "Bearer wrong" {
+					return "", errors.New("a wrong token")
+				}
+				return "ada", nil
+			}}).Handler(p)
 		check(t, err)
 		at := httptest.NewServer(h)
 		said := http.Header{"X-Forwarded-For": {"192.0.2.66, 203.0.113.9"}}
@@ -62,7 +63,8 @@ func TestTrustedProxy(t *testing.T) {
 		}
 		wrong := said.Clone()
 		wrong.Set("Authorization", "Bearer wrong")
-		if _, err := subscriber.Dial(t.Context(), sse.Dialer{URL: at.URL, Header: wrong}, subscriber.Config{ID: "real"}); err == nil {
+		if _, err := subscriber.Dial(t.Context(), sse.Dialer{URL: at.URL, Header: wrong},
+			subscriber.Config{ID: "real"}); err == nil {
 			t.Error("a wrong token is taken")
 		}
 		check(t, p.Shutdown(context.Background()))
@@ -70,7 +72,8 @@ func TestTrustedProxy(t *testing.T) {
 		at.Close()
 		mu.Lock()
 		for _, line := range strings.Split(logged.String(), "\n") {
-			tells := strings.Contains(line, "subscription opened") || strings.Contains(line, "subscription closed") || strings.Contains(line, "not authenticated")
+			tells := strings.Contains(line, "subscription opened") || strings.Contains(line, "subscription closed") ||
+				strings.Contains(line, "not authenticated")
 			if tells && !strings.Contains(line, "peer="+tt.want) || strings.Contains(line, "192.0.2.66") {
 				t.Errorf("%s: logged is %s, want the peer %s", name, line, tt.want)
 			}

@@ -54,12 +54,12 @@ func TestUpgrade(t *testing.T) {
 		kept, err := sqlite.Open(dir, sqlite.Options{})
 		check(t, err)
 		agent := aaep.Producer{AgentID: "planner", AgentName: "Planner"}
-		st := start(t, producer.Config{Agent: agent, Languages: []string{"es"}, Log: kept})
+		st := startFixture(t, producer.Config{Agent: agent, Languages: []string{"es"}, Log: kept})
 		c := everything
 		check(t, c.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: firstSentence}))
 		sub, err := dial(st.addr, c)
 		check(t, err)
-		s := st.session("Going on.")
+		s := st.startSession("Going on.")
 		check(t, s.Complete(aaep.Text{}))
 		ends := 0
 		evs := mustCollect(t, sub, func(ev *aaep.Event) bool {
@@ -71,7 +71,7 @@ func TestUpgrade(t *testing.T) {
 		want := `"Another one." ""! writing_output>thinking session.completed ` +
 			`session.started idle>thinking thinking>writing_output "It is not " ""! session.errored ` +
 			"session.started idle>thinking session.completed"
-		if got := story(evs); got != want || checkOnce(evs) != nil {
+		if got := summarize(evs); got != want || checkOnce(evs) != nil {
 			t.Errorf("after the event that the first version sent came %s, want %s", got, want)
 		}
 		check(t, sub.Close())

@@ -15,8 +15,9 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// A service has several users at one address. Who listens to a producer hears all of it, and is asked its questions: so each user
-// has one of their own, hears their own agent, and answers for themselves.
+// A service has several users at one address. Who listens to a producer hears all of it, and is
+// asked its questions: so each user has one of their own, hears their own agent, and answers for
+// themselves.
 func Example_users() {
 	ctx := context.Background()
 	tokens := map[string]string{"ada": rand.Text(), "ben": rand.Text()}
@@ -27,7 +28,8 @@ func Example_users() {
 	}
 	front := serve.Server{Authenticate: known}
 	agents := map[string]http.Handler{}
-	for _, user := range []string{"ada", "ben", ""} { // made when they log in; the one of nobody says what the service is, and lets nobody in
+	for _, user := range []string{"ada", "ben",
+		""} { // made when they log in; the one without a user says what the service is, and lets no one in
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank", AgentName: "Bank"}})
 		if err != nil {
 			fmt.Println(err)
@@ -38,7 +40,7 @@ func Example_users() {
 			fmt.Println(err)
 			return
 		}
-		go work(ctx, p, user)
+		go workForUser(ctx, p, user)
 	}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, err := known(r)
@@ -49,11 +51,11 @@ func Example_users() {
 	}))
 	defer service.Close()
 
-	_, err = answer(ctx, sse.Dialer{URL: service.URL}, aaep.Accept)
+	_, err = answerAs(ctx, sse.Dialer{URL: service.URL}, aaep.Accept)
 	fmt.Println("A stranger:", err)
 	for _, user := range []string{"ada", "ben"} {
 		decision := map[string]aaep.Decision{"ada": aaep.Accept, "ben": aaep.Reject}[user]
-		last, err := answer(ctx, sse.Dialer{URL: service.URL, Credentials: auth.Bearer(tokens[user])}, decision)
+		last, err := answerAs(ctx, sse.Dialer{URL: service.URL, Credentials: auth.Bearer(tokens[user])}, decision)
 		fmt.Println(user, "hears:", last, err)
 	}
 	// Output:
@@ -62,8 +64,8 @@ func Example_users() {
 	// ben hears: Nothing was paid for ben. <nil>
 }
 
-// work is what the agent does for one user.
-func work(ctx context.Context, p *producer.Producer, user string) error {
+// workForUser is what the agent does for one user.
+func workForUser(ctx context.Context, p *producer.Producer, user string) error {
 	if err := p.WaitSubscriber(ctx); err != nil {
 		return err
 	}
@@ -72,7 +74,8 @@ func work(ctx context.Context, p *producer.Producer, user string) error {
 		return err
 	}
 	defer s.Close()
-	_, err = s.Tool(ctx, producer.Tool{Name: "pay", Irreversible: true, Action: aaep.Say("Pay $20 from the account of " + user + "."),
+	_, err = s.Tool(ctx, producer.Tool{Name: "pay", Irreversible: true,
+		Action:      aaep.Say("Pay $20 from the account of " + user + "."),
 		Consequence: aaep.Say("The money is gone.")}, func(context.Context) (string, error) { return "", nil })
 	if err != nil {
 		return s.Fail(err, aaep.Say("Nothing was paid for "+user+"."))
@@ -80,9 +83,10 @@ func work(ctx context.Context, p *producer.Producer, user string) error {
 	return s.Complete(aaep.Say("Paid for " + user + "."))
 }
 
-// answer answers what a user is asked, and returns the last that they hear.
-func answer(ctx context.Context, agent sse.Dialer, decision aaep.Decision) (last string, err error) {
-	sub, err := subscriber.Dial(ctx, agent, subscriber.Config{ID: "reader", Capabilities: subscriber.ScreenReader("en-US")})
+// answerAs follows a user's agent, answers what it asks, and returns the last event's text.
+func answerAs(ctx context.Context, agent sse.Dialer, decision aaep.Decision) (last string, err error) {
+	sub, err := subscriber.Dial(ctx, agent, subscriber.Config{ID: "reader",
+		Capabilities: subscriber.ScreenReader("en-US")})
 	if err != nil {
 		return "", err
 	}

@@ -19,22 +19,23 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// virtual is a producer served in a bubble.
-type virtual struct {
+// virtualServer is a producer served in virtual time, in memory.
+type virtualServer struct {
 	t      *testing.T
 	p      *producer.Producer
 	ln     *memnet.Listener
 	client *http.Client
 }
 
-func bubble(t *testing.T, cfg producer.Config, f func(t *testing.T, v *virtual)) {
+// runVirtual runs f in virtual time with a producer that is served in memory.
+func runVirtual(t *testing.T, cfg producer.Config, f func(t *testing.T, v *virtualServer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		cfg.Agent.AgentID = "tester"
 		p, err := producer.New(cfg)
 		check(t, err)
 		ln := memnet.Listen()
-		v := &virtual{t: t, p: p, ln: ln, client: ln.Client(t)}
+		v := &virtualServer{t: t, p: p, ln: ln, client: ln.Client(t)}
 		ended := make(chan error, 1)
 		go func() { ended <- serve.Serve(context.Background(), ln, p) }()
 		defer func() {
@@ -47,10 +48,12 @@ func bubble(t *testing.T, cfg producer.Config, f func(t *testing.T, v *virtual))
 	})
 }
 
-func (v *virtual) subscribe(c aaep.Capabilities) (location string) {
+// subscribe makes a subscription, and returns where its stream is.
+func (v *virtualServer) subscribe(c aaep.Capabilities) (location string) {
 	v.t.Helper()
-	resp, err := v.client.Post("http://localhost/aaep/v1/subscriptions", "application/json", strings.NewReader(encode(v.t,
-		&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})))
+	resp, err := v.client.Post("http://localhost/aaep/v1/subscriptions", "application/json",
+		strings.NewReader(encodeMessage(v.t,
+			&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})))
 	check(v.t, err)
 	defer resp.Body.Close()
 	if _, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusCreated {
@@ -59,8 +62,8 @@ func (v *virtual) subscribe(c aaep.Capabilities) (location string) {
 	return resp.Header.Get("Location")
 }
 
-// get opens a stream on a bare connection and reads its header.
-func (v *virtual) get(location string) (net.Conn, *bufio.Reader) {
+// openStream opens a stream on a bare connection and reads its header.
+func (v *virtualServer) openStream(location string) (net.Conn, *bufio.Reader) {
 	v.t.Helper()
 	c, err := v.ln.Dial(context.Background(), "", "")
 	check(v.t, err)
@@ -76,15 +79,16 @@ func (v *virtual) get(location string) (net.Conn, *bufio.Reader) {
 	}
 }
 
-// TestNeverOpened: a subscription nobody opens ends after 30 seconds, and with it the question that was put to it
-// alone (D-65, D-38).
+// TestNeverOpened: a subscription that is never opened ends after 30 seconds, and with it the
+// question that was put to it alone (D-65, D-38).
 func TestNeverOpened(t *testing.T) {
-	bubble(t, producer.Config{}, func(t *testing.T, v *virtual) {
+	runVirtual(t, producer.Config{}, func(t *testing.T, v *virtualServer) {
 		location := v.subscribe(everything)
 		begin := time.Now()
 		s, err := v.p.StartSession(context.Background(), aaep.Say("Asking."))
 		check(t, err)
-		if _, err := s.Tool(context.Background(), pay, ok); !errors.Is(err, producer.ErrUnreachable) || time.Since(begin) != 30*time.Second {
+		if _, err := s.Tool(context.Background(), pay, succeed); !errors.Is(err, producer.ErrUnreachable) ||
+			time.Since(begin) != 30*time.Second {
 			t.Errorf("the question ended with %v after %v, want ErrUnreachable after 30s", err, time.Since(begin))
 		}
 		if n := len(v.p.Subscriptions()); n != 0 {
@@ -100,12 +104,13 @@ func TestNeverOpened(t *testing.T) {
 	})
 }
 
-// TestStalled: one that does not read, or reads a byte a second, loses its stream when an event did not leave within
-// 10 seconds, and its subscription after the grace time; and holds up nobody (INV-26, INV-27, INV-54).
+// TestStalled: one that does not read, or reads a byte a second, loses its stream when an event did
+// not leave within 10 seconds, and its subscription after the grace time; and holds up no other
+// (INV-26, INV-27, INV-54).
 func TestStalled(t *testing.T) {
 	for _, creeps := range []bool{false, true} {
-		bubble(t, producer.Config{Grace: 5 * time.Second}, func(t *testing.T, v *virtual) {
-			conn, r := v.get(v.subscribe(mute(everything)))
+		runVirtual(t, producer.Config{Grace: 5 * time.Second}, func(t *testing.T, v *virtualServer) {
+			conn, r := v.openStream(v.subscribe(withoutReplies(everything)))
 			defer conn.Close()
 			if creeps {
 				go func() {
@@ -114,7 +119,7 @@ func TestStalled(t *testing.T) {
 					}
 				}()
 			}
-			goodConn, good := v.get(v.subscribe(mute(everything)))
+			goodConn, good := v.openStream(v.subscribe(withoutReplies(everything)))
 			defer goodConn.Close()
 			begin := time.Now()
 			s, err := v.p.StartSession(context.Background(), aaep.Say("Talking."))
@@ -152,18 +157,23 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// TestDawdlers: a request whose body does not come, or whose answer is not read, ends within a minute at every path, whoever sent
-// it; before that nobody was asked for credentials (INV-50, INV-54).
+// TestDawdlers: a request whose body does not come, or whose answer is not read, ends within a
+// minute at every path, with or without credentials; before that no credentials were asked for
+// (INV-50, INV-54).
 func TestDawdlers(t *testing.T) {
-	bubble(t, producer.Config{}, func(t *testing.T, v *virtual) {
+	runVirtual(t, producer.Config{}, func(t *testing.T, v *virtualServer) {
 		var all sync.WaitGroup
 		defer all.Wait()
 		for _, host := range []string{"localhost", "evil.example"} {
-			for _, path := range []string{"/healthz", "/.well-known/aaep-manifest.json", "/aaep/v1/schemas/", "/aaep/v1/ws", "/aaep/v1/subscriptions", "/aaep/v1/events", "/nothing"} {
+			for _, path := range []string{"/healthz", "/.well-known/aaep-manifest.json", "/aaep/v1/schemas/",
+				"/aaep/v1/ws", "/aaep/v1/subscriptions", "/aaep/v1/events", "/nothing"} {
 				for what, request := range map[string]string{
-					"a body that does not come": "POST " + path + " HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: 100\r\n\r\n",
-					"no end of the body":        "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nTransfer-Encoding: chunked\r\n\r\n",
-					"answers that nobody reads": strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n", 10_000),
+					"a body that does not come": "POST " + path + " HTTP/1.1\r\nHost: " + host +
+						"\r\nContent-Length: 100\r\n\r\n",
+					"no end of the body": "GET " + path + " HTTP/1.1\r\nHost: " + host +
+						"\r\nTransfer-Encoding: chunked\r\n\r\n",
+					"answers that are never read": strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n",
+						10_000),
 				} {
 					conn, err := v.ln.Dial(context.Background(), "", "")
 					check(t, err)
@@ -188,8 +198,9 @@ func TestDawdlers(t *testing.T) {
 	})
 }
 
-// TestTrimmedWhileStalled: a subscriber that stalls for long, but not for ever, misses nothing that the log could hold for it;
-// where the log had to go on without it, it is told that it is too slow (INV-27, D-51).
+// TestTrimmedWhileStalled: a subscriber that stalls for long, but not for ever, misses nothing that
+// the log could hold for it; where the log had to go on without it, it is told that it is too slow
+// (INV-27, D-51).
 func TestTrimmedWhileStalled(t *testing.T) {
 	for name, c := range map[string]struct {
 		events, words int
@@ -199,8 +210,8 @@ func TestTrimmedWhileStalled(t *testing.T) {
 		"beyond memory": {9000, 1500, `"slow_subscriber"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, producer.Config{KeepEvents: 100}, func(t *testing.T, v *virtual) {
-				conn, r := v.get(v.subscribe(mute(everything)))
+			runVirtual(t, producer.Config{KeepEvents: 100}, func(t *testing.T, v *virtualServer) {
+				conn, r := v.openStream(v.subscribe(withoutReplies(everything)))
 				defer conn.Close()
 				s, err := v.p.StartSession(context.Background(), aaep.Say("Talking."))
 				check(t, err)
@@ -230,30 +241,31 @@ func TestTrimmedWhileStalled(t *testing.T) {
 	}
 }
 
-// A reply does not wait behind demands for other terms, however many are POSTed at once; each of them is answered, ten
-// in a second (HS-073, INV-26).
+// A reply does not wait behind demands for other terms, however many are POSTed at once; each of
+// them is answered, ten in a second (HS-073, INV-26).
 func TestReplyBehindDemands(t *testing.T) {
-	bubble(t, producer.Config{}, func(t *testing.T, v *virtual) {
+	runVirtual(t, producer.Config{}, func(t *testing.T, v *virtualServer) {
 		location := v.subscribe(everything)
-		conn, r := v.get(location)
+		conn, r := v.openStream(location)
 		defer conn.Close()
 		_, id, _ := strings.Cut(location, "subscription_id=")
 		s, err := v.p.StartSession(context.Background(), aaep.Say("Asking."))
 		check(t, err)
-		asked := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+		asked := runAsync(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 		var token aaep.ReplyToken
 		for token == "" {
 			line, err := r.ReadString('\n')
 			check(t, err)
 			if data, isData := strings.CutPrefix(line, "data: "); isData {
-				if q, isQuestion := (frame{data: data}).event(t).Payload.(*aaep.AwaitingConfirmation); isQuestion {
+				if q, isQuestion := (frame{data: data}).decodeEvent(t).Payload.(*aaep.AwaitingConfirmation); isQuestion {
 					token = q.ReplyToken
 				}
 			}
 		}
 		go io.Copy(io.Discard, r)
 		post := func(m aaep.Message) int {
-			resp, err := v.client.Post("http://localhost/aaep/v1/replies", "application/json", strings.NewReader(encode(t, m)))
+			resp, err := v.client.Post("http://localhost/aaep/v1/replies", "application/json",
+				strings.NewReader(encodeMessage(t, m)))
 			if err != nil {
 				t.Error(err)
 				return 0
@@ -266,14 +278,17 @@ func TestReplyBehindDemands(t *testing.T) {
 		var demands sync.WaitGroup
 		for i := range 50 {
 			demands.Go(func() {
-				if status := post(&aaep.SubscriptionRenegotiate{SubscriptionID: id, Capabilities: aaep.Capabilities{PaceWPM: int64(100 + i)}}); status != http.StatusOK {
+				if status := post(&aaep.SubscriptionRenegotiate{SubscriptionID: id,
+					Capabilities: aaep.Capabilities{PaceWPM: int64(100 + i)}}); status != http.StatusOK {
 					t.Errorf("a demand is answered %d, want 200", status)
 				}
 			})
 		}
 		synctest.Wait()
-		status := post(&aaep.ConfirmationReply{ReplyToken: token, Decision: aaep.Reject, SubscriptionID: id, Timestamp: time.Now()})
-		if got := <-asked; status != http.StatusNoContent || !errors.Is(got.err, producer.ErrRejected) || got.took != 0 {
+		status := post(&aaep.ConfirmationReply{ReplyToken: token, Decision: aaep.Reject, SubscriptionID: id,
+			Timestamp: time.Now()})
+		if got := <-asked; status != http.StatusNoContent || !errors.Is(got.err, producer.ErrRejected) ||
+			got.took != 0 {
 			t.Errorf("the reply is answered %d; Tool = %v after %v", status, got.err, got.took)
 		}
 		demands.Wait()

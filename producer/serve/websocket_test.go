@@ -12,16 +12,16 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// WS-001, WS-003, WS-005, WS-006: what any WebSocket client sees at the usual path: the answer to its request first, one message in
-// each text frame, and after its reply only what comes of it.
+// WS-001, WS-003, WS-005, WS-006: what any WebSocket client sees at the usual path: the answer to
+// its request first, one message in each text frame, and after its reply only what comes of it.
 func TestRawWebSocket(t *testing.T) {
-	st := start(t, producer.Config{FromStart: true})
-	s := st.session("Paying.") // so that there is something to be told before the answer
+	st := startFixture(t, producer.Config{FromStart: true})
+	s := st.startSession("Paying.") // so that there is something to be told before the answer
 	ws, _, err := (&websocket.Dialer{Subprotocols: []string{"aaep.v1"}}).Dial("ws://"+st.addr+"/aaep/v1/ws", nil)
 	check(t, err)
 	defer ws.Close()
 	check(t, ws.SetReadDeadline(time.Now().Add(patience)))
-	say := func(m aaep.Message) { check(t, ws.WriteMessage(websocket.TextMessage, []byte(encode(t, m)))) }
+	say := func(m aaep.Message) { check(t, ws.WriteMessage(websocket.TextMessage, []byte(encodeMessage(t, m)))) }
 	hear := func() aaep.Message {
 		kind, msg, err := ws.ReadMessage()
 		check(t, err)
@@ -36,7 +36,7 @@ func TestRawWebSocket(t *testing.T) {
 	if !ok {
 		t.Fatal("the first frame is not the answer")
 	}
-	agent := later(func() (string, error) {
+	agent := runAsync(func() (string, error) {
 		return s.Tool(context.Background(), pay, func(context.Context) (string, error) { return "done", nil })
 	})
 	var told []string
@@ -46,7 +46,8 @@ func TestRawWebSocket(t *testing.T) {
 			t.Fatal("something came that is no event")
 		}
 		if q, asked := ev.Payload.(*aaep.AwaitingConfirmation); asked {
-			say(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: aaep.Accept, SubscriptionID: accepted.SubscriptionID, Timestamp: time.Now()})
+			say(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: aaep.Accept,
+				SubscriptionID: accepted.SubscriptionID, Timestamp: time.Now()})
 			told = nil
 			continue
 		}
@@ -55,8 +56,9 @@ func TestRawWebSocket(t *testing.T) {
 			break
 		}
 	}
-	check(t, wait(t, agent).err)
-	if got := strings.ReplaceAll(strings.Join(told, " "), "aaep:agent.", ""); got != "state.changed tool.invoked tool.completed" {
+	check(t, awaitResult(t, agent).err)
+	if got := strings.ReplaceAll(strings.Join(told, " "), "aaep:agent.",
+		""); got != "state.changed tool.invoked tool.completed" {
 		t.Errorf("after the reply came %s", got)
 	}
 }

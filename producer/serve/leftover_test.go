@@ -12,12 +12,13 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// tally counts what was seen, so that a test that saw nothing is noticed.
-type tally struct {
+// outcomeCount counts what was seen, so that a test that saw nothing is noticed.
+type outcomeCount struct {
 	Records, Asked, Accepted, Rejected, TimedOut, OpenAtDeath, Invoked, Ran, RanAtDeath, Stale, Torn int
 }
 
-func (n *tally) add(m tally) {
+// add adds the counts of m.
+func (n *outcomeCount) add(m outcomeCount) {
 	n.Records += m.Records
 	n.Asked += m.Asked
 	n.Accepted += m.Accepted
@@ -31,24 +32,25 @@ func (n *tally) add(m tally) {
 	n.Torn += m.Torn
 }
 
-// deed is all that is known of one tool: its name is used for one call only.
-type deed struct {
+// toolRecord is all that is known of one tool: its name is used for one call only.
+type toolRecord struct {
 	call, question                               string
-	asked, replied, settled, invoked, ended, ran []placed
-	undone                                       []placed
+	asked, replied, settled, invoked, ended, ran []placedRecord
+	undone                                       []placedRecord
 }
 
-// placed is a record, in which life of the producer it was written, and where it ends in the file.
-type placed struct {
+// placedRecord is a record, in which life of the producer it was written, and where it ends in the
+// file.
+type placedRecord struct {
 	audit.Entry
 	life int
 	end  int64
 }
 
-// examine looks at what was left behind: the trail, which must still have the head it had before, what ran, and which
-// questions the listener had.
-func examine(dir, before string) (n tally, head string, err error) {
-	data, err := os.ReadFile(trailIn(dir))
+// examineFiles looks at what was left behind: the audit log, which must still have the head before,
+// what ran, and which questions the listener had.
+func examineFiles(dir, before string) (n outcomeCount, head string, err error) {
+	data, err := os.ReadFile(auditPath(dir))
 	if errors.Is(err, os.ErrNotExist) { // killed before its first step
 		return n, before, nil
 	}
@@ -68,12 +70,12 @@ func examine(dir, before string) (n tally, head string, err error) {
 	}
 	n.Records, n.Torn = int(rep.Records), rep.Torn
 
-	deeds, byQuestion := map[string]*deed{}, map[string]*deed{}
+	actions, byQuestion := map[string]*toolRecord{}, map[string]*toolRecord{}
 	life, end := 0, int64(0)
 	var lives []int64 // where they begin
 	for line := range bytes.Lines(data) {
 		end += int64(len(line))
-		r := placed{life: life, end: end}
+		r := placedRecord{life: life, end: end}
 		if json.Unmarshal(line, &r.Entry) != nil { // torn: Verify has seen that
 			continue
 		}
@@ -85,12 +87,12 @@ func examine(dir, before string) (n tally, head string, err error) {
 		d := byQuestion[r.QuestionID]
 		switch {
 		case r.Kind == audit.Asked && r.Tool != "":
-			if deeds[r.Tool] != nil {
+			if actions[r.Tool] != nil {
 				return n, "", fmt.Errorf("%s is asked about twice", r.Tool)
 			}
 			n.Asked++
-			d = &deed{call: r.ToolCallID, question: r.QuestionID, asked: []placed{r}}
-			deeds[r.Tool], byQuestion[r.QuestionID] = d, d
+			d = &toolRecord{call: r.ToolCallID, question: r.QuestionID, asked: []placedRecord{r}}
+			actions[r.Tool], byQuestion[r.QuestionID] = d, d
 		case r.Kind == audit.Replied && !r.Counted:
 			if d != nil && d.asked[0].life < life {
 				n.Stale++
@@ -99,28 +101,29 @@ func examine(dir, before string) (n tally, head string, err error) {
 			d.replied = append(d.replied, r)
 		case r.Kind == audit.Settled && d != nil:
 			d.settled = append(d.settled, r)
-		case r.Kind == audit.Settled && r.Cause == "unreachable": // and never asked: nobody was there
+		case r.Kind == audit.Settled && r.Cause == "unreachable": // and never asked: no subscriber was there
 			if r.Decision == aaep.Accept {
-				return n, "", fmt.Errorf("record %d accepts what nobody was asked", r.Seq)
+				return n, "", fmt.Errorf("record %d accepts what was never asked", r.Seq)
 			}
-		case r.Kind == audit.Invoked && deeds[r.Tool] != nil:
-			deeds[r.Tool].invoked = append(deeds[r.Tool].invoked, r)
-		case r.Kind == audit.NotDone && deeds[r.Tool] != nil:
-			deeds[r.Tool].undone = append(deeds[r.Tool].undone, r)
-		case r.Kind == audit.Completed && deeds[r.Tool] != nil:
-			deeds[r.Tool].ended = append(deeds[r.Tool].ended, r)
+		case r.Kind == audit.Invoked && actions[r.Tool] != nil:
+			actions[r.Tool].invoked = append(actions[r.Tool].invoked, r)
+		case r.Kind == audit.NotDone && actions[r.Tool] != nil:
+			actions[r.Tool].undone = append(actions[r.Tool].undone, r)
+		case r.Kind == audit.Completed && actions[r.Tool] != nil:
+			actions[r.Tool].ended = append(actions[r.Tool].ended, r)
 		case r.Kind == audit.Asked && d != nil: // of one who came later
 		default:
-			return n, "", fmt.Errorf("record %d, %q of %s, belongs to nothing", r.Seq, r.Kind, cmp.Or(r.Tool, r.QuestionID))
+			return n, "", fmt.Errorf("record %d, %q of %s, belongs to nothing", r.Seq, r.Kind,
+				cmp.Or(r.Tool, r.QuestionID))
 		}
 	}
 
-	effects, err := notes(effectsIn(dir))
+	effects, err := readNotes(effectsPath(dir))
 	if err != nil {
 		return n, "", err
 	}
 	for _, e := range effects {
-		d := deeds[e[0]]
+		d := actions[e[0]]
 		if d == nil {
 			return n, "", fmt.Errorf("%s ran and was not asked about", e[0])
 		}
@@ -130,32 +133,33 @@ func examine(dir, before string) (n tally, head string, err error) {
 		for then < len(lives) && lives[then] <= size {
 			then++
 		}
-		d.ran = append(d.ran, placed{audit.Entry{Record: audit.Record{Kind: "ran"}}, then, size})
+		d.ran = append(d.ran, placedRecord{audit.Entry{Record: audit.Record{Kind: "ran"}}, then, size})
 	}
-	for name, d := range deeds {
-		if err := d.judge(name, life, &n); err != nil {
+	for name, d := range actions {
+		if err := d.checkLife(name, life, &n); err != nil {
 			return n, "", fmt.Errorf("%s, call %s, question %s: %w", name, d.call, d.question, err)
 		}
 	}
-	tokens, err := notes(tokensIn(dir))
+	tokens, err := readNotes(tokensPath(dir))
 	if err != nil {
 		return n, "", err
 	}
-	for _, was := range tokens { // whoever was asked is on record
-		if d := deeds[was[2]]; d == nil || d.question != audit.QuestionID(aaep.ReplyToken(was[0])) {
+	for _, was := range tokens { // each subscription that was asked is on record
+		if d := actions[was[2]]; d == nil || d.question != audit.QuestionID(aaep.ReplyToken(was[0])) {
 			return n, "", fmt.Errorf("the listener was asked about %s, and that is not on record", was[2])
 		}
 	}
 	return n, rep.Head, nil
 }
 
-// judge says what is wrong with the life of one question and its deed.
-func (d *deed) judge(name string, lives int, n *tally) error {
+// checkLife returns what is wrong with the records of one question and its tool, and counts its
+// outcome in n.
+func (d *toolRecord) checkLife(name string, lives int, n *outcomeCount) error {
 	first := d.asked[0]
-	inOrder := func(before, after []placed) bool {
+	inOrder := func(before, after []placedRecord) bool {
 		return len(after) == 0 || len(before) == 1 && before[0].end < after[0].end && before[0].life == after[0].life
 	}
-	for _, all := range [][]placed{d.asked, d.replied, d.settled, d.invoked, d.ended, d.ran} {
+	for _, all := range [][]placedRecord{d.asked, d.replied, d.settled, d.invoked, d.ended, d.ran} {
 		if len(all) > 1 {
 			return fmt.Errorf("%q happened %d times", all[0].Kind, len(all))
 		}
@@ -169,7 +173,8 @@ func (d *deed) judge(name string, lives int, n *tally) error {
 		}
 	}
 	if len(d.undone) > 1 || len(d.undone) == 1 && (len(d.settled) != 1 || len(d.invoked)+len(d.ran) > 0) {
-		return fmt.Errorf("it is on record %d times as not done, and was invoked %d times", len(d.undone), len(d.invoked))
+		return fmt.Errorf("it is on record %d times as not done, and was invoked %d times", len(d.undone),
+			len(d.invoked))
 	}
 	said := answerTo(name)
 	accepted := len(d.settled) == 1 && d.settled[0].Decision == aaep.Accept

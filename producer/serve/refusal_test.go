@@ -21,13 +21,14 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// TestLoopbackOnly: a door to other machines does not open (INV-47, D-71, SEC-001).
+// TestLoopbackOnly: a listener for other machines does not open (INV-47, D-71, SEC-001).
 func TestLoopbackOnly(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
 	check(t, err)
 	defer p.Shutdown(context.Background())
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
-		if err := serve.ListenAndServe(context.Background(), addr, p); err == nil || !strings.Contains(err.Error(), "not a loopback address") {
+		if err := serve.ListenAndServe(context.Background(), addr, p); err == nil ||
+			!strings.Contains(err.Error(), "not a loopback address") {
 			t.Errorf("ListenAndServe(%q) = %v, want that it is not loopback", addr, err)
 		}
 	}
@@ -50,7 +51,8 @@ func TestLoopbackOnly(t *testing.T) {
 	}
 }
 
-// TestRefusalIsSaid: who writes "go serve.Serve" still learns why nobody can follow the agent, and nothing else.
+// TestRefusalIsSaid: who writes "go serve.Serve" still learns why the agent cannot be followed, and
+// nothing else.
 func TestRefusalIsSaid(t *testing.T) {
 	var said bytes.Buffer
 	usual := slog.Default()
@@ -64,7 +66,8 @@ func TestRefusalIsSaid(t *testing.T) {
 	if err := serve.ListenAndServe(context.Background(), ln.Addr().String(), p); err == nil {
 		t.Error("two agents are served at one address")
 	}
-	if got := said.String(); !strings.Contains(got, "cannot be followed") || !strings.Contains(got, ln.Addr().String()) {
+	if got := said.String(); !strings.Contains(got, "cannot be followed") ||
+		!strings.Contains(got, ln.Addr().String()) {
 		t.Errorf("said %q", got)
 	}
 	said.Reset()
@@ -78,33 +81,36 @@ func TestRefusalIsSaid(t *testing.T) {
 	}
 }
 
-// TestHostAndOrigin: a page that had its name point to this machine (DNS rebinding), or that comes from elsewhere,
-// reads nothing and changes nothing, on any route (INV-44).
+// TestHostAndOrigin: a page that had its name point to this machine (DNS rebinding), or that comes
+// from elsewhere, reads nothing and changes nothing, on any route (INV-44).
 func TestHostAndOrigin(t *testing.T) {
-	st := start(t, producer.Config{})
-	r := subscribe(t, st.addr, everything)
-	events := r.open("")
-	s := st.session("Asking.")
+	st := startFixture(t, producer.Config{})
+	r := subscribeRaw(t, st.addr, everything)
+	events := r.openStream("")
+	s := st.startSession("Asking.")
 	defer s.Close()
-	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
-	_, q := events.question()
+	agent := runAsync(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
+	_, q := events.findQuestion()
 	_, port, _ := net.SplitHostPort(st.addr)
 	routes := []struct{ method, path, body string }{
 		{"POST", "/aaep/v1/subscriptions", `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"page","capabilities":{}}`},
 		{"GET", r.location, ""},
-		{"POST", "/aaep/v1/replies", r.reply(q.ReplyToken, aaep.Accept)},
-		{"POST", "/aaep/v1/replies", encode(t, &aaep.SubscriptionClose{SubscriptionID: r.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})},
+		{"POST", "/aaep/v1/replies", r.sendReply(q.ReplyToken, aaep.Accept)},
+		{"POST", "/aaep/v1/replies", encodeMessage(t,
+			&aaep.SubscriptionClose{SubscriptionID: r.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})},
 		{"OPTIONS", "/aaep/v1/replies", ""},
 		{"GET", "/", ""},
 	}
 	for _, header := range []string{
 		"Host: rebound.example:" + port, "Host: rebound.example", "Host: 127.0.0.1.rebound.example:" + port,
-		"Host: localhost.rebound.example:" + port, "Host: 127.0.0.1:1", "Host: 127.0.0.2:" + port, "Host: 0.0.0.0:" + port,
-		"Origin: http://rebound.example", "Origin: null", "Origin: http://localhost:1", "Origin: https://" + st.addr + ".rebound.example",
+		"Host: localhost.rebound.example:" + port, "Host: 127.0.0.1:1", "Host: 127.0.0.2:" + port,
+		"Host: 0.0.0.0:" + port,
+		"Origin: http://rebound.example", "Origin: null", "Origin: http://localhost:1",
+		"Origin: https://" + st.addr + ".rebound.example",
 		"Sec-Fetch-Site: cross-site",
 	} {
 		for _, route := range routes {
-			resp, body := call(t, route.method, st.addr, route.path, route.body, header)
+			resp, body := sendRequest(t, route.method, st.addr, route.path, route.body, header)
 			if resp.StatusCode != http.StatusForbidden || resp.Header.Get("Access-Control-Allow-Origin") != "" {
 				t.Errorf("%s %s with %s: %s %s, want 403", route.method, route.path, header, resp.Status, body)
 			}
@@ -119,21 +125,23 @@ func TestHostAndOrigin(t *testing.T) {
 		t.Errorf("the subscriptions are %+v", all)
 	}
 	for _, host := range []string{st.addr, "localhost:" + port, "LOCALHOST:" + port, "[::1]:" + port} {
-		if resp, body := call(t, "POST", st.addr, "/aaep/v1/replies", r.reply("rpl_1", aaep.Accept), "Host: "+host, "Origin: http://"+host); resp.StatusCode != http.StatusNoContent {
+		if resp, body := sendRequest(t, "POST", st.addr, "/aaep/v1/replies", r.sendReply("rpl_1", aaep.Accept),
+			"Host: "+host, "Origin: http://"+host); resp.StatusCode != http.StatusNoContent {
 			t.Errorf("as %s: %s %s, want 204", host, resp.Status, body)
 		}
 	}
-	r.post(r.reply(q.ReplyToken, aaep.Reject))
-	wait(t, agent)
+	r.postMessage(r.sendReply(q.ReplyToken, aaep.Reject))
+	awaitResult(t, agent)
 }
 
-// Whoever comes again and again under names that are not ours makes us look into the certificate once.
+// A client that comes again and again under names that are not ours makes us look into the
+// certificate once.
 func TestForeignHostsAreCheap(t *testing.T) {
-	server, client := certificate(t, "agent.example")
+	server, client := newCertificate(t, "agent.example")
 	var asked atomic.Int32
 	plain := server.Clone()
 	server.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { asked.Add(1); return plain, nil }
-	_, addr := remote(t, &serve.Server{TLS: server, Authenticate: bearer}, producer.Config{})
+	_, addr := serveRemote(t, &serve.Server{TLS: server, Authenticate: authenticateAlice}, producer.Config{})
 	https := httpsClient(t, client)
 	before := int32(0)
 	for n := range 10 {
@@ -157,7 +165,8 @@ func TestForeignHostsAreCheap(t *testing.T) {
 	}
 }
 
-// INV-44, D-66: what tells of the agent can be read by a listed page too, with headers that need leave, and by no other.
+// INV-44, D-66: what tells of the agent can be read by a listed page too, with headers that need
+// leave, and by no other.
 func TestListedOriginReads(t *testing.T) {
 	const page = "https://reader.example"
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
@@ -169,17 +178,19 @@ func TestListedOriginReads(t *testing.T) {
 	defer server.Close()
 	addr := server.Listener.Addr().String()
 	for origin, want := range map[string]int{page: http.StatusOK, "https://evil.example": http.StatusForbidden} {
-		resp, _ := call(t, "GET", addr, manifest.Path, "", "Origin: "+origin, "Sec-Fetch-Site: cross-site")
+		resp, _ := sendRequest(t, "GET", addr, manifest.Path, "", "Origin: "+origin, "Sec-Fetch-Site: cross-site")
 		shared := resp.Header.Get("Access-Control-Allow-Origin")
 		if resp.StatusCode != want || (shared == page) != (want == http.StatusOK) {
 			t.Errorf("%s: %s, shared with %q", origin, resp.Status, shared)
 		}
-		resp, _ = call(t, "OPTIONS", addr, manifest.Path, "", "Origin: "+origin, "Sec-Fetch-Site: cross-site", "Access-Control-Request-Method: GET", "Access-Control-Request-Headers: authorization")
+		resp, _ = sendRequest(t, "OPTIONS", addr, manifest.Path, "", "Origin: "+origin, "Sec-Fetch-Site: cross-site",
+			"Access-Control-Request-Method: GET", "Access-Control-Request-Headers: authorization")
 		if (resp.StatusCode == http.StatusNoContent) != (want == http.StatusOK) {
 			t.Errorf("%s: preflight: %s", origin, resp.Status)
 		}
 	}
-	if resp, _ := call(t, "POST", addr, manifest.Path, "{}"); resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET, HEAD" {
+	if resp, _ := sendRequest(t, "POST", addr, manifest.Path, "{}"); resp.StatusCode != http.StatusMethodNotAllowed ||
+		resp.Header.Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: %s, Allow %q", resp.Status, resp.Header.Get("Allow"))
 	}
 }

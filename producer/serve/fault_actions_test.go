@@ -13,50 +13,55 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// deeds are what tools did, and what was allowed.
-type deeds struct {
+// actionRecord is what tools did, and what was allowed.
+type actionRecord struct {
 	mu             sync.Mutex
 	allowed, done  map[string]int
 	wrong          []string
 	asked, refused int
 }
 
-func (d *deeds) allow(action string) {
+// recordAllowed counts an acceptance that is about to be sent.
+func (d *actionRecord) recordAllowed(action string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.allowed[action]++
 }
 
-func (d *deeds) do(action string) {
+// recordDone counts an action that runs. One that runs twice, or was never allowed, is wrong.
+func (d *actionRecord) recordDone(action string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.done[action]++; d.done[action] > 1 || d.allowed[action] == 0 {
-		d.wrong = append(d.wrong, fmt.Sprintf("%q was done %d times and allowed %d times", action, d.done[action], d.allowed[action]))
+		d.wrong = append(d.wrong, fmt.Sprintf("%q was done %d times and allowed %d times", action, d.done[action],
+			d.allowed[action]))
 	}
 }
 
 // Each action's number says who decides what about it.
 const (
-	allAllow    = iota // those without a proxy too
-	someAllow          // those with a proxy, whose word may be lost
-	allRefuse          // so it is never done
-	nobodySays         // nor this
-	ofDecisions        // there are so many kinds
+	allAllow      = iota // those without a proxy too
+	someAllow            // those with a proxy, whose word may be lost
+	allRefuse            // so it is never done
+	neverAnswered        // nor this
+	ofDecisions          // there are so many kinds
 )
 
+// kindOf returns which listeners decide what about an action.
 func kindOf(action string) int {
 	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(action, "Pay number "), "."))
 	if err != nil {
-		return nobodySays
+		return neverAnswered
 	}
 	return n % ofDecisions
 }
 
-// decide is what a follower says to a question.
-func (d *deeds) decide(action string, direct bool) (says aaep.Decision, any bool) {
+// decideReply returns what a listener answers to a question, if anything; direct is one without a
+// proxy.
+func (d *actionRecord) decideReply(action string, direct bool) (says aaep.Decision, any bool) {
 	switch kind := kindOf(action); {
 	case kind == allAllow || kind == someAllow && !direct:
-		d.allow(action)
+		d.recordAllowed(action)
 		return aaep.Accept, true
 	case kind == allRefuse:
 		return aaep.Reject, true
@@ -64,8 +69,10 @@ func (d *deeds) decide(action string, direct bool) (says aaep.Decision, any bool
 	return "", false
 }
 
-// work plays sessions with text, tools and questions until the time is over, and one at least.
-func (d *deeds) work(p *producer.Producer, numbers *atomic.Int64, pace time.Duration, until time.Time, grave bool) error {
+// runSessions runs sessions with text, tools and questions until the time is over, and one at
+// least.
+func (d *actionRecord) runSessions(p *producer.Producer, numbers *atomic.Int64, pace time.Duration, until time.Time,
+	grave bool) error {
 	for first := true; first || time.Now().Before(until); first = false {
 		s, err := p.StartSession(context.Background(), aaep.Say("Working."))
 		if err != nil {
@@ -78,14 +85,15 @@ func (d *deeds) work(p *producer.Producer, numbers *atomic.Int64, pace time.Dura
 			}
 			time.Sleep(pace)
 		}
-		if _, err := s.Tool(context.Background(), look, ok); err != nil {
+		if _, err := s.Tool(context.Background(), look, succeed); err != nil {
 			return err
 		}
 		tool := pay
 		tool.Irreversible, tool.Risk, tool.Confirm = grave, aaep.RiskMedium, true
 		action := fmt.Sprintf("Pay number %d.", numbers.Add(1))
 		tool.Action, tool.Timeout = aaep.Say(action), time.Second
-		_, err = s.Tool(context.Background(), tool, func(context.Context) (string, error) { d.do(action); return "paid", nil })
+		_, err = s.Tool(context.Background(), tool,
+			func(context.Context) (string, error) { d.recordDone(action); return "paid", nil })
 		d.mu.Lock()
 		d.asked++
 		if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// hesitant keeps records, and says which it has kept before it goes on, or never goes on.
-type hesitant struct {
+// hesitantStore keeps records, and says which it has kept before it goes on, or never goes on.
+type hesitantStore struct {
 	*audit.File
 	stop audit.Kind
 }
 
-func (h hesitant) Record(r audit.Record) error {
+func (h hesitantStore) Record(r audit.Record) error {
 	err := h.File.Record(r)
 	if r.Kind == h.stop {
 		fmt.Println("stopped")
@@ -32,77 +32,81 @@ func (h hesitant) Record(r audit.Record) error {
 	return err
 }
 
-// accepts asks for an action that is accepted, and is to be killed before that begins: once the acceptance is on record, or once
-// everybody but a listener whose link is stuck has been told that it begins.
-func accepts(dir, when string) {
+// runAcceptingAgent asks for an action that is accepted, and is to be killed before that begins:
+// once the acceptance is on record, or once every listener but one whose link is stuck has received
+// that it begins.
+func runAcceptingAgent(dir, when string) {
 	ctx := context.Background()
 	kept, err := sqlite.Open(dir, sqlite.Options{SurvivesCrash: true})
-	die(err)
-	trail, err := audit.Open(trailIn(dir), audit.Options{})
-	die(err)
-	sink := hesitant{File: trail}
+	exitOn(err)
+	trail, err := audit.Open(auditPath(dir), audit.Options{})
+	exitOn(err)
+	sink := hesitantStore{File: trail}
 	if when == "settled" {
 		sink.stop = audit.Settled
 	}
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, Audit: sink})
-	die(err)
+	exitOn(err)
 	join := func() (transports.Conn, string) {
 		theirs, ours := transports.Pipe()
 		go p.ServeConn(ours)
-		data, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "listener", Capabilities: everything})
-		die(err)
-		die(theirs.Send(ctx, data))
+		data, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "listener",
+			Capabilities: everything})
+		exitOn(err)
+		exitOn(theirs.Send(ctx, data))
 		data, err = theirs.Receive(ctx)
-		die(err)
+		exitOn(err)
 		m, err := aaep.Decode(data)
-		die(err)
+		exitOn(err)
 		return theirs, m.(*aaep.SubscriptionAccepted).SubscriptionID
 	}
-	judge, id := join()
+	answering, id := join()
 	join() // which reads nothing
 	s, err := p.StartSession(ctx, aaep.Say("Paying."))
-	die(err)
+	exitOn(err)
 	go func() {
 		_, err := s.Tool(ctx, pay, func(context.Context) (string, error) {
-			die(note(effectsIn(dir), "pay"))
+			exitOn(appendNote(effectsPath(dir), "pay"))
 			return "", nil
 		})
 		fmt.Println("ended:", err)
 	}()
 	for {
-		data, err := judge.Receive(ctx)
-		die(err)
+		data, err := answering.Receive(ctx)
+		exitOn(err)
 		m, err := aaep.Decode(data)
-		die(err)
+		exitOn(err)
 		switch q := m.(*aaep.Event).Payload.(type) {
 		case *aaep.AwaitingConfirmation:
 			for range 20 { // more than the link of the other takes
-				die(s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}))
+				exitOn(s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}))
 			}
-			data, err := aaep.Encode(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: aaep.Accept, SubscriptionID: id, Timestamp: time.Now()})
-			die(err)
-			die(judge.Send(ctx, data))
+			data, err := aaep.Encode(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: aaep.Accept,
+				SubscriptionID: id, Timestamp: time.Now()})
+			exitOn(err)
+			exitOn(answering.Send(ctx, data))
 		case *aaep.ToolInvoked:
 			fmt.Println("stopped")
 		}
 	}
 }
 
-// INV-02, INV-17, D-49: kill -9 between the yes and the action. After the restart the trail and the listeners say that it was accepted
-// and not done, once.
+// INV-02, INV-17, D-49: kill -9 between the yes and the action. After the restart the trail and the
+// listeners say that it was accepted and not done, once.
 func TestKillBetweenTheYesAndTheAction(t *testing.T) {
-	for when, told := range map[string]string{"settled": "Accepted, and not done: Pay $5.", "invoked": "Accepted, and not done: pay"} {
+	for when, told := range map[string]string{"settled": "Accepted, and not done: Pay $5.",
+		"invoked": "Accepted, and not done: pay"} {
 		dir := t.TempDir()
-		child := spawn(t, "accepts", dir, when)
-		child.hear("stopped", 1)
+		child := startChild(t, "accepts", dir, when)
+		child.awaitLines("stopped", 1)
 		child.kill()
-		if ran, err := notes(effectsIn(dir)); err != nil || len(ran) > 0 {
+		if ran, err := readNotes(effectsPath(dir)); err != nil || len(ran) > 0 {
 			t.Fatalf("%s: the action was done: %v, %v", when, ran, err)
 		}
 		for life := range 2 { // the second time there is nothing more to say
 			kept, err := sqlite.Open(dir, sqlite.Options{})
 			check(t, err)
-			trail, err := audit.Open(trailIn(dir), audit.Options{})
+			trail, err := audit.Open(auditPath(dir), audit.Options{})
 			check(t, err)
 			wants := []audit.Kind{audit.Settled, audit.NotDone}
 			if left := trail.Questions(); len(left) != 1 || left[0].Kind != wants[life] {
@@ -126,7 +130,7 @@ func TestKillBetweenTheYesAndTheAction(t *testing.T) {
 				t.Errorf("%s, life %d: the listeners are told %q, want %q once", when, life, words, told)
 			}
 		}
-		data, err := os.ReadFile(trailIn(dir))
+		data, err := os.ReadFile(auditPath(dir))
 		check(t, err)
 		if _, err := audit.Verify(bytes.NewReader(data), ""); err != nil {
 			t.Error(err)
@@ -139,7 +143,8 @@ func TestKillBetweenTheYesAndTheAction(t *testing.T) {
 				calls = append(calls, e.ToolCallID)
 			}
 		}
-		want := []audit.Kind{audit.Opened, audit.Asked, audit.Replied, audit.Settled, audit.Opened, audit.NotDone, audit.Opened}
+		want := []audit.Kind{audit.Opened, audit.Asked, audit.Replied, audit.Settled, audit.Opened, audit.NotDone,
+			audit.Opened}
 		if !slices.Equal(kinds, want) || len(calls) != 2 || calls[0] == "" || calls[0] != calls[1] {
 			t.Errorf("%s: on record: %v of %v", when, kinds, calls)
 		}

@@ -15,17 +15,18 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// P7: of several listeners who are told the same over one wire, one does not read for a while. The others hear all of it meanwhile,
-// and then it hears the same, to the byte, although what it was told began in the middle of a frame.
+// P7: of several listeners who are told the same over one wire, one does not read for a while. The
+// others hear all of it meanwhile, and then it hears the same, to the byte, although what it was
+// told began in the middle of a frame.
 func TestFullLink(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("each has a goroutine of its own there")
 	}
 	w := listenEverywhere(t, producer.Config{})
-	s := w.st.session("Telling.")
+	s := w.st.startSession("Telling.")
 	for _, name := range wireNames {
-		slow, px := w.dialer(name, func(int) (up, down faultproxy.Line) { return })
-		prompt, _ := w.dialer(name, nil)
+		slow, px := w.newDialer(name, func(int) (up, down faultproxy.Line) { return })
+		prompt, _ := w.newDialer(name, nil)
 		var conns []transports.Conn
 		receive := func(c transports.Conn) string {
 			t.Helper()
@@ -38,7 +39,9 @@ func TestFullLink(t *testing.T) {
 		for _, d := range []transports.Dialer{slow, prompt, prompt, prompt} {
 			c, err := d.Dial(t.Context())
 			check(t, err)
-			check(t, c.Send(t.Context(), []byte(encode(t, &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: name, Capabilities: terms(0, aaep.BoundaryNone)}))))
+			check(t, c.Send(t.Context(), []byte(encodeMessage(t,
+				&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: name,
+					Capabilities: replyTerms(0, aaep.BoundaryNone)}))))
 			receive(c)
 			if state := receive(c); !strings.Contains(state, string(aaep.TypeStateChanged)) {
 				t.Fatalf("%s: it is told first %s", name, state)
@@ -79,7 +82,8 @@ func TestFullLink(t *testing.T) {
 		others.Wait()
 		px.Hold(false, false)
 		if held := time.Since(began); held > 8*time.Second {
-			t.Logf("%s: this machine is too slow: who reads nothing for ten seconds is given up, and it was %v", name, held)
+			t.Logf("%s: this machine is too slow: who reads nothing for ten seconds is given up, and it was %v", name,
+				held)
 			for _, c := range conns {
 				c.Close()
 			}

@@ -23,15 +23,16 @@ import (
 // comers is how many listeners come and go in TestComeAndGo, on each wire.
 const comers = 80
 
-// INV-20, INV-21, INV-27, INV-51: listeners come and go while an agent talks, many at a time and all alike, and each as another would
-// not: in the middle of a frame, with a reset, with half of the link, without reading for a while or byte by byte. Whoever stays hears
-// everything once and in order, and nothing is left of whoever went.
+// INV-20, INV-21, INV-27, INV-51: listeners come and go while an agent talks, many at a time and
+// all alike, and each as another would not: in the middle of a frame, with a reset, with half of
+// the link, without reading for a while or byte by byte. A listener that stays hears everything
+// once and in order, and nothing is left of one that went.
 func TestComeAndGo(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its pipes have a goroutine each")
 	}
 	w := listenEverywhere(t, producer.Config{MaxRequestsPerSecond: -1})
-	s := w.st.session("Counting.")
+	s := w.st.startSession("Counting.")
 	over, counting := make(chan struct{}), make(chan struct{})
 	pad := strings.Repeat("x", 2000) // a few of these are more than a link takes
 	go func() {
@@ -57,7 +58,7 @@ func TestComeAndGo(t *testing.T) {
 	for i := range comers {
 		if i == comers/10 {
 			all.Wait()
-			eventually(t, "the first are forgotten", func() bool { return len(w.st.p.Subscriptions()) == 0 })
+			waitUntil(t, "the first are forgotten", func() bool { return len(w.st.p.Subscriptions()) == 0 })
 			goroutines, files = runtime.NumGoroutine(), openFiles()
 		}
 		for _, wire := range []string{"websocket", "ipc"} {
@@ -73,11 +74,12 @@ func TestComeAndGo(t *testing.T) {
 		}
 	}
 	all.Wait()
-	eventually(t, "all are forgotten", func() bool { return len(w.st.p.Subscriptions()) == 0 })
+	waitUntil(t, "all are forgotten", func() bool { return len(w.st.p.Subscriptions()) == 0 })
 	late := time.Now().Add(patience)
 	for runtime.NumGoroutine() > goroutines+3 || openFiles() > files+3 {
 		if time.Now().After(late) {
-			t.Fatalf("%d goroutines and %d files are open, %d and %d before", runtime.NumGoroutine(), openFiles(), goroutines, files)
+			t.Fatalf("%d goroutines and %d files are open, %d and %d before", runtime.NumGoroutine(), openFiles(),
+				goroutines, files)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -102,8 +104,8 @@ func (w *wires) comeAndGo(wire string) (heard int, err error) {
 		if conn, err = net.Dial("unix", w.socket.Addr()); err == nil {
 			_, err = io.WriteString(conn, goodRequest+"\n")
 		}
-	} else if conn, err = w.upgrade(); err == nil {
-		_, err = io.WriteString(conn, masked(frameText, goodRequest))
+	} else if conn, err = w.openWebSocket(); err == nil {
+		_, err = io.WriteString(conn, maskedFrame(frameText, goodRequest))
 	}
 	if err != nil {
 		return 0, err
@@ -116,9 +118,9 @@ func (w *wires) comeAndGo(wire string) (heard int, err error) {
 		slowly = &byBytes{conn, 5000}
 	}
 	r := bufio.NewReaderSize(slowly, 512)
-	steps, asked := order{}, order{}
+	steps, asked := sequence{}, sequence{}
 	for until := rand.IntN(60); heard < until; {
-		data, err := next(r, wire, wire == "ipc")
+		data, err := readFrame(r, wire, wire == "ipc")
 		if err != nil {
 			return heard, err
 		}
@@ -136,11 +138,11 @@ func (w *wires) comeAndGo(wire string) (heard int, err error) {
 		heard++
 		switch p := ev.Payload.(type) {
 		case *aaep.ProgressUpdated:
-			err = steps.follow(p.Progress.Step)
+			err = steps.checkNext(p.Progress.Step)
 		case *aaep.HandoffRequested:
 			var n int64
 			fmt.Sscanf(ev.Summary.Normal, "Help %d", &n)
-			err = asked.follow(n)
+			err = asked.checkNext(n)
 		}
 		if err != nil {
 			return heard, err
@@ -163,20 +165,22 @@ func (w *wires) comeAndGo(wire string) (heard int, err error) {
 			return heard, errors.New("half of the link has ended, and the other half does not")
 		}
 	case 3:
-		bye, _ := json.Marshal(map[string]string{"type": "subscription.close", "subscription_id": "sub_other", "reason_code": "subscriber_shutdown", "reason_message": "Bye."})
+		bye, _ := json.Marshal(map[string]string{"type": "subscription.close", "subscription_id": "sub_other",
+			"reason_code": "subscriber_shutdown", "reason_message": "Bye."})
 		if wire == "ipc" {
 			conn.Write(bye[:len(bye)/2])
 		} else {
-			io.WriteString(conn, masked(frameText, string(bye))[:20])
+			io.WriteString(conn, maskedFrame(frameText, string(bye))[:20])
 		}
 	}
 	return heard, nil
 }
 
-// order is that of what was counted.
-type order struct{ last int64 }
+// sequence is the order of what was counted.
+type sequence struct{ last int64 }
 
-func (o *order) follow(n int64) error {
+// checkNext returns an error if n does not follow the number before it.
+func (o *sequence) checkNext(n int64) error {
 	if o.last != 0 && n != o.last+1 {
 		return fmt.Errorf("%d came after %d", n, o.last)
 	}

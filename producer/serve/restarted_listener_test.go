@@ -15,9 +15,9 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// P8, SSE-012: assistive technology that is killed and started again again and again asks for what follows the place that
-// Subscription.ResumeAfter said, and misses nothing: neither what it had received and not yet handed on, nor what a question
-// overtook.
+// P8, SSE-012: assistive technology that is killed and started again again and again asks for what
+// follows the place that Subscription.ResumeAfter said, and misses nothing: neither what it had
+// received and not yet handed on, nor what a question overtook.
 func TestListenerStartedAgain(t *testing.T) {
 	for name, dialer := range map[string]func(addr string) transports.Dialer{
 		"sse":       func(addr string) transports.Dialer { return sse.Dialer{URL: "http://" + addr} },
@@ -25,7 +25,7 @@ func TestListenerStartedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			st := start(t, producer.Config{})
+			st := startFixture(t, producer.Config{})
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			const text = "One. Two. Three. Four. Five. Six. Seven. Eight."
@@ -43,7 +43,7 @@ func TestListenerStartedAgain(t *testing.T) {
 					if kept := sub.ResumeAfter(); kept != "" {
 						t.Errorf("it would go on after %s, and has had nothing", kept)
 					}
-					s := st.session("Counting.")
+					s := st.startSession("Counting.")
 					out := s.Output()
 					for word := range strings.SplitAfterSeq(text, " ") {
 						_, err := io.WriteString(out, word)
@@ -51,7 +51,8 @@ func TestListenerStartedAgain(t *testing.T) {
 					}
 					check(t, out.Close())
 					go func() {
-						s.Tool(ctx, producer.Tool{Name: "pay", Irreversible: true, Risk: aaep.RiskHigh, Action: aaep.Say("Pay."), Consequence: aaep.Say("It is gone.")}, ok)
+						s.Tool(ctx, producer.Tool{Name: "pay", Irreversible: true, Risk: aaep.RiskHigh,
+							Action: aaep.Say("Pay."), Consequence: aaep.Say("It is gone.")}, succeed)
 						s.Complete(aaep.Say("Counted."))
 					}()
 				} else if got, _ := sub.Status(); !got.Resumed && kept != "" {
@@ -64,7 +65,8 @@ func TestListenerStartedAgain(t *testing.T) {
 					case *aaep.OutputStreaming:
 						copy(heard[p.Position:], p.Chunk)
 					case *aaep.AwaitingConfirmation:
-						if err := sub.Reply(ctx, ev, aaep.Reject); err != nil && err != subscriber.ErrUnknownEvent { // the life before left it open, and so it was rejected
+						if err := sub.Reply(ctx, ev, aaep.Reject); err != nil &&
+							err != subscriber.ErrUnknownEvent { // the life before left it open, and so it was rejected
 							t.Error(err)
 						}
 						if !asked {

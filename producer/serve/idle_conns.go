@@ -1,0 +1,62 @@
+package serve
+
+import (
+	"container/list"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// maxIdleConns is how many connections may be open on which no request has come yet, or none since
+// the last.
+const maxIdleConns = 2048
+
+// idleConns bounds the connections that ask nothing. When there are too many, the one that has been
+// idle longest is closed: a flood of idle connections drives out its own, and a client that has
+// something to ask has asked it long before.
+type idleConns struct {
+	most int
+
+	mu       sync.Mutex
+	idle     list.List // of net.Conn, those silent longest in front
+	elements map[net.Conn]*list.Element
+}
+
+// trackState is the http.Server's ConnState, which calls it from many goroutines. A connection
+// driven out is closed below TLS: a peer that reads nothing would hold up the goodbye, and with it
+// the connection that took its place.
+func (n *idleConns) trackState(c net.Conn, now http.ConnState) {
+	tooMany := n.setIdle(c, now == http.StateNew || now == http.StateIdle)
+	if encrypted, ok := tooMany.(*tls.Conn); ok {
+		tooMany = encrypted.NetConn()
+	}
+	if tooMany != nil {
+		tooMany.Close()
+	}
+}
+
+// setIdle notes whether a connection asks nothing, and returns the connection that has to go for
+// it, or nil.
+func (n *idleConns) setIdle(c net.Conn, silent bool) (tooMany net.Conn) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if e := n.elements[c]; e != nil {
+		n.idle.Remove(e)
+		delete(n.elements, c)
+	}
+	if !silent {
+		return nil
+	}
+	if n.elements == nil {
+		n.elements = map[net.Conn]*list.Element{}
+	}
+	n.elements[c] = n.idle.PushBack(c)
+	if n.idle.Len() <= n.most {
+		return nil
+	}
+	oldest := n.idle.Front()
+	tooMany = n.idle.Remove(oldest).(net.Conn)
+	delete(n.elements, tooMany)
+	return tooMany
+}
