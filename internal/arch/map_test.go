@@ -318,6 +318,12 @@ var theMap = []folder{
 		why:    "it makes sessions of what an agent of another protocol says, and knows nobody who listens",
 	},
 	{
+		path:   "bridges/hook",
+		arrows: []string{".", "internal/form", "internal/toolwords", "internal/words", "producer"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "it makes sessions of what an agent's hooks report, and knows neither who listens nor how the hooks are run",
+	},
+	{
 		path: "internal/fakemodel",
 		why:  "a double that shared code with those who read its formats would share their mistakes",
 	},

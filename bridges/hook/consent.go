@@ -1,0 +1,170 @@
+package hook
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/form"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// Consent. What a person accepts is always one call, put to them in all its words. permission is the only function that calls answer
+// with an output that allows something, and does so only after Session.Confirm has returned aaep.Accept for that call.
+
+const (
+	mostTold    = 15000 // bytes of an action or a consequence, of which the protocol takes 16,384
+	mostContext = 4096  // bytes of what a choice is about
+)
+
+// permission asks whether a call may be done, and answers the agent.
+func (c *conversation) permission(ctx context.Context, in *input, about *call, answer func([]byte) error) {
+	c.mu.Lock()
+	t := c.turn
+	if about == nil || t == nil {
+		c.mu.Unlock()
+		return
+	}
+	about.asked = true
+	if about.soon != nil {
+		about.soon.Stop()
+	}
+	c.mu.Unlock()
+	tool, err := c.question(in)
+	if err == nil && !c.answerable() {
+		err = errors.New("It waits for you in its own window: " + actionOf(tool))
+		if c.d.isFinal { // which has no question of its own
+			c.begun(about)
+			return
+		}
+	}
+	if err != nil {
+		c.tell(err.Error())
+		return
+	}
+	ctx, stop := c.asks(ctx, t)
+	decision, done, err := t.s.Confirm(ctx, tool)
+	withdrawn := ctx.Err() != nil
+	stop()
+	c.mu.Lock()
+	switch {
+	case decision == aaep.Accept && (withdrawn || t.over):
+		done(context.Canceled)
+	case decision == aaep.Accept:
+		about.done = done
+	case errors.Is(err, producer.ErrRejected):
+		about.denied = true
+	}
+	over := t.over
+	c.mu.Unlock()
+	switch {
+	case over:
+	case withdrawn:
+		c.tell(c.d.name + " does not wait for an answer here any more.")
+	case decision == aaep.Accept:
+		if c.d.allow != nil && answer(encode(c.d.allow())) != nil {
+			c.lost(about)
+		}
+	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut) && c.d.isFinal:
+		answer(encode(c.d.deny()))
+	case c.d.isFinal: // it goes on as if there were no hook
+		c.begun(about)
+	case errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
+		c.tell(c.d.name + " asks now in its own window.")
+	default: // such as for a secret in it
+		c.tell("It asks for something that cannot be told here, such as for a secret in it. Answer it in its own window.")
+	}
+}
+
+// begun tells that a call runs about which no user could be asked.
+func (c *conversation) begun(about *call) {
+	prefix := c.prefix()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.turn != nil && !c.b.cfg.QuietUntilDone {
+		c.turn.invoked(about, prefix)
+	}
+}
+
+// lost tells that the agent did not get the yes to a call.
+func (c *conversation) lost(about *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if about.done != nil {
+		about.done(context.Canceled)
+	}
+	about.done = func(error) {}
+}
+
+// asks counts an open question of a turn, and returns the context of one that is withdrawn with the turn.
+func (c *conversation) asks(ctx context.Context, t *turn) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	detach := context.AfterFunc(t.asking, cancel)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.open++
+	return ctx, func() {
+		detach()
+		cancel()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		t.open--
+	}
+}
+
+// answerable reports whether there is a subscriber who may be asked.
+func (c *conversation) answerable() bool {
+	for _, s := range c.b.p.Subscriptions() {
+		if yes := s.Terms.SupportsConfirmationReply; s.Connected && yes != nil && *yes {
+			return true
+		}
+	}
+	return false
+}
+
+// question is the confirmation of a call. An error says, to the user, why it cannot be one.
+func (c *conversation) question(in *input) (producer.Tool, error) {
+	tool := c.describe(in)
+	switch {
+	case onlyThere[in.Tool]:
+		return tool, errors.New("It asks you something in its own window: " + toolwords.Line(questionIn(in)))
+	case in.cut || !c.wholly(in, tool):
+		return tool, errors.New("It asks for permission for something that is too long to be told. Answer it in its own window.")
+	}
+	says := c.consequence(in) + " " + words.Sentence(c.d.name+" asks, in the folder "+toolwords.Exact(in.Folder))
+	if !c.d.isFinal {
+		says += " If you do not answer here, it asks in its own window."
+	}
+	tool.Action = aaep.Say(c.prefix() + actionOf(tool))
+	tool.Confirm, tool.Timeout = true, c.b.cfg.AnswerTime
+	tool.Risk = aaep.RiskHigh
+	tool.Consequence = aaep.Say(says)
+	return tool, nil
+}
+
+// elicit asks for what a server of tools wants to know, and answers it. What is not answered is left to the agent.
+func (c *conversation) elicit(ctx context.Context, in *input, answer func([]byte) error) {
+	t := c.begin("")
+	if t == nil {
+		return
+	}
+	about := toolwords.Line(in.Message)
+	if in.Mode == "url" {
+		c.tell("It wants you to open an address, and asks that in its own window: " + words.Sentence(about))
+		return
+	}
+	questions, err := form.Questions(words.Fit(about, mostContext), in.Schema)
+	if err != nil || in.cut || !c.answerable() {
+		c.tell("It wants to know something, and asks that in its own window: " + words.Sentence(about))
+		return
+	}
+	ctx, stop := c.asks(ctx, t)
+	answers, err := form.Fill(ctx, t.s, questions)
+	withdrawn := ctx.Err() != nil
+	stop()
+	if err == nil && !withdrawn && answers.Action != form.Cancel {
+		answer(encode(filled(answers)))
+	}
+}

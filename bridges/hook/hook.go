@@ -1,0 +1,137 @@
+// Package hook connects coding agents that call hooks, such as Claude Code, Codex, Gemini CLI, Copilot CLI and Crush, to AAEP. Such an
+// agent runs a command for each thing that happens and gives it a JSON object; Handle takes that object and answers it:
+//
+//	b := hook.New(p, hook.Config{})
+//	err := b.Handle(ctx, "claude", input, func(output []byte) error { _, err := os.Stdout.Write(output); return err })
+//
+// Each prompt of the user, with all the agent does upon it, is a session of the producer.Producer, named by the agent and its folder.
+//
+// The package never widens what an agent may do. An output that allows anything is written in one place, after a confirmation of
+// exactly that call was accepted, and it allows that call once. An explicit no is an output that says so. Everything else, such as
+// silence, no subscriber to ask, or an input that cannot be told whole, is no output, and leaves the agent to its own rules and its own
+// question. (Gemini CLI has no question after its hooks: there, a question that was put and not answered is a no, as was said with it.)
+//
+// All text of the agents is untrusted, and is told with what could deceive made visible. Handle may be called by many goroutines at
+// once; Bridge.mu guards the list of conversations, and each conversation has a lock of its own. Begin reading at Bridge.Handle, and at
+// consent.go for permissions.
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep/producer"
+)
+
+// Config says how agents are told of.
+type Config struct {
+	// AnswerTime is how long a question of an agent is open. Zero is five minutes.
+	AnswerTime time.Duration
+	// QuietUntilDone tells only what is asked, what the agent waits for, its answers, and its ends.
+	QuietUntilDone bool
+}
+
+// ErrUnknownAgent is returned by Handle for an agent whose hooks are not known.
+var ErrUnknownAgent = errors.New("hook: the hooks of this agent are not known")
+
+const (
+	answerTime        = 5 * time.Minute
+	mostConversations = 256 // that are kept; of more, the one that was silent longest ends
+)
+
+// A Bridge makes sessions of what the hooks of agents report. All its methods may be called at once.
+type Bridge struct {
+	p   *producer.Producer
+	cfg Config
+
+	mu    sync.Mutex
+	talks map[string]*conversation
+}
+
+// New makes a Bridge to the subscribers of p.
+func New(p *producer.Producer, cfg Config) *Bridge {
+	if cfg.AnswerTime == 0 {
+		cfg.AnswerTime = answerTime
+	}
+	return &Bridge{p: p, cfg: cfg, talks: map[string]*conversation{}}
+}
+
+// Handle takes the input of a hook of an agent, such as "claude", and returns when it has been told, or answered. Where there is
+// something to answer it calls answer, once, with a JSON object; an error of that says that the agent did not get it. When ctx ends, as
+// where the hook is killed, what is asked is withdrawn. An error says that the input is none of that agent.
+func (b *Bridge) Handle(ctx context.Context, agent string, input []byte, answer func(output []byte) error) error {
+	d := dialects[agent]
+	if d == nil {
+		return ErrUnknownAgent
+	}
+	in, err := readInput(input)
+	if err != nil {
+		return fmt.Errorf("hook: the input of %s cannot be read: %w", d.name, err)
+	}
+	c := b.conversation(d, in)
+	c.handle(ctx, in, answer)
+	if d.events[in.event()] == over {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.talks, in.key(d))
+	}
+	return nil
+}
+
+// conversation returns the one that an input belongs to.
+func (b *Bridge) conversation(d *dialect, in *input) *conversation {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := in.key(d)
+	c := b.talks[key]
+	if c == nil {
+		if len(b.talks) >= mostConversations {
+			b.forgetOldest()
+		}
+		c = &conversation{b: b, d: d}
+		b.talks[key] = c
+	}
+	c.used = time.Now()
+	c.folder = in.Folder
+	return c
+}
+
+// forgetOldest ends the conversation that was silent longest, with b.mu held.
+func (b *Bridge) forgetOldest() {
+	var key string
+	for k, c := range b.talks {
+		if key == "" || c.used.Before(b.talks[key].used) {
+			key = k
+		}
+	}
+	go b.talks[key].end("")
+	delete(b.talks, key)
+}
+
+// several reports whether more than one agent is at work, so that each has to be named.
+func (b *Bridge) several() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, c := range b.talks {
+		if c.busy.Load() {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// Busy reports whether an agent is at work that was heard of after the given time.
+func (b *Bridge) Busy(since time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.talks {
+		if c.busy.Load() && c.used.After(since) {
+			return true
+		}
+	}
+	return false
+}

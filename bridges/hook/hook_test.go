@@ -1,0 +1,324 @@
+package hook_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/bridges/hook"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+// A prompt to an agent is handed to a Bridge by the agent's hooks, one after the other.
+func Example() {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "hook", AgentName: "Coding agents"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer p.Shutdown(context.Background())
+	b := hook.New(p, hook.Config{})
+	print := func(output []byte) error { fmt.Printf("%s\n", output); return nil }
+	for _, input := range []string{
+		`{"hook_event_name":"UserPromptSubmit","session_id":"1","cwd":"/srv/plans","prompt":"Delete the old report."}`,
+		`{"hook_event_name":"PermissionRequest","session_id":"1","cwd":"/srv/plans","tool_name":"Bash","tool_input":{"command":"rm report.txt"}}`,
+		`{"hook_event_name":"Stop","session_id":"1","cwd":"/srv/plans","last_assistant_message":"The report is still there."}`,
+	} {
+		if err := b.Handle(context.Background(), "claude", []byte(input), print); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println("Nobody listens, so nothing is printed, and the agent asks by itself.")
+	// Output:
+	// Nobody listens, so nothing is printed, and the agent asks by itself.
+}
+
+// A turn is heard from the prompt to the answer, with the tools in words, once and in order.
+func TestTurn(t *testing.T) {
+	bridged(t, hook.Config{}, silent, func(t *testing.T, f *fixture) {
+		for _, input := range []string{
+			event("SessionStart", `"source":"startup"`),
+			event("UserPromptSubmit", `"prompt":"Make the greeting\nfriendlier."`),
+			event("PreToolUse", tool("Read", `{"file_path":"/srv/plans/main.go"}`)+`,"tool_use_id":"t1"`),
+			event("PostToolUse", tool("Read", `{"file_path":"/srv/plans/main.go"}`)+`,"tool_response":{"file":1},"tool_use_id":"t1"`),
+			event("SubagentStart", `"agent_id":"a1","agent_type":"Explore"`),
+			event("SubagentStop", `"agent_id":"a1","agent_type":"Explore","last_assistant_message":"Three files.\nMore."`),
+			event("PreToolUse", tool("Edit", `{"file_path":"/srv/plans/main.go","old_string":"a","new_string":"b\nc"}`)+`,"tool_use_id":"t2"`),
+		} {
+			if out := f.call("claude", input); out != "" {
+				t.Errorf("%s prints %s", input, out)
+			}
+		}
+		f.hears(`Claude Code in plans.
+It has begun.
+Claude Code in plans: Make the greeting friendlier.
+Read main.go.
+Read main.go finished.
+A helper begins, Explore.
+A helper has ended, Explore. Three files.
+Edit main.go.`)
+		f.call("claude", event("PostToolUseFailure", tool("Edit", `{"file_path":"/srv/plans/main.go","old_string":"a","new_string":"b\nc"}`)+`,"tool_use_id":"t2","error":"The text was not found.\nMore"`))
+		f.call("claude", event("Stop", `"last_assistant_message":"I could not. The text is not there.","stop_hook_active":false`))
+		f.call("claude", event("Notification", `"message":"Claude is waiting for your input","notification_type":"idle_prompt"`))
+		f.call("claude", event("SessionEnd", `"reason":"other"`))
+		f.hears(`The text was not found.
+Edit main.go failed.
+I could not.
+The text is not there.
+The agent finished.
+Claude Code in plans.
+Claude is waiting for your input.
+Claude Code in plans.
+It has ended.`)
+	})
+}
+
+const remove = `{"command":"rm report.txt","description":"Delete the old report"}`
+
+// What each agent prints for each outcome of a question. Nothing but an accepted reply allows anything.
+func TestPermission(t *testing.T) {
+	const (
+		allowed = `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`
+		denied  = `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"The user declined this action."}}}`
+		no      = `{"decision":"deny","reason":"The user declined this action."}`
+	)
+	for _, c := range []struct {
+		agent, input          string
+		accept, reject, later string
+	}{
+		{"claude", event("PermissionRequest", tool("Bash", remove)), allowed, denied, ""},
+		{"codex", event("PermissionRequest", tool("Bash", remove)+`,"turn_id":"1","model":"m"`), allowed, denied, ""},
+		{"gemini", event("BeforeTool", tool("run_shell_command", remove)), "", no, no}, // it has no question of its own after the hook
+		{"copilot", event("PreToolUse", tool("bash", remove)), "", `{"permissionDecision":"deny","permissionDecisionReason":"The user declined this action."}`, ""},
+		{"crush", strings.Replace(event("PreToolUse", tool("bash", remove)), "hook_event_name", "event", 1), `{"decision":"allow"}`, no, ""},
+	} {
+		for name, outcome := range map[string]struct {
+			decide func(*fixture, *aaep.Event)
+			want   string
+		}{
+			"accept": {answers(aaep.Accept), c.accept}, "reject": {answers(aaep.Reject), c.reject}, "silence": {silent, c.later}, "nobody": {nil, ""},
+			"closed": {func(f *fixture, _ *aaep.Event) { go f.sub.Close() }, ""},
+		} {
+			t.Run(c.agent+" "+name, func(t *testing.T) {
+				bridged(t, hook.Config{}, outcome.decide, func(t *testing.T, f *fixture) {
+					if got := f.call(c.agent, c.input); got != outcome.want {
+						t.Errorf("it prints %q, want %q", got, outcome.want)
+					}
+					asked, settled := 0, 0
+					for _, r := range f.trail {
+						switch r.Kind {
+						case audit.Asked:
+							asked++
+						case audit.Settled:
+							settled++
+						}
+					}
+					if put := outcome.decide != nil; (asked == 1) != put || settled != asked {
+						t.Errorf("the trail has %d questions and %d outcomes", asked, settled)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A question has all that is known in words, and comes before anything is told as done.
+func TestQuestionWords(t *testing.T) {
+	for _, c := range []struct{ tool, input, want string }{
+		{"Bash", remove, `Confirm: Run the command "rm report.txt". Delete the old report. Claude Code asks, in the folder /srv/plans. If you do not answer here, it asks in its own window.`},
+		{"Bash", `{"command":"rm a\nrm b","dangerouslyDisableSandbox":true}`, `Confirm: Run the command "rm a <new line> rm b". dangerouslyDisableSandbox: true. Claude Code asks`},
+		{"Edit", `{"file_path":"/srv/plans/a.txt","old_string":"x","new_string":"y","replace_all":true}`, `Confirm: Edit a.txt. In a.txt: 1 line added, 1 removed. Line 1 removed: x. Line 1 added: y. replace_all: true. Claude`},
+		{"Write", `{"file_path":"/etc/passwd","content":"a\nb\n"}`, `Confirm: Edit /etc/passwd, which is not in the folder. All of /etc/passwd, which is not in the folder, is written: 2 lines. Claude`},
+		{"apply_patch", `{"command":"*** Begin Patch\n*** Update File: a.txt\n@@\n-x\n+y\n+z\n*** Delete File: b.txt\n*** End Patch"}`, `Confirm: Edit 2 files, the first a.txt. In a.txt: 2 lines added, 1 removed. The file b.txt is deleted. Claude`},
+		{"mcp__bank__transfer", `{"amount":500,"to":"Ann\u202eB"}`, `Confirm: Use the tool transfer of bank. amount: 500. to: Ann<U+202E>B. Claude`},
+		{"WebFetch", `{"url":"https://example.com/a","prompt":"Read it"}`, `Confirm: Fetch https://example.com/a. prompt: Read it. Claude`},
+		{"Skill", `{"skill":"deploy","command":"now"}`, `Confirm: Use the tool Skill. skill: deploy. command: now. Claude`},
+	} {
+		bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+			f.call("claude", event("PreToolUse", tool(c.tool, c.input)))
+			f.call("claude", event("PermissionRequest", tool(c.tool, c.input)))
+			if said := f.said(); !strings.Contains(said, c.want) {
+				t.Errorf("%s: heard\n%s\nwant\n%s", c.tool, said, c.want)
+			}
+		})
+	}
+}
+
+// What cannot be told whole, or must not be told, is left to the agent, and that is said; its words are nowhere.
+func TestNotTold(t *testing.T) {
+	const secret = "ghp_0123456789abcdefABCDEF0123456789abcd"
+	for name, c := range map[string]struct{ input, want string }{
+		"long":     {tool("Bash", `{"command":`+quoted(strings.Repeat("x ", 4001))+`}`), "too long to be told"},
+		"long mcp": {tool("mcp__a__b", `{"text":`+quoted(strings.Repeat("x ", 4001))+`}`), "too long to be told"},
+		"huge":     {tool("Bash", `{"command":`+quoted(strings.Repeat("x", 50<<20))+`}`), "too long to be told"},
+		"secret":   {tool("Bash", `{"command":"curl -H token:`+secret+`"}`), "such as for a secret in it"},
+		"number":   {tool("Bash", `{"command":5}`), "too long to be told"},
+		"nothing":  {tool("Bash", `{}`), "too long to be told"},
+		"question": {tool("AskUserQuestion", `{"questions":[{"question":"Which colour?"}]}`), "It asks you something in its own window: Which colour?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+				if out := f.call("claude", event("PermissionRequest", c.input)); out != "" {
+					t.Errorf("it prints %s", out)
+				}
+				said := f.said()
+				if !strings.Contains(said, c.want) || strings.Contains(said, "Confirm:") {
+					t.Errorf("heard\n%.2000s\nwant %s", said, c.want)
+				}
+				if trail := fmt.Sprint(f.trail); strings.Contains(said+trail, secret) {
+					t.Error("the secret was told")
+				}
+			})
+		})
+	}
+	bridged(t, hook.Config{}, silent, func(t *testing.T, f *fixture) {
+		f.call("claude", event("UserPromptSubmit", `"prompt":"Use `+secret+`"`))
+		f.call("claude", event("PreToolUse", tool("WebFetch", `{"url":"https://a.example/`+secret+`"}`)))
+		f.call("claude", event("PostToolUse", tool("WebFetch", `{"url":"https://a.example/`+secret+`"}`)))
+		f.hears("Claude Code in plans.\nIt does something that is not told, since there is a secret in it.\nA tool finished.")
+	})
+}
+
+// Inputs that are not as they should be print nothing and end nothing.
+func TestBadInput(t *testing.T) {
+	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+		whole := event("PermissionRequest", tool("Bash", remove))
+		bad := []string{"", " ", "null", "[]", "1", `{}`, whole[:len(whole)/2], whole + "x", strings.Replace(whole, `"cwd"`, `"tool_name":"Read","cwd"`, 1),
+			strings.Replace(whole, `"command"`, `"command":"ls","command"`, 1), "\x00\xff", strings.Repeat("[", 20000)}
+		for _, input := range bad {
+			err := f.bridge.Handle(t.Context(), "claude", []byte(input), func(out []byte) error { t.Errorf("%.100q prints %s", input, out); return nil })
+			if err == nil {
+				t.Errorf("%.100q is taken", input)
+			}
+		}
+		if err := f.bridge.Handle(t.Context(), "other", []byte(whole), nil); err != hook.ErrUnknownAgent {
+			t.Errorf("an unknown agent is %v", err)
+		}
+		for _, input := range []string{event("Surprise", `"more":{"a":[1]}`), event("PostToolUse", tool("Bash", remove)), event("Stop", ""), event("StopFailure", `"error":"rate_limit"`)} {
+			if out := f.call("claude", input); out != "" {
+				t.Errorf("%s prints %s", input, out)
+			}
+		}
+		f.hears("")
+		if out := f.call("claude", strings.Replace(whole, `{"session`, `{"unknown":{"a":1},"session`, 1)); !strings.Contains(out, "allow") {
+			t.Errorf("with an unknown member it prints %q", out)
+		}
+	})
+}
+
+// A hook that is killed while it asks has its question withdrawn, and that is said; an answer that comes later counts for nothing.
+func TestKilled(t *testing.T) {
+	bridged(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
+		go func() {
+			time.Sleep(30 * time.Second)
+			f.sub.Reply(context.Background(), ev, aaep.Accept)
+		}()
+	}, func(t *testing.T, f *fixture) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if out := f.callUntil(ctx, "claude", event("PermissionRequest", tool("Bash", remove))); out != "" {
+			t.Errorf("it prints %s", out)
+		}
+		time.Sleep(time.Minute)
+		said := f.said()
+		if !strings.Contains(said, "Claude Code does not wait for an answer here any more.") || strings.Contains(said, "Using") {
+			t.Errorf("heard\n%s", said)
+		}
+	})
+}
+
+// Two agents that ask at once are each named, and each gets its own answer.
+func TestTwoAgents(t *testing.T) {
+	bridged(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
+		d := aaep.Reject
+		if strings.Contains(ev.Payload.(*aaep.AwaitingConfirmation).Consequence, "Codex asks") {
+			d = aaep.Accept
+		}
+		go func() { time.Sleep(2 * time.Second); f.sub.Reply(context.Background(), ev, d) }()
+	}, func(t *testing.T, f *fixture) {
+		f.call("claude", event("UserPromptSubmit", `"prompt":"One"`))
+		f.call("codex", event("UserPromptSubmit", `"prompt":"Two"`))
+		f.call("codex", event("PreToolUse", tool("WebFetch", `{"url":"https://a.example"}`)))
+		out := make(chan string, 2)
+		for _, agent := range []string{"claude", "codex"} {
+			go func() {
+				out <- agent + " " + f.call(agent, event("PermissionRequest", tool("Bash", remove)))
+			}()
+		}
+		for range 2 {
+			got := <-out
+			if strings.HasPrefix(got, "claude") != strings.Contains(got, "deny") || strings.HasPrefix(got, "codex") != strings.Contains(got, "allow") {
+				t.Error(got)
+			}
+		}
+		if said := f.said(); !strings.Contains(said, "Codex in plans: Fetch https://a.example.") || !strings.Contains(said, "Confirm: Claude Code in plans: Run") {
+			t.Errorf("heard\n%s", said)
+		}
+	})
+}
+
+// An answer that comes in pieces is told once; and with QuietUntilDone no tool is.
+func TestGeminiAnswer(t *testing.T) {
+	piece := func(text, finish string) string {
+		return event("AfterModel", `"llm_request":{},"llm_response":{"candidates":[{"content":{"role":"model","parts":[`+quoted(text)+`]}`+finish+`}]}`)
+	}
+	for _, quiet := range []bool{false, true} {
+		bridged(t, hook.Config{QuietUntilDone: quiet}, silent, func(t *testing.T, f *fixture) {
+			for _, input := range []string{
+				event("BeforeAgent", `"prompt":"Hello"`), piece("I look. ", ""), piece("There it is.", `,"finishReason":"STOP"`),
+				event("BeforeTool", tool("read_file", `{"absolute_path":"/srv/plans/a"}`)),
+				event("AfterTool", tool("read_file", `{"absolute_path":"/srv/plans/a"}`)+`,"tool_response":{"llmContent":"x","error":{"message":"No such file"}}`),
+				event("AfterAgent", `"prompt":"Hello","prompt_response":"I look. There it is."`),
+			} {
+				if out := f.call("gemini", input); out != "" {
+					t.Errorf("%s prints %s", input, out)
+				}
+			}
+			want := "Gemini CLI in plans: Hello\nI look.\nThere it is.\nRead a.\nNo such file.\nRead a failed.\nThe agent finished."
+			f.hears(want)
+		})
+	}
+}
+
+// A form of a server is filled in field by field, and one that nobody answers is left to the agent.
+func TestElicitation(t *testing.T) {
+	form := event("Elicitation", `"mcp_server_name":"bank","message":"Whose account?","mode":"form","requested_schema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
+	bridged(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
+		time.Sleep(2 * time.Second)
+		f.sub.Answer(context.Background(), ev, "Ann")
+	}, func(t *testing.T, f *fixture) {
+		if out := f.call("claude", form); out != `{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"name":"Ann"}}}` {
+			t.Errorf("it prints %s", out)
+		}
+	})
+	for _, decide := range []func(*fixture, *aaep.Event){silent, nil} {
+		bridged(t, hook.Config{}, decide, func(t *testing.T, f *fixture) {
+			if out := f.call("claude", form); out != "" {
+				t.Errorf("it prints %s", out)
+			}
+		})
+	}
+}
+
+// An accepted call that the agent did not get is not told as done; one that ran although it was not allowed is told.
+func TestAfterwards(t *testing.T) {
+	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+		f.bridge.Handle(t.Context(), "claude", []byte(event("PermissionRequest", tool("Bash", remove))), func([]byte) error { return context.Canceled })
+		synctest.Wait()
+		if said := f.said(); strings.Contains(said, "done.") {
+			t.Errorf("heard\n%s", said)
+		}
+	})
+	bridged(t, hook.Config{}, answers(aaep.Reject), func(t *testing.T, f *fixture) {
+		f.call("claude", event("PermissionRequest", tool("Bash", remove)))
+		f.call("claude", event("PostToolUse", tool("Bash", remove)))
+		if said := f.said(); !strings.Contains(said, `Although that was not allowed, the agent reports that it was done: Run the command "rm report.txt".`) {
+			t.Errorf("heard\n%s", said)
+		}
+	})
+}

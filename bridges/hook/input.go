@@ -1,0 +1,142 @@
+package hook
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/toolwords"
+)
+
+// MaxInput is how many bytes an input may have. Of one that is longer, Handle can be given the beginning: the agent's event is told, as
+// far as that says what it is, and nothing is asked or answered.
+const MaxInput = 8 << 20
+
+// An input is what an agent gives to a hook, of all events and dialects. Names match exactly, and a repeated name is refused.
+type input struct {
+	Session  string `json:"session_id"`
+	Folder   string `json:"cwd"`
+	Event    string `json:"hook_event_name"`
+	Crush    string `json:"event"` // as Crush calls it
+	Source   string `json:"source"`
+	Mode     string `json:"mode"`
+	Prompt   string `json:"prompt"`
+	Tool     string `json:"tool_name"`
+	ToolUse  string `json:"tool_use_id"`
+	Message  string `json:"message"`
+	Kind     string `json:"notification_type"`
+	Helper   string `json:"agent_type"`
+	HelperAs string `json:"agent_name"`
+	Server   string `json:"mcp_server_name"`
+
+	Input    jsontext.Value `json:"tool_input"`
+	Response jsontext.Value `json:"tool_response"`
+	Error    jsontext.Value `json:"error"` // a text, or an object with a message
+	Last     *string        `json:"last_assistant_message"`
+	Answer   *string        `json:"prompt_response"`
+	Model    jsontext.Value `json:"llm_response"`
+	Schema   jsontext.Value `json:"requested_schema"`
+
+	cut bool // it is only the beginning of what the agent gave
+}
+
+var errNoEvent = errors.New("it names no event")
+
+// readInput reads an input. Of one that is too long, the first members are read that are simple texts.
+func readInput(data []byte) (*input, error) {
+	in := &input{}
+	if len(data) >= MaxInput {
+		in.cut = true
+		in.readBeginning(data)
+	} else if err := toolwords.Decode(data, in); err != nil {
+		return nil, err
+	}
+	if in.event() == "" {
+		return nil, errNoEvent
+	}
+	return in, nil
+}
+
+// readBeginning takes the texts that stand before anything else is wrong with data.
+func (in *input) readBeginning(data []byte) {
+	known := map[string]*string{"session_id": &in.Session, "cwd": &in.Folder, "hook_event_name": &in.Event, "event": &in.Crush,
+		"tool_name": &in.Tool, "tool_use_id": &in.ToolUse}
+	d := jsontext.NewDecoder(strings.NewReader(string(data)), jsontext.AllowInvalidUTF8(true))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return
+	}
+	for {
+		name, err := d.ReadToken()
+		if err != nil || name.Kind() != '"' {
+			return
+		}
+		key := name.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return
+		}
+		if to := known[key]; to != nil && value.Kind() == '"' {
+			toolwords.Decode(value, to)
+		}
+	}
+}
+
+func (in *input) event() string { return cmp.Or(in.Event, in.Crush) }
+
+// key names the conversation of an input.
+func (in *input) key(d *dialect) string { return d.name + "\x00" + in.Session }
+
+// call is what a call has in common with the other events about it: agents leave its id out of some of them.
+func (in *input) call() string {
+	args := in.Input.Clone()
+	args.Canonicalize()
+	return in.Tool + "\x00" + string(args)
+}
+
+// fault is why a tool or a turn failed; "" where it did not.
+func (in *input) fault() string {
+	var text string
+	var about struct {
+		Message string `json:"message"`
+	}
+	switch {
+	case in.Error.Kind() == '"':
+		toolwords.Decode(in.Error, &text)
+	case in.Error.Kind() == '{':
+		toolwords.Decode(in.Error, &about)
+		text = cmp.Or(about.Message, "It failed")
+	case in.Response.Kind() == '{':
+		var response struct {
+			Error jsontext.Value `json:"error"`
+		}
+		toolwords.Decode(in.Response, &response)
+		if k := response.Error.Kind(); k == '"' || k == '{' {
+			return (&input{Error: response.Error}).fault()
+		}
+	}
+	return text
+}
+
+// piece is the text in a piece of an answer, and whether it is the last.
+func (in *input) piece() (text string, last bool) {
+	var model struct {
+		Candidates []struct {
+			Content struct {
+				Parts []jsontext.Value `json:"parts"`
+			} `json:"content"`
+			Finish string `json:"finishReason"`
+		} `json:"candidates"`
+	}
+	if toolwords.Decode(in.Model, &model) != nil || len(model.Candidates) == 0 {
+		return "", false
+	}
+	for _, part := range model.Candidates[0].Content.Parts {
+		var plain string
+		if part.Kind() == '"' && toolwords.Decode(part, &plain) == nil {
+			text += plain
+		}
+	}
+	return text, model.Candidates[0].Finish != ""
+}

@@ -1,0 +1,231 @@
+package hook
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// arguments are those of the agents' own tools, as far as they are told in words of their own; others holds what else there is.
+type arguments struct {
+	Command     string          `json:"command"`
+	Description string          `json:"description"`
+	File        string          `json:"file_path"`
+	Path        string          `json:"path"`
+	Absolute    string          `json:"absolute_path"`
+	Notebook    string          `json:"notebook_path"`
+	Old         *string         `json:"old_string"`
+	New         *string         `json:"new_string"`
+	OldStr      *string         `json:"old_str"`
+	NewStr      *string         `json:"new_str"`
+	Content     *string         `json:"content"`
+	FileText    *string         `json:"file_text"`
+	Edits       []arguments     `json:"edits"`
+	URL         string          `json:"url"`
+	Query       string          `json:"query"`
+	Pattern     string          `json:"pattern"`
+	Questions   []askedQuestion `json:"questions"`
+	Timeout     jsontext.Value  `json:"timeout"` // which is not told
+	Others      jsontext.Value  `json:",embed"`
+}
+
+type askedQuestion struct {
+	Question string `json:"question"`
+}
+
+// arguments are the arguments of a call, and whether they are as they should be.
+func (in *input) arguments() (a arguments, readable bool) {
+	if in.Input.Kind() != '{' || toolwords.Decode(in.Input, &a) != nil {
+		return arguments{Command: toolwords.Command(in.Input)}, false
+	}
+	return a, true
+}
+
+func (a arguments) path() string { return cmp.Or(a.File, a.Path, a.Absolute, a.Notebook) }
+
+// changes are what a tool does to its file.
+func (a arguments) changes() (all []toolwords.Change) {
+	switch old, text := cmp.Or(a.Old, a.OldStr), cmp.Or(a.New, a.NewStr); {
+	case text != nil && old != nil && *old != "":
+		all = append(all, toolwords.Change{Old: old, New: *text})
+	case text != nil:
+		all = append(all, toolwords.Change{Old: new(string), New: *text})
+	}
+	for _, edit := range a.Edits {
+		all = append(all, edit.changes()...)
+	}
+	return all
+}
+
+// describe is a call as AAEP tells it.
+func (c *conversation) describe(in *input) producer.Tool {
+	kind, known := c.d.tools[in.Tool]
+	name := toolwords.Clip(toolwords.Label(in.Tool), 100)
+	tool := producer.Tool{Name: cmp.Or(name, "tool"), Title: cmp.Or(name, "tool"), Risk: aaep.RiskHigh}
+	if known {
+		tool.Risk = toolwords.Risk(kind)
+	}
+	a, _ := in.arguments()
+	title := ""
+	switch kind {
+	case toolwords.Execute:
+		title = a.Command
+	case toolwords.Edit, toolwords.Read:
+		if patch := patched(a.Command); len(patch) > 0 {
+			title = patch[0].path
+			if len(patch) > 1 {
+				title = fmt.Sprintf("Edit %d files, the first %s", len(patch), title)
+			}
+		} else {
+			title = toolwords.Place(in.Folder, cmp.Or(a.path(), "a file without a name"))
+		}
+	case toolwords.Search, toolwords.Fetch:
+		title = cmp.Or(a.URL, a.Query, a.Pattern, a.Command)
+	}
+	if kind == toolwords.Edit && !strings.HasPrefix(title, "Edit ") || kind == toolwords.Read {
+		title = map[string]string{toolwords.Edit: "Edit ", toolwords.Read: "Read "}[kind] + strings.TrimSuffix(title, ",")
+	}
+	if title == "" {
+		kind, title = "", "Use the tool "+cmp.Or(toolName(in.Tool), "that the agent does not name")
+	}
+	tool.Title = toolwords.Clip(toolwords.Line(title), 100)
+	tool.Action = aaep.Say(words.Fit(toolwords.Action(kind, title), mostTold))
+	return tool
+}
+
+// toolName is a tool's name as it is said. Those of servers come as mcp__server__tool.
+func toolName(name string) string {
+	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
+		if server, tool, ok := strings.Cut(rest, "__"); ok {
+			return fmt.Sprintf("%s of %s", toolwords.Label(tool), toolwords.Label(server))
+		}
+	}
+	return toolwords.Label(name)
+}
+
+// actionOf is what a tool does, as it was described.
+func actionOf(t producer.Tool) string { return t.Action.Normal }
+
+const (
+	fewLines   = 6   // of a change, that are told in a question
+	shortLines = 600 // characters of those
+)
+
+// consequence says what the agent gives to decide by.
+func (c *conversation) consequence(in *input) string {
+	var says []string
+	a, readable := in.arguments()
+	if about := toolwords.Line(a.Description); about != "" {
+		says = append(says, words.Sentence(about))
+	}
+	place := toolwords.Place(in.Folder, cmp.Or(a.path(), "a file without a name"))
+	for _, change := range a.changes() {
+		says = append(says, change.Summary(place))
+		if lines := change.Lines(); len(lines) <= fewLines {
+			if text := strings.Join(lines, ". "); len(text) <= shortLines && text != "" {
+				says = append(says, words.Sentence(text))
+			}
+		}
+	}
+	if text := cmp.Or(a.Content, a.FileText); text != nil {
+		says = append(says, fmt.Sprintf("All of %s is written: %s.", place, words.Count(len(toolwords.SplitLines(*text)), "line")))
+	}
+	for _, file := range patched(a.Command) {
+		says = append(says, file.summary(in.Folder))
+	}
+	rest := a.Others
+	if kind := c.d.tools[in.Tool]; kind == "" || kind == toolwords.Other || !readable {
+		rest = in.Input
+	}
+	if rest != nil {
+		lines, err := toolwords.Members(rest)
+		if err != nil {
+			lines = []string{"What else it is given cannot be read"}
+		}
+		for _, line := range lines {
+			says = append(says, words.Sentence(toolwords.Line(line)))
+		}
+	}
+	return strings.TrimSpace(strings.Join(says, " "))
+}
+
+// wholly reports whether all that has to be told of a call can be: its command or its file, and what the agent says about it.
+func (c *conversation) wholly(in *input, tool producer.Tool) bool {
+	a, readable := in.arguments()
+	kind := c.d.tools[in.Tool]
+	switch {
+	case !readable && kind != "":
+		return false // it could mean something else than what is told
+	case kind == toolwords.Execute && strings.TrimSpace(a.Command) == "", kind == toolwords.Edit && a.path() == "" && len(patched(a.Command)) == 0:
+		return false
+	}
+	if kind == toolwords.Edit {
+		a.Command = "" // a patch
+	}
+	for _, text := range []string{a.Command, a.Description, a.path(), a.URL, a.Query, a.Pattern, c.consequence(in)} {
+		if utf8.RuneCountInString(aaep.SafeText(text)) > toolwords.Most {
+			return false
+		}
+	}
+	return len(actionOf(tool)) < mostTold && len(c.consequence(in)) < mostTold-2000 && len(in.Folder) < 1000
+}
+
+// questionIn is what the agent asks its user with a tool of its own.
+func questionIn(in *input) string {
+	var texts []string
+	a, _ := in.arguments()
+	for _, q := range a.Questions {
+		texts = append(texts, q.Question)
+	}
+	if len(texts) == 0 {
+		return "Use the tool " + toolName(in.Tool) + "."
+	}
+	return strings.Join(texts, " ")
+}
+
+// A patchedFile is a file that a patch changes, and how many lines of it.
+type patchedFile struct {
+	path           string
+	what           string // Update, Add or Delete
+	added, removed int
+}
+
+// patched are the files of a patch as Codex writes it; none where the text is no patch.
+func patched(text string) (files []*patchedFile) {
+	if !strings.Contains(text, "*** Begin Patch") {
+		return nil
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		what, path, ok := strings.Cut(strings.TrimPrefix(line, "*** "), " File: ")
+		switch {
+		case ok && strings.HasPrefix(line, "*** ") && (what == "Update" || what == "Add" || what == "Delete"):
+			files = append(files, &patchedFile{path: path, what: what})
+		case len(files) == 0:
+		case strings.HasPrefix(line, "+"):
+			files[len(files)-1].added++
+		case strings.HasPrefix(line, "-"):
+			files[len(files)-1].removed++
+		}
+	}
+	return files
+}
+
+func (f *patchedFile) summary(folder string) string {
+	place := toolwords.Place(folder, f.path)
+	switch f.what {
+	case "Add":
+		return fmt.Sprintf("In %s: a new file, %s.", place, words.Count(f.added, "line"))
+	case "Delete":
+		return fmt.Sprintf("The file %s is deleted.", strings.TrimSuffix(place, ","))
+	}
+	return fmt.Sprintf("In %s: %s added, %d removed.", place, words.Count(f.added, "line"), f.removed)
+}
