@@ -64,8 +64,8 @@ func (c Capabilities) With(change Capabilities) Capabilities {
 
 // AddExtension declares an extension: what is known of it goes under its prefix, and its URI among
 // SupportedExtensions, so that its data is sent (§5.3.1.9, §5.3.2). Capability is what the JSON library writes as
-// an object. It returns an *InvalidError, and leaves c as it was, if v or capability is not valid. Copies of c
-// keep what they have.
+// an object; it replaces what the same extension had there. It returns an *InvalidError, and leaves c as it was, if v
+// or capability is not valid, or another extension has the prefix. Copies of c keep what they have.
 func (c *Capabilities) AddExtension(v Vocabulary, capability any) error {
 	if err := v.Validate(); err != nil {
 		return err
@@ -75,7 +75,10 @@ func (c *Capabilities) AddExtension(v Vocabulary, capability any) error {
 		return invalid(v.Prefix, err)
 	}
 	var check checker
-	check.within(pointer("/capabilities", v.Prefix), func() { check.object("HS-041", "", raw, 2, maxEventDepth) })
+	check.within(pointer("/capabilities", v.Prefix), func() {
+		check.object("HS-041", "", raw, 2, maxEventDepth)
+		check.unshared(v, c.Extensions[v.Prefix] != nil, c.SupportedExtensions)
+	})
 	if err := check.err("capabilities"); err != nil {
 		return err
 	}

@@ -361,6 +361,9 @@ func invalid(typ string, err error) *InvalidError {
 		v.Pointer = shortened(string(semantic.JSONPointer))
 		if semantic.Err == nil && semantic.GoType != nil {
 			v.Problem = "must not be a JSON " + kindName(semantic.JSONKind)
+			if semantic.JSONKind == jsontext.KindInvalid { // it was to be written
+				v.Problem = "has a Go " + semantic.GoType.String() + ", which has no form in JSON"
+			}
 		}
 	case errors.As(err, &syntactic):
 		v.Requirement, v.Pointer = "ENV-064", shortened(string(syntactic.JSONPointer))

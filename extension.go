@@ -1,13 +1,16 @@
 package aaep
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A Vocabulary is what an extension of AAEP calls itself (§7.3): a short prefix for its names, and the URI of its
@@ -41,9 +44,9 @@ func (v Vocabulary) Validate() error {
 }
 
 // AddExtension puts data under the extension's prefix and names its vocabulary in the event's context (§7.5).
-// Data is what the JSON library writes as an object, or a json.RawMessage; it replaces what was there under the
-// prefix. It returns an *InvalidError, and leaves the event as it was, if v or data is not valid. It is for the
-// maker of an event, before anyone else has it; copies of the event keep what they have.
+// Data is what the JSON library writes as an object, or a json.RawMessage; it replaces what the same extension had
+// there. It returns an *InvalidError, and leaves the event as it was, if v or data is not valid, or another extension
+// has the prefix. It is for the maker of an event, before anyone else has it; copies of the event keep what they have.
 func (e *Event) AddExtension(v Vocabulary, data any) error {
 	if err := v.Validate(); err != nil {
 		return err
@@ -53,7 +56,10 @@ func (e *Event) AddExtension(v Vocabulary, data any) error {
 		return invalid(v.Prefix, err)
 	}
 	var c checker
-	c.within(pointer("/extensions", v.Prefix), func() { c.object("ENV-046", "", raw, 2, maxEventDepth) })
+	c.within(pointer("/extensions", v.Prefix), func() {
+		c.object("ENV-046", "", raw, 2, maxEventDepth)
+		c.unshared(v, e.Extensions[v.Prefix] != nil, e.Context)
+	})
 	if err := c.err(e.MessageType()); err != nil {
 		return err
 	}
@@ -72,14 +78,101 @@ func (e *Event) AddExtension(v Vocabulary, data any) error {
 	return nil
 }
 
+// unshared refuses v where its prefix is in use and none of the URIs is that of v: two extensions cannot share it.
+func (c *checker) unshared(v Vocabulary, used bool, uris []string) {
+	if used && !slices.Contains(uris, v.URI) {
+		c.fail("EXT-002", "", "has what another extension put there, and %s has the same prefix; one of them can go along", v.URI)
+	}
+}
+
 // Read reads what stands under the extension's prefix, a capability object or the data of an event, into a value. An integer may
 // be written 300.0, as in all of AAEP, members that the value has no room for are passed over, and a name that comes twice is an
-// error; for the rest it is as the JSON library reads. The error is an *InvalidError.
+// error; for the rest it is as the JSON library reads. A field without a json tag takes the member of its own name alone: where there
+// is one in other letters, as mg for a field Mg, that is an error, and not a zero. The error is an *InvalidError.
 func (v Vocabulary) Read(object json.RawMessage, into any) error {
 	if err := jsonv2.Unmarshal(object, into, wholeNumbers); err != nil {
 		return invalid(v.Prefix, err)
 	}
-	return nil
+	if !hasUntagged(reflect.TypeOf(into), map[reflect.Type]bool{}) {
+		return nil
+	}
+	var c checker
+	c.missed(jsontext.Value(object), reflect.TypeOf(into), 0)
+	return c.err(v.Prefix)
+}
+
+// hasUntagged reports whether a value of typ has room for a struct with a field that has no json tag. seen has the types that were
+// looked at.
+func hasUntagged(typ reflect.Type, seen map[reflect.Type]bool) bool {
+	if typ == nil || seen[typ] {
+		return false
+	}
+	seen[typ] = true
+	switch typ.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return hasUntagged(typ.Elem(), seen)
+	case reflect.Struct:
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.IsExported() && tag == "" && !f.Anonymous || hasUntagged(f.Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// missed reports members of a value that a field of typ was likely meant for, and did not take: it has no json tag, and their names
+// differ in upper and lower case.
+func (c *checker) missed(value jsontext.Value, typ reflect.Type, level int) {
+	for typ != nil && typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	if typ == nil || level > maxEventDepth || reflect.PointerTo(typ).Implements(reflect.TypeFor[json.Unmarshaler]()) ||
+		reflect.PointerTo(typ).Implements(reflect.TypeFor[jsonv2.UnmarshalerFrom]()) {
+		return
+	}
+	switch typ.Kind() {
+	case reflect.Slice, reflect.Array:
+		var items []jsontext.Value
+		if jsonv2.Unmarshal(value, &items) != nil {
+			return
+		}
+		c.each("", len(items), func(i int) { c.missed(items[i], typ.Elem(), level+1) })
+	case reflect.Struct, reflect.Map:
+		var members map[string]jsontext.Value
+		if jsonv2.Unmarshal(value, &members) != nil {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			c.within(pointer("", name), func() {
+				if typ.Kind() == reflect.Map {
+					c.missed(members[name], typ.Elem(), level+1)
+				} else {
+					c.missedMember(name, members, typ, level)
+				}
+			})
+		}
+	}
+}
+
+// missedMember is missed for one of the members of an object that was read into a struct.
+func (c *checker) missedMember(name string, members map[string]jsontext.Value, typ reflect.Type, level int) {
+	for _, f := range reflect.VisibleFields(typ) {
+		tag, tagged := f.Tag.Lookup("json")
+		tag, options, _ := strings.Cut(tag, ",")
+		_, own := members[f.Name]
+		switch {
+		case !f.IsExported() || f.Anonymous && tag == "" || tag == "-":
+		case cmp.Or(tag, f.Name) == name:
+			c.missed(members[name], f.Type, level+1)
+			return
+		case tag == "" && !own && strings.EqualFold(f.Name, name) && !(tagged && strings.Contains(options, "case:ignore")):
+			c.fail("ENV-067", "", "was not read into the field %s of %s, whose name has other letters; tag it `json:%q`", f.Name, typ, name)
+			return
+		}
+	}
 }
 
 // ReadExtension is Vocabulary.Read of what an event carries of an extension. It reports false, and reads nothing, if there is none:

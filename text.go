@@ -19,7 +19,8 @@ type Text struct {
 // more is one thing that goes with a Text.
 type more struct {
 	next  *more
-	tag   string // of words, or
+	said  bool   // In added it: words, and the
+	tag   string // of their language; otherwise With did:
 	words Text
 	v     Vocabulary // of data
 	data  any
@@ -34,9 +35,10 @@ func Say(normal string) Text { return Text{Normal: normal} }
 //	aaep.Say("Planning your retirement.").In("es", aaep.Say("Planificando su jubilación."))
 //
 // A Text that has words by In alone is said in one of those languages, and labelled so, where the agent's own is another.
+// Without a tag or without words, what is made of the Text is refused: see Extend.
 func (t Text) In(tag string, words Text) Text {
 	words.more = nil
-	t.more = &more{next: t.more, tag: tag, words: words}
+	t.more = &more{next: t.more, said: true, tag: tag, words: words}
 	return t
 }
 
@@ -69,7 +71,7 @@ func (t Text) Without(v Vocabulary) Text {
 func (t Text) Translations() map[string]Text {
 	var all map[string]Text
 	for m := t.more; m != nil; m = m.next {
-		if _, ok := all[m.tag]; ok || m.tag == "" {
+		if _, ok := all[m.tag]; ok || !m.said || m.tag == "" {
 			continue
 		}
 		if all == nil {
@@ -81,12 +83,23 @@ func (t Text) Translations() map[string]Text {
 }
 
 // Extend puts on an event the data of extensions that With added to t, in that order. Of two with one prefix and one URI the newer
-// counts; with two URIs that is an *InvalidError, for an event has room for one of them.
+// counts; with two URIs that is an *InvalidError, for an event has room for one of them. So is what would be dropped: words that In
+// has no tag for, and a tag that In has no words for.
 func (t Text) Extend(ev *Event) error {
 	var all []*more
 	for m := t.more; m != nil; m = m.next {
-		if m.v != (Vocabulary{}) {
+		problem := ""
+		switch {
+		case !m.said:
 			all = append(all, m)
+		case m.tag == "":
+			problem = "has words that were given to Text.In without the tag of their language, such as en"
+		case m.words.At(VerbosityNormal) == "":
+			problem = "was given to Text.In for " + oneLine(shortened(m.tag)) + " without words; leave that language out"
+		}
+		if problem != "" {
+			return &InvalidError{Message: ev.MessageType(), Violations: []Violation{{
+				Requirement: "I18N-006", Pointer: "/summary_normal", Problem: problem}}}
 		}
 	}
 	of := map[string]string{}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -64,6 +66,14 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 			q.Kinds = []aaep.ResponseKind{aaep.ResponseMultipleChoice}
 		}
 	}
+	if err := checkBeside("Question.Context", q.Context); err != nil {
+		return nil, err
+	}
+	for i, c := range q.Choices {
+		if err := checkBeside(fmt.Sprintf("Question.Choices[%d].Label", i), c.Label); err != nil {
+			return nil, err
+		}
+	}
 	p := &aaep.AwaitingClarification{
 		ReplyToken:            aaep.ReplyToken(newID("rpl_")),
 		TimeoutSeconds:        wholeSeconds(q.Timeout),
@@ -94,8 +104,8 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		return &p, ok
 	})
 	if q.Default != "" && ledger.DefaultResponse(p) == nil {
-		return nil, &aaep.InvalidError{Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
-			Requirement: "EVT-085", Pointer: "/default_response", Problem: "is no answer to this question"}}}
+		return nil, inFields(p, &aaep.InvalidError{Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
+			Requirement: "EVT-085", Pointer: "/default_response", Problem: "is no answer to this question: " + answersTo(p)}}})
 	}
 	out, _, err := s.askQuestion(ctx, words,
 		&ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p},
@@ -117,6 +127,26 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		return nil, err
 	}
 	return out.Response, nil
+}
+
+// answersTo says which answers a question takes, for an error about its Default.
+func answersTo(p *aaep.AwaitingClarification) string {
+	var all []string
+	for _, kind := range p.AcceptedResponseKinds {
+		switch kind {
+		case aaep.ResponseMultipleChoice:
+			for _, c := range p.Choices {
+				all = append(all, strconv.Quote(c.Value))
+			}
+		case aaep.ResponseYesNo:
+			all = append(all, `"true"`, `"false"`)
+		case aaep.ResponseNumeric:
+			all = append(all, `a number such as "12.5"`)
+		case aaep.ResponseFreetext:
+			all = append(all, "any text")
+		}
+	}
+	return "it takes " + strings.Join(all, ", ")
 }
 
 // askQuestion puts one question, waits for its one outcome and returns that. explain maps the

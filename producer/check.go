@@ -3,6 +3,8 @@ package producer
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -67,6 +69,57 @@ func (p *Producer) validateTranslation(ev *aaep.Event) error {
 		return nil
 	}
 	return &aaep.InvalidError{Message: string(ev.Type()), Violations: found}
+}
+
+// checkHasWords refuses a text of blanks alone, of which a person would hear nothing. The error is an
+// *aaep.InvalidError. Empty texts are for aaep.Validate.
+func checkHasWords(ev *aaep.Event) error {
+	var found []aaep.Violation
+	check := func(pointer, text string) {
+		if text != "" && strings.TrimSpace(text) == "" {
+			found = append(found, aaep.Violation{Requirement: "EVT-007", Pointer: pointer,
+				Problem: "is of blanks alone, of which a person hears nothing; give it words"})
+		}
+	}
+	checkWords := func(summary aaep.Text, payload aaep.Payload) {
+		check("/summary_terse", summary.Terse)
+		check("/summary_normal", summary.Normal)
+		check("/summary_detailed", summary.Detailed)
+		switch p := payload.(type) {
+		case *aaep.AwaitingConfirmation:
+			check("/action", p.Action)
+			check("/consequence", p.Consequence)
+		case *aaep.AwaitingClarification:
+			check("/question", p.Question)
+			for i, c := range p.Choices {
+				check(fmt.Sprintf("/choices/%d/label", i), c.Label)
+			}
+		case *aaep.HandoffRequested:
+			check("/reason", p.Reason)
+		}
+	}
+	checkWords(ev.Summary, ev.Payload)
+	for _, t := range ev.Translations {
+		checkWords(t.Summary, t.Payload)
+	}
+	if found == nil {
+		return nil
+	}
+	return inFields(ev.Payload, &aaep.InvalidError{Message: string(ev.Type()), Violations: found})
+}
+
+// checkBeside refuses what In and With put on a text that goes beside another in one event: data of
+// an extension would be dropped there. field is the Go field of the text.
+func checkBeside(field string, text aaep.Text) error {
+	probe := &aaep.Event{Payload: &aaep.SessionStarted{}}
+	err := text.Extend(probe)
+	if err == nil && len(probe.Extensions) > 0 {
+		err = errors.New("data of an extension goes with the question itself: put it on Tool.Action or Question.Text")
+	}
+	if err != nil {
+		return fmt.Errorf("producer: %s: %w", field, err)
+	}
+	return nil
 }
 
 // checkExtensions refuses extension data that no subscriber could get: of an extension or a version

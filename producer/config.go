@@ -61,8 +61,9 @@ type Config struct {
 	KeepEvents int
 	// Log keeps the events for longer: a subscriber that was there before a restart, or a crash,
 	// then goes on where it was. What was open when the last process died is ended by New, and
-	// told as not done where no action has begun; New refuses the log of another agent. Close it after Shutdown. Nil is memory alone; see package
-	// producer/log, also for what happens when it fails, and WaitLogFailed.
+	// told as not done where no action has begun. New refuses the log of another agent, and one
+	// that another Producer of this process writes to. Close it after Shutdown. Nil is memory
+	// alone; see package producer/log, also for what happens when it fails, and WaitLogFailed.
 	Log log.Store
 	// Follow makes a Producer that serves the subscribers of an agent in another process, from its
 	// log: package producer/log/jetstream. It has no sessions of its own, and what Agent, Contact,
@@ -139,14 +140,19 @@ func (cfg *Config) applyDefaults() (languages []string, err error) {
 	}
 	languages = append([]string{cfg.Language}, cfg.Languages...)
 	for _, tag := range languages {
-		// A well-formed tag may name no language.
-		if _, err := language.Parse(tag); err != nil || !aaep.ValidLanguageTag(tag) {
+		if !isLanguage(tag) {
 			return nil, fmt.Errorf("producer: %q in Config.Language or Languages is no language tag such as en-US", tag)
 		}
 	}
 	for i, ext := range cfg.Extensions {
 		if err := ext.Validate(); err != nil {
 			return nil, fmt.Errorf("producer: Config.Extensions[%d]: %w", i, err)
+		}
+		for _, own := range extensions.All() {
+			if ext.Prefix == own.Prefix && ext.URI != own.URI {
+				return nil, fmt.Errorf("producer: Config.Extensions[%d]: the prefix %q is that of %s; "+
+					"take another for %s", i, ext.Prefix, own.URI, ext.URI)
+			}
 		}
 		if slices.ContainsFunc(cfg.Extensions[:i], func(other handshake.Extension) bool { return other.URI == ext.URI }) {
 			return nil, fmt.Errorf("producer: Config.Extensions[%d]: %s is there twice", i, ext.URI)
@@ -186,4 +192,10 @@ func (cfg *Config) applyDefaults() (languages []string, err error) {
 		return nil, err
 	}
 	return languages, nil
+}
+
+// isLanguage reports whether a tag names a language. A well-formed tag may name none.
+func isLanguage(tag string) bool {
+	_, err := language.Parse(tag)
+	return err == nil && aaep.ValidLanguageTag(tag)
 }

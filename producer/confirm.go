@@ -31,10 +31,13 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 		t.Default = aaep.Reject
 	}
 	if t.Default == aaep.Accept && (t.Irreversible || t.Risk == aaep.RiskHigh) {
-		return "", nil, nil, &aaep.InvalidError{
+		return "", nil, nil, inFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{
 			Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
 				Requirement: "CONF-031", Pointer: "/default_decision",
-				Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}}
+				Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}})
+	}
+	if err := checkBeside("Tool.Consequence", t.Consequence); err != nil {
+		return "", nil, nil, err
 	}
 	if t.Timeout == 0 {
 		switch {
@@ -102,8 +105,8 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 // says what is wrong with own.
 func questionContext(own json.RawMessage, call toolCall) (json.RawMessage, error) {
 	refuse := func(at, problem string) error {
-		return &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
-			Requirement: "EVT-075", Pointer: "/extra_context" + at, Problem: problem}}}
+		return inFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation),
+			Violations: []aaep.Violation{{Requirement: "EVT-075", Pointer: "/extra_context" + at, Problem: problem}}})
 	}
 	members := map[string]any{}
 	if own != nil {

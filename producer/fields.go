@@ -40,6 +40,9 @@ func inFields(payload aaep.Payload, err error) error {
 
 // goField is the Go field that a pointer into an event with a payload means, or "".
 func goField(payload aaep.Payload, pointer string) string {
+	if pointer == "/localization_hints/primary_language" { // Config.Language has been checked
+		return "the tag of aaep.Text.In"
+	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 	switch payload.(type) {
 	case *aaep.ToolInvoked, *aaep.ToolCompleted, *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:

@@ -2,11 +2,15 @@ package producer
 
 import (
 	"context"
+	"errors"
 	"math"
+	"reflect"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/eventlog"
+	"github.com/aaep-go/aaep/producer/log"
 )
 
 // appendEvent adds an event to the log and returns its position. It wakes the streams, unless the log
@@ -131,6 +135,23 @@ func (p *Producer) WaitLogFailed(ctx context.Context) error {
 	}
 }
 
+// stores are the values of Config.Log that a Producer writes to.
+var stores sync.Map
+
+// claimStore keeps a second Producer from writing to the same store until release is called, for the
+// two would write over each other's events. A store is told from another by its value, if Go can
+// compare it.
+func claimStore(store log.Store) (release func(), err error) {
+	if store == nil || !reflect.TypeOf(store).Comparable() {
+		return func() {}, nil
+	}
+	if _, taken := stores.LoadOrStore(store, nil); taken {
+		return nil, errors.New("producer: another Producer writes to this Config.Log; open a log for each, " +
+			"or call Shutdown on the other first")
+	}
+	return func() { stores.Delete(store) }, nil
+}
+
 // closeLog notes in the log that no session is open, so that the next process need not look for
 // any, and closes it. Where events were republished it cannot know that, and notes nothing.
 // Shutdown calls it last.
@@ -145,6 +166,7 @@ func (p *Producer) closeLog() {
 	if closing := p.log.Close(); err == nil {
 		err = closing
 	}
+	p.releaseStore()
 	if err != nil {
 		p.cfg.Logger.Error("the log is not kept whole", "error", err)
 	}

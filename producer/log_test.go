@@ -164,7 +164,7 @@ func TestNewOnAFullDisk(t *testing.T) {
 				t.Errorf("New = %v", err)
 			}
 			var logged bytes.Buffer
-			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: struct{ log.Store }{kept}, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 			if err != nil {
 				t.Fatal(err)
 			}

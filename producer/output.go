@@ -2,6 +2,8 @@ package producer
 
 import (
 	"cmp"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +25,8 @@ const maxWrite = 8192
 //
 // Text is told in Unicode normal form C, with every line end as a line feed, and with characters
 // that could deceive made visible (see aaep.SafeText), and fillers kept. All methods may be called
-// at once.
+// at once. After its Close they return an error that is os.ErrClosed, and after the session's end
+// ErrSessionOver.
 type Output struct {
 	// All fields but s and id are guarded by the Session's mu.
 	s        *Session
@@ -54,43 +57,48 @@ func (s *Session) Output() *Output {
 // SetLanguage says in which language the text is that is written from now on, as a tag such as
 // yo-NG; it chooses the voice and the braille table (§11.5.3). Until then it is Config.Language.
 func (o *Output) SetLanguage(tag string) error {
-	if !aaep.ValidLanguageTag(tag) {
-		return &aaep.InvalidError{Message: "output", Violations: []aaep.Violation{{
-			Requirement: "EVT-065", Pointer: "/language", Problem: "must be a language tag such as en-US"}}}
+	if !isLanguage(tag) {
+		return fmt.Errorf("producer: SetLanguage: %w", &aaep.InvalidError{Message: "output", Violations: []aaep.Violation{{
+			Requirement: "EVT-065", Pointer: "/language", Problem: "must be the tag of a language, such as en-US"}}})
 	}
 	return o.changeAttribute(func() { o.lang = tag })
 }
 
 // SetContentType says what the text is that is written from now on, such as text/markdown.
-// Parameters are left out, and so is a type the protocol has no form for. Until then it is
-// text/plain.
+// Parameters are left out. Until then it is text/plain.
 func (o *Output) SetContentType(media string) error {
 	media, _, _ = strings.Cut(media, ";")
-	media = strings.TrimSpace(media)
-	return o.changeAttribute(func() {
-		o.content = media
-		if _, err := o.s.buildEvent(o.silentSpeech(), o.chunkEvent("x", false)); err != nil {
-			o.content = ""
-		}
-	})
+	if o == nil || o.s == nil {
+		return ErrNoSession
+	}
+	return tryAttribute(o, &o.content, strings.TrimSpace(media))
 }
 
 // With puts data of an extension, as Text.With, on the text that is written from now on: the place
 // of a caption, for example. Of one extension the newest counts; nil data puts none there any more.
 // What Text.With takes and refuses holds here too, at once.
 func (o *Output) With(v aaep.Vocabulary, data any) error {
+	if o == nil || o.s == nil {
+		return ErrNoSession
+	}
 	o.s.mu.Lock()
 	with := o.with.Without(v)
 	o.s.mu.Unlock()
 	if data != nil {
 		with = with.With(v, data)
 	}
+	return tryAttribute(o, &o.with, with)
+}
+
+// tryAttribute is changeAttribute for one field of o: it stays as it was where text could not be told
+// with its new value, and the error says why.
+func tryAttribute[T any](o *Output, field *T, value T) error {
 	var refused error
 	err := o.changeAttribute(func() {
-		before := o.with
-		o.with = with
+		before := *field
+		*field = value
 		if _, refused = o.s.buildEvent(o.silentSpeech(), o.chunkEvent("x", false)); refused != nil {
-			o.with = before
+			*field = before
 		}
 	})
 	return cmp.Or(err, refused)
@@ -99,13 +107,13 @@ func (o *Output) With(v aaep.Vocabulary, data any) error {
 // changeAttribute emits all text that was written before, and then calls apply, which changes what holds for
 // the text that follows. It takes the Session's mu and calls apply with it held.
 func (o *Output) changeAttribute(apply func()) error {
-	o.s.mu.Lock()
-	defer o.s.mu.Unlock()
-	if o.s.p == nil {
+	if o == nil || o.s == nil {
 		return ErrNoSession
 	}
-	if o.s.over || o.closed {
-		return ErrSessionOver
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	if err := o.writable(); err != nil {
+		return err
 	}
 	if err := o.flushHeld(); err != nil {
 		return err
@@ -113,6 +121,22 @@ func (o *Output) changeAttribute(apply func()) error {
 	apply()
 	return nil
 }
+
+// writable returns why o takes no text any more, or nil, with the Session's mu held.
+func (o *Output) writable() error {
+	switch {
+	case o.s.p == nil:
+		return ErrNoSession
+	case o.s.over:
+		return ErrSessionOver
+	case o.closed:
+		return errOutputClosed
+	}
+	return nil
+}
+
+// errOutputClosed is returned by the methods of an Output after its Close, while its session goes on.
+var errOutputClosed = fmt.Errorf("producer: this output is closed; Session.Output begins another: %w", os.ErrClosed)
 
 // flushHeld emits all text that is held or gathered, with the Session's mu held, because something
 // else follows. Half a character stays held.
@@ -134,15 +158,13 @@ func (o *Output) Write(p []byte) (n int, err error) { return o.WriteString(strin
 
 // WriteString is Write.
 func (o *Output) WriteString(text string) (n int, err error) {
+	if o == nil || o.s == nil {
+		return 0, ErrNoSession
+	}
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
-	switch {
-	case o.s.p == nil:
-		return 0, ErrNoSession
-	case o.s.over || o.closed:
-		return 0, ErrSessionOver
-	case text == "":
-		return 0, nil
+	if err := o.writable(); err != nil || text == "" {
+		return 0, err
 	}
 	if !o.known {
 		o.known = true
@@ -166,6 +188,9 @@ func (o *Output) WriteString(text string) (n int, err error) {
 
 // Close says that the answer is whole. A second Close does nothing.
 func (o *Output) Close() error {
+	if o == nil || o.s == nil {
+		return ErrNoSession
+	}
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
 	if o.s.p == nil {

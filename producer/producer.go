@@ -96,8 +96,9 @@ type Producer struct {
 	broker *questions.Broker // owns the ledger of questions; its goroutine ends with Shutdown
 
 	*closing
-	shared   log.Shared // what the agent's processes share; nil for an agent that is one process
-	follower follower
+	releaseStore func()     // ends what claimStore began
+	shared       log.Shared // what the agent's processes share; nil for an agent that is one process
+	follower     follower
 
 	// audience is the list of the subscriptions that are served, in the order in which they came.
 	// Any goroutine may load it. It is replaced with mu held, and what a loaded slice shows never
@@ -165,6 +166,21 @@ func New(cfg Config) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
+	release, err := claimStore(cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newProducer(cfg, languages)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	p.releaseStore = release
+	return p, nil
+}
+
+// newProducer is New for a complete Config, with the languages that the agent has text in.
+func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 	shield := cfg.shieldOthers()
 	spine := eventlog.New(cfg.KeepEvents)
 	switch {

@@ -8,11 +8,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
@@ -145,18 +149,40 @@ func SessionOf(ctx context.Context) *Session {
 	return s
 }
 
-// State tells what the agent does now. The states of questions, tools and outputs are told without
-// it. Telling the same state again is not an event.
+// State tells what the agent does now: a state of the protocol, or one of the agent's own, whose name
+// is of letters, digits, "_", "-", "." and ":". The states of questions, tools and outputs are told
+// without it, and awaiting_input only so. Telling the same state again is not an event.
 func (s *Session) State(state aaep.State, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
+	}
+	if err := checkStateName(state); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.enterState(state, text)
 }
 
-// Progress tells how far the agent is. A zero eta is unknown; one above a day is left out.
+// checkStateName refuses a state that State cannot tell, with an *aaep.InvalidError.
+func checkStateName(state aaep.State) error {
+	problem := ""
+	switch {
+	case state == aaep.StateAwaitingInput:
+		problem = "is the state of a question, and none is asked; Tool, Confirm and Clarify ask, and tell it"
+	case state == "" || strings.ContainsFunc(string(state), func(r rune) bool {
+		return !strings.ContainsRune("_-.:", r) && !unicode.IsDigit(r) && !unicode.IsLetter(r)
+	}):
+		problem = `must be a name of letters, digits, "_", "-", "." and ":"`
+	default:
+		return nil
+	}
+	return fmt.Errorf("producer: State: %w", &aaep.InvalidError{Message: string(aaep.TypeStateChanged),
+		Violations: []aaep.Violation{{Requirement: "EVT-028", Pointer: "/to_state", Problem: problem}}})
+}
+
+// Progress tells how far the agent is. A zero eta is unknown; one above a day is left out. Without
+// text and Description the percentage or the step is told, in the language of each listener.
 func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Duration) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -183,12 +209,32 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 	case progress.Description != "":
 		words = speech{in: []said{{lang: s.p.cfg.Language, text: aaep.Say(progress.Description)}}, with: text}
 	default:
-		words = speech{in: []said{{lang: "en", text: aaep.Say((&aaep.Event{Payload: &p}).Text(aaep.VerbosityNormal))}}, with: text}
+		words = s.p.progressSpeech(progress)
+		words.with = text
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, err := s.emitEvent(words, &p)
 	return err
+}
+
+// progressSpeech returns the package's own words for how far an agent is.
+func (p *Producer) progressSpeech(progress aaep.Progress) speech {
+	switch {
+	case progress.Percent != nil: // as exact as a person wants to hear it
+		percent := strconv.FormatFloat(math.Round(*progress.Percent*10)/10, 'f', -1, 64)
+		return p.phraseSpeech(phrase.ProgressPercent, func(string) (string, bool) { return percent, true })
+	case progress.Step > 0 && progress.TotalSteps > 0:
+		return p.phraseSpeech(phrase.ProgressStep, func(tag string) (string, bool) {
+			of, _ := phrase.In(tag, phrase.OfSteps, strconv.FormatInt(progress.TotalSteps, 10))
+			return strconv.FormatInt(progress.Step, 10) + " " + of, true
+		})
+	case progress.Step > 0:
+		return p.phraseSpeech(phrase.ProgressStep, func(string) (string, bool) {
+			return strconv.FormatInt(progress.Step, 10), true
+		})
+	}
+	return p.phraseSpeech(phrase.ProgressMade, func(string) (string, bool) { return "", true })
 }
 
 // Handoff asks another agent or a person to take over (§4.4.3). The session goes on until it is
@@ -238,12 +284,31 @@ func (s *Session) Emit(v aaep.Vocabulary, name string, text aaep.Text, members a
 	if err != nil {
 		return fmt.Errorf("producer: the members of %s:%s: %w", v.Prefix, name, err)
 	}
+	if len(raw) == 0 || raw[0] != '{' {
+		return fmt.Errorf("producer: the members of %s:%s: %T is written as %s in JSON, and must be an object; "+
+			"give a struct or a map, and struct{}{} for none", v.Prefix, name, members, kindOfJSON(raw))
+	}
 	words := s.p.authoredSpeech(text)
 	words.vocabulary, words.members = v, json.RawMessage(raw)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, err = s.emitEvent(words, &aaep.Extension{Type: aaep.Type(v.Prefix + ":" + name)})
 	return err
+}
+
+// kindOfJSON names the kind of a JSON value, for an error.
+func kindOfJSON(raw []byte) string {
+	switch jsontext.Value(raw).Kind() {
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 'n':
+		return "null"
+	}
+	return "a boolean"
 }
 
 // enterState changes the state, with s.mu held. An empty text is replaced by the package's own phrase
@@ -358,6 +423,9 @@ func (s *Session) buildEvent(words speech, payload aaep.Payload) (*aaep.Event, e
 		ev.Context, ev.Unknown = []string{aaep.CoreContext, words.vocabulary.URI}, words.members
 	}
 	if err := words.with.Extend(ev); err != nil {
+		return nil, err
+	}
+	if err := checkHasWords(ev); err != nil {
 		return nil, err
 	}
 	if err := s.p.checkExtensions(ev); err != nil {

@@ -57,6 +57,11 @@ const (
 	LinkRefused ID = "LinkRefused" // so far
 	AnswerStuck ID = "AnswerStuck" // the same, of an answer that came to it
 
+	// Where the author of an agent gives a number alone.
+	ProgressPercent ID = "ProgressPercent"
+	ProgressStep    ID = "ProgressStep"
+	ProgressMade    ID = "ProgressMade"
+
 	// For agents that are followed by what they ask of a model.
 	Request          ID = "Request"
 	ModelBusy        ID = "ModelBusy"
@@ -303,6 +308,8 @@ const (
 	StandsOpen       ID = "StandsOpen"
 
 	CommandsHelp ID = "CommandsHelp"
+
+	OfSteps ID = "OfSteps" // behind the first number of ProgressStep
 
 	// What the package itself asks for.
 	yesWords    ID = "YesWords"

@@ -96,6 +96,11 @@ func TestEnglish(t *testing.T) {
 		LinkBack:    {"", "The connection to the agent is back."},
 		LinkRefused: {"", "The agent refuses your credentials. What it does is told again when it takes them, or newer ones."},
 
+		ProgressPercent: {"12.5", "12.5 percent."},
+		ProgressStep:    {"2 of 5", "Step 2 of 5."},
+		ProgressMade:    {"", "The agent made progress."},
+		OfSteps:         {"5", "of 5"},
+
 		Request:          {"", "Working on a request."},
 		ModelBusy:        {"", "The provider of the model is too busy at the moment."},
 		ModelFault:       {"", "The provider of the model has a fault."},

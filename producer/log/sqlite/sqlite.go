@@ -90,6 +90,9 @@ INSERT INTO state VALUES (1, 0, NULL);`
 // After a crash the file is looked through first. What SQLite had not written whole is taken back;
 // where more than that is wrong, nothing is opened.
 func Open(dir string, opts Options) (_ *Store, err error) {
+	if dir == "" {
+		return nil, errors.New("sqlite: no folder is named; the working directory is \".\"")
+	}
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return nil, err
