@@ -1,0 +1,188 @@
+// Package a2a connects agents that speak the Agent2Agent protocol (A2A), 1.0 or 0.3, to AAEP. Each task of such an agent is a session
+// of a producer.Producer, which any assistive technology can follow and answer:
+//
+//	agent, err := a2a.Dial(ctx, "https://agent.example", a2a.Config{})
+//	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent", AgentName: agent.Name()}})
+//	task, err := agent.Send(ctx, p, "Find the newest report.")
+//	err = task.Wait()
+//
+// Where the agent asks for input, or for its user to sign in, the user is asked, and the task goes on with the answer. Silence sends
+// nothing. All text of the agent is untrusted: it is told as the agent's, with what could deceive made visible.
+//
+// A stream that is cut is taken up again, and what was missed is told once. Push notifications only say that there is news: what is
+// told always comes from the agent itself, so a forged or repeated one has no effect.
+//
+// The package never follows a card or a redirect to another host than it was given, and it sends its credentials nowhere else.
+//
+// One goroutine owns each task. Begin reading at Task.follow, and at telling.go for what a person hears.
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/bridge"
+)
+
+// Config says how to be the client of an agent. Its zero value is ready.
+type Config struct {
+	// Endpoint is where the agent takes JSON-RPC. Empty is what its card says, which must be of the host that the card came from.
+	Endpoint string
+	// Token is sent as a bearer token, to the host of the address and to that of Endpoint alone. Empty is none.
+	Token string
+	// AnswerTime is how long a question of the agent is open. Zero is five minutes.
+	AnswerTime time.Duration
+	// PushURL is where the agent reaches this Agent's ServeHTTP for push notifications. Empty is none.
+	PushURL string
+	// Logger receives what of the agent's messages cannot be read. Nil discards it.
+	Logger *slog.Logger
+}
+
+const (
+	helloTimeout = 30 * time.Second // for the agent's card
+	callTimeout  = 30 * time.Second // for the answer to a request that begins no stream
+	maxCard      = 256 << 10
+	maxAnswer    = 16 << 20
+)
+
+// An Agent is one that speaks A2A. What is sent to it belongs to one conversation. All its methods may be called at once.
+type Agent struct {
+	cfg      Config
+	http     *http.Client
+	endpoint string
+	legacy   bool // it speaks 0.3
+	card     agentCard
+
+	mu      sync.Mutex
+	context string                      // the id that the agent gave this conversation
+	pushes  map[[sha256.Size]byte]*Task // by the hash of their token
+	tasks   int                         // that are followed
+}
+
+// Dial reads the card of the agent at an address: that of the card itself, or of the host that has it at its well-known place.
+func Dial(ctx context.Context, address string, cfg Config) (*Agent, error) {
+	return dial(ctx, address, cfg, http.DefaultTransport.(*http.Transport).Clone())
+}
+
+func dial(ctx context.Context, address string, cfg Config, transport http.RoundTripper) (*Agent, error) {
+	at, err := url.Parse(address)
+	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+		return nil, fmt.Errorf("a2a: %q is not the address of an agent, such as https://agent.example", address)
+	}
+	cfg.AnswerTime = cmp.Or(cfg.AnswerTime, 5*time.Minute)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &Agent{cfg: cfg, pushes: map[[sha256.Size]byte]*Task{}}
+	a.http = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		return fmt.Errorf("the agent redirects to %s, which is not followed; give that address if it is right", bridge.Label(r.URL.String()))
+	}}
+	if at.Path == "" || strings.HasSuffix(at.Path, "/") {
+		at = at.JoinPath(".well-known", "agent-card.json")
+	}
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	body, err := a.get(ctx, at.String())
+	if err == nil && bridge.Decode(body, &a.card) != nil {
+		err = errors.New("what it has there cannot be read as a card")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a2a: the agent's card at %s cannot be had: %w", at.Redacted(), reasonOf(err))
+	}
+	return a, a.choose(at)
+}
+
+// get reads what is at an address.
+func (a *Agent) get(ctx context.Context, at string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	a.identify(req)
+	answer, err := a.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answers %s", answer.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxCard+1))
+	if len(body) > maxCard {
+		return nil, fmt.Errorf("it has more than %d KiB", maxCard>>10)
+	}
+	return body, err
+}
+
+func (a *Agent) identify(r *http.Request) {
+	if a.cfg.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+a.cfg.Token)
+	}
+}
+
+// choose takes the first interface of the card that is known here.
+func (a *Agent) choose(card *url.URL) error {
+	var others []string
+	for _, i := range a.card.interfaces() {
+		legacy := strings.HasPrefix(i.Version, "0.3") || i.Version == ""
+		if i.Binding != "JSONRPC" || !legacy && !strings.HasPrefix(i.Version, "1.") {
+			others = append(others, strings.TrimSpace(bridge.Label(i.Binding+" "+i.Version)))
+			continue
+		}
+		a.endpoint, a.legacy = i.URL, legacy
+		break
+	}
+	if a.endpoint == "" {
+		return fmt.Errorf("a2a: the agent offers only %s; JSONRPC 1.0 or 0.3 is needed", cmp.Or(strings.Join(others, ", "), "nothing"))
+	}
+	if a.cfg.Endpoint != "" {
+		a.endpoint = a.cfg.Endpoint
+		return nil
+	}
+	at, err := url.Parse(a.endpoint)
+	if err != nil || !sameHost(at, card) {
+		return fmt.Errorf("a2a: the agent's card, which came from %s, names the address %s of another host; give it as the endpoint if it is right",
+			card.Host, bridge.Label(a.endpoint))
+	}
+	return nil
+}
+
+// sameHost reports whether two addresses are of one server. All names of this machine are one.
+func sameHost(a, b *url.URL) bool {
+	name := func(u *url.URL) string {
+		switch host := strings.ToLower(u.Hostname()); host {
+		case "localhost", "127.0.0.1", "::1":
+			return "localhost"
+		default:
+			return host
+		}
+	}
+	port := func(u *url.URL) string {
+		return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	return a.Scheme == b.Scheme && name(a) == name(b) && port(a) == port(b)
+}
+
+// Name is what the agent calls itself, in one line that is safe to show, or "".
+func (a *Agent) Name() string { return bridge.Label(a.card.Name) }
+
+// Version is the version of the protocol that is spoken with the agent: "1.0" or "0.3".
+func (a *Agent) Version() string {
+	if a.legacy {
+		return "0.3"
+	}
+	return "1.0"
+}
+
+// known is how a sentence names the agent.
+func (a *Agent) known() string { return cmp.Or(a.Name(), "The agent") }

@@ -1,0 +1,173 @@
+package a2a
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/bridge"
+)
+
+// The errors of A2A that are told apart here.
+const (
+	codeNotFound       = -32001
+	codeNotCancelable  = -32002
+	codeUnsupported    = -32004
+	codeMethodNotFound = -32601
+)
+
+// A remoteError is what the agent answers to a request that it does not fulfil.
+type remoteError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *remoteError) Error() string {
+	return fmt.Sprintf("the agent reports: %s", bridge.Label(e.Message))
+}
+
+// codeOf is the code of the agent's error, or zero.
+func codeOf(err error) int {
+	var e *remoteError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return 0
+}
+
+// reasonOf is an error without the address that net/http puts before it, which may hold what is secret.
+func reasonOf(err error) error {
+	var at *url.Error
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+type rpcRequest struct {
+	JSONRPC string `json:"jsonrpc"`
+	ID      string `json:"id"`
+	Method  string `json:"method"`
+	Params  any    `json:"params"`
+}
+
+type rpcResponse struct {
+	Result jsontext.Value `json:"result"`
+	Error  *remoteError   `json:"error"`
+}
+
+// post sends a request, whose method is named as in 1.0.
+func (a *Agent) post(ctx context.Context, method string, params any) (*http.Response, error) {
+	if a.legacy {
+		method = methods[method]
+	}
+	body, err := json.Marshal(rpcRequest{"2.0", rand.Text(), method, params})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream, application/json")
+	req.Header.Set("A2A-Version", a.Version())
+	a.identify(req)
+	answer, err := a.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("the agent cannot be reached: %w", reasonOf(err))
+	}
+	if answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden {
+		answer.Body.Close()
+		return nil, fmt.Errorf("the agent answers %s: give it a token that it knows", answer.Status)
+	}
+	return answer, nil
+}
+
+// call sends a request and reads the answer into result.
+func (a *Agent) call(ctx context.Context, method string, params any) (jsontext.Value, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := a.post(ctx, method, params)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	return resultIn(answer)
+}
+
+func resultIn(answer *http.Response) (jsontext.Value, error) {
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the agent's answer broke off: %w", err)
+	case len(body) > maxAnswer:
+		return nil, fmt.Errorf("the agent's answer has more than %d MiB", maxAnswer>>20)
+	}
+	return result(body, answer.Status)
+}
+
+func result(body []byte, status string) (jsontext.Value, error) {
+	var r rpcResponse
+	if err := bridge.Decode(body, &r); err != nil {
+		return nil, fmt.Errorf("the agent's answer, %s, cannot be read", status)
+	}
+	if r.Error != nil {
+		return nil, r.Error
+	}
+	return r.Result, nil
+}
+
+// A stream is a stream of updates. Updates is closed at its end, and err is then why, or nil.
+type stream struct {
+	updates chan update
+	err     error
+	cancel  context.CancelFunc
+}
+
+// openStream sends a request that begins a stream. It does not wait for the answer.
+func (a *Agent) openStream(ctx context.Context, method string, params any) *stream {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &stream{updates: make(chan update), cancel: cancel}
+	take := func(value jsontext.Value, err error) error {
+		if err != nil {
+			return err
+		}
+		u, err := readUpdate(value)
+		if err != nil {
+			a.cfg.Logger.Warn("a2a: the agent sent an update that cannot be read", "error", err)
+			return nil
+		}
+		select {
+		case s.updates <- u:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	go func() {
+		defer close(s.updates)
+		defer cancel()
+		answer, err := a.post(ctx, method, params)
+		if err != nil {
+			s.err = err
+			return
+		}
+		defer answer.Body.Close()
+		if kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")); kind != "text/event-stream" {
+			s.err = take(resultIn(answer)) // an error, or the one answer of an agent that has no streams
+			return
+		}
+		s.err = bridge.ReadEvents(answer.Body, func(data []byte) error { return take(result(data, answer.Status)) })
+	}()
+	return s
+}

@@ -1,0 +1,105 @@
+package a2a_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/bridges/a2a"
+)
+
+// sdkAgent runs the agent on the library of the protocol's authors, which speaks a version of the protocol.
+func sdkAgent(t *testing.T, dir, version string) (*program, string) {
+	t.Helper()
+	p := start(t, dir, "node", "agent.mjs", version)
+	return p, p.line(t)
+}
+
+// ENG-T7: a task of an agent on the library of the protocol's authors is heard from its beginning to its end, and goes on with the
+// answer to what the agent asked, in both versions of the protocol.
+func TestSDKAgent(t *testing.T) {
+	dir := install(t, "sdk")
+	for _, version := range []string{"1.0", "0.3"} {
+		t.Run(version, func(t *testing.T) {
+			_, url := sdkAgent(t, dir, version)
+			agent := dial(t, url, a2a.Config{})
+			if agent.Name() != "Archive" || agent.Version() != version {
+				t.Fatalf("the agent is %q and speaks %q", agent.Name(), agent.Version())
+			}
+			const begins = "Reading the orders.\nreport: The first half. The second half.\n"
+			tests := []struct {
+				send, heard, err string
+			}{
+				{"ask me", "Archive asks: Which month?\nGoing on.\nanswer: You said May.\nAll is done.", ""},
+				{"do it", "All is done.", ""},
+				{"fail", "The task failed. Archive: The archive is closed.", "a2a: the task failed: The archive is closed."},
+				{"reject", "The agent rejected the task. Archive: That is not what I do.", "a2a: the agent rejected the task: That is not what I do."},
+				{"auth", "Archive wants you to sign in somewhere. Have you done that?\nGoing on.\nanswer: You said The user says that they have signed in..\nAll is done.", ""},
+			}
+			for _, test := range tests {
+				p := newProducer(t)
+				l := listen(t, p, func(l *listener, ev *aaep.Event) {
+					answer := any("May")
+					if q := ev.Payload.(*aaep.AwaitingClarification); slices.Contains(q.AcceptedResponseKinds, aaep.ResponseYesNo) {
+						answer = true
+					}
+					l.sub.Answer(context.Background(), ev, answer)
+				})
+				task, err := agent.Send(t.Context(), p, test.send)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := task.Wait(); err == nil && test.err != "" || err != nil && err.Error() != test.err {
+					t.Errorf("%s: the task ends with %v, want %q", test.send, err, test.err)
+				}
+				heard := l.awaitEnd(t, 1)
+				if !strings.Contains(heard, begins) || !strings.HasSuffix(heard, test.heard) {
+					t.Errorf("%s: heard\n%s\nwant\n%s…\n%s", test.send, heard, begins, test.heard)
+				}
+			}
+		})
+	}
+}
+
+// A task that is cancelled here ends at the agent on the library, and one that another client has begun is followed from its
+// beginning; a push notification brings what no stream does.
+func TestSDKTasks(t *testing.T) {
+	dir := install(t, "sdk")
+	for _, version := range []string{"1.0", "0.3"} {
+		t.Run(version, func(t *testing.T) {
+			_, url := sdkAgent(t, dir, version)
+			other := dial(t, url, a2a.Config{})
+			elsewhere := newProducer(t)
+			theirs := listen(t, elsewhere, nil)
+			begun, err := other.Send(t.Context(), elsewhere, "wait for it")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newProducer(t)
+			l := listen(t, p, nil)
+			theirs.awaitHeard(t, "The first half.")
+			push := httptest.NewServer(nil)
+			defer push.Close()
+			agent := dial(t, url, a2a.Config{PushURL: push.URL})
+			push.Config.Handler = agent
+			task, err := agent.Follow(t.Context(), p, begun.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.awaitHeard(t, "report: The first half. The second half.")
+			if err := begun.Cancel(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := task.Wait(); err == nil || err.Error() != "a2a: the task was cancelled" {
+				t.Errorf("the task ended with %v", err)
+			}
+			heard := l.awaitEnd(t, 1)
+			if !strings.HasSuffix(heard, "The task was cancelled.") || strings.Count(heard, "The first half.") != 1 {
+				t.Errorf("heard %s", heard)
+			}
+		})
+	}
+}

@@ -1,0 +1,467 @@
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+const (
+	maxTasks     = 4096             // that are followed at once
+	firstRetry   = time.Second      // until a stream that was cut is taken up again; each further time is twice as long
+	lastRetry    = time.Minute      // and never longer than this
+	giveUp       = 10 * time.Minute // without any answer of the agent
+	pollTime     = 5 * time.Second  // between two looks at a task that has no stream, as one that waits for an answer
+	silentTime   = time.Minute      // of a stream until the agent is asked whether there is news
+	streamLag    = time.Second      // for a stream to bring what a push notification says there is
+	pushInterval = 100 * time.Millisecond
+)
+
+// ErrTooMany is returned by Send and Follow while 4096 tasks are followed.
+var ErrTooMany = errors.New("a2a: too many tasks are followed at once")
+
+// A Task is one of an agent, and a session of AAEP from when it is followed to its end. All its methods may be called at once.
+type Task struct {
+	agent *Agent
+	telling
+	done  chan struct{}
+	err   error // once done is closed
+	named chan struct{}
+	id    string // once named is closed
+	push  *pushConfig
+	news  chan struct{} // holds one when a push notification came
+
+	// The rest belongs to the goroutine of follow.
+	stream     *stream
+	reattached bool        // the stream is not the first of the task
+	loose      bool        // what the stream brings is no more than a hint that there is news
+	fresh      bool        // nothing came on the stream yet
+	opened     time.Time   // the stream
+	asking     chan answer // of the open question; nil where there is none
+	withdraw   context.CancelFunc
+	unsent     *sendParams // an answer that the agent is not known to have
+	lastNews   time.Time
+	retry      time.Duration
+	wake       *time.Timer
+}
+
+// answer is what came of a question.
+type answer struct {
+	text string // to send; empty is none
+	err  error
+}
+
+// Send sends a message to the agent and follows the task that it makes of it as a session of p. When ctx ends the task is no longer
+// followed, and goes on at the agent; Cancel ends it there.
+func (a *Agent) Send(ctx context.Context, p *producer.Producer, text string) (*Task, error) {
+	t, err := a.begin(ctx, p, aaep.Say(cmp.Or(bridge.Label(text), "A message without words.")))
+	if err != nil {
+		return nil, err
+	}
+	params := a.send(text, t.push)
+	a.mu.Lock()
+	params.Message.ContextID = a.context
+	a.mu.Unlock()
+	go t.run(ctx, func(ctx context.Context) { t.sendOut(ctx, params) })
+	return t, nil
+}
+
+// Follow follows a task that is at the agent already. What it has brought before is told first.
+func (a *Agent) Follow(ctx context.Context, p *producer.Producer, id string) (*Task, error) {
+	t, err := a.begin(ctx, p, bridge.Ours("Following the task "+bridge.Label(id)+"."))
+	if err != nil {
+		return nil, err
+	}
+	t.name(id)
+	go t.run(ctx, func(ctx context.Context) {
+		if t.push != nil {
+			a.register(ctx, t)
+		}
+		t.wake.Reset(0)
+	})
+	return t, nil
+}
+
+// send makes the parameters of a message.
+func (a *Agent) send(text string, push *pushConfig) (p sendParams) {
+	p.Message = message{MessageID: rand.Text(), Role: "ROLE_USER", Parts: []part{{Text: &text}}}
+	p.Configuration.AcceptedOutputModes = []string{"text/plain", "text/markdown", "application/json"}
+	if !a.legacy {
+		p.Configuration.Push, p.Configuration.Return = push, !a.card.Capabilities.Streaming
+		return p
+	}
+	p.Message.Kind, p.Message.Role, p.Message.Parts[0].Kind = "message", "user", "text"
+	p.Configuration.LegacyPush, p.Configuration.Blocking = push, new(a.card.Capabilities.Streaming)
+	return p
+}
+
+// register asks for push notifications of a task that is there already. Without them it is still followed.
+func (a *Agent) register(ctx context.Context, t *Task) {
+	var params any = struct {
+		TaskID string `json:"taskId"`
+		URL    string `json:"url"`
+		Token  string `json:"token"`
+	}{t.id, t.push.URL, t.push.Token}
+	if a.legacy {
+		params = struct {
+			TaskID string      `json:"taskId"`
+			Config *pushConfig `json:"pushNotificationConfig"`
+		}{t.id, t.push}
+	}
+	if _, err := a.call(ctx, "CreateTaskPushNotificationConfig", params); err != nil {
+		a.cfg.Logger.Warn("a2a: there are no push notifications of a task", "error", err)
+	}
+}
+
+// begin makes a task and its session.
+func (a *Agent) begin(ctx context.Context, p *producer.Producer, about aaep.Text) (*Task, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tasks >= maxTasks {
+		return nil, ErrTooMany
+	}
+	s, err := p.StartSession(context.WithoutCancel(ctx), about)
+	if err != nil {
+		return nil, err
+	}
+	a.tasks++
+	t := &Task{agent: a, telling: newTelling(s, a.known()), done: make(chan struct{}), named: make(chan struct{}), news: make(chan struct{}, 1), retry: firstRetry}
+	if a.cfg.PushURL != "" && a.card.Capabilities.Push {
+		t.push = &pushConfig{URL: a.cfg.PushURL, Token: rand.Text()}
+		a.pushes[sha256.Sum256([]byte(t.push.Token))] = t
+	}
+	return t, nil
+}
+
+// ID is the agent's id of the task; empty until the agent has given it one.
+func (t *Task) ID() string {
+	select {
+	case <-t.named:
+		return t.id
+	default:
+		return ""
+	}
+}
+
+// Wait waits for the end of the task, or of following it. The error says why it did not reach its aim; it was told in the session, too.
+func (t *Task) Wait() error {
+	<-t.done
+	return t.err
+}
+
+// Cancel asks the agent to end the task. That it did comes as the end of the task.
+func (t *Task) Cancel(ctx context.Context) error {
+	select {
+	case <-t.named:
+	case <-t.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_, err := t.agent.call(ctx, "CancelTask", taskParams{t.id})
+	if codeOf(err) == codeNotCancelable {
+		return fmt.Errorf("a2a: the task cannot be cancelled: %w", err)
+	}
+	t.hint()
+	return err
+}
+
+// hint has the owner of the task ask for news.
+func (t *Task) hint() {
+	select {
+	case t.news <- struct{}{}:
+	default:
+	}
+}
+
+func (t *Task) name(id string) {
+	if t.ID() == "" && id != "" {
+		t.id = id
+		close(t.named)
+	}
+}
+
+// run follows the task to its end, having begun with start. It is the owner of the task.
+func (t *Task) run(ctx context.Context, start func(context.Context)) {
+	ctx, cancel := context.WithCancel(ctx)
+	t.lastNews, t.wake = time.Now(), time.NewTimer(silentTime)
+	start(ctx)
+	err := t.follow(ctx)
+	cancel()
+	t.wake.Stop()
+	if t.asking != nil {
+		t.withdraw()
+		<-t.asking
+	}
+	t.err = t.finish(err)
+	a := t.agent
+	a.mu.Lock()
+	a.tasks--
+	if t.push != nil {
+		delete(a.pushes, sha256.Sum256([]byte(t.push.Token)))
+	}
+	a.mu.Unlock()
+	close(t.done)
+}
+
+// follow applies what comes until the task is over. An error says that it could not be followed to its end.
+func (t *Task) follow(ctx context.Context) error {
+	for !t.over {
+		var updates chan update
+		if t.stream != nil {
+			updates = t.stream.updates
+		}
+		select {
+		case u, ok := <-updates:
+			if !ok {
+				if err := t.cut(t.stream.err); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := t.take(ctx, u); err != nil {
+				return err
+			}
+		case <-t.news:
+			if t.stream != nil { // which brings it, too, unless it is broken
+				t.wake.Reset(streamLag)
+				continue
+			}
+			if err := t.awake(ctx); err != nil {
+				return err
+			}
+			select { // so that many notifications are one look
+			case <-time.After(pushInterval):
+			case <-ctx.Done():
+			}
+		case <-t.wake.C:
+			if err := t.awake(ctx); err != nil {
+				return err
+			}
+		case a := <-t.asking:
+			t.asking = nil
+			if err := t.answered(ctx, a); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// take applies an update of the stream.
+func (t *Task) take(ctx context.Context, u update) error {
+	t.lastNews, t.retry, t.unsent = time.Now(), firstRetry, nil
+	t.wake.Reset(silentTime)
+	first := t.fresh
+	t.fresh = false
+	switch {
+	case u.Task != nil:
+		t.snapshot(ctx, u.Task)
+	case u.Message != nil:
+		t.reply(u.Message)
+	case t.loose || first && t.reattached: // what came before this is not known
+		t.loose = true
+		t.look(ctx)
+	case u.Status != nil && t.mine(u.Status.TaskID):
+		t.conversed(u.Status.ContextID)
+		t.status(ctx, u.Status.Status)
+	case u.Artifact != nil && t.mine(u.Artifact.TaskID):
+		t.chunk(u.Artifact)
+	}
+	return nil
+}
+
+// mine reports whether an update with a task's id is of this task, which gets its id from the first.
+func (t *Task) mine(id string) bool {
+	t.name(id)
+	if id != t.ID() {
+		t.agent.cfg.Logger.Warn("a2a: the agent sent an update of another task on the stream of one")
+	}
+	return id == t.ID()
+}
+
+// conversed takes over the id that the agent gave the conversation.
+func (t *Task) conversed(id string) {
+	if id != "" {
+		t.agent.mu.Lock()
+		t.agent.context = id
+		t.agent.mu.Unlock()
+		t.contextID = id
+	}
+}
+
+// snapshot applies what the task is now as a whole.
+func (t *Task) snapshot(ctx context.Context, now *taskObject) {
+	if !t.mine(now.ID) {
+		return
+	}
+	t.conversed(now.ContextID)
+	for _, a := range now.Artifacts {
+		t.whole(a)
+	}
+	t.status(ctx, now.Status)
+}
+
+// look asks the agent for the task, and reports whether it answered.
+func (t *Task) look(ctx context.Context) bool {
+	if t.ID() == "" {
+		return false
+	}
+	value, err := t.agent.call(ctx, "GetTask", taskParams{t.id})
+	var now taskObject
+	if err == nil {
+		err = bridge.Decode(value, &now)
+	}
+	if err != nil {
+		t.problem = err
+		return false
+	}
+	t.lastNews = time.Now()
+	t.snapshot(ctx, &now)
+	return true
+}
+
+// cut is called at the end of the stream, and decides when it is taken up again.
+func (t *Task) cut(err error) error {
+	t.stream.cancel()
+	t.stream = nil
+	var remote *remoteError
+	switch refused := errors.As(err, &remote); {
+	case t.ID() == "": // the agent never took the message
+		return cmp.Or(err, errors.New("the agent ended the answer before it began"))
+	case refused && t.unsent != nil:
+		t.unsent = nil
+		t.note("The agent did not take your answer: " + words.Sentence(bridge.Label(remote.Message)))
+		t.wake.Reset(0)
+	case refused: // it has no stream of this task, which may wait, or be over
+		t.wake.Reset(min(pollTime, time.Since(t.opened)+firstRetry))
+	case t.waiting():
+		t.wake.Reset(pollTime)
+	case t.fresh, err != nil:
+		t.problem = cmp.Or(err, t.problem)
+		t.later()
+	case time.Since(t.opened) < firstRetry:
+		t.wake.Reset(firstRetry)
+	default:
+		t.wake.Reset(0)
+	}
+	return nil
+}
+
+// later waits, longer each time, until the agent is tried again.
+func (t *Task) later() {
+	t.interrupted()
+	t.wake.Reset(t.retry)
+	t.retry = min(2*t.retry, lastRetry)
+}
+
+// awake does what the time has come for.
+func (t *Task) awake(ctx context.Context) error {
+	t.wake.Reset(silentTime)
+	before := t.news
+	answered := t.look(ctx)
+	switch {
+	case t.over || ctx.Err() != nil:
+		return ctx.Err()
+	case !answered && codeOf(t.problem) == codeNotFound:
+		return t.problem
+	case !answered && time.Since(t.lastNews) > giveUp:
+		return fmt.Errorf("the agent has not answered for %v: %w", giveUp, t.problem)
+	case !answered:
+		t.drop()
+		t.later()
+		return nil
+	}
+	t.away = false
+	if t.news != before { // which the stream should have brought
+		t.drop()
+		t.unsent = nil
+	}
+	switch {
+	case t.unsent != nil && t.stream == nil:
+		t.sendOut(ctx, *t.unsent)
+	case t.waiting() || !t.agent.card.Capabilities.Streaming:
+		t.wake.Reset(pollTime)
+	case t.stream == nil:
+		t.replace(t.agent.openStream(ctx, "SubscribeToTask", taskParams{t.id}))
+	}
+	return nil
+}
+
+// drop ends the stream.
+func (t *Task) drop() {
+	if t.stream != nil {
+		t.stream.cancel()
+		t.stream = nil
+	}
+}
+
+// sendOut sends a message and takes what comes of it as the stream of the task.
+func (t *Task) sendOut(ctx context.Context, params sendParams) {
+	method := "SendStreamingMessage"
+	if !t.agent.card.Capabilities.Streaming {
+		method = "SendMessage"
+	}
+	t.replace(t.agent.openStream(ctx, method, params))
+	t.reattached = false
+}
+
+func (t *Task) replace(s *stream) {
+	t.drop()
+	t.stream, t.opened, t.fresh, t.loose, t.reattached = s, time.Now(), true, false, true
+	t.wake.Reset(silentTime)
+}
+
+// status applies a status of the task.
+func (t *Task) status(ctx context.Context, s taskStatus) {
+	if !t.changed(s) {
+		return
+	}
+	if t.asking != nil { // what was asked is no longer what the agent waits for
+		t.withdraw()
+		if a := <-t.asking; a.text != "" {
+			t.note("The task went on before your answer was sent.")
+		}
+		t.asking = nil
+	}
+	if t.state(s) {
+		t.ask(ctx, s)
+	}
+}
+
+// ask puts the agent's question on a goroutine of its own.
+func (t *Task) ask(ctx context.Context, s taskStatus) {
+	ctx, t.withdraw = context.WithCancel(ctx)
+	answers := make(chan answer, 1)
+	t.asking = answers
+	put := t.question(s, t.agent.cfg.AnswerTime)
+	go func() { answers <- put(ctx) }()
+}
+
+// answered sends the answer to the agent.
+func (t *Task) answered(ctx context.Context, a answer) error {
+	t.withdraw()
+	switch {
+	case errors.Is(a.err, context.Canceled):
+		return ctx.Err()
+	case a.err != nil:
+		return a.err
+	}
+	params := t.agent.send(a.text, nil)
+	params.Message.TaskID, params.Message.ContextID = t.id, t.contextID
+	t.sent()
+	t.unsent = &params
+	t.sendOut(ctx, params)
+	return nil
+}
