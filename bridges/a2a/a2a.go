@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
 )
 
 // Config says how to be the client of an agent. Its zero value is ready.
@@ -85,7 +86,7 @@ func dial(ctx context.Context, address string, cfg Config, transport http.RoundT
 	}
 	a := &Agent{cfg: cfg, pushes: map[[sha256.Size]byte]*Task{}}
 	a.http = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		return fmt.Errorf("the agent redirects to %s, which is not followed; give that address if it is right", bridge.Label(r.URL.String()))
+		return fmt.Errorf("the agent redirects to %s, which is not followed; give that address if it is right", toolwords.Label(r.URL.String()))
 	}}
 	if at.Path == "" || strings.HasSuffix(at.Path, "/") {
 		at = at.JoinPath(".well-known", "agent-card.json")
@@ -136,7 +137,7 @@ func (a *Agent) choose(card *url.URL) error {
 	for _, i := range a.card.interfaces() {
 		legacy := strings.HasPrefix(i.Version, "0.3") || i.Version == ""
 		if i.Binding != "JSONRPC" || !legacy && !strings.HasPrefix(i.Version, "1.") {
-			others = append(others, strings.TrimSpace(bridge.Label(i.Binding+" "+i.Version)))
+			others = append(others, strings.TrimSpace(toolwords.Label(i.Binding+" "+i.Version)))
 			continue
 		}
 		a.endpoint, a.legacy = i.URL, legacy
@@ -152,7 +153,7 @@ func (a *Agent) choose(card *url.URL) error {
 	at, err := url.Parse(a.endpoint)
 	if err != nil || !sameHost(at, card) {
 		return fmt.Errorf("a2a: the agent's card, which came from %s, names the address %s of another host; give it as the endpoint if it is right",
-			card.Host, bridge.Label(a.endpoint))
+			card.Host, toolwords.Label(a.endpoint))
 	}
 	return nil
 }
@@ -174,7 +175,7 @@ func sameHost(a, b *url.URL) bool {
 }
 
 // Name is what the agent calls itself, in one line that is safe to show, or "".
-func (a *Agent) Name() string { return bridge.Label(a.card.Name) }
+func (a *Agent) Name() string { return toolwords.Label(a.card.Name) }
 
 // Version is the version of the protocol that is spoken with the agent: "1.0" or "0.3".
 func (a *Agent) Version() string {

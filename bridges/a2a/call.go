@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
 )
 
 // The errors of A2A that are told apart here.
@@ -32,7 +33,7 @@ type remoteError struct {
 }
 
 func (e *remoteError) Error() string {
-	return fmt.Sprintf("the agent reports: %s", bridge.Label(e.Message))
+	return fmt.Sprintf("the agent reports: %s", toolwords.Label(e.Message))
 }
 
 // codeOf is the code of the agent's error, or zero.

@@ -18,7 +18,7 @@ func sdkAgent(t *testing.T, dir, version string) (*program, string) {
 	return p, p.line(t)
 }
 
-// ENG-T7: a task of an agent on the library of the protocol's authors is heard from its beginning to its end, and goes on with the
+// A task of an agent on the library of the protocol's authors is heard from its beginning to its end, and goes on with the
 // answer to what the agent asked, in both versions of the protocol.
 func TestSDKAgent(t *testing.T) {
 	dir := install(t, "sdk")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -63,7 +64,7 @@ type answer struct {
 // Send sends a message to the agent and follows the task that it makes of it as a session of p. When ctx ends the task is no longer
 // followed, and goes on at the agent; Cancel ends it there.
 func (a *Agent) Send(ctx context.Context, p *producer.Producer, text string) (*Task, error) {
-	t, err := a.begin(ctx, p, aaep.Say(cmp.Or(bridge.Label(text), "A message without words.")))
+	t, err := a.begin(ctx, p, aaep.Say(cmp.Or(toolwords.Label(text), "A message without words.")))
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (a *Agent) Send(ctx context.Context, p *producer.Producer, text string) (*T
 
 // Follow follows a task that is at the agent already. What it has brought before is told first.
 func (a *Agent) Follow(ctx context.Context, p *producer.Producer, id string) (*Task, error) {
-	t, err := a.begin(ctx, p, bridge.Ours("Following the task "+bridge.Label(id)+"."))
+	t, err := a.begin(ctx, p, bridge.Ours("Following the task "+toolwords.Label(id)+"."))
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +343,7 @@ func (t *Task) cut(err error) error {
 		return cmp.Or(err, errors.New("the agent ended the answer before it began"))
 	case refused && t.unsent != nil:
 		t.unsent = nil
-		t.note("The agent did not take your answer: " + words.Sentence(bridge.Label(remote.Message)))
+		t.note("The agent did not take your answer: " + words.Sentence(toolwords.Label(remote.Message)))
 		t.wake.Reset(0)
 	case refused: // it has no stream of this task, which may wait, or be over
 		t.wake.Reset(min(pollTime, time.Since(t.opened)+firstRetry))

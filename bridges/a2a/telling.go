@@ -12,6 +12,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -112,7 +113,7 @@ func (sp *spoken) begins(text string) bool {
 }
 
 func named(a artifact) string {
-	if name := bridge.Label(a.Name); name != "" {
+	if name := toolwords.Label(a.Name); name != "" {
 		return "the result " + name
 	}
 	return "a result"
@@ -130,7 +131,7 @@ func (t *telling) write(a artifact, sp *spoken, text string) {
 	if sp.out == nil {
 		sp.out = t.s.Output()
 		sp.out.SetContentType("text/markdown")
-		if name := bridge.Label(a.Name); name != "" && sp.size == 0 {
+		if name := toolwords.Label(a.Name); name != "" && sp.size == 0 {
 			sp.out.WriteString(name + ": ")
 		}
 	}
@@ -194,7 +195,7 @@ func (t *telling) state(s taskStatus) (ask bool) {
 	case failed, rejected:
 		t.fail(text)
 	default:
-		t.note("The task is in a state that is not known here, " + words.Sentence(strings.TrimSpace(bridge.Label(s.State)+" "+text)))
+		t.note("The task is in a state that is not known here, " + words.Sentence(strings.TrimSpace(toolwords.Label(s.State)+" "+text)))
 	}
 	return false
 }
@@ -212,7 +213,7 @@ func (t *telling) fail(text string) {
 	}
 	if text != "" {
 		says += " " + t.agentName + ": " + words.Sentence(words.Fit(text, mostAsked))
-		end = fmt.Errorf("%w: %s", end, bridge.Label(text))
+		end = fmt.Errorf("%w: %s", end, toolwords.Label(text))
 	}
 	t.finishWith(end, func(aaep.Text) { t.s.Fail(errFailed, bridge.Ours(says)) }, "")
 }
@@ -250,7 +251,7 @@ func (t *telling) finish(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		t.s.Cancel(aaep.CancelledBySystem, bridge.Ours("The task is no longer followed. It goes on at the agent."))
 	default:
-		t.s.Fail(err, bridge.Ours(words.Sentence(upperFirst(bridge.Label(err.Error())))))
+		t.s.Fail(err, bridge.Ours(words.Sentence(upperFirst(toolwords.Label(err.Error())))))
 	}
 	return fmt.Errorf("a2a: %w", err)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
 )
 
 // The types of A2A as far as they are used here, 1.0 and 0.3 in one: members that only one of the two has stay empty with the other.
@@ -89,10 +90,10 @@ func textOf(parts []part) string {
 // file says that there is something of a name and a media type.
 func file(what, name, kind string) string {
 	text := "(" + what
-	if name = bridge.Label(name); name != "" {
+	if name = toolwords.Label(name); name != "" {
 		text += ", " + name
 	}
-	if kind = bridge.Label(kind); kind != "" {
+	if kind = toolwords.Label(kind); kind != "" {
 		text += ", of the kind " + kind
 	}
 	return text + ".) "

@@ -312,6 +312,18 @@ var theMap = []folder{
 		why:    "what a tool does is told alike, whichever way the agent reports it",
 	},
 	{
+		path:   "internal/bridge",
+		arrows: []string{".", "internal/nesting", "internal/toolwords", "internal/words"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "what a peer sends is made safe and put in words alike, whichever protocol it came by",
+	},
+	{
+		path:   "bridges/a2a",
+		arrows: []string{".", "internal/bridge", "internal/toolwords", "internal/words", "producer"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "it makes sessions of the tasks of a remote agent, and knows nobody who listens",
+	},
+	{
 		path:   "bridges/acp",
 		arrows: []string{".", "internal/form", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/sourcegraph/jsonrpc2"},

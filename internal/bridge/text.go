@@ -1,4 +1,4 @@
-// Package bridge is what the bridges to other protocols share: the text of a peer made safe to tell, the memory of what was told
+// Package bridge is what the bridges to other systems share: what a peer sends put in words that are safe to tell, the memory of what was told
 // before, and the reading of streams over HTTP. It never decides what is told of a peer.
 package bridge
 
@@ -10,16 +10,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/nesting"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 )
-
-// Label is a peer's name for something, in one line that is safe to show and no longer than a person listens to: 200 characters.
-func Label(text string) string { return clip(Line(text), 200) }
 
 // Line is a peer's text in one line that is safe to show.
 func Line(text string) string { return words.OneLine(aaep.SafeText(strings.TrimSpace(text))) }
@@ -27,24 +24,12 @@ func Line(text string) string { return words.OneLine(aaep.SafeText(strings.TrimS
 // Ours is a sentence of a bridge, which is in English whatever the peer speaks.
 func Ours(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
-// clip shortens a text to some characters.
-func clip(text string, most int) string {
-	n := 0
-	for i := range text {
-		if n++; n > most {
-			return strings.TrimSpace(text[:i]) + "…"
-		}
-	}
-	return text
-}
-
-// Decode reads a peer's JSON so strictly that there is only one way to read it; half a surrogate in a text becomes U+FFFD, since
-// programs cut texts at a length.
+// Decode is toolwords.Decode for JSON of any depth: what is nested too deep is refused.
 func Decode(data []byte, into any) error {
 	if nesting.TooDeep(data) {
 		return errors.New("the JSON is nested too deep")
 	}
-	return json.Unmarshal(data, into, jsontext.AllowInvalidUTF8(true))
+	return toolwords.Decode(data, into)
 }
 
 // mostLeaves is how many values Describe names.
@@ -78,7 +63,7 @@ func leaves(path string, v any) (said []string) {
 }
 
 func named(path, value string) string {
-	if path = Label(path); path == "" {
+	if path = toolwords.Label(path); path == "" {
 		return value
 	}
 	return path + " is " + value
@@ -95,7 +80,7 @@ func scalar(v any) string {
 		}
 		return "no"
 	case string:
-		return cmp.Or(Label(v), "empty")
+		return cmp.Or(toolwords.Label(v), "empty")
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}

@@ -18,7 +18,7 @@ func prints(t *testing.T, args ...string) string {
 }
 
 var (
-	helpCommand = regexp.MustCompile(`(?m)^  ([a-z]+) +\S`)
+	helpCommand = regexp.MustCompile(`(?m)^  ([a-z0-9]+) +\S`)
 	helpFlag    = regexp.MustCompile(`(?m)^  (?:-\w, |    )--([a-z-]+)`)
 )
 
@@ -29,7 +29,7 @@ func TestMan(t *testing.T) {
 	sections := map[string]string{}
 	for _, section := range strings.Split(page, "\n.SS ")[1:] {
 		title, text, _ := strings.Cut(section, "\n")
-		words := regexp.MustCompile(`^aaep((?: [a-z]+)+)`).FindStringSubmatch(title)
+		words := regexp.MustCompile(`^aaep((?: [a-z0-9]+)+)`).FindStringSubmatch(title)
 		sections[strings.TrimSpace(words[1])] = text
 	}
 	look = func(path ...string) {

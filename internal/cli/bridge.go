@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/bridges/a2a"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+func bridgeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bridge",
+		Short: "Make an agent of another protocol accessible",
+		Long: `bridge follows what agents of other protocols do, and serves it to assistive technology: "aaep listen" hears it, and
+answers what it asks. Nothing is followed but what the command names.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(bridgeA2ACommand())
+	return cmd
+}
+
+// bridging is what the commands of "bridge" share.
+type bridging struct {
+	where       *serving
+	name, trail string
+	hookAt      string // where messages of the other system are taken; empty is none
+	hookURL     string // how that system reaches it
+	wait        bool
+	status      announcer
+}
+
+func (b *bridging) flags(cmd *cobra.Command, whose string) {
+	f := cmd.Flags()
+	f.StringVar(&b.name, "name", "", "the agent's name (default is "+whose+")")
+	f.StringVar(&b.trail, "audit", "", "put on record in this `FILE` what is asked and answered")
+	f.BoolVar(&b.wait, "wait", false, "wait for somebody to listen before starting")
+	b.where = servingFlags(cmd)
+}
+
+// openHook opens the address at which the other system's messages are taken; nil where none is wanted. They come from other
+// machines through a proxy, which has the certificate.
+func (b *bridging) openHook(ctx context.Context) (net.Listener, error) {
+	if b.hookAt == "" {
+		return nil, nil
+	}
+	const such = "Use one such as 127.0.0.1:9090, and a proxy with a certificate before it for other machines."
+	at, err := net.ResolveTCPAddr("tcp", b.hookAt)
+	switch {
+	case err != nil:
+		return nil, usage("--hook %q is not an address of this machine.\n"+such, b.hookAt)
+	case !at.IP.IsLoopback():
+		return nil, usage("--hook %q would take messages in the clear from other machines.\n"+such, b.hookAt)
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", b.hookAt)
+	if err != nil {
+		return nil, &exitError{exitFailed, fmt.Errorf("cannot take messages on %s: %s", b.hookAt, innermost(err))}
+	}
+	if b.hookURL == "" {
+		b.hookURL = "http://" + ln.Addr().String() + "/"
+	}
+	return ln, nil
+}
+
+// run serves an agent and does work, which returns when there is nothing more to follow.
+func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, take http.Handler, work func(context.Context, *producer.Producer) error) (err error) {
+	ctx, stop := serviceable(cmd.Context(), &b.status)
+	defer stop()
+	shared := &acpOptions{where: b.where, trail: b.trail}
+	p, served, end, err := shared.serve(ctx, cmd, name, producer.Config{Admit: b.where.admit(&b.status)}, &b.status)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	defer func() { <-served }()
+	defer drain(ctx, p, drainTime, &b.status)
+	if hook != nil {
+		server := &http.Server{Handler: httpguard.WithDeadlines(take), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
+		go server.Serve(hook)
+		defer server.Close()
+		b.status.say("aaep", "Messages for it are taken at "+b.hookURL)
+	}
+	if b.wait {
+		b.status.say("aaep", "Waiting for somebody to listen.")
+		if err := p.WaitSubscriber(ctx); err != nil {
+			return stopped(ctx)
+		}
+	}
+	if err = work(ctx, p); ctx.Err() != nil {
+		return stopped(ctx)
+	}
+	return err
+}
+
+// a2aOptions are what the flags of "bridge a2a" say.
+type a2aOptions struct {
+	bridging
+	send, endpoint, token string
+	tasks                 []string
+}
+
+func bridgeA2ACommand() *cobra.Command {
+	o := &a2aOptions{}
+	cmd := &cobra.Command{
+		Use:   "a2a [flags] URL",
+		Short: "Hear and answer a remote agent that speaks A2A",
+		Long: `a2a is the client of the agent at URL, which speaks the Agent2Agent protocol, 1.0 or 0.3. Each line that is typed, or
+read from standard input, is a message to it. What the agent makes of that is heard by whoever listens: its progress, its
+results as they grow, its end. What it needs to go on is asked, and the answer sent. /stop cancels what it does.
+
+With --send it sends one message, and ends when the agent has. With --task it follows a task that the agent has already.
+
+A link that is cut is taken up again, for ten minutes. With --hook the agent can also say by a push notification that there
+is news. Silence is no answer: nothing is sent then, and the task waits at the agent.`,
+		Example: `  aaep bridge a2a https://agent.example
+  aaep bridge a2a --send "Find the newest report" --token-file token.txt https://agent.example
+  aaep bridge a2a --task 7f3c --hook 127.0.0.1:9090 --hook-url https://me.example/push https://agent.example`,
+		Args: cobra.ExactArgs(1),
+	}
+	cmd.RunE = o.run
+	o.flags(cmd, "what its card says")
+	f := cmd.Flags()
+	f.StringVar(&o.send, "send", "", "send this `MESSAGE`, and end when the agent has")
+	f.StringArrayVar(&o.tasks, "task", nil, "follow the task with this `ID`; may be repeated")
+	f.StringVar(&o.token, "token-file", "", "show the agent the bearer token in this `FILE`")
+	f.StringVar(&o.endpoint, "endpoint", "", "speak with the agent at this `URL`, whatever its card says")
+	f.StringVar(&o.hookAt, "hook", "", "take push notifications at this `ADDRESS` of this machine")
+	f.StringVar(&o.hookURL, "hook-url", "", "the `URL` by which the agent reaches that (default http://ADDRESS/)")
+	return cmd
+}
+
+func (o *a2aOptions) run(cmd *cobra.Command, args []string) error {
+	const see = "\nSee: aaep bridge a2a --help"
+	if at, err := url.Parse(args[0]); err != nil || at.Host == "" {
+		return usage("%q is not the address of an agent, such as https://agent.example."+see, args[0])
+	}
+	if o.hookURL != "" && o.hookAt == "" {
+		return usage("--hook-url leads to --hook: give that, too." + see)
+	}
+	cfg := a2a.Config{Endpoint: o.endpoint, Logger: logTo(cmd.ErrOrStderr())}
+	if o.token != "" {
+		text, err := os.ReadFile(o.token)
+		if err != nil {
+			return cannotTake("--token-file", err)
+		}
+		cfg.Token = strings.TrimSpace(string(text))
+	}
+	hook, err := o.openHook(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if hook != nil {
+		defer hook.Close()
+		cfg.PushURL = o.hookURL
+	}
+	agent, err := a2a.Dial(cmd.Context(), args[0], cfg)
+	if err != nil {
+		return &exitError{exitUnreachable, errors.New(strings.TrimPrefix(err.Error(), "a2a: "))}
+	}
+	if o.name == "" {
+		o.name = agent.Name()
+	}
+	o.status.out = cmd.ErrOrStderr()
+	return o.bridging.run(cmd, firstOf(o.name, "remote agent"), hook, agent, func(ctx context.Context, p *producer.Producer) error {
+		return o.follow(ctx, agent, p, cmd.InOrStdin())
+	})
+}
+
+func firstOf(name, other string) string {
+	if name = words.OneLine(aaep.SafeText(name)); name != "" {
+		return name
+	}
+	return other
+}
+
+// follow follows what is asked for, until all of it has ended.
+func (o *a2aOptions) follow(ctx context.Context, agent *a2a.Agent, p *producer.Producer, in io.Reader) error {
+	f := &remoteTasks{agent: agent, status: &o.status, open: map[*a2a.Task]bool{}}
+	for _, id := range o.tasks {
+		if err := f.begin(ctx)(agent.Follow(ctx, p, id)); err != nil {
+			return &exitError{exitFailed, errors.New(plain(err))}
+		}
+	}
+	if o.send != "" {
+		if err := f.begin(ctx)(agent.Send(ctx, p, o.send)); err != nil {
+			return &exitError{exitFailed, errors.New(plain(err))}
+		}
+	}
+	if o.send != "" || len(o.tasks) > 0 {
+		f.running.Wait()
+		return f.failed
+	}
+	o.status.say("aaep", "Type a message and press Enter. /stop cancels what the agent does.")
+	defer f.running.Wait()
+	for lines := linesOf(ctx, in); ; {
+		select {
+		case line, ok := <-lines:
+			switch {
+			case !ok:
+				return nil
+			case line == "/stop":
+				f.cancel(ctx)
+			case line != "":
+				if err := f.begin(ctx)(agent.Send(ctx, p, line)); err != nil {
+					o.status.say("aaep", "The message was not sent: "+words.Sentence(plain(err)))
+				}
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// remoteTasks are the tasks of a remote agent that are followed.
+type remoteTasks struct {
+	agent   *a2a.Agent
+	status  *announcer
+	running sync.WaitGroup
+	mu      sync.Mutex
+	open    map[*a2a.Task]bool
+	failed  error // one of them did not reach its aim, which was said
+}
+
+// begin returns what takes a task that begins, or why it does not.
+func (r *remoteTasks) begin(ctx context.Context) func(*a2a.Task, error) error {
+	return func(task *a2a.Task, err error) error {
+		if err != nil {
+			return err
+		}
+		r.mu.Lock()
+		r.open[task] = true
+		r.mu.Unlock()
+		r.running.Go(func() {
+			err := task.Wait()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			delete(r.open, task)
+			if err != nil && ctx.Err() == nil {
+				r.status.say("aaep", "A task did not reach its aim: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
+				r.failed = &exitError{exitFailed, errors.New("")}
+			}
+		})
+		return nil
+	}
+}
+
+// cancel cancels all of them.
+func (r *remoteTasks) cancel(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for task := range r.open {
+		r.running.Go(func() {
+			if err := task.Cancel(ctx); err != nil {
+				r.status.say("aaep", "It was not cancelled: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
+			}
+		})
+	}
+}
+
+// linesOf are the lines of in, until it ends. The reading goroutine ends with ctx, once in has another line.
+func linesOf(ctx context.Context, in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		scan := bufio.NewScanner(in)
+		scan.Buffer(nil, 1<<20)
+		for scan.Scan() {
+			select {
+			case lines <- strings.TrimSpace(scan.Text()):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
+}
