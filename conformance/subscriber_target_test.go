@@ -92,7 +92,9 @@ func (rd *reader) follow(ctx context.Context, h hook) error {
 	p := present.New(announce.Preferences{})
 	v := voice{h, rd.voice, rd.f}
 	running.Go(func() { p.Run(ctx, v) })
-	add := func(ev *aaep.Event, text string) { p.AddWords("", ev, announce.In(ev.Language(), text)) }
+	add := func(ev *aaep.Event, text string) {
+		p.Plan(func(a *announce.Announcer, now time.Time) { a.Add(now, "", ev, announce.In(ev.Language(), text)) })
+	}
 	if rd.f.fifo {
 		queue := make(chan announce.Utterance, 1000)
 		running.Go(func() {

@@ -3,18 +3,9 @@
 //
 //	sub, err := subscriber.Dial(ctx, sse.Dialer{URL: "https://bank.example"}, subscriber.Config{
 //		ID: "orca", Capabilities: subscriber.ScreenReader("en-US")})
-//	for ev, err := range sub.Events(ctx) {
-//		if err != nil {
-//			return err
-//		}
-//		person.Add("Bank", ev) // a present.Presenter: says what is to be heard, and when
-//	}
+//	err = present.Follow(ctx, sub, "Bank", person) // a present.Presenter: says what is to be heard, and when, and takes the answers
 //
-// Where the user decides, never by itself:
-//
-//	if _, q := person.Question(time.Now(), decision); q != nil { // the one question that is put to them, if they have heard it
-//		err := sub.Reply(ctx, q, decision)
-//	}
+// A program that is not for a person's ears reads sub.Events, and sends what its user decides by sub.Reply and sub.Answer, never by itself.
 //
 // Events are as they came: chunks that must not be heard alone, states that tell nothing new. Package present makes of them what a
 // person hears; who speaks by other means plans that with package announce. Only of an event with summaries in several languages

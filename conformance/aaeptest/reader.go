@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
@@ -54,7 +55,8 @@ func (rd Reader) Run(ctx context.Context, h *conformance.Hook) error {
 		case err != nil:
 			return err
 		}
-		speech.AddWords("", ev, s.show(ev))
+		words := s.show(ev)
+		speech.Plan(func(a *announce.Announcer, now time.Time) { a.Add(now, "", ev, words) })
 	}
 }
 

@@ -3,6 +3,7 @@ package aaeptest_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -21,7 +22,7 @@ import (
 )
 
 // follow is, to the letter, how README.md says that an agent is followed.
-func follow(ctx context.Context, dialer transports.Dialer, voice present.Output, keys <-chan act) error {
+func follow(ctx context.Context, dialer transports.Dialer, voice present.Output, keys func(answer func(text string))) error {
 	sub, err := subscriber.Dial(ctx, dialer, subscriber.Config{
 		ID: "my-reader", Capabilities: subscriber.ScreenReader("en-US")})
 	if err != nil {
@@ -30,24 +31,8 @@ func follow(ctx context.Context, dialer transports.Dialer, voice present.Output,
 	defer sub.Close()
 	person := present.New(announce.Preferences{}) // plans what they hear, when, and what may cut it
 	go person.Run(ctx, voice)                     // your present.Output, or that of speech.Open, orca.Open, braille.Open
-	go person.TellOutages("Planner", sub.Outages(ctx))
-	go func() {
-		for key := range keys { // whatever your user answers with
-			if _, q := person.Question(time.Now(), decision(key)); q == nil { // of several agents, it says whose it is
-				person.WhatWaits() // none was put, or not heard to its end
-			} else {
-				person.Answered(q, answer(ctx, sub, q, key)) // sub.Reply or sub.Answer; tells what came of that
-			}
-		}
-	}()
-	for ev, err := range sub.Events(ctx) {
-		if err != nil {
-			return err
-		}
-		person.Add("Planner", ev)                                     // an unknown event still speaks; questions are put one at a time
-		context.AfterFunc(sub.Open(ev), func() { person.Settle(ev) }) // answered, or gone with its agent: the next is put
-	}
-	return nil
+	go keys(person.Answer)                        // yours: it calls that with what your user types, says or presses, such as "y" or "2"
+	return present.Follow(ctx, sub, "Planner", person)
 }
 
 // What README.md shows to the authors of assistive technology is complete: it compiles, and it is conformant.
@@ -65,7 +50,7 @@ func TestReadme(t *testing.T) {
 		}
 		return strings.TrimSpace(text)
 	}
-	ours := strings.ReplaceAll(read("readme_test.go", "keys <-chan act) error {\n", "\treturn nil\n}\n"), "\n\t", "\n")
+	ours := strings.ReplaceAll(read("readme_test.go", "answer func(text string))) error {\n", "\n}\n"), "\n\t", "\n")
 	ours = strings.Replace(ours, "(ctx, dialer,", `(ctx, sse.Dialer{URL: "http://127.0.0.1:8080"},`, 1)
 	if shown := read("../../README.md", "## Follow an agent from your assistive technology\n\n```go\n", "```"); shown != ours {
 		t.Errorf("README.md shows:\n%s\nand what is tested is:\n%s", shown, ours)
@@ -78,7 +63,7 @@ func TestReadme(t *testing.T) {
 				defer quit()
 				u := &user{Output: aaeptest.Voice(h), hook: h, heard: map[string]time.Time{}, keys: make(chan act)}
 				go u.press(ctx, quit)
-				return follow(ctx, s, u, u.keys)
+				return follow(ctx, s, u, u.answer)
 			})}.Prove(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -133,13 +118,19 @@ func (u *user) press(ctx context.Context, quit func()) {
 	}
 }
 
-func decision(key act) aaep.Decision { return key.Decision }
-
-func answer(ctx context.Context, sub *subscriber.Subscription, question *aaep.Event, key act) error {
-	if key.Decision != "" {
-		return sub.Reply(ctx, question, key.Decision)
+// answer types what they press: the words of a decision, or an answer as a person would write it.
+func (u *user) answer(answer func(text string)) {
+	for key := range u.keys {
+		text := string(key.Decision)
+		switch r := key.Response.(type) {
+		case bool:
+			text = map[bool]string{true: "yes", false: "no"}[r]
+		case nil:
+		default:
+			text = fmt.Sprint(r)
+		}
+		answer(text)
 	}
-	return sub.Answer(ctx, question, key.Response)
 }
 
 // Present takes as long as a very fast voice: what nobody could have heard yet may not be answered.

@@ -14,7 +14,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
@@ -53,7 +52,7 @@ func follow(ctx context.Context, url string) error {
 		return err
 	}
 	defer display.Close()
-	wants := subscriber.Braille(display.Cells(), "en-US").With(aaep.Capabilities{SupportsClarificationReply: new(false)}) // only yes or no
+	wants := subscriber.Braille(display.Cells(), "en-US")
 	if err := wants.AddExtension(extensions.HapticVocabulary, extensions.Haptic{PatternsSupported: bell{}.Patterns()}); err != nil {
 		return err
 	}
@@ -67,29 +66,10 @@ func follow(ctx context.Context, url string) error {
 	defer gone(nil)
 	go func() { gone(fingers.Run(ctx, display)) }() // until the display is unplugged for good
 	go wrist.Run(ctx, haptic.New(bell{}))
-	go fingers.TellOutages("agent", sub.Outages(ctx))
-
-	settle := func(question *aaep.Event) { // and so the next is put
-		fingers.Settle(question)
-		wrist.Settle(question)
-	}
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			decision := map[string]aaep.Decision{"y": aaep.Accept, "n": aaep.Reject}[in.Text()]
-			if _, question := fingers.Question(time.Now(), decision); question == nil || decision == "" {
-				fingers.Tell("To answer, read the question to its end, then type y or n.", true)
-			} else {
-				fingers.Answered(question, sub.Reply(ctx, question, decision)) // says that it was sent, or why not
-			}
+			fingers.Answer(in.Text()) // no yes to what was not read to its end; they are told what comes of it
 		}
 	}()
-	for ev, err := range sub.Events(ctx) {
-		if err != nil {
-			return cmp.Or(context.Cause(ctx), err)
-		}
-		fingers.Add("agent", ev)
-		wrist.Add("agent", ev)
-		context.AfterFunc(sub.Open(ev), func() { settle(ev) }) // answered elsewhere, or gone with its agent
-	}
-	return nil
+	return cmp.Or(present.Follow(ctx, sub, "agent", fingers, wrist), context.Cause(ctx))
 }

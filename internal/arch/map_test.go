@@ -73,6 +73,12 @@ var theMap = []folder{
 		why:    "whether a question is open follows from the events alone, for everybody who might put it",
 	},
 	{
+		path:   "internal/answers",
+		arrows: []string{".", "internal/phrase", "internal/words"},
+		pure:   true,
+		why:    "what a line means as an answer follows from the line and the question, whatever it was typed on",
+	},
+	{
 		path:   "internal/lifecycle",
 		arrows: []string{".", "internal/closes"},
 		pure:   true,
@@ -352,15 +358,15 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/announce",
-		arrows: []string{".", "coalesce", "internal/closes", "internal/lookalike", "internal/phrase", "internal/spoken", "internal/words"},
+		arrows: []string{".", "coalesce", "internal/answers", "internal/closes", "internal/lookalike", "internal/phrase", "internal/spoken", "internal/words"},
 		others: []string{"golang.org/x/text"},
 		pure:   true,
 		why:    "what a person is told, and when, follows from events, keys and the time alone, whatever tells it",
 	},
 	{
 		path:   "subscriber/present",
-		arrows: []string{".", "subscriber/announce"},
-		why:    "it drives any output there is, and knows none of them by name",
+		arrows: []string{".", "subscriber", "subscriber/announce"},
+		why:    "it follows any agent and drives any output there is, and knows none of them by name",
 	},
 	{
 		path:   "subscriber/speech",
@@ -458,7 +464,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/bench", "internal/cli/acp", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
+		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

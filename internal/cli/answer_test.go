@@ -9,56 +9,6 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A yes is never read into anything else.
-func TestDecisionOf(t *testing.T) {
-	for line, want := range map[string]aaep.Decision{
-		"y": aaep.Accept, "Y": aaep.Accept, "yes": aaep.Accept, " Yes\t": aaep.Accept,
-		"n": aaep.Reject, "N": aaep.Reject, "NO": aaep.Reject, "no ": aaep.Reject,
-		"accept": aaep.Accept, "Reject.": aaep.Reject, // the words of the line that asks
-		"": "", " ": "", "ye": "", "yy": "", "y n": "", "yes!": "", "ok": "", "1": "", "true": "", "accepts": "", "nope": "", "\x1by": "",
-	} {
-		if got := decisionOf(line); got != want {
-			t.Errorf("decisionOf(%q) = %q, want %q", line, got, want)
-		}
-	}
-}
-
-func TestResponseOf(t *testing.T) {
-	choices := []aaep.Choice{{Value: "c-1", Label: "Checking"}, {Value: "2", Label: "Savings"}, {Value: "x", Label: "yes"}}
-	kinds := func(ks ...aaep.ResponseKind) []aaep.ResponseKind { return ks }
-	choice, yesNo := kinds(aaep.ResponseMultipleChoice), kinds(aaep.ResponseYesNo)
-	number, text := kinds(aaep.ResponseNumeric), kinds(aaep.ResponseFreetext)
-	for _, tt := range []struct {
-		kinds []aaep.ResponseKind
-		line  string
-		want  any
-	}{
-		{choice, "1", "c-1"}, {choice, " 3 ", "x"}, {choice, "savings", "2"}, {choice, "c-1", "c-1"}, {choice, "2", "2"},
-		{choice, "0", nil}, {choice, "4", nil}, {choice, "-1", nil}, {choice, "", nil}, {choice, "other", nil}, {choice, "n", nil},
-		{yesNo, "y", true}, {yesNo, "No", false}, {yesNo, "", nil}, {yesNo, "true", nil}, {yesNo, "1", nil},
-		{number, "12", 12.0}, {number, "-0.5", -0.5}, {number, "+3", 3.0}, {number, "", nil}, {number, "1,000", nil}, {number, "0x10", nil},
-		{number, "inf", nil}, {number, "NaN", nil}, {number, "1e9", nil}, {number, "1_0", nil}, {number, "ten", nil}, {number, ".", nil},
-		{number, "12,5", 12.5}, {number, "-0,125", -0.125}, {number, "1,2345", 1.2345}, {number, "1,5,5", nil}, {number, "1.5,5", nil},
-		{number, "١٢٫٥", 12.5}, {number, "۷", 7.0}, {number, "1.500", 1.5}, {number, "5.", 5.0}, {number, ".5", 0.5},
-		{text, "  hello  world ", "hello  world"}, {text, "1", "1"}, {text, " ", nil},
-		{nil, "hello", "hello"}, {nil, "2", "2"}, {nil, "", nil},
-		{append(text, aaep.ResponseMultipleChoice), "1", "c-1"}, {append(text, aaep.ResponseMultipleChoice), "9", "9"},
-		{append(text, aaep.ResponseYesNo), "y", true}, {append(text, aaep.ResponseNumeric), "7", 7.0}, {append(text, aaep.ResponseNumeric), "seven", "seven"},
-	} {
-		p := &aaep.AwaitingClarification{Choices: choices, AcceptedResponseKinds: tt.kinds}
-		if got := responseOf(p, tt.line); got != tt.want {
-			t.Errorf("responseOf(%v, %q) = %v, want %v", tt.kinds, tt.line, got, tt.want)
-		}
-	}
-	p := &aaep.AwaitingClarification{AcceptedResponseKinds: number}
-	if got := responseOf(p, "1.500", "en", "de"); got != nil {
-		t.Errorf("1.500, which a German means as fifteen hundred, is taken as %v", got)
-	}
-	if got := responseOf(p, "1.5", "de"); got != 1.5 {
-		t.Errorf("1.5 of a German is taken as %v", got)
-	}
-}
-
 func TestPrompt(t *testing.T) {
 	two := []aaep.Choice{{Value: "a", Label: "A"}, {Value: "b", Label: "B"}}
 	for _, tt := range []struct {

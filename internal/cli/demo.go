@@ -16,6 +16,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
@@ -323,14 +324,14 @@ func (w *person) decide(ctx context.Context, ev *aaep.Event, asked, word string,
 				began = line.at
 			}
 			byWord := word != "" && phrase.Is(line.text, word)
-			yes := decisionOf(line.text) == aaep.Accept
+			yes := answers.Decision(line.text) == aaep.Accept
 			switch {
 			case line.key || line.text == "":
 			case began.Sub(put) < readingTime:
 				w.say(w.name, english.says(phrase.TypedTooSoon, "")+" "+decide(english, word))
 			case byWord && shown:
 				d = aaep.Accept
-			case yes && line.unseen, !byWord && decisionOf(line.text) == "":
+			case yes && line.unseen, !byWord && answers.Decision(line.text) == "":
 				if line.unseen && word == "" {
 					word = newWord(english, nil, asked)
 				}
@@ -341,7 +342,7 @@ func (w *person) decide(ctx context.Context, ev *aaep.Event, asked, word string,
 			case byWord:
 				d = aaep.Accept
 			default:
-				d = decisionOf(line.text)
+				d = answers.Decision(line.text)
 			}
 		case <-settled:
 			return

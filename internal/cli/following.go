@@ -14,7 +14,6 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
-	"github.com/aaep-go/aaep/subscriber/present"
 )
 
 // following is one agent that a listener follows, and what was agreed with it. Only the listener's own goroutine uses it.
@@ -246,8 +245,8 @@ func (f *following) standing() string {
 	}
 	if f.out != nil {
 		var worst announce.Standing
-		f.out.each(func(p *present.Presenter) {
-			s := p.Standing(f.name)
+		f.out.plan(func(a *announce.Announcer, _ time.Time) {
+			s := a.Standing(f.name)
 			worst = announce.Standing{Waiting: max(worst.Waiting, s.Waiting), Behind: max(worst.Behind, s.Behind),
 				Missed: max(worst.Missed, s.Missed), LeftOut: max(worst.LeftOut, s.LeftOut)}
 		})
@@ -311,7 +310,7 @@ func (f *following) announce(ev *aaep.Event) {
 		return
 	}
 	w := f.news(ev)
-	f.out.each(func(p *present.Presenter) { p.AddWords(f.name, ev, w) })
+	f.out.plan(func(a *announce.Announcer, now time.Time) { a.Add(now, f.name, ev, w) })
 	says, outcome := f.asked.Told(f.name, ev, w)
 	text := says.String()
 	f.before.done(f.name, ev, text)

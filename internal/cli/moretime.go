@@ -9,7 +9,6 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
-	"github.com/aaep-go/aaep/subscriber/present"
 )
 
 // agentsWord is how long the agent has to tell of more time in its own words, before it is told without them: it does
@@ -48,7 +47,7 @@ func (l *listener) gave(q *announce.Asked, was time.Duration, err error) {
 			l.after(agentsWord, l.tellGiven)
 		}
 		q.Extend(was + q.Given())
-		l.out.each(func(p *present.Presenter) { p.MoreTime(q.Event, q.Limit()) })
+		l.out.plan(func(a *announce.Announcer, _ time.Time) { a.MoreTime(q.Event, q.Limit()) })
 	case errors.Is(err, subscriber.ErrNoMoreTime):
 		said := []string{l.phrase(phrase.NoMoreTime, "")}
 		if left := q.Left(time.Now()); left > 0 {

@@ -237,6 +237,11 @@ func (o *outputs) each(f func(p *present.Presenter)) {
 	}
 }
 
+// plan plans something for each, if there are any.
+func (o *outputs) plan(do func(a *announce.Announcer, now time.Time)) {
+	o.each(func(p *present.Presenter) { p.Plan(do) })
+}
+
 // heard reports whether the person had a question whole before they began to answer it, and whether anybody can know.
 func (o *outputs) heard(began time.Time, question *aaep.Event) (heard, known bool) {
 	if o == nil {
@@ -247,8 +252,10 @@ func (o *outputs) heard(began time.Time, question *aaep.Event) (heard, known boo
 			continue
 		}
 		known = true
-		_, put := t.p.Question(began, aaep.Accept)
-		heard = heard || put == question
+		t.p.Plan(func(a *announce.Announcer, _ time.Time) {
+			_, put := a.Question(began, aaep.Accept)
+			heard = heard || put == question
+		})
 	}
 	return heard, known
 }
@@ -290,7 +297,7 @@ func (l *listener) outputCommand(name string) bool {
 		return false
 	}
 	if !l.out.any() && name == "waiting" {
-		l.inform(l.asked.InWords(string(l.tongue())).String())
+		l.inform(l.asked.InWords(string(l.tongue()), l.several()).String())
 		return true
 	}
 	if !l.out.any() && (name == "skip" || name == "newest") {

@@ -13,11 +13,11 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
-	"github.com/aaep-go/aaep/subscriber/present"
 )
 
 // readingTime is how long a question is on the screen before a line that begins is taken as an answer to it. What began
@@ -54,13 +54,13 @@ func (f *following) ask(ev *aaep.Event) {
 		return
 	}
 	if f.asked.Len() == n { // it is told once more, in another language
-		f.out.each(func(p *present.Presenter) { p.Expect(f.name, ev) })
+		f.out.plan(func(a *announce.Announcer, now time.Time) { a.Expect(now, f.name, ev) })
 		if q == f.asked.First() && !f.changing { // else it is put with what was agreed, in one language
 			f.put(q)
 		}
 		return
 	}
-	f.out.each(func(p *present.Presenter) { p.Expect(f.name, ev) })
+	f.out.plan(func(a *announce.Announcer, now time.Time) { a.Expect(now, f.name, ev) })
 	if f.asked.Len() > 1 {
 		f.says(f.phrase(phrase.AnotherWaits, "") + " " + f.phrase(phrase.NextFirst, ""))
 		return
@@ -99,7 +99,7 @@ func (l *listener) put(q *announce.Asked) {
 	if l.questions <= hinted {
 		w = w.And("\n", l.tongue().words(more))
 	}
-	l.out.each(func(p *present.Presenter) { p.AddWords(f.name, q.Event, w) })
+	l.out.plan(func(a *announce.Announcer, now time.Time) { a.Add(now, f.name, q.Event, w) })
 	q.Put, l.doubted = time.Now(), nil
 }
 
@@ -262,7 +262,7 @@ func (l *listener) done(news string) {
 func (l *listener) remove(q *announce.Asked) {
 	l.asked.Remove(q)
 	delete(l.tried, q)
-	l.out.each(func(p *present.Presenter) { p.Settle(q.Event) })
+	l.out.plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, q.Event) })
 }
 
 // answer takes a line the person typed.
@@ -273,7 +273,7 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		case text == "":
 		case l.talk == nil:
 			l.nothingAsked()
-		case aim.question != nil || decisionOf(text, string(l.tongue())) != "" && time.Since(l.askedAt) < lateAnswer:
+		case aim.question != nil || answers.Decision(text, string(l.tongue())) != "" && time.Since(l.askedAt) < lateAnswer:
 			l.nothingAsked()
 			l.talk.Keep(text)
 		default:
@@ -301,7 +301,7 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 	said := ""
 	switch p := q.Event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		d := decisionOf(text, q.Event.Language(), string(l.tongue()))
+		d := answers.Decision(text, q.Event.Language(), string(l.tongue()))
 		byWord := l.word != "" && phrase.Is(text, l.word)
 		if byWord {
 			d = aaep.Accept
@@ -327,7 +327,7 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 			said = l.phrase(phrase.SaidAccept, "")
 		}
 	case *aaep.AwaitingClarification:
-		response := responseOf(p, text, q.Event.Language(), string(l.tongue()))
+		response := answers.Response(p, text, q.Event.Language(), string(l.tongue())).Response
 		if response == nil {
 			l.noAnswer(q, aim.unseen)
 			return

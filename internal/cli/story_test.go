@@ -115,7 +115,8 @@ func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open fun
 		had := make(chan bool, 1)
 		l.post(ctx, func() {
 			q := l.asked.First()
-			_, put := pr.Question(time.Now(), aaep.Accept)
+			var put *aaep.Event
+			pr.Plan(func(a *announce.Announcer, now time.Time) { _, put = a.Question(now, aaep.Accept) })
 			had <- q != nil && put == q.Event && !speaking(pr)
 		})
 		select {

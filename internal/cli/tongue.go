@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
@@ -111,7 +112,7 @@ func (l *listener) inform(sentences ...string) {
 func (l *listener) greet(sentences ...string) {
 	text := words.OneLine(strings.Join(sentences, " "))
 	l.status.write("aaep", text)
-	l.out.each(func(p *present.Presenter) { p.Mention(text) })
+	l.out.plan(func(a *announce.Announcer, now time.Time) { a.Mention(now, text) })
 }
 
 // homeLanguages are those of the person at this system, best first, as far as its environment tells.

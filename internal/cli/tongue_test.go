@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
@@ -130,7 +131,7 @@ func TestPromptInEveryLanguage(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]any{"٢": "b", "۱": "a", "١٢.٥": 12.5, "ن": true, "ل": false} {
-		if got := responseOf(p, line, "ar"); got != want {
+		if got := answers.Response(p, line, "ar").Response; got != want {
 			t.Errorf("%q: %v, want %v", line, got, want)
 		}
 	}

@@ -156,7 +156,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	if a.heed(now, source, ev, w) {
 		return
 	}
-	taken := put != nil && !put.Put.IsZero() && now.Sub(put.taken) >= heedWithin && a.open.Find(put.Event) == nil
+	taken := put != nil && !put.Put.IsZero() && put.sending.IsZero() && a.open.Find(put.Event) == nil
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
 		a.skim(now, source, ev, nil)
 		a.answer(now, source, ev, p)
@@ -318,7 +318,10 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	a.cut = false
 	a.last++
 	s := it.sentences[it.next]
-	u := Utterance{ID: a.last, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical, Event: it.event}
+	u := Utterance{ID: a.last, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical, Event: it.event, Source: it.source}
+	if it.about != nil {
+		u.Source = it.about.Source
+	}
 	q := a.open.Find(it.event)
 	if q != nil && q.Put.IsZero() {
 		q.Put = now
@@ -376,9 +379,11 @@ func (a *Announcer) mustEnd() bool {
 	switch {
 	case s.moot || s.later || s.critical:
 		return s.moot || s.later
-	case len(a.urgent) > 0 && !slices.Contains(a.urgent, s.item):
+	case slices.Contains(a.urgent, s.item): // choose would take it again at once, and so below, also while they type
+		return false
+	case len(a.urgent) > 0:
 		return true
-	case slices.Contains(a.asked, s.item): // also while they type: choose would take it again at once
+	case slices.Contains(a.asked, s.item):
 		return false
 	}
 	return len(a.asked) > 0 || a.quiet || a.hush && !s.outcome

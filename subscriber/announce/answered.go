@@ -1,13 +1,11 @@
 package announce
 
 import (
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/closes"
-	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // heedWithin is how long an agent that got an answer may take to tell something of it. It does so at once, but that may have to
@@ -59,53 +57,4 @@ func (qs *Questions) unheeded(now time.Time) (q *Asked, wake time.Time) {
 	}
 	qs.answered = qs.answered[1:]
 	return q, now
-}
-
-// sent returns the question that an event asks and to which an answer was sent, or nil.
-func (qs *Questions) sent(ev *aaep.Event) *Asked {
-	if i := slices.IndexFunc(qs.answered, func(q *Asked) bool { return q.Event == ev }); i >= 0 {
-		return qs.answered[i]
-	}
-	return nil
-}
-
-// Answered takes what came of sending the person's answer to a question: the error of Subscription.Reply or Answer, be Settle called
-// before it or not. The person is told, once. After nil the question is settled, and they are told where nothing shows that the answer
-// arrived; one that was too late, and so not sent, settles it too. Any other error leaves it open as it was, to be answered again; or, where
-// its subscription is gone meanwhile, says that it is open no longer.
-func (a *Announcer) Answered(now time.Time, question *aaep.Event, err error) {
-	q := a.open.Find(question)
-	open := q != nil
-	if !open {
-		q = a.open.sent(question)
-	}
-	source := ""
-	if q != nil {
-		source = q.Source
-	}
-	says, settles := phrase.AnswerUnsent, false
-	switch {
-	case err == nil:
-		says, settles = phrase.AnswerSent, true
-	case errors.Is(err, closes.ErrLate):
-		says, settles = phrase.AnswerLate, true
-	case errors.Is(err, closes.ErrUnknown), !open:
-		says, settles = phrase.QuestionClosed, true
-	}
-	a.tell(now, a.of(source, ours(a.language, says, "")), true, nil) // before the next is put
-	switch {
-	case q == nil:
-	case err == nil && open:
-		a.open.Answered(now, q)
-	case err != nil:
-		q.taken = time.Time{}
-		a.open.answered = slices.DeleteFunc(a.open.answered, func(sent *Asked) bool { return sent == q })
-		if settles {
-			a.open.Remove(q)
-		}
-	}
-	if open && settles {
-		a.settled(q, now)
-		a.putNext(now)
-	}
 }

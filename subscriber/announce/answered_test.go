@@ -40,12 +40,12 @@ func TestAnswerUnheeded(t *testing.T) {
 			r.a.SetLanguage("es")
 			p := pay()
 			p.ExtraContext = json.RawMessage(`{"tool_call_id":"call_1"}`)
-			q := r.from("Bank", "sess_1", p, "")
+			r.from("Bank", "sess_1", p, "")
 			r.after(30 * time.Second)
-			r.is(q, q)
 			r.heard, r.began = nil, r.now
-			r.a.Settle(r.now, q)
-			r.after(time.Second)
+			r.answers("y", nil)
+			r.after(3 * time.Second)
+			r.heard = nil
 			r.a.Add(r.now, c.source, c.ev, nil)
 			r.after(time.Hour)
 			if c.heeded {
@@ -91,10 +91,9 @@ func TestNoLongerWaits(t *testing.T) {
 	r.a.WhatWaits(r.now)
 	r.after(time.Second)
 	r.is(q, q)
-	r.a.Tell(r.now, "Sent.", true)
-	r.a.Settle(r.now, q)
+	r.answers("y", nil)
 	r.after(5 * time.Second)
-	r.want("0.0 One question is open: Pay $20. /", "1.0 Sent.")
+	r.want("0.0 One question is open: Pay $20. /", "1.0 Answer sent.")
 }
 
 // asks is Question without whose it is.
@@ -121,23 +120,25 @@ func TestAnswered(t *testing.T) {
 		"unknown":              {unknown, false, false, "The question is no longer open.", false},
 		"unknown, and settled": {unknown, true, false, "The question is no longer open.", false},
 		"cut":                  {cut, false, false, "Your answer may not have been sent.|The question is still open.", true},
-		"cut, and gone":        {cut, true, false, "The question is no longer open.", false},
-		"cut, and put anew":    {cut, true, true, "The question is no longer open.|Decide: ", true},
+		"cut, and gone":        {cut, true, false, "The question is no longer open.|Your answer may have arrived.", false},
+		"cut, and put anew":    {cut, true, true, "The question is no longer open.|Your answer may have arrived.|Decide: ", true},
 		"nobody says what came of it, and it is put anew": {errNobodySays, true, true, "Decide: ", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 			q := r.from("Bank", "sess_1", pay(), "")
 			r.after(30 * time.Second)
-			if asks(r.a, r.now, aaep.Reject) != q {
-				t.Fatal("it is not put")
+			reply := r.a.Answer(r.now, r.now, "n")
+			if reply == nil || reply.Question != q || reply.Decision != aaep.Reject {
+				t.Fatalf("it is not put: %+v", reply)
 			}
 			r.heard = nil
 			if tc.gone {
 				r.a.Settle(r.now, q)
 			}
 			if tc.err != errNobodySays {
-				r.a.Answered(r.now, q, tc.err)
+				r.a.Answered(r.now, reply, tc.err)
+				r.a.Answered(r.now, reply, nil) // once
 			}
 			if tc.anew {
 				q = r.from("Bank", "sess_1", pay(), "")

@@ -272,19 +272,6 @@ func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
 	}
 }
 
-// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone. Where the person was answering
-// it, see Answered.
-func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
-	if q := a.open.Find(question); q != nil {
-		if now.Sub(q.taken) < heedWithin { // else it is gone without an answer
-			a.open.Answered(now, q)
-		}
-		a.open.Remove(q)
-		a.settled(q, now)
-		a.putNext(now)
-	}
-}
-
 // MoreTime says how much time there is in all for a question of which the agent gave more, for where no event tells.
 func (a *Announcer) MoreTime(question *aaep.Event, limit time.Duration) {
 	if q := a.open.Find(question); q != nil {
@@ -300,7 +287,7 @@ func (a *Announcer) WhatWaits(now time.Time) {
 			more++
 		}
 	}
-	it := a.say(now, whatWaits(a.language, a.open.InWords(a.language), more, len(a.missed)))
+	it := a.say(now, whatWaits(a.language, a.open.InWords(a.language, len(a.sources) > 1), more, len(a.missed)))
 	it.about = a.open.First()
 }
 

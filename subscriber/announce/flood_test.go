@@ -79,8 +79,8 @@ func TestOutcomeInAFlood(t *testing.T) {
 	r.lines(0, 20)
 	r.after(20 * time.Second)
 	r.is(pay, pay)
-	r.a.Answered(r.now, pay, nil)
-	r.heard = append([]string{}, r.heard[len(r.heard)-1])
+	r.heard = r.heard[len(r.heard)-1:]
+	r.answers("n", nil)
 	r.state(await, think, "Rejected, and not done: Pay five dollars.")
 	r.after(time.Minute)
 	heard := strings.Split(r.since(""), "|")

@@ -41,6 +41,18 @@ func (a *Announcer) Outage(now time.Time, source string, why error) {
 	a.tell(now, w, !ended, nil)
 }
 
+// Leave says that an agent is not followed any more, where there is a reason for the person to know, and takes its questions away.
+func (a *Announcer) Leave(now time.Time, source string, why error) {
+	if why != nil {
+		a.tell(now, a.of(source, ours(a.language, phrase.FollowedNoMore, "")), true, nil)
+	}
+	for _, q := range a.open.All() {
+		if q.Source == source {
+			a.Settle(now, q.Event)
+		}
+	}
+}
+
 // lost says that something of what an agent said may be missing. How its sessions are doing is not known any more; of those that go on
 // the agent tells it anew.
 func (a *Announcer) lost(now time.Time, source string) {

@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// settled stands among what is heard where the question was settled.
-const settled = "0.0 settled"
+// These stand among what is heard where the question was settled, and where the person asked for what was said last once more.
+const settled, onceMore = "0.0 settled", "0.0 once more"
 
 // Whatever agents say, ask and withdraw, and whatever the person presses: the words that lead in what was said meanwhile are
 // never heard twice without anything of an agent in between, and what a session says beside its
@@ -55,6 +55,7 @@ func TestOrder(t *testing.T) {
 			case 9:
 				r.a.Typing(r.now)
 			case 10:
+				r.heard = append(r.heard, onceMore)
 				r.a.Again(r.now)
 			case 11:
 				r.a.WhatWaits(r.now)
@@ -77,6 +78,8 @@ func disorder(heard []string) string {
 		switch {
 		case strings.HasPrefix(line, settled):
 			asked, led, again = false, false, false
+		case strings.HasPrefix(line, onceMore):
+			again = false
 		case strings.Contains(said, meanwhile):
 			if again {
 				return "twice in a row: " + line

@@ -44,7 +44,9 @@ type Asked struct {
 	answering Words         // how to answer it
 	warned    bool          // that its time ends was told,
 	here      bool          // and not by the agent
-	taken     time.Time     // for an answer to it
+	sending   time.Time     // since when an answer to it is on its way; zero is none
+	tried     bool          // an answer may have arrived that could not be sent
+	doubted   string        // an answer that may mean two choices, and is taken when it comes again
 	answered  time.Time     // that was sent
 }
 

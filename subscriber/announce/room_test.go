@@ -16,6 +16,7 @@ type room struct {
 	now   time.Time
 	began time.Time
 	voice *Utterance
+	shown *Utterance // of a question, the newest
 	until time.Time
 	heard []string // "0.0 text", with " /" behind what was cut
 	n     int
@@ -64,6 +65,9 @@ func (r *room) act() time.Time {
 			r.over(" /", Waiting)
 		case do.Say != nil:
 			r.voice = do.Say
+			if do.Say.Kind == Question {
+				r.shown = do.Say
+			}
 			r.until = r.now.Add(time.Duration(len(strings.Fields(do.Say.Text))) * time.Minute / voiceWPM)
 			r.heard = append(r.heard, fmt.Sprintf("%.1f %s", r.now.Sub(r.began).Seconds(), do.Say.Text))
 			if r.mute && !r.a.speaks(do.Say.Language) {
@@ -73,7 +77,7 @@ func (r *room) act() time.Time {
 			return wake
 		}
 	}
-	r.t.Fatal("it never comes to rest")
+	r.t.Fatalf("it never comes to rest: %q", r.heard[max(0, len(r.heard)-8):])
 	return time.Time{}
 }
 
@@ -82,6 +86,16 @@ func (r *room) over(mark string, what Outcome) {
 	id := r.voice.ID
 	r.voice = nil
 	r.a.Ended(r.now, id, what)
+}
+
+// answers has the person type an answer, and the link take it, or not. It reports whether there was anything to send.
+func (r *room) answers(text string, err error) bool {
+	reply := r.a.Answer(r.now, r.now, text)
+	if reply != nil {
+		r.a.Answered(r.now, reply, err)
+	}
+	r.act()
+	return reply != nil
 }
 
 // silence is the person's own key.

@@ -3,27 +3,15 @@ package announce
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
-
-// Kinds are the forms of answer a clarification takes. Without any it takes text.
-type Kinds struct{ Choice, YesNo, Numeric, Text bool }
-
-// KindsOf returns those of a clarification.
-func KindsOf(p *aaep.AwaitingClarification) Kinds {
-	has := func(k aaep.ResponseKind) bool { return slices.Contains(p.AcceptedResponseKinds, k) }
-	return Kinds{
-		Choice: has(aaep.ResponseMultipleChoice) && len(p.Choices) > 0, YesNo: has(aaep.ResponseYesNo),
-		Numeric: has(aaep.ResponseNumeric), Text: has(aaep.ResponseFreetext) || len(p.AcceptedResponseKinds) == 0,
-	}
-}
 
 // Text is what is said of an event at a verbosity; nothing for nothing. A question has the whole time it was given.
 // What no voice can say is still in it: see aaep.SafeText.
@@ -146,7 +134,7 @@ func clarification(theirs string, p *aaep.AwaitingClarification, left time.Durat
 	if p.Context != "" {
 		w = w.And("\n", label(theirs, phrase.ContextIs, words.OneLine(p.Context)))
 	}
-	silence, kinds := p.DefaultResponse, KindsOf(p)
+	silence, kinds := p.DefaultResponse, answers.KindsOf(p)
 	for i, c := range p.Choices {
 		w = w.And("\n", In(theirs, fmt.Sprintf("%d: %s", i+1, words.OneLine(c.Label))))
 		if c.Value == p.DefaultResponse {

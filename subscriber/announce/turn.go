@@ -4,28 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
-
-// Question returns the question that an answer is for which the person began to give at a time, and the agent whose it is; nil is none,
-// and there is nothing to send. Hand what came of sending to Answered. It is the one that is put to them, a second after that began, so that a second press of the key that answered the one before
-// does not answer this; and once they had all of it and had pressed no key for a moment, so that a key that was under the finger when
-// the question came accepts nothing. A rejection need not wait for the end of it. It is asked before Typing is told of the key that
-// begins the answer.
-func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
-	q := a.open.First()
-	if q == nil || q.Put.IsZero() || began.Sub(q.Put) < stillBefore { // it may be for the question before
-		return "", nil
-	}
-	heard := !q.heard.IsZero() && !q.heard.After(began)
-	still := a.typed.IsZero() || began.Sub(a.typed) >= stillBefore
-	if heard && still || d == aaep.Reject {
-		q.taken, a.taken = began, began
-		return q.Source, q.Event
-	}
-	return "", nil
-}
 
 // wait lets a question wait until it is put: at once if no other is, or if it was expected.
 func (a *Announcer) wait(now time.Time, q *Asked, it *item, expected bool) {

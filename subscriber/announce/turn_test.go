@@ -188,16 +188,17 @@ func TestSentComesBeforeTheNext(t *testing.T) {
 	ask("Is it windy?")
 	r.after(30 * time.Second)
 	r.heard = nil
-	if q := asks(r.a, r.now, aaep.Accept); q != first {
-		t.Fatalf("put is %v", q)
+	reply := r.a.Answer(r.now, r.now, "yes")
+	if reply == nil || reply.Question != first || reply.Response != "yes" {
+		t.Fatalf("it answers %+v", reply)
 	}
 	r.a.Settle(r.now, first)
 	r.after(time.Second)
-	r.a.Tell(r.now, "Sent.", true)
+	r.a.Answered(r.now, reply, nil)
 	r.after(3 * time.Second)
 	r.a.Tell(r.now, "By the way.", true) // nothing else begins a question anew
 	r.after(4 * time.Second)
-	r.want("30.0 Question: Is it windy? /", "31.0 Sent.", "31.5 Question: Is it windy?", "33.5 You have about 9 minutes to answer.", "37.0 By the way.")
+	r.want("30.0 Question: Is it windy? /", "31.0 Answer sent.", "32.0 Question: Is it windy?", "34.0 You have about 9 minutes to answer.", "37.5 By the way.")
 }
 
 // It begins anew also where the voice says of the sentence that it had to end that it cannot be said; but only once, if it cannot.
@@ -210,14 +211,15 @@ func TestSentBeforeTheNextUnsaid(t *testing.T) {
 	ask("Is it windy?")
 	r.after(30 * time.Second)
 	r.is(first, first)
+	reply := r.a.Answer(r.now, r.now, "yes")
 	r.a.Settle(r.now, first)
 	r.after(time.Second)
-	r.a.Tell(r.now, "Sent.", true)
+	r.a.Answered(r.now, reply, nil)
 	r.over(" (unsaid)", Unsaid)
 	r.after(time.Second)
 	r.over(" (unsaid)", Unsaid)
 	r.after(5 * time.Second)
-	r.wantSince("Question: Is it windy? (unsaid)", "Sent.", "Question: Is it windy? (unsaid)", "You have about 9 minutes to answer.")
+	r.wantSince("Question: Is it windy? (unsaid)", "Answer sent.", "Question: Is it windy? (unsaid)", "You have about 9 minutes to answer.")
 }
 
 // Where a question is taken away from whoever hears it, what came of it is what they hear next, also while they type the answer: it broke
@@ -259,5 +261,22 @@ func TestTypingOverAnAnswer(t *testing.T) {
 	r.after(time.Minute)
 	if heard := r.since(""); strings.Contains(heard, "/") {
 		t.Errorf("heard %s", heard)
+	}
+}
+
+// What the person asks for waits until they were told what belongs before the question that is put; the two do not cut each other
+// without end.
+func TestAskedForBeforeAQuestion(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	first := r.asks("Bank", "sess_1", "Pay five dollars.")
+	r.asks("Bank", "sess_2", "Send it.")
+	r.after(2 * time.Second)
+	r.a.Tell(r.now, "The display is back.", false)
+	r.a.Settle(r.now, first)
+	r.act()
+	r.a.WhatWaits(r.now)
+	r.after(20 * time.Second)
+	if got := r.since("The display"); !strings.HasPrefix(got, "The display is back.|Decide: Send it.|") || !strings.Contains(got, "|One question is open: Send it.") {
+		t.Errorf("heard %s", got)
 	}
 }

@@ -33,7 +33,10 @@ type Utterance struct {
 	Kind     Kind
 	// Critical ones cannot wait, and stay until they were noticed where an output can do that.
 	Critical bool
-	// Event is what it tells of, or nil.
+	// Source is the agent, as Add names it, whose words these are or whose question they are about; empty is this program.
+	Source string
+	// Event is what it tells of, or nil. An answer is always for the Event of the newest Utterance of the Kind Question, whatever else
+	// was presented since: a display of one line that keeps a question keeps that.
 	Event *aaep.Event
 }
 

@@ -2,7 +2,6 @@ package announce
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -38,8 +37,8 @@ func whileYouTyped(own string, answers, others int, latest Words) Words {
 	return w.sentence().And(" ", ours(own, phrase.DetailsTell, ""))
 }
 
-// InWords says in a language which questions are open, the first first, and of several agents whose they are.
-func (qs *Questions) InWords(own string) Words {
+// InWords says in a language which questions are open, the first first, and whose they are, where several agents are followed.
+func (qs *Questions) InWords(own string, several bool) Words {
 	var w Words
 	switch len(qs.all) {
 	case 0:
@@ -49,7 +48,6 @@ func (qs *Questions) InWords(own string) Words {
 	default:
 		w = ours(own, phrase.QuestionsOpen, strconv.Itoa(len(qs.all)))
 	}
-	several := slices.ContainsFunc(qs.all, func(q *Asked) bool { return q.Source != qs.all[0].Source })
 	for i, q := range qs.all {
 		if len(qs.all) > 1 {
 			w = w.And(" ", In(w[0].Language, fmt.Sprintf("%d:", i+1)))

@@ -16,7 +16,7 @@ import (
 
 // A person learns at once, and in their own language, that an agent is out of reach, or has ended, and that it is back; of several,
 // which one. What was being said is cut for that, and said again.
-func TestTellOutages(t *testing.T) {
+func TestOutages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, p := &voice{}, present.New(announce.Preferences{})
 		ctx, stop := context.WithCancel(t.Context())
@@ -26,7 +26,12 @@ func TestTellOutages(t *testing.T) {
 			p.Add(agent, &aaep.Event{SessionID: "sess_" + agent, Timestamp: time.Now(), Summary: aaep.Text{Normal: text}, Payload: &aaep.SessionStarted{}})
 		}
 		outages := func(agent string, all ...error) {
-			p.TellOutages(agent, slices.Values(all))
+			p.Plan(func(a *announce.Announcer, now time.Time) {
+				a.Follow(agent)
+				for _, why := range all {
+					a.Outage(now, agent, why)
+				}
+			})
 			time.Sleep(time.Minute)
 		}
 		say("Bank", "Working on your savings.")

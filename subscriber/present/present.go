@@ -1,19 +1,12 @@
-// Package present tells one person what announce plans, over a voice, a display or a device that is felt.
+// Package present follows agents and tells one person what announce plans, over a voice, a display or a device that is felt.
 //
 //	voice, err := speech.Open(ctx, speech.Options{})
-//	p := present.New(announce.Preferences{Speaks: voice.Speaks})
-//	go p.Run(ctx, voice)
-//	go p.TellOutages("Planner", sub.Outages(ctx))
-//	for ev, err := range sub.Events(ctx) {
-//		p.Add("Planner", ev)
-//		context.AfterFunc(sub.Open(ev), func() { p.Settle(ev) })
-//	}
+//	person := present.New(announce.Preferences{Speaks: voice.Speaks})
+//	go person.Run(ctx, voice)
+//	err = present.Follow(ctx, sub, "Planner", person)
 //
-// Questions are put one at a time. When the person answers, which may be before all of one was presented:
-//
-//	if agent, question := p.Question(time.Now(), decision); question != nil { // else there is none, or they have not had it yet
-//		p.Answered(question, subs[agent].Reply(ctx, question, decision)) // and so they are told, and the next is put
-//	}
+// Questions are put one at a time. Whatever the person answers with, a key, a button or a word, goes to person.Answer, which may be
+// called at any time and never waits.
 package present
 
 import (
@@ -21,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"math"
 	"runtime/debug"
@@ -57,6 +49,8 @@ type Presenter struct {
 	mu   sync.Mutex
 	a    *announce.Announcer // nil is not made yet
 	wake chan struct{}       // something happened; made with a
+
+	agents map[string]*following // by their names; guarded by mu, as a is
 }
 
 // New returns a Presenter. It tells nothing until Run. Where a function of the Preferences panics, that is logged with slog, and the
@@ -106,144 +100,87 @@ func (p *Presenter) use(f func(a *announce.Announcer, now time.Time)) {
 	f(p.a, time.Now())
 }
 
-// with is use, and lets Run look again.
-func (p *Presenter) with(f func(a *announce.Announcer, now time.Time)) {
-	p.use(f)
+// Plan has a function use the Announcer, which plans what is told, for what the methods of a Presenter do not offer: words of the
+// program's own for an event, or which question is put. No other goroutine uses the Announcer meanwhile. The function must not keep
+// it, call the Presenter or wait for anything.
+func (p *Presenter) Plan(use func(a *announce.Announcer, now time.Time)) {
+	p.use(use)
 	select {
 	case p.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Add takes an event of an agent that source names for the person.
+// Add takes an event of an agent that source names for the person. Follow does so with all that an agent says.
 func (p *Presenter) Add(source string, ev *aaep.Event) {
-	p.AddWords(source, ev, announce.Text(ev, cmp.Or(p.verbosity, aaep.VerbosityNormal)))
-}
-
-// AddWords is Add in words of the caller's.
-func (p *Presenter) AddWords(source string, ev *aaep.Event, w announce.Words) {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Add(now, source, ev, w) })
+	p.Plan(func(a *announce.Announcer, now time.Time) {
+		a.Add(now, source, ev, announce.Text(ev, cmp.Or(p.verbosity, aaep.VerbosityNormal)))
+	})
 }
 
 // Tell says something of the program's own.
 func (p *Presenter) Tell(text string, critical bool) {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Tell(now, text, critical) })
-}
-
-// Mention is Tell of what need not be said any more where a question comes first, such as who is followed, which the question says.
-func (p *Presenter) Mention(text string) {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Mention(now, text) })
-}
-
-// Follow counts an agent, by its name for the person, among those that are followed, though it may have said nothing yet: of several,
-// each question and what comes of it says whose it is. TellOutages does so too.
-func (p *Presenter) Follow(source string) {
-	p.with(func(a *announce.Announcer, _ time.Time) { a.Follow(source) })
-}
-
-// TellOutages says when an agent is out of reach, or has ended, and when it is back, as Subscription.Outages tells, until those end.
-func (p *Presenter) TellOutages(source string, outages iter.Seq[error]) {
-	p.Follow(source)
-	for why := range outages {
-		p.with(func(a *announce.Announcer, now time.Time) { a.Outage(now, source, why) })
-	}
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.Tell(now, text, critical) })
 }
 
 // SetLanguage says what the program speaks by itself: the first of somebody's languages that it knows; without one, English.
 func (p *Presenter) SetLanguage(languages ...string) {
-	p.with(func(a *announce.Announcer, _ time.Time) { a.SetLanguage(languages...) })
+	p.Plan(func(a *announce.Announcer, _ time.Time) { a.SetLanguage(languages...) })
 }
 
 // Typing says that the person pressed a key that is not for this program's commands.
 func (p *Presenter) Typing() {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Typing(now) })
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.Typing(now) })
 }
 
 // Rest says that the person is done with typing, as Enter does.
 func (p *Presenter) Rest() {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Rest(now) })
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.Rest(now) })
 }
 
 // Again says again what was said last; what is still being said begins anew at once.
 func (p *Presenter) Again() {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Again(now) })
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.Again(now) })
 }
 
 // WhatWaits says which questions are open, and how much there is to hear.
 func (p *Presenter) WhatWaits() {
-	p.with(func(a *announce.Announcer, now time.Time) { a.WhatWaits(now) })
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.WhatWaits(now) })
 }
 
 // WhereAreWe says how each session is doing.
 func (p *Presenter) WhereAreWe() {
-	p.with(func(a *announce.Announcer, now time.Time) { a.WhereAreWe(now) })
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.WhereAreWe(now) })
 }
 
 // Details says what came while the person typed, or did not fit.
 func (p *Presenter) Details() {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Details(now) })
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.Details(now) })
 }
 
 // Skip ends what is being said, and leaves what waits to be asked for, but for what is critical and what came of a question.
 func (p *Presenter) Skip() {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Skip(now) })
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.Skip(now) })
 }
 
 // Newest is Skip, and says the newest of what waited or, where nothing did, of what was said.
 func (p *Presenter) Newest() {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Newest(now) })
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.Newest(now) })
 }
 
 // Spell spells what cannot be spoken in its language: the question that is put, or what was told last.
 func (p *Presenter) Spell() {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Spell(now) })
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.Spell(now) })
 }
 
 // Hush has nothing said but what is critical, and what the person asks for, until it is called with false; what waits is left to be asked for.
 func (p *Presenter) Hush(on bool) {
-	p.with(func(a *announce.Announcer, _ time.Time) { a.Hush(on) })
-}
-
-// Question returns the question that an answer is for which the person began to give at a time: the one that is put to them, and the
-// agent, as Add names it, whose it is. Nil is none, or one that they have not had whole, as they need not to reject it; nothing may be
-// sent then. Hand what comes of sending to Answered. See announce.Announcer.
-func (p *Presenter) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
-	p.with(func(a *announce.Announcer, _ time.Time) { source, question = a.Question(began, d) })
-	return source, question
-}
-
-// Answered takes what came of sending an answer, the error of Subscription.Reply or Answer, and tells the person, once: that it was sent,
-// that it was too late, or that the question is still open and may be answered again.
-func (p *Presenter) Answered(question *aaep.Event, err error) {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Answered(now, question, err) })
+	p.Plan(func(a *announce.Announcer, _ time.Time) { a.Hush(on) })
 }
 
 // NextQuestion puts another question that is open, for a person who wants to answer that first; this one comes again after it.
 func (p *Presenter) NextQuestion() {
-	p.with(func(a *announce.Announcer, now time.Time) { a.NextQuestion(now) })
-}
-
-// Expect counts a question among those that are open, for a caller who chooses which is put, and when: AddWords puts it at once.
-func (p *Presenter) Expect(source string, question *aaep.Event) {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Expect(now, source, question) })
-}
-
-// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone, so that the next is put.
-// Without it, that is when the agent goes on, or when the time of the one before is over. Any other event settles nothing.
-// Where the person answered it, as Question says, and nothing that the agent tells shows that the answer arrived, they are told.
-func (p *Presenter) Settle(question *aaep.Event) {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
-}
-
-// MoreTime says how much time there is in all for a question of which the agent gave more, for where no event tells.
-func (p *Presenter) MoreTime(question *aaep.Event, limit time.Duration) {
-	p.with(func(a *announce.Announcer, _ time.Time) { a.MoreTime(question, limit) })
-}
-
-// Standing returns how far the person is with what one agent says.
-func (p *Presenter) Standing(source string) (s announce.Standing) {
-	p.with(func(a *announce.Announcer, _ time.Time) { s = a.Standing(source) })
-	return s
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.NextQuestion(now) })
 }
 
 // Status says how the person is kept up to date.
@@ -258,7 +195,7 @@ type Status struct {
 
 // Status returns how it is now.
 func (p *Presenter) Status() (s Status) {
-	p.with(func(a *announce.Announcer, _ time.Time) {
+	p.Plan(func(a *announce.Announcer, _ time.Time) {
 		s.Receipts, s.Behind = a.Receipts(), a.Behind()
 		s.WordsPerMinute, _ = a.Pace()
 	})
@@ -295,7 +232,7 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 		default:
 			what = announce.Waiting
 		}
-		p.with(func(a *announce.Announcer, now time.Time) { a.Ended(now, e.u.ID, what) })
+		p.Plan(func(a *announce.Announcer, now time.Time) { a.Ended(now, e.u.ID, what) })
 		if what == announce.Waiting && !errors.Is(e.err, context.Canceled) {
 			return e.err
 		}

@@ -324,26 +324,26 @@ func TestQuestions(t *testing.T) {
 		}
 		asked = append(asked, p.says(&aaep.AwaitingClarification{Question: "Which one?", TimeoutSeconds: 3600,
 			Choices: []aaep.Choice{{Value: "a", Label: "The red one"}, {Value: "b", Label: "The blue one"}}}, ""))
-		meant := func() *aaep.Event { _, q := p.Question(time.Now(), aaep.Accept); return q }
+		open := func() *aaep.Event { return meant(p.Presenter, time.Now(), aaep.Accept) }
 		time.Sleep(4 * time.Second)
-		if meant() != nil {
+		if open() != nil {
 			p.Fatal("it can be accepted before it was told")
 		}
 		for i, words := range [][]string{{"Decide: Pay Ada."}, {"Decide: Delete it."}, {"Decide: Send it."}, {"Which one?", "The red one", "The blue one"}} {
 			p.Typing()
 			p.reads(5 * time.Minute)
 			p.inOrder(words...)
-			if meant() != asked[i] {
+			if open() != asked[i] {
 				p.Errorf("question %d was told, and is not the one that is answered", i+1)
 			}
 			p.Typing() // "hello agent": the keys are for something else
-			if meant() != nil {
+			if open() != nil {
 				p.Error("somebody types, and a question can be accepted")
 			}
 			if i == 0 && strings.Contains(p.all(), "Delete") {
 				p.Errorf("two questions are put: %s", p.all())
 			}
-			p.Settle(asked[i])
+			p.Plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, asked[i]) })
 		}
 	})
 }

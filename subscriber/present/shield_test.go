@@ -42,7 +42,7 @@ func TestShield(t *testing.T) {
 		if err := p.Run(t.Context(), out); err == nil || !strings.Contains(err.Error(), "panic in Output.Present: the driver is gone") {
 			t.Fatalf("Run = %v", err)
 		}
-		if _, q := p.Question(time.Now().Add(time.Hour), aaep.Accept); q != nil {
+		if q := meant(p, time.Now().Add(time.Hour), aaep.Accept); q != nil {
 			t.Error("what was not heard can be accepted")
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -51,7 +51,7 @@ func TestShield(t *testing.T) {
 		if all := strings.Join(out.lines(), " "); !strings.Contains(all, "Pay $5") {
 			t.Errorf("heard %q", all)
 		}
-		if _, q := p.Question(time.Now(), aaep.Accept); q == nil {
+		if q := meant(p, time.Now(), aaep.Accept); q == nil {
 			t.Error("what was heard cannot be accepted")
 		}
 	})
@@ -93,17 +93,23 @@ func TestHastyOutput(t *testing.T) {
 		p.Add("Bank", event(&aaep.AwaitingConfirmation{Action: "Pay five hundred dollars to the water company", Consequence: "The money moves at once and cannot be had back.",
 			ReplyToken: "rpl_1", TimeoutSeconds: 300, RiskLevel: aaep.RiskHigh, DefaultDecision: aaep.Reject}, ""))
 		time.Sleep(8 * time.Second)
-		if _, q := p.Question(time.Now(), aaep.Accept); q != nil {
+		if q := meant(p, time.Now(), aaep.Accept); q != nil {
 			t.Errorf("what takes a quarter of a minute to say can be accepted after eight seconds: %q", out.lines())
 		}
-		if _, q := p.Question(time.Now(), aaep.Reject); q == nil {
+		if q := meant(p, time.Now(), aaep.Reject); q == nil {
 			t.Error("it cannot be rejected")
 		}
 		time.Sleep(30 * time.Second)
-		if _, q := p.Question(time.Now(), aaep.Accept); q == nil {
+		if q := meant(p, time.Now(), aaep.Accept); q == nil {
 			t.Error("it cannot be accepted half a minute later")
 		}
 		stop()
 		<-over
 	})
+}
+
+// meant is the question that an answer would be for which begins at a time.
+func meant(p *present.Presenter, began time.Time, d aaep.Decision) (question *aaep.Event) {
+	p.Plan(func(a *announce.Announcer, _ time.Time) { _, question = a.Question(began, d) })
+	return question
 }

@@ -165,11 +165,15 @@ func TestReal(t *testing.T) {
 		presented := make(chan error, 1)
 		go func() { presented <- p.Run(ctx, o) }()
 		r.last(t, "Press y or n.")
-		if _, put := p.Question(time.Now(), aaep.Accept); put != nil {
+		put := func() (question *aaep.Event) {
+			p.Plan(func(a *announce.Announcer, now time.Time) { _, question = a.Question(now, aaep.Accept) })
+			return question
+		}
+		if put() != nil {
 			t.Error("it can be accepted unheard")
 		}
 		p.Spell()
-		for _, put := p.Question(time.Now(), aaep.Accept); put != question && t.Context().Err() == nil; _, put = p.Question(time.Now(), aaep.Accept) {
+		for put() != question && t.Context().Err() == nil {
 			time.Sleep(100 * time.Millisecond) // it is heard at the pace of a voice
 		}
 		cancel()

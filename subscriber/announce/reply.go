@@ -1,0 +1,176 @@
+package announce
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/answers"
+	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// Question returns the question that an answer is for which the person begins to give at a time, and the agent whose it is; nil is
+// none, or one that cannot be answered so yet. It is the one that is put to them, a second after that began, so that a second press of
+// the key that answered the one before does not answer this; and, but for a rejection, once they had all of it and had pressed no key
+// for a moment, so that a key that was under the finger when the question came accepts nothing. Asking changes nothing.
+func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
+	q := a.open.First()
+	if !q.readable(began) || d != aaep.Reject && !a.mayCount(q, began) {
+		return "", nil
+	}
+	return q.Source, q.Event
+}
+
+// readable reports whether a question was put long enough ago that an answer is not for the question before, and none is on its way.
+func (q *Asked) readable(began time.Time) bool {
+	return q != nil && !q.Put.IsZero() && began.Sub(q.Put) >= stillBefore && q.sending.IsZero()
+}
+
+// mayCount reports whether the person had all of a question before they began to answer, and their hands were still.
+func (a *Announcer) mayCount(q *Asked, began time.Time) bool {
+	heard := !q.heard.IsZero() && !q.heard.After(began)
+	return heard && (a.typed.IsZero() || began.Sub(a.typed) >= stillBefore)
+}
+
+// Reply is an answer to send, by Subscription.Reply or Answer of package subscriber. Answered takes what came of that.
+type Reply struct {
+	Source   string        // the agent that asks
+	Question *aaep.Event   // the event that asked
+	Decision aaep.Decision // of a confirmation
+	Response any           // to a clarification: a string, a bool or a float64
+	asked    *Asked
+}
+
+// Answer takes what the person typed, said or pressed, such as "y", "n", "2" or the text of an answer, which they began at a time, as
+// the answer to the question that is put. It returns what to send; nil is nothing, and they are told why. A yes, and every answer to
+// a clarification, counts once they had all of the question, as Question says, and a no at once. A number means the choice that is
+// labelled with it, else the one in that place; where these are two, they are asked. While an answer is on its way it takes no other.
+// It is called before Typing is told of the key that begins the answer.
+func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
+	q := a.open.First()
+	if q == nil || strings.TrimSpace(text) == "" {
+		a.WhatWaits(now)
+		return nil
+	}
+	if !q.sending.IsZero() { // what becomes of it is told
+		return nil
+	}
+	if !q.readable(began) {
+		a.say(now, a.of(q.Source, ours(a.language, phrase.TypedTooSoon, "")))
+		return nil
+	}
+	r, refused := a.read(q, text)
+	switch {
+	case refused != nil:
+		a.say(now, a.of(q.Source, refused))
+		return nil
+	case r.Decision != aaep.Reject && !a.mayCount(q, began):
+		a.say(now, a.of(q.Source, ours(a.language, phrase.NotAllHeard, "")))
+		a.putAgain(now, q)
+		return nil
+	}
+	q.sending, a.taken = now, now
+	return r
+}
+
+// read makes of a line what it says to a question, or says why it says nothing.
+func (a *Announcer) read(q *Asked, text string) (r *Reply, refused Words) {
+	r = &Reply{Source: q.Source, Question: q.Event, asked: q}
+	switch p := q.Event.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		r.Decision = answers.Decision(text, q.Event.Language(), a.language)
+		if r.Decision != "" && p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, r.Decision) {
+			return nil, ours(a.language, phrase.AnswerNotTaken, "")
+		}
+	case *aaep.AwaitingClarification:
+		said := answers.Response(p, text, q.Event.Language(), a.language)
+		if again := strings.TrimSpace(text); said.Doubtful && q.doubted != again {
+			q.doubted = again
+			meant := In(q.Event.Language(), words.Sentence(words.OneLine(p.Choices[said.Choice-1].Label)))
+			return nil, ours(a.language, phrase.ChoiceMeant, "").And("", meant)
+		}
+		r.Response = said.Response
+	}
+	if r.Decision == "" && r.Response == nil {
+		return nil, ours(a.language, phrase.NoAnswer, "").And(" ", q.answering)
+	}
+	return r, nil
+}
+
+// putAgain says a question once more, unless it is being said or waits for that.
+func (a *Announcer) putAgain(now time.Time, q *Asked) {
+	if slices.ContainsFunc(slices.Concat(a.urgent, a.asked), func(it *item) bool { return it.event == q.Event && it.kind == Question }) {
+		return
+	}
+	again := &item{source: q.Source, session: q.session(), kind: Question, event: q.Event, sentences: q.said, arrived: now}
+	a.keep(again)
+	a.asked = append(a.asked, again)
+}
+
+// Answered takes what came of sending a Reply, the error of Subscription.Reply or Answer, once. The person is told, in the name of the
+// agent that asked, whatever became of the question meanwhile. After nil it is settled, and they are told where nothing shows that the
+// answer arrived; one that was too late, and so not sent, settles it too. Any other error leaves it open as it was, to be answered
+// again; or, where it is gone meanwhile, says so.
+func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
+	q := r.asked
+	if q.sending.IsZero() {
+		return
+	}
+	open := slices.Contains(a.open.all, q)
+	says, settles := ours(a.language, phrase.AnswerUnsent, ""), true
+	switch {
+	case err == nil:
+		says = ours(a.language, phrase.AnswerSent, "")
+	case errors.Is(err, closes.ErrLate):
+		says = ours(a.language, phrase.AnswerLate, "")
+	case errors.Is(err, closes.ErrUnknown):
+		says = ours(a.language, phrase.QuestionClosed, "")
+	case !open:
+		says = a.unknown()
+	default:
+		settles, q.tried = false, true
+	}
+	q.sending = time.Time{}
+	if err != nil {
+		a.open.answered = slices.DeleteFunc(a.open.answered, func(sent *Asked) bool { return sent == q })
+	}
+	a.tell(now, a.of(q.Source, says), true, nil) // before the next is put
+	if !open || !settles {
+		return
+	}
+	if err == nil {
+		a.open.Answered(now, q)
+	}
+	a.closeQuestion(now, q)
+}
+
+// unknown says of a question that it is gone, and that nobody knows what became of the person's answer.
+func (a *Announcer) unknown() Words {
+	return ours(a.language, phrase.QuestionClosed, "").And(" ", ours(a.language, phrase.MayHaveArrived, ""))
+}
+
+// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone. Of one to which an answer is
+// on its way, Answered says what became of that; where one may have arrived, the person is told so.
+func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
+	q := a.open.Find(question)
+	switch {
+	case q == nil:
+		return
+	case !q.sending.IsZero():
+		a.open.Answered(now, q)
+	case q.tried:
+		a.tell(now, a.of(q.Source, a.unknown()), true, nil)
+	}
+	a.closeQuestion(now, q)
+}
+
+// closeQuestion takes away a question that is open no longer, and puts the next.
+func (a *Announcer) closeQuestion(now time.Time, q *Asked) {
+	a.open.Remove(q)
+	a.settled(q, now)
+	a.putNext(now)
+}

@@ -1,0 +1,183 @@
+package announce
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Asking which question an answer would be for changes nothing: what is heard afterwards is the same, also where the link is lost then,
+// and nobody is told of an answer that they never gave.
+func TestAskingChangesNothing(t *testing.T) {
+	var heard [2]string
+	for asks := range 2 {
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		q := r.from("Bank", "sess_1", pay(), "")
+		for range 40 {
+			r.after(time.Second)
+			for _, d := range []aaep.Decision{aaep.Accept, aaep.Reject, ""} {
+				if asks > 0 {
+					r.a.Question(r.now, d)
+				}
+			}
+		}
+		r.from("Bank", "sess_2", pay(), "")
+		r.a.Settle(r.now, q) // it went with its link
+		r.after(time.Minute)
+		heard[asks] = strings.Join(r.heard, "|")
+	}
+	if heard[0] != heard[1] || strings.Contains(heard[1], "Nothing shows") {
+		t.Errorf("heard\n%s\nand where it was asked which\n%s", heard[0], heard[1])
+	}
+}
+
+// While an answer is on its way its question takes no other; one that could not be sent may be given anew. Where the agent is started
+// again, the person is told that nobody knows whether it counts.
+func TestAnswerMayHaveArrived(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	q := r.from("Bank", "sess_1", pay(), "")
+	r.after(30 * time.Second)
+	first := r.a.Answer(r.now, r.now, "y")
+	if second := r.a.Answer(r.now, r.now, "n"); first == nil || second != nil {
+		t.Fatalf("answers %v and %v are sent", first, second)
+	}
+	r.is(nil, nil)
+	r.a.Answered(r.now, first, errors.New("the link is cut"))
+	r.is(q, q)
+	r.after(10 * time.Second)
+	r.heard = nil
+	r.a.Settle(r.now, q)
+	r.after(time.Minute)
+	if got := r.since(""); got != "The question is no longer open.|Your answer may have arrived." {
+		t.Errorf("heard %s", got)
+	}
+}
+
+// What is no answer, or comes too soon, says why, in the name of the agent that asks; a question that was silenced is put once more, so
+// that it can be answered.
+func TestNoAnswer(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: func(*aaep.Event) Words { return In("en", "Press y or n.") }})
+	r.a.Follow("Shop")
+	says := func(text, want string) {
+		t.Helper()
+		r.heard = nil
+		if r.answers(text, nil) {
+			t.Fatalf("%q is sent", text)
+		}
+		r.after(30 * time.Second)
+		if got := r.since(""); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: heard %s, want %s", text, got, want)
+		}
+	}
+	says("y", "No question is open.")
+	p := pay()
+	p.TimeoutSeconds, p.AllowedReplies = 600, []aaep.Decision{aaep.Accept}
+	r.from("Bank", "sess_1", p, "")
+	r.after(2 * time.Second)
+	r.silence()
+	says("y", "Bank: You may not have heard all of it.|Bank: Decide: Pay $20.")
+	says("maybe", "Bank: That is no answer.|Press y or n.")
+	says("n", "Bank: The agent does not take that answer to this question.")
+	says(" ", "One question is open: Bank: Pay $20.")
+	if !r.answers("Yes.", nil) {
+		t.Error("a yes is not sent")
+	}
+}
+
+// A choice is not taken before all of them were heard. A number means the choice that is labelled with it; where another is in that
+// place, the person is asked.
+func TestChoiceByNumber(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.say(&aaep.AwaitingClarification{Question: "How many?", TimeoutSeconds: 600, AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice},
+		Choices: []aaep.Choice{{Value: "five", Label: "5"}, {Value: "one", Label: "1"}, {Value: "two", Label: "2"}}}, "")
+	r.after(1500 * time.Millisecond)
+	if r.answers("5", nil) {
+		t.Error("a choice is taken before it was heard")
+	}
+	r.after(time.Minute)
+	r.heard = nil
+	if r.answers("1", nil) {
+		t.Error("1 is sent, which may mean two")
+	}
+	r.after(20 * time.Second)
+	if got := r.since(""); got != "That may mean two of the choices.|Given once more, it means this one: 1." {
+		t.Errorf("heard %s", got)
+	}
+	if reply := r.a.Answer(r.now, r.now, "2"); reply != nil {
+		t.Errorf("another that may mean two is taken as %v", reply.Response)
+	}
+	reply := r.a.Answer(r.now, r.now, "2")
+	if reply == nil || reply.Response != "two" {
+		t.Errorf("it means %+v", reply)
+	}
+}
+
+// Whose question is open is said wherever several agents are followed, be it one question, and be the other agent gone.
+func TestWhoseQuestionWaits(t *testing.T) {
+	for agents, want := range map[string]string{"Bank": "One question is open: Pay $20.", "Bank Shop": "One question is open: Bank: Pay $20."} {
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		for _, name := range strings.Fields(agents) {
+			r.a.Follow(name)
+		}
+		p := pay()
+		p.TimeoutSeconds = 600
+		r.from("Bank", "sess_1", p, "")
+		r.a.Leave(r.now, "Shop", nil)
+		r.after(30 * time.Second)
+		r.heard = nil
+		r.a.WhatWaits(r.now)
+		r.after(10 * time.Second)
+		if got := r.since(""); got != want {
+			t.Errorf("of %s: heard %s, want %s", agents, got, want)
+		}
+	}
+}
+
+// Whatever is heard, typed and settled, an answer is for the question that was presented last, by the agent that the Utterance names.
+func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		var asked []*aaep.Event
+		for range 60 {
+			switch random.IntN(9) {
+			case 0, 1:
+				p := pay()
+				p.Action = "Do " + string(rune('A'+len(asked)%26))
+				p.TimeoutSeconds = 30 + random.Int64N(60)
+				asked = append(asked, r.from([]string{"Bank", "Shop"}[random.IntN(2)], "sess_"+p.Action, p, ""))
+			case 2:
+				r.a.NextQuestion(r.now)
+			case 3:
+				r.a.Again(r.now)
+			case 4:
+				r.a.WhatWaits(r.now)
+			case 5:
+				if len(asked) > 0 {
+					r.a.Settle(r.now, asked[random.IntN(len(asked))])
+				}
+			case 6:
+				r.from("Shop", "sess_news", &aaep.Extension{Type: "acme:news"}, "News.")
+			case 7:
+				if r.voice != nil && random.IntN(3) == 0 {
+					r.silence()
+				}
+			case 8:
+				r.answers([]string{"y", "n"}[random.IntN(2)], []error{nil, errors.New("cut")}[random.IntN(2)])
+			}
+			for range random.IntN(12) {
+				r.after(500 * time.Millisecond)
+				shown := r.shown
+				source, question := r.a.Question(r.now, aaep.Reject)
+				if question != nil && (shown == nil || shown.Event != question || shown.Source != source || !slices.Contains(asked, question)) {
+					t.Fatalf("seed %d: an answer is for %v of %s, and what was presented last is %+v", seed, question, source, shown)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package present
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+)
+
+// settleAfter is how long a question that is open no longer stays put, unless an event closes it sooner: the one that says what came of
+// it is behind others that are still to be told, and belongs before the next question.
+const settleAfter = 250 * time.Millisecond
+
+// toSend is how long a link may take to take an answer, until the person may give it again.
+const toSend = 10 * time.Second
+
+// following is one agent that a person follows, over all their outputs.
+type following struct {
+	ctx    context.Context
+	sub    *subscriber.Subscription
+	name   string
+	people []*Presenter // the outputs of one person
+
+	mu      sync.Mutex
+	ended   bool           // and nothing is begun any more
+	running sync.WaitGroup // what was begun; nothing is added once ended
+}
+
+// Follow tells a person all that an agent says: its events, when it is out of reach and back, and its questions, one at a time, until
+// those are answered or gone. What they give to Answer is sent to the agent that asks, and they are told what came of it. The agent's name is
+// one that people understand, and no other agent that they follow has it. The person may have several outputs, each with a Presenter
+// of its own; an answer that one of them takes settles the question on all. Several agents are followed each by a Follow.
+//
+// Follow returns when the subscription is over, with the reason, which the person is told too, or when ctx or the subscription was
+// ended by the program itself, with nil. It closes nothing, and leaves nothing running.
+func Follow(ctx context.Context, sub *subscriber.Subscription, name string, people ...*Presenter) error {
+	switch {
+	case sub == nil:
+		return errors.New("present: Follow was given no Subscription; Dial returns one")
+	case name == "":
+		return errors.New("present: Follow needs a name for the agent, such as its agent_name")
+	case len(people) == 0:
+		return errors.New("present: Follow was given no Presenter; New returns one")
+	case slices.Contains(people, nil):
+		return errors.New("present: Follow was given a Presenter that is nil; New returns one")
+	}
+	ctx, stop := context.WithCancel(ctx)
+	f := &following{ctx: ctx, sub: sub, name: name, people: people}
+	for i, p := range people {
+		if !p.begin(f) {
+			stop()
+			f.leave(people[:i], nil)
+			return fmt.Errorf("present: an agent named %q is followed already; give each agent a name of its own", name)
+		}
+	}
+	err := f.follow()
+	if ctx.Err() != nil {
+		err = nil
+	}
+	stop()
+	f.finish()
+	f.leave(people, err)
+	return err
+}
+
+// follow hands on the events until there are no more.
+func (f *following) follow() error {
+	f.start(func() {
+		for why := range f.sub.Outages(f.ctx) {
+			f.plan(func(a *announce.Announcer, now time.Time) { a.Outage(now, f.name, why) })
+		}
+	})
+	for ev, err := range f.sub.Events(f.ctx) {
+		if err != nil {
+			return err
+		}
+		for _, p := range f.people {
+			p.Add(f.name, ev)
+		}
+		switch ev.Payload.(type) {
+		case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+			f.start(func() { f.settle(ev) })
+		}
+	}
+	return nil
+}
+
+// settle takes a question away once it is open no longer.
+func (f *following) settle(question *aaep.Event) {
+	select {
+	case <-f.sub.Open(question).Done():
+	case <-f.ctx.Done():
+		return
+	}
+	select {
+	case <-time.After(settleAfter):
+	case <-f.ctx.Done():
+		return
+	}
+	f.plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
+}
+
+// send sends an answer to the agent, and lets the person know what came of it through the output that took it.
+func (f *following) send(r *announce.Reply, through *Presenter) {
+	ctx, cancel := context.WithTimeout(f.ctx, toSend)
+	defer cancel()
+	var err error
+	if r.Response != nil {
+		err = f.sub.Answer(ctx, r.Question, r.Response)
+	} else {
+		err = f.sub.Reply(ctx, r.Question, r.Decision)
+	}
+	through.Plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, err) })
+}
+
+// plan plans on each output of the person.
+func (f *following) plan(do func(a *announce.Announcer, now time.Time)) {
+	for _, p := range f.people {
+		p.Plan(do)
+	}
+}
+
+// start runs a function in a goroutine that finish waits for, and reports whether it does; once finish was called, it does not.
+func (f *following) start(do func()) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return false
+	}
+	f.running.Go(do)
+	return true
+}
+
+// finish waits until all that was started has ended. It is called once ctx has.
+func (f *following) finish() {
+	f.mu.Lock()
+	f.ended = true
+	f.mu.Unlock()
+	f.running.Wait()
+}
+
+// leave lets outputs know that the agent is not followed any more, and why, if the person should know.
+func (f *following) leave(people []*Presenter, why error) {
+	for _, p := range people {
+		p.Plan(func(a *announce.Announcer, now time.Time) {
+			delete(p.agents, f.name)
+			a.Leave(now, f.name, why)
+		})
+	}
+}
+
+// begin makes an agent one that the output tells of, and reports whether there was none of that name.
+func (p *Presenter) begin(f *following) (ok bool) {
+	p.Plan(func(a *announce.Announcer, _ time.Time) {
+		if ok = p.agents[f.name] == nil; !ok {
+			return
+		}
+		if p.agents == nil {
+			p.agents = map[string]*following{}
+		}
+		p.agents[f.name] = f
+		a.Follow(f.name)
+	})
+	return ok
+}
+
+// Answer takes what the person typed, said or pressed as their answer to the question that is put: "y" or "n", in English or in their
+// language, for a button that accepts or rejects too; the number or the name of a choice; a number; the text of an answer. It returns
+// at once. The answer is sent to the agent that asks, and the person is told what came of it, or why it does not count. A yes to what
+// they have not had whole does not: the question is then put once more. See announce.Announcer.
+func (p *Presenter) Answer(text string) {
+	var r *announce.Reply
+	var f *following
+	p.Plan(func(a *announce.Announcer, now time.Time) {
+		if r = a.Answer(now, now, text); r != nil {
+			f = p.agents[r.Source]
+		}
+	})
+	if r == nil || f != nil && f.start(func() { f.send(r, p) }) {
+		return
+	}
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, subscriber.ErrUnknownEvent) })
+}

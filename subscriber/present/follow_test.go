@@ -1,0 +1,320 @@
+package present_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// agentOf is an agent of this process, with the way to it.
+type agentOf struct {
+	*producer.Producer
+	t     *testing.T
+	dead  atomic.Bool // nothing reaches it
+	delay time.Duration
+	links []transports.Conn
+}
+
+func newAgent(t *testing.T, name string) *agentOf {
+	t.Helper()
+	a := &agentOf{t: t}
+	a.start(name)
+	return a
+}
+
+func (a *agentOf) start(name string) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: strings.ToLower(name), AgentName: name}})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.Producer = p
+}
+
+func (a *agentOf) Dial(context.Context) (transports.Conn, error) {
+	if a.dead.Load() {
+		return nil, errors.New("connection refused")
+	}
+	c, s := transports.Pipe()
+	go a.ServeConn(s)
+	a.links = append(a.links, s)
+	return &lateLink{c, a}, nil
+}
+
+// lateLink reports that a message was sent later than the agent had it, as one does that waits for a status.
+type lateLink struct {
+	transports.Conn
+	a *agentOf
+}
+
+func (l *lateLink) Send(ctx context.Context, msg []byte) error {
+	if l.a.dead.Load() {
+		return io.ErrClosedPipe
+	}
+	err := l.Conn.Send(ctx, msg)
+	time.Sleep(l.a.delay)
+	return err
+}
+
+// asks has the agent ask whether to do something, and returns what came of it.
+func (a *agentOf) asks(what string) <-chan bool {
+	did := make(chan bool, 1)
+	s, err := a.StartSession(a.t.Context(), aaep.Say("Working."))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	go func() {
+		_, err := s.Tool(a.t.Context(), producer.Tool{Name: "pay", Confirm: true, Risk: aaep.RiskMedium, Timeout: time.Hour, Action: aaep.Say(what),
+			Consequence: aaep.Say("It is done at once.")}, func(context.Context) (string, error) { return "", nil })
+		did <- err == nil
+		s.Complete(aaep.Say("Ready."))
+	}()
+	return did
+}
+
+// listener is a person who follows agents by ear.
+type listener struct {
+	*present.Presenter
+	*voice
+	t       *testing.T
+	ctx     context.Context
+	stop    func()
+	running chan error
+	ended   map[string]chan error
+}
+
+// listen follows agents; each of them once, where that is all.
+func listen(t *testing.T, once bool, agents map[string]*agentOf) *listener {
+	t.Helper()
+	l := &listener{Presenter: present.New(announce.Preferences{}), voice: &voice{}, t: t, running: make(chan error, 1), ended: map[string]chan error{}}
+	l.ctx, l.stop = context.WithCancel(t.Context())
+	go func() { l.running <- l.Run(l.ctx, l.voice) }()
+	for name, a := range agents {
+		sub, err := subscriber.Dial(t.Context(), a, subscriber.Config{ID: "ear", NoReconnect: once, Capabilities: subscriber.ScreenReader("en-US")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { sub.Close() })
+		l.ended[name] = make(chan error, 1)
+		go func() { l.ended[name] <- present.Follow(l.ctx, sub, name, l.Presenter) }()
+	}
+	synctest.Wait()
+	return l
+}
+
+// end ends it all; nothing may be left running.
+func (l *listener) end(agents map[string]*agentOf) {
+	l.stop()
+	<-l.running
+	for name, ended := range l.ended {
+		if err := <-ended; err != nil && agents[name] != nil {
+			l.t.Errorf("Follow = %v where the program ended it", err)
+		}
+	}
+	for _, a := range agents {
+		a.Shutdown(context.Background())
+	}
+}
+
+// asked waits until there is a question that could be accepted, and returns whose it is.
+func (l *listener) asked() (source string, question *aaep.Event) {
+	for range 600 {
+		l.Plan(func(a *announce.Announcer, now time.Time) { source, question = a.Question(now, aaep.Accept) })
+		if question != nil {
+			return source, question
+		}
+		time.Sleep(time.Second)
+	}
+	l.t.Fatalf("nothing is asked; heard %q", l.lines())
+	return "", nil
+}
+
+func (l *listener) heard(text string) (n int) {
+	for _, line := range l.lines() {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// Of two agents that ask at once, what came of each answer is heard in the name of the one that asked, though the agent is faster than
+// the link says that it has the answer; each answer goes to the agent that asked, and none blocks the next question.
+func TestWhoseAnswer(t *testing.T) {
+	for _, delay := range []time.Duration{0, time.Millisecond, 240 * time.Millisecond, 400 * time.Millisecond, 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			agents := map[string]*agentOf{"Bank": newAgent(t, "Bank"), "Shop": newAgent(t, "Shop")}
+			for _, a := range agents {
+				a.delay = delay
+			}
+			l := listen(t, false, agents)
+			defer l.end(agents)
+			var want []string
+			for i := range 20 {
+				did := map[string]<-chan bool{}
+				for name, a := range agents {
+					did[name] = a.asks(fmt.Sprintf("%s pays %d.", name, i))
+				}
+				for n := range 2 {
+					source, question := l.asked()
+					want = append(want, source+": Answer sent.")
+					if p := question.Payload.(*aaep.AwaitingConfirmation); !strings.HasPrefix(p.Action, source) {
+						t.Fatalf("%q is said to be asked by %s", p.Action, source)
+					}
+					l.Answer([]string{"y", "n"}[n])
+					l.Answer("y") // a key pressed twice
+					if got := <-did[source]; got != (n == 0) {
+						t.Fatalf("%s does it: %v", source, got)
+					}
+				}
+			}
+			time.Sleep(time.Minute)
+			var got []string
+			for _, line := range l.lines() {
+				if strings.Contains(line, "Answer sent.") {
+					got = append(got, line)
+				}
+			}
+			if !slices.Equal(got, want) || l.heard("Nothing shows") > 0 {
+				t.Errorf("with %v: heard %q, want %q", delay, got, want)
+			}
+		})
+	}
+}
+
+// A yes given while the agent is dead was told not to be sent; after the agent was started again without the question, the person hears
+// that nobody knows whether it counted. A question that is asked again can be answered.
+func TestAnswerToADeadAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bank := newAgent(t, "Bank")
+		agents := map[string]*agentOf{"Bank": bank}
+		l := listen(t, false, agents)
+		defer l.end(agents)
+		bank.asks("Pay five dollars.")
+		l.asked()
+		bank.dead.Store(true)
+		for _, c := range bank.links {
+			c.Close()
+		}
+		l.Answer("y")
+		time.Sleep(10 * time.Second)
+		if l.heard("Your answer may not have been sent.") != 1 || l.heard("The connection to the agent is interrupted.") != 1 {
+			t.Fatalf("while it is dead: %q", l.lines())
+		}
+		old := bank.Producer
+		bank.start("Bank")
+		bank.dead.Store(false)
+		time.Sleep(2 * time.Minute)
+		if l.heard("The question is no longer open.") != 1 || l.heard("Your answer may have arrived.") != 1 {
+			t.Fatalf("after the restart: %q", l.lines())
+		}
+		did := bank.asks("Pay five dollars.")
+		l.asked()
+		l.Answer("y")
+		if !<-did {
+			t.Error("the answer to the question that was asked again did not count")
+		}
+		old.Shutdown(context.Background())
+	})
+}
+
+// A person with two outputs answers through one of them, and the other puts the next question too.
+func TestTwoOutputs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bank := newAgent(t, "Bank")
+		agents := map[string]*agentOf{"Bank": bank}
+		l := listen(t, false, nil)
+		defer l.end(agents)
+		felt, other := present.New(announce.Preferences{}), &voice{}
+		over := make(chan error, 1)
+		go func() { over <- felt.Run(l.ctx, other) }()
+		defer func() { <-over }()
+		sub, err := subscriber.Dial(t.Context(), bank, subscriber.Config{ID: "ear", Capabilities: subscriber.ScreenReader("en-US")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sub.Close()
+		l.ended["Bank"] = make(chan error, 1)
+		go func() { l.ended["Bank"] <- present.Follow(l.ctx, sub, "Bank", l.Presenter, felt) }()
+		defer l.stop()
+		for _, what := range []string{"Pay five dollars.", "Pay ten dollars."} {
+			did := bank.asks(what)
+			l.asked()
+			l.Answer("yes")
+			if !<-did {
+				t.Errorf("%s was not done", what)
+			}
+		}
+		time.Sleep(time.Minute)
+		if n := strings.Count(strings.Join(other.lines(), "|"), "Decide: "); n != 2 {
+			t.Errorf("the other output: %q", other.lines())
+		}
+	})
+}
+
+// What cannot be followed is an error at once, that says what would be right. The end of a subscription is told, and returned; that the
+// program itself ended it is neither.
+func TestFollowErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bank := newAgent(t, "Bank")
+		agents := map[string]*agentOf{"Bank": bank}
+		l := listen(t, true, agents)
+		sub, err := subscriber.Dial(t.Context(), bank, subscriber.Config{ID: "ear", Capabilities: subscriber.ScreenReader("en-US")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want, f := range map[string]func() error{
+			"no Subscription": func() error { return present.Follow(l.ctx, nil, "Bank", l.Presenter) },
+			"needs a name":    func() error { return present.Follow(l.ctx, sub, "", l.Presenter) },
+			"no Presenter":    func() error { return present.Follow(l.ctx, sub, "Bank") },
+			"a name of its own": func() error {
+				return present.Follow(l.ctx, sub, "Bank", present.New(announce.Preferences{}), l.Presenter)
+			},
+			"Presenter that is nil": func() error { return present.Follow(l.ctx, sub, "Bank", l.Presenter, nil) },
+		} {
+			if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want one that says %q", err, want)
+			}
+		}
+		over := make(chan error, 1)
+		go func() { over <- present.Follow(l.ctx, sub, "Shop", l.Presenter) }()
+		synctest.Wait()
+		sub.Close()
+		if err := <-over; err != nil {
+			t.Errorf("after Close: %v", err)
+		}
+		bank.asks("Pay five dollars.")
+		l.asked()
+		time.Sleep(time.Minute)
+		for _, c := range bank.links {
+			c.Close()
+		}
+		if err := <-l.ended["Bank"]; !errors.Is(err, subscriber.ErrEnded) {
+			t.Errorf("Follow = %v", err)
+		}
+		time.Sleep(10 * time.Second)
+		if l.heard("Bank: The agent is not followed any more.") != 1 || l.heard("Shop: ") != 0 {
+			t.Errorf("heard %q", l.lines())
+		}
+		l.Answer("y")
+		time.Sleep(10 * time.Second)
+		if l.heard("No question is open.") != 1 {
+			t.Errorf("heard %q", l.lines())
+		}
+		delete(l.ended, "Bank")
+		l.end(agents)
+	})
+}
