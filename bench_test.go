@@ -13,12 +13,14 @@ func outputEvent() *aaep.Event {
 		AAEPVersion: aaep.Version,
 		EventID:     "evt_0123456789abcdef0123456789abcdef", SessionID: "sess_0123456789abcdef0123456789abcdef",
 		Timestamp: time.Date(2026, 7, 1, 9, 30, 0, 0, time.UTC),
-		Producer:  aaep.Producer{AgentID: "retirement-planner", AgentVersion: "1.4.2", AgentName: "Retirement Planning Assistant"},
+		Producer: aaep.Producer{AgentID: "retirement-planner", AgentVersion: "1.4.2",
+			AgentName: "Retirement Planning Assistant"},
 		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal,
 		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en-US", TextDirection: aaep.DirectionLTR},
 		Payload: &aaep.OutputStreaming{
-			Chunk: "Your balance is enough to retire in nine years. ", Position: 120, CoalesceHint: aaep.BoundarySentence,
-			OutputID: "out_0123456789abcdef0123456789abcdef", ContentType: "text/plain", Language: "en-US",
+			Chunk: "Your balance is enough to retire in nine years. ", Position: 120,
+			CoalesceHint: aaep.BoundarySentence,
+			OutputID:     "out_0123456789abcdef0123456789abcdef", ContentType: "text/plain", Language: "en-US",
 		},
 	}
 }
@@ -57,7 +59,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkPlain is what the standard library takes for the same bytes, without looking at what they say.
+// BenchmarkPlain is what the standard library takes for the same bytes, without looking at what
+// they say.
 func BenchmarkPlain(b *testing.B) {
 	data, err := aaep.Encode(outputEvent())
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // MaxRate is the most events in a second that a subscription can ask for (§5.3.1.1, D-49).
 const MaxRate = 100000
 
-// Capabilities is what a subscriber asks for, or what a producer honors (§5.3). A field that is zero
-// or nil is absent; handshake.Negotiate fills in the defaults.
+// Capabilities is what a subscriber asks for, or what a producer honors (§5.3). A field that is
+// zero or nil is absent; handshake.Negotiate fills in the defaults.
 type Capabilities struct {
 	// MaxEventsPerSecond is from 1 to MaxRate; absent asks for no limit.
 	MaxEventsPerSecond int64     `json:"max_events_per_second,omitzero"`
@@ -31,8 +31,8 @@ type Capabilities struct {
 	// PaceWPM is how fast the subscriber speaks, from 50 to 1000 words per minute.
 	PaceWPM                   int64 `json:"pace_wpm,omitzero"`
 	AcceptSignedManifestsOnly *bool `json:"accept_signed_manifests_only,omitzero"`
-	// Extensions holds one capability object per extension prefix (§5.3.2). What a peer sent there may be
-	// any JSON value.
+	// Extensions holds one capability object per extension prefix (§5.3.2). What a peer sent there
+	// may be any JSON value.
 	Extensions map[string]json.RawMessage `json:",embed"`
 }
 
@@ -43,7 +43,8 @@ type EventFilters struct {
 	Exclude []string `json:"exclude,omitzero"`
 }
 
-// With returns c with what change says in place of what c says: a renegotiation (§5.7.1). Neither is changed.
+// With returns c with what change says in place of what c says: a renegotiation (§5.7.1). Neither
+// is changed.
 func (c Capabilities) With(change Capabilities) Capabilities {
 	extensions := c.Extensions
 	if len(change.Extensions) > 0 {
@@ -63,23 +64,24 @@ func (c Capabilities) With(change Capabilities) Capabilities {
 }
 
 // AddExtension declares an extension: what is known of it goes under its prefix, and its URI among
-// SupportedExtensions, so that its data is sent (§5.3.1.9, §5.3.2). Capability is what the JSON library writes as
-// an object; it replaces what the same extension had there. It returns an *InvalidError, and leaves c as it was, if v
-// or capability is not valid, or another extension has the prefix. Copies of c keep what they have.
+// SupportedExtensions, so that its data is sent (§5.3.1.9, §5.3.2). Capability is what the JSON
+// library writes as an object; it replaces what the same extension had there. It returns an
+// *InvalidError, and leaves c as it was, if v or capability is not valid, or another extension has
+// the prefix. Copies of c keep what they have.
 func (c *Capabilities) AddExtension(v Vocabulary, capability any) error {
 	if err := v.Validate(); err != nil {
 		return err
 	}
 	raw, err := jsonv2.Marshal(capability, writeOptions)
 	if err != nil {
-		return invalid(v.Prefix, err)
+		return wrapError(v.Prefix, err)
 	}
 	var check checker
-	check.within(pointer("/capabilities", v.Prefix), func() {
-		check.object("HS-041", "", raw, 2, maxEventDepth)
+	check.checkWithin(appendPointer("/capabilities", v.Prefix), func() {
+		check.checkObject("HS-041", "", raw, 2, maxEventDepth)
 		check.unshared(v, c.Extensions[v.Prefix] != nil, c.SupportedExtensions)
 	})
-	if err := check.err("capabilities"); err != nil {
+	if err := check.asError("capabilities"); err != nil {
 		return err
 	}
 	*c = c.With(Capabilities{Extensions: map[string]json.RawMessage{v.Prefix: raw}})

@@ -9,20 +9,23 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// everything asks for something in each field.
-func everything() aaep.Capabilities {
+// allCapabilities asks for something in each field.
+func allCapabilities() aaep.Capabilities {
 	return aaep.Capabilities{
 		MaxEventsPerSecond: 2, PreferredVerbosity: aaep.VerbosityTerse, Languages: []string{"yo"},
-		SupportsConfirmationReply: new(true), SupportsClarificationReply: new(false), CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryWord},
-		EventFilters: &aaep.EventFilters{Exclude: []string{"a:b"}}, SupportedConformanceLevels: []int64{2}, SupportedExtensions: []string{},
-		CognitiveLoad: aaep.LoadLow, PaceWPM: 200, AcceptSignedManifestsOnly: new(false),
+		SupportsConfirmationReply: new(true), SupportsClarificationReply: new(false),
+		CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryWord},
+		EventFilters:       &aaep.EventFilters{Exclude: []string{"a:b"}}, SupportedConformanceLevels: []int64{2},
+		SupportedExtensions: []string{},
+		CognitiveLoad:       aaep.LoadLow, PaceWPM: 200, AcceptSignedManifestsOnly: new(false),
 		Extensions: map[string]json.RawMessage{"medai": json.RawMessage(`{"a":1}`)},
 	}
 }
 
-// A change says what it says and nothing else, field by field; what is false or an empty list is said too.
+// A change says what it says and nothing else, field by field; what is false or an empty list is
+// said too.
 func TestWith(t *testing.T) {
-	all := reflect.ValueOf(everything())
+	all := reflect.ValueOf(allCapabilities())
 	for i := range all.NumField() {
 		name := all.Type().Field(i).Name
 		if all.Field(i).IsZero() {
@@ -33,22 +36,24 @@ func TestWith(t *testing.T) {
 		if got := (aaep.Capabilities{}).With(alone); !reflect.DeepEqual(got, alone) {
 			t.Errorf("%s alone makes %+v", name, got)
 		}
-		left := everything()
+		left := allCapabilities()
 		reflect.ValueOf(&left).Elem().Field(i).SetZero()
-		if got := left.With(alone); !reflect.DeepEqual(got, everything()) {
+		if got := left.With(alone); !reflect.DeepEqual(got, allCapabilities()) {
 			t.Errorf("%s is not added: %+v", name, got)
 		}
-		if got := everything().With(left); !reflect.DeepEqual(got, everything()) {
+		if got := allCapabilities().With(left); !reflect.DeepEqual(got, allCapabilities()) {
 			t.Errorf("a change without %s makes %+v", name, got)
 		}
 	}
-	before, other := everything(), map[string]json.RawMessage{"b": json.RawMessage(`{}`)}
-	if got := before.With(aaep.Capabilities{Extensions: other}); len(got.Extensions) != 2 || len(before.Extensions) != 1 || len(other) != 1 {
+	before, other := allCapabilities(), map[string]json.RawMessage{"b": json.RawMessage(`{}`)}
+	if got := before.With(aaep.Capabilities{Extensions: other}); len(got.Extensions) != 2 ||
+		len(before.Extensions) != 1 || len(other) != 1 {
 		t.Errorf("the objects of both: %s, before %s", got.Extensions, before.Extensions)
 	}
 }
 
-// A capability is declared under its prefix and by its URI, once, and copies keep what they have; what is none is refused.
+// A capability is declared under its prefix and by its URI, once, and copies keep what they have;
+// what is none is refused.
 func TestAddCapability(t *testing.T) {
 	var c aaep.Capabilities
 	for range 2 {
@@ -60,7 +65,8 @@ func TestAddCapability(t *testing.T) {
 	if err := c.AddExtension(aaep.Vocabulary{Prefix: "other", URI: "urn:a:v1"}, struct{}{}); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.SupportedExtensions) != 2 || string(c.Extensions["medai"]) != `{"a":1}` || len(before.Extensions) != 1 || len(before.SupportedExtensions) != 1 {
+	if len(c.SupportedExtensions) != 2 || string(c.Extensions["medai"]) != `{"a":1}` || len(before.Extensions) != 1 ||
+		len(before.SupportedExtensions) != 1 {
 		t.Errorf("%+v, and before %+v", c, before)
 	}
 	for about, bad := range map[string]struct {
@@ -71,7 +77,7 @@ func TestAddCapability(t *testing.T) {
 		"list":       {medai, []int{1}},
 		"nil":        {medai, nil},
 		"function":   {medai, map[string]any{"f": func() {}}},
-		"deep":       {medai, json.RawMessage(nested(7))},
+		"deep":       {medai, json.RawMessage(nestedJSON(7))},
 	} {
 		var invalid *aaep.InvalidError
 		if err := c.AddExtension(bad.v, bad.capability); !errors.As(err, &invalid) || len(c.Extensions) != 2 {

@@ -31,25 +31,29 @@ type checker struct {
 	part     bool   // it is a piece of a longer one
 }
 
-// maxViolations is how many are told of one message: as many as anybody mends at once, and no more than a log should get.
+// maxViolations is how many are reported of one message: as many as a person mends at once, and no
+// more than a log should get.
 const maxViolations = 64
 
-func (c *checker) fail(req, pointer, format string, args ...any) {
+// addViolation notes that the value at a JSON pointer breaks a requirement, unless maxViolations
+// are noted. The rest says in which way, as the end of a sentence about that value.
+func (c *checker) addViolation(req, pointer, format string, args ...any) {
 	if len(c.found) >= maxViolations {
 		return
 	}
 	c.found = append(c.found, Violation{req, pointer, fmt.Sprintf(format, args...)})
 }
 
-func (c *checker) err(message string) error {
+// asError returns what was found as an *InvalidError of a message, or nil if nothing was.
+func (c *checker) asError(message string) error {
 	if len(c.found) == 0 {
 		return nil
 	}
 	return &InvalidError{message, c.found}
 }
 
-// within puts place before the pointers of what check finds.
-func (c *checker) within(place string, check func()) {
+// checkWithin puts place before the pointers of what check finds.
+func (c *checker) checkWithin(place string, check func()) {
 	from := len(c.found)
 	check()
 	for i := range c.found[from:] {
@@ -58,8 +62,9 @@ func (c *checker) within(place string, check func()) {
 	}
 }
 
-// each is within for every item of a list.
-func (c *checker) each(place string, n int, check func(i int)) {
+// checkEach calls check for every item of a list, and puts place and the item's index before its
+// pointers.
+func (c *checker) checkEach(place string, n int, check func(i int)) {
 	for i := range n {
 		from := len(c.found)
 		check(i)
@@ -70,141 +75,158 @@ func (c *checker) each(place string, n int, check func(i int)) {
 	}
 }
 
-func (c *checker) id(req, pointer, s, prefix string) {
+// checkID checks an identifier such as evt_1a2b3c.
+func (c *checker) checkID(req, pointer, s, prefix string) {
 	if !validID(s, prefix) {
-		c.fail(req, pointer, "must be %q and 1 to 64 letters or digits", prefix)
+		c.addViolation(req, pointer, "must be %q and 1 to 64 letters or digits", prefix)
 	}
 }
 
-func (c *checker) optionalID(req, pointer, s, prefix string) {
+// checkOptionalID is checkID for a member that may be left out.
+func (c *checker) checkOptionalID(req, pointer, s, prefix string) {
 	if s != "" {
-		c.id(req, pointer, s, prefix)
+		c.checkID(req, pointer, s, prefix)
 	}
 }
 
-// text checks what people read: its length in bytes, which is never more than the published schemas
-// allow in characters, its encoding, and that nothing in it deceives. What is too long in bytes alone is
-// so by our own limit (D-12).
-func (c *checker) text(req, pointer, s string, least, most int) {
+// checkText checks text for people: its length in bytes, which is never more than the published
+// schemas allow in characters, its encoding, and that nothing in it deceives. Text that is too long
+// in bytes alone breaks our own limit (D-12).
+func (c *checker) checkText(req, pointer, s string, least, most int) {
 	c.size += len(s)
 	if len(s) < least {
-		c.fail(req, pointer, "must not be empty")
+		c.addViolation(req, pointer, "must not be empty")
 	}
 	if len(s) > most {
 		if utf8.RuneCountInString(s) <= most {
 			req = "D-12"
 		}
-		c.fail(req, pointer, "is %d bytes long; at most %d are allowed", len(s), most)
+		c.addViolation(req, pointer, "is %d bytes long; at most %d are allowed", len(s), most)
 	}
 	switch _, why := safetext.First(s, c.language, c.part); {
 	case why == "":
 	case !utf8.ValidString(s):
-		c.fail("ENV-064", pointer, "is not UTF-8")
+		c.addViolation("ENV-064", pointer, "is not UTF-8")
 	default:
-		c.fail("INV-57", pointer, "%s", why)
+		c.addViolation("INV-57", pointer, "%s", why)
 	}
 }
 
-// ownText is text where only this SDK has a limit (D-12).
-func (c *checker) ownText(req, pointer, s string, least int) {
-	c.text(req, pointer, s, least, math.MaxInt)
+// checkOwnText is checkText where only this SDK has a limit (D-12).
+func (c *checker) checkOwnText(req, pointer, s string, least int) {
+	c.checkText(req, pointer, s, least, math.MaxInt)
 	if len(s) > maxText {
-		c.fail("D-12", pointer, "is %d bytes long; at most %d are allowed", len(s), maxText)
+		c.addViolation("D-12", pointer, "is %d bytes long; at most %d are allowed", len(s), maxText)
 	}
 }
 
-// length checks a string that only programs read: in characters, as JSON Schema counts.
-func (c *checker) length(req, pointer, s string, least, most int) {
+// checkLength checks a string for programs: its length in characters, as JSON Schema counts, and
+// its encoding.
+func (c *checker) checkLength(req, pointer, s string, least, most int) {
 	if n := utf8.RuneCountInString(s); n < least || n > most {
-		c.fail(req, pointer, "must be %d to %d characters long, is %d", least, most, n)
+		c.addViolation(req, pointer, "must be %d to %d characters long, is %d", least, most, n)
 	}
 	if !utf8.ValidString(s) {
-		c.fail("ENV-064", pointer, "is not UTF-8")
+		c.addViolation("ENV-064", pointer, "is not UTF-8")
 	}
 }
 
-func (c *checker) required(req, pointer, s string, allowed ...string) {
+// checkOneOf checks a member that must have one of the listed values.
+func (c *checker) checkOneOf(req, pointer, s string, allowed ...string) {
 	if !slices.Contains(allowed, s) {
-		c.fail(req, pointer, "must be one of %s", strings.Join(allowed, ", "))
+		c.addViolation(req, pointer, "must be one of %s", strings.Join(allowed, ", "))
 	}
 }
 
-func (c *checker) oneOf(req, pointer, s string, allowed ...string) {
+// checkOptionalOneOf is checkOneOf for a member that may be left out.
+func (c *checker) checkOptionalOneOf(req, pointer, s string, allowed ...string) {
 	if s != "" {
-		c.required(req, pointer, s, allowed...)
+		c.checkOneOf(req, pointer, s, allowed...)
 	}
 }
 
-// timestamp checks that it is set and can be written as an RFC 3339 date-time.
-func (c *checker) timestamp(req string, t time.Time) {
+// checkTimestamp checks that a time is set and can be written as an RFC 3339 date-time.
+func (c *checker) checkTimestamp(req string, t time.Time) {
 	if t.IsZero() {
-		c.fail(req, "/timestamp", "is missing")
+		c.addViolation(req, "/timestamp", "is missing")
 	} else if !validYear(t) {
-		c.fail(req, "/timestamp", "must lie in the years 0 to 9999, in UTC")
+		c.addViolation(req, "/timestamp", "must lie in the years 0 to 9999, in UTC")
 	}
 }
 
-func (c *checker) millis(pointer string, v *int64) {
+// checkMillis checks a duration in milliseconds, which may be nil: a day at most.
+func (c *checker) checkMillis(pointer string, v *int64) {
 	if v != nil && (*v < 0 || *v > dayMS) {
-		c.fail("EVT-008", pointer, "must be from 0 to %d, which is a day", int64(dayMS))
+		c.addViolation("EVT-008", pointer, "must be from 0 to %d, which is a day", int64(dayMS))
 	}
 }
 
-func (c *checker) count(req, pointer string, n int64) {
+// checkCount checks a number of things, which every JSON parser must read exactly.
+func (c *checker) checkCount(req, pointer string, n int64) {
 	if n < 0 || n > maxInt {
-		c.fail(req, pointer, "must be from 0 to %d", int64(maxInt))
+		c.addViolation(req, pointer, "must be from 0 to %d", int64(maxInt))
 	}
 }
 
-func (c *checker) timeout(seconds int64) {
+// checkTimeout checks how many seconds a question is open: a day at most.
+func (c *checker) checkTimeout(seconds int64) {
 	if seconds < 1 || seconds > 86400 {
-		c.fail("EVT-070", "/timeout_seconds", "must be from 1 to 86400")
+		c.addViolation("EVT-070", "/timeout_seconds", "must be from 1 to 86400")
 	}
 }
 
-func (c *checker) tool(s string) {
+// checkTool checks the name of a tool.
+func (c *checker) checkTool(s string) {
 	if !validTool(s) {
-		c.fail("EVT-040", "/tool", "must be a letter or underscore, then at most 255 of A-Z a-z 0-9 _ . -")
+		c.addViolation("EVT-040", "/tool", "must be a letter or underscore, then at most 255 of A-Z a-z 0-9 _ . -")
 	}
 }
 
-func (c *checker) snake(req, pointer, s string, from, to byte) {
+// checkSnake checks a code such as NOT_FOUND or not_found, of the letters from to to; it may be
+// left out.
+func (c *checker) checkSnake(req, pointer, s string, from, to byte) {
 	if s != "" && !validSnake(s, from, to) {
-		c.fail(req, pointer, "must be 2 to 64 of %c-%c, 0-9 and underscore, starting with a letter", from, to)
+		c.addViolation(req, pointer, "must be 2 to 64 of %c-%c, 0-9 and underscore, starting with a letter", from, to)
 	}
 }
 
-func (c *checker) tag(req, pointer, s string) {
+// checkTag checks the form of a language tag.
+func (c *checker) checkTag(req, pointer, s string) {
 	c.size += len(s)
 	if !ValidLanguageTag(s) {
-		c.fail(req, pointer, "must be a language tag such as en-US")
+		c.addViolation(req, pointer, "must be a language tag such as en-US")
 	}
 }
 
-func (c *checker) version(req, s string) {
+// checkVersion checks the form of a version of the protocol.
+func (c *checker) checkVersion(req, s string) {
 	c.size += len(s)
 	if !validVersion(s) {
-		c.fail(req, "/aaep_version", "must be three numbers such as 1.0.0")
+		c.addViolation(req, "/aaep_version", "must be three numbers such as 1.0.0")
 	}
 }
 
-func (c *checker) uri(req, pointer, s string) {
+// checkURI checks that a URI is one of RFC 3986, with a scheme.
+func (c *checker) checkURI(req, pointer, s string) {
 	c.size += len(s)
 	if !validURI(s) {
-		c.fail(req, pointer, "must be a URI with a scheme, in ASCII and without blanks")
+		c.addViolation(req, pointer, "must be a URI with a scheme, in ASCII and without blanks")
 	}
 }
 
-func (c *checker) optionalURI(req, pointer, s string) {
+// checkOptionalURI is checkURI for a member that may be left out.
+func (c *checker) checkOptionalURI(req, pointer, s string) {
 	if s != "" {
-		c.uri(req, pointer, s)
+		c.checkURI(req, pointer, s)
 	}
 }
 
-func (c *checker) fraction(req, pointer string, v *float64, most float64) {
+// checkFraction checks a number from 0 to most, which may be nil.
+func (c *checker) checkFraction(req, pointer string, v *float64, most float64) {
 	if v != nil && !(*v >= 0 && *v <= most) {
-		c.fail(req, pointer, "must be from 0 to %v", most)
+		c.addViolation(req, pointer, "must be from 0 to %v", most)
 	}
 }
 
-func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+// isFinite reports whether JSON can write a number.
+func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

@@ -14,7 +14,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// The corpus of hostile input is not part of this repository. These tests run where it lies beside it.
+// The corpus of hostile input is not part of this repository. These tests run where it lies beside
+// it.
 var corpus = filepath.Join("..", "shared", "corpus")
 
 func readCorpus(t *testing.T, name string, into any) {
@@ -31,8 +32,8 @@ func readCorpus(t *testing.T, name string, into any) {
 	}
 }
 
-// Cases whose outcome is not for Decode and Validate alone to reach, with the reason. An entry that is no
-// longer needed fails the test.
+// Cases whose outcome is not for Decode and Validate alone to reach, with the reason. An entry that
+// is no longer needed fails the test.
 var corpusGaps = map[string]string{
 	"dev-evt-0218": "D-33: ours is stricter, all that is irreversible defaults to reject",
 	"dev-evt-0129": "an empty string is read as absent",
@@ -73,13 +74,14 @@ func TestCorpus(t *testing.T) {
 	readCorpus(t, "index.json", &index)
 	tried, needed := 0, map[string]bool{}
 	for _, c := range index.Cases {
-		if c.Steps != nil || !slices.Contains([]string{"event", "subscription.request", "accepted", "reply"}, c.Target) {
+		if c.Steps != nil || !slices.Contains([]string{"event", "subscription.request", "accepted", "reply"},
+			c.Target) {
 			continue
 		}
 		tried++
-		data := unbase64(t, c.Base64)
+		data := decodeBase64(t, c.Base64)
 		for _, p := range c.Parts {
-			data = append(data, bytes.Repeat(unbase64(t, p.Base64), p.Times)...)
+			data = append(data, bytes.Repeat(decodeBase64(t, p.Base64), p.Times)...)
 		}
 		m, err := aaep.Decode(data)
 		valid := err
@@ -88,7 +90,7 @@ func TestCorpus(t *testing.T) {
 			if e, ok := m.(*aaep.Event); ok {
 				checkReads(t, c.ID, e, c.Reads)
 				if valid == nil {
-					valid = departed(e)
+					valid = deviationsOf(e)
 				}
 			}
 		}
@@ -97,14 +99,15 @@ func TestCorpus(t *testing.T) {
 				t.Errorf("%s: error %q is not safe to log", c.ID, err)
 			}
 		}
-		must := c.Expect == "reject" || c.Target == "reply" && c.Expect == "ignore" && !slices.Contains(replyState, c.Group)
+		must := c.Expect == "reject" || c.Target == "reply" && c.Expect == "ignore" &&
+			!slices.Contains(replyState, c.Group)
 		problem := ""
 		switch {
 		case c.Expect == "accept" && err != nil:
 			problem = "is not read"
 		case must && err == nil:
 			problem = "is read"
-		case c.Valid != nil && *c.Valid && valid != nil && !deceives(valid):
+		case c.Valid != nil && *c.Valid && valid != nil && !isDeceptive(valid):
 			problem = "is valid"
 		case c.Valid != nil && !*c.Valid && valid == nil:
 			problem = "is not valid"
@@ -125,8 +128,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// departed returns what Decode read liberally, apart from what prose and schemas leave open.
-func departed(e *aaep.Event) error {
+// deviationsOf returns what Decode read liberally, apart from what prose and schemas leave open.
+func deviationsOf(e *aaep.Event) error {
 	strict := slices.DeleteFunc(slices.Clone(e.Diagnostics), func(v aaep.Violation) bool {
 		return strings.HasPrefix(v.Requirement, "D-") || v.Requirement == "I18N-001"
 	})
@@ -136,7 +139,8 @@ func departed(e *aaep.Event) error {
 	return &aaep.InvalidError{Message: e.MessageType(), Violations: strict}
 }
 
-// checkReads checks what an event was understood as: "unknown" is none of the listed values, nil is absent.
+// checkReads checks what an event was understood as: "unknown" is none of the listed values, nil is
+// absent.
 func checkReads(t *testing.T, id string, e *aaep.Event, reads map[string]any) {
 	t.Helper()
 	for path, want := range reads {
@@ -160,13 +164,15 @@ func checkReads(t *testing.T, id string, e *aaep.Event, reads map[string]any) {
 	}
 }
 
-// deceives reports whether text that could deceive is all that is wrong: AAEP allows it, we do not (INV-57).
-func deceives(err error) bool {
+// isDeceptive reports whether text that could deceive is all that is wrong: AAEP allows it, we do
+// not (INV-57).
+func isDeceptive(err error) bool {
 	var invalid *aaep.InvalidError
-	return errors.As(err, &invalid) && !slices.ContainsFunc(invalid.Violations, func(v aaep.Violation) bool { return v.Requirement != "INV-57" })
+	return errors.As(err, &invalid) && !slices.ContainsFunc(invalid.Violations,
+		func(v aaep.Violation) bool { return v.Requirement != "INV-57" })
 }
 
-func unbase64(t *testing.T, s string) []byte {
+func decodeBase64(t *testing.T, s string) []byte {
 	t.Helper()
 	data, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {
@@ -175,8 +181,8 @@ func unbase64(t *testing.T, s string) []byte {
 	return data
 }
 
-// RFC 8259 as the suite of nst/JSONTestSuite tries it, by the stricter verdicts of D-14. The texts are put where a
-// member's value is, since no message is a list or a number.
+// RFC 8259 as the suite of nst/JSONTestSuite tries it, by the stricter verdicts of D-14. The texts
+// are put where a member's value is, since no message is a list or a number.
 func TestJSONSuite(t *testing.T) {
 	var files []struct {
 		Name, Strict, Base64 string
@@ -188,16 +194,16 @@ func TestJSONSuite(t *testing.T) {
 	}
 	readCorpus(t, filepath.Join("third_party", "jsontestsuite", "test_parsing.json"), &files)
 	for _, f := range files {
-		data := unbase64(t, f.Base64)
+		data := decodeBase64(t, f.Base64)
 		for _, p := range f.Parts {
-			data = append(data, bytes.Repeat(unbase64(t, p.Base64), p.Times)...)
+			data = append(data, bytes.Repeat(decodeBase64(t, p.Base64), p.Times)...)
 		}
 		if f.Strict == "reject" {
 			if _, err := aaep.Decode(data); err == nil {
 				t.Errorf("%s is read", f.Name)
 			}
 		}
-		_, err := aaep.Decode([]byte(event("x:y", `,"value":`+string(data))))
+		_, err := aaep.Decode([]byte(eventJSON("x:y", `,"value":`+string(data))))
 		if taken := err == nil; taken != (f.Strict == "accept") {
 			t.Errorf("%s as a member: %v, want %s", f.Name, err, f.Strict)
 		}

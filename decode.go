@@ -17,16 +17,17 @@ import (
 
 // Decode reads one message: an *Event or one of the handshake and reply messages.
 //
-// It reads exactly: member names match letter for letter, a repeated name, invalid UTF-8, an unpaired
-// surrogate, a byte order mark or anything after the message is an error. Events are read liberally
-// beyond that: unknown types and members are kept, and what a peer wrote in its own way is read as what the
-// protocol says for it, with a line in Event.Diagnostics (§3.9, §12.2.1, §12.6). Messages that ask for
-// something are read strictly: a name that differs from a known one only in case is an error, and so is
-// every unknown member of a reply. A known member is never null. The error is an *InvalidError.
+// It reads exactly: member names match letter for letter, a repeated name, invalid UTF-8, an
+// unpaired surrogate, a byte order mark or anything after the message is an error. Events are read
+// liberally beyond that: unknown types and members are kept, and what a peer wrote in its own way
+// is read as what the protocol says for it, with a line in Event.Diagnostics (§3.9, §12.2.1,
+// §12.6). Messages that ask for something are read strictly: a name that differs from a known one
+// only in case is an error, and so is every unknown member of a reply. A known member is never
+// null. The error is an *InvalidError.
 //
 // Decode does not limit the length of data; transports do. It keeps no reference to data.
 func Decode(data []byte) (Message, error) {
-	typ, members, err := scan(data)
+	typ, members, err := scanMembers(data)
 	if err != nil {
 		return nil, err
 	}
@@ -55,37 +56,45 @@ type reader struct {
 }
 
 var readers = map[string]reader{
-	typeRequest:            {[]string{"aaep_version", "subscriber_id", "capabilities"}, readMessage[SubscriptionRequest]},
-	typeAccepted:           {[]string{"subscription_id", "aaep_version", "producer", "honored_capabilities"}, readMessage[SubscriptionAccepted]},
-	typeRejected:           {[]string{"reason_code"}, readMessage[SubscriptionRejected]},
-	typeRenegotiate:        {[]string{"subscription_id", "capabilities"}, readMessage[SubscriptionRenegotiate]},
-	typeClose:              {[]string{"subscription_id"}, readMessage[SubscriptionClose]},
-	typeConfirmationReply:  {[]string{"reply_token", "decision", "subscription_id", "timestamp"}, readMessage[ConfirmationReply]},
-	typeClarificationReply: {[]string{"reply_token", "response", "subscription_id", "timestamp"}, readMessage[ClarificationReply]},
+	typeRequest: {[]string{"aaep_version", "subscriber_id", "capabilities"},
+		readMessage[SubscriptionRequest]},
+	typeAccepted: {[]string{"subscription_id", "aaep_version", "producer", "honored_capabilities"},
+		readMessage[SubscriptionAccepted]},
+	typeRejected:    {[]string{"reason_code"}, readMessage[SubscriptionRejected]},
+	typeRenegotiate: {[]string{"subscription_id", "capabilities"}, readMessage[SubscriptionRenegotiate]},
+	typeClose:       {[]string{"subscription_id"}, readMessage[SubscriptionClose]},
+	typeConfirmationReply: {[]string{"reply_token", "decision", "subscription_id", "timestamp"},
+		readMessage[ConfirmationReply]},
+	typeClarificationReply: {[]string{"reply_token", "response", "subscription_id", "timestamp"},
+		readMessage[ClarificationReply]},
 
-	string(TypeSessionStarted):        {eventMembers(), readEvent[SessionStarted]},
-	string(TypeSessionCompleted):      {eventMembers(), readEvent[SessionCompleted]},
-	string(TypeSessionErrored):        {eventMembers("error_category"), readEvent[SessionErrored]},
-	string(TypeSessionCancelled):      {eventMembers("cancelled_by"), readEvent[SessionCancelled]},
-	string(TypeStateChanged):          {eventMembers("from_state", "to_state"), readEvent[StateChanged]},
-	string(TypeProgressUpdated):       {eventMembers("progress"), readEvent[ProgressUpdated]},
-	string(TypeToolInvoked):           {eventMembers("tool"), readEvent[ToolInvoked]},
-	string(TypeToolCompleted):         {eventMembers("tool", "status"), readEvent[ToolCompleted]},
-	string(TypeOutputStreaming):       {eventMembers("chunk", "position", "complete"), readEvent[OutputStreaming]},
-	string(TypeAwaitingConfirmation):  {eventMembers("action", "consequence", "reply_token", "timeout_seconds", "default_decision"), readEvent[AwaitingConfirmation]},
-	string(TypeAwaitingClarification): {eventMembers("question", "reply_token", "timeout_seconds"), readEvent[AwaitingClarification]},
-	string(TypeHandoffRequested):      {eventMembers("reason"), readEvent[HandoffRequested]},
+	string(TypeSessionStarted):   {eventMembers(), readEvent[SessionStarted]},
+	string(TypeSessionCompleted): {eventMembers(), readEvent[SessionCompleted]},
+	string(TypeSessionErrored):   {eventMembers("error_category"), readEvent[SessionErrored]},
+	string(TypeSessionCancelled): {eventMembers("cancelled_by"), readEvent[SessionCancelled]},
+	string(TypeStateChanged):     {eventMembers("from_state", "to_state"), readEvent[StateChanged]},
+	string(TypeProgressUpdated):  {eventMembers("progress"), readEvent[ProgressUpdated]},
+	string(TypeToolInvoked):      {eventMembers("tool"), readEvent[ToolInvoked]},
+	string(TypeToolCompleted):    {eventMembers("tool", "status"), readEvent[ToolCompleted]},
+	string(TypeOutputStreaming):  {eventMembers("chunk", "position", "complete"), readEvent[OutputStreaming]},
+	string(TypeAwaitingConfirmation): {eventMembers("action", "consequence", "reply_token", "timeout_seconds",
+		"default_decision"), readEvent[AwaitingConfirmation]},
+	string(TypeAwaitingClarification): {eventMembers("question", "reply_token", "timeout_seconds"),
+		readEvent[AwaitingClarification]},
+	string(TypeHandoffRequested): {eventMembers("reason"), readEvent[HandoffRequested]},
 }
 
 var extensionReader = reader{eventMembers(), readExtension}
 
+// eventMembers returns the members that an event must have: those of its payload, then those of
+// every envelope.
 func eventMembers(own ...string) []string {
 	return append(own, "@context", "event_id", "session_id", "timestamp", "producer")
 }
 
-// scan finds the type and the member names of a message and refuses what is not one JSON object. Repeated
-// names it leaves to the reader of the type.
-func scan(data []byte) (typ string, members [][]byte, err error) {
+// scanMembers returns the type and the member names of a message, and refuses what is not one JSON
+// object. Repeated names are left to the reader of the type, which refuses them.
+func scanMembers(data []byte) (typ string, members [][]byte, err error) {
 	bad := func(problem string) (string, [][]byte, error) {
 		return "", nil, &InvalidError{"", []Violation{{"ENV-064", "", problem}}}
 	}
@@ -101,31 +110,32 @@ func scan(data []byte) (typ string, members [][]byte, err error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
 	if k := d.PeekKind(); k != '{' {
 		if _, err := d.ReadValue(); err != nil {
-			return "", nil, invalid("", err)
+			return "", nil, wrapError("", err)
 		}
-		return "", nil, &InvalidError{"", []Violation{{"ENV-068", "", "a message must be a JSON object, not a JSON " + kindName(k)}}}
+		return "", nil, &InvalidError{"", []Violation{{"ENV-068", "",
+			"a message must be a JSON object, not a JSON " + kindName(k)}}}
 	}
 	if _, err := d.ReadToken(); err != nil {
-		return "", nil, invalid("", err)
+		return "", nil, wrapError("", err)
 	}
 	members = make([][]byte, 0, 24)
 	for d.PeekKind() == '"' {
 		quoted, err := d.ReadValue()
 		if err != nil {
-			return "", nil, invalid("", err)
+			return "", nil, wrapError("", err)
 		}
 		end := int(d.InputOffset())
-		name := unquoted(data[end-len(quoted) : end])
+		name := unquoteName(data[end-len(quoted) : end])
 		members = append(members, name)
 		if string(name) != "type" {
 			if err := d.SkipValue(); err != nil {
-				return "", nil, invalid("", err)
+				return "", nil, wrapError("", err)
 			}
 			continue
 		}
 		v, err := d.ReadToken()
 		if err != nil {
-			return "", nil, invalid("", err)
+			return "", nil, wrapError("", err)
 		}
 		if v.Kind() != '"' || v.String() == "" {
 			return "", nil, &InvalidError{"", []Violation{{"ENV-011", "/type", "must be a non-empty string"}}}
@@ -133,7 +143,7 @@ func scan(data []byte) (typ string, members [][]byte, err error) {
 		typ = v.String()
 	}
 	if _, err := d.ReadToken(); err != nil {
-		return "", nil, invalid("", err)
+		return "", nil, wrapError("", err)
 	}
 	if rest := data[d.InputOffset():]; len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
 		return bad("has text after the end of the object; one message is one object")
@@ -144,6 +154,8 @@ func scan(data []byte) (typ string, members [][]byte, err error) {
 	return typ, members, nil
 }
 
+// checkMembers refuses a message that lacks a required member. A name that differs only in case
+// does not count, and the error says so.
 func checkMembers(typ string, members [][]byte, required []string) error {
 	var c checker
 	for _, want := range required {
@@ -159,25 +171,28 @@ func checkMembers(typ string, members [][]byte, required []string) error {
 		switch {
 		case ok:
 		case twin != "":
-			c.fail("ENV-067", "", "member %q is missing; %q does not count, names are case-sensitive", want, twin)
+			c.addViolation("ENV-067", "", "member %q is missing; %q does not count, names are case-sensitive", want,
+				twin)
 		default:
-			c.fail("ENV-067", "", "member %q is missing", want)
+			c.addViolation("ENV-067", "", "member %q is missing", want)
 		}
 	}
-	return c.err(typ)
+	return c.asError(typ)
 }
 
+// hasAny reports whether members has one of the names.
 func hasAny(members [][]byte, names []string) bool {
 	return slices.ContainsFunc(members, func(m []byte) bool { return slices.Contains(names, string(m)) })
 }
 
-// A message on the wire is its type and its members.
+// A messageWire is a message as it is written: its type and its members.
 type messageWire[M any] struct {
 	Type    string         `json:"type"`
 	Message *M             `json:",embed"`
 	Unknown jsontext.Value `json:",embed"`
 }
 
+// readMessage decodes a handshake or reply message, and checks what it must satisfy to be acted on.
 func readMessage[M any, P interface {
 	*M
 	Message
@@ -185,7 +200,7 @@ func readMessage[M any, P interface {
 	w := messageWire[M]{Message: new(M)}
 	m := P(w.Message)
 	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
-		return nil, invalid(m.MessageType(), err)
+		return nil, wrapError(m.MessageType(), err)
 	}
 	compactPatterns(m)
 	var c checker
@@ -195,49 +210,54 @@ func readMessage[M any, P interface {
 	case *ClarificationReply:
 		checkReply(&c, data, w.Unknown, m.SubscriptionID)
 	default:
-		c.names("", data, knownMembers[m.MessageType()])
+		c.checkNames("", data, knownMembers[m.MessageType()])
 	}
 	checkReceived(&c, m)
-	if err := c.err(m.MessageType()); err != nil {
+	if err := c.asError(m.MessageType()); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// checkReply: a reply authorizes an action and is read most strictly (D-37, D-41). It has the listed members
-// and no others, none of them present and empty, and the subscription's id is one that we minted.
+// checkReply: a reply authorizes an action and is read most strictly (D-37, D-41). It has the
+// listed members and no others, none of them present and empty, and the subscription's id is one
+// that we minted.
 func checkReply(c *checker, data, unknown []byte, subscriptionID string) {
-	c.id("CONF-014", "/subscription_id", subscriptionID, "sub_")
+	c.checkID("CONF-014", "/subscription_id", subscriptionID, "sub_")
 	eachMember(unknown, func(name string, _ []byte) {
-		c.fail("CONF-017", pointer("", name), "is not a member of this message; a reply has no others than the listed ones")
+		c.addViolation("CONF-017", appendPointer("", name),
+			"is not a member of this message; a reply has no others than the listed ones")
 	})
 	eachMember(data, func(name string, value []byte) {
 		switch {
 		case (name == "decided_by" || name == "decision_rationale") && len(value) == len(`""`):
-			c.fail("CONF-016", "/"+name, "must not be empty; leave the member out instead")
+			c.addViolation("CONF-016", "/"+name, "must not be empty; leave the member out instead")
 		case name == "response" && readsAsAnother(string(value)):
-			c.fail("ENV-066", "/response", "is a number that would be read as another one; it has too many digits")
+			c.addViolation("ENV-066", "/response",
+				"is a number that would be read as another one; it has too many digits")
 		}
 	})
 }
 
-// knownMembers are the names in the messages that ask for something, and in the objects within them.
+// knownMembers are the names in the messages that ask for something, and in the objects within
+// them.
 var knownMembers = map[string][]string{
-	typeRequest:     members[messageWire[SubscriptionRequest]](),
-	typeAccepted:    members[messageWire[SubscriptionAccepted]](),
-	typeRejected:    members[messageWire[SubscriptionRejected]](),
-	typeRenegotiate: members[messageWire[SubscriptionRenegotiate]](),
-	typeClose:       members[messageWire[SubscriptionClose]](),
+	typeRequest:     memberNames[messageWire[SubscriptionRequest]](),
+	typeAccepted:    memberNames[messageWire[SubscriptionAccepted]](),
+	typeRejected:    memberNames[messageWire[SubscriptionRejected]](),
+	typeRenegotiate: memberNames[messageWire[SubscriptionRenegotiate]](),
+	typeClose:       memberNames[messageWire[SubscriptionClose]](),
 
-	"capabilities":         members[Capabilities](),
-	"honored_capabilities": members[Capabilities](),
-	"event_filters":        members[EventFilters](),
-	"producer":             members[Producer](),
+	"capabilities":         memberNames[Capabilities](),
+	"honored_capabilities": memberNames[Capabilities](),
+	"event_filters":        memberNames[EventFilters](),
+	"producer":             memberNames[Producer](),
 }
 
-// members returns the names that a struct has in JSON.
-func members[T any]() []string { return membersOf(reflect.TypeFor[T]()) }
+// memberNames returns the names that a struct has in JSON.
+func memberNames[T any]() []string { return membersOf(reflect.TypeFor[T]()) }
 
+// membersOf is memberNames for a type that is known at run time.
 func membersOf(t reflect.Type) (names []string) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -257,17 +277,18 @@ func membersOf(t reflect.Type) (names []string) {
 	return names
 }
 
-// names refuses the members of an object that a lax reader would take for known ones, and a person for what they
-// meant: what is asked for in capitals would silently not be asked for (INV-33).
-func (c *checker) names(at string, object []byte, known []string) {
+// checkNames refuses the members of an object that differ from known ones only in case or blanks:
+// they would silently not count (INV-33).
+func (c *checker) checkNames(at string, object []byte, known []string) {
 	eachMember(object, func(name string, value []byte) {
 		switch {
 		case !slices.Contains(known, name):
 			if twin := twinOf(name, known); twin != "" {
-				c.fail("ENV-067", pointer(at, name), "is not a member of this message; names are case-sensitive, write %q", twin)
+				c.addViolation("ENV-067", appendPointer(at, name),
+					"is not a member of this message; names are case-sensitive, write %q", twin)
 			}
 		case knownMembers[name] != nil:
-			c.names(pointer(at, name), value, knownMembers[name])
+			c.checkNames(appendPointer(at, name), value, knownMembers[name])
 		}
 	})
 }
@@ -293,7 +314,8 @@ func twinOf(name string, known []string) string {
 
 // eachMember calls f with every member of a JSON object that is known to be well-formed.
 func eachMember(object []byte, f func(name string, value []byte)) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true)) // which were looked for before
+	d := jsontext.NewDecoder(bytes.NewBuffer(object),
+		jsontext.AllowDuplicateNames(true)) // which were looked for before
 	if _, err := d.ReadToken(); err != nil {
 		return
 	}
@@ -311,8 +333,8 @@ func eachMember(object []byte, f func(name string, value []byte)) {
 	}
 }
 
-// unquoted returns what a well-formed JSON string says, in place if it can.
-func unquoted(quoted []byte) []byte {
+// unquoteName returns what a well-formed JSON string says; without escapes it is a part of quoted.
+func unquoteName(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
 	}
@@ -337,6 +359,7 @@ func plainError(err error) string {
 	return s
 }
 
+// kindName names a kind of JSON value in an error.
 func kindName(k jsontext.Kind) string {
 	switch k {
 	case '{':
@@ -347,8 +370,8 @@ func kindName(k jsontext.Kind) string {
 	return k.String()
 }
 
-// invalid turns an error of the JSON library into an *InvalidError.
-func invalid(typ string, err error) *InvalidError {
+// wrapError turns an error of the JSON library into an *InvalidError of a message of type typ.
+func wrapError(typ string, err error) *InvalidError {
 	var already *InvalidError
 	if errors.As(err, &already) {
 		return already
@@ -358,7 +381,7 @@ func invalid(typ string, err error) *InvalidError {
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.As(err, &semantic):
-		v.Pointer = shortened(string(semantic.JSONPointer))
+		v.Pointer = shortenName(string(semantic.JSONPointer))
 		if semantic.Err == nil && semantic.GoType != nil {
 			v.Problem = "must not be a JSON " + kindName(semantic.JSONKind)
 			if semantic.JSONKind == jsontext.KindInvalid { // it was to be written
@@ -366,7 +389,7 @@ func invalid(typ string, err error) *InvalidError {
 			}
 		}
 	case errors.As(err, &syntactic):
-		v.Requirement, v.Pointer = "ENV-064", shortened(string(syntactic.JSONPointer))
+		v.Requirement, v.Pointer = "ENV-064", shortenName(string(syntactic.JSONPointer))
 	}
 	return &InvalidError{typ, []Violation{v}}
 }

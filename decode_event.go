@@ -11,8 +11,9 @@ import (
 // The two other spellings of a core type (§2.2.7, the published JSON-LD context).
 var typeBases = []string{"https://aaep-protocol.org/types/", "https://aaep-protocol.org/vocab/v1#"}
 
-// CompactType returns a core type as it is written here, aaep:agent.output.streaming, where t is one of its other two
-// spellings: the URI, or what JSON-LD makes of it (D-04). Any other type is returned as it is.
+// CompactType returns a core type as it is written here, aaep:agent.output.streaming, where t is
+// one of its other two spellings: the URI, or what JSON-LD makes of it (D-04). Any other type is
+// returned as it is.
 func CompactType(t string) Type {
 	for _, base := range typeBases {
 		if rest, ok := strings.CutPrefix(t, base); ok {
@@ -22,7 +23,8 @@ func CompactType(t string) Type {
 	return Type(t)
 }
 
-// compactPatterns writes what a subscriber wants to be told of as types are written, so that it is found.
+// compactPatterns writes what a subscriber wants to be told of as types are written, so that it is
+// found.
 func compactPatterns(m Message) {
 	var f *EventFilters
 	switch m := m.(type) {
@@ -41,8 +43,8 @@ func compactPatterns(m Message) {
 	}
 }
 
-// envelopeWire is the envelope in the recommended member order (§3.6), in which the payload and then the extensions
-// follow.
+// envelopeWire is the envelope in the recommended member order (§3.6), in which the payload and
+// then the extensions follow.
 type envelopeWire struct {
 	Context           jsontext.Value     `json:"@context"`
 	AAEPVersion       string             `json:"aaep_version,omitzero"`
@@ -60,7 +62,7 @@ type envelopeWire struct {
 }
 
 // envelopeMembers are the names that every event takes for its envelope.
-var envelopeMembers = members[extensionWire]()
+var envelopeMembers = memberNames[extensionWire]()
 
 type eventWire[P any] struct {
 	envelopeWire
@@ -76,6 +78,7 @@ type extensionWire struct {
 	Unknown    jsontext.Value             `json:",embed"`
 }
 
+// readEvent decodes an event of a core type.
 func readEvent[M any, P interface {
 	*M
 	Payload
@@ -83,20 +86,24 @@ func readEvent[M any, P interface {
 	w := eventWire[M]{Payload: new(M)}
 	p := P(w.Payload)
 	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
-		return nil, invalid(string(p.EventType()), err)
+		return nil, wrapError(string(p.EventType()), err)
 	}
-	return w.event(p, w.Extensions, w.Unknown)
+	return w.toEvent(p, w.Extensions, w.Unknown)
 }
 
+// readExtension decodes an event of any other type.
 func readExtension(data []byte, options jsonv2.Options) (Message, error) {
 	var w extensionWire
 	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
-		return nil, invalid("event", err)
+		return nil, wrapError("event", err)
 	}
-	return w.event(&Extension{Type: Type(w.Type)}, w.Extensions, w.Unknown)
+	return w.toEvent(&Extension{Type: Type(w.Type)}, w.Extensions, w.Unknown)
 }
 
-func (w *envelopeWire) event(p Payload, extensions map[string]json.RawMessage, unknown jsontext.Value) (Message, error) {
+// toEvent makes the event of an envelope and what follows in it, refuses wrong identifiers, and
+// reads the rest liberally.
+func (w *envelopeWire) toEvent(p Payload, extensions map[string]json.RawMessage, unknown jsontext.Value) (Message,
+	error) {
 	var c checker
 	e := &Event{
 		AAEPVersion: w.AAEPVersion, EventID: w.EventID, SessionID: w.SessionID, SequenceNumber: w.SequenceNumber,
@@ -105,18 +112,18 @@ func (w *envelopeWire) event(p Payload, extensions map[string]json.RawMessage, u
 		Summary: w.Summary, Payload: p, Unknown: json.RawMessage(unknown),
 	}
 	e.Context = readContext(&c, w.Context)
-	c.id("ENV-012", "/event_id", e.EventID, "evt_")
-	c.id("ENV-017", "/session_id", e.SessionID, "sess_")
+	c.checkID("ENV-012", "/event_id", e.EventID, "evt_")
+	c.checkID("ENV-017", "/session_id", e.SessionID, "sess_")
 	if e.Producer.AgentID == "" {
-		c.fail("ENV-024", "/producer/agent_id", "must be a non-empty string")
+		c.addViolation("ENV-024", "/producer/agent_id", "must be a non-empty string")
 	}
 	switch p := p.(type) {
 	case *AwaitingConfirmation:
-		c.id("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
+		c.checkID("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
 	case *AwaitingClarification:
-		c.id("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
+		c.checkID("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
 	}
-	if err := c.err(string(p.EventType())); err != nil {
+	if err := c.asError(string(p.EventType())); err != nil {
 		return nil, err
 	}
 	readLiberally(&c, e, w.Timestamp)
@@ -138,7 +145,7 @@ func readContext(c *checker, v jsontext.Value) []string {
 		list = nil
 	}
 	if len(list) == 0 || list[0] != CoreContext {
-		c.fail("ENV-002", "/@context", "must be %q, or an array of strings that starts with it", CoreContext)
+		c.addViolation("ENV-002", "/@context", "must be %q, or an array of strings that starts with it", CoreContext)
 	}
 	return list
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Encode writes m after checking it: what Encode returns without an error has passed Validate. It is one
-// line, with the members of an event in the recommended order (§3.6). The error is an *InvalidError.
+// Encode writes m after checking it: what Encode returns without an error has passed Validate. It
+// is one line, with the members of an event in the recommended order (§3.6). The error is an
+// *InvalidError.
 func Encode(m Message) ([]byte, error) {
 	if err := Validate(m); err != nil {
 		return nil, err
@@ -18,33 +19,36 @@ func Encode(m Message) ([]byte, error) {
 	case *Event:
 		return writeEvent(m)
 	case *SubscriptionRequest:
-		return write(typeRequest, &messageWire[SubscriptionRequest]{Type: typeRequest, Message: m})
+		return marshalWire(typeRequest, &messageWire[SubscriptionRequest]{Type: typeRequest, Message: m})
 	case *SubscriptionAccepted:
-		return write(typeAccepted, &messageWire[SubscriptionAccepted]{Type: typeAccepted, Message: m})
+		return marshalWire(typeAccepted, &messageWire[SubscriptionAccepted]{Type: typeAccepted, Message: m})
 	case *SubscriptionRejected:
-		return write(typeRejected, &messageWire[SubscriptionRejected]{Type: typeRejected, Message: m})
+		return marshalWire(typeRejected, &messageWire[SubscriptionRejected]{Type: typeRejected, Message: m})
 	case *SubscriptionRenegotiate:
-		return write(typeRenegotiate, &messageWire[SubscriptionRenegotiate]{Type: typeRenegotiate, Message: m})
+		return marshalWire(typeRenegotiate, &messageWire[SubscriptionRenegotiate]{Type: typeRenegotiate, Message: m})
 	case *SubscriptionClose:
-		return write(typeClose, &messageWire[SubscriptionClose]{Type: typeClose, Message: m})
+		return marshalWire(typeClose, &messageWire[SubscriptionClose]{Type: typeClose, Message: m})
 	case *ConfirmationReply:
-		return write(typeConfirmationReply, &messageWire[ConfirmationReply]{Type: typeConfirmationReply, Message: m})
+		return marshalWire(typeConfirmationReply,
+			&messageWire[ConfirmationReply]{Type: typeConfirmationReply, Message: m})
 	case *ClarificationReply:
-		return write(typeClarificationReply, &messageWire[ClarificationReply]{Type: typeClarificationReply, Message: m})
+		return marshalWire(typeClarificationReply,
+			&messageWire[ClarificationReply]{Type: typeClarificationReply, Message: m})
 	}
 	panic("unreachable: Validate knows the messages")
 }
 
-// write turns a message's wire form into JSON.
-func write(typ string, wire any) ([]byte, error) {
+// marshalWire turns the wire form of a message of type typ into JSON.
+func marshalWire(typ string, wire any) ([]byte, error) {
 	data, err := jsonv2.Marshal(wire, writeOptions)
 	if err != nil {
-		return nil, invalid(typ, err)
+		return nil, wrapError(typ, err)
 	}
 	return data, nil
 }
 
-// MarshalJSON writes the event as it is, valid or not, unknown members included. Encode checks first.
+// MarshalJSON writes the event as it is, valid or not, unknown members included. Encode checks
+// first.
 func (e *Event) MarshalJSON() ([]byte, error) { return writeEvent(e) }
 
 // UnmarshalJSON is Decode for a value that is known to be an event.
@@ -66,6 +70,7 @@ var (
 	_ json.Unmarshaler = (*Event)(nil)
 )
 
+// writeEvent writes an event as it is, valid or not.
 func writeEvent(e *Event) ([]byte, error) {
 	if e == nil || isNil(e.Payload) {
 		return nil, &InvalidError{"event", []Violation{{"ENV-011", "/type", "has no payload, and so no type"}}}
@@ -101,26 +106,30 @@ func writeEvent(e *Event) ([]byte, error) {
 	return nil, &InvalidError{"event", []Violation{{"ENV-011", "/type", notPayload}}}
 }
 
+// notPayload is what is wrong with a payload of a foreign type.
 const notPayload = "has a payload that is not one of this package"
 
+// writePayload writes an event with a core payload.
 func writePayload[P any](e *Event, p *P) ([]byte, error) {
 	envelope, err := envelopeOf(e)
 	if err != nil {
-		return nil, invalid(e.MessageType(), err)
+		return nil, wrapError(e.MessageType(), err)
 	}
-	return write(e.MessageType(), &eventWire[P]{envelope, p, e.Extensions, jsontext.Value(e.Unknown)})
+	return marshalWire(e.MessageType(), &eventWire[P]{envelope, p, e.Extensions, jsontext.Value(e.Unknown)})
 }
 
+// writeExtension writes an event of a type that this package does not know.
 func writeExtension(e *Event) ([]byte, error) {
 	envelope, err := envelopeOf(e)
 	if err != nil {
-		return nil, invalid(e.MessageType(), err)
+		return nil, wrapError(e.MessageType(), err)
 	}
-	return write(e.MessageType(), &extensionWire{envelope, e.Extensions, jsontext.Value(e.Unknown)})
+	return marshalWire(e.MessageType(), &extensionWire{envelope, e.Extensions, jsontext.Value(e.Unknown)})
 }
 
 var coreContext = jsontext.Value(`"` + CoreContext + `"`)
 
+// envelopeOf returns the envelope of an event as it is written.
 func envelopeOf(e *Event) (w envelopeWire, err error) {
 	context := coreContext
 	if len(e.Context) > 1 || len(e.Context) == 1 && e.Context[0] != CoreContext {
@@ -129,9 +138,11 @@ func envelopeOf(e *Event) (w envelopeWire, err error) {
 		}
 	}
 	return envelopeWire{
-		Context: context, AAEPVersion: e.AAEPVersion, Type: string(e.Type()), EventID: e.EventID, SessionID: e.SessionID,
-		SequenceNumber: e.SequenceNumber, Timestamp: stamp{at: e.Timestamp}, Producer: e.Producer, Verbosity: e.Verbosity,
-		Urgency: e.Urgency, LocalizationHints: e.LocalizationHints, CorrelationID: e.CorrelationID,
+		Context: context, AAEPVersion: e.AAEPVersion, Type: string(e.Type()), EventID: e.EventID,
+		SessionID:      e.SessionID,
+		SequenceNumber: e.SequenceNumber, Timestamp: stamp{at: e.Timestamp}, Producer: e.Producer,
+		Verbosity: e.Verbosity,
+		Urgency:   e.Urgency, LocalizationHints: e.LocalizationHints, CorrelationID: e.CorrelationID,
 		Summary: e.Summary,
 	}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// membersOf returns the members of a JSON object in the order in which they are written.
+// membersOf is memberNames for a type that is known at run time.
 func membersOf(t *testing.T, data []byte) (names []string, values map[string]json.RawMessage) {
 	t.Helper()
 	if err := json.Unmarshal(data, &values); err != nil {
@@ -43,7 +43,7 @@ func membersOf(t *testing.T, data []byte) (names []string, values map[string]jso
 	}
 }
 
-func object(names []string, values map[string]json.RawMessage) []byte {
+func encodeObject(names []string, values map[string]json.RawMessage) []byte {
 	var b bytes.Buffer
 	for _, name := range names {
 		b.WriteString(`,"` + name + `":`)
@@ -52,18 +52,18 @@ func object(names []string, values map[string]json.RawMessage) []byte {
 	return append(append([]byte("{"), b.Bytes()[1:]...), '}')
 }
 
-// whole returns an event with every member of the envelope.
-func whole(p aaep.Payload) *aaep.Event {
-	e := with(p, prefixed("medai", `{"a":[1,{"b":2}]}`))
-	e.SequenceNumber, e.CorrelationID = ptr(int64(3)), "trace"
+// wholeEvent returns an event with every member of the envelope.
+func wholeEvent(p aaep.Payload) *aaep.Event {
+	e := eventWith(p, withPrefixed("medai", `{"a":[1,{"b":2}]}`))
+	e.SequenceNumber, e.CorrelationID = pointerTo(int64(3)), "trace"
 	return e
 }
 
 // ENV-057: the recommended order of §3.6, for every type.
 func TestEncodeOrder(t *testing.T) {
 	first := strings.Fields("@context aaep_version type event_id session_id sequence_number timestamp producer verbosity urgency localization_hints correlation_id")
-	for _, p := range append(payloads(), &aaep.Extension{Type: "medai:vitals"}) {
-		data, err := aaep.Encode(whole(p))
+	for _, p := range append(allPayloads(), &aaep.Extension{Type: "medai:vitals"}) {
+		data, err := aaep.Encode(wholeEvent(p))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +76,8 @@ func TestEncodeOrder(t *testing.T) {
 
 // ENV-056: any order of members is read the same. ENV-065: with blanks and without. D-14.
 func TestDecodeTakesAnyOrderAndLayout(t *testing.T) {
-	for _, p := range payloads() {
-		want := whole(p)
+	for _, p := range allPayloads() {
+		want := wholeEvent(p)
 		data, err := aaep.Encode(want)
 		if err != nil {
 			t.Fatal(err)
@@ -85,8 +85,8 @@ func TestDecodeTakesAnyOrderAndLayout(t *testing.T) {
 		names, values := membersOf(t, data)
 		for range 20 {
 			rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-			shuffled := object(names, values)
-			if got := read(t, string(shuffled)); !reflect.DeepEqual(got, want) {
+			shuffled := encodeObject(names, values)
+			if got := decodeEvent(t, string(shuffled)); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s is read as %+v", shuffled, got)
 			}
 		}
@@ -94,7 +94,7 @@ func TestDecodeTakesAnyOrderAndLayout(t *testing.T) {
 		if err := json.Indent(&pretty, data, "\t", " \r\n\t"); err != nil {
 			t.Fatal(err)
 		}
-		if got := read(t, pretty.String()); !reflect.DeepEqual(plain(t, got), want) {
+		if got := decodeEvent(t, pretty.String()); !reflect.DeepEqual(normalize(t, got), want) {
 			t.Errorf("%s is read as %+v", pretty.String(), got)
 		}
 	}
@@ -102,7 +102,7 @@ func TestDecodeTakesAnyOrderAndLayout(t *testing.T) {
 
 // TERM-001: no part of an event is taken for one.
 func TestDecodeTakesNoPart(t *testing.T) {
-	data, err := aaep.Encode(whole(payloads()[9]))
+	data, err := aaep.Encode(wholeEvent(allPayloads()[9]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,8 @@ func TestDecodeTakesNoPart(t *testing.T) {
 	}
 }
 
-// The members that must be there, type by type: without one of them an event is refused on either side.
+// The members that must be there, type by type: without one of them an event is refused on either
+// side.
 func TestRequiredMembers(t *testing.T) {
 	// EVT-001, EXT-010: the full envelope on every type.
 	const envelope = "@context type event_id session_id timestamp producer "
@@ -133,24 +134,25 @@ func TestRequiredMembers(t *testing.T) {
 		"medai:vitals":                 {"EXT-010", ""},
 	} {
 		var p aaep.Payload = &aaep.Extension{Type: typ}
-		for _, core := range payloads() {
+		for _, core := range allPayloads() {
 			if core.EventType() == typ {
 				p = core
 			}
 		}
-		data, err := aaep.Encode(whole(p))
+		data, err := aaep.Encode(wholeEvent(p))
 		if err != nil {
 			t.Fatal(err)
 		}
 		names, values := membersOf(t, data)
 		for _, member := range strings.Fields(envelope + c.members) {
-			without := object(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == member }), values)
+			without := encodeObject(slices.DeleteFunc(slices.Clone(names),
+				func(name string) bool { return name == member }), values)
 			m, err := aaep.Decode(without)
 			if err == nil {
 				err = aaep.Validate(m)
 			}
 			if e, ok := m.(*aaep.Event); ok && err == nil {
-				err = departed(e)
+				err = deviationsOf(e)
 			}
 			if err == nil {
 				t.Errorf("%s: %s without %s passes", c.requirement, typ, member)
@@ -158,7 +160,7 @@ func TestRequiredMembers(t *testing.T) {
 		}
 	}
 	for n, want := range map[int]bool{0: false, 1: true, 16384: true, 16385: false} { // EVT-006
-		if got := pass(func(e *aaep.Event) { e.Summary.Normal = strings.Repeat("a", n) }); got != want {
+		if got := isValid(func(e *aaep.Event) { e.Summary.Normal = strings.Repeat("a", n) }); got != want {
 			t.Errorf("a summary of %d characters passes: %v", n, got)
 		}
 	}
@@ -166,8 +168,9 @@ func TestRequiredMembers(t *testing.T) {
 
 // TERM-004: no type takes a member of the producer's own.
 func TestClosedEnvelope(t *testing.T) {
-	for _, p := range payloads() {
-		if _, err := aaep.Encode(with(p, unknown(`{"custom_field":1}`))); err == nil || !strings.Contains(err.Error(), "ENV-055") {
+	for _, p := range allPayloads() {
+		if _, err := aaep.Encode(eventWith(p, withUnknown(`{"custom_field":1}`))); err == nil ||
+			!strings.Contains(err.Error(), "ENV-055") {
 			t.Errorf("%s with a member of its own: %v", p.EventType(), err)
 		}
 	}
@@ -175,16 +178,21 @@ func TestClosedEnvelope(t *testing.T) {
 
 // ENV-062: 100 KiB, 40 members, 12 levels.
 func TestDecodeTakesMoreThanTheSoftLimits(t *testing.T) {
-	e := read(t, published("aaep:agent.session.started", `,"request_text":"`+strings.Repeat("a", 100<<10)+`","extensions":{"medai":`+nested(10)+`},`+members(40)[1:len(members(40))-1]))
-	if len(e.Payload.(*aaep.SessionStarted).RequestText) != 100<<10 || len(e.Extensions["medai"]) < 20 || e.Summary.Normal == "" {
+	e := decodeEvent(t, publishedEvent("aaep:agent.session.started",
+		`,"request_text":"`+strings.Repeat("a", 100<<10)+`","extensions":{"medai":`+nestedJSON(10)+`},`+
+			manyMembers(40)[1:len(manyMembers(40))-1]))
+	if len(e.Payload.(*aaep.SessionStarted).RequestText) != 100<<10 || len(e.Extensions["medai"]) < 20 ||
+		e.Summary.Normal == "" {
 		t.Errorf("an event above the limits lost something")
 	}
 }
 
 // EVT-031, EVT-032: the set of states is open, and an unknown one can be said.
 func TestUnknownState(t *testing.T) {
-	e := read(t, strings.Replace(published("aaep:agent.state.changed", `,"from_state":"thinking","to_state":"juggling_balls"`), `"summary_normal":"Something happened.",`, "", 1))
-	if p := e.Payload.(*aaep.StateChanged); p.ToState != "juggling_balls" || e.Text("") != "The agent is now: juggling balls." {
+	e := decodeEvent(t, strings.Replace(publishedEvent("aaep:agent.state.changed",
+		`,"from_state":"thinking","to_state":"juggling_balls"`), `"summary_normal":"Something happened.",`, "", 1))
+	if p := e.Payload.(*aaep.StateChanged); p.ToState != "juggling_balls" ||
+		e.Text("") != "The agent is now: juggling balls." {
 		t.Errorf("%+v says %q", p, e.Text(""))
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ReasonCode says why a subscription was refused or closed (§5.5.3, §5.8). Every code is an error of its
-// own: errors.Is(err, aaep.RateLimit). The set is open.
+// ReasonCode says why a subscription was refused or closed (§5.5.3, §5.8). Every code is an error
+// of its own: errors.Is(err, aaep.RateLimit). The set is open.
 type ReasonCode string
 
 // The eight codes of a rejection (§5.5.3).
@@ -29,7 +29,7 @@ const (
 	PolicyViolation    ReasonCode = "policy_violation"
 )
 
-func (c ReasonCode) Error() string { return "aaep: " + spaced(oneLine(string(c))) }
+func (c ReasonCode) Error() string { return "aaep: " + spaceOut(oneLine(string(c))) }
 
 // Rejection is why a subscription was refused or closed. It matches its Code with errors.Is.
 type Rejection struct {
@@ -99,7 +99,7 @@ func (e *InvalidError) Error() string {
 	if e.Message == "" {
 		b.WriteString("message")
 	} else {
-		b.WriteString(oneLine(hideTokens(shortened(e.Message))))
+		b.WriteString(oneLine(hideTokens(shortenName(e.Message))))
 	}
 	for i, v := range e.Violations {
 		sep := ": "
@@ -111,8 +111,8 @@ func (e *InvalidError) Error() string {
 	return b.String()
 }
 
-// hideTokens takes reply tokens out of a text. Nothing here puts one in, but a peer may have used one as
-// the name of a member or of a type (INV-37).
+// hideTokens takes reply tokens out of a text. Nothing here puts one in, but a peer may have used
+// one as the name of a member or of a type (INV-37).
 func hideTokens(s string) string {
 	const prefix = "rpl_"
 	var b strings.Builder
@@ -123,7 +123,10 @@ func hideTokens(s string) string {
 		}
 		i += len(prefix)
 		b.WriteString(s[:i])
-		rest := strings.TrimLeftFunc(s[i:], func(r rune) bool { return r < 0x80 && (isLetter(byte(r)) || isDigit(byte(r))) })
+		rest := strings.TrimLeftFunc(s[i:], func(r rune) bool {
+			return r < 0x80 &&
+				(isLetter(byte(r)) || isDigit(byte(r)))
+		})
 		if len(rest) < len(s[i:]) {
 			b.WriteString("…")
 		}

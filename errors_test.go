@@ -18,9 +18,11 @@ import (
 // A Rejection is its reason and its cause, and its text can disturb no log.
 func TestRejection(t *testing.T) {
 	var err error = fmt.Errorf("dialing: %w", &aaep.Rejection{
-		Code: aaep.RateLimit, Message: "Full.\nTry later.\x1b[2J", RetryAfter: time.Minute, Remote: true, Err: io.ErrUnexpectedEOF,
+		Code: aaep.RateLimit, Message: "Full.\nTry later.\x1b[2J", RetryAfter: time.Minute, Remote: true,
+		Err: io.ErrUnexpectedEOF,
 	})
-	if !errors.Is(err, aaep.RateLimit) || errors.Is(err, aaep.AuthorizationDenied) || !errors.Is(err, io.ErrUnexpectedEOF) {
+	if !errors.Is(err, aaep.RateLimit) || errors.Is(err, aaep.AuthorizationDenied) ||
+		!errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%v matches the wrong errors", err)
 	}
 	var r *aaep.Rejection
@@ -53,13 +55,13 @@ func TestInvalidErrorIsSafeToLog(t *testing.T) {
 	for _, data := range []string{
 		`{"type":"confirmation.reply","rpl_SECRET":1}`,
 		`{` + reply + `,"decision":"accept","rpl_SECRET":1}`,
-		event("rpl_SECRET:x", `,"urgency":1`), event("x:rpl_SECRET", `,"urgency":1`),
+		eventJSON("rpl_SECRET:x", `,"urgency":1`), eventJSON("x:rpl_SECRET", `,"urgency":1`),
 		`{` + strings.Replace(reply, "SECRET", `\ud800SECRET`, 1) + `,"decision":"accept"}`,
 		`{` + strings.Replace(reply, "SECRET", `SECRET-`, 1) + `,"decision":"accept"}`,
 		`{"` + strings.Repeat("x", 1<<20) + `":1,` + reply + `,"decision":"accept"}`,
 		`{"type":"` + strings.Repeat("x", 1<<20) + `"}`,
-		event(strings.Repeat("x", 1<<20), `,"urgency":1`),
-		event("x:y", `,"`+strings.Repeat("x", 1<<20)+`":{"a":1,"a":2}`),
+		eventJSON(strings.Repeat("x", 1<<20), `,"urgency":1`),
+		eventJSON("x:y", `,"`+strings.Repeat("x", 1<<20)+`":{"a":1,"a":2}`),
 	} {
 		_, err := aaep.Decode([]byte(data))
 		if err == nil {
@@ -76,14 +78,17 @@ func TestReplyTokenHides(t *testing.T) {
 	token := aaep.ReplyToken(secret)
 	payload := &aaep.AwaitingConfirmation{Action: "Pay.", ReplyToken: token}
 	values := map[string]any{
-		"token": token, "pointer": &token, "list": []aaep.ReplyToken{token}, "map": map[string]any{"t": token}, "key": map[aaep.ReplyToken]int{token: 1},
+		"token": token, "pointer": &token, "list": []aaep.ReplyToken{token}, "map": map[string]any{"t": token},
+		"key":     map[aaep.ReplyToken]int{token: 1},
 		"payload": payload, "struct": *payload, "clarification": aaep.AwaitingClarification{ReplyToken: token},
-		"event": aaep.Event{Payload: payload}, "reply": &aaep.ConfirmationReply{ReplyToken: token}, "answer": aaep.ClarificationReply{ReplyToken: token},
-		"error": fmt.Errorf("token %v", token), "own": struct{ T aaep.ReplyToken }{token},
+		"event": aaep.Event{Payload: payload}, "reply": &aaep.ConfirmationReply{ReplyToken: token},
+		"answer": aaep.ClarificationReply{ReplyToken: token},
+		"error":  fmt.Errorf("token %v", token), "own": struct{ T aaep.ReplyToken }{token},
 	}
 	for name, v := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%10.3s", "%d"} {
-			if got := fmt.Sprintf(verb, v); strings.Contains(got, "c4n4ry") || strings.Contains(strings.ToLower(got), fmt.Sprintf("%x", "c4n4ry")) {
+			if got := fmt.Sprintf(verb, v); strings.Contains(got, "c4n4ry") ||
+				strings.Contains(strings.ToLower(got), fmt.Sprintf("%x", "c4n4ry")) {
 				t.Errorf("%s with %s prints %s", name, verb, got)
 			}
 		}
@@ -93,18 +98,21 @@ func TestReplyTokenHides(t *testing.T) {
 		"json": func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) },
 	} {
 		for about, v := range values {
-			// A JSON handler writes a struct as JSON, which is what a message is for: log fields, not messages.
+			// A JSON handler writes a struct as JSON, which is what a message is for: log fields,
+			// not messages.
 			if name == "json" && about != "token" && about != "error" {
 				continue
 			}
 			var out bytes.Buffer
-			slog.New(handler(&out)).LogAttrs(context.Background(), slog.LevelInfo, "x", slog.Any("v", v), slog.Group("g", slog.Any("v", v)))
+			slog.New(handler(&out)).LogAttrs(context.Background(), slog.LevelInfo, "x", slog.Any("v", v),
+				slog.Group("g", slog.Any("v", v)))
 			if strings.Contains(out.String(), "c4n4ry") || !strings.Contains(out.String(), "v=") && name == "text" {
 				t.Errorf("%s handler, %s: %s", name, about, out.String())
 			}
 		}
 	}
-	if data, err := json.Marshal(payload); err != nil || !strings.Contains(string(data), secret) || string(token) != secret {
+	if data, err := json.Marshal(payload); err != nil || !strings.Contains(string(data), secret) ||
+		string(token) != secret {
 		t.Errorf("the token does not travel: %s, %v", data, err)
 	}
 }

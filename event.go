@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Event is one thing an agent did, is doing, or needs from its user (chapters 3 and 4). The envelope
-// is read without looking at the payload; the payload is one of the twelve core payloads, or
-// *Extension for every other type.
+// Event is one thing an agent did, is doing, or needs from its user (chapters 3 and 4). The
+// envelope is read without looking at the payload; the payload is one of the twelve core payloads,
+// or *Extension for every other type.
 //
 // An Event is a value to be shared: once handed to a producer or received from a subscription it
 // must not be changed.
 type Event struct {
-	// Context names the JSON-LD contexts, the core context first. Empty on a new event: Encode writes
-	// the core context.
+	// Context names the JSON-LD contexts, the core context first. Empty on a new event: Encode
+	// writes the core context.
 	Context []string
 	// AAEPVersion is the version of the protocol, empty if the peer left it out.
 	AAEPVersion string
@@ -28,8 +28,8 @@ type Event struct {
 	Timestamp time.Time
 	Producer  Producer
 	Verbosity Verbosity
-	// Urgency is empty if the peer left it out, which counts as normal. Decode makes all events of the four
-	// critical types critical, and Event.Critical knows these types too.
+	// Urgency is empty if the peer left it out, which counts as normal. Decode makes all events of
+	// the four critical types critical, and Event.Critical knows these types too.
 	Urgency           Urgency
 	LocalizationHints *LocalizationHints
 	CorrelationID     string
@@ -38,19 +38,23 @@ type Event struct {
 	// Summary is what a person hears of this event. Output events have none.
 	Summary Text
 	Payload Payload
-	// Translations are the same event in other languages. A producer gives each listener its own, so they are never on the wire;
-	// a peer may send summaries in others as members such as "summary_normal_yo_ng", which Decode reads into them where the summary
-	// is all that is told (§11.5.1). See handshake.ChooseLanguage.
+	// Translations are the same event in other languages. A producer gives each listener its own,
+	// so they are never on the wire; a peer may send summaries in others as members such as
+	// "summary_normal_yo_ng", which Decode reads into them where the summary is all that is told
+	// (§11.5.1). See handshake.ChooseLanguage.
 	Translations []Translation
-	// Unknown is an object with the members this SDK does not know, or nil. Encode takes only the summary in
-	// other languages, such as "summary_normal_yo", and on an *Extension the payload of the extension.
+	// Unknown is an object with the members this SDK does not know, or nil. Encode takes only the
+	// summary in other languages, such as "summary_normal_yo", and on an *Extension the payload of
+	// the extension.
 	Unknown json.RawMessage
-	// Diagnostics is what Decode read liberally: one entry for each way in which the peer departed from the
-	// protocol, with its own spelling of what was mapped; nil for an event that departs in nothing. Fields
-	// hold what was understood. It is never on the wire, and Encode and Validate do not look at it.
+	// Diagnostics is what Decode read liberally: one entry for each way in which the peer departed
+	// from the protocol, with its own spelling of what was mapped; nil for an event that departs in
+	// nothing. Fields hold what was understood. It is never on the wire, and Encode and Validate do
+	// not look at it.
 	Diagnostics []Violation
-	// Within is the id of the tool call that a confirmation is part of, where its agent announced the call, then asked, and never says
-	// that it waits (D-22). Package subscriber knows it from what came before; it is never on the wire.
+	// Within is the id of the tool call that a confirmation is part of, where its agent announced
+	// the call, then asked, and never says that it waits (D-22). Package subscriber knows it from
+	// what came before; it is never on the wire.
 	Within string
 }
 
@@ -84,7 +88,7 @@ func (e *Event) In(t Translation) *Event {
 // twelve core payloads and by *Extension.
 type Payload interface {
 	EventType() Type
-	payload()
+	isPayload()
 }
 
 // Type returns the event's type in compact form, or "" if it has no payload.
@@ -111,20 +115,21 @@ func (e *Event) Language() string {
 }
 
 // Text returns what a person should hear of the event at verbosity v: the summary for it, else the
-// nearest other summary, else words made from the payload (§4, §9.3.1). The chunk of an output event is
-// its text. The result is as the producer wrote it; see SafeText before showing it.
+// nearest other summary, else words made from the payload (§4, §9.3.1). The chunk of an output
+// event is its text. The result is as the producer wrote it; see SafeText before showing it.
 func (e *Event) Text(v Verbosity) string {
 	if s := e.Summary.At(v); s != "" {
 		return s
 	}
-	if p, ok := e.Payload.(interface{ fallback() string }); ok && !isNil(p) {
-		return p.fallback()
+	if p, ok := e.Payload.(interface{ fallbackText() string }); ok && !isNil(p) {
+		return p.fallbackText()
 	}
 	return string(e.Type())
 }
 
-// Utterance is Text as a voice may say it and a screen may show it: see SafeText. It is false where there is nothing to say, as in the
-// event that ends an output whose text has all been told; some voices say "blank" of that.
+// Utterance is Text as a voice may say it and a screen may show it: see SafeText. It is false where
+// there is nothing to say, as in the event that ends an output whose text has all been told; some
+// voices say "blank" of that.
 func (e *Event) Utterance(v Verbosity) (text string, ok bool) {
 	text = SafeTextIn(e.Text(v), e.Language())
 	return text, strings.TrimSpace(text) != ""

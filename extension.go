@@ -13,8 +13,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Vocabulary is what an extension of AAEP calls itself (§7.3): a short prefix for its names, and the URI of its
-// JSON-LD context, which its publisher controls. The URI is a name; it is never fetched.
+// A Vocabulary is what an extension of AAEP calls itself (§7.3): a short prefix for its names, and
+// the URI of its JSON-LD context, which its publisher controls. The URI is a name; it is never
+// fetched.
 type Vocabulary struct {
 	// Prefix is such as "medai": at least two characters, without colon and blanks.
 	Prefix string
@@ -22,45 +23,47 @@ type Vocabulary struct {
 	URI string
 }
 
-// Validate reports what keeps v from naming an extension, as an *InvalidError, or nil. What chapter 7 only
-// recommends is asked for: a prefix of more than one letter, and a URI with the major version.
+// Validate reports what keeps v from naming an extension, as an *InvalidError, or nil. What chapter
+// 7 only recommends is asked for: a prefix of more than one letter, and a URI with the major
+// version.
 func (v Vocabulary) Validate() error {
 	var c checker
-	c.within("/prefix", func() { c.prefix(v.Prefix) })
+	c.checkWithin("/prefix", func() { c.checkPrefix(v.Prefix) })
 	if utf8.RuneCountInString(v.Prefix) == 1 {
-		c.fail("EXT-008", "/prefix", "is a single character; take a name that others will not take")
+		c.addViolation("EXT-008", "/prefix", "is a single character; take a name that others will not take")
 	}
-	c.uri("EXT-004", "/uri", v.URI)
-	if poses(v.URI) {
-		c.fail("EXT-003", "/uri", "is in the namespace of AAEP itself; an extension has its publisher's")
+	c.checkURI("EXT-004", "/uri", v.URI)
+	if inOwnNamespace(v.URI) {
+		c.addViolation("EXT-003", "/uri", "is in the namespace of AAEP itself; an extension has its publisher's")
 	}
 	switch major, full := versionsIn(v.URI); {
 	case full:
-		c.fail("EXT-016", "/uri", "has a minor version; only the major one belongs there, as in /v1")
+		c.addViolation("EXT-016", "/uri", "has a minor version; only the major one belongs there, as in /v1")
 	case !major:
-		c.fail("EXT-016", "/uri", "has no major version, as in /v1")
+		c.addViolation("EXT-016", "/uri", "has no major version, as in /v1")
 	}
-	return c.err("vocabulary")
+	return c.asError("vocabulary")
 }
 
-// AddExtension puts data under the extension's prefix and names its vocabulary in the event's context (§7.5).
-// Data is what the JSON library writes as an object, or a json.RawMessage; it replaces what the same extension had
-// there. It returns an *InvalidError, and leaves the event as it was, if v or data is not valid, or another extension
-// has the prefix. It is for the maker of an event, before anyone else has it; copies of the event keep what they have.
+// AddExtension puts data under the extension's prefix and names its vocabulary in the event's
+// context (§7.5). Data is what the JSON library writes as an object, or a json.RawMessage; it
+// replaces what the same extension had there. It returns an *InvalidError, and leaves the event as
+// it was, if v or data is not valid, or another extension has the prefix. It is for the maker of an
+// event, before anyone else has it; copies of the event keep what they have.
 func (e *Event) AddExtension(v Vocabulary, data any) error {
 	if err := v.Validate(); err != nil {
 		return err
 	}
 	raw, err := jsonv2.Marshal(data, writeOptions)
 	if err != nil {
-		return invalid(v.Prefix, err)
+		return wrapError(v.Prefix, err)
 	}
 	var c checker
-	c.within(pointer("/extensions", v.Prefix), func() {
-		c.object("ENV-046", "", raw, 2, maxEventDepth)
+	c.checkWithin(appendPointer("/extensions", v.Prefix), func() {
+		c.checkObject("ENV-046", "", raw, 2, maxEventDepth)
 		c.unshared(v, e.Extensions[v.Prefix] != nil, e.Context)
 	})
-	if err := c.err(e.MessageType()); err != nil {
+	if err := c.asError(e.MessageType()); err != nil {
 		return err
 	}
 	extensions := maps.Clone(e.Extensions)
@@ -78,31 +81,34 @@ func (e *Event) AddExtension(v Vocabulary, data any) error {
 	return nil
 }
 
-// unshared refuses v where its prefix is in use and none of the URIs is that of v: two extensions cannot share it.
+// unshared refuses v where its prefix is in use and none of the URIs is that of v: two extensions
+// cannot share it.
 func (c *checker) unshared(v Vocabulary, used bool, uris []string) {
 	if used && !slices.Contains(uris, v.URI) {
-		c.fail("EXT-002", "", "has what another extension put there, and %s has the same prefix; one of them can go along", v.URI)
+		c.addViolation("EXT-002", "", "has what another extension put there, and %s has the same prefix; one of them can go along", v.URI)
 	}
 }
 
-// Read reads what stands under the extension's prefix, a capability object or the data of an event, into a value. An integer may
-// be written 300.0, as in all of AAEP, members that the value has no room for are passed over, and a name that comes twice is an
-// error; for the rest it is as the JSON library reads. A field without a json tag takes the member of its own name alone: where there
-// is one in other letters, as mg for a field Mg, that is an error, and not a zero. The error is an *InvalidError.
+// Read reads what stands under the extension's prefix, a capability object or the data of an event,
+// into a value. An integer may be written 300.0, as in all of AAEP, members that the value has no
+// room for are passed over, and a name that comes twice is an error; for the rest it is as the JSON
+// library reads. A field without a json tag takes the member of its own name alone: where there is
+// one in other letters, as mg for a field Mg, that is an error, and not a zero. The error is an
+// *InvalidError.
 func (v Vocabulary) Read(object json.RawMessage, into any) error {
 	if err := jsonv2.Unmarshal(object, into, wholeNumbers); err != nil {
-		return invalid(v.Prefix, err)
+		return wrapError(v.Prefix, err)
 	}
 	if !hasUntagged(reflect.TypeOf(into), map[reflect.Type]bool{}) {
 		return nil
 	}
 	var c checker
 	c.missed(jsontext.Value(object), reflect.TypeOf(into), 0)
-	return c.err(v.Prefix)
+	return c.asError(v.Prefix)
 }
 
-// hasUntagged reports whether a value of typ has room for a struct with a field that has no json tag. seen has the types that were
-// looked at.
+// hasUntagged reports whether a value of typ has room for a struct with a field that has no json
+// tag. seen has the types that were looked at.
 func hasUntagged(typ reflect.Type, seen map[reflect.Type]bool) bool {
 	if typ == nil || seen[typ] {
 		return false
@@ -123,8 +129,8 @@ func hasUntagged(typ reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// missed reports members of a value that a field of typ was likely meant for, and did not take: it has no json tag, and their names
-// differ in upper and lower case.
+// missed reports members of a value that a field of typ was likely meant for, and did not take: it
+// has no json tag, and their names differ in upper and lower case.
 func (c *checker) missed(value jsontext.Value, typ reflect.Type, level int) {
 	for typ != nil && typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
@@ -139,14 +145,14 @@ func (c *checker) missed(value jsontext.Value, typ reflect.Type, level int) {
 		if jsonv2.Unmarshal(value, &items) != nil {
 			return
 		}
-		c.each("", len(items), func(i int) { c.missed(items[i], typ.Elem(), level+1) })
+		c.checkEach("", len(items), func(i int) { c.missed(items[i], typ.Elem(), level+1) })
 	case reflect.Struct, reflect.Map:
 		var members map[string]jsontext.Value
 		if jsonv2.Unmarshal(value, &members) != nil {
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(members)) {
-			c.within(pointer("", name), func() {
+			c.checkWithin(appendPointer("", name), func() {
 				if typ.Kind() == reflect.Map {
 					c.missed(members[name], typ.Elem(), level+1)
 				} else {
@@ -168,15 +174,17 @@ func (c *checker) missedMember(name string, members map[string]jsontext.Value, t
 		case cmp.Or(tag, f.Name) == name:
 			c.missed(members[name], f.Type, level+1)
 			return
-		case tag == "" && !own && strings.EqualFold(f.Name, name) && !(tagged && strings.Contains(options, "case:ignore")):
-			c.fail("ENV-067", "", "was not read into the field %s of %s, whose name has other letters; tag it `json:%q`", f.Name, typ, name)
+		case tag == "" && !own && strings.EqualFold(f.Name, name) &&
+			!(tagged && strings.Contains(options, "case:ignore")):
+			c.addViolation("ENV-067", "", "was not read into the field %s of %s, whose name has other letters; tag it `json:%q`", f.Name, typ, name)
 			return
 		}
 	}
 }
 
-// ReadExtension is Vocabulary.Read of what an event carries of an extension. It reports false, and reads nothing, if there is none:
-// the event has nothing under the prefix, or its context does not name the vocabulary, so that the prefix is somebody else's (§3.2.1).
+// ReadExtension is Vocabulary.Read of what an event carries of an extension. It reports false, and
+// reads nothing, if there is none: the event has nothing under the prefix, or its context does not
+// name the vocabulary, so that the prefix is another vocabulary's (§3.2.1).
 func (e *Event) ReadExtension(v Vocabulary, into any) (bool, error) {
 	data := e.Extensions[v.Prefix]
 	if data == nil || !slices.Contains(e.Context, v.URI) {
@@ -185,16 +193,20 @@ func (e *Event) ReadExtension(v Vocabulary, into any) (bool, error) {
 	return true, v.Read(data, into)
 }
 
-// poses reports whether a URI is one of AAEP's own names. Extensions that the project hosts are not.
-func poses(uri string) bool {
+// inOwnNamespace reports whether a URI is one of AAEP's own names. Those of extensions that the
+// project hosts are not.
+func inOwnNamespace(uri string) bool {
 	scheme, _, _ := strings.Cut(uri, ":")
-	return strings.EqualFold(scheme, "aaep") || slices.ContainsFunc([]string{"context", "types", "vocab"}, func(name string) bool {
-		own := "https://aaep-protocol.org/" + name
-		return len(uri) >= len(own) && strings.EqualFold(uri[:len(own)], own) && (len(uri) == len(own) || uri[len(own)] == '/')
-	})
+	return strings.EqualFold(scheme, "aaep") ||
+		slices.ContainsFunc([]string{"context", "types", "vocab"}, func(name string) bool {
+			own := "https://aaep-protocol.org/" + name
+			return len(uri) >= len(own) && strings.EqualFold(uri[:len(own)], own) &&
+				(len(uri) == len(own) || uri[len(own)] == '/')
+		})
 }
 
-// versionsIn reports whether a URI has a major version as a part, such as v1, and whether it has a longer one.
+// versionsIn reports whether a URI has a major version as a part, such as v1, and whether it has a
+// longer one.
 func versionsIn(uri string) (major, full bool) {
 	_, path, _ := strings.Cut(uri, ":")
 	if rest, ok := strings.CutPrefix(path, "//"); ok {

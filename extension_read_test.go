@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A field without a tag is never silently zero because of upper and lower case; everything else that a value has
-// no room for is passed over.
+// A field without a tag is never silently zero because of upper and lower case; everything else
+// that a value has no room for is passed over.
 func TestReadMissesNoField(t *testing.T) {
 	type inner struct{ Unit string }
 	type dose struct {
@@ -49,11 +49,14 @@ func TestReadMissesNoField(t *testing.T) {
 	}
 }
 
-// Two extensions cannot share a prefix in one message: the second is refused, and takes nothing from the first.
+// Two extensions cannot share a prefix in one message: the second is refused, and takes nothing
+// from the first.
 func TestAddExtensionKeepsAnotherOnes(t *testing.T) {
-	first, second := Vocabulary{Prefix: "med", URI: "https://med.example/v1"}, Vocabulary{Prefix: "med", URI: "https://other.example/v1"}
+	first, second := Vocabulary{Prefix: "med", URI: "https://med.example/v1"},
+		Vocabulary{Prefix: "med", URI: "https://other.example/v1"}
 	ev, caps := &Event{Payload: &SessionStarted{}}, &Capabilities{}
-	for name, add := range map[string]func(Vocabulary, any) error{"event": ev.AddExtension, "capabilities": caps.AddExtension} {
+	for name, add := range map[string]func(Vocabulary, any) error{"event": ev.AddExtension,
+		"capabilities": caps.AddExtension} {
 		for _, data := range []map[string]int{{"mg": 1}, {"mg": 2}} {
 			if err := add(first, data); err != nil {
 				t.Fatal(err)

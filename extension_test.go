@@ -13,7 +13,8 @@ import (
 
 var medai = aaep.Vocabulary{Prefix: "medai", URI: "https://example.org/medai/context/v1"}
 
-// A vocabulary has a prefix of its own and a URI with a version; what is wrong is named by requirement and place.
+// A vocabulary has a prefix of its own and a URI with a version; what is wrong is named by
+// requirement and place.
 func TestVocabulary(t *testing.T) {
 	for _, c := range []struct {
 		prefix, uri, want string // want is the requirement and the place of what is wrong
@@ -63,7 +64,8 @@ func TestVocabulary(t *testing.T) {
 		case c.want == "":
 		case !errors.As(err, &invalid):
 			t.Errorf("%q %q: %v, want %s", c.prefix, c.uri, err, c.want)
-		case !slices.ContainsFunc(invalid.Violations, func(v aaep.Violation) bool { return v.Requirement+" "+v.Pointer == c.want }):
+		case !slices.ContainsFunc(invalid.Violations,
+			func(v aaep.Violation) bool { return v.Requirement+" "+v.Pointer == c.want }):
 			t.Errorf("%q %q: %v, want %s", c.prefix, c.uri, err, c.want)
 		case err.Error() != aaep.SafeText(err.Error()):
 			t.Errorf("%q is not safe to log", err)
@@ -71,9 +73,10 @@ func TestVocabulary(t *testing.T) {
 	}
 }
 
-// D-06, ENV-046, ENV-047, EXT-019: what is added passes Validate and comes back, and its vocabulary is named once.
+// D-06, ENV-046, ENV-047, EXT-019: what is added passes Validate and comes back, and its vocabulary
+// is named once.
 func TestAddExtension(t *testing.T) {
-	e := started(func(e *aaep.Event) { e.Context = nil })
+	e := startedEvent(func(e *aaep.Event) { e.Context = nil })
 	type record struct {
 		Accessed bool     `json:"patient_data_accessed"`
 		Kinds    []string `json:"phi_categories"`
@@ -82,7 +85,8 @@ func TestAddExtension(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := *e
-	if err := e.AddExtension(aaep.Vocabulary{Prefix: "haptic", URI: "https://example.org/haptic/v2"}, json.RawMessage(`{"pulse": 2.50}`)); err != nil {
+	if err := e.AddExtension(aaep.Vocabulary{Prefix: "haptic", URI: "https://example.org/haptic/v2"},
+		json.RawMessage(`{"pulse": 2.50}`)); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.AddExtension(medai, map[string]any{"patient_data_accessed": false}); err != nil {
@@ -93,36 +97,40 @@ func TestAddExtension(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `"extensions":{"haptic":{"pulse":2.50},"medai":{"patient_data_accessed":false}}`
-	if !strings.Contains(string(data), want) || !strings.HasPrefix(string(data), `{"@context":["https://aaep-protocol.org/context/v1","https://example.org/medai/context/v1","https://example.org/haptic/v2"],`) {
+	if !strings.Contains(string(data), want) ||
+		!strings.HasPrefix(string(data), `{"@context":["https://aaep-protocol.org/context/v1","https://example.org/medai/context/v1","https://example.org/haptic/v2"],`) {
 		t.Errorf("%s", data)
 	}
-	if got := read(t, string(data)); got.Diagnostics != nil || len(got.Extensions) != 2 {
+	if got := decodeEvent(t, string(data)); got.Diagnostics != nil || len(got.Extensions) != 2 {
 		t.Errorf("read back with %v", got.Diagnostics)
 	}
-	if len(before.Context) != 2 || len(before.Extensions) != 1 || !strings.Contains(string(before.Extensions["medai"]), "medications") {
+	if len(before.Context) != 2 || len(before.Extensions) != 1 ||
+		!strings.Contains(string(before.Extensions["medai"]), "medications") {
 		t.Errorf("a copy changed: %v %s", before.Context, before.Extensions)
 	}
-	if err := started(nothing).AddExtension(medai, json.RawMessage(nested(6))); err != nil {
+	if err := startedEvent(unchanged).AddExtension(medai, json.RawMessage(nestedJSON(6))); err != nil {
 		t.Error(err) // the event and its extensions are two levels more
 	}
 	shared := make([]string, 1, 4)
 	shared[0] = aaep.CoreContext
-	a, b := started(nothing), started(nothing)
+	a, b := startedEvent(unchanged), startedEvent(unchanged)
 	a.Context, b.Context = shared, shared
-	if a.AddExtension(medai, record{}) != nil || b.AddExtension(aaep.Vocabulary{Prefix: "other", URI: "urn:a:v1"}, record{}) != nil || a.Context[1] != medai.URI {
+	if a.AddExtension(medai, record{}) != nil ||
+		b.AddExtension(aaep.Vocabulary{Prefix: "other", URI: "urn:a:v1"}, record{}) != nil ||
+		a.Context[1] != medai.URI {
 		t.Errorf("two events share a context: %v", a.Context)
 	}
 }
 
-// ENV-005, EXT-013: what an extension brings is read by whoever knows it, by the vocabulary that the event names; another one of the
-// same prefix is none of theirs.
+// ENV-005, EXT-013: what an extension brings is read by a program that knows it, by the vocabulary
+// that the event names; another one of the same prefix is none of theirs.
 func TestReadExtension(t *testing.T) {
 	type record struct {
 		Accessed bool `json:"patient_data_accessed"`
 		Letters  int  `json:"letters"`
 	}
 	event := func(context, data string) *aaep.Event {
-		return started(func(e *aaep.Event) {
+		return startedEvent(func(e *aaep.Event) {
 			e.Context = []string{aaep.CoreContext, context}
 			e.Extensions = map[string]json.RawMessage{"medai": json.RawMessage(data)}
 		})
@@ -133,9 +141,10 @@ func TestReadExtension(t *testing.T) {
 		want  record
 		wrong string // the place of what is wrong
 	}{
-		"known":           {event(medai.URI, `{"patient_data_accessed":true,"letters":5,"later":{}}`), true, record{true, 5}, ""},
+		"known": {event(medai.URI, `{"patient_data_accessed":true,"letters":5,"later":{}}`), true,
+			record{true, 5}, ""},
 		"another's":       {event("https://example.org/medai/context/v2", `{"letters":5}`), false, record{}, ""},
-		"nothing":         {started(nothing), false, record{}, ""},
+		"nothing":         {startedEvent(unchanged), false, record{}, ""},
 		"a whole number":  {event(medai.URI, `{"letters":5.0}`), true, record{Letters: 5}, ""},
 		"a fraction":      {event(medai.URI, `{"letters":5.5}`), true, record{}, "/letters"},
 		"beyond all":      {event(medai.URI, `{"letters":1e30}`), true, record{}, "/letters"},
@@ -168,9 +177,9 @@ func TestAddExtensionRefuses(t *testing.T) {
 		"function":   {medai, map[string]any{"f": func() {}}},
 		"bytes":      {medai, map[string]any{"s": "\xff"}},
 		"raw":        {medai, json.RawMessage(`{"a":1,"a":2}`)},
-		"deep":       {medai, json.RawMessage(nested(7))},
+		"deep":       {medai, json.RawMessage(nestedJSON(7))},
 	} {
-		e := started(nothing)
+		e := startedEvent(unchanged)
 		err := e.AddExtension(c.v, c.data)
 		var invalid *aaep.InvalidError
 		if !errors.As(err, &invalid) || e.Extensions != nil || len(e.Context) != 1 {
@@ -178,20 +187,24 @@ func TestAddExtensionRefuses(t *testing.T) {
 		}
 	}
 	// A context that names only AAEP itself declares no prefix, however often it does.
-	e := started(prefixed("medai", `{}`))
+	e := startedEvent(withPrefixed("medai", `{}`))
 	e.Context[1] = aaep.CoreContext
 	if err := aaep.Validate(e); err == nil || !strings.Contains(err.Error(), "ENV-047") {
 		t.Error(err)
 	}
 }
 
-// ENV-048, EXT-012: extensions that nobody knows cost an event nothing, and an event of an unknown type speaks. The samples
-// of §7.4.1 and §7.5.1 are D-06's: an undeclared prefix is noted, a declared one is not.
+// ENV-048, EXT-012: unknown extensions cost an event nothing, and an event of an unknown type
+// speaks. The samples of §7.4.1 and §7.5.1 are D-06's: an undeclared prefix is noted, a declared
+// one is not.
 func TestUnknownExtensions(t *testing.T) {
 	context := `"@context":["https://aaep-protocol.org/context/v1","https://example.org/fedlearn/context/v1"]`
-	text := strings.Replace(published("fedlearn:model.parameters.updated", `,"round_number":47,"extensions":{"medai":{"audit":[1]}}`), `"@context":"https://aaep-protocol.org/context/v1"`, context, 1)
-	e := read(t, text)
-	if e.Diagnostics != nil || e.Text("") != "Something happened." || string(e.Extensions["medai"]) != `{"audit":[1]}` || string(e.Unknown) != `{"round_number":47}` {
+	text := strings.Replace(publishedEvent("fedlearn:model.parameters.updated",
+		`,"round_number":47,"extensions":{"medai":{"audit":[1]}}`),
+		`"@context":"https://aaep-protocol.org/context/v1"`, context, 1)
+	e := decodeEvent(t, text)
+	if e.Diagnostics != nil || e.Text("") != "Something happened." ||
+		string(e.Extensions["medai"]) != `{"audit":[1]}` || string(e.Unknown) != `{"round_number":47}` {
 		t.Errorf("%+v", e)
 	}
 }

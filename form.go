@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
+// isLetter reports whether b is an ASCII letter.
 func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
 
+// isDigit reports whether b is an ASCII digit.
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // madeOf reports whether every byte of s is a letter, a digit, or one of others.
@@ -20,13 +22,14 @@ func madeOf(s, others string) bool {
 	return true
 }
 
+// validID reports whether s is the prefix and 1 to 64 letters or digits.
 func validID(s, prefix string) bool {
 	rest, ok := strings.CutPrefix(s, prefix)
 	return ok && rest != "" && len(rest) <= 64 && madeOf(rest, "")
 }
 
-// ValidLanguageTag reports whether s has the form of a language tag: subtags of one to eight letters or
-// digits joined by hyphens, the first of letters alone.
+// ValidLanguageTag reports whether s has the form of a language tag: subtags of one to eight
+// letters or digits joined by hyphens, the first of letters alone.
 func ValidLanguageTag(s string) bool {
 	for first, more := true, true; more; first = false {
 		var sub string
@@ -38,6 +41,7 @@ func ValidLanguageTag(s string) bool {
 	return true
 }
 
+// validVersion reports whether s is three numbers, perhaps with a pre-release behind a hyphen.
 func validVersion(s string) bool {
 	core, pre, tagged := strings.Cut(s, "-")
 	if tagged && (pre == "" || !madeOf(pre, ".-")) {
@@ -57,10 +61,13 @@ func validVersion(s string) bool {
 	return dots == 2 && digits > 0
 }
 
+// validTool reports whether s can be the name of a tool (§4.2.3).
 func validTool(s string) bool {
 	return s != "" && len(s) <= 256 && (isLetter(s[0]) || s[0] == '_') && madeOf(s, "_.-")
 }
 
+// validSnake reports whether s has 2 to 64 of the letters from to to, digits and underscores, a
+// letter first.
 func validSnake(s string, from, to byte) bool {
 	for i := 0; i < len(s); i++ {
 		if b := s[i]; !(b >= from && b <= to || i > 0 && (b == '_' || isDigit(b))) {
@@ -70,13 +77,14 @@ func validSnake(s string, from, to byte) bool {
 	return len(s) >= 2 && len(s) <= 64
 }
 
+// validContentType reports whether s is a media type without parameters.
 func validContentType(s string) bool {
 	major, minor, _ := strings.Cut(s, "/")
 	return len(s) <= 256 && major != "" && minor != "" && isLetter(major[0]) && isLetter(minor[0]) &&
 		madeOf(major, ".+_-") && madeOf(minor, ".+_-")
 }
 
-// validScript: an ISO 15924 code such as Latn.
+// validScript reports whether s has the form of an ISO 15924 code such as Latn.
 func validScript(s string) bool {
 	if len(s) != 4 || s[0] < 'A' || s[0] > 'Z' {
 		return false
@@ -89,7 +97,8 @@ func validScript(s string) bool {
 	return true
 }
 
-// validJWS: the compact form of a signed manifest. Whether it can be trusted is another question.
+// validJWS reports whether s has the compact form of a signed manifest; it does not check the
+// signature.
 func validJWS(s string) bool {
 	header, rest, _ := strings.Cut(s, ".")
 	payload, signature, _ := strings.Cut(rest, ".")
@@ -100,7 +109,8 @@ func validJWS(s string) bool {
 // validURI reports whether s is a URI of RFC 3986: ASCII, with a scheme and something after it.
 func validURI(s string) bool {
 	scheme, rest, _ := strings.Cut(s, ":")
-	if scheme == "" || !isLetter(scheme[0]) || !madeOf(scheme, "+-.") || rest == "" || rest[0] == '?' || rest[0] == '#' {
+	if scheme == "" || !isLetter(scheme[0]) || !madeOf(scheme, "+-.") || rest == "" || rest[0] == '?' ||
+		rest[0] == '#' {
 		return false
 	}
 	fragment := false
@@ -134,14 +144,17 @@ func validURI(s string) bool {
 	return err == nil
 }
 
+// isHex reports whether b is a hexadecimal digit.
 func isHex(b byte) bool { return isDigit(b) || b|0x20 >= 'a' && b|0x20 <= 'f' }
 
+// validYear reports whether t can be written as a timestamp.
 func validYear(t time.Time) bool {
 	year := t.UTC().Year()
 	return year >= 0 && year <= 9999
 }
 
-func repeats[T comparable](list []T) bool {
+// hasRepeats reports whether a value comes twice in a list.
+func hasRepeats[T comparable](list []T) bool {
 	if len(list) <= 16 { // a map costs more
 		for i, v := range list {
 			for _, w := range list[:i] {

@@ -12,8 +12,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// INV-31, INV-33, INV-34: Decode never panics, every error is an *InvalidError, and what it takes can be
-// written and is then read the same.
+// INV-31, INV-33, INV-34: Decode never panics, every error is an *InvalidError, and what it takes
+// can be written and is then read the same.
 func FuzzDecode(f *testing.F) {
 	for _, m := range everyMessage() {
 		data, err := aaep.Encode(m)
@@ -27,11 +27,13 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(`{"type":"confirmation.reply","decision":"reject","Decision":"accept"}`))
 	f.Add([]byte("\ufeff[{\"a\":\"\\ud800\"}]\x00"))
-	f.Add([]byte(event("https://aaep-protocol.org/types/agent.state.changed", `, "from_state":"\u0069dle","to_state":"","extensions":{"a":{ "b" : [1.0,"\/"]}},"x":null`)))
+	f.Add([]byte(eventJSON("https://aaep-protocol.org/types/agent.state.changed",
+		`, "from_state":"\u0069dle","to_state":"","extensions":{"a":{ "b" : [1.0,"\/"]}},"x":null`)))
 	for _, c := range departures {
-		f.Add([]byte(published("aaep:agent."+c.typ, c.members)))
+		f.Add([]byte(publishedEvent("aaep:agent."+c.typ, c.members)))
 	}
-	f.Add([]byte(published("aaep:agent.session.started", `,"summary_terse_yo":"a","summary_normal_YO-ng":"b","summary_detailed_zh_hant":"c","language":"yo"`)))
+	f.Add([]byte(publishedEvent("aaep:agent.session.started",
+		`,"summary_terse_yo":"a","summary_normal_YO-ng":"b","summary_detailed_zh_hant":"c","language":"yo"`)))
 	f.Add([]byte(`{"type":"subscription.renegotiate","subscription_id":"s","capabilities":{"Languages":{},"event_filters":{"Include":["*"]},"medai":{"producer":{"Model":null}}}}`))
 	f.Add([]byte(`{"type":"subscription.accepted","subscription_id":"s","aaep_version":"1.0.0","producer":{"agent_id":"a","Agent_Id":"b"},"honored_capabilities":{"pace_wpm":1.5e2}}`))
 	f.Add([]byte(`{` + strings.Replace(reply, "confirmation", "clarification", 1) + `,"response":-9007199254740993}`))
@@ -47,7 +49,7 @@ func FuzzDecode(f *testing.F) {
 		if err := aaep.Validate(m); err != nil {
 			wantInvalid(t, err)
 		}
-		written := write(t, m)
+		written := writeMessage(t, m)
 		if written == nil {
 			return
 		}
@@ -55,29 +57,32 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s\nis written as\n%s\nwhich is not read: %v", data, written, err)
 		}
-		if twice := write(t, again); !bytes.Equal(written, twice) {
+		if twice := writeMessage(t, again); !bytes.Equal(written, twice) {
 			t.Fatalf("%s\nthen\n%s", written, twice)
 		}
-		if !reflect.DeepEqual(plain(t, m), plain(t, again)) {
+		if !reflect.DeepEqual(normalize(t, m), normalize(t, again)) {
 			t.Fatalf("%s\nis read as\n%#v\nand after writing as\n%#v", data, m, again)
 		}
 	})
 }
 
-// checkLiberal checks what must hold of every event that was read: diagnostics are bounded, complete and safe to
-// log, the four critical types are critical, and there are words in some language.
+// checkLiberal checks what must hold of every event that was read: diagnostics are bounded,
+// complete and safe to log, the four critical types are critical, and there are words in some
+// language.
 func checkLiberal(t *testing.T, e *aaep.Event) {
 	t.Helper()
 	if len(e.Diagnostics) > 64 || e.Type().Critical() && e.Urgency != aaep.UrgencyCritical {
 		t.Fatalf("%d diagnostics, urgency %q", len(e.Diagnostics), e.Urgency)
 	}
 	for _, v := range e.Diagnostics {
-		if v.Requirement == "" || v.Problem == "" || v.String() != aaep.SafeText(v.String()) || strings.Contains(v.String(), "\n") {
+		if v.Requirement == "" || v.Problem == "" || v.String() != aaep.SafeText(v.String()) ||
+			strings.Contains(v.String(), "\n") {
 			t.Fatalf("diagnostic %q", v)
 		}
 	}
 	text := e.Text(aaep.VerbosityTerse)
-	if p, ok := e.Payload.(*aaep.ProgressUpdated); ok && p.Progress.Description == "" && e.Summary.IsZero() && strings.ContainsAny(text, "+-") {
+	if p, ok := e.Payload.(*aaep.ProgressUpdated); ok && p.Progress.Description == "" && e.Summary.IsZero() &&
+		strings.ContainsAny(text, "+-") {
 		t.Fatalf("a person hears %q", text)
 	}
 	for _, translation := range e.Translations {
@@ -100,8 +105,8 @@ func wantInvalid(t *testing.T, err error) {
 	}
 }
 
-// write returns m as JSON: an event valid or not, another message only if it is valid.
-func write(t *testing.T, m aaep.Message) []byte {
+// writeMessage returns m as JSON: an event valid or not, another message only if it is valid.
+func writeMessage(t *testing.T, m aaep.Message) []byte {
 	t.Helper()
 	if e, ok := m.(*aaep.Event); ok {
 		data, err := e.MarshalJSON()
@@ -117,9 +122,9 @@ func write(t *testing.T, m aaep.Message) []byte {
 	return data
 }
 
-// plain returns m without what writing does not keep: blanks in raw JSON, more than microseconds, and what was
-// read liberally.
-func plain(t *testing.T, m aaep.Message) aaep.Message {
+// normalize returns m without what writing does not keep: blanks in raw JSON, more than
+// microseconds, and what was read liberally.
+func normalize(t *testing.T, m aaep.Message) aaep.Message {
 	t.Helper()
 	raw := func(v json.RawMessage) json.RawMessage {
 		if v == nil {

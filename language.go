@@ -9,15 +9,17 @@ import (
 const (
 	// maxVariants is how many languages of one event are read beside its own.
 	maxVariants = 64
-	// maxTag is the length of the longest tag that is read as one. Real ones have some 35 characters at most.
+	// maxTag is the length of the longest tag that is read as one. Real ones have some 35
+	// characters at most.
 	maxTag = 128
 )
 
 var summaryMembers = [...]string{"summary_normal", "summary_terse", "summary_detailed"}
 
-// variant returns what a member such as "summary_normal_yo_NG" is a variant of, and its language tag, yo-NG;
-// or "" if it is none. We write such names in lower case with underscores, and read any case and hyphens (D-73).
-func variant(name string) (base, tag string) {
+// splitVariant splits the name of a language variant, such as "summary_normal_yo_NG", into the
+// member and its language tag, yo-NG; both are "" for any other name. We write such names in lower
+// case with underscores, and read any case and hyphens (D-73).
+func splitVariant(name string) (base, tag string) {
 	for _, base := range summaryMembers {
 		suffix, ok := strings.CutPrefix(name, base+"_")
 		if !ok || len(suffix) > maxTag {
@@ -30,10 +32,11 @@ func variant(name string) (base, tag string) {
 	return "", ""
 }
 
-// addVariant adds what such a member says to the translations of an event. Of two for one tag the first counts.
+// addVariant adds what such a member says to the translations of an event. Of two for one tag the
+// first counts.
 func (e *Event) addVariant(base, tag string, value []byte) {
 	words, ok := asString(value)
-	if !ok || words == "" || !summarized(e.Payload) {
+	if !ok || words == "" || !toldBySummaryAlone(e.Payload) {
 		return
 	}
 	i := slices.IndexFunc(e.Translations, func(t Translation) bool { return strings.EqualFold(t.Language(), tag) })
@@ -42,7 +45,8 @@ func (e *Event) addVariant(base, tag string, value []byte) {
 			return
 		}
 		i = len(e.Translations)
-		e.Translations = append(e.Translations, Translation{LocalizationHints: &LocalizationHints{PrimaryLanguage: tag}})
+		e.Translations = append(e.Translations,
+			Translation{LocalizationHints: &LocalizationHints{PrimaryLanguage: tag}})
 	}
 	switch t := &e.Translations[i].Summary; base {
 	case "summary_terse":
@@ -54,9 +58,9 @@ func (e *Event) addVariant(base, tag string, value []byte) {
 	}
 }
 
-// summarized reports whether the summary is all that is told of an event. What is told beside it is in the event's own language
-// alone, and one label cannot be right for both.
-func summarized(payload Payload) bool {
+// toldBySummaryAlone reports whether the summary is the only text for people in a payload's event.
+// Other text is in the event's own language, and one label cannot be right for both.
+func toldBySummaryAlone(payload Payload) bool {
 	switch p := payload.(type) {
 	case *OutputStreaming, *AwaitingConfirmation, *AwaitingClarification:
 		return false

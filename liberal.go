@@ -6,32 +6,34 @@ import (
 	"strings"
 )
 
-// What published peers really send is read as what they meant, with one diagnostic for each departure, and
-// never refused (§12.2.1). An event that departs in nothing costs nothing here.
+// What published peers really send is read as what they meant, with one diagnostic for each
+// departure, and never refused (§12.2.1). An event that departs in nothing costs nothing here.
 
-// readLiberally maps what e was read with to what the protocol defines. What a peer wrote in the place of other
-// members is in unknown members, so they come before the payload that they fill.
+// readLiberally maps what e was read with to what the protocol defines. What a peer wrote in the
+// place of other members is in unknown members, so they come before the payload that they fill.
 func readLiberally(c *checker, e *Event, at stamp) {
 	typ := e.Type()
 	readStamp(c, at)
 	readUrgency(c, e, typ)
 	if e.Verbosity != "" {
-		listed(c, "ENV-031", "/verbosity", &e.Verbosity, VerbosityNormal, VerbosityTerse, VerbosityNormal, VerbosityDetailed)
+		readListed(c, "ENV-031", "/verbosity", &e.Verbosity, VerbosityNormal, VerbosityTerse, VerbosityNormal,
+			VerbosityDetailed)
 	}
 	if h := e.LocalizationHints; h != nil && h.TextDirection != "" {
-		listed(c, "ENV-037", "/localization_hints/text_direction", &h.TextDirection, DirectionAuto, DirectionLTR, DirectionRTL, DirectionAuto)
+		readListed(c, "ENV-037", "/localization_hints/text_direction", &h.TextDirection, DirectionAuto, DirectionLTR,
+			DirectionRTL, DirectionAuto)
 	}
 	_, extension := e.Payload.(*Extension)
 	switch {
 	case extension:
 		if strings.HasPrefix(string(CompactType(string(typ))), "aaep:") {
-			c.fail("ENV-008", "/type", "is not defined by AAEP; read as an event of an unknown type")
+			c.addViolation("ENV-008", "/type", "is not defined by AAEP; read as an event of an unknown type")
 		}
 	case typ != TypeOutputStreaming && e.Summary.Normal == "":
-		c.fail("LVL-010", "/summary_normal", "is missing or empty; other words stand in for it")
+		c.addViolation("LVL-010", "/summary_normal", "is missing or empty; other words stand in for it")
 	}
-	if len(e.Extensions) > 0 && !declares(e.Context) {
-		c.fail("ENV-047", "/@context", "does not name the vocabulary of any extension prefix")
+	if len(e.Extensions) > 0 && !namesVocabulary(e.Context) {
+		c.addViolation("ENV-047", "/@context", "does not name the vocabulary of any extension prefix")
 	}
 	var u unknowns
 	if len(e.Unknown) > 0 {
@@ -43,12 +45,13 @@ func readLiberally(c *checker, e *Event, at stamp) {
 	readPayload(c, e.Payload, &u)
 }
 
+// readStamp notes a timestamp that is not written as AAEP writes it.
 func readStamp(c *checker, at stamp) {
 	switch {
 	case at.digits != 0 && at.digits != 3 && at.digits != 6:
-		c.fail("ENV-021", "/timestamp", "has %d digits of fraction; 3 or 6 are right", at.digits)
+		c.addViolation("ENV-021", "/timestamp", "has %d digits of fraction; 3 or 6 are right", at.digits)
 	case at.lower:
-		c.fail("ENV-020", "/timestamp", "has t or z in lower case")
+		c.addViolation("ENV-020", "/timestamp", "has t or z in lower case")
 	}
 }
 
@@ -65,7 +68,9 @@ func urgencyRule(t Type) string {
 	return "EVT-068"
 }
 
-// readUrgency also notes, in one diagnostic, which of the envelope's recommended members are missing (D-03).
+// readUrgency fills in the urgency and reads an unknown one as normal or, on a critical type, as
+// critical. It also notes, in one diagnostic, which of the envelope's recommended members are
+// missing (D-03).
 func readUrgency(c *checker, e *Event, typ Type) {
 	fallback := UrgencyNormal
 	if typ.Critical() {
@@ -74,40 +79,44 @@ func readUrgency(c *checker, e *Event, typ Type) {
 	missing := ""
 	switch {
 	case e.Urgency == "" && typ.Critical():
-		c.fail(urgencyRule(typ), "/urgency", "is missing; read as %q", UrgencyCritical)
+		c.addViolation(urgencyRule(typ), "/urgency", "is missing; read as %q", UrgencyCritical)
 		e.Urgency = UrgencyCritical
 	case e.Urgency == "":
 		missing = "urgency"
-	case !listed(c, "ENV-033", "/urgency", &e.Urgency, fallback, UrgencyBackground, UrgencyNormal, UrgencyCritical):
+	case !readListed(c, "ENV-033", "/urgency", &e.Urgency, fallback, UrgencyBackground, UrgencyNormal, UrgencyCritical):
 	case typ.Critical() && e.Urgency != UrgencyCritical:
-		c.fail(urgencyRule(typ), "/urgency", "%q is read as %q, which all events of this type are", e.Urgency, UrgencyCritical)
+		c.addViolation(urgencyRule(typ), "/urgency", "%q is read as %q, which all events of this type are", e.Urgency,
+			UrgencyCritical)
 		e.Urgency = UrgencyCritical
 	}
 	switch {
 	case e.Verbosity == "" && missing != "":
-		c.fail("D-03", "", "verbosity and urgency are missing; both count as normal")
+		c.addViolation("D-03", "", "verbosity and urgency are missing; both count as normal")
 	case e.Verbosity == "" || missing != "":
-		c.fail("D-03", "", "%s is missing; it counts as normal", cmp.Or(missing, "verbosity"))
+		c.addViolation("D-03", "", "%s is missing; it counts as normal", cmp.Or(missing, "verbosity"))
 	}
 }
 
-// readHints takes a language of the event, as published clients write it, where the hints are silent (D-72, D-73).
+// readHints takes a language of the event, as published clients write it, where the hints are
+// silent (D-72, D-73).
 func readHints(c *checker, e *Event, language string) {
 	if e.LocalizationHints != nil && e.LocalizationHints.PrimaryLanguage != "" {
 		return
 	}
 	if language == "" {
-		c.fail("I18N-001", "/localization_hints/primary_language", "is missing; the language of the text is not known")
+		c.addViolation("I18N-001", "/localization_hints/primary_language",
+			"is missing; the language of the text is not known")
 		return
 	}
-	c.fail("I18N-001", "/language", "stands in for the missing /localization_hints/primary_language")
+	c.addViolation("I18N-001", "/language", "stands in for the missing /localization_hints/primary_language")
 	if e.LocalizationHints == nil {
 		e.LocalizationHints = new(LocalizationHints)
 	}
 	e.LocalizationHints.PrimaryLanguage = language
 }
 
-// readPayload maps what D-13 to D-25 and D-85 name.
+// readPayload reads the unknown values of a payload, and fills it from the members u that published
+// peers write instead (D-13 to D-25, D-85).
 func readPayload(c *checker, payload Payload, u *unknowns) {
 	switch p := payload.(type) {
 	case *SessionErrored:
@@ -115,9 +124,11 @@ func readPayload(c *checker, payload Payload, u *unknowns) {
 		if known, ok := publishedCategories[p.ErrorCategory]; ok {
 			fallback = known
 		}
-		listed(c, "EVT-018", "/error_category", &p.ErrorCategory, fallback, ErrorTransient, ErrorPermanent, ErrorRequiresUser, ErrorUnknown)
+		readListed(c, "EVT-018", "/error_category", &p.ErrorCategory, fallback, ErrorTransient, ErrorPermanent,
+			ErrorRequiresUser, ErrorUnknown)
 	case *SessionCancelled:
-		listed(c, "EVT-024", "/cancelled_by", &p.CancelledBy, CancelledBySystem, CancelledByUser, CancelledByProducer, CancelledByTimeout, CancelledBySystem)
+		readListed(c, "EVT-024", "/cancelled_by", &p.CancelledBy, CancelledBySystem, CancelledByUser,
+			CancelledByProducer, CancelledByTimeout, CancelledBySystem)
 	case *StateChanged:
 		readState(c, "/from_state", &p.FromState)
 		readState(c, "/to_state", &p.ToState)
@@ -125,13 +136,14 @@ func readPayload(c *checker, payload Payload, u *unknowns) {
 		readProgress(c, p, u)
 	case *ToolInvoked:
 		if p.RiskLevel != "" {
-			listed(c, "EVT-046", "/risk_level", &p.RiskLevel, RiskHigh, RiskLow, RiskMedium, RiskHigh)
+			readListed(c, "EVT-046", "/risk_level", &p.RiskLevel, RiskHigh, RiskLow, RiskMedium, RiskHigh)
 		}
 	case *ToolCompleted:
-		listed(c, "EVT-049", "/status", &p.Status, ToolError, ToolSuccess, ToolError, ToolTimeout)
+		readListed(c, "EVT-049", "/status", &p.Status, ToolError, ToolSuccess, ToolError, ToolTimeout)
 	case *OutputStreaming:
 		if p.CoalesceHint != "" {
-			listed(c, "EVT-062", "/coalesce_hint", &p.CoalesceHint, "", BoundaryNone, BoundaryWord, BoundarySentence, BoundaryParagraph, BoundaryCompletion)
+			readListed(c, "EVT-062", "/coalesce_hint", &p.CoalesceHint, "", BoundaryNone, BoundaryWord,
+				BoundarySentence, BoundaryParagraph, BoundaryCompletion)
 		}
 	case *AwaitingConfirmation:
 		readConfirmation(c, p)
@@ -149,18 +161,20 @@ var publishedCategories = map[ErrorCategory]ErrorCategory{
 	"invalid_input": ErrorPermanent, "policy": ErrorPermanent, "internal": ErrorPermanent,
 }
 
-// readState knows the two states that the published types have and the protocol has not (D-16). The set of
-// states is open, so all others stay as they are.
+// readState reads the two states that the published types have and the protocol has not (D-16). The
+// set of states is open, so all others stay as they are.
 func readState(c *checker, at string, s *State) {
 	switch *s {
 	case "awaiting_user":
-		c.fail("D-16", at, "%q is read as %q", *s, StateAwaitingInput)
+		c.addViolation("D-16", at, "%q is read as %q", *s, StateAwaitingInput)
 		*s = StateAwaitingInput
 	case "completed":
-		c.fail("D-16", at, "%q is not a state of AAEP; a session says so with an event", *s)
+		c.addViolation("D-16", at, "%q is not a state of AAEP; a session says so with an event", *s)
 	}
 }
 
+// readProgress fills in a percentage and a time that are written in the published form, and drops
+// what is out of range.
 func readProgress(c *checker, p *ProgressUpdated, u *unknowns) {
 	g := &p.Progress
 	if u.percent != nil && g.Percent == nil {
@@ -170,41 +184,46 @@ func readProgress(c *checker, p *ProgressUpdated, u *unknowns) {
 		p.ETAMS = u.remaining
 	}
 	g.Description = cmp.Or(g.Description, u.message)
-	u.note(c, "EVT-034", "progress and eta_ms")
+	u.noteForm(c, "EVT-034", "progress and eta_ms")
 	if g.Percent != nil && !(*g.Percent >= 0 && *g.Percent <= 100) {
-		c.fail("EVT-035", "/progress/percent", "%v is not from 0 to 100; it is ignored", *g.Percent)
+		c.addViolation("EVT-035", "/progress/percent", "%v is not from 0 to 100; it is ignored", *g.Percent)
 		g.Percent = nil
 	}
 	if g.Step < 0 || g.TotalSteps < 0 {
-		c.fail("EVT-035", "/progress", "has a step of 0 or less; steps count from 1, so it is read as absent")
+		c.addViolation("EVT-035", "/progress", "has a step of 0 or less; steps count from 1, so it is read as absent")
 		g.Step, g.TotalSteps = max(g.Step, 0), max(g.TotalSteps, 0)
 	}
 }
 
+// readConfirmation reads unknown values on the safe side: a risk as high, a reversibility as
+// irreversible, and a default decision as none.
 func readConfirmation(c *checker, p *AwaitingConfirmation) {
 	if p.RiskLevel != "" {
-		listed(c, "EVT-073", "/risk_level", &p.RiskLevel, RiskHigh, RiskLow, RiskMedium, RiskHigh)
+		readListed(c, "EVT-073", "/risk_level", &p.RiskLevel, RiskHigh, RiskLow, RiskMedium, RiskHigh)
 	}
 	if p.Reversibility != "" {
 		fallback := Irreversible
 		if p.Reversibility == "reversible_easy" {
 			fallback = Reversible
 		}
-		listed(c, "EVT-073", "/reversibility", &p.Reversibility, fallback, Reversible, ReversibleWithEffort, Irreversible)
+		readListed(c, "EVT-073", "/reversibility", &p.Reversibility, fallback, Reversible, ReversibleWithEffort,
+			Irreversible)
 	}
-	listed(c, "EVT-071", "/default_decision", &p.DefaultDecision, "", Accept, Reject)
+	readListed(c, "EVT-071", "/default_decision", &p.DefaultDecision, "", Accept, Reject)
 	if p.DefaultDecision == Accept && p.RiskLevel != RiskLow && p.IsIrreversible() { // D-85
-		c.fail("EVT-072", "/default_decision", "is %q for an irreversible action that is not of low risk; offer %q first", Accept, Reject)
+		c.addViolation("EVT-072", "/default_decision",
+			"is %q for an irreversible action that is not of low risk; offer %q first", Accept, Reject)
 	}
 }
 
-// readKinds: options stand for choices, and a question without kinds is answered in free text (D-24).
+// readKinds fills in choices from the published options, and the kinds of answers where none is
+// given: a choice where there are some, and free text (D-24).
 func readKinds(c *checker, p *AwaitingClarification, u *unknowns) {
 	if len(p.Choices) == 0 && len(u.choices) > 0 {
 		p.Choices = u.choices
 	}
-	if len(p.Choices) > maxOptions { // nobody hears so many to their end, and an answer is still possible
-		c.fail("EVT-083", "/choices", "is %d choices; the first %d are read", len(p.Choices), maxOptions)
+	if len(p.Choices) > maxOptions { // a person does not hear so many to their end, and an answer is still possible
+		c.addViolation("EVT-083", "/choices", "is %d choices; the first %d are read", len(p.Choices), maxOptions)
 		p.Choices = slices.Clip(p.Choices[:maxOptions])
 	}
 	given := p.AcceptedResponseKinds
@@ -218,21 +237,23 @@ func readKinds(c *checker, p *AwaitingClarification, u *unknowns) {
 				names = append(names, string(k))
 			}
 		}
-		c.fail("EVT-082", "/accepted_response_kinds", "%q is not one of the listed values; it is ignored", shortened(strings.Join(names, ", ")))
+		c.addViolation("EVT-082", "/accepted_response_kinds", "%q is not one of the listed values; it is ignored",
+			shortenName(strings.Join(names, ", ")))
 		p.AcceptedResponseKinds = slices.DeleteFunc(p.AcceptedResponseKinds, unlisted)
 	}
-	u.note(c, "EVT-082", "choices and accepted_response_kinds")
+	u.noteForm(c, "EVT-082", "choices and accepted_response_kinds")
 	if len(p.AcceptedResponseKinds) > 0 {
 		return
 	}
 	switch {
 	case len(given) > 0 || u.names != nil: // noted already
 	case given != nil:
-		c.fail("EVT-082", "/accepted_response_kinds", "is empty; any text is taken for an answer")
+		c.addViolation("EVT-082", "/accepted_response_kinds", "is empty; any text is taken for an answer")
 	case len(p.Choices) > 0:
-		c.fail("EVT-084", "/accepted_response_kinds", "is missing although there are choices; a choice or any text is taken for an answer")
+		c.addViolation("EVT-084", "/accepted_response_kinds",
+			"is missing although there are choices; a choice or any text is taken for an answer")
 	default:
-		c.fail("D-24", "/accepted_response_kinds", "is missing; any text is taken for an answer")
+		c.addViolation("D-24", "/accepted_response_kinds", "is missing; any text is taken for an answer")
 	}
 	p.AcceptedResponseKinds = nil
 	if len(p.Choices) > 0 {
@@ -243,43 +264,46 @@ func readKinds(c *checker, p *AwaitingClarification, u *unknowns) {
 	}
 }
 
-// readHandoff: who takes over has a name in the published types, where the protocol has a kind (D-25).
+// readHandoff reads who takes over, which is a name in the published types where the protocol has a
+// kind (D-25).
 func readHandoff(c *checker, p *HandoffRequested, u *unknowns) {
 	switch {
 	case p.TargetKind != "":
-		listed(c, "EVT-087", "/target_kind", &p.TargetKind, "", TargetHuman, TargetSpecialistAgent, TargetEscalationQueue)
+		readListed(c, "EVT-087", "/target_kind", &p.TargetKind, "", TargetHuman, TargetSpecialistAgent,
+			TargetEscalationQueue)
 	case u.target == string(TargetHuman):
 		p.TargetKind = TargetHuman
 	case u.target == "":
-		c.fail("EVT-087", "/target_kind", "is missing; who takes over is not said")
+		c.addViolation("EVT-087", "/target_kind", "is missing; who takes over is not said")
 	}
 	if u.target != string(TargetHuman) {
 		p.Target = u.target
 	}
 	p.ContextSummary = u.summary
-	u.note(c, "EVT-087", "the target and the context of the handoff")
+	u.noteForm(c, "EVT-087", "the target and the context of the handoff")
 	if p.UrgencyForHandoff != "" {
-		listed(c, "EVT-089", "/urgency_for_handoff", &p.UrgencyForHandoff, "", RiskLow, RiskMedium, RiskHigh)
+		readListed(c, "EVT-089", "/urgency_for_handoff", &p.UrgencyForHandoff, "", RiskLow, RiskMedium, RiskHigh)
 	}
 }
 
-// listed reports whether *v is one of the values; if not, it becomes the fallback, and its spelling stays readable
-// in the diagnostic (D-13).
-func listed[S ~string](c *checker, requirement, at string, v *S, fallback S, values ...S) bool {
+// readListed reports whether *v is one of the values. If not, it becomes the fallback, and its
+// spelling stays readable in the diagnostic (D-13).
+func readListed[S ~string](c *checker, requirement, at string, v *S, fallback S, values ...S) bool {
 	if slices.Contains(values, *v) {
 		return true
 	}
 	if fallback == "" {
-		c.fail(requirement, at, "%q is not one of the listed values; it is ignored", shortened(string(*v)))
+		c.addViolation(requirement, at, "%q is not one of the listed values; it is ignored", shortenName(string(*v)))
 	} else {
-		c.fail(requirement, at, "%q is not one of the listed values; it is read as %q", shortened(string(*v)), string(fallback))
+		c.addViolation(requirement, at, "%q is not one of the listed values; it is read as %q",
+			shortenName(string(*v)), string(fallback))
 	}
 	*v = fallback
 	return false
 }
 
-// declares reports whether a context names a vocabulary beside AAEP's own (§3.4.3). Which prefixes it defines
-// is in a document that is never fetched (D-06).
-func declares(context []string) bool {
+// namesVocabulary reports whether a context names a vocabulary beside AAEP's own (§3.4.3). Which
+// prefixes that defines is in a document that is never fetched (D-06).
+func namesVocabulary(context []string) bool {
 	return slices.ContainsFunc(context, func(uri string) bool { return uri != CoreContext })
 }

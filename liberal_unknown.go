@@ -16,7 +16,8 @@ const (
 	maxOptions = 256
 )
 
-// unknowns is what the members say that published peers write in the place of others (D-16, D-19, D-24, D-25).
+// unknowns is what was read from members that published peers write in the place of others (D-16,
+// D-19, D-24, D-25).
 type unknowns struct {
 	names     []string // of those members, in order
 	language  string
@@ -29,34 +30,36 @@ type unknowns struct {
 	summary   string
 }
 
-// note writes one diagnostic for all the members of a published form.
-func (u *unknowns) note(c *checker, requirement, as string) {
+// noteForm adds one diagnostic for all the members of a published form, which were read as the
+// members that as names.
+func (u *unknowns) noteForm(c *checker, requirement, as string) {
 	switch len(u.names) {
 	case 0:
 	case 1:
-		c.fail(requirement, pointer("", u.names[0]), "is not AAEP's way to say it; read as %s", as)
+		c.addViolation(requirement, appendPointer("", u.names[0]), "is not AAEP's way to say it; read as %s", as)
 	default:
-		c.fail(requirement, pointer("", u.names[0]), "and %s are not AAEP's way to say it; read as %s", strings.Join(u.names[1:], ", "), as)
+		c.addViolation(requirement, appendPointer("", u.names[0]), "and %s are not AAEP's way to say it; read as %s",
+			strings.Join(u.names[1:], ", "), as)
 	}
 }
 
-// readUnknowns reads the members beside the known ones: each is a published way to write another, a summary
-// in another language, or gets a diagnostic (D-07).
+// readUnknowns reads the members beside the known ones: each is a published way to write another, a
+// summary in another language, or gets a diagnostic (D-07).
 func readUnknowns(c *checker, e *Event) (u unknowns) {
 	_, extension := e.Payload.(*Extension)
 	from, more := len(c.found), 0
 	eachMember(e.Unknown, func(name string, value []byte) {
-		base, tag := variant(name)
+		base, tag := splitVariant(name)
 		if tag != "" {
 			e.addVariant(base, tag, value)
 		}
 		switch {
-		case u.take(e.Payload, name, value):
+		case u.readMember(e.Payload, name, value):
 			u.names = append(u.names, name)
 			return
 		case variantLimit(name) > 0 && e.Type() != TypeOutputStreaming:
 			return
-		case name == "language" && u.speaks(e, value):
+		case name == "language" && u.readLanguage(e, value):
 			return
 		case extension && !reservedMember(name):
 			return
@@ -65,19 +68,19 @@ func readUnknowns(c *checker, e *Event) (u unknowns) {
 			more++
 			return
 		}
-		switch at := pointer("", name); {
+		switch at := appendPointer("", name); {
 		case strings.HasPrefix(name, "aaep_"):
-			c.fail("ENV-052", at, "is a name only AAEP may define; it is ignored")
+			c.addViolation("ENV-052", at, "is a name only AAEP may define; it is ignored")
 		case reservedMember(name):
-			c.fail("ENV-053", at, "is a keyword of JSON-LD, which an event must not use; it is ignored")
+			c.addViolation("ENV-053", at, "is a keyword of JSON-LD, which an event must not use; it is ignored")
 		case tag != "" && e.Type() != TypeOutputStreaming:
-			c.fail("ENV-055", at, "is read as the summary in %s; its name should be in lower case with underscores", tag)
+			c.addViolation("ENV-055", at, "is read as the summary in %s; its name should be in lower case with underscores", tag)
 		default:
-			c.fail("ENV-055", at, "is not a member of this event; it is ignored")
+			c.addViolation("ENV-055", at, "is not a member of this event; it is ignored")
 		}
 	})
 	if more > 0 {
-		c.fail("ENV-055", "", "has %d more members that are not those of this event; they are ignored", more)
+		c.addViolation("ENV-055", "", "has %d more members that are not those of this event; they are ignored", more)
 	}
 	return u
 }
@@ -87,8 +90,9 @@ func reservedMember(name string) bool {
 	return strings.HasPrefix(name, "aaep_") || name == "@id" || name == "@graph" || name == "@base" || name == "@vocab"
 }
 
-// speaks takes a "language" of the event where its hints do not say one (D-73).
-func (u *unknowns) speaks(e *Event, value []byte) bool {
+// readLanguage reads a "language" of the event as its primary language where the hints have none,
+// and reports whether it did (D-73).
+func (u *unknowns) readLanguage(e *Event, value []byte) bool {
 	if e.LocalizationHints != nil && e.LocalizationHints.PrimaryLanguage != "" {
 		return false
 	}
@@ -100,8 +104,8 @@ func (u *unknowns) speaks(e *Event, value []byte) bool {
 	return true
 }
 
-// take reads a member of the published form of a payload, and reports whether it is one.
-func (u *unknowns) take(p Payload, name string, value []byte) (ok bool) {
+// readMember reads a member of the published form of a payload, and reports whether it is one.
+func (u *unknowns) readMember(p Payload, name string, value []byte) (ok bool) {
 	switch p.(type) {
 	case *ProgressUpdated:
 		switch name {
@@ -145,6 +149,7 @@ func (u *unknowns) take(p Payload, name string, value []byte) (ok bool) {
 // flatProgress are the members that may stand in for "progress" (D-19).
 var flatProgress = []string{"progress_percent", "progress_message", "estimated_remaining_ms"}
 
+// asString returns what a JSON value says if it is a string.
 func asString(value []byte) (string, bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
@@ -153,12 +158,14 @@ func asString(value []byte) (string, bool) {
 	return string(s), err == nil
 }
 
+// asNumber returns a JSON value that is a number.
 func asNumber(value []byte) (float64, bool) {
 	f, err := strconv.ParseFloat(string(value), 64)
 	return f, err == nil
 }
 
-// asOptions reads a list of texts as choices whose value is their label. An empty text could not be answered.
+// asOptions reads a list of texts as choices whose value is their label. An empty text could not be
+// answered.
 func asOptions(value []byte) (choices []Choice, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(value))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {

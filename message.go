@@ -25,7 +25,8 @@ type SubscriptionRequest struct {
 	Extensions            map[string]json.RawMessage `json:"extensions,omitzero"`
 }
 
-// SubscriptionAccepted answers a request or a renegotiation with the terms that bind from now on (§5.4).
+// SubscriptionAccepted answers a request or a renegotiation with the terms that bind from now on
+// (§5.4).
 type SubscriptionAccepted struct {
 	SubscriptionID      string       `json:"subscription_id"`
 	AAEPVersion         string       `json:"aaep_version"`

@@ -18,13 +18,15 @@ var (
 	errNull       = errors.New("must not be null; leave the member out instead")
 )
 
-// zeroStep is what the reader of integers makes of a step of 0, which Progress could not tell from none.
+// zeroStep is what the reader of integers makes of a step of 0, which Progress could not tell from
+// none.
 const zeroStep = -1
 
 // wholeNumbers has integers of an extension read as they may be written in all of AAEP (D-14).
 var wholeNumbers = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(
 	jsonv2.UnmarshalFromFunc(readWhole[int]), jsonv2.UnmarshalFromFunc(readWhole[int64])))
 
+// readWhole decodes an integer that may be written 300.0, and refuses one that T cannot hold.
 func readWhole[T int | int64](d *jsontext.Decoder, v *T) error {
 	if d.PeekKind() != '0' {
 		return errors.ErrUnsupported // the usual error
@@ -41,12 +43,12 @@ func readWhole[T int | int64](d *jsontext.Decoder, v *T) error {
 	return nil
 }
 
-// readOptions: integers may be written 300.0 (JSON Schema calls that an integer), and times follow RFC
-// 3339 with any fraction (D-09, D-14).
+// readOptions decode integers that are written 300.0, which JSON Schema calls integers, and times
+// of RFC 3339 with any fraction (D-09, D-14).
 var readOptions = jsonv2.WithUnmarshalers(ownReaders)
 
-// readOptionsNull also refuses null in the place of a known member. Looking at every value is slow,
-// so this is for texts that have "null" in them.
+// readOptionsNull also refuse null in the place of a known member. Looking at every value is slow,
+// so they are for texts that have "null" in them.
 var readOptionsNull = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(
 	func(d *jsontext.Decoder, v any) error {
 		if d.PeekKind() == 'n' {
@@ -90,6 +92,7 @@ var ownReaders = jsonv2.JoinUnmarshalers(
 	}),
 )
 
+// readTime decodes a timestamp together with the form in which it is written.
 func readTime(d *jsontext.Decoder) (v stamp, err error) {
 	if d.PeekKind() != '"' {
 		return v, errNotTime
@@ -103,22 +106,24 @@ func readTime(d *jsontext.Decoder) (v stamp, err error) {
 	if !ok {
 		return v, errNotTime
 	}
-	return stampOf(s, at), nil
+	return newStamp(s, at), nil
 }
 
-// writeOptions: extensions are ordered by prefix, what is kept as JSON keeps its spelling (INV-34), and
-// times are as the protocol wants them.
-var writeOptions = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.PreserveRawStrings(true), jsonv2.WithMarshalers(
-	jsonv2.JoinMarshalers(
-		jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
-			return enc.WriteToken(jsontext.String(FormatTimestamp(t)))
-		}),
-		jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s stamp) error {
-			return enc.WriteToken(jsontext.String(FormatTimestamp(s.at)))
-		}))))
+// writeOptions order extensions by prefix, keep the spelling of what is kept as JSON (INV-34), and
+// write times as the protocol wants them.
+var writeOptions = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.PreserveRawStrings(true),
+	jsonv2.WithMarshalers(
+		jsonv2.JoinMarshalers(
+			jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
+				return enc.WriteToken(jsontext.String(FormatTimestamp(t)))
+			}),
+			jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s stamp) error {
+				return enc.WriteToken(jsontext.String(FormatTimestamp(s.at)))
+			}))))
 
-// parseInteger reads a JSON number that is whole, however it is written: 300, 300.0, 3e2 and 30000e-2 are (D-14). The digits are
-// what counts: read as a double, 90.00000000000000001 would be whole too.
+// parseInteger reads a JSON number that is whole, however it is written: 300, 300.0, 3e2 and
+// 30000e-2 are (D-14). The digits are what counts: read as a double, 90.00000000000000001 would be
+// whole too.
 func parseInteger(s string) (int64, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true

@@ -36,7 +36,7 @@ type SessionErrored struct {
 	RemediationHint string        `json:"remediation_hint,omitzero"`
 }
 
-// SessionCancelled ends a session that somebody stopped (§4.1.4).
+// SessionCancelled ends a session that was stopped (§4.1.4).
 type SessionCancelled struct {
 	CancelledBy        CancelledBy `json:"cancelled_by"`
 	CancellationReason string      `json:"cancellation_reason,omitzero"`
@@ -103,19 +103,22 @@ type OutputStreaming struct {
 	Language     string   `json:"language,omitzero"`
 }
 
-// AwaitingConfirmation asks the user to allow an action, which waits (§4.4.1, chapter 6). It is critical.
+// AwaitingConfirmation asks the user to allow an action, which waits (§4.4.1, chapter 6). It is
+// critical.
 type AwaitingConfirmation struct {
 	Action         string     `json:"action"`
 	Consequence    string     `json:"consequence"`
 	ReplyToken     ReplyToken `json:"reply_token"`
 	TimeoutSeconds int64      `json:"timeout_seconds"`
-	// DefaultDecision is empty where the peer wrote neither accept nor reject: nobody knows what silence does.
+	// DefaultDecision is empty where the peer wrote neither accept nor reject: what silence does is
+	// not known.
 	DefaultDecision Decision      `json:"default_decision"`
 	RiskLevel       Risk          `json:"risk_level,omitzero"`
 	Irreversible    *bool         `json:"irreversible,omitzero"`
 	Reversibility   Reversibility `json:"reversibility,omitzero"`
 	AllowedReplies  []Decision    `json:"allowed_replies,omitzero"`
-	// ExtraContext is an object. Ours holds the tool and the tool_call_id the confirmation is for; see also Event.Within.
+	// ExtraContext is an object. Ours holds the tool and the tool_call_id the confirmation is for;
+	// see also Event.Within.
 	ExtraContext json.RawMessage `json:"extra_context,omitzero"`
 }
 
@@ -142,7 +145,7 @@ type Choice struct {
 	Label string `json:"label"`
 }
 
-// HandoffRequested asks somebody else to take over (§4.4.3). It is critical.
+// HandoffRequested asks a person or another agent to take over (§4.4.3). It is critical.
 type HandoffRequested struct {
 	Reason string `json:"reason"`
 	// TargetKind is empty where the peer did not say it in AAEP's words.
@@ -151,8 +154,9 @@ type HandoffRequested struct {
 	PackagedContext   json.RawMessage `json:"packaged_context,omitzero"`
 	UrgencyForHandoff Risk            `json:"urgency_for_handoff,omitzero"`
 
-	// Target and ContextSummary are what published producers write in handoff_target and context_summary:
-	// the name of who takes over, and what they should know. They are read, never written.
+	// Target and ContextSummary are what published producers write in handoff_target and
+	// context_summary: the name of who takes over, and what they should know. They are read, never
+	// written.
 	Target         string `json:"-"`
 	ContextSummary string `json:"-"`
 }
@@ -182,49 +186,51 @@ func (p *Extension) EventType() Type {
 	return p.Type
 }
 
-func (*SessionStarted) payload()        {}
-func (*SessionCompleted) payload()      {}
-func (*SessionErrored) payload()        {}
-func (*SessionCancelled) payload()      {}
-func (*StateChanged) payload()          {}
-func (*ProgressUpdated) payload()       {}
-func (*ToolInvoked) payload()           {}
-func (*ToolCompleted) payload()         {}
-func (*OutputStreaming) payload()       {}
-func (*AwaitingConfirmation) payload()  {}
-func (*AwaitingClarification) payload() {}
-func (*HandoffRequested) payload()      {}
-func (*Extension) payload()             {}
+func (*SessionStarted) isPayload()        {}
+func (*SessionCompleted) isPayload()      {}
+func (*SessionErrored) isPayload()        {}
+func (*SessionCancelled) isPayload()      {}
+func (*StateChanged) isPayload()          {}
+func (*ProgressUpdated) isPayload()       {}
+func (*ToolInvoked) isPayload()           {}
+func (*ToolCompleted) isPayload()         {}
+func (*OutputStreaming) isPayload()       {}
+func (*AwaitingConfirmation) isPayload()  {}
+func (*AwaitingClarification) isPayload() {}
+func (*HandoffRequested) isPayload()      {}
+func (*Extension) isPayload()             {}
 
 // The words a person hears when an event came without a summary.
 
-func (*SessionStarted) fallback() string   { return "The agent started." }
-func (*SessionCompleted) fallback() string { return "The agent finished." }
-func (p *SessionErrored) fallback() string {
-	return "The agent failed: " + spaced(string(p.ErrorCategory)) + "."
+func (*SessionStarted) fallbackText() string   { return "The agent started." }
+func (*SessionCompleted) fallbackText() string { return "The agent finished." }
+func (p *SessionErrored) fallbackText() string {
+	return "The agent failed: " + spaceOut(string(p.ErrorCategory)) + "."
 }
-func (p *SessionCancelled) fallback() string { return "Cancelled by " + string(p.CancelledBy) + "." }
-func (p *StateChanged) fallback() string {
-	return "The agent is now: " + spaced(string(p.ToState)) + "."
+func (p *SessionCancelled) fallbackText() string {
+	return "Cancelled by " + string(p.CancelledBy) + "."
 }
-func (p *ProgressUpdated) fallback() string {
+func (p *StateChanged) fallbackText() string {
+	return "The agent is now: " + spaceOut(string(p.ToState)) + "."
+}
+func (p *ProgressUpdated) fallbackText() string {
 	switch g := p.Progress; {
 	case g.Description != "":
 		return g.Description
-	case g.Percent != nil: // as exact as anybody wants to hear it
+	case g.Percent != nil: // as exact as a person wants to hear it
 		return strconv.FormatFloat(math.Round(*g.Percent*10)/10, 'f', -1, 64) + " percent."
 	case g.Step > 0 && g.TotalSteps > 0:
 		return "Step " + strconv.FormatInt(g.Step, 10) + " of " + strconv.FormatInt(g.TotalSteps, 10) + "."
 	}
 	return "The agent made progress."
 }
-func (p *ToolInvoked) fallback() string { return "Using the tool " + spaced(p.Tool) + "." }
-func (p *ToolCompleted) fallback() string {
-	return strings.TrimSpace(spaced(p.Tool) + ": " + string(p.Status) + ". " + p.ErrorMessage)
+func (p *ToolInvoked) fallbackText() string { return "Using the tool " + spaceOut(p.Tool) + "." }
+func (p *ToolCompleted) fallbackText() string {
+	return strings.TrimSpace(spaceOut(p.Tool) + ": " + string(p.Status) + ". " + p.ErrorMessage)
 }
-func (p *OutputStreaming) fallback() string       { return p.Chunk }
-func (p *AwaitingConfirmation) fallback() string  { return p.Action + " " + p.Consequence }
-func (p *AwaitingClarification) fallback() string { return p.Question }
-func (p *HandoffRequested) fallback() string {
-	return "Handing over to " + spaced(cmp.Or(p.Target, string(p.TargetKind), "somebody else")) + ": " + p.Reason
+func (p *OutputStreaming) fallbackText() string       { return p.Chunk }
+func (p *AwaitingConfirmation) fallbackText() string  { return p.Action + " " + p.Consequence }
+func (p *AwaitingClarification) fallbackText() string { return p.Question }
+func (p *HandoffRequested) fallbackText() string {
+	return "Handing over to " + spaceOut(cmp.Or(p.Target, string(p.TargetKind), "somebody else")) + ": " + p.Reason
 }

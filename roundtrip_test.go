@@ -41,9 +41,10 @@ func roundTrip(t rapid.TB, m aaep.Message) {
 	}
 }
 
-// Encode keeps no part of a message and Decode no part of its input, and json.Marshal finds its way too.
+// Encode keeps no part of a message and Decode no part of its input, and json.Marshal finds its way
+// too.
 func TestEventInEncodingJSON(t *testing.T) {
-	want := newEvent(payloads()[9])
+	want := newEvent(allPayloads()[9])
 	data, err := json.Marshal(map[string]any{"event": want})
 	if err != nil {
 		t.Fatal(err)

@@ -82,12 +82,13 @@ var seedSamples = map[string]string{
 func TestSeedSamples(t *testing.T) {
 	narrator := aaep.Capabilities{
 		MaxEventsPerSecond: 3, PreferredVerbosity: aaep.VerbosityNormal, Languages: []string{"en-US"},
-		SupportsConfirmationReply: ptr(true), SupportsClarificationReply: ptr(true),
+		SupportsConfirmationReply: pointerTo(true), SupportsClarificationReply: pointerTo(true),
 		CoalesceBoundaries:         []aaep.Boundary{aaep.BoundarySentence, aaep.BoundaryCompletion},
 		SupportedConformanceLevels: []int64{1, 2},
 	}
 	requested := narrator
-	requested.EventFilters = &aaep.EventFilters{Include: []string{"aaep:agent.*"}, Exclude: []string{"aaep:agent.progress.updated"}}
+	requested.EventFilters = &aaep.EventFilters{Include: []string{"aaep:agent.*"},
+		Exclude: []string{"aaep:agent.progress.updated"}}
 	for section, want := range map[string]aaep.Message{
 		"5.2.3": &aaep.SubscriptionRequest{
 			AAEPVersion: "1.0.0", SubscriberID: "windows-narrator", SubscriberName: "Windows Narrator 11.2",
@@ -95,14 +96,17 @@ func TestSeedSamples(t *testing.T) {
 		},
 		"5.4.3": &aaep.SubscriptionAccepted{
 			SubscriptionID: "sub_8a4f2c9d1e7b5f3a", AAEPVersion: "1.0.0",
-			Producer:            aaep.Producer{AgentID: "retirement-planner", AgentVersion: "1.4.2", AgentName: "Retirement Planning Assistant"},
+			Producer: aaep.Producer{AgentID: "retirement-planner", AgentVersion: "1.4.2",
+				AgentName: "Retirement Planning Assistant"},
 			HonoredCapabilities: narrator, ManifestURI: "https://example.com/.well-known/aaep-manifest.json",
 		},
 		"5.7.1": &aaep.SubscriptionRenegotiate{
-			SubscriptionID: "sub_8a4f2c9d1e7b5f3a", Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1, CognitiveLoad: aaep.LoadLow},
+			SubscriptionID: "sub_8a4f2c9d1e7b5f3a",
+			Capabilities:   aaep.Capabilities{MaxEventsPerSecond: 1, CognitiveLoad: aaep.LoadLow},
 		},
 		"5.8.1": &aaep.SubscriptionClose{
-			SubscriptionID: "sub_8a4f2c9d1e7b5f3a", ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Narrator is closing.",
+			SubscriptionID: "sub_8a4f2c9d1e7b5f3a", ReasonCode: aaep.SubscriberShutdown,
+			ReasonMessage: "Narrator is closing.",
 		},
 	} {
 		got, err := aaep.Decode([]byte(seedSamples[section]))
@@ -122,14 +126,16 @@ func TestSeedSamples(t *testing.T) {
 
 // The sample of 5.3.2 is a part of a request.
 func TestSeedExtensionCapability(t *testing.T) {
-	request := strings.Replace(seedSamples["5.3.2"], "{", `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"wristband",`, 1)
+	request := strings.Replace(seedSamples["5.3.2"], "{",
+		`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"wristband",`, 1)
 	m, err := aaep.Decode([]byte(request))
 	if err != nil {
 		t.Fatal(err)
 	}
 	caps := m.(*aaep.SubscriptionRequest).Capabilities
 	want := `{"patterns_supported":["pulse","directional","intensity_scale"],"body_locations":["wrist","ankle"]}`
-	if len(caps.Extensions) != 1 || !sameJSON(t, string(caps.Extensions["haptic"]), want) || caps.MaxEventsPerSecond != 5 {
+	if len(caps.Extensions) != 1 || !sameJSON(t, string(caps.Extensions["haptic"]), want) ||
+		caps.MaxEventsPerSecond != 5 {
 		t.Errorf("read as %+v", caps)
 	}
 }
@@ -163,11 +169,15 @@ func TestSeedFieldNames(t *testing.T) {
 // The enums of 5.3, the reason codes of 5.5.3 and the four critical types of 5.5.4.
 func TestSeedWords(t *testing.T) {
 	said := []string{
-		string(aaep.VersionUnsupported), string(aaep.ManifestSignatureRequired), string(aaep.CapabilitiesIncompatible), string(aaep.RateLimit),
-		string(aaep.AuthenticationRequired), string(aaep.AuthorizationDenied), string(aaep.TransportUnavailable), string(aaep.ReasonUnknown),
+		string(aaep.VersionUnsupported), string(aaep.ManifestSignatureRequired), string(aaep.CapabilitiesIncompatible),
+		string(aaep.RateLimit),
+		string(aaep.AuthenticationRequired), string(aaep.AuthorizationDenied), string(aaep.TransportUnavailable),
+		string(aaep.ReasonUnknown),
 		string(aaep.VerbosityTerse), string(aaep.VerbosityNormal), string(aaep.VerbosityDetailed),
-		string(aaep.BoundaryNone), string(aaep.BoundaryWord), string(aaep.BoundarySentence), string(aaep.BoundaryParagraph), string(aaep.BoundaryCompletion),
-		string(aaep.LoadLow), string(aaep.LoadMedium), string(aaep.LoadHigh), string(aaep.SubscriberShutdown), aaep.Version,
+		string(aaep.BoundaryNone), string(aaep.BoundaryWord), string(aaep.BoundarySentence),
+		string(aaep.BoundaryParagraph), string(aaep.BoundaryCompletion),
+		string(aaep.LoadLow), string(aaep.LoadMedium), string(aaep.LoadHigh), string(aaep.SubscriberShutdown),
+		aaep.Version,
 	}
 	want := strings.Fields("version_unsupported manifest_signature_required capabilities_incompatible rate_limit " +
 		"authentication_required authorization_denied transport_unavailable unknown terse normal detailed " +
@@ -175,12 +185,14 @@ func TestSeedWords(t *testing.T) {
 	if !slices.Equal(said, want) {
 		t.Errorf("the words are %v, want %v", said, want)
 	}
-	for _, p := range payloads() {
+	for _, p := range allPayloads() {
 		typ := p.EventType()
 		critical := slices.Contains([]aaep.Type{
-			"aaep:agent.session.errored", "aaep:agent.awaiting.confirmation", "aaep:agent.awaiting.clarification", "aaep:agent.handoff.requested",
+			"aaep:agent.session.errored", "aaep:agent.awaiting.confirmation", "aaep:agent.awaiting.clarification",
+			"aaep:agent.handoff.requested",
 		}, typ)
-		terminal := slices.Contains([]aaep.Type{"aaep:agent.session.completed", "aaep:agent.session.errored", "aaep:agent.session.cancelled"}, typ)
+		terminal := slices.Contains([]aaep.Type{"aaep:agent.session.completed", "aaep:agent.session.errored",
+			"aaep:agent.session.cancelled"}, typ)
 		if typ.Critical() != critical || typ.Terminal() != terminal {
 			t.Errorf("%s: Critical %v, Terminal %v", typ, typ.Critical(), typ.Terminal())
 		}

@@ -29,21 +29,22 @@ type more struct {
 // Say returns a Text of normal length.
 func Say(normal string) Text { return Text{Normal: normal} }
 
-// In returns t with the same said in another language, named by its tag. A producer gives each listener the
-// language it understands best.
+// In returns t with the same said in another language, named by its tag. A producer gives each
+// listener the language it understands best.
 //
 //	aaep.Say("Planning your retirement.").In("es", aaep.Say("Planificando su jubilación."))
 //
-// A Text that has words by In alone is said in one of those languages, and labelled so, where the agent's own is another.
-// Without a tag or without words, what is made of the Text is refused: see Extend.
+// A Text that has words by In alone is said in one of those languages, and labelled so, where the
+// agent's own is another. Without a tag or without words, what is made of the Text is refused: see
+// Extend.
 func (t Text) In(tag string, words Text) Text {
 	words.more = nil
 	t.more = &more{next: t.more, said: true, tag: tag, words: words}
 	return t
 }
 
-// With returns t with data of an extension that goes with it, such as the pattern of a haptic device, as
-// Event.AddExtension takes it. It goes to those who named the extension.
+// With returns t with data of an extension that goes with it, such as the pattern of a haptic
+// device, as Event.AddExtension takes it. It goes to those who named the extension.
 func (t Text) With(v Vocabulary, data any) Text {
 	t.more = &more{next: t.more, v: v, data: data}
 	return t
@@ -82,9 +83,10 @@ func (t Text) Translations() map[string]Text {
 	return all
 }
 
-// Extend puts on an event the data of extensions that With added to t, in that order. Of two with one prefix and one URI the newer
-// counts; with two URIs that is an *InvalidError, for an event has room for one of them. So is what would be dropped: words that In
-// has no tag for, and a tag that In has no words for.
+// Extend puts on an event the data of extensions that With added to t, in that order. Of two with
+// one prefix and one URI the newer counts; with two URIs that is an *InvalidError, for an event has
+// room for one of them. So is what would be dropped: words that In has no tag for, and a tag that
+// In has no words for.
 func (t Text) Extend(ev *Event) error {
 	var all []*more
 	for m := t.more; m != nil; m = m.next {
@@ -95,7 +97,8 @@ func (t Text) Extend(ev *Event) error {
 		case m.tag == "":
 			problem = "has words that were given to Text.In without the tag of their language, such as en"
 		case m.words.At(VerbosityNormal) == "":
-			problem = "was given to Text.In for " + oneLine(shortened(m.tag)) + " without words; leave that language out"
+			problem = "was given to Text.In for " + oneLine(shortenName(m.tag)) +
+				" without words; leave that language out"
 		}
 		if problem != "" {
 			return &InvalidError{Message: ev.MessageType(), Violations: []Violation{{
@@ -105,8 +108,9 @@ func (t Text) Extend(ev *Event) error {
 	of := map[string]string{}
 	for _, m := range slices.Backward(all) {
 		if uri, ok := of[m.v.Prefix]; ok && uri != m.v.URI {
-			return &InvalidError{Message: ev.MessageType(), Violations: []Violation{{Requirement: "EXT-002", Pointer: pointer("/extensions", m.v.Prefix),
-				Problem: "has data of both " + uri + " and " + m.v.URI + "; give one of them"}}}
+			return &InvalidError{Message: ev.MessageType(),
+				Violations: []Violation{{Requirement: "EXT-002", Pointer: appendPointer("/extensions", m.v.Prefix),
+					Problem: "has data of both " + uri + " and " + m.v.URI + "; give one of them"}}}
 		}
 		of[m.v.Prefix] = m.v.URI
 		if err := ev.AddExtension(m.v, m.data); err != nil {
@@ -130,4 +134,5 @@ func (t Text) At(v Verbosity) string {
 // IsZero reports whether there is no wording at all, in any language.
 func (t Text) IsZero() bool { return t.At(VerbosityNormal) == "" && len(t.Translations()) == 0 }
 
-func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
+// spaceOut returns a name such as awaiting_input as words.
+func spaceOut(name string) string { return strings.ReplaceAll(name, "_", " ") }

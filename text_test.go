@@ -44,21 +44,22 @@ var mustStay = map[string]string{
 
 // What must be made visible, and how.
 var mustGo = map[string][2]string{
-	"NUL":                    {"a\x00b", "a<U+0000>b"},
-	"escape":                 {"\x1b[2K\rPay 1", "<U+001B>[2K<U+000D>Pay 1"},
-	"backspace":              {"900\b\b\b1", "900<U+0008><U+0008><U+0008>1"},
-	"bell and DEL":           {"\a\x7f", "<U+0007><U+007F>"},
-	"8-bit CSI":              {"\u009b2J", "<U+009B>2J"},
-	"next line":              {"a\u0085b", "a<U+0085>b"},
-	"override":               {"to \u202eelpmaxe\u202c", "to <U+202E>elpmaxe<U+202C>"},
-	"embedding":              {"\u202aa\u202bb\u202dc", "<U+202A>a<U+202B>b<U+202D>c"},
-	"open isolate":           {"a\u2066b", "a<U+2066>b"},
-	"isolate closed first":   {"a\u2069b\u2067", "a<U+2069>b<U+2067>"},
-	"line separators":        {"a\u2028b\u2029", "a<U+2028>b<U+2029>"},
-	"annotations":            {"\ufff9a\ufffab\ufffb", "<U+FFF9>a<U+FFFA>b<U+FFFB>"},
-	"private use":            {"\ue000\U000f0000\U0010fffd", "<U+E000><U+F0000><U+10FFFD>"},
-	"tags":                   {"a\U000e0061\U000e0001", "a<U+E0061><U+E0001>"},
-	"flag with a message":    {"🏴" + strings.Repeat("\U000e0061", 8), "🏴" + strings.Repeat("\U000e0061", 6) + "<U+E0061><U+E0061>"},
+	"NUL":                  {"a\x00b", "a<U+0000>b"},
+	"escape":               {"\x1b[2K\rPay 1", "<U+001B>[2K<U+000D>Pay 1"},
+	"backspace":            {"900\b\b\b1", "900<U+0008><U+0008><U+0008>1"},
+	"bell and DEL":         {"\a\x7f", "<U+0007><U+007F>"},
+	"8-bit CSI":            {"\u009b2J", "<U+009B>2J"},
+	"next line":            {"a\u0085b", "a<U+0085>b"},
+	"override":             {"to \u202eelpmaxe\u202c", "to <U+202E>elpmaxe<U+202C>"},
+	"embedding":            {"\u202aa\u202bb\u202dc", "<U+202A>a<U+202B>b<U+202D>c"},
+	"open isolate":         {"a\u2066b", "a<U+2066>b"},
+	"isolate closed first": {"a\u2069b\u2067", "a<U+2069>b<U+2067>"},
+	"line separators":      {"a\u2028b\u2029", "a<U+2028>b<U+2029>"},
+	"annotations":          {"\ufff9a\ufffab\ufffb", "<U+FFF9>a<U+FFFA>b<U+FFFB>"},
+	"private use":          {"\ue000\U000f0000\U0010fffd", "<U+E000><U+F0000><U+10FFFD>"},
+	"tags":                 {"a\U000e0061\U000e0001", "a<U+E0061><U+E0001>"},
+	"flag with a message": {"🏴" + strings.Repeat("\U000e0061", 8),
+		"🏴" + strings.Repeat("\U000e0061", 6) + "<U+E0061><U+E0061>"},
 	"flag with a blank tag":  {"🏴\U000e0061\U000e0020\U000e0062", "🏴\U000e0061<U+E0020><U+E0062>"},
 	"flag ended at once":     {"🏴\U000e007f", "🏴<U+E007F>"},
 	"tags after a flag":      {"🏴\U000e0067\U000e007f\U000e0067", "🏴\U000e0067\U000e007f<U+E0067>"},
@@ -106,7 +107,8 @@ func checkSafe(t interface{ Fatalf(string, ...any) }, s string) {
 	depth := 0
 	for _, r := range safe {
 		switch {
-		case unicode.IsControl(r) && r != '\n' && r != '\t', r >= 0x202a && r <= 0x202e, unicode.Is(unicode.Co, r), r == 0x2028, r == 0x2029:
+		case unicode.IsControl(r) && r != '\n' && r != '\t', r >= 0x202a && r <= 0x202e, unicode.Is(unicode.Co, r),
+			r == 0x2028, r == 0x2029:
 			t.Fatalf("SafeText(%+q) = %+q has %U", s, safe, r)
 		case r >= 0x2066 && r <= 0x2068:
 			depth++
@@ -117,12 +119,12 @@ func checkSafe(t interface{ Fatalf(string, ...any) }, s string) {
 	if !utf8.ValidString(safe) || depth != 0 {
 		t.Fatalf("SafeText(%+q) = %+q is not UTF-8, or leaves isolates open", s, safe)
 	}
-	if letters(s) != letters(safe) && !strings.Contains(safe, "<") {
+	if foreignLetters(s) != foreignLetters(safe) && !strings.Contains(safe, "<") {
 		t.Fatalf("SafeText(%+q) = %+q lost a letter", s, safe)
 	}
 }
 
-func letters(s string) string {
+func foreignLetters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) && r > 0x7f && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) {
 			return r
@@ -133,9 +135,10 @@ func letters(s string) string {
 
 // INV-32: eight times the text takes about eight times as long, not 64 times.
 func TestSafeTextIsLinear(t *testing.T) {
-	for _, unit := range []string{"\u2066", "\u2066\u2069", "🏴\U000e0061", "\xe2\x81", "e\u0301", "\u202e", "\u2067א 1\u2069", "א1,\u200f"} {
+	for _, unit := range []string{"\u2066", "\u2066\u2069", "🏴\U000e0061", "\xe2\x81", "e\u0301", "\u202e",
+		"\u2067א 1\u2069", "א1,\u200f"} {
 		small, large := strings.Repeat(unit, 8000), strings.Repeat(unit, 64000)
-		linear(t, fmt.Sprintf("%+q", unit), func() {
+		checkLinear(t, fmt.Sprintf("%+q", unit), func() {
 			for range 8 {
 				aaep.SafeText(small)
 			}
@@ -143,9 +146,10 @@ func TestSafeTextIsLinear(t *testing.T) {
 	}
 }
 
-// linear fails if the large work takes far longer than as much of it in small pieces. A machine that is busy with something else
-// gets more tries: work that grows as a square fails all of them.
-func linear(t *testing.T, what string, small, large func()) {
+// checkLinear fails if the large work takes far longer than as much of it in small pieces. A
+// machine that is busy with something else gets more tries: work that grows as a square fails all
+// of them.
+func checkLinear(t *testing.T, what string, small, large func()) {
 	t.Helper()
 	took := func(work func()) time.Duration {
 		start := time.Now()
@@ -176,7 +180,8 @@ func TestTextAt(t *testing.T) {
 		{aaep.Text{Detailed: detailed}, [3]string{detailed, detailed, detailed}},
 		{aaep.Text{}, [3]string{}},
 	} {
-		got := [3]string{c.text.At(aaep.VerbosityTerse), c.text.At(aaep.VerbosityNormal), c.text.At(aaep.VerbosityDetailed)}
+		got := [3]string{c.text.At(aaep.VerbosityTerse), c.text.At(aaep.VerbosityNormal),
+			c.text.At(aaep.VerbosityDetailed)}
 		if got != c.want {
 			t.Errorf("%+v: %v, want %v", c.text, got, c.want)
 		}
@@ -208,7 +213,7 @@ func TestEventTextFallback(t *testing.T) {
 		aaep.TypeAwaitingClarification: "Which?",
 		aaep.TypeHandoffRequested:      "Handing over to human: Sign.",
 	}
-	for _, p := range payloads() {
+	for _, p := range allPayloads() {
 		if got := (&aaep.Event{Payload: p}).Text(aaep.VerbosityNormal); got != want[p.EventType()] {
 			t.Errorf("%s without summary says %q, want %q", p.EventType(), got, want[p.EventType()])
 		}
@@ -217,15 +222,16 @@ func TestEventTextFallback(t *testing.T) {
 		}
 	}
 	for said, g := range map[string]aaep.Progress{
-		"37.5 percent.": {Percent: ptr(37.5), Step: 3, TotalSteps: 8}, "Step 3 of 8.": {Step: 3, TotalSteps: 8},
-		"The agent made progress.": {Step: 3}, "33.3 percent.": {Percent: ptr(100.0 / 3)},
+		"37.5 percent.": {Percent: pointerTo(37.5), Step: 3, TotalSteps: 8}, "Step 3 of 8.": {Step: 3, TotalSteps: 8},
+		"The agent made progress.": {Step: 3}, "33.3 percent.": {Percent: pointerTo(100.0 / 3)},
 	} {
 		if got := (&aaep.Event{Payload: &aaep.ProgressUpdated{Progress: g}}).Text(""); got != said {
 			t.Errorf("%+v says %q, want %q", g, got, said)
 		}
 	}
 	for said, p := range map[string]aaep.HandoffRequested{
-		"Handing over to Billing team: Sign.":  {Reason: "Sign.", Target: "Billing team", TargetKind: aaep.TargetSpecialistAgent},
+		"Handing over to Billing team: Sign.": {Reason: "Sign.", Target: "Billing team",
+			TargetKind: aaep.TargetSpecialistAgent},
 		"Handing over to somebody else: Sign.": {Reason: "Sign."},
 	} {
 		if got := (&aaep.Event{Payload: &p}).Text(""); got != said { // D-25

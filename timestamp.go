@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// FormatTimestamp writes t the way AAEP wants it: UTC, with milliseconds, or with microseconds where
-// t has them (§3.2.5).
+// FormatTimestamp writes t the way AAEP wants it: UTC, with milliseconds, or with microseconds
+// where t has them (§3.2.5).
 func FormatTimestamp(t time.Time) string {
 	if t.Nanosecond()%int(time.Millisecond) >= int(time.Microsecond) {
 		return t.UTC().Format("2006-01-02T15:04:05.000000Z")
@@ -14,9 +14,9 @@ func FormatTimestamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// ParseTimestamp reads an RFC 3339 date-time with up to 9 digits of fraction (D-09), in lower case too, and takes a leap
-// second for the moment it ends. A moment outside the years 0 to 9999 in UTC could not be written again
-// and is refused.
+// ParseTimestamp reads an RFC 3339 date-time with up to 9 digits of fraction (D-09), in lower case
+// too, and takes a leap second for the moment it ends. A moment outside the years 0 to 9999 in UTC
+// could not be written again and is refused.
 func ParseTimestamp(s string) (t time.Time, ok bool) {
 	if !dateTimeShape(s) {
 		return time.Time{}, false
@@ -36,11 +36,11 @@ func ParseTimestamp(s string) (t time.Time, ok bool) {
 	return t, validYear(t)
 }
 
-// dateTimeShape reports whether every character of s is where RFC 3339 wants it. Go's parser is laxer: it
-// takes a comma for the point, hours of one digit, and offsets of a hundred hours.
+// dateTimeShape reports whether every character of s is where RFC 3339 wants it. Go's parser is
+// laxer: it takes a comma for the point, hours of one digit, and offsets of a hundred hours.
 func dateTimeShape(s string) bool {
 	const shape = "0000-00-00T00:00:00"
-	if len(s) <= len(shape) || !shaped(s[:len(shape)], shape) {
+	if len(s) <= len(shape) || !hasShape(s[:len(shape)], shape) {
 		return false
 	}
 	rest := s[len(shape):]
@@ -52,10 +52,12 @@ func dateTimeShape(s string) bool {
 		rest = digits
 	}
 	return rest == "Z" || rest == "z" ||
-		(shaped(rest, "+00:00") || shaped(rest, "-00:00")) && rest[1:3] <= "23" && rest[4:] <= "59"
+		(hasShape(rest, "+00:00") || hasShape(rest, "-00:00")) && rest[1:3] <= "23" && rest[4:] <= "59"
 }
 
-func shaped(s, shape string) bool {
+// hasShape reports whether s has a digit where shape has 0, and shape's character everywhere else;
+// t counts as T.
+func hasShape(s, shape string) bool {
 	if len(s) != len(shape) {
 		return false
 	}
@@ -76,7 +78,8 @@ type stamp struct {
 	lower  bool
 }
 
-func stampOf(s string, at time.Time) stamp {
+// newStamp notes how the timestamp s, which was read as at, is written.
+func newStamp(s string, at time.Time) stamp {
 	v := stamp{at: at, lower: s[10] == 't' || s[len(s)-1] == 'z'}
 	if s[19] == '.' {
 		for v.digits = 0; isDigit(s[20+v.digits]); v.digits++ {

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// ReplyToken stands for one open question (§6.2). Whoever holds it may answer, so it hides itself
-// from logs and formatted text; convert it to string to put it on a wire.
+// ReplyToken stands for one open question (§6.2). A subscriber that holds it may answer, so it
+// hides itself from logs and formatted text; convert it to string to put it on a wire.
 type ReplyToken string
 
 const hidden = "rpl_…"
@@ -18,8 +18,8 @@ func (ReplyToken) String() string { return hidden }
 // GoString is String, for %#v.
 func (ReplyToken) GoString() string { return `aaep.ReplyToken("` + hidden + `")` }
 
-// Format writes what String returns, for every verb: package fmt would print the token in its complaint
-// about a wrong one.
+// Format writes what String returns, for every verb: package fmt would print the token in its
+// complaint about a wrong one.
 func (t ReplyToken) Format(s fmt.State, verb rune) {
 	if verb == 'v' && s.Flag('#') {
 		io.WriteString(s, t.GoString())
@@ -31,9 +31,9 @@ func (t ReplyToken) Format(s fmt.State, verb rune) {
 // LogValue is String, for log/slog.
 func (ReplyToken) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// String returns the question in one line and without its reply token, which package fmt would otherwise
-// show in an event formatted with %s.
-func (p *AwaitingConfirmation) String() string { return oneLine(p.fallback()) }
+// String returns the question in one line and without its reply token, which package fmt would
+// otherwise show in an event formatted with %s.
+func (p *AwaitingConfirmation) String() string { return oneLine(p.fallbackText()) }
 
 // String returns the question in one line and without its reply token.
-func (p *AwaitingClarification) String() string { return oneLine(p.fallback()) }
+func (p *AwaitingClarification) String() string { return oneLine(p.fallbackText()) }

@@ -2,7 +2,8 @@ package aaep
 
 import "testing"
 
-// Nobody hears "blank": what has no words is not said, and what could hide is shown. The event that ends an output has none left.
+// No person hears "blank": what has no words is not said, and what could hide is shown. The event
+// that ends an output has none left.
 func TestUtterance(t *testing.T) {
 	for _, tt := range []struct {
 		ev   Event

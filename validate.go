@@ -2,16 +2,16 @@ package aaep
 
 import "reflect"
 
-// Validate reports everything that keeps m from being valid under the prose and the published schemas, as
-// an *InvalidError, or nil. It asks a little more than they do: text that a person will get must not
-// deceive (SafeText would leave it as it is), an irreversible action defaults to reject, and the limits
-// AAEP recommends are limits (§3.7). It judges one message; the order of messages is the affair of the
-// session's two ends.
+// Validate reports everything that keeps m from being valid under the prose and the published
+// schemas, as an *InvalidError, or nil. It asks a little more than they do: text that a person will
+// get must not deceive (SafeText would leave it as it is), an irreversible action defaults to
+// reject, and the limits AAEP recommends are limits (§3.7). It judges one message; the order of
+// messages is the affair of the session's two ends.
 func Validate(m Message) error {
 	var c checker
 	if isNil(m) {
-		c.fail("ENV-068", "", "is nil")
-		return c.err("")
+		c.addViolation("ENV-068", "", "is nil")
+		return c.asError("")
 	}
 	if e, ok := m.(*Event); ok {
 		checkEvent(&c, e)
@@ -19,7 +19,7 @@ func Validate(m Message) error {
 		checkReceived(&c, m)
 		checkSent(&c, m)
 	}
-	return c.err(m.MessageType())
+	return c.asError(m.MessageType())
 }
 
 // isNil reports whether v, a message or a payload, is nil or a nil pointer.
@@ -31,39 +31,40 @@ func isNil(v any) bool {
 	return r.Kind() == reflect.Pointer && r.IsNil()
 }
 
+// checkEvent checks an event of our own: envelope, payload, extensions and size.
 func checkEvent(c *checker, e *Event) {
 	if isNil(e.Payload) {
-		c.fail("ENV-011", "/type", "has no payload, and so no type")
+		c.addViolation("ENV-011", "/type", "has no payload, and so no type")
 		return
 	}
 	typ := e.Type()
 	checkContext(c, e.Context)
 	if e.AAEPVersion != "" {
-		c.version("ENV-051", e.AAEPVersion)
+		c.checkVersion("ENV-051", e.AAEPVersion)
 	}
-	c.id("ENV-012", "/event_id", e.EventID, "evt_")
-	c.id("ENV-017", "/session_id", e.SessionID, "sess_")
-	c.timestamp("ENV-020", e.Timestamp)
+	c.checkID("ENV-012", "/event_id", e.EventID, "evt_")
+	c.checkID("ENV-017", "/session_id", e.SessionID, "sess_")
+	c.checkTimestamp("ENV-020", e.Timestamp)
 	if e.SequenceNumber != nil {
-		c.count("ENV-040", "/sequence_number", *e.SequenceNumber)
+		c.checkCount("ENV-040", "/sequence_number", *e.SequenceNumber)
 	}
 	checkProducer(c, &e.Producer)
-	c.oneOf("ENV-031", "/verbosity", string(e.Verbosity), "terse", "normal", "detailed")
-	c.oneOf("ENV-033", "/urgency", string(e.Urgency), "background", "normal", "critical")
+	c.checkOptionalOneOf("ENV-031", "/verbosity", string(e.Verbosity), "terse", "normal", "detailed")
+	c.checkOptionalOneOf("ENV-033", "/urgency", string(e.Urgency), "background", "normal", "critical")
 	if typ.Critical() && e.Urgency != UrgencyCritical {
-		c.fail(urgencyRule(typ), "/urgency", "must be %q on %s", UrgencyCritical, typ)
+		c.addViolation(urgencyRule(typ), "/urgency", "must be %q on %s", UrgencyCritical, typ)
 	}
 	if e.LocalizationHints != nil {
-		c.within("/localization_hints", func() { checkHints(c, e.LocalizationHints) })
+		c.checkWithin("/localization_hints", func() { checkHints(c, e.LocalizationHints) })
 	}
-	c.ownText("ENV-045", "/correlation_id", e.CorrelationID, 0)
+	c.checkOwnText("ENV-045", "/correlation_id", e.CorrelationID, 0)
 	c.language = e.Language()
-	c.text("EVT-007", "/summary_terse", e.Summary.Terse, 0, maxShort)
-	c.text("EVT-007", "/summary_detailed", e.Summary.Detailed, 0, maxText)
+	c.checkText("EVT-007", "/summary_terse", e.Summary.Terse, 0, maxShort)
+	c.checkText("EVT-007", "/summary_detailed", e.Summary.Detailed, 0, maxText)
 	if typ != TypeOutputStreaming {
-		c.text("LVL-010", "/summary_normal", e.Summary.Normal, 1, maxText)
+		c.checkText("LVL-010", "/summary_normal", e.Summary.Normal, 1, maxText)
 	} else if !e.Summary.IsZero() {
-		c.fail("EVT-054", "/summary_normal", "an output event has no summary; its chunk is what is heard")
+		c.addViolation("EVT-054", "/summary_normal", "an output event has no summary; its chunk is what is heard")
 	}
 	if _, ok := e.Payload.(*Extension); ok {
 		checkExtensionType(c, e, typ)
@@ -72,59 +73,64 @@ func checkEvent(c *checker, e *Event) {
 	}
 	c.language = ""
 	extra := checkExtensions(c, e.Extensions)
-	if len(e.Extensions) > 0 && !declares(e.Context) {
-		c.fail("ENV-047", "/@context", "must name the vocabulary of every extension prefix")
+	if len(e.Extensions) > 0 && !namesVocabulary(e.Context) {
+		c.addViolation("ENV-047", "/@context", "must name the vocabulary of every extension prefix")
 	}
 	extra += checkUnknown(c, e)
 	checkSize(c, e, extra)
 }
 
-// checkContext: the core context, then URIs (§3.2.1). A new event may leave it out.
+// checkContext checks that a context is the core context, then URIs (§3.2.1). A new event may leave
+// it out.
 func checkContext(c *checker, context []string) {
 	if len(context) == 0 {
 		return
 	}
 	if context[0] != CoreContext {
-		c.fail("ENV-002", "/@context", "must start with %q", CoreContext)
+		c.addViolation("ENV-002", "/@context", "must start with %q", CoreContext)
 	}
-	c.each("/@context", len(context), func(i int) { c.uri("ENV-003", "", context[i]) })
+	c.checkEach("/@context", len(context), func(i int) { c.checkURI("ENV-003", "", context[i]) })
 }
 
+// checkProducer checks what an agent says of itself.
 func checkProducer(c *checker, p *Producer) {
-	c.ownText("ENV-024", "/producer/agent_id", p.AgentID, 1)
-	c.ownText("ENV-029", "/producer/agent_version", p.AgentVersion, 0)
-	c.ownText("ENV-029", "/producer/agent_name", p.AgentName, 0)
-	c.ownText("ENV-029", "/producer/model", p.Model, 0)
-	c.optionalURI("ENV-030", "/producer/manifest_uri", p.ManifestURI)
+	c.checkOwnText("ENV-024", "/producer/agent_id", p.AgentID, 1)
+	c.checkOwnText("ENV-029", "/producer/agent_version", p.AgentVersion, 0)
+	c.checkOwnText("ENV-029", "/producer/agent_name", p.AgentName, 0)
+	c.checkOwnText("ENV-029", "/producer/model", p.Model, 0)
+	c.checkOptionalURI("ENV-030", "/producer/manifest_uri", p.ManifestURI)
 }
 
+// checkHints checks localization hints.
 func checkHints(c *checker, h *LocalizationHints) {
 	if h.PrimaryLanguage != "" {
-		c.tag("ENV-036", "/primary_language", h.PrimaryLanguage)
+		c.checkTag("ENV-036", "/primary_language", h.PrimaryLanguage)
 	}
-	c.oneOf("ENV-037", "/text_direction", string(h.TextDirection), "ltr", "rtl", "auto")
-	if len(h.AvailableLanguages) > 32 || repeats(h.AvailableLanguages) {
-		c.fail("ENV-038", "/available_languages", "must be at most 32 different tags")
+	c.checkOptionalOneOf("ENV-037", "/text_direction", string(h.TextDirection), "ltr", "rtl", "auto")
+	if len(h.AvailableLanguages) > 32 || hasRepeats(h.AvailableLanguages) {
+		c.addViolation("ENV-038", "/available_languages", "must be at most 32 different tags")
 	}
 	if len(h.FallbackChain) > 16 {
-		c.fail("ENV-038", "/fallback_chain", "must be at most 16 tags")
+		c.addViolation("ENV-038", "/fallback_chain", "must be at most 16 tags")
 	}
-	c.each("/available_languages", len(h.AvailableLanguages), func(i int) { c.tag("ENV-036", "", h.AvailableLanguages[i]) })
-	c.each("/fallback_chain", len(h.FallbackChain), func(i int) { c.tag("ENV-036", "", h.FallbackChain[i]) })
+	c.checkEach("/available_languages", len(h.AvailableLanguages),
+		func(i int) { c.checkTag("ENV-036", "", h.AvailableLanguages[i]) })
+	c.checkEach("/fallback_chain", len(h.FallbackChain), func(i int) { c.checkTag("ENV-036", "", h.FallbackChain[i]) })
 	if h.Script != "" && !validScript(h.Script) {
-		c.fail("ENV-039", "/script", "must be a script code such as Latn")
+		c.addViolation("ENV-039", "/script", "must be a script code such as Latn")
 	}
-	c.ownText("ENV-035", "/calendar", h.Calendar, 0)
+	c.checkOwnText("ENV-035", "/calendar", h.Calendar, 0)
 }
 
-// An event with no more than this many extension prefixes and unknown members has no more than 32 members
-// and prefixes in all: no core event has more than 26 members of its own.
+// freeMembers is how many extension prefixes and unknown members an event may have without a count:
+// no core event has more than 26 members of its own, and 32 are allowed.
 const freeMembers = 6
 
-// checkSize holds the limits on a whole event (§3.7). Most events are so small that nothing is counted.
+// checkSize checks the limits on a whole event (§3.7); extra is how many extension prefixes and
+// unknown members it has. Most events are so small that nothing is counted.
 func checkSize(c *checker, e *Event, extra int) {
-	// JSON escapes at most double what the other checks let through, and 4096 is more than the names
-	// of the members and what they hold apart from text.
+	// JSON escapes at most double what the other checks let through, and 4096 is more than the
+	// names of the members and what they hold apart from text.
 	if extra <= freeMembers && 2*c.size+4096 <= maxEvent || len(c.found) > 0 {
 		return
 	}
@@ -134,11 +140,11 @@ func checkSize(c *checker, e *Event, extra int) {
 		return
 	}
 	if len(data) > maxEvent {
-		c.fail("ENV-058", "", "is %d bytes long; at most %d are allowed", len(data), maxEvent)
+		c.addViolation("ENV-058", "", "is %d bytes long; at most %d are allowed", len(data), maxEvent)
 	}
 	n := len(e.Extensions)
 	eachMember(data, func(string, []byte) { n++ })
 	if n > 32 {
-		c.fail("ENV-059", "", "has %d members and extension prefixes; at most 32 are allowed", n)
+		c.addViolation("ENV-059", "", "has %d members and extension prefixes; at most 32 are allowed", n)
 	}
 }

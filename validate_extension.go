@@ -20,113 +20,119 @@ func reservedPrefix(prefix string) bool {
 		func(reserved string) bool { return strings.EqualFold(prefix, reserved) })
 }
 
-// validPrefix: something before a colon that a person can read.
+// validPrefix reports whether an extension's prefix can stand before a colon and be read by a
+// person.
 func validPrefix(s string) bool {
 	return s != "" && len(s) <= 256 && !strings.ContainsAny(s, ": \t\r\n") && SafeText(s) == s
 }
 
-func (c *checker) prefix(s string) {
+// checkPrefix checks a prefix that one of our own messages uses for an extension.
+func (c *checker) checkPrefix(s string) {
 	c.size += len(s)
 	switch {
 	case reservedPrefix(s):
-		c.fail("EXT-009", "", "is not a prefix for extensions; take another")
+		c.addViolation("EXT-009", "", "is not a prefix for extensions; take another")
 	case !validPrefix(s):
-		c.fail("EXT-004", "", "must have a prefix of 1 to 256 bytes without colon and blanks")
+		c.addViolation("EXT-004", "", "must have a prefix of 1 to 256 bytes without colon and blanks")
 	}
 }
 
 // checkExtensionType checks the type of an event that is not of AAEP's own (§3.2.2, §7.4).
 func checkExtensionType(c *checker, e *Event, typ Type) {
 	s := string(typ)
-	c.text("ENV-011", "/type", s, 1, maxShort)
+	c.checkText("ENV-011", "/type", s, 1, maxShort)
 	prefix, name, _ := strings.Cut(s, ":")
 	switch {
 	case isCore(CompactType(s)):
-		c.fail("ENV-007", "/type", "is a type of AAEP; use its payload, which writes it in compact form")
+		c.addViolation("ENV-007", "/type", "is a type of AAEP; use its payload, which writes it in compact form")
 	case CompactType(s) != typ || strings.EqualFold(prefix, "aaep"):
-		c.fail("ENV-008", "/type", "is not defined by AAEP; an extension uses a prefix of its own")
+		c.addViolation("ENV-008", "/type", "is not defined by AAEP; an extension uses a prefix of its own")
 	case name == "" || !validPrefix(prefix) || strings.ContainsAny(name, " \t\r\n"):
-		c.fail("ENV-006", "/type", "must be a prefix, a colon and a name, or a URI")
+		c.addViolation("ENV-006", "/type", "must be a prefix, a colon and a name, or a URI")
 	case reservedPrefix(prefix):
-		c.fail("EXT-009", "/type", "has a prefix that is not for extensions; take another")
+		c.addViolation("EXT-009", "/type", "has a prefix that is not for extensions; take another")
 	case prefix != "http" && prefix != "https" && len(e.Context) < 2:
-		c.fail("ENV-009", "/@context", "must name the vocabulary of the type's prefix")
+		c.addViolation("ENV-009", "/@context", "must name the vocabulary of the type's prefix")
 	}
 }
 
+// isCore reports whether a type in compact form is one of the twelve events of AAEP.
 func isCore(t Type) bool {
 	_, ok := readers[string(t)]
 	return ok && strings.HasPrefix(string(t), "aaep:")
 }
 
-// checkExtensions checks "extensions", an object of objects keyed by prefix (§3.4.3), and returns how many
-// prefixes there are.
+// checkExtensions checks "extensions", an object of objects keyed by prefix (§3.4.3), and returns
+// how many prefixes there are.
 func checkExtensions(c *checker, extensions map[string]json.RawMessage) int {
 	eachObject(extensions, func(prefix string, v json.RawMessage) {
-		c.within(pointer("/extensions", prefix), func() {
-			c.prefix(prefix)
-			c.object("ENV-046", "", v, 2, maxEventDepth)
+		c.checkWithin(appendPointer("/extensions", prefix), func() {
+			c.checkPrefix(prefix)
+			c.checkObject("ENV-046", "", v, 2, maxEventDepth)
 		})
 	})
 	return len(extensions)
 }
 
-// Members that are not those of the event's type are language variants of its summary (D-73), or, on a
-// type of an extension, the extension's own payload (§7.4.1). checkUnknown returns how many there are.
+// checkUnknown checks the members that are not those of the event's type, and returns how many
+// there are. They are language variants of its summary (D-73) or, on a type of an extension, the
+// extension's own payload (§7.4.1).
 func checkUnknown(c *checker, e *Event) (n int) {
-	if len(e.Unknown) == 0 || !c.object("ENV-055", "", e.Unknown, 0, maxEventDepth) {
+	if len(e.Unknown) == 0 || !c.checkObject("ENV-055", "", e.Unknown, 0, maxEventDepth) {
 		return 0
 	}
 	_, extension := e.Payload.(*Extension)
 	eachMember(jsontext.Value(e.Unknown), func(name string, value []byte) {
 		n++
-		at := pointer("", name)
+		at := appendPointer("", name)
 		most := variantLimit(name)
 		switch {
 		case strings.HasPrefix(name, "aaep_"):
-			c.fail("ENV-052", at, "is a name only AAEP may define")
+			c.addViolation("ENV-052", at, "is a name only AAEP may define")
 		case reservedMember(name):
-			c.fail("ENV-053", at, "is a keyword of JSON-LD, which an event must not use")
+			c.addViolation("ENV-053", at, "is a keyword of JSON-LD, which an event must not use")
 		case slices.Contains(envelopeMembers, name):
-			c.fail("ENV-054", at, "is a member of the envelope; set the event's field")
+			c.addViolation("ENV-054", at, "is a member of the envelope; set the event's field")
 		case most > 0 && e.Type() == TypeOutputStreaming:
-			c.fail("EVT-054", at, "an output event has no summary; its chunk is what is heard")
+			c.addViolation("EVT-054", at, "an output event has no summary; its chunk is what is heard")
 		case most > 0:
 			text, err := jsontext.AppendUnquote(nil, value)
 			if err != nil {
-				c.fail("EVT-007", at, "must be a string")
+				c.addViolation("EVT-007", at, "must be a string")
 				break
 			}
-			c.text("EVT-007", at, string(text), 1, most)
+			c.checkText("EVT-007", at, string(text), 1, most)
 		case !extension:
-			c.fail("ENV-055", at, "is not a member of this event; put it under \"extensions\"")
+			c.addViolation("ENV-055", at, "is not a member of this event; put it under \"extensions\"")
 		}
 	})
 	return n
 }
 
-// variantLimit returns how long a language variant of a summary may be, such as summary_normal_yo_ng, or 0
-// if name is not one (D-73).
+// variantLimit returns how long a language variant of a summary may be, such as
+// summary_normal_yo_ng, or 0 if name is not one (D-73).
 func variantLimit(name string) int {
 	for _, v := range []struct {
 		base string
 		most int
 	}{{"summary_terse_", maxShort}, {"summary_normal_", maxText}, {"summary_detailed_", maxText}} {
 		tag, ok := strings.CutPrefix(name, v.base)
-		if ok && tag == strings.ToLower(tag) && !strings.Contains(tag, "-") && ValidLanguageTag(strings.ReplaceAll(tag, "_", "-")) {
+		if ok && tag == strings.ToLower(tag) && !strings.Contains(tag, "-") &&
+			ValidLanguageTag(strings.ReplaceAll(tag, "_", "-")) {
 			return v.most
 		}
 	}
 	return 0
 }
 
-// object checks a JSON object that was handed over as text: its form, that it stays within the deepest
-// level when its members' level is level+1, and that its numbers survive every parser (ENV-066).
-func (c *checker) object(req, at string, v json.RawMessage, level, deepest int) bool {
+// checkObject checks a JSON object that was handed over as text, and reports whether it is one: its
+// form, that it nests no deeper than deepest where level is the object's own, and that every parser
+// reads its numbers exactly (ENV-066).
+func (c *checker) checkObject(req, at string, v json.RawMessage, level, deepest int) bool {
 	c.size += len(v)
 	d := jsontext.NewDecoder(bytes.NewBuffer(v))
 	if d.PeekKind() != '{' {
-		c.fail(req, at, "must be an object")
+		c.addViolation(req, at, "must be an object")
 		return false
 	}
 	for {
@@ -135,31 +141,32 @@ func (c *checker) object(req, at string, v json.RawMessage, level, deepest int) 
 			return true
 		}
 		if err != nil {
-			c.fail("ENV-064", at, "%s", plainError(err))
+			c.addViolation("ENV-064", at, "%s", plainError(err))
 			return false
 		}
 		switch t.Kind() {
 		case '{', '[':
 			if level+d.StackDepth() > deepest {
-				c.fail("ENV-060", at, "nests deeper than %d levels, counted from the message", deepest)
+				c.addViolation("ENV-060", at, "nests deeper than %d levels, counted from the message", deepest)
 				return false
 			}
 		case '0':
 			if !exactNumber(t.String()) {
-				c.fail("ENV-066", at+string(d.StackPointer()), "is a number beyond 2^53, which not every parser reads exactly; write it as a string")
+				c.addViolation("ENV-066", at+string(d.StackPointer()),
+					"is a number beyond 2^53, which not every parser reads exactly; write it as a string")
 			}
 		}
 		if d.StackDepth() == 0 && len(bytes.TrimSpace(v[d.InputOffset():])) > 0 {
-			c.fail("ENV-064", at, "has text after the end of the object")
+			c.addViolation("ENV-064", at, "has text after the end of the object")
 			return false
 		}
 	}
 }
 
-// optionalObject is object for a member that may be left out.
-func (c *checker) optionalObject(req, at string, v json.RawMessage, deepest int) {
+// checkOptionalObject is checkObject for a member of a message that may be left out.
+func (c *checker) checkOptionalObject(req, at string, v json.RawMessage, deepest int) {
 	if v != nil {
-		c.object(req, at, v, 1, deepest)
+		c.checkObject(req, at, v, 1, deepest)
 	}
 }
 
@@ -173,8 +180,8 @@ func exactNumber(s string) bool {
 	return err == nil && n >= -(1<<53) && n <= 1<<53
 }
 
-// readsAsAnother reports whether a JSON value is a whole number that a double cannot hold: what somebody typed as an
-// account would be another's.
+// readsAsAnother reports whether a JSON value is a whole number that a double cannot hold: the
+// number of an account, typed as an answer, would be read as that of another.
 func readsAsAnother(s string) bool {
 	if strings.ContainsAny(s, "\".eE") { // a text, a word, or a number that is no account
 		return false
@@ -186,13 +193,13 @@ func readsAsAnother(s string) bool {
 // pointerName escapes a name for a JSON pointer.
 var pointerName = strings.NewReplacer("~", "~0", "/", "~1")
 
-// pointer appends a member's name to a JSON pointer.
-func pointer(at, name string) string {
-	return at + "/" + pointerName.Replace(shortened(name))
+// appendPointer appends a member's name to a JSON pointer.
+func appendPointer(at, name string) string {
+	return at + "/" + pointerName.Replace(shortenName(name))
 }
 
-// shortened cuts a peer's name that is too long for an error text.
-func shortened(s string) string {
+// shortenName cuts a peer's name that is too long for an error text.
+func shortenName(s string) string {
 	if len(s) <= 200 {
 		return s
 	}

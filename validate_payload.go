@@ -2,135 +2,141 @@ package aaep
 
 import "slices"
 
-// checkPayload holds the rules of the twelve core payloads (chapter 4).
+// checkPayload checks the rules of the twelve core payloads (chapter 4).
 func checkPayload(c *checker, payload Payload) {
 	switch p := payload.(type) {
 	case *SessionStarted:
-		c.millis("/expected_duration_ms", p.ExpectedDurationMS)
-		c.text("EVT-009", "/requested_by", p.RequestedBy, 0, 256)
-		c.text("EVT-009", "/request_text", p.RequestText, 0, maxText)
-		if len(p.ToolsAvailable) > 256 || repeats(p.ToolsAvailable) {
-			c.fail("EVT-010", "/tools_available", "must be at most 256 different names")
+		c.checkMillis("/expected_duration_ms", p.ExpectedDurationMS)
+		c.checkText("EVT-009", "/requested_by", p.RequestedBy, 0, 256)
+		c.checkText("EVT-009", "/request_text", p.RequestText, 0, maxText)
+		if len(p.ToolsAvailable) > 256 || hasRepeats(p.ToolsAvailable) {
+			c.addViolation("EVT-010", "/tools_available", "must be at most 256 different names")
 		}
-		c.each("/tools_available", len(p.ToolsAvailable), func(i int) { c.text("EVT-010", "", p.ToolsAvailable[i], 1, 256) })
+		c.checkEach("/tools_available", len(p.ToolsAvailable),
+			func(i int) { c.checkText("EVT-010", "", p.ToolsAvailable[i], 1, 256) })
 	case *SessionCompleted:
-		c.millis("/duration_ms", p.DurationMS)
+		c.checkMillis("/duration_ms", p.DurationMS)
 		if p.ToolInvocationsCount != nil {
-			c.count("EVT-015", "/tool_invocations_count", *p.ToolInvocationsCount)
+			c.checkCount("EVT-015", "/tool_invocations_count", *p.ToolInvocationsCount)
 		}
-		c.text("EVT-015", "/output_summary", p.OutputSummary, 0, maxText)
-		c.optionalURI("EVT-015", "/result_uri", p.ResultURI)
+		c.checkText("EVT-015", "/output_summary", p.OutputSummary, 0, maxText)
+		c.checkOptionalURI("EVT-015", "/result_uri", p.ResultURI)
 	case *SessionErrored:
-		c.required("EVT-018", "/error_category", string(p.ErrorCategory), "transient", "permanent", "requires_user", "unknown")
-		c.snake("EVT-020", "/error_code", p.ErrorCode, 'A', 'Z')
-		c.optionalURI("EVT-021", "/error_uri", p.ErrorURI)
-		c.text("EVT-021", "/remediation_hint", p.RemediationHint, 0, maxShort)
+		c.checkOneOf("EVT-018", "/error_category", string(p.ErrorCategory), "transient", "permanent", "requires_user",
+			"unknown")
+		c.checkSnake("EVT-020", "/error_code", p.ErrorCode, 'A', 'Z')
+		c.checkOptionalURI("EVT-021", "/error_uri", p.ErrorURI)
+		c.checkText("EVT-021", "/remediation_hint", p.RemediationHint, 0, maxShort)
 	case *SessionCancelled:
-		c.required("EVT-024", "/cancelled_by", string(p.CancelledBy), "user", "producer", "timeout", "system")
-		c.snake("EVT-025", "/cancellation_reason", p.CancellationReason, 'a', 'z')
-		c.text("EVT-025", "/partial_result", p.PartialResult, 0, maxText)
+		c.checkOneOf("EVT-024", "/cancelled_by", string(p.CancelledBy), "user", "producer", "timeout", "system")
+		c.checkSnake("EVT-025", "/cancellation_reason", p.CancellationReason, 'a', 'z')
+		c.checkText("EVT-025", "/partial_result", p.PartialResult, 0, maxText)
 	case *StateChanged:
-		c.text("EVT-028", "/from_state", string(p.FromState), 1, 64)
-		c.text("EVT-028", "/to_state", string(p.ToState), 1, 64)
-		c.millis("/expected_duration_ms", p.ExpectedDurationMS)
+		c.checkText("EVT-028", "/from_state", string(p.FromState), 1, 64)
+		c.checkText("EVT-028", "/to_state", string(p.ToState), 1, 64)
+		c.checkMillis("/expected_duration_ms", p.ExpectedDurationMS)
 	case *ProgressUpdated:
 		g := p.Progress
 		if g == (Progress{}) {
-			c.fail("EVT-034", "/progress", "must have at least one of percent, step, total_steps and description")
+			c.addViolation("EVT-034", "/progress",
+				"must have at least one of percent, step, total_steps and description")
 		}
-		c.fraction("EVT-035", "/progress/percent", g.Percent, 100)
-		c.count("EVT-035", "/progress/step", g.Step)
-		c.count("EVT-035", "/progress/total_steps", g.TotalSteps)
+		c.checkFraction("EVT-035", "/progress/percent", g.Percent, 100)
+		c.checkCount("EVT-035", "/progress/step", g.Step)
+		c.checkCount("EVT-035", "/progress/total_steps", g.TotalSteps)
 		if g.TotalSteps > 0 && g.Step > g.TotalSteps {
-			c.fail("EVT-036", "/progress/step", "step %d is above total_steps %d", g.Step, g.TotalSteps)
+			c.addViolation("EVT-036", "/progress/step", "step %d is above total_steps %d", g.Step, g.TotalSteps)
 		}
-		c.text("EVT-035", "/progress/description", g.Description, 0, maxShort)
-		c.millis("/eta_ms", p.ETAMS)
+		c.checkText("EVT-035", "/progress/description", g.Description, 0, maxShort)
+		c.checkMillis("/eta_ms", p.ETAMS)
 	case *ToolInvoked:
-		c.tool(p.Tool)
-		c.optionalID("EVT-044", "/tool_call_id", p.ToolCallID, "call_")
-		c.text("EVT-047", "/description", p.Description, 0, maxShort)
-		c.text("EVT-047", "/args_summary", p.ArgsSummary, 0, maxText)
-		c.millis("/expected_duration_ms", p.ExpectedDurationMS)
-		c.oneOf("EVT-046", "/risk_level", string(p.RiskLevel), "low", "medium", "high")
+		c.checkTool(p.Tool)
+		c.checkOptionalID("EVT-044", "/tool_call_id", p.ToolCallID, "call_")
+		c.checkText("EVT-047", "/description", p.Description, 0, maxShort)
+		c.checkText("EVT-047", "/args_summary", p.ArgsSummary, 0, maxText)
+		c.checkMillis("/expected_duration_ms", p.ExpectedDurationMS)
+		c.checkOptionalOneOf("EVT-046", "/risk_level", string(p.RiskLevel), "low", "medium", "high")
 	case *ToolCompleted:
-		c.tool(p.Tool)
-		c.optionalID("EVT-044", "/tool_call_id", p.ToolCallID, "call_")
-		c.required("EVT-049", "/status", string(p.Status), "success", "error", "timeout")
-		c.millis("/duration_ms", p.DurationMS)
-		c.text("EVT-053", "/error_message", p.ErrorMessage, 0, maxShort)
+		c.checkTool(p.Tool)
+		c.checkOptionalID("EVT-044", "/tool_call_id", p.ToolCallID, "call_")
+		c.checkOneOf("EVT-049", "/status", string(p.Status), "success", "error", "timeout")
+		c.checkMillis("/duration_ms", p.DurationMS)
+		c.checkText("EVT-053", "/error_message", p.ErrorMessage, 0, maxShort)
 	case *OutputStreaming:
 		c.part = true
-		c.text("EVT-055", "/chunk", p.Chunk, 0, maxText)
+		c.checkText("EVT-055", "/chunk", p.Chunk, 0, maxText)
 		c.part = false
 		if p.Chunk == "" && !p.Complete {
-			c.fail("EVT-055", "/chunk", "may be empty only on the closing chunk")
+			c.addViolation("EVT-055", "/chunk", "may be empty only on the closing chunk")
 		}
-		c.count("EVT-056", "/position", p.Position)
-		c.oneOf("EVT-062", "/coalesce_hint", string(p.CoalesceHint), "none", "word", "sentence", "paragraph", "completion")
-		c.optionalID("EVT-063", "/output_id", p.OutputID, "out_")
+		c.checkCount("EVT-056", "/position", p.Position)
+		c.checkOptionalOneOf("EVT-062", "/coalesce_hint", string(p.CoalesceHint), "none", "word", "sentence",
+			"paragraph", "completion")
+		c.checkOptionalID("EVT-063", "/output_id", p.OutputID, "out_")
 		if p.ContentType != "" && !validContentType(p.ContentType) {
-			c.fail("EVT-064", "/content_type", "must be type/subtype without parameters")
+			c.addViolation("EVT-064", "/content_type", "must be type/subtype without parameters")
 		}
 		if p.Language != "" {
-			c.tag("EVT-065", "/language", p.Language)
+			c.checkTag("EVT-065", "/language", p.Language)
 		}
 	case *AwaitingConfirmation:
-		c.text("EVT-069", "/action", p.Action, 1, maxText)
-		c.text("EVT-069", "/consequence", p.Consequence, 1, maxText)
-		c.id("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
-		c.timeout(p.TimeoutSeconds)
-		c.required("EVT-071", "/default_decision", string(p.DefaultDecision), "accept", "reject")
-		c.oneOf("EVT-073", "/risk_level", string(p.RiskLevel), "low", "medium", "high")
-		c.oneOf("EVT-073", "/reversibility", string(p.Reversibility), "reversible", "reversible_with_effort", "irreversible")
+		c.checkText("EVT-069", "/action", p.Action, 1, maxText)
+		c.checkText("EVT-069", "/consequence", p.Consequence, 1, maxText)
+		c.checkID("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
+		c.checkTimeout(p.TimeoutSeconds)
+		c.checkOneOf("EVT-071", "/default_decision", string(p.DefaultDecision), "accept", "reject")
+		c.checkOptionalOneOf("EVT-073", "/risk_level", string(p.RiskLevel), "low", "medium", "high")
+		c.checkOptionalOneOf("EVT-073", "/reversibility", string(p.Reversibility), "reversible",
+			"reversible_with_effort", "irreversible")
 		if p.IsIrreversible() && p.DefaultDecision == Accept {
-			c.fail("CONF-031", "/default_decision", "an irreversible action must default to reject")
+			c.addViolation("CONF-031", "/default_decision", "an irreversible action must default to reject")
 		}
 		if p.Irreversible != nil && p.Reversibility != "" && *p.Irreversible != (p.Reversibility == Irreversible) {
-			c.fail("D-21", "/reversibility", "contradicts irreversible; the action counts as irreversible")
+			c.addViolation("D-21", "/reversibility", "contradicts irreversible; the action counts as irreversible")
 		}
-		if n := len(p.AllowedReplies); n > 32 || repeats(p.AllowedReplies) || p.AllowedReplies != nil && n == 0 {
-			c.fail("EVT-074", "/allowed_replies", "must be 1 to 32 different strings")
+		if n := len(p.AllowedReplies); n > 32 || hasRepeats(p.AllowedReplies) || p.AllowedReplies != nil && n == 0 {
+			c.addViolation("EVT-074", "/allowed_replies", "must be 1 to 32 different strings")
 		}
-		c.each("/allowed_replies", len(p.AllowedReplies), func(i int) { c.text("EVT-074", "", string(p.AllowedReplies[i]), 0, maxText) })
-		c.optionalObject("EVT-075", "/extra_context", p.ExtraContext, maxEventDepth)
+		c.checkEach("/allowed_replies", len(p.AllowedReplies),
+			func(i int) { c.checkText("EVT-074", "", string(p.AllowedReplies[i]), 0, maxText) })
+		c.checkOptionalObject("EVT-075", "/extra_context", p.ExtraContext, maxEventDepth)
 	case *AwaitingClarification:
-		c.text("EVT-080", "/question", p.Question, 1, maxText)
-		c.id("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
-		c.timeout(p.TimeoutSeconds)
-		c.text("EVT-085", "/context", p.Context, 0, maxShort)
-		c.text("EVT-085", "/default_response", p.DefaultResponse, 0, maxShort)
+		c.checkText("EVT-080", "/question", p.Question, 1, maxText)
+		c.checkID("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
+		c.checkTimeout(p.TimeoutSeconds)
+		c.checkText("EVT-085", "/context", p.Context, 0, maxShort)
+		c.checkText("EVT-085", "/default_response", p.DefaultResponse, 0, maxShort)
 		checkKinds(c, p)
 	case *HandoffRequested:
-		c.text("EVT-087", "/reason", p.Reason, 1, maxText)
-		c.required("EVT-087", "/target_kind", string(p.TargetKind), "human", "specialist_agent", "escalation_queue")
-		c.optionalURI("EVT-089", "/target_uri", p.TargetURI)
-		c.optionalObject("EVT-089", "/packaged_context", p.PackagedContext, maxEventDepth)
-		c.oneOf("EVT-089", "/urgency_for_handoff", string(p.UrgencyForHandoff), "low", "medium", "high")
+		c.checkText("EVT-087", "/reason", p.Reason, 1, maxText)
+		c.checkOneOf("EVT-087", "/target_kind", string(p.TargetKind), "human", "specialist_agent", "escalation_queue")
+		c.checkOptionalURI("EVT-089", "/target_uri", p.TargetURI)
+		c.checkOptionalObject("EVT-089", "/packaged_context", p.PackagedContext, maxEventDepth)
+		c.checkOptionalOneOf("EVT-089", "/urgency_for_handoff", string(p.UrgencyForHandoff), "low", "medium", "high")
 	default:
-		c.fail("ENV-011", "/type", notPayload)
+		c.addViolation("ENV-011", "/type", notPayload)
 	}
 }
 
-// checkKinds: choices are there exactly when one may be chosen, and an empty list is not the same as
-// none (§6.5.2, D-24).
+// checkKinds checks that choices are there exactly when one may be chosen, and that a list of kinds
+// is not empty (§6.5.2, D-24).
 func checkKinds(c *checker, p *AwaitingClarification) {
 	kinds := p.AcceptedResponseKinds
-	if kinds != nil && len(kinds) == 0 || repeats(kinds) {
-		c.fail("EVT-082", "/accepted_response_kinds", "must be at least one kind, and none twice")
+	if kinds != nil && len(kinds) == 0 || hasRepeats(kinds) {
+		c.addViolation("EVT-082", "/accepted_response_kinds", "must be at least one kind, and none twice")
 	}
-	c.each("/accepted_response_kinds", len(kinds), func(i int) {
-		c.required("EVT-082", "", string(kinds[i]), "freetext", "yes_no", "multiple_choice", "numeric")
+	c.checkEach("/accepted_response_kinds", len(kinds), func(i int) {
+		c.checkOneOf("EVT-082", "", string(kinds[i]), "freetext", "yes_no", "multiple_choice", "numeric")
 	})
 	n := len(p.Choices)
 	if slices.Contains(kinds, ResponseMultipleChoice) != (n > 0) {
-		c.fail("EVT-084", "/choices", "must be there exactly when multiple_choice is accepted")
+		c.addViolation("EVT-084", "/choices", "must be there exactly when multiple_choice is accepted")
 	}
-	if p.Choices != nil && (n < 2 || n > 32 || repeats(p.Choices)) {
-		c.fail("EVT-083", "/choices", "must be 2 to 32 different choices")
+	if p.Choices != nil && (n < 2 || n > 32 || hasRepeats(p.Choices)) {
+		c.addViolation("EVT-083", "/choices", "must be 2 to 32 different choices")
 	}
-	c.each("/choices", n, func(i int) {
-		c.text("EVT-083", "/value", p.Choices[i].Value, 1, 256)
-		c.text("EVT-083", "/label", p.Choices[i].Label, 1, 1024)
+	c.checkEach("/choices", n, func(i int) {
+		c.checkText("EVT-083", "/value", p.Choices[i].Value, 1, 256)
+		c.checkText("EVT-083", "/label", p.Choices[i].Label, 1, 1024)
 	})
 }

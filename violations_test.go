@@ -17,7 +17,8 @@ func TestViolationsAreBounded(t *testing.T) {
 	} {
 		_, err := aaep.Decode([]byte(msg))
 		var invalid *aaep.InvalidError
-		if !errors.As(err, &invalid) || len(invalid.Violations) == 0 || len(invalid.Violations) > 64 || len(err.Error()) > 64<<10 {
+		if !errors.As(err, &invalid) || len(invalid.Violations) == 0 || len(invalid.Violations) > 64 ||
+			len(err.Error()) > 64<<10 {
 			t.Errorf("%s: %.200v", name, err)
 		}
 	}

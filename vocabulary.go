@@ -15,9 +15,10 @@ const CoreContext = "https://aaep-protocol.org/context/v1"
 // The set is open: extensions add types of their own.
 type Type string
 
-// LogValue returns the type in one line that is safe to log, for log/slog: a peer may have made it up.
+// LogValue returns the type in one line that is safe to log, for log/slog: a peer may have made it
+// up.
 func (t Type) LogValue() slog.Value {
-	return slog.StringValue(oneLine(hideTokens(shortened(string(t)))))
+	return slog.StringValue(oneLine(hideTokens(shortenName(string(t)))))
 }
 
 // The twelve core event types (chapter 4).
@@ -36,9 +37,10 @@ const (
 	TypeHandoffRequested      Type = "aaep:agent.handoff.requested"
 )
 
-// TypeLost is the type of an event that no agent sends: package subscriber hands it on among those of an agent, where events of that
-// agent were lost or may have been, such as over a cut that was too long. Its summary says so in the user's language. It belongs to
-// no session and is never on the wire.
+// TypeLost is the type of an event that no agent sends: package subscriber hands it on among those
+// of an agent, where events of that agent were lost or may have been, such as over a cut that was
+// too long. Its summary says so in the user's language. It belongs to no session and is never on
+// the wire.
 const TypeLost Type = "aaep-go:events.lost"
 
 // Critical reports whether every event of this type is critical, whatever its label says (§5.5.4).
@@ -128,9 +130,11 @@ const (
 	BoundaryCompletion Boundary = "completion"
 )
 
-// Rank orders the boundaries: none is 0, word 1, sentence 2, paragraph 3, completion 4. An unknown one is 0 too.
+// Rank orders the boundaries: none is 0, word 1, sentence 2, paragraph 3, completion 4. An unknown
+// one is 0 too.
 func (b Boundary) Rank() int {
-	return max(slices.Index([]Boundary{BoundaryNone, BoundaryWord, BoundarySentence, BoundaryParagraph, BoundaryCompletion}, b), 0)
+	return max(slices.Index([]Boundary{BoundaryNone, BoundaryWord, BoundarySentence, BoundaryParagraph,
+		BoundaryCompletion}, b), 0)
 }
 
 // ToolStatus is how a tool call ended (§4.3.2).

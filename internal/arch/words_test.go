@@ -15,7 +15,7 @@ import (
 // plainRooms are the packages whose names and comments are in the words of the field. A package
 // joins the list when it is through, and never leaves it.
 var plainRooms = []string{
-	"bridges/acp",
+	".", "bridges/acp",
 	"handshake", "handshake/extensions",
 	"internal/bench", "internal/budget", "internal/credentials", "internal/duplex", "internal/eventlog",
 	"internal/cli/acp", "internal/httpguard", "internal/idle", "internal/shaper", "internal/soak", "internal/violation", "internal/writer",
