@@ -64,6 +64,7 @@ const (
 
 	// For agents that are followed by what they ask of a model.
 	Request          ID = "Request"
+	RequestOf        ID = "RequestOf" // what a program calls itself
 	ModelBusy        ID = "ModelBusy"
 	ModelFault       ID = "ModelFault"
 	ModelUnreachable ID = "ModelUnreachable"

@@ -102,6 +102,7 @@ func TestEnglish(t *testing.T) {
 		OfSteps:         {"5", "of 5"},
 
 		Request:          {"", "Working on a request."},
+		RequestOf:        {"gemini_cli", "Working on a request from gemini_cli."},
 		ModelBusy:        {"", "The provider of the model is too busy at the moment."},
 		ModelFault:       {"", "The provider of the model has a fault."},
 		ModelUnreachable: {"", "The provider of the model could not be reached."},

@@ -47,6 +47,9 @@ type request struct {
 	results []result          // of tools
 	json    bool              // the answer is to be JSON
 	prefix  string            // names the conversation where calls have no ids
+	from    program           // that made it; zero where the tap is a program's own
+	before  string            // names what was said before the model's newest answer
+	said    string            // names all that was said; both are empty where from is zero
 	sum     [sha256.Size]byte // equal for a request that is sent again
 	done    <-chan struct{}   // of its context
 }

@@ -26,6 +26,7 @@ type answerBody struct {
 	splitter     *eventSplitter // of a streamed answer
 	whole        []byte         // an answer in one piece, so far
 	depth        jsonDepth      // of whole
+	decoder      *gzipDecoder   // of a compressed answer
 	isUnreadable bool           // the answer cannot be read here
 }
 
@@ -37,7 +38,7 @@ func newAnswerBody(ctx context.Context, resp *http.Response, x *turn, d dialect,
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	coding := resp.Header.Get("Content-Encoding")
 	switch {
-	case coding != "" && !strings.EqualFold(coding, "identity"):
+	case coding != "" && !strings.EqualFold(coding, "identity") && !strings.EqualFold(coding, "gzip"):
 		t.isUnreadable = true
 	case media == "text/event-stream":
 		t.splitter = &eventSplitter{}
@@ -48,6 +49,9 @@ func newAnswerBody(ctx context.Context, resp *http.Response, x *turn, d dialect,
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if strings.EqualFold(coding, "gzip") && !t.isUnreadable {
+		t.decoder = newGzipDecoder()
+	}
 	t.stopWatch = context.AfterFunc(ctx, func() {
 		// nothing more comes, and not every client closes what it has cancelled
 		t.mu.Lock()
@@ -79,11 +83,24 @@ func (t *answerBody) Close() error {
 	return err
 }
 
-// inspectBytes reads what has come; mu is held.
+// inspectBytes reads what has come, which may be compressed; mu is held.
 func (t *answerBody) inspectBytes(p []byte) {
 	switch {
 	case t.turn == nil || t.isUnreadable:
-		return
+	case t.decoder == nil:
+		t.inspectText(p)
+	default:
+		readable := t.decoder.decode(p, func(text []byte) bool {
+			t.inspectText(text)
+			return t.turn != nil && !t.isUnreadable
+		})
+		t.isUnreadable = t.isUnreadable || !readable
+	}
+}
+
+// inspectText reads what an answer says next; mu is held.
+func (t *answerBody) inspectText(p []byte) {
+	switch {
 	case t.splitter != nil:
 		t.splitter.splitEvents(p, t.passEvent)
 		t.reportEnd()
@@ -136,6 +153,9 @@ func (t *answerBody) reportEnd() {
 		x := t.turn
 		t.stopWatch()
 		t.turn, t.whole, t.splitter = nil, nil, nil
+		if t.decoder != nil {
+			t.decoder.stop()
+		}
 		t.answer.closeOpen()
 		x.endAnswer(t.answer.calls, t.answer.ending)
 	}

@@ -266,8 +266,8 @@ func TestUnread(t *testing.T) {
 		header http.Header
 		body   []byte
 	}{
-		"compressed": {http.Header{"Content-Type": {"text/event-stream"}, "Content-Encoding": {"gzip"}},
-			[]byte("\x1f\x8b\x08")},
+		"compressed": {http.Header{"Content-Type": {"text/event-stream"}, "Content-Encoding": {"br"}},
+			[]byte("\x0b\x02\x80")},
 		"binary": {http.Header{"Content-Type": {"application/vnd.amazon.eventstream"}}, []byte("\x00\x00")},
 		"background": {http.Header{"Content-Type": {"application/json"}},
 			[]byte(`{"object":"response","status":"queued","output":[]}`)},

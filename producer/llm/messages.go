@@ -92,10 +92,10 @@ func (m messagesAnswer) readWhole(data []byte) bool {
 		StopReason string          `json:"stop_reason"`
 		Error      jsontext.Value  `json:"error"`
 	}
-	if !decodeLenient(data, &in) || in.Type != "message" && in.Type != "error" {
+	if !decodeLenient(data, &in) || in.Type != "message" && in.Type != "error" && in.Error == nil {
 		return false
 	}
-	if in.Type == "error" {
+	if in.Type == "error" || in.Error.Kind() == '{' { // gateways leave out the type
 		m.setEnding(endingOfError(in.Error))
 	}
 	for _, b := range in.Content {

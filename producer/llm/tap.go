@@ -129,13 +129,25 @@ func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Respon
 	if !ok {
 		return next(r)
 	}
+	req := readRequest(r, d, body)
+	t.noteTools(body)
+	return t.follow(r, d, req, next)
+}
+
+// readRequest returns what counts of r, whose body is body.
+func readRequest(r *http.Request, d dialect, body []byte) request {
 	req := d.request(body)
 	req.done = r.Context().Done()
 	h := sha256.New()
 	fmt.Fprintln(h, r.URL)
 	h.Write(body)
 	h.Sum(req.sum[:0])
-	t.noteTools(body)
+	return req
+}
+
+// follow sends r with next and follows the answer in the turn that req belongs to.
+func (t *Tap) follow(r *http.Request, d dialect, req request, next func(*http.Request) (*http.Response, error)) (
+	*http.Response, error) {
 	turn := t.joinTurn(r.Context(), req)
 	if turn == nil {
 		return next(r)
@@ -240,12 +252,17 @@ func bodyOf(r *http.Request) (*http.Request, []byte, bool) {
 	if r.GetBody == nil { // it can be read once, and was to be sent as it comes
 		defer context.AfterFunc(r.Context(), func() { r.Body.Close() })()
 		data, err := io.ReadAll(io.LimitReader(r.Body, maxRequest+1))
-		again := *r
+		again, rest := *r, io.Reader(r.Body) // an error comes again
+		isWhole := err == nil && len(data) <= maxRequest
+		if isWhole { // a server's body must not be read any more once the answer begins
+			rest = http.NoBody
+			again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+		}
 		again.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.MultiReader(bytes.NewReader(data), r.Body), r.Body} // an error comes again
-		return &again, data, err == nil && len(data) <= maxRequest
+		}{io.MultiReader(bytes.NewReader(data), rest), r.Body}
+		return &again, data, isWhole
 	}
 	body, err := r.GetBody()
 	if err != nil {
@@ -258,6 +275,14 @@ func bodyOf(r *http.Request) (*http.Request, []byte, bool) {
 
 // localize returns one of the SDK's own sentences in the languages of the agent.
 func (t *Tap) localize(id phrase.ID) aaep.Text { return phrase.Text(t.languages, id, "") }
+
+// aboutRequest returns what a session of a program's request is about.
+func (t *Tap) aboutRequest(from program) aaep.Text {
+	if from.name == "" {
+		return t.localize(phrase.Request)
+	}
+	return phrase.Text(t.languages, phrase.RequestOf, from.name)
+}
 
 // firstSentence returns the sentence in the agent's first language.
 func (t *Tap) firstSentence(id phrase.ID) string {
@@ -276,10 +301,10 @@ func (t *Tap) joinTurn(ctx context.Context, req request) *turn {
 		case s == nil:
 			var err error
 			if fresh.session, err = t.producer.StartSession(context.WithoutCancel(ctx),
-				t.localize(phrase.Request)); err != nil {
+				t.aboutRequest(req.from)); err != nil {
 				return nil
 			}
-			fresh.isOwned = true
+			fresh.isOwned, fresh.from = true, req.from.id
 		case s.Context().Err() != nil:
 			return nil
 		}
@@ -307,19 +332,25 @@ func (t *Tap) assignRequest(s *producer.Session, req request, fresh *turn) (x *t
 	return x, over
 }
 
-// findTurn returns the open turn that a request belongs to, or nil; t.mu is held.
-func (t *Tap) findTurn(s *producer.Session, req request) *turn {
-	i := slices.IndexFunc(t.turns, func(x *turn) bool {
-		if s != nil {
-			return x.session == s
+// findTurn returns the open turn that a request belongs to, or nil; t.mu is held. Some local
+// servers call the first tool of each of their answers by the same id. Of several turns that wait
+// for it, the request then belongs to the one of its own conversation, or else to the newest.
+func (t *Tap) findTurn(s *producer.Session, req request) (found *turn) {
+	for _, x := range t.turns {
+		switch {
+		case s != nil && x.session == s:
+			return x
+		case s != nil || x.from != req.from.id:
+		case x.retrying && x.lastRequest == req.sum:
+			return x
+		case !slices.ContainsFunc(x.calls, func(c *call) bool { return slices.Contains(req.keys, c.key) }):
+		case req.before != "" && x.said == req.before:
+			return x
+		default:
+			found = x
 		}
-		return x.retrying && x.lastRequest == req.sum ||
-			slices.ContainsFunc(x.calls, func(c *call) bool { return slices.Contains(req.keys, c.key) })
-	})
-	if i < 0 {
-		return nil
 	}
-	return t.turns[i]
+	return found
 }
 
 // addTurn adds a turn, with t.mu held. It returns the turn that makes room for it, if one must: the

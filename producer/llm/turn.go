@@ -33,7 +33,9 @@ const (
 type turn struct {
 	tap     *Tap
 	session *producer.Session
-	isOwned bool // begun and ended here
+	isOwned bool   // begun and ended here
+	from    uint64 // the id of the program whose requests they are
+	said    string // names the conversation of the newest request; see request
 
 	// Requests whose answer is not whole yet.
 	openRequests   int
@@ -59,7 +61,7 @@ type call struct {
 func (x *turn) startRequest(req request) (over []*call) {
 	x.openRequests++
 	x.changes++
-	x.lastRequest, x.done, x.retrying = req.sum, req.done, false
+	x.lastRequest, x.done, x.retrying, x.said = req.sum, req.done, false, req.said
 	x.calls = slices.DeleteFunc(x.calls, func(c *call) bool { return c.name == "" })
 	for _, r := range req.results {
 		if i := slices.IndexFunc(x.calls, func(c *call) bool { return c.key == r.key }); i >= 0 {
