@@ -30,15 +30,17 @@ type listener struct {
 	before  past                     // of what was asked before
 	tried   map[*announce.Asked]bool // an answer was sent and may have arrived
 	doubted *announce.Asked          // an acceptance came too soon, and is asked for once more
-	talk    conversation             // nil where the person only listens
-	askedAt time.Time                // when a question was open last
-	out     *outputs                 // nil if the terminal is all there is
-	aim     aiming                   // of the line that is being typed
-	sees    func() bool              // whether keys are seen; nil if they are
-	word    string                   // that is a yes to the question on the screen where they are not; empty if none was shown,
-	wordFor *aaep.Event              // and that question
-	words   []string                 // that were shown last; none is a yes to another question
-	own     atomic.Value             // a tongue
+	// twoChoices is an answer that may mean two of the choices; it counts when it comes again.
+	twoChoices doubtful
+	talk       conversation // nil where the person only listens
+	askedAt    time.Time    // when a question was open last
+	out        *outputs     // nil if the terminal is all there is
+	aim        aiming       // of the line that is being typed
+	sees       func() bool  // whether keys are seen; nil if they are
+	word       string       // that is a yes to the question on the screen where they are not; empty if none was shown,
+	wordFor    *aaep.Event  // and that question
+	words      []string     // that were shown last; none is a yes to another question
+	own        atomic.Value // a tongue
 
 	happens chan func()                                            // what the agents do
 	after   func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over

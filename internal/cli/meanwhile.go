@@ -2,10 +2,12 @@ package cli
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
@@ -138,6 +140,52 @@ func (l *listener) aimed(began time.Time) aiming {
 		a.heard, a.known = l.out.heard(began, q.Event)
 	}
 	return a
+}
+
+// unheard refuses what accepts a question that nobody could hear, for there is no voice for its language.
+func (l *listener) unheard(q *announce.Asked, a aiming) bool {
+	refuses := a.known && !a.heard && !l.out.plain && !l.out.speaks(q.Event.Language())
+	if refuses {
+		l.inform(l.phrase(phrase.NotAllHeard, ""), l.phrase(phrase.OtherWays, ""))
+	}
+	return refuses
+}
+
+// doubtful is a line that may mean two choices of a question, and means one when it comes again.
+type doubtful struct {
+	question *announce.Asked
+	line     string
+}
+
+// answeredTooSoon reports whether an answer to a clarification, which cannot be taken back, comes before the question was heard, or, where
+// nobody can know that, a choice or a yes or no before it can have been. The question is put once more, and the answer asked for again.
+func (l *listener) answeredTooSoon(q *announce.Asked, r answers.Reading, a aiming) bool {
+	if l.unheard(q, a) {
+		return true
+	}
+	if a.heard || q == l.doubted {
+		return false
+	}
+	if _, yesNo := r.Response.(bool); !a.known {
+		if r.Choice == 0 && !yesNo {
+			return false
+		}
+		asked := strings.SplitAfter(q.Words(q.Put).String(), "\n")
+		asked = asked[:len(asked)-1] // the last line says how much time there is
+		for i, line := range asked {
+			if r.Choice > 0 && strings.HasPrefix(line, strconv.Itoa(r.Choice)+": ") {
+				asked = asked[:i+1]
+				break
+			}
+		}
+		if a.began.Sub(q.Put) >= spoken.Time(aaep.SafeText(strings.Join(asked, "")), l.pace()) {
+			return false
+		}
+	}
+	l.inform(l.phrase(phrase.NotAllHeard, ""))
+	l.putAgain(q)
+	l.doubted = q
+	return true
 }
 
 // isGrave reports whether a yes to a question needs more than a key: to what cannot be undone or is of high risk, or of one that is

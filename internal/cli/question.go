@@ -316,8 +316,7 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		case d == aaep.Accept && !byWord && aim.unseen && isGrave(p):
 			l.noAnswer(q, true)
 			return
-		case d == aaep.Accept && aim.known && !aim.heard && !l.out.plain && !l.out.speaks(q.Event.Language()): // never what nobody heard
-			l.inform(l.phrase(phrase.NotAllHeard, ""), l.phrase(phrase.OtherWays, ""))
+		case d == aaep.Accept && l.unheard(q, aim):
 			return
 		case (!byWord || l.sees == nil || l.sees()) && l.tooSoon(q, p, d, aim): // else the word came with the question
 			return
@@ -327,12 +326,19 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 			said = l.phrase(phrase.SaidAccept, "")
 		}
 	case *aaep.AwaitingClarification:
-		response := answers.Response(p, text, q.Event.Language(), string(l.tongue())).Response
-		if response == nil {
+		response := answers.Response(p, text, q.Event.Language(), string(l.tongue()))
+		switch {
+		case response.Response == nil:
 			l.noAnswer(q, aim.unseen)
 			return
+		case response.Doubtful && l.twoChoices != (doubtful{q, strings.TrimSpace(text)}):
+			l.twoChoices = doubtful{q, strings.TrimSpace(text)}
+			l.inform(l.phrase(phrase.ChoiceMeant, words.Sentence(words.OneLine(p.Choices[response.Choice-1].Label))))
+			return
+		case l.answeredTooSoon(q, response, aim):
+			return
 		}
-		err, said = sub.Answer(ctx, q.Event, response), inShort(l.tongue(), p, response)
+		err, said = sub.Answer(ctx, q.Event, response.Response), inShort(l.tongue(), p, response.Response)
 	}
 	to := l.named(q)
 	switch {

@@ -259,3 +259,63 @@ func TestLateToAQuestion(t *testing.T) {
 		})
 	})
 }
+
+// A choice that is chosen before it can have been heard is asked for once more, as a yes is. A number means the choice that is labelled
+// with it, and where another is in that place, the person is asked. What is typed in full is an answer at once.
+func TestChoices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, dial := agentOf(t, producer.Config{})
+		defer p.Shutdown(t.Context())
+		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *ear) {
+			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make(chan any, 1)
+			ask := func(kinds ...aaep.ResponseKind) {
+				q := producer.Question{Text: aaep.Say("How many pages shall be printed?"), Kinds: kinds, Timeout: 10 * time.Minute}
+				if len(kinds) == 0 {
+					q.Choices = []producer.Choice{{Value: "five", Label: aaep.Say("5")}, {Value: "one", Label: aaep.Say("1")}, {Value: "two", Label: aaep.Say("2")}}
+				}
+				go func() {
+					answer, _ := s.Clarify(t.Context(), q)
+					got <- answer
+				}()
+				pass(1500 * time.Millisecond)
+			}
+			const early = "You may not have heard all of it."
+			ask()
+			e.wants("5", early)
+			if n := strings.Count(e.out.String(), "Question: How many pages"); n != 2 {
+				t.Errorf("it is put %d times:\n%s", n, e.out.String())
+			}
+			pass(2 * time.Second)
+			e.wants("5", "Answer sent: 5.")
+			if got := <-got; got != "five" {
+				t.Errorf("5 is %v", got)
+			}
+			ask()
+			pass(20 * time.Second)
+			const meant = "That may mean two of the choices. Given once more, it means this one: "
+			e.wants("1", meant+"1.")
+			e.wants("2", meant+"2.")
+			e.wants("1", meant+"1.")
+			e.wants("1", "Answer sent: 1.")
+			if got := <-got; got != "one" {
+				t.Errorf("1 is %v", got)
+			}
+			ask(aaep.ResponseYesNo)
+			e.wants("n", early)
+			pass(2 * time.Second)
+			e.wants("n", "Answer sent: no.")
+			if got := <-got; got != false {
+				t.Errorf("n is %v", got)
+			}
+			ask(aaep.ResponseFreetext)
+			e.wants("twelve", "Answer sent.")
+			if got := <-got; got != "twelve" {
+				t.Errorf("twelve is %v", got)
+			}
+		})
+	})
+}

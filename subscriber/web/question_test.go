@@ -154,6 +154,8 @@ func TestClarify(t *testing.T) {
 			`Array.from(document.querySelectorAll(".question:not(.settled) button")).find((b) => b.textContent === "No").click()`, false},
 		{producer.Question{Text: aaep.Say("How many?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}}, fill("2,5"), 2.5},
 		{producer.Question{Text: aaep.Say("What name?")}, fill("Ada"), "Ada"},
+		{producer.Question{Text: aaep.Say("How many, or why?"), Kinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice, aaep.ResponseFreetext},
+			Choices: []producer.Choice{{Value: "all", Label: aaep.Say("5")}, {Value: "one", Label: aaep.Say("1")}}}, fill(" 1"), "one"},
 	} {
 		got := make(chan any, 1)
 		go func() {

@@ -226,8 +226,10 @@ export class Questions {
     input.setAttribute("aria-describedby", q.hint.id);
     q.form.before(label, input);
     q.parts.push(input);
+    const line = (text) => String(text ?? "").trim().replace(/\s+/g, " ").toLowerCase();
     this.button(q, w("send"), () => {
-      const said = input.value.trim(), number = numberOf(said, w.language, q.lang);
+      const said = input.value.trim(), number = numberOf(said, w.language, q.lang), choice = choices.find((c) => said && line(c.label) === line(said));
+      if (choice) return send(choice.value, said); // typed by its name
       if (!said || (numeric && !Number.isFinite(number))) return this.log.status(w(said ? "noNumber" : "empty"));
       send(numeric ? number : said, said);
     }).classList.add("yes");
