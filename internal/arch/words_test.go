@@ -16,6 +16,8 @@ import (
 // joins the list when it is through, and never leaves it.
 var plainRooms = []string{
 	".", "bridges/acp",
+	"subscriber/braille",
+	"subscriber/speech",
 	"handshake", "handshake/extensions",
 	"internal/bench", "internal/budget", "internal/credentials", "internal/duplex", "internal/eventlog",
 	"internal/cli/acp", "internal/httpguard", "internal/idle", "internal/shaper", "internal/soak", "internal/violation", "internal/writer",

@@ -14,57 +14,61 @@ import (
 	"time"
 )
 
-// answer is how long BRLTTY may take for an answer, and the connection for what we write.
-const answer = 5 * time.Second
+// answerTimeout is how long BRLTTY may take for an answer, and the connection for what we write.
+const answerTimeout = 5 * time.Second
 
 // client is a connection to BrlAPI. Its methods are for one goroutine; close is for any.
 type client struct {
-	conn    net.Conn
-	path    []uint32      // of the terminal
-	replies chan packet   // to what we asked
-	keys    chan key      // a person's
-	changes chan struct{} // the display may have another size
-	refused chan int      // a line of so many cells was not shown
-	rows    map[rune][]byte
-	done    chan struct{} // the connection has ended
-	err     error         // why, once done is closed
+	conn          net.Conn
+	path          []uint32      // of the terminal
+	replies       chan packet   // to what we asked
+	keys          chan key      // a person's
+	changes       chan struct{} // the display may have another size
+	refusedWidths chan int      // a line of so many cells was not shown
+	rows          map[rune][]byte
+	done          chan struct{} // the connection has ended
+	err           error         // why, once done is closed
 }
 
-// connect introduces us on a connection: version, then authorization. If that fails it closes it.
-func connect(conn net.Conn, keyFile string) (*client, error) {
-	conn.SetDeadline(time.Now().Add(answer))
-	if err := introduce(conn, keyFile); err != nil {
+// newClient agrees with BRLTTY on a version and authorizes us, and then reads its packets. If that
+// fails it closes the connection.
+func newClient(conn net.Conn, keyFile string) (*client, error) {
+	conn.SetDeadline(time.Now().Add(answerTimeout))
+	if err := authorize(conn, keyFile); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	conn.SetDeadline(time.Time{})
 	c := &client{
-		conn: conn, path: terminal(),
-		replies: make(chan packet, 1), keys: make(chan key, 64), changes: make(chan struct{}, 1), refused: make(chan int, 1),
-		rows: map[rune][]byte{}, done: make(chan struct{}),
+		conn: conn, path: terminalPath(),
+		replies: make(chan packet, 1), keys: make(chan key, 64), changes: make(chan struct{}, 1),
+		refusedWidths: make(chan int, 1),
+		rows:          map[rune][]byte{}, done: make(chan struct{}),
 	}
-	go c.read()
+	go c.readPackets()
 	return c, nil
 }
 
-func introduce(conn net.Conn, keyFile string) error {
-	p, err := expect(conn, packetVersion)
+// authorize is the beginning of a connection: the version of the protocol, then the key in keyFile
+// if BRLTTY asks for one.
+func authorize(conn net.Conn, keyFile string) error {
+	p, err := readExpected(conn, packetVersion)
 	if err != nil {
 		return err
 	}
-	if v := p.word32(0); v != protocolVersion {
+	if v := p.numberAt(0); v != protocolVersion {
 		return fmt.Errorf("BRLTTY speaks version %d of BrlAPI, and this program speaks version %d", v, protocolVersion)
 	}
-	if _, err := conn.Write(p.encode()); err != nil {
+	if _, err := conn.Write(p.encodeWire()); err != nil {
 		return err
 	}
-	methods, err := expect(conn, packetAuth)
+	methods, err := readExpected(conn, packetAuth)
 	if err != nil {
 		return err
 	}
 	refused := errors.New("it offers no way to authorize that this program knows")
 	for i := range len(methods.body) / 4 {
-		switch methods.word32(i) {
+		switch methods.numberAt(i) {
 		case 'N':
 			return nil
 		case 'K':
@@ -73,10 +77,10 @@ func introduce(conn net.Conn, keyFile string) error {
 				refused = err
 				continue
 			}
-			if _, err := conn.Write(packet{packetAuth, append(words32('K'), key...)}.encode()); err != nil {
+			if _, err := conn.Write(packet{packetAuth, append(appendNumbers('K'), key...)}.encodeWire()); err != nil {
 				return err
 			}
-			if _, err := expect(conn, packetAck); err == nil {
+			if _, err := readExpected(conn, packetAck); err == nil {
 				return nil
 			}
 			refused = fmt.Errorf("it did not accept the key in %s", keyFile)
@@ -85,8 +89,8 @@ func introduce(conn net.Conn, keyFile string) error {
 	return fmt.Errorf("BRLTTY does not let this program in: %w", refused)
 }
 
-// keyFile is the file that BRLAPI_AUTH names, or "": it is a path, also after "keyfile:", perhaps among other ways to
-// authorize, with a + between them.
+// keyFile is the file that BRLAPI_AUTH names, or "": it is a path, also after "keyfile:", perhaps
+// among other ways to authorize, with a + between them.
 func keyFile(auth string) string {
 	for way := range strings.SplitSeq(auth, "+") {
 		if name := strings.TrimPrefix(way, "keyfile:"); filepath.IsAbs(name) {
@@ -96,6 +100,7 @@ func keyFile(auth string) string {
 	return ""
 }
 
+// readKeyFile returns what a key file holds, as much as fits a packet.
 func readKeyFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -110,21 +115,23 @@ func readKeyFile(name string) ([]byte, error) {
 	return key[:n], nil
 }
 
-func expect(conn net.Conn, kind packetType) (packet, error) {
+// readExpected reads a packet that must be of a kind.
+func readExpected(conn net.Conn, kind packetType) (packet, error) {
 	p, err := readPacket(conn)
 	switch {
 	case err != nil:
 		return packet{}, err
 	case p.kind == packetError:
-		return packet{}, fmt.Errorf("BRLTTY answers with error %d", p.word32(0))
+		return packet{}, fmt.Errorf("BRLTTY answers with error %d", p.numberAt(0))
 	case p.kind != kind:
 		return packet{}, fmt.Errorf("BRLTTY answers with a packet %v instead of %v", p.kind, kind)
 	}
 	return p, nil
 }
 
-// read sorts what comes, until the connection ends.
-func (c *client) read() {
+// readPackets passes on keys, changes, refusals and answers until the connection ends. It is a
+// goroutine of its own and never waits for a reader.
+func (c *client) readPackets() {
 	defer c.conn.Close() // what is being written then fails, and done says why
 	defer close(c.done)
 	for {
@@ -135,10 +142,10 @@ func (c *client) read() {
 		}
 		switch p.kind {
 		case packetKey:
-			if k := commands[p.word32(1)]; len(p.body) == 8 && k != keyNone {
+			if k := commands[p.numberAt(1)]; len(p.body) == 8 && k != keyNone {
 				select {
 				case c.keys <- k:
-				default: // nobody presses that many
+				default: // a person does not press that many
 				}
 			}
 		case packetUpdate: // what it says is no use: BRLTTY 6 sends the size now in one byte order, now in the other
@@ -147,12 +154,12 @@ func (c *client) read() {
 			default:
 			}
 		case packetException: // code and kind, then the packet that was wrong: for a write its flags and its region
-			if packetType(p.word32(1)) != packetWrite {
-				c.err = fmt.Errorf("BRLTTY answers with exception %d", p.word32(0))
+			if packetType(p.numberAt(1)) != packetWrite {
+				c.err = fmt.Errorf("BRLTTY answers with exception %d", p.numberAt(0))
 				return
 			}
 			select {
-			case c.refused <- int(p.word32(4)):
+			case c.refusedWidths <- int(p.numberAt(4)):
 			default:
 			}
 		default:
@@ -166,10 +173,10 @@ func (c *client) read() {
 	}
 }
 
-// send writes a packet, or fails in time.
-func (c *client) send(p packet) error {
-	c.conn.SetWriteDeadline(time.Now().Add(answer))
-	_, err := c.conn.Write(p.encode())
+// writePacket writes a packet, or fails within answerTimeout.
+func (c *client) writePacket(p packet) error {
+	c.conn.SetWriteDeadline(time.Now().Add(answerTimeout))
+	_, err := c.conn.Write(p.encodeWire())
 	if err != nil {
 		select {
 		case <-c.done:
@@ -180,24 +187,25 @@ func (c *client) send(p packet) error {
 	return err
 }
 
-// ask sends a packet and waits for the answer, which is of kind want.
-func (c *client) ask(p packet, want packetType) (packet, error) {
-	if err := c.send(p); err != nil {
+// request sends a packet and waits for the answer, which must be of kind want. A refusal is an
+// error that leaves the connection in use.
+func (c *client) request(p packet, want packetType) (packet, error) {
+	if err := c.writePacket(p); err != nil {
 		return packet{}, err
 	}
-	timeout := time.NewTimer(answer)
+	timeout := time.NewTimer(answerTimeout)
 	defer timeout.Stop()
 	select {
 	case reply := <-c.replies:
 		if reply.kind == packetError && want != packetError {
-			return packet{}, refusal(reply.word32(0))
+			return packet{}, refusal(reply.numberAt(0))
 		}
 		if reply.kind != want {
 			return packet{}, fmt.Errorf("BRLTTY answers with a packet %v instead of %v", reply.kind, want)
 		}
 		return reply, nil
 	case <-timeout.C:
-		return packet{}, fmt.Errorf("BRLTTY has not answered for %v", answer)
+		return packet{}, fmt.Errorf("BRLTTY has not answered for %v", answerTimeout)
 	case <-c.done:
 		return packet{}, c.err
 	}
@@ -220,10 +228,12 @@ const (
 	paramSubscribe = 0x200
 )
 
-// watch asks to be told when the display changes. An old BRLTTY cannot; then a line that does not fit tells.
-func (c *client) watch() error {
+// subscribeToChanges asks for a packet whenever the display changes. An old BRLTTY refuses; then a
+// line that does not fit shows that the size has changed.
+func (c *client) subscribeToChanges() error {
 	for _, param := range []uint32{paramSize, paramOnline} {
-		_, err := c.ask(packet{packetRequest, words32(paramGlobal|paramGet|paramSubscribe, param, 0, 0)}, packetValue)
+		_, err := c.request(packet{packetRequest, appendNumbers(paramGlobal|paramGet|paramSubscribe, param, 0, 0)},
+			packetValue)
 		if err != nil && !errors.As(err, new(refusal)) {
 			return err
 		}
@@ -234,26 +244,27 @@ func (c *client) watch() error {
 // maxCells is the longest line that fits a packet, and more than any display has.
 const maxCells = 400
 
-// size is how many cells the first line of the display has; 0 if there is no display.
-func (c *client) size() (int, error) {
-	p, err := c.ask(packet{kind: packetSize}, packetSize)
+// displaySize asks how many cells the first line of the display has; 0 if there is no display.
+func (c *client) displaySize() (int, error) {
+	p, err := c.request(packet{kind: packetSize}, packetSize)
 	if err != nil {
 		return 0, err
 	}
 	if len(p.body) != 8 {
 		return 0, fmt.Errorf("BRLTTY answers with a display size of %d bytes", len(p.body))
 	}
-	if p.word32(1) == 0 {
+	if p.numberAt(1) == 0 {
 		return 0, nil
 	}
-	return int(min(p.word32(0), maxCells)), nil
+	return int(min(p.numberAt(0), maxCells)), nil
 }
 
-// enter takes the display, and only the keys that are ours: all others go on doing what they do. The priority is above
-// that of a screen reader, which is 50: a text covers what is read for a while, and then the display is given back.
-func (c *client) enter() error {
-	path := append(words32(uint32(len(c.path))), words32(c.path...)...)
-	if _, err := c.ask(packet{packetEnter, append(path, 0)}, packetAck); err != nil {
+// enterDisplay takes the display, and only the keys that are ours: all others go on doing what they
+// do. The priority is above that of a screen reader, which is 50: a text covers what is read for a
+// while, and then the display is given back.
+func (c *client) enterDisplay() error {
+	path := append(appendNumbers(uint32(len(c.path))), appendNumbers(c.path...)...)
+	if _, err := c.request(packet{packetEnter, append(path, 0)}, packetAck); err != nil {
 		return err
 	}
 	ours := []uint32{}
@@ -261,27 +272,30 @@ func (c *client) enter() error {
 		ours = append(ours, 0, code, 0xffffffff, code)
 	}
 	for _, p := range []packet{
-		{'P'<<8 | 'V', words32(0, paramPriority, 0, 0, 60)},
-		{packetIgnore, words32(0, 0, 0xffffffff, 0xffffffff)},
-		{packetAccept, words32(ours...)},
+		{'P'<<8 | 'V', appendNumbers(0, paramPriority, 0, 0, 60)},
+		{packetIgnore, appendNumbers(0, 0, 0xffffffff, 0xffffffff)},
+		{packetAccept, appendNumbers(ours...)},
 	} {
-		if _, err := c.ask(p, packetAck); err != nil && !errors.As(err, new(refusal)) {
+		if _, err := c.request(p, packetAck); err != nil && !errors.As(err, new(refusal)) {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *client) leave() error {
-	_, err := c.ask(packet{kind: packetLeave}, packetAck)
+// leaveDisplay gives the display back.
+func (c *client) leaveDisplay() error {
+	_, err := c.request(packet{kind: packetLeave}, packetAck)
 	return err
 }
 
-// knows reports whether the table of the display has a character. An old BRLTTY does not say; then it is taken to.
-func (c *client) knows(r rune) (bool, error) {
+// hasCharacter reports whether the table of the display has a character. An old BRLTTY does not
+// say; then it is assumed to.
+func (c *client) hasCharacter(r rune) (bool, error) {
 	row, ok := c.rows[r>>8]
 	if !ok {
-		p, err := c.ask(packet{packetRequest, words32(paramGlobal|paramGet, paramRowCells, 0, uint32(r>>8))}, packetValue)
+		p, err := c.request(packet{packetRequest, appendNumbers(paramGlobal|paramGet, paramRowCells, 0, uint32(r>>8))},
+			packetValue)
 		switch {
 		case errors.As(err, new(refusal)):
 			row = bytes.Repeat([]byte{0xff}, 32)
@@ -296,8 +310,9 @@ func (c *client) knows(r rune) (bool, error) {
 	return i < len(row) && row[i]&(1<<(r&7)) != 0, nil
 }
 
-// terminal is where the person is, as libbrlapi finds it: in an X session, else anywhere.
-func terminal() []uint32 {
+// terminalPath returns where the person is, as libbrlapi finds it: the numbers of an X session's
+// terminals, else none.
+func terminalPath() []uint32 {
 	path := os.Getenv("WINDOWPATH")
 	if path == "" && os.Getenv("DISPLAY") != "" {
 		path = os.Getenv("XDG_VTNR")
@@ -313,12 +328,13 @@ func terminal() []uint32 {
 
 const (
 	firstPort = 4101
-	sockets   = "/var/lib/BrlAPI"
+	// socketDir is where BRLTTY puts its sockets.
+	socketDir = "/var/lib/BrlAPI"
 )
 
-// addresses are the networks and addresses to try for what BRLAPI_HOST may be, in turn: ":N" is a socket file, or the
-// loopback network; "host:N" is TCP, port 4101+N.
-func addresses(host string) ([][2]string, error) {
+// hostAddresses returns the networks and addresses to try for the value of BRLAPI_HOST, in order:
+// ":N" is a socket file, or the loopback network; "host:N" is TCP, port 4101+N.
+func hostAddresses(host string) ([][2]string, error) {
 	if host == "" {
 		host = ":0"
 	}
@@ -338,17 +354,17 @@ func addresses(host string) ([][2]string, error) {
 	if runtime.GOOS == "windows" {
 		return local, nil
 	}
-	return append([][2]string{{"unix", filepath.Join(sockets, display)}}, local...), nil
+	return append([][2]string{{"unix", filepath.Join(socketDir, display)}}, local...), nil
 }
 
-// dial connects to the first address that answers.
-func dial(ctx context.Context, host string) (net.Conn, error) {
-	all, err := addresses(host)
+// dialHost connects to the first address of a host that answers.
+func dialHost(ctx context.Context, host string) (net.Conn, error) {
+	all, err := hostAddresses(host)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range all {
-		d := net.Dialer{Timeout: answer}
+		d := net.Dialer{Timeout: answerTimeout}
 		conn, e := d.DialContext(ctx, a[0], a[1])
 		if e == nil {
 			return conn, nil

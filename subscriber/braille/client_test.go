@@ -47,11 +47,12 @@ func TestKey(t *testing.T) {
 
 // A BRLTTY that dies ends what is under way, with one error for everybody.
 func TestServerDies(t *testing.T) {
-	inBubble(t, 40, braille.Options{}, func(b *bed) {
-		result := b.present(b.Context(), say(transfer))
+	inBubble(t, 40, braille.Options{}, func(b *fixture) {
+		result := b.presentAsync(b.Context(), sayText(transfer))
 		b.s.Cut()
-		b.ends(result, io.EOF)
-		if err := b.d.Present(b.Context(), say("More.")); !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "BRLTTY has ended") {
+		b.checkEnd(result, io.EOF)
+		if err := b.d.Present(b.Context(), sayText("More.")); !errors.Is(err, io.EOF) ||
+			!strings.Contains(err.Error(), "BRLTTY has ended") {
 			t.Error(err)
 		}
 		if b.d.Speaks("en") {
@@ -63,15 +64,15 @@ func TestServerDies(t *testing.T) {
 
 // Close ends what is shown and gives the display back, however many call it.
 func TestClose(t *testing.T) {
-	inBubble(t, 40, braille.Options{}, func(b *bed) {
-		result := b.present(b.Context(), critical(transfer))
+	inBubble(t, 40, braille.Options{}, func(b *fixture) {
+		result := b.presentAsync(b.Context(), sayCritical(transfer))
 		var all sync.WaitGroup
 		for range 5 {
 			all.Go(func() { b.d.Close() })
 		}
 		all.Wait()
-		b.ends(result, announce.ErrClosed)
-		if err := b.d.Present(b.Context(), say("More.")); err != announce.ErrClosed {
+		b.checkEnd(result, announce.ErrClosed)
+		if err := b.d.Present(b.Context(), sayText("More.")); err != announce.ErrClosed {
 			t.Error(err)
 		}
 		synctest.Wait()
@@ -82,8 +83,9 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// liar is a server by hand: it answers each kind of packet as the test says.
-func liar(t *testing.T, answers map[byte]string) (*braille.Display, error) {
+// startFakeServer opens a display on a server by hand, which answers each kind of packet as the
+// test says.
+func startFakeServer(t *testing.T, answers map[byte]string) (*braille.Display, error) {
 	client, conn := net.Pipe()
 	t.Cleanup(func() { conn.Close() })
 	packet := func(kind byte, body string) {
@@ -124,11 +126,14 @@ func liar(t *testing.T, answers map[byte]string) (*braille.Display, error) {
 			}
 		}
 	}()
-	return braille.Open(t.Context(), braille.Options{Dial: func(context.Context) (net.Conn, error) { return client, nil }})
+	return braille.Open(t.Context(), braille.Options{Dial: func(context.Context) (net.Conn, error) {
+		return client,
+			nil
+	}})
 }
 
 // A server that stalls or lies gets one clear error in time, and no hang.
-func TestLiars(t *testing.T) {
+func TestFakeServers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answers map[byte]string
 		open    string // what Open says
@@ -136,11 +141,13 @@ func TestLiars(t *testing.T) {
 	}{
 		"silent":        {map[byte]string{'v': ""}, "timeout", ""},
 		"half a header": {map[byte]string{'v': "\x00\x00"}, "timeout", ""},
-		"another age":   {map[byte]string{'v': "\x00\x00\x00\x04\x00\x00\x00v\x00\x00\x00\x09"}, "speaks version 9 of BrlAPI", ""},
-		"no BRLTTY":     {map[byte]string{'v': "HTTP/1.1 400 Bad Request\r\n\r\n"}, "1213486160 bytes", ""},
-		"huge":          {map[byte]string{'v': "\xff\xff\xff\xff\x00\x00\x00v"}, "4096 is the most", ""},
-		"another kind":  {map[byte]string{'v': "\x00\x00\x00\x00\x00\x00\x00A"}, "'A' instead of 'v'", ""},
-		"no way in":     {map[byte]string{'a': "\x00\x00\x00\x04\x00\x00\x00a\x00\x00\x00X"}, "does not let this program in", ""},
+		"another age": {map[byte]string{'v': "\x00\x00\x00\x04\x00\x00\x00v\x00\x00\x00\x09"},
+			"speaks version 9 of BrlAPI", ""},
+		"no BRLTTY":    {map[byte]string{'v': "HTTP/1.1 400 Bad Request\r\n\r\n"}, "1213486160 bytes", ""},
+		"huge":         {map[byte]string{'v': "\xff\xff\xff\xff\x00\x00\x00v"}, "4096 is the most", ""},
+		"another kind": {map[byte]string{'v': "\x00\x00\x00\x00\x00\x00\x00A"}, "'A' instead of 'v'", ""},
+		"no way in": {map[byte]string{'a': "\x00\x00\x00\x04\x00\x00\x00a\x00\x00\x00X"},
+			"does not let this program in", ""},
 		"size stalls":   {map[byte]string{'s': ""}, "has not answered for 5s", ""},
 		"size of 1":     {map[byte]string{'s': "\x00\x00\x00\x01\x00\x00\x00s!"}, "display size of 1 bytes", ""},
 		"size refused":  {map[byte]string{'s': "\x00\x00\x00\x04\x00\x00\x00e\x00\x00\x00\x07"}, "error 7", ""},
@@ -148,14 +155,16 @@ func TestLiars(t *testing.T) {
 		"no terminal":   {map[byte]string{'t': "\x00\x00\x00\x04\x00\x00\x00e\x00\x00\x00\x03"}, "", "error 3"},
 		"enter stalls":  {map[byte]string{'t': ""}, "", "has not answered for 5s"},
 		"enter is deaf": {map[byte]string{'t': "\x00\x00\x00\x00\x00\x00\x00A", 0: "deaf"}, "", "timeout"},
-		"exception":     {map[byte]string{'t': "\x00\x00\x00\x08\x00\x00\x00E\x00\x00\x00\x03\x00\x00\x00t"}, "", "exception 3"},
-		"refuses lines": {map[byte]string{'t': "\x00\x00\x00\x00\x00\x00\x00A", 'w': "\x00\x00\x00\x14\x00\x00\x00E\x00\x00\x00\x05\x00\x00\x00w" +
-			"\x00\x00\x00\x7e\x00\x00\x00\x01\x00\x00\x00\x28"}, "", "refuses what is shown"},
+		"exception": {map[byte]string{'t': "\x00\x00\x00\x08\x00\x00\x00E\x00\x00\x00\x03\x00\x00\x00t"}, "",
+			"exception 3"},
+		"refuses lines": {map[byte]string{'t': "\x00\x00\x00\x00\x00\x00\x00A",
+			'w': "\x00\x00\x00\x14\x00\x00\x00E\x00\x00\x00\x05\x00\x00\x00w" +
+				"\x00\x00\x00\x7e\x00\x00\x00\x01\x00\x00\x00\x28"}, "", "refuses what is shown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				d, err := liar(t, tc.answers)
+				d, err := startFakeServer(t, tc.answers)
 				want := tc.open
 				if err == nil {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -177,11 +186,11 @@ func TestLiars(t *testing.T) {
 // A server that stops reading does not stop Close.
 func TestCloseWhileStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, err := liar(t, map[byte]string{'t': ""})
+		d, err := startFakeServer(t, map[byte]string{'t': ""})
 		if err != nil {
 			t.Fatal(err)
 		}
-		go d.Present(t.Context(), say("Hello."))
+		go d.Present(t.Context(), sayText("Hello."))
 		synctest.Wait()
 		start := time.Now()
 		d.Close()
@@ -194,7 +203,7 @@ func TestCloseWhileStalled(t *testing.T) {
 // Nor does it stop a cancelled Present.
 func TestCancelWhileStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, err := liar(t, map[byte]string{'t': ""})
+		d, err := startFakeServer(t, map[byte]string{'t': ""})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +211,7 @@ func TestCancelWhileStalled(t *testing.T) {
 		start := time.Now()
 		for range 2 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if err := d.Present(ctx, say("Hello.")); err != context.DeadlineExceeded {
+			if err := d.Present(ctx, sayText("Hello.")); err != context.DeadlineExceeded {
 				t.Error(err)
 			}
 			cancel()
@@ -227,7 +236,8 @@ func TestOpenIsCancelled(t *testing.T) {
 	}
 }
 
-// A language is spoken when the table has its letters; what it lacks is shown without marks, not as rubbish.
+// A language is spoken when the table has its letters; what it lacks is shown without marks, not as
+// rubbish.
 func TestSpeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := brailletest.New(40)
@@ -238,8 +248,10 @@ func TestSpeaks(t *testing.T) {
 		}
 		defer d.Close()
 		for tag, want := range map[string]bool{
-			"en": true, "en-NG": true, "es-419": true, "hi": true, "ru": true, "sw": true, "": true, "cs": true, "yo": false, "yo-NG": false,
-			"ha": false, "ig": false, "ar": false, "ar-EG": false, "ko": false, "zh-Hant": false, "tlh": false, "not a tag": false, "sr": true,
+			"en": true, "en-NG": true, "es-419": true, "hi": true, "ru": true, "sw": true, "": true, "cs": true,
+			"yo": false, "yo-NG": false,
+			"ha": false, "ig": false, "ar": false, "ar-EG": false, "ko": false, "zh-Hant": false, "tlh": false,
+			"not a tag": false, "sr": true,
 			"az": false, "az-Cyrl": true,
 		} {
 			if got := d.Speaks(tag); got != want {
@@ -249,7 +261,7 @@ func TestSpeaks(t *testing.T) {
 		for text, want := range map[string]string{
 			"ẹ kú àárọ̀ o": "e kú àáro\u0300 o", "5 日本": "5 ?本", "plain": "plain", "q\u0301": "q",
 		} {
-			d.Present(t.Context(), say(text))
+			d.Present(t.Context(), sayText(text))
 			if got := strings.TrimSpace(s.Now().Line); got != want {
 				t.Errorf("%q is shown as %q, want %q", text, got, want)
 			}
@@ -257,7 +269,7 @@ func TestSpeaks(t *testing.T) {
 	})
 }
 
-// Whoever has no BRLTTY learns what to do.
+// A person without BRLTTY learns what to do.
 func TestNoBRLTTY(t *testing.T) {
 	_, err := braille.Open(t.Context(), braille.Options{Host: "127.0.0.1:61434"}) // its port is 65535
 	if err == nil || !strings.Contains(err.Error(), "BRLTTY does not answer: start it") {

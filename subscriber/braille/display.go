@@ -1,18 +1,21 @@
-// Package braille presents utterances on a braille display through BRLTTY, by the BrlAPI protocol and without C.
+// Package braille presents utterances on a braille display through BRLTTY, by the BrlAPI protocol
+// and without C.
 //
 //	d, err := braille.Open(ctx, braille.Options{})
 //	…
 //	err = d.Present(ctx, utterance)
 //
-// A text is cut into pages between words, and stays for as long as it takes to read. Two cells at the right end say
-// what else there is: ⠒ in the last one for a text that goes on, ⠿ for one that stays until the person pans on, ⠶ in the
-// one before it while something else waits. A display of less than eight cells has no room for them.
+// A text is cut into pages between words, and stays for as long as it takes to read. Two cells at
+// the right end say what else there is: ⠒ in the last one for a text that goes on, ⠿ for one that
+// stays until the person pans on, ⠶ in the one before it while something else waits. A display of
+// less than eight cells has no room for them.
 //
-// The keys are those that pan everywhere else: forward and back by one page; past the end, to dismiss what is there, or
-// to acknowledge it if it is critical; back before the beginning, to read the last fifty texts again; line down to
-// skip, line up to begin again, home for the newest text. They act at once. What nobody's key asked for changes the
-// display at most once a second, and waits while somebody reads back, unless it is critical. All other keys keep doing
-// what they do in BRLTTY, and the display goes back to whoever had it when a text is over or dismissed.
+// The keys are those that pan everywhere else: forward and back by one page; past the end, to
+// dismiss what is there, or to acknowledge it if it is critical; back before the beginning, to read
+// the last fifty texts again; line down to skip, line up to begin again, home for the newest text.
+// They act at once. What no key asked for changes the display at most once a second, and waits
+// while the person reads back, unless it is critical. All other keys keep doing what they do in
+// BRLTTY, and the display goes back to the program that had it when a text is over or dismissed.
 package braille
 
 import (
@@ -30,12 +33,13 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-// ErrNoDisplay says that no display is connected to BRLTTY. When one is plugged in, Present works again. Besides it, Present
-// returns nil, announce.ErrCut where the person skipped the rest, announce.ErrClosed, and the context's error; any other says that
-// the connection is gone.
+// ErrNoDisplay says that no display is connected to BRLTTY. When one is plugged in, Present works
+// again. Besides it, Present returns nil, announce.ErrCut where the person skipped the rest,
+// announce.ErrClosed, and the context's error; any other says that the connection is gone.
 var ErrNoDisplay = errors.New("braille: no display is connected")
 
-// Options say which display, and how it is read. The zero Options are the display of this machine, at the usual pace.
+// Options say which display, and how it is read. The zero Options are the display of this machine,
+// at the usual pace.
 type Options struct {
 	// Host is where BRLTTY is, as in BRLAPI_HOST, which counts if it is empty: ":0", "localhost:0".
 	Host string
@@ -45,22 +49,24 @@ type Options struct {
 	Page time.Duration
 	// Manual says that a text stays until the person pans on, however long that takes.
 	Manual bool
-	// Tables, if it is not nil, translates with liblouis: from language tag to table, such as "en" to "en-ueb-g2.ctb".
-	// A tag without a region or script serves all of them. DefaultTables is the usual choice. Open fails where lou_translate
-	// is not installed; text in other languages, and what a table that is not there should translate, BRLTTY does.
+	// Tables, if it is not nil, translates with liblouis: from language tag to table, such as "en"
+	// to "en-ueb-g2.ctb". A tag without a region or script serves all of them. DefaultTables is the
+	// usual choice. Open fails where lou_translate is not installed; text in other languages, and
+	// what a table that is not there should translate, BRLTTY does.
 	Tables map[string]string
 }
 
-// Display is an open display. Present is for one goroutine at a time; all other methods are for any.
+// Display is an open display. Present is for one goroutine at a time; all other methods are for
+// any.
 type Display struct {
-	client *client
-	louis  *louis // nil if BRLTTY translates
-	orders chan func()
-	nudge  chan struct{} // waiting has changed
-	stop   chan struct{}
-	once   sync.Once
-	gone   chan struct{} // closed when the goroutine below has ended
-	err    error         // why
+	client         *client
+	louis          *translator // nil if BRLTTY translates
+	orders         chan func()
+	waitingChanged chan struct{} // waiting has changed
+	stop           chan struct{}
+	once           sync.Once
+	gone           chan struct{} // closed when the goroutine below has ended
+	err            error         // why
 
 	// Of one goroutine, which carries out the orders and is the only one to ask client.
 	reader reader
@@ -73,33 +79,34 @@ type Display struct {
 	speaks  map[string]bool
 }
 
-// Open connects to BRLTTY and asks for the size of the display; that there is none now is no error. Nothing is shown
-// before the first Present.
+// Open connects to BRLTTY and asks for the size of the display; that there is none now is no error.
+// Nothing is shown before the first Present.
 func Open(ctx context.Context, options Options) (*Display, error) {
-	d, err := open(ctx, options)
+	d, err := openDisplay(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("braille: %w", err)
 	}
 	return d, nil
 }
 
-func open(ctx context.Context, options Options) (*Display, error) {
+// openDisplay is Open without the package's name before its errors.
+func openDisplay(ctx context.Context, options Options) (*Display, error) {
 	if options.Tables != nil {
-		if err := haveLouis(); err != nil {
+		if err := checkPrograms(); err != nil {
 			return nil, err
 		}
 	}
 	connectTo := options.Dial
 	if connectTo == nil {
 		host := cmp.Or(options.Host, os.Getenv("BRLAPI_HOST"))
-		connectTo = func(ctx context.Context) (net.Conn, error) { return dial(ctx, host) }
+		connectTo = func(ctx context.Context) (net.Conn, error) { return dialHost(ctx, host) }
 	}
 	conn, err := connectTo(ctx)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	d, err := begin(conn, options)
+	d, err := startDisplay(conn, options)
 	if !stop() {
 		if err == nil {
 			d.Close()
@@ -109,31 +116,33 @@ func open(ctx context.Context, options Options) (*Display, error) {
 	return d, err
 }
 
-// begin opens a display on a connection, and closes that if it cannot.
-func begin(conn net.Conn, options Options) (*Display, error) {
-	c, err := connect(conn, cmp.Or(keyFile(os.Getenv("BRLAPI_AUTH")), "/etc/brlapi.key"))
+// startDisplay opens a display on a connection, and closes that if it cannot.
+func startDisplay(conn net.Conn, options Options) (*Display, error) {
+	c, err := newClient(conn, cmp.Or(keyFile(os.Getenv("BRLAPI_AUTH")), "/etc/brlapi.key"))
 	if err != nil {
 		return nil, err
 	}
 	d := &Display{
-		client: c, reader: reader{perPage: options.Page, manual: options.Manual, lost: time.Now()}, orders: make(chan func()),
-		nudge: make(chan struct{}, 1), stop: make(chan struct{}), gone: make(chan struct{}), speaks: map[string]bool{},
+		client: c, reader: reader{perPage: options.Page, manual: options.Manual, unpluggedAt: time.Now()},
+		orders:         make(chan func()),
+		waitingChanged: make(chan struct{}, 1), stop: make(chan struct{}), gone: make(chan struct{}),
+		speaks: map[string]bool{},
 	}
 	if d.reader.perPage <= 0 {
 		d.reader.perPage = 5 * time.Second
 	}
 	if options.Tables != nil {
-		d.louis = newLouis(options.Tables)
+		d.louis = newTranslator(options.Tables)
 	}
-	if err = c.watch(); err == nil {
-		err = d.measure()
+	if err = c.subscribeToChanges(); err == nil {
+		err = d.measureDisplay()
 	}
 	if err != nil {
 		conn.Close()
 		<-c.done
 		return nil, err
 	}
-	go d.run()
+	go d.carryOutOrders()
 	return d, nil
 }
 
@@ -144,17 +153,18 @@ func (d *Display) Cells() int {
 	return d.cells
 }
 
-// Present shows an utterance, and returns nil when it stood for its reading time or the person panned through it;
-// a critical one stays until the person pans past its end. When ctx ends first, its text stays on the display until
-// something else comes. Without a display it waits up to fifteen seconds for one, and returns ErrNoDisplay.
+// Present shows an utterance, and returns nil when it stood for its reading time or the person
+// panned through it; a critical one stays until the person pans past its end. When ctx ends first,
+// its text stays on the display until something else comes. Without a display it waits up to
+// fifteen seconds for one, and returns ErrNoDisplay.
 func (d *Display) Present(ctx context.Context, u announce.Utterance) error {
-	words := d.words(ctx, u)
+	words := d.wordsOf(ctx, u)
 	if err := ctx.Err(); err != nil || len(words) == 0 {
 		return err
 	}
 	over := make(chan error, 1)
 	t := &text{words: words, critical: u.Critical, over: func(err error) { over <- err }}
-	if err := d.order(ctx, func() { d.reader.add(t) }); err != nil {
+	if err := d.runOrder(ctx, func() { d.reader.addText(t) }); err != nil {
 		return err
 	}
 	select {
@@ -168,24 +178,27 @@ func (d *Display) Present(ctx context.Context, u announce.Utterance) error {
 			return err
 		default:
 		}
-		// In the background, because BRLTTY may take its time. It does not matter if the next text comes first.
-		go d.order(context.Background(), func() { d.reader.cancel(t) })
+		// In the background, because BRLTTY may take its time. It does not matter if the next text
+		// comes first.
+		go d.runOrder(context.Background(), func() { d.reader.cancelText(t) })
 		return ctx.Err()
 	}
 }
 
-// Waiting says how many utterances the caller holds back. While there are any, a cell of the display says so.
+// Waiting says how many utterances the caller holds back. While there are any, a cell of the
+// display says so.
 func (d *Display) Waiting(n int) {
 	d.mu.Lock()
 	d.waiting = n
 	d.mu.Unlock()
 	select {
-	case d.nudge <- struct{}{}:
+	case d.waitingChanged <- struct{}{}:
 	default:
 	}
 }
 
-// Close gives the display back and ends the connection. A Present that is under way returns announce.ErrClosed.
+// Close gives the display back and ends the connection. A Present that is under way returns
+// announce.ErrClosed.
 func (d *Display) Close() error {
 	d.once.Do(func() {
 		close(d.stop)
@@ -198,8 +211,8 @@ func (d *Display) Close() error {
 	return nil
 }
 
-// order has f run by the owner.
-func (d *Display) order(ctx context.Context, f func()) error {
+// runOrder has the goroutine that owns the reader call f, and waits for that.
+func (d *Display) runOrder(ctx context.Context, f func()) error {
 	done := make(chan struct{})
 	select {
 	case d.orders <- func() { f(); close(done) }:
@@ -212,19 +225,22 @@ func (d *Display) order(ctx context.Context, f func()) error {
 	}
 }
 
-// run owns the reader.
-func (d *Display) run() {
+// carryOutOrders is the goroutine that owns the reader, from startDisplay to the end of the
+// connection.
+func (d *Display) carryOutOrders() {
 	defer close(d.gone)
-	err := d.serve()
+	err := d.serveUntilError()
 	d.client.conn.Close()
 	<-d.client.done
-	d.louis.close()
+	d.louis.endProcesses()
 	if d.err = err; err != announce.ErrClosed {
 		d.err = fmt.Errorf("braille: the connection to BRLTTY has ended: %w", err)
 	}
 }
 
-func (d *Display) serve() error {
+// serveUntilError carries out orders, keys and what is due. After each of them the display follows
+// the reader.
+func (d *Display) serveUntilError() error {
 	timer := time.NewTimer(math.MaxInt64) // set when something is due
 	defer timer.Stop()
 	for {
@@ -233,18 +249,18 @@ func (d *Display) serve() error {
 			if f(); d.failed != nil {
 				return d.failed
 			}
-		case <-d.nudge:
+		case <-d.waitingChanged:
 			d.mu.Lock()
 			d.reader.waiting = d.waiting
 			d.mu.Unlock()
 		case k := <-d.client.keys:
-			d.reader.key(k, time.Now())
+			d.reader.pressKey(k, time.Now())
 		case <-d.client.changes:
-			if err := d.measure(); err != nil {
+			if err := d.measureDisplay(); err != nil {
 				return err
 			}
-		case width := <-d.client.refused:
-			if err := d.measure(); err != nil {
+		case width := <-d.client.refusedWidths:
+			if err := d.measureDisplay(); err != nil {
 				return err
 			}
 			if width == d.reader.cells {
@@ -259,16 +275,17 @@ func (d *Display) serve() error {
 			}
 			return announce.ErrClosed
 		}
-		if err := d.update(timer); err != nil {
+		if err := d.updateDisplay(timer); err != nil {
 			return err
 		}
 	}
 }
 
-// update has the display follow the reader, and the timer its next appointment.
-func (d *Display) update(timer *time.Timer) error {
+// updateDisplay makes the display follow the reader, and sets the timer to when the reader is due
+// next.
+func (d *Display) updateDisplay(timer *time.Timer) error {
 	now := time.Now()
-	next := d.reader.tick(now)
+	next := d.reader.advance(now)
 	switch line := d.reader.shown; {
 	case line == nil && d.drawn != nil:
 		if err := d.giveBack(); err != nil {
@@ -276,12 +293,12 @@ func (d *Display) update(timer *time.Timer) error {
 		}
 	case len(line) > 0 && !slices.Equal(line, d.drawn):
 		if d.drawn == nil {
-			if err := d.client.enter(); err != nil {
+			if err := d.client.enterDisplay(); err != nil {
 				return err
 			}
 		}
 		d.drawn = line
-		if err := d.client.send(writing(line)); err != nil {
+		if err := d.client.writePacket(writePacketFor(line)); err != nil {
 			return err
 		}
 	}
@@ -292,28 +309,28 @@ func (d *Display) update(timer *time.Timer) error {
 	return nil
 }
 
-// giveBack lets whoever had the display have it again. Our line is wiped: BRLTTY leaves it where it is, if it believes
-// that its own is there.
+// giveBack gives the display back to the program that had it. Our line is wiped first: BRLTTY
+// leaves it where it is, if it believes that its own is there.
 func (d *Display) giveBack() error {
 	if n := d.reader.cells; n > 0 {
-		if err := d.client.send(writing(slices.Repeat([]rune{' '}, n))); err != nil {
+		if err := d.client.writePacket(writePacketFor(slices.Repeat([]rune{' '}, n))); err != nil {
 			return err
 		}
 	}
 	d.drawn = nil
-	return d.client.leave()
+	return d.client.leaveDisplay()
 }
 
-// measure asks how many cells there are.
-func (d *Display) measure() error {
-	cells, err := d.client.size()
+// measureDisplay asks how many cells there are, and lays out the texts anew if that has changed.
+func (d *Display) measureDisplay() error {
+	cells, err := d.client.displaySize()
 	if err != nil {
 		return err
 	}
 	if d.reader.cells != cells && d.drawn != nil {
 		d.drawn = []rune{} // what stands there is not what we wrote
 	}
-	d.reader.resize(cells, time.Now())
+	d.reader.setCells(cells, time.Now())
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cells = cells

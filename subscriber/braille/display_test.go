@@ -21,18 +21,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const transfer = "Confirm transfer of 500 dollars to savings."
 
-// bed is a display in a bubble: a second of its time lasts no time.
-type bed struct {
+// fixture is a display in a bubble: a second of its time lasts no time.
+type fixture struct {
 	*testing.T
 	s     *brailletest.Server
 	d     *braille.Display
 	start time.Time
 }
 
-func inBubble(t *testing.T, cells int, options braille.Options, test func(*bed)) {
+func inBubble(t *testing.T, cells int, options braille.Options, test func(*fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bed{T: t, s: brailletest.New(cells), start: time.Now()}
+		b := &fixture{T: t, s: brailletest.New(cells), start: time.Now()}
 		options.Dial = b.s.Dial
 		var err error
 		if b.d, err = braille.Open(t.Context(), options); err != nil {
@@ -43,33 +43,37 @@ func inBubble(t *testing.T, cells int, options braille.Options, test func(*bed))
 	})
 }
 
-func say(text string) announce.Utterance { return announce.Utterance{ID: 1, Text: text} }
+// sayText is an utterance that is not critical.
+func sayText(text string) announce.Utterance { return announce.Utterance{ID: 1, Text: text} }
 
-func critical(text string) announce.Utterance {
+// sayCritical is one that is.
+func sayCritical(text string) announce.Utterance {
 	return announce.Utterance{ID: 1, Text: text, Critical: true}
 }
 
-// present presents in the background.
-func (b *bed) present(ctx context.Context, u announce.Utterance) <-chan error {
+// presentAsync presents in the background; the channel gets the result.
+func (b *fixture) presentAsync(ctx context.Context, u announce.Utterance) <-chan error {
 	result := make(chan error, 1)
 	go func() { result <- b.d.Present(ctx, u) }()
 	synctest.Wait()
 	return result
 }
 
-// after lets time pass until so long after the start.
-func (b *bed) after(d time.Duration) {
+// sleepUntil lets time pass until so long after the start.
+func (b *fixture) sleepUntil(d time.Duration) {
 	time.Sleep(time.Until(b.start.Add(d)))
 	synctest.Wait()
 }
 
-func (b *bed) press(keys ...brailletest.Key) {
+// pressKeys presses keys of the display, one after the other.
+func (b *fixture) pressKeys(keys ...brailletest.Key) {
 	b.s.Press(keys...)
 	synctest.Wait()
 }
 
-// shows checks what is on the display: text, then from its last two cells what waits and what follows.
-func (b *bed) shows(want string) {
+// checkShown checks what is on the display: text, then from its last two cells what waits and what
+// follows.
+func (b *fixture) checkShown(want string) {
 	b.Helper()
 	synctest.Wait()
 	state := b.s.Now()
@@ -86,8 +90,8 @@ func (b *bed) shows(want string) {
 	}
 }
 
-// ends checks that a Present has ended.
-func (b *bed) ends(result <-chan error, want error) {
+// checkEnd checks that a Present has ended.
+func (b *fixture) checkEnd(result <-chan error, want error) {
 	b.Helper()
 	synctest.Wait()
 	select {
@@ -101,7 +105,7 @@ func (b *bed) ends(result <-chan error, want error) {
 	}
 }
 
-func (b *bed) goesOn(result <-chan error) {
+func (b *fixture) goesOn(result <-chan error) {
 	b.Helper()
 	synctest.Wait()
 	select {
@@ -111,8 +115,8 @@ func (b *bed) goesOn(result <-chan error) {
 	}
 }
 
-// story is what was on the display, and for how long.
-func (b *bed) story() []string {
+// shownHistory returns what was on the display, and for how long.
+func (b *fixture) shownHistory() []string {
 	states := b.s.States()
 	var lines []string
 	for i, s := range states {
@@ -132,14 +136,15 @@ func (b *bed) story() []string {
 	return lines
 }
 
-func (b *bed) tells(want ...string) {
+func (b *fixture) checkHistory(want ...string) {
 	b.Helper()
-	if got := b.story(); !slices.Equal(got, want) {
+	if got := b.shownHistory(); !slices.Equal(got, want) {
 		b.Errorf("on the display was\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// A text goes over the display by itself, each page for as long as its cells take: 5 s for 40, 2 s at least.
+// A text goes over the display by itself, each page for as long as its cells take: 5 s for 40, 2 s
+// at least.
 func TestDwell(t *testing.T) {
 	for cells, want := range map[int][]string{
 		14: {"Confirm ⠒, 2s", "transfer of ⠒, 2s", "500 dollars ⠒, 2s", "to savings., 12s", "given back, on"},
@@ -147,83 +152,87 @@ func TestDwell(t *testing.T) {
 		40: {"Confirm transfer of 500 dollars to ⠒, 4.25s", "savings., 12s", "given back, on"},
 		80: {transfer + ", 15.375s", "given back, on"},
 		// no room for marks
-		7: {"Confirm, 2s", "transfe, 2s", "r of, 2s", "500, 2s", "dollars, 2s", "to, 2s", "savings, 2s", "., 12s", "given back, on"},
+		7: {"Confirm, 2s", "transfe, 2s", "r of, 2s", "500, 2s", "dollars, 2s", "to, 2s", "savings, 2s", "., 12s",
+			"given back, on"},
 	} {
 		t.Run(fmt.Sprint(cells), func(t *testing.T) {
-			inBubble(t, cells, braille.Options{}, func(b *bed) {
-				if err := b.d.Present(b.Context(), say(transfer)); err != nil {
+			inBubble(t, cells, braille.Options{}, func(b *fixture) {
+				if err := b.d.Present(b.Context(), sayText(transfer)); err != nil {
 					t.Fatal(err)
 				}
-				if stood, last := time.Since(b.start), len(want)-1; stood < 2*time.Second*time.Duration(last) && cells < 80 {
+				if stood, last := time.Since(b.start), len(want)-1; stood < 2*time.Second*time.Duration(last) &&
+					cells < 80 {
 					t.Errorf("read in %v", stood)
 				}
-				b.after(time.Minute)
-				b.tells(want...)
+				b.sleepUntil(time.Minute)
+				b.checkHistory(want...)
 			})
 		})
 	}
 }
 
-// Somebody's own pace.
+// A text takes the person's own pace.
 func TestPace(t *testing.T) {
-	inBubble(t, 40, braille.Options{Page: 20 * time.Second}, func(b *bed) {
-		b.d.Present(b.Context(), say(transfer))
-		b.after(time.Minute)
-		b.tells("Confirm transfer of 500 dollars to ⠒, 17s", "savings., 14s", "given back, on")
+	inBubble(t, 40, braille.Options{Page: 20 * time.Second}, func(b *fixture) {
+		b.d.Present(b.Context(), sayText(transfer))
+		b.sleepUntil(time.Minute)
+		b.checkHistory("Confirm transfer of 500 dollars to ⠒, 17s", "savings., 14s", "given back, on")
 	})
 }
 
 // Nothing moves by itself, and the text is over when the person has panned past its end.
 func TestManual(t *testing.T) {
-	inBubble(t, 20, braille.Options{Manual: true}, func(b *bed) {
-		result := b.present(b.Context(), say(transfer))
-		b.after(time.Hour)
-		b.shows("Confirm transfer| ⠒")
-		b.press(brailletest.Forward, brailletest.Forward)
-		b.shows("savings.|")
+	inBubble(t, 20, braille.Options{Manual: true}, func(b *fixture) {
+		result := b.presentAsync(b.Context(), sayText(transfer))
+		b.sleepUntil(time.Hour)
+		b.checkShown("Confirm transfer| ⠒")
+		b.pressKeys(brailletest.Forward, brailletest.Forward)
+		b.checkShown("savings.|")
 		b.goesOn(result)
-		b.press(brailletest.Forward)
-		b.ends(result, nil)
-		b.after(time.Hour + 2*time.Second)
-		b.tells("Confirm transfer ⠒, 1h0m0s", "of 500 dollars to ⠒, 0s", "savings., 100ms", ", 1s", "given back, on")
+		b.pressKeys(brailletest.Forward)
+		b.checkEnd(result, nil)
+		b.sleepUntil(time.Hour + 2*time.Second)
+		b.checkHistory("Confirm transfer ⠒, 1h0m0s", "of 500 dollars to ⠒, 0s", "savings., 100ms", ", 1s",
+			"given back, on")
 	})
 }
 
-// A key is obeyed at once. Who skips gets the next text at once too, but not faster than one a second.
+// A key is obeyed at once. Who skips gets the next text at once too, but not faster than one a
+// second.
 func TestKeys(t *testing.T) {
-	inBubble(t, 20, braille.Options{}, func(b *bed) {
-		first := b.present(b.Context(), say(transfer))
-		b.after(100 * time.Millisecond)
-		b.press(brailletest.Forward, brailletest.Back, brailletest.Back) // nothing is before
-		b.shows("Confirm transfer| ⠒")
-		b.press(brailletest.Forward)
-		b.press(brailletest.Previous)
-		b.shows("Confirm transfer| ⠒")
-		b.after(2 * time.Second)
-		b.shows("Confirm transfer| ⠒") // the reading time counts from the key
-		b.press(brailletest.Next)
-		b.ends(first, announce.ErrCut)
-		second := b.present(b.Context(), say("Second."))
-		b.shows("Second.|")
-		b.after(3 * time.Second)
-		b.press(brailletest.Next)
-		b.ends(second, nil) // all of it was there
-		third := b.present(b.Context(), say("Third."))
-		b.shows("Third.|")
-		b.press(brailletest.Forward)
-		b.ends(third, nil)
-		fourth := b.present(b.Context(), say("Fourth."))
-		b.after(3100 * time.Millisecond)
-		b.shows("|")
-		b.after(4 * time.Second)
-		b.shows("Fourth.|")
-		b.press(brailletest.Back)
-		b.shows("Third.|⠶")
-		b.press(brailletest.Back, brailletest.Back)
-		b.shows("savings.|⠶")
-		b.press(brailletest.Home)
-		b.shows("Fourth.|")
-		b.after(7 * time.Second)
-		b.ends(fourth, nil)
+	inBubble(t, 20, braille.Options{}, func(b *fixture) {
+		first := b.presentAsync(b.Context(), sayText(transfer))
+		b.sleepUntil(100 * time.Millisecond)
+		b.pressKeys(brailletest.Forward, brailletest.Back, brailletest.Back) // nothing is before
+		b.checkShown("Confirm transfer| ⠒")
+		b.pressKeys(brailletest.Forward)
+		b.pressKeys(brailletest.Previous)
+		b.checkShown("Confirm transfer| ⠒")
+		b.sleepUntil(2 * time.Second)
+		b.checkShown("Confirm transfer| ⠒") // the reading time counts from the key
+		b.pressKeys(brailletest.Next)
+		b.checkEnd(first, announce.ErrCut)
+		second := b.presentAsync(b.Context(), sayText("Second."))
+		b.checkShown("Second.|")
+		b.sleepUntil(3 * time.Second)
+		b.pressKeys(brailletest.Next)
+		b.checkEnd(second, nil) // all of it was there
+		third := b.presentAsync(b.Context(), sayText("Third."))
+		b.checkShown("Third.|")
+		b.pressKeys(brailletest.Forward)
+		b.checkEnd(third, nil)
+		fourth := b.presentAsync(b.Context(), sayText("Fourth."))
+		b.sleepUntil(3100 * time.Millisecond)
+		b.checkShown("|")
+		b.sleepUntil(4 * time.Second)
+		b.checkShown("Fourth.|")
+		b.pressKeys(brailletest.Back)
+		b.checkShown("Third.|⠶")
+		b.pressKeys(brailletest.Back, brailletest.Back)
+		b.checkShown("savings.|⠶")
+		b.pressKeys(brailletest.Home)
+		b.checkShown("Fourth.|")
+		b.sleepUntil(7 * time.Second)
+		b.checkEnd(fourth, nil)
 	})
 }

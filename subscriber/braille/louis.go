@@ -12,8 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// louis translates with the program lou_translate, one process for each table, started when it is first needed.
-type louis struct {
+// A translator uses the program lou_translate, one process for each table, started when it is first
+// needed.
+type translator struct {
 	tables map[string]string
 
 	mu     sync.Mutex
@@ -23,25 +24,26 @@ type louis struct {
 
 // A process is a lou_translate that runs.
 type process struct {
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	lines chan string     // what it says; closed at its end
-	runes map[rune]string // what it makes of single characters
-	lost  string          // what it begins with for a character that it does not know,
-	same  bool            // or all that it says then
+	cmd           *exec.Cmd
+	in            io.WriteCloser
+	lines         chan string     // what it says; closed at its end
+	runes         map[rune]string // what it makes of single characters
+	unknownPrefix string          // what it begins with for a character that it does not know,
+	unknownSame   bool            // or all that it says then
 }
 
-var errLouis = errors.New("liblouis has no such table, or does not answer")
+var errTranslation = errors.New("liblouis has no such table, or does not answer")
 
 // maxLine is how many bytes lou_translate takes as one line, with room to spare.
 const maxLine = 1000
 
-func newLouis(tables map[string]string) *louis {
-	return &louis{tables: tables, open: map[string]*process{}}
+// newTranslator makes a translator with the tables of Options.
+func newTranslator(tables map[string]string) *translator {
+	return &translator{tables: tables, open: map[string]*process{}}
 }
 
-// haveLouis says which of the programs is not there.
-func haveLouis() error {
+// checkPrograms returns an error that names the program that is missing, if one is.
+func checkPrograms() error {
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("there is no program %s to translate with", program)
@@ -50,8 +52,9 @@ func haveLouis() error {
 	return nil
 }
 
-// close ends the processes.
-func (l *louis) close() {
+// endProcesses ends the processes; the translator then translates nothing more. It may be called on
+// nil.
+func (l *translator) endProcesses() {
 	if l == nil {
 		return
 	}
@@ -59,32 +62,35 @@ func (l *louis) close() {
 	defer l.mu.Unlock()
 	l.closed = true
 	for _, p := range l.open {
-		p.end()
+		p.endProcess()
 	}
 }
 
-// can reports whether a table is there.
-func (l *louis) can(table string) bool {
+// hasTable reports whether liblouis has a table.
+func (l *translator) hasTable(table string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return table != "" && l.process(table) != nil
+	return table != "" && l.processFor(table) != nil
 }
 
-// process is the running one for a table, or nil. A table that failed stays failed.
-func (l *louis) process(table string) *process {
+// processFor returns the running process of a table, or nil; it starts the first. A table that
+// failed stays failed. It is called with l.mu held.
+func (l *translator) processFor(table string) *process {
 	if p, ok := l.open[table]; ok || l.closed {
 		return p
 	}
-	p := start(table)
+	p := startProcess(table)
 	l.open[table] = p
 	return p
 }
 
-// programs translate. The output of lou_translate is a pipe, which it would fill before it answers; stdbuf makes it write lines.
+// programs translate. The output of lou_translate is a pipe, which it would fill before it answers;
+// stdbuf makes it write lines.
 var programs = [...]string{"lou_translate", "stdbuf"}
 
-// start starts a process, and asks it what a character that nobody has looks like.
-func start(table string) *process {
+// startProcess starts a process, and learns how it shows a character that no table has, from three
+// of private use. It returns nil if there is no such table.
+func startProcess(table string) *process {
 	cmd := exec.Command(programs[1], "-oL", programs[0], "--forward", "unicode.dis,"+table)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -101,27 +107,27 @@ func start(table string) *process {
 			p.lines <- s.Text()
 		}
 	}()
-	a, err := p.translate("a")
+	a, err := p.translateLine("a")
 	if err != nil || strings.Trim(a, string(blank)) == "" {
-		p.end()
+		p.endProcess()
 		return nil
 	}
 	for i, private := range []string{"\ue0a1", "\uf1b2", "\U000f2c3d"} {
-		s, err := p.translate(private)
+		s, err := p.translateLine(private)
 		if err != nil {
-			p.end()
+			p.endProcess()
 			return nil
 		}
 		if i == 0 {
-			p.lost, p.same = s, true
+			p.unknownPrefix, p.unknownSame = s, true
 		}
-		p.lost, p.same = common(p.lost, s), p.same && s == p.lost
+		p.unknownPrefix, p.unknownSame = commonPrefix(p.unknownPrefix, s), p.unknownSame && s == p.unknownPrefix
 	}
 	return p
 }
 
-// common is the longest prefix of both.
-func common(a, b string) string {
+// commonPrefix returns the longest prefix of both that ends between characters.
+func commonPrefix(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -132,7 +138,8 @@ func common(a, b string) string {
 	return a[:n]
 }
 
-func (p *process) end() {
+// endProcess kills the program, and waits until its output has ended.
+func (p *process) endProcess() {
 	if p == nil {
 		return
 	}
@@ -143,9 +150,9 @@ func (p *process) end() {
 	p.cmd.Wait()
 }
 
-// translate is the braille for one line without spaces at its ends.
-func (p *process) translate(line string) (string, error) {
-	timeout := time.NewTimer(answer)
+// translateLine returns the braille for one line without spaces at its ends.
+func (p *process) translateLine(line string) (string, error) {
+	timeout := time.NewTimer(answerTimeout)
 	defer timeout.Stop()
 	sent := make(chan error, 1)
 	go func() { // lou_translate reads a backslash as the beginning of a code
@@ -155,58 +162,60 @@ func (p *process) translate(line string) (string, error) {
 	select {
 	case s, ok := <-p.lines:
 		if !ok {
-			return "", errLouis
+			return "", errTranslation
 		}
 		return s, <-sent
 	case <-timeout.C:
-		return "", errLouis
+		return "", errTranslation
 	}
 }
 
-// ask translates a line, and gives up a process that does not answer.
-func (l *louis) ask(table, line string) (string, error) {
-	p := l.process(table)
+// translateLine translates a line by a table, and ends a process that does not answer. It is called
+// with l.mu held.
+func (l *translator) translateLine(table, line string) (string, error) {
+	p := l.processFor(table)
 	if p == nil {
-		return "", errLouis
+		return "", errTranslation
 	}
-	s, err := p.translate(line)
+	s, err := p.translateLine(line)
 	if err != nil {
-		p.end()
+		p.endProcess()
 		l.open[table] = nil
 	}
 	return s, err
 }
 
-// knows reports whether a table has a character. Each is tried once.
-func (l *louis) knows(table string, r rune) bool {
+// hasCharacter reports whether a table has a character. Each is tried once.
+func (l *translator) hasCharacter(table string, r rune) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := l.process(table)
+	p := l.processFor(table)
 	if p == nil {
 		return false
 	}
 	s, ok := p.runes[r]
 	if !ok {
 		var err error
-		if s, err = l.ask(table, string(r)); err != nil {
+		if s, err = l.translateLine(table, string(r)); err != nil {
 			return false
 		}
 		p.runes[r] = s
 	}
-	if p.lost == "" || p.same {
-		return s != p.lost
+	if p.unknownPrefix == "" || p.unknownSame {
+		return s != p.unknownPrefix
 	}
-	return !strings.HasPrefix(s, p.lost)
+	return !strings.HasPrefix(s, p.unknownPrefix)
 }
 
-// words translates a text: a line at a time, so that contractions see their neighbours. Where the translation has
-// another number of words than the text, each is translated alone, so that numbers stay whole.
-func (l *louis) words(table, text string) ([]word, error) {
+// translateText translates a text: a line at a time, so that contractions see their neighbours.
+// Where the translation has another number of words than the text, each is translated alone, so
+// that numbers stay whole.
+func (l *translator) translateText(table, text string) ([]word, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []word
-	for _, line := range lines(strings.FieldsFunc(text, breaks)) {
-		s, err := l.ask(table, strings.Join(line, " "))
+	for _, line := range groupWords(strings.FieldsFunc(text, isPageBreak)) {
+		s, err := l.translateLine(table, strings.Join(line, " "))
 		if err != nil {
 			return nil, err
 		}
@@ -214,7 +223,7 @@ func (l *louis) words(table, text string) ([]word, error) {
 		if len(cells) != len(line) {
 			cells = cells[:0]
 			for _, w := range line {
-				if s, err = l.ask(table, w); err != nil {
+				if s, err = l.translateLine(table, w); err != nil {
 					return nil, err
 				}
 				cells = append(cells, strings.Trim(s, string(blank)))
@@ -225,15 +234,15 @@ func (l *louis) words(table, text string) ([]word, error) {
 				continue
 			}
 			w := dotWord([]rune(c))
-			w.glued = i > 0 && len(all) > 0 && thousands([]rune(line[i-1]), []rune(line[i]))
+			w.joined = i > 0 && len(all) > 0 && continuesNumber([]rune(line[i-1]), []rune(line[i]))
 			all = append(all, w)
 		}
 	}
 	return all, nil
 }
 
-// lines are words in groups that lou_translate takes at once. Of a longer word it gets the parts.
-func lines(words []string) [][]string {
+// groupWords puts words in groups that lou_translate takes at once. A longer word is split.
+func groupWords(words []string) [][]string {
 	var all [][]string
 	size := maxLine
 	for _, w := range words {

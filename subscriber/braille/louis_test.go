@@ -12,9 +12,10 @@ import (
 	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
 )
 
-// translating is a display whose text liblouis translates.
-func translating(t *testing.T, cells int, lacks string, tables map[string]string) (*brailletest.Server, *braille.Display) {
-	needs(t, "liblouis-bin liblouis-data coreutils", "lou_translate", "stdbuf")
+// newTranslatingDisplay opens a display whose text liblouis translates.
+func newTranslatingDisplay(t *testing.T, cells int, lacks string, tables map[string]string) (*brailletest.Server,
+	*braille.Display) {
+	requirePrograms(t, "liblouis-bin liblouis-data coreutils", "lou_translate", "stdbuf")
 	s := brailletest.New(cells)
 	s.Lacks = lacks
 	d, err := braille.Open(t.Context(), braille.Options{Dial: s.Dial, Manual: true, Tables: tables})
@@ -25,8 +26,8 @@ func translating(t *testing.T, cells int, lacks string, tables map[string]string
 	return s, d
 }
 
-// read is a text as pages, of which the person reads one after the other.
-func read(t *testing.T, s *brailletest.Server, d *braille.Display, u announce.Utterance) []string {
+// readPages returns a text as pages, of which the person reads one after the other.
+func readPages(t *testing.T, s *brailletest.Server, d *braille.Display, u announce.Utterance) []string {
 	t.Helper()
 	from := len(s.States())
 	result := make(chan error, 1)
@@ -57,7 +58,7 @@ func read(t *testing.T, s *brailletest.Server, d *braille.Display, u announce.Ut
 // I18N-018: the language of the utterance chooses the table.
 func TestLouis(t *testing.T) {
 	t.Parallel()
-	s, d := translating(t, 14, "", braille.DefaultTables())
+	s, d := newTranslatingDisplay(t, 14, "", braille.DefaultTables())
 	for _, tc := range []struct {
 		language, text string
 		want           []string
@@ -67,7 +68,8 @@ func TestLouis(t *testing.T) {
 		{"es", "fueron 1 234 euros", []string{"⠋⠥⠑⠗⠕⠝", "⠼⠁ ⠼⠃⠉⠙", "⠑⠥⠗⠕⠎"}},
 		{"es", "mañana", []string{"⠍⠁⠻⠁⠝⠁"}},
 	} {
-		if got := read(t, s, d, announce.Utterance{Text: tc.text, Language: tc.language}); !slices.Equal(got, tc.want) {
+		if got := readPages(t, s, d, announce.Utterance{Text: tc.text, Language: tc.language}); !slices.Equal(got,
+			tc.want) {
 			t.Errorf("%s: %q", tc.text, got)
 		}
 	}
@@ -76,30 +78,33 @@ func TestLouis(t *testing.T) {
 	for i := range 200 {
 		long = append(long, strings.Map(func(r rune) rune { return r - '0' + 'a' }, fmt.Sprintf("%08d", i)))
 	}
-	got := strings.Fields(strings.Join(read(t, s, d, announce.Utterance{Text: strings.Join(long, " "), Language: "es"}), " "))
+	got := strings.Fields(strings.Join(readPages(t, s, d,
+		announce.Utterance{Text: strings.Join(long, " "), Language: "es"}), " "))
 	if len(got) != 200 || got[199] != "⠁⠁⠁⠁⠁⠃⠚⠚" {
 		t.Errorf("of 200 words came %d", len(got))
 	}
 }
 
-// What a table lacks is shown without its marks, or as a question mark; never as a hexadecimal code.
+// What a table lacks is shown without its marks, or as a question mark; never as a hexadecimal
+// code.
 func TestLouisLacks(t *testing.T) {
 	t.Parallel()
-	s, d := translating(t, 80, "", map[string]string{"en": "en-ueb-g1.ctb", "yo": "en-ueb-g1.ctb"})
-	got := read(t, s, d, announce.Utterance{Text: "ẹ kú àárọ̀ \U0001f600 日", Language: "yo"})
+	s, d := newTranslatingDisplay(t, 80, "", map[string]string{"en": "en-ueb-g1.ctb", "yo": "en-ueb-g1.ctb"})
+	got := readPages(t, s, d, announce.Utterance{Text: "ẹ kú àárọ̀ \U0001f600 日", Language: "yo"})
 	if want := []string{"⠑ ⠅⠘⠌⠥ ⠘⠡⠁⠘⠌⠁⠗⠘⠡⠕ ⠰⠦ ⠰⠦"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// Each of the usual tables is in liblouis, and has its language's letters; there is none for Yoruba, Hausa and Igbo.
+// Each of the usual tables is in liblouis, and has its language's letters; there is none for
+// Yoruba, Hausa and Igbo.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder // so that no letter counts that BRLTTY has
 	for r := '!'; r < 0xd800; r++ {
 		all.WriteRune(r)
 	}
-	_, d := translating(t, 40, all.String(), braille.DefaultTables())
+	_, d := newTranslatingDisplay(t, 40, all.String(), braille.DefaultTables())
 	for tag := range braille.DefaultTables() {
 		if !d.Speaks(tag) {
 			t.Errorf("no table for %s", tag)
@@ -110,11 +115,11 @@ func TestTables(t *testing.T) {
 			t.Errorf("a table for %s", tag)
 		}
 	}
-	_, d = translating(t, 40, all.String(), map[string]string{"en": "no-such-table.ctb"})
+	_, d = newTranslatingDisplay(t, 40, all.String(), map[string]string{"en": "no-such-table.ctb"})
 	if d.Speaks("en") {
 		t.Error("a table that does not exist")
 	}
-	_, d = translating(t, 40, "ẹ", map[string]string{"en": "en-ueb-g2.ctb"})
+	_, d = newTranslatingDisplay(t, 40, "ẹ", map[string]string{"en": "en-ueb-g2.ctb"})
 	if !d.Speaks("ln") || d.Speaks("yo") {
 		t.Error("without a table the letters that BRLTTY has do not count")
 	}

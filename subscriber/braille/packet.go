@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// The packets of BrlAPI, protocol version 8: a size, a type and a body, all numbers in network order.
+// The packets of BrlAPI, protocol version 8: a size, a type and a body, all numbers in network
+// order.
 const (
 	protocolVersion = 8
 	maxPacket       = 4096
@@ -65,13 +66,14 @@ func readPacket(r io.Reader) (packet, error) {
 	return p, nil
 }
 
-// encode is the packet as it is on the wire.
-func (p packet) encode() []byte {
-	b := words32(uint32(len(p.body)), uint32(p.kind))
+// encodeWire returns the packet as it is on the wire.
+func (p packet) encodeWire() []byte {
+	b := appendNumbers(uint32(len(p.body)), uint32(p.kind))
 	return append(b, p.body...)
 }
 
-func words32(values ...uint32) []byte {
+// appendNumbers returns numbers in network order.
+func appendNumbers(values ...uint32) []byte {
 	var b []byte
 	for _, v := range values {
 		b = binary.BigEndian.AppendUint32(b, v)
@@ -79,8 +81,8 @@ func words32(values ...uint32) []byte {
 	return b
 }
 
-// word32 is the i-th number of a body, or 0 if there is none.
-func (p packet) word32(i int) uint32 {
+// numberAt returns the i-th number of a body, or 0 if there is none.
+func (p packet) numberAt(i int) uint32 {
 	if len(p.body) < 4*i+4 {
 		return 0
 	}
@@ -97,11 +99,12 @@ const (
 	writeCharset = 0x40
 )
 
-// writing is the packet that puts a line into the first cells of the display and takes the cursor away. What is a
-// braille pattern goes as dots, whatever table the display uses.
-func writing(line []rune) packet {
+// writePacketFor returns the packet that puts a line into the first cells of the display and takes
+// the cursor away. A braille pattern is written as dots, whatever table the display uses.
+func writePacketFor(line []rune) packet {
 	text := string(line)
-	b := words32(writeRegion|writeText|writeAnd|writeOr|writeCursor|writeCharset, 1, uint32(len(line)), uint32(len(text)))
+	b := appendNumbers(writeRegion|writeText|writeAnd|writeOr|writeCursor|writeCharset, 1, uint32(len(line)),
+		uint32(len(text)))
 	b = append(b, text...)
 	or := make([]byte, len(line))
 	for i, r := range line {
@@ -113,7 +116,7 @@ func writing(line []rune) packet {
 		}
 	}
 	b = append(b, or...)
-	b = append(b, words32(0)...)
+	b = append(b, appendNumbers(0)...)
 	b = append(b, byte(len("UTF-8")))
 	return packet{packetWrite, append(b, "UTF-8"...)}
 }
@@ -130,7 +133,7 @@ const (
 	keyHome         // to the newest text
 )
 
-// Commands of BRLTTY; the low half of a key code.
+// commands are those of BRLTTY that move through texts; the code is the low half of a key code.
 var commands = map[uint32]key{
 	0x20000018: keyForward, 0x2000001a: keyForward, // FWINRT, FWINRTSKIP
 	0x20000017: keyBack, 0x20000019: keyBack, // FWINLT, FWINLTSKIP

@@ -10,25 +10,27 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A word is what a page breaks between: its cells, and the places at which it may be cut if it is wider than the
-// display. A cell is a rune: a Unicode braille pattern (U+2800 to U+28FF) is shown as its dots, any other in the table
-// that the person chose in BRLTTY.
+// A word is what a page breaks between: its cells, and the places at which it may be cut if it is
+// wider than the display. A cell is a rune: a Unicode braille pattern (U+2800 to U+28FF) is shown
+// as its dots, any other in the table that the person chose in BRLTTY.
 type word struct {
-	cells []rune
-	cuts  []cut
-	glued bool // to the word before: one number, written with spaces
+	cells  []rune
+	cuts   []cut
+	joined bool // to the word before: one number, written with spaces
 }
 
-// A cut is a place in a word: after so many cells. Where the word says so itself, after a hyphen or a slash, is good.
+// A cut is a place in a word: after so many cells. Where the word says so itself, after a hyphen or
+// a slash, is good.
 type cut struct {
 	at   int
 	good bool
 }
 
-// textWords are the words of a plain text that BRLTTY translates: a cell for each character.
+// textWords returns the words of a plain text that BRLTTY translates, with a cell for each
+// character.
 func textWords(text string) []word {
 	var words []word
-	for _, s := range strings.FieldsFunc(text, breaks) {
+	for _, s := range strings.FieldsFunc(text, isPageBreak) {
 		w := word{}
 		for len(s) > 0 {
 			n := len(aNumber.FindString(s))
@@ -46,14 +48,14 @@ func textWords(text string) []word {
 				w.cells[i] = ' '
 			}
 		}
-		w.glued = len(words) > 0 && thousands(words[len(words)-1].cells, w.cells)
+		w.joined = len(words) > 0 && continuesNumber(words[len(words)-1].cells, w.cells)
 		words = append(words, w)
 	}
 	return words
 }
 
-// dotWord is a word of a translation, as Unicode braille. It may not be cut between a prefix and what it belongs to,
-// nor in a number: those two rules are common to most braille codes.
+// dotWord makes a word of a translation, in Unicode braille. It may not be cut between a prefix and
+// what it belongs to, nor in a number: those two rules are common to most braille codes.
 func dotWord(cells []rune) word {
 	w := word{cells: cells}
 	digits := false
@@ -73,14 +75,15 @@ const (
 	numberSign = '⠼'
 )
 
-// inNumber reports whether a cell goes on with a number: a digit, in the upper or the lower cells, or what may stand
-// between digits.
+// inNumber reports whether a cell goes on with a number: a digit, in the upper or the lower cells,
+// or what may stand between digits.
 func inNumber(r rune) bool {
 	return strings.ContainsRune("⠁⠃⠉⠙⠑⠋⠛⠓⠊⠚⠂⠆⠒⠲⠢⠖⠶⠦⠔⠴⠐⠄⠨", r)
 }
 
-// plain is a text in the form that takes the fewest cells, without the characters that have none.
-func plain(text string) string {
+// removeInvisible returns a text in the form that takes the fewest cells, without the characters
+// that have none.
+func removeInvisible(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -92,16 +95,18 @@ func plain(text string) string {
 	}, norm.NFC.String(text))
 }
 
-// breaks reports whether a page may end in place of a character. Between the groups of a number stand other spaces.
-func breaks(r rune) bool {
+// isPageBreak reports whether a page may end in place of a character. The spaces between the groups
+// of a number are no such place.
+func isPageBreak(r rune) bool {
 	return unicode.IsSpace(r) && r != '\u00a0' && r != '\u202f' && r != '\u2007' && r != '\u2009'
 }
 
 // aNumber is digits, what stands between them, a sign or currency before, a per cent behind.
 var aNumber = regexp.MustCompile(`^[-+−±#\p{Sc}]{0,2}\p{Nd}+(?:[-.,:/'’٫٬·\x{a0}\x{2007}\x{2009}\x{202f}]\p{Nd}+)*[%‰°\p{Sc}]?`)
 
-// thousands reports whether b continues the number at the end of a: one to three digits, then groups of three.
-func thousands(a, b []rune) bool {
+// continuesNumber reports whether b continues the number at the end of a: one to three digits, then
+// groups of three.
+func continuesNumber(a, b []rune) bool {
 	n := 0
 	for n < len(b) && unicode.IsDigit(b[n]) {
 		n++
@@ -116,15 +121,15 @@ func thousands(a, b []rune) bool {
 	return n >= 1 && n <= 3
 }
 
-// A page is what fits on the display at once, and where in the text it begins, as a number of cells without spaces:
-// that finds the place again when the display has another size.
+// A page is what fits on the display at once, and where in the text it begins, as a number of cells
+// without spaces: that finds the place again when the display has another size.
 type page struct {
 	cells []rune
 	start int
 }
 
-// paginate lays words out on pages of width cells, at least 1.
-func paginate(words []word, width int) []page {
+// layOutPages lays words out on pages of width cells, at least 1.
+func layOutPages(words []word, width int) []page {
 	var pages []page
 	var line []rune
 	seen, start := 0, 0
@@ -148,7 +153,7 @@ func paginate(words []word, width int) []page {
 	}
 	for i := 0; i < len(words); {
 		w, j := words[i], i+1 // w is words[i:j], which belong together, if that fits
-		for j < len(words) && words[j].glued && len(w.cells)+1+len(words[j].cells) <= width {
+		for j < len(words) && words[j].joined && len(w.cells)+1+len(words[j].cells) <= width {
 			w.cells = append(append(w.cells[:len(w.cells):len(w.cells)], ' '), words[j].cells...)
 			j++
 		}
@@ -160,7 +165,7 @@ func paginate(words []word, width int) []page {
 		}
 		from := 0
 		for len(w.cells)-from > width { // then w is a single word
-			to := w.cutAt(from, width)
+			to := w.cutPlace(from, width)
 			put(0, w.cells[from:to])
 			from = to
 			flush()
@@ -171,9 +176,10 @@ func paginate(words []word, width int) []page {
 	return pages
 }
 
-// cutAt is where to cut a word that goes on for more than width cells after from: at the last good place of the second
-// half of the page, else at the last place, else in the middle of what should not be cut.
-func (w word) cutAt(from, width int) int {
+// cutPlace returns where to cut a word that goes on for more than width cells after from: at the
+// last good place of the second half of the page, else at the last place, else in the middle of
+// what should not be cut.
+func (w word) cutPlace(from, width int) int {
 	last := 0
 	after := sort.Search(len(w.cuts), func(i int) bool { return w.cuts[i].at > from+width })
 	for i := after - 1; i >= 0 && w.cuts[i].at > from; i-- {

@@ -12,9 +12,9 @@ import (
 
 const transfer = "Confirm transfer of 500 dollars to savings."
 
-func lay(words []word, width int) []string {
+func layOut(words []word, width int) []string {
 	var lines []string
-	for _, p := range paginate(words, width) {
+	for _, p := range layOutPages(words, width) {
 		lines = append(lines, string(p.cells))
 	}
 	return lines
@@ -54,7 +54,7 @@ func TestPages(t *testing.T) {
 		{"x", 1, []string{"x"}},
 		{"ab c", 1, []string{"a", "b", "c"}},
 	} {
-		if got := lay(textWords(plain(tc.text)), tc.width); !slices.Equal(got, tc.want) {
+		if got := layOut(textWords(removeInvisible(tc.text)), tc.width); !slices.Equal(got, tc.want) {
 			t.Errorf("%q at %d cells: %q, want %q", tc.text, tc.width, got, tc.want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestPages(t *testing.T) {
 func TestLongWord(t *testing.T) {
 	for _, piece := range []string{"a", "-", "1", "1-", "e\u0301", "$"} {
 		start := time.Now()
-		paginate(textWords(plain(strings.Repeat(piece, 100_000))), 14)
+		layOutPages(textWords(removeInvisible(strings.Repeat(piece, 100_000))), 14)
 		if took := time.Since(start); took > time.Minute { // 20 ms on a quiet machine; where it grows with the square, minutes
 			t.Errorf("of %q: %v", piece, took)
 		}
@@ -84,13 +84,13 @@ func TestDotPages(t *testing.T) {
 		{"⠁⠃⠉⠙⠸⠠⠍⠁", 6, []string{"⠁⠃⠉⠙", "⠸⠠⠍⠁"}},
 		{"⠼⠁⠃⠉⠙⠑⠋⠛", 4, []string{"⠼⠁⠃⠉", "⠙⠑⠋⠛"}},
 	} {
-		if got := lay([]word{dotWord([]rune(tc.word))}, tc.width); !slices.Equal(got, tc.want) {
+		if got := layOut([]word{dotWord([]rune(tc.word))}, tc.width); !slices.Equal(got, tc.want) {
 			t.Errorf("%s at %d cells: %q, want %q", tc.word, tc.width, got, tc.want)
 		}
 	}
 }
 
-func solid(s string) string {
+func joinPieces(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return -1
@@ -99,28 +99,31 @@ func solid(s string) string {
 	}, s)
 }
 
-// Every character is shown once and in order, no page is too wide, and no number that fits is broken.
+// Every character is shown once and in order, no page is too wide, and no number that fits is
+// broken.
 func TestPagesProperties(t *testing.T) {
 	piece := rapid.OneOf(
-		rapid.StringMatching(`[a-zA-Z]{1,30}`), rapid.StringMatching(`[$+-]?[0-9]{1,3}(,[0-9]{3}){0,4}(\.[0-9]{1,3})?%?`),
+		rapid.StringMatching(`[a-zA-Z]{1,30}`),
+		rapid.StringMatching(`[$+-]?[0-9]{1,3}(,[0-9]{3}){0,4}(\.[0-9]{1,3})?%?`),
 		rapid.StringMatching(`[ \n]{1,3}`), rapid.StringMatching(`[-/_.:;(){}]`), rapid.String(),
-		rapid.SampledFrom([]string{"ẹ\u0300", "ṣẹ́", "कि", "مرحبا", "12 345 678", "👩\u200d👧", "1\u202f000", "\u00a0", "'"}),
+		rapid.SampledFrom([]string{"ẹ\u0300", "ṣẹ́", "कि", "مرحبا", "12 345 678", "👩\u200d👧", "1\u202f000", "\u00a0",
+			"'"}),
 	)
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(piece, 0, 20).Draw(t, "text"), "")
 		width := rapid.IntRange(1, 80).Draw(t, "width")
-		pages := paginate(textWords(plain(text)), width)
+		pages := layOutPages(textWords(removeInvisible(text)), width)
 		var all strings.Builder
 		for i, p := range pages {
 			if len(p.cells) == 0 || len(p.cells) > width {
 				t.Fatalf("page %d has %d cells of %d: %q", i, len(p.cells), width, string(p.cells))
 			}
-			if before := len([]rune(solid(all.String()))); p.start != before {
+			if before := len([]rune(joinPieces(all.String()))); p.start != before {
 				t.Fatalf("page %d says that it starts at %d, after %d characters", i, p.start, before)
 			}
 			all.WriteString(string(p.cells))
 		}
-		if got, want := solid(all.String()), solid(plain(text)); got != want {
+		if got, want := joinPieces(all.String()), joinPieces(removeInvisible(text)); got != want {
 			t.Fatalf("shown %q of %q", got, want)
 		}
 	})
@@ -129,7 +132,7 @@ func TestPagesProperties(t *testing.T) {
 		before := rapid.StringMatching(`[a-z]{0,30} ?[a-z]{0,20}`).Draw(t, "before")
 		after := rapid.StringMatching(`(| [a-z]{0,30}|[a-z]{1,30})`).Draw(t, "after")
 		width := rapid.IntRange(len([]rune(n)), 40).Draw(t, "width")
-		lines := lay(textWords(plain(before+n+after)), width)
+		lines := layOut(textWords(removeInvisible(before+n+after)), width)
 		if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, n) }) {
 			t.Fatalf("%q is broken: %q", n, lines)
 		}

@@ -15,15 +15,15 @@ const (
 )
 
 const (
-	interval = time.Second      // between two changes that the person did not cause
-	arming   = time.Second      // how long the end of a critical text stands before a key can acknowledge it
-	reflex   = time.Second / 4  // from what a person reads to the key
-	shortest = 2 * time.Second  // for a page, however little is on it
-	linger   = 10 * time.Second // how long a text that is over stays, if nothing else comes
-	patience = 15 * time.Second // with a display that was unplugged: BRLTTY looks for it every five
-	clears   = time.Second / 10 // until the display is cleared of what a key ended: what comes next takes its place
-	history  = 50               // texts that can be read again
-	fullPage = 40               // cells that take Options.Page to read
+	changeInterval    = time.Second      // between two changes that the person did not cause
+	armingTime        = time.Second      // how long the end of a critical text stands before a key can acknowledge it
+	reflexTime        = time.Second / 4  // from what a person reads to the key
+	minReadingTime    = 2 * time.Second  // for a page, however little is on it
+	lingerTime        = 10 * time.Second // how long a text that is over stays, if nothing else comes
+	unpluggedPatience = 15 * time.Second // with a display that was unplugged: BRLTTY looks for it every five
+	clearDelay        = time.Second / 10 // until the display is cleared of what a key ended: what comes next takes its place
+	maxTexts          = 50               // texts that can be read again
+	cellsPerPage      = 40               // cells that take Options.Page to read
 )
 
 // A text is one utterance on its way over the display.
@@ -35,20 +35,21 @@ type text struct {
 	over     func(error)
 }
 
-// A reader decides what is on the display: it is given utterances, keys and the time, and says what to show and when
-// to ask again. It is what a person holds a finger on, so it changes nothing under the finger without need.
+// A reader decides what is on the display: it is given utterances, keys and the time, and says what
+// to show and when to ask again. It is what a person holds a finger on, so it changes nothing under
+// the finger without need.
 type reader struct {
 	perPage time.Duration
 	manual  bool
 
-	cells   int       // of the display; 0 while there is none
-	lost    time.Time // it was unplugged
-	texts   []*text   // oldest first
-	current *text     // the one that is presented, also in texts, or nil
-	waiting int       // what the caller holds back
-	at      int       // what is to be read: a place in texts, len(texts) for nothing
-	page    int
-	roams   bool // the person moved to where they are
+	cells         int       // of the display; 0 while there is none
+	unpluggedAt   time.Time // it was unplugged
+	texts         []*text   // oldest first
+	current       *text     // the one that is presented, also in texts, or nil
+	waiting       int       // what the caller holds back
+	at            int       // what is to be read: a place in texts, len(texts) for nothing
+	page          int
+	movedByPerson bool // the person moved to where they are
 
 	shown     []rune    // what is on the display; nil when it is not ours
 	shownAt   spot      // what of
@@ -61,25 +62,26 @@ type reader struct {
 	clearAt   time.Time // when the display is cleared of that
 }
 
+// A spot is a page of a text.
 type spot struct {
 	of   *text
 	page int
 }
 
-// width is how many cells a page has.
-func (r *reader) width() int {
+// pageWidth returns how many cells a page has.
+func (r *reader) pageWidth() int {
 	if r.cells >= minMarked {
 		return r.cells - 2
 	}
 	return max(r.cells, 1)
 }
 
-// add begins to present a text. Over is called once, with the result.
-func (r *reader) add(t *text) {
-	t.pages = paginate(t.words, r.width())
-	if len(r.texts) == history {
+// addText begins to present a text. Its over is called once, with the result.
+func (r *reader) addText(t *text) {
+	t.pages = layOutPages(t.words, r.pageWidth())
+	if len(r.texts) == maxTexts {
 		oldest := 0
-		if r.roams && r.at == 0 {
+		if r.movedByPerson && r.at == 0 {
 			oldest = 1 // not the one that is read
 		}
 		r.texts = slices.Delete(r.texts, oldest, oldest+1)
@@ -88,42 +90,43 @@ func (r *reader) add(t *text) {
 		}
 	}
 	if r.current != nil {
-		r.end(announce.ErrCut) // nobody should present two at once
+		r.endPresentation(announce.ErrCut) // Present is for one goroutine at a time
 	}
 	last := len(r.texts)
 	r.texts = append(r.texts, t)
 	r.current = t
-	if !r.roams || t.critical || r.at == last { // else the person reads something
+	if !r.movedByPerson || t.critical || r.at == last { // else the person reads something
 		r.moveTo(last, 0, false)
 	}
 }
 
-// cancel ends the presentation. The text stays where it is until something else comes.
-func (r *reader) cancel(t *text) {
+// cancelText ends the presentation of a text, which stays on the display until another one comes.
+func (r *reader) cancelText(t *text) {
 	if r.current == t {
 		r.current = nil
 	}
 }
 
+// moveTo makes a page of a text the one to be read; byKey says that the person asked for it.
 func (r *reader) moveTo(at, page int, byKey bool) {
-	r.at, r.page, r.roams = at, page, byKey
+	r.at, r.page, r.movedByPerson = at, page, byKey
 }
 
-// here is the text that is to be read, or nil.
-func (r *reader) here() *text {
+// textToRead returns the text that is to be read, or nil.
+func (r *reader) textToRead() *text {
 	if r.at < len(r.texts) {
 		return r.texts[r.at]
 	}
 	return nil
 }
 
-// resize is told how many cells there are.
-func (r *reader) resize(cells int, now time.Time) {
+// setCells sets how many cells there are, and lays out all texts anew.
+func (r *reader) setCells(cells int, now time.Time) {
 	if cells == r.cells {
 		return
 	}
 	if r.cells = cells; cells == 0 {
-		r.lost = now
+		r.unpluggedAt = now
 		return
 	}
 	for i, t := range r.texts {
@@ -131,7 +134,7 @@ func (r *reader) resize(cells int, now time.Time) {
 		if i == r.at {
 			start = t.pages[r.page].start
 		}
-		t.pages = paginate(t.words, r.width())
+		t.pages = layOutPages(t.words, r.pageWidth())
 		t.seen = 0
 		if i == r.at {
 			for r.page = 0; r.page+1 < len(t.pages) && t.pages[r.page+1].start <= start; {
@@ -145,22 +148,23 @@ func (r *reader) resize(cells int, now time.Time) {
 	}
 }
 
-// key does what a key asks for, at once.
-func (r *reader) key(k key, now time.Time) {
+// pressKey does at once what a key asks for. A key that was pressed for what stood there a moment
+// ago does nothing.
+func (r *reader) pressKey(k key, now time.Time) {
 	if r.shown == nil {
 		return
 	}
-	t := r.here()
+	t := r.textToRead()
 	last := t != nil && r.page == len(t.pages)-1
 	switch {
-	case k == keyForward && r.turned && r.since.Equal(r.lastAuto) && now.Sub(r.lastAuto) < reflex:
+	case k == keyForward && r.turned && r.since.Equal(r.lastAuto) && now.Sub(r.lastAuto) < reflexTime:
 		return // pressed for what stood there before it changed by itself: nothing is skipped unread
 	case (k == keyForward || k == keyNext) && t != nil && r.shownAt != spot{t, r.page}:
 		// it waits for its turn and is shown now: nothing is skipped unread
 	case k == keyForward && t != nil && !last:
 		r.moveTo(r.at, r.page+1, true)
 	case k == keyForward || k == keyNext:
-		r.leave(now)
+		r.leaveText(now)
 	case k == keyBack && t != nil && r.page > 0:
 		r.moveTo(r.at, r.page-1, true)
 	case k == keyBack && r.at > 0:
@@ -174,54 +178,57 @@ func (r *reader) key(k key, now time.Time) {
 	default:
 		return
 	}
-	r.show(now, true)
+	r.updateShown(now, true)
 }
 
-// leave goes on from the text that is read, to the next one or to nothing, and so dismisses or acknowledges it.
-func (r *reader) leave(now time.Time) {
-	t := r.here()
+// leaveText goes on from the text that is read, to the next one or to nothing, and so dismisses or
+// acknowledges it.
+func (r *reader) leaveText(now time.Time) {
+	t := r.textToRead()
 	if t == nil {
 		return
 	}
 	if t == r.current {
-		if t.critical && (r.shownAt != spot{t, r.page} || now.Sub(r.since) < arming) {
+		if t.critical && (r.shownAt != spot{t, r.page} || now.Sub(r.since) < armingTime) {
 			return // pressed for what stood there before
 		}
 		var err error
 		if !t.critical && t.seen < len(t.pages) {
 			err = announce.ErrCut
 		}
-		r.end(err)
+		r.endPresentation(err)
 	}
 	r.moveTo(r.at+1, 0, true)
-	r.roams = r.at < len(r.texts)
-	if r.emptied = !r.roams; r.emptied {
-		r.dismissed, r.clearAt = true, now.Add(clears)
+	r.movedByPerson = r.at < len(r.texts)
+	if r.emptied = !r.movedByPerson; r.emptied {
+		r.dismissed, r.clearAt = true, now.Add(clearDelay)
 	}
 }
 
-func (r *reader) end(err error) {
+// endPresentation reports the result of the current text.
+func (r *reader) endPresentation(err error) {
 	t := r.current
 	r.current = nil
 	t.over(err)
 }
 
-// dwell is how long the page that is shown stays.
-func (r *reader) dwell() time.Duration {
-	n := len(r.here().pages[r.page].cells)
-	return max(shortest, r.perPage*time.Duration(n)/fullPage)
+// readingTime returns how long the page that is shown stays.
+func (r *reader) readingTime() time.Duration {
+	n := len(r.textToRead().pages[r.page].cells)
+	return max(minReadingTime, r.perPage*time.Duration(n)/cellsPerPage)
 }
 
-// tick does what is due, and returns when to be called again; the zero time for not before something happens.
-func (r *reader) tick(now time.Time) time.Time {
+// advance does what is due, and returns when to be called again; the zero time for not before
+// something happens.
+func (r *reader) advance(now time.Time) time.Time {
 	for {
-		next := r.show(now, false)
-		due := r.due()
+		next := r.updateShown(now, false)
+		due := r.dueAt()
 		switch {
 		case due.IsZero():
 			return next
 		case !due.After(now):
-			r.act()
+			r.turnPage()
 		case next.IsZero() || due.Before(next):
 			return due
 		default:
@@ -230,70 +237,73 @@ func (r *reader) tick(now time.Time) time.Time {
 	}
 }
 
-// due is when the page that stands has stood long enough; act goes on from it.
-func (r *reader) due() time.Time {
-	t := r.here()
+// dueAt returns when turnPage is to be called, because the page has stood long enough; the zero
+// time for never.
+func (r *reader) dueAt() time.Time {
+	t := r.textToRead()
 	switch {
 	case r.cells == 0 && r.current != nil:
-		return r.lost.Add(patience)
+		return r.unpluggedAt.Add(unpluggedPatience)
 	case r.shown == nil || r.cells == 0:
 		return time.Time{}
 	case t == nil:
 		if r.changed.Before(r.clearAt) {
-			return r.clearAt.Add(interval)
+			return r.clearAt.Add(changeInterval)
 		}
-		return r.changed.Add(interval) // then the display is given back
+		return r.changed.Add(changeInterval) // then the display is given back
 	case r.shownAt != spot{t, r.page}:
 		return time.Time{}
 	case r.current != nil && r.current.critical && t == r.current, r.current != nil && r.manual && !r.current.critical:
 		return time.Time{}
-	case r.current == nil && r.manual && !r.roams:
+	case r.current == nil && r.manual && !r.movedByPerson:
 		return time.Time{}
 	case r.current == nil:
-		return r.since.Add(r.dwell() + linger)
+		return r.since.Add(r.readingTime() + lingerTime)
 	}
-	return r.since.Add(r.dwell())
+	return r.since.Add(r.readingTime())
 }
 
-func (r *reader) act() {
-	t := r.here()
+// turnPage goes on to the next page, ends the text after its last one, or gives the display back.
+func (r *reader) turnPage() {
+	t := r.textToRead()
 	switch {
 	case r.cells == 0:
-		r.end(ErrNoDisplay)
+		r.endPresentation(ErrNoDisplay)
 	case r.current == nil:
 		r.shown, r.shownAt = nil, spot{}
 		r.moveTo(len(r.texts), 0, false)
-	case t != r.current: // nobody reads on in what was before
+	case t != r.current: // the person does not read on in what was before
 		r.moveTo(len(r.texts)-1, 0, false)
 	case r.page < len(t.pages)-1:
 		r.moveTo(r.at, r.page+1, false)
 	default:
-		r.end(nil)
+		r.endPresentation(nil)
 	}
 }
 
-// show puts on the display what is to be read, if it may change now, and else returns when.
-func (r *reader) show(now time.Time, byKey bool) time.Time {
-	t := r.here()
+// updateShown puts on the display what is to be read, if it may change now, and else returns when
+// it may.
+func (r *reader) updateShown(now time.Time, byKey bool) time.Time {
+	t := r.textToRead()
 	if r.cells == 0 || t == nil && r.shown == nil {
 		return time.Time{}
 	}
 	if t == nil && now.Before(r.clearAt) {
 		return r.clearAt
 	}
-	frame := r.frame()
+	frame := r.displayLine()
 	if !slices.Equal(frame, r.shown) {
 		resized := r.shown != nil && len(r.shown) == 0
 		if !byKey && !resized {
-			next := r.lastAuto.Add(interval)
-			if other := r.changed.Add(interval); !r.emptied && other.After(next) {
+			next := r.lastAuto.Add(changeInterval)
+			if other := r.changed.Add(changeInterval); !r.emptied && other.After(next) {
 				next = other
 			}
 			if r.emptied && t == nil { // a key asked for that
 				next = now
 			}
 			if next.After(now) {
-				return r.clear(now, next)
+				return r.clearDismissed(now, next)
 			}
 		}
 		r.shown, r.changed = frame, now
@@ -311,8 +321,9 @@ func (r *reader) show(now time.Time, byKey bool) time.Time {
 	return time.Time{}
 }
 
-// clear clears the display of what a key ended, where the next text may come only later, and returns when to be called again.
-func (r *reader) clear(now, next time.Time) time.Time {
+// clearDismissed clears the display of a text that a key ended, where the next one may come only
+// later, and returns when to be called again.
+func (r *reader) clearDismissed(now, next time.Time) time.Time {
 	switch {
 	case !r.dismissed:
 		return next
@@ -323,10 +334,10 @@ func (r *reader) clear(now, next time.Time) time.Time {
 	return next
 }
 
-// frame is the whole line.
-func (r *reader) frame() []rune {
+// displayLine returns the whole line: a page, and the marks in its last two cells.
+func (r *reader) displayLine() []rune {
 	var text []rune
-	t := r.here()
+	t := r.textToRead()
 	if t != nil {
 		text = t.pages[r.page].cells
 	}

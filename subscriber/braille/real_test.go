@@ -20,8 +20,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/braille"
 )
 
-// needs skips a test whose programs are not here. With AAEP_REAL=1 they have to be.
-func needs(t *testing.T, packages string, programs ...string) {
+// requirePrograms skips a test whose programs are not here. With AAEP_REAL=1 it fails.
+func requirePrograms(t *testing.T, packages string, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
@@ -33,16 +33,16 @@ func needs(t *testing.T, packages string, programs ...string) {
 	}
 }
 
-// freePort is a TCP port of the loopback network that nobody listens on.
+// freePort is a TCP port of the loopback network that no program listens on.
 func freePort() int {
 	_, text, _ := net.SplitHostPort(freeport.Addr())
 	port, _ := strconv.Atoi(text)
 	return port
 }
 
-// virtual is the display end of BRLTTY's driver "vr": it says how many cells it has, presses keys, and is told what
-// the cells show.
-type virtual struct {
+// virtualDisplay is the display end of BRLTTY's driver "vr": it says how many cells it has, presses
+// keys, and is told what the cells show.
+type virtualDisplay struct {
 	*testing.T
 	conn net.Conn
 	mu   sync.Mutex
@@ -51,9 +51,9 @@ type virtual struct {
 	done chan struct{}
 }
 
-// plug connects a display of so many cells.
-func plug(t *testing.T, port, cells int) *virtual {
-	v := &virtual{T: t, news: make(chan struct{}, 1), done: make(chan struct{})}
+// plugDisplay connects a virtual display of so many cells to the real BRLTTY.
+func plugDisplay(t *testing.T, port, cells int) *virtualDisplay {
+	v := &virtualDisplay{T: t, news: make(chan struct{}, 1), done: make(chan struct{})}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // BRLTTY opens the port when it likes
 		var err error
 		if v.conn, err = net.Dial("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
@@ -63,13 +63,13 @@ func plug(t *testing.T, port, cells int) *virtual {
 			t.Fatal(err)
 		}
 	}
-	v.send("cells", cells)
+	v.sendWords("cells", cells)
 	go func() {
 		defer close(v.done)
 		for s := bufio.NewScanner(v.conn); s.Scan(); {
 			if dots, ok := strings.CutPrefix(s.Text(), `Braille "`); ok {
 				v.mu.Lock()
-				v.line = patterns(strings.TrimSuffix(dots, `"`))
+				v.line = parseDots(strings.TrimSuffix(dots, `"`))
 				v.mu.Unlock()
 				select {
 				case v.news <- struct{}{}:
@@ -81,15 +81,16 @@ func plug(t *testing.T, port, cells int) *virtual {
 	return v
 }
 
-func (v *virtual) unplug() {
+// unplugDisplay disconnects it.
+func (v *virtualDisplay) unplugDisplay() {
 	v.conn.Close()
 	<-v.done
 }
 
-func (v *virtual) send(words ...any) { fmt.Fprintln(v.conn, words...) }
+func (v *virtualDisplay) sendWords(words ...any) { fmt.Fprintln(v.conn, words...) }
 
-// patterns reads dots such as "1|125||".
-func patterns(dots string) string {
+// parseDots reads dots such as "1|125||".
+func parseDots(dots string) string {
 	var b strings.Builder
 	for cell := range strings.SplitSeq(dots, "|") {
 		r := '⠀'
@@ -101,33 +102,36 @@ func patterns(dots string) string {
 	return b.String()
 }
 
-func (v *virtual) now() string {
+func (v *virtualDisplay) currentCells() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.line
 }
 
-// shows waits until the cells show a line, of which trailing blanks do not count.
-func (v *virtual) shows(want string) {
+// awaitShown waits until the cells show a line, of which trailing blanks do not count.
+func (v *virtualDisplay) awaitShown(want string) {
 	v.Helper()
 	timeout := time.After(time.Minute)
-	for strings.TrimRight(v.now(), "⠀") != strings.TrimRight(want, "⠀") {
+	for strings.TrimRight(v.currentCells(), "⠀") != strings.TrimRight(want, "⠀") {
 		select {
 		case <-v.news:
 		case <-timeout:
-			v.Fatalf("the display shows %q, want %q", v.now(), want)
+			v.Fatalf("the display shows %q, want %q", v.currentCells(), want)
 		}
 	}
 }
 
-// startBRLTTY runs a BRLTTY of our own, and returns the ports of its display and the number of its BrlAPI.
+// startBRLTTY runs a BRLTTY of our own, and returns the ports of its display and the number of its
+// BrlAPI.
 func startBRLTTY(t *testing.T) (display, api int) {
-	needs(t, "brltty", "brltty")
-	if drivers, _ := filepath.Glob("/lib/brltty/libbrltty*.so"); len(drivers) > 0 && !slices.Contains(drivers, "/lib/brltty/libbrlttybvr.so") {
+	requirePrograms(t, "brltty", "brltty")
+	if drivers, _ := filepath.Glob("/lib/brltty/libbrltty*.so"); len(drivers) > 0 &&
+		!slices.Contains(drivers, "/lib/brltty/libbrlttybvr.so") {
 		t.Skip("this BRLTTY has no virtual driver: version 6.9 and later have none")
 	}
 	display, api = freePort(), freePort()-4101
-	cmd := exec.Command("brltty", "-n", "-b", "vr", "-d", fmt.Sprint("server:127.0.0.1:", display), "-x", "no", "-s", "no",
+	cmd := exec.Command("brltty", "-n", "-b", "vr", "-d", fmt.Sprint("server:127.0.0.1:", display), "-x", "no", "-s",
+		"no",
 		"-A", fmt.Sprintf("host=127.0.0.1:%d,auth=none", api), "-f", "/dev/null", "-t", "en-nabcc", "-M", "10")
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
@@ -145,7 +149,7 @@ func startBRLTTY(t *testing.T) (display, api int) {
 }
 
 // openReal opens the display of a BRLTTY, which is v and has 40 cells.
-func openReal(t *testing.T, api int, v *virtual, options braille.Options) *braille.Display {
+func openReal(t *testing.T, api int, v *virtualDisplay, options braille.Options) *braille.Display {
 	t.Helper()
 	options.Host = fmt.Sprint("127.0.0.1:", api)
 	var d *braille.Display
@@ -163,13 +167,14 @@ func openReal(t *testing.T, api int, v *virtual, options braille.Options) *brail
 		if time.Now().After(end) {
 			t.Fatalf("the display has %d cells", d.Cells())
 		}
-		v.send("cells", 40) // what comes before its driver is ready is lost
+		v.sendWords("cells", 40) // what comes before its driver is ready is lost
 	}
 	return d
 }
 
-// line is text as the table en-nabcc shows small letters, on a display of so many cells, with its last two.
-func line(cells int, text, marks string) string {
+// expectedLine returns text as the table en-nabcc shows small letters, on a display of so many
+// cells, with its last two.
+func expectedLine(cells int, text, marks string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z':
@@ -181,47 +186,48 @@ func line(cells int, text, marks string) string {
 	}, fmt.Sprintf("%-*s%2s", cells-2, text, marks))
 }
 
-// The whole way with BRLTTY and its virtual display: text by its table, marks as dots, no cursor, keys, another size
-// in the middle of a text, unplugged and back, given back at the end.
+// The whole way with BRLTTY and its virtual display: text by its table, marks as dots, no cursor,
+// keys, another size in the middle of a text, unplugged and back, given back at the end.
 func TestBRLTTY(t *testing.T) {
 	t.Parallel()
 	port, api := startBRLTTY(t)
-	v := plug(t, port, 40)
-	defer func() { v.unplug() }()
+	v := plugDisplay(t, port, 40)
+	defer func() { v.unplugDisplay() }()
 	d := openReal(t, api, v, braille.Options{Manual: true})
 	result := make(chan error, 1)
 	go func() {
 		result <- d.Present(t.Context(), announce.Utterance{Text: "transfer the whole sum to the savings account tomorrow", Critical: true})
 	}()
-	v.shows(line(40, "transfer the whole sum to the savings", "⠒"))
-	v.send("FWINRT")
-	v.shows(line(40, "account tomorrow", "⠿"))
-	v.send("FWINLT")
-	v.shows(line(40, "transfer the whole sum to the savings", "⠒"))
-	v.send("cells", 14)
-	v.shows(line(14, "transfer the", "⠒"))
-	v.send("FWINRT")
-	v.shows(line(14, "whole sum to", "⠒"))
-	v.unplug()
-	v = plug(t, port, 20)
-	want := line(20, "transfer the whole", "⠒") // the page with the word that was first
-	for late := time.Now().Add(time.Minute); v.now() != want; {
+	v.awaitShown(expectedLine(40, "transfer the whole sum to the savings", "⠒"))
+	v.sendWords("FWINRT")
+	v.awaitShown(expectedLine(40, "account tomorrow", "⠿"))
+	v.sendWords("FWINLT")
+	v.awaitShown(expectedLine(40, "transfer the whole sum to the savings", "⠒"))
+	v.sendWords("cells", 14)
+	v.awaitShown(expectedLine(14, "transfer the", "⠒"))
+	v.sendWords("FWINRT")
+	v.awaitShown(expectedLine(14, "whole sum to", "⠒"))
+	v.unplugDisplay()
+	v = plugDisplay(t, port, 20)
+	want := expectedLine(20, "transfer the whole", "⠒") // the page with the word that was first
+	for late := time.Now().Add(time.Minute); v.currentCells() != want; {
 		select {
 		case err := <-result:
-			// BRLTTY looks for a display every few seconds, and may be too late; and 6.5 sometimes sends half a packet when
-			// displays change. Whoever has an application opens the display again.
+			// BRLTTY looks for a display every few seconds, and may be too late; and 6.5 sometimes
+			// sends half a packet when displays change. A person with an application opens the
+			// display again.
 			t.Skip("BRLTTY did not survive the change of displays: ", err)
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(late) {
-			t.Fatalf("the display shows %q, want %q", v.now(), want)
+			t.Fatalf("the display shows %q, want %q", v.currentCells(), want)
 		}
 	}
 	if d.Cells() != 20 {
 		t.Errorf("Cells = %d", d.Cells())
 	}
 	for over := false; !over; { // not at once: it has just come
-		v.send("LNDN")
+		v.sendWords("LNDN")
 		select {
 		case err := <-result:
 			if over = true; err != nil {
@@ -230,17 +236,18 @@ func TestBRLTTY(t *testing.T) {
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
-	v.shows("")
+	v.awaitShown("")
 }
 
 // Without liblouis the letters of the table that BRLTTY uses count.
 func TestBRLTTYSpeaks(t *testing.T) {
 	t.Parallel()
 	port, api := startBRLTTY(t)
-	v := plug(t, port, 40)
-	defer v.unplug()
+	v := plugDisplay(t, port, 40)
+	defer v.unplugDisplay()
 	d := openReal(t, api, v, braille.Options{})
-	for tag, want := range map[string]bool{"en": true, "fr": true, "sw": true, "yo-NG": false, "ha": false, "ig": false, "ar": false, "ru": false} {
+	for tag, want := range map[string]bool{"en": true, "fr": true, "sw": true, "yo-NG": false, "ha": false,
+		"ig": false, "ar": false, "ru": false} {
 		if got := d.Speaks(tag); got != want {
 			t.Errorf("%s: %t", tag, got)
 		}
@@ -248,7 +255,7 @@ func TestBRLTTYSpeaks(t *testing.T) {
 	if err := d.Present(t.Context(), announce.Utterance{Text: "ẹ kú àárọ̀", Language: "yo"}); err != nil {
 		t.Error(err)
 	}
-	if got := v.now(); !strings.HasPrefix(got, "⠑⠀⠅⡺⠀⡁⡁⠗⠕") && strings.Contains(got, "⣿") {
+	if got := v.currentCells(); !strings.HasPrefix(got, "⠑⠀⠅⡺⠀⡁⡁⠗⠕") && strings.Contains(got, "⣿") {
 		t.Errorf("the display shows %s", got)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// address returns where the speech server listens, by the rules of its own library: SPEECHD_ADDRESS, else a Unix socket
-// in the user's runtime folder.
-func address() (network, addr string, err error) {
+// serverAddress returns where the speech server listens, by the rules of its own library:
+// SPEECHD_ADDRESS, else a Unix socket in the user's runtime folder.
+func serverAddress() (network, addr string, err error) {
 	method, rest, _ := strings.Cut(os.Getenv("SPEECHD_ADDRESS"), ":")
 	switch {
 	case (method == "" || method == "unix_socket") && rest == "":
@@ -37,12 +37,14 @@ func address() (network, addr string, err error) {
 		}
 		return "tcp", net.JoinHostPort(host, port), nil
 	}
-	return "", "", fmt.Errorf("SPEECHD_ADDRESS is %.80q: want unix_socket:PATH or inet_socket:HOST:PORT", os.Getenv("SPEECHD_ADDRESS"))
+	return "", "", fmt.Errorf("SPEECHD_ADDRESS is %.80q: want unix_socket:PATH or inet_socket:HOST:PORT",
+		os.Getenv("SPEECHD_ADDRESS"))
 }
 
-// connect opens a connection to the user's speech server, and starts one if spawn says so and none is there.
-func connect(ctx context.Context, spawn bool) (net.Conn, error) {
-	network, addr, err := address()
+// dialServer connects to the user's speech server, and starts one if spawn says so and none is
+// there.
+func dialServer(ctx context.Context, spawn bool) (net.Conn, error) {
+	network, addr, err := serverAddress()
 	if err != nil {
 		return nil, err
 	}

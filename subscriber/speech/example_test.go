@@ -9,8 +9,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/speech/speechtest"
 )
 
-// Present returns when the last word was heard. Without Connect it would be the user's own speech server, and without
-// Force there would be no second voice beside a screen reader.
+// Present returns when the last word was heard. Without Connect it would be the user's own speech
+// server, and without Force there would be no second voice beside a screen reader.
 func Example() {
 	server := &speechtest.Server{WordsPerMinute: 3000}
 	defer server.Close()

@@ -8,12 +8,12 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Names of macrolanguages stand for the one that is meant: voices of Mandarin are called cmn and those of Norwegian nb,
-// while texts are in zh and no.
-var canon = language.DeprecatedBase | language.Macro
+// Names of macrolanguages stand for the one that is meant: voices of Mandarin are called cmn and
+// those of Norwegian nb, while texts are in zh and no.
+var canonicalBases = language.DeprecatedBase | language.Macro
 
-// A tongue is a language tag, taken apart.
-type tongue struct {
+// A languageTag is the tag of a language, taken apart.
+type languageTag struct {
 	tag    string // as the server wrote it
 	base   string
 	script string // "" if not said
@@ -21,17 +21,18 @@ type tongue struct {
 	plain  bool   // it says no more than these
 }
 
-func parseTongue(tag string) (tongue, bool) {
+// parseTag takes a tag apart. It reports false for what has not the form of one.
+func parseTag(tag string) (languageTag, bool) {
 	if len(tag) > 64 || !aaep.ValidLanguageTag(tag) {
-		return tongue{}, false
+		return languageTag{}, false
 	}
-	t, err := canon.Parse(tag)
-	if err != nil { // well-formed, but with a subtag that nobody registered
+	t, err := canonicalBases.Parse(tag)
+	if err != nil { // well-formed, but with a subtag that is not registered
 		base, _, _ := strings.Cut(strings.ToLower(tag), "-")
-		return tongue{tag: tag, base: base}, true
+		return languageTag{tag: tag, base: base}, true
 	}
 	base, script, region := t.Raw()
-	of := tongue{tag: tag, base: base.String(), plain: len(t.Variants()) == 0 && len(t.Extensions()) == 0}
+	of := languageTag{tag: tag, base: base.String(), plain: len(t.Variants()) == 0 && len(t.Extensions()) == 0}
 	if script != (language.Script{}) {
 		of.script = script.String()
 	}
@@ -41,20 +42,21 @@ func parseTongue(tag string) (tongue, bool) {
 	return of, true
 }
 
-// A choir is what the server has voices for.
-type choir struct {
-	home   string // its own language: what the person chose
-	voices []tongue
+// voices is what the server has voices for.
+type voices struct {
+	home string // its own language: what the person chose
+	tags []languageTag
 }
 
-// newChoir reads the answer to LIST SYNTHESIS_VOICES: name, language and variant with tabs between.
-func newChoir(home string, lines []string) *choir {
-	c := &choir{home: home}
+// newVoices reads the answer to LIST SYNTHESIS_VOICES: name, language and variant with tabs
+// between. Without lines there is one voice, of the language home.
+func newVoices(home string, lines []string) *voices {
+	c := &voices{home: home}
 	seen := map[string]bool{}
 	add := func(tag string) {
-		if t, ok := parseTongue(tag); ok && !seen[tag] {
+		if t, ok := parseTag(tag); ok && !seen[tag] {
 			seen[tag] = true
-			c.voices = append(c.voices, t)
+			c.tags = append(c.tags, t)
 		}
 	}
 	for _, line := range lines {
@@ -62,33 +64,34 @@ func newChoir(home string, lines []string) *choir {
 			add(fields[1])
 		}
 	}
-	if len(c.voices) == 0 {
+	if len(c.tags) == 0 {
 		add(home) // a synthesizer that tells nothing of its voices will have this one
 	}
 	return c
 }
 
-// voice returns which of the voices' languages to ask for when a text is in the language; false if none would speak
-// it. The server says yes to any language, and then spells it with the voice it has.
-func (c *choir) voice(tag string) (string, bool) {
+// chooseVoice returns which of the voices' languages to ask for when a text is in a language; false
+// if none would speak it. The server accepts any language, and then spells it with the voice it
+// has.
+func (c *voices) chooseVoice(tag string) (string, bool) {
 	if tag == "" {
 		return c.home, true
 	}
-	want, ok := parseTongue(tag)
+	want, ok := parseTag(tag)
 	if !ok {
 		return "", false
 	}
 	best, most := "", 0
-	for _, v := range c.voices {
-		if n := c.fit(want, v); n > most {
+	for _, v := range c.tags {
+		if n := c.rankVoice(want, v); n > most {
 			best, most = v.tag, n
 		}
 	}
 	return best, most > 0
 }
 
-// fit says how well a voice serves a language: 0 is not at all.
-func (c *choir) fit(want, have tongue) int {
+// rankVoice returns how well a voice serves a language; 0 is not at all.
+func (c *voices) rankVoice(want, have languageTag) int {
 	switch {
 	case want.base != have.base:
 		return 0
@@ -110,7 +113,8 @@ func (c *choir) fit(want, have tongue) int {
 	return 1
 }
 
-func usualScript(t tongue) string {
+// usualScript returns the script of a tag, or the one in which its language is mostly written.
+func usualScript(t languageTag) string {
 	if t.script != "" {
 		return t.script
 	}
@@ -119,6 +123,7 @@ func usualScript(t tongue) string {
 	return s.String()
 }
 
+// usualRegion returns the region in which most speakers of a language live.
 func usualRegion(base string) string {
 	tag, _ := language.Parse(base)
 	r, _ := tag.Region()

@@ -1,7 +1,7 @@
 package speech
 
-// paces is what eSpeak NG was measured to speak at some of SSIP's rates, silence at the end included. The line between
-// them is not straight, and users hear the difference.
+// paces is what eSpeak NG was measured to speak at some of SSIP's rates, silence at the end
+// included. The line between them is not straight, and users hear the difference.
 var paces = [...]struct{ rate, wpm int }{
 	{-100, 84}, {-50, 127}, {0, 172}, {25, 247}, {50, 317}, {75, 396}, {100, 473},
 }

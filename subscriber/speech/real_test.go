@@ -22,28 +22,31 @@ import (
 
 const sentence = "The quick brown fox jumps over the lazy dog at noon." // eleven words
 
-// What is cut in the middle would go on for longer than longest even where a busy machine is slow to cut it.
+// What is cut in the middle would go on for longer than longest even where a busy machine is slow
+// to cut it.
 const longest = 15 * time.Second
 
 var long = strings.TrimSpace(strings.Repeat(sentence+" ", 8))
 
-// TestReal speaks through Speech Dispatcher with eSpeak NG to a sink that takes sound at the pace of real ears. What
-// happened is read from the server's own transcript of the protocol.
+// TestReal speaks through Speech Dispatcher with eSpeak NG to a sink that takes sound at the pace
+// of real ears. What happened is read from the server's own transcript of the protocol.
 func TestReal(t *testing.T) {
-	need(t, speechd.Programs...)
+	requirePrograms(t, speechd.Programs...)
 	r := &real{speechd.Start(t)}
-	r.say(t, speech.Options{}, "Hello.") // the first sound of all comes a second late
+	r.sayToEnd(t, speech.Options{}, "Hello.") // the first sound of all comes a second late
 
 	t.Run("spoken", func(t *testing.T) {
-		took := r.say(t, speech.Options{WordsPerMinute: 172}, sentence)
-		heard := r.last(t, sentence)
-		if !heard.Heard() || heard.Took() < 2500*time.Millisecond || took < heard.Took()-time.Second { // its clock is read a moment later
+		took := r.sayToEnd(t, speech.Options{WordsPerMinute: 172}, sentence)
+		heard := r.awaitLast(t, sentence)
+		if !heard.Heard() || heard.Took() < 2500*time.Millisecond ||
+			took < heard.Took()-time.Second { // its clock is read a moment later
 			t.Errorf("Present took %v, and the server says %+v, %v", took, heard, heard.Took())
 		}
-		// About 2.3 times as fast, for there is silence at the end; less on a machine that is busy, which gets more tries.
+		// About 2.3 times as fast, for there is silence at the end; less on a machine that is busy,
+		// which gets more tries.
 		for left := 4; ; left-- {
-			r.say(t, speech.Options{WordsPerMinute: 396}, sentence)
-			faster := r.last(t, sentence)
+			r.sayToEnd(t, speech.Options{WordsPerMinute: 396}, sentence)
+			faster := r.awaitLast(t, sentence)
 			if faster.Took() < heard.Took() {
 				break
 			}
@@ -53,9 +56,10 @@ func TestReal(t *testing.T) {
 		}
 	})
 
-	// In how many milliseconds is for TestInterrupt, in virtual time; here, that a real server falls silent and goes on with the next.
+	// In how many milliseconds is for TestInterrupt, in virtual time; here, that a real server
+	// falls silent and goes on with the next.
 	t.Run("interrupted", func(t *testing.T) {
-		o := r.dial(t, speech.Options{})
+		o := r.dialOutput(t, speech.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go r.onceBegun(t, long, cancel)
 		if err := o.Present(ctx, announce.Utterance{Text: long}); err != context.Canceled {
@@ -64,18 +68,18 @@ func TestReal(t *testing.T) {
 		stop := announce.Utterance{Text: "Stop.", Critical: true}
 		err := o.Present(t.Context(), stop)
 		if errors.Is(err, os.ErrDeadlineExceeded) { // a server that was too busy to obey in time is left, and another link opened
-			err = r.dial(t, speech.Options{}).Present(t.Context(), stop)
+			err = r.dialOutput(t, speech.Options{}).Present(t.Context(), stop)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cut, next := r.begun(t, long), r.last(t, "Stop."); next.Begun.Sub(cut.Begun) > longest {
+		if cut, next := r.awaitBegun(t, long), r.awaitLast(t, "Stop."); next.Begun.Sub(cut.Begun) > longest {
 			t.Errorf("the server says %+v, and then %+v", cut, next)
 		}
 	})
 
 	t.Run("silenced by the person", func(t *testing.T) {
-		o := r.dial(t, speech.Options{})
+		o := r.dialOutput(t, speech.Options{})
 		silenced, presented := "Silence. "+long, make(chan struct{})
 		go r.onceBegun(t, silenced, func() {
 			key, err := net.Dial("unix", r.Socket)
@@ -104,14 +108,16 @@ func TestReal(t *testing.T) {
 	})
 
 	t.Run("languages", func(t *testing.T) {
-		o := r.dial(t, speech.Options{WordsPerMinute: 400})
-		for tag, want := range map[string]bool{"en": true, "es-419": true, "es-MX": true, "zh-CN": true, "sw": true, "yo": false, "yo-NG": false, "ha": false, "ig": false} {
+		o := r.dialOutput(t, speech.Options{WordsPerMinute: 400})
+		for tag, want := range map[string]bool{"en": true, "es-419": true, "es-MX": true, "zh-CN": true, "sw": true,
+			"yo": false, "yo-NG": false, "ha": false, "ig": false} {
 			if got := o.Speaks(tag); got != want {
 				t.Errorf("Speaks(%s) = %v", tag, got)
 			}
 		}
 		yoruba := "Ẹ káàárọ̀, ṣé dáadáa ni"
-		if err := o.Present(t.Context(), announce.Utterance{Text: yoruba, Language: "yo-NG"}); !errors.Is(err, announce.ErrLanguage) {
+		if err := o.Present(t.Context(), announce.Utterance{Text: yoruba, Language: "yo-NG"}); !errors.Is(err,
+			announce.ErrLanguage) {
 			t.Errorf("Present = %v", err)
 		}
 		if err := o.Present(t.Context(), announce.Utterance{Text: "Buenos días.", Language: "es-MX"}); err != nil {
@@ -123,21 +129,26 @@ func TestReal(t *testing.T) {
 		}
 	})
 
-	// Ten thousand lines and a failure: what is left out is said, the error and the last lines come first, and it is over soon.
+	// Ten thousand lines and a failure: what is left out is said, the error and the last lines come
+	// first, and it is over soon.
 	t.Run("a flood", func(t *testing.T) {
-		o := r.dial(t, speech.Options{WordsPerMinute: 396})
+		o := r.dialOutput(t, speech.Options{WordsPerMinute: 396})
 		p := present.New(announce.Preferences{WordsPerMinute: 396, Speaks: o.Speaks})
 		before := len(r.Messages())
 		for i := range 10000 {
-			p.Add("", &aaep.Event{SessionID: "sess_1", LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en"},
-				Payload: &aaep.OutputStreaming{Chunk: fmt.Sprintf("Compiling file %d.\n", i), OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}})
+			p.Add("", &aaep.Event{SessionID: "sess_1",
+				LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en"},
+				Payload: &aaep.OutputStreaming{Chunk: fmt.Sprintf("Compiling file %d.\n", i),
+					OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}})
 		}
-		p.Add("", &aaep.Event{SessionID: "sess_1", Urgency: aaep.UrgencyCritical, Summary: aaep.Say("The compiler failed."),
-			LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en"}, Payload: &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}})
+		p.Add("", &aaep.Event{SessionID: "sess_1", Urgency: aaep.UrgencyCritical,
+			Summary:           aaep.Say("The compiler failed."),
+			LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en"},
+			Payload:           &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}})
 		ctx, cancel := context.WithCancel(t.Context())
 		presented := make(chan error, 1)
 		go func() { presented <- p.Run(ctx, o) }()
-		r.last(t, "Compiling file 9999.")
+		r.awaitLast(t, "Compiling file 9999.")
 		cancel()
 		<-presented
 		var heard []string
@@ -150,21 +161,24 @@ func TestReal(t *testing.T) {
 		}
 	})
 
-	// A question in a language that there is no voice for: that is said, with the risk, the time and the keys, and nothing of it in a wrong voice;
-	// it can be accepted only when it was spelled to its end.
+	// A question in a language that there is no voice for: that is said, with the risk, the time
+	// and the keys, and nothing of it in a wrong voice; it can be accepted only when it was spelled
+	// to its end.
 	t.Run("a question without a voice", func(t *testing.T) {
-		o := r.dial(t, speech.Options{WordsPerMinute: 396})
+		o := r.dialOutput(t, speech.Options{WordsPerMinute: 396})
 		p := present.New(announce.Preferences{WordsPerMinute: 396, Speaks: o.Speaks,
 			Answering: func(*aaep.Event) announce.Words { return announce.In("en", "Press y or n.") }})
 		before := len(r.Messages())
-		question := &aaep.Event{EventID: "evt_1", SessionID: "sess_1", Timestamp: time.Now(), LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "yo"},
-			Payload: &aaep.AwaitingConfirmation{Action: "San án.", Consequence: "Ó lọ.", TimeoutSeconds: 600, RiskLevel: aaep.RiskHigh, Irreversible: new(true),
+		question := &aaep.Event{EventID: "evt_1", SessionID: "sess_1", Timestamp: time.Now(),
+			LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "yo"},
+			Payload: &aaep.AwaitingConfirmation{Action: "San án.", Consequence: "Ó lọ.", TimeoutSeconds: 600,
+				RiskLevel: aaep.RiskHigh, Irreversible: new(true),
 				DefaultDecision: aaep.Reject, ReplyToken: "rpl_1"}}
 		p.Add("", question)
 		ctx, cancel := context.WithCancel(t.Context())
 		presented := make(chan error, 1)
 		go func() { presented <- p.Run(ctx, o) }()
-		r.last(t, "Press y or n.")
+		r.awaitLast(t, "Press y or n.")
 		put := func() (question *aaep.Event) {
 			p.Plan(func(a *announce.Announcer, now time.Time) { _, question = a.Question(now, aaep.Accept) })
 			return question
@@ -183,7 +197,8 @@ func TestReal(t *testing.T) {
 			heard = append(heard, m.Text)
 		}
 		got := strings.Join(heard, "|")
-		for _, want := range []string{"There is no voice for the language yo.", "Cannot be undone.", "High risk.", "Press y or n.", "S, a, n; a acute, n, .."} {
+		for _, want := range []string{"There is no voice for the language yo.", "Cannot be undone.", "High risk.",
+			"Press y or n.", "S, a, n; a acute, n, .."} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q was not heard in %s", want, got)
 			}
@@ -195,7 +210,7 @@ func TestReal(t *testing.T) {
 
 	// Closing in the middle leaves silence, or the next client would wait for the rest.
 	t.Run("closed in the middle", func(t *testing.T) {
-		o, next := r.dial(t, speech.Options{}), r.dial(t, speech.Options{})
+		o, next := r.dialOutput(t, speech.Options{}), r.dialOutput(t, speech.Options{})
 		left := "Left. " + long
 		go r.onceBegun(t, left, func() { o.Close() })
 		if err := o.Present(t.Context(), announce.Utterance{Text: left}); !errors.Is(err, announce.ErrClosed) {
@@ -204,23 +219,25 @@ func TestReal(t *testing.T) {
 		if err := next.Present(t.Context(), announce.Utterance{Text: "Next."}); err != nil {
 			t.Fatal(err)
 		}
-		if was, is := r.begun(t, left), r.last(t, "Next."); is.Begun.Sub(was.Begun) > longest {
+		if was, is := r.awaitBegun(t, left), r.awaitLast(t, "Next."); is.Begun.Sub(was.Begun) > longest {
 			t.Errorf("the server says %+v, and then %+v", was, is)
 		}
 	})
 
 	t.Run("the server dies", func(t *testing.T) {
-		o := r.dial(t, speech.Options{})
+		o := r.dialOutput(t, speech.Options{})
 		dying := "Dying. " + long
 		go r.onceBegun(t, dying, r.Kill)
-		if err := o.Present(t.Context(), announce.Utterance{Text: dying}); err == nil || err == announce.ErrCut || !strings.Contains(err.Error(), "gone") {
+		if err := o.Present(t.Context(), announce.Utterance{Text: dying}); err == nil || err == announce.ErrCut ||
+			!strings.Contains(err.Error(), "gone") {
 			t.Errorf("Present = %v", err)
 		}
 	})
 }
 
-// need skips the test where programs are missing, or fails it where they are to be there.
-func need(t *testing.T, programs ...string) {
+// requirePrograms skips the test where programs are missing, or fails it where they are to be
+// there.
+func requirePrograms(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
@@ -234,7 +251,7 @@ func need(t *testing.T, programs ...string) {
 
 type real struct{ *speechd.Server }
 
-func (r *real) dial(t *testing.T, options speech.Options) *speech.Output {
+func (r *real) dialOutput(t *testing.T, options speech.Options) *speech.Output {
 	t.Helper()
 	options.Force = true // a screen reader of this machine is not ours
 	for tries := 1; ; tries++ {
@@ -249,12 +266,12 @@ func (r *real) dial(t *testing.T, options speech.Options) *speech.Output {
 	}
 }
 
-// say presents a text to its end, and returns how long that took. A server that is too busy to tell of it in time is left, and the
-// text presented over another link.
-func (r *real) say(t *testing.T, options speech.Options, text string) time.Duration {
+// sayToEnd presents a text to its end, and returns how long that took. A server that is too busy to
+// report the end in time is left, and the text presented over another link.
+func (r *real) sayToEnd(t *testing.T, options speech.Options, text string) time.Duration {
 	t.Helper()
 	for tries := 1; ; tries++ {
-		o := r.dial(t, options)
+		o := r.dialOutput(t, options)
 		start := time.Now()
 		err := o.Present(t.Context(), announce.Utterance{Text: text})
 		if err == nil {
@@ -266,8 +283,8 @@ func (r *real) say(t *testing.T, options speech.Options, text string) time.Durat
 	}
 }
 
-// begun awaits that a message has begun to be said, and returns what the server told of it.
-func (r *real) begun(t *testing.T, text string) speechd.Message {
+// awaitBegun waits until the server has begun to say a message, and returns what it reports of it.
+func (r *real) awaitBegun(t *testing.T, text string) speechd.Message {
 	for t.Context().Err() == nil {
 		for _, m := range r.Messages() {
 			if m.Text == text && !m.Begun.IsZero() {
@@ -281,13 +298,13 @@ func (r *real) begun(t *testing.T, text string) speechd.Message {
 
 // onceBegun does something when a message has begun to be said.
 func (r *real) onceBegun(t *testing.T, text string, do func()) {
-	r.begun(t, text)
+	r.awaitBegun(t, text)
 	do()
 }
 
-// last awaits that the latest message with a text is over, and returns what the server told of it, which it writes down a moment
-// after it tells it.
-func (r *real) last(t *testing.T, text string) (last speechd.Message) {
+// awaitLast waits until the latest message with a text is over, and returns what the server reports
+// of it, which it writes down a moment after it sends the event.
+func (r *real) awaitLast(t *testing.T, text string) (last speechd.Message) {
 	t.Helper()
 	for late := time.Now().Add(longest); ; time.Sleep(20 * time.Millisecond) {
 		for _, m := range r.Messages() {

@@ -10,9 +10,9 @@ import (
 	"github.com/aaep-go/aaep/internal/sessionbus"
 )
 
-// screenReader returns the name of a screen reader that runs for this user, or "". Each way to find one misses some:
-// Orca is on the bus from version 49 on; the desktop's switch is not touched when somebody starts Orca by hand; and a
-// container sees no processes but its own.
+// screenReader returns the name of a screen reader that runs for this user, or "". Each way to find
+// one misses some: Orca is on the bus from version 49 on; the desktop's switch is not touched when
+// the person starts Orca by hand; and a container sees no processes but its own.
 func screenReader(ctx context.Context, proc string) string {
 	if name := readerOnBus(ctx); name != "" {
 		return name

@@ -60,7 +60,7 @@ func TestScreenReaderProcess(t *testing.T) {
 	}
 }
 
-// A bus that accepts and says nothing holds nobody up.
+// A bus that accepts and says nothing holds nothing up.
 func TestScreenReaderStalledBus(t *testing.T) {
 	dir := noBus(t)
 	l, err := net.Listen("unix", filepath.Join(dir, "bus"))
@@ -76,7 +76,8 @@ func TestScreenReaderStalledBus(t *testing.T) {
 	}
 }
 
-// Orca on the session bus, under each of its names, or the desktop's switch: Dial refuses and says what to do.
+// Orca on the session bus, under each of its names, or the desktop's switch: Dial refuses and says
+// what to do.
 func TestScreenReaderBus(t *testing.T) {
 	if _, err := exec.LookPath("dbus-daemon"); err != nil {
 		if os.Getenv("AAEP_REAL") != "" {
@@ -85,7 +86,8 @@ func TestScreenReaderBus(t *testing.T) {
 		t.Skip("dbus-daemon is missing: make real installs it, and AAEP_REAL=1 makes this a failure")
 	}
 	dir := noBus(t)
-	daemon := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address", "--address=unix:path="+filepath.Join(dir, "bus"))
+	daemon := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address",
+		"--address=unix:path="+filepath.Join(dir, "bus"))
 	out, err := daemon.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

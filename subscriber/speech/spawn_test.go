@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Where nobody listens, a server is started if that is wished for; it is told where to listen.
+// Where no server listens, one is started if that is wished for; it is told where to listen.
 func TestSpawn(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -28,15 +28,17 @@ func TestSpawn(t *testing.T) {
 		args, err    string
 	}{
 		{"unix_socket:" + dir + "/s", "exit 0", false, "", "no such file"},
-		{"unix_socket:" + dir + "/s", "exit 0", true, "--spawn --communication-method unix_socket --socket-path " + dir + "/s", "no such file"},
-		{"unix_socket:" + dir + "/s", "echo Autospawn is off >&2; exit 1", true, "--spawn --communication-method unix_socket --socket-path " + dir + "/s", "Autospawn is off"},
+		{"unix_socket:" + dir + "/s", "exit 0", true,
+			"--spawn --communication-method unix_socket --socket-path " + dir + "/s", "no such file"},
+		{"unix_socket:" + dir + "/s", "echo Autospawn is off >&2; exit 1", true,
+			"--spawn --communication-method unix_socket --socket-path " + dir + "/s", "Autospawn is off"},
 		{"inet_socket:127.0.0.1:1", "exit 0", true, "--spawn --communication-method inet_socket --port 1", "refused"},
 		{"inet_socket:0.0.0.0:1", "exit 0", true, "", "refused"}, // it may be elsewhere
 	} {
 		t.Setenv("SPEECHD_ADDRESS", c.address)
 		program(c.end)
 		os.Remove(args)
-		conn, err := connect(t.Context(), c.spawn)
+		conn, err := dialServer(t.Context(), c.spawn)
 		if err == nil || !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: connect = %v, %v; want %q", c.address, conn, err, c.err)
 		}
@@ -47,7 +49,7 @@ func TestSpawn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	os.Remove(args)
-	if _, err := connect(ctx, true); err == nil {
+	if _, err := dialServer(ctx, true); err == nil {
 		t.Error("connect with a context that is over")
 	}
 	if _, err := os.Stat(args); err == nil {
@@ -60,7 +62,7 @@ func TestSpawn(t *testing.T) {
 		t.Skip(err) // the folder's name is too long
 	}
 	defer l.Close()
-	conn, err := connect(t.Context(), true)
+	conn, err := dialServer(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,18 +19,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bubble runs f in virtual time, with an output that speaks through s.
-func bubble(t *testing.T, s *speechtest.Server, f func(t *testing.T, o *speech.Output)) {
+// runVirtual runs f in virtual time, with an output that speaks through s.
+func runVirtual(t *testing.T, s *speechtest.Server, f func(t *testing.T, o *speech.Output)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		defer s.Close()
-		o := dial(t, s, speech.Options{})
+		o := dialOutput(t, s, speech.Options{})
 		defer o.Close()
 		f(t, o)
 	})
 }
 
-func dial(t *testing.T, s *speechtest.Server, options speech.Options) *speech.Output {
+func dialOutput(t *testing.T, s *speechtest.Server, options speech.Options) *speech.Output {
 	t.Helper()
 	options.Dial, options.Force = s.Dial, true
 	o, err := speech.Open(t.Context(), options)
@@ -40,10 +40,10 @@ func dial(t *testing.T, s *speechtest.Server, options speech.Options) *speech.Ou
 	return o
 }
 
-func say(text string) announce.Utterance { return announce.Utterance{ID: 1, Text: text} }
+func sayText(text string) announce.Utterance { return announce.Utterance{ID: 1, Text: text} }
 
-// within checks that f takes between lo and hi.
-func within(t *testing.T, lo, hi time.Duration, f func()) {
+// checkDuration checks that f takes between lo and hi.
+func checkDuration(t *testing.T, lo, hi time.Duration, f func()) {
 	t.Helper()
 	start := time.Now()
 	f()
@@ -55,11 +55,11 @@ func within(t *testing.T, lo, hi time.Duration, f func()) {
 // Four sentences at 172 words a minute: each is waited for, and each is a message of its own.
 func TestPresent(t *testing.T) {
 	s := &speechtest.Server{}
-	bubble(t, s, func(t *testing.T, o *speech.Output) {
+	runVirtual(t, s, func(t *testing.T, o *speech.Output) {
 		sentences := []string{"One two three.", "Four five.", "Six.", "Seven eight nine ten."}
-		within(t, 5*time.Second, 6*time.Second, func() {
+		checkDuration(t, 5*time.Second, 6*time.Second, func() {
 			for _, text := range sentences {
-				if err := o.Present(t.Context(), say(text)); err != nil {
+				if err := o.Present(t.Context(), sayText(text)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -75,7 +75,7 @@ func TestSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &speechtest.Server{}
 		defer s.Close()
-		o := dial(t, s, speech.Options{WordsPerMinute: 247, Voice: "FEMALE1", Pitch: -5, Volume: 50})
+		o := dialOutput(t, s, speech.Options{WordsPerMinute: 247, Voice: "FEMALE1", Pitch: -5, Volume: 50})
 		defer o.Close()
 		steps := []struct {
 			u                  announce.Utterance
@@ -95,7 +95,8 @@ func TestSettings(t *testing.T) {
 			if set["LANGUAGE"] != step.language || set["PRIORITY"] != step.priority {
 				t.Errorf("%q: %v", step.u.Text, set)
 			}
-			for name, want := range map[string]string{"RATE": "25", "VOICE_TYPE": "FEMALE1", "PITCH": "-5", "VOLUME": "50"} {
+			for name, want := range map[string]string{"RATE": "25", "VOICE_TYPE": "FEMALE1", "PITCH": "-5",
+				"VOLUME": "50"} {
 				if set[name] != want {
 					t.Errorf("%s is %q, want %s", name, set[name], want)
 				}
@@ -121,8 +122,8 @@ func TestText(t *testing.T) {
 		{strings.Repeat("word ", 15000) + "end", strings.Repeat("word ", 15000) + "end"}, // longer than any buffer
 	} {
 		s := &speechtest.Server{WordsPerMinute: 1e6}
-		bubble(t, s, func(t *testing.T, o *speech.Output) {
-			if err := o.Present(t.Context(), say(c.text)); err != nil {
+		runVirtual(t, s, func(t *testing.T, o *speech.Output) {
+			if err := o.Present(t.Context(), sayText(c.text)); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Join(s.Heard(), "|"); got != c.want {
@@ -134,10 +135,10 @@ func TestText(t *testing.T) {
 
 // A text that the server finds empty is over at once: there will be no event.
 func TestNothingToSay(t *testing.T) {
-	s := answer(".", "227 OK MESSAGE CANCELED\r\n", 0)
-	bubble(t, s, func(t *testing.T, o *speech.Output) {
-		within(t, 0, 0, func() {
-			if err := o.Present(t.Context(), say("\u200b")); err != nil {
+	s := answerWith(".", "227 OK MESSAGE CANCELED\r\n", 0)
+	runVirtual(t, s, func(t *testing.T, o *speech.Output) {
+		checkDuration(t, 0, 0, func() {
+			if err := o.Present(t.Context(), sayText("\u200b")); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -147,23 +148,23 @@ func TestNothingToSay(t *testing.T) {
 // The context ends in the middle of a sentence: silence in 50 ms, and the output goes on to work.
 func TestInterrupt(t *testing.T) {
 	s := &speechtest.Server{}
-	bubble(t, s, func(t *testing.T, o *speech.Output) {
+	runVirtual(t, s, func(t *testing.T, o *speech.Output) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		within(t, time.Second, 1050*time.Millisecond, func() {
-			if err := o.Present(ctx, say("one two three four five six seven eight")); err != context.DeadlineExceeded {
+		checkDuration(t, time.Second, 1050*time.Millisecond, func() {
+			if err := o.Present(ctx, sayText("one two three four five six seven eight")); err != context.DeadlineExceeded {
 				t.Errorf("Present = %v", err)
 			}
 		})
 		if m := s.Messages()[0]; m.Heard || m.Over.IsZero() {
 			t.Errorf("%+v", m)
 		}
-		within(t, 0, 0, func() {
-			if err := o.Present(ctx, say("no")); err != context.DeadlineExceeded {
+		checkDuration(t, 0, 0, func() {
+			if err := o.Present(ctx, sayText("no")); err != context.DeadlineExceeded {
 				t.Errorf("Present = %v", err)
 			}
 		})
-		if err := o.Present(t.Context(), say("again")); err != nil {
+		if err := o.Present(t.Context(), sayText("again")); err != nil {
 			t.Error(err)
 		}
 		if got := s.Heard(); !slices.Equal(got, []string{"again"}) {
@@ -175,20 +176,20 @@ func TestInterrupt(t *testing.T) {
 // It ends while another program speaks, so that ours has not begun: it never will.
 func TestInterruptWaiting(t *testing.T) {
 	s := &speechtest.Server{}
-	bubble(t, s, func(t *testing.T, o *speech.Output) {
-		other := dial(t, s, speech.Options{})
+	runVirtual(t, s, func(t *testing.T, o *speech.Output) {
+		other := dialOutput(t, s, speech.Options{})
 		defer other.Close()
 		var group sync.WaitGroup
 		group.Go(func() {
-			if err := other.Present(t.Context(), say("one two three four five six seven eight")); err != nil {
+			if err := other.Present(t.Context(), sayText("one two three four five six seven eight")); err != nil {
 				t.Error(err)
 			}
 		})
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		within(t, time.Second, time.Second, func() {
-			if err := o.Present(ctx, say("no")); err != context.DeadlineExceeded {
+		checkDuration(t, time.Second, time.Second, func() {
+			if err := o.Present(ctx, sayText("no")); err != context.DeadlineExceeded {
 				t.Errorf("Present = %v", err)
 			}
 		})
@@ -204,10 +205,10 @@ func TestInterruptTooLate(t *testing.T) {
 	s := &speechtest.Server{Answer: func(command string) (string, bool) {
 		return "702-1\r\n702-1\r\n702 END\r\n213 OK CANCELED\r\n", command == "CANCEL SELF"
 	}}
-	bubble(t, s, func(t *testing.T, o *speech.Output) {
+	runVirtual(t, s, func(t *testing.T, o *speech.Output) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := o.Present(ctx, say("one two three four five")); err != nil {
+		if err := o.Present(ctx, sayText("one two three four five")); err != nil {
 			t.Errorf("Present = %v", err)
 		}
 	})
@@ -216,12 +217,12 @@ func TestInterruptTooLate(t *testing.T) {
 // The person's silence key, and another program's important message, cut ours.
 func TestCut(t *testing.T) {
 	s := &speechtest.Server{}
-	bubble(t, s, func(t *testing.T, o *speech.Output) {
-		other := dial(t, s, speech.Options{})
+	runVirtual(t, s, func(t *testing.T, o *speech.Output) {
+		other := dialOutput(t, s, speech.Options{})
 		defer other.Close()
 		time.AfterFunc(time.Second, s.Silence)
-		within(t, time.Second, 1050*time.Millisecond, func() {
-			if err := o.Present(t.Context(), say("one two three four five six")); err != announce.ErrCut {
+		checkDuration(t, time.Second, 1050*time.Millisecond, func() {
+			if err := o.Present(t.Context(), sayText("one two three four five six")); err != announce.ErrCut {
 				t.Errorf("Present = %v", err)
 			}
 		})
@@ -232,7 +233,7 @@ func TestCut(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if err := o.Present(t.Context(), say("one two three four five six")); err != announce.ErrCut {
+		if err := o.Present(t.Context(), sayText("one two three four five six")); err != announce.ErrCut {
 			t.Errorf("Present = %v", err)
 		}
 		group.Wait()
@@ -242,15 +243,16 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// Events about others, before and while we speak, mean nothing: not even those with our message's number.
+// Events about others, before and while we speak, mean nothing: not even those with our message's
+// number.
 func TestOthersEvents(t *testing.T) {
 	s := &speechtest.Server{}
-	bubble(t, s, func(t *testing.T, o *speech.Output) {
+	runVirtual(t, s, func(t *testing.T, o *speech.Output) {
 		foreign := "702-1\r\n702-77\r\n702 END\r\n703-9\r\n703-1\r\n703 CANCELED\r\n700-1\r\n700-9\r\n700-mark\r\n700 INDEX MARK\r\n702 END\r\n"
 		s.Send(foreign)
 		time.AfterFunc(500*time.Millisecond, func() { s.Send(foreign) })
-		within(t, 2*time.Second, 3*time.Second, func() {
-			if err := o.Present(t.Context(), say("one two three four five six")); err != nil {
+		checkDuration(t, 2*time.Second, 3*time.Second, func() {
+			if err := o.Present(t.Context(), sayText("one two three four five six")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -260,12 +262,12 @@ func TestOthersEvents(t *testing.T) {
 // A client that has left is spoken for, and its events reach others. We leave silence.
 func TestClose(t *testing.T) {
 	s := &speechtest.Server{}
-	bubble(t, s, func(t *testing.T, o *speech.Output) {
-		first := dial(t, s, speech.Options{})
+	runVirtual(t, s, func(t *testing.T, o *speech.Output) {
+		first := dialOutput(t, s, speech.Options{})
 		done := make(chan error)
-		go func() { done <- first.Present(t.Context(), say("one two three four five six")) }()
+		go func() { done <- first.Present(t.Context(), sayText("one two three four five six")) }()
 		time.Sleep(time.Second)
-		within(t, 0, 50*time.Millisecond, func() { first.Close() })
+		checkDuration(t, 0, 50*time.Millisecond, func() { first.Close() })
 		if err := <-done; !errors.Is(err, announce.ErrClosed) {
 			t.Errorf("Present = %v", err)
 		}
@@ -275,16 +277,17 @@ func TestClose(t *testing.T) {
 		if err := first.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := first.Present(t.Context(), say("no")); !errors.Is(err, announce.ErrClosed) {
+		if err := first.Present(t.Context(), sayText("no")); !errors.Is(err, announce.ErrClosed) {
 			t.Errorf("Present = %v", err)
 		}
-		if err := o.Present(t.Context(), say("yes")); err != nil {
+		if err := o.Present(t.Context(), sayText("yes")); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// Close silences whatever there may be, and waits no longer than it must for a server that does not answer.
+// Close silences whatever there may be, and waits no longer than it must for a server that does not
+// answer.
 func TestCloseIdle(t *testing.T) {
 	for reply, limit := range map[string]time.Duration{"213 OK CANCELED\r\n": 0, "": 250 * time.Millisecond} {
 		cancelled := false
@@ -292,8 +295,8 @@ func TestCloseIdle(t *testing.T) {
 			cancelled = cancelled || command == "CANCEL SELF"
 			return reply, command == "CANCEL SELF"
 		}}
-		bubble(t, s, func(t *testing.T, o *speech.Output) {
-			within(t, limit, limit, func() { o.Close() })
+		runVirtual(t, s, func(t *testing.T, o *speech.Output) {
+			checkDuration(t, limit, limit, func() { o.Close() })
 			if !cancelled {
 				t.Error("it was closed without a word")
 			}
@@ -304,12 +307,12 @@ func TestCloseIdle(t *testing.T) {
 // All speech is paused for ten minutes, which is no fault of the server.
 func TestPaused(t *testing.T) {
 	s := &speechtest.Server{WordsPerMinute: 1} // it takes six minutes in any case
-	bubble(t, s, func(t *testing.T, o *speech.Output) {
+	runVirtual(t, s, func(t *testing.T, o *speech.Output) {
 		time.AfterFunc(time.Second, func() { s.Send("704-1\r\n704-1\r\n704 PAUSED\r\n") })
 		time.AfterFunc(10*time.Minute, func() { s.Send("705-1\r\n705-1\r\n705 RESUMED\r\n") })
 		time.AfterFunc(10*time.Minute+time.Second, func() { s.Send("702-1\r\n702-1\r\n702 END\r\n") })
-		within(t, 10*time.Minute, 11*time.Minute, func() {
-			if err := o.Present(t.Context(), say("one two three four five six seven eight nine ten eleven twelve")); err != nil {
+		checkDuration(t, 10*time.Minute, 11*time.Minute, func() {
+			if err := o.Present(t.Context(), sayText("one two three four five six seven eight nine ten eleven twelve")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -319,8 +322,9 @@ func TestPaused(t *testing.T) {
 // 8.4: the server says yes to Yoruba, and has no voice for it.
 func TestLanguages(t *testing.T) {
 	s := &speechtest.Server{}
-	bubble(t, s, func(t *testing.T, o *speech.Output) {
-		for tag, want := range map[string]bool{"": true, "en": true, "en-GB": true, "ES-mx": true, "yo": false, "yo-NG": false, "x y": false} {
+	runVirtual(t, s, func(t *testing.T, o *speech.Output) {
+		for tag, want := range map[string]bool{"": true, "en": true, "en-GB": true, "ES-mx": true, "yo": false,
+			"yo-NG": false, "x y": false} {
 			if got := o.Speaks(tag); got != want {
 				t.Errorf("Speaks(%q) = %v", tag, got)
 			}
@@ -329,7 +333,7 @@ func TestLanguages(t *testing.T) {
 		if !errors.Is(err, announce.ErrLanguage) || len(s.Messages()) != 0 {
 			t.Errorf("Present = %v, and the server got %v", err, s.Messages())
 		}
-		if err := o.Present(t.Context(), say("still here")); err != nil {
+		if err := o.Present(t.Context(), sayText("still here")); err != nil {
 			t.Error(err)
 		}
 	})

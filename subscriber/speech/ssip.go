@@ -39,11 +39,13 @@ type reply struct {
 	text string
 }
 
-func (r reply) event() bool { return r.code/100 == 7 }
+// isEvent reports whether it is an event, which no command has asked for.
+func (r reply) isEvent() bool { return r.code/100 == 7 }
 
-// of reports whether an event is about a message of a client. Without a client of its own a message id says little: what
-// a client had queued when it left is told to others (SSIP events carry message and client in this order).
-func (r reply) of(client, message string) bool {
+// isAbout reports whether an event is about a message of a client. Without a client of its own a
+// message id says little: events of a client that has left are sent to others (they carry message
+// and client in this order).
+func (r reply) isAbout(client, message string) bool {
 	return len(r.data) >= 2 && r.data[0] == message && r.data[1] == client
 }
 
@@ -53,8 +55,8 @@ type parser struct {
 	size int
 }
 
-// feed takes a line without its end. It returns true with the line that completes a reply.
-func (p *parser) feed(line string) (reply, bool, error) {
+// feedLine takes a line without its end. It returns true with the line that completes a reply.
+func (p *parser) feedLine(line string) (reply, bool, error) {
 	code, ok := 0, len(line) >= 4 && line[0] >= '1' && line[0] <= '9' && (line[3] == ' ' || line[3] == '-')
 	for i := 0; ok && i < 3; i++ {
 		ok = line[i] >= '0' && line[i] <= '9'
@@ -80,7 +82,8 @@ func (p *parser) feed(line string) (reply, bool, error) {
 	return whole, true, nil
 }
 
-// A link is a connection to the server, for one goroutine at a time. One command is outstanding at a time.
+// A link is a connection to the server, for one goroutine at a time. One command is outstanding at
+// a time.
 type link struct {
 	conn net.Conn
 	r    *bufio.Reader
@@ -89,13 +92,16 @@ type link struct {
 	events []reply // those that came while an answer was awaited
 }
 
+// newLink makes the link of a connection.
 func newLink(conn net.Conn) *link { return &link{conn: conn, r: bufio.NewReaderSize(conn, maxLine)} }
 
-// read returns the next reply or event. After an error that is os.ErrDeadlineExceeded it can go on.
-func (l *link) read() (reply, error) {
+// readReply returns the next reply or event. After an error that is os.ErrDeadlineExceeded it can
+// be called again.
+func (l *link) readReply() (reply, error) {
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if n := len(l.line) + len(part); n > maxLine || n == maxLine && err != nil { // and no end, whatever was read at once
+		if n := len(l.line) + len(part); n > maxLine || n == maxLine &&
+			err != nil { // and no end, whatever was read at once
 			return reply{}, fmt.Errorf("the server sent a line of more than %d bytes", maxLine)
 		}
 		l.line = append(l.line, part...)
@@ -104,22 +110,23 @@ func (l *link) read() (reply, error) {
 		}
 		line := strings.TrimSuffix(string(l.line[:len(l.line)-1]), "\r")
 		l.line = l.line[:0]
-		if r, whole, err := l.feed(line); whole || err != nil {
+		if r, whole, err := l.feedLine(line); whole || err != nil {
 			return r, err
 		}
 	}
 }
 
-// ask sends a command, or a text, and returns its answer. Events that come before it are kept. When ctx ends the server
-// has hushLimit left: an exchange that is cut in half cannot be mended.
-func (l *link) ask(ctx context.Context, command string) (reply, error) {
-	defer l.until(ctx, replyLimit, hushLimit)()
+// sendCommand sends a command, or a text, and returns its answer. Events that come before it are
+// kept. When ctx ends the server has hushLimit left: an exchange that is cut in half cannot be
+// mended.
+func (l *link) sendCommand(ctx context.Context, command string) (reply, error) {
+	defer l.setDeadline(ctx, replyLimit, hushLimit)()
 	if _, err := l.conn.Write([]byte(command + "\r\n")); err != nil {
 		return reply{}, err
 	}
 	for {
-		r, err := l.read()
-		if err != nil || !r.event() {
+		r, err := l.readReply()
+		if err != nil || !r.isEvent() {
 			return r, err
 		}
 		if len(l.events) < 64 { // three or four, if the server is sane
@@ -128,9 +135,10 @@ func (l *link) ask(ctx context.Context, command string) (reply, error) {
 	}
 }
 
-// must is ask for what must be answered well: with one of the codes, or with any good one if there are none.
-func (l *link) must(ctx context.Context, command string, want ...int) (reply, error) {
-	r, err := l.ask(ctx, command)
+// sendChecked is sendCommand that takes an answer for an error unless it has one of the codes, or
+// any good one if there are none.
+func (l *link) sendChecked(ctx context.Context, command string, want ...int) (reply, error) {
+	r, err := l.sendCommand(ctx, command)
 	name, _, _ := strings.Cut(command, "\r\n")
 	if err != nil {
 		return r, fmt.Errorf("no answer to %.60q: %w", name, err)
@@ -142,24 +150,25 @@ func (l *link) must(ctx context.Context, command string, want ...int) (reply, er
 	return r, nil
 }
 
-// event returns the next event, or an error that is os.ErrDeadlineExceeded when ctx ends or the limit is over.
-func (l *link) event(ctx context.Context, limit time.Duration) (reply, error) {
+// nextEvent returns the next event, or an error that is os.ErrDeadlineExceeded when ctx ends or the
+// limit is over.
+func (l *link) nextEvent(ctx context.Context, limit time.Duration) (reply, error) {
 	if len(l.events) > 0 {
 		r := l.events[0]
 		l.events = l.events[1:]
 		return r, nil
 	}
-	defer l.until(ctx, limit, 0)()
-	r, err := l.read()
-	if err == nil && !r.event() {
+	defer l.setDeadline(ctx, limit, 0)()
+	r, err := l.readReply()
+	if err == nil && !r.isEvent() {
 		err = fmt.Errorf("the server answered %d %.60q to nothing", r.code, r.text)
 	}
 	return r, err
 }
 
-// until lets reading and writing fail after limit, or grace after ctx ends. The function that it returns must be called
-// before the next until.
-func (l *link) until(ctx context.Context, limit, grace time.Duration) func() {
+// setDeadline makes reading and writing fail after limit, or grace after ctx ends. The function
+// that it returns must be called before the next setDeadline.
+func (l *link) setDeadline(ctx context.Context, limit, grace time.Duration) func() {
 	deadline := time.Now().Add(limit)
 	l.conn.SetDeadline(deadline)
 	done := make(chan struct{})
@@ -179,7 +188,8 @@ func (l *link) until(ctx context.Context, limit, grace time.Duration) func() {
 // timedOut reports whether err only says that time was over, in which case nothing is lost.
 func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// oneLine makes a text safe to send: one line, valid, without control characters, its leading dot doubled.
+// oneLine makes a text safe to send: one line, valid, without control characters, its leading dot
+// doubled.
 func oneLine(text string) string {
 	text = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {

@@ -25,7 +25,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A language is spoken by the nearest voice, as at home where there is a choice, and by none rather than a wrong one.
+// A language is spoken by the nearest voice, as at home where there is a choice, and by none rather
+// than a wrong one.
 func TestVoice(t *testing.T) {
 	var lines []string
 	// what eSpeak NG 1.51 says, in part
@@ -68,14 +69,14 @@ func TestVoice(t *testing.T) {
 		{"en-US", "en\r\nQUIT", ""},
 		{"en-US", "en-" + strings.Repeat("x-12345678-", 20), ""},
 	} {
-		got, ok := newChoir(c.home, lines).voice(c.want)
+		got, ok := newVoices(c.home, lines).chooseVoice(c.want)
 		if got != c.voice || ok != (c.voice != "") {
 			t.Errorf("at home in %s, %.40q is spoken by %q, want %q", c.home, c.want, got, c.voice)
 		}
 	}
-	silent := newChoir("en-GB", nil) // a synthesizer that does not tell
+	silent := newVoices("en-GB", nil) // a synthesizer that does not tell
 	for tag, want := range map[string]string{"en": "en-GB", "": "en-GB", "es": ""} {
-		if got, _ := silent.voice(tag); got != want {
+		if got, _ := silent.chooseVoice(tag); got != want {
 			t.Errorf("without a list, %q is spoken by %q, want %q", tag, got, want)
 		}
 	}
@@ -96,7 +97,7 @@ func TestAddress(t *testing.T) {
 		"dbus:session":              "error",
 	} {
 		t.Setenv("SPEECHD_ADDRESS", env)
-		network, addr, err := address()
+		network, addr, err := serverAddress()
 		got := network + " " + addr
 		if err != nil {
 			got = "error"
@@ -108,7 +109,7 @@ func TestAddress(t *testing.T) {
 	t.Setenv("SPEECHD_ADDRESS", "")
 	t.Setenv("XDG_RUNTIME_DIR", "")
 	t.Setenv("XDG_CACHE_HOME", "/cache")
-	if _, addr, err := address(); err == nil && !filepath.IsAbs(addr) {
+	if _, addr, err := serverAddress(); err == nil && !filepath.IsAbs(addr) {
 		t.Errorf("without a runtime folder it is %s", addr)
 	}
 }
@@ -143,7 +144,7 @@ func TestLineInPieces(t *testing.T) {
 		return n, err
 	})})
 	for {
-		if _, err := l.read(); err == nil || !timedOut(err) {
+		if _, err := l.readReply(); err == nil || !timedOut(err) {
 			if err == nil || !strings.Contains(err.Error(), "more than 4096 bytes") {
 				t.Errorf("read = %v", err)
 			}
@@ -160,17 +161,18 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func TestManyReplies(t *testing.T) {
 	var p parser
 	for i := range 3000 {
-		if _, whole, err := p.feed("200 " + strings.Repeat("x", 4000)); !whole || err != nil {
+		if _, whole, err := p.feedLine("200 " + strings.Repeat("x", 4000)); !whole || err != nil {
 			t.Fatalf("reply %d: %v, %v", i, whole, err)
 		}
 	}
 }
 
-// readAll returns what is understood of what comes from r, as it would be sent, and what is understood no more.
+// readAll returns what is understood of what comes from r, as it would be sent, and what is
+// understood no more.
 func readAll(t *testing.T, r io.Reader) (back string, err error) {
 	l := newLink(conn{Reader: r})
 	for {
-		r, err := l.read()
+		r, err := l.readReply()
 		if err == iotest.ErrTimeout {
 			continue
 		}
@@ -187,14 +189,15 @@ func readAll(t *testing.T, r io.Reader) (back string, err error) {
 	}
 }
 
-// Whatever a server sends, in whatever pieces: no panic, nothing unbounded, nothing made up. What is understood is what
-// was sent, and no timeout in between loses any of it.
+// Whatever a server sends, in whatever pieces: no panic, nothing unbounded, nothing made up. What
+// is understood is what was sent, and no timeout in between loses any of it.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"208 OK CLIENT NAME SET\r\n",
 		"251-en-US\r\n251 OK GET RETURNED\r\n701-1\r\n701-2\r\n701 BEGIN\r\n",
 		"249-Afrikaans+Adam\taf\tAdam\r\n249 OK\r\n",
-		"225-1\n225 OK\n", "225-1\r\n226 OK\r\n", "225\r\n", "22", "\r\n", "\x00\xff\r\n", "000 x\r\n", "2 5 x\r\n", "700-\r\n700 \r\n",
+		"225-1\n225 OK\n", "225-1\r\n226 OK\r\n", "225\r\n", "22", "\r\n", "\x00\xff\r\n", "000 x\r\n", "2 5 x\r\n",
+		"700-\r\n700 \r\n",
 		"200 " + strings.Repeat("x", maxLine) + "\r\n",
 		"200 " + strings.Repeat("x", maxLine-5) + "\r", "200 " + strings.Repeat("x", maxLine-6) + "\r\n",
 	} {
