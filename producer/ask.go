@@ -260,36 +260,30 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 		}
 		return err
 	}
-	for tries := 0; ; tries++ {
-		fresh := p.unrecorded(put)
-		if len(fresh) == 0 && len(put.recorded) == 0 {
-			break
-		}
+	for tries, others := 0, true; others; tries++ {
 		if tries == maxAsks { // there are always others that could be asked
 			return nil, withdraw(ErrUnreachable)
 		}
-		if len(fresh) > 0 {
+		if fresh := p.unrecorded(put); len(fresh) > 0 {
 			asked := put.asked
 			if len(put.recorded) > 0 {
 				asked = put.askedAlso()
 			}
-			asked.Recipients = fresh
+			asked.Recipients, asked.Deadline = fresh, time.Now().Add(closes.Given(put.Event))
 			if p.broker.Log.Record(asked) != nil {
 				return nil, withdraw(ErrNotRecorded)
 			}
 			put.recorded = append(put.recorded, fresh...)
 			put.asked.Recipients = put.recorded
 		}
-		open, err := s.openQuestion(ctx, about, q, put, explain)
+		var open bool
+		open, others, err = s.openQuestion(ctx, about, q, put, explain)
 		switch {
 		case err != nil:
 			return nil, withdraw(err)
 		case open:
 			s.warnIfTooShort(payload, put.pace)
 			return put, nil
-		}
-		if len(fresh) == 0 { // all who are on record have left, and no one else can answer
-			break
 		}
 	}
 	if len(put.recorded) == 0 { // no user was shown any words
@@ -310,69 +304,62 @@ func waitingFor(question speech) speech {
 	return question
 }
 
-// prepareQuestion makes the event of a question and its Asked record. The time to answer is that
-// which the recipients need that can be asked now. The error is ErrSessionOver, or an
-// *aaep.InvalidError for a question that must not be asked. It takes Producer.mu and then s.mu.
+// prepareQuestion makes the event of a question and its Asked record, with the time to answer that
+// the agent gives. The error is ErrSessionOver, or an *aaep.InvalidError for a question that must
+// not be asked. It takes s.mu.
 func (s *Session) prepareQuestion(about speech, q *ledger.Question, payload aaep.Payload) (
 	put *pendingQuestion, err error) {
 	put = &pendingQuestion{
 		more: make(chan time.Duration, 1), recipientNeeds: recipientNeeds{patience: 1000, pace: usualPace}}
-	for _, sub := range *s.p.audience.Load() {
-		if sub.mayBeAsked(q.Confirmation != nil) {
-			put.recipientNeeds.include(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
-		}
-	}
-	s.p.replicasToAsk(q.Confirmation != nil, &put.recipientNeeds)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
 		return nil, ErrSessionOver
 	}
-	stretchTimeout(payload, put.recipientNeeds)
-	for _, in := range about.in {
-		stretchTimeout(in.payload, put.recipientNeeds)
-	}
-	put.Event, err = s.buildEvent(about, payload)
-	if err == nil {
-		put.asked = audit.Question(put.Event)
+	if put.Event, err = s.buildEvent(about, payload); err == nil {
+		put.asked, put.given = audit.Question(put.Event), int64(closes.Given(put.Event)/time.Second)
 	}
 	return put, err
 }
 
-// unrecorded returns the recipients that can be asked and are not on record as asked. It takes
-// Producer.mu, and the mu of each such subscription.
+// unrecorded returns the recipients that can be asked and are not on record as asked, and gives the
+// question the time that they need. It takes Producer.mu, and the mu of each such subscription.
 func (p *Producer) unrecorded(put *pendingQuestion) (fresh []audit.Subscription) {
 	for _, sub := range *p.audience.Load() {
 		if who := sub.auditIdentity(put.Event); sub.mayBeAsked(put.isConfirmation()) && !put.isRecordedAs(who) {
+			put.includeSubscription(sub)
 			fresh = append(fresh, who)
 		}
 	}
-	for _, party := range p.replicasToAsk(put.isConfirmation(), nil) {
+	for _, party := range p.replicasToAsk(put.isConfirmation(), &put.recipientNeeds) {
 		if !put.isRecorded(party.ID) {
 			fresh = append(fresh, party.auditIdentity())
 		}
 	}
+	put.stretchTimeout()
 	return fresh
 }
 
 // openQuestion opens a question that is on record, and emits awaiting_input and the question. If no
-// recipient on record is left, open is false and nothing is emitted. After an error the state goes
-// back to what it was. explain becomes s.explainSettled. putQuestion calls it, holding no lock; it
-// takes s.mu, putting and Producer.mu, and waits for the broker, never for a link.
+// recipient on record is left, open is false and nothing is emitted; others then says that there
+// are some that can answer and are not on record. Those that are not, beside some that are, are
+// asked when they are. The time to answer is that which all of them need. After an error the state
+// goes back to what it was. explain becomes s.explainSettled. putQuestion calls it, holding no lock;
+// it takes s.mu, putting and Producer.mu, and waits for the broker, never for a link.
 func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Question, put *pendingQuestion,
-	explain func(*ledger.Outcome) (speech, error)) (open bool, err error) {
+	explain func(*ledger.Outcome) (speech, error)) (open, others bool, err error) {
 	p := s.p
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
-		return false, ErrSessionOver
+		return false, false, ErrSessionOver
 	}
 	if err := ctx.Err(); err != nil {
-		return false, err
+		return false, false, err
 	}
 	p.putting.Lock()
 	defer p.putting.Unlock()
-	q.Recipients, put.subs, put.replicas = nil, nil, nil
+	q.Recipients, q.Expected, put.subs, put.replicas = nil, nil, nil, nil
 	var late []*subscription
 	for _, sub := range *p.audience.Load() {
 		switch {
@@ -380,22 +367,24 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 		case put.isRecordedAs(sub.auditIdentity(put.Event)):
 			q.Recipients, put.subs = append(q.Recipients, sub.id), append(put.subs, sub)
 		default:
-			late = append(late, sub)
+			q.Expected, late = append(q.Expected, sub.id), append(late, sub)
+			put.includeSubscription(sub)
 		}
 	}
 	some := len(put.subs) > 0
 	// A replica that came meanwhile is included too, for it records itself which of its
 	// subscriptions it asks.
-	for _, party := range p.replicasToAsk(put.isConfirmation(), nil) {
+	for _, party := range p.replicasToAsk(put.isConfirmation(), &put.recipientNeeds) {
 		some = some || put.isRecorded(party.ID)
 		q.Recipients, put.replicas = append(q.Recipients, party.ID), append(put.replicas, party.ID)
 	}
 	if !some {
-		return false, nil
+		return false, len(late)+len(put.replicas) > 0, nil
 	}
+	put.stretchTimeout()
 	before := s.lastState.ev
 	if err := s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(about)); err != nil {
-		return false, err
+		return false, false, err
 	}
 	// The change of state that ended the question before has an earlier stamp than this question.
 	// After a broken stream it may arrive once more behind this question, and the stamps show that
@@ -405,7 +394,7 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 		put.Event.Timestamp = before.Timestamp.Add(time.Millisecond)
 	}
 	if err := s.machine.Next(put.Event); err != nil {
-		return false, errors.Join(err, s.resumeState(speech{}))
+		return false, false, errors.Join(err, s.resumeState(speech{}))
 	}
 	s.last, q.Stamp = put.Event.Timestamp, put.Event.Timestamp
 	// The question is open before the event is out, so that no reply can come too early. Until it is one of
@@ -417,7 +406,7 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 			err = ErrClosed
 		}
 		s.machine.Settled(q.Token, aaep.Reject)
-		return false, errors.Join(err, s.resumeState(speech{}))
+		return false, false, errors.Join(err, s.resumeState(speech{}))
 	}
 	put.deadline = p.broker.Now().Add(closes.Given(put.Event))
 	for _, sub := range late {
@@ -428,15 +417,15 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	asked := put.subs
 	p.mu.Unlock()
 	s.pos, s.explainSettled = put.Pos, explain
-	for _, sub := range asked {
-		if sub.aborted.Load() { // it ended before the broker knew it as a recipient
+	for _, sub := range slices.Concat(asked, late) {
+		if sub.aborted.Load() { // it ended before the broker knew of it
 			p.broker.RemoveSubscription(sub.id)
 		}
 	}
 	for _, sub := range late {
 		sub.lookAgain()
 	}
-	return true, nil
+	return true, false, nil
 }
 
 // pendingQuestion is a question that is open, or is about to be. Until openQuestion or
@@ -449,7 +438,8 @@ type pendingQuestion struct {
 	// more holds one: how much time is left since a subscriber was given more. awaitOutcome takes
 	// it. It is nil at a replica.
 	more           chan time.Duration
-	recipientNeeds // of those that could be asked when it was prepared; zero at a replica
+	given          int64 // how much time to answer the agent gives, in seconds; zero at a replica
+	recipientNeeds       // of those that could be asked until it was put; zero at a replica
 
 	// Producer.mu guards what follows.
 	deadline  time.Time            // as far as it is known here, by the broker's clock
@@ -486,8 +476,8 @@ func indexOf(all []audit.Subscription, id string) int {
 	return slices.IndexFunc(all, func(who audit.Subscription) bool { return who.SubscriptionID == id })
 }
 
-// askedAlso returns the record of recipients that came later, still without these. Asked records
-// after the first repeat no words.
+// askedAlso returns the record of recipients that came later, still without these and without the
+// deadline. Asked records after the first repeat no words.
 func (put *pendingQuestion) askedAlso() audit.Record {
 	return audit.Record{Kind: audit.Asked, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID}
 }
@@ -504,6 +494,11 @@ type recipientNeeds struct {
 	patience int64 // the factor that stretches the time to answer, in thousandths
 	least    int64 // the shortest time to answer, in seconds; zero: any
 	pace     int64 // how fast the slowest of them listens, in words per minute
+}
+
+// includeSubscription adds what one more recipient needs.
+func (s *recipientNeeds) includeSubscription(sub *subscription) {
+	s.include(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
 }
 
 // questionsInOrder returns the open questions in the order in which they were put, with p.mu held.

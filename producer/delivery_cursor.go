@@ -25,6 +25,7 @@ type deliveryCursor struct {
 	cursor   uint64           // the newest entry of the log that the Shaper has been given
 	replayed uint64           // the end of the log when the subscription was registered: history
 	before   uint64           // the end of the log when the stream was attached
+	reworded uint64           // the end of the log when the language changed last; 0: it has not
 	goesOn   bool             // it begins where another subscription ended
 	skip     int              // how many bytes of text of the next entry the subscriber has already
 	early    map[uint64]bool  // positions of entries that were pushed before the cursor got there
@@ -120,9 +121,10 @@ func (c *deliveryCursor) fillShaper(now time.Time, most int) error {
 
 // isPast reports whether a question at pos is put only if it is still open. One that a process
 // before this one asked is no longer open. Neither is one from before the subscription that has
-// been settled since, unless the subscriber goes on from another one.
+// been settled since, unless the subscriber goes on from another one. One that was settled before it
+// came is not on record in a language that was agreed on since.
 func (c *deliveryCursor) isPast(pos uint64) bool {
-	return pos <= c.replayed && (!c.goesOn || pos <= max(c.p.began, c.p.log.Began()))
+	return pos <= c.reworded || pos <= c.replayed && (!c.goesOn || pos <= max(c.p.began, c.p.log.Began()))
 }
 
 // withholds asks the owner whether an entry is a question that must not be shown yet; see

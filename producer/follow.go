@@ -236,10 +236,14 @@ func (p *Producer) openFollowedQuestion(pos uint64, ev *aaep.Event, q *ledger.Qu
 	if !known {
 		return
 	}
-	if recorded(err); err != nil {
-		return
-	}
+	recorded(err)
+	p.putting.Lock() // no terms change meanwhile
+	defer p.putting.Unlock()
 	for _, sub := range able { // the log has not shown it yet
+		if err != nil || !sub.mayBeAsked(put.isConfirmation()) || !put.isRecordedAs(sub.auditIdentity(ev)) {
+			sub.lookAgain() // its terms have changed
+			continue
+		}
 		p.broker.AddRecipient(q.Token, sub.id)
 		p.mu.Lock()
 		if p.asked[q.Token] == put {
@@ -375,7 +379,7 @@ func (p *Producer) reportPresence(newcomer *subscription) {
 // changes the presence.
 func (now *presence) includeListener(sub *subscription) bool {
 	was, need := *now, recipientNeeds{now.Patience, now.Least, now.Pace}
-	need.include(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
+	need.includeSubscription(sub)
 	now.Patience, now.Least, now.Pace = need.patience, need.least, need.pace
 	now.Confirm, now.Clarify = now.Confirm || sub.mayBeAsked(true), now.Clarify || sub.mayBeAsked(false)
 	return *now != was

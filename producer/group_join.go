@@ -72,7 +72,7 @@ func (sub *subscription) joinSettledGroup(now time.Time) (joined bool, again tim
 // subscriber alone. It also fills in the link and the key. Only runUngrouped's goroutine calls it.
 func (sub *subscription) canBeGrouped() bool {
 	if sub.stream == nil || sub.stream.sharer == nil ||
-		sub.gap || len(sub.again) > 0 || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 {
+		sub.gap || len(sub.again) > 0 || sub.cursor < max(sub.replayed, sub.reworded) || sub.skip > 0 || len(sub.early) > 0 {
 		return false
 	}
 	framing := sub.stream.sharer.Framing()

@@ -19,6 +19,7 @@ import (
 // question when the record is kept. Nothing else waits for it.
 type asks struct {
 	// These belong to the owner of the subscription.
+	overfull  bool                            // too many questions are withheld; handlePending ends it
 	onRecord  map[aaep.ReplyToken]string      // the language in which it is on record as asked
 	recording map[aaep.ReplyToken]string      // the language for which a record is being written
 	toAsk     map[aaep.ReplyToken]*aaep.Event // the event that asks once the record is kept
@@ -41,8 +42,9 @@ type keptAsk struct {
 }
 
 const (
-	// maxWithheld is how many questions are withheld from a subscription at most. The oldest are
-	// dropped first: most of them were settled before they could be put to it.
+	// maxWithheld is how many questions may have been settled, at most, that are still withheld from
+	// a subscription, for they could not be put to it before. With more, the subscription ends: the
+	// log must never show it one of them.
 	maxWithheld = 256
 	// recordSoon is how long a record is waited for if no other is known to take longer. A question
 	// whose record is kept within that time keeps its place in the order of events.
@@ -85,7 +87,7 @@ func (sub *subscription) withhold(token aaep.ReplyToken) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if !slices.Contains(sub.withheld, token) {
-		sub.withheld = append(sub.withheld[max(0, len(sub.withheld)-maxWithheld+1):], token)
+		sub.withheld = append(sub.withheld, token)
 	}
 }
 
@@ -170,6 +172,7 @@ func (sub *subscription) tookRecord(k keptAsk) {
 	} else {
 		delete(sub.toAsk, k.token)
 		sub.failed[k.token] = true
+		sub.p.broker.DismissRecipient(k.token, sub.id)
 	}
 }
 
@@ -199,6 +202,11 @@ func (p *Producer) putOpenQuestions(sub *subscription, ask func(*pendingQuestion
 	maps.DeleteFunc(sub.onRecord, func(token aaep.ReplyToken, _ string) bool { return settled(token) })
 	maps.DeleteFunc(sub.failed, func(token aaep.ReplyToken, _ bool) bool { return settled(token) })
 	maps.DeleteFunc(sub.toAsk, func(token aaep.ReplyToken, _ *aaep.Event) bool { return settled(token) })
+	sub.mu.Lock()
+	if over := len(sub.withheld) - len(open); over > maxWithheld {
+		sub.overfull = true
+	}
+	sub.mu.Unlock()
 	p.mu.Unlock()
 	for _, put := range open {
 		token, entry := put.replyToken(), put.Entry
@@ -231,8 +239,8 @@ func (p *Producer) putOpenQuestions(sub *subscription, ask func(*pendingQuestion
 
 // isOnRecord reports whether it is on record that the subscription is asked the question of put, in
 // the language that it is shown. If not, it has that recorded, once for each language, and ev is
-// the event that asks when the record is kept; a question with no record at all is withheld until
-// then. A record that is kept at once counts. The owner calls it, holding no lock.
+// the event that asks when the record is kept; until then the question is withheld, and stays open
+// for this subscription. A record that is kept at once counts. The owner calls it, holding no lock.
 func (sub *subscription) isOnRecord(put *pendingQuestion, ev *aaep.Event) bool {
 	p, token, who := sub.p, put.replyToken(), sub.auditIdentity(put.Event)
 	language, is := sub.onRecord[token]
@@ -242,23 +250,25 @@ func (sub *subscription) isOnRecord(put *pendingQuestion, ev *aaep.Event) bool {
 			language = who.Language
 		}
 	}
-	soon := among(put.recording, sub.id)
+	soon, left := among(put.recording, sub.id), put.deadline.Sub(p.broker.Now())
 	p.mu.Unlock()
-	switch {
-	case is && language == who.Language:
+	if is && language == who.Language {
 		return true
-	case !is:
-		sub.withhold(token)
+	}
+	sub.withhold(token)
+	if soon { // openFollowedQuestion releases it, or has askLate look at it
+		return false
 	}
 	if sub.toAsk == nil {
 		sub.toAsk, sub.recording = map[aaep.ReplyToken]*aaep.Event{}, map[aaep.ReplyToken]string{}
 	}
 	sub.toAsk[token] = ev
-	if language, begun := sub.recording[token]; soon || begun && language == who.Language {
+	if language, begun := sub.recording[token]; begun && language == who.Language {
 		return false
 	}
+	p.broker.ExpectRecipient(token, sub.id)
 	r := put.askedAlso()
-	r.Recipients = []audit.Subscription{who}
+	r.Recipients, r.Deadline = []audit.Subscription{who}, time.Now().Add(left)
 	sub.recording[token] = who.Language
 	err, known := p.recordSoon(r, func(err error) { sub.keeps(keptAsk{token, who.Language, err == nil}) })
 	if known {
@@ -268,10 +278,30 @@ func (sub *subscription) isOnRecord(put *pendingQuestion, ev *aaep.Event) bool {
 }
 
 // putForNewTerms puts open questions to a subscription whose terms have changed from was: those
-// that it can answer only now (D-34), and, with the same token, those that it has received in
-// another language than it would now. A user who changes the language while deciding wants to hear
-// in the new one what is to be decided. applyChange calls it, after the answer to the change.
+// that it can answer only now (D-34), and those that were to come, or have come, in another
+// language than they would now. What has come is put again, with the same token: a user who changes
+// the language while deciding wants to hear in the new one what is to be decided. What has not left
+// yet waits until the new language is on record. applyChange calls it, after the answer to the
+// change; nothing has left since the terms are new.
 func (sub *subscription) putForNewTerms(was *handshake.Terms) {
+	if !sub.opened { // what is prepared for the first stream is prepared anew
+		sub.first = slices.DeleteFunc(sub.first, func(e shaper.Entry) bool {
+			_, asks := closes.Token(e.Event)
+			return asks
+		})
+		sub.p.putOpenQuestions(sub, nil, func(e shaper.Entry) { sub.first = append(sub.first, e) })
+		return
+	}
+	reworded := func(ev *aaep.Event) bool {
+		return handshake.ChooseLanguage(was.Languages, ev) != handshake.ChooseLanguage(sub.terms.Languages, ev)
+	}
+	if !slices.Equal(was.Languages, sub.terms.Languages) {
+		sub.reworded = sub.p.log.End()
+		sub.shaper.Discard(func(ev *aaep.Event) bool {
+			_, asks := closes.Token(ev)
+			return asks && reworded(ev)
+		})
+	}
 	could := func(put *pendingQuestion) bool {
 		if put.isConfirmation() {
 			return was.ConfirmationReply
@@ -284,11 +314,13 @@ func (sub *subscription) putForNewTerms(was *handshake.Terms) {
 		switch ev := put.Event; {
 		case !could(put):
 			return ev
-		case sub.opened && (put.Pos <= sub.cursor || sub.early[put.Pos]) &&
-			handshake.ChooseLanguage(was.Languages, ev) != handshake.ChooseLanguage(sub.terms.Languages, ev):
+		case !reworded(ev):
+			return nil
+		case put.Pos <= sub.cursor || sub.early[put.Pos]:
 			return sub.p.repeatQuestion(put, now)
+		default: // the log shows it when it is on record
+			return ev
 		}
-		return nil
 	}, sub.askAside)
 }
 

@@ -125,6 +125,13 @@ func (p *Producer) locate(after string) (cursor uint64, skip int, ok bool) {
 // for it knows that, but what is still asked: only now can it answer that here. The owner calls it.
 func (sub *subscription) continueFrom(cursor uint64, skip int) {
 	sub.beginAt(cursor, skip)
+	sub.pushOpenQuestions()
+}
+
+// pushOpenQuestions gives the Shaper the open questions that the log is not to show. They take the
+// place of the events in beside. The owner calls it, holding no lock.
+func (sub *subscription) pushOpenQuestions() {
+	clear(sub.beside)
 	sub.p.putOpenQuestions(sub, nil, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
 }
 
@@ -343,11 +350,10 @@ func (p *Producer) pushEndsSince(since, upTo uint64, push func(shaper.Entry)) {
 // pushSituation gives the Shaper the states in situation, and then the open questions. The owner calls
 // it, holding no lock.
 func (sub *subscription) pushSituation(situation []shaper.Entry) {
-	push := func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) }
 	for _, e := range situation {
-		push(e)
+		sub.shaper.Push(time.Now(), e)
 	}
-	sub.p.putOpenQuestions(sub, nil, push)
+	sub.pushOpenQuestions()
 }
 
 // detachStream notes that there is no stream and returns until when one has to be back. A stream that

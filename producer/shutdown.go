@@ -53,7 +53,7 @@ func newClosing() *closing {
 // At a low rate that may take minutes, and longer for a subscriber that went on from long ago. When
 // ctx is done Shutdown waits no longer: a subscriber that is behind is told that it was not told
 // all, and the error is ctx's. With a log on disk it can go on at the next start; a Config.Log that
-// does not answer is given four seconds in any case.
+// does not answer is given four seconds in any case, and a Config.Audit that does not return two.
 //
 // A program that catches Ctrl-C does so once, or its user cannot end that wait:
 // "context.AfterFunc(ctx, stop)" with what signal.NotifyContext returned.
@@ -105,15 +105,40 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.ended = true
 	p.mu.Unlock()
 	p.guests.Wait()
-	p.recording.Wait()
-	p.reportPresence(nil)                            // that there are no subscriptions here now
-	late := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
-	p.broker.Close()
-	late.Stop()
-	p.noClaims()
+	if hung := p.finishRecords(); err == nil {
+		err = hung
+	}
 	p.closeLog()
 	close(p.done)
 	return err
+}
+
+// finishRecords waits for the records that are being written and closes the broker, which may have
+// others written. Once a caller of Shutdown waits no longer, Config.Audit has closeTimeout, and the
+// error is that caller's if it does not return in that time.
+func (p *Producer) finishRecords() error {
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		p.recording.Wait()
+		p.reportPresence(nil)                            // that there are no subscriptions here now
+		late := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
+		p.broker.Close()
+		late.Stop()
+	}()
+	defer p.noClaims()
+	select {
+	case <-kept:
+		return nil
+	case <-p.hurried.Done():
+	}
+	select {
+	case <-kept:
+		return nil
+	case <-time.After(closeTimeout):
+		p.cfg.Logger.Error("Config.Audit does not return: what it was given last may not be on record")
+		return context.Cause(p.hurried)
+	}
 }
 
 // beginRecord counts a record that is about to be written, so that Shutdown waits for it until

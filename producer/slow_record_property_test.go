@@ -259,7 +259,8 @@ func recordAtRandom(t *testing.T, st *stage, r *rand.Rand, kept *moodySink) {
 	checkRecords(t, kept)
 }
 
-// checkShown checks that a listener was shown no question before it was on record that it is asked.
+// checkShown checks that a listener was shown no question before it was on record that it is asked,
+// in that language.
 func checkShown(t *testing.T, kept *moodySink, id string, got []arrival) {
 	t.Helper()
 	for _, a := range got {
@@ -269,9 +270,11 @@ func checkShown(t *testing.T, kept *moodySink, id string, got []arrival) {
 		}
 		q, asks := ev.Payload.(*aaep.AwaitingConfirmation)
 		if asks && !slices.ContainsFunc(kept.has(audit.QuestionID(q.ReplyToken), audit.Asked), func(r keptRecord) bool {
-			return !r.at.After(a.at) && slices.ContainsFunc(r.Recipients, func(who audit.Subscription) bool { return who.SubscriptionID == id })
+			return !r.at.After(a.at) && slices.ContainsFunc(r.Recipients, func(who audit.Subscription) bool {
+				return who.SubscriptionID == id && who.Language == ev.Language()
+			})
 		}) {
-			t.Errorf("%s is shown a question, and it is not on record that it is asked", id)
+			t.Errorf("%s is shown a question in %s, and it is not on record that it is asked", id, ev.Language())
 		}
 	}
 }

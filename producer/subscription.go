@@ -322,6 +322,9 @@ func (sub *subscription) handlePending() *aaep.Rejection {
 	if sub.askAgain.Swap(false) {
 		sub.askLate()
 	}
+	if sub.overfull {
+		return slowRejection("too many questions could not be put to it before they were settled")
+	}
 	if q := sub.changes.Load(); q != nil && len(q.next) > 0 {
 		if quit := sub.applyChange(<-q.next); quit != nil {
 			return quit

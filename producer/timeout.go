@@ -40,15 +40,21 @@ func (p *Producer) checkTimeout(t aaep.Type, timeout time.Duration) error {
 			wholeSeconds(timeout))}}}
 }
 
-// stretchTimeout gives the payload of a question as much time to answer as its recipients need, up
-// to a day. prepareQuestion calls it, before the question is emitted.
-func stretchTimeout(p aaep.Payload, who recipientNeeds) {
-	more := func(seconds *int64) { *seconds = min(max((*seconds*who.patience+999)/1000, who.least), 86400) }
-	switch p := p.(type) {
-	case *aaep.AwaitingConfirmation:
-		more(&p.TimeoutSeconds)
-	case *aaep.AwaitingClarification:
-		more(&p.TimeoutSeconds)
+// stretchTimeout gives a question, in every language, as much time to answer as its recipients
+// need, up to a day (D-42). unrecorded and openQuestion call it, before the question is emitted.
+func (put *pendingQuestion) stretchTimeout() {
+	seconds := min(max((put.given*put.patience+999)/1000, put.least), 86400)
+	set := func(p aaep.Payload) {
+		switch p := p.(type) {
+		case *aaep.AwaitingConfirmation:
+			p.TimeoutSeconds = seconds
+		case *aaep.AwaitingClarification:
+			p.TimeoutSeconds = seconds
+		}
+	}
+	set(put.Event.Payload)
+	for _, t := range put.Event.Translations {
+		set(t.Payload)
 	}
 }
 

@@ -28,6 +28,8 @@ type Question struct {
 	Stamp time.Time
 	// Recipients are the ids of the subscriptions that were asked.
 	Recipients []string
+	// Expected are the ids of those that are about to be asked; see Ledger.Expect.
+	Expected []string
 }
 
 func (q *Question) timeout() time.Duration {
@@ -86,8 +88,8 @@ type open struct {
 	deadline   time.Time
 	limit      time.Duration // from when it was put to deadline
 	extended   int
-	recipients map[string]bool
-	index      int // in due
+	recipients map[string]bool // by id; false: it is expected, and has not been asked
+	index      int             // in due
 }
 
 const (
@@ -114,6 +116,9 @@ func (l *Ledger) Open(now time.Time, q *Question) error {
 		l.settled = map[aaep.ReplyToken]time.Time{}
 	}
 	o := &open{q: q, deadline: now.Add(q.timeout()), limit: q.timeout(), recipients: map[string]bool{}}
+	for _, id := range q.Expected {
+		o.recipients[id] = false
+	}
 	for _, id := range q.Recipients {
 		o.recipients[id] = true
 	}
@@ -137,6 +142,23 @@ func (l *Ledger) Extend(now time.Time, subscription string, token aaep.ReplyToke
 		ok = true
 	}
 	return o.deadline.Sub(now), ok
+}
+
+// Expect keeps an open question open for a subscription that is about to be asked, for instance once that is on
+// record. Until Join says that it has been asked, it can neither answer nor extend the question. Gone ends that too.
+func (l *Ledger) Expect(token aaep.ReplyToken, subscription string) {
+	if o := l.open[token]; o != nil && !o.recipients[subscription] {
+		o.recipients[subscription] = false
+	}
+}
+
+// Dismiss ends what Expect began, for a subscription that is not asked after all. One that has been asked stays a
+// recipient. Where nobody else is left, the outcome is that of Nobody.
+func (l *Ledger) Dismiss(now time.Time, token aaep.ReplyToken, subscription string) []*Outcome {
+	if o := l.open[token]; o == nil || o.recipients[subscription] {
+		return nil
+	}
+	return l.drop(now, subscription, func(q *Question) bool { return q.Token == token })
 }
 
 // Join adds a recipient to an open question: a subscriber that came later (§6.7).
@@ -255,7 +277,8 @@ func (l *Ledger) Expire(now time.Time) []*Outcome {
 	return all
 }
 
-// Gone takes a subscription out of the recipients. Where it was the last one, the outcome is that of Nobody.
+// Gone takes a subscription out of the recipients and of those that are expected. Where it was the last one, the
+// outcome is that of Nobody.
 func (l *Ledger) Gone(now time.Time, subscription string) []*Outcome {
 	return l.drop(now, subscription, func(*Question) bool { return true })
 }
@@ -269,7 +292,7 @@ func (l *Ledger) Unable(now time.Time, subscription string, confirmations, clari
 
 func (l *Ledger) drop(now time.Time, subscription string, match func(*Question) bool) []*Outcome {
 	return l.each(now, func(o *open) *Outcome {
-		if !o.recipients[subscription] || !match(o.q) {
+		if _, is := o.recipients[subscription]; !is || !match(o.q) {
 			return nil
 		}
 		delete(o.recipients, subscription)

@@ -69,6 +69,41 @@ func TestRecipients(t *testing.T) {
 	}
 }
 
+// INV-15: a question stays open for a subscription that is about to be asked, which has no say before it is asked.
+func TestExpectedRecipients(t *testing.T) {
+	q := confirmation("rpl_1", aaep.RiskLow, aaep.Accept, "sub_1")
+	q.Expected = []string{"sub_2"}
+	const unreachable = `rpl_1: unreachable "accept" <nil> by ""`
+	for name, l := range map[string]*Ledger{"from the first": opened(t, q), "later": opened(t, confirmation("rpl_1", aaep.RiskLow, aaep.Accept, "sub_1"))} {
+		if name == "later" {
+			l.Expect("rpl_1", "sub_2")
+		}
+		l.Expect("rpl_1", "sub_1") // it was asked before
+		l.Expect("rpl_9", "sub_2") // no such question
+		if _, err := l.copied().Reply(start, "sub_1", "", decide("rpl_1", "sub_1", aaep.Accept)); err != nil {
+			t.Errorf("%s: who was asked cannot answer: %v", name, err)
+		}
+		if _, err := l.copied().Reply(start, "sub_2", "", decide("rpl_1", "sub_2", aaep.Accept)); err == nil {
+			t.Errorf("%s: who was not asked answered", name)
+		}
+		if _, ok := l.copied().Extend(start, "sub_2", "rpl_1"); ok {
+			t.Errorf("%s: who was not asked had more time", name)
+		}
+		wantOutcomes(t, l.Dismiss(start, "rpl_1", "sub_1")) // it was asked
+		wantOutcomes(t, l.Dismiss(start, "rpl_9", "sub_2"))
+		wantOutcomes(t, l.Gone(start, "sub_1"))
+		wantOutcomes(t, l.copied().Gone(start, "sub_2"), unreachable)
+		wantOutcomes(t, l.copied().Unable(start, "sub_2", true, false), unreachable)
+		wantOutcomes(t, l.copied().Dismiss(start, "rpl_1", "sub_2"), unreachable)
+		l.Join("rpl_1", "sub_2")
+		if _, err := l.copied().Reply(start, "sub_2", "", decide("rpl_1", "sub_2", aaep.Accept)); err != nil {
+			t.Errorf("%s: who was asked at last cannot answer: %v", name, err)
+		}
+		wantOutcomes(t, l.Dismiss(start, "rpl_1", "sub_2"))
+		wantOutcomes(t, l.Gone(start, "sub_2"), unreachable)
+	}
+}
+
 // The caller's list of recipients may change afterwards (INV-16).
 func TestRecipientsAreCopied(t *testing.T) {
 	q := confirmation("rpl_1", aaep.RiskLow, aaep.Accept, "sub_1")

@@ -190,6 +190,21 @@ func (b *Broker) Open(q *ledger.Question, asked audit.Record) (*Waiter, error) {
 	return w, nil
 }
 
+// ExpectRecipient keeps a question open for a subscription that is being put on record as asked. It is no recipient
+// until AddRecipient makes it one; DismissRecipient and RemoveSubscription end the waiting.
+func (b *Broker) ExpectRecipient(token aaep.ReplyToken, subscription string) {
+	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+		l.Expect(token, subscription)
+		return nil
+	})
+}
+
+// DismissRecipient ends what ExpectRecipient began, for a subscription that could not be put on record. A question for
+// which no other subscription is left is settled. A subscription that was asked before stays a recipient.
+func (b *Broker) DismissRecipient(token aaep.ReplyToken, subscription string) {
+	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome { return l.Dismiss(now, token, subscription) })
+}
+
 // AddRecipient lets a subscription that came later answer a question.
 func (b *Broker) AddRecipient(token aaep.ReplyToken, subscription string) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {

@@ -117,19 +117,7 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 		s.terms.Profile() != terms.Profile() || !slices.Equal(s.terms.Languages, terms.Languages)
 	s.adoptTerms(terms)
 	s.budget.SetRate(int(terms.MaxEventsPerSecond))
-	var gone []*aaep.Event
-	keep := func(list []*item) []*item {
-		return slices.DeleteFunc(list, func(it *item) bool {
-			if s.isWanted(it.event) {
-				return false
-			}
-			s.stats.Filtered += it.parts
-			gone = append(gone, it.event)
-			return true
-		})
-	}
-	s.queue, s.urgent = keep(s.queue), keep(s.urgent)
-	for _, ev := range gone {
+	for _, ev := range s.Discard(func(ev *aaep.Event) bool { return !s.isWanted(ev) }) {
 		if t := s.sessions[ev.SessionID]; ev.Type().Terminal() || t != nil && t.ended {
 			s.forgetSession(ev.SessionID)
 		}
@@ -163,6 +151,23 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 			}
 		}
 	}
+}
+
+// Discard takes out the events that match and have not left, counts them as filtered and returns
+// them. It does not look at text whose sentence has no end yet.
+func (s *Shaper) Discard(match func(*aaep.Event) bool) (gone []*aaep.Event) {
+	keep := func(list []*item) []*item {
+		return slices.DeleteFunc(list, func(it *item) bool {
+			if !match(it.event) {
+				return false
+			}
+			s.stats.Filtered += it.parts
+			gone = append(gone, it.event)
+			return true
+		})
+	}
+	s.queue, s.urgent = keep(s.queue), keep(s.urgent)
+	return gone
 }
 
 // SetQuiet holds back what is not critical until a time; a time that is past ends it.

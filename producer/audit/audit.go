@@ -83,9 +83,10 @@ type Kind string
 const (
 	// Opened: a File was opened. The first record of every run.
 	Opened Kind = "opened"
-	// Asked: a question is about to be put. A second one about the same question tells of
-	// recipients that came later. They are asked once it is kept, unless the question was settled
-	// meanwhile, which is then on record before it.
+	// Asked: a question is about to be put. A further one about the same question names recipients
+	// that came later, or one that has changed its language. They are asked once it is kept, if the
+	// question is open then. One that is written while the question is settled may be on record
+	// before that or after it, and nothing was put because of it.
 	Asked Kind = "asked"
 	// Replied: a reply came, whether it counts or not.
 	Replied Kind = "replied"
