@@ -59,10 +59,12 @@ func TestQuestionsAcrossCuts(t *testing.T) {
 	for range rounds {
 		seed := rand.Uint64()
 		cfg := producer.Config{Grace: time.Hour, Languages: []string{"en-US", "es"}}
-		bubbleWith(t, cfg, func(t *testing.T, st *stage) { cutAndAsk(t, st, seed) })
-		if t.Failed() {
-			t.Fatalf("the seed was %d", seed)
-		}
+		bubbleWith(t, cfg, func(t *testing.T, st *stage) {
+			cutAndAsk(t, st, seed)
+			if t.Failed() { // the end of the bubble ends the test
+				t.Logf("the seed was %d", seed)
+			}
+		})
 	}
 }
 

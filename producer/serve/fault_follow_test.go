@@ -45,7 +45,9 @@ type follower struct {
 }
 
 // hearing is one event that was heard. An empty id says that here the subscription began anew; or,
-// with state, that its stream was opened again.
+// with state, that its stream was opened again. A question has its token for an id, and no sum but
+// that of its words: one that was put on record late is asked by an event of its own, with the time
+// that is left.
 type hearing struct {
 	id       string
 	sum      uint64
@@ -165,6 +167,9 @@ func (f *follower) readEvents(conn transports.Conn) error {
 		}
 		last[ev.SessionID], seen[ev.EventID] = ev.Timestamp, sum
 		n := hearing{id: ev.EventID, sum: sum, critical: ev.Critical(), state: ev.Type() == aaep.TypeStateChanged}
+		if q, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
+			n.id, n.sum = string(q.ReplyToken), maphash.String(sums, q.Action+q.Consequence)
+		}
 		f.heard = append(f.heard, n)
 		if err := f.handleEvent(conn, ev); err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/faultproxy"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -58,7 +59,8 @@ func TestFaultRun(t *testing.T) {
 	}
 	goroutines, files := runtime.NumGoroutine(), countDescriptors()
 
-	w := listenEverywhere(t, producer.Config{Grace: 2 * time.Minute, KeepEvents: 1 << 20, MaxRequestsPerSecond: -1})
+	w := listenEverywhere(t, producer.Config{
+		Grace: 2 * time.Minute, KeepEvents: 1 << 20, MaxRequestsPerSecond: -1, Audit: unsteadySink{}})
 	weather, pace := faultproxy.Weather{Bytes: 12 << 10, Wait: 20 * time.Millisecond, Stall: 1500 * time.Millisecond},
 		5*time.Millisecond
 	if long {
@@ -197,6 +199,14 @@ func TestFaultRun(t *testing.T) {
 	t.Logf("%d events in %v, %d questions, %d actions; closed %d, reset %d, stalled %d", w.st.p.Stats().Produced,
 		length, d.asked, len(d.done),
 		ends[faultproxy.Close], ends[faultproxy.Reset], ends[faultproxy.Stall])
+}
+
+// unsteadySink takes up to 40 ms for a record, as a disk does under load.
+type unsteadySink struct{}
+
+func (unsteadySink) Record(audit.Record) error {
+	time.Sleep(rand.N(40 * time.Millisecond))
+	return nil
 }
 
 // countDescriptors counts the open files of this process, or returns 0 where that cannot be known.
