@@ -463,8 +463,14 @@ var theMap = []folder{
 		why:    "what a person types to an agent does not depend on how they hear it",
 	},
 	{
+		path:   "internal/cli/hook",
+		arrows: []string{"bridges/hook", "internal/httpguard", "internal/lockfile", "transports", "transports/ipc"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "how a hook reaches the server, and how it gets into an agent's settings, depends on no event",
+	},
+	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
+		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/hook", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

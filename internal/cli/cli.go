@@ -44,6 +44,9 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // Main runs the command and returns its exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if isHookCall(args) {
+		return hookCall(args[1], stdin, stdout, stderr)
+	}
 	// Where nobody reads standard output any more, writing fails, but listeners are still told. Ignoring the
 	// signal instead would be passed on to the programs we run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -84,7 +87,7 @@ Exit codes, of every command:
 		}
 		return usage("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(demoCommand(), acpCommand(), bridgeCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), logCommand(), manifestCommand(), conformanceCommand(), benchCommand())
+	root.AddCommand(demoCommand(), acpCommand(), hookCommand(), bridgeCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), logCommand(), manifestCommand(), conformanceCommand(), benchCommand())
 	root.AddCommand(completionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/hook"
 )
 
 // listening is what the flags of "listen" say.
@@ -24,9 +26,9 @@ const seeListen = "\nSee: aaep listen --help"
 func listenCommand() *cobra.Command {
 	o := &listening{}
 	cmd := &cobra.Command{
-		Use:   "listen (ADDRESS... | --exec COMMAND)",
+		Use:   "listen [ADDRESS... | --exec COMMAND]",
 		Short: "Follow agents: hear what they say, sentence by sentence, and answer their questions",
-		Long: `listen follows the agent at ADDRESS and prints one line for each thing there is to know. When the agent asks,
+		Long: `listen follows the agent at ADDRESS, or without one the agents on this machine that "aaep hook" tells of, and prints one line for each thing there is to know. When the agent asks,
 type your answer and press Enter. What you do not answer is decided as the question says.
 
 With several addresses it follows several agents at once, and names the one that speaks. Their questions are put one
@@ -46,6 +48,7 @@ ends, so does the other; nothing starts the agent again. COMMAND is split at spa
 keep what is between them together. No shell reads it.`,
 		Example: `  aaep listen http://127.0.0.1:8080
   aaep listen --as braille --cells 20 --language es,en http://127.0.0.1:8080
+  aaep listen
   aaep listen http://127.0.0.1:8080 http://127.0.0.1:8081
   aaep listen ws://127.0.0.1:8080
   aaep listen ` + localScheme + `planner
@@ -68,18 +71,21 @@ keep what is between them together. No shell reads it.`,
 	return cmd
 }
 
-// named refuses to listen to nobody.
+// named refuses to listen to two things that exclude each other.
 func (o *listening) named(_ *cobra.Command, args []string) error {
-	switch {
-	case len(args) > 0 && o.program != "":
+	if len(args) > 0 && o.program != "" {
 		return usage("--exec starts the agent, so there is no address to name too; give one of them." + seeListen)
-	case len(args) == 0 && o.program == "":
-		return usage("name an agent to follow, for example: aaep listen http://127.0.0.1:8080")
 	}
 	return nil
 }
 
 func (o *listening) run(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 && o.program == "" { // the server of hooks
+		if err := hook.Ensure(cmd.Context(), hook.Start); err != nil {
+			return &exitError{exitUnreachable, fmt.Errorf("no address is given, and the agents that call hooks cannot be followed: %s.\nName an agent to follow, for example: aaep listen http://127.0.0.1:8080", plain(err))}
+		}
+		args = []string{localScheme + hook.AgentID}
+	}
 	urls, err := addresses(args)
 	if err != nil {
 		return err

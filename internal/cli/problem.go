@@ -62,7 +62,7 @@ func faultOf(file *fs.PathError) string {
 }
 
 // prefixes are how errors of the packages begin, which means something to their programmers only.
-var prefixes = regexp.MustCompile(`(^|: |; |\n)(?:(?:aaep|acp|announce|audit|auth|braille|conformance|discover|haptic|ipc|ledger|llm|log|manifest|nvda|present|` +
+var prefixes = regexp.MustCompile(`(^|: |; |\n)(?:(?:aaep|acp|announce|audit|auth|braille|conformance|discover|haptic|hook|ipc|ledger|llm|log|manifest|nvda|present|` +
 	`oidc|orca|producer|relay|schemas|serve|speech|sse|stand|stdio|subscriber|transports|websocket|writer): )+`)
 
 // unprefixed leaves out the names of packages where an error, or one that is told within it, begins with them.

@@ -1,0 +1,255 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Settings are edited as text: what is added or taken out is cut at its ends, and every other byte stays.
+
+// A node is a value in a text, and where it stands there.
+type node struct {
+	start, end int
+	kind       jsontext.Kind
+	text       string   // of a string
+	names      []string // of an object's members
+	parts      []*node  // their values, or the elements of an array
+	begins     []int    // where each part begins, with its name
+}
+
+// parse returns the tree of a JSON text.
+func parse(data []byte) (*node, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(data))
+	root, err := parseValue(d)
+	if err == nil {
+		if _, err = d.ReadToken(); errors.Is(err, io.EOF) {
+			return root, nil
+		}
+		err = errors.New("more follows its end")
+	}
+	return nil, fmt.Errorf("it is not valid JSON, or has comments: %w", err)
+}
+
+func parseValue(d *jsontext.Decoder) (*node, error) {
+	n := &node{kind: d.PeekKind()}
+	if n.kind != '{' && n.kind != '[' {
+		raw, err := d.ReadValue()
+		n.end = int(d.InputOffset())
+		n.start = n.end - len(raw)
+		if err == nil && n.kind == '"' {
+			var text []byte
+			text, err = jsontext.AppendUnquote(nil, raw)
+			n.text = string(text)
+		}
+		return n, err
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	n.start = int(d.InputOffset()) - 1
+	for d.PeekKind() != '}' && d.PeekKind() != ']' {
+		begin := -1
+		if n.kind == '{' {
+			name, err := parseValue(d)
+			if err != nil {
+				return nil, err
+			}
+			n.names, begin = append(n.names, name.text), name.start
+		}
+		value, err := parseValue(d)
+		if err != nil {
+			return nil, err
+		}
+		if begin < 0 {
+			begin = value.start
+		}
+		n.parts, n.begins = append(n.parts, value), append(n.begins, begin)
+	}
+	_, err := d.ReadToken()
+	n.end = int(d.InputOffset())
+	return n, err
+}
+
+// member returns a member of an object; nil is none.
+func (n *node) member(name string) *node {
+	if n == nil || n.kind != '{' {
+		return nil
+	}
+	if i := slices.Index(n.names, name); i >= 0 {
+		return n.parts[i]
+	}
+	return nil
+}
+
+// addEntry adds an entry to the list of an event, behind those that are there.
+func addEntry(data []byte, event string, entry []byte) ([]byte, error) {
+	root, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	hooks := root.member("hooks")
+	list := hooks.member(event)
+	name := `"` + event + `": `
+	switch {
+	case root.kind != '{' || hooks != nil && hooks.kind != '{' || list != nil && list.kind != '[':
+		return nil, errors.New("its hooks are not as they should be")
+	case hooks == nil:
+		return insert(data, root, root, `"hooks": `, slices.Concat([]byte(`{"`+event+`":[`), entry, []byte("]}"))), nil
+	case list == nil:
+		return insert(data, root, hooks, name, slices.Concat([]byte("["), entry, []byte("]"))), nil
+	}
+	return insert(data, root, list, "", entry), nil
+}
+
+// insert adds a value behind the parts of a container, formatted as they are.
+func insert(data []byte, root, into *node, name string, value []byte) []byte {
+	unit := "  "
+	if len(root.parts) > 0 {
+		if indent, own := indentAt(data, root.begins[0]); own && indent != "" {
+			unit = indent
+		}
+	}
+	indent, _ := indentAt(data, into.start)
+	inner := indent + unit
+	at, behind, before, after := into.start+1, into.end-1, "\n"+inner, "\n"+indent
+	if n := len(into.parts); n > 0 {
+		at, after = into.parts[n-1].end, ""
+		behind = at
+		own := false
+		if inner, own = indentAt(data, into.begins[n-1]); !own {
+			return slices.Concat(data[:at], []byte(", "+name), value, data[at:])
+		}
+		before = ",\n" + inner
+	}
+	var pretty bytes.Buffer
+	json.Indent(&pretty, value, inner, unit)
+	return slices.Concat(data[:at], []byte(before+name), pretty.Bytes(), []byte(after), data[behind:])
+}
+
+// indentAt is the white space that begins the line of a place, and whether nothing else stands before the place there.
+func indentAt(data []byte, at int) (indent string, own bool) {
+	line := data[bytes.LastIndexByte(data[:at], '\n')+1 : at]
+	rest := bytes.TrimLeft(line, " \t")
+	return string(line[:len(line)-len(rest)]), len(rest) == 0 && len(line) < at
+}
+
+// cut takes a part out of a container.
+func cut(data []byte, from *node, i int) []byte {
+	start, end := from.start+1, from.end-1
+	switch {
+	case i > 0:
+		start, end = from.parts[i-1].end, from.parts[i].end
+	case len(from.parts) > 1:
+		start, end = from.begins[0], from.begins[1]
+	}
+	return slices.Concat(data[:start], data[end:])
+}
+
+// isOurs reports whether a command line is one of ours for an agent.
+func isOurs(line, agent string) bool {
+	program, ok := strings.CutSuffix(line, marker+agent)
+	if !ok {
+		return false
+	}
+	if own, err := commandLine(agent); err == nil && line == own {
+		return true
+	}
+	switch filepath.Base(strings.Trim(program, `"'`)) {
+	case "aaep", "aaep.exe":
+		return true
+	}
+	return false
+}
+
+// ourLine is the command line of an entry that is ours, or "".
+func (n *node) ourLine(agent string) string {
+	for _, name := range []string{"command", "bash"} {
+		if line := n.member(name); line != nil && line.kind == '"' && isOurs(line.text, agent) {
+			return line.text
+		}
+	}
+	return ""
+}
+
+// visitOurs calls visit with each list that has an entry of ours, and the number of that entry, until it returns false. The lists of
+// groups come before the lists of events.
+func (n *node) visitOurs(agent string, visit func(list *node, i int, line string) bool) {
+	hooks := n.member("hooks")
+	if hooks == nil || hooks.kind != '{' {
+		return
+	}
+	for _, list := range hooks.parts {
+		if list.kind != '[' {
+			continue
+		}
+		for i, entry := range list.parts {
+			if line := entry.ourLine(agent); line != "" && !visit(list, i, line) {
+				return
+			}
+			group := entry.member("hooks")
+			if group == nil || group.kind != '[' {
+				continue
+			}
+			for j, command := range group.parts {
+				line := command.ourLine(agent)
+				switch {
+				case line == "":
+				case len(group.parts) == 1:
+					if !visit(list, i, line) {
+						return
+					}
+				case !visit(group, j, line):
+					return
+				}
+			}
+		}
+	}
+}
+
+// ourLines are the command lines of ours in settings.
+func ourLines(settings []byte, agent string) (lines []string, err error) {
+	root, err := parse(settings)
+	if err != nil {
+		return nil, err
+	}
+	root.visitOurs(agent, func(_ *node, _ int, line string) bool {
+		lines = append(lines, line)
+		return true
+	})
+	return lines, nil
+}
+
+// removeEntries takes our entries out, and the lists that hold nothing else.
+func removeEntries(settings []byte, agent string) ([]byte, error) {
+	for {
+		root, err := parse(settings)
+		if err != nil {
+			return nil, err
+		}
+		hooks := root.member("hooks")
+		found := false
+		root.visitOurs(agent, func(list *node, i int, _ string) bool {
+			found = true
+			from := list
+			if at := slices.Index(hooks.parts, list); at >= 0 && len(list.parts) == 1 {
+				from, i = hooks, at
+				if len(hooks.parts) == 1 {
+					from, i = root, slices.Index(root.names, "hooks")
+				}
+			}
+			settings = cut(settings, from, i)
+			return false
+		})
+		if !found {
+			return settings, nil
+		}
+	}
+}

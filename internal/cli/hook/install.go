@@ -1,0 +1,349 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+)
+
+// An installable is an agent in whose settings hooks are written.
+type installable struct {
+	name string
+	file func() (string, error)
+	// entry is what stands in the list of an event; command is the command line.
+	entry func(command string, asks bool) any
+	// events are those that are reported. Those that may ask are open for long.
+	events, asking []string
+	alone          string // what else is in the file, which holds nothing but hooks; empty where it is the agent's settings
+	heard, not     string
+	after          string // what the user has to do yet
+}
+
+const (
+	askingTime  = 3600 // seconds that a hook may take which asks: more than any question is open
+	tellingTime = 10   // seconds that the others may take
+)
+
+func timeOf(asks bool) int {
+	if asks {
+		return askingTime
+	}
+	return tellingTime
+}
+
+// grouped is an entry as Claude Code, Codex and Gemini CLI have it.
+func grouped(unit int) func(string, bool) any {
+	type command struct {
+		Type    string `json:"type"`
+		Command string `json:"command"`
+		Timeout int    `json:"timeout"`
+	}
+	return func(line string, asks bool) any {
+		return struct {
+			Hooks []command `json:"hooks"`
+		}{[]command{{"command", line, timeOf(asks) * unit}}}
+	}
+}
+
+const (
+	heardAll  = "Your prompts, the tools it uses, its answers when they are whole, its helpers, and that it waits for you."
+	askedAll  = " What it wants to be allowed is asked here, and your answer decides it."
+	askedHere = " What can do harm is asked here before it runs; a no is obeyed"
+)
+
+var installables = map[string]installable{
+	"claude": {
+		name: "Claude Code", file: inHome("CLAUDE_CONFIG_DIR", ".claude", "settings.json"), entry: grouped(1),
+		events: []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Notification", "SubagentStart", "SubagentStop", "Stop", "StopFailure", "SessionEnd"},
+		asking: []string{"PermissionRequest", "Elicitation"},
+		heard:  heardAll + askedAll, not: "Its answers while they are written, what it thinks, its menus, and questions with choices, which it asks in its own window.",
+		after: "It counts for the terminal, the desktop app and VS Code, from the next start of Claude Code on.",
+	},
+	"codex": {
+		name: "Codex", file: inHome("CODEX_HOME", ".codex", "hooks.json"), entry: grouped(1),
+		events: []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop"},
+		asking: []string{"PermissionRequest"},
+		heard:  heardAll + askedAll, not: "Its answers while they are written, what it thinks, and its menus.",
+		after: "Codex runs a hook only after you have trusted it: start codex, type /hooks, and trust those of aaep; so too after each change.",
+	},
+	"gemini": {
+		name: "Gemini CLI", file: inHome("GEMINI_CLI_HOME", "", filepath.Join(".gemini", "settings.json")), entry: grouped(1000),
+		events: []string{"SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "Notification", "SessionEnd"},
+		asking: []string{"BeforeTool"},
+		heard:  heardAll + askedHere + ", and a yes lets it go on.", not: "Its answers while they are written, what it thinks, and its menus. Without --yolo it asks in its own window too.",
+		after: "It counts from the next start of Gemini CLI on.",
+	},
+	"copilot": {
+		name: "Copilot CLI", file: inHome("COPILOT_HOME", ".copilot", filepath.Join("hooks", "aaep.json")), alone: `"version": 1`,
+		entry: func(line string, asks bool) any {
+			return struct {
+				Type    string `json:"type"`
+				Bash    string `json:"bash"`
+				Timeout int    `json:"timeoutSec"`
+			}{"command", line, timeOf(asks)}
+		},
+		events: []string{"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Notification", "SubagentStop", "Stop", "SessionEnd"},
+		asking: []string{"PreToolUse"},
+		heard:  "Your prompts, the tools it uses, its helpers, that it waits for you, and that it is done." + askedHere + ", and after a yes its own rules and its own question count.",
+		not:    "Its answers, what it thinks, and its menus.",
+		after:  "It counts from the next start of Copilot CLI on.",
+	},
+	"crush": {
+		name: "Crush", file: inHome("XDG_CONFIG_HOME", ".config", filepath.Join("crush", "crush.json")),
+		entry: func(line string, asks bool) any {
+			return struct {
+				Name    string `json:"name"`
+				Command string `json:"command"`
+				Timeout int    `json:"timeout"`
+			}{"aaep", line, timeOf(asks)}
+		},
+		asking: []string{"PreToolUse"},
+		heard:  "The tools it uses." + askedHere + ", and a yes allows it.", not: "Your prompts, its answers, that it is done, and what its helpers do: Crush has no hooks for them.",
+		after: "It counts from the next start of Crush on.",
+	},
+}
+
+// inHome finds a file in the folder that a variable names, or else in one of the user's home.
+func inHome(variable, folder, name string) func() (string, error) {
+	return func() (string, error) {
+		if dir := os.Getenv(variable); filepath.IsAbs(dir) {
+			return filepath.Join(dir, name), nil
+		}
+		home, err := os.UserHomeDir()
+		return filepath.Join(home, folder, name), err
+	}
+}
+
+// Name is an agent as people know it.
+func Name(agent string) string { return installables[agent].name }
+
+// Heard says what is heard of an agent, what is not, and what is still to be done.
+func Heard(agent string) (heard, not, after string) {
+	i := installables[agent]
+	return i.heard, i.not, i.after
+}
+
+// Printed is what the settings of an agent need besides what is in them.
+func Printed(agent string) ([]byte, error) {
+	line, err := commandLine(agent)
+	if err != nil {
+		return nil, err
+	}
+	return installables[agent].with(line, nil)
+}
+
+// marker is in every command line of ours, and in no other.
+const marker = " hook "
+
+// commandLine is the command that an agent runs.
+func commandLine(agent string) (string, error) {
+	program, err := os.Executable()
+	return shellWord(program) + marker + agent, err
+}
+
+// shellWord is a word as a shell takes it.
+func shellWord(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:\\", r))
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// A Change is what installing or removing does to a file of settings.
+type Change struct {
+	Path     string
+	Backup   string // where the file is kept as it was; "" where there was none
+	Old, New []byte // nil where there is no file
+	before   []byte // the file without our hooks
+	install  bool
+	mode     fs.FileMode
+}
+
+// Same reports whether nothing changes.
+func (c Change) Same() bool { return (c.Old == nil) == (c.New == nil) && bytes.Equal(c.Old, c.New) }
+
+const backupEnding = ".before-aaep"
+
+// Install plans the hooks of an agent in its settings; all else in them stays as it is, byte for byte.
+func Install(agent string) (Change, error) { return plan(agent, true) }
+
+// Remove plans to take them out. A file that was not changed since gets the bytes that it had before.
+func Remove(agent string) (Change, error) { return plan(agent, false) }
+
+func plan(agent string, install bool) (c Change, err error) {
+	i := installables[agent]
+	if c.Path, err = i.file(); err != nil {
+		return c, err
+	}
+	c.install = install
+	if c.Old, c.mode, err = readSettings(c.Path); err != nil {
+		return c, err
+	}
+	if c.before, err = i.without(agent, c.Old, c.Path+backupEnding); err != nil {
+		return c, fmt.Errorf("%s is left alone: %w", c.Path, err)
+	}
+	if c.before != nil {
+		c.Backup = c.Path + backupEnding
+	}
+	if c.New = c.before; !install {
+		return c, nil
+	}
+	line, err := commandLine(agent)
+	if err != nil {
+		return c, err
+	}
+	if c.New, err = i.with(line, c.before); err != nil {
+		return c, fmt.Errorf("%s is left alone: %w", c.Path, err)
+	}
+	return c, nil
+}
+
+// with returns settings with the hooks in them.
+func (i installable) with(line string, base []byte) ([]byte, error) {
+	if base == nil {
+		base = []byte("{}\n")
+		if i.alone != "" {
+			base = []byte("{\n  " + i.alone + "\n}\n")
+		}
+	}
+	for n, event := range append(i.asking, i.events...) {
+		entry, err := json.Marshal(i.entry(line, n < len(i.asking)))
+		if err != nil {
+			return nil, err
+		}
+		if base, err = addEntry(base, event, entry); err != nil {
+			return nil, err
+		}
+	}
+	return base, nil
+}
+
+// without returns settings without the hooks: the backup, where with them it would be the settings; nil where nothing else is in them.
+func (i installable) without(agent string, settings []byte, backup string) ([]byte, error) {
+	if settings == nil {
+		return nil, nil
+	}
+	lines, err := ourLines(settings, agent)
+	if err != nil || len(lines) == 0 {
+		return settings, err
+	}
+	before, _, err := readSettings(backup)
+	if err != nil {
+		return nil, err
+	}
+	if again, err := i.with(lines[0], before); err == nil && bytes.Equal(again, settings) {
+		return before, nil
+	}
+	left, err := removeEntries(settings, agent)
+	if err == nil && before == nil && i.isEmpty(left) {
+		left = nil
+	}
+	return left, err
+}
+
+// isEmpty reports whether settings hold nothing but what we begin them with.
+func (i installable) isEmpty(settings []byte) bool {
+	var none, all map[string]any
+	json.Unmarshal([]byte("{"+i.alone+"}"), &none)
+	return json.Unmarshal(settings, &all) == nil && reflect.DeepEqual(none, all)
+}
+
+// Installed reports whether an agent's settings have the hooks, and with which command line.
+func Installed(agent string) (line string, err error) {
+	i := installables[agent]
+	path, err := i.file()
+	if err != nil {
+		return "", err
+	}
+	settings, _, err := readSettings(path)
+	if err != nil || settings == nil {
+		return "", err
+	}
+	lines, err := ourLines(settings, agent)
+	if len(lines) == 0 || err != nil {
+		return "", err
+	}
+	return lines[0], nil
+}
+
+const maxSettings = 4 << 20
+
+// readSettings reads a file; nil is no file. A link is not followed, since it could lead to what is none of the agent's.
+func readSettings(path string) ([]byte, fs.FileMode, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, 0o600, nil
+	case err != nil:
+		return nil, 0, err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, 0, fmt.Errorf("%s is left alone: it is a symbolic link. Add what --print shows to the file that it leads to", path)
+	case !info.Mode().IsRegular():
+		return nil, 0, fmt.Errorf("%s is left alone: it is no file", path)
+	case info.Size() > maxSettings:
+		return nil, 0, fmt.Errorf("%s is left alone: it is longer than %d MiB", path, maxSettings>>20)
+	}
+	data, err := os.ReadFile(path)
+	if data == nil {
+		data = []byte{}
+	}
+	return data, info.Mode().Perm(), err
+}
+
+// Apply does what was planned, if the file is still as it was then. Before anything is added the file is kept as it was, beside it, until
+// it is that again.
+func (c Change) Apply() error {
+	now, _, err := readSettings(c.Path)
+	switch {
+	case err != nil:
+		return err
+	case (now == nil) != (c.Old == nil) || !bytes.Equal(now, c.Old):
+		return fmt.Errorf("%s has just been changed by another program; try again", c.Path)
+	case c.Same():
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
+		return err
+	}
+	backup := c.Path + backupEnding
+	if c.install && c.before != nil {
+		err = writeWhole(backup, c.before, c.mode)
+	}
+	switch {
+	case err != nil:
+		return err
+	case c.New == nil:
+		err = os.Remove(c.Path)
+	default:
+		err = writeWhole(c.Path, c.New, c.mode)
+	}
+	if err == nil && (!c.install || c.before == nil) {
+		if err = os.Remove(backup); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	return err
+}
+
+// writeWhole replaces a file, so that it is whole whatever happens.
+func writeWhole(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".aaep-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

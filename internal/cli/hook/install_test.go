@@ -1,0 +1,247 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// own gives each agent a home of its own for a test, and returns that of its settings.
+func own(t *testing.T, agent string) (path string) {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	for _, name := range []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"} {
+		t.Setenv(name, "")
+	}
+	path, err := installables[agent].file()
+	if err != nil || !strings.HasPrefix(path, home) {
+		t.Fatalf("%s %v", path, err)
+	}
+	return path
+}
+
+func apply(t *testing.T, plan func(string) (Change, error), agent string) Change {
+	t.Helper()
+	c, err := plan(agent)
+	if err == nil {
+		err = c.Apply()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "none"
+	}
+	return string(data)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var settings = []string{
+	"none", "{}", "{}\n", "{ }", "{\n}\n", `{"theme":"dark"}`, "{\n  \"theme\": \"dark\"\n}\n", "{\n\t\"theme\": \"dark\",\n\t\"hooks\": {}\n}",
+	"{\r\n  \"theme\": \"dark\"\r\n}\r\n",
+	`{"hooks":{"PreToolUse":[],"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]},"a":[1, 2 ,3]}`,
+	"{\n    \"hooks\": {\n        \"PreToolUse\": [\n            {\"matcher\": \"Bash\", \"command\": \"mine\", \"hooks\": [{\"command\": \"my-tool hook claude\"}]}\n        ],\n        \"BeforeTool\": [ ]\n    }   ,\n\n    \"z\" : 1.0e3,   \"u\": \"\\u00e9\\/\"\n}\n\n",
+}
+
+// Whatever the settings are, installing keeps all that is in them, twice is as once, and removing gives back every byte.
+func TestInstall(t *testing.T) {
+	for _, agent := range Agents {
+		for _, before := range settings {
+			path := own(t, agent)
+			if before != "none" {
+				write(t, path, before)
+			}
+			apply(t, Install, agent)
+			installed := read(t, path)
+			checkKept(t, agent, before, installed)
+			if line, err := Installed(agent); line == "" || err != nil {
+				t.Errorf("%s in %q: not installed, %v", agent, before, err)
+			}
+			if c := apply(t, Install, agent); !c.Same() || read(t, path) != installed {
+				t.Errorf("%s in %q: twice is %s", agent, before, read(t, path))
+			}
+			if before != "none" && read(t, path+backupEnding) != before {
+				t.Errorf("%s in %q: kept as %q", agent, before, read(t, path+backupEnding))
+			}
+			apply(t, Remove, agent)
+			if got := read(t, path); got != before {
+				t.Errorf("%s: %q comes back as %q", agent, before, got)
+			}
+			if got := read(t, path+backupEnding); got != "none" {
+				t.Errorf("%s in %q: the backup stays", agent, before)
+			}
+			if c := apply(t, Remove, agent); !c.Same() {
+				t.Errorf("%s in %q: removed twice", agent, before)
+			}
+			if info, err := os.Stat(path); err == nil && info.Mode().Perm() != 0o640 {
+				t.Errorf("%s: the mode is %v", agent, info.Mode())
+			}
+		}
+	}
+}
+
+// checkKept checks that settings with hooks are those before, and hooks for each event.
+func checkKept(t *testing.T, agent, before, installed string) {
+	t.Helper()
+	var was, is map[string]any
+	if before == "none" {
+		before = "{" + installables[agent].alone + "}"
+	}
+	if err := json.Unmarshal([]byte(before), &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(installed), &is); err != nil {
+		t.Fatalf("%s: %v in %s", agent, err, installed)
+	}
+	old, _ := was["hooks"].(map[string]any)
+	hooks := is["hooks"].(map[string]any)
+	i := installables[agent]
+	for _, event := range append(i.asking, i.events...) {
+		list := hooks[event].([]any)
+		theirs, _ := old[event].([]any)
+		if len(list) != len(theirs)+1 || len(theirs) > 0 && !reflect.DeepEqual(list[:len(theirs)], theirs) {
+			t.Errorf("%s: %s is %v", agent, event, list)
+		}
+		delete(hooks, event)
+	}
+	for event := range hooks {
+		if !reflect.DeepEqual(hooks[event], old[event]) {
+			t.Errorf("%s: %s is %v", agent, event, hooks[event])
+		}
+	}
+	delete(is, "hooks")
+	delete(was, "hooks")
+	if !reflect.DeepEqual(is, was) {
+		t.Errorf("%s: %v is left of %v", agent, is, was)
+	}
+}
+
+// What a user changes after the installation stays when the hooks are taken out, also within a group of ours.
+func TestChangedSince(t *testing.T) {
+	path := own(t, "claude")
+	write(t, path, "{\n  \"theme\": \"dark\"\n}\n")
+	apply(t, Install, "claude")
+	text := strings.Replace(read(t, path), `"dark"`, `"light"`, 1)
+	mine := `{"type": "command", "command": "mine"}, `
+	text = strings.Replace(text, "{\n            \"type\": \"command\"", mine+"{\n            \"type\": \"command\"", 1)
+	if !strings.Contains(text, mine) {
+		t.Fatal(text)
+	}
+	write(t, path, text)
+	apply(t, Remove, "claude")
+	var is map[string]any
+	if err := json.Unmarshal([]byte(read(t, path)), &is); err != nil {
+		t.Fatal(err)
+	}
+	hooks, _ := is["hooks"].(map[string]any)
+	if is["theme"] != "light" || len(hooks) != 1 || !strings.Contains(read(t, path), mine[:20]) || strings.Contains(read(t, path), marker) {
+		t.Errorf("left is %s", read(t, path))
+	}
+}
+
+// Settings that are not as they should be are left alone, and why is said.
+func TestLeftAlone(t *testing.T) {
+	for text, why := range map[string]string{
+		"": "not valid JSON", "{": "not valid JSON", "// mine\n{}": "not valid JSON", "{} x": "not valid JSON", "[]": "not as they should be",
+		`{"hooks":[]}`: "not as they should be", `{"hooks":{"PreToolUse":{}}}`: "not as they should be", `{"a":1,"a":2}`: "not valid JSON", "\xff": "not valid JSON",
+	} {
+		for _, agent := range []string{"claude", "crush"} {
+			path := own(t, agent)
+			write(t, path, text)
+			if _, err := Install(agent); err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%q: %v", text, err)
+			}
+			if read(t, path) != text || read(t, path+backupEnding) != "none" {
+				t.Errorf("%q was changed", text)
+			}
+		}
+	}
+	path := own(t, "claude")
+	target := filepath.Join(t.TempDir(), "target")
+	write(t, target, "{}")
+	write(t, filepath.Join(filepath.Dir(path), "x"), "")
+	if err := os.Symlink(target, path); err != nil {
+		t.Skip(err)
+	}
+	if _, err := Install("claude"); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("a link: %v", err)
+	}
+	if read(t, target) != "{}" {
+		t.Error("what the link leads to was changed")
+	}
+}
+
+// Settings that another program changes in between are not overwritten.
+func TestChangedMeanwhile(t *testing.T) {
+	path := own(t, "claude")
+	write(t, path, "{}")
+	c, err := Install("claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, `{"a":1}`)
+	if err := c.Apply(); err == nil || !strings.Contains(err.Error(), "just been changed") {
+		t.Error(err)
+	}
+	if read(t, path) != `{"a":1}` {
+		t.Error("it was overwritten")
+	}
+}
+
+// A path that a shell would take apart is quoted.
+func TestShellWord(t *testing.T) {
+	for word, want := range map[string]string{"/usr/bin/aaep": "/usr/bin/aaep", "/opt/two words/aaep": "'/opt/two words/aaep'", "a'b": `'a'\''b'`, "": "''", "$x": "'$x'"} {
+		if got := shellWord(word); got != want {
+			t.Errorf("%q is %q, want %q", word, got, want)
+		}
+	}
+}
+
+// Any settings come back, byte for byte.
+func FuzzInstall(f *testing.F) {
+	for _, text := range settings {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, before []byte) {
+		for _, agent := range []string{"claude", "crush"} {
+			with, err := installables[agent].with("/bin/aaep hook "+agent, before)
+			if err != nil || len(before) == 0 {
+				continue
+			}
+			if lines, err := ourLines(with, agent); err != nil || len(lines) == 0 {
+				t.Fatalf("%q becomes %q: %v", before, with, err)
+			}
+			if lines, err := ourLines(before, agent); err != nil || len(lines) > 0 {
+				continue
+			}
+			left, err := removeEntries(with, agent)
+			if err != nil {
+				t.Fatalf("%q is left as %q: %v", before, left, err)
+			}
+			if lines, _ := ourLines(left, agent); len(lines) > 0 || bytes.Contains(left, []byte("/bin/aaep")) && !bytes.Contains(before, []byte("/bin/aaep")) {
+				t.Fatalf("%q is left as %q", before, left)
+			}
+		}
+	})
+}

@@ -1,0 +1,185 @@
+// Package hook is the person's side of hooks: "aaep hook AGENT", which an agent runs for each thing that happens, the server that it
+// tells, and what installs it in an agent's settings. What an event means is the business of bridges/hook.
+//
+// Call is on the path of every tool call of an agent. It reads its input, hands it to the server, and prints what that answers, so it
+// initialises nothing else, and whatever goes wrong it prints nothing. The server has a goroutine for each hook that runs.
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep/bridges/hook"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/ipc"
+)
+
+// AgentID is that of the producer which the server is. Subscribers find it at ipc.Path(AgentID).
+const AgentID = "hook"
+
+// Agents are the agents whose hooks are known, in the order in which they are told.
+var Agents = []string{"claude", "codex", "gemini", "copilot", "crush"}
+
+// Known reports whether the hooks of an agent are known.
+func Known(agent string) bool { return slices.Contains(Agents, agent) }
+
+// The two talk in messages: a request, the input in parts, a receipt at once, and an outcome when there is one.
+type (
+	request struct {
+		Agent string `json:"agent"` // empty asks how the server is
+		Size  int    `json:"size"`  // of the input, in bytes
+	}
+	receipt struct {
+		Received  bool `json:"received"`
+		Listeners int  `json:"listeners"`
+	}
+	outcome struct {
+		Output json.RawMessage `json:"output,omitempty"`
+	}
+)
+
+// part is how many bytes of the input go in a message.
+const part = transports.MaxMessage / 2
+
+const (
+	receiptTime = 5 * time.Second // for the server to say that it has an input
+	startTime   = 5 * time.Second // for a server to start
+	startPoll   = 5 * time.Millisecond
+)
+
+// inputPath is where the server takes inputs.
+func inputPath() (string, error) { return ipc.Path(AgentID + "-input") }
+
+// Call hands an input to the server, which it starts if there is none, and prints what the server answers. An error says why nothing was
+// printed; the agent then goes on as if there were no hook.
+func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, start func() (ended <-chan error, err error)) error {
+	data, err := io.ReadAll(io.LimitReader(input, hook.MaxInput))
+	if err != nil {
+		return err
+	}
+	if len(data) == hook.MaxInput { // the agent must not wait for a pipe that is not read
+		if _, err := io.Copy(io.Discard, input); err != nil {
+			return err
+		}
+	}
+	for attempt := 0; ; attempt++ {
+		conn, err := connect(ctx, start)
+		if err != nil {
+			return err
+		}
+		answer, err := ask(ctx, conn, request{Agent: agent, Size: len(data)}, data)
+		if errors.Is(err, errNoReceipt) && attempt == 0 { // a server that was about to end
+			continue
+		}
+		if err != nil || len(answer.Output) == 0 {
+			return err
+		}
+		_, err = output.Write(append(answer.Output, '\n'))
+		return err
+	}
+}
+
+var errNoReceipt = errors.New("the server of hooks did not take the input")
+
+// ask sends a request, and waits for its outcome.
+func ask(ctx context.Context, conn transports.Conn, r request, input []byte) (answer outcome, err error) {
+	defer conn.Close()
+	if _, err := send(ctx, conn, r, input); err != nil {
+		return answer, err
+	}
+	msg, err := conn.Receive(ctx)
+	if err != nil {
+		return answer, err
+	}
+	return answer, json.Unmarshal(msg, &answer)
+}
+
+// send sends a request, and returns the receipt.
+func send(ctx context.Context, conn transports.Conn, r request, input []byte) (got receipt, err error) {
+	ctx, cancel := context.WithTimeout(ctx, receiptTime)
+	defer cancel()
+	msg, err := json.Marshal(r)
+	for err == nil && msg != nil {
+		if err = conn.Send(ctx, msg); len(input) == 0 {
+			break
+		}
+		n := min(part, len(input))
+		msg, input = input[:n], input[n:]
+	}
+	if err == nil {
+		msg, err = conn.Receive(ctx)
+	}
+	if err != nil {
+		return got, fmt.Errorf("%w: %w", errNoReceipt, err)
+	}
+	if err := json.Unmarshal(msg, &got); err != nil || !got.Received {
+		return got, errNoReceipt
+	}
+	return got, nil
+}
+
+// connect reaches the server. If there is none, start is called to start one.
+func connect(ctx context.Context, start func() (ended <-chan error, err error)) (transports.Conn, error) {
+	path, err := inputPath()
+	if err != nil {
+		return nil, err
+	}
+	d := ipc.Dialer{Path: path}
+	conn, err := d.Dial(ctx)
+	if err == nil || !absent(err) || start == nil {
+		return conn, err
+	}
+	ended, err := start()
+	if err != nil {
+		return nil, err
+	}
+	for late := time.After(startTime); ; {
+		if conn, err = d.Dial(ctx); err == nil || !absent(err) {
+			return conn, err
+		}
+		select {
+		case <-time.After(startPoll):
+		case <-late:
+			return nil, err
+		case failed := <-ended: // another may have been quicker
+			if conn, err = d.Dial(ctx); err != nil {
+				return nil, failed
+			}
+			return conn, nil
+		}
+	}
+}
+
+// Status is how many listeners the server has. An error says that there is no server, or that it does not answer.
+func Status(ctx context.Context) (listeners int, err error) {
+	conn, err := connect(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	got, err := send(ctx, conn, request{}, nil)
+	return got.Listeners, err
+}
+
+// Ensure starts a server if there is none.
+func Ensure(ctx context.Context, start func() (ended <-chan error, err error)) error {
+	conn, err := connect(ctx, start)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = send(ctx, conn, request{}, nil)
+	return err
+}
+
+// lockPath is a file that the server holds while it serves, so that of two that start at once one gives way.
+func lockPath() (string, error) {
+	path, err := inputPath()
+	return filepath.Join(filepath.Dir(path), AgentID+".lock"), err
+}

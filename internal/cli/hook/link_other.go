@@ -1,0 +1,14 @@
+//go:build !unix
+
+package hook
+
+import (
+	"errors"
+	"io/fs"
+	"os/exec"
+)
+
+// absent reports whether an error of dialing says that no server listens.
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+func detach(*exec.Cmd) {}

@@ -1,0 +1,261 @@
+package hook
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep/bridges/hook"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/lockfile"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/ipc"
+)
+
+const (
+	inputTime  = 10 * time.Second // for a hook to send its input
+	mostInputs = 8                // that are read at once
+)
+
+// A Server takes the inputs of hooks, and hands them to a Bridge.
+type Server struct {
+	Bridge *hook.Bridge
+	// Listeners is how many follow.
+	Listeners func() int
+	// Idle is how long the server stays without a hook and without a listener; zero is for good.
+	Idle time.Duration
+
+	reading chan struct{} // holds one for each input that is being read
+
+	mu   sync.Mutex
+	last time.Time // when a hook ended last
+	open int       // hooks that run
+}
+
+// ErrRunning says that another server of this user runs.
+var ErrRunning = errors.New("the server of hooks runs already")
+
+// Lock is held by the server of a user. Close ends that.
+func Lock() (io.Closer, error) {
+	path, err := lockPath()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := lockfile.Open(path)
+	if errors.Is(err, lockfile.ErrInUse) {
+		return nil, ErrRunning
+	}
+	return f, err
+}
+
+// Listen opens where hooks reach the server; only this user can.
+func Listen() (*ipc.Listener, error) {
+	path, err := inputPath()
+	if err != nil {
+		return nil, err
+	}
+	return ipc.Listen(path, nil)
+}
+
+// Serve takes inputs until ctx is done or the server has been idle for so long. Then those that are being asked about are withdrawn.
+func (s *Server) Serve(ctx context.Context, l transports.Listener) error {
+	s.reading, s.last = make(chan struct{}, mostInputs), time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if s.Idle > 0 {
+		go s.endIdle(ctx, cancel)
+	}
+	var hooks sync.WaitGroup
+	defer hooks.Wait()
+	defer cancel()
+	for {
+		conn, err := l.Accept(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		s.begin()
+		hooks.Go(func() {
+			defer s.end()
+			defer conn.Close()
+			s.hear(ctx, conn)
+		})
+	}
+}
+
+func (s *Server) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open++
+}
+
+func (s *Server) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	s.last = time.Now()
+}
+
+// endIdle ends the server when it has been idle.
+func (s *Server) endIdle(ctx context.Context, end func()) {
+	every := time.NewTicker(max(s.Idle/10, time.Millisecond))
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return
+		}
+		s.mu.Lock()
+		if s.open > 0 || s.Listeners() > 0 {
+			s.last = time.Now()
+		}
+		idle := time.Since(s.last) >= s.Idle
+		s.mu.Unlock()
+		if idle {
+			end()
+			return
+		}
+	}
+}
+
+// hear takes one input, and sends what comes of it.
+func (s *Server) hear(ctx context.Context, conn transports.Conn) {
+	agent, input, err := s.read(ctx, conn)
+	if err != nil || !reply(ctx, conn, receipt{Received: true, Listeners: s.Listeners()}) || agent == "" {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // nothing more is sent, so the end of this says that the hook was killed
+		conn.Receive(ctx)
+		cancel()
+	}()
+	answered := false
+	s.Bridge.Handle(ctx, agent, input, func(output []byte) error {
+		answered = true
+		if !reply(ctx, conn, outcome{output}) {
+			return transports.ErrClosed
+		}
+		return nil
+	})
+	if !answered {
+		reply(ctx, conn, outcome{})
+	}
+}
+
+// read receives a request and its input.
+func (s *Server) read(ctx context.Context, conn transports.Conn) (agent string, input []byte, err error) {
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-ctx.Done():
+		return "", nil, ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, inputTime)
+	defer cancel()
+	msg, err := conn.Receive(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	var r request
+	if err := json.Unmarshal(msg, &r); err != nil {
+		return "", nil, err
+	}
+	if r.Size < 0 || r.Size > hook.MaxInput || r.Agent != "" && !Known(r.Agent) {
+		return "", nil, errors.New("the request cannot be taken")
+	}
+	for len(input) < r.Size {
+		if msg, err = conn.Receive(ctx); err != nil {
+			return "", nil, err
+		}
+		if input = append(input, msg...); len(msg) == 0 || len(input) > r.Size {
+			return "", nil, errors.New("the input is not as long as the request says")
+		}
+	}
+	return r.Agent, input, nil
+}
+
+// reply sends a message, and reports whether it left.
+func reply(ctx context.Context, conn transports.Conn, message any) bool {
+	msg, err := json.Marshal(message)
+	return err == nil && conn.Send(ctx, msg) == nil
+}
+
+// Handler takes inputs over HTTP, for agents that post them: below /claude, with the secret as a bearer token.
+func (s *Server) Handler(secret string) http.Handler {
+	var rules httpguard.Rules
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		agent := strings.TrimPrefix(r.URL.Path, "/")
+		switch {
+		case rules.Check(r) != nil, secret == "", subtle.ConstantTimeCompare([]byte(token), []byte(secret)) != 1:
+			w.WriteHeader(http.StatusForbidden)
+			return
+		case r.Method != http.MethodPost || !Known(agent):
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		input, err := io.ReadAll(io.LimitReader(r.Body, hook.MaxInput))
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		if len(input) == hook.MaxInput {
+			io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 256<<20))
+		}
+		s.begin()
+		defer s.end()
+		s.Bridge.Handle(r.Context(), agent, input, func(output []byte) error {
+			w.Header().Set("Content-Type", "application/json")
+			_, err := w.Write(output)
+			return errors.Join(err, http.NewResponseController(w).Flush())
+		})
+	})
+}
+
+// Secret is the secret that agents show which post their inputs. It is made the first time, in a file that only this user can read.
+func Secret(path string, make func() string) (string, error) {
+	data, err := os.ReadFile(path)
+	if secret := string(bytes.TrimSpace(data)); err == nil && len(secret) >= 26 {
+		return secret, private(path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	secret := make()
+	_, err = f.WriteString(secret + "\n")
+	return secret, errors.Join(err, f.Close())
+}
+
+// private returns an error for a file that others can read, or that is none.
+func private(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return errors.New("the secret " + path + " is no file; remove it")
+	case info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/':
+		return errors.New("others can read the secret " + path + "; run chmod 600 on it, and change it")
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// idleTime is how long a server stays that a hook has started.
+const idleTime = 10 * time.Minute
+
+// StateFolder is where the server keeps what outlives it: the trail of what was asked, its log, the secret for HTTP.
+func StateFolder() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "aaep"), nil
+	}
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		dir, err := os.UserConfigDir()
+		return filepath.Join(dir, "aaep"), err
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local", "state", "aaep"), err
+}
+
+// Start starts a server that ends when it is idle. The channel gets a value when it ends.
+func Start() (ended <-chan error, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := StateFolder()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(filepath.Join(dir, "hook.log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(program, "hook", "serve", "--idle", idleTime.String())
+	cmd.Dir, cmd.Stdout, cmd.Stderr = string(filepath.Separator), log, log
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	over := make(chan error, 1)
+	go func() {
+		over <- errors.Join(errors.New("the server of hooks ended; its log is "+log.Name()), cmd.Wait())
+	}()
+	return over, nil
+}
+
+// Unit is a unit of systemd for the user, which runs the server for good.
+func Unit() (string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`[Unit]
+Description=Coding agents for assistive technology (AAEP)
+
+[Service]
+ExecStart=%s hook serve
+Restart=on-failure
+
+[Install]
+WantedBy=default.target
+`, strings.ReplaceAll(shellWord(program), "%", "%%")), nil
+}

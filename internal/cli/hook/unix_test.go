@@ -1,0 +1,5 @@
+//go:build unix
+
+package hook_test
+
+const unix = true
