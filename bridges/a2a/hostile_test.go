@@ -14,6 +14,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/a2a"
+	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 	"github.com/aaep-go/aaep/internal/memnet"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -125,7 +126,7 @@ func chunkOf(id, text string, appended, last bool) string {
 }
 
 // follow sends a message to a scripted agent and returns all that was heard until the task was over, and its error.
-func follow(t *testing.T, transport http.RoundTripper, cfg a2a.Config, reply func(*listener, *aaep.Event)) (string, error) {
+func follow(t *testing.T, transport http.RoundTripper, cfg a2a.Config, reply func(*bridgetest.Listener, *aaep.Event)) (string, error) {
 	agent, err := a2a.DialOver(t.Context(), "http://archive.example", cfg, transport)
 	if err != nil {
 		t.Fatal(err)
@@ -135,14 +136,14 @@ func follow(t *testing.T, transport http.RoundTripper, cfg a2a.Config, reply fun
 		t.Fatal(err)
 	}
 	defer p.Shutdown(context.Background())
-	l := listen(t, p, reply)
-	defer l.sub.Close()
+	l := bridgetest.Listen(t, p, reply)
+	defer l.Sub.Close()
 	task, err := agent.Send(t.Context(), p, "go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = task.Wait()
-	return strings.TrimPrefix(l.awaitEnd(t, 1), "go\n"), err
+	return strings.TrimPrefix(l.AwaitEnd(t, 1), "go\n"), err
 }
 
 // What an agent sends twice, late, out of order or of another task is told once and as what it is.
@@ -249,18 +250,18 @@ func TestAgentThatGoesAway(t *testing.T) {
 // Silence sends nothing to the agent; a question that is answered elsewhere is withdrawn; an answer whose delivery is cut is sent
 // again; and one that the agent refuses is told.
 func TestAnswers(t *testing.T) {
-	say := func(l *listener, ev *aaep.Event) { l.sub.Answer(context.Background(), ev, "May") }
+	say := func(l *bridgetest.Listener, ev *aaep.Event) { l.Sub.Answer(context.Background(), ev, "May") }
 	tests := []struct {
 		name      string
-		reply     func(*listener, *aaep.Event)
+		reply     func(*bridgetest.Listener, *aaep.Event)
 		again     func(n int, send func(string)) // streams the answer to the n-th answer
 		elsewhere bool
 		heard     string
 		sent      int
 	}{
-		{"silence", func(*listener, *aaep.Event) {}, nil, false,
+		{"silence", func(*bridgetest.Listener, *aaep.Event) {}, nil, false,
 			"Archive asks: Which month?\nThe time to answer is almost over. Time left: about 25 seconds.\nNo answer came, and none was sent. The task waits at the agent.", 0},
-		{"elsewhere", func(*listener, *aaep.Event) {}, nil, true, "Archive asks: Which month?\nDone elsewhere.", 0},
+		{"elsewhere", func(*bridgetest.Listener, *aaep.Event) {}, nil, true, "Archive asks: Which month?\nDone elsewhere.", 0},
 		{"answered", say, func(_ int, send func(string)) { send(updateOf("COMPLETED", "Done.")) }, false, "Archive asks: Which month?\nDone.", 1},
 		{"cut", say, func(n int, send func(string)) {
 			if n == 1 {
@@ -356,14 +357,14 @@ func TestForgedPushes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProducer(t)
-	l := listen(t, p, nil)
+	p := bridgetest.NewProducer(t)
+	l := bridgetest.Listen(t, p, nil)
 	task, err := agent.Send(t.Context(), p, "go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	right := <-token
-	l.awaitHeard(t, "Reading.")
+	l.AwaitHeard(t, "Reading.")
 	post := func(method, token, body string) int {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(method, "/", strings.NewReader(body))
@@ -381,7 +382,7 @@ func TestForgedPushes(t *testing.T) {
 	if err := task.Wait(); err != nil {
 		t.Error(err)
 	}
-	if heard := l.awaitEnd(t, 1); strings.Contains(heard, "Forged") || !strings.HasSuffix(heard, "Really done.") {
+	if heard := l.AwaitEnd(t, 1); strings.Contains(heard, "Forged") || !strings.HasSuffix(heard, "Really done.") {
 		t.Errorf("heard %s", heard)
 	}
 	if post("POST", right, forged) != 401 {

@@ -9,19 +9,20 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/a2a"
+	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 )
 
 // sdkAgent runs the agent on the library of the protocol's authors, which speaks a version of the protocol.
-func sdkAgent(t *testing.T, dir, version string) (*program, string) {
+func sdkAgent(t *testing.T, dir, version string) (*bridgetest.Program, string) {
 	t.Helper()
-	p := start(t, dir, "node", "agent.mjs", version)
-	return p, p.line(t)
+	p := bridgetest.Start(t, dir, "node", "agent.mjs", version)
+	return p, p.Line(t)
 }
 
 // A task of an agent on the library of the protocol's authors is heard from its beginning to its end, and goes on with the
 // answer to what the agent asked, in both versions of the protocol.
 func TestSDKAgent(t *testing.T) {
-	dir := install(t, "sdk")
+	dir := bridgetest.Install(t, "testdata/sdk")
 	for _, version := range []string{"1.0", "0.3"} {
 		t.Run(version, func(t *testing.T) {
 			_, url := sdkAgent(t, dir, version)
@@ -40,13 +41,13 @@ func TestSDKAgent(t *testing.T) {
 				{"auth", "Archive wants you to sign in somewhere. Have you done that?\nGoing on.\nanswer: You said The user says that they have signed in..\nAll is done.", ""},
 			}
 			for _, test := range tests {
-				p := newProducer(t)
-				l := listen(t, p, func(l *listener, ev *aaep.Event) {
+				p := bridgetest.NewProducer(t)
+				l := bridgetest.Listen(t, p, func(l *bridgetest.Listener, ev *aaep.Event) {
 					answer := any("May")
 					if q := ev.Payload.(*aaep.AwaitingClarification); slices.Contains(q.AcceptedResponseKinds, aaep.ResponseYesNo) {
 						answer = true
 					}
-					l.sub.Answer(context.Background(), ev, answer)
+					l.Sub.Answer(context.Background(), ev, answer)
 				})
 				task, err := agent.Send(t.Context(), p, test.send)
 				if err != nil {
@@ -55,7 +56,7 @@ func TestSDKAgent(t *testing.T) {
 				if err := task.Wait(); err == nil && test.err != "" || err != nil && err.Error() != test.err {
 					t.Errorf("%s: the task ends with %v, want %q", test.send, err, test.err)
 				}
-				heard := l.awaitEnd(t, 1)
+				heard := l.AwaitEnd(t, 1)
 				if !strings.Contains(heard, begins) || !strings.HasSuffix(heard, test.heard) {
 					t.Errorf("%s: heard\n%s\nwant\n%s…\n%s", test.send, heard, begins, test.heard)
 				}
@@ -67,20 +68,20 @@ func TestSDKAgent(t *testing.T) {
 // A task that is cancelled here ends at the agent on the library, and one that another client has begun is followed from its
 // beginning; a push notification brings what no stream does.
 func TestSDKTasks(t *testing.T) {
-	dir := install(t, "sdk")
+	dir := bridgetest.Install(t, "testdata/sdk")
 	for _, version := range []string{"1.0", "0.3"} {
 		t.Run(version, func(t *testing.T) {
 			_, url := sdkAgent(t, dir, version)
 			other := dial(t, url, a2a.Config{})
-			elsewhere := newProducer(t)
-			theirs := listen(t, elsewhere, nil)
+			elsewhere := bridgetest.NewProducer(t)
+			theirs := bridgetest.Listen(t, elsewhere, nil)
 			begun, err := other.Send(t.Context(), elsewhere, "wait for it")
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := newProducer(t)
-			l := listen(t, p, nil)
-			theirs.awaitHeard(t, "The first half.")
+			p := bridgetest.NewProducer(t)
+			l := bridgetest.Listen(t, p, nil)
+			theirs.AwaitHeard(t, "The first half.")
 			push := httptest.NewServer(nil)
 			defer push.Close()
 			agent := dial(t, url, a2a.Config{PushURL: push.URL})
@@ -89,14 +90,14 @@ func TestSDKTasks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.awaitHeard(t, "report: The first half. The second half.")
+			l.AwaitHeard(t, "report: The first half. The second half.")
 			if err := begun.Cancel(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if err := task.Wait(); err == nil || err.Error() != "a2a: the task was cancelled" {
 				t.Errorf("the task ended with %v", err)
 			}
-			heard := l.awaitEnd(t, 1)
+			heard := l.AwaitEnd(t, 1)
 			if !strings.HasSuffix(heard, "The task was cancelled.") || strings.Count(heard, "The first half.") != 1 {
 				t.Errorf("heard %s", heard)
 			}

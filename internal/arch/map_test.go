@@ -319,9 +319,20 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/bridge",
-		arrows: []string{".", "internal/nesting", "internal/toolwords", "internal/words"},
+		arrows: []string{".", "internal/lockfile", "internal/nesting", "internal/toolwords", "internal/words"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "what a peer sends is made safe and put in words alike, whichever protocol it came by",
+	},
+	{
+		path:   "internal/bridge/bridgetest",
+		arrows: []string{".", "producer", "subscriber", "transports"},
+		why:    "a listener of a test has what any listener has",
+	},
+	{
+		path:   "bridges/wake",
+		arrows: []string{".", "internal/bridge", "internal/toolwords", "internal/words", "producer"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "it makes news of what wakes a swarm, and knows nobody who listens",
 	},
 	{
 		path:   "bridges/a2a",

@@ -18,6 +18,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/a2a"
+	"github.com/aaep-go/aaep/bridges/wake"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
@@ -32,7 +33,7 @@ answers what it asks. Nothing is followed but what the command names.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(bridgeA2ACommand())
+	cmd.AddCommand(bridgeA2ACommand(), bridgeWakeCommand())
 	return cmd
 }
 
@@ -78,8 +79,9 @@ func (b *bridging) openHook(ctx context.Context) (net.Listener, error) {
 	return ln, nil
 }
 
-// run serves an agent and does work, which returns when there is nothing more to follow.
-func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, take http.Handler, work func(context.Context, *producer.Producer) error) (err error) {
+// run serves an agent and does work, which returns when there is nothing more to follow. What begin returns takes the messages that
+// come to hook.
+func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, begin func(*producer.Producer) (http.Handler, error), work func(context.Context, *producer.Producer) error) (err error) {
 	ctx, stop := serviceable(cmd.Context(), &b.status)
 	defer stop()
 	shared := &acpOptions{where: b.where, trail: b.trail}
@@ -90,6 +92,10 @@ func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, take 
 	defer end(&err)
 	defer func() { <-served }()
 	defer drain(ctx, p, drainTime, &b.status)
+	take, err := begin(p)
+	if err != nil {
+		return err
+	}
 	if hook != nil {
 		server := &http.Server{Handler: httpguard.WithDeadlines(take), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 		go server.Serve(hook)
@@ -177,7 +183,7 @@ func (o *a2aOptions) run(cmd *cobra.Command, args []string) error {
 		o.name = agent.Name()
 	}
 	o.status.out = cmd.ErrOrStderr()
-	return o.bridging.run(cmd, firstOf(o.name, "remote agent"), hook, agent, func(ctx context.Context, p *producer.Producer) error {
+	return o.bridging.run(cmd, firstOf(o.name, "remote agent"), hook, func(*producer.Producer) (http.Handler, error) { return agent, nil }, func(ctx context.Context, p *producer.Producer) error {
 		return o.follow(ctx, agent, p, cmd.InOrStdin())
 	})
 }
@@ -289,4 +295,71 @@ func linesOf(ctx context.Context, in io.Reader) <-chan string {
 		}
 	}()
 	return lines
+}
+
+// wakeOptions are what the flags of "bridge wake" say.
+type wakeOptions struct {
+	bridging
+	keys, seen, identity string
+	only                 []string
+	window               time.Duration
+}
+
+func bridgeWakeCommand() *cobra.Command {
+	o := &wakeOptions{}
+	cmd := &cobra.Command{
+		Use:   "wake [flags]",
+		Short: "Hear what wakes the agents of a Neo swarm",
+		Long: `wake takes the wake messages of a Neo agent swarm as its webhook delivery posts them: messages to an identity, changes of
+its tasks, permissions, and digests of those. They are signed: --keys holds the key that the swarm gave out for each
+subscription. Whoever listens hears the first at once, and what follows within --window as one digest; a task that waits for
+somebody is told at once. A digest that counts nothing, as of a heartbeat, is not told.
+
+Wake has no way to answer: what waits for an answer is told with who waits.`,
+		Example: `  aaep bridge wake --keys keys.txt --hook 127.0.0.1:9090
+  aaep bridge wake --keys keys.txt --identity @ada --only task_state_changed --window 150s --seen seen.db`,
+		Args: cobra.NoArgs,
+	}
+	cmd.RunE = o.run
+	o.flags(cmd, "Swarm")
+	f := cmd.Flags()
+	f.StringVar(&o.hookAt, "hook", "127.0.0.1:9090", "take wakes at this `ADDRESS` of this machine")
+	f.StringVar(&o.keys, "keys", "", "the signing keys: on each line of this `FILE` a subscription's id, a space, its key")
+	f.StringVar(&o.identity, "identity", "", "take only the wakes of this `IDENTITY`, such as @ada")
+	f.StringSliceVar(&o.only, "only", nil, "tell only these `KINDS`: sent_to_me, task_state_changed, permission_granted")
+	f.DurationVar(&o.window, "window", 30*time.Second, "what follows a wake for this `TIME` is one digest, up to 5m; 0 tells each at once")
+	f.StringVar(&o.seen, "seen", "", "remember in this `FILE` what was told, so that nothing is told again after a restart")
+	return cmd
+}
+
+func (o *wakeOptions) run(cmd *cobra.Command, _ []string) (err error) {
+	if o.keys == "" {
+		return usage("--keys is missing: a wake counts only if it is signed.\nSee: aaep bridge wake --help")
+	}
+	cfg := wake.Config{Identity: o.identity, Only: o.only, Window: o.window, Seen: o.seen, Logger: logTo(cmd.ErrOrStderr())}
+	file, err := os.Open(o.keys)
+	if err == nil {
+		cfg.Keys, err = wake.ReadKeys(file)
+		file.Close()
+	}
+	if err != nil {
+		return cannotTake("--keys", err)
+	}
+	o.status.out = cmd.ErrOrStderr()
+	hook, err := o.openHook(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer hook.Close()
+	var bridge *wake.Bridge
+	begin := func(p *producer.Producer) (_ http.Handler, err error) {
+		if bridge, err = wake.New(p, cfg); err != nil {
+			return nil, cannotTake("--window or --seen", errors.New(strings.TrimPrefix(plain(err), "wake: ")))
+		}
+		return bridge, nil
+	}
+	return o.bridging.run(cmd, firstOf(o.name, "Swarm"), hook, begin, func(ctx context.Context, _ *producer.Producer) error {
+		<-ctx.Done()
+		return bridge.Close()
+	})
 }

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		"display":  display,
 		"mint":     mint,
 		"voicebox": voicebox,
+		"waker":    waker,
 		"printer":  printer,
 	})
 }

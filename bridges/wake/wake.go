@@ -1,0 +1,263 @@
+// Package wake makes the wake messages of a Neo agent swarm (its ADR 0002) news that a person hears: messages that were sent to an
+// identity, changes of its tasks, permissions that it got, and digests of those.
+//
+//	bridge, err := wake.New(p, wake.Config{Keys: keys})
+//	http.Handle("POST /wake", bridge)
+//
+// A message counts only if it is signed with the key of its subscription, and once, however often it comes. A digest in which nothing
+// is counted, as of a heartbeat, is nothing and is not told.
+//
+// What comes in a burst is told as one digest, so that a swarm does not drown its listener; a task that needs somebody is told at once.
+// Wake has no way to answer: nothing is asked here, and what a task waits for is told with who waits.
+//
+// All state is guarded by Bridge.mu; a timer of the coalescing window is the only goroutine. Begin reading at Bridge.Take.
+package wake
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// Config says whose wakes are taken and how they are told. Its zero value takes none.
+type Config struct {
+	// Keys are the signing keys of each subscription, by its id. Of several keys each counts, so that one can take the place of another.
+	Keys map[string][]string
+	// Identity, if set, is the only one whose wakes are taken, such as @ada.
+	Identity string
+	// Only, if set, are the kinds that are told, such as sent_to_me; digests are told as far as they count those.
+	Only []string
+	// Window is how long what follows a wake is gathered into one digest, 5 minutes at most. Zero tells each at once. Neo's own default
+	// is 30 seconds, and what comes through its window was gathered there.
+	Window time.Duration
+	// Seen is a file that remembers what was told across restarts. Empty is memory alone.
+	Seen string
+	// Logger receives what was refused or cannot be read. Nil discards it.
+	Logger *slog.Logger
+}
+
+const (
+	mostWindow     = 5 * time.Minute
+	mostSingles    = 3    // that are told one by one when a window ends
+	mostOfInbox    = 1000 // wakes that one session tells
+	mostIdentities = 1024 // whose wakes are told in sessions of their own
+)
+
+// The errors of Take.
+var (
+	// ErrUnknown is for an identity that is not followed.
+	ErrUnknown = errors.New("wake: the identity is not followed here")
+	// ErrInvalid is for a message that is none of the protocol.
+	ErrInvalid = errors.New("wake: the message is not a wake")
+)
+
+// A Bridge tells the wakes of a swarm. All its methods may be called at once.
+type Bridge struct {
+	p    *producer.Producer
+	cfg  Config
+	seen *bridge.Seen
+
+	mu      sync.Mutex
+	inboxes map[string]*inbox // by identity
+	closed  bool
+}
+
+// An inbox is what is told to one identity.
+type inbox struct {
+	identity string
+	s        *producer.Session
+	told     int         // in the session
+	timer    *time.Timer // of the window; nil where none is open
+	pending  gathered
+}
+
+// New makes a Bridge whose wakes are told by p.
+func New(p *producer.Producer, cfg Config) (*Bridge, error) {
+	if cfg.Window < 0 || cfg.Window > mostWindow {
+		return nil, fmt.Errorf("wake: the window must be from 0 to %v; it is %v", mostWindow, cfg.Window)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	seen, err := bridge.OpenSeen(cfg.Seen, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("wake: what was told cannot be remembered: %w", err)
+	}
+	return &Bridge{p: p, cfg: cfg, seen: seen, inboxes: map[string]*inbox{}}, nil
+}
+
+// Close tells what was gathered, and ends the sessions.
+func (b *Bridge) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for _, in := range b.inboxes {
+		b.flush(in)
+		in.end()
+	}
+	return b.seen.Close()
+}
+
+// Take tells a message as the swarm sends it, once it is known to come from there, and reports whether it was new. The error is
+// ErrInvalid or ErrUnknown, or says why it cannot be told; then it may be sent again.
+func (b *Bridge) Take(message []byte) (fresh bool, err error) {
+	e, err := decode(message)
+	if err != nil {
+		return false, err
+	}
+	return b.take(e)
+}
+
+func (b *Bridge) take(e *envelope) (fresh bool, err error) {
+	if b.cfg.Identity != "" && e.Identity != b.cfg.Identity {
+		return false, ErrUnknown
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false, producer.ErrClosed
+	}
+	now := time.Now()
+	names := e.names()
+	for _, name := range names {
+		if b.seen.Told(now, e.sent, name...) {
+			return false, nil
+		}
+	}
+	if e.sent.After(now.Add(clockSkew)) || e.sent.Before(now.Add(-clockSkew)) {
+		b.cfg.Logger.Warn("wake: the sender's clock is off, or the message is late", "sent", e.sent)
+	}
+	if err := b.tell(e); err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		if err := b.seen.Record(e.sent, name...); err != nil {
+			b.cfg.Logger.Error("wake: what was told is not remembered across a restart", "error", err)
+			break
+		}
+	}
+	return true, nil
+}
+
+// tell tells a wake now or when the window ends, with b.mu held.
+func (b *Bridge) tell(e *envelope) error {
+	news := e.gather(b.cfg.Only)
+	if news.total() == 0 {
+		return nil
+	}
+	in := b.inboxes[e.Identity]
+	if in == nil {
+		if len(b.inboxes) >= mostIdentities {
+			return fmt.Errorf("wake: more than %d identities are followed", mostIdentities)
+		}
+		in = &inbox{identity: e.Identity}
+		b.inboxes[e.Identity] = in
+	}
+	in.pending.add(news)
+	if in.timer != nil && news.urgent == "" {
+		return nil
+	}
+	return b.flush(in)
+}
+
+// flush tells what was gathered, and begins the next window, with b.mu held.
+func (b *Bridge) flush(in *inbox) error {
+	if in.timer != nil {
+		in.timer.Stop()
+		in.timer = nil
+	}
+	if in.pending.total() == 0 {
+		return nil
+	}
+	if err := in.open(b.p); err != nil {
+		return err
+	}
+	for _, text := range in.pending.sentences() {
+		out := in.s.Output()
+		out.WriteString(text)
+		if err := out.Close(); err != nil {
+			return err
+		}
+		in.told++
+	}
+	if waits := in.pending.urgent; waits != "" {
+		h := aaep.HandoffRequested{Reason: waits, TargetKind: aaep.TargetHuman, UrgencyForHandoff: aaep.RiskMedium}
+		if err := in.s.Handoff(aaep.Say(waits+" It waits for somebody, and cannot be answered here."), h); err != nil {
+			return err
+		}
+		in.told++
+	}
+	in.pending = gathered{}
+	if b.cfg.Window > 0 && !b.closed {
+		var timer *time.Timer
+		timer = time.AfterFunc(b.cfg.Window, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if in.timer == timer {
+				if err := b.flush(in); err != nil {
+					b.cfg.Logger.Error("wake: wakes could not be told", "error", err)
+				}
+			}
+		})
+		in.timer = timer
+	}
+	return nil
+}
+
+// open begins a session where there is none, or where the old one has told enough.
+func (in *inbox) open(p *producer.Producer) error {
+	if in.told >= mostOfInbox {
+		in.end()
+	}
+	if in.s != nil {
+		return nil
+	}
+	s, err := p.StartSession(context.Background(), bridge.Ours("Wakes for "+cmp.Or(toolwords.Label(in.identity), "the swarm")+"."))
+	if err != nil {
+		return err
+	}
+	in.s, in.told = s, 0
+	return nil
+}
+
+func (in *inbox) end() {
+	if in.s != nil {
+		in.s.Complete(bridge.Ours("These wakes end here."))
+		in.s = nil
+	}
+}
+
+// ReadKeys reads the keys of subscriptions: on each line an id, a space and a key. Empty lines and those that begin with # are left out.
+func ReadKeys(r io.Reader) (map[string][]string, error) {
+	text, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	if err != nil {
+		return nil, err
+	}
+	keys := map[string][]string{}
+	for n, line := range strings.Split(string(text), "\n") {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):
+		case len(fields) != 2 || len(fields[1]) < 16:
+			return nil, fmt.Errorf("wake: line %d must be the id of a subscription, a space and its key of 16 characters or more", n+1)
+		case !slices.Contains(keys[fields[0]], fields[1]):
+			keys[fields[0]] = append(keys[fields[0]], fields[1])
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("wake: there is no key: write the id of a subscription, a space and its key on each line")
+	}
+	return keys, nil
+}

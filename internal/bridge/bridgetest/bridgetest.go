@@ -1,0 +1,205 @@
+// Package bridgetest is what the tests of the bridges share: a listener who hears and answers a Producer, and the programs of other
+// projects, which npm fetches.
+package bridgetest
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// Missing skips a test that needs a program which is not there; with AAEP_REAL=1 it fails.
+func Missing(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("AAEP_REAL") != "" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// Install fetches the npm packages that a folder pins, and returns a folder with them and with what else is there.
+func Install(t *testing.T, from string) (dir string) {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			Missing(t, "%s is missing", program)
+		}
+	}
+	dir = t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.FromSlash(from))); err != nil {
+		t.Fatal(err)
+	}
+	npm := exec.Command("npm", "ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+	npm.Dir = dir
+	if out, err := npm.CombinedOutput(); err != nil {
+		Missing(t, "npm could not fetch what %s needs: %v: %.200q", from, err, out)
+	}
+	return dir
+}
+
+// A Program is one that runs for a test, and prints lines.
+type Program struct {
+	In  io.WriteCloser
+	out *bufio.Reader
+}
+
+// Start starts a program, which ends with the test.
+func Start(t *testing.T, dir, name string, args ...string) *Program {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return &Program{in, bufio.NewReader(out)}
+}
+
+// Line waits for the next line that the program prints.
+func (p *Program) Line(t *testing.T) string {
+	t.Helper()
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// A Listener hears what a Producer tells, and answers as reply says.
+type Listener struct {
+	Sub   *subscriber.Subscription
+	mu    sync.Mutex
+	heard []string // what was told, in order and without states; the parts of one output are one
+	kinds []aaep.Type
+	last  string // the id of the output at the end of heard
+	moved chan struct{}
+}
+
+type ownDialer struct{ p *producer.Producer }
+
+func (d ownDialer) Dial(context.Context) (transports.Conn, error) {
+	theirs, ours := transports.Pipe()
+	go d.p.ServeConn(ours)
+	return theirs, nil
+}
+
+// Listen begins to listen, at no limit of the rate. A nil reply never answers, and cannot be asked.
+func Listen(t *testing.T, p *producer.Producer, reply func(l *Listener, ev *aaep.Event)) *Listener {
+	t.Helper()
+	asks := reply != nil
+	sub, err := subscriber.Dial(t.Context(), ownDialer{p}, subscriber.Config{ID: "listener", NoReconnect: true, Capabilities: aaep.Capabilities{
+		MaxEventsPerSecond: 1000, SupportsConfirmationReply: &asks, SupportsClarificationReply: &asks}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Listener{Sub: sub, moved: make(chan struct{})}
+	go func() {
+		for ev, err := range sub.Events(context.Background()) {
+			if err != nil {
+				return
+			}
+			l.mu.Lock()
+			id, text := "", ev.Text(aaep.VerbosityNormal)
+			switch p := ev.Payload.(type) {
+			case *aaep.OutputStreaming:
+				id, text = p.OutputID, p.Chunk
+			case *aaep.AwaitingClarification:
+				text = p.Question
+			}
+			if ev.Type() == aaep.TypeStateChanged {
+				text = ""
+			}
+			switch {
+			case text == "":
+			case id != "" && id == l.last:
+				l.heard[len(l.heard)-1] += text
+			default:
+				l.heard = append(l.heard, text)
+			}
+			if text != "" {
+				l.last = id
+			}
+			l.kinds = append(l.kinds, ev.Type())
+			close(l.moved)
+			l.moved = make(chan struct{})
+			l.mu.Unlock()
+			if typ := ev.Type(); asks && (typ == aaep.TypeAwaitingConfirmation || typ == aaep.TypeAwaitingClarification) {
+				reply(l, ev)
+			}
+		}
+	}()
+	return l
+}
+
+// Await waits until what was heard is as ok wants it, and returns it.
+func (l *Listener) Await(t *testing.T, ok func(heard string, kinds []aaep.Type) bool) string {
+	t.Helper()
+	for {
+		l.mu.Lock()
+		heard, kinds, moved := strings.Join(l.heard, "\n"), append([]aaep.Type(nil), l.kinds...), l.moved
+		l.mu.Unlock()
+		if ok(heard, kinds) {
+			return heard
+		}
+		select {
+		case <-moved:
+		case <-t.Context().Done():
+			t.Fatalf("heard so far:\n%s", heard)
+		}
+	}
+}
+
+// AwaitEnd waits for the end of some sessions.
+func (l *Listener) AwaitEnd(t *testing.T, sessions int) string {
+	t.Helper()
+	return l.Await(t, func(_ string, kinds []aaep.Type) bool {
+		n := 0
+		for _, kind := range kinds {
+			switch kind {
+			case aaep.TypeSessionCompleted, aaep.TypeSessionErrored, aaep.TypeSessionCancelled:
+				n++
+			}
+		}
+		return n >= sessions
+	})
+}
+
+// AwaitHeard waits until a text was heard.
+func (l *Listener) AwaitHeard(t *testing.T, text string) string {
+	t.Helper()
+	return l.Await(t, func(heard string, _ []aaep.Type) bool { return strings.Contains(heard, text) })
+}
+
+// NewProducer returns a Producer that ends with the test.
+func NewProducer(t *testing.T) *producer.Producer {
+	t.Helper()
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, ShortTimeouts: true, FromStart: true, KeepEvents: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		p.Shutdown(ctx)
+	})
+	return p
+}

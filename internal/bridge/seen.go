@@ -1,0 +1,145 @@
+package bridge
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/lockfile"
+)
+
+const (
+	// Memory is how long what was told is remembered. What is older when it comes counts as told.
+	Memory    = 24 * time.Hour
+	mostSeen  = 1 << 20 // entries; what was sent before the newest that had to be forgotten counts as told, too
+	entrySize = sha256.Size + 8
+)
+
+// A Seen remembers what was told, so that it is told once however often it comes. It is kept in a file, where there is one: what was
+// told is recorded after it is in the producer's log and before the sender is answered. A crash in between has it told once more
+// and never lost; no store of a log takes both in one step. All its methods may be called at once.
+type Seen struct {
+	mu    sync.Mutex
+	at    map[[sha256.Size]byte]int64 // when each was sent, in Unix seconds
+	order [][sha256.Size]byte         // oldest record first
+	floor int64                       // what was sent before counts as told
+	file  *os.File                    // nil is none
+	size  int                         // entries in it
+}
+
+// OpenSeen reads what was told from a file, and makes it where there is none. An empty name is memory alone.
+func OpenSeen(name string, now time.Time) (*Seen, error) {
+	s := &Seen{at: map[[sha256.Size]byte]int64{}}
+	if name == "" {
+		return s, nil
+	}
+	file, err := lockfile.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	all, err := io.ReadAll(file)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	for entry := range slices.Chunk(all[:len(all)/entrySize*entrySize], entrySize) { // a torn entry at the end was never told of
+		s.add([sha256.Size]byte(entry), int64(binary.BigEndian.Uint64(entry[sha256.Size:])))
+	}
+	s.forget(now)
+	if err := s.rewrite(file); err != nil {
+		file.Close()
+		return nil, err
+	}
+	s.file = file
+	return s, nil
+}
+
+// rewrite writes what is remembered, and nothing else, to a file.
+func (s *Seen) rewrite(file *os.File) error {
+	var all bytes.Buffer
+	for _, key := range s.order {
+		all.Write(entryOf(key, s.at[key]))
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	s.size = len(s.order)
+	_, err := file.Write(all.Bytes()) // which appends
+	return errors.Join(err, file.Sync())
+}
+
+func entryOf(key [sha256.Size]byte, sent int64) []byte {
+	return binary.BigEndian.AppendUint64(key[:], uint64(sent))
+}
+
+func (s *Seen) add(key [sha256.Size]byte, sent int64) {
+	if _, known := s.at[key]; !known {
+		s.at[key] = sent
+		s.order = append(s.order, key)
+	}
+}
+
+// forget forgets what is too old, with s.mu held or none needed.
+func (s *Seen) forget(now time.Time) {
+	oldest := now.Add(-Memory).Unix()
+	n := 0
+	for n < len(s.order) && (len(s.order)-n > mostSeen || s.at[s.order[n]] < oldest) {
+		s.floor = max(s.floor, s.at[s.order[n]])
+		delete(s.at, s.order[n])
+		n++
+	}
+	s.order = s.order[n:]
+	s.floor = max(s.floor, oldest)
+}
+
+// keyOf is one key for several words, which no other words have.
+func keyOf(words []string) [sha256.Size]byte {
+	h := sha256.New()
+	for _, word := range words {
+		fmt.Fprintf(h, "%d:%s", len(word), word)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// Told reports whether something that was sent at a time counts as told, by the words that name it.
+func (s *Seen) Told(now, sent time.Time, name ...string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(now)
+	_, known := s.at[keyOf(name)]
+	return known || sent.Unix() < s.floor
+}
+
+// Record remembers that something was told.
+func (s *Seen) Record(sent time.Time, name ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := keyOf(name)
+	if _, known := s.at[key]; known {
+		return nil
+	}
+	s.add(key, sent.Unix())
+	if s.file == nil {
+		return nil
+	}
+	if s.size++; s.size > len(s.order)+mostSeen { // most of the file is forgotten
+		return s.rewrite(s.file)
+	}
+	_, err := s.file.Write(entryOf(key, sent.Unix()))
+	return err
+}
+
+// Close closes the file.
+func (s *Seen) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
