@@ -21,12 +21,12 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.serving, cancel)()
-	stop := func() { _ = p.shield.call("Listener.Close", l.Close) }
+	stop := func() { _ = p.shield.Call("Listener.Close", l.Close) }
 	defer context.AfterFunc(ctx, stop)()
 	defer stop()
 	for {
 		var conn transports.Conn
-		err := p.shield.call("Listener.Accept", func() (err error) { conn, err = l.Accept(ctx); return err })
+		err := p.shield.Call("Listener.Accept", func() (err error) { conn, err = l.Accept(ctx); return err })
 		switch {
 		case err == nil:
 		case callers.Err() != nil, p.isClosed(), errors.Is(err, transports.ErrClosed):
@@ -74,7 +74,7 @@ func (p *Producer) startServing(conn transports.Conn) (done <-chan struct{}, ope
 			close(served)
 			p.guests.Done()
 		}
-		go sub.serveSubscription() // it needs a smaller stack than the answer to the request
+		go sub.Serve() // it needs a smaller stack than the answer to the request
 	}
 	if p.ended { // Shutdown waits for no more links; the caller waits for this one
 		go serve()

@@ -363,7 +363,7 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	var late []*subscription
 	for _, sub := range *p.audience.Load() {
 		switch {
-		case sub.aborted.Load() || !sub.mayBeAsked(put.isConfirmation()):
+		case sub.IsAborted() || !sub.mayBeAsked(put.isConfirmation()):
 		case put.isRecordedAs(sub.auditIdentity(put.Event)):
 			q.Recipients, put.subs = append(q.Recipients, sub.id), append(put.subs, sub)
 		default:
@@ -418,7 +418,7 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	p.mu.Unlock()
 	s.pos, s.explainSettled = put.Pos, explain
 	for _, sub := range slices.Concat(asked, late) {
-		if sub.aborted.Load() { // it ended before the broker knew of it
+		if sub.IsAborted() { // it ended before the broker knew of it
 			p.broker.RemoveSubscription(sub.id)
 		}
 	}

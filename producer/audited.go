@@ -35,17 +35,14 @@ func (f *refusals) describe(err error) error {
 }
 
 // auditIdentity returns the subscription as the audit log names it, with the language in which it
-// is shown ev; a nil ev leaves the language out. Any goroutine may call it that does not hold
-// sub.mu.
+// is shown ev; a nil ev leaves the language out. Any goroutine may call it.
 func (sub *subscription) auditIdentity(ev *aaep.Event) audit.Subscription {
-	who := audit.Subscription{SubscriptionID: sub.id, SubscriberID: sub.subscriberID, Principal: sub.link.principal}
+	who := audit.Subscription{SubscriptionID: sub.id, SubscriberID: sub.subscriberID, Principal: sub.Link.Principal}
 	if ev == nil {
 		return who
 	}
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
 	who.Language = ev.Language()
-	if i := handshake.ChooseLanguage(sub.terms.Languages, ev); i > 0 {
+	if i := handshake.ChooseLanguage(sub.terms.Load().Languages, ev); i > 0 {
 		who.Language = ev.Translations[i-1].Language()
 	}
 	return who

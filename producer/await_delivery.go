@@ -13,9 +13,6 @@ const (
 	// were asked about it. A user who accepted an action is to hear of it before it has an effect,
 	// but one slow link must not hold up every action (D-49).
 	toldTime = 2 * time.Second
-	// stalledAfter is how long a link may take over one write and still count as one that takes
-	// data.
-	stalledAfter = time.Second
 )
 
 // awaitDelivery waits until the tool call at pos has left for the subscriptions and replicas that
@@ -31,16 +28,19 @@ func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pending
 	p.mu.Unlock()
 	late := time.NewTimer(toldTime)
 	defer late.Stop()
-	timer := time.NewTimer(never) // set to when the next link counts as stalled
+	timer := time.NewTimer(time.Hour) // set to when the next link counts as stalled
 	defer timer.Stop()
 	for waiting := true; waiting; {
-		moved := p.moved.changed()
+		moved := p.delivery.Moved.Changed()
 		waiting = false
-		subs = slices.DeleteFunc(subs, func(sub *subscription) bool { return sub.hasLeft(pos) })
+		subs = slices.DeleteFunc(subs, func(sub *subscription) bool { return sub.HasLeft(pos) })
 		var look time.Time
 		for _, sub := range subs {
-			takes, until := sub.takesData(time.Now())
-			waiting, look = waiting || takes, earliestTime(look, until)
+			takes, until := sub.TakesData(time.Now())
+			waiting = waiting || takes
+			if look.IsZero() || !until.IsZero() && until.Before(look) {
+				look = until
+			}
 		}
 		parties = slices.DeleteFunc(parties, func(id string) bool {
 			there, told, unreached := p.replicaDelivered(id, pos)
@@ -64,7 +64,7 @@ func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pending
 		}
 	}
 	for _, sub := range subs {
-		if !sub.hasLeft(pos) {
+		if !sub.HasLeft(pos) {
 			untold = append(untold, sub.auditIdentity(nil))
 		}
 	}
@@ -78,35 +78,6 @@ func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pending
 		untold = append(untold, who)
 	}
 	return untold
-}
-
-// hasLeft reports whether the tool call at pos, which does not wait for the rate, has left for the
-// subscription. It has Producer.moved broadcast when more has left. Any goroutine may call it.
-func (sub *subscription) hasLeft(pos uint64) bool {
-	sub.watched.Store(true) // before urgent is read, or a step in between would go unnoticed
-	c := &sub.deliveryCursor
-	if g := sub.group.Load(); g != nil {
-		c = &g.deliveryCursor
-		c.watched.Store(true)
-	}
-	return c.urgent.Load() >= pos
-}
-
-// takesData reports whether the link takes what is sent, so that it is worth waiting for. until is
-// when a link that is being written to counts as stalled; zero: it is not being written to. Any
-// goroutine may call it that does not hold sub.mu.
-func (sub *subscription) takesData(now time.Time) (yes bool, until time.Time) {
-	sub.mu.Lock()
-	connected := sub.connected
-	sub.mu.Unlock()
-	if !connected || sub.aborted.Load() || sub.behind.Load() {
-		return false, until
-	}
-	if since := sub.sending.Load(); since != 0 {
-		until = sub.p.born.Add(time.Duration(since) + stalledAfter)
-		return now.Before(until), until
-	}
-	return true, until
 }
 
 // replicaDelivered reports whether the replica with this id is there, whether it is done with the

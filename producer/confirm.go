@@ -17,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/shield"
 )
 
 // askConfirmation asks the user about a call of the tool t, and returns the decision. It is accept,
@@ -173,8 +174,8 @@ const maxModified = 10
 // result keeps the name and the title, must ask, and is never less dangerous than t. A panic of
 // Tool.Modified is an error, for a subscriber sent what it was given. Confirm calls it, holding no
 // lock.
-func (s *shield) applyChanges(t Tool, changes json.RawMessage) (m Tool, err error) {
-	err = s.call("Tool.Modified", func() (err error) {
+func applyChanges(s *shield.Shield, t Tool, changes json.RawMessage) (m Tool, err error) {
+	err = s.Call("Tool.Modified", func() (err error) {
 		m, err = t.Modified(changes)
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/delivery"
 	"github.com/aaep-go/aaep/internal/questions"
 )
 
@@ -16,33 +17,14 @@ func (s *Session) ClockSetBack(by time.Duration) {
 }
 
 // Grouped returns how many members each group has, the largest first.
-func (p *Producer) Grouped() (sizes []int) {
-	for _, g := range *p.groups.all.Load() {
-		g.mu.Lock()
-		if len(g.members) > 0 {
-			sizes = append(sizes, len(g.members))
-		}
-		g.mu.Unlock()
-	}
-	slices.Sort(sizes)
-	slices.Reverse(sizes)
-	return sizes
-}
+func (p *Producer) Grouped() (sizes []int) { return p.delivery.GroupSizes() }
 
 // HoldGroup has the first group busy until release is called.
-func (p *Producer) HoldGroup() (release func()) {
-	g := (*p.groups.all.Load())[0]
-	g.mu.Lock()
-	return g.mu.Unlock
-}
+func (p *Producer) HoldGroup() (release func()) { return p.delivery.HoldGroup() }
 
 // Waits reports whether a subscription waits to be in step with a group.
 func (p *Producer) Waits(id string) bool {
-	return slices.ContainsFunc(*p.groups.all.Load(), func(g *group) bool {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return slices.ContainsFunc(g.waiting, func(sub *subscription) bool { return sub.id == id })
-	})
+	return slices.ContainsFunc(*p.audience.Load(), func(sub *subscription) bool { return sub.id == id && sub.WaitsForGroup() })
 }
 
 // Suspending returns a function that has the machine sleep, as far as a Producer can tell: no clock
@@ -59,9 +41,7 @@ func (p *Producer) Suspending() (sleep func(time.Duration)) {
 // HoldPastBatches takes all turns of subscriptions that catch up, until end is called. It is for a
 // test that runs alone, and is called in its bubble.
 func HoldPastBatches(cleanup func(func())) (end func()) {
-	was, held := pastBatches, make(batchTurns, 1)
-	pastBatches = held
-	cleanup(func() { pastBatches = was })
-	held.acquire()
-	return held.release
+	end, restore := delivery.HoldPastBatches()
+	cleanup(restore)
+	return end
 }

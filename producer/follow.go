@@ -251,7 +251,7 @@ func (p *Producer) openFollowedQuestion(pos uint64, ev *aaep.Event, q *ledger.Qu
 			sub.release(q.Token)
 		}
 		p.mu.Unlock()
-		if sub.aborted.Load() { // it ended before the broker knew it as a recipient
+		if sub.IsAborted() { // it ended before the broker knew it as a recipient
 			p.broker.RemoveSubscription(sub.id)
 		}
 	}

@@ -7,18 +7,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
-	"github.com/aaep-go/aaep/internal/shaper"
 )
-
-// notices are events that subscribers receive outside the log: no stream goes on after one. A value
-// never changes; Producer.notices points to the newest.
-type notices struct {
-	all  []*aaep.Event // the newest, at most keptNotices
-	last uint64        // how many there have been
-}
-
-// keptNotices is how many notices are kept for streams that have not read them.
-const keptNotices = 64
 
 // agentLink is what a process that follows an agent knows of the way to it.
 type agentLink struct {
@@ -85,7 +74,7 @@ func (p *Producer) announceLink(id phrase.ID) {
 
 // announceOutsideLog makes an event with the phrase id in each of the sessions, outside the log,
 // and wakes the streams. In a session with an open question the event is critical, for an answer
-// may not get through. It takes each Session's mu, and Producer.mu after that.
+// may not get through. It takes each Session's mu.
 func (p *Producer) announceOutsideLog(id phrase.ID, sessions []*Session) {
 	words := p.speechOrPhrase(aaep.Text{}, id, "")
 	payload := func(tag string) *aaep.ProgressUpdated {
@@ -106,24 +95,5 @@ func (p *Producer) announceOutsideLog(id phrase.ID, sessions []*Session) {
 		ev.EventID = newID("evt_")
 		told = append(told, ev)
 	}
-	p.mu.Lock()
-	now := &notices{
-		all: append(slices.Clone(p.notices.Load().all), told...), last: p.notices.Load().last + uint64(len(told))}
-	now.all = now.all[max(0, len(now.all)-keptNotices):]
-	p.notices.Store(now)
-	p.mu.Unlock()
-	p.wakeAll()
-}
-
-// pushNotices gives the Shaper the notices that it has not been given, and counts them in noticed.
-// The owner calls it before it reads the log.
-func (c *deliveryCursor) pushNotices(now time.Time) {
-	n := c.p.notices.Load()
-	if n.last == c.noticed {
-		return
-	}
-	for _, ev := range n.all[len(n.all)-int(min(n.last-c.noticed, uint64(len(n.all)))):] {
-		c.shaper.Push(now, shaper.Entry{Event: ev})
-	}
-	c.noticed = n.last
+	p.delivery.Announce(told...)
 }

@@ -99,7 +99,7 @@ func (p *Producer) checkRoom(principal string) error {
 		return nil
 	}
 	for _, sub := range served {
-		if sub.link.principal == principal {
+		if sub.Link.Principal == principal {
 			most--
 		}
 	}

@@ -3,13 +3,11 @@ package producer
 import (
 	"context"
 	"errors"
-	"math"
 	"reflect"
 	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -19,36 +17,9 @@ import (
 func (p *Producer) appendEvent(ev *aaep.Event) uint64 {
 	pos := p.log.Append(ev)
 	if p.cfg.Log == nil { // with Config.Follow nothing is appended
-		p.wakeAll()
+		p.delivery.WakeAll()
 	}
 	return pos
-}
-
-// lowestCursor returns the lowest cursor of the subscriptions that have a stream, or math.MaxUint64: the
-// log keeps what comes after it. The log calls it with its own lock held, so it takes no lock.
-func (p *Producer) lowestCursor() uint64 {
-	need := uint64(math.MaxUint64)
-	for _, sub := range *p.audience.Load() {
-		c := &sub.deliveryCursor
-		if g := sub.group.Load(); g != nil {
-			c = &g.deliveryCursor
-		}
-		need = min(need, c.needs.Load())
-	}
-	return need
-}
-
-// slowestLag returns how many entries the slowest subscription that has a stream is yet to read. An
-// Output calls it to decide whether to gather text. It takes no lock of this package.
-func (p *Producer) slowestLag() uint64 {
-	end := p.log.End()
-	return end - min(end, p.lowestCursor())
-}
-
-// eventID returns the id of an event that a Shaper makes of the entry at pos; see eventlog.Place.
-// Every Shaper gets it when it is made.
-func (p *Producer) eventID(pos uint64, offset int, form uint32) string {
-	return p.log.EventID(eventlog.Place{Pos: pos, Offset: offset, Form: form})
 }
 
 // wakeAsLogGrows is a goroutine that wakes the streams as a Config.Log or Config.Follow shows events, which
@@ -58,7 +29,7 @@ func (p *Producer) wakeAsLogGrows() {
 	failed := p.log.Failed()
 	for {
 		end := p.log.End()
-		p.wakeAll()
+		p.delivery.WakeAll()
 		_, more, _ := p.log.Read(end, 0)
 		if more == nil {
 			continue
@@ -72,19 +43,6 @@ func (p *Producer) wakeAsLogGrows() {
 			}
 		case <-p.done:
 			return
-		}
-	}
-}
-
-// wakeAll wakes every group, and every subscription in no group, to read the log and the notices.
-// It never waits.
-func (p *Producer) wakeAll() {
-	for _, g := range *p.groups.all.Load() {
-		g.wake()
-	}
-	for _, sub := range *p.audience.Load() {
-		if sub.group.Load() == nil {
-			sub.wake()
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (p *Producer) currentSignature(by *manifest.Signer, m *manifest.Manifest, w
 	p.published.last = s
 	go func() {
 		defer close(s.done)
-		s.err = p.shield.call("sign the manifest", func() (err error) {
+		s.err = p.shield.Call("sign the manifest", func() (err error) {
 			s.text, err = by.Sign(m, now)
 			return err
 		})

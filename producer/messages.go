@@ -1,7 +1,6 @@
 package producer
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -15,111 +14,37 @@ type replyLimits struct {
 	refused refusals       // replies without effect
 }
 
-// startReceiving begins to receive what the subscriber sends, until the link ends. A link that notifies
-// needs no goroutine while there is nothing to receive; for any other, this starts one.
-// serveSubscription calls it once.
-func (sub *subscription) startReceiving() {
-	if sub.link.notifier != nil {
-		if err := sub.link.notify(sub.onNotify); err != nil {
-			sub.lost <- err
+// HandleMessage handles a message of the subscriber. It returns errLeft when that closes the
+// subscription. A reply may hold it up; see replyHold.
+func (sub *subscription) HandleMessage(data []byte) error {
+	m, err := aaep.Decode(data)
+	if err != nil { // a message that cannot be read costs only itself
+		sub.p.cfg.Logger.Debug("message ignored", "subscription_id", sub.id, "error", err)
+		return nil
+	}
+	switch m := m.(type) {
+	case *aaep.ConfirmationReply, *aaep.ClarificationReply:
+		// A subscriber that guesses tokens is slowed down, whether it guesses right or not. No other
+		// one is.
+		if sub.replyLimits == nil {
+			sub.replyLimits = &replyLimits{budget.New(repliesPerSecond), refusals{pace: budget.New(refusalsPerSecond)}}
 		}
-		return
-	}
-	sub.p.loops.Go(func() { sub.handleUntilDone(sub.ctx) })
-}
-
-// onNotify is called by the link, on any goroutine, when there may be a message or a new stream. It
-// does not wait. Where no goroutine receives at the moment, it starts one, drainMessages.
-func (sub *subscription) onNotify() {
-	if sub.link.canResume() {
-		sub.news.Store(true)
-		sub.wake()
-	}
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	if sub.messagesEnded {
-		return
-	}
-	if sub.notifications++; sub.notifications == 1 {
-		sub.p.loops.Go(sub.drainMessages)
-	}
-}
-
-// atOnce is a context that is done: a call with it does not wait.
-var atOnce = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
-
-// drainMessages handles the messages that the link has, and those that arrive meanwhile. It is a
-// goroutine that onNotify starts, at most one a subscription; it ends when the link has nothing
-// more.
-func (sub *subscription) drainMessages() {
-	for heard := 0; ; {
-		sub.mu.Lock()
-		if sub.notifications == heard {
-			sub.notifications = 0
-			sub.mu.Unlock()
-			return
-		}
-		heard = sub.notifications
-		sub.mu.Unlock()
-		if sub.handleUntilDone(atOnce); len(sub.lost) > 0 {
-			return
-		}
-	}
-}
-
-// handleUntilDone handles messages until ctx is done or the link ends. In the second case it tells the owner
-// of the subscription why, and ends a send that is under way. Only the receiving goroutine calls
-// it.
-func (sub *subscription) handleUntilDone(ctx context.Context) {
-	err := sub.handleMessages(ctx)
-	if ctx == atOnce && err == ctx.Err() {
-		return // the link has no more messages for now
-	}
-	sub.lost <- err
-	sub.ctx.End() // after lost is filled, so that a send that this ends finds the reason there
-	sub.wake()
-}
-
-// handleMessages receives messages and handles each, until there is an error, which it returns. It returns
-// errLeft when the subscriber closes the subscription. A reply may hold it up; see replyHold.
-func (sub *subscription) handleMessages(ctx context.Context) error {
-	for {
-		data, err := sub.link.receive(ctx)
-		if err != nil {
-			return err
-		}
-		m, err := aaep.Decode(data)
-		if err != nil { // a message that cannot be read costs only itself
-			sub.p.cfg.Logger.Debug("message ignored", "subscription_id", sub.id, "error", err)
-			continue
-		}
-		switch m := m.(type) {
-		case *aaep.ConfirmationReply, *aaep.ClarificationReply:
-			// A subscriber that guesses tokens is slowed down, whether it guesses right or not. No
-			// other one is.
-			if sub.replyLimits == nil {
-				sub.replyLimits = &replyLimits{budget.New(repliesPerSecond), refusals{pace: budget.New(refusalsPerSecond)}}
-			}
-			for !sub.replyLimits.replies.Take(time.Now()) {
-				select {
-				case <-time.After(time.Until(sub.replyLimits.replies.Next(time.Now()))):
-				case <-sub.ctx.Done():
-					return sub.ctx.Err()
-				}
-			}
-			sub.handleReply(m)
-		case *aaep.SubscriptionRenegotiate:
-			sub.requestChange(m)
-		case *aaep.SubscriptionClose:
-			if m.SubscriptionID == sub.id {
-				return errLeft
+		for !sub.replyLimits.replies.Take(time.Now()) {
+			select {
+			case <-time.After(time.Until(sub.replyLimits.replies.Next(time.Now()))):
+			case <-sub.Context().Done():
+				return sub.Context().Err()
 			}
 		}
+		sub.handleReply(m)
+	case *aaep.SubscriptionRenegotiate:
+		sub.requestChange(m)
+	case *aaep.SubscriptionClose:
+		if m.SubscriptionID == sub.id {
+			return errLeft
+		}
 	}
+	return nil
 }
 
 // replyHold is how long nothing more is received from a subscriber whose reply has no settled
@@ -136,7 +61,7 @@ func (sub *subscription) handleReply(m aaep.Message) {
 	by, effected := sub.auditIdentity(nil), sub.p.cfg.Observer.Began(Reply)
 	ended := func(err error) {
 		if effected(err); err != nil {
-			sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.link.principal, "reason", err)
+			sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.Link.Principal, "reason", err)
 			sub.p.broker.Log.RecordReply(by, m, err)
 		}
 	}

@@ -77,12 +77,11 @@ func (p *Producer) Stats() Stats {
 	all.LostReplies = int(p.follower.lost.Load())
 	all.Unrecorded = p.broker.Log.Failed()
 	for _, sub := range served {
-		sub.mu.Lock()
-		all.addSubscription(sub.currentStats())
-		if sub.connected {
+		n, connected := sub.Status()
+		all.addSubscription(n)
+		if connected {
 			all.Connected++
 		}
-		sub.mu.Unlock()
 	}
 	return all
 }
@@ -127,26 +126,9 @@ type SubscriptionStatus struct {
 func (p *Producer) Subscriptions() []SubscriptionStatus {
 	var all []SubscriptionStatus
 	for _, sub := range *p.audience.Load() {
-		all = append(all, sub.statusSnapshot())
+		n, connected := sub.Status()
+		all = append(all, SubscriptionStatus{sub.id, sub.subscriberID, sub.terms.Load().Capabilities(), connected, n.Delivered, n.Merged, n.Filtered, n.Held})
 	}
 	slices.SortFunc(all, func(a, b SubscriptionStatus) int { return strings.Compare(a.SubscriptionID, b.SubscriptionID) })
 	return all
-}
-
-// currentStats returns the counts of the subscription, with sub.mu held; in a group, the group's and what
-// its own differ from those by.
-func (sub *subscription) currentStats() shaper.Stats {
-	if g := sub.group.Load(); g != nil {
-		return sub.past.Stats(g.publishedStats())
-	}
-	return sub.publishedStats()
-}
-
-// criticalDelay returns how late a critical event was handed to the link. ok is false if the event was said
-// before the stream was there, or if there is no Observer. The owner calls it.
-func (sub *subscription) criticalDelay(ev *aaep.Event) (d time.Duration, ok bool) {
-	if sub.p.cfg.Observer == Observer(unobserved{}) {
-		return 0, false
-	}
-	return max(time.Since(ev.Timestamp), 0), !ev.Timestamp.Before(sub.attached.Truncate(time.Millisecond))
 }

@@ -42,9 +42,9 @@ type keptAsk struct {
 }
 
 const (
-	// maxWithheld is how many questions may have been settled, at most, that are still withheld from
-	// a subscription, for they could not be put to it before. With more, the subscription ends: the
-	// log must never show it one of them.
+	// maxWithheld is how many questions may have been settled, at most, that are still withheld
+	// from a subscription, for they could not be put to it before. With more, the subscription
+	// ends: the log must never show it one of them.
 	maxWithheld = 256
 	// recordSoon is how long a record is waited for if no other is known to take longer. A question
 	// whose record is kept within that time keeps its place in the order of events.
@@ -100,18 +100,12 @@ func (sub *subscription) release(token aaep.ReplyToken) {
 	sub.withheld = slices.DeleteFunc(sub.withheld, func(t aaep.ReplyToken) bool { return t == token })
 }
 
-// isWithheld reports whether the log must not show a question to the subscription. Any goroutine
+// IsWithheld reports whether the log must not show a question to the subscription. Any goroutine
 // may call it that does not hold sub.mu.
-func (sub *subscription) isWithheld(token aaep.ReplyToken) bool {
+func (sub *subscription) IsWithheld(token aaep.ReplyToken) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	return slices.Contains(sub.withheld, token)
-}
-
-// withholds makes a subscription in no group a withholder: a question that is withheld is left out
-// of its stream, and nothing waits for that.
-func (sub *subscription) withholds(token aaep.ReplyToken) (is, wait bool) {
-	return sub.isWithheld(token), false
 }
 
 // keeps hands the result of a record to the owner, which tookRecord then notes. It is called on the
@@ -127,7 +121,7 @@ func (sub *subscription) keeps(k keptAsk) {
 // lock held; it never waits.
 func (sub *subscription) lookAgain() {
 	sub.askAgain.Store(true)
-	sub.wake()
+	sub.Wake()
 }
 
 // askLate puts to the subscription the questions that are on record by now, and begins to record
@@ -144,15 +138,15 @@ func (sub *subscription) askLate() {
 	sub.p.putOpenQuestions(sub, func(put *pendingQuestion) *aaep.Event {
 		token := put.replyToken()
 		switch {
-		case sub.toAsk[token] == nil && (sub.failed[token] || !sub.isWithheld(token)):
+		case sub.toAsk[token] == nil && (sub.failed[token] || !sub.IsWithheld(token)):
 			return nil
-		case sub.opened && (put.Pos <= sub.cursor || sub.early[put.Pos]):
+		case sub.HasStream() && sub.HasShown(put.Pos):
 			return sub.p.repeatQuestion(put, time.Now()) // with the time that is left now
 		}
 		return put.Event
 	}, func(e shaper.Entry) {
-		if !sub.opened {
-			sub.first = append(sub.first, e)
+		if !sub.HasStream() {
+			sub.Push(e)
 			return
 		}
 		sub.askAside(e)
@@ -177,14 +171,14 @@ func (sub *subscription) tookRecord(k keptAsk) {
 }
 
 // askAside pushes a question outside its place in the log, and keeps it in beside, from where
-// repeatOutsideLog pushes it again. The owner calls it, with Producer.mu held.
+// RepeatQuestions pushes it again. The owner calls it, with Producer.mu held.
 func (sub *subscription) askAside(e shaper.Entry) {
 	if sub.beside == nil {
 		sub.beside = map[aaep.ReplyToken]*aaep.Event{}
 	}
 	token, _ := closes.Token(e.Event)
 	sub.beside[token] = e.Event
-	sub.shaper.Push(time.Now(), e)
+	sub.Push(e)
 }
 
 // putOpenQuestions puts the open questions to a subscription that can answer them: at once those
@@ -229,7 +223,7 @@ func (p *Producer) putOpenQuestions(sub *subscription, ask func(*pendingQuestion
 			if sub.release(token); !slices.Contains(put.subs, sub) {
 				put.subs = append(put.subs, sub)
 			}
-			if entry.Pos <= sub.cursor { // otherwise the log shows it later
+			if sub.HasPassed(entry.Pos) { // otherwise the log shows it later
 				push(entry)
 			}
 		}
@@ -284,20 +278,20 @@ func (sub *subscription) isOnRecord(put *pendingQuestion, ev *aaep.Event) bool {
 // yet waits until the new language is on record. applyChange calls it, after the answer to the
 // change; nothing has left since the terms are new.
 func (sub *subscription) putForNewTerms(was *handshake.Terms) {
-	if !sub.opened { // what is prepared for the first stream is prepared anew
-		sub.first = slices.DeleteFunc(sub.first, func(e shaper.Entry) bool {
-			_, asks := closes.Token(e.Event)
+	if !sub.HasStream() { // what is prepared for the first stream is prepared anew
+		sub.Discard(func(ev *aaep.Event) bool {
+			_, asks := closes.Token(ev)
 			return asks
 		})
-		sub.p.putOpenQuestions(sub, nil, func(e shaper.Entry) { sub.first = append(sub.first, e) })
+		sub.PutOpenQuestions()
 		return
 	}
+	terms := sub.terms.Load()
 	reworded := func(ev *aaep.Event) bool {
-		return handshake.ChooseLanguage(was.Languages, ev) != handshake.ChooseLanguage(sub.terms.Languages, ev)
+		return handshake.ChooseLanguage(was.Languages, ev) != handshake.ChooseLanguage(terms.Languages, ev)
 	}
-	if !slices.Equal(was.Languages, sub.terms.Languages) {
-		sub.reworded = sub.p.log.End()
-		sub.shaper.Discard(func(ev *aaep.Event) bool {
+	if !slices.Equal(was.Languages, terms.Languages) {
+		sub.Discard(func(ev *aaep.Event) bool {
 			_, asks := closes.Token(ev)
 			return asks && reworded(ev)
 		})
@@ -316,7 +310,7 @@ func (sub *subscription) putForNewTerms(was *handshake.Terms) {
 			return ev
 		case !reworded(ev):
 			return nil
-		case put.Pos <= sub.cursor || sub.early[put.Pos]:
+		case sub.HasShown(put.Pos):
 			return sub.p.repeatQuestion(put, now)
 		default: // the log shows it when it is on record
 			return ev
@@ -324,20 +318,28 @@ func (sub *subscription) putForNewTerms(was *handshake.Terms) {
 	}, sub.askAside)
 }
 
-// repeatOutsideLog puts the open questions of beside once more, for the stream may have broken
-// before they arrived and the log does not have these events. attachStream calls it when it makes a
+// PutOpenQuestions puts the open questions that the cursor has passed to a subscription that can
+// answer them. They take the place of the events in beside. The owner calls it, and
+// registerSubscription, holding no lock.
+func (sub *subscription) PutOpenQuestions() {
+	clear(sub.beside)
+	sub.p.putOpenQuestions(sub, nil, sub.Push)
+}
+
+// RepeatQuestions puts the open questions of beside once more, for the stream may have broken
+// before they arrived and the log does not have these events. The owner calls it when it makes a
 // stream anew.
-func (sub *subscription) repeatOutsideLog() {
+func (sub *subscription) RepeatQuestions() {
 	if len(sub.beside) == 0 {
 		return
 	}
 	sub.p.putOpenQuestions(sub, func(put *pendingQuestion) *aaep.Event {
-		if put.Pos > sub.cursor { // the log shows it
+		if !sub.HasPassed(put.Pos) { // the log shows it
 			return nil
 		}
 		return sub.beside[put.replyToken()]
 	},
-		func(e shaper.Entry) { sub.shaper.Push(time.Now(), shaper.Entry{Event: e.Event, At: e.Pos}) })
+		func(e shaper.Entry) { sub.Push(shaper.Entry{Event: e.Event, At: e.Pos}) })
 }
 
 // repeatQuestion returns an event that asks a question once more: with an id and a stamp of its
@@ -366,70 +368,4 @@ func (p *Producer) repeatQuestion(put *pendingQuestion, now time.Time) *aaep.Eve
 		ev.Translations[i].Payload = limited(t.Payload)
 	}
 	return &ev
-}
-
-// isSettledQuestion reports whether ev asks a question that is not open here: it has been settled,
-// or was never put by this Producer, as one that was republished. It is left out of what came
-// before a subscription. It takes Producer.mu.
-func (p *Producer) isSettledQuestion(ev *aaep.Event) bool {
-	token, asks := closes.Token(ev)
-	if !asks {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, open := p.asked[token]
-	return !open
-}
-
-// holdSessions locks the sessions that are under way, until release is called, in the
-// order in which they began: no other code holds two. The caller does nothing meanwhile that waits.
-func (p *Producer) holdSessions() (sessions []*Session, release func()) {
-	p.mu.Lock()
-	sessions = slices.Clone(p.sessions)
-	p.mu.Unlock()
-	for _, s := range sessions {
-		s.mu.Lock()
-	}
-	return sessions, func() {
-		for _, s := range sessions {
-			s.mu.Unlock()
-		}
-	}
-}
-
-// currentStates makes one state.changed for each session that is under way, for a subscriber that did
-// not see how it came to where it is at the cursor. A session that has changed state after that tells that
-// itself, though maybe not first; changed is then the position of the newest such change, and 0 if
-// there is none.
-func (p *Producer) currentStates(cursor uint64) (entries []shaper.Entry, changed uint64) {
-	sessions, release := p.holdSessions()
-	defer release()
-	return statesAt(sessions, cursor)
-}
-
-// statesNow is currentStates at the end of the log, which it returns.
-func (p *Producer) statesNow() (cursor uint64, entries []shaper.Entry, changed uint64) {
-	sessions, release := p.holdSessions()
-	defer release()
-	cursor = p.log.End()
-	entries, changed = statesAt(sessions, cursor)
-	return cursor, entries, changed
-}
-
-// statesAt is currentStates for sessions that are held.
-func statesAt(sessions []*Session, cursor uint64) (entries []shaper.Entry, changed uint64) {
-	for _, s := range sessions {
-		switch t := s.lastState; {
-		case s.over || t.pos == 0:
-		case t.pos > cursor:
-			changed = max(changed, t.pos)
-		default:
-			ev := *t.ev
-			// It keeps its stamp: a question that it belongs to may come next, and must be newer.
-			ev.EventID = newID("evt_")
-			entries = append(entries, shaper.Entry{Event: &ev})
-		}
-	}
-	return entries, changed
 }

@@ -298,7 +298,7 @@ func (o *Output) appendText(text string) error {
 			}
 		}
 		if o.emitted++; o.full || o.emitted%lookEvery == 0 {
-			o.full = o.s.p.slowestLag() > farBehind
+			o.full = o.s.p.delivery.SlowestLag() > farBehind
 		}
 		piece := text[:fittingBytes(text)]
 		if _, err := o.s.emitEvent(o.silentSpeech(), o.chunkEvent(piece, false)); err != nil {

@@ -18,24 +18,22 @@
 //
 // # Inside
 //
-// An event goes one way. Session.emitEvent stamps it, checks it and appends it to the log. A
-// deliveryCursor reads it from the log, its Shaper decides in which form and when it leaves, and
-// the link sends it. A reply goes the other way: handleMessages receives it from the link, the
-// broker lets the first valid one settle the question, and the agent's goroutine that waits in
-// askQuestion returns. Begin to read at Session.emitEvent, then deliveryCursor.loadBatch, then
-// subscription.runUngrouped. For questions, begin at Session.askQuestion and package
-// internal/questions. The comment at the head of group.go explains how equal subscriptions share
-// one stream.
+// An event goes one way. Session.emitEvent stamps it, checks it and appends it to the log. Package
+// internal/delivery reads it from the log and sends it to each subscriber, in the form and at the
+// time that its terms say. A reply goes the other way: subscription.HandleMessage gets it from the
+// link, the broker lets the first valid one settle the question, and the agent's goroutine that
+// waits in askQuestion returns. Begin to read at Session.emitEvent, then in package
+// internal/delivery. For questions, begin at Session.askQuestion and package internal/questions.
 //
 // Every piece of state that changes has one goroutine that owns it, or a lock:
 //
 //   - A Session belongs to the callers of its methods, who hold Session.mu.
 //   - The goroutine of the broker in internal/questions owns the ledger of questions. Each outcome
 //     is recorded and handed out by a goroutine of its own.
-//   - A subscription is owned by its own goroutine, runUngrouped, or, while it is in a group, by
-//     the group's goroutine. No other goroutine sends its events.
-//   - What a subscriber sends is received by one goroutine a subscription, which runs while there
-//     may be something to receive. It hands changes of the terms to the owner.
+//   - A subscription is owned by a goroutine of package internal/delivery, which sends its events.
+//     It calls HandlePending, PutOpenQuestions, RepeatQuestions and Ended.
+//   - What a subscriber sends is received by one goroutine a subscription, which calls
+//     HandleMessage. It hands changes of the terms to the owner.
 //   - Producer.mu guards the list of sessions, the open questions and the replicas. No lock is held
 //     while a link is waited for.
 //   - With Config.Log or Config.Follow, one goroutine wakes the subscriptions as the log shows
@@ -54,19 +52,15 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/delivery"
 	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/internal/questions"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-const (
-	// handshakeTimeout is how long the first message may take.
-	handshakeTimeout = 10 * time.Second
-	// openTimeout is how long the first stream may take after the answer to that message.
-	openTimeout = 30 * time.Second
-	// sendTimeout is how long one event may take on a link that sets no deadline of its own.
-	sendTimeout = 10 * time.Second
-)
+// handshakeTimeout is how long the first message may take.
+const handshakeTimeout = 10 * time.Second
 
 // ErrClosed is returned once a Producer has been shut down.
 var ErrClosed = errors.New("producer: shut down")
@@ -82,13 +76,13 @@ func (p *Producer) isMade() bool { return p != nil && p.log != nil }
 // example of package producer/serve shows. All its methods may be called at once.
 type Producer struct {
 	// A goroutine that holds several locks took them in this order: follower.reporting,
-	// follower.link.mu, a Session's mu, putting, groups.mu, a group's mu, Producer.mu, a
-	// subscription's mu, a deliveryCursor's counting. Only holdSessions takes several Sessions' mu,
-	// in the order in which they began. Only TryLock is called against this order. Every other lock
-	// of the package is a leaf: no lock is taken while it is held.
+	// follower.link.mu, a Session's mu, putting, those of groups in package delivery, Producer.mu, a
+	// subscription's mu. Only holdSessions takes several Sessions' mu, in the order in which they
+	// began. Only TryLock is called against this order. Every other lock of the package is a leaf:
+	// no lock is taken while it is held.
 
-	cfg    Config  // complete, with the caller's functions behind shield; never changes after New
-	shield *shield // calls what the author of the agent wrote
+	cfg    Config         // complete, with the caller's functions behind shield; never changes after New
+	shield *shield.Shield // calls what the author of the agent wrote
 	offer  handshake.Offer
 	log    *eventlog.Log
 	began  uint64            // the end of the log at New: what is up to here was there before
@@ -103,16 +97,11 @@ type Producer struct {
 	// audience is the list of the subscriptions that are served, in the order in which they came.
 	// Any goroutine may load it. It is replaced with mu held, and what a loaded slice shows never
 	// changes.
-	audience atomic.Pointer[[]*subscription]
-	groups   groups
-	notices  atomic.Pointer[notices] // replaced with mu held
-	// moved is broadcast when a subscription or a replica comes or goes, is connected or
-	// disconnected while watched, or has let a watched tool call leave.
-	moved       signal
-	asking      *requestMeter // counts subscription requests
-	shortTimes  warnings      // counts warnings about questions that are open too short
+	audience    atomic.Pointer[[]*subscription]
+	delivery    *delivery.Dispatcher // sends the log to the audience
+	asking      *requestMeter        // counts subscription requests
+	shortTimes  warnings             // counts warnings about questions that are open too short
 	agreements  agreements
-	encoded     encodedCache
 	published   published
 	republished atomic.Bool // Republish was called: the order of its sessions is not known here
 	// putting is held while a question is put, so that meanwhile no subscription is registered and
@@ -128,35 +117,6 @@ type Producer struct {
 	replicas map[string]*replica                  // the replicas that have subscribers, by id
 	past     Stats                                // of the subscriptions that have ended
 	toldFull time.Time                            // when the lack of room was last logged
-}
-
-// signal wakes all goroutines that wait for something to change. The zero signal is ready, and any
-// goroutine may use it.
-type signal struct {
-	mu   sync.Mutex    // a leaf; guards next
-	next chan struct{} // closed at the next change; nil while no goroutine waits
-}
-
-// changed returns a channel that is closed at the next change. The caller takes the channel first and
-// looks at the state that may change afterwards, so that it misses no change in between.
-func (s *signal) changed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.next == nil {
-		s.next = make(chan struct{})
-	}
-	return s.next
-}
-
-// broadcast wakes every goroutine that waits for a change. Any goroutine may call it, with any lock
-// held; it never waits.
-func (s *signal) broadcast() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.next != nil {
-		close(s.next)
-		s.next = nil
-	}
 }
 
 // New returns a Producer, which serves no subscriber until Serve or ServeConn is called. Its
@@ -181,7 +141,7 @@ func New(cfg Config) (*Producer, error) {
 
 // newProducer is New for a complete Config, with the languages that the agent has text in.
 func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
-	shield := cfg.shieldOthers()
+	guard := cfg.shieldOthers()
 	spine := eventlog.New(cfg.KeepEvents)
 	switch {
 	case cfg.Log != nil:
@@ -194,11 +154,11 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 	}
 	p := &Producer{
 		cfg:    cfg,
-		shield: shield,
+		shield: guard,
 		offer: handshake.Offer{
 			Languages: languages, AnyLanguage: cfg.AnyLanguage, Extensions: cfg.Extensions,
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2}, SignedManifest: cfg.Signers != nil,
-			Report: shield.logExtensionFault,
+			Report: func(f *handshake.Fault) { logExtensionFault(guard, f) },
 		},
 		log:      spine,
 		began:    spine.End(),
@@ -211,9 +171,7 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 		replicas: map[string]*replica{},
 	}
 	p.audience.Store(new([]*subscription))
-	p.groups.all.Store(new([]*group))
-	p.notices.Store(&notices{})
-	p.log.Need(p.lowestCursor)
+	p.delivery = delivery.New(p.deliveryConfig())
 	if err := p.resumeOrFollow(); err != nil {
 		p.hurry(err)
 		p.broker.Close()
@@ -226,13 +184,24 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 	return p, nil
 }
 
+// deliveryConfig returns what the Dispatcher is made of. New calls it.
+func (p *Producer) deliveryConfig() delivery.Config {
+	c := delivery.Config{Agent: deliveryAgent{p}, Log: p.log, Logger: p.cfg.Logger, Shield: p.shield, Grace: p.cfg.Grace,
+		Serving: p.serving, Receivers: &p.loops, Groups: &p.guests,
+		Resumed: func() func(error) { return p.cfg.Observer.Began(Resume) }}
+	if p.cfg.Observer != Observer(unobserved{}) {
+		c.Critical = p.cfg.Observer.Critical
+	}
+	return c
+}
+
 // WaitSubscriber waits until there is a subscriber. The error is that of ctx, or ErrClosed.
 func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	if !p.isMade() {
 		return errNotMade
 	}
 	for {
-		moved := p.moved.changed()
+		moved := p.delivery.Moved.Changed()
 		p.mu.Lock()
 		some := len(*p.audience.Load())+len(p.replicas) > 0
 		p.mu.Unlock()

@@ -1,7 +1,6 @@
 package producer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/budget"
+	"github.com/aaep-go/aaep/internal/delivery"
 )
 
 const (
@@ -60,12 +60,12 @@ type pendingChanges struct {
 	handing bool          // handOverChanges is running
 }
 
-// requestChange judges a renegotiation and has it take effect in its turn. The receiving goroutine calls it;
-// it never waits.
+// requestChange judges a renegotiation and has it take effect in its turn. The receiving goroutine
+// calls it; it never waits.
 func (sub *subscription) requestChange(m *aaep.SubscriptionRenegotiate) {
 	q := sub.changes.Load()
 	if q == nil { // made at the first change, for most subscriptions never have one
-		q = &pendingChanges{ahead: sub.terms, asks: asksAtOnce, asked: time.Now(), pace: budget.New(changesPerSecond), next: make(chan *termsChange, 1)}
+		q = &pendingChanges{ahead: sub.terms.Load(), asks: asksAtOnce, asked: time.Now(), pace: budget.New(changesPerSecond), next: make(chan *termsChange, 1)}
 		sub.changes.Store(q)
 	}
 	if q.refused {
@@ -98,8 +98,8 @@ func (sub *subscription) requestChange(m *aaep.SubscriptionRenegotiate) {
 	}
 }
 
-// checkBudget counts a renegotiation and refuses one that is too many, for each costs time to judge and
-// to answer. nil means that it may be judged. The receiving goroutine calls it.
+// checkBudget counts a renegotiation and refuses one that is too many, for each costs time to judge
+// and to answer. nil means that it may be judged. The receiving goroutine calls it.
 func (q *pendingChanges) checkBudget(now time.Time) *aaep.Rejection {
 	q.asks = min(asksAtOnce, q.asks+asksPerSecond*now.Sub(q.asked).Seconds())
 	q.asked = now
@@ -111,8 +111,8 @@ func (q *pendingChanges) checkBudget(now time.Time) *aaep.Rejection {
 		Message: fmt.Sprintf("At most %d changes of the terms a second are answered. Wait, then subscribe with the terms of your choice.", asksPerSecond)}
 }
 
-// negotiateChange returns what the terms will be after a renegotiation if they are now before it. If it is
-// refused they stay, and the rejection says why.
+// negotiateChange returns what the terms will be after a renegotiation if they are now before it.
+// If it is refused they stay, and the rejection says why.
 func (sub *subscription) negotiateChange(now *handshake.Terms, m *aaep.SubscriptionRenegotiate) (*handshake.Terms, *aaep.Rejection) {
 	if m.SubscriptionID != sub.id {
 		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "This is not the subscription's own id."}
@@ -131,8 +131,8 @@ func (sub *subscription) negotiateChange(now *handshake.Terms, m *aaep.Subscript
 	return now, r
 }
 
-// handOverChanges is a goroutine that hands the changes that wait to the owner of the subscription, at the
-// rate changesPerSecond. requestChange starts it. It ends when nothing waits, or with the
+// handOverChanges is a goroutine that hands the changes that wait to the owner of the subscription,
+// at the rate changesPerSecond. requestChange starts it. It ends when nothing waits, or with the
 // subscription.
 func (sub *subscription) handOverChanges() {
 	q := sub.changes.Load()
@@ -140,7 +140,7 @@ func (sub *subscription) handOverChanges() {
 		if wait := time.Until(q.pace.Next(time.Now())); wait > 0 {
 			select {
 			case <-time.After(wait):
-			case <-sub.ctx.Done():
+			case <-sub.Context().Done():
 				return
 			}
 		}
@@ -156,23 +156,39 @@ func (sub *subscription) handOverChanges() {
 		q.pace.Take(time.Now())
 		select {
 		case q.next <- &next:
-			sub.wake()
-		case <-sub.ctx.Done():
+			sub.Wake()
+		case <-sub.Context().Done():
 			return
 		}
 	}
 }
 
-// applyChange puts a change into effect and answers the renegotiations that it stands for. New terms hold
-// for every event after the answer (§5.7). The result says why the subscription ends, or is nil; a
-// refusal ends it. The owner calls it from runUngrouped, holding no lock; it takes putting, and may
-// wait for the audit log for a moment.
+// HandlePending puts the questions to the subscription that are on record by now, and puts a change
+// of the terms into effect whose turn has come. The owner calls it between two batches, holding no
+// lock. The result says why the subscription ends, or is nil.
+func (sub *subscription) HandlePending() *aaep.Rejection {
+	if sub.askAgain.Swap(false) {
+		sub.askLate()
+	}
+	if sub.overfull {
+		return delivery.SlowRejection("too many questions could not be put to it before they were settled")
+	}
+	if q := sub.changes.Load(); q != nil && len(q.next) > 0 {
+		return sub.applyChange(<-q.next)
+	}
+	return nil
+}
+
+// applyChange puts a change into effect and answers the renegotiations that it stands for. New
+// terms hold for every event after the answer (§5.7). The result says why the subscription ends, or
+// is nil; a refusal ends it. The owner calls it, holding no lock; it takes putting, and may wait
+// for the audit log for a moment.
 func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 	if c.refusal != nil {
-		sub.sendMessage(rejectionMessage(c.refusal))
+		sub.SendMessage(closeTimeout, rejectionMessage(c.refusal))
 		return &aaep.Rejection{Code: c.refusal.Code} // nothing more is sent
 	}
-	was, terms := sub.terms, c.terms
+	was, terms := sub.terms.Load(), c.terms
 	accepted, err := sub.acceptedMessage(*terms)
 	if err != nil {
 		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired} // the subscriber has been told
@@ -184,10 +200,7 @@ func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 	sub.p.putting.Unlock()
 	sub.p.reportPresence(sub)
 	sub.p.requestPresenceReport() // what this subscriber can answer may have become less
-	sub.shaper.SetTerms(time.Now(), *terms)
-	if c.quiet {
-		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
-	}
+	sub.ShapeBy(terms, c.quiet)
 	if was.ConfirmationReply && !terms.ConfirmationReply || was.ClarificationReply && !terms.ClarificationReply {
 		sub.p.broker.NarrowAbilities(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
 	}
@@ -198,34 +211,11 @@ func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 	}
 	answer, err := aaep.Encode(accepted)
 	if err != nil {
-		return peerGone(err)
+		return &aaep.Rejection{Code: aaep.SubscriberShutdown, Remote: true, Err: err}
 	}
-	if why := sub.sendAnswer(answer, c.answers); why != nil {
+	if why := sub.SendAnswer(answer, c.answers); why != nil {
 		return why
 	}
 	sub.putForNewTerms(was)
-	return nil
-}
-
-// sendAnswer sends the answer to a change of terms as often as renegotiations wait for it. If the
-// stream breaks meanwhile, the answer is kept for the next stream. The result says why the
-// subscription ends, or is nil.
-func (sub *subscription) sendAnswer(msg []byte, times int) *aaep.Rejection {
-	sub.unanswered = nil                                     // this answer has the newer terms
-	ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout) // for all the answers together
-	defer cancel()
-	for range times {
-		err := sub.link.send(ctx, msg)
-		switch {
-		case err == nil:
-		case sub.ctx.Err() != nil: // the subscription ends; handlePending finds out why
-			return nil
-		case sub.link.canResume():
-			sub.unanswered = msg
-			return nil
-		default:
-			return sub.linkLostRejection(err)
-		}
-	}
 	return nil
 }

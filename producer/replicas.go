@@ -120,7 +120,7 @@ func (p *Producer) handleReplicaMessage(msg []byte) []byte {
 			maps.DeleteFunc(party.told, func(pos uint64, _ []audit.Subscription) bool { return pos+keptTold < n.Left })
 		}
 		p.mu.Unlock()
-		p.moved.broadcast()
+		p.delivery.Moved.Broadcast()
 	case n.More != "" && n.By != nil:
 		ok = p.extendQuestion(n.ID, *n.By, n.More)
 	}
@@ -163,7 +163,7 @@ func (p *Producer) applyPresence(now presence) {
 	if was.Confirm && !is.Confirm || was.Clarify && !is.Clarify {
 		p.broker.NarrowAbilities(now.ID, !is.Confirm, !is.Clarify)
 	}
-	p.moved.broadcast()
+	p.delivery.Moved.Broadcast()
 }
 
 // watchReplicas is a goroutine of an agent with replicas: it drops replicas that have not reported
@@ -236,7 +236,7 @@ func (p *Producer) awaitReplicas(ctx context.Context, isConfirmation bool) {
 		return
 	}
 	for {
-		moved, some := p.moved.changed(), false
+		moved, some := p.delivery.Moved.Changed(), false
 		p.mu.Lock()
 		for _, sub := range *p.audience.Load() {
 			some = some || sub.mayBeAsked(isConfirmation)

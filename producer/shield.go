@@ -10,78 +10,41 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// shield calls code that this package does not know, on the producer's goroutines: the functions
-// and interfaces of Config, and links. As in net/http, a panic there ends what it was called for
-// and not the agent. It is logged with its stack, once a minute for each function. Where the
-// function has an error it returns one; a panic never becomes a yes.
-type shield struct {
-	logger *slog.Logger
-
-	mu     sync.Mutex           // a leaf; guards logged
-	logged map[string]time.Time // when a mistake was logged last, by its kind
-}
-
-// call calls f and returns its error. If f panics it logs that and returns an error that says so.
-// doing names f for the log. Any goroutine may call it.
-func (s *shield) call(doing string, f func() error) (err error) {
-	defer func() {
-		if crash := recover(); crash != nil {
-			err = fmt.Errorf("producer: panic: %v", crash)
-			s.logMistake(doing, "panic, and the agent goes on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
-		}
-	}()
-	return f()
-}
-
 // logExtensionFault logs a mistake of an extension's author. The handshake calls it, on any goroutine.
-func (s *shield) logExtensionFault(f *handshake.Fault) {
+func logExtensionFault(s *shield.Shield, f *handshake.Fault) {
 	attrs := []any{"extension", f.Extension, "field", f.Field, "error", f.Err}
 	if f.Panicked {
 		attrs = append(attrs, "stack", string(debug.Stack()))
 	}
-	s.logMistake(f.Extension+" "+f.Field, "an extension is wrong, and the agent goes on without that", attrs...)
-}
-
-// logMistake logs a mistake as an error, at most once a minute for each kind. Any goroutine may call
-// it.
-func (s *shield) logMistake(kind, message string, attrs ...any) {
-	now := time.Now()
-	s.mu.Lock()
-	last, known := s.logged[kind]
-	if !known || now.Sub(last) >= time.Minute {
-		s.logged[kind], known = now, false
-	}
-	s.mu.Unlock()
-	if !known {
-		s.logger.Error(message, attrs...)
-	}
+	s.LogMistake(f.Extension+" "+f.Field, "an extension is wrong, and the agent goes on without that", attrs...)
 }
 
 // shieldOthers puts a shield before every function and interface of a complete Config, and returns the
 // shield.
-func (cfg *Config) shieldOthers() *shield {
+func (cfg *Config) shieldOthers() *shield.Shield {
 	if cfg.Logger.Handler() != slog.DiscardHandler {
 		cfg.Logger = slog.New(handler{cfg.Logger.Handler()})
 	}
-	s := &shield{logger: cfg.Logger, logged: map[string]time.Time{}}
+	s := shield.New(cfg.Logger)
 	cfg.Audit = sink{s, cfg.Audit}
 	if cfg.Observer != Observer(unobserved{}) {
 		cfg.Observer = observer{s, cfg.Observer}
 	}
 	if signers := cfg.Signers; signers != nil {
 		cfg.Signers = func() (all []*manifest.Signer) {
-			s.call("Config.Signers", func() error { all = signers(); return nil })
+			s.Call("Config.Signers", func() error { all = signers(); return nil })
 			return all
 		}
 	}
 	if admit := cfg.Admit; admit != nil {
 		cfg.Admit = func(principal string, req *aaep.SubscriptionRequest) (rights Rights, err error) {
-			err = s.call("Config.Admit", func() (err error) {
+			err = s.Call("Config.Admit", func() (err error) {
 				rights, err = admit(principal, req)
 				return err
 			})
@@ -139,13 +102,13 @@ func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.
 
 // sink is Config.Audit behind the shield: a record counts as not kept if the sink panics.
 type sink struct {
-	*shield
+	*shield.Shield
 	of audit.Sink
 }
 
 // Record returns an error if the sink panics, so that what it was to keep is not done.
 func (s sink) Record(r audit.Record) error {
-	return s.call("Config.Audit", func() error { return s.of.Record(r) })
+	return s.Call("Config.Audit", func() error { return s.of.Record(r) })
 }
 
 // Questions makes sink an audit.Recovering. It returns nil if the caller's sink is none, or panics.
@@ -154,140 +117,140 @@ func (s sink) Questions() (all []audit.Record) {
 	if !ok {
 		return nil
 	}
-	_ = s.call("Config.Audit", func() error { all = of.Questions(); return nil }) // it is logged
+	_ = s.Call("Config.Audit", func() error { all = of.Questions(); return nil }) // it is logged
 	return all
 }
 
 // observer is Config.Observer behind the shield.
 type observer struct {
-	*shield
+	*shield.Shield
 	of Observer
 }
 
 // Began returns a function that does nothing if the Observer panicked or returned nil.
 func (o observer) Began(what Operation) func(error) {
 	var ended func(error)
-	o.call("Observer.Began", func() error { ended = o.of.Began(what); return nil })
+	o.Call("Observer.Began", func() error { ended = o.of.Began(what); return nil })
 	return func(err error) {
 		if ended != nil {
-			o.call("Observer.Began", func() error { ended(err); return nil })
+			o.Call("Observer.Began", func() error { ended(err); return nil })
 		}
 	}
 }
 
 // Critical does nothing more if the Observer panics.
 func (o observer) Critical(delay time.Duration) {
-	o.call("Observer.Critical", func() error { o.of.Critical(delay); return nil })
+	o.Call("Observer.Critical", func() error { o.of.Critical(delay); return nil })
 }
 
 // store is Config.Log behind the shield: a store that panics has failed.
 type store struct {
-	*shield
+	*shield.Shield
 	of     log.Store
 	bounds *bounds
 }
 
 // Bounds returns the last known bounds if the store panics.
 func (s store) Bounds() (start, end uint64) {
-	return s.bounds.currentBounds(s.shield, "Store.Bounds", s.of.Bounds)
+	return s.bounds.currentBounds(s.Shield, "Store.Bounds", s.of.Bounds)
 }
 
 // Append adds records, or returns an error if the store panics.
 func (s store) Append(records [][]byte) error {
-	return s.call("Store.Append", func() error { return s.of.Append(records) })
+	return s.Call("Store.Append", func() error { return s.of.Append(records) })
 }
 
 // Read returns the records after the cursor, or an error if the store panics.
 func (s store) Read(cursor uint64, n int) (records [][]byte, err error) {
-	err = s.call("Store.Read", func() (err error) { records, err = s.of.Read(cursor, n); return err })
+	err = s.Call("Store.Read", func() (err error) { records, err = s.of.Read(cursor, n); return err })
 	return records, err
 }
 
 // Meta returns what SetMeta kept, or an error if the store panics.
 func (s store) Meta() (data []byte, err error) {
-	err = s.call("Store.Meta", func() (err error) { data, err = s.of.Meta(); return err })
+	err = s.Call("Store.Meta", func() (err error) { data, err = s.of.Meta(); return err })
 	return data, err
 }
 
 // SetMeta keeps data of the log's own, or returns an error if the store panics.
 func (s store) SetMeta(data []byte) error {
-	return s.call("Store.SetMeta", func() error { return s.of.SetMeta(data) })
+	return s.Call("Store.SetMeta", func() error { return s.of.SetMeta(data) })
 }
 
 // feed is Config.Follow behind the shield, as the log of the agent.
 type feed struct {
-	*shield
+	*shield.Shield
 	of     log.Feed
 	bounds *bounds
 }
 
 // Bounds returns the last known bounds if the feed panics.
 func (f feed) Bounds() (start, end uint64) {
-	return f.bounds.currentBounds(f.shield, "Feed.Bounds", f.of.Bounds)
+	return f.bounds.currentBounds(f.Shield, "Feed.Bounds", f.of.Bounds)
 }
 
 // Read returns the records after the cursor, or an error if the feed panics.
 func (f feed) Read(cursor uint64, n int) (records [][]byte, err error) {
-	err = f.call("Feed.Read", func() (err error) { records, err = f.of.Read(cursor, n); return err })
+	err = f.Call("Feed.Read", func() (err error) { records, err = f.of.Read(cursor, n); return err })
 	return records, err
 }
 
 // Meta returns what the agent's SetMeta kept, or an error if the feed panics.
 func (f feed) Meta() (data []byte, err error) {
-	err = f.call("Feed.Meta", func() (err error) { data, err = f.of.Meta(); return err })
+	err = f.Call("Feed.Meta", func() (err error) { data, err = f.of.Meta(); return err })
 	return data, err
 }
 
 // Next waits for records after the cursor. It returns an error if the feed panics.
 func (f feed) Next(ctx context.Context, cursor uint64) (records [][]byte, err error) {
-	err = f.call("Feed.Next", func() (err error) { records, err = f.of.Next(ctx, cursor); return err })
+	err = f.Call("Feed.Next", func() (err error) { records, err = f.of.Next(ctx, cursor); return err })
 	return records, err
 }
 
 // shared is what the processes of an agent share, behind the shield.
 type shared struct {
-	*shield
+	*shield.Shield
 	of log.Shared
 }
 
 // Claim settles a token for all processes of the agent. After an error, a panic included, mine is
 // false.
 func (s shared) Claim(ctx context.Context, token string, claim []byte) (first log.Claim, mine bool, err error) {
-	err = s.call("Shared.Claim", func() (err error) { first, mine, err = s.of.Claim(ctx, token, claim); return err })
+	err = s.Call("Shared.Claim", func() (err error) { first, mine, err = s.of.Claim(ctx, token, claim); return err })
 	return first, mine && err == nil, err
 }
 
 // Claims has f called with the tokens that any process settles, or returns an error if it
 // panics.
 func (s shared) Claims(f func(token string)) error {
-	return s.call("Shared.Claims", func() error { return s.of.Claims(f) })
+	return s.Call("Shared.Claims", func() error { return s.of.Claims(f) })
 }
 
 // Send hands a message to the agent and returns its answer, or an error if it panics.
 func (s shared) Send(ctx context.Context, msg []byte) (answer []byte, err error) {
-	err = s.call("Shared.Send", func() (err error) { answer, err = s.of.Send(ctx, msg); return err })
+	err = s.Call("Shared.Send", func() (err error) { answer, err = s.of.Send(ctx, msg); return err })
 	return answer, err
 }
 
 // Receive has f answer the messages to the agent, or returns an error if it panics.
 func (s shared) Receive(f func(msg []byte) []byte) error {
-	return s.call("Shared.Receive", func() error { return s.of.Receive(f) })
+	return s.Call("Shared.Receive", func() error { return s.of.Receive(f) })
 }
 
 // SetProfile keeps what the agent says of itself, or returns an error if it panics.
 func (s shared) SetProfile(data []byte) error {
-	return s.call("Shared.SetProfile", func() error { return s.of.SetProfile(data) })
+	return s.Call("Shared.SetProfile", func() error { return s.of.SetProfile(data) })
 }
 
 // Profile returns what the agent says of itself, or an error if it panics.
 func (s shared) Profile(ctx context.Context) (data []byte, err error) {
-	err = s.call("Shared.Profile", func() (err error) { data, err = s.of.Profile(ctx); return err })
+	err = s.Call("Shared.Profile", func() (err error) { data, err = s.of.Profile(ctx); return err })
 	return data, err
 }
 
 // Node returns the name of the process, or "" if it panics.
 func (s shared) Node() (name string) {
-	s.call("Shared.Node", func() error { name = s.of.Node(); return nil })
+	s.Call("Shared.Node", func() error { name = s.of.Node(); return nil })
 	return name
 }
 
@@ -298,8 +261,8 @@ type bounds struct {
 }
 
 // currentBounds returns the bounds that now returns, or the last ones if it panics.
-func (b *bounds) currentBounds(s *shield, doing string, now func() (start, end uint64)) (start, end uint64) {
-	err := s.call(doing, func() error { start, end = now(); return nil })
+func (b *bounds) currentBounds(s *shield.Shield, doing string, now func() (start, end uint64)) (start, end uint64) {
+	err := s.Call(doing, func() error { start, end = now(); return nil })
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err == nil {

@@ -10,8 +10,6 @@ import (
 )
 
 const (
-	// lastChance is how long a subscription may be without a stream during a shutdown.
-	lastChance = 2 * time.Second
 	// closeTimeout is how long a message to a subscriber that is not an event may take.
 	closeTimeout = 2 * time.Second
 	// hurryTimeout is how long the last message may take when Shutdown waits no longer.
@@ -85,7 +83,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		p.log.Flush() // subscriptions end at the end of the log, so all events have to be readable
 		p.drain()
 		for _, sub := range *p.audience.Load() {
-			sub.wake()
+			sub.Wake()
 		}
 		p.loops.Wait()
 		close(done)
@@ -96,7 +94,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	case <-p.hurried.Done():
 		err = context.Cause(p.hurried)
 		for _, sub := range *p.audience.Load() {
-			sub.abort()
+			sub.Abort()
 		}
 		<-done
 	}

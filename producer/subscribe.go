@@ -10,9 +10,8 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/delivery"
 	"github.com/aaep-go/aaep/internal/phrase"
-	"github.com/aaep-go/aaep/internal/shaper"
-	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -28,31 +27,30 @@ type Rights struct {
 	Withhold []string
 }
 
-// acceptSubscription reads and answers the first message on a link. It returns the subscription that this
-// opened, or nil, and the link is closed then. startServing calls it on the link's own goroutine;
-// it waits for the peer.
+// acceptSubscription reads and answers the first message on a link. It returns the subscription
+// that this opened, or nil, and the link is closed then. startServing calls it on the link's own
+// goroutine; it waits for the peer.
 func (p *Producer) acceptSubscription(conn transports.Conn) *subscription {
-	link, err := findCapabilities(conn, p.shield)
+	link, err := delivery.Accept(conn, p.shield)
 	if err != nil {
-		link.close()
+		link.Close()
 		return nil
 	}
-	sub := &subscription{deliveryCursor: deliveryCursor{p: p}, id: newID("sub_"), link: link, ctx: writer.NewContext(),
-		woken: make(chan struct{}, 1), lost: make(chan error, 1)}
-	sub.owner = sub
+	sub := &subscription{p: p, id: newID("sub_")}
+	sub.Subscription = p.delivery.NewSubscription(link, sub)
 	if !p.handleRequest(sub) {
-		sub.ctx.End()
-		link.close()
+		sub.Abort()
+		link.Close()
 		return nil
 	}
 	return sub
 }
 
-// handleRequest reads the first message on the link, negotiates, registers the subscription and answers.
-// It reports whether the subscription is open. A peer that is refused is told why; a link that is
-// gone is not written to.
+// handleRequest reads the first message on the link, negotiates, registers the subscription and
+// answers. It reports whether the subscription is open. A peer that is refused is told why; a link
+// that is gone is not written to.
 func (p *Producer) handleRequest(sub *subscription) bool {
-	data, err := p.firstMessage(sub.link)
+	data, err := p.firstMessage(sub.Link)
 	if err != nil {
 		return false // the link is gone, and takes no answer
 	}
@@ -60,8 +58,6 @@ func (p *Producer) handleRequest(sub *subscription) bool {
 	terms, err := p.negotiateRequest(sub, data)
 	if err == nil {
 		sub.setTerms(terms)
-		sub.shaper = shaper.New(*terms, p.eventID)
-		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
 		err = p.registerSubscription(sub)
 	}
 	if err != nil {
@@ -70,11 +66,11 @@ func (p *Producer) handleRequest(sub *subscription) bool {
 		if !errors.As(err, &r) {
 			return false
 		}
-		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.link.principal, "peer", sub.link.peer, "reason", string(r.Code), "error", r)
+		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer, "reason", string(r.Code), "error", r)
 		if p.waiting.Err() != nil {
-			sub.sendMessageWithin(hurryTimeout, rejectionMessage(r))
+			sub.SendMessage(hurryTimeout, rejectionMessage(r))
 		} else {
-			sub.sendMessage(rejectionMessage(r))
+			sub.SendMessage(closeTimeout, rejectionMessage(r))
 		}
 		return false
 	}
@@ -85,64 +81,48 @@ func (p *Producer) handleRequest(sub *subscription) bool {
 		p.loops.Done()
 		return false
 	}
-	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.link.principal, "peer", sub.link.peer, "may_reply", sub.rights.Reply)
+	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer, "may_reply", sub.rights.Reply)
 	return true
 }
 
-// serveSubscription is the first goroutine of a subscription; startServing starts it. It starts the receiving,
-// and serves the subscription until it ends or joins a group.
-func (sub *subscription) serveSubscription() {
-	sub.life = newLifetime(sub.terms)
-	sub.startReceiving()
-	sub.serveUngrouped()
-}
-
-// serveUngrouped serves the subscription as long as it is in no group, on a goroutine of its own: the
-// first one, or one that a group starts when it releases the subscription. If the subscription
-// ends, it closes the link and reports the end to Shutdown and to startServing.
-func (sub *subscription) serveUngrouped() {
-	why, joined := sub.runUngrouped()
-	if joined {
-		return
-	}
+// Ended unregisters the subscription, sends the subscriber why it has ended, closes the link and
+// reports the end to Shutdown and to startServing. The owner calls it, once.
+func (sub *subscription) Ended(why *aaep.Rejection) {
 	sub.closeAnnounced(why)
 	sub.p.loops.Done()
-	sub.link.close()
+	sub.Link.Close()
 	sub.over()
 }
 
 // closeAnnounced unregisters the subscription and sends the subscriber why it has ended, unless the
-// subscriber ended it or was told before. serveUngrouped calls it. It is a function of its own so
-// that the stack of serveUngrouped, which exists as long as the subscription, stays small.
+// subscriber ended it or was told before.
 func (sub *subscription) closeAnnounced(why *aaep.Rejection) {
 	p := sub.p
-	hurry := sub.aborted.Load()
+	late := sub.IsAborted()
 	p.unregisterSubscription(sub) // before the last message: no question waits for that
-	sub.mu.Lock()
-	sub.messagesEnded = true
-	sub.mu.Unlock()
-	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.link.principal, "peer", sub.link.peer, "reason", string(why.Code), "error", why)
+	sub.StopReceiving()
+	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer, "reason", string(why.Code), "error", why)
 	if p.cfg.Follow != nil && why.Code == aaep.ProducerShutdown {
 		why.Message = "" // the agent goes on, and its subscribers reconnect to another process
 	}
 	if !why.Remote && why.Message != "" {
 		last := &aaep.SubscriptionClose{SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message}
-		if hurry {
-			sub.sendMessageWithin(hurryTimeout, last)
+		if late {
+			sub.SendMessage(hurryTimeout, last)
 		} else {
-			sub.sendMessage(last)
+			sub.SendMessage(closeTimeout, last)
 		}
 	}
 }
 
-// negotiateRequest decodes a subscription request, checks the limits, negotiates and asks Config.Admit. It
-// fills in who the subscriber is and its rights. It returns the terms, or an *aaep.Rejection to
-// send.
+// negotiateRequest decodes a subscription request, checks the limits, negotiates and asks
+// Config.Admit. It fills in who the subscriber is and its rights. It returns the terms, or an
+// *aaep.Rejection to send.
 func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*handshake.Terms, error) {
 	if p.isClosed() { // registerSubscription looks again, with the lock held
 		return nil, tooLateRejection()
 	}
-	if err := p.checkRequestRate(sub.link.principal); err != nil { // first of all, for a flood must cost little
+	if err := p.checkRequestRate(sub.Link.Principal); err != nil { // first of all, for a flood must cost little
 		return nil, err
 	}
 	m, err := aaep.Decode(data)
@@ -161,18 +141,18 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*handshake.
 	}
 	if err == nil { // registerSubscription looks again, with the lock held
 		p.mu.Lock()
-		err = p.checkRoom(sub.link.principal)
+		err = p.checkRoom(sub.Link.Principal)
 		tell := err != nil && time.Since(p.toldFull) >= time.Minute
 		if tell {
 			p.toldFull = time.Now()
 		}
 		p.mu.Unlock()
 		if tell { // at most once a minute: peers that find no room come again
-			p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named", "principal", sub.link.principal, "peer", sub.link.peer, "error", err)
+			p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named", "principal", sub.Link.Principal, "peer", sub.Link.Peer, "error", err)
 		}
 	}
 	if err == nil {
-		sub.rights, err = p.admitSubscriber(sub.link.principal, req)
+		sub.rights, err = p.admitSubscriber(sub.Link.Principal, req)
 	}
 	if err == nil && (!sub.rights.Reply || sub.rights.Withhold != nil) {
 		terms, err = handshake.Negotiate(req, sub.currentOffer())
@@ -190,9 +170,9 @@ func notAPattern(s string) bool {
 	return s != "*" && !strings.Contains(s, ":") || star >= 0 && star < len(s)-1
 }
 
-// admitSubscriber asks Config.Admit for the rights of a subscriber. The error is an *aaep.Rejection that can
-// be sent; an error of the application's own is hidden behind authorization_denied. It is called
-// without any lock held and may wait for the application.
+// admitSubscriber asks Config.Admit for the rights of a subscriber. The error is an *aaep.Rejection
+// that can be sent; an error of the application's own is hidden behind authorization_denied. It is
+// called without any lock held and may wait for the application.
 func (p *Producer) admitSubscriber(principal string, req *aaep.SubscriptionRequest) (Rights, error) {
 	if p.cfg.Admit == nil {
 		return Rights{Reply: true}, nil
@@ -221,8 +201,8 @@ func (p *Producer) admitSubscriber(principal string, req *aaep.SubscriptionReque
 	return Rights{}, r
 }
 
-// rejectionMessage returns the message that tells the peer of a refusal: printable, at most 1000 characters
-// long and with a whole number of seconds.
+// rejectionMessage returns the message that tells the peer of a refusal: printable, at most 1000
+// characters long and with a whole number of seconds.
 func rejectionMessage(r *aaep.Rejection) *aaep.SubscriptionRejected {
 	const most = 1000 // characters; a request can have a thousand faults
 	m := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: aaep.SafeText(r.Message)}
@@ -239,25 +219,47 @@ func rejectionMessage(r *aaep.Rejection) *aaep.SubscriptionRejected {
 // firstMessage waits for the first message on a link: at most handshakeTimeout, and during a
 // shutdown no longer than a subscription is served. A request that arrives at the last moment is
 // still read (HS-043).
-func (p *Producer) firstMessage(link *link) ([]byte, error) {
+func (p *Producer) firstMessage(link *delivery.Link) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(p.waiting, handshakeTimeout)
 	defer cancel()
-	data, err := link.receive(ctx)
+	data, err := link.Receive(ctx)
 	if err == nil || p.waiting.Err() == nil {
 		return data, err
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), hurryTimeout)
 	defer cancel()
-	return link.receive(ctx)
+	return link.Receive(ctx)
 }
 
-// tooLateRejection returns the refusal of a request that arrives during a shutdown, an *aaep.Rejection.
+// tooLateRejection returns the refusal of a request that arrives during a shutdown, an
+// *aaep.Rejection.
 func tooLateRejection() error {
 	return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "The agent is shutting down."}
 }
 
-// sendAccepted sends the subscriber that its request is accepted, with the terms. A note in the answer
-// says if it does not go on where it asked to, or if the agent does not answer at present.
+// resumesExactly reports whether the subscription begins right after the event that its request
+// names. If it named one and does not, note is a sentence for the subscriber that says why.
+func (sub *subscription) resumesExactly() (yes bool, note string) {
+	terms := sub.terms.Load()
+	_, lost, _ := sub.p.log.Locate(terms.ResumeAfter)
+	switch {
+	case terms.ResumeAfter == "":
+		return false, ""
+	case !sub.Resumes():
+		note = "What came after the event in resume_after is not known here any more."
+	case lost:
+		note = "What came right after the event in resume_after was lost in a crash; you get what followed that."
+	default:
+		return true, ""
+	}
+	if own := phrase.Best(terms.Languages); !strings.HasPrefix(own, "en") { // for the user
+		note, _ = phrase.In(own, phrase.MayBeLost, "")
+	}
+	return false, note
+}
+
+// sendAccepted sends the subscriber that its request is accepted, with the terms. A note in the
+// answer says if it does not go on where it asked to, or if the agent does not answer at present.
 func (sub *subscription) sendAccepted(t handshake.Terms) error {
 	there, note := sub.resumesExactly()
 	if note != "" { // it comes first, for long notes are cut at the end
@@ -274,12 +276,12 @@ func (sub *subscription) sendAccepted(t handshake.Terms) error {
 	if there {
 		accepted.HonoredCapabilities = t.Resumed()
 	}
-	return sub.sendMessage(accepted)
+	return sub.SendMessage(closeTimeout, accepted)
 }
 
-// acceptedMessage returns the answer to a subscription with these terms, with the signed manifest if there
-// is one. It fails if the manifest cannot be signed and the terms demand it; the subscriber has
-// been told then.
+// acceptedMessage returns the answer to a subscription with these terms, with the signed manifest
+// if there is one. It fails if the manifest cannot be signed and the terms demand it; the
+// subscriber has been told then.
 func (sub *subscription) acceptedMessage(t handshake.Terms) (*aaep.SubscriptionAccepted, error) {
 	p := sub.p
 	m := &aaep.SubscriptionAccepted{SubscriptionID: sub.id, AAEPVersion: aaep.Version, Producer: p.cfg.Agent, ManifestURI: p.cfg.Agent.ManifestURI,
@@ -292,7 +294,7 @@ func (sub *subscription) acceptedMessage(t handshake.Terms) (*aaep.SubscriptionA
 		m.SignedManifest = signed
 	} else if t.SignedOnly {
 		p.cfg.Logger.Error("the manifest cannot be signed", "error", err)
-		sub.sendMessage(rejectionMessage(&aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: "The manifest cannot be signed at the moment."}))
+		sub.SendMessage(closeTimeout, rejectionMessage(&aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: "The manifest cannot be signed at the moment."}))
 		return nil, err
 	}
 	return m, nil
@@ -301,15 +303,19 @@ func (sub *subscription) acceptedMessage(t handshake.Terms) (*aaep.SubscriptionA
 // errUnsigned is logged if the terms demand a signed manifest and Config.Signers returns no key.
 var errUnsigned = errors.New("producer: nobody signs the manifest")
 
-// registerSubscription adds the subscription to the audience, sets where its stream begins, and prepares what
-// it receives before the log: what the agent is doing, the sessions that have ended meanwhile, and
-// the open questions. It takes putting and p.mu; the caller holds no lock. The error is an
-// *aaep.Rejection. Without one, p.loops counts the subscription until it has ended, and Shutdown
-// waits for that.
+// maxRegistrations is how often a registration is tried again because a session has changed its
+// state meanwhile.
+const maxRegistrations = 10
+
+// registerSubscription adds the subscription to the audience, sets where its stream begins, and
+// prepares what it receives before the log: what the agent is doing, the sessions that have ended
+// meanwhile, and the open questions. It takes putting and p.mu; the caller holds no lock. The error
+// is an *aaep.Rejection. Without one, p.loops counts the subscription until it has ended, and
+// Shutdown waits for that.
 func (p *Producer) registerSubscription(sub *subscription) error {
-	p.log.Await(sub.terms.ResumeAfter) // another process may have sent an event not yet here
+	p.log.Await(sub.terms.Load().ResumeAfter) // another process may have sent an event not yet here
 	for tries := 0; ; tries++ {
-		late, err := p.tryRegister(sub, tries == maxSituations)
+		late, err := p.tryRegister(sub, tries == maxRegistrations)
 		if err != nil {
 			return err
 		}
@@ -318,22 +324,20 @@ func (p *Producer) registerSubscription(sub *subscription) error {
 		}
 		p.log.Wait(late)
 	}
-	p.moved.broadcast()
-	if after, _, _ := p.locate(sub.terms.ResumeAfter); after > 0 && !sub.goesOn { // it missed what came next
-		states := sub.first
-		sub.first = nil
-		p.pushEndsSince(after, sub.cursor, func(e shaper.Entry) { sub.first = append(sub.first, e) })
-		sub.first = append(sub.first, states...)
+	p.delivery.Moved.Broadcast()
+	if after, _, _ := p.delivery.Locate(sub.terms.Load().ResumeAfter); after > 0 && !sub.Resumes() { // it missed what came next
+		sub.PrepareMissedEnds(after)
 	}
-	p.putOpenQuestions(sub, nil, func(e shaper.Entry) { sub.first = append(sub.first, e) })
+	sub.PutOpenQuestions()
 	p.reportPresence(sub)
 	return nil
 }
 
-// tryRegister adds a subscription to those that are served, with the states that the sessions are in where it
-// begins. It holds all sessions meanwhile, or an agent could change its state between the two, so it does
-// nothing that takes long. Where the log does not show the newest state yet, or a session has just begun, it
-// changes nothing and returns the position to wait for, unless it must.
+// tryRegister adds a subscription to those that are served, with the states that the sessions are
+// in where it begins. It holds all sessions meanwhile, or an agent could change its state between
+// the two, so it does nothing that takes long. Where the log does not show the newest state yet, or
+// a session has just begun, it changes nothing and returns the position to wait for, unless it
+// must.
 func (p *Producer) tryRegister(sub *subscription, must bool) (late uint64, err error) {
 	sessions, release := p.holdSessions()
 	defer release()
@@ -341,7 +345,7 @@ func (p *Producer) tryRegister(sub *subscription, must bool) (late uint64, err e
 	defer p.putting.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err = p.checkRoom(sub.link.principal); p.closed {
+	if err = p.checkRoom(sub.Link.Principal); p.closed {
 		err = tooLateRejection()
 	}
 	if err != nil {
@@ -349,58 +353,46 @@ func (p *Producer) tryRegister(sub *subscription, must bool) (late uint64, err e
 	}
 	end := p.log.End()
 	cursor := end
-	after, skip, goesOn := p.locate(sub.terms.ResumeAfter)
-	if !goesOn && p.cfg.FromStart { // from the beginning of the oldest session that is under way
+	after, skip, resumes := p.delivery.Locate(sub.terms.Load().ResumeAfter)
+	if !resumes && p.cfg.FromStart { // from the beginning of the oldest session that is under way
 		for _, s := range p.sessions {
 			cursor = min(cursor, s.start-1)
 		}
 		cursor = max(cursor, p.log.Start())
 	}
 	now, changed := statesAt(sessions, cursor)
-	if begun := !slices.Equal(sessions, p.sessions); (changed > end || begun) && cursor == end && !goesOn && !must {
+	if begun := !slices.Equal(sessions, p.sessions); (changed > end || begun) && cursor == end && !resumes && !must {
 		return max(changed, 1), nil // a session that has just begun is not held
 	}
 	p.loops.Add(1)
-	sub.replayed, sub.cursor = end, cursor
-	if goesOn {
-		sub.beginAt(after, skip)
+	if resumes {
+		cursor = after
 	}
-	sub.beginAfter(sub.cursor)
-	sub.behind.Store(sub.cursor < sub.replayed)
-	sub.noticed = p.notices.Load().last
-	if !goesOn {
-		sub.first = now
-	}
+	sub.Begin(delivery.Beginning{End: end, Cursor: cursor, Skip: skip, Resumes: resumes, States: now})
+	p.delivery.Add(sub.Subscription)
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // a loaded slice does not show it
 	return 0, nil
 }
 
-// beginAfter makes a subscription begin after a position of the log. registerSubscription calls it,
-// before the subscription is served.
-func (sub *subscription) beginAfter(cursor uint64) {
-	sub.start, sub.cursor = cursor, cursor
-	sub.left.Store(cursor)
-	sub.urgent.Store(cursor)
-	sub.needs.Store(cursor)
-}
-
-// unregisterSubscription takes the subscription out of the audience and out of the questions that it was asked,
-// adds its counts to the Producer's, and aborts what is under way. It takes p.mu; the caller holds
-// no lock.
+// unregisterSubscription takes the subscription out of the audience and out of the questions that
+// it was asked, adds its counts to the Producer's, and aborts what is under way. It takes p.mu; the
+// caller holds no lock.
 func (p *Producer) unregisterSubscription(sub *subscription) {
-	last := sub.shaper.Stats()
+	last := sub.LastStats()
 	last.Held = 0 // what was held will not leave
 	p.mu.Lock()
 	p.past.addSubscription(last)
 	p.audience.Store(new(withoutSubscription(*p.audience.Load(), sub)))
 	p.mu.Unlock()
-	sub.abort()
+	p.delivery.Remove(sub.Subscription)
+	sub.Abort()
 	p.broker.RemoveSubscription(sub.id)
-	p.moved.broadcast()
+	p.delivery.Moved.Broadcast()
 	p.requestPresenceReport()
 }
 
-// withoutSubscription returns a copy of subs without gone. subs is not changed, for other goroutines read it.
+// withoutSubscription returns a copy of subs without gone. subs is not changed, for other
+// goroutines read it.
 func withoutSubscription(subs []*subscription, gone *subscription) []*subscription {
 	return slices.DeleteFunc(slices.Clone(subs), func(sub *subscription) bool { return sub == gone })
 }

@@ -18,17 +18,15 @@ func (sub *subscription) currentOffer() handshake.Offer {
 }
 
 // setTerms makes t the terms of the subscription, which must not change afterwards. The owner calls
-// it, with Producer.putting held once the subscription is registered. The group key is computed
-// anew.
+// it, with Producer.putting held once the subscription is registered.
 func (sub *subscription) setTerms(t *handshake.Terms) {
 	sub.patience.Store(int64(t.TimeoutMultiplier * 1000))
 	sub.least.Store(int64(t.MinTimeout / time.Second))
 	sub.pace.Store(t.PaceWPM)
 	sub.confirms.Store(t.ConfirmationReply)
 	sub.clarifies.Store(t.ClarificationReply)
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	sub.terms, sub.key = t, groupKey{}
+	sub.terms.Store(t)
+	sub.SetTerms(t)
 }
 
 // agreements keep one copy of terms that are alike: thousands of subscribers ask for no more than a

@@ -148,7 +148,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 				break
 			}
 			call.ToolCallID = newID("call_") // the old one was rejected, for good
-			if t, err = s.p.shield.applyChanges(t, changes); err == nil {
+			if t, err = applyChanges(s.p.shield, t, changes); err == nil {
 				err = s.checkTool(t, call)
 			}
 			if err != nil {

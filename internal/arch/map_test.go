@@ -294,8 +294,18 @@ var theMap = []folder{
 		why:  "it carries the bytes of tests and must not know what they mean",
 	},
 	{
+		path: "internal/shield",
+		why:  "it calls code of other authors, and must not know what for",
+	},
+	{
+		path:   "internal/delivery",
+		arrows: []string{".", "handshake", "handshake/extensions", "internal/closes", "internal/eventlog", "internal/shaper", "internal/shield", "internal/writer", "transports"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "what leaves when must not depend on sessions, on who may answer, or on a transport but the interface",
+	},
+	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/questions", "internal/safetext", "internal/secrets", "internal/shaper", "internal/spoken", "internal/writer", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/delivery", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/questions", "internal/safetext", "internal/secrets", "internal/shaper", "internal/shield", "internal/spoken", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},

@@ -1,23 +1,28 @@
-package producer
+package delivery
 
 import (
 	"context"
+	"time"
 
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/transports"
 )
 
-// link is the connection to one subscriber, with what it can do besides carrying messages.
-// findCapabilities asks for that once, when the link is accepted: no other code asks a connection
+// sendTimeout is how long one event may take on a link that sets no deadline of its own.
+const sendTimeout = 10 * time.Second
+
+// Link is the connection to one subscriber, with what it can do besides carrying messages.
+// Accept asks for that once, when the link is accepted: no other code asks a connection
 // what it is. It never changes afterwards, and any goroutine may use it.
 //
 // A connection may be of another author. Its methods are called behind the shield: one that panics
 // counts as broken. What a group offers it, with sharer, is the exception, for that is on the path
 // of every event; see group.sendToMembers.
-type link struct {
+type Link struct {
 	conn      transports.Conn
-	shield    *shield
-	principal string // as the transport says; "" where it asked for no credentials
-	peer      string // its address; "" where the transport does not know it
+	shield    *shield.Shield
+	Principal string // as the transport says; "" where it asked for no credentials
+	Peer      string // its address; "" where the transport does not know it
 
 	// The following are nil where the connection does not have that.
 	notifier  transports.Notifier    // it says when there is something to receive
@@ -26,20 +31,20 @@ type link struct {
 	sharer    transports.Sharer      // it takes bytes that several subscribers get alike
 }
 
-// findCapabilities returns the link of a connection that was accepted. The error says that the
-// connection panicked, so that it is not known whose it is. acceptSubscription calls it.
-func findCapabilities(conn transports.Conn, shield *shield) (*link, error) {
-	l := &link{conn: conn, shield: shield}
+// Accept returns the link of a connection that was accepted. The error says that the connection
+// panicked, so that it is not known whose it is. The producer calls it for every connection.
+func Accept(conn transports.Conn, shield *shield.Shield) (*Link, error) {
+	l := &Link{conn: conn, shield: shield}
 	l.notifier, _ = conn.(transports.Notifier)
 	l.resumable, _ = conn.(transports.Resumable)
 	l.many, _ = conn.(transports.EventSender)
 	l.sharer, _ = conn.(transports.Sharer)
-	err := shield.call("Conn.Principal and Conn.RemoteAddr", func() error {
+	err := shield.Call("Conn.Principal and Conn.RemoteAddr", func() error {
 		if peer, ok := conn.(transports.Identified); ok {
-			l.principal = peer.Principal()
+			l.Principal = peer.Principal()
 		}
 		if peer, ok := conn.(transports.Addressed); ok {
-			l.peer = peer.RemoteAddr()
+			l.Peer = peer.RemoteAddr()
 		}
 		return nil
 	})
@@ -47,32 +52,32 @@ func findCapabilities(conn transports.Conn, shield *shield) (*link, error) {
 }
 
 // canResume reports whether the subscription goes on where a stream of the link breaks.
-func (l *link) canResume() bool { return l.resumable != nil }
+func (l *Link) canResume() bool { return l.resumable != nil }
 
-// receive receives a message. The error says so if the connection panics.
-func (l *link) receive(ctx context.Context) (msg []byte, err error) {
-	err = l.shield.call("Conn.Receive", func() (err error) { msg, err = l.conn.Receive(ctx); return err })
+// Receive receives a message. The error says so if the connection panics.
+func (l *Link) Receive(ctx context.Context) (msg []byte, err error) {
+	err = l.shield.Call("Conn.Receive", func() (err error) { msg, err = l.conn.Receive(ctx); return err })
 	return msg, err
 }
 
-// send sends a message. The error says so if the connection panics.
-func (l *link) send(ctx context.Context, msg []byte) error {
-	return l.shield.call("Conn.Send", func() error { return l.conn.Send(ctx, msg) })
+// Send sends a message. The error says so if the connection panics.
+func (l *Link) Send(ctx context.Context, msg []byte) error {
+	return l.shield.Call("Conn.Send", func() error { return l.conn.Send(ctx, msg) })
 }
 
-// close closes the connection. A panic is logged, and an error ignored.
-func (l *link) close() { _ = l.shield.call("Conn.Close", l.conn.Close) }
+// Close closes the connection. A panic is logged, and an error ignored.
+func (l *Link) Close() { _ = l.shield.Call("Conn.Close", l.conn.Close) }
 
 // notify has f called whenever there may be something new. It is for a link with a notifier.
-func (l *link) notify(f func()) error {
-	return l.shield.call("Conn.Notify", func() error { l.notifier.Notify(f); return nil })
+func (l *Link) notify(f func()) error {
+	return l.shield.Call("Conn.Notify", func() error { l.notifier.Notify(f); return nil })
 }
 
 // newestStream returns the stream that the peer has opened since the last call, or an error if it
 // has opened none. It does not wait, and is for a link that can be resumed.
-func (l *link) newestStream() (*eventStream, error) {
+func (l *Link) newestStream() (*eventStream, error) {
 	var newest transports.Stream
-	err := l.shield.call("Conn.NextStream", func() (err error) { newest, err = l.resumable.NextStream(atOnce); return err })
+	err := l.shield.Call("Conn.NextStream", func() (err error) { newest, err = l.resumable.NextStream(atOnce); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +88,7 @@ func (l *link) newestStream() (*eventStream, error) {
 
 // onlyStream returns a link that cannot be resumed as a stream: events go over the connection
 // itself.
-func (l *link) onlyStream() *eventStream {
+func (l *Link) onlyStream() *eventStream {
 	return &eventStream{Stream: plainStream{l}, shield: l.shield, sharer: l.sharer}
 }
 
@@ -91,19 +96,19 @@ func (l *link) onlyStream() *eventStream {
 // a link that cannot.
 type eventStream struct {
 	transports.Stream
-	shield    *shield
+	shield    *shield.Shield
 	sharer    transports.Sharer // takes bytes that several subscribers get alike; nil: it takes none
 	resumable bool              // the subscription goes on where it breaks
 }
 
 // sendEvents sends events, in order. The error says so if the stream panics.
 func (s *eventStream) sendEvents(ctx context.Context, events []transports.Event) error {
-	return s.shield.call("Stream.SendEvents", func() error { return s.SendEvents(ctx, events) })
+	return s.shield.Call("Stream.SendEvents", func() error { return s.SendEvents(ctx, events) })
 }
 
 // plainStream makes a Stream of a link that cannot be resumed. Its end is seen by the goroutine
 // that receives, so Done is nil.
-type plainStream struct{ *link }
+type plainStream struct{ *Link }
 
 // LastEventID returns "", for a subscriber names no event on such a link.
 func (plainStream) LastEventID() string { return "" }

@@ -1,4 +1,4 @@
-package producer
+package delivery
 
 import (
 	"crypto/sha256"
@@ -28,10 +28,10 @@ type membership struct {
 	pendingBatch *batch      // taken out of the group's Shaper and not sent; nil is nothing
 }
 
-// joinSettledGroup lets a settled subscription join a group that is settled at the same place, or makes a group
-// of it for those that come later. Only runUngrouped calls it, holding no lock. If it does not
-// join, again is when to try again; zero is after the next event.
-func (sub *subscription) joinSettledGroup(now time.Time) (joined bool, again time.Time) {
+// joinSettledGroup lets a settled subscription join a group that is settled at the same place, or
+// makes a group of it for those that come later. Only runUngrouped calls it, holding no lock. If it
+// does not join, again is when to try again; zero is after the next event.
+func (sub *Subscription) joinSettledGroup(now time.Time) (joined bool, again time.Time) {
 	if settled, at := sub.shaper.Settled(now, sub.cursor); !settled {
 		return false, at
 	}
@@ -70,7 +70,7 @@ func (sub *subscription) joinSettledGroup(now time.Time) (joined bool, again tim
 
 // canBeGrouped reports whether the link can be handed shared bytes and nothing is pending for this
 // subscriber alone. It also fills in the link and the key. Only runUngrouped's goroutine calls it.
-func (sub *subscription) canBeGrouped() bool {
+func (sub *Subscription) canBeGrouped() bool {
 	if sub.stream == nil || sub.stream.sharer == nil ||
 		sub.gap || len(sub.again) > 0 || sub.cursor < max(sub.replayed, sub.reworded) || sub.skip > 0 || len(sub.early) > 0 {
 		return false
@@ -83,19 +83,20 @@ func (sub *subscription) canBeGrouped() bool {
 	return true
 }
 
-// createGroup makes a group whose only member is the subscription, enters it in the table and starts its
-// goroutine. It makes none, and returns the groups of the same key, if those are not the ones in
-// asked, which have refused the subscription already. Both results are nil if the subscription
-// cannot even be in a group with itself. step is as for tryAdd. groups.mu must not be held.
-func (sub *subscription) createGroup(asked []*group, now time.Time, step bool) (g *group, others []*group) {
-	gs := &sub.p.groups
+// createGroup makes a group whose only member is the subscription, enters it in the table and
+// starts its goroutine. It makes none, and returns the groups of the same key, if those are not the
+// ones in asked, which have refused the subscription already. Both results are nil if the
+// subscription cannot even be in a group with itself. step is as for tryAdd. groups.mu must not be
+// held.
+func (sub *Subscription) createGroup(asked []*group, now time.Time, step bool) (g *group, others []*group) {
+	gs := &sub.d.groups
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	if all := gs.of[sub.key]; !slices.Equal(all, asked) { // the caller is to try these first
 		return nil, slices.Clone(all)
 	}
 	g = &group{key: sub.key, plain: !sub.stream.resumable, woken: make(chan struct{}, 1)}
-	g.owner, g.p, g.terms, g.shaper = g, sub.p, sub.terms, sub.shaper.Split(new(shaper.ShareRecord))
+	g.owner, g.d, g.terms, g.shaper = g, sub.d, sub.terms, sub.shaper.Split(new(shaper.ShareRecord))
 	g.cursor, g.noticed = sub.cursor, sub.noticed
 	g.left.Store(sub.left.Load())
 	g.urgent.Store(sub.urgent.Load())
@@ -109,7 +110,7 @@ func (sub *subscription) createGroup(asked []*group, now time.Time, step bool) (
 	}
 	gs.of[g.key] = append(gs.of[g.key], g)
 	gs.all.Store(new(append(slices.Clone(*gs.all.Load()), g)))
-	g.p.guests.Go(g.run)
+	g.d.Groups.Go(g.run)
 	return g, nil
 }
 
@@ -123,7 +124,7 @@ const (
 
 // computeKey fills in the part of the key that stands for the terms. It reports false if there is
 // none, for the terms cannot be encoded.
-func (sub *subscription) computeKey() bool {
+func (sub *Subscription) computeKey() bool {
 	terms, err := jsonv2.Marshal([]any{sub.terms.Capabilities(), sub.terms.MaxChunk, []byte(sub.terms.Profile())}, jsonv2.Deterministic(true))
 	if err != nil {
 		return false
@@ -132,12 +133,12 @@ func (sub *subscription) computeKey() bool {
 	return true
 }
 
-// confirmJoin tells those goroutines that acted on the subscription while it joined: one that waits for
-// it to progress, and one that woke it. It always returns true. The group may have released it by
-// then.
-func (sub *subscription) confirmJoin(g *group) bool {
+// confirmJoin tells those goroutines that acted on the subscription while it joined: one that waits
+// for it to progress, and one that woke it. It always returns true. The group may have released it
+// by then.
+func (sub *Subscription) confirmJoin(g *group) bool {
 	if sub.watched.Load() { // by a goroutine that looked at the subscription's own cursor
-		g.p.moved.broadcast()
+		g.d.Moved.Broadcast()
 	}
 	if len(sub.woken) > 0 {
 		g.requestRelease()
@@ -152,11 +153,11 @@ const (
 	different        // the two Shapers would not make the same stream
 )
 
-// tryAdd makes sub a member if the group has read as far and both Shapers are settled and alike; with
-// step, if both are paused and alike. The result is one of taken, full, elsewhere and different.
-// With step, a subscription that is not taken is woken when the group next pauses. The goroutine
-// that owns sub calls it. It takes g.mu with TryLock and does not wait.
-func (g *group) tryAdd(sub *subscription, now time.Time, step bool) (result int) {
+// tryAdd makes sub a member if the group has read as far and both Shapers are settled and alike;
+// with step, if both are paused and alike. The result is one of taken, full, elsewhere and
+// different. With step, a subscription that is not taken is woken when the group next pauses. The
+// goroutine that owns sub calls it. It takes g.mu with TryLock and does not wait.
+func (g *group) tryAdd(sub *Subscription, now time.Time, step bool) (result int) {
 	if g.size.Load() >= maxMembers {
 		return full
 	}
@@ -196,7 +197,7 @@ func (g *group) tryAdd(sub *subscription, now time.Time, step bool) (result int)
 	sub.shaper = nil // from here on the group's goroutine owns the subscription
 	sub.joined, sub.marked, sub.shared = now, g.marks, g.history.nextNumber()
 	if end := sub.life.nextEnd(); !end.IsZero() {
-		sub.alarm = time.AfterFunc(time.Until(end), sub.wake)
+		sub.alarm = time.AfterFunc(time.Until(end), sub.Wake)
 	}
 	sub.mu.Lock()
 	sub.past = past
@@ -215,40 +216,24 @@ func (g *group) tryAdd(sub *subscription, now time.Time, step bool) (result int)
 // stamped no earlier than either: a session stamps its events in order. This does not hold for
 // events that were republished or that another process stamps. It runs with the group's mu held,
 // and takes Producer.mu.
-func (sub *subscription) shareStream(now time.Time, with *shaper.Shaper, step bool) (past *shaper.ShareRecord, certain bool) {
-	p := sub.p
-	if p.cfg.Follow != nil || p.republished.Load() {
+func (sub *Subscription) shareStream(now time.Time, with *shaper.Shaper, step bool) (past *shaper.ShareRecord, certain bool) {
+	agent := sub.d.Agent
+	if !agent.StampsInOrder() {
 		return sub.shaper.Share(now, with, nil, step), true
 	}
 	certain = true
-	past = sub.shaper.Share(now, with, func(session string) (since time.Time) {
-		p.mu.Lock()
-		i := slices.IndexFunc(p.sessions, func(s *Session) bool { return s.id == session })
-		var s *Session
-		if i >= 0 {
-			s = p.sessions[i]
-		}
-		p.mu.Unlock()
-		if s == nil {
-			return since
-		}
-		if !s.mu.TryLock() {
-			certain = false
-			return since
-		}
-		defer s.mu.Unlock()
-		if s.pos <= sub.cursor { // all its events were read; the next is stamped no earlier
-			since = s.last
-		}
-		return since
+	past = sub.shaper.Share(now, with, func(session string) time.Time {
+		stamp, known := agent.LastStamp(session, sub.cursor)
+		certain = certain && known
+		return stamp
 	}, step)
 	return past, certain
 }
 
-// addWaiting enters sub among those that are woken when the group pauses, with g.mu held. Where there
-// are too many, the one that has waited longest is dropped: its attempt ends by itself after
+// addWaiting enters sub among those that are woken when the group pauses, with g.mu held. Where
+// there are too many, the one that has waited longest is dropped: its attempt ends by itself after
 // longestHold.
-func (g *group) addWaiting(sub *subscription) {
+func (g *group) addWaiting(sub *Subscription) {
 	if slices.Contains(g.waiting, sub) {
 		return
 	}

@@ -1,4 +1,4 @@
-package producer
+package delivery
 
 import (
 	"runtime"
@@ -14,11 +14,11 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// deliveryCursor is a cursor into the log and a Shaper: the stream of one subscription, or of a group. Only
-// the owner of the subscription or of the group uses it, except for the fields that are atomic or
-// have a lock.
-type deliveryCursor struct {
-	p        *Producer
+// logCursor is a cursor into the log and a Shaper: the stream of one subscription, or of a group.
+// Only the owner of the subscription or of the group uses it, except for the fields that are atomic
+// or have a lock.
+type logCursor struct {
+	d        *Dispatcher
 	owner    withholder       // the subscription or the group
 	terms    *handshake.Terms // replaced with the subscription's mu held; see subscription
 	shaper   *shaper.Shaper   // nil for a member of a group
@@ -29,23 +29,23 @@ type deliveryCursor struct {
 	goesOn   bool             // it begins where another subscription ended
 	skip     int              // how many bytes of text of the next entry the subscriber has already
 	early    map[uint64]bool  // positions of entries that were pushed before the cursor got there
-	noticed  uint64           // how many of the Producer's notices the Shaper has been given
+	noticed  uint64           // how many of the Dispatcher's notices the Shaper has been given
 	ahead    []*aaep.Event    // entries after the cursor that have been read from a store already
 	history  sentHistory      // what left lately
 	again    []sentEvent      // what of the history is to be sent again, before anything else
-	hurries  bool             // it holds a turn of batchTurns, and must not wait, even for a disk
+	noWait   bool             // it holds a turn of batchTurns, and must not wait, even for a disk
 	full     bool             // the link was slow with two batches in a row; false for a group
 	gap      bool             // the next event has to say that events were lost; false for a group
 
 	// needs is the cursor, below which the log need keep nothing for this stream, or math.MaxUint64
-	// while there is no stream; see Producer.lowestCursor.
+	// while there is no stream; see Dispatcher.lowestCursor.
 	needs atomic.Uint64
 	// left is the position up to which every event that is not output has left.
 	left atomic.Uint64
 	// urgent is the position up to which every event that does not wait for the rate has left.
 	urgent atomic.Uint64
-	// watched is set by a goroutine that waits for urgent to grow, and cleared when Producer.moved
-	// has been broadcast for that.
+	// watched is set by a goroutine that waits for urgent to grow, and cleared when
+	// Dispatcher.Moved has been broadcast for that.
 	watched atomic.Bool
 	// behind is true for a stream that begins with history, until left has reached replayed.
 	behind atomic.Bool
@@ -56,11 +56,11 @@ type deliveryCursor struct {
 
 // waitsFar reports whether so many events from before the subscription wait that no more are read
 // for now. Text that waits for the end of its sentence does not count: the end is further on.
-func (c *deliveryCursor) waitsFar() bool {
+func (c *logCursor) waitsFar() bool {
 	return !c.shaper.Idle() && c.shaper.Stats().Held >= maxHistory
 }
 
-// withholder is the subscription or the group that a deliveryCursor serves. withholds reports
+// withholder is the subscription or the group that a logCursor serves. withholds reports
 // whether the question with this token must not be shown yet, because it is not on record that it
 // is put to the subscriber. If is, it is left out of the stream; if wait, nothing is read on for
 // now.
@@ -68,18 +68,18 @@ type withholder interface {
 	withholds(token aaep.ReplyToken) (is, wait bool)
 }
 
-// fillShaper gives the Shaper the notices, and what the log has after the cursor, and moves the cursor
-// on. It reads on although events wait for the rate, so that a critical event need not wait behind
-// them. It stops where the number of events that could leave at once reaches most, and where many
-// events from before the subscription are held. The error is an *aaep.Rejection: the log no longer
-// has the next entry. Only the owner calls it; it may wait for the log's store.
-func (c *deliveryCursor) fillShaper(now time.Time, most int) error {
+// fillShaper gives the Shaper the notices, and what the log has after the cursor, and moves the
+// cursor on. It reads on although events wait for the rate, so that a critical event need not wait
+// behind them. It stops where the number of events that could leave at once reaches most, and where
+// many events from before the subscription are held. The error is an *aaep.Rejection: the log no
+// longer has the next entry. Only the owner calls it; it may wait for the log's store.
+func (c *logCursor) fillShaper(now time.Time, most int) error {
 	c.pushNotices(now)
-	for c.cursor < c.p.log.End() {
+	for c.cursor < c.d.Log.End() {
 		room := most - c.shaper.Ready(now)
 		if c.cursor < c.replayed {
 			if c.waitsFar() {
-				if !c.hurries { // otherwise loadBatch did it before the turn began
+				if !c.noWait { // otherwise loadBatch did it before the turn began
 					c.askOpenEarly()
 				}
 				return nil
@@ -91,7 +91,7 @@ func (c *deliveryCursor) fillShaper(now time.Time, most int) error {
 		}
 		events, err := c.readLog(room)
 		if err != nil {
-			return slowRejection("the events it has not seen are no longer kept")
+			return SlowRejection("the events it has not seen are no longer kept")
 		}
 		if len(events) == 0 {
 			return nil
@@ -108,7 +108,7 @@ func (c *deliveryCursor) fillShaper(now time.Time, most int) error {
 			c.ahead = c.ahead[min(1, len(c.ahead)):]
 			// Left out are a question that must not be shown yet or is settled, and an entry that
 			// was pushed before.
-			if withheld || c.isPast(c.cursor) && c.p.isSettledQuestion(ev) || c.early[c.cursor] {
+			if withheld || c.isPast(c.cursor) && c.d.Agent.IsSettled(ev) || c.early[c.cursor] {
 				delete(c.early, c.cursor)
 				continue
 			}
@@ -121,15 +121,15 @@ func (c *deliveryCursor) fillShaper(now time.Time, most int) error {
 
 // isPast reports whether a question at pos is put only if it is still open. One that a process
 // before this one asked is no longer open. Neither is one from before the subscription that has
-// been settled since, unless the subscriber goes on from another one. One that was settled before it
-// came is not on record in a language that was agreed on since.
-func (c *deliveryCursor) isPast(pos uint64) bool {
-	return pos <= c.reworded || pos <= c.replayed && (!c.goesOn || pos <= max(c.p.began, c.p.log.Began()))
+// been settled since, unless the subscriber goes on from another one. One that was settled before
+// it came is not on record in a language that was agreed on since.
+func (c *logCursor) isPast(pos uint64) bool {
+	return pos <= c.reworded || pos <= c.replayed && (!c.goesOn || pos <= max(c.d.began, c.d.Log.Began()))
 }
 
 // withholds asks the owner whether an entry is a question that must not be shown yet; see
 // withholder.
-func (c *deliveryCursor) withholds(ev *aaep.Event) (is, wait bool) {
+func (c *logCursor) withholds(ev *aaep.Event) (is, wait bool) {
 	token, asks := closes.Token(ev)
 	if !asks {
 		return false, false
@@ -137,16 +137,16 @@ func (c *deliveryCursor) withholds(ev *aaep.Event) (is, wait bool) {
 	return c.owner.withholds(token)
 }
 
-// readLog returns at most n entries after the cursor. It returns none if they would have to be waited
-// for and hurries is set.
-func (c *deliveryCursor) readLog(n int) (events []*aaep.Event, err error) {
+// readLog returns at most n entries after the cursor. It returns none if they would have to be
+// waited for and noWait is set.
+func (c *logCursor) readLog(n int) (events []*aaep.Event, err error) {
 	switch {
 	case len(c.ahead) > 0:
 		return c.ahead[:min(n, len(c.ahead))], nil
-	case c.hurries && !c.p.log.InMemory(c.cursor):
+	case c.noWait && !c.d.Log.InMemory(c.cursor):
 		return nil, nil
 	}
-	events, _, err = c.p.log.Read(c.cursor, n)
+	events, _, err = c.d.Log.Read(c.cursor, n)
 	return events, err
 }
 
@@ -208,17 +208,17 @@ func (t batchTurns) release() { <-t }
 // runUngrouped calls it, holding no lock; it waits while the link is slow. If nothing was due, sent
 // is false and next says when something will be; zero is after the next event. An error that is an
 // *aaep.Rejection ends the subscription, every other the stream.
-func (sub *subscription) sendDue(stream *eventStream) (sent bool, next time.Time, err error) {
+func (sub *Subscription) sendDue(stream *eventStream) (sent bool, next time.Time, err error) {
 	b := sub.pendingBatch // from the group that it has left
 	if sub.pendingBatch = nil; b == nil {
 		b = batches.Get().(*batch)
 		defer b.recycle()
-		if sent, next, err = sub.loadBatch(b, time.Now(), (sub.link.canResume() || sub.link.many != nil) && !sub.slow, !stream.resumable); err != nil || len(b.events) == 0 {
+		if sent, next, err = sub.loadBatch(b, time.Now(), (sub.Link.canResume() || sub.Link.many != nil) && !sub.slow, !stream.resumable); err != nil || len(b.events) == 0 {
 			return sent, next, err
 		}
 	}
 	began := time.Now()
-	sub.sending.Store(int64(began.Sub(sub.p.born)) + 1)
+	sub.sending.Store(int64(began.Sub(sub.d.born)) + 1)
 	err = stream.sendEvents(sub.ctx, b.events)
 	sub.sending.Store(0)
 	if err != nil {
@@ -226,7 +226,7 @@ func (sub *subscription) sendDue(stream *eventStream) (sent bool, next time.Time
 	}
 	for _, ev := range b.critical {
 		if delay, ok := sub.criticalDelay(ev); ok {
-			sub.p.cfg.Observer.Critical(delay)
+			sub.d.Critical(delay)
 		}
 	}
 	sub.resumed = sub.resumed || b.resumable
@@ -245,17 +245,17 @@ func (b *batch) recycle() {
 	batches.Put(b)
 }
 
-// loadBatch takes what is due out of the Shaper and into b, after it has given the Shaper what the log
-// has. The owner calls it: runUngrouped, or run with the group's mu held. batched allows more than
-// one event. plain says that the link cannot be resumed: events then say themselves whether one can
-// go on after them. due reports whether b has events. If not, next says when something will be due;
-// zero is after the next event. The error is an *aaep.Rejection that ends the subscription. It may
-// wait for a turn of batchTurns, and for the log's store.
-func (c *deliveryCursor) loadBatch(b *batch, now time.Time, batched, plain bool) (due bool, next time.Time, err error) {
+// loadBatch takes what is due out of the Shaper and into b, after it has given the Shaper what the
+// log has. The owner calls it: runUngrouped, or run with the group's mu held. batched allows more
+// than one event. plain says that the link cannot be resumed: events then say themselves whether
+// one can go on after them. due reports whether b has events. If not, next says when something will
+// be due; zero is after the next event. The error is an *aaep.Rejection that ends the subscription.
+// It may wait for a turn of batchTurns, and for the log's store.
+func (c *logCursor) loadBatch(b *batch, now time.Time, batched, plain bool) (due bool, next time.Time, err error) {
 	c.shaper.SetFull(c.full)
 	// A stream that catches up reads nothing before it has a turn; one near the end of the log
 	// takes a turn only for a long batch.
-	past := c.cursor < c.before && c.p.log.End()-c.cursor > pastDistance
+	past := c.cursor < c.before && c.d.Log.End()-c.cursor > pastDistance
 	if !past {
 		most := readAhead
 		if batched {
@@ -269,7 +269,7 @@ func (c *deliveryCursor) loadBatch(b *batch, now time.Time, batched, plain bool)
 		if past && c.cursor < c.replayed && c.waitsFar() {
 			c.askOpenEarly()
 		}
-		if !c.p.log.InMemory(c.cursor) { // it is read from the store before the turn begins
+		if !c.d.Log.InMemory(c.cursor) { // it is read from the store before the turn begins
 			c.ahead, _ = c.readLog(readAhead) // fillShaper meets an error again
 		}
 		turns := longBatches
@@ -277,17 +277,17 @@ func (c *deliveryCursor) loadBatch(b *batch, now time.Time, batched, plain bool)
 			turns = pastBatches
 		}
 		turns.acquire()
-		c.hurries = true
+		c.noWait = true
 		defer func() {
 			turns.release()
-			c.hurries, c.ahead = false, nil
+			c.noWait, c.ahead = false, nil
 		}()
 		if err := c.fillShaper(now, readAhead); err != nil { // a critical event may have come meanwhile
 			return false, next, err
 		}
 	}
 	if c.shaper.Overflow() {
-		return false, next, slowRejection("too many events wait")
+		return false, next, SlowRejection("too many events wait")
 	}
 	c.publishProgress() // before Pop: what that returns has not left yet
 	for size := 0; ; {  // until nothing more may leave now, or the batch is full
@@ -314,7 +314,7 @@ func (c *deliveryCursor) loadBatch(b *batch, now time.Time, batched, plain bool)
 // Before it leave the events to send again of its session or, where it is to be sent again itself,
 // those that lead to it. The message is empty where nothing may leave now; at is then when to ask
 // again, as for shaper.Shaper.Pop. loadBatch calls it.
-func (c *deliveryCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent, at time.Time) {
+func (c *logCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent, at time.Time) {
 	for {
 		if len(c.again) > 0 {
 			due, at := true, time.Time{}
@@ -356,9 +356,9 @@ func (c *deliveryCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sent
 		if plain && !out.Resumable {
 			out = c.withDeliveryTag(out, "resumable", "false", overtakingForm)
 		}
-		msg, err := c.p.encodeShaped(out)
+		msg, err := c.d.encodeShaped(out)
 		if err != nil { // it was valid when it was appended
-			c.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
+			c.d.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
 			continue
 		}
 		typ := out.Event.Type()
@@ -375,10 +375,10 @@ func (c *deliveryCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sent
 
 // isIdle reports whether nothing waits to leave. An unfinished sentence does not count. The owner
 // calls it.
-func (c *deliveryCursor) isIdle() bool { return len(c.again) == 0 && c.shaper.Idle() }
+func (c *logCursor) isIdle() bool { return len(c.again) == 0 && c.shaper.Idle() }
 
-// addEvent appends an event to the batch, with its id if a stream can be resumed after it. loadBatch
-// calls it for every event that leaves.
+// addEvent appends an event to the batch, with its id if a stream can be resumed after it.
+// loadBatch calls it for every event that leaves.
 func (b *batch) addEvent(ev sentEvent) {
 	out := transports.Event{Message: ev.message}
 	if ev.resumable {
@@ -387,10 +387,10 @@ func (b *batch) addEvent(ev sentEvent) {
 	b.events = append(b.events, out)
 }
 
-// publishProgress shows other goroutines how far the stream has come: the counts, needs, left and urgent.
-// It is called before events are taken from the Shaper, for those have not left yet. It wakes the
-// goroutines that wait for urgent to grow.
-func (c *deliveryCursor) publishProgress() {
+// publishProgress shows other goroutines how far the stream has come: the counts, needs, left and
+// urgent. It is called before events are taken from the Shaper, for those have not left yet. It
+// wakes the goroutines that wait for urgent to grow.
+func (c *logCursor) publishProgress() {
 	stats := c.shaper.Stats()
 	c.counting.Lock()
 	c.stats = stats
@@ -400,13 +400,13 @@ func (c *deliveryCursor) publishProgress() {
 		c.behind.Store(false)
 	}
 	if raiseProgress(&c.urgent, c.cursor, c.shaper.OldestUrgent()) && c.watched.CompareAndSwap(true, false) {
-		c.p.moved.broadcast()
+		c.d.Moved.Broadcast()
 	}
 }
 
-// raiseProgress raises upTo to the cursor, or to the position before held, the oldest event that has not
-// left; zero is none. It reports whether that is more than upTo was. Only the owner of upTo calls
-// it.
+// raiseProgress raises upTo to the cursor, or to the position before held, the oldest event that
+// has not left; zero is none. It reports whether that is more than upTo was. Only the owner of upTo
+// calls it.
 func raiseProgress(upTo *atomic.Uint64, cursor, held uint64) bool {
 	if held > 0 && held <= cursor {
 		cursor = held - 1
@@ -418,9 +418,9 @@ func raiseProgress(upTo *atomic.Uint64, cursor, held uint64) bool {
 	return true
 }
 
-// publishedStats returns the counts as of the last publishProgress. Any goroutine may call it; it takes
-// counting.
-func (c *deliveryCursor) publishedStats() shaper.Stats {
+// publishedStats returns the counts as of the last publishProgress. Any goroutine may call it; it
+// takes counting.
+func (c *logCursor) publishedStats() shaper.Stats {
 	c.counting.Lock()
 	defer c.counting.Unlock()
 	return c.stats
@@ -430,3 +430,16 @@ func (c *deliveryCursor) publishedStats() shaper.Stats {
 // differs from event to event, and a subscriber that counts what arrives must find the rate kept
 // too.
 const jitterGuard = 20 * time.Millisecond
+
+// pushNotices gives the Shaper the notices that it has not been given, and counts them in noticed.
+// The owner calls it before it reads the log.
+func (c *logCursor) pushNotices(now time.Time) {
+	n := c.d.notices.Load()
+	if n.last == c.noticed {
+		return
+	}
+	for _, ev := range n.all[len(n.all)-int(min(n.last-c.noticed, uint64(len(n.all)))):] {
+		c.shaper.Push(now, shaper.Entry{Event: ev})
+	}
+	c.noticed = n.last
+}

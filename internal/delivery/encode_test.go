@@ -1,15 +1,20 @@
-package producer
+package delivery
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/internal/shaper"
+	"github.com/aaep-go/aaep/internal/shield"
 )
 
 // shapes are n terms under which one event has n different forms.
@@ -35,39 +40,36 @@ func shapes(tb testing.TB, n int) (all []handshake.Terms) {
 }
 
 // utterance returns the i-th event to encode.
-func utterance(p *Producer, i int) *aaep.Event {
+func utterance(d *Dispatcher, i int) *aaep.Event {
 	text := func(s string) aaep.Text {
 		return aaep.Text{Terse: s, Normal: s + " is on.", Detailed: s + " is on, and on."}
 	}
-	ev := &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.Unix(int64(i), 0).UTC(), Producer: p.cfg.Agent,
-		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyCritical, LocalizationHints: localizationHints("en", ""), Summary: text("The work"),
+	ev := &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.Unix(int64(i), 0).UTC(), Producer: aaep.Producer{AgentID: "bench", AgentName: "Bench"},
+		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyCritical, LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en", TextDirection: handshake.Direction("en", "")}, Summary: text("The work"),
 		Payload: &aaep.HandoffRequested{Reason: "Work.", TargetKind: aaep.TargetHuman}}
 	for _, tag := range []string{"es", "yo"} {
-		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: localizationHints(tag, ""), Summary: text(tag)})
+		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tag, TextDirection: handshake.Direction(tag, "")}, Summary: text(tag)})
 	}
-	p.log.Append(ev)
+	d.Log.Append(ev)
 	return ev
 }
 
-// quietProducer returns a Producer without a logger, which the test shuts down.
-func quietProducer(tb testing.TB) *Producer {
-	p, err := New(Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}, Languages: []string{"es", "yo"}})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { p.Shutdown(tb.Context()) })
-	return p
+// quietDispatcher returns a Dispatcher without subscriptions, of an agent that is asked nothing.
+func quietDispatcher() *Dispatcher {
+	logger := slog.New(slog.DiscardHandler)
+	return New(Config{Log: eventlog.New(10_000), Logger: logger, Shield: shield.New(logger), Serving: context.Background(),
+		Receivers: new(sync.WaitGroup), Groups: new(sync.WaitGroup)})
 }
 
 // HS-086: what is encoded once for several is what each would have got alone.
 func TestEncodedOnceIsTheSame(t *testing.T) {
-	p := quietProducer(t)
+	d := quietDispatcher()
 	terms := shapes(t, 30)
 	distinct := map[string]bool{}
 	for round := range 2 { // the second time all is there already
 		for i, tt := range terms {
-			s := shaper.New(tt, p.eventID)
-			ev := utterance(p, 1)
+			s := shaper.New(tt, d.eventID)
+			ev := utterance(d, 1)
 			ev.EventID = "evt_1"
 			s.Push(time.Now(), shaper.Entry{Pos: 1, Event: ev})
 			out, _ := s.Pop(time.Now())
@@ -75,7 +77,7 @@ func TestEncodedOnceIsTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := p.encodeShaped(out)
+			got, err := d.encodeShaped(out)
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("round %d, terms %d: %s, %v\nwant %s", round, i, got, err, want)
 			}
@@ -89,22 +91,22 @@ func TestEncodedOnceIsTheSame(t *testing.T) {
 
 // P10: what is kept does not grow.
 func TestEncodedIsBounded(t *testing.T) {
-	p := quietProducer(t)
-	s := shaper.New(shapes(t, 1)[0], p.eventID)
+	d := quietDispatcher()
+	s := shaper.New(shapes(t, 1)[0], d.eventID)
 	for i := range 20000 {
-		s.Push(time.Now(), shaper.Entry{Pos: uint64(i + 1), Event: utterance(p, i)})
+		s.Push(time.Now(), shaper.Entry{Pos: uint64(i + 1), Event: utterance(d, i)})
 		out, _ := s.Pop(time.Now())
-		if _, err := p.encodeShaped(out); err != nil {
+		if _, err := d.encodeShaped(out); err != nil {
 			t.Fatal(err)
 		}
 	}
 	total := 0
-	for i := range p.encoded {
-		for _, msg := range p.encoded[i].messages {
+	for i := range d.encoded {
+		for _, msg := range d.encoded[i].messages {
 			total += len(msg)
 		}
 	}
-	if most := len(p.encoded) * maxEncoded; total > most || total == 0 {
+	if most := len(d.encoded) * maxEncoded; total > most || total == 0 {
 		t.Errorf("%d bytes are kept, want at most %d", total, most)
 	}
 }
@@ -118,24 +120,24 @@ func BenchmarkTailor(b *testing.B) {
 				continue
 			}
 			b.Run(fmt.Sprintf("subscriptions=%d/shapes=%d", n, k), func(b *testing.B) {
-				p := quietProducer(b)
-				nobody := p.audience.Swap(new(make([]*subscription, n))) // encodeShaped looks at the number
-				defer p.audience.Store(nobody)
+				d := quietDispatcher()
+				none := d.served.Swap(new(make([]*Subscription, n))) // encodeShaped looks at the number
+				defer d.served.Store(none)
 				terms := shapes(b, k)
 				var shapers []*shaper.Shaper
 				for i := range n {
-					shapers = append(shapers, shaper.New(terms[i%k], p.eventID))
+					shapers = append(shapers, shaper.New(terms[i%k], d.eventID))
 				}
 				var sink bytes.Buffer
 				now, pos := time.Now(), uint64(0)
 				b.ReportAllocs()
 				for b.Loop() {
 					pos++
-					ev := utterance(p, int(pos))
+					ev := utterance(d, int(pos))
 					for _, s := range shapers {
 						s.Push(now, shaper.Entry{Pos: pos, Event: ev})
 						out, _ := s.Pop(now)
-						msg, err := p.encodeShaped(out)
+						msg, err := d.encodeShaped(out)
 						if err != nil {
 							b.Fatal(err)
 						}
@@ -147,13 +149,13 @@ func BenchmarkTailor(b *testing.B) {
 			})
 		}
 		b.Run(fmt.Sprintf("subscriptions=%d/broadcast", n), func(b *testing.B) {
-			p := quietProducer(b)
+			d := quietDispatcher()
 			var sink bytes.Buffer
 			pos := 0
 			b.ReportAllocs()
 			for b.Loop() {
 				pos++
-				msg, err := utterance(p, pos).MarshalJSON()
+				msg, err := utterance(d, pos).MarshalJSON()
 				if err != nil {
 					b.Fatal(err)
 				}

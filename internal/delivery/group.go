@@ -1,4 +1,4 @@
-package producer
+package delivery
 
 import (
 	"crypto/sha256"
@@ -76,25 +76,25 @@ import (
 // quietStart, minPause after the last one that succeeded, and after failures at doubling distances
 // up to maxPause. Without it, a link that is full now and then would join and leave all the time.
 
-// group is a deliveryCursor that several subscriptions share, its members. Its goroutine, run,
+// group is a logCursor that several subscriptions share, its members. Its goroutine, run,
 // reads the log, shapes and encodes once, and offers the result to every member's link. The comment
 // above says how subscriptions join and leave.
 type group struct {
-	deliveryCursor
+	logCursor
 	key   groupKey
-	plain bool          // the members' links cannot be resumed; see deliveryCursor.loadBatch
+	plain bool          // the members' links cannot be resumed; see logCursor.loadBatch
 	woken chan struct{} // holds one: run is to look at the log or at calls
 	calls atomic.Bool   // a member has something in its woken and is to be released
 
 	mu      sync.Mutex      // guards the group and its members; run holds it for a round
-	members []*subscription // in the order in which they joined
+	members []*Subscription // in the order in which they joined
 	size    atomic.Int32    // the number of members, for a look without mu
 	over    bool            // there are no members and will be none
 	frames  []byte          // the encoded batch; kept to be used again
 	delays  []time.Duration // of critical events, for the Observer; kept to be used again
 	sent    time.Time       // when events left last
 	marks   uint64          // how many batches had an event that can be resumed after
-	waiting []*subscription // subscriptions that wait until the group pauses, to join in step
+	waiting []*Subscription // subscriptions that wait until the group pauses, to join in step
 }
 
 // maxMembers is how many subscriptions a group has at most. More members share the work better, but
@@ -107,7 +107,7 @@ type groupKey struct {
 	framing string            // how the link frames events
 }
 
-// groups is the table of a Producer's groups.
+// groups is the table of a Dispatcher's groups.
 type groups struct {
 	mu  sync.Mutex               // guards of; taken before a group's mu, never after
 	of  map[groupKey][]*group    // in the order in which they were made
@@ -122,8 +122,8 @@ func (g *group) wake() {
 	}
 }
 
-// requestRelease makes run release the members that have something in woken. Any goroutine may call it, with
-// any lock held; it never waits.
+// requestRelease makes run release the members that have something in woken. Any goroutine may call
+// it, with any lock held; it never waits.
 func (g *group) requestRelease() {
 	g.calls.Store(true)
 	g.wake()
@@ -145,10 +145,10 @@ func (g *group) run() {
 	}
 }
 
-// dissolveIfEmpty marks the group as over and takes it out of the table if it has no members, and reports
-// that. Only run calls it, holding no lock. After that no subscription can join.
+// dissolveIfEmpty marks the group as over and takes it out of the table if it has no members, and
+// reports that. Only run calls it, holding no lock. After that no subscription can join.
 func (g *group) dissolveIfEmpty() bool {
-	gs := &g.p.groups
+	gs := &g.d.groups
 	g.mu.Lock()
 	if g.over = len(g.members) == 0; !g.over {
 		g.mu.Unlock()
@@ -165,22 +165,22 @@ func (g *group) dissolveIfEmpty() bool {
 	return true
 }
 
-// serveRound releases the members that have to leave, then reads the log and offers one batch to the
-// members that remain. Only run calls it; it holds g.mu throughout. more reports that there may be
-// more to send at once; otherwise next says when something will be due, and zero means after the
+// serveRound releases the members that have to leave, then reads the log and offers one batch to
+// the members that remain. Only run calls it; it holds g.mu throughout. more reports that there may
+// be more to send at once; otherwise next says when something will be due, and zero means after the
 // next event. The Observer is called without the lock.
 func (g *group) serveRound() (more bool, next time.Time) {
 	g.mu.Lock()
 	defer func() {
 		g.mu.Unlock()
 		for _, d := range g.delays {
-			g.p.cfg.Observer.Critical(d)
+			g.d.Critical(d)
 		}
 		g.delays = g.delays[:0]
 	}()
-	draining := g.p.serving.Err() != nil // at a shutdown each subscription ends by itself
+	draining := g.d.Serving.Err() != nil // at a shutdown each subscription ends by itself
 	if g.calls.Swap(false) || draining {
-		g.releaseMembers(func(sub *subscription) *batch { return nil }, func(sub *subscription) bool { return draining || len(sub.woken) > 0 })
+		g.releaseMembers(func(sub *Subscription) *batch { return nil }, func(sub *Subscription) bool { return draining || len(sub.woken) > 0 })
 	}
 	if len(g.members) == 0 {
 		return false, next
@@ -190,7 +190,7 @@ func (g *group) serveRound() (more bool, next time.Time) {
 	more, next, err := g.loadBatch(b, time.Now(), true, g.plain)
 	switch {
 	case err != nil: // each member meets the error again by itself, and its subscription ends
-		g.releaseMembers(func(*subscription) *batch { return nil }, func(*subscription) bool { return true })
+		g.releaseMembers(func(*Subscription) *batch { return nil }, func(*Subscription) bool { return true })
 	case len(b.events) > 0:
 		g.sendToMembers(b)
 	}
@@ -201,21 +201,21 @@ func (g *group) serveRound() (more bool, next time.Time) {
 // shown it. It wakes those members, so that run releases them first. It runs with g.mu held.
 func (g *group) withholds(token aaep.ReplyToken) (is, wait bool) {
 	for _, sub := range g.members {
-		if sub.isWithheld(token) {
-			sub.wake()
+		if sub.subscriber.IsWithheld(token) {
+			sub.Wake()
 			wait = true
 		}
 	}
 	return false, wait
 }
 
-// sendToMembers encodes a batch once and offers it to the link of each member, with g.mu held. A member
-// whose link does not take all of it is released with the remainder. It also notes that the batch
-// has left, and tells waiting subscriptions if the group has paused.
+// sendToMembers encodes a batch once and offers it to the link of each member, with g.mu held. A
+// member whose link does not take all of it is released with the remainder. It also notes that the
+// batch has left, and tells waiting subscriptions if the group has paused.
 func (g *group) sendToMembers(b *batch) {
 	frames, err := g.members[0].sharer.AppendEvents(g.frames[:0], b.events)
 	n, begun := 0, 0
-	g.releaseMembers(func(sub *subscription) *batch { return b.remainder(begun > 0) }, func(sub *subscription) bool {
+	g.releaseMembers(func(sub *Subscription) *batch { return b.remainder(begun > 0) }, func(sub *Subscription) bool {
 		if n++; n%pace == 0 {
 			runtime.Gosched() // another goroutine may have a critical event to send
 		}
@@ -252,7 +252,7 @@ func (g *group) wakeWaiting() {
 	for _, sub := range g.waiting {
 		if sub.group.Load() == nil { // waking a member of another group would make it leave that
 			sub.groupPaused.Store(true)
-			sub.wake()
+			sub.Wake()
 		}
 	}
 	clear(g.waiting)
@@ -262,9 +262,9 @@ func (g *group) wakeWaiting() {
 // pace is how many members are written to before other goroutines get a turn.
 const pace = 16
 
-// remainder returns the part of a batch that a member has to send itself after it was released. begun
-// reports that its link took some of the bytes: the link then keeps the rest, and the result has no
-// events.
+// remainder returns the part of a batch that a member has to send itself after it was released.
+// begun reports that its link took some of the bytes: the link then keeps the rest, and the result
+// has no events.
 func (b *batch) remainder(begun bool) *batch {
 	own := &batch{critical: slices.Clone(b.critical), resumable: b.resumable}
 	if !begun {
@@ -273,12 +273,12 @@ func (b *batch) remainder(begun bool) *batch {
 	return own
 }
 
-// releaseMembers releases the members that match, with g.mu held. Each gets a Shaper of its own and all the
-// state of the group's cursor, and goes on in a new goroutine, serveUngrouped. owed returns what
-// the group has taken out of its Shaper for this member and its link has not taken; nil is nothing.
-// Only run's goroutine calls it.
-func (g *group) releaseMembers(owed func(*subscription) *batch, match func(*subscription) bool) {
-	g.members = slices.DeleteFunc(g.members, func(sub *subscription) bool {
+// releaseMembers releases the members that match, with g.mu held. Each gets a Shaper of its own and
+// all the state of the group's cursor, and goes on in a new goroutine, serveUngrouped. owed returns
+// what the group has taken out of its Shaper for this member and its link has not taken; nil is
+// nothing. Only run's goroutine calls it.
+func (g *group) releaseMembers(owed func(*Subscription) *batch, match func(*Subscription) bool) {
+	g.members = slices.DeleteFunc(g.members, func(sub *Subscription) bool {
 		if !match(sub) {
 			return false
 		}

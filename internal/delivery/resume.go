@@ -1,4 +1,4 @@
-package producer
+package delivery
 
 import (
 	"cmp"
@@ -7,30 +7,30 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
-	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/shaper"
 )
 
-// attachStream makes stream the stream of the subscription and sets the cursor to what the subscriber has
-// not received. first says that it is the subscription's first stream. The owner calls it, holding
-// no lock: it takes Producer.mu, and may wait for the log and, for a moment, for the audit log.
+// attachStream makes stream the stream of the subscription and sets the cursor to what the
+// subscriber has not received. The owner calls it, holding no lock; it asks the Agent and the
+// Subscriber, and may wait for the log.
 //
 // The first stream begins with what was prepared at registration, or after the event that the
 // stream names. A later one is sent again what left after that event, if the history has it.
 // Otherwise it is made anew from the log, or from now on if the log does not have that either.
-func (sub *subscription) attachStream(stream *eventStream, first bool) {
+func (sub *Subscription) attachStream(stream *eventStream) {
+	first := !sub.opened
+	sub.opened = true
 	sub.setConnected(true)
-	sub.attached, sub.before = time.Now(), sub.p.log.End()
+	sub.attached, sub.before = time.Now(), sub.d.Log.End()
 	last := stream.LastEventID()
-	sub.p.log.Await(last)
-	cursor, skip, ok := sub.p.locate(last)
+	sub.d.Log.Await(last)
+	cursor, skip, ok := sub.d.Locate(last)
 	if first {
 		defer func() { sub.first = nil }()
 		if ok { // the event belongs to a subscription that ended with its link or with the process
@@ -38,17 +38,17 @@ func (sub *subscription) attachStream(stream *eventStream, first bool) {
 			return
 		}
 		for _, e := range sub.first {
-			if !sub.p.isSettledQuestion(e.Event) { // the stream may have come long after the request
+			if !sub.d.Agent.IsSettled(e.Event) { // the stream may have come long after the request
 				sub.shaper.Push(time.Now(), e)
 			}
 		}
 		return
 	}
-	resumed := sub.p.cfg.Observer.Began(Resume)
+	resumed := sub.d.Resumed()
 	defer func() { resumed(nil) }()
 	if sub.resendAfter(last) {
 		sub.needs.Store(sub.cursor)
-		if _, _, err := sub.p.log.Read(sub.cursor, 0); err != nil {
+		if _, _, err := sub.d.Log.Read(sub.cursor, 0); err != nil {
 			sub.catchUpToNow(sub.cursor)
 		}
 		return
@@ -60,7 +60,7 @@ func (sub *subscription) attachStream(stream *eventStream, first bool) {
 	case last == "" && !sub.resumed: // it has received nothing it could name: from the start
 		sub.resetDelivery(false)
 		sub.cursor = sub.start
-		entries, _ := sub.p.currentStates(sub.cursor)
+		_, entries, _ := sub.d.Agent.States(sub.cursor)
 		sub.pushSituation(entries)
 	case ok:
 		sub.resetDelivery(true)
@@ -73,16 +73,16 @@ func (sub *subscription) attachStream(stream *eventStream, first bool) {
 		sub.cursor, sub.skip = sub.start, 0
 	}
 	sub.needs.Store(sub.cursor)
-	if _, _, err := sub.p.log.Read(sub.cursor, 0); err != nil {
+	if _, _, err := sub.d.Log.Read(sub.cursor, 0); err != nil {
 		sub.catchUpToNow(sub.cursor)
 	}
-	sub.repeatOutsideLog()
+	sub.subscriber.RepeatQuestions()
 }
 
 // resendAfter has every event sent again that left after last, as it left, and reports whether the
 // history has them. The stream then goes on as if it had not broken. An empty last means
 // everything, if no event has left that the subscriber could name.
-func (sub *subscription) resendAfter(last string) bool {
+func (sub *Subscription) resendAfter(last string) bool {
 	number, ok := sub.history.numberAfter(last)
 	if last == "" {
 		number, ok = 0, !sub.resumed && sub.history.isComplete()
@@ -93,9 +93,10 @@ func (sub *subscription) resendAfter(last string) bool {
 	return ok
 }
 
-// resetDelivery forgets how far the stream has come: what follows is made anew from the log, and its text
-// may be cut at other places. named says that the subscriber named an event to go on after.
-func (sub *subscription) resetDelivery(named bool) {
+// resetDelivery forgets how far the stream has come: what follows is made anew from the log, and
+// its text may be cut at other places. named says that the subscriber named an event to go on
+// after.
+func (sub *Subscription) resetDelivery(named bool) {
 	sub.shaper.Reset(named)
 	sub.shaper.Heard(0, newForm())
 	sub.history.reset()
@@ -106,61 +107,34 @@ func (sub *subscription) resetDelivery(named bool) {
 // they had before, and is not zero; see shaper.Shaper.Heard.
 func newForm() uint32 { return rand.Uint32() | 1 }
 
-// locate returns where a stream goes on after the event with the id after: a cursor, and how many
+// Locate returns where a stream goes on after the event with the id after: a cursor, and how many
 // bytes of the next entry's text belong to that event. It reports false for an event that the log
 // does not know, or if the log no longer has what came after it.
-func (p *Producer) locate(after string) (cursor uint64, skip int, ok bool) {
-	at, _, ok := p.log.Locate(after)
+func (d *Dispatcher) Locate(after string) (cursor uint64, skip int, ok bool) {
+	at, _, ok := d.Log.Locate(after)
 	if cursor, skip = at.Pos, at.Offset; skip > 0 {
 		cursor--
 	}
 	if ok {
-		_, _, err := p.log.Read(cursor, 0)
+		_, _, err := d.Log.Read(cursor, 0)
 		ok = err == nil
 	}
 	return cursor, skip, ok
 }
 
-// continueFrom makes a subscription begin where another one ended. It is not sent what the agent is doing,
-// for it knows that, but what is still asked: only now can it answer that here. The owner calls it.
-func (sub *subscription) continueFrom(cursor uint64, skip int) {
+// continueFrom makes a subscription begin where another one ended. It is not sent what the agent is
+// doing, for it knows that, but what is still asked: only now can it answer that here. The owner
+// calls it.
+func (sub *Subscription) continueFrom(cursor uint64, skip int) {
 	sub.beginAt(cursor, skip)
-	sub.pushOpenQuestions()
-}
-
-// pushOpenQuestions gives the Shaper the open questions that the log is not to show. They take the
-// place of the events in beside. The owner calls it, holding no lock.
-func (sub *subscription) pushOpenQuestions() {
-	clear(sub.beside)
-	sub.p.putOpenQuestions(sub, nil, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
+	sub.subscriber.PutOpenQuestions()
 }
 
 // beginAt sets where a subscription begins that goes on after an event of another one: the cursor,
 // and how many bytes of the next entry's text it has already.
-func (sub *subscription) beginAt(cursor uint64, skip int) {
+func (sub *Subscription) beginAt(cursor uint64, skip int) {
 	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.goesOn = cursor, skip, cursor, skip, true
 	sub.shaper.Heard(sub.replayed, newForm())
-}
-
-// resumesExactly reports whether the subscription begins right after the event that its request names. If
-// it named one and does not, note is a sentence for the subscriber that says why.
-func (sub *subscription) resumesExactly() (yes bool, note string) {
-	after := sub.terms.ResumeAfter
-	_, lost, _ := sub.p.log.Locate(after)
-	switch {
-	case after == "":
-		return false, ""
-	case !sub.goesOn:
-		note = "What came after the event in resume_after is not known here any more."
-	case lost:
-		note = "What came right after the event in resume_after was lost in a crash; you get what followed that."
-	default:
-		return true, ""
-	}
-	if own := phrase.Best(sub.terms.Languages); !strings.HasPrefix(own, "en") { // for the user
-		note, _ = phrase.In(own, phrase.MayBeLost, "")
-	}
-	return false, note
 }
 
 // maxHistory is how many events from before the subscription may wait for its rate. More are not
@@ -174,22 +148,19 @@ const maxEarly = 1 << 16
 
 // askOpenEarly gives the Shaper the open questions that the cursor has not reached and that this
 // stream's terms let be answered: the time to answer them does not wait until all that was before
-// has been heard. What has to leave in front of a question goes with it; see bringForward. It takes
-// Producer.mu. The owner calls it.
-func (c *deliveryCursor) askOpenEarly() {
-	shown := c.p.log.End()
-	c.p.mu.Lock()
-	open := slices.DeleteFunc(c.p.questionsInOrder(), func(put *pendingQuestion) bool {
+// has been heard. What has to leave in front of a question goes with it; see bringForward. The
+// owner calls it.
+func (c *logCursor) askOpenEarly() {
+	shown := c.d.Log.End()
+	for _, question := range c.d.Agent.OpenQuestions() {
 		able := c.terms.ClarificationReply
-		if put.isConfirmation() {
+		if question.Event.Type() == aaep.TypeAwaitingConfirmation {
 			able = c.terms.ConfirmationReply
 		}
-		withheld, _ := c.withholds(put.Event)
-		return put.Pos <= c.cursor || put.Pos > shown || c.early[put.Pos] || !able || withheld
-	})
-	c.p.mu.Unlock()
-	for _, put := range open {
-		c.bringForward(put)
+		withheld, _ := c.withholds(question.Event)
+		if able && !withheld && question.Pos > c.cursor && question.Pos <= shown && !c.early[question.Pos] {
+			c.bringForward(question)
+		}
 	}
 }
 
@@ -199,7 +170,7 @@ func (c *deliveryCursor) askOpenEarly() {
 // earlier question for that of this one. Changes of state get ids of their own: a subscriber that
 // had one of them before a cut, under its id in the log, would leave it out and have the rest in
 // the wrong order. The owner calls it; it may read the log's store.
-func (c *deliveryCursor) bringForward(put *pendingQuestion) {
+func (c *logCursor) bringForward(question shaper.Entry) {
 	if c.early == nil {
 		c.early = map[uint64]bool{}
 	}
@@ -214,25 +185,25 @@ func (c *deliveryCursor) bringForward(put *pendingQuestion) {
 		folded = nil
 	}
 	from := c.cursor
-	if put.Pos > maxEarly {
-		from = max(from, put.Pos-maxEarly)
+	if question.Pos > maxEarly {
+		from = max(from, question.Pos-maxEarly)
 	}
-	for from < put.Pos {
-		events, _, err := c.p.log.Read(from, maxHistory)
+	for from < question.Pos {
+		events, _, err := c.d.Log.Read(from, maxHistory)
 		if err != nil || len(events) == 0 {
 			break // the subscription ends when its cursor comes to what is not kept
 		}
-		for _, ev := range events[:min(uint64(len(events)), put.Pos-from)] {
+		for _, ev := range events[:min(uint64(len(events)), question.Pos-from)] {
 			from++
 			change, is := ev.Payload.(*aaep.StateChanged)
 			withheld, _ := c.withholds(ev)
-			if ev.SessionID != put.Event.SessionID || c.early[from] || withheld ||
+			if ev.SessionID != question.Event.SessionID || c.early[from] || withheld ||
 				!is && ev.Type() != aaep.TypeSessionStarted && !ev.Critical() && !shaper.HighImpact(ev) {
 				continue
 			}
 			c.early[from] = true
 			switch {
-			case from != put.Pos && c.isPast(from) && c.p.isSettledQuestion(ev):
+			case from != question.Pos && c.isPast(from) && c.d.Agent.IsSettled(ev):
 			case !is:
 				flush()
 				push(ev, from)
@@ -245,9 +216,9 @@ func (c *deliveryCursor) bringForward(put *pendingQuestion) {
 		}
 	}
 	flush()
-	if !c.early[put.Pos] { // it could not be read
-		c.early[put.Pos] = true
-		push(put.Event, put.Pos)
+	if !c.early[question.Pos] { // it could not be read
+		c.early[question.Pos] = true
+		push(question.Event, question.Pos)
 	}
 }
 
@@ -258,7 +229,7 @@ func foldStates(old, ev *aaep.Event) *aaep.Event {
 	if change.FromState = old.Payload.(*aaep.StateChanged).FromState; change.FromState == change.ToState {
 		return nil
 	}
-	both.EventID, both.Payload = newID("evt_"), &change
+	both.EventID, both.Payload = newEventID(), &change
 	return &both
 }
 
@@ -269,10 +240,10 @@ const (
 	lostForm       = 0x6c6f7374
 )
 
-// withDeliveryTag returns out with a member of the delivery extension's data set to value, a JSON value, and
-// an id of its own made with form. For a subscriber that did not name that extension it returns out
-// unchanged. The event in out is not changed.
-func (c *deliveryCursor) withDeliveryTag(out shaper.Out, member, value string, form uint32) shaper.Out {
+// withDeliveryTag returns out with a member of the delivery extension's data set to value, a JSON
+// value, and an id of its own made with form. For a subscriber that did not name that extension it
+// returns out unchanged. The event in out is not changed.
+func (c *logCursor) withDeliveryTag(out shaper.Out, member, value string, form uint32) shaper.Out {
 	delivery := extensions.DeliveryVocabulary
 	if !slices.Contains(c.terms.Extensions, delivery.URI) {
 		return out
@@ -296,9 +267,9 @@ func (c *deliveryCursor) withDeliveryTag(out shaper.Out, member, value string, f
 		ev.Extensions = map[string]json.RawMessage{}
 	}
 	ev.Extensions[delivery.Prefix] = marked
-	if at, _, ok := c.p.log.Locate(ev.EventID); ok { // an event outside the log is sent once
+	if at, _, ok := c.d.Log.Locate(ev.EventID); ok { // an event outside the log is sent once
 		at.Form ^= form
-		ev.EventID = c.p.log.EventID(at)
+		ev.EventID = c.d.Log.EventID(at)
 	}
 	return shaper.Out{Event: &ev, Resumable: out.Resumable}
 }
@@ -307,31 +278,31 @@ func (c *deliveryCursor) withDeliveryTag(out shaper.Out, member, value string, f
 // meanwhile.
 const maxSituations = 10
 
-// catchUpToNow makes the stream go on from now. First come the ends of the sessions that ended after
-// since, then for each session that is under way what the agent is doing (§8.7, D-29) and what it
-// is waiting for. The owner calls it, holding no lock.
-func (sub *subscription) catchUpToNow(since uint64) {
+// catchUpToNow makes the stream go on from now. First come the ends of the sessions that ended
+// after since, then for each session that is under way what the agent is doing (§8.7, D-29) and
+// what it is waiting for. The owner calls it, holding no lock.
+func (sub *Subscription) catchUpToNow(since uint64) {
 	var entries []shaper.Entry
 	var changed uint64
-	sub.cursor, entries, changed = sub.p.statesNow()
+	sub.cursor, entries, changed = sub.d.Agent.States(math.MaxUint64)
 	for tries := 0; changed > sub.cursor && tries < maxSituations; tries++ { // a state changed meanwhile
-		sub.p.log.Wait(changed)
-		sub.cursor, entries, changed = sub.p.statesNow()
+		sub.d.Log.Wait(changed)
+		sub.cursor, entries, changed = sub.d.Agent.States(math.MaxUint64)
 	}
 	sub.shaper.Reset(false)
 	sub.history.reset() // sub.again stays: it is sent before this
 	sub.skip, sub.early, sub.gap = 0, nil, since < sub.cursor
-	sub.p.pushEndsSince(since, sub.cursor, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
+	sub.d.pushEndsSince(since, sub.cursor, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
 	sub.pushSituation(entries)
 }
 
-// pushEndsSince calls push with the ends of the sessions that began before since and ended up to upTo,
-// as far as memory has them: a subscriber that missed what came between still learns that they are
-// over. It reads no store, which may hold millions of events.
-func (p *Producer) pushEndsSince(since, upTo uint64, push func(shaper.Entry)) {
+// pushEndsSince calls push with the ends of the sessions that began before since and ended up to
+// upTo, as far as memory has them: a subscriber that missed what came between still learns that
+// they are over. It reads no store, which may hold millions of events.
+func (d *Dispatcher) pushEndsSince(since, upTo uint64, push func(shaper.Entry)) {
 	begun := map[string]bool{}
-	for cursor := max(since, p.log.MemoryStart()); cursor < upTo; {
-		events, _, err := p.log.Read(cursor, maxHistory)
+	for cursor := max(since, d.Log.MemoryStart()); cursor < upTo; {
+		events, _, err := d.Log.Read(cursor, maxHistory)
 		if err != nil || len(events) == 0 {
 			return // the log has dropped it from memory meanwhile
 		}
@@ -347,36 +318,36 @@ func (p *Producer) pushEndsSince(since, upTo uint64, push func(shaper.Entry)) {
 	}
 }
 
-// pushSituation gives the Shaper the states in situation, and then the open questions. The owner calls
-// it, holding no lock.
-func (sub *subscription) pushSituation(situation []shaper.Entry) {
+// pushSituation gives the Shaper the states in situation, and then the open questions. The owner
+// calls it, holding no lock.
+func (sub *Subscription) pushSituation(situation []shaper.Entry) {
 	for _, e := range situation {
-		sub.shaper.Push(time.Now(), e)
+		sub.Push(e)
 	}
-	sub.pushOpenQuestions()
+	sub.subscriber.PutOpenQuestions()
 }
 
-// detachStream notes that there is no stream and returns until when one has to be back. A stream that
-// broke soon, and brought the subscription no further, gives no new time: otherwise what waits for
-// this subscriber could wait for ever. The owner calls it.
-func (sub *subscription) detachStream() time.Time {
+// detachStream notes that there is no stream and returns until when one has to be back. A stream
+// that broke soon, and brought the subscription no further, gives no new time: otherwise what waits
+// for this subscriber could wait for ever. The owner calls it.
+func (sub *Subscription) detachStream() time.Time {
 	sub.setConnected(false)
 	sub.apart = time.Now()
 	left := sub.left.Load()
-	if sub.grace.IsZero() || left > sub.came || left == sub.p.log.End() || sub.apart.Sub(sub.attached) >= sub.p.cfg.Grace {
-		sub.grace, sub.came = sub.apart.Add(sub.p.cfg.Grace), left
+	if sub.grace.IsZero() || left > sub.came || left == sub.d.Log.End() || sub.apart.Sub(sub.attached) >= sub.d.Grace {
+		sub.grace, sub.came = sub.apart.Add(sub.d.Grace), left
 	}
 	return sub.grace
 }
 
 // setConnected notes whether there is a stream and wakes the goroutines that wait for the
 // subscription to progress. Without a stream, the log need keep nothing for it.
-func (sub *subscription) setConnected(yes bool) {
+func (sub *Subscription) setConnected(yes bool) {
 	sub.mu.Lock()
 	sub.connected = yes
 	sub.mu.Unlock()
 	if sub.watched.Load() {
-		sub.p.moved.broadcast()
+		sub.d.Moved.Broadcast()
 	}
 	if !yes {
 		sub.needs.Store(math.MaxUint64) // it resumes from what the log still keeps when it is back

@@ -1,10 +1,10 @@
-package producer
+package delivery
 
 import "slices"
 
-// sentHistory keeps the events that left last on a stream, as they were. A subscriber that comes back
-// after one of them is sent what came after it again, byte for byte, and the stream goes on as if
-// it had not broken. They could not be made again: merging, boundaries and stamps depend on when
+// sentHistory keeps the events that left last on a stream, as they were. A subscriber that comes
+// back after one of them is sent what came after it again, byte for byte, and the stream goes on as
+// if it had not broken. They could not be made again: merging, boundaries and stamps depend on when
 // entries were read and on what else was held.
 //
 // What it keeps is bounded. Among the events that may have been lost on the way, that is as much as
@@ -31,8 +31,8 @@ type sentEvent struct {
 }
 
 // nextCritical returns the index of the event that leaves next where the others wait for the rate:
-// the first question or handoff, or what leads to that; or -1. Text that was urgent keeps its order,
-// and an error comes after all that is of its session.
+// the first question or handoff, or what leads to that; or -1. Text that was urgent keeps its
+// order, and an error comes after all that is of its session.
 func nextCritical(events []sentEvent) int {
 	critical := slices.IndexFunc(events, func(ev sentEvent) bool { return ev.jumps })
 	if critical < 0 {
@@ -78,8 +78,8 @@ func (s *sentHistory) add(ev sentEvent) {
 	}
 }
 
-// numberAfter returns the number of the event that follows the one with this id. It reports false if that
-// one is not kept.
+// numberAfter returns the number of the event that follows the one with this id. It reports false
+// if that one is not kept.
 func (s *sentHistory) numberAfter(id string) (number uint64, ok bool) {
 	all := s.events[s.head:]
 	for i := len(all) - 1; i >= 0; i-- {
@@ -90,13 +90,14 @@ func (s *sentHistory) numberAfter(id string) (number uint64, ok bool) {
 	return 0, false
 }
 
-// eventsSince returns the events from a number on, as far as they are kept. The slice is valid until add.
+// eventsSince returns the events from a number on, as far as they are kept. The slice is valid
+// until add.
 func (s *sentHistory) eventsSince(number uint64) []sentEvent {
 	return s.events[s.head+int(max(number, s.number)-s.number):]
 }
 
-// appendFrom appends what another stream was sent from a number on. If the other has forgotten some of
-// that, s forgets what it had before, so that what it keeps has no gap.
+// appendFrom appends what another stream was sent from a number on. If the other has forgotten some
+// of that, s forgets what it had before, so that what it keeps has no gap.
 func (s *sentHistory) appendFrom(other *sentHistory, number uint64) {
 	if other.number > number {
 		s.reset()
@@ -113,6 +114,6 @@ func (s *sentHistory) reset() {
 	*s = sentHistory{number: n, last: n}
 }
 
-// isComplete reports whether every event that ever left is kept, so that a stream can be sent again from
-// its beginning.
+// isComplete reports whether every event that ever left is kept, so that a stream can be sent again
+// from its beginning.
 func (s *sentHistory) isComplete() bool { return s.number == 0 }

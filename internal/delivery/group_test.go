@@ -1,4 +1,4 @@
-package producer
+package delivery
 
 import (
 	"encoding/json"
@@ -23,23 +23,22 @@ func TestGroupKey(t *testing.T) {
 		"agreed": "it does what honored and profile say",
 	}
 	key := func(terms handshake.Terms) groupKey {
-		sub := &subscription{deliveryCursor: deliveryCursor{terms: &terms}}
+		sub := &Subscription{logCursor: logCursor{terms: &terms}}
 		if !sub.computeKey() {
 			t.Fatal("these terms have no key")
 		}
 		return sub.key
 	}
 	ask := aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x", Capabilities: aaep.Capabilities{SupportsConfirmationReply: new(true)}}
-	negotiate := func(r Rights) handshake.Terms {
-		p := quietProducer(t)
-		terms, err := handshake.Negotiate(&ask, (&subscription{deliveryCursor: deliveryCursor{p: p}, rights: r}).currentOffer())
+	negotiate := func(readOnly bool, withhold ...string) handshake.Terms {
+		terms, err := handshake.Negotiate(&ask, handshake.Offer{Languages: []string{"en", "es", "yo"}, ReadOnly: readOnly, Withhold: withhold})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return terms
 	}
-	base := negotiate(Rights{Reply: true})
-	if key(base) != key(negotiate(Rights{Reply: true})) {
+	base := negotiate(false)
+	if key(base) != key(negotiate(false)) {
 		t.Fatal("those who asked for the same are not together")
 	}
 	var each func(t reflect.Type, path []int, name string)
@@ -65,13 +64,10 @@ func TestGroupKey(t *testing.T) {
 	for name := range apart {
 		t.Errorf("there is no %s", name)
 	}
-	for _, r := range []Rights{{}, {Reply: true, Withhold: []string{"aaep:agent.output.*"}}} {
-		if key(negotiate(r)) == key(base) {
-			t.Errorf("who has %+v is with those who may more", r)
+	for _, other := range []handshake.Terms{negotiate(true), negotiate(false, "aaep:agent.output.*")} {
+		if key(other) == key(base) {
+			t.Errorf("subscriptions with %s are with those that may more", other.Profile())
 		}
-	}
-	if n := reflect.TypeFor[Rights]().NumField(); n != 2 {
-		t.Errorf("Rights has %d fields: a new one that makes a difference to what is heard must be in the terms", n)
 	}
 }
 
@@ -101,9 +97,9 @@ func vary(t *testing.T, v reflect.Value) {
 func TestWaitingIsBounded(t *testing.T) {
 	g := &group{sent: time.Now()}
 	g.shaper = shaper.New(handshake.Terms{}, nil)
-	var newest *subscription
+	var newest *Subscription
 	for range 10_000 {
-		newest = &subscription{woken: make(chan struct{}, 1)}
+		newest = &Subscription{woken: make(chan struct{}, 1)}
 		g.addWaiting(newest)
 		g.addWaiting(newest)
 	}
@@ -121,7 +117,7 @@ func TestWaitingIsBounded(t *testing.T) {
 func TestWhoIsServedIsLeftAlone(t *testing.T) {
 	g, other := &group{sent: time.Now()}, &group{}
 	g.shaper = shaper.New(handshake.Terms{}, nil)
-	sub := &subscription{woken: make(chan struct{}, 1)}
+	sub := &Subscription{woken: make(chan struct{}, 1)}
 	g.addWaiting(sub)
 	sub.group.Store(other)
 	if g.wakeWaiting(); len(sub.woken) > 0 || other.calls.Load() {

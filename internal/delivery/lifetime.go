@@ -1,10 +1,17 @@
-package producer
+package delivery
 
 import (
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+)
+
+const (
+	// openTimeout is how long the first stream may take after the answer to the request.
+	openTimeout = 30 * time.Second
+	// lastChance is how long a subscription may be without a stream during a shutdown.
+	lastChance = 2 * time.Second
 )
 
 // lifetime ends a subscription whose terms ask for that: after some time without an event, or some
@@ -22,8 +29,8 @@ func newLifetime(t *handshake.Terms) lifetime {
 	return l
 }
 
-// applyTerms applies new terms, at the beginning and after a renegotiation. A limit that stays the same is
-// not measured anew.
+// applyTerms applies new terms, at the beginning and after a renegotiation. A limit that stays the
+// same is not measured anew.
 func (l *lifetime) applyTerms(t *handshake.Terms) {
 	if t.IdleTimeout != l.idleFor {
 		l.idleFor = t.IdleTimeout
@@ -56,16 +63,18 @@ func (l *lifetime) reasonToEnd(now time.Time) *aaep.Rejection {
 	return nil
 }
 
-// shutdownRejection returns why a subscription ends at a shutdown after it has been sent everything.
+// shutdownRejection returns why a subscription ends at a shutdown after it has been sent
+// everything.
 func shutdownRejection() *aaep.Rejection {
 	return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
 }
 
-// incompleteShutdown returns why a subscription ends that is aborted, or at a shutdown that does not wait for
-// it any longer. The message says so if not everything has been sent. The owner calls it.
-func (sub *subscription) incompleteShutdown() *aaep.Rejection {
+// incompleteShutdown returns why a subscription ends that is aborted, or at a shutdown that does
+// not wait for it any longer. The message says so if not everything has been sent. The owner calls
+// it.
+func (sub *Subscription) incompleteShutdown() *aaep.Rejection {
 	over := shutdownRejection()
-	if !sub.isIdle() || sub.cursor < sub.p.log.End() {
+	if !sub.isIdle() || sub.cursor < sub.d.Log.End() {
 		over.Message = "The agent is shutting down, and could not wait until you had been told all of it."
 	}
 	return over
@@ -76,8 +85,8 @@ func peerGone(err error) *aaep.Rejection {
 	return &aaep.Rejection{Code: aaep.SubscriberShutdown, Remote: true, Err: err}
 }
 
-// slowRejection returns why a subscription ends that cannot keep up; why is the end of the sentence that
-// says it.
-func slowRejection(why string) *aaep.Rejection {
+// SlowRejection returns why a subscription ends that cannot keep up; why is the end of the sentence
+// that says it.
+func SlowRejection(why string) *aaep.Rejection {
 	return &aaep.Rejection{Code: aaep.SlowSubscriber, Message: "This subscription cannot keep up: " + why + "."}
 }

@@ -1,4 +1,4 @@
-package producer
+package delivery
 
 import (
 	"slices"
@@ -30,9 +30,9 @@ const (
 	maxPause = 5 * time.Minute
 )
 
-// rejoinBackoff decides when an ungrouped subscription next holds its text back to join a group in step.
-// It belongs to the owner of the subscription. The comment at the head of group.go says what it is
-// for.
+// rejoinBackoff decides when an ungrouped subscription next holds its text back to join a group in
+// step. It belongs to the owner of the subscription. The comment at the head of group.go says what
+// it is for.
 type rejoinBackoff struct {
 	next  time.Time     // no attempt begins before
 	late  time.Time     // when the attempt that is under way ends; zero: none is
@@ -40,28 +40,28 @@ type rejoinBackoff struct {
 	pause time.Duration // the distance to the next attempt after the last one that failed
 }
 
-// beginUngrouped notes that the subscription is ungrouped from now on. No attempt is under way then, and
-// the next one begins after quietStart at the earliest.
+// beginUngrouped notes that the subscription is ungrouped from now on. No attempt is under way
+// then, and the next one begins after quietStart at the earliest.
 func (s *rejoinBackoff) beginUngrouped(now time.Time) {
 	if s.late = (time.Time{}); s.next.Before(now.Add(quietStart)) {
 		s.next = now.Add(quietStart)
 	}
 }
 
-// tryJoin tries to join a group, first as a settled subscription and then in step. Only runUngrouped
-// calls it, when nothing could be sent. If none takes it, again is when to try again; zero is after
-// the next event.
+// tryJoin tries to join a group, first as a settled subscription and then in step. Only
+// runUngrouped calls it, when nothing could be sent. If none takes it, again is when to try again;
+// zero is after the next event.
 func (l *ungrouped) tryJoin(now time.Time) (joined bool, again time.Time) {
-	if joined, again = l.subscription.joinSettledGroup(now); joined {
+	if joined, again = l.joinSettledGroup(now); joined {
 		return true, again
 	}
 	joined, then := l.joinPausedGroup(now)
 	return joined, earliestTime(again, then)
 }
 
-// joinPausedGroup begins, continues or ends an attempt to join a group in step. It sets until when the
-// Shaper holds text back. If it does not join, again is when to call it again; zero is after the
-// next event.
+// joinPausedGroup begins, continues or ends an attempt to join a group in step. It sets until when
+// the Shaper holds text back. If it does not join, again is when to call it again; zero is after
+// the next event.
 func (l *ungrouped) joinPausedGroup(now time.Time) (joined bool, again time.Time) {
 	waits, met := !l.late.IsZero(), l.groupPaused.Swap(false)
 	switch {
@@ -72,7 +72,7 @@ func (l *ungrouped) joinPausedGroup(now time.Time) (joined bool, again time.Time
 		return false, again
 	case waits && !met && l.busy == 0: // no group has paused yet
 		return false, l.late
-	case !waits && (now.Before(l.next) || len(*l.p.audience.Load()) < crowdSize): // no attempt now
+	case !waits && (now.Before(l.next) || len(*l.d.served.Load()) < crowdSize): // no attempt now
 		return false, again
 	case !l.canBeGrouped(): // it may have got another stream while it waited
 		return false, again
@@ -96,16 +96,17 @@ func (l *ungrouped) joinPausedGroup(now time.Time) (joined bool, again time.Time
 	return false, l.late
 }
 
-// findPausedGroup finds or makes a group that is in step with the subscription, and joins it. If none is,
-// wait reports whether one exists that may be soon; that one wakes the subscription when it pauses.
+// findPausedGroup finds or makes a group that is in step with the subscription, and joins it. If
+// none is, wait reports whether one exists that may be soon; that one wakes the subscription when
+// it pauses.
 func (l *ungrouped) findPausedGroup(now time.Time) (g *group, wait bool) {
-	gs := &l.p.groups
+	gs := &l.d.groups
 	gs.mu.Lock()
 	all := slices.Clone(gs.of[l.key])
 	gs.mu.Unlock()
 	for {
 		for _, g := range all {
-			switch g.tryAdd(l.subscription, now, true) {
+			switch g.tryAdd(l.Subscription, now, true) {
 			case taken:
 				return g, false
 			case elsewhere, different:

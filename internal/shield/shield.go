@@ -1,0 +1,52 @@
+// Package shield calls code of other authors on goroutines of the producer: the functions and
+// interfaces of its Config, and links. As in net/http, a panic there ends what it was called for
+// and not the agent.
+package shield
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Shield makes such calls. A panic is logged with its stack, once a minute for each function. Where
+// the function has an error it returns one; a panic never becomes a yes. Any goroutine may use it.
+type Shield struct {
+	logger *slog.Logger
+
+	mu     sync.Mutex           // a leaf; guards logged
+	logged map[string]time.Time // when a mistake was logged last, by its kind
+}
+
+// New returns a Shield that logs mistakes to logger.
+func New(logger *slog.Logger) *Shield {
+	return &Shield{logger: logger, logged: map[string]time.Time{}}
+}
+
+// Call calls f and returns its error. If f panics it logs that and returns an error that says so.
+// doing names f for the log.
+func (s *Shield) Call(doing string, f func() error) (err error) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			err = fmt.Errorf("producer: panic: %v", crash)
+			s.LogMistake(doing, "panic, and the agent goes on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
+		}
+	}()
+	return f()
+}
+
+// LogMistake logs a mistake as an error, at most once a minute for each kind.
+func (s *Shield) LogMistake(kind, message string, attrs ...any) {
+	now := time.Now()
+	s.mu.Lock()
+	last, known := s.logged[kind]
+	if !known || now.Sub(last) >= time.Minute {
+		s.logged[kind], known = now, false
+	}
+	s.mu.Unlock()
+	if !known {
+		s.logger.Error(message, attrs...)
+	}
+}

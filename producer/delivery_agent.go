@@ -1,0 +1,112 @@
+package producer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/shaper"
+)
+
+// deliveryAgent is the Producer as its delivery.Dispatcher knows it.
+type deliveryAgent struct{ p *Producer }
+
+// States returns what the agent is doing; see delivery.Agent. It takes the locks of all sessions.
+func (a deliveryAgent) States(upTo uint64) (cursor uint64, entries []shaper.Entry, changed uint64) {
+	sessions, release := a.p.holdSessions()
+	defer release()
+	cursor = min(upTo, a.p.log.End())
+	entries, changed = statesAt(sessions, cursor)
+	return cursor, entries, changed
+}
+
+// OpenQuestions returns the questions that are open, in the order in which they were put. It takes
+// Producer.mu.
+func (a deliveryAgent) OpenQuestions() (all []shaper.Entry) {
+	a.p.mu.Lock()
+	defer a.p.mu.Unlock()
+	for _, put := range a.p.questionsInOrder() {
+		all = append(all, put.Entry)
+	}
+	return all
+}
+
+// IsSettled reports whether ev asks a question that is not open here. It takes Producer.mu.
+func (a deliveryAgent) IsSettled(ev *aaep.Event) bool { return a.p.isSettledQuestion(ev) }
+
+// StampsInOrder reports whether the events of a session are stamped in order, here: not where they
+// were republished, or another process stamps them.
+func (a deliveryAgent) StampsInOrder() bool {
+	return a.p.cfg.Follow == nil && !a.p.republished.Load()
+}
+
+// LastStamp returns the newest stamp of a session; see delivery.Agent. It takes Producer.mu, and
+// tries to take the Session's.
+func (a deliveryAgent) LastStamp(session string, cursor uint64) (stamp time.Time, certain bool) {
+	a.p.mu.Lock()
+	i := slices.IndexFunc(a.p.sessions, func(s *Session) bool { return s.id == session })
+	var s *Session
+	if i >= 0 {
+		s = a.p.sessions[i]
+	}
+	a.p.mu.Unlock()
+	if s == nil {
+		return stamp, true
+	}
+	if !s.mu.TryLock() {
+		return stamp, false
+	}
+	defer s.mu.Unlock()
+	if s.pos <= cursor { // all its events were read; the next is stamped no earlier
+		stamp = s.last
+	}
+	return stamp, true
+}
+
+// isSettledQuestion reports whether ev asks a question that is not open here: it has been settled,
+// or was never put by this Producer, as one that was republished. It is left out of what came
+// before a subscription. It takes Producer.mu.
+func (p *Producer) isSettledQuestion(ev *aaep.Event) bool {
+	token, asks := closes.Token(ev)
+	if !asks {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, open := p.asked[token]
+	return !open
+}
+
+// holdSessions locks the sessions that are under way, until release is called, in the order in
+// which they began: no other code holds two. The caller does nothing meanwhile that waits.
+func (p *Producer) holdSessions() (sessions []*Session, release func()) {
+	p.mu.Lock()
+	sessions = slices.Clone(p.sessions)
+	p.mu.Unlock()
+	for _, s := range sessions {
+		s.mu.Lock()
+	}
+	return sessions, func() {
+		for _, s := range sessions {
+			s.mu.Unlock()
+		}
+	}
+}
+
+// statesAt returns the states of sessions that are held, as delivery.Agent describes them.
+func statesAt(sessions []*Session, cursor uint64) (entries []shaper.Entry, changed uint64) {
+	for _, s := range sessions {
+		switch t := s.lastState; {
+		case s.over || t.pos == 0:
+		case t.pos > cursor:
+			changed = max(changed, t.pos)
+		default:
+			ev := *t.ev
+			// It keeps its stamp: a question that it belongs to may come next, and must be newer.
+			ev.EventID = newID("evt_")
+			entries = append(entries, shaper.Entry{Event: &ev})
+		}
+	}
+	return entries, changed
+}
