@@ -28,9 +28,9 @@ func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [--listen ADDRESS | --stdio] [-- PROGRAM ARGUMENTS]",
 		Short: "Make any program that prints text an accessible agent",
-		Long: `run starts PROGRAM and serves what it prints, as it prints it, to assistive technology. Without a program
-it serves its own standard input. The text also goes to standard output; listeners wait for who reads it there only
-when 16 MiB are unread.
+		Long: `run starts PROGRAM and serves what it prints, as it prints it, to assistive technology; what it prints on standard
+error is told as error output. Without a program it serves its own standard input. The text also goes to standard output
+and standard error; listeners wait for who reads standard output only when 16 MiB are unread.
 
 When the program ends, so does run, with the same exit code; any other than 0 is told as an error.
 Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it. A service manager ends run
@@ -279,18 +279,25 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 		return &exitError{exitFailed, err}
 	}
 	defer s.Close()
-	text := &textWriter{out: s.Output(), tee: r.out}
+	both := &programStreams{Output: s.Output(), language: r.language}
+	text := &textWriter{out: &programStream{of: both}, tee: r.out}
+	errs := &textWriter{out: &programStream{of: both, errs: true}, tee: r.errs}
+	if r.parent { // who started this hears it
+		errs.tee = nil
+	}
 	var failed error
 	if len(r.args) == 0 {
 		failed = copyInterruptible(ctx, text, r.in)
 	} else {
-		failed = r.recorded(ctx, s, func() error { return r.program(ctx, text) })
+		failed = r.recorded(ctx, s, func() error { return r.program(ctx, text, errs) })
 	}
-	if err := text.Close(); err != nil && failed == nil {
-		failed = err
+	for _, end := range []func() error{text.Close, errs.Close, both.Output.Close} {
+		if err := end(); err != nil && failed == nil {
+			failed = err
+		}
 	}
-	if text.strange > 0 {
-		r.status.say("aaep", words.Count(text.strange, "byte")+" of the output could not be read as text. Listeners are told a replacement character for each.")
+	if strange := text.strange + errs.strange; strange > 0 {
+		r.status.say("aaep", words.Count(strange, "byte")+" of the output could not be read as text. Listeners are told a replacement character for each.")
 	}
 	var exit *exec.ExitError
 	switch {

@@ -250,6 +250,8 @@ const (
 	Announcements    ID = "Announcements"
 	Meanwhile        ID = "Meanwhile"
 	MeanwhileWithout ID = "MeanwhileWithout"
+	PlainOutput      ID = "PlainOutput"
+	ErrorOutput      ID = "ErrorOutput"
 	CameBefore       ID = "CameBefore"
 	BeforeNext       ID = "BeforeNext"
 	AgentNumber      ID = "AgentNumber"
