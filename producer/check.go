@@ -151,7 +151,7 @@ func (p *Producer) extensionViolation(prefix string, uris []string, data json.Ra
 		if data == nil || ext.Event == nil {
 			return nil
 		}
-		err := p.shield.Call("Extension.Event", func() error { return ext.Event(data) })
+		err := p.shield.Call("Extension.Event of "+ext.URI, func() error { return ext.Event(data) })
 		if err == nil {
 			return nil
 		}

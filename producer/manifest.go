@@ -15,6 +15,9 @@ import (
 // AddEndpoint says in the manifest that this producer is served over a transport, and where.
 // Package producer/serve does it for what it serves.
 func (p *Producer) AddEndpoint(transport string, at manifest.Endpoint) {
+	if !p.isMade() {
+		return
+	}
 	p.published.mu.Lock()
 	defer p.published.mu.Unlock()
 	if p.published.reached == nil {
@@ -160,6 +163,9 @@ func (s *signature) waitDone() bool {
 
 // Signers returns what Config.Signers returns now.
 func (p *Producer) Signers() []*manifest.Signer {
+	if !p.isMade() {
+		return nil
+	}
 	if !p.isMade() || p.cfg.Signers == nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ type replyLimits struct {
 func (sub *subscription) HandleMessage(data []byte) error {
 	m, err := aaep.Decode(data)
 	if err != nil { // a message that cannot be read costs only itself
-		sub.p.cfg.Logger.Debug("message ignored", "subscription_id", sub.id, "error", err)
+		sub.refuseMalformed(err)
 		return nil
 	}
 	switch m := m.(type) {
@@ -45,6 +45,16 @@ func (sub *subscription) HandleMessage(data []byte) error {
 		}
 	}
 	return nil
+}
+
+// refuseMalformed logs a message that cannot be read, and reports it to the Observer as a Reply
+// without effect: that is what a subscriber mostly sends. Its sender is not told.
+func (sub *subscription) refuseMalformed(err error) {
+	sub.p.cfg.Observer.Began(Reply)(err)
+	if write, left := sub.p.malformed.countWarning(time.Now()); write {
+		sub.p.cfg.Logger.Warn("a message cannot be read, and does not count", "subscription_id", sub.id,
+			"subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "cause", err, "left_out_before", left)
+	}
 }
 
 // replyHold is how long nothing more is received from a subscriber whose reply has no settled

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -47,6 +48,11 @@ func TestNil(t *testing.T) {
 			if (err == nil) != (name == "SignedManifest") {
 				t.Errorf("%s = %v", name, err)
 			}
+		}
+		p.AddEndpoint("sse", manifest.Endpoint{})
+		<-p.Done()
+		if p.Ready() || p.MaxSubscriptions() != 0 || p.Stats() != (producer.Stats{}) || p.Subscriptions() != nil || p.Signers() != nil {
+			t.Error("it does something")
 		}
 	}
 }

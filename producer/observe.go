@@ -60,6 +60,9 @@ type Stats struct {
 
 // Stats returns the counts.
 func (p *Producer) Stats() Stats {
+	if !p.isMade() {
+		return Stats{}
+	}
 	p.mu.Lock()
 	served := *p.audience.Load()
 	all := p.past
@@ -91,6 +94,9 @@ func (p *Producer) Stats() Stats {
 // process would do better, and subscribers that come hear that from here. An agent whose own log is
 // away or failed goes on in memory.
 func (p *Producer) Ready() bool {
+	if !p.isMade() {
+		return false
+	}
 	select {
 	case <-p.done:
 		return false
@@ -124,6 +130,9 @@ type SubscriptionStatus struct {
 
 // Subscriptions returns how the subscriptions are doing, in the order of their ids.
 func (p *Producer) Subscriptions() []SubscriptionStatus {
+	if !p.isMade() {
+		return nil
+	}
 	var all []SubscriptionStatus
 	for _, sub := range *p.audience.Load() {
 		n, connected := sub.Status()

@@ -1,7 +1,10 @@
 package producer_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,6 +134,33 @@ func TestStats(t *testing.T) {
 			if got := st.p.Stats(); got.Subscriptions != 0 || got.Delivered != got.Produced || got.Produced < 2*(n+1) {
 				t.Errorf("after %d: Stats = %+v", n+1, got)
 			}
+		}
+	})
+}
+
+// A message that cannot be read costs only itself: it is counted, and in the log with what is wrong with it,
+// ten times a minute at most.
+func TestMalformedMessages(t *testing.T) {
+	o, logged := &instruments{}, &bytes.Buffer{}
+	cfg := producer.Config{Observer: o, Logger: slog.New(slog.NewTextHandler(logged, nil))}
+	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
+		l := st.listen(answering(everything()))
+		paid := tool(st.session("Paying."), pay, &deed{})
+		q := l.question()
+		o.told = nil
+		for range 25 {
+			l.sendRaw(`{"type":"confirmation.reply","reply_token":"rpl_1"}`)
+		}
+		synctest.Wait()
+		if got := strings.Count(strings.Join(o.told, "|"), "reply false"); got != 25 {
+			t.Errorf("the instruments show %q", o.told)
+		}
+		text := logged.String()
+		if got := strings.Count(text, "a message cannot be read, and does not count"); got != 10 || !strings.Contains(text, "decision") {
+			t.Errorf("%d lines: %s", got, text)
+		}
+		if l.reply(q, aaep.Accept); (<-paid).err != nil {
+			t.Error("a reply after them does not count")
 		}
 	})
 }

@@ -101,6 +101,7 @@ type Producer struct {
 	delivery    *delivery.Dispatcher // sends the log to the audience
 	asking      *requestMeter        // counts subscription requests
 	shortTimes  warnings             // counts warnings about questions that are open too short
+	malformed   warnings             // counts warnings about messages that cannot be read
 	agreements  agreements
 	published   published
 	republished atomic.Bool // Republish was called: the order of its sessions is not known here
@@ -218,5 +219,11 @@ func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	}
 }
 
-// MaxSubscriptions is how many may be served at once; see Config.
-func (p *Producer) MaxSubscriptions() int { return p.cfg.MaxSubscriptions }
+// MaxSubscriptions is how many may be served at once; see Config. It is zero for a Producer that New
+// did not make, and for no other.
+func (p *Producer) MaxSubscriptions() int {
+	if !p.isMade() {
+		return 0
+	}
+	return p.cfg.MaxSubscriptions
+}

@@ -151,5 +151,11 @@ func (p *Producer) beginRecord() bool {
 	return !p.closed
 }
 
-// Done returns a channel that is closed when Shutdown has ended.
-func (p *Producer) Done() <-chan struct{} { return p.done }
+// Done returns a channel that is closed when Shutdown has ended, and for a Producer that New did not
+// make.
+func (p *Producer) Done() <-chan struct{} {
+	if !p.isMade() {
+		return over.Done()
+	}
+	return p.done
+}

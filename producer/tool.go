@@ -110,9 +110,16 @@ func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (s
 	}
 	finished := false
 	defer func() {
-		if !finished {
-			done(errors.New("panic"))
+		if finished {
+			return
 		}
+		crash := recover()
+		if crash == nil {
+			done(errors.New("the tool's function ended its goroutine"))
+			return
+		}
+		done(fmt.Errorf("panic: %v", crash))
+		panic(crash)
 	}()
 	result, err := run(ctx)
 	finished = true

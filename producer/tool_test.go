@@ -1,9 +1,11 @@
 package producer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +21,8 @@ const ran = "session.started idle>thinking thinking>calling_tool tool.invoked "
 
 // INV-11: a run that panics is told as failed, and the panic goes on.
 func TestRunPanics(t *testing.T) {
-	bubble(t, func(t *testing.T, st *stage) {
+	var logged bytes.Buffer
+	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")
 		func() {
 			defer func() {
@@ -30,6 +33,9 @@ func TestRunPanics(t *testing.T) {
 			s.Tool(t.Context(), look, func(context.Context) (string, error) { panic("boom") })
 		}()
 		wantStory(t, l.events(), ran+"tool.error calling_tool>thinking")
+		if !strings.Contains(logged.String(), "panic: boom") {
+			t.Errorf("the log has %q, and no word of what was wrong", logged.String())
+		}
 	})
 }
 

@@ -209,10 +209,15 @@ func cannotTake(flag string, err error) error {
 	if right := isRight[flag]; right != "" {
 		says += ".\n" + right
 	}
-	if errors.Is(err, sqlite.ErrInUse) || strings.Contains(err.Error(), "the disk is full") {
+	if errors.Is(err, sqlite.ErrInUse) || isDiskFull(err) {
 		code = exitFailed
 	}
 	return &exitError{code, errors.New(says)}
+}
+
+// isDiskFull reports whether what was asked for is right, and there is no room for it.
+func isDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "the disk is full")
 }
 
 // isRight is what those who follow an agent may name with a flag, which they get from whoever runs it.

@@ -34,7 +34,7 @@ type observed struct {
 var delayBounds = [...]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
 // refusals are the reasons that are always there, so that an alarm sees their first increase.
-var refusals = []string{"no_credentials", "bad_credentials", "authorization_denied", "transport_unavailable", "rate_limit", "capabilities_incompatible", "version_unsupported", "invalid_request"}
+var refusals = []string{"no_credentials", "bad_credentials", "authorization_denied", "transport_unavailable", "rate_limit", "capabilities_incompatible", "version_unsupported", "invalid_request", "malformed", "unknown_subscription"}
 
 func newObserved() *observed {
 	o := &observed{refused: map[string]int{}}
@@ -46,7 +46,14 @@ func newObserved() *observed {
 
 // Began is that of producer.Observer.
 func (o *observed) Began(what producer.Operation) func(error) {
-	if what != producer.Subscribe {
+	switch what {
+	case producer.Reply:
+		return func(err error) {
+			if _, malformed := errors.AsType[*aaep.InvalidError](err); malformed {
+				o.count("malformed")
+			}
+		}
+	case producer.Resume:
 		return func(error) {}
 	}
 	return func(err error) {

@@ -260,6 +260,9 @@ func openTrail(name string) (*audit.File, error) {
 	case errors.As(err, &fault):
 		err = fmt.Errorf("the trail %s is not as it was written, so nothing is added to it.\nName another file. To see what is wrong: aaep audit verify %s", name, name)
 	default:
+		if isDiskFull(err) {
+			code = exitFailed
+		}
 		err = fmt.Errorf("cannot open the trail %s: %s", name, innermost(err))
 	}
 	return nil, &exitError{code, err}

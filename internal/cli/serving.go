@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +44,7 @@ type serving struct {
 	root, web           bool
 	sign                string
 	seen                *observed // what --metrics counts besides
+	lookAtFiles         []func()  // each looks whether a file has changed, and logs what is wrong with it
 }
 
 func servingFlags(cmd *cobra.Command) *serving {
@@ -142,7 +144,7 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	if err != nil {
 		return nil, usage("--trusted-proxy: %w.\nSee: aaep run --help", err)
 	}
-	srv := &serve.Server{Hosts: s.hosts, Origins: s.origins, TrustedProxies: proxies}
+	srv := &serve.Server{Hosts: s.hosts, Origins: s.origins, TrustedProxies: proxies, Refused: s.seen.count, Logger: log}
 	if s.web {
 		srv.Page = web.Handler()
 	}
@@ -166,6 +168,7 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 			return nil, usage("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
 		}
 		srv.TLS, s.seen.certificates = conf, func() (*tls.Config, error) { return conf.GetConfigForClient(nil) }
+		s.lookAtFiles = append(s.lookAtFiles, func() { conf.GetConfigForClient(nil) })
 		if s.clientCA != "" {
 			known = append(known, auth.ClientCertificate)
 		}
@@ -176,6 +179,7 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 			return nil, cannotTake("--tokens", err)
 		}
 		known = append(known, byToken)
+		s.lookAtFiles = append(s.lookAtFiles, func() { byToken(&http.Request{}) }) // which shows no token
 	}
 	switch {
 	case s.issuer == "" && s.audience == "":
@@ -195,7 +199,7 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 		known = append(known, byIssuer)
 	}
 	if len(known) > 0 {
-		srv.Authenticate, srv.Logger = s.seen.authenticator(auth.Any(known...)), log
+		srv.Authenticate = s.seen.authenticator(auth.Any(known...))
 	}
 	elsewhere := slices.ContainsFunc(s.hosts, func(name string) bool { return !ofThisMachine(name) })
 	if s.root && elsewhere {
@@ -303,8 +307,26 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*p
 			}
 		})
 	}
-	go func() { all.Wait(); close(done) }()
+	watching, stop := context.WithCancel(ctx)
+	go s.watchFiles(watching)
+	go func() { all.Wait(); stop(); close(done) }()
 	return at, done, nil
+}
+
+// watchFiles looks every ten seconds whether a file of tokens or certificates has changed, until ctx ends: what is wrong with it is
+// in the log also where no listener comes.
+func (s *serving) watchFiles(ctx context.Context) {
+	for ticker := time.NewTicker(10 * time.Second); ; {
+		select {
+		case <-ticker.C:
+			for _, look := range s.lookAtFiles {
+				look()
+			}
+		case <-ctx.Done():
+			ticker.Stop()
+			return
+		}
+	}
 }
 
 // listenLocally opens a socket or a pipe.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,6 +70,7 @@ type outFile interface {
 //
 // Do not rotate the file under a running File; begin a new one with another name.
 func Open(path string, opts Options) (*File, error) {
+	_, before := os.Lstat(path)
 	out, err := lockfile.Open(path)
 	if err == lockfile.ErrInUse {
 		return nil, fmt.Errorf("%w: %s", ErrInUse, path)
@@ -93,6 +95,9 @@ func Open(path string, opts Options) (*File, error) {
 			f.path = path
 			return f, nil
 		}
+	}
+	if info, failed := out.Stat(); failed == nil && info.Size() == 0 && errors.Is(before, fs.ErrNotExist) {
+		os.Remove(path) // this call made it, and nothing could be written
 	}
 	out.Close()
 	return nil, fmt.Errorf("audit: %s: %w", path, err)

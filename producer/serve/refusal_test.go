@@ -194,3 +194,23 @@ func TestListedOriginReads(t *testing.T) {
 		t.Errorf("POST: %s, Allow %q", resp.Status, resp.Header.Get("Allow"))
 	}
 }
+
+// TestNothingToServe: what is nil is refused in words, and no panic.
+func TestNothingToServe(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	check(t, err)
+	defer p.Shutdown(t.Context())
+	for _, none := range []*producer.Producer{nil, {}} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		check(t, err)
+		if h, err := new(serve.Server).Handler(none); err == nil || h != nil || !strings.Contains(err.Error(), "producer.New") {
+			t.Errorf("Handler = %v", err)
+		}
+		if err := new(serve.Server).Serve(t.Context(), ln, none); err == nil || !strings.Contains(err.Error(), "producer.New") {
+			t.Errorf("Serve = %v", err)
+		}
+	}
+	if err := new(serve.Server).Serve(t.Context(), nil, p); err == nil || !strings.Contains(err.Error(), "net.Listen") {
+		t.Errorf("without a listener Serve = %v", err)
+	}
+}

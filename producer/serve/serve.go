@@ -61,6 +61,8 @@ type Server struct {
 	// terms for everyone; on loopback only, whatever else is served. Nil serves none. See
 	// sse.RootServer.
 	RootLayout *aaep.Capabilities
+	// Refused is called with why a reply over HTTP reached no subscription; see sse.ServerOptions.
+	Refused func(reason string)
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
 }
@@ -115,6 +117,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Produce
 // handler, and what it starts ends with its context and is counted in the WaitGroup.
 func (s *Server) serveAgents(ctx context.Context, ln net.Listener, agents []*producer.Producer,
 	mount func(context.Context, []string, *sync.WaitGroup) (http.Handler, error)) error {
+	if ln == nil {
+		return errors.New("serve: there is no listener; net.Listen makes one")
+	}
 	defer ln.Close()
 	loopback, err := s.checkAddress(ln.Addr())
 	if err != nil {
@@ -129,7 +134,7 @@ func (s *Server) serveAgents(ctx context.Context, ln net.Listener, agents []*pro
 		return err
 	}
 	if s.Authenticate == nil {
-		s.logTo().Warn("serve: nobody is asked for credentials; every user and program of this machine can listen and answer", "address", ln.Addr().String())
+		s.logTo().Info("serve: nobody is asked for credentials; every user and program of this machine can listen and answer", "address", ln.Addr().String())
 	}
 	accepting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
@@ -221,6 +226,9 @@ func (s *Server) logTo() *slog.Logger {
 // ends. at is the path under which p is one of several, or empty.
 func (s *Server) mountAgent(ctx context.Context, p *producer.Producer, hosts []string, at string,
 	running *sync.WaitGroup) (http.Handler, error) {
+	if p.MaxSubscriptions() == 0 {
+		return nil, errors.New("serve: this Producer is nil, or was not made by producer.New")
+	}
 	if err := (httpguard.Rules{Hosts: s.Hosts, Origins: s.Origins}).Valid(); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
@@ -241,7 +249,7 @@ func (s *Server) mountAgent(ctx context.Context, p *producer.Producer, hosts []s
 	}
 	most := max(1024, 2*p.MaxSubscriptions()) // p refuses the rest, in words
 	prefix := cmp.Or(at, sse.DefaultPrefix)
-	events := sse.NewServer(sse.ServerOptions{Prefix: prefix, Authenticate: s.Authenticate, Hosts: hosts,
+	events := sse.NewServer(sse.ServerOptions{Refused: s.Refused, Prefix: prefix, Authenticate: s.Authenticate, Hosts: hosts,
 		Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: most})
 	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts,
 		Origins: s.Origins, Logger: s.Logger, MaxConnections: most})

@@ -35,6 +35,10 @@ type ServerOptions struct {
 	// AnswerTimeout bounds how long a POST waits for the producer: for the answer to a request or a
 	// renegotiation, and for room in a full queue. If zero, 10 seconds.
 	AnswerTimeout time.Duration
+	// Refused is called with why a POST to replies brought no message to a subscription,
+	// "malformed" or "unknown_subscription", from many goroutines at once; it must not wait. If
+	// nil, nothing is.
+	Refused func(reason string)
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
 }
@@ -52,6 +56,9 @@ func (o *ServerOptions) setDefaults() {
 	}
 	if o.AnswerTimeout <= 0 {
 		o.AnswerTimeout = 10 * time.Second
+	}
+	if o.Refused == nil {
+		o.Refused = func(string) {}
 	}
 	o.Logger = httpguard.LimitLog(o.Logger)
 }

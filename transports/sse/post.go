@@ -78,7 +78,8 @@ const retrySoon int64 = 2
 
 const closedToNew = "The producer takes no subscriptions at the moment."
 
-// badReply is the one answer to everything that is not a message for this endpoint (D-36).
+// badReply is the answer to everything that is not a message for this endpoint. What is wrong with
+// the message itself follows; it says nothing of any question (D-36).
 const badReply = "not a valid AAEP reply, renegotiation or close"
 
 // serveReply serves POST replies (B.1.4). A well-formed reply always gets the same 204, whatever
@@ -92,8 +93,7 @@ func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal st
 	}
 	m, err := aaep.Decode(body)
 	if err != nil {
-		s.o.Logger.Debug("sse: malformed reply", "cause", err)
-		s.writeError(w, http.StatusBadRequest, badReply)
+		s.refuseMalformed(w, principal, badReply, err)
 		return
 	}
 	switch m := m.(type) {
@@ -106,8 +106,19 @@ func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal st
 	case *aaep.SubscriptionRenegotiate:
 		s.serveRenegotiate(w, r, m.SubscriptionID, principal, body)
 	default:
-		s.writeError(w, http.StatusBadRequest, badReply)
+		s.refuseMalformed(w, principal, badReply, fmt.Errorf("it is a %s", m.MessageType()))
 	}
+}
+
+// refuseMalformed answers and logs a message that is none for its endpoint. cause is what is wrong
+// with its own bytes, or nil; it says nothing of any question (D-36).
+func (s *Server) refuseMalformed(w http.ResponseWriter, principal, text string, cause error) {
+	s.o.Refused("malformed")
+	s.o.Logger.Warn("sse: a message cannot be read, and does not count", "principal", principal, "cause", cause)
+	if cause != nil {
+		text += ": " + cause.Error()
+	}
+	s.writeError(w, http.StatusBadRequest, text)
 }
 
 // forwardMessage hands a message to the subscription id, if it belongs to the sender, and answers
@@ -115,6 +126,7 @@ func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal st
 func (s *Server) forwardMessage(w http.ResponseWriter, r *http.Request, id, principal string, body []byte, last bool) {
 	l := s.lookupLink(id, principal)
 	if l == nil && !last { // the sender is not told (INV-10), so the log must say it
+		s.o.Refused("unknown_subscription")
 		s.o.Logger.Warn(
 			"sse: a reply came for a subscription that is not here, and does not count; where several processes "+
 				"serve an agent, each listener has to stay at one of them",

@@ -154,7 +154,7 @@ func (rs *RootServer) openLink(r *http.Request, request []byte) (*link, answer, 
 	return l, a, refusal
 }
 
-// notAReply says what is accepted. What is wrong with a reply is not told (D-36).
+// notAReply says what is accepted; what is wrong with the message itself may follow.
 const notAReply = "not a valid AAEP reply; confirmation.reply and clarification.reply are taken here, and nothing else"
 
 // serveMessage serves POST /messages. Every reply gets the same answer, whatever becomes of it
@@ -175,8 +175,7 @@ func (rs *RootServer) serveMessage(w http.ResponseWriter, r *http.Request) {
 	case *aaep.ClarificationReply:
 		token, id = m.ReplyToken, &m.SubscriptionID
 	default:
-		rs.server.o.Logger.Debug("sse: malformed reply", "cause", err)
-		rs.server.writeError(w, http.StatusBadRequest, notAReply)
+		rs.server.refuseMalformed(w, "", notAReply, err)
 		return
 	}
 	l := rs.linkAsked(token)
@@ -184,8 +183,7 @@ func (rs *RootServer) serveMessage(w http.ResponseWriter, r *http.Request) {
 		*id = l.subscriptionID()
 	}
 	if body, err = aaep.Encode(m); err != nil {
-		rs.server.o.Logger.Debug("sse: malformed reply", "cause", err)
-		rs.server.writeError(w, http.StatusBadRequest, notAReply)
+		rs.server.refuseMalformed(w, "", notAReply, err)
 		return
 	}
 	if rs.server.deliverPosted(w, r, l, body, false) {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"modernc.org/sqlite"
+
 	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
@@ -19,12 +21,15 @@ func Backup(ctx context.Context, dir, file string) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, fileName)); err != nil {
 		return err
 	}
-	s, err := openReadOnly(ctx, filepath.Join(dir, fileName))
+	s, err := openReadOnly(ctx, &Store{dir: dir}, filepath.Join(dir, fileName))
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("%w: name a new file for the copy", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -36,19 +41,30 @@ func Backup(ctx context.Context, dir, file string) (err error) {
 	}()
 	if _, err := s.out.ExecContext(ctx, "VACUUM INTO ?", file); err != nil {
 		// which takes an empty file, and keeps its mode
-		return s.explainError(err)
+		return s.explainCopyError(err, file)
 	}
 	return errors.Join(f.Sync(), lockfile.SyncFolder(filepath.Dir(file)))
+}
+
+// explainCopyError is explainError for what went wrong while the log was written to a file.
+func (s *Store) explainCopyError(err error, file string) error {
+	if failed, ok := errors.AsType[*sqlite.Error](err); ok && failed.Code()&0xff == diskFull {
+		return fmt.Errorf("%s cannot be written: the disk that it is on is full", file)
+	}
+	return s.explainError(err)
 }
 
 // Restore makes a folder with the log that Backup wrote to a file. The folder must not exist, or be
 // empty. A file that is no log, is damaged or of a newer version is refused with the errors of
 // Open, and leaves nothing behind.
 func Restore(ctx context.Context, file, dir string) (err error) {
-	if _, err := os.Stat(file); err != nil {
+	switch info, err := os.Stat(file); {
+	case err != nil:
 		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder: name the file that aaep log backup wrote", file)
 	}
-	s, err := openReadOnly(ctx, file)
+	s, err := openReadOnly(ctx, &Store{dir: filepath.Dir(file), backup: file}, file)
 	if err != nil {
 		return err
 	}
@@ -56,13 +72,18 @@ func Restore(ctx context.Context, file, dir string) (err error) {
 	if err = errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	switch entries, err := os.ReadDir(dir); {
-	case errors.Is(err, fs.ErrNotExist):
+	switch entries, failed := os.ReadDir(dir); {
+	case errors.Is(failed, fs.ErrNotExist):
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
-	case err != nil:
-		return err
+		defer func() {
+			if err != nil {
+				os.Remove(dir)
+			}
+		}()
+	case failed != nil:
+		return failed
 	case len(entries) > 0:
 		return fmt.Errorf("%s is not empty: name a new folder, so that no other log is overwritten", dir)
 	}
@@ -90,27 +111,48 @@ func Restore(ctx context.Context, file, dir string) (err error) {
 	return lockfile.SyncFolder(dir)
 }
 
-// openReadOnly opens the file of a log, which another process may write, to look at it. The Store
-// can do no more than that.
-func openReadOnly(ctx context.Context, path string) (_ *Store, err error) {
-	s := &Store{dir: filepath.Dir(path)}
+// openReadOnly opens the file of a log, which another process may write, to look at it. s says
+// where it is; it can do no more than that. The caller closes it, unless there is an error.
+func openReadOnly(ctx context.Context, s *Store, path string) (_ *Store, err error) {
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
-	if s.db, err = openDB(path); err != nil {
-		return nil, err
+	wal, noWAL := os.Stat(path + "-wal") // before SQLite changes it
+	empty, err := s.openToRead(ctx, path, "")
+	if failed, ok := errors.AsType[*sqlite.Error](err); ok && failed.Code()&0xff == cannotOpen {
+		// SQLite cannot make the files beside it that it wants where nothing may be written, as on
+		// a file system that may only be read. Without them it misses what the -wal file has.
+		if noWAL == nil && wal.Size() > 0 {
+			return nil, fmt.Errorf("what was written last in %s cannot be read where nothing may be written: copy the folder "+
+				"to where it may, and name that copy", s.dir)
+		}
+		s.out.Close()
+		s.db.Close()
+		empty, err = s.openToRead(ctx, path, "&immutable=1")
 	}
-	if s.out, err = s.db.Conn(ctx); err != nil {
+	switch {
+	case err != nil:
 		return nil, s.explainError(err)
-	}
-	var empty bool
-	if err := s.out.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema) = 0").Scan(&empty); err != nil {
-		return nil, s.explainError(err)
-	}
-	if empty {
+	case empty:
 		return nil, s.damagedError("it is empty")
 	}
 	return s, s.identifyFile(ctx)
+}
+
+// cannotOpen is SQLite's code for a file that it cannot open.
+const cannotOpen = 14
+
+// openToRead opens the database file at path, and reports whether there is nothing in it. options
+// are added to its URL.
+func (s *Store) openToRead(ctx context.Context, path, options string) (empty bool, err error) {
+	if s.db, err = openDB(path, options); err != nil {
+		return false, err
+	}
+	if s.out, err = s.db.Conn(ctx); err != nil {
+		return false, err
+	}
+	err = s.out.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema) = 0").Scan(&empty)
+	return empty, err
 }

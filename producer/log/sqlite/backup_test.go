@@ -80,3 +80,74 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Errorf("a backup of no log: %v", err)
 	}
 }
+
+// Where nothing may be written beside it, a log that was closed is copied all the same; one whose
+// last writes are in the -wal file is refused, for they would be missing.
+func TestBackupWhereNothingMayBeWritten(t *testing.T) {
+	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "log")
+	s, err := Open(dir, Options{})
+	must(t, err)
+	must(t, s.Append([][]byte{[]byte("one")}))
+	must(t, s.Close())
+	if err := os.Symlink("/nowhere/shm", filepath.Join(dir, fileName+"-shm")); err != nil { // SQLite cannot make this file
+		t.Skip(err)
+	}
+	file := filepath.Join(t.TempDir(), "copy.db")
+	must(t, Backup(ctx, dir, file))
+	restored := filepath.Join(t.TempDir(), "again")
+	must(t, Restore(ctx, file, restored))
+	records, err := opened(t, restored).Read(0, 1)
+	if err != nil || len(records) != 1 || string(records[0]) != "one" {
+		t.Errorf("it has %q, %v", records, err)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, fileName+"-wal"), []byte("unfinished"), 0o600))
+	if err := Backup(ctx, dir, filepath.Join(t.TempDir(), "x")); err == nil || !strings.Contains(err.Error(), "copy the folder") {
+		t.Errorf("with unfinished writes: %v", err)
+	}
+}
+
+// What goes wrong names the file that it is about, and what to name instead.
+func TestBackupAndRestoreSayWhich(t *testing.T) {
+	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "log")
+	s := opened(t, dir)
+	must(t, s.Append([][]byte{[]byte("one")}))
+	for name, content := range map[string]string{"text.db": "hello\n", "empty.db": ""} {
+		file := filepath.Join(t.TempDir(), name)
+		must(t, os.WriteFile(file, []byte(content), 0o600))
+		err := Restore(ctx, file, filepath.Join(t.TempDir(), "to"))
+		if err == nil || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), fileName) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := Restore(ctx, dir, filepath.Join(t.TempDir(), "to")); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		t.Errorf("a folder: %v", err)
+	}
+	if _, err := s.out.ExecContext(ctx, "PRAGMA max_page_count = 1"); err != nil {
+		t.Fatal(err)
+	}
+	_, full := s.out.ExecContext(ctx, "INSERT INTO events VALUES (9, 9, zeroblob(1000000))")
+	if err := s.explainCopyError(full, "copy.db"); full == nil || !strings.HasPrefix(err.Error(), "copy.db cannot be written") {
+		t.Errorf("a full disk is told as %v, of %v", err, full)
+	}
+}
+
+// A log that cannot be begun leaves no file behind, and no folder that was not there.
+func TestOpenLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, lockName), 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, lockName, "x"), nil, 0o600))
+	if _, err := Open(dir, Options{}); err == nil {
+		t.Fatal("it is open")
+	}
+	if _, err := os.Stat(filepath.Join(dir, fileName)); err == nil {
+		t.Error("the file was left")
+	}
+	s := opened(t, filepath.Join(t.TempDir(), "log"))
+	must(t, s.Append([][]byte{[]byte("one")}))
+	if _, err := Open(s.dir, Options{}); !errors.Is(err, ErrInUse) {
+		t.Errorf("a second process: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, fileName)); err != nil {
+		t.Errorf("the log of the other is gone: %v", err)
+	}
+}

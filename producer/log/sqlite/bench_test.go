@@ -84,7 +84,7 @@ func appendAll(l *eventlog.Log) {
 
 // bareWriter returns what does the same to a file of its own, without a log to tell.
 func bareWriter(b *testing.B, sync string, rows [][]byte) func() {
-	db, err := openDB(filepath.Join(b.TempDir(), "bare.db"))
+	db, err := openDB(filepath.Join(b.TempDir(), "bare.db"), "")
 	must(b, err)
 	b.Cleanup(func() { db.Close() })
 	ctx := context.Background()

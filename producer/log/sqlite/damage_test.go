@@ -50,7 +50,7 @@ func refused(t *testing.T, dir string, kind error, words ...string) {
 // change does something to the file with another program.
 func change(t *testing.T, dir, statement string) {
 	t.Helper()
-	db, err := openDB(filepath.Join(dir, fileName))
+	db, err := openDB(filepath.Join(dir, fileName), "")
 	must(t, err)
 	defer db.Close()
 	_, err = db.Exec(statement)

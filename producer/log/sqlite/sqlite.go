@@ -12,6 +12,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -57,6 +58,7 @@ type Store struct {
 	late   bool // see Options.SurvivesCrash
 	lock   *os.File
 	db     *sql.DB   // for reading
+	backup string    // the file that Restore looks at; empty is the log in dir
 	out    *sql.Conn // for writing
 	add    *sql.Stmt
 	drop   *sql.Stmt
@@ -98,9 +100,20 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 		return nil, err
 	}
 	s := &Store{limits: opts.Limits.WithDefaults(), late: opts.SurvivesCrash}
+	_, before := os.Stat(dir)
+	fresh := false
 	defer func() {
-		if err != nil {
-			s.Close()
+		if err == nil {
+			return
+		}
+		// What this call made goes again, unless another process has begun to use it.
+		fresh = fresh && !errors.Is(err, ErrInUse)
+		if fresh {
+			s.removeFiles()
+		}
+		s.Close()
+		if fresh && errors.Is(before, fs.ErrNotExist) {
+			os.Remove(dir)
 		}
 	}()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -111,7 +124,7 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 		return nil, err
 	}
 	path := filepath.Join(s.dir, fileName)
-	if err := makePrivate(s.dir, path); err != nil {
+	if fresh, err = makePrivate(s.dir, path); err != nil {
 		return nil, err
 	}
 	if s.lock, err = lockFolder(filepath.Join(s.dir, lockName)); err != nil {
@@ -121,7 +134,7 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 	if info, err := os.Stat(path + "-wal"); err == nil {
 		crashed = info.Size() > 0
 	}
-	if s.db, err = openDB(path); err != nil {
+	if s.db, err = openDB(path, ""); err != nil {
 		return nil, err
 	}
 	ctx := context.Background()
@@ -138,9 +151,9 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// openDB opens the database file at path.
-func openDB(path string) (*sql.DB, error) {
-	at := url.URL{Scheme: "file", Path: filepath.ToSlash(path), OmitHost: true, RawQuery: "_pragma=busy_timeout(5000)"}
+// openDB opens the database file at path. options are added to its URL.
+func openDB(path, options string) (*sql.DB, error) {
+	at := url.URL{Scheme: "file", Path: filepath.ToSlash(path), OmitHost: true, RawQuery: "_pragma=busy_timeout(5000)" + options}
 	if filepath.VolumeName(path) != "" {
 		at.Path = "/" + at.Path
 	}
@@ -157,16 +170,24 @@ func openDB(path string) (*sql.DB, error) {
 // maxReaders is how many read at a time; the others wait.
 const maxReaders = 4
 
-// makePrivate makes the file, and reports what keeps it and its folder from being ours alone.
-func makePrivate(dir, path string) error {
+// removeFiles removes the files of a log that Open has just made and could not begin.
+func (s *Store) removeFiles() {
+	for _, name := range []string{fileName, fileName + "-wal", fileName + "-shm", lockName} {
+		os.Remove(filepath.Join(s.dir, name))
+	}
+}
+
+// makePrivate makes the file, and reports what keeps it and its folder from being ours alone. fresh
+// says that there was none before.
+func makePrivate(dir, path string) (fresh bool, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
+	if fresh = err == nil; fresh {
 		err = errors.Join(f.Close(), lockfile.SyncFolder(dir))
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+		return fresh, err
 	}
-	return errors.Join(checkOwned(dir, 0o022, "write to", "700"), checkOwned(path, 0o077, "open", "600"))
+	return fresh, errors.Join(checkOwned(dir, 0o022, "write to", "700"), checkOwned(path, 0o077, "open", "600"))
 }
 
 // lockFolder takes the folder for this process, and leaves word of it.
@@ -213,12 +234,15 @@ func (s *Store) identifyFile(ctx context.Context) error {
 			fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema,
 				applicationID, version))
 	case id != applicationID:
+		if s.backup != "" {
+			return fmt.Errorf("%w: %s is no copy of a log; aaep log backup makes one", ErrDamaged, s.backup)
+		}
 		return fmt.Errorf("%w: %s is not one of this program's; name another folder, or move the file away", ErrDamaged,
 			filepath.Join(s.dir, fileName))
 	case v > version:
 		return fmt.Errorf(
 			"%w: %s has format %d, and this program knows %d; use a newer program, or name another folder", ErrNewer,
-			s.dir, v, version)
+			cmp.Or(s.backup, s.dir), v, version)
 	}
 	return nil
 }
@@ -292,9 +316,9 @@ func (s *Store) explainError(err error) error {
 	if !errors.As(err, &failed) || errors.Is(err, driver.ErrBadConn) {
 		return fmt.Errorf("the log in %s: %w", s.dir, err)
 	}
-	const readOnly, corrupt, full, notADatabase, shortRead = 8, 11, 13, 26, 522
+	const readOnly, corrupt, notADatabase, shortRead = 8, 11, 26, 522
 	switch code := failed.Code(); {
-	case code&0xff == full:
+	case code&0xff == diskFull:
 		return fmt.Errorf("the log in %s cannot be written: the disk is full", s.dir)
 	case code&0xff == readOnly:
 		return fmt.Errorf("the log in %s cannot be written: %s, or the disk it is on, may only be read",
@@ -302,10 +326,17 @@ func (s *Store) explainError(err error) error {
 	case code&0xff == corrupt, code&0xff == notADatabase, code == shortRead:
 		return s.damagedError(failed.Error())
 	}
-	return fmt.Errorf("the log in %s: %w", s.dir, err)
+	return fmt.Errorf("%s: %w", cmp.Or(s.backup, "the log in "+s.dir), err)
 }
 
+// diskFull is SQLite's code for a disk without room.
+const diskFull = 13
+
 func (s *Store) damagedError(how string) error {
+	if s.backup != "" {
+		return fmt.Errorf("%w: %s is no copy of a log, or not as it was written (%s); aaep log backup makes one",
+			ErrDamaged, s.backup, how)
+	}
 	return fmt.Errorf(
 		"%w: %s in %s is not as it was written (%s); move it away to begin a new one, in which nobody finds their place", ErrDamaged, fileName, s.dir, how)
 }

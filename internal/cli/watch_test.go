@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep/producer"
+)
+
+// A file of tokens that was changed for a wrong one is in the log within ten seconds, though nobody comes.
+func TestChangedFilesAreLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "tokens")
+		write := func(text string) {
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("ada 0123456789abcdef0123456789abcdef\n")
+		var talk bytes.Buffer
+		s := &serving{tokens: file, seen: newObserved()}
+		if _, err := s.server(t.Context(), &talk); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { s.watchFiles(ctx); close(done) }()
+		write("ada short\n")
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		stop()
+		<-done
+		if got := talk.String(); strings.Count(got, "a changed file is not used") != 1 || !strings.Contains(got, "line 1") {
+			t.Errorf("the log has %q", got)
+		}
+		for _, refused := range s.seen.refused {
+			if refused != 0 {
+				t.Errorf("a look counts as a request: %v", s.seen.refused)
+			}
+		}
+	})
+}
+
+// Replies that are none, and those to a subscription that is not here, are in the log and counted, also where nobody is asked
+// for credentials; a 400 says what is wrong.
+func TestRefusedRepliesAreSeen(t *testing.T) {
+	p, _ := agentOf(t, producer.Config{})
+	defer p.Shutdown(t.Context())
+	var talk said
+	s := &serving{addrs: []string{"127.0.0.1:0"}, seen: newObserved()}
+	at, served, err := s.open(t.Context(), func() (*producer.Producer, error) { return p, nil }, &talk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]int{
+		`{"type":"confirmation.reply"}`: 400,
+		`{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept","subscription_id":"sub_1","timestamp":"2026-01-02T03:04:05Z"}`: 204,
+	} {
+		resp, err := http.Post(at[0].at+"/aaep/v1/replies", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != want || want == 400 && !strings.Contains(string(text), "decision") {
+			t.Errorf("%s: %d %s", body, resp.StatusCode, text)
+		}
+	}
+	if err := p.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-served
+	for _, reason := range []string{"malformed", "unknown_subscription"} {
+		if s.seen.refused[reason] != 1 {
+			t.Errorf("counted: %v", s.seen.refused)
+		}
+	}
+	for _, line := range []string{"a message cannot be read, and does not count", "a reply came for a subscription that is not here"} {
+		if strings.Count(talk.String(), line) != 1 {
+			t.Errorf("the log has %q", talk.String())
+		}
+	}
+}
