@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
@@ -113,7 +114,7 @@ Exit codes, of every command:
 		exit = &exitError{exitUsage, misused(root, args, err)}
 	}
 	if text := exit.Error(); text != "" {
-		fmt.Fprintln(stderr, "aaep: "+aaep.SafeText(unprefixed(text)))
+		fmt.Fprintln(withPriority(stderr, slog.LevelError), "aaep: "+aaep.SafeText(unprefixed(text)))
 	}
 	return exit.code
 }
@@ -194,7 +195,11 @@ func version() string {
 	if commit != "" {
 		text += ", commit " + commit
 	}
-	return text + ", " + runtime.Version()
+	text += ", " + runtime.Version()
+	if name == "" && commit == "" {
+		text += "; the build says neither its version nor its commit (-buildvcs=false)"
+	}
+	return text
 }
 
 // usage is the error of a command that was called in a wrong way.
@@ -296,5 +301,8 @@ func stopped(ctx context.Context) error {
 func newProducer(name string, cfg producer.Config) (*producer.Producer, error) {
 	cfg.Agent = aaep.Producer{AgentID: name, AgentName: name}
 	cfg.AnyLanguage, cfg.FromStart = true, true
+	if cfg.Audit == nil && cfg.Logger != nil { // otherwise the words of each question would be in the log
+		cfg.Audit = answered{cfg.Logger}
+	}
 	return producer.New(cfg)
 }

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"bytes"
+	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -35,5 +39,56 @@ func TestAnswered(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "secret") || strings.Count(log.String(), "\n") != 3 {
 		t.Error(log.String())
+	}
+}
+
+// In systemd's journal each line has the priority that it is searched by; elsewhere there is none.
+func TestPriorities(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(prioritized{&out, anyLevel}, nil))
+	log.Error("bad", "cause", "level=INFO")
+	log.Warn("odd")
+	log.Info("level=ERROR is no level")
+	for _, level := range []slog.Level{slog.LevelError, slog.LevelWarn} {
+		if n, err := (prioritized{&out, level}).Write([]byte("aaep: one\ntwo\n")); n != 14 || err != nil {
+			t.Error(n, err)
+		}
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, line[:3])
+	}
+	if want := "<3> <4> <6> <3> <3> <4> <4>"; strings.Join(got, " ") != want {
+		t.Errorf("the priorities are %q, want %s:\n%s", got, want, &out)
+	}
+	t.Setenv("JOURNAL_STREAM", "8:1")
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, talk := range []io.Writer{&out, file} {
+		if withPriority(talk, anyLevel) != talk {
+			t.Errorf("%T is taken for a journal", talk)
+		}
+	}
+}
+
+// An agent of the command without a trail logs that it asked, and what came of it, and no word of that.
+func TestNoWordsInTheLog(t *testing.T) {
+	var log said
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	p, err := newProducer("planner", producer.Config{Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(t.Context())
+	s, err := p.StartSession(t.Context(), aaep.Say("Working."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Clarify(t.Context(), producer.Question{Text: aaep.Say("A secret question?")})
+	if got := log.String(); strings.Contains(got, "secret") || !strings.Contains(got, "question settled") {
+		t.Errorf("the log has %q", got)
 	}
 }

@@ -101,7 +101,7 @@ func logTo(talk io.Writer) *slog.Logger { return logFrom(slog.LevelWarn, talk) }
 func errorsTo(talk io.Writer) *slog.Logger { return logFrom(slog.LevelError, talk) }
 
 func logFrom(level slog.Level, talk io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(talk, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(withPriority(talk, anyLevel), &slog.HandlerOptions{Level: level}))
 }
 
 // place finds the path that the agent is below, in --host agent.example/planner.

@@ -226,14 +226,14 @@ func (s *Server) logTo() *slog.Logger {
 // ends. at is the path under which p is one of several, or empty.
 func (s *Server) mountAgent(ctx context.Context, p *producer.Producer, hosts []string, at string,
 	running *sync.WaitGroup) (http.Handler, error) {
-	if p.MaxSubscriptions() == 0 {
-		return nil, errors.New("serve: this Producer is nil, or was not made by producer.New")
-	}
 	if err := (httpguard.Rules{Hosts: s.Hosts, Origins: s.Origins}).Valid(); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	if err := httpguard.ValidProxies(s.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("serve: Server.TrustedProxies: %w", err)
+	}
+	if p.MaxSubscriptions() == 0 {
+		return nil, errors.New("serve: this Producer is nil, or was not made by producer.New")
 	}
 	var root *sse.RootServer
 	if s.RootLayout != nil {
