@@ -45,6 +45,7 @@ type bridging struct {
 	hookURL     string // how that system reaches it
 	wait        bool
 	status      announcer
+	cfg         producer.Config // what else the agent is
 }
 
 func (b *bridging) flags(cmd *cobra.Command, whose string) {
@@ -85,7 +86,9 @@ func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, begin
 	ctx, stop := serviceable(cmd.Context(), &b.status)
 	defer stop()
 	shared := &acpOptions{where: b.where, trail: b.trail}
-	p, served, end, err := shared.serve(ctx, cmd, name, producer.Config{Admit: b.where.admit(&b.status)}, &b.status)
+	cfg := b.cfg
+	cfg.Admit = b.where.admit(&b.status)
+	p, served, end, err := shared.serve(ctx, cmd, name, cfg, &b.status)
 	if err != nil {
 		return err
 	}

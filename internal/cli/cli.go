@@ -88,7 +88,7 @@ Exit codes, of every command:
 		}
 		return usage("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(demoCommand(), acpCommand(), hookCommand(), bridgeCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), logCommand(), manifestCommand(), conformanceCommand(), benchCommand())
+	root.AddCommand(demoCommand(), acpCommand(), hookCommand(), bridgeCommand(), tapCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), logCommand(), manifestCommand(), conformanceCommand(), benchCommand())
 	root.AddCommand(completionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
+	"github.com/aaep-go/aaep/internal/fakemodel"
+)
+
+// TestTapClients has the libraries of three providers talk through the command.
+func TestTapClients(t *testing.T) {
+	clients := bridgetest.Install(t, "testdata/modelclients")
+	var answers []fakemodel.Answer
+	for _, dialect := range []string{fakemodel.Chat, fakemodel.Responses, fakemodel.Messages, fakemodel.Ollama} {
+		answers = append(answers,
+			fakemodel.Answer{Thinks: "Hm.", Says: []string{"I look ", "at the weather.\n"}, Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Ibadan"}`}}},
+			fakemodel.Answer{Says: []string{"The sun ", fmt.Sprintf("shines in %s.", dialect)}})
+	}
+	model := fakemodel.New(answers...)
+	model.Piece = 40
+	server := httptest.NewServer(model)
+	t.Cleanup(server.Close)
+	runScripts(t, "tap", map[string]string{"CLIENTS": clients, "UPSTREAM": server.URL})
+}
+
+// Only programs of this machine get through a tap: no page, whatever name it has given this machine.
+func TestTapRefusesPages(t *testing.T) {
+	ln, err := listenForPrograms(t.Context(), "--at", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan error)
+	ctx, end := context.WithCancel(t.Context())
+	go func() {
+		over <- servePrograms(ctx, ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
+	}()
+	for _, tt := range []struct {
+		host, origin string
+		status       int
+	}{
+		{"", "", 204}, {"localhost:" + portOf(ln), "", 204}, {"host.docker.internal:" + portOf(ln), "", 204},
+		{"evil.example:" + portOf(ln), "", 403}, {"evil.example", "http://evil.example", 403}, {"", "https://evil.example", 403}, {"", "null", 403},
+	} {
+		r, _ := http.NewRequestWithContext(t.Context(), "POST", "http://"+ln.Addr().String()+"/v1/chat/completions", strings.NewReader("{}"))
+		if r.Host = tt.host; tt.origin != "" {
+			r.Header.Set("Origin", tt.origin)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != tt.status {
+			t.Errorf("host %q, origin %q: %d, want %d", tt.host, tt.origin, resp.StatusCode, tt.status)
+		}
+	}
+	end()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+}
+
+func portOf(ln net.Listener) string { return fmt.Sprint(ln.Addr().(*net.TCPAddr).Port) }
