@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/brailletest"
+	"github.com/aaep-go/aaep/internal/speechtest"
 	"github.com/aaep-go/aaep/subscriber"
-	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
-	"github.com/aaep-go/aaep/subscriber/speech/speechtest"
 	"github.com/aaep-go/aaep/transports/sse"
 )
 

@@ -396,7 +396,7 @@ var theMap = []folder{
 		why:    "an output presents what it is given, and does not know why it is said",
 	},
 	{
-		path: "subscriber/speech/speechtest",
+		path: "internal/speechtest",
 		why:  "a double that shared code with the client would share its mistakes",
 	},
 	{
@@ -406,7 +406,7 @@ var theMap = []folder{
 		why:    "a display is given utterances: it knows neither agents nor who decided what is said",
 	},
 	{
-		path: "subscriber/braille/brailletest",
+		path: "internal/brailletest",
 		why:  "it stands in for BRLTTY, so it knows nothing of who talks to it",
 	},
 	{
@@ -434,7 +434,7 @@ var theMap = []folder{
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
 	},
 	{
-		path:   "subscriber/orca/orcatest",
+		path:   "internal/orcatest",
 		arrows: []string{"internal/sessionbus"},
 		others: []string{"github.com/godbus/dbus/v5"},
 		why:    "a double of Orca must not know the client that is tested with it",
@@ -452,7 +452,7 @@ var theMap = []folder{
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
 	},
 	{
-		path:   "subscriber/haptic/haptictest",
+		path:   "internal/haptictest",
 		arrows: []string{"handshake/extensions", "subscriber/haptic"},
 		why:    "a device of a user's own is made of the same interface, and of nothing else",
 	},

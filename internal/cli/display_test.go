@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
+	"github.com/aaep-go/aaep/internal/brailletest"
 )
 
 // display is a BRLTTY with a display of 40 cells, whose reader pans on as soon as a text that waits for that has stood for a second.

@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/brailletest"
+	"github.com/aaep-go/aaep/internal/speechtest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
-	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
 	"github.com/aaep-go/aaep/subscriber/present"
 	"github.com/aaep-go/aaep/subscriber/speech"
-	"github.com/aaep-go/aaep/subscriber/speech/speechtest"
 )
 
 var record = flag.Bool("record", false, "write docs/recordings anew")

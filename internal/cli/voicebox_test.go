@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/aaep-go/aaep/subscriber/speech/speechtest"
+	"github.com/aaep-go/aaep/internal/speechtest"
 )
 
 // voicebox is a speech server at the socket that is named. It prints what was heard whole, as soon as it was.

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/brailletest"
 	"github.com/aaep-go/aaep/subscriber/braille"
-	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
 )
 
 // A critical text stays, at its beginning, until the person has panned past its end.

@@ -14,9 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/brailletest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
-	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
 )
 
 // A server that wants a key gets the file's, and a wrong or missing one is told.

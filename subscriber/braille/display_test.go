@@ -12,9 +12,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/aaep-go/aaep/internal/brailletest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
-	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/aaep-go/aaep/internal/brailletest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
-	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
 )
 
 func Example() {

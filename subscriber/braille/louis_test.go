@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/brailletest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
-	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
 )
 
 // newTranslatingDisplay opens a display whose text liblouis translates.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/haptictest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/haptic"
-	"github.com/aaep-go/aaep/subscriber/haptic/haptictest"
 )
 
 // What a session feels like. With OpenFeedbackd in the Recorder's place, a telephone buzzes.

@@ -13,9 +13,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/haptictest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/haptic"
-	"github.com/aaep-go/aaep/subscriber/haptic/haptictest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/orcatest"
 	"github.com/aaep-go/aaep/internal/sessionbus"
 	"github.com/aaep-go/aaep/internal/sessionbus/bustest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/orca"
-	"github.com/aaep-go/aaep/subscriber/orca/orcatest"
 )
 
 // A real bus has names, owners and signals of its own.

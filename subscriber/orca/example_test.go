@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/aaep-go/aaep/internal/orcatest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/orca"
-	"github.com/aaep-go/aaep/subscriber/orca/orcatest"
 )
 
 // A question interrupts what Orca is saying. The double stands for Orca here; without Bus it is the user's own.

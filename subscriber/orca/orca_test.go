@@ -11,10 +11,10 @@ import (
 	"github.com/godbus/dbus/v5"
 	"go.uber.org/goleak"
 
+	"github.com/aaep-go/aaep/internal/orcatest"
 	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/orca"
-	"github.com/aaep-go/aaep/subscriber/orca/orcatest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

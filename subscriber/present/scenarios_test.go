@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/brailletest"
+	"github.com/aaep-go/aaep/internal/orcatest"
+	"github.com/aaep-go/aaep/internal/speechtest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
-	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
 	"github.com/aaep-go/aaep/subscriber/orca"
-	"github.com/aaep-go/aaep/subscriber/orca/orcatest"
 	"github.com/aaep-go/aaep/subscriber/present"
 	"github.com/aaep-go/aaep/subscriber/speech"
-	"github.com/aaep-go/aaep/subscriber/speech/speechtest"
 )
 
 // Each way in which agents were measured to lose, delay or garble what a person with a screen reader is told, on a page without an

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/aaep-go/aaep/internal/speechtest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/speech"
-	"github.com/aaep-go/aaep/subscriber/speech/speechtest"
 )
 
 // Present returns when the last word was heard. Without Connect it would be the user's own speech

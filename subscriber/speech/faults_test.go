@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/speechtest"
 	"github.com/aaep-go/aaep/subscriber/speech"
-	"github.com/aaep-go/aaep/subscriber/speech/speechtest"
 )
 
 // answerWith returns a server that answers commands with the prefix by what reply says, from the

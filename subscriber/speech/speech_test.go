@@ -12,9 +12,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/aaep-go/aaep/internal/speechtest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/speech"
-	"github.com/aaep-go/aaep/subscriber/speech/speechtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

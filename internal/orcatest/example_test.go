@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/aaep-go/aaep/internal/orcatest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/orca"
-	"github.com/aaep-go/aaep/subscriber/orca/orcatest"
 )
 
 // What a program does when the screen reader goes away.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/speechtest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/speech"
-	"github.com/aaep-go/aaep/subscriber/speech/speechtest"
 )
 
 // The person presses the silence key in the middle of a sentence.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/brailletest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
-	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
 )
 
 func Example() {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/haptictest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/haptic"
-	"github.com/aaep-go/aaep/subscriber/haptic/haptictest"
 )
 
 // A device with one pattern of its own: what is critical is felt as that, and the rest not at all.
