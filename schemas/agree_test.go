@@ -42,32 +42,37 @@ type mutation struct {
 
 var mutations = []mutation{
 	{"missing", ``}, {"null", `null`}, {"false", `false`}, {"true", `true`}, {"list", `[]`}, {"list of empty", `[""]`},
-	{"list of twins", `["en","en"]`}, {"object", `{}`}, {"object of number", `{"a":1}`}, {"object of object", `{"a":{}}`},
+	{"list of twins", `["en","en"]`}, {"object", `{}`}, {"object of number", `{"a":1}`},
+	{"object of object", `{"a":{}}`},
 	{"reserved prefix", `{"aaep":{}}`},
 	{"zero", `0`}, {"one", `1`}, {"integral", `3.0`}, {"fraction", `1.5`}, {"negative", `-1`}, {"large", `86401`},
 	{"larger", `100001`}, {"a day and more", `86400001`}, {"2^53", `9007199254740992`}, {"too large", `1e300`},
 	{"empty", `""`}, {"word", `"word"`}, {"upper", `"WORD"`}, {"words", `"two words"`}, {"newline", `"word\n"`},
-	{"escape", `"a\u001bb"`}, {"override", `"a\u202eb"`}, {"open isolate", `"a\u2066b"`}, {"isolate", `"a\u2066b\u2069"`},
+	{"escape", `"a\u001bb"`}, {"override", `"a\u202eb"`}, {"open isolate", `"a\u2066b"`},
+	{"isolate", `"a\u2066b\u2069"`},
 	{"private", `"\ue000"`}, {"stray tag", `"a\udb40\udc67"`}, {"flag", `"\ud83c\udff4\udb40\udc67\udb40\udc7f"`},
-	{"64", quoted(strings.Repeat("a", 64))}, {"65", quoted(strings.Repeat("a", 65))},
-	{"257", quoted(strings.Repeat("a", 257))}, {"1025", quoted(strings.Repeat("a", 1025))},
-	{"4096", quoted(strings.Repeat("a", 4096))}, {"4097", quoted(strings.Repeat("a", 4097))},
-	{"16384", quoted(strings.Repeat("a", 16384))}, {"16385", quoted(strings.Repeat("a", 16385))},
-	{"4096 wide", quoted(strings.Repeat("é", 4096))},
-	{"id evt", `"evt_1"`}, {"id sub", `"sub_1"`}, {"id dash", `"evt_a-b"`}, {"tag", `"zh-Hant-TW"`}, {"tag line", `"en_US"`},
+	{"64", quoteText(strings.Repeat("a", 64))}, {"65", quoteText(strings.Repeat("a", 65))},
+	{"257", quoteText(strings.Repeat("a", 257))}, {"1025", quoteText(strings.Repeat("a", 1025))},
+	{"4096", quoteText(strings.Repeat("a", 4096))}, {"4097", quoteText(strings.Repeat("a", 4097))},
+	{"16384", quoteText(strings.Repeat("a", 16384))}, {"16385", quoteText(strings.Repeat("a", 16385))},
+	{"4096 wide", quoteText(strings.Repeat("é", 4096))},
+	{"id evt", `"evt_1"`}, {"id sub", `"sub_1"`}, {"id dash", `"evt_a-b"`}, {"tag", `"zh-Hant-TW"`},
+	{"tag line", `"en_US"`},
 	{"media", `"text/plain"`}, {"media parameter", `"text/plain;charset=utf-8"`}, {"version", `"1.9.0-rc.1"`},
 	{"uri", `"https://example.org/a?b#c"`}, {"urn", `"urn:a:b"`}, {"file", `"file:///a"`}, {"no host", `"https://"`},
-	{"no path", `"mailto:"`}, {"path", `"/a/b"`}, {"blank uri", `"https://example.org/a b"`}, {"wide uri", `"https://example.org/é"`},
+	{"no path", `"mailto:"`}, {"path", `"/a/b"`}, {"blank uri", `"https://example.org/a b"`},
+	{"wide uri", `"https://example.org/é"`},
 	{"millis", `"2026-07-01T09:30:00.120Z"`}, {"no fraction", `"2026-07-01T11:30:00+02:00"`},
-	{"nanos", `"2026-07-01T09:30:00.123456789Z"`}, {"lower", `"2026-07-01t09:30:00z"`}, {"comma", `"2026-07-01T09:30:00,120Z"`},
+	{"nanos", `"2026-07-01T09:30:00.123456789Z"`}, {"lower", `"2026-07-01t09:30:00z"`},
+	{"comma", `"2026-07-01T09:30:00,120Z"`},
 	{"month 13", `"2026-13-01T09:30:00Z"`}, {"accept", `"accept"`}, {"normal", `"normal"`}, {"critical", `"critical"`},
 	{"irreversible", `"irreversible"`}, {"kind", `["freetext"]`}, {"type", `"aaep:agent.state.changed"`},
 	{"type uri", `"https://aaep-protocol.org/types/agent.state.changed"`}, {"type new", `"aaep:agent.state.lost"`},
 	{"type medai", `"medai:vitals"`}, {"type bare", `"vitals"`},
 }
 
-// triedElsewhere reports whether a place belongs to the envelope or to the capabilities, which one type
-// tries for all.
+// triedElsewhere reports whether a place belongs to the envelope or to the capabilities, which one
+// type tries for all.
 func triedElsewhere(typ, at string) bool {
 	if typ == "aaep:agent.session.started" || typ == "subscription.request" {
 		return false
@@ -83,8 +88,9 @@ func triedElsewhere(typ, at string) bool {
 	return strings.Contains(at, "capabilities/")
 }
 
-// known returns the documented difference that explains why the two judgements on one mutation differ, or "".
-func known(at string, m mutation, hand, schema bool) string {
+// knownDifference returns the documented difference that explains why the two judgements on one
+// mutation differ, or "".
+func knownDifference(at string, m mutation, hand, schema bool) string {
 	last := at[strings.LastIndexByte(at, '/')+1:]
 	switch {
 	case schema && !hand: // what a schema cannot say
@@ -121,10 +127,10 @@ func TestAgreement(t *testing.T) {
 	seen := map[string]int{}
 	tried := 0
 	t.Run("all", func(t *testing.T) {
-		for name, data := range instances(t) {
+		for name, data := range encodedInstances(t) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				differ, n := disagreements(t, name, data)
+				differ, n := findDisagreements(t, name, data)
 				mu.Lock()
 				defer mu.Unlock()
 				tried += n
@@ -147,14 +153,14 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// disagreements tries every mutation at every place and returns the differences it met.
-func disagreements(t *testing.T, name string, data []byte) (differ []string, tried int) {
+// findDisagreements tries every mutation at every place and returns the differences it met.
+func findDisagreements(t *testing.T, name string, data []byte) (differ []string, tried int) {
 	_, typ, _ := strings.Cut(name, " ")
 	var root any
 	if err := json.Unmarshal(data, &root); err != nil {
 		t.Fatal(err)
 	}
-	for _, at := range places(root, "") {
+	for _, at := range memberPointers(root, "") {
 		if triedElsewhere(typ, at) {
 			continue
 		}
@@ -165,13 +171,13 @@ func disagreements(t *testing.T, name string, data []byte) (differ []string, tri
 			case m.value == "" && strings.Trim(last, "0123456789") == "": // an entry of a list is not left out
 				continue
 			}
-			changed := change(t, data, at, m.value)
+			changed := changeMember(t, data, at, m.value)
 			hand, schema := handCheck(changed), schemas.Validate(changed)
 			tried++
 			if (hand == nil) == (schema == nil) {
 				continue
 			}
-			why := known(at, m, hand == nil, schema == nil)
+			why := knownDifference(at, m, hand == nil, schema == nil)
 			if why == "" {
 				t.Errorf("with %s %s:\n  by hand: %v\n  by schema: %v", at, m.name, hand, schema)
 			}
@@ -181,8 +187,9 @@ func disagreements(t *testing.T, name string, data []byte) (differ []string, tri
 	return differ, tried
 }
 
-// handCheck is what the hand-written checks say of a text: what Decode refuses, what it reads liberally although
-// it is invalid, and what Validate finds. What the schemas leave open is no defect here.
+// handCheck is what the hand-written checks say of a text: what Decode refuses, what it reads
+// liberally although it is invalid, and what Validate finds. What the schemas leave open is no
+// defect here.
 func handCheck(data []byte) error {
 	m, err := aaep.Decode(data)
 	if err != nil {
@@ -198,19 +205,19 @@ func handCheck(data []byte) error {
 	return aaep.Validate(m)
 }
 
-// places returns the pointers of all members, and in each object of one that is not there.
-func places(v any, at string) []string {
+// memberPointers returns the pointers of all members, and in each object of one that is not there.
+func memberPointers(v any, at string) []string {
 	var all []string
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range append(slices.Sorted(maps.Keys(v)), "unknown") {
 			p := at + "/" + name
-			all = append(append(all, p), places(v[name], p)...)
+			all = append(append(all, p), memberPointers(v[name], p)...)
 		}
 	case []any:
 		for i, item := range v {
 			p := fmt.Sprintf("%s/%d", at, i)
-			all = append(append(all, p), places(item, p)...)
+			all = append(append(all, p), memberPointers(item, p)...)
 		}
 	}
 	return all

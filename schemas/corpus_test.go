@@ -10,8 +10,9 @@ import (
 	"github.com/aaep-go/aaep/schemas"
 )
 
-// What the hostile-input corpus calls invalid must fail. What it calls valid must pass, but for the two
-// rules in which we ask more of our own messages: safe text, and reject for all that is irreversible (D-33).
+// What the hostile-input corpus calls invalid must fail. What it calls valid must pass, but for the
+// two rules in which we ask more of our own messages: safe text, and reject for all that is
+// irreversible (D-33).
 func TestCorpus(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "shared", "corpus", "index.json"))
 	if err != nil {
@@ -36,7 +37,7 @@ func TestCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		tried++
-		v := violations(t, schemas.Validate(raw))
+		v := violationsOf(t, schemas.Validate(raw))
 		if !*c.Valid && len(v) == 0 {
 			t.Errorf("%s passes: %s", c.ID, c.Reason)
 		}

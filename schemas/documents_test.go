@@ -71,7 +71,8 @@ func TestExtensions(t *testing.T) {
 		{"braille", "capability", `{"cells":40,"rows":1,"table":"en-ueb-g2"}`, "ok"},
 		{"braille", "capability", `{"rows":1}`, ""},
 		{"braille", "capability", `{"cells":0}`, "/cells"},
-		{"haptic", "capability", `{"patterns_supported":["pulse","directional"],"body_locations":["wrist"]}`, "ok"}, // seed §5.3.2
+		{"haptic", "capability", `{"patterns_supported":["pulse","directional"],"body_locations":["wrist"]}`, "ok"},
+		// seed §5.3.2
 		{"haptic", "capability", `{"patterns_supported":[]}`, "/patterns_supported"},
 		{"haptic", "event", `{"pattern":"pulse","location":"wrist"}`, "ok"},
 		{"haptic", "event", `{"location":"wrist"}`, ""},
@@ -89,7 +90,8 @@ func TestExtensions(t *testing.T) {
 		}
 		expectAt(t, tt.name+" "+tt.data, err, tt.at)
 	}
-	if err := ValidateExtension("braille", "event", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "no extension") {
+	if err := ValidateExtension("braille", "event", []byte(`{}`)); err == nil ||
+		!strings.Contains(err.Error(), "no extension") {
 		t.Errorf("a part that is not there: %v", err)
 	}
 }

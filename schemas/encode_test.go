@@ -13,11 +13,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// instances returns what aaep.Encode makes of every minimal and maximal instance, by a name for it.
-func instances(t *testing.T) map[string][]byte {
+// encodedInstances returns what aaep.Encode makes of every minimal and maximal instance, by a name
+// for it.
+func encodedInstances(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
-	for size, messages := range map[string][]aaep.Message{"minimal": minimal(), "maximal": maximal()} {
+	for size, messages := range map[string][]aaep.Message{"minimal": minimalMessages(), "maximal": maximalMessages()} {
 		if len(messages) != 19 {
 			t.Fatalf("%d %s instances, want 12 events and 7 messages", len(messages), size)
 		}
@@ -33,7 +34,7 @@ func instances(t *testing.T) map[string][]byte {
 }
 
 func TestEncodeIsValidHere(t *testing.T) {
-	for name, data := range instances(t) {
+	for name, data := range encodedInstances(t) {
 		if err := schemas.Validate(data); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, data)
 		}
@@ -47,12 +48,13 @@ func TestEncodeIsValidUnderThePublishedSchemas(t *testing.T) {
 		t.Skipf("the published AAEP schemas are not at %s: nothing to compare with", root)
 	}
 	published := compilePublished(t, root)
-	for name, data := range instances(t) {
+	for name, data := range encodedInstances(t) {
 		_, typ, _ := strings.Cut(name, " ")
 		typ = strings.TrimPrefix(typ, "aaep:")
 		schema := published[typ]
 		if schema == nil {
-			if typ != "subscription.renegotiate" && typ != "subscription.close" { // these have no published schema (D-54)
+			if typ != "subscription.renegotiate" &&
+				typ != "subscription.close" { // these have no published schema (D-54)
 				t.Errorf("no published schema for %s", typ)
 			}
 			continue
@@ -101,7 +103,7 @@ func compilePublished(t *testing.T, root string) map[string]*jsonschema.Schema {
 }
 
 func BenchmarkValidate(b *testing.B) {
-	m := maximal()[6]
+	m := maximalMessages()[6]
 	data, err := aaep.Encode(m)
 	if err != nil {
 		b.Fatal(err)

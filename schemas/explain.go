@@ -15,9 +15,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// explain turns the validator's tree of errors into a flat list of violations, in the order of their
-// places. The requirement of a violation is the $comment nearest to the schema that failed.
-func (s *set) explain(typ string, err error) error {
+// explainError turns the validator's tree of errors into a flat list of violations, in the order of
+// their places. The requirement of a violation is the $comment nearest to the schema that failed.
+func (s *set) explainError(typ string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -26,49 +26,52 @@ func (s *set) explain(typ string, err error) error {
 		return fmt.Errorf("schemas: %w", err)
 	}
 	x := explainer{set: s}
-	x.walk(top, "", nil)
+	x.collectLeaves(top, "", nil)
 	slices.SortFunc(x.found, func(a, b aaep.Violation) int {
-		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Requirement, b.Requirement), cmp.Compare(a.Problem, b.Problem))
+		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Requirement, b.Requirement),
+			cmp.Compare(a.Problem, b.Problem))
 	})
 	return &aaep.InvalidError{Message: typ, Violations: slices.Compact(x.found)}
 }
 
-// maxViolations is how many are explained: to explain one takes longer than to find it, and a stranger may send as many as fit
-// into a message.
+// maxViolations is how many are explained: to explain one takes longer than to find it, and a peer
+// may send as many as fit into a message.
 const maxViolations = 64
 
+// An explainer collects the violations of one message.
 type explainer struct {
 	*set
 	found []aaep.Violation
 }
 
-// walk collects the leaves under e. Requirement is that of the schemas on the way to e; name is the
-// member name on trial, where e judges names rather than values.
-func (x *explainer) walk(e *jsonschema.ValidationError, requirement string, name []string) {
+// collectLeaves collects the leaves under e. requirement is that of the schemas on the way to e;
+// name is the member name that is checked, where e judges names rather than values.
+func (x *explainer) collectLeaves(e *jsonschema.ValidationError, requirement string, name []string) {
 	if len(x.found) >= maxViolations {
 		return
 	}
-	node := x.node(e.SchemaURL)
+	node := x.findNode(e.SchemaURL)
 	requirement = cmp.Or(node.requirement, requirement)
 	if p, ok := e.ErrorKind.(*kind.PropertyNames); ok {
 		name = []string{p.Property}
 	}
 	if len(e.Causes) > 0 {
 		for _, c := range e.Causes {
-			x.walk(c, requirement, name)
+			x.collectLeaves(c, requirement, name)
 		}
 		return
 	}
 	at := slices.Concat(e.InstanceLocation, name)
 	add := func(requirement, problem string, more ...string) {
 		if len(x.found) < maxViolations {
-			x.found = append(x.found, aaep.Violation{Requirement: requirement, Pointer: pointer(at, more), Problem: problem})
+			x.found = append(x.found, aaep.Violation{Requirement: requirement, Pointer: joinPointer(at, more),
+				Problem: problem})
 		}
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
 		for _, m := range k.Missing {
-			add(cmp.Or(node.member(m), requirement), fmt.Sprintf("member %q is missing", m))
+			add(cmp.Or(node.requirementOf(m), requirement), fmt.Sprintf("member %q is missing", m))
 		}
 	case *kind.AdditionalProperties:
 		for _, m := range k.Properties {
@@ -80,17 +83,17 @@ func (x *explainer) walk(e *jsonschema.ValidationError, requirement string, name
 			add(requirement, "is not a member of this event")
 		}
 	default:
-		add(requirement, problem(k, node.description))
+		add(requirement, describeProblem(k, node.description))
 	}
 }
 
-// problem says what would be right. It never repeats what the message holds.
-func problem(k jsonschema.ErrorKind, description string) string {
+// describeProblem says what would be right. It never repeats what the message holds.
+func describeProblem(k jsonschema.ErrorKind, description string) string {
 	switch k := k.(type) {
 	case *kind.Type:
 		return "must be of type " + strings.Join(k.Want, " or ")
 	case *kind.Enum:
-		return "must be one of " + list(k.Want)
+		return "must be one of " + joinJSON(k.Want)
 	case *kind.MinLength:
 		return "must not be empty"
 	case *kind.MaxLength:
@@ -115,12 +118,13 @@ func problem(k jsonschema.ErrorKind, description string) string {
 		return "must be " + description
 	}
 	if k, ok := k.(*kind.Const); ok {
-		return "must be " + list([]any{k.Want})
+		return "must be " + joinJSON([]any{k.Want})
 	}
 	return "does not match the schema at " + strings.Join(k.KeywordPath(), "/")
 }
 
-func list(values []any) string {
+// joinJSON writes values as JSON with commas between them.
+func joinJSON(values []any) string {
 	words := make([]string, len(values))
 	for i, v := range values {
 		b, _ := json.Marshal(v)
@@ -135,22 +139,22 @@ type node struct {
 	requirement, description string
 }
 
-// member returns the requirement that the schema gives for one of its properties.
-func (n node) member(name string) string {
+// requirementOf returns the requirement that the schema gives for one of its properties.
+func (n node) requirementOf(name string) string {
 	properties, _ := n.schema["properties"].(map[string]any)
 	property, _ := properties[name].(map[string]any)
 	requirement, _ := property["$comment"].(string)
 	return requirement
 }
 
-// node finds the schema at a location such as urn:aaep-go:schemas:v1:common#/$defs/tool.
-func (s *set) node(location string) node {
+// findNode finds the schema at a location such as urn:aaep-go:schemas:v1:common#/$defs/tool.
+func (s *set) findNode(location string) node {
 	var n node
 	id, fragment, _ := strings.Cut(location, "#")
 	v := s.docs[id]
 	for token := range strings.SplitSeq(fragment, "/") {
 		if token != "" {
-			v = child(v, token)
+			v = childOf(v, token)
 		}
 		n.schema, _ = v.(map[string]any)
 		if c, ok := n.schema["$comment"].(string); ok {
@@ -163,7 +167,8 @@ func (s *set) node(location string) node {
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~") // of JSON pointers
 
-func child(v any, token string) any {
+// childOf returns the member or item of a JSON value that a token of a JSON pointer names, or nil.
+func childOf(v any, token string) any {
 	if unescaped, err := url.PathUnescape(token); err == nil {
 		token = unescaped
 	}
@@ -186,7 +191,7 @@ func (s *set) inEnvelope(at []string) bool {
 	if len(at) != 1 {
 		return false
 	}
-	envelope := s.node(base + "envelope#").schema
+	envelope := s.findNode(base + "envelope#").schema
 	properties, _ := envelope["properties"].(map[string]any)
 	if _, ok := properties[at[0]]; ok {
 		return true
@@ -200,7 +205,8 @@ func (s *set) inEnvelope(at []string) bool {
 	return false
 }
 
-func pointer(at, more []string) string {
+// joinPointer writes tokens as a JSON pointer.
+func joinPointer(at, more []string) string {
 	var b strings.Builder
 	for _, token := range slices.Concat(at, more) {
 		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))

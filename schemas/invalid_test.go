@@ -34,7 +34,7 @@ var fixtures = map[string][]fixture{
 		{"ENV-012", "/event_id", `"abc"`},
 		{"ENV-012", "/event_id", `"evt_a-b"`},
 		{"ENV-012", "/event_id", `"evt_abc\n"`},
-		{"ENV-012", "/event_id", quoted("evt_" + strings.Repeat("a", 65))},
+		{"ENV-012", "/event_id", quoteText("evt_" + strings.Repeat("a", 65))},
 		{"ENV-017", "/session_id", `"evt_1"`},
 		{"ENV-020", "/timestamp", `"today"`},
 		{"ENV-020", "/timestamp", `"2026-02-30T09:30:00.000Z"`},
@@ -69,7 +69,7 @@ var fixtures = map[string][]fixture{
 		{"ENV-055", "/custom_field", `1`},
 		{"ENV-055", "/summary_normal_yo-NG", `"s"`},
 		{"EXT-009", "/extensions/aaep", `{}`},
-		{"EVT-007", "/summary_terse", quoted(strings.Repeat("a", 4097))},
+		{"EVT-007", "/summary_terse", quoteText(strings.Repeat("a", 4097))},
 		{"EVT-007", "/summary_detailed", `""`},
 		{"EVT-007", "/summary_terse_yo", `7`},
 		{"LVL-010", "/summary_normal", ``},
@@ -80,7 +80,7 @@ var fixtures = map[string][]fixture{
 		{"INV-57", "/summary_normal_yo_ng", `"a\u2028b"`},
 		// Its own members.
 		{"EVT-008", "/expected_duration_ms", `86400001`},
-		{"EVT-009", "/requested_by", quoted(strings.Repeat("a", 257))},
+		{"EVT-009", "/requested_by", quoteText(strings.Repeat("a", 257))},
 		{"EVT-009", "/request_text", `null`},
 		{"EVT-010", "/tools_available", `["a","a"]`},
 		{"EVT-010", "/tools_available/0", `""`},
@@ -89,7 +89,7 @@ var fixtures = map[string][]fixture{
 	"aaep:agent.session.completed": {
 		{"EVT-008", "/duration_ms", `-1`},
 		{"EVT-015", "/tool_invocations_count", `1.5`},
-		{"EVT-015", "/output_summary", quoted(strings.Repeat("a", 16385))},
+		{"EVT-015", "/output_summary", quoteText(strings.Repeat("a", 16385))},
 		{"EVT-015", "/result_uri", `"result"`},
 	},
 	"aaep:agent.session.errored": {
@@ -112,7 +112,7 @@ var fixtures = map[string][]fixture{
 	"aaep:agent.state.changed": {
 		{"EVT-028", "/from_state", ``},
 		{"EVT-028", "/to_state", `""`},
-		{"EVT-028", "/to_state", quoted(strings.Repeat("a", 65))},
+		{"EVT-028", "/to_state", quoteText(strings.Repeat("a", 65))},
 		{"EVT-008", "/expected_duration_ms", `"1"`},
 	},
 	"aaep:agent.progress.updated": {
@@ -190,7 +190,7 @@ var fixtures = map[string][]fixture{
 		{"HS-005", "/aaep_version", `"1"`},
 		{"HS-006", "/subscriber_id", `""`},
 		{"HS-007", "/capabilities", ``},
-		{"HS-009", "/subscriber_version", quoted(strings.Repeat("1", 65))},
+		{"HS-009", "/subscriber_version", quoteText(strings.Repeat("1", 65))},
 		{"HS-010", "/comment", `1`},
 		{"HS-011", "/extensions/medai", `true`},
 		{"HS-012", "/capabilities/max_events_per_second", `0`},
@@ -259,26 +259,26 @@ var fixtures = map[string][]fixture{
 	},
 }
 
-func quoted(s string) string {
+func quoteText(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)
 }
 
-// valid returns the maximal instances by type, and an event of a type no schema knows.
-func valid(t *testing.T) map[string][]byte {
+// validByType returns the maximal instances by type, and an event of a type no schema knows.
+func validByType(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
-	for name, data := range instances(t) {
+	for name, data := range encodedInstances(t) {
 		if typ, ok := strings.CutPrefix(name, "maximal "); ok {
 			all[typ] = data
 		}
 	}
-	all["medai:vitals"] = change(t, all["aaep:agent.session.started"], "/type", `"medai:vitals"`)
+	all["medai:vitals"] = changeMember(t, all["aaep:agent.session.started"], "/type", `"medai:vitals"`)
 	return all
 }
 
 func TestInvalid(t *testing.T) {
-	for typ, data := range valid(t) {
+	for typ, data := range validByType(t) {
 		if err := schemas.Validate(data); err != nil {
 			t.Errorf("%s: %v", typ, err)
 		}
@@ -290,19 +290,20 @@ func TestInvalid(t *testing.T) {
 			if f.value == "" {
 				at = f.at[:strings.LastIndexByte(f.at, '/')] // a missing member is reported at its object
 			}
-			v := violations(t, schemas.Validate(change(t, data, f.at, f.value)))
-			if !named(v, f.requirement, at) {
-				t.Errorf("%s with %s %s: violations %v, want one of %s at %q", typ, f.at, f.value, v, f.requirement, f.at)
+			v := violationsOf(t, schemas.Validate(changeMember(t, data, f.at, f.value)))
+			if !hasViolation(v, f.requirement, at) {
+				t.Errorf("%s with %s %s: violations %v, want one of %s at %q", typ, f.at, f.value, v, f.requirement,
+					f.at)
 			}
 		}
 	}
 }
 
-// Only the closing chunk may be empty (EVT-055), and types of AAEP are the twelve (ENV-008) in their
-// compact form (ENV-007).
+// Only the closing chunk may be empty (EVT-055), and types of AAEP are the twelve (ENV-008) in
+// their compact form (ENV-007).
 func TestInvalidTogether(t *testing.T) {
-	all := valid(t)
-	chunk := change(t, all["aaep:agent.output.streaming"], "/chunk", `""`)
+	all := validByType(t)
+	chunk := changeMember(t, all["aaep:agent.output.streaming"], "/chunk", `""`)
 	if err := schemas.Validate(chunk); err != nil {
 		t.Errorf("empty closing chunk: %v", err)
 	}
@@ -311,16 +312,24 @@ func TestInvalidTogether(t *testing.T) {
 		requirement string
 		at          string
 	}{
-		"empty chunk":          {change(t, chunk, "/complete", `false`), "EVT-055", "/chunk"},
-		"undefined type":       {change(t, all["medai:vitals"], "/type", `"aaep:agent.purple.flamingo"`), "ENV-008", "/type"},
-		"type without prefix":  {change(t, all["medai:vitals"], "/type", `"vitals"`), "ENV-006", "/type"},
-		"type in another case": {change(t, all["medai:vitals"], "/type", `"Subscription.Close"`), "ENV-006", "/type"},
-		"core context second":  {change(t, all["medai:vitals"], "/@context/0", `"https://example.org/v1"`), "ENV-002", "/@context/0"},
-		"choices, not asked":   {change(t, all["aaep:agent.awaiting.clarification"], "/accepted_response_kinds", `["freetext"]`), "EVT-084", "/choices"},
-		"only reversibility":   {change(t, change(t, all["aaep:agent.awaiting.confirmation"], "/irreversible", ``), "/default_decision", `"accept"`), "CONF-031", "/default_decision"},
-		"only irreversible":    {change(t, change(t, all["aaep:agent.awaiting.confirmation"], "/reversibility", ``), "/default_decision", `"accept"`), "CONF-031", "/default_decision"},
+		"empty chunk": {changeMember(t, chunk, "/complete", `false`), "EVT-055", "/chunk"},
+		"undefined type": {changeMember(t, all["medai:vitals"], "/type", `"aaep:agent.purple.flamingo"`),
+			"ENV-008", "/type"},
+		"type without prefix": {changeMember(t, all["medai:vitals"], "/type", `"vitals"`), "ENV-006", "/type"},
+		"type in another case": {changeMember(t, all["medai:vitals"], "/type", `"Subscription.Close"`), "ENV-006",
+			"/type"},
+		"core context second": {changeMember(t, all["medai:vitals"], "/@context/0", `"https://example.org/v1"`),
+			"ENV-002", "/@context/0"},
+		"choices, not asked": {changeMember(t, all["aaep:agent.awaiting.clarification"], "/accepted_response_kinds",
+			`["freetext"]`), "EVT-084", "/choices"},
+		"only reversibility": {changeMember(t,
+			changeMember(t, all["aaep:agent.awaiting.confirmation"], "/irreversible", ``), "/default_decision",
+			`"accept"`), "CONF-031", "/default_decision"},
+		"only irreversible": {changeMember(t,
+			changeMember(t, all["aaep:agent.awaiting.confirmation"], "/reversibility", ``), "/default_decision",
+			`"accept"`), "CONF-031", "/default_decision"},
 	} {
-		if v := violations(t, schemas.Validate(c.data)); !named(v, c.requirement, c.at) {
+		if v := violationsOf(t, schemas.Validate(c.data)); !hasViolation(v, c.requirement, c.at) {
 			t.Errorf("%s: violations %v, want %s at %s", name, v, c.requirement, c.at)
 		}
 	}

@@ -1,17 +1,19 @@
-// Package schemas holds JSON Schemas (draft 2020-12) for everything aaep.Encode writes, and a validator
-// compiled from them.
+// Package schemas holds JSON Schemas (draft 2020-12) for everything aaep.Encode writes, and a
+// validator compiled from them.
 //
-// They are this project's own text, stricter than the schemas AAEP publishes: what is valid here is valid
-// there too, and beyond that core events are closed, critical types say that they are critical, every
-// event but a piece of output has a summary, and an irreversible action defaults to reject.
+// They are this project's own text, stricter than the schemas AAEP publishes: what is valid here is
+// valid there too, and beyond that core events are closed, critical types say that they are
+// critical, every event but a piece of output has a summary, and an irreversible action defaults to
+// reject.
 //
-// Use aaep.Validate, or just aaep.Encode, in a program that sends: it is about a hundred times faster,
-// and it also sees what a schema cannot: lengths in bytes, unbalanced bidirectional isolates, a step
-// above total_steps. Use this package where raw JSON is judged exactly as it was written: in tests, in
-// tools, in conformance runs. It is also a second opinion, since it shares no code with aaep.Validate.
-// Neither judges the order of messages.
+// Use aaep.Validate, or just aaep.Encode, in a program that sends: it is about a hundred times
+// faster, and it also sees what a schema cannot: lengths in bytes, unbalanced bidirectional
+// isolates, a step above total_steps. Use this package where raw JSON is judged exactly as it was
+// written: in tests, in tools, in conformance runs. It is also a second opinion, since it shares no
+// code with aaep.Validate. Neither judges the order of messages.
 //
-// Do not use it to decide whether to read a peer's event. Reading is liberal (§12.6); see aaep.Decode.
+// Do not use it to decide whether to read a peer's event. Reading is liberal (§12.6); see
+// aaep.Decode.
 package schemas
 
 import (
@@ -40,9 +42,10 @@ const suffix = ".schema.json"
 //go:embed *.schema.json events/*.schema.json messages/*.schema.json documents/*.schema.json extensions/*.schema.json
 var files embed.FS
 
-// FS returns the schema files, for serving or copying: envelope.schema.json, common.schema.json, and
-// one file per type in events, messages and documents, and one per extension of this SDK's own in extensions.
-// The $id of a file is "urn:aaep-go:schemas:v1:" and its name without folder and ending.
+// FS returns the schema files, for serving or copying: envelope.schema.json, common.schema.json,
+// and one file per type in events, messages and documents, and one per extension of this SDK's own
+// in extensions. The $id of a file is "urn:aaep-go:schemas:v1:" and its name without folder and
+// ending.
 func FS() fs.FS { return files }
 
 // A set is the compiled schemas.
@@ -52,12 +55,14 @@ type set struct {
 	docs     map[string]any // the schema files by $id
 }
 
-var load = sync.OnceValues(compile)
+// load compiles the embedded schemas once.
+var load = sync.OnceValues(compileFiles)
 
-func compile() (*set, error) {
+// compileFiles compiles the embedded schemas.
+func compileFiles() (*set, error) {
 	s := &set{byType: map[string]*jsonschema.Schema{}, docs: map[string]any{}}
 	types := map[string]string{} // $id by type
-	c := compiler()
+	c := newCompiler()
 	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -101,7 +106,8 @@ func compile() (*set, error) {
 	return s, nil
 }
 
-func compiler() *jsonschema.Compiler {
+// newCompiler makes a compiler that fetches nothing.
+func newCompiler() *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
@@ -116,29 +122,30 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is not one of the embedded schemas", url)
 }
 
-// Validate checks one message, or a producer's manifest, as it is written: the "type" member chooses the schema, in any of its
-// spellings (D-04), and an event of a type this SDK does not know is checked against the envelope alone. The error is
-// an *aaep.InvalidError with one Violation per failure, 64 at most. Its text never repeats a value of the message,
-// which may hold a reply token.
+// Validate checks one message, or a producer's manifest, as it is written: the "type" member
+// chooses the schema, in any of its spellings (D-04), and an event of a type this SDK does not know
+// is checked against the envelope alone. The error is an *aaep.InvalidError with one Violation per
+// failure, 64 at most. Its text never repeats a value of the message, which may hold a reply token.
 //
-// Repeated member names, invalid UTF-8 and anything after the message are failures too. Validate may be
-// called by many goroutines at once. The first call compiles the schemas, which takes some milliseconds.
+// Repeated member names, invalid UTF-8 and anything after the message are failures too. Validate
+// may be called by many goroutines at once. The first call compiles the schemas, which takes some
+// milliseconds.
 func Validate(data []byte) error {
 	s, err := load()
 	if err != nil {
 		return err
 	}
-	v, err := parse(data)
+	v, err := parseJSON(data)
 	if err != nil {
 		return err
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return invalid("ENV-068", "", "a message must be a JSON object")
+		return newInvalid("ENV-068", "", "a message must be a JSON object")
 	}
 	typ, ok := object["type"].(string)
 	if !ok {
-		return invalid("ENV-011", "/type", "must be a string")
+		return newInvalid("ENV-011", "/type", "must be a string")
 	}
 	if compact := string(aaep.CompactType(typ)); compact != typ { // read in any spelling, as the decoder does
 		typ = compact
@@ -148,12 +155,12 @@ func Validate(data []byte) error {
 	if schema == nil {
 		schema = s.envelope
 	}
-	return s.explain(typ, schema.Validate(v))
+	return s.explainError(typ, schema.Validate(v))
 }
 
-// ValidateExtension checks data against the schema of one of this SDK's own extensions: delivery, braille,
-// haptic or timing. Part is "capability" for what a subscriber declares, or "event" for what stands
-// under the extension's prefix on an event. The error is as Validate's.
+// ValidateExtension checks data against the schema of one of this SDK's own extensions: delivery,
+// braille, haptic or timing. Part is "capability" for what a subscriber declares, or "event" for
+// what stands under the extension's prefix on an event. The error is as Validate's.
 func ValidateExtension(name, part string, data []byte) error {
 	s, err := load()
 	if err != nil {
@@ -163,16 +170,17 @@ func ValidateExtension(name, part string, data []byte) error {
 	if schema == nil {
 		return fmt.Errorf("schemas: there is no extension %q with a part %q", name, part)
 	}
-	v, err := parse(data)
+	v, err := parseJSON(data)
 	if err != nil {
 		return err
 	}
-	return s.explain(name, schema.Validate(v))
+	return s.explainError(name, schema.Validate(v))
 }
 
 // extensionPart keys the schemas of extensions apart from the types, which have no space.
 func extensionPart(name, part string) string { return name + " " + part }
 
+// hasPart reports whether a schema document has $defs with a name.
 func hasPart(doc any, part string) bool {
 	object, _ := doc.(map[string]any)
 	defs, _ := object["$defs"].(map[string]any)
@@ -180,20 +188,20 @@ func hasPart(doc any, part string) bool {
 	return ok
 }
 
-// parse reads JSON in which nothing is ambiguous.
-func parse(data []byte) (v any, err error) {
-	if err := jsonv2.Unmarshal(data, &v, jsonv2.WithUnmarshalers(exact)); err != nil {
+// parseJSON reads JSON in which nothing is ambiguous.
+func parseJSON(data []byte) (v any, err error) {
+	if err := jsonv2.Unmarshal(data, &v, jsonv2.WithUnmarshalers(exactNumbers)); err != nil {
 		if jsontext.Value(data).IsValid() {
-			return nil, invalid("ENV-066", "", "has a number no double can hold")
+			return nil, newInvalid("ENV-066", "", "has a number no double can hold")
 		}
-		return nil, invalid("ENV-064", "", "must be one JSON value in UTF-8 in which no member name repeats")
+		return nil, newInvalid("ENV-064", "", "must be one JSON value in UTF-8 in which no member name repeats")
 	}
 	return v, nil
 }
 
-// exact reads a number that is not whole as a double that is not, where the nearest double would be: 90.00000000000000001 is no
-// integer (D-14).
-var exact = jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
+// exactNumbers reads a number that is not whole as a double that is not, where the nearest double
+// would be: 90.00000000000000001 is no integer (D-14).
+var exactNumbers = jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
 	if d.PeekKind() != '0' {
 		return errors.ErrUnsupported
 	}
@@ -206,15 +214,15 @@ var exact = jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
 	if err != nil {
 		return err
 	}
-	if f == math.Trunc(f) && !whole(text) {
+	if f == math.Trunc(f) && !isWhole(text) {
 		f = math.Nextafter(f, math.Inf(1))
 	}
 	*v = f
 	return nil
 })
 
-// whole reports whether a JSON number is an integer, by its digits.
-func whole(text string) bool {
+// isWhole reports whether a JSON number is an integer, by its digits.
+func isWhole(text string) bool {
 	digits, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	integer, fraction, _ := strings.Cut(strings.TrimPrefix(digits, "-"), ".")
 	digits = strings.TrimLeft(integer+fraction, "0")
@@ -223,27 +231,31 @@ func whole(text string) bool {
 	return significant == "" || err == nil && shift-len(fraction)+len(digits)-len(significant) >= 0
 }
 
-func invalid(requirement, pointer, problem string) error {
-	return &aaep.InvalidError{Violations: []aaep.Violation{{Requirement: requirement, Pointer: pointer, Problem: problem}}}
+// newInvalid returns an error with one violation.
+func newInvalid(requirement, pointer, problem string) error {
+	return &aaep.InvalidError{Violations: []aaep.Violation{{Requirement: requirement, Pointer: pointer,
+		Problem: problem}}}
 }
 
-// MustCompile compiles an extension's own schema, which is in the program's text: a JSON Schema document with $defs for its parts,
-// "capability" and "event", as the files in extensions have them. It returns the check of one part; nothing is ever fetched. The
-// check's error is as Validate's, and it may be called by many goroutines at once. A schema that is wrong panics.
+// MustCompile compiles an extension's own schema, which is in the program's text: a JSON Schema
+// document with $defs for its parts, "capability" and "event", as the files in extensions have
+// them. It returns the check of one part; nothing is ever fetched. The check's error is as
+// Validate's, and it may be called by many goroutines at once. A schema that is wrong panics.
 func MustCompile(document, part string) func(json.RawMessage) error {
 	s, schema, err := compilePart(document, part)
 	if err != nil {
 		panic(fmt.Errorf("schemas: %w", err))
 	}
 	return func(data json.RawMessage) error {
-		v, err := parse(data)
+		v, err := parseJSON(data)
 		if err != nil {
 			return err
 		}
-		return s.explain(part, schema.Validate(v))
+		return s.explainError(part, schema.Validate(v))
 	}
 }
 
+// compilePart compiles the part of an extension's own schema document.
 func compilePart(document, part string) (*set, *jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
 	if err != nil {
@@ -253,7 +265,7 @@ func compilePart(document, part string) (*set, *jsonschema.Schema, error) {
 		return nil, nil, fmt.Errorf("the document has no $defs/%s", part)
 	}
 	const id = "urn:extension"
-	c := compiler()
+	c := newCompiler()
 	if err := c.AddResource(id, doc); err != nil {
 		return nil, nil, err
 	}

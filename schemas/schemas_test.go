@@ -17,8 +17,9 @@ import (
 	"github.com/aaep-go/aaep/schemas"
 )
 
-// change returns data with the member at a JSON pointer set to value, or left out if value is "".
-func change(t *testing.T, data []byte, at, value string) []byte {
+// changeMember returns data with the member at a JSON pointer set to value, or left out if value is
+// "".
+func changeMember(t *testing.T, data []byte, at, value string) []byte {
 	t.Helper()
 	var root any
 	if err := json.Unmarshal(data, &root); err != nil {
@@ -55,7 +56,7 @@ func change(t *testing.T, data []byte, at, value string) []byte {
 	return out
 }
 
-func violations(t *testing.T, err error) []aaep.Violation {
+func violationsOf(t *testing.T, err error) []aaep.Violation {
 	t.Helper()
 	if err == nil {
 		return nil
@@ -70,7 +71,7 @@ func violations(t *testing.T, err error) []aaep.Violation {
 	return invalid.Violations
 }
 
-func named(v []aaep.Violation, requirement, at string) bool {
+func hasViolation(v []aaep.Violation, requirement, at string) bool {
 	return slices.ContainsFunc(v, func(v aaep.Violation) bool {
 		return v.Requirement == requirement && v.Pointer == at && v.Problem != ""
 	})
@@ -78,11 +79,11 @@ func named(v []aaep.Violation, requirement, at string) bool {
 
 // A failure is reported once, at its place, and no member of the envelope is blamed for another's.
 func TestViolationsAreExact(t *testing.T) {
-	data := valid(t)["aaep:agent.tool.invoked"]
-	data = change(t, data, "/event_id", `"x"`)
-	data = change(t, data, "/foo", `1`)
-	data = change(t, data, "/extensions/a~b", `1`)
-	got := violations(t, schemas.Validate(data))
+	data := validByType(t)["aaep:agent.tool.invoked"]
+	data = changeMember(t, data, "/event_id", `"x"`)
+	data = changeMember(t, data, "/foo", `1`)
+	data = changeMember(t, data, "/extensions/a~b", `1`)
+	got := violationsOf(t, schemas.Validate(data))
 	want := []aaep.Violation{
 		{Requirement: "ENV-012", Pointer: "/event_id", Problem: "must be evt_ and 1 to 64 letters or digits"},
 		{Requirement: "ENV-046", Pointer: "/extensions/a~0b", Problem: "must be of type object"},
@@ -109,7 +110,7 @@ func TestNotOneMessage(t *testing.T) {
 		`{}`:                                 "ENV-011",
 		`{"type":1}`:                         "ENV-011",
 	} {
-		v := violations(t, schemas.Validate([]byte(data)))
+		v := violationsOf(t, schemas.Validate([]byte(data)))
 		if len(v) != 1 || v[0].Requirement != requirement {
 			t.Errorf("Validate(%q): violations %v, want one of %s", data, v, requirement)
 		}
@@ -118,13 +119,13 @@ func TestNotOneMessage(t *testing.T) {
 
 // No error may carry a reply token into a log.
 func TestErrorsHideValues(t *testing.T) {
-	for typ, data := range valid(t) {
+	for typ, data := range validByType(t) {
 		if !strings.Contains(typ, "awaiting") && !strings.Contains(typ, "reply") {
 			continue
 		}
 		for _, value := range []string{`"SECRET"`, `["SECRET"]`, `{"a":"SECRET"}`} {
 			for _, at := range []string{"/reply_token", "/event_id", "/urgency", "/decision", "/response"} {
-				err := schemas.Validate(change(t, data, at, value))
+				err := schemas.Validate(changeMember(t, data, at, value))
 				if err != nil && strings.Contains(err.Error(), "SECRET") {
 					t.Errorf("%s, %s: %v", typ, at, err)
 				}
@@ -134,8 +135,8 @@ func TestErrorsHideValues(t *testing.T) {
 }
 
 func TestConcurrent(t *testing.T) {
-	data := valid(t)["aaep:agent.awaiting.confirmation"]
-	bad := change(t, data, "/default_decision", `"accept"`)
+	data := validByType(t)["aaep:agent.awaiting.confirmation"]
+	bad := changeMember(t, data, "/default_decision", `"accept"`)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -150,7 +151,8 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// Each file names itself, and each rule that has no words of its own carries a description to report.
+// Each file names itself, and each rule that has no words of its own carries a description to
+// report.
 func TestFiles(t *testing.T) {
 	requirement := regexp.MustCompile(`^[A-Z]+-[0-9]+$`)
 	count := 0
@@ -168,7 +170,8 @@ func TestFiles(t *testing.T) {
 			return err
 		}
 		name := strings.TrimSuffix(path.Base(p), ".schema.json")
-		if doc["$id"] != "urn:aaep-go:schemas:v1:"+name || doc["$schema"] != "https://json-schema.org/draft/2020-12/schema" {
+		if doc["$id"] != "urn:aaep-go:schemas:v1:"+name ||
+			doc["$schema"] != "https://json-schema.org/draft/2020-12/schema" {
 			t.Errorf("%s: $id %v, $schema %v", p, doc["$id"], doc["$schema"])
 		}
 		eachSchema(doc, func(s map[string]any) {
@@ -205,7 +208,8 @@ func eachSchema(v any, f func(map[string]any)) {
 	}
 }
 
-// INV-32: what is wrong a thousand times is told so often that somebody can mend it, and takes no longer than that.
+// INV-32: what is wrong a thousand times is told so often that a person can mend it, and takes no
+// longer than that.
 func TestViolationsAreBounded(t *testing.T) {
 	var items, members strings.Builder
 	for i := range 10000 {
@@ -213,8 +217,10 @@ func TestViolationsAreBounded(t *testing.T) {
 		fmt.Fprintf(&members, `,"m%d":%d`, i, i)
 	}
 	for about, err := range map[string]error{
-		"entries": schemas.ValidateExtension("haptic", "capability", []byte(`{"patterns_supported":["a"`+items.String()+`]}`)),
-		"members": schemas.Validate([]byte(`{"type":"subscription.close","subscription_id":"s"` + members.String() + `}`)),
+		"entries": schemas.ValidateExtension("haptic", "capability",
+			[]byte(`{"patterns_supported":["a"`+items.String()+`]}`)),
+		"members": schemas.Validate([]byte(`{"type":"subscription.close","subscription_id":"s"` + members.String() +
+			`}`)),
 	} {
 		var invalid *aaep.InvalidError
 		if !errors.As(err, &invalid) || len(invalid.Violations) != 64 {

@@ -12,8 +12,8 @@ import (
 	"github.com/aaep-go/aaep/schemas"
 )
 
-// The table of docs/wire.md names every member of every event, and those that are always there in bold. On a difference the test prints
-// the table as it should be.
+// The table of docs/wire.md names every member of every event, and those that are always there in
+// bold. On a difference the test prints the table as it should be.
 func TestTheWirePageHasAllMembers(t *testing.T) {
 	page, err := os.ReadFile("../docs/wire.md")
 	if err != nil {
@@ -22,7 +22,7 @@ func TestTheWirePageHasAllMembers(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString("| event | when | members besides the envelope's |\n|---|---|---|\n")
 	envelope := membersOf(t, "envelope.schema.json")
-	fmt.Fprintf(&rows, "| every one | the envelope | %s |\n", envelope.list(nil))
+	fmt.Fprintf(&rows, "| every one | the envelope | %s |\n", envelope.listMissing(nil))
 	names, err := fs.Glob(schemas.FS(), "events/*.schema.json")
 	if err != nil || len(names) == 0 {
 		t.Fatal(names, err)
@@ -30,7 +30,7 @@ func TestTheWirePageHasAllMembers(t *testing.T) {
 	for _, name := range names {
 		of := membersOf(t, name)
 		kind := strings.TrimSuffix(strings.TrimPrefix(name, "events/"), ".schema.json")
-		fmt.Fprintf(&rows, "| `aaep:%s` | %s | %s |\n", kind, of.Title, of.list(envelope.Properties))
+		fmt.Fprintf(&rows, "| `aaep:%s` | %s | %s |\n", kind, of.Title, of.listMissing(envelope.Properties))
 	}
 	if !strings.Contains(string(page), rows.String()) {
 		t.Errorf("docs/wire.md does not have this table of the events:\n%s", &rows)
@@ -59,8 +59,8 @@ func membersOf(t *testing.T, name string) (m members) {
 	return m
 }
 
-// list names the members that are not elsewhere, those that are always there first.
-func (m members) list(elsewhere map[string]any) string {
+// listMissing names the members that are not elsewhere, those that are always there first.
+func (m members) listMissing(elsewhere map[string]any) string {
 	var always, other []string
 	for name := range m.Properties {
 		if _, is := elsewhere[name]; is {

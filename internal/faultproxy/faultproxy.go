@@ -1,6 +1,7 @@
-// Package faultproxy stands between two ends of a stream and does to their bytes what bad networks do: it buffers, delays,
-// splits, joins and cuts them. Everything it does to a connection follows from the connection's number and the plan, so a
-// failure can be had again from its seed. It is for tests; nothing that users compile imports it.
+// Package faultproxy stands between two ends of a stream and does to their bytes what bad networks
+// do: it buffers, delays, splits, joins and cuts them. Everything it does to a connection follows
+// from the connection's number and the plan, so a failure can be had again from its seed. It is for
+// tests; nothing that users compile imports it.
 package faultproxy
 
 import (
@@ -18,7 +19,7 @@ const (
 	Never End = iota // as its two ends wish
 	Close            // each side is told that the other has finished
 	Reset            // each side is told that the connection is lost
-	Stall            // nobody is told anything, and nothing moves any more
+	Stall            // neither side is told anything, and nothing moves any more
 )
 
 // Line is what happens to one direction of a connection. The zero Line hands on every byte at once.
@@ -26,13 +27,13 @@ type Line struct {
 	End   End
 	After int           // so many bytes have been handed on in this direction when the connection ends
 	Stall time.Duration // a stalled connection is reset after so long; zero is when the Proxy is closed
-	// Next says, piece by piece, how long the bytes are left to pile up and how many of them, at most, go on in one
-	// write. Nil is at once and 32 KiB.
+	// Next says, piece by piece, how long the bytes are left to pile up and how many of them, at
+	// most, go on in one write. Nil is at once and 32 KiB.
 	Next func() (wait time.Duration, most int)
 }
 
-// Plan says what happens to the connection with number n, counted from zero: to what is sent up to the target, and to what
-// comes down from it. It is called by one goroutine.
+// Plan says what happens to the connection with number n, counted from zero: to what is sent up to
+// the target, and to what comes down from it. It is called by one goroutine.
 type Plan func(n int) (up, down Line)
 
 // Proxy is a running proxy.
@@ -49,15 +50,17 @@ type Proxy struct {
 	up, down chan struct{} // closed while that direction is open
 }
 
-// lingers is how long two ends that were told of a close have to leave.
-const lingers = time.Second
+// lingerTime is how long two ends that were told of a close have to leave.
+const lingerTime = time.Second
 
-// New hands on what is accepted from ln to a connection of its own that dial makes. The Proxy closes ln.
+// New hands on what is accepted from ln to a connection of its own that dial makes. The Proxy
+// closes ln.
 func New(ln net.Listener, dial func() (net.Conn, error), plan Plan) *Proxy {
 	open := make(chan struct{})
 	close(open)
-	p := &Proxy{ln: ln, dial: dial, plan: plan, closed: make(chan struct{}), links: map[*link]bool{}, ends: map[End]int{}, up: open, down: open}
-	p.all.Go(p.accept)
+	p := &Proxy{ln: ln, dial: dial, plan: plan, closed: make(chan struct{}), links: map[*link]bool{},
+		ends: map[End]int{}, up: open, down: open}
+	p.all.Go(p.acceptAll)
 	return p
 }
 
@@ -75,8 +78,9 @@ func (p *Proxy) Ends() map[End]int {
 	return ends
 }
 
-// Hold lets nothing through in the directions that it is given, up to the target and down from it, as a network does that is
-// torn: nobody is told, and connections, new ones too, go on where they were when Hold is called with false.
+// Hold lets nothing through in the directions that it is given, up to the target and down from it,
+// as a network does that is torn: neither side is told, and connections, new ones too, go on where
+// they were when Hold is called with false.
 func (p *Proxy) Hold(up, down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,8 +98,8 @@ func (p *Proxy) Hold(up, down bool) {
 	}
 }
 
-// pass waits until a direction is open; it reports false once the link is gone.
-func (p *Proxy) pass(l *link, gate *chan struct{}) bool {
+// awaitOpen waits until a direction is open; it reports false once the link is gone.
+func (p *Proxy) awaitOpen(l *link, gate *chan struct{}) bool {
 	p.mu.Lock()
 	open := *gate
 	p.mu.Unlock()
@@ -112,7 +116,7 @@ func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for l := range p.links {
-		l.reset()
+		l.resetBoth()
 	}
 }
 
@@ -125,7 +129,7 @@ func (p *Proxy) Close() error {
 		close(p.closed)
 	}
 	for l := range p.links {
-		l.close()
+		l.closeBoth()
 	}
 	p.mu.Unlock()
 	err := p.ln.Close()
@@ -136,18 +140,20 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-func (p *Proxy) accept() {
+// acceptAll serves each connection, by its number, until the Proxy is closed.
+func (p *Proxy) acceptAll() {
 	for n := 0; ; n++ {
 		c, err := p.ln.Accept()
 		if err != nil {
 			return
 		}
 		up, down := p.plan(n)
-		p.all.Go(func() { p.serve(c, up, down) })
+		p.all.Go(func() { p.serveConn(c, up, down) })
 	}
 }
 
-func (p *Proxy) serve(subscriber net.Conn, up, down Line) {
+// serveConn dials the target for a connection and copies both directions until they have ended.
+func (p *Proxy) serveConn(subscriber net.Conn, up, down Line) {
 	target, err := p.dial()
 	if err != nil {
 		subscriber.Close()
@@ -157,16 +163,16 @@ func (p *Proxy) serve(subscriber net.Conn, up, down Line) {
 	p.mu.Lock()
 	select {
 	case <-p.closed:
-		l.close()
+		l.closeBoth()
 	default:
 		p.links[l] = true
 	}
 	p.mu.Unlock()
 	var both sync.WaitGroup
-	both.Go(func() { p.pump(l, subscriber, target, up, &p.up) })
-	both.Go(func() { p.pump(l, target, subscriber, down, &p.down) })
+	both.Go(func() { p.copyDirection(l, subscriber, target, up, &p.up) })
+	both.Go(func() { p.copyDirection(l, target, subscriber, down, &p.down) })
 	both.Wait()
-	l.close()
+	l.closeBoth()
 	p.mu.Lock()
 	delete(p.links, l)
 	p.mu.Unlock()
@@ -181,7 +187,8 @@ type link struct {
 	closing sync.Once
 }
 
-func (l *link) close() {
+// closeBoth closes both connections.
+func (l *link) closeBoth() {
 	l.closing.Do(func() {
 		close(l.gone)
 		l.a.Close()
@@ -189,24 +196,25 @@ func (l *link) close() {
 	})
 }
 
-// reset closes both so that whoever is there sees a loss, where the kind of connection knows the difference.
-func (l *link) reset() {
+// resetBoth closes both so that each peer sees a loss, where the kind of connection knows the
+// difference.
+func (l *link) resetBoth() {
 	for _, c := range []net.Conn{l.a, l.b} {
 		if tcp, ok := c.(*net.TCPConn); ok {
 			tcp.SetLinger(0)
 		}
 	}
-	l.close()
+	l.closeBoth()
 }
 
-// finish tells c that no more will come; it reports false if that can only be said by closing it.
-func finish(c net.Conn) bool {
+// closeWrite ends the writing on c; it reports false if that can only be done by closing it.
+func closeWrite(c net.Conn) bool {
 	half, ok := c.(interface{ CloseWrite() error })
 	return ok && half.CloseWrite() == nil
 }
 
-// sleep reports false once the link is gone.
-func (l *link) sleep(d time.Duration) bool {
+// sleepOrGone sleeps, and reports false once the link is gone.
+func (l *link) sleepOrGone(d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
@@ -220,19 +228,19 @@ func (l *link) sleep(d time.Duration) bool {
 	}
 }
 
-// pump hands on one direction until its plan, or one of the ends, ends it.
-func (p *Proxy) pump(l *link, from, to net.Conn, line Line, gate *chan struct{}) {
+// copyDirection hands on one direction until its plan, or one of the ends, ends it.
+func (p *Proxy) copyDirection(l *link, from, to net.Conn, line Line, gate *chan struct{}) {
 	buf := make([]byte, 32<<10)
 	for left := line.After; ; {
 		if line.End != Never && left == 0 {
-			p.finish(l, line)
+			p.endByPlan(l, line)
 			return
 		}
 		wait, most := time.Duration(0), len(buf)
 		if line.Next != nil {
 			wait, most = line.Next()
 		}
-		if !l.sleep(wait) {
+		if !l.sleepOrGone(wait) {
 			return
 		}
 		most = min(max(most, 1), len(buf))
@@ -246,32 +254,32 @@ func (p *Proxy) pump(l *link, from, to net.Conn, line Line, gate *chan struct{})
 			return
 		default:
 		}
-		if !p.pass(l, gate) {
+		if !p.awaitOpen(l, gate) {
 			return
 		}
 		if n > 0 {
 			left -= n
 			if _, err := to.Write(buf[:n]); err != nil {
-				l.reset()
+				l.resetBoth()
 				return
 			}
 		}
 		switch {
 		case err == nil:
-		case err == io.EOF && finish(to): // the other half goes on
+		case err == io.EOF && closeWrite(to): // the other half goes on
 			return
 		case err == io.EOF:
-			l.close()
+			l.closeBoth()
 			return
 		default:
-			l.reset()
+			l.resetBoth()
 			return
 		}
 	}
 }
 
-// finish ends the link as the line says, unless the other direction has ended it.
-func (p *Proxy) finish(l *link, line Line) {
+// endByPlan ends the link as the line says, unless the other direction has ended it.
+func (p *Proxy) endByPlan(l *link, line Line) {
 	l.end.Do(func() {
 		if line.End == Stall {
 			close(l.stalled)
@@ -281,21 +289,21 @@ func (p *Proxy) finish(l *link, line Line) {
 		p.mu.Unlock()
 		switch line.End {
 		case Close:
-			if finish(l.a) && finish(l.b) { // and whatever they still say is read, or they would see a loss
+			if closeWrite(l.a) && closeWrite(l.b) { // and whatever they still say is read, or they would see a loss
 				var both sync.WaitGroup
-				stop := time.AfterFunc(lingers, l.close)
+				stop := time.AfterFunc(lingerTime, l.closeBoth)
 				both.Go(func() { io.Copy(io.Discard, l.a) })
 				both.Go(func() { io.Copy(io.Discard, l.b) })
 				both.Wait()
 				stop.Stop()
 			}
-			l.close()
+			l.closeBoth()
 		case Reset:
-			l.reset()
+			l.resetBoth()
 		case Stall:
 			if line.Stall > 0 {
-				l.sleep(line.Stall)
-				l.reset()
+				l.sleepOrGone(line.Stall)
+				l.resetBoth()
 			} else {
 				<-l.gone
 			}

@@ -19,8 +19,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = time.Minute
 
-// start runs a Proxy between a new listener and a target that takes connections from the channel.
-func start(t *testing.T, network string, plan Plan) (*Proxy, <-chan net.Conn) {
+// startProxy runs a Proxy between a new listener and a target whose connections come from the
+// channel.
+func startProxy(t *testing.T, network string, plan Plan) (*Proxy, <-chan net.Conn) {
 	t.Helper()
 	listen := func() net.Listener {
 		addr := "127.0.0.1:0"
@@ -58,8 +59,8 @@ func start(t *testing.T, network string, plan Plan) (*Proxy, <-chan net.Conn) {
 	return p, conns
 }
 
-// open makes one connection through p and returns its ends.
-func open(t *testing.T, p *Proxy, conns <-chan net.Conn) (a, b net.Conn) {
+// openConn makes one connection through p and returns its ends.
+func openConn(t *testing.T, p *Proxy, conns <-chan net.Conn) (a, b net.Conn) {
 	t.Helper()
 	a, err := net.Dial(p.Addr().Network(), p.Addr().String())
 	if err != nil {
@@ -73,7 +74,7 @@ func open(t *testing.T, p *Proxy, conns <-chan net.Conn) (a, b net.Conn) {
 	return a, b
 }
 
-func pattern(n int) []byte {
+func testPattern(n int) []byte {
 	data := make([]byte, n)
 	for i := range data {
 		data[i] = byte(i * i >> 3)
@@ -85,16 +86,17 @@ func pattern(n int) []byte {
 func TestWhole(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		for seed := range uint64(12) {
-			p, conns := start(t, network, Random(seed, Weather{Wait: time.Millisecond}))
-			a, b := open(t, p, conns)
-			data := pattern(20_000)
+			p, conns := startProxy(t, network, Random(seed, Weather{Wait: time.Millisecond}))
+			a, b := openConn(t, p, conns)
+			data := testPattern(20_000)
 			for _, ends := range [][2]net.Conn{{a, b}, {b, a}} {
 				go func() {
 					ends[0].Write(data)
 					ends[0].(interface{ CloseWrite() error }).CloseWrite()
 				}()
 				if got, err := io.ReadAll(ends[1]); err != nil || !bytes.Equal(got, data) {
-					t.Fatalf("%s, seed %d: %d bytes came whole: %v, %v", network, seed, len(got), bytes.Equal(got, data), err)
+					t.Fatalf("%s, seed %d: %d bytes came whole: %v, %v", network, seed, len(got),
+						bytes.Equal(got, data), err)
 				}
 			}
 		}
@@ -103,7 +105,7 @@ func TestWhole(t *testing.T) {
 
 // A cut comes after the byte that the plan names, in the way it names, and both sides see it.
 func TestCut(t *testing.T) {
-	data := pattern(1000)
+	data := testPattern(1000)
 	for _, network := range []string{"tcp", "unix"} {
 		for _, end := range []End{Close, Reset} {
 			for _, after := range []int{0, 1, 500, 999, 1000} {
@@ -112,21 +114,22 @@ func TestCut(t *testing.T) {
 				}
 				for _, down := range []bool{false, true} {
 					name := fmt.Sprint(network, end, after, down)
-					p, conns := start(t, network, func(int) (l, m Line) {
+					p, conns := startProxy(t, network, func(int) (l, m Line) {
 						cut := Line{End: end, After: after, Next: func() (time.Duration, int) { return 0, 7 }}
 						if down {
 							return Line{}, cut
 						}
 						return cut, Line{}
 					})
-					a, b := open(t, p, conns)
+					a, b := openConn(t, p, conns)
 					from, to := a, b
 					if down {
 						from, to = b, a
 					}
 					go from.Write(data)
 					got, err := io.ReadAll(to)
-					if end == Close && (err != nil || len(got) != after) || len(got) > after || !bytes.Equal(got, data[:len(got)]) {
+					if end == Close && (err != nil || len(got) != after) || len(got) > after ||
+						!bytes.Equal(got, data[:len(got)]) {
 						t.Errorf("%s: %d bytes came, %v", name, len(got), err)
 					}
 					if end == Reset && network == "tcp" && !errors.Is(err, syscall.ECONNRESET) {
@@ -144,11 +147,14 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A stall tells nobody anything: what is sent vanishes, and nothing ends before its time.
+// A stall tells neither side anything: what is sent vanishes, and nothing ends before its time.
 func TestStall(t *testing.T) {
 	for _, length := range []time.Duration{0, 300 * time.Millisecond} {
-		p, conns := start(t, "tcp", func(int) (Line, Line) { return Line{}, Line{End: Stall, After: 3, Stall: length} })
-		a, b := open(t, p, conns)
+		p, conns := startProxy(t, "tcp", func(int) (Line, Line) {
+			return Line{},
+				Line{End: Stall, After: 3, Stall: length}
+		})
+		a, b := openConn(t, p, conns)
 		began := time.Now()
 		b.Write([]byte("abcdef"))
 		if _, err := io.ReadFull(a, make([]byte, 3)); err != nil {
@@ -202,10 +208,10 @@ func TestSeed(t *testing.T) {
 // Nothing is left after Close, whatever was under way. INV-51.
 func TestClose(t *testing.T) {
 	ends := []End{Never, Stall, Never}
-	p, conns := start(t, "tcp", func(n int) (Line, Line) { return Line{}, Line{End: ends[n]} })
+	p, conns := startProxy(t, "tcp", func(n int) (Line, Line) { return Line{}, Line{End: ends[n]} })
 	var all []net.Conn
 	for range ends {
-		a, b := open(t, p, conns)
+		a, b := openConn(t, p, conns)
 		all = append(all, a, b)
 	}
 	all[0].Write([]byte("x"))
@@ -218,11 +224,11 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A torn network holds what is on its way in the directions that it is torn in, of connections there are and of new ones, and
-// loses nothing of it.
+// A torn network holds what is on its way in the directions that it is torn in, of connections
+// there are and of new ones, and loses nothing of it.
 func TestHold(t *testing.T) {
-	p, conns := start(t, "tcp", func(int) (Line, Line) { return Line{}, Line{} })
-	a, b := open(t, p, conns)
+	p, conns := startProxy(t, "tcp", func(int) (Line, Line) { return Line{}, Line{} })
+	a, b := openConn(t, p, conns)
 	send := func(to net.Conn, text string) {
 		t.Helper()
 		if _, err := io.WriteString(to, text); err != nil {
@@ -249,7 +255,7 @@ func TestHold(t *testing.T) {
 	send(b, "down")
 	want(a, "down")
 	nothing(b)
-	c, d := open(t, p, conns)
+	c, d := openConn(t, p, conns)
 	send(c, "up")
 	nothing(d)
 	p.Hold(false, true)

@@ -12,24 +12,26 @@ type Weather struct {
 	Stall time.Duration // the longest that a connection stands still before it is reset; zero is that none does
 }
 
-// Random draws, from a seed, what happens to each connection. The same seed and weather give the same plan.
+// Random draws, from a seed, what happens to each connection. The same seed and weather give the
+// same plan.
 func Random(seed uint64, w Weather) Plan {
 	return func(n int) (up, down Line) {
 		r := rand.New(rand.NewPCG(seed, uint64(n)))
-		up, down = w.line(r), w.line(r)
+		up, down = w.drawLine(r), w.drawLine(r)
 		if w.Bytes > 0 {
-			// Most bytes come down, and some connections say little upwards: each ends in that direction at the latest.
-			w.end(r, &down)
+			// Most bytes come down, and some connections say little upwards: each ends in that
+			// direction at the latest.
+			w.drawEnd(r, &down)
 			if r.IntN(4) == 0 {
-				w.end(r, &up)
+				w.drawEnd(r, &up)
 			}
 		}
 		return up, down
 	}
 }
 
-// end draws where and how a direction ends its connection.
-func (w Weather) end(r *rand.Rand, l *Line) {
+// drawEnd draws where and how a direction ends its connection.
+func (w Weather) drawEnd(r *rand.Rand, l *Line) {
 	l.End = []End{Close, Reset, Close, Reset, Stall}[r.IntN(5)]
 	if l.End == Stall && w.Stall == 0 {
 		l.End = Reset
@@ -40,9 +42,9 @@ func (w Weather) end(r *rand.Rand, l *Line) {
 	}
 }
 
-// line draws how one direction handles its bytes. Each has a source of its own, so that what one does changes nothing in
-// the other.
-func (w Weather) line(r *rand.Rand) Line {
+// drawLine draws how one direction handles its bytes. Each has a random source of its own, so that
+// what one does changes nothing in the other.
+func (w Weather) drawLine(r *rand.Rand) Line {
 	kind, own := r.IntN(4), rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))
 	return Line{Next: func() (wait time.Duration, most int) {
 		if w.Wait > 0 && own.IntN(4) == 0 {

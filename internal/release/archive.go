@@ -22,8 +22,8 @@ type file struct {
 	data []byte
 }
 
-// tarred packs files, all of one time and of nobody.
-func tarred(files []file, at time.Time) ([]byte, error) {
+// packTar packs files as a compressed tar archive, all of one time and without an owner.
+func packTar(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	gz, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
@@ -31,7 +31,8 @@ func tarred(files []file, at time.Time) ([]byte, error) {
 	}
 	w := tar.NewWriter(gz)
 	for _, f := range files {
-		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: at, Format: tar.FormatUSTAR}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: at,
+			Format: tar.FormatUSTAR}); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(f.data); err != nil {
@@ -42,11 +43,14 @@ func tarred(files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// zipped does the same for Windows.
-func zipped(files []file, at time.Time) ([]byte, error) {
+// packZip packs files as a zip archive, for Windows.
+func packZip(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestCompression) })
+	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser,
+		error) {
+		return flate.NewWriter(out, flate.BestCompression)
+	})
 	for _, f := range files {
 		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: at}
 		h.SetMode(os.FileMode(f.mode))
@@ -62,13 +66,15 @@ func zipped(files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// licences are those of Go and of every module that is in the program: they ask to go with it.
-func (r *release) licences(goos, goarch string) ([]byte, error) {
-	list, err := r.command(goos, goarch, "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/aaep").Output()
+// collectLicences returns the licences of Go and of every module in the program, which demand to go
+// with it.
+func (r *release) collectLicences(goos, goarch string) ([]byte, error) {
+	list, err := r.goCommand(goos, goarch, "list", "-deps", "-f",
+		"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/aaep").Output()
 	if err != nil {
 		return nil, err
 	}
-	goroot, err := r.command(goos, goarch, "env", "GOROOT").Output()
+	goroot, err := r.goCommand(goos, goarch, "env", "GOROOT").Output()
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,6 @@
-// Command release builds the aaep command for six platforms and packs each with its manual, completions and licences, so that
-// everybody who builds the same source with the same Go gets the same bytes. Run it by make release.
+// Command release builds the aaep command for six platforms and packs each with its manual,
+// completions and licences, so that everybody who builds the same source with the same Go gets the
+// same bytes. Run it by make release.
 package main
 
 import (
@@ -30,7 +31,7 @@ func main() {
 	flag.Parse()
 	r, err := newRelease(".", *version)
 	if err == nil {
-		err = r.all(*out)
+		err = r.writeArchives(*out)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -46,7 +47,8 @@ type release struct {
 
 var goodVersion = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+-]*$`)
 
-// newRelease takes the version and the time from git where nobody says them: the time is SOURCE_DATE_EPOCH, or that of the commit.
+// newRelease takes the version and the time from git where they are not given: the time is
+// SOURCE_DATE_EPOCH, or that of the commit.
 func newRelease(source, version string) (*release, error) {
 	r := &release{source: source, version: version}
 	git := func(args ...string) (string, error) {
@@ -76,18 +78,18 @@ func newRelease(source, version string) (*release, error) {
 	return r, nil
 }
 
-// all writes the archives of all platforms, and their sums.
-func (r *release) all(out string) error {
-	if err := empty(out); err != nil {
+// writeArchives writes the archives of all platforms, and their sums.
+func (r *release) writeArchives(out string) error {
+	if err := prepareFolder(out); err != nil {
 		return err
 	}
-	papers, err := r.papers()
+	papers, err := r.commonFiles()
 	if err != nil {
 		return err
 	}
 	made := map[string]string{}
 	for _, platform := range platforms {
-		name, data, err := r.archive(platform, papers)
+		name, data, err := r.buildArchive(platform, papers)
 		if err != nil {
 			return fmt.Errorf("%s: %w", platform, err)
 		}
@@ -105,8 +107,9 @@ func (r *release) all(out string) error {
 	return os.WriteFile(filepath.Join(out, sums), []byte(list.String()), 0o644)
 }
 
-// empty makes a folder, or takes out of it what a release has put there before. One that holds anything else is somebody's.
-func empty(out string) error {
+// prepareFolder makes a folder, or takes out of it what a release has put there before. A folder
+// that holds anything else is refused.
+func prepareFolder(out string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
@@ -115,7 +118,7 @@ func empty(out string) error {
 		return err
 	}
 	for _, f := range old {
-		if f.Name() != sums && !archived.MatchString(f.Name()) {
+		if f.Name() != sums && !archiveName.MatchString(f.Name()) {
 			return fmt.Errorf("%s holds %s, which no release has put there: name another folder", out, f.Name())
 		}
 	}
@@ -130,10 +133,11 @@ func empty(out string) error {
 // What is in a folder of a release.
 const sums = "SHA256SUMS"
 
-var archived = regexp.MustCompile(`^aaep_.*\.(tar\.gz|zip)$`)
+var archiveName = regexp.MustCompile(`^aaep_.*\.(tar\.gz|zip)$`)
 
-// papers are what goes with the command on every platform. The manual and the completions are the command's own words.
-func (r *release) papers() (files []file, err error) {
+// commonFiles returns what goes with the command on every platform. The manual and the completions
+// are the command's own output.
+func (r *release) commonFiles() (files []file, err error) {
 	for _, name := range []string{"LICENSE", "NOTICE", "CHANGELOG.md"} {
 		data, err := os.ReadFile(filepath.Join(r.source, name))
 		if err != nil {
@@ -147,7 +151,7 @@ func (r *release) papers() (files []file, err error) {
 	}
 	defer os.RemoveAll(temp)
 	here := filepath.Join(temp, "aaep.exe") // which is a name anywhere
-	if err := r.build(runtime.GOOS, runtime.GOARCH, here); err != nil {
+	if err := r.buildCommand(runtime.GOOS, runtime.GOARCH, here); err != nil {
 		return nil, err
 	}
 	for name, args := range map[string][]string{
@@ -163,8 +167,8 @@ func (r *release) papers() (files []file, err error) {
 	return files, nil
 }
 
-// archive builds the command for a platform and packs it with all that belongs to it.
-func (r *release) archive(platform string, papers []file) (name string, data []byte, err error) {
+// buildArchive builds the command for a platform and packs it with all that belongs to it.
+func (r *release) buildArchive(platform string, papers []file) (name string, data []byte, err error) {
 	goos, goarch, _ := strings.Cut(platform, "/")
 	temp, err := os.MkdirTemp("", "release")
 	if err != nil {
@@ -175,14 +179,14 @@ func (r *release) archive(platform string, papers []file) (name string, data []b
 	if goos == "windows" {
 		program = "aaep.exe"
 	}
-	if err := r.build(goos, goarch, filepath.Join(temp, program)); err != nil {
+	if err := r.buildCommand(goos, goarch, filepath.Join(temp, program)); err != nil {
 		return "", nil, err
 	}
 	binary, err := os.ReadFile(filepath.Join(temp, program))
 	if err != nil {
 		return "", nil, err
 	}
-	licences, err := r.licences(goos, goarch)
+	licences, err := r.collectLicences(goos, goarch)
 	if err != nil {
 		return "", nil, err
 	}
@@ -190,28 +194,32 @@ func (r *release) archive(platform string, papers []file) (name string, data []b
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	name = fmt.Sprintf("aaep_%s_%s_%s", strings.TrimPrefix(r.version, "v"), goos, goarch)
 	if goos == "windows" {
-		data, err = zipped(files, r.at)
+		data, err = packZip(files, r.at)
 		return name + ".zip", data, err
 	}
-	data, err = tarred(files, r.at)
+	data, err = packTar(files, r.at)
 	return name + ".tar.gz", data, err
 }
 
-// command runs go in the source, and lets nothing of whoever runs it into the result.
-func (r *release) command(goos, goarch string, args ...string) *exec.Cmd {
+// goCommand returns a go command that runs in the source, and lets nothing of the caller's
+// environment into the result.
+func (r *release) goCommand(goos, goarch string, args ...string) *exec.Cmd {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = r.source
 	cmd.Stderr = os.Stderr
-	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0")
+	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off",
+		"GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0")
 	return cmd
 }
 
-// build leaves out what differs from folder to folder: paths, and what git says of the folder.
-func (r *release) build(goos, goarch, to string) error {
+// buildCommand builds the aaep command into a file, without what differs from folder to folder:
+// paths, and what git says of the folder.
+func (r *release) buildCommand(goos, goarch, to string) error {
 	to, err := filepath.Abs(to)
 	if err != nil {
 		return err
 	}
-	return r.command(goos, goarch, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X github.com/aaep-go/aaep/internal/cli.release="+r.version,
+	return r.goCommand(goos, goarch, "build", "-trimpath", "-buildvcs=false", "-ldflags",
+		"-s -w -buildid= -X github.com/aaep-go/aaep/internal/cli.release="+r.version,
 		"-o", to, "./cmd/aaep").Run()
 }

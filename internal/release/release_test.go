@@ -18,7 +18,8 @@ import (
 
 var day = time.Date(2026, 11, 22, 4, 5, 6, 0, time.UTC)
 
-// Two people who build one version in two folders have the same archive, and it holds what it should.
+// Two people who build one version in two folders have the same archive, and it holds what it
+// should.
 func TestReproducible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the command four times: make test-all runs it")
@@ -29,18 +30,18 @@ func TestReproducible(t *testing.T) {
 	build := func(source string) (string, []byte) {
 		t.Helper()
 		r := &release{source, "v0.1.0-test", day}
-		papers, err := r.papers()
+		papers, err := r.commonFiles()
 		if err != nil {
 			t.Fatal(err)
 		}
-		name, data, err := r.archive(platform, papers)
+		name, data, err := r.buildArchive(platform, papers)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return name, data
 	}
 	name, first := build(here)
-	t.Setenv("GOFLAGS", "-tags=mine") // of somebody else
+	t.Setenv("GOFLAGS", "-tags=mine") // of the caller
 	again, second := build(elsewhere)
 	if name != again || !bytes.Equal(first, second) {
 		t.Errorf("%s, %d bytes, and %s, %d bytes, differ", name, len(first), again, len(second))
@@ -48,9 +49,11 @@ func TestReproducible(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return
 	}
-	files := untar(t, first)
-	for name, part := range map[string]string{"aaep.1": ".TH AAEP 1", "completions/_aaep": "#compdef aaep", "completions/aaep.bash": "complete",
-		"completions/aaep.fish": "complete", "completions/aaep.ps1": "Register-ArgumentCompleter", "LICENSE": "Apache License", "NOTICE": "aaep-go",
+	files := unpackTar(t, first)
+	for name, part := range map[string]string{"aaep.1": ".TH AAEP 1", "completions/_aaep": "#compdef aaep",
+		"completions/aaep.bash": "complete",
+		"completions/aaep.fish": "complete", "completions/aaep.ps1": "Register-ArgumentCompleter",
+		"LICENSE": "Apache License", "NOTICE": "aaep-go",
 		"CHANGELOG.md": "Unreleased", "THIRD-PARTY-LICENSES": "github.com/spf13/cobra v"} {
 		if !strings.Contains(files[name], part) {
 			t.Errorf("%s does not hold %q", name, part)
@@ -95,7 +98,7 @@ func copySource(t *testing.T, from, to string) {
 	}
 }
 
-func untar(t *testing.T, data []byte) map[string]string {
+func unpackTar(t *testing.T, data []byte) map[string]string {
 	t.Helper()
 	gz, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -121,10 +124,11 @@ func untar(t *testing.T, data []byte) map[string]string {
 	}
 }
 
-// The folder of a release is made, or emptied of another release; one that holds anything else is left as it is.
+// The folder of a release is made, or emptied of another release; one that holds anything else is
+// left as it is.
 func TestEmpty(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "new", "dist")
-	if err := empty(out); err != nil {
+	if err := prepareFolder(out); err != nil {
 		t.Fatal(err)
 	}
 	put := func(names ...string) {
@@ -135,14 +139,14 @@ func TestEmpty(t *testing.T) {
 		}
 	}
 	put("SHA256SUMS", "aaep_0.1.0_linux_amd64.tar.gz", "aaep_0.1.0_windows_amd64.zip")
-	if err := empty(out); err != nil {
+	if err := prepareFolder(out); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
 		t.Errorf("of another release %v is left, %v", left, err)
 	}
 	put("SHA256SUMS", "thesis.tex")
-	if err := empty(out); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
+	if err := prepareFolder(out); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
 		t.Errorf("of a folder with somebody's thesis: %v", err)
 	}
 	if left, err := os.ReadDir(out); err != nil || len(left) != 2 {
@@ -151,7 +155,7 @@ func TestEmpty(t *testing.T) {
 }
 
 func TestZipped(t *testing.T) {
-	data, err := zipped([]file{{"aaep.exe", 0o755, []byte("MZ")}, {"LICENSE", 0o644, []byte("text")}}, day)
+	data, err := packZip([]file{{"aaep.exe", 0o755, []byte("MZ")}, {"LICENSE", 0o644, []byte("text")}}, day)
 	if err != nil {
 		t.Fatal(err)
 	}

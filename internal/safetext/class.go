@@ -35,14 +35,21 @@ const (
 )
 
 var (
-	joinedScripts = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Mongolian, unicode.Nko, unicode.Phags_Pa,
-		unicode.Manichaean, unicode.Psalter_Pahlavi, unicode.Hanifi_Rohingya, unicode.Sogdian, unicode.Adlam, unicode.Devanagari, unicode.Bengali,
-		unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala,
-		unicode.Khmer, unicode.Myanmar, unicode.Thai, unicode.Lao, unicode.Tibetan, unicode.Javanese, unicode.Balinese, unicode.Sundanese,
-		unicode.Meetei_Mayek, unicode.Chakma, unicode.Grantha, unicode.Brahmi, unicode.Kaithi, unicode.Sharada, unicode.Newa, unicode.Tirhuta,
-		unicode.Modi, unicode.Khojki, unicode.Khudawadi, unicode.Takri, unicode.Siddham, unicode.Saurashtra, unicode.Tai_Tham, unicode.Cham,
+	joinedScripts = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Mongolian,
+		unicode.Nko, unicode.Phags_Pa,
+		unicode.Manichaean, unicode.Psalter_Pahlavi, unicode.Hanifi_Rohingya, unicode.Sogdian, unicode.Adlam,
+		unicode.Devanagari, unicode.Bengali,
+		unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada,
+		unicode.Malayalam, unicode.Sinhala,
+		unicode.Khmer, unicode.Myanmar, unicode.Thai, unicode.Lao, unicode.Tibetan, unicode.Javanese, unicode.Balinese,
+		unicode.Sundanese,
+		unicode.Meetei_Mayek, unicode.Chakma, unicode.Grantha, unicode.Brahmi, unicode.Kaithi, unicode.Sharada,
+		unicode.Newa, unicode.Tirhuta,
+		unicode.Modi, unicode.Khojki, unicode.Khudawadi, unicode.Takri, unicode.Siddham, unicode.Saurashtra,
+		unicode.Tai_Tham, unicode.Cham,
 		unicode.Limbu, unicode.Lepcha, unicode.Syloti_Nagri}
-	unspacedScripts = []*unicode.RangeTable{unicode.Khmer, unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Tai_Le, unicode.New_Tai_Lue,
+	unspacedScripts = []*unicode.RangeTable{unicode.Khmer, unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Tai_Le,
+		unicode.New_Tai_Lue,
 		unicode.Tai_Tham, unicode.Tai_Viet, unicode.Javanese, unicode.Balinese, unicode.Tibetan}
 	variedScripts = []*unicode.RangeTable{unicode.Myanmar, unicode.Phags_Pa, unicode.Manichaean}
 	symbols       = []*unicode.RangeTable{unicode.S, unicode.P}
@@ -53,21 +60,24 @@ func Class(r rune) Classes {
 	if r < 0x80 {
 		return ascii[r&0x7f]
 	}
-	return class(r)
+	return classify(r)
 }
 
+// ascii are the classes of the ASCII characters.
 var ascii = func() (t [0x80]Classes) {
 	for r := range t {
-		t[r] = class(rune(r))
+		t[r] = classify(rune(r))
 	}
 	return t
 }()
 
-func class(r rune) Classes {
+// classify computes the classes of a character; Class looks most of them up.
+func classify(r rune) Classes {
 	switch {
 	case r == '\n' || r == '\t' || r == ' ' || r == unicode.ReplacementChar:
 		return 0
-	case r < 0x20, r >= 0x7f && r <= 0x9f, r >= 0x2028 && r <= 0x202e, r >= 0xfff9 && r <= 0xfffc, r >= 0xd800 && r <= 0xdfff,
+	case r < 0x20, r >= 0x7f && r <= 0x9f, r >= 0x2028 && r <= 0x202e, r >= 0xfff9 && r <= 0xfffc, r >= 0xd800 &&
+		r <= 0xdfff,
 		r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe, r >= 0xe0000 && r <= 0xe007f, unicode.Is(unicode.Co, r):
 		return Hidden
 	case r == zwnj || r == zwj:
@@ -76,7 +86,8 @@ func class(r rune) Classes {
 		return 0 // ordered looks at them
 	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef, r >= 0x180b && r <= 0x180d, r == 0x180f:
 		return Variant
-	case r == 0xad, r == zwsp, r == 0x180e, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r >= 0x1bca0 && r <= 0x1bca3, r >= 0x1d173 && r <= 0x1d17a,
+	case r == 0xad, r == zwsp, r == 0x180e, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r >= 0x1bca0 && r <= 0x1bca3,
+		r >= 0x1d173 && r <= 0x1d17a,
 		r >= 0x13430 && r <= 0x13455, unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
 		return Filler
 	case r == 0x1680, r >= 0x2000 && r <= 0x2006, r == 0x2008, r == 0x200a, r == 0x205f, r == 0x2800:
@@ -108,8 +119,10 @@ func class(r rune) Classes {
 	for _, of := range []struct {
 		class  Classes
 		tables []*unicode.RangeTable
-	}{{Symbol, symbols}, {Joined, joinedScripts}, {Unspaced, unspacedScripts}, {Varied, variedScripts}, {Han, []*unicode.RangeTable{unicode.Han}},
-		{Mongolian, []*unicode.RangeTable{unicode.Mongolian}}, {Egyptian, []*unicode.RangeTable{unicode.Egyptian_Hieroglyphs}}} {
+	}{{Symbol, symbols}, {Joined, joinedScripts}, {Unspaced, unspacedScripts}, {Varied, variedScripts},
+		{Han, []*unicode.RangeTable{unicode.Han}},
+		{Mongolian, []*unicode.RangeTable{unicode.Mongolian}},
+		{Egyptian, []*unicode.RangeTable{unicode.Egyptian_Hieroglyphs}}} {
 		if unicode.In(r, of.tables...) {
 			c |= of.class
 		}
@@ -123,9 +136,9 @@ func class(r rune) Classes {
 	return c
 }
 
-// Script is the table for the web page, as a JavaScript module: for each run of characters of the same classes, from U+0000 on, its
-// length and the classes, in base 36. Both ends so read one table, whatever version of Unicode a browser knows. It takes some
-// 50 ms.
+// Script is the table for the web page, as a JavaScript module: for each run of characters of the
+// same classes, from U+0000 on, its length and the classes, in base 36. Both ends so read one
+// table, whatever version of Unicode a browser knows. It takes some 50 ms.
 func Script() string {
 	var b strings.Builder
 	b.WriteString("// Written by the SDK's package safetext.\nexport const table = \"")

@@ -6,9 +6,10 @@ import (
 	"golang.org/x/text/language"
 )
 
-// D-86. A screen shows a text that has right-to-left letters in another order than it is stored in, by the bidirectional algorithm of
-// Unicode (UAX 9). Numbers have no direction of their own, so an invisible mark, an isolate or one right-to-left letter turns
-// "Pay 100 / 9000" into "Pay 9000 / 100", for the eye alone. What holds after ordered, on each line:
+// D-86. A screen shows a text that has right-to-left letters in another order than it is stored in,
+// by the bidirectional algorithm of Unicode (UAX 9). Numbers have no direction of their own, so an
+// invisible mark, an isolate or one right-to-left letter turns "Pay 100 / 9000" into "Pay 9000 /
+// 100", for the eye alone. What holds after ordered, on each line:
 //
 //   - In a text from left to right, numbers and left-to-right words are seen from left to right, as they are heard. Where numbers
 //     follow right-to-left words, a U+200E stands between them.
@@ -16,10 +17,12 @@ import (
 //     be without marks and isolates.
 //   - A mark or an isolate is left only where right-to-left letters are beside or within it, and no number or word is split.
 //
-// The rules look at letters and numbers alone, never at levels of embedding, so that the web page can have them too.
+// The rules look at letters and numbers alone, never at levels of embedding, so that the web page
+// can have them too.
 
-// FromRight reports whether a text is one from right to left: its language is written so, and it has such letters; or, where nobody
-// knows the language, it begins with such a letter and has more of them than of others.
+// FromRight reports whether a text is one from right to left: its language is written so, and it
+// has such letters; or, where the language is not known, it begins with such a letter and has more
+// of them than of others.
 func FromRight(s, tag string) bool {
 	first, left, right := Classes(0), 0, 0
 	for _, r := range s {
@@ -56,10 +59,11 @@ const rightScripts = "Arab Hebr Thaa Syrc Nkoo Adlm Rohg Mand Samr"
 // unseen is what does not part the characters around it.
 const unseen = Accent | Filler | Joiner | Variant
 
+// isControl reports whether a character is a mark or an isolate of direction.
 func isControl(r rune) bool { return r == lrm || r == rlm || r == alm || r >= lri && r <= pdi }
 
-// reorderable reports whether ordered has anything to look at.
-func reorderable(s string) bool {
+// mayReorder reports whether a text has characters that a screen may show in another order.
+func mayReorder(s string) bool {
 	var all Classes
 	for _, r := range s {
 		if r < 0x80 {
@@ -74,19 +78,20 @@ func reorderable(s string) bool {
 	return all&Arabic != 0 || all&Right != 0 && all&Digit != 0
 }
 
-// ordered returns s so that it is seen in the order in which it is heard, and the index of the first character of s because of
-// which it was not; or -1. Isolates are balanced on their lines.
-func ordered(s, tag string) (string, int) {
+// orderAsHeard returns s so that it is seen in the order in which it is heard, and the index of the
+// first character of s because of which it was not; or -1. tag is the text's language, or empty.
+// Isolates are balanced on their lines.
+func orderAsHeard(s, tag string) (string, int) {
 	right, broken, at := FromRight(s, tag), -1, 0
 	var b strings.Builder
 	for text := range strings.SplitAfterSeq(s, "\n") {
 		l := newLine(text, right)
-		l.judgeIsolates()
-		l.judgeMarks()
+		l.decideIsolates()
+		l.decideMarks()
 		if l.broken >= 0 && broken < 0 {
 			broken = at + l.at[l.broken]
 		}
-		l.write(&b)
+		l.writeTo(&b)
 		at += len(text)
 	}
 	return b.String(), broken
@@ -110,6 +115,7 @@ type line struct {
 	broken  int
 }
 
+// newLine takes a line apart; right says that its text runs from right to left.
 func newLine(text string, right bool) *line {
 	l := &line{text: text, right: right, broken: -1}
 	for i, r := range text {
@@ -144,25 +150,27 @@ func newLine(text string, right bool) *line {
 	return l
 }
 
-func (l *line) drop(i int, breaks bool) {
+// dropChar leaves out the character at i. breaks says that it made the line run in another order
+// than it is heard.
+func (l *line) dropChar(i int, breaks bool) {
 	l.dropped[i] = true
 	if breaks && l.broken < 0 {
 		l.broken = i
 	}
 }
 
-// judgeIsolates decides which isolates stay. Within one that stays there is no other, and no mark.
-func (l *line) judgeIsolates() {
+// decideIsolates decides which isolates stay. Within one that stays there is no other, and no mark.
+func (l *line) decideIsolates() {
 	for i := 0; i < len(l.runes); i++ {
 		r := l.runes[i]
 		if r < lri || r >= pdi {
 			continue
 		}
 		end := l.pair[i]
-		stays, breaks := l.judgeIsolate(i, end)
+		stays, breaks := l.decideIsolate(i, end)
 		if !stays {
-			l.drop(i, breaks)
-			l.drop(end, breaks)
+			l.dropChar(i, breaks)
+			l.dropChar(end, breaks)
 			continue
 		}
 		for k := i; k <= end; k++ {
@@ -176,7 +184,9 @@ func (l *line) judgeIsolates() {
 	}
 }
 
-func (l *line) judgeIsolate(from, to int) (stays, breaks bool) {
+// decideIsolate reports whether the isolate between two places stays, and if not, whether it breaks
+// the order in which the line is heard.
+func (l *line) decideIsolate(from, to int) (stays, breaks bool) {
 	units, numbers, controls := 0, 0, 0 // words from left to right and numbers; numbers; marks and isolates
 	first := Classes(0)                 // of the first letter
 	rights := false
@@ -198,7 +208,7 @@ func (l *line) judgeIsolate(from, to int) (stays, breaks bool) {
 			}
 			in = true
 			continue
-		case c&unseen != 0, in && l.joins(k):
+		case c&unseen != 0, in && l.isWithinNumber(k):
 			continue
 		case c&Right != 0:
 			rights = true
@@ -227,17 +237,18 @@ func (l *line) judgeIsolate(from, to int) (stays, breaks bool) {
 	return stays, breaks
 }
 
-// joins reports whether the character at k is within a number.
-func (l *line) joins(k int) bool {
+// isWithinNumber reports whether the character at k separates digits of one number.
+func (l *line) isWithinNumber(k int) bool {
 	if l.class[k]&Separator == 0 {
 		return false
 	}
-	before, after := l.beside(k, -1), l.beside(k, 1)
+	before, after := l.adjacentDigit(k, -1), l.adjacentDigit(k, 1)
 	return before == after && before&Digit != 0
 }
 
-// beside is what there is at once before or after k, but for marks and isolates, if it is a digit.
-func (l *line) beside(k, by int) Classes {
+// adjacentDigit returns the class of the digit next to k, by steps of by, past marks and isolates;
+// 0 if another character is there.
+func (l *line) adjacentDigit(k, by int) Classes {
 	for k += by; k >= 0 && k < len(l.runes); k += by {
 		if !isControl(l.runes[k]) {
 			return l.class[k] & (Digit | Arabic)
@@ -246,8 +257,8 @@ func (l *line) beside(k, by int) Classes {
 	return 0
 }
 
-// judgeMarks decides which marks of direction stay outside isolates, and where U+200E has to be.
-func (l *line) judgeMarks() {
+// decideMarks decides which marks of direction stay outside isolates, and where U+200E has to be.
+func (l *line) decideMarks() {
 	var (
 		before = Classes(0) // the letter before: Left, Right or none
 		marks  []int        // since then
@@ -268,7 +279,7 @@ func (l *line) judgeMarks() {
 	)
 	flush := func(next Classes) {
 		for _, m := range marks {
-			l.judgeMark(m, before, next, m < last, count)
+			l.decideMark(m, before, next, m < last, count)
 		}
 		before, marks, last, count, in = next, marks[:0], -1, 0, false
 	}
@@ -313,7 +324,7 @@ func (l *line) judgeMarks() {
 			}
 		case l.dropped[i]:
 		case held > 0 && (r == rlm || r == alm):
-			l.drop(i, true) // it would make the isolate before it run from right to left
+			l.dropChar(i, true) // it would make the isolate before it run from right to left
 		case isControl(r):
 			marks, in = append(marks, i), in && !l.right
 			covered = covered || r == lrm
@@ -348,16 +359,17 @@ func (l *line) judgeMarks() {
 				turned = i
 			}
 		default:
-			in, touches = in && l.joins(i), false
+			in, touches = in && l.isWithinNumber(i), false
 		}
 	}
 	flush(0)
 	phrase()
 }
 
-// judgeMark decides on a mark between two letters, either of which may be missing, with so many numbers between them. Follows says
-// that one of these comes behind the mark: only such a number can be turned by it.
-func (l *line) judgeMark(m int, before, next Classes, follows bool, numbers int) {
+// decideMark decides on a mark between two letters, either of which may be missing, with so many
+// numbers between them. follows says that one of these comes behind the mark: only such a number
+// can be turned by it.
+func (l *line) decideMark(m int, before, next Classes, follows bool, numbers int) {
 	leftwards := l.runes[m] != lrm
 	stays, breaks := false, false
 	switch {
@@ -374,11 +386,12 @@ func (l *line) judgeMark(m int, before, next Classes, follows bool, numbers int)
 		stays = before == Left && next != Left || before == Right && next == Left
 	}
 	if !stays {
-		l.drop(m, breaks)
+		l.dropChar(m, breaks)
 	}
 }
 
-func (l *line) write(b *strings.Builder) {
+// writeTo writes the line without what was dropped, and with the marks that were added.
+func (l *line) writeTo(b *strings.Builder) {
 	for i, at := range l.at {
 		end := len(l.text)
 		if i+1 < len(l.at) {

@@ -1,8 +1,9 @@
-// Package safetext finds what could deceive or disturb the reader of a text, and takes it away: characters that nobody sees, and
-// order on the screen that is not the order in which a voice, a braille display and the record have the same text.
+// Package safetext finds what could deceive or disturb the reader of a text, and takes it away:
+// characters that cannot be seen, and order on the screen that is not the order in which a voice, a
+// braille display and the record have the same text.
 //
-// It decides by the text and its language alone. Class is the one table of characters, for Go and for the web page, which gets it
-// as Script. Begin with Clean.
+// It decides by the text and its language alone. Class is the one table of characters, for Go and
+// for the web page, which gets it as Script. Begin with Clean.
 package safetext
 
 import (
@@ -11,25 +12,27 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns s as it may be heard, shown and recorded; see aaep.SafeText. A part of a longer text keeps what only its
-// surroundings could judge: fillers, joiners, marks of direction and many accents. Language is a tag, or empty.
+// Clean returns s as it may be heard, shown and recorded; see aaep.SafeText. A part of a longer
+// text keeps what only its surroundings could judge: fillers, joiners, marks of direction and many
+// accents. Language is a tag, or empty.
 func Clean(s, language string, part bool) string {
 	first := firstUnsafe(s, part, true)
-	if first < 0 && (part || !reorderable(s)) {
+	if first < 0 && (part || !mayReorder(s)) {
 		return s
 	}
 	if first >= 0 {
-		s = made(s, first, part)
+		s = cleanFrom(s, first, part)
 	}
 	if part {
 		return s
 	}
-	s, _ = ordered(s, language)
+	s, _ = orderAsHeard(s, language)
 	return s
 }
 
-// First returns the index of the first character of s that a producer may not send, or -1, and why. Fillers and needless marks of
-// direction may be sent, for they are left out where people get the text.
+// First returns the index of the first character of s that a producer may not send, or -1, and why.
+// Fillers and needless marks of direction may be sent, for they are left out where people get the
+// text.
 func First(s, language string, part bool) (index int, why string) {
 	if i := firstUnsafe(s, part, false); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(s[i:])
@@ -38,8 +41,8 @@ func First(s, language string, part bool) (index int, why string) {
 		}
 		return i, fmt.Sprintf("has the character U+%04X, which could deceive or disturb its reader", r)
 	}
-	if !part && reorderable(s) {
-		if _, broken := ordered(s, language); broken >= 0 {
+	if !part && mayReorder(s) {
+		if _, broken := orderAsHeard(s, language); broken >= 0 {
 			return broken, "is seen in another order than it is heard and recorded in: take out the marks and isolates of direction, " +
 				"name the text's language, and in a text from left to right put U+200E behind right-to-left words that numbers follow"
 		}
@@ -47,17 +50,19 @@ func First(s, language string, part bool) (index int, why string) {
 	return -1, ""
 }
 
-// maxAccents is how many combining marks a letter may have. Vietnamese needs two, Hebrew with its accents five, Tibetan seven.
+// maxAccents is how many combining marks a letter may have. Vietnamese needs two, Hebrew with its
+// accents five, Tibetan seven.
 const maxAccents = 8
 
-// made is s with what firstUnsafe found made visible or left out, but for the order.
-func made(s string, first int, part bool) string {
+// cleanFrom returns s with unsafe characters, from first on, made visible or left out; it does not
+// look at their order.
+func cleanFrom(s string, first int, part bool) string {
 	var b strings.Builder
 	b.WriteString(s[:first])
 	sc := scanner{text: s, part: part}
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
-		verdict := sc.judge(r, size, s[i+size:])
+		verdict := sc.judgeChar(r, size, s[i+size:])
 		if i >= first {
 			switch {
 			case verdict == keep:
@@ -75,7 +80,8 @@ func made(s string, first int, part bool) string {
 	return b.String()
 }
 
-// firstUnsafe returns the index of the first character that is not kept, or -1; but for fillers, unless they count.
+// firstUnsafe returns the index of the first character that is not kept, or -1; but for fillers,
+// unless they count.
 func firstUnsafe(s string, part, fillers bool) int {
 	sc := scanner{text: s, part: part}
 	for i := 0; i < len(s); {
@@ -85,7 +91,7 @@ func firstUnsafe(s string, part, fillers bool) int {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		switch sc.judge(r, size, s[i+size:]) {
+		switch sc.judgeChar(r, size, s[i+size:]) {
 		case keep:
 		case drop, blank:
 			if fillers || sc.accents > maxAccents {
@@ -122,11 +128,11 @@ const (
 	pdi       = 0x2069
 	blackFlag = 0x1f3f4
 	endOfTags = 0xe007f
-	// The flags of England, Scotland and Wales are a black flag, up to six tag characters that spell the place, and a tag that
-	// ends them. More would be a hidden message.
+	// The flags of England, Scotland and Wales are a black flag, up to six tag characters that
+	// spell the place, and a tag that ends them. More would be a hidden message.
 	flagTags = 7
 	// deepest is how many isolates may be within each other.
-	deepest = 4
+	maxIsolates = 4
 )
 
 // A scanner judges the characters of a text, in order.
@@ -140,7 +146,8 @@ type scanner struct {
 	letter   Classes // of the last letter that was kept, and its accents
 }
 
-func (sc *scanner) judge(r rune, size int, after string) verdict {
+// judgeChar decides on the next character, of size bytes, with the text after it.
+func (sc *scanner) judgeChar(r rune, size int, after string) verdict {
 	tags := sc.tags
 	sc.tags = 0
 	c := Class(r)
@@ -178,7 +185,7 @@ func (sc *scanner) judge(r rune, size int, after string) verdict {
 	case sc.part:
 	case c&Blank != 0:
 		v = blank
-	case c&(Filler|Joiner|Variant) != 0 && !sc.spells(r, c, after):
+	case c&(Filler|Joiner|Variant) != 0 && !sc.hasUse(r, c, after):
 		return drop
 	}
 	if sc.before = r; c&Accent == 0 {
@@ -188,8 +195,9 @@ func (sc *scanner) judge(r rune, size int, after string) verdict {
 	return v
 }
 
-// spells reports whether what shows nothing has a use between what is kept before it and what follows.
-func (sc *scanner) spells(r rune, c Classes, after string) bool {
+// hasUse reports whether a character that shows nothing spells or chooses something between what is
+// kept before it and what follows.
+func (sc *scanner) hasUse(r rune, c Classes, after string) bool {
 	next, _ := utf8.DecodeRuneInString(after)
 	before, following := Class(sc.before), Class(next)
 	switch {
@@ -215,8 +223,8 @@ func (sc *scanner) spells(r rune, c Classes, after string) bool {
 	return false
 }
 
-// isolatesStay reports whether every isolate of the text is closed on its line, none is closed before it opens, and they are nested a
-// few deep at most.
+// isolatesStay reports whether every isolate of the text is closed on its line, none is closed
+// before it opens, and they are nested a few deep at most.
 func (sc *scanner) isolatesStay() bool {
 	if sc.isolates == 0 {
 		sc.isolates = -1
@@ -227,12 +235,14 @@ func (sc *scanner) isolatesStay() bool {
 	return sc.isolates > 0
 }
 
+// isolatesBalanced reports whether isolates are closed on their line, none before it opens, and are
+// nested no deeper than maxIsolates.
 func isolatesBalanced(s string) bool {
 	depth := 0
 	for _, r := range s {
 		switch r {
 		case lri, rli, fsi:
-			if depth++; depth > deepest {
+			if depth++; depth > maxIsolates {
 				return false
 			}
 		case pdi:

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// INV-57: what people write stays as it is, and what deceives does not. Package web reads the same texts to the page.
+// INV-57: what people write stays as it is, and what deceives does not. Package web reads the same
+// texts to the page.
 func TestTexts(t *testing.T) {
 	data, err := os.ReadFile("testdata/texts.json")
 	if err != nil {
@@ -32,7 +33,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// A producer may send what does no harm and is left out where people get it, and nothing that is seen in another order.
+// A producer may send what does no harm and is left out where people get it, and nothing that is
+// seen in another order.
 func TestFirst(t *testing.T) {
 	for _, c := range []struct {
 		text, language string
@@ -62,7 +64,8 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// Clean of what is clean changes nothing, whatever the text and its language, and a producer may send that.
+// Clean of what is clean changes nothing, whatever the text and its language, and a producer may
+// send that.
 func TestCleanOnce(t *testing.T) {
 	for _, text := range Random(20000) {
 		for _, language := range []string{"", "en", "he"} {

@@ -1,7 +1,8 @@
-// Package speechtest has a speech server without sound, for tests of what is heard, when, and what was cut off. It
-// speaks SSIP as Speech Dispatcher does, paced by the words of each message, with the same events in the same order, and
-// with its habits that surprise: it says yes to every language, and goes on to speak for clients that have left.
-// In a testing/synctest bubble an hour of speech passes at once.
+// Package speechtest has a speech server without sound, for tests of what is heard, when, and what
+// was cut off. It speaks SSIP as Speech Dispatcher does, paced by the words of each message, with
+// the same events in the same order, and with its habits that surprise: it says yes to every
+// language, and goes on to speak for clients that have left. In a testing/synctest bubble an hour
+// of speech passes at once.
 package speechtest
 
 import (
@@ -24,17 +25,19 @@ const (
 	tail     = 400 * time.Millisecond // from the last sound to the event
 )
 
-// A Server is a speech server. Its fields are set before it is used; the zero Server is ready. Methods may be called at
-// any time from any goroutine.
+// A Server is a speech server. Its fields are set before it is used; the zero Server is ready.
+// Methods may be called at any time from any goroutine.
 type Server struct {
 	// WordsPerMinute is how fast it speaks, whatever rate a client sets. Zero is 172.
 	WordsPerMinute int
-	// Voices are the languages that it has voices for. Nil is en-US and es; empty is that it cannot tell.
+	// Voices are the languages that it has voices for. Nil is en-US and es; empty is that it cannot
+	// tell.
 	Voices []string
 	// Module is the name of its synthesizer. "" is espeak-ng.
 	Module string
-	// Answer, if not nil, is asked before each command is obeyed. If ok is true the server does nothing but send the
-	// reply as it is, without a line end of its own: "" is to ignore the command.
+	// Answer, if not nil, is asked before each command is obeyed. If ok is true the server does
+	// nothing but send the reply as it is, without a line end of its own: "" is to ignore the
+	// command.
 	Answer func(command string) (reply string, ok bool)
 
 	mu       sync.Mutex
@@ -77,20 +80,20 @@ type client struct {
 // Dial opens a connection in memory. It fits speech.Options.
 func (s *Server) Dial(context.Context) (net.Conn, error) {
 	ours, theirs := net.Pipe()
-	s.serve(ours)
+	s.serveClient(ours)
 	return theirs, nil
 }
 
-// serve serves one client, in the background.
-func (s *Server) serve(conn net.Conn) {
+// serveClient adds a client and serves it in the background.
+func (s *Server) serveClient(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen++
 	c := &client{id: s.seen, conn: conn, out: make(chan struct{}, 1), done: make(chan struct{}),
 		set: map[string]string{"LANGUAGE": "en-US", "PRIORITY": "text", "RATE": "0"}}
 	s.clients = append(s.clients, c)
-	s.running.Go(func() { s.read(c) })
-	s.running.Go(func() { s.write(c) })
+	s.running.Go(func() { s.readCommands(c) })
+	s.running.Go(func() { s.writeQueued(c) })
 }
 
 // Serve serves those who connect to a listener, until it is closed.
@@ -103,7 +106,7 @@ func (s *Server) Serve(l net.Listener) error {
 		if err != nil {
 			return err
 		}
-		s.serve(conn)
+		s.serveClient(conn)
 	}
 }
 
@@ -133,15 +136,16 @@ func (s *Server) Heard() []string {
 func (s *Server) Silence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cancel(func(*message) bool { return true })
+	s.cancelMessages(func(*message) bool { return true })
 }
 
-// Send sends lines to all clients as they are, whether or not SSIP has them. Each needs its own line end.
+// Send sends lines to all clients as they are, whether or not SSIP has them. Each needs its own
+// line end.
 func (s *Server) Send(raw string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.clients {
-		s.send(c, raw)
+		s.sendLines(c, raw)
 	}
 }
 
@@ -152,7 +156,8 @@ func (s *Server) Stall() {
 	s.stalled = true
 }
 
-// Close ends all connections as a server does that dies, and returns when its goroutines have ended.
+// Close ends all connections as a server does that dies, and returns when its goroutines have
+// ended.
 func (s *Server) Close() {
 	s.mu.Lock()
 	for _, c := range s.clients {
@@ -168,8 +173,8 @@ func (s *Server) Close() {
 	s.running.Wait()
 }
 
-// read obeys a client until it leaves. What it asked for is still said then.
-func (s *Server) read(c *client) {
+// readCommands obeys a client until it leaves. What it asked for is still said then.
+func (s *Server) readCommands(c *client) {
 	defer func() {
 		c.conn.Close()
 		close(c.done)
@@ -190,39 +195,41 @@ func (s *Server) read(c *client) {
 		switch {
 		case receiving && line != ".":
 			text = append(text, strings.TrimPrefix(line, "."))
-		case s.replace(c, line):
+		case s.answerInstead(c, line):
 			receiving, text = false, nil
 		case receiving:
-			s.speak(c, strings.Join(text, "\n"))
+			s.queueText(c, strings.Join(text, "\n"))
 			receiving, text = false, nil
 		case r.Buffered() > 0:
-			s.send(c, "500 ERR ONE COMMAND AT A TIME\r\n") // the real one is not so strict
+			s.sendLines(c, "500 ERR ONE COMMAND AT A TIME\r\n") // the real one is not so strict
 		case named == strings.HasPrefix(line, "SET SELF CLIENT_NAME "):
-			s.send(c, "403 ERR CLIENT NAME COMES FIRST, AND ONCE\r\n") // nor here, for what comes first
+			s.sendLines(c, "403 ERR CLIENT NAME COMES FIRST, AND ONCE\r\n") // nor here, for what comes first
 		case line == "SPEAK":
 			receiving = true
-			s.send(c, "230 OK RECEIVING DATA\r\n")
+			s.sendLines(c, "230 OK RECEIVING DATA\r\n")
 		default:
 			named = true
-			s.send(c, s.obey(c, line))
+			s.sendLines(c, s.obeyCommand(c, line))
 		}
 		s.mu.Unlock()
 	}
 }
 
-func (s *Server) replace(c *client, line string) bool {
+// answerInstead sends what Server.Answer says to a line, and reports whether it said anything. It
+// is called with s.mu held, as all below.
+func (s *Server) answerInstead(c *client, line string) bool {
 	if s.Answer == nil {
 		return false
 	}
 	reply, ok := s.Answer(line)
 	if ok {
-		s.send(c, reply)
+		s.sendLines(c, reply)
 	}
 	return ok
 }
 
-// obey does what a command says, and returns the answer.
-func (s *Server) obey(c *client, line string) string {
+// obeyCommand obeys a command, and returns the answer.
+func (s *Server) obeyCommand(c *client, line string) string {
 	if rest, ok := strings.CutPrefix(line, "SET SELF "); ok {
 		name, value, ok := strings.Cut(rest, " ")
 		if !ok {
@@ -233,7 +240,7 @@ func (s *Server) obey(c *client, line string) string {
 	}
 	switch line {
 	case "CANCEL SELF":
-		s.cancel(func(m *message) bool { return m.owner == c })
+		s.cancelMessages(func(m *message) bool { return m.owner == c })
 		return "213 OK CANCELED\r\n"
 	case "HISTORY GET CLIENT_ID":
 		return fmt.Sprintf("245-%d\r\n245 OK CLIENT ID SENT\r\n", c.id)
@@ -262,31 +269,32 @@ func (s *Server) obey(c *client, line string) string {
 	return "500 ERR INVALID COMMAND\r\n"
 }
 
-// speak queues a text. Of the priorities it knows "important", which cuts off others; the rest wait.
-func (s *Server) speak(c *client, text string) {
+// queueText queues a text. Of the priorities it knows "important", which cuts off others; the rest
+// wait.
+func (s *Server) queueText(c *client, text string) {
 	if strings.TrimSpace(text) == "" {
-		s.send(c, "227 OK MESSAGE CANCELED\r\n")
+		s.sendLines(c, "227 OK MESSAGE CANCELED\r\n")
 		return
 	}
 	m := &message{owner: c}
 	m.Message = Message{ID: len(s.messages) + 1, Client: c.id, Text: text, Set: maps.Clone(c.set), Asked: time.Now()}
 	s.messages = append(s.messages, m)
-	s.send(c, fmt.Sprintf("225-%d\r\n225 OK MESSAGE QUEUED\r\n", m.ID))
+	s.sendLines(c, fmt.Sprintf("225-%d\r\n225 OK MESSAGE QUEUED\r\n", m.ID))
 	at := len(s.queue)
 	if m.Set["PRIORITY"] == "important" {
 		if at = slices.IndexFunc(s.queue, func(w *message) bool { return w.Set["PRIORITY"] != "important" }); at < 0 {
 			at = len(s.queue)
 		}
 		if s.now != nil && s.now.Set["PRIORITY"] != "important" {
-			s.cut(s.now)
+			s.silenceMessage(s.now)
 		}
 	}
 	s.queue = slices.Insert(s.queue, at, m)
-	s.next()
+	s.startNext()
 }
 
-// next begins with what waits, if nothing is being said.
-func (s *Server) next() {
+// startNext begins with the first message that waits, if nothing is being said.
+func (s *Server) startNext() {
 	if s.now != nil || len(s.queue) == 0 {
 		return
 	}
@@ -298,18 +306,18 @@ func (s *Server) next() {
 		wpm = 172
 	}
 	lasts := time.Duration(len(strings.Fields(m.Text))) * time.Minute / time.Duration(wpm)
-	s.after(m, toBegin, func() {
+	s.runLater(m, toBegin, func() {
 		m.Begun = time.Now()
-		s.tell(m, "701", "BEGIN")
-		s.after(m, lasts+tail, func() {
+		s.sendEvent(m, "701", "BEGIN")
+		s.runLater(m, lasts+tail, func() {
 			m.Heard = true
-			s.over(m, "702", "END")
+			s.endMessage(m, "702", "END")
 		})
 	})
 }
 
-// after does f for m later, unless something else comes first.
-func (s *Server) after(m *message, d time.Duration, f func()) {
+// runLater calls f for m after d, with s.mu held, unless another runLater for m comes first.
+func (s *Server) runLater(m *message, d time.Duration, f func()) {
 	m.step++
 	step := m.step
 	m.timer = time.AfterFunc(d, func() {
@@ -321,36 +329,38 @@ func (s *Server) after(m *message, d time.Duration, f func()) {
 	})
 }
 
-// cut silences what is being said, which takes a moment.
-func (s *Server) cut(m *message) {
+// silenceMessage silences the message that is being said, which takes a moment.
+func (s *Server) silenceMessage(m *message) {
 	m.timer.Stop()
-	s.after(m, toCancel, func() { s.over(m, "703", "CANCELED") })
+	s.runLater(m, toCancel, func() { s.endMessage(m, "703", "CANCELED") })
 }
 
-func (s *Server) over(m *message, code, name string) {
+// endMessage ends the message that is being said, with an event, and starts the next.
+func (s *Server) endMessage(m *message, code, name string) {
 	m.Over = time.Now()
-	s.tell(m, code, name)
+	s.sendEvent(m, code, name)
 	s.now = nil
-	s.next()
+	s.startNext()
 }
 
-func (s *Server) cancel(which func(*message) bool) {
+// cancelMessages silences and drops the messages that which chooses.
+func (s *Server) cancelMessages(which func(*message) bool) {
 	if s.now != nil && which(s.now) {
-		s.cut(s.now)
+		s.silenceMessage(s.now)
 	}
 	s.queue = slices.DeleteFunc(s.queue, func(m *message) bool {
 		if which(m) {
 			m.Over = time.Now()
-			s.tell(m, "703", "CANCELED")
+			s.sendEvent(m, "703", "CANCELED")
 			return true
 		}
 		return false
 	})
 }
 
-// tell sends an event to the client whose message it is about. If that has left, the newest one gets it, as from the
-// real server, where that has the same file descriptor.
-func (s *Server) tell(m *message, code, name string) {
+// sendEvent sends an event to the client whose message it is about. If that has left, the newest
+// one gets it, as from the real server, where that has the same file descriptor.
+func (s *Server) sendEvent(m *message, code, name string) {
 	if m.owner.set["NOTIFICATION"] != "ALL on" {
 		return
 	}
@@ -361,10 +371,11 @@ func (s *Server) tell(m *message, code, name string) {
 		}
 		to = s.clients[len(s.clients)-1]
 	}
-	s.send(to, fmt.Sprintf("%[1]s-%[2]d\r\n%[1]s-%[3]d\r\n%[1]s %[4]s\r\n", code, m.ID, m.Client, name))
+	s.sendLines(to, fmt.Sprintf("%[1]s-%[2]d\r\n%[1]s-%[3]d\r\n%[1]s %[4]s\r\n", code, m.ID, m.Client, name))
 }
 
-func (s *Server) send(c *client, raw string) {
+// sendLines queues lines for a client, unless the server is stalled.
+func (s *Server) sendLines(c *client, raw string) {
 	if s.stalled {
 		return
 	}
@@ -375,8 +386,9 @@ func (s *Server) send(c *client, raw string) {
 	}
 }
 
-// write sends what is to be sent, so that nobody waits for a client that does not read.
-func (s *Server) write(c *client) {
+// writeQueued writes what is queued for a client, on a goroutine of its own, so that nothing waits
+// for a client that does not read.
+func (s *Server) writeQueued(c *client) {
 	for {
 		select {
 		case <-c.out:

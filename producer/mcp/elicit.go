@@ -14,11 +14,13 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// Elicit returns a client's handler for what servers want to know from the user: each field of the form is one question, put
-// through p: what is required in that order, then the others by their names, for the MCP SDK keeps no other order. A question that is
-// not answered cancels the form; so does a form that has to be filled in elsewhere (a URL). A form without fields is one question, to be
-// answered with yes or no. A choice that cannot be put as one, as of a single value, of more than 32 or of long ones, is asked for in
-// words, with what there is to choose from; it is asked at most three times, until the answer is one of them.
+// Elicit returns a client's handler for what servers want to know from the user: each field of the
+// form is one question, put through p: what is required in that order, then the others by their
+// names, for the MCP SDK keeps no other order. A question that is not answered cancels the form; so
+// does a form that has to be filled in elsewhere (a URL). A form without fields is one question, to
+// be answered with yes or no. A choice that cannot be put as one, as of a single value, of more
+// than 32 or of long ones, is asked for in words, with what there is to choose from; it is asked at
+// most three times, until the answer is one of them.
 func Elicit(p *producer.Producer) func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	return func(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 		cancel := &sdk.ElicitResult{Action: form.Cancel}
@@ -36,7 +38,8 @@ func Elicit(p *producer.Producer) func(context.Context, *sdk.ElicitRequest) (*sd
 		s := producer.SessionOf(ctx)
 		own := s == nil
 		if own { // its questions say what it is about
-			if s, err = p.StartSession(context.WithoutCancel(ctx), phrase.Text(languages(p), phrase.Request, "")); err != nil {
+			if s, err = p.StartSession(context.WithoutCancel(ctx),
+				phrase.Text(agentLanguages(p), phrase.Request, "")); err != nil {
 				return nil, err
 			}
 			defer s.Close()

@@ -1,11 +1,13 @@
-// Package mcp makes the calls of an MCP server's tools heard, and asks the user before those that could destroy something.
+// Package mcp makes the calls of an MCP server's tools heard, and asks the user before those that
+// could destroy something.
 //
 //	server.AddReceivingMiddleware(mcp.Tools(p, nil)) // p is a producer.Producer
 //	client := sdk.NewClient(impl, &sdk.ClientOptions{ElicitationHandler: mcp.Elicit(p)})
 //
-// Each call is a session; one whose context comes from Session.Context is a part of that session. A tool's annotations decide:
-// one that only reads (readOnlyHint) is announced, and so is one that only adds (destructiveHint is false); every other
-// asks first, also one without annotations, for so MCP reads them. A no is a tool error that says so.
+// Each call is a session; one whose context comes from Session.Context is a part of that session. A
+// tool's annotations decide: one that only reads (readOnlyHint) is announced, and so is one that
+// only adds (destructiveHint is false); every other asks first, also one without annotations, for
+// so MCP reads them. A no is a tool error that says so.
 package mcp
 
 import (
@@ -26,21 +28,22 @@ import (
 	"github.com/aaep-go/aaep/producer/llm"
 )
 
-// Tools returns a middleware for the receiving side of a server: it tells of every call of a tool through p, and asks where
-// the tool's annotations say that it must. Describe says of a call what will be done and what that means; what it leaves empty
-// is made of the annotations, of the tool's title and of the arguments, so that nil will do. What it returns may ask more than the
-// annotations demand, but never less. A call with more to say than 16 KiB is not put to anybody, and does not run, unless describe says
-// it in fewer words. A question is in one language: in one that the SDK has no sentences in, say both Action and Consequence, or
-// neither.
+// Tools returns a middleware for the receiving side of a server: it tells of every call of a tool
+// through p, and asks where the tool's annotations say that it must. Describe says of a call what
+// will be done and what that means; what it leaves empty is made of the annotations, of the tool's
+// title and of the arguments, so that nil will do. What it returns may ask more than the
+// annotations demand, but never less. A call with more to say than 16 KiB is put to no person,
+// and does not run, unless describe says it in fewer words. A question is in one language: in one
+// that the SDK has no sentences in, say both Action and Consequence, or neither.
 func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage) producer.Tool) sdk.Middleware {
-	languages := languages(p)
+	languages := agentLanguages(p)
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			call, ok := req.(*sdk.CallToolRequest)
 			if !ok || method != "tools/call" || call.Params == nil {
 				return next(ctx, method, req)
 			}
-			t, err := find(ctx, next, call)
+			t, err := findTool(ctx, next, call)
 			if err != nil || t == nil { // the server says what is wrong with the call
 				return next(ctx, method, req)
 			}
@@ -48,18 +51,19 @@ func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage
 			if describe != nil {
 				tool = describe(t, call.Params.Arguments)
 			}
-			tool = complete(tool, t, call.Params.Arguments, languages)
+			tool = completeTool(tool, t, call.Params.Arguments, languages)
 			about := phrase.Text(languages, phrase.Request, "") // the question says what
-			if !asks(tool) {                                    // in the same words as the call, which then need not be told twice
+			if !mustAsk(tool) {                                 // in the same words as the call, which then need not be told twice
 				about = phrase.Text(languages, phrase.UsingTool, cmp.Or(tool.Title, tool.Name))
 			}
-			return run(ctx, p, about, tool, func(ctx context.Context) (sdk.Result, error) { return next(ctx, method, req) })
+			return runTool(ctx, p, about, tool,
+				func(ctx context.Context) (sdk.Result, error) { return next(ctx, method, req) })
 		}
 	}
 }
 
-// languages are those of an agent.
-func languages(p *producer.Producer) []string {
+// agentLanguages returns the languages that an agent's manifest names.
+func agentLanguages(p *producer.Producer) []string {
 	m, err := p.Manifest()
 	if err != nil {
 		return nil
@@ -67,10 +71,11 @@ func languages(p *producer.Producer) []string {
 	return m.LanguagesSupported
 }
 
-// find returns the tool that is called, as the server lists it, or nil.
-func find(ctx context.Context, next sdk.MethodHandler, call *sdk.CallToolRequest) (*sdk.Tool, error) {
+// findTool returns the tool that is called, as the server lists it, or nil.
+func findTool(ctx context.Context, next sdk.MethodHandler, call *sdk.CallToolRequest) (*sdk.Tool, error) {
 	for params := (&sdk.ListToolsParams{}); ; {
-		result, err := next(ctx, "tools/list", &sdk.ListToolsRequest{Session: call.Session, Params: params, Extra: call.Extra})
+		result, err := next(ctx, "tools/list",
+			&sdk.ListToolsRequest{Session: call.Session, Params: params, Extra: call.Extra})
 		if err != nil {
 			return nil, err
 		}
@@ -88,14 +93,15 @@ func find(ctx context.Context, next sdk.MethodHandler, call *sdk.CallToolRequest
 	}
 }
 
-// complete adds to what the author said of a call what its tool's annotations say.
-func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage, languages []string) producer.Tool {
+// completeTool fills in what the author has not said of a call from its tool's annotations, and
+// raises its risk to what they demand.
+func completeTool(tool producer.Tool, t *sdk.Tool, args json.RawMessage, languages []string) producer.Tool {
 	hints := t.Annotations
 	tool.Name, tool.Title = t.Name, cmp.Or(tool.Title, t.Title)
 	if hints != nil {
 		tool.Title = cmp.Or(tool.Title, hints.Title)
 	}
-	tool.Title = tidy(tool.Title)
+	tool.Title = makeSafe(tool.Title)
 	risk, irreversible := aaep.RiskHigh, true
 	switch {
 	case hints != nil && hints.ReadOnlyHint:
@@ -103,15 +109,16 @@ func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage, languages [
 	case hints != nil && hints.DestructiveHint != nil && !*hints.DestructiveHint:
 		risk, irreversible = aaep.RiskMedium, false
 	}
-	if order := []aaep.Risk{"", aaep.RiskLow, aaep.RiskMedium, aaep.RiskHigh}; slices.Index(order, tool.Risk) < slices.Index(order, risk) && slices.Contains(order, tool.Risk) {
+	if order := []aaep.Risk{"", aaep.RiskLow, aaep.RiskMedium, aaep.RiskHigh}; slices.Index(order,
+		tool.Risk) < slices.Index(order, risk) && slices.Contains(order, tool.Risk) {
 		tool.Risk = risk
 	}
 	tool.Irreversible = tool.Irreversible || irreversible
-	if !asks(tool) {
-		return tool // arguments are told where somebody has to know them
+	if !mustAsk(tool) {
+		return tool // arguments are told where a person has to decide by them
 	}
 	if tool.Action.IsZero() {
-		tool.Action = action(tool, args, languages)
+		tool.Action = describeAction(tool, args, languages)
 	}
 	if tool.Consequence.IsZero() {
 		tool.Consequence = phrase.Text(languages, phrase.MayDestroy, "")
@@ -122,11 +129,12 @@ func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage, languages [
 	return tool
 }
 
-func asks(t producer.Tool) bool { return t.Irreversible || t.Risk == aaep.RiskHigh || t.Confirm }
+// mustAsk reports whether a tool may run only after a confirmation.
+func mustAsk(t producer.Tool) bool { return t.Irreversible || t.Risk == aaep.RiskHigh || t.Confirm }
 
-// action is what will be done, with everything that decides it.
-func action(tool producer.Tool, args json.RawMessage, languages []string) aaep.Text {
-	with := values(args)
+// describeAction returns what will be done, with everything that decides it.
+func describeAction(tool producer.Tool, args json.RawMessage, languages []string) aaep.Text {
+	with := describeArguments(args)
 	return phrase.Texts(languages, func(tag string) (string, bool) {
 		says, known := phrase.In(tag, phrase.UseTool, cmp.Or(tool.Title, tool.Name))
 		if with != "" {
@@ -137,15 +145,17 @@ func action(tool producer.Tool, args json.RawMessage, languages []string) aaep.T
 	})
 }
 
-// values says all of a call's arguments, in the order in which they were sent: its author has put first what matters.
-func values(args json.RawMessage) string {
+// describeArguments returns all of a call's arguments, in the order in which they were sent: its
+// author has put first what matters.
+func describeArguments(args json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.UseNumber()
-	return tidy(value(d, "; "))
+	return makeSafe(describeValue(d, "; "))
 }
 
-// value says what comes next, in words: no brackets and quotation marks but where there is nothing else.
-func value(d *json.Decoder, between string) string {
+// describeValue reads the next value of d and returns it in words, with brackets and quotation
+// marks only where there is nothing else. between stands between its parts.
+func describeValue(d *json.Decoder, between string) string {
 	token, err := d.Token()
 	kind, ok := token.(json.Delim)
 	switch {
@@ -165,7 +175,7 @@ func value(d *json.Decoder, between string) string {
 			key, _ := d.Token()
 			name = strings.ReplaceAll(fmt.Sprint(key), "_", " ") + ": "
 		}
-		part := value(d, ", ")
+		part := describeValue(d, ", ")
 		parts = append(parts, name+part)
 	}
 	d.Token()
@@ -181,21 +191,24 @@ func value(d *json.Decoder, between string) string {
 	return said
 }
 
-// tidy shows what a model or a server wrote as it may be shown.
-func tidy(s string) string { return aaep.SafeText(strings.ReplaceAll(s, "\r\n", "\n")) }
+// makeSafe returns what a model or a server wrote as it may be shown.
+func makeSafe(s string) string { return aaep.SafeText(strings.ReplaceAll(s, "\r\n", "\n")) }
 
+// errTool is what a tool's end is reported with where its result says that it failed.
 var errTool = errors.New("the tool's result says that it failed")
 
-// run calls a tool as the rules demand.
-func run(ctx context.Context, p *producer.Producer, about aaep.Text, tool producer.Tool, call func(context.Context) (sdk.Result, error)) (result sdk.Result, err error) {
+// runTool runs call as a tool of the context's session, or of a session of its own, which it also
+// ends. A call that was not allowed returns a result that says so.
+func runTool(ctx context.Context, p *producer.Producer, about aaep.Text, tool producer.Tool,
+	call func(context.Context) (sdk.Result, error)) (result sdk.Result, err error) {
 	s := producer.SessionOf(ctx)
 	own := s == nil
 	if own {
 		if s, err = p.StartSession(context.WithoutCancel(ctx), about); err != nil {
-			if asks(tool) {
+			if mustAsk(tool) {
 				return nil, err
 			}
-			return call(ctx) // nobody has to be asked, and nobody can be told
+			return call(ctx) // nothing has to be asked, and nothing can be told
 		}
 		defer s.Close()
 	}
@@ -226,7 +239,7 @@ func run(ctx context.Context, p *producer.Producer, about aaep.Text, tool produc
 			s.Complete(aaep.Text{})
 		case ctx.Err() != nil: // the client waits no longer, as one with a limit of its own
 			s.Cancel(aaep.CancelledByProducer, aaep.Text{})
-		case errors.Is(told, errTool) && !asks(tool): // models try this and that, and nobody is to be interrupted each time
+		case errors.Is(told, errTool) && !mustAsk(tool): // models try this and that, and the person is not to be interrupted each time
 			s.Complete(aaep.Text{})
 		default:
 			s.Fail(told, aaep.Text{})

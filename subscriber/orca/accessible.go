@@ -8,8 +8,9 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// Before version 49 Orca has no service, but speaks every notification that an accessible program shows, whatever has the focus. An
-// accessible is such a program as far as Orca asks, which is a tree of one application and what it shows, on the bus of accessibility.
+// Before version 49 Orca has no service, but speaks every notification that an accessible program
+// shows, whatever has the focus. An accessible is such a program as far as Orca asks, which is a
+// tree of one application and what it shows, on the bus of accessibility.
 type accessible struct {
 	conn *dbus.Conn
 
@@ -40,7 +41,8 @@ const (
 // openAccessible makes this program an accessible one, on the bus that the session names.
 func openAccessible(ctx context.Context, session *dbus.Conn) (*accessible, error) {
 	var address string
-	get := session.Object("org.a11y.Bus", "/org/a11y/bus").CallWithContext(ctx, "org.a11y.Bus.GetAddress", dbus.FlagNoAutoStart)
+	get := session.Object("org.a11y.Bus", "/org/a11y/bus").CallWithContext(ctx, "org.a11y.Bus.GetAddress",
+		dbus.FlagNoAutoStart)
 	if err := get.Store(&address); err != nil {
 		return nil, ErrAbsent
 	}
@@ -50,8 +52,9 @@ func openAccessible(ctx context.Context, session *dbus.Conn) (*accessible, error
 	}
 	a := &accessible{conn: conn}
 	root := &object{of: a, path: rootPath, name: "aaep", role: roleApplication}
-	if err = a.export(root, ofObjects, ofApps); err == nil {
-		embed := conn.Object(registry, rootPath).CallWithContext(ctx, "org.a11y.atspi.Socket.Embed", 0, a.at(rootPath))
+	if err = a.exportObject(root, ofObjects, ofApps); err == nil {
+		embed := conn.Object(registry, rootPath).CallWithContext(ctx, "org.a11y.atspi.Socket.Embed", 0,
+			a.referenceTo(rootPath))
 		err = embed.Store(&a.parent)
 	}
 	if err != nil {
@@ -61,10 +64,13 @@ func openAccessible(ctx context.Context, session *dbus.Conn) (*accessible, error
 	return a, nil
 }
 
-func (a *accessible) at(path dbus.ObjectPath) reference { return reference{a.conn.Names()[0], path} }
+// referenceTo returns a reference to an object of this program.
+func (a *accessible) referenceTo(path dbus.ObjectPath) reference {
+	return reference{a.conn.Names()[0], path}
+}
 
-// export lets others ask an object for these interfaces, and for its properties.
-func (a *accessible) export(o *object, interfaces ...string) error {
+// exportObject lets other programs ask an object for these interfaces, and for its properties.
+func (a *accessible) exportObject(o *object, interfaces ...string) error {
 	o.interfaces = interfaces
 	for _, name := range append([]string{properties}, interfaces...) {
 		if err := a.conn.Export(o, o.path, name); err != nil {
@@ -74,26 +80,30 @@ func (a *accessible) export(o *object, interfaces ...string) error {
 	return nil
 }
 
-// notify shows a text. Each is an object of its own, for what is known of one is kept.
-func (a *accessible) notify(text string) error {
+// showNotification shows a text. Each is an object of its own, since what Orca knows of an object
+// is kept.
+func (a *accessible) showNotification(text string) error {
 	a.mu.Lock()
 	a.last++
-	o := &object{of: a, path: dbus.ObjectPath(fmt.Sprintf("/org/a11y/atspi/accessible/%d", a.last)), name: text, role: roleNotification}
+	o := &object{of: a, path: dbus.ObjectPath(fmt.Sprintf("/org/a11y/atspi/accessible/%d", a.last)), name: text,
+		role: roleNotification}
 	old := dbus.ObjectPath(fmt.Sprintf("/org/a11y/atspi/accessible/%d", a.last-keptShown))
 	a.mu.Unlock()
 	for _, name := range []string{properties, ofObjects} {
 		a.conn.Export(nil, old, name)
 	}
-	if err := a.export(o, ofObjects); err != nil {
+	if err := a.exportObject(o, ofObjects); err != nil {
 		return err
 	}
-	return a.conn.Emit(o.path, asEvent, "showing", int32(1), int32(0), dbus.MakeVariant(int32(0)), map[string]dbus.Variant{})
+	return a.conn.Emit(o.path, asEvent, "showing", int32(1), int32(0), dbus.MakeVariant(int32(0)),
+		map[string]dbus.Variant{})
 }
 
 // keptShown is how many notifications can still be asked for: Orca may be busy when one is shown.
 const keptShown = 50
 
-// object is one of the tree: the application, or a notification. Its exported methods are those of the interfaces of accessibility.
+// object is one of the tree: the application, or a notification. Its exported methods are those of
+// the interfaces of accessibility.
 type object struct {
 	of         *accessible
 	path       dbus.ObjectPath
@@ -102,25 +112,28 @@ type object struct {
 	interfaces []string
 }
 
-func (o *object) property(name string) (dbus.Variant, bool) {
+// propertyValue returns the value of a property of accessibility, and whether there is one.
+func (o *object) propertyValue(name string) (dbus.Variant, bool) {
 	o.of.mu.Lock()
 	defer o.of.mu.Unlock()
-	values := map[string]any{"Name": o.name, "Description": "", "Parent": o.parent(), "ChildCount": int32(0), "Locale": "", "AccessibleId": "",
+	values := map[string]any{"Name": o.name, "Description": "", "Parent": o.parentReference(), "ChildCount": int32(0),
+		"Locale": "", "AccessibleId": "",
 		"ToolkitName": "aaep", "Version": "1", "AtspiVersion": "2.1", "Id": int32(0)}
 	value, known := values[name]
 	return dbus.MakeVariant(value), known
 }
 
-func (o *object) parent() reference {
+// parentReference returns the application for a notification, and the desktop for the application.
+func (o *object) parentReference() reference {
 	if o.path == rootPath {
 		return o.of.parent
 	}
-	return o.of.at(rootPath)
+	return o.of.referenceTo(rootPath)
 }
 
 // Get is that of the interface of properties.
 func (o *object) Get(_, name string) (dbus.Variant, *dbus.Error) {
-	value, known := o.property(name)
+	value, known := o.propertyValue(name)
 	if !known {
 		return value, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty", nil)
 	}
@@ -131,7 +144,7 @@ func (o *object) Get(_, name string) (dbus.Variant, *dbus.Error) {
 func (o *object) GetAll(string) (map[string]dbus.Variant, *dbus.Error) {
 	all := map[string]dbus.Variant{}
 	for _, name := range []string{"Name", "Description", "Parent", "ChildCount", "Locale", "AccessibleId"} {
-		all[name], _ = o.property(name)
+		all[name], _ = o.propertyValue(name)
 	}
 	return all, nil
 }
@@ -150,7 +163,7 @@ func (o *object) GetRoleName() (string, *dbus.Error)              { return "noti
 func (o *object) GetLocalizedRoleName() (string, *dbus.Error)     { return "", nil }
 func (o *object) GetState() ([]uint32, *dbus.Error)               { return []uint32{statesShown, 0}, nil }
 func (o *object) GetAttributes() (map[string]string, *dbus.Error) { return map[string]string{}, nil }
-func (o *object) GetApplication() (reference, *dbus.Error)        { return o.of.at(rootPath), nil }
+func (o *object) GetApplication() (reference, *dbus.Error)        { return o.of.referenceTo(rootPath), nil }
 func (o *object) GetInterfaces() ([]string, *dbus.Error)          { return o.interfaces, nil }
 
 // relation is one of an object to others.

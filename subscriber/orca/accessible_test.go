@@ -43,8 +43,8 @@ func (r registry) Embed(plug struct {
 	return plug, nil
 }
 
-// Where Orca runs and has no service, a text is a notification of an accessible program, each an object of its own that says its text, its role
-// and that it shows.
+// Where Orca runs and has no service, a text is a notification of an accessible program, each an
+// object of its own that says its text, its role and that it shows.
 func TestNotifications(t *testing.T) {
 	bustest.Start(t)
 	old := sessionbus.Processes
@@ -65,7 +65,8 @@ func TestNotifications(t *testing.T) {
 	}
 	defer reader.Close()
 	r := registry{make(chan string, 1)}
-	for name, path := range map[string]dbus.ObjectPath{"org.a11y.Bus": "/org/a11y/bus", "org.a11y.atspi.Registry": "/org/a11y/atspi/accessible/root"} {
+	for name, path := range map[string]dbus.ObjectPath{"org.a11y.Bus": "/org/a11y/bus",
+		"org.a11y.atspi.Registry": "/org/a11y/atspi/accessible/root"} {
 		if _, err := reader.RequestName(name, dbus.NameFlagDoNotQueue); err != nil {
 			t.Fatal(err)
 		}
@@ -102,8 +103,10 @@ func TestNotifications(t *testing.T) {
 		said, err := object.GetProperty("org.a11y.atspi.Accessible.Name")
 		var role uint32
 		var states []uint32
-		if err != nil || said.Value() != text || object.Call("org.a11y.atspi.Accessible.GetRole", 0).Store(&role) != nil || role != 101 ||
-			object.Call("org.a11y.atspi.Accessible.GetState", 0).Store(&states) != nil || len(states) != 2 || states[0]&(1<<25) == 0 {
+		if err != nil || said.Value() != text ||
+			object.Call("org.a11y.atspi.Accessible.GetRole", 0).Store(&role) != nil || role != 101 ||
+			object.Call("org.a11y.atspi.Accessible.GetState", 0).Store(&states) != nil || len(states) != 2 ||
+			states[0]&(1<<25) == 0 {
 			t.Errorf("it says %v, %v, role %d, states %v", said, err, role, states)
 		}
 	}
@@ -113,8 +116,9 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// desktop starts Orca, with AAEP_ORCA=1, on a desktop that nobody looks at, and a real speech server.
-func desktop(t *testing.T) *speechd.Server {
+// startDesktop starts Orca, with AAEP_ORCA=1, on a desktop without a screen, and a real speech
+// server.
+func startDesktop(t *testing.T) *speechd.Server {
 	t.Helper()
 	if os.Getenv("AAEP_ORCA") == "" {
 		t.Skip("AAEP_ORCA is not set: no desktop is started. make orca installs what that needs")
@@ -132,7 +136,8 @@ func desktop(t *testing.T) *speechd.Server {
 	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"} {
 		t.Setenv(name, home)
 	}
-	for name, value := range map[string]string{"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "GSETTINGS_BACKEND": "keyfile", "ACCESSIBILITY_ENABLED": "1"} {
+	for name, value := range map[string]string{"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "GSETTINGS_BACKEND": "keyfile",
+		"ACCESSIBILITY_ENABLED": "1"} {
 		t.Setenv(name, value)
 	}
 	read, write, err := os.Pipe()
@@ -173,10 +178,10 @@ func desktop(t *testing.T) *speechd.Server {
 
 var markup = regexp.MustCompile("<[^>]*>")
 
-// TestOldOrca: the Orca of this machine, which may be one that has no service, speaks each text to its end, the same text twice, and a
-// question whole.
+// TestOldOrca: the Orca of this machine, which may be one that has no service, speaks each text to
+// its end, the same text twice, and a question whole.
 func TestOldOrca(t *testing.T) {
-	s := desktop(t)
+	s := startDesktop(t)
 	version, _ := exec.Command("orca", "--version").Output()
 	t.Logf("Orca %s", version)
 	out, err := orca.Open(t.Context(), orca.Options{})
@@ -184,7 +189,8 @@ func TestOldOrca(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	texts := []string{"The first message is here.", "Decide: Transfer 500 dollars to savings.", "Consequence: The money moves at once.", "High risk.", "High risk."}
+	texts := []string{"The first message is here.", "Decide: Transfer 500 dollars to savings.",
+		"Consequence: The money moves at once.", "High risk.", "High risk."}
 	began := time.Now()
 	for i, text := range texts {
 		if err := out.Present(t.Context(), announce.Utterance{Text: text, Critical: i > 0}); err != nil {

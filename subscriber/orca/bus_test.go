@@ -46,7 +46,8 @@ func TestBus(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- out.Present(ctx, announce.Utterance{Text: text, Critical: true}) }()
 		begun := func(after int) bool {
-			return slices.ContainsFunc(double.Calls()[after:], func(c orcatest.Call) bool { return strings.HasPrefix(c.Argument, "One") })
+			return slices.ContainsFunc(double.Calls()[after:],
+				func(c orcatest.Call) bool { return strings.HasPrefix(c.Argument, "One") })
 		}
 		for !begun(0) {
 			time.Sleep(time.Millisecond)
@@ -56,8 +57,9 @@ func TestBus(t *testing.T) {
 			t.Errorf("Present = %v", err)
 		}
 		calls := double.Calls()
-		if n := len(calls); n < 3 || calls[n-3].Method != "InterruptSpeech" || !strings.HasPrefix(calls[n-2].Argument, "One") || calls[n-1].Method != "InterruptSpeech" {
-			t.Errorf("Orca was asked %q", asked(double, start))
+		if n := len(calls); n < 3 || calls[n-3].Method != "InterruptSpeech" ||
+			!strings.HasPrefix(calls[n-2].Argument, "One") || calls[n-1].Method != "InterruptSpeech" {
+			t.Errorf("Orca was asked %q", callsSince(double, start))
 		}
 		go func() { done <- out.Present(t.Context(), announce.Utterance{Text: text}) }()
 		for !begun(len(calls)) {
@@ -75,7 +77,8 @@ func TestBus(t *testing.T) {
 	}
 }
 
-// With AAEP_ORCA=1 it speaks through the Orca that runs, where whoever started the test can hear it.
+// With AAEP_ORCA=1 it speaks through the Orca that runs, where the person who started the test can
+// hear it.
 func TestRealOrca(t *testing.T) {
 	if os.Getenv("AAEP_ORCA") != "1" {
 		t.Skip("AAEP_ORCA is not 1: the Orca that runs, if any, is left alone")
@@ -103,7 +106,8 @@ func TestRealOrca(t *testing.T) {
 	defer other.Close()
 	go other.Present(t.Context(), announce.Utterance{Text: "This is a second long sentence, and a question comes before it has come to an end."})
 	time.Sleep(time.Second)
-	if err := out.Present(t.Context(), announce.Utterance{Text: "Transfer 500 dollars to savings?", Critical: true}); err != nil {
+	if err := out.Present(t.Context(), announce.Utterance{Text: "Transfer 500 dollars to savings?",
+		Critical: true}); err != nil {
 		t.Errorf("Present = %v", err)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/orca"
 )
 
-// A question interrupts what Orca is saying. The double stands for Orca here; without Bus it is the user's own.
+// A question interrupts what Orca is saying. The double stands for Orca here; without Bus it is the
+// user's own.
 func Example() {
 	double := orcatest.New(51, "en")
 	defer double.Close()
@@ -21,7 +22,8 @@ func Example() {
 	}
 	defer out.Close()
 	fmt.Println("Yoruba:", out.Speaks("yo-NG"))
-	err = out.Present(ctx, announce.Utterance{Text: "Transfer 500 dollars to savings?", Language: "en", Kind: announce.Question, Critical: true})
+	err = out.Present(ctx, announce.Utterance{Text: "Transfer 500 dollars to savings?", Language: "en",
+		Kind: announce.Question, Critical: true})
 	fmt.Println("presented:", err == nil)
 	for _, c := range double.Calls() {
 		fmt.Printf("%s %q\n", c.Method, c.Argument)

@@ -1,22 +1,25 @@
-// Package orca presents through Orca, the screen reader of Linux desktops: in the voice, at the speed and on the braille
-// display that the user has chosen, and silenced by the same key. Where Orca runs this is the output to prefer; a
-// second voice beside a screen reader talks over it and does not stop when the user wants silence.
+// Package orca presents through Orca, the screen reader of Linux desktops: in the voice, at the
+// speed and on the braille display that the user has chosen, and silenced by the same key. Where
+// Orca runs this is the output to prefer; a second voice beside a screen reader talks over it and
+// does not stop when the user wants silence.
 //
-// Orca 49 and later have a D-Bus service. Orca 51 gave it another name; both are known. An older Orca is reached as an accessible program
-// that shows notifications, which Orca speaks whatever has the focus: each begins with that word, in Orca's language, none can be silenced
-// by a program, and a critical one waits until what Orca is saying is over.
+// Orca 49 and later have a D-Bus service. Orca 51 gave it another name; both are known. An older
+// Orca is reached as an accessible program that shows notifications, which Orca speaks whatever has
+// the focus: each begins with that word, in Orca's language, none can be silenced by a program, and
+// a critical one waits until what Orca is saying is over.
 //
 // # What Orca does not say
 //
 //   - When it has spoken. Present estimates that, from the text and Options.WordsPerMinute, and returns then. The
 //     estimate is a lower bound: Orca may still be busy with what it said before, or with what the user does.
 //   - That it was silenced. The user's silence key, or any other key, ends a message, and Present returns nil as if it
-//     had been heard. Whoever needs to know that a message was noticed must ask for an answer.
+//     had been heard. A caller that needs to know that a message was noticed must ask for an answer.
 //   - In which language it speaks. A message carries none; Orca reads all of them in the user's voice. See Output.Speaks.
 //
-// A message that is Critical interrupts everything that Orca is saying, the user's own reading as well, and what it
-// interrupts is not said again by Orca. Others wait their turn in Orca's queue, and so does a critical one that follows
-// another within two seconds, such as the second sentence of a question: it must not cut the end of the first.
+// A message that is Critical interrupts everything that Orca is saying, the user's own reading as
+// well, and what it interrupts is not said again by Orca. Others wait their turn in Orca's queue,
+// and so does a critical one that follows another within two seconds, such as the second sentence
+// of a question: it must not cut the end of the first.
 package orca
 
 import (
@@ -51,16 +54,19 @@ const (
 
 // Options may be zero.
 type Options struct {
-	// WordsPerMinute is how fast the user's voice speaks; 0 stands for 172, the speed of Orca as it comes.
+	// WordsPerMinute is how fast the user's voice speaks; 0 stands for 172, the speed of Orca as it
+	// comes.
 	WordsPerMinute int
-	// Languages are tags of those that the user's Orca voice speaks. With nil, Orca is asked which it has voices for.
+	// Languages are tags of those that the user's Orca voice speaks. With nil, Orca is asked which
+	// it has voices for.
 	Languages []string
-	// Bus connects to the bus on which Orca is; nil stands for the session bus. The Output closes what it returns.
+	// Bus connects to the bus on which Orca is; nil stands for the session bus. The Output closes
+	// what it returns.
 	Bus func(context.Context) (*dbus.Conn, error)
 }
 
-// Output presents through Orca. Present is for one goroutine at a time, since Orca has one voice; the other methods may
-// be called from any.
+// Output presents through Orca. Present is for one goroutine at a time, since Orca has one voice;
+// the other methods may be called from any.
 type Output struct {
 	options  Options
 	conn     *dbus.Conn
@@ -71,7 +77,8 @@ type Output struct {
 	voices map[string]bool // by owner of the name and language, what Orca answered
 }
 
-// Open connects to Orca, and returns ErrAbsent if it is not there. ctx bounds the connecting, not the Output.
+// Open connects to Orca, and returns ErrAbsent if it is not there. ctx bounds the connecting, not
+// the Output.
 func Open(ctx context.Context, options Options) (*Output, error) {
 	if options.WordsPerMinute <= 0 {
 		options.WordsPerMinute = usualPace
@@ -95,7 +102,7 @@ func Open(ctx context.Context, options Options) (*Output, error) {
 	if err != nil {
 		err = fmt.Errorf("orca: %w", err)
 	} else {
-		_, _, err = o.find(ctx)
+		_, _, err = o.findOrca(ctx)
 	}
 	if errors.Is(err, ErrAbsent) {
 		err = o.becomeAccessible(ctx)
@@ -107,13 +114,16 @@ func Open(ctx context.Context, options Options) (*Output, error) {
 	return o, nil
 }
 
+// ownerChanged matches the signals that a name on the bus has another owner.
 func ownerChanged(name string) []dbus.MatchOption {
-	return []dbus.MatchOption{dbus.WithMatchSender("org.freedesktop.DBus"), dbus.WithMatchInterface("org.freedesktop.DBus"),
+	return []dbus.MatchOption{dbus.WithMatchSender("org.freedesktop.DBus"),
+		dbus.WithMatchInterface("org.freedesktop.DBus"),
 		dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, name)}
 }
 
-// Present gives Orca the text and returns nil when it can have been spoken. When ctx ends first, Orca is silenced. Where Speaks knows that
-// there is no voice for its language, which Orca would garble in another, it returns announce.ErrLanguage.
+// Present gives Orca the text and returns nil when it can have been spoken. When ctx ends first,
+// Orca is silenced. Where Speaks knows that there is no voice for its language, which Orca would
+// garble in another, it returns announce.ErrLanguage.
 func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -121,7 +131,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	if u.Language != "" && !o.Speaks(u.Language) {
 		return announce.ErrLanguage
 	}
-	// A bus drops whoever sends it what is no text, so nothing of that kind leaves here.
+	// A bus drops a client that sends it what is no text, so nothing of that kind leaves here.
 	text := strings.ReplaceAll(strings.ToValidUTF8(u.Text, "\ufffd"), "\x00", "")
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -129,20 +139,20 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	signals := make(chan *dbus.Signal, 16)
 	o.conn.Signal(signals)
 	defer o.conn.RemoveSignal(signals)
-	d, owner, err := o.find(ctx)
+	d, owner, err := o.findOrca(ctx)
 	if errors.Is(err, ErrAbsent) {
-		return o.show(ctx, text)
+		return o.presentNotification(ctx, text)
 	}
 	if err != nil {
 		return err
 	}
 	if u.Critical && time.Since(o.critical) > tail {
-		o.interrupt(ctx, d, owner) // an Orca that cannot be interrupted still has to say it
+		o.interruptSpeech(ctx, d, owner) // an Orca that cannot be interrupted still has to say it
 	}
 	var presented bool
-	if err := o.call(ctx, owner, d.path, d.name+".PresentMessage", text).store(&presented); err != nil {
+	if err := o.callMethod(ctx, owner, d.path, d.name+".PresentMessage", text).storeResult(&presented); err != nil {
 		if ctx.Err() != nil {
-			o.silence(ctx, d, owner) // it may have arrived
+			o.interruptDetached(ctx, d, owner) // it may have arrived
 		}
 		return err
 	}
@@ -159,19 +169,20 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 			}
 			return nil
 		case <-ctx.Done():
-			o.silence(ctx, d, owner)
+			o.interruptDetached(ctx, d, owner)
 			return ctx.Err()
 		case <-o.conn.Context().Done():
 			return announce.ErrClosed
 		case s := <-signals:
-			if s != nil && left(s, d.name, owner) {
+			if s != nil && ownerLeft(s, d.name, owner) {
 				return ErrLeft
 			}
 		}
 	}
 }
 
-// becomeAccessible makes this program one whose notifications an Orca without a service speaks, if that runs.
+// becomeAccessible makes this program one whose notifications an Orca without a service speaks, if
+// that runs.
 func (o *Output) becomeAccessible(ctx context.Context) error {
 	if sessionbus.Running(sessionbus.Processes, "orca") == "" {
 		return ErrAbsent
@@ -186,12 +197,13 @@ func (o *Output) becomeAccessible(ctx context.Context) error {
 	return err
 }
 
-// show presents a text as a notification, and returns nil when it can have been spoken.
-func (o *Output) show(ctx context.Context, text string) error {
+// presentNotification shows a text to an Orca without a service, and returns nil when it can have
+// been spoken.
+func (o *Output) presentNotification(ctx context.Context, text string) error {
 	if err := o.becomeAccessible(ctx); err != nil {
 		return err
 	}
-	if err := o.program.notify(text); err != nil {
+	if err := o.program.showNotification(text); err != nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.program.conn.Close()
@@ -213,15 +225,17 @@ func (o *Output) show(ctx context.Context, text string) error {
 	return nil
 }
 
-// left reports whether a signal says that the name is no longer the owner's.
-func left(s *dbus.Signal, name, owner string) bool {
-	return s.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(s.Body) == 3 && s.Body[0] == name && s.Body[2] != owner
+// ownerLeft reports whether a signal says that the name is no longer the owner's.
+func ownerLeft(s *dbus.Signal, name, owner string) bool {
+	return s.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(s.Body) == 3 && s.Body[0] == name &&
+		s.Body[2] != owner
 }
 
-// find returns who Orca is now.
-func (o *Output) find(ctx context.Context) (d dialect, owner string, err error) {
+// findOrca returns the dialect and the owner of the Orca that runs now, or ErrAbsent.
+func (o *Output) findOrca(ctx context.Context) (d dialect, owner string, err error) {
 	for _, d := range dialects {
-		err := o.call(ctx, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.GetNameOwner", d.name).store(&owner)
+		err := o.callMethod(ctx, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.GetNameOwner",
+			d.name).storeResult(&owner)
 		if err == nil {
 			return d, owner, nil
 		}
@@ -232,20 +246,20 @@ func (o *Output) find(ctx context.Context) (d dialect, owner string, err error) 
 	return d, "", ErrAbsent
 }
 
-// interrupt silences Orca, if it does as it is asked within a second.
-func (o *Output) interrupt(ctx context.Context, d dialect, owner string) {
+// interruptSpeech silences Orca, if it does as it is asked within a second.
+func (o *Output) interruptSpeech(ctx context.Context, d dialect, owner string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	for _, module := range d.modules {
-		if o.call(ctx, owner, d.path+dbus.ObjectPath("/"+module), d.interrupt, d.args...).err == nil {
+		if o.callMethod(ctx, owner, d.path+dbus.ObjectPath("/"+module), d.interrupt, d.args...).err == nil {
 			return
 		}
 	}
 }
 
-// silence interrupts although ctx has ended.
-func (o *Output) silence(ctx context.Context, d dialect, owner string) {
-	o.interrupt(context.WithoutCancel(ctx), d, owner)
+// interruptDetached is interruptSpeech after ctx has ended.
+func (o *Output) interruptDetached(ctx context.Context, d dialect, owner string) {
+	o.interruptSpeech(context.WithoutCancel(ctx), d, owner)
 }
 
 // reply is the end of a call.
@@ -254,15 +268,18 @@ type reply struct {
 	err  error
 }
 
-func (r reply) store(to any) error {
+// storeResult stores the one result of a call, or returns its error.
+func (r reply) storeResult(to any) error {
 	if r.err != nil {
 		return r.err
 	}
 	return dbus.Store(r.body, to)
 }
 
-// call never starts anybody: a screen reader is the user's to start.
-func (o *Output) call(ctx context.Context, to string, path dbus.ObjectPath, method string, args ...any) reply {
+// callMethod calls a method, with a limit of answerWithin. It never starts a program: a screen
+// reader is the user's to start. The error is ErrAbsent, ErrHung, announce.ErrClosed or that of
+// ctx.
+func (o *Output) callMethod(ctx context.Context, to string, path dbus.ObjectPath, method string, args ...any) reply {
 	within, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	call := o.conn.Object(to, path).CallWithContext(within, method, dbus.FlagNoAutoStart, args...)
@@ -277,7 +294,7 @@ func (o *Output) call(ctx context.Context, to string, path dbus.ObjectPath, meth
 		err = announce.ErrClosed
 	case within.Err() != nil:
 		err = ErrHung
-	case errors.As(err, &answer) && slices.Contains(gone, answer.Name):
+	case errors.As(err, &answer) && slices.Contains(absentErrors, answer.Name):
 		err = ErrAbsent
 	default:
 		err = fmt.Errorf("orca: %w", err)
@@ -285,11 +302,12 @@ func (o *Output) call(ctx context.Context, to string, path dbus.ObjectPath, meth
 	return reply{err: err}
 }
 
-// gone are the answers of a bus on which the addressee is not.
-var gone = []string{"org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedesktop.DBus.Error.ServiceUnknown",
+// absentErrors are the answers of a bus on which the addressee is not.
+var absentErrors = []string{"org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedesktop.DBus.Error.ServiceUnknown",
 	"org.freedesktop.DBus.Error.NoReply"} // it left before it replied
 
-// Close ends the connection. A Present that still waits returns announce.ErrClosed; Orca finishes what it was given.
+// Close ends the connection. A Present that still waits returns announce.ErrClosed; Orca finishes
+// what it was given.
 func (o *Output) Close() error {
 	err := o.conn.Close()
 	o.mu.Lock()

@@ -19,8 +19,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bubble runs a test in virtual time, with an Orca of each version and something that speaks through it.
-func bubble(t *testing.T, options orca.Options, test func(t *testing.T, double *orcatest.Orca, out *orca.Output)) {
+// runVirtual runs a test in virtual time, with an Orca of each version and an output that speaks
+// through it.
+func runVirtual(t *testing.T, options orca.Options, test func(t *testing.T, double *orcatest.Orca, out *orca.Output)) {
 	for name, version := range map[string]int{"Orca 49": 49, "Orca 51": 51} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -38,24 +39,25 @@ func bubble(t *testing.T, options orca.Options, test func(t *testing.T, double *
 	}
 }
 
-// asked returns what the double was asked, in short, since start.
-func asked(double *orcatest.Orca, start time.Time) (all []string) {
+// callsSince returns what the double was asked, in short, since start.
+func callsSince(double *orcatest.Orca, start time.Time) (all []string) {
 	for _, c := range double.Calls() {
 		all = append(all, strings.TrimSpace(c.At.Sub(start).Round(time.Second).String()+" "+c.Method+" "+c.Argument))
 	}
 	return all
 }
 
-func expect(t *testing.T, double *orcatest.Orca, start time.Time, want ...string) {
+// checkCalls checks what the double was asked since start.
+func checkCalls(t *testing.T, double *orcatest.Orca, start time.Time, want ...string) {
 	t.Helper()
-	if got := strings.Join(asked(double, start), "; "); got != strings.Join(want, "; ") {
+	if got := strings.Join(callsSince(double, start), "; "); got != strings.Join(want, "; ") {
 		t.Errorf("Orca was asked %q, want %q", got, strings.Join(want, "; "))
 	}
 }
 
 // Each utterance takes the time it needs to be spoken, and what is critical cuts the one before.
 func TestPresent(t *testing.T) {
-	bubble(t, orca.Options{WordsPerMinute: 120}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+	runVirtual(t, orca.Options{WordsPerMinute: 120}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		start := time.Now()
 		for _, u := range []announce.Utterance{
 			{Text: "One two three four."},
@@ -67,16 +69,18 @@ func TestPresent(t *testing.T) {
 			}
 		}
 		// 4.2 words at two a second, and a second; then 10.8 words, for each digit is two.
-		expect(t, double, start, "0s PresentMessage One two three four.", "3s InterruptSpeech", "3s PresentMessage Transfer 500 dollars?")
+		checkCalls(t, double, start, "0s PresentMessage One two three four.", "3s InterruptSpeech",
+			"3s PresentMessage Transfer 500 dollars?")
 		if took := time.Since(start); took != 9500*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
 	})
 }
 
-// The second sentence of a question does not cut the end of the first, which may take longer than was thought.
+// The second sentence of a question does not cut the end of the first, which may take longer than
+// was thought.
 func TestSentences(t *testing.T) {
-	bubble(t, orca.Options{WordsPerMinute: 120}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+	runVirtual(t, orca.Options{WordsPerMinute: 120}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		start := time.Now()
 		for _, text := range []string{"One two.", "Three four.", "", "Later on."} {
 			if text == "" {
@@ -85,15 +89,17 @@ func TestSentences(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		expect(t, double, start, "0s InterruptSpeech", "0s PresentMessage One two.", "2s PresentMessage Three four.",
+		checkCalls(t, double, start, "0s InterruptSpeech", "0s PresentMessage One two.",
+			"2s PresentMessage Three four.",
 			"7s InterruptSpeech", "7s PresentMessage Later on.")
 	})
 }
 
 // Where there are no spaces, a text is not one word.
 func TestEstimate(t *testing.T) {
-	bubble(t, orca.Options{WordsPerMinute: 60}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
-		for _, text := range []string{"One.", "Transfer 500\u00a0dollars?", "我们走吧。", "สวัสดีครับ", "Open 我们走吧 now", "い", "--"} {
+	runVirtual(t, orca.Options{WordsPerMinute: 60}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+		for _, text := range []string{"One.", "Transfer 500\u00a0dollars?", "我们走吧。", "สวัสดีครับ", "Open 我们走吧 now",
+			"い", "--"} {
 			start := time.Now()
 			if err := out.Present(t.Context(), announce.Utterance{Text: text}); err != nil {
 				t.Fatal(err)
@@ -105,9 +111,9 @@ func TestEstimate(t *testing.T) {
 	})
 }
 
-// Whoever presents something more important ends ctx, and Orca must be silent before that.
+// A caller that presents something more important ends ctx, and Orca must be silent before that.
 func TestCut(t *testing.T) {
-	bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+	runVirtual(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
@@ -118,7 +124,7 @@ func TestCut(t *testing.T) {
 		if err := out.Present(ctx, announce.Utterance{Text: "Too late."}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Present = %v", err)
 		}
-		expect(t, double, start, "0s PresentMessage "+strings.Repeat("word ", 49)+"word", "2s InterruptSpeech")
+		checkCalls(t, double, start, "0s PresentMessage "+strings.Repeat("word ", 49)+"word", "2s InterruptSpeech")
 	})
 }
 
@@ -135,7 +141,7 @@ func TestTrouble(t *testing.T) {
 		{"refusing", orcatest.Refusing, orca.ErrRefused, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+			runVirtual(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 				start, u := time.Now(), announce.Utterance{Text: "Hello.", Critical: true}
 				double.Be(c.state)
 				if err := out.Present(t.Context(), u); !errors.Is(err, c.want) || time.Since(start) != c.after {
@@ -150,9 +156,9 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// A hung Orca does not keep whoever cancels for longer than the second it has to fall silent.
+// A hung Orca does not keep a caller that cancels for longer than the second it has to fall silent.
 func TestCutWhileHung(t *testing.T) {
-	bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+	runVirtual(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		double.Be(orcatest.Hung)
 		defer double.Be(orcatest.Well)
 		start := time.Now()
@@ -162,13 +168,13 @@ func TestCutWhileHung(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 2*time.Second {
 			t.Errorf("Present = %v after %v", err, time.Since(start))
 		}
-		expect(t, double, start, "0s PresentMessage Hello.", "1s InterruptSpeech")
+		checkCalls(t, double, start, "0s PresentMessage Hello.", "1s InterruptSpeech")
 	})
 }
 
 // An Orca that leaves while it speaks is noticed at once, and the next one is spoken to.
 func TestRestart(t *testing.T) {
-	bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+	runVirtual(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		start, u := time.Now(), announce.Utterance{Text: "This takes more than one second."}
 		again := make(chan struct{})
 		time.AfterFunc(time.Second, func() {
@@ -188,7 +194,7 @@ func TestRestart(t *testing.T) {
 
 // Close ends what is being said, and nothing is said after it.
 func TestClose(t *testing.T) {
-	bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+	runVirtual(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		time.AfterFunc(time.Second, func() { out.Close() })
 		u := announce.Utterance{Text: "This takes more than one second."}
 		for range 2 {
@@ -199,19 +205,19 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// The bus drops whoever sends what is no text.
+// The bus drops a client that sends what is no text.
 func TestUnsendable(t *testing.T) {
-	bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+	runVirtual(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		if err := out.Present(t.Context(), announce.Utterance{Text: "a\x00b\xffc"}); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, double, time.Now(), "-2s PresentMessage ab\ufffdc")
+		checkCalls(t, double, time.Now(), "-2s PresentMessage ab\ufffdc")
 	})
 }
 
 // Orca is asked once for each language, and believed to have a voice where it does not tell.
 func TestSpeaks(t *testing.T) {
-	bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+	runVirtual(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		tells := double.Name() == "org.gnome.Orca1.Service"
 		for language, want := range map[string]bool{
 			"": true, "en": true, "en-US": true, "DE_at": true, "zh-Hant-TW": true,
@@ -241,13 +247,14 @@ func TestSpeaks(t *testing.T) {
 			t.Error("an Orca that was restarted is not asked for its voices")
 		}
 	})
-	bubble(t, orca.Options{Languages: []string{"yo", "nb-NO"}}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
-		for language, want := range map[string]bool{"": true, "yo-NG": true, "no": true, "en": false} {
-			if got := out.Speaks(language); got != want {
-				t.Errorf("Speaks(%q) = %v", language, got)
+	runVirtual(t, orca.Options{Languages: []string{"yo", "nb-NO"}},
+		func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+			for language, want := range map[string]bool{"": true, "yo-NG": true, "no": true, "en": false} {
+				if got := out.Speaks(language); got != want {
+					t.Errorf("Speaks(%q) = %v", language, got)
+				}
 			}
-		}
-	})
+		})
 }
 
 // Open says whether there is no Orca or no bus.
@@ -260,7 +267,10 @@ func TestOpen(t *testing.T) {
 			t.Errorf("Open = %v", err)
 		}
 		no := errors.New("no bus")
-		if _, err := orca.Open(t.Context(), orca.Options{Bus: func(context.Context) (*dbus.Conn, error) { return nil, no }}); !errors.Is(err, no) {
+		if _, err := orca.Open(t.Context(), orca.Options{Bus: func(context.Context) (*dbus.Conn, error) {
+			return nil,
+				no
+		}}); !errors.Is(err, no) {
 			t.Errorf("Open = %v", err)
 		}
 	})

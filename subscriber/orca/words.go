@@ -9,22 +9,24 @@ import (
 // otherTags are languages for which synthesizers use another tag than people do.
 var otherTags = map[string]string{"zh": "cmn", "no": "nb", "nb": "no"}
 
-// Speaks reports whether Orca's user has a voice for a language. With Options.Languages it looks there. Otherwise it
-// asks Orca for its voices, once for each language, which can take a second, and says yes where Orca cannot tell: before
-// version 51, or when it does not answer.
+// Speaks reports whether Orca's user has a voice for a language. With Options.Languages it looks
+// there. Otherwise it asks Orca for its voices, once for each language, which can take a second,
+// and says yes where Orca cannot tell: before version 51, or when it does not answer.
 //
-// Even then yes is an upper bound. Orca reads a message with the voice that the user has set, and does not switch to
-// another for it: who listens in several languages should say in Options.Languages which of them that voice speaks.
+// Even then yes is an upper bound. Orca reads a message with the voice that the user has set, and
+// does not switch to another for it: who listens in several languages should say in
+// Options.Languages which of them that voice speaks.
 func (o *Output) Speaks(language string) bool {
 	tags := tagsOf(language)
 	if tags[0] == "" || tags[0] == "und" {
 		return true
 	}
 	if o.options.Languages != nil {
-		return slices.ContainsFunc(o.options.Languages, func(l string) bool { return slices.Contains(tags, tagsOf(l)[0]) })
+		return slices.ContainsFunc(o.options.Languages,
+			func(l string) bool { return slices.Contains(tags, tagsOf(l)[0]) })
 	}
 	ctx := context.Background() // each call has its own limit
-	d, owner, err := o.find(ctx)
+	d, owner, err := o.findOrca(ctx)
 	if err != nil || d.voices == "" {
 		return true
 	}
@@ -37,7 +39,8 @@ func (o *Output) Speaks(language string) bool {
 	speaks := false
 	for _, tag := range tags {
 		var voices [][]any
-		if err := o.call(ctx, owner, d.path+"/SpeechManager", d.voices, tag, "").store(&voices); err != nil {
+		if err := o.callMethod(ctx, owner, d.path+"/SpeechManager", d.voices, tag,
+			"").storeResult(&voices); err != nil {
 			return true
 		}
 		speaks = speaks || len(voices) > 0

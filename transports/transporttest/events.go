@@ -13,8 +13,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Events that are sent together arrive one by one, in order, and whole beside what others send. TR-001, TR-003.
-func events(t *testing.T, l Link) {
+// testEvents checks that events that are sent together arrive one by one, in order, and whole
+// beside what others send (TR-001, TR-003).
+func testEvents(t *testing.T, l Link) {
 	many, ok := l.B.(transports.EventSender)
 	if !ok {
 		t.Skip("this link sends one event at a time")
@@ -34,12 +35,12 @@ func events(t *testing.T, l Link) {
 	})
 	all.Go(func() {
 		for i := range others {
-			send(t, l.B, fmt.Appendf(nil, `{"o":%d}`, i))
+			mustSend(t, l.B, fmt.Appendf(nil, `{"o":%d}`, i))
 		}
 	})
 	next := map[bool]int{}
 	for range batches*each + others {
-		got, err := receive(t, l.A)
+		got, err := receiveInTime(t, l.A)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,20 +58,22 @@ func events(t *testing.T, l Link) {
 		next[event]++
 	}
 	all.Wait()
-	if err := many.SendEvents(t.Context(), []transports.Event{{Message: sized(transports.MaxMessage + 1)}}); !errors.Is(err, transports.ErrTooLarge) {
+	if err := many.SendEvents(t.Context(), []transports.Event{{Message: messageOfSize(transports.MaxMessage +
+		1)}}); !errors.Is(err, transports.ErrTooLarge) {
 		t.Errorf("SendEvents of a byte too much = %v, want ErrTooLarge", err)
 	}
 }
 
-// Events for a reader that stalls wait, and no longer than the sender does. TR-026, P7.
-func eventsStalled(t *testing.T, l Link) {
+// testEventsStalled checks that events for a reader that stalls wait, and no longer than the sender
+// does (TR-026, P7).
+func testEventsStalled(t *testing.T, l Link) {
 	many, ok := l.B.(transports.EventSender)
 	if !ok {
 		t.Skip("this link sends one event at a time")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	batch := []transports.Event{{Message: sized(1 << 18)}, {Message: sized(1 << 18)}}
+	batch := []transports.Event{{Message: messageOfSize(1 << 18)}, {Message: messageOfSize(1 << 18)}}
 	began := time.Now()
 	for range 100 { // 50 MiB
 		if err := many.SendEvents(ctx, batch); errors.Is(err, context.DeadlineExceeded) {

@@ -1,10 +1,12 @@
-// Package transporttest tests a transport: it checks what transports.Conn promises, over links that the caller makes.
+// Package transporttest tests a transport: it checks what transports.Conn promises, over links that
+// the caller makes.
 //
 //	func TestSuite(t *testing.T) {
 //		transporttest.Run(t, func(t *testing.T) transporttest.Link { … })
 //	}
 //
-// It is for links on which both ends say what they like when they like. Server-Sent Events are not one.
+// It is for links on which both ends say what they like when they like. Server-Sent Events are not
+// one.
 package transporttest
 
 import (
@@ -24,7 +26,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Link is one link, which nobody else uses.
+// Link is one link, which only the suite uses.
 type Link struct {
 	// A and B are its ends.
 	A, B transports.Conn
@@ -40,10 +42,12 @@ const patience = time.Minute
 // Run runs the suite over fresh links from open. What open starts, it ends with t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) Link) {
 	for name, test := range map[string]func(*testing.T, Link){
-		"Messages": messages, "Sizes": sizes, "CloseA": func(t *testing.T, l Link) { closes(t, l.A, l.B) },
-		"CloseB": func(t *testing.T, l Link) { closes(t, l.B, l.A) }, "CloseUnblocks": closeUnblocks,
-		"CancelLosesNothing": cancelLosesNothing, "ManyWriters": manyWriters, "StalledReader": stalledReader,
-		"Volume": volume, "Events": events, "EventsStalled": eventsStalled, "Cut": cut, "Identity": identity,
+		"Messages": testMessages, "Sizes": testSizes, "CloseA": func(t *testing.T, l Link) { testClose(t, l.A, l.B) },
+		"CloseB": func(t *testing.T, l Link) { testClose(t, l.B, l.A) }, "CloseUnblocks": testCloseUnblocks,
+		"CancelLosesNothing": testCancelLosesNothing, "ManyWriters": testManyWriters,
+		"StalledReader": testStalledReader,
+		"Volume":        testVolume, "Events": testEvents, "EventsStalled": testEventsStalled, "Cut": testCut,
+		"Identity": testIdentity,
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := open(t)
@@ -58,7 +62,8 @@ func Run(t *testing.T, open func(t *testing.T) Link) {
 	}
 }
 
-func send(t *testing.T, c transports.Conn, msg []byte) {
+// mustSend sends within patience, or fails the test. It may be called from any goroutine.
+func mustSend(t *testing.T, c transports.Conn, msg []byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -67,27 +72,31 @@ func send(t *testing.T, c transports.Conn, msg []byte) {
 	}
 }
 
-func receive(t *testing.T, c transports.Conn) ([]byte, error) {
+// receiveInTime receives within patience.
+func receiveInTime(t *testing.T, c transports.Conn) ([]byte, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	return c.Receive(ctx)
 }
 
-func want(t *testing.T, c transports.Conn, msg []byte) {
+// mustReceive fails the test unless msg comes next.
+func mustReceive(t *testing.T, c transports.Conn, msg []byte) {
 	t.Helper()
-	if got, err := receive(t, c); err != nil || !bytes.Equal(got, msg) {
+	if got, err := receiveInTime(t, c); err != nil || !bytes.Equal(got, msg) {
 		t.Fatalf("Receive = %.80q, %v; want %.80q", got, err, msg)
 	}
 }
 
-// Messages arrive whole, byte for byte and in order, in both directions: repeated members, odd spacing and spelling too.
-// TR-001, TR-003, TR-006.
-func messages(t *testing.T, l Link) {
+// testMessages checks that messages arrive whole, byte for byte and in order, in both directions:
+// repeated members, odd spacing and spelling too (TR-001, TR-003, TR-006).
+func testMessages(t *testing.T, l Link) {
 	all := [][]byte{}
 	for _, s := range []string{
-		`{}`, ` { "b" : 1 , "a" : [ ] } `, `{"decision":"reject","decision":"accept"}`, `{"b":1,"a":2}`, `{"t":"<b>&amp;"}`,
-		`{"t":"\u003c\/\ud83d\ude00 😀 Ọjọ́ خطة"}`, `{"n":1.0e+2,"m":-0,"x":12345678901234567890}`, "{\"t\":\"a\u2028b\u0085c\"}",
+		`{}`, ` { "b" : 1 , "a" : [ ] } `, `{"decision":"reject","decision":"accept"}`, `{"b":1,"a":2}`,
+		`{"t":"<b>&amp;"}`,
+		`{"t":"\u003c\/\ud83d\ude00 😀 Ọjọ́ خطة"}`, `{"n":1.0e+2,"m":-0,"x":12345678901234567890}`,
+		"{\"t\":\"a\u2028b\u0085c\"}",
 		"{\t\"tab\":\ttrue}", `{"t":"` + strings.Repeat("long ", 5000) + `"}`, `{"":""}`,
 	} {
 		all = append(all, []byte(s))
@@ -97,50 +106,53 @@ func messages(t *testing.T, l Link) {
 		sending.Go(func() {
 			for _, msg := range all {
 				kept := slices.Clone(msg)
-				send(t, ends[0], msg)
+				mustSend(t, ends[0], msg)
 				if !bytes.Equal(msg, kept) {
 					t.Errorf("Send changed the caller's bytes")
 				}
 			}
 		})
 		for _, msg := range all {
-			want(t, ends[1], msg)
+			mustReceive(t, ends[1], msg)
 		}
 		sending.Wait()
 	}
 }
 
-// A megabyte goes through; a byte more is refused and costs nothing else. TR-020, TR-021.
-func sizes(t *testing.T, l Link) {
-	big := sized(transports.MaxMessage)
+// testSizes checks that a megabyte goes through; a byte more is refused and costs nothing else
+// (TR-020, TR-021).
+func testSizes(t *testing.T, l Link) {
+	big := messageOfSize(transports.MaxMessage)
 	if err := l.A.Send(t.Context(), append(slices.Clone(big), ' ')); !errors.Is(err, transports.ErrTooLarge) {
 		t.Errorf("Send of a byte too much = %v, want ErrTooLarge", err)
 	}
 	for _, ends := range [][2]transports.Conn{{l.A, l.B}, {l.B, l.A}} {
 		var sending sync.WaitGroup
-		sending.Go(func() { send(t, ends[0], big) })
-		want(t, ends[1], big)
+		sending.Go(func() { mustSend(t, ends[0], big) })
+		mustReceive(t, ends[1], big)
 		sending.Wait()
 	}
 }
 
-func sized(n int) []byte {
+// messageOfSize returns a message of n bytes.
+func messageOfSize(n int) []byte {
 	const frame = `{"x":""}`
 	return []byte(`{"x":"` + strings.Repeat("y", n-len(frame)) + `"}`)
 }
 
-// After a clean close what was sent arrives, then io.EOF for as long as one asks; this end says ErrClosed. TR-011.
-func closes(t *testing.T, a, b transports.Conn) {
+// testClose checks that after a clean close of a what was sent arrives, then io.EOF for as long as
+// b asks; both then say ErrClosed (TR-011).
+func testClose(t *testing.T, a, b transports.Conn) {
 	for n := range 10 {
-		send(t, a, fmt.Appendf(nil, `{"n":%d}`, n))
+		mustSend(t, a, fmt.Appendf(nil, `{"n":%d}`, n))
 	}
 	closed := make(chan struct{})
 	go func() { defer close(closed); a.Close(); a.Close() }()
 	for n := range 10 {
-		want(t, b, fmt.Appendf(nil, `{"n":%d}`, n))
+		mustReceive(t, b, fmt.Appendf(nil, `{"n":%d}`, n))
 	}
 	for range 2 {
-		if _, err := receive(t, b); err != io.EOF {
+		if _, err := receiveInTime(t, b); err != io.EOF {
 			t.Errorf("Receive after the peer's close = %v, want io.EOF", err)
 		}
 	}
@@ -154,14 +166,14 @@ func closes(t *testing.T, a, b transports.Conn) {
 		if err := c.Send(t.Context(), []byte(`{}`)); !errors.Is(err, transports.ErrClosed) {
 			t.Errorf("Send on the end closed %s = %v, want ErrClosed", name, err)
 		}
-		if _, err := receive(t, c); !errors.Is(err, transports.ErrClosed) {
+		if _, err := receiveInTime(t, c); !errors.Is(err, transports.ErrClosed) {
 			t.Errorf("Receive on the end closed %s = %v, want ErrClosed", name, err)
 		}
 	}
 }
 
-// Close unblocks Receive and Send on both sides. HS-080, TR-012.
-func closeUnblocks(t *testing.T, l Link) {
+// testCloseUnblocks checks that Close unblocks Receive and Send on both sides (HS-080, TR-012).
+func testCloseUnblocks(t *testing.T, l Link) {
 	var all sync.WaitGroup
 	for name, c := range map[string]transports.Conn{"A": l.A, "B": l.B} {
 		all.Go(func() {
@@ -178,7 +190,7 @@ func closeUnblocks(t *testing.T, l Link) {
 	stuck := make(chan struct{})
 	all.Go(func() { // until the link is full, and then until it ends
 		defer close(stuck)
-		for c := sized(1 << 16); l.B.Send(context.Background(), c) == nil; {
+		for c := messageOfSize(1 << 16); l.B.Send(context.Background(), c) == nil; {
 		}
 	})
 	full := time.NewTimer(patience)
@@ -194,13 +206,13 @@ func closeUnblocks(t *testing.T, l Link) {
 	}
 }
 
-// A Receive that was cancelled loses nothing.
-func cancelLosesNothing(t *testing.T, l Link) {
+// testCancelLosesNothing checks that a Receive that is cancelled loses nothing.
+func testCancelLosesNothing(t *testing.T, l Link) {
 	const n = 2000
 	var sending sync.WaitGroup
 	sending.Go(func() {
 		for i := range n {
-			send(t, l.A, fmt.Appendf(nil, `{"n":%d}`, i))
+			mustSend(t, l.A, fmt.Appendf(nil, `{"n":%d}`, i))
 		}
 	})
 	defer sending.Wait()
@@ -224,21 +236,21 @@ func cancelLosesNothing(t *testing.T, l Link) {
 	}
 }
 
-// Many send at once: every message is whole, and those of each are in order.
-func manyWriters(t *testing.T, l Link) {
+// testManyWriters checks that messages of many senders are whole, and those of each in order.
+func testManyWriters(t *testing.T, l Link) {
 	const writers, each = 8, 300
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
 			pad := strings.Repeat("x", w*1000)
 			for i := range each {
-				send(t, l.A, fmt.Appendf(nil, `{"w":%d,"i":%d,"pad":%q}`, w, i, pad))
+				mustSend(t, l.A, fmt.Appendf(nil, `{"w":%d,"i":%d,"pad":%q}`, w, i, pad))
 			}
 		})
 	}
 	next := [writers]int{}
 	for range writers * each {
-		got, err := receive(t, l.B)
+		got, err := receiveInTime(t, l.B)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,12 +266,12 @@ func manyWriters(t *testing.T, l Link) {
 	all.Wait()
 }
 
-// A reader that stalls makes Send wait, and takes no more memory than a link has room for; what was sent arrives when it
-// reads again. TR-026, P7.
-func stalledReader(t *testing.T, l Link) {
+// testStalledReader checks that a reader that stalls makes Send wait, and takes no more memory than
+// a link has room for; what was sent arrives when it reads again (TR-026, P7).
+func testStalledReader(t *testing.T, l Link) {
 	const most = 64 << 20
 	msg := func(i int) []byte {
-		m := sized(1 << 18)
+		m := messageOfSize(1 << 18)
 		copy(m[6:], fmt.Sprintf("%012d", i))
 		return m
 	}
@@ -282,12 +294,12 @@ func stalledReader(t *testing.T, l Link) {
 	}
 	last()
 	for i := range taken {
-		want(t, l.B, msg(i))
+		mustReceive(t, l.B, msg(i))
 	}
 }
 
-// A hundred thousand messages.
-func volume(t *testing.T, l Link) {
+// testVolume sends a hundred thousand messages.
+func testVolume(t *testing.T, l Link) {
 	n := 100_000
 	if testing.Short() {
 		n = 10_000
@@ -295,7 +307,7 @@ func volume(t *testing.T, l Link) {
 	var sending sync.WaitGroup
 	sending.Go(func() {
 		for i := range n {
-			if err := l.A.Send(t.Context(), number(i)); err != nil {
+			if err := l.A.Send(t.Context(), numberedMessage(i)); err != nil {
 				t.Error(err)
 				return
 			}
@@ -303,43 +315,45 @@ func volume(t *testing.T, l Link) {
 	})
 	for i := range n {
 		got, err := l.B.Receive(t.Context())
-		if err != nil || !bytes.Equal(got, number(i)) {
+		if err != nil || !bytes.Equal(got, numberedMessage(i)) {
 			t.Fatalf("message %d: %q, %v", i, got, err)
 		}
 	}
 	sending.Wait()
 }
 
-func number(i int) []byte {
+// numberedMessage returns a message with a number.
+func numberedMessage(i int) []byte {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(i))
 	return fmt.Appendf(nil, `{"n":"%x"}`, b)
 }
 
-// Both ends learn of a link that broke, and that it was no goodbye. TR-011, HS-080.
-func cut(t *testing.T, l Link) {
+// testCut checks that both ends learn of a link that broke, and that it was no goodbye (TR-011,
+// HS-080).
+func testCut(t *testing.T, l Link) {
 	if l.Cut == nil {
 		t.Skip("this link cannot break")
 	}
-	send(t, l.A, []byte(`{}`))
-	want(t, l.B, []byte(`{}`))
+	mustSend(t, l.A, []byte(`{}`))
+	mustReceive(t, l.B, []byte(`{}`))
 	l.Cut()
 	for name, c := range map[string]transports.Conn{"A": l.A, "B": l.B} {
-		_, err := receive(t, c)
+		_, err := receiveInTime(t, c)
 		if err == nil || err == io.EOF || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Receive on %s after a cut = %v, want an error that is no clean end", name, err)
 		}
 	}
 }
 
-// The producer's end knows who its peer is. TR-015.
-func identity(t *testing.T, l Link) {
+// testIdentity checks that the producer's end knows who its peer is (TR-015).
+func testIdentity(t *testing.T, l Link) {
 	who, ok := l.B.(transports.Identified)
 	if !ok {
 		t.Skip("this link knows nobody")
 	}
-	send(t, l.A, []byte(`{}`)) // a peer may be known only after it said something
-	want(t, l.B, []byte(`{}`))
+	mustSend(t, l.A, []byte(`{}`)) // a peer may be known only after it said something
+	mustReceive(t, l.B, []byte(`{}`))
 	if got := who.Principal(); got != l.Principal {
 		t.Errorf("the peer is %q, want %q", got, l.Principal)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// A page on this machine for an agent elsewhere. A real one has Credentials or TLS in its Dialer, which the page never sees.
+// A page on this machine for an agent elsewhere. A real one has Credentials or TLS in its Dialer,
+// which the page never sees.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

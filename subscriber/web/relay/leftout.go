@@ -11,7 +11,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// leftOut is what of the agent's messages does not reach the page: its person should know that something is missing.
+// leftOut is what of the agent's messages does not reach the page: its person should know that
+// something is missing.
 type leftOut string
 
 const (
@@ -21,8 +22,10 @@ const (
 	lost        leftOut = "lost"
 )
 
-// unreadable notes what is left out: each flood, and once that a question or anything else was not valid. It never waits.
-func (v *visit) unreadable(err error) {
+// noteUnreadable notes that a message of the agent is left out, and queues a notice: for each
+// flood, and once for questions and once for other messages that are not valid. It is the
+// subscription's Unreadable, and never waits.
+func (v *visit) noteUnreadable(err error) {
 	if v.r.cfg.Unreadable != nil {
 		v.r.cfg.Unreadable(err)
 	}
@@ -35,29 +38,31 @@ func (v *visit) unreadable(err error) {
 		what = badQuestion
 	}
 	v.mu.Lock()
-	told := v.told[what]
-	v.told[what] = what != tooMuch
+	told := v.noticed[what]
+	v.noticed[what] = what != tooMuch
 	v.mu.Unlock()
 	if !told {
-		v.tellOf(what)
+		v.queueNotice(what)
 	}
 }
 
-func (v *visit) tellOf(what leftOut) {
+// queueNotice queues a notice for the page, unless too many wait.
+func (v *visit) queueNotice(what leftOut) {
 	select {
 	case v.leftOut <- what:
 	default:
 	}
 }
 
-// warn tells the page what is left out, until its stream is lost. What it was not told the next stream has.
-func (v *visit) warn(ctx context.Context, st transports.Stream) {
+// sendNotices sends the page notices of what is left out, until its stream is lost. A notice that
+// could not be sent waits for the next stream.
+func (v *visit) sendNotices(ctx context.Context, st transports.Stream) {
 	for {
 		select {
 		case what := <-v.leftOut:
 			notice := fmt.Appendf(nil, `{"type":"relay.left_out","what":%q}`, what)
 			if st.SendEvents(ctx, []transports.Event{{Message: notice}}) != nil {
-				v.tellOf(what)
+				v.queueNotice(what)
 				return
 			}
 		case <-st.Done():

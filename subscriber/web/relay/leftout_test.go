@@ -17,7 +17,8 @@ type dialer func(context.Context) (transports.Conn, error)
 
 func (d dialer) Dial(ctx context.Context) (transports.Conn, error) { return d(ctx) }
 
-// TestLeftOut: a page is told what does not reach it: a question that is not valid, another message, each once, that events were lost, and a flood. SEC-009
+// TestLeftOut: a page is told what does not reach it: a question that is not valid, another
+// message, each once, that events were lost, and a flood. SEC-009
 func TestLeftOut(t *testing.T) {
 	theirs, agent := transports.Pipe()
 	defer agent.Close()
@@ -27,12 +28,14 @@ func TestLeftOut(t *testing.T) {
 	}()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
-	r := relay.New(dialer(func(context.Context) (transports.Conn, error) { return theirs, nil }), subscriber.Config{ID: "relay"})
+	r := relay.New(dialer(func(context.Context) (transports.Conn, error) { return theirs, nil }),
+		subscriber.Config{ID: "relay"})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Serve(ctx, ln) }()
 	defer func() { stop(); <-ended }()
-	page, err := sse.Dialer{URL: "http://" + ln.Addr().String() + strings.TrimSuffix(r.Path(), "/web/") + "/v1"}.Dial(t.Context())
+	page, err := sse.Dialer{URL: "http://" + ln.Addr().String() + strings.TrimSuffix(r.Path(), "/web/") +
+		"/v1"}.Dial(t.Context())
 	check(t, err)
 	defer page.Close()
 	check(t, page.Send(t.Context(), []byte(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"page","capabilities":{"max_events_per_second":1}}`)))

@@ -26,6 +26,7 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
+// check fails the test if err is not nil.
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -33,8 +34,9 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A stage is an agent that asks for a token, and a relay to it. Its pages are subscribers, which speak as the page does.
-type stage struct {
+// A fixture is an agent that asks for a token, and a relay to it. Its pages are subscribers, which
+// speak as the page does.
+type fixture struct {
 	*producer.Producer
 	agent *httptest.Server
 	page  string // where the relay's page is
@@ -47,9 +49,10 @@ type stage struct {
 
 const token = "the-token-of-this-test"
 
-func start(t *testing.T, cfg producer.Config, with func(*subscriber.Config)) *stage {
+// startFixture serves an agent and a relay until the test ends; with changes the relay's settings.
+func startFixture(t *testing.T, cfg producer.Config, with func(*subscriber.Config)) *fixture {
 	t.Helper()
-	st := &stage{ended: make(chan error, 1)}
+	st := &fixture{ended: make(chan error, 1)}
 	cfg.Agent = aaep.Producer{AgentID: "planner", AgentName: "Planner"}
 	p, err := producer.New(cfg)
 	check(t, err)
@@ -99,7 +102,7 @@ func start(t *testing.T, cfg producer.Config, with func(*subscriber.Config)) *st
 // renaming passes events on under the name that the agent has there.
 type renaming struct {
 	http.ResponseWriter
-	st *stage
+	st *fixture
 }
 
 func (w renaming) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -115,17 +118,18 @@ func (w renaming) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// open is a page that comes.
-func (st *stage) open(t *testing.T, change aaep.Capabilities) *subscriber.Subscription {
+// openPage subscribes as a page does that is opened.
+func (st *fixture) openPage(t *testing.T, change aaep.Capabilities) *subscriber.Subscription {
 	t.Helper()
-	sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: st.base}, subscriber.Config{ID: "page", Capabilities: subscriber.ScreenReader("en").With(change)})
+	sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: st.base},
+		subscriber.Config{ID: "page", Capabilities: subscriber.ScreenReader("en").With(change)})
 	check(t, err)
 	t.Cleanup(func() { sub.Close() })
 	return sub
 }
 
-// next is the next event of a type.
-func next[P aaep.Payload](t *testing.T, sub *subscriber.Subscription) (*aaep.Event, P) {
+// awaitEvent returns the next event of a type.
+func awaitEvent[P aaep.Payload](t *testing.T, sub *subscriber.Subscription) (*aaep.Event, P) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -141,7 +145,8 @@ func next[P aaep.Payload](t *testing.T, sub *subscriber.Subscription) (*aaep.Eve
 	}
 }
 
-func (st *stage) session(t *testing.T) *producer.Session {
+// startSession starts a session of the agent.
+func (st *fixture) startSession(t *testing.T) *producer.Session {
 	t.Helper()
 	s, err := st.StartSession(t.Context(), aaep.Say("Paying."))
 	check(t, err)
@@ -154,18 +159,21 @@ type outcome struct {
 	err  error
 }
 
-func pay(t *testing.T, s *producer.Session) <-chan outcome {
+// askToPay has the agent ask for a payment; the channel gets how often it ran.
+func askToPay(t *testing.T, s *producer.Session) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
 		runs := 0
-		_, err := s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay $5."), Consequence: aaep.Say("The money is gone."), Timeout: 2 * time.Minute},
+		_, err := s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true,
+			Action: aaep.Say("Pay $5."), Consequence: aaep.Say("The money is gone."), Timeout: 2 * time.Minute},
 			func(context.Context) (string, error) { runs++; return "", nil })
 		done <- outcome{runs, err}
 	}()
 	return done
 }
 
-func result(t *testing.T, done <-chan outcome) outcome {
+// awaitOutcome waits for the outcome of askToPay.
+func awaitOutcome(t *testing.T, done <-chan outcome) outcome {
 	t.Helper()
 	select {
 	case o := <-done:
@@ -176,17 +184,19 @@ func result(t *testing.T, done <-chan outcome) outcome {
 	}
 }
 
-// TestPass: what the agent says comes to each page on its own terms, and the answer of one of them counts once. CONF, P2
+// TestPass: what the agent says comes to each page on its own terms, and the answer of one of them
+// counts once. CONF, P2
 func TestPass(t *testing.T) {
-	st := start(t, producer.Config{}, nil)
-	one, two := st.open(t, aaep.Capabilities{}), st.open(t, aaep.Capabilities{PreferredVerbosity: aaep.VerbosityTerse})
+	st := startFixture(t, producer.Config{}, nil)
+	one, two := st.openPage(t, aaep.Capabilities{}),
+		st.openPage(t, aaep.Capabilities{PreferredVerbosity: aaep.VerbosityTerse})
 	if got := two.Accepted().HonoredCapabilities.PreferredVerbosity; got != aaep.VerbosityTerse {
 		t.Errorf("the second page's verbosity is %q", got)
 	}
-	s := st.session(t)
-	done := pay(t, s)
-	question, p := next[*aaep.AwaitingConfirmation](t, one)
-	same, _ := next[*aaep.AwaitingConfirmation](t, two)
+	s := st.startSession(t)
+	done := askToPay(t, s)
+	question, p := awaitEvent[*aaep.AwaitingConfirmation](t, one)
+	same, _ := awaitEvent[*aaep.AwaitingConfirmation](t, two)
 	if p.Action != "Pay $5." || question.Producer.AgentName != "Planner" {
 		t.Errorf("asked was %+v by %+v", p, question.Producer)
 	}
@@ -197,28 +207,31 @@ func TestPass(t *testing.T) {
 		t.Errorf("the page's rate is %d", changed.HonoredCapabilities.MaxEventsPerSecond)
 	}
 	check(t, one.Reply(t.Context(), question, aaep.Accept))
-	if err := two.Reply(t.Context(), same, aaep.Reject); err != nil && err != subscriber.ErrUnknownEvent { // too late, and it may know
+	if err := two.Reply(t.Context(), same, aaep.Reject); err != nil &&
+		err != subscriber.ErrUnknownEvent { // too late, and it may know
 		t.Error(err)
 	}
-	if o := result(t, done); o.runs != 1 || o.err != nil {
+	if o := awaitOutcome(t, done); o.runs != 1 || o.err != nil {
 		t.Errorf("the tool ran %d times, %v", o.runs, o.err)
 	}
 	go func() {
-		v, err := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("How many?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}})
+		v, err := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("How many?"),
+			Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}})
 		if v != 2.5 || err != nil {
 			t.Errorf("the answer was %v, %v", v, err)
 		}
 		s.Complete(aaep.Say("Done."))
 	}()
-	asked, _ := next[*aaep.AwaitingClarification](t, two)
+	asked, _ := awaitEvent[*aaep.AwaitingClarification](t, two)
 	check(t, two.Answer(t.Context(), asked, 2.5))
-	next[*aaep.SessionCompleted](t, one)
-	next[*aaep.SessionCompleted](t, two)
+	awaitEvent[*aaep.SessionCompleted](t, one)
+	awaitEvent[*aaep.SessionCompleted](t, two)
 }
 
-// TestDoor: nobody without the secret, no other page and no rebound name gets in, and nothing of the token gets out.
-func TestDoor(t *testing.T) {
-	st := start(t, producer.Config{}, nil)
+// TestOnlyWithSecret: no client without the secret, no other page and no rebound name gets in, and
+// nothing of the token gets out.
+func TestOnlyWithSecret(t *testing.T) {
+	st := startFixture(t, producer.Config{}, nil)
 	at := strings.Split(st.page, "/")
 	wrong := strings.Join(at[:3], "/") + "/" + strings.Repeat("A", len(at[3])) + "/web/"
 	for _, tt := range []struct {
@@ -255,12 +268,13 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-// TestCut: what the agent said while its link was cut comes after it was mended, once and in order. P8
+// TestCut: what the agent said while its link was cut comes after it was mended, once and in order.
+// P8
 func TestCut(t *testing.T) {
-	st := start(t, producer.Config{Grace: time.Minute}, nil)
-	page := st.open(t, aaep.Capabilities{})
-	s := st.session(t)
-	next[*aaep.SessionStarted](t, page)
+	st := startFixture(t, producer.Config{Grace: time.Minute}, nil)
+	page := st.openPage(t, aaep.Capabilities{})
+	s := st.startSession(t)
+	awaitEvent[*aaep.SessionStarted](t, page)
 	st.down.Store(true)
 	st.agent.CloseClientConnections()
 	waitFor(t, page, func(s subscriber.Status) bool { return !s.Connected }) // the page knows
@@ -269,7 +283,7 @@ func TestCut(t *testing.T) {
 	}
 	st.down.Store(false)
 	check(t, s.Complete(aaep.Say("Done.")))
-	next[*aaep.SessionCompleted](t, page)
+	awaitEvent[*aaep.SessionCompleted](t, page)
 	if st, _ := page.Status(); st.Subscribed != 1 || !st.Connected {
 		t.Errorf("after the cut the page is %+v", st)
 	}
@@ -290,66 +304,69 @@ func waitFor(t *testing.T, sub *subscriber.Subscription, is func(subscriber.Stat
 	}
 }
 
-// TestReplyLost: an answer that cannot be passed on is told as lost, by a subscription that begins anew, and does nothing
-// later by itself; the person can give it again. P1, P2
+// TestReplyLost: an answer that cannot be passed on is told as lost, by a subscription that begins
+// anew, and does nothing later by itself; the person can give it again. P1, P2
 func TestReplyLost(t *testing.T) {
-	st := start(t, producer.Config{Grace: time.Minute}, nil)
-	page := st.open(t, aaep.Capabilities{})
-	done := pay(t, st.session(t))
-	question, _ := next[*aaep.AwaitingConfirmation](t, page)
+	st := startFixture(t, producer.Config{Grace: time.Minute}, nil)
+	page := st.openPage(t, aaep.Capabilities{})
+	done := askToPay(t, st.startSession(t))
+	question, _ := awaitEvent[*aaep.AwaitingConfirmation](t, page)
 	st.down.Store(true) // but the stream stays
 	page.Reply(t.Context(), question, aaep.Accept)
 	waitFor(t, page, func(s subscriber.Status) bool { return !s.Connected })
 	st.down.Store(false)
-	next[*aaep.AwaitingConfirmation](t, page) // it is open still
+	awaitEvent[*aaep.AwaitingConfirmation](t, page) // it is open still
 	select {
 	case o := <-done:
 		t.Fatalf("the tool's outcome is %+v", o)
 	default:
 	}
-	other := st.open(t, aaep.Capabilities{})
-	again, _ := next[*aaep.AwaitingConfirmation](t, other)
+	other := st.openPage(t, aaep.Capabilities{})
+	again, _ := awaitEvent[*aaep.AwaitingConfirmation](t, other)
 	check(t, other.Reply(t.Context(), again, aaep.Accept))
-	if o := result(t, done); o.runs != 1 || o.err != nil {
+	if o := awaitOutcome(t, done); o.runs != 1 || o.err != nil {
 		t.Errorf("the tool ran %d times, %v", o.runs, o.err)
 	}
 }
 
-// TestRefused: why the agent cannot be followed is told to the page, and without what is nobody's business.
+// TestRefused: why the agent cannot be followed is told to the page, and without what is no page's
+// business.
 func TestRefused(t *testing.T) {
-	st := start(t, producer.Config{}, nil)
+	st := startFixture(t, producer.Config{}, nil)
 	st.down.Store(true)
 	_, err := subscriber.Dial(t.Context(), sse.Dialer{URL: st.base}, subscriber.Config{ID: "page", NoReconnect: true})
 	if !errors.Is(err, aaep.TransportUnavailable) || strings.Contains(err.Error(), "127.0.0.1") {
 		t.Errorf("an agent that is away: %v", err)
 	}
 	st.down.Store(false)
-	_, err = subscriber.Dial(t.Context(), sse.Dialer{URL: st.base}, subscriber.Config{ID: "page", Capabilities: aaep.Capabilities{Languages: []string{"tlh"}}})
+	_, err = subscriber.Dial(t.Context(), sse.Dialer{URL: st.base},
+		subscriber.Config{ID: "page", Capabilities: aaep.Capabilities{Languages: []string{"tlh"}}})
 	if !errors.Is(err, aaep.CapabilitiesIncompatible) {
 		t.Errorf("a language it has not: %v", err)
 	}
 }
 
-// TestNoReply: what whoever started the relay has decided, no page can ask for.
+// TestNoReply: what the person who started the relay has decided, no page can ask for.
 func TestNoReply(t *testing.T) {
-	st := start(t, producer.Config{}, func(c *subscriber.Config) {
-		c.Capabilities = aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}
+	st := startFixture(t, producer.Config{}, func(c *subscriber.Config) {
+		c.Capabilities = aaep.Capabilities{SupportsConfirmationReply: new(false),
+			SupportsClarificationReply: new(false)}
 	})
-	page := st.open(t, aaep.Capabilities{})
+	page := st.openPage(t, aaep.Capabilities{})
 	_, err := page.Renegotiate(t.Context(), aaep.Capabilities{SupportsConfirmationReply: new(true)})
 	check(t, err)
-	if o := result(t, pay(t, st.session(t))); !errors.Is(o.err, producer.ErrUnreachable) {
+	if o := awaitOutcome(t, askToPay(t, st.startSession(t))); !errors.Is(o.err, producer.ErrUnreachable) {
 		t.Errorf("the page was asked: %+v", o)
 	}
 }
 
-// TestEnd: when the relay ends, its pages are told and the agent has no subscriber left; when the agent ends, so do the pages'
-// subscriptions.
+// TestEnd: when the relay ends, its pages are told and the agent has no subscriber left; when the
+// agent ends, so do the pages' subscriptions.
 func TestEnd(t *testing.T) {
-	st := start(t, producer.Config{}, nil)
-	page := st.open(t, aaep.Capabilities{})
-	st.session(t)
-	next[*aaep.SessionStarted](t, page)
+	st := startFixture(t, producer.Config{}, nil)
+	page := st.openPage(t, aaep.Capabilities{})
+	st.startSession(t)
+	awaitEvent[*aaep.SessionStarted](t, page)
 	st.stop()
 	waitFor(t, page, func(s subscriber.Status) bool { return !s.Connected })
 	st.ended <- <-st.ended
@@ -366,13 +383,14 @@ func TestLoopback(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if err := relay.New(nil, subscriber.Config{ID: "x"}).Serve(t.Context(), ln); err == nil || !strings.Contains(err.Error(), "loopback") {
+	if err := relay.New(nil, subscriber.Config{ID: "x"}).Serve(t.Context(), ln); err == nil ||
+		!strings.Contains(err.Error(), "loopback") {
 		t.Errorf("Serve at %v: %v", ln.Addr(), err)
 	}
 }
 
-// TestProof: an agent that has to prove who it is, and does, is named by what it signed, whatever its events say; one that does
-// not reaches no page. INV-40, INV-41
+// TestProof: an agent that has to prove who it is, and does, is named by what it signed, whatever
+// its events say; one that does not reaches no page. INV-40, INV-41
 func TestProof(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(t, err)
@@ -397,8 +415,9 @@ func TestProof(t *testing.T) {
 		"no proof":  {nil, trusting, 422, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			st := start(t, producer.Config{Signers: func() []*manifest.Signer { return tt.signers }}, tt.with)
-			resp, err := http.Post(st.base+"/subscriptions", "application/json", strings.NewReader(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"page","capabilities":{}}`))
+			st := startFixture(t, producer.Config{Signers: func() []*manifest.Signer { return tt.signers }}, tt.with)
+			resp, err := http.Post(st.base+"/subscriptions", "application/json",
+				strings.NewReader(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"page","capabilities":{}}`))
 			check(t, err)
 			defer resp.Body.Close()
 			var answer struct {
@@ -413,13 +432,14 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestNameOnEvents: a page knows an agent by the name that it was warned of, or was not, and by no other that events have. INV-59
+// TestNameOnEvents: a page knows an agent by the name that it was warned of, or was not, and by no
+// other that events have. INV-59
 func TestNameOnEvents(t *testing.T) {
-	st := start(t, producer.Config{}, nil)
+	st := startFixture(t, producer.Config{}, nil)
 	st.named.Store("Bank, verified ✓")
-	page := st.open(t, aaep.Capabilities{})
-	st.session(t)
-	if ev, _ := next[*aaep.SessionStarted](t, page); ev.Producer.AgentName != "Planner" {
+	page := st.openPage(t, aaep.Capabilities{})
+	st.startSession(t)
+	if ev, _ := awaitEvent[*aaep.SessionStarted](t, page); ev.Producer.AgentName != "Planner" {
 		t.Errorf("the page is told of %q", ev.Producer.AgentName)
 	}
 }

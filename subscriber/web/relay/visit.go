@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	grace     = 10 * time.Second // that a page has to come back
-	keptCount = 256              // events that a page may have missed when its stream broke
-	keptBytes = 4 << 20
+	pageGrace     = 10 * time.Second // that a page has to come back
+	maxKeptEvents = 256              // events that a page may have missed when its stream broke
+	maxKeptBytes  = 4 << 20
 
-	longestName = 256 // characters of a name that are judged
+	maxNameChars = 256 // characters of a name that are judged
 )
 
 // A visit is one page and its subscription at the agent.
@@ -32,9 +32,9 @@ type visit struct {
 	conn transports.Resumable
 	sub  *subscriber.Subscription
 
-	mu    sync.Mutex
-	asked []question       // of the page, oldest first
-	told  map[leftOut]bool // of
+	mu        sync.Mutex
+	questions []question       // of the page, oldest first
+	noticed   map[leftOut]bool // of
 
 	leftOut chan leftOut // for the page to be told of
 
@@ -44,19 +44,21 @@ type visit struct {
 	last  int // number of the newest
 }
 
-// A frame is an event as it went to the page. The numbers are the ids of the page's stream: unlike the events' own, none
-// comes twice.
+// A frame is an event as it went to the page. The numbers are the ids of the page's stream: unlike
+// the events' own, none comes twice.
 type frame struct {
 	number int
 	event  []byte
 }
 
-func (f frame) send(ctx context.Context, st transports.Stream) error {
+// sendTo sends the frame on a stream.
+func (f frame) sendTo(ctx context.Context, st transports.Stream) error {
 	return st.SendEvents(ctx, []transports.Event{{Message: f.event, ID: strconv.Itoa(f.number)}})
 }
 
-// serve takes a page from its request to its end.
-func (r *Relay) serve(ctx context.Context, conn transports.Resumable) {
+// servePage serves one page from its request to its end: it subscribes to the agent with the page's
+// terms, and passes on what comes from either side.
+func (r *Relay) servePage(ctx context.Context, conn transports.Resumable) {
 	defer conn.Close()
 	data, err := conn.Receive(ctx)
 	if err != nil {
@@ -69,14 +71,14 @@ func (r *Relay) serve(ctx context.Context, conn transports.Resumable) {
 	}
 	cfg := r.cfg
 	cfg.Capabilities = request.Capabilities.With(cfg.Capabilities)
-	v := &visit{r: r, id: "sub_" + rand.Text(), conn: conn, told: map[leftOut]bool{}, leftOut: make(chan leftOut, 4)}
-	cfg.Unreadable = v.unreadable
+	v := &visit{r: r, id: "sub_" + rand.Text(), conn: conn, noticed: map[leftOut]bool{}, leftOut: make(chan leftOut, 4)}
+	cfg.Unreadable = v.noteUnreadable
 	dialing, cancel := context.WithTimeout(ctx, answerTime-time.Second)
 	defer cancel()
 	sub, err := subscriber.Dial(dialing, r.dialer, cfg)
 	if err != nil {
 		r.cfg.Logger.Info("relay: the agent was not reached", "cause", err)
-		send(ctx, conn, refusal(err))
+		sendMessage(ctx, conn, rejectionOf(err))
 		return
 	}
 	v.sub = sub
@@ -89,14 +91,14 @@ func (r *Relay) serve(ctx context.Context, conn transports.Resumable) {
 		delete(r.visits, v.id)
 	}()
 	defer sub.Close()
-	if v.accept(ctx) != nil {
+	if v.sendAccepted(ctx) != nil {
 		return
 	}
 	visiting, stop := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { stop(v.listen(visiting)) })
-	running.Go(func() { stop(v.obey(visiting)) })
-	running.Go(func() { stop(v.watch(visiting)) })
+	running.Go(func() { stop(v.forwardEvents(visiting)) })
+	running.Go(func() { stop(v.forwardReplies(visiting)) })
+	running.Go(func() { stop(v.awaitResubscribed(visiting)) })
 	<-visiting.Done()
 	cause := context.Cause(visiting)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -108,14 +110,15 @@ func (r *Relay) serve(ctx context.Context, conn transports.Resumable) {
 	} else {
 		r.cfg.Logger.Info("relay: a page's subscription ends", "cause", cause)
 	}
-	send(last, conn, closing)
+	sendMessage(last, conn, closing)
 	conn.Close()
 	running.Wait()
 	if cause == io.EOF || cause == errAway {
 		return
 	}
-	// The page begins anew. Until it has, its place is kept: a question that nobody is there for would be over.
-	t := time.NewTimer(grace)
+	// The page begins anew. Until it has, its place is kept: a question without a page would be
+	// over.
+	t := time.NewTimer(pageGrace)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -123,11 +126,12 @@ func (r *Relay) serve(ctx context.Context, conn transports.Resumable) {
 	}
 }
 
-// refusal is what a page is told for an error of Dial.
-func refusal(err error) *aaep.SubscriptionRejected {
+// rejectionOf returns the page's rejection for an error of Dial.
+func rejectionOf(err error) *aaep.SubscriptionRejected {
 	var r *aaep.Rejection
 	if !errors.As(err, &r) {
-		return &aaep.SubscriptionRejected{ReasonCode: aaep.TransportUnavailable, ReasonMessage: "The agent cannot be reached."}
+		return &aaep.SubscriptionRejected{ReasonCode: aaep.TransportUnavailable,
+			ReasonMessage: "The agent cannot be reached."}
 	}
 	m := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: r.Message}
 	if seconds := int64(r.RetryAfter / time.Second); seconds > 0 {
@@ -136,7 +140,8 @@ func refusal(err error) *aaep.SubscriptionRejected {
 	return m
 }
 
-func send(ctx context.Context, conn transports.Conn, m aaep.Message) error {
+// sendMessage encodes and sends a message.
+func sendMessage(ctx context.Context, conn transports.Conn, m aaep.Message) error {
 	data, err := aaep.Encode(m)
 	if err != nil {
 		return err
@@ -144,8 +149,8 @@ func send(ctx context.Context, conn transports.Conn, m aaep.Message) error {
 	return conn.Send(ctx, data)
 }
 
-// proof is what the relay tells its page of who the agent is, as the member "relay" of a subscription.accepted. What
-// an agent puts there itself does not reach the page.
+// proof is what the relay tells its page of who the agent is, as the member "relay" of a
+// subscription.accepted. What an agent puts there itself does not reach the page.
 type proof struct {
 	Verified  bool   `json:"verified"`
 	First     bool   `json:"first,omitzero"`      // it has signed, and was never met before
@@ -153,17 +158,18 @@ type proof struct {
 	LooksLike string `json:"looks_like,omitzero"` // another agent, which it is not
 }
 
-// accept tells the page the terms that hold, and who it is that honors them.
-func (v *visit) accept(ctx context.Context) error {
+// sendAccepted sends the page the terms that hold, and what is known of who honors them.
+func (v *visit) sendAccepted(ctx context.Context) error {
 	was := v.sub.Accepted()
 	who, what := was.Producer, proof{}
-	who.AgentName = v.name()
+	who.AgentName = v.agentName()
 	if p := v.sub.Verified(); p != nil {
 		first := p.Identity.FirstMeeting
 		what = proof{Verified: !first, First: first, LooksLike: p.Identity.LooksLike}
 	}
-	what.Misleads = lookalike.Misleads(lookalike.Visible(who.AgentName, longestName))
-	data, err := aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: v.id, AAEPVersion: was.AAEPVersion, Producer: who,
+	what.Misleads = lookalike.Misleads(lookalike.Visible(who.AgentName, maxNameChars))
+	data, err := aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: v.id, AAEPVersion: was.AAEPVersion,
+		Producer:            who,
 		HonoredCapabilities: was.HonoredCapabilities, NegotiationNotes: was.NegotiationNotes})
 	if err != nil {
 		return err
@@ -181,9 +187,9 @@ func (v *visit) accept(ctx context.Context) error {
 	return v.conn.Send(ctx, data)
 }
 
-// name is the agent's, as it has proved it, or else as it was said with the subscription. The page has no other, whatever the events
-// say: what it tells of the name is told of this one.
-func (v *visit) name() string {
+// agentName returns the agent's name as it has proved it, or else as it was given with the
+// subscription. The page gets this name for every event, whatever the events say.
+func (v *visit) agentName() string {
 	if p := v.sub.Verified(); p != nil {
 		return cmp.Or(p.Manifest.AgentName, p.Manifest.AgentID)
 	}
@@ -191,8 +197,9 @@ func (v *visit) name() string {
 	return cmp.Or(who.AgentName, who.AgentID)
 }
 
-// linked waits until there is a link to the agent, or none. The end of the subscription is both.
-func (v *visit) linked(ctx context.Context, want bool) error {
+// awaitLink waits until there is a link to the agent, or with false until there is none. The end of
+// the subscription ends both.
+func (v *visit) awaitLink(ctx context.Context, want bool) error {
 	for {
 		st, changed := v.sub.Status()
 		if st.Over || st.Connected == want {
@@ -206,10 +213,12 @@ func (v *visit) linked(ctx context.Context, want bool) error {
 	}
 }
 
+// errAnew ends a visit whose subscription at the agent is a new one.
 var errAnew = errors.New("relay: the agent knew the subscription no more")
 
-// watch returns when the agent had to be subscribed to anew. Only a page that does so too learns what is open still.
-func (v *visit) watch(ctx context.Context) error {
+// awaitResubscribed returns errAnew once the agent had to be subscribed to anew. Only a page that
+// does so too learns what is still open.
+func (v *visit) awaitResubscribed(ctx context.Context) error {
 	for {
 		st, changed := v.sub.Status()
 		if st.Subscribed > 1 {
@@ -223,18 +232,19 @@ func (v *visit) watch(ctx context.Context) error {
 	}
 }
 
+// errAway ends a visit whose page did not come back within pageGrace.
 var errAway = errors.New("relay: the page did not come back")
 
-// nextStream waits for the page to come, or come back. While the agent is out of reach the page is kept waiting, which
-// is not its fault.
+// nextStream waits for the page's next stream, for pageGrace at most while the agent can be
+// reached. While it cannot be, the page waits too, and its time does not run.
 func (v *visit) nextStream(ctx context.Context) (transports.Stream, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
-		if v.linked(ctx, true) != nil {
+		if v.awaitLink(ctx, true) != nil {
 			return
 		}
-		t := time.NewTimer(grace)
+		t := time.NewTimer(pageGrace)
 		defer t.Stop()
 		select {
 		case <-t.C:
@@ -249,29 +259,32 @@ func (v *visit) nextStream(ctx context.Context) (transports.Stream, error) {
 	return st, err
 }
 
-// listen passes the agent's events on to one stream after the other, and returns why there are no more.
-func (v *visit) listen(ctx context.Context) error {
+// forwardEvents passes the agent's events on to one stream after the other, and returns why there
+// are no more.
+func (v *visit) forwardEvents(ctx context.Context) error {
 	for {
 		st, err := v.nextStream(ctx)
 		if err != nil {
 			return err
 		}
-		if err := v.feed(ctx, st); err != nil {
+		if err := v.feedStream(ctx, st); err != nil {
 			return err
 		}
 	}
 }
 
+// errMissed ends a visit whose page missed more events than are kept.
 var errMissed = errors.New("relay: the page missed more than was kept")
 
-// feed goes on after what the page had, until the stream is lost. An error is the end of the subscription.
-func (v *visit) feed(ctx context.Context, st transports.Stream) error {
+// feedStream sends what the page has missed, then each event, until the stream is lost. An error is
+// the end of the subscription.
+func (v *visit) feedStream(ctx context.Context, st transports.Stream) error {
 	had, _ := strconv.Atoi(st.LastEventID())
 	if first := v.last - len(v.kept); had < first || had > v.last {
 		return errMissed
 	}
 	for _, f := range v.kept {
-		if f.number > had && f.send(ctx, st) != nil {
+		if f.number > had && f.sendTo(ctx, st) != nil {
 			return ctx.Err()
 		}
 	}
@@ -279,7 +292,7 @@ func (v *visit) feed(ctx context.Context, st transports.Stream) error {
 	defer cancel()
 	go func() {
 		defer cancel()
-		v.warn(while, st)
+		v.sendNotices(while, st)
 	}()
 	for {
 		ev, err := v.sub.Next(while)
@@ -290,24 +303,24 @@ func (v *visit) feed(ctx context.Context, st transports.Stream) error {
 			return err
 		}
 		if ev.Type() == aaep.TypeLost {
-			v.tellOf(lost)
+			v.queueNotice(lost)
 			continue
 		}
-		f, err := v.keep(ev)
+		f, err := v.keepFrame(ev)
 		if err != nil {
 			v.r.cfg.Logger.Warn("relay: event left out", "event_id", ev.EventID, "cause", err)
 			continue
 		}
-		if f.send(ctx, st) != nil {
+		if f.sendTo(ctx, st) != nil {
 			return ctx.Err()
 		}
 	}
 }
 
-// keep remembers an event for a page that may have missed it.
-func (v *visit) keep(ev *aaep.Event) (frame, error) {
+// keepFrame makes the frame of an event, and keeps it for a page that may miss it.
+func (v *visit) keepFrame(ev *aaep.Event) (frame, error) {
 	said := *ev
-	said.Producer.AgentName = v.name()
+	said.Producer.AgentName = v.agentName()
 	data, err := said.MarshalJSON()
 	if err == nil && len(data) > transports.MaxMessage {
 		err = transports.ErrTooLarge
@@ -315,11 +328,11 @@ func (v *visit) keep(ev *aaep.Event) (frame, error) {
 	if err != nil {
 		return frame{}, err
 	}
-	v.ask(ev, len(data))
+	v.rememberQuestion(ev, len(data))
 	v.last++
 	f := frame{v.last, data}
 	v.kept, v.bytes = append(v.kept, f), v.bytes+len(data)
-	for len(v.kept) > 1 && (len(v.kept) > keptCount || v.bytes > keptBytes) {
+	for len(v.kept) > 1 && (len(v.kept) > maxKeptEvents || v.bytes > maxKeptBytes) {
 		v.bytes -= len(v.kept[0].event)
 		v.kept = v.kept[1:]
 	}

@@ -1,0 +1,109 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/subscriber"
+)
+
+// A question may be answered while there is room for it: as many are kept as events that a page may
+// have missed.
+type question struct {
+	event *aaep.Event
+	token aaep.ReplyToken
+	size  int
+}
+
+// rememberQuestion keeps the question of an event so that the page can answer it, and drops those
+// of a session that has ended.
+func (v *visit) rememberQuestion(ev *aaep.Event, size int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if ev.Type().Terminal() {
+		v.questions = slices.DeleteFunc(v.questions, func(q question) bool { return q.event.SessionID == ev.SessionID })
+	}
+	switch p := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		v.questions = append(v.questions, question{ev, p.ReplyToken, size})
+	case *aaep.AwaitingClarification:
+		v.questions = append(v.questions, question{ev, p.ReplyToken, size})
+	}
+	bytes := 0
+	for i, q := range slices.Backward(v.questions) {
+		if bytes += q.size; bytes > maxKeptBytes && i < len(v.questions)-1 || len(v.questions)-i > maxKeptEvents {
+			v.questions = slices.Delete(v.questions, 0, i+1)
+			return
+		}
+	}
+}
+
+// forwardReplies passes on what the page sends, and returns why no more can be. A reply may have
+// arrived or not when that failed: a new subscription learns whether the question is still open.
+func (v *visit) forwardReplies(ctx context.Context) error {
+	for {
+		data, err := v.conn.Receive(ctx)
+		if err != nil {
+			return err
+		}
+		m, err := aaep.Decode(data)
+		if err != nil {
+			return err
+		}
+		switch m := m.(type) {
+		case *aaep.ConfirmationReply:
+			err = v.sub.Reply(ctx, v.findQuestion(m.ReplyToken), m.Decision)
+		case *aaep.ClarificationReply:
+			err = v.sub.Answer(ctx, v.findQuestion(m.ReplyToken), m.Response)
+		case *aaep.SubscriptionRenegotiate:
+			err = v.renegotiateTerms(ctx, m.Capabilities)
+		case *aaep.SubscriptionClose:
+			return io.EOF
+		default:
+			err = errMisfit
+		}
+		if err != nil && !errors.Is(err, subscriber.ErrUnknownEvent) { // which is answered, or over: events tell what came of it
+			return err
+		}
+	}
+}
+
+// findQuestion returns the event that asked with a token, or nil.
+func (v *visit) findQuestion(token aaep.ReplyToken) *aaep.Event {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, q := range slices.Backward(v.questions) {
+		if q.token == token {
+			return q.event
+		}
+	}
+	return nil
+}
+
+// renegotiateTerms asks the agent for other terms, or for more time to answer, and sends the page
+// the terms that hold then.
+func (v *visit) renegotiateTerms(ctx context.Context, wanted aaep.Capabilities) error {
+	var timing extensions.Timing
+	data := wanted.Extensions[extensions.TimingVocabulary.Prefix]
+	if data != nil && jsonv2.Unmarshal(data, &timing) == nil && timing.MoreTimeFor != "" {
+		err := v.sub.MoreTime(ctx, v.findQuestion(timing.MoreTimeFor))
+		if err != nil && !errors.Is(err, subscriber.ErrNoMoreTime) && !errors.Is(err, subscriber.ErrUnknownEvent) {
+			return err
+		}
+		return v.sendAccepted(ctx)
+	}
+	if _, err := v.sub.Renegotiate(ctx, wanted.With(v.r.cfg.Capabilities)); err != nil {
+		var refused *aaep.Rejection
+		if errors.As(err, &refused) {
+			sendMessage(ctx, v.conn, rejectionOf(err))
+		}
+		return err
+	}
+	return v.sendAccepted(ctx)
+}
