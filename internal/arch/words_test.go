@@ -18,7 +18,7 @@ var plainRooms = []string{
 	".", "bridges/acp",
 	"subscriber/braille",
 	"subscriber/speech",
-	"subscriber/speech/speechtest",
+	"internal/speechtest",
 	"subscriber/orca",
 	"subscriber/web/relay",
 	"internal/safetext",
