@@ -35,7 +35,7 @@ func parse(data []byte) (*node, error) {
 		}
 		err = errors.New("more follows its end")
 	}
-	return nil, fmt.Errorf("it is not valid JSON, or has comments: %w", err)
+	return nil, fmt.Errorf("it is not valid JSON, or has comments: %v", err) // which is no fault of a link
 }
 
 func parseValue(d *jsontext.Decoder) (*node, error) {

@@ -1,0 +1,301 @@
+package hook_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+const (
+	prompts = `{"session_id":"s1","cwd":"/srv/plans","hook_event_name":"UserPromptSubmit","prompt":"Delete the old report."}`
+	asks    = `{"session_id":"s1","cwd":"/srv/plans","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"rm report.txt"}}`
+)
+
+// awaits waits until what a process prints has a pattern, and returns its groups.
+func awaits(t *testing.T, out *locked, pattern string) []string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	for late := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if groups := re.FindStringSubmatch(out.String()); groups != nil {
+			return groups
+		}
+		if time.Now().After(late) {
+			t.Fatalf("it has not printed %q, but\n%s", pattern, out)
+		}
+	}
+}
+
+// stopServer ends the server that a hook has started.
+func (h *home) stopServer() {
+	h.t.Cleanup(func() {
+		pids, _ := exec.Command("pgrep", "-f", "hook serve --idle").Output()
+		for _, pid := range strings.Fields(string(pids)) {
+			env, _ := os.ReadFile("/proc/" + pid + "/environ")
+			if bytes.Contains(env, []byte("XDG_RUNTIME_DIR="+filepath.Join(h.dir, "run")+"\x00")) {
+				exec.Command("kill", pid).Run()
+			}
+		}
+	})
+}
+
+// The whole way of a new user: install, listen without an address, be asked, say yes; no server has to be started.
+func TestListenWithoutAddress(t *testing.T) {
+	h := newHome(t)
+	h.stopServer()
+	if out, errs, code := h.aaep("", "hook", "install", "claude"); code != 0 {
+		t.Fatal(out, errs)
+	}
+	listen := h.command("listen", "--settings", os.DevNull)
+	var heard locked
+	listen.Stdout, listen.Stderr = &heard, &heard
+	keys, err := listen.StdinPipe()
+	if err == nil {
+		err = listen.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { listen.Process.Kill(); listen.Wait() }()
+	awaits(t, &heard, "Following Coding agents")
+	if out, errs, code := h.aaep("", "hook", "status"); code != 0 || !strings.Contains(out, "Claude Code: installed, and works.") || !strings.Contains(out, "The server runs, with 1 listener.") {
+		t.Errorf("status ends with %d: %s%s", code, out, errs)
+	}
+	if out, errs, code := h.aaep(prompts, "hook", "claude"); out != "" || code != 0 {
+		t.Errorf("%q %s %d", out, errs, code)
+	}
+	awaits(t, &heard, `Claude Code in plans: Delete the old report\.`)
+	hook := h.command("hook", "claude")
+	var printed locked
+	hook.Stdin, hook.Stdout = strings.NewReader(asks), &printed
+	if err := hook.Start(); err != nil {
+		t.Fatal(err)
+	}
+	word := awaits(t, &heard, `Type (\w+) to accept`)[1]
+	for !strings.Contains(heard.String(), "Answer sent: accept.") { // an answer that comes too soon for the question to be read is none
+		io.WriteString(keys, word+"\n")
+		time.Sleep(200 * time.Millisecond)
+	}
+	if err := hook.Wait(); err != nil {
+		t.Error(err)
+	}
+	if got := printed.String(); got != `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`+"\n" {
+		t.Errorf("the hook prints %q", got)
+	}
+	trail, errs, code := h.aaep("", "audit", "show", filepath.Join(h.dir, "state", "aaep", "hook.trail"))
+	if code != 0 || !strings.Contains(trail, "rm report.txt") {
+		t.Errorf("the trail: %d %s%s", code, trail, errs)
+	}
+	if out, errs, code := h.aaep("", "hook", "install", "--remove", "claude"); code != 0 {
+		t.Error(out, errs)
+	}
+	if left, err := os.ReadDir(filepath.Join(h.dir, ".claude")); len(left) > 0 {
+		t.Errorf("left is %v %v", left, err)
+	}
+}
+
+// A hook never ends with 2, by which agents take an action as forbidden, and prints nothing where anything is wrong.
+func TestNothingPrinted(t *testing.T) {
+	h := newHome(t)
+	check := func(name, input string, why string, args ...string) {
+		t.Helper()
+		began := time.Now()
+		out, errs, code := h.aaep(input, args...)
+		if out != "" || code == 2 || len(args) == 2 && code != 0 && args[1] != "other" || !strings.Contains(errs, why) {
+			t.Errorf("%s: %d %q %q", name, code, out, errs)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("%s: it takes %v", name, took)
+		}
+	}
+	run := filepath.Join(h.dir, "run")
+	folder := filepath.Join(run, "aaep")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	check("a folder that is open to others", asks, "open to others", "hook", "claude")
+	os.Chmod(folder, 0o700)
+	if os.Geteuid() == 0 {
+		os.Chown(folder, 12345, 12345)
+		check("another user's folder", asks, "belongs to somebody else", "hook", "claude")
+		check("another user's folder, to listen", "", "belongs to somebody else", "listen")
+	}
+	os.Remove(folder)
+	elsewhere := filepath.Join(h.dir, "elsewhere")
+	os.Mkdir(elsewhere, 0o700)
+	os.Symlink(elsewhere, folder)
+	check("a link to a folder", asks, "is not a folder", "hook", "claude")
+	os.Remove(folder)
+	h.env = append(h.env, "XDG_STATE_HOME="+filepath.Join(h.dir, "file"))
+	os.WriteFile(filepath.Join(h.dir, "file"), nil, 0o600)
+	check("a server that cannot start", asks, "", "hook", "claude")
+	h.env = h.env[:len(h.env)-1]
+	check("an unknown agent", asks, "there are no hooks for", "hook", "other")
+
+	server := h.serve()
+	who := h.follow(func(*person, *aaep.Event) {})
+	for name, input := range map[string]string{"nothing": "", "half JSON": asks[:60], "an unknown event": strings.Replace(asks, "PermissionRequest", "Surprise", 1), "no JSON": "\x00\xff",
+		"50 MB": `{"session_id":"s1","cwd":"/srv/plans","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"` + strings.Repeat("x", 50<<20) + `"}}`} {
+		check(name, input, "", "hook", "claude")
+	}
+	who.hears(t, "It asks for permission for something that is too long to be told.")
+	var printed locked
+	hook := h.command("hook", "claude")
+	hook.Stdin, hook.Stdout = strings.NewReader(asks), &printed
+	if err := hook.Start(); err != nil {
+		t.Fatal(err)
+	}
+	who.hears(t, "rm report.txt")
+	server.Process.Kill()
+	if err := hook.Wait(); err != nil || printed.String() != "" {
+		t.Errorf("the server is killed: %v %q", err, printed.String())
+	}
+}
+
+// Two hooks ask at once, one is killed: its question is withdrawn, which is said, and the other gets its own answer.
+func TestKilledBesideAnother(t *testing.T) {
+	h := newHome(t)
+	h.serve()
+	killed := make(chan struct{})
+	who := h.follow(func(p *person, ev *aaep.Event) {
+		if strings.Contains(ev.Payload.(*aaep.AwaitingConfirmation).Consequence, "Codex asks") {
+			go func() { <-killed; p.sub.Reply(context.Background(), ev, aaep.Accept) }()
+		}
+	})
+	var outs [2]locked
+	var hooks [2]*exec.Cmd
+	for i, agent := range []string{"claude", "codex"} {
+		hooks[i] = h.command("hook", agent)
+		hooks[i].Stdin, hooks[i].Stdout = strings.NewReader(asks), &outs[i]
+		if err := hooks[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	who.hears(t, "Claude Code in plans")
+	for late := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		who.mu.Lock()
+		n := len(who.asked)
+		who.mu.Unlock()
+		if n == 2 {
+			break
+		}
+		if time.Now().After(late) {
+			t.Fatalf("%d were asked", n)
+		}
+	}
+	hooks[0].Process.Kill()
+	hooks[0].Wait()
+	who.hears(t, "Claude Code does not wait for an answer here any more.")
+	close(killed)
+	if err := hooks[1].Wait(); err != nil || !strings.Contains(outs[1].String(), `"allow"`) || outs[0].String() != "" {
+		t.Errorf("%v %q %q", err, outs[0].String(), outs[1].String())
+	}
+}
+
+// A server that was started by a hook ends when it is idle. A second one is refused.
+func TestIdle(t *testing.T) {
+	h := newHome(t)
+	if _, errs, code := func() (string, string, int) { h.serve(); return h.aaep("", "hook", "serve") }(); code != 1 || !strings.Contains(errs, "runs already") {
+		t.Errorf("a second server ends with %d: %s", code, errs)
+	}
+	h = newHome(t)
+	server := h.serve("--idle", "300ms")
+	ended := make(chan error, 1)
+	go func() { _, err := server.Process.Wait(); ended <- err }()
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Error("it does not end")
+	}
+}
+
+// What is posted needs the secret, and a name of this machine.
+func TestHTTP(t *testing.T) {
+	h := newHome(t)
+	server := h.command("hook", "serve", "--http", "127.0.0.1:0")
+	var says locked
+	server.Stderr = &says
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { server.Process.Kill(); server.Wait() }()
+	at := awaits(t, &says, `posted to (http://\S+)/claude, with the header Authorization: Bearer and the secret in (\S+)\.`)
+	awaits(t, &says, "Serving Coding agents")
+	info, err := os.Stat(at[2])
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the secret: %v %v", info, err)
+	}
+	data, _ := os.ReadFile(at[2])
+	secret := strings.TrimSpace(string(data))
+	post := func(path, token, host, input string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at[1]+path, strings.NewReader(input))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(body)
+	}
+	h.follow(reply(aaep.Accept))
+	for name, c := range map[string]struct {
+		path, token, host, input, want string
+		code                           int
+	}{
+		"right": {"/claude", secret, "", asks, `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`, 200},
+		"tells": {"/claude", secret, "", prompts, "", 200}, "half": {"/claude", secret, "", asks[:50], "", 200}, "no secret": {"/claude", "", "", asks, "", 403},
+		"a wrong one": {"/claude", secret + "x", "", asks, "", 403}, "a foreign name": {"/claude", secret, "evil.example", asks, "", 403}, "no agent": {"/x", secret, "", asks, "", 404},
+	} {
+		if code, body := post(c.path, c.token, c.host, c.input); code != c.code || body != c.want {
+			t.Errorf("%s: %d %q", name, code, body)
+		}
+	}
+	if _, errs, code := h.aaep("", "hook", "serve", "--http", "0.0.0.0:0"); code == 0 || errs == "" {
+		t.Errorf("other machines: %d %s", code, errs)
+	}
+}
+
+// Settings that are wrong are told by status, which then fails; a command that is not there any more too.
+func TestStatusOfBroken(t *testing.T) {
+	h := newHome(t)
+	h.stopServer()
+	dir := filepath.Join(h.dir, ".claude")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "settings.json")
+	for text, want := range map[string]string{
+		"{": "not valid JSON", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"/nowhere/aaep hook claude"}]}]}}`: "installed, and does not work",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, errs, code := h.aaep("", "hook", "status"); code != 1 || !strings.Contains(out, want) {
+			t.Errorf("%s: %d %s%s", text, code, out, errs)
+		}
+	}
+	if _, errs, code := h.aaep("", "hook", "install", "claude", "other"); code != 2 || !strings.Contains(errs, "no hooks for") {
+		t.Errorf("%d %s", code, errs)
+	}
+	if out, _, code := h.aaep("", "hook", "serve", "--print-unit"); code != 0 || !strings.Contains(out, "ExecStart="+os.Args[0]+" hook serve\n") {
+		t.Errorf("the unit: %d %s", code, out)
+	}
+}
