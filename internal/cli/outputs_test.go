@@ -123,7 +123,7 @@ func TestNeverAcceptedUnheard(t *testing.T) {
 			t.Errorf("it is open: %v; told\n%s", l.asked.Len() == 1, status.String())
 		}
 		heard := voice.String()
-		for _, want := range []string{"There is no voice for the language yo.", "Medium risk.", "Type y to accept or n to reject, then Enter."} {
+		for _, want := range []string{"There is no voice for the language Yoruba.", "Medium risk.", "Type y to accept or n to reject, then Enter."} {
 			if !strings.Contains(heard, want) {
 				t.Errorf("%q is not heard in\n%s", want, heard)
 			}

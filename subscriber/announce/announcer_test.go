@@ -239,13 +239,13 @@ func TestNoVoice(t *testing.T) {
 		r.say(&aaep.OutputStreaming{Chunk: text, OutputID: "o", Language: "yo", CoalesceHint: aaep.BoundarySentence}, "")
 	}
 	r.after(time.Minute)
-	r.want("0.0 There is no voice for the language yo.", "4.0 It may not be understood.", "6.5 Ẹ káàárọ̀.", "7.5 Ó dàbọ̀.")
+	r.want("0.0 There is no voice for the language Yoruba.", "4.0 It may not be understood.", "6.5 Ẹ káàárọ̀.", "7.5 Ó dàbọ̀.")
 
 	r = newRoom(t, Preferences{Speaks: func(tag string) bool { return tag != "yo" }, Otherwise: func(own string) Words { return In(own, "Se imprime.") }})
 	r.a.SetLanguage("es")
 	r.say(&aaep.OutputStreaming{Chunk: "Ó dàbọ̀.", OutputID: "o", Language: "yo", CoalesceHint: aaep.BoundarySentence}, "")
 	r.after(time.Minute)
-	r.want("0.0 No hay voz para el idioma yo.", "3.5 Se imprime.", "4.5 Ó dàbọ̀.")
+	r.want("0.0 No hay voz para el idioma yoruba.", "3.5 Se imprime.", "4.5 Ó dàbọ̀.")
 }
 
 // EVT-061: tokens without any hint, or with that there is no boundary, become sentences, once each, and the last is not waited for

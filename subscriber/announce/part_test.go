@@ -133,7 +133,7 @@ func TestPartWithoutVoice(t *testing.T) {
 		said = append(said, do.Say.Text+" "+string(what))
 		r.a.Ended(r.now, do.Say.ID, what)
 	}
-	if got, want := strings.Join(said, "|"), "Question: heard|There is no voice for the language sw. heard|It may not be understood. heard|Lini? unsaid|You have 1 hour to answer. heard"; got != want {
+	if got, want := strings.Join(said, "|"), "Question: heard|There is no voice for the language Swahili. heard|It may not be understood. heard|Lini? unsaid|You have 1 hour to answer. heard"; got != want {
 		t.Errorf("said %s\nwant %s", got, want)
 	}
 	if asks(r.a, r.now.Add(time.Minute), aaep.Accept) != nil {

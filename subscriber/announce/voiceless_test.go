@@ -33,7 +33,7 @@ func TestQuestionWithoutVoice(t *testing.T) {
 	r := withoutYoruba(t)
 	q := r.asksInYoruba()
 	r.after(time.Minute)
-	want := "One question is open: There is no voice for the language yo.|It is printed.|Cannot be undone.|Medium risk.|You have 1 minute 30 seconds to answer.|" +
+	want := "One question is open: There is no voice for the language Yoruba.|It is printed.|Cannot be undone.|Medium risk.|You have 1 minute 30 seconds to answer.|" +
 		"No answer: it will not be done.|Press y or n.|Pinnu: San dọ́là márùn-ún. (unsaid)|"
 	if got := r.since(""); !strings.HasPrefix(got, want) {
 		t.Errorf("heard\n%s\nwant\n%s", got, want)
@@ -59,7 +59,7 @@ func TestQuestionWithoutVoice(t *testing.T) {
 		r.a.Add(r.now, "Planner", ev, Text(ev, aaep.VerbosityNormal))
 		r.after(time.Minute)
 	}
-	if n := strings.Count(r.since(""), "Error.|There is no voice for the language yo.|It is printed."); n != 2 {
+	if n := strings.Count(r.since(""), "Error.|There is no voice for the language Yoruba.|It is printed."); n != 2 {
 		t.Errorf("of two failures are told %d: %s", n, r.since(""))
 	}
 	r.a.Spell(r.now)

@@ -14,7 +14,7 @@ import (
 // What an Announcer says itself is in the language of its own words; what it quotes is not.
 
 func noVoice(own, language string, otherwise func(string) Words) Words {
-	w := ours(own, phrase.NoVoice, language)
+	w := ours(own, phrase.NoVoice, phrase.LanguageName(own, language))
 	if otherwise == nil {
 		return w.And(" ", ours(own, phrase.MayBeGarbled, ""))
 	}

@@ -197,7 +197,7 @@ func TestReal(t *testing.T) {
 			heard = append(heard, m.Text)
 		}
 		got := strings.Join(heard, "|")
-		for _, want := range []string{"There is no voice for the language yo.", "Cannot be undone.", "High risk.",
+		for _, want := range []string{"There is no voice for the language Yoruba.", "Cannot be undone.", "High risk.",
 			"Press y or n.", "S, a, n; a acute, n, .."} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q was not heard in %s", want, got)
