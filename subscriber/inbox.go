@@ -208,7 +208,8 @@ func (s *Subscription) Next(ctx context.Context) (*aaep.Event, error) {
 }
 
 // Events is Next as an iterator. After Close it ends; any other error is its last pair. Leaving the loop
-// leaves the subscription open.
+// leaves the subscription open. An agent that shuts down does not end it, for that may come back: the
+// subscription asks anew until Close, or ctx is done.
 func (s *Subscription) Events(ctx context.Context) iter.Seq2[*aaep.Event, error] {
 	return func(yield func(*aaep.Event, error) bool) {
 		for {
