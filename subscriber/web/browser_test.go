@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,16 +29,23 @@ func need(t *testing.T, program string) string {
 	return path
 }
 
-// A browser is Chromium, spoken to in its DevTools protocol.
+// A browser is what a test has of Chromium: a profile of its own, in a process that all tests share.
 type browser struct {
-	t    *testing.T
+	t       *testing.T
+	process *chromium
+	profile string // the browser context; empty is the process's own
+	seen    bool   // on a screen, with windows that have the focus or not
+}
+
+// A chromium is a process, spoken to in its DevTools protocol. Its end is that of conn.
+type chromium struct {
 	conn *websocket.Conn
-	seen bool // on a screen, with windows that have the focus or not
+	end  func()
 
 	mu    sync.Mutex
 	last  int
 	calls map[int]chan reply
-	broke []string // errors of the pages' scripts, and what their policy refused
+	broke map[string][]string // by session: errors of the page's scripts, and what its policy refused
 }
 
 type reply struct {
@@ -45,21 +53,70 @@ type reply struct {
 	Error  *struct{ Message string }
 }
 
-// newBrowser starts Chromium with a profile of its own, without a screen.
-func newBrowser(t *testing.T) *browser {
-	t.Helper()
-	return startBrowser(t, "--headless")
+// shared is the process of newBrowser. Starting one takes longer than most tests.
+var shared struct {
+	once    sync.Once
+	process *chromium
+	err     error
 }
 
-func startBrowser(t *testing.T, more ...string) *browser {
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.process != nil {
+		shared.process.end()
+	}
+	os.Exit(code)
+}
+
+// newBrowser returns a Chromium without a screen, with a profile of its own.
+func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	path := need(t, "chromium")
+	shared.once.Do(func() {
+		var home string
+		if home, shared.err = os.MkdirTemp("", "chromium"); shared.err != nil {
+			return
+		}
+		// A page is never in front of another, and none is to be slowed down for that.
+		if shared.process, shared.err = startChromium(path, home, "--headless", "--disable-background-timer-throttling",
+			"--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding"); shared.err != nil {
+			os.RemoveAll(home)
+			return
+		}
+		end := shared.process.end
+		shared.process.end = func() { end(); os.RemoveAll(home) }
+	})
+	check(t, shared.err)
+	b := &browser{t: t, process: shared.process}
+	var made struct{ BrowserContextID string }
+	check(t, json.Unmarshal(b.call("", "Target.createBrowserContext", nil), &made))
+	b.profile = made.BrowserContextID
+	t.Cleanup(func() {
+		b.process.write("", "Target.disposeBrowserContext", args{"browserContextId": b.profile}, nil)
+	})
+	return b
+}
+
+// startBrowser starts a Chromium for one test.
+func startBrowser(t *testing.T, more ...string) *browser {
+	t.Helper()
+	process, err := startChromium(need(t, "chromium"), t.TempDir(), more...)
+	check(t, err)
+	t.Cleanup(process.end)
+	return &browser{t: t, process: process}
+}
+
+func startChromium(path, home string, more ...string) (*chromium, error) {
 	cmd := exec.Command(path, "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-port=0", "--lang=en-US", "--user-data-dir="+t.TempDir())
+		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-port=0", "--lang=en-US", "--user-data-dir="+home)
 	cmd.Args = append(append(cmd.Args, more...), "about:blank")
 	stderr, err := cmd.StderrPipe()
-	check(t, err)
-	check(t, cmd.Start())
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
 	address := make(chan string, 1)
 	read := make(chan struct{})
 	go func() {
@@ -70,10 +127,10 @@ func startBrowser(t *testing.T, more ...string) *browser {
 			}
 		}
 	}()
-	b := &browser{t: t, calls: map[int]chan reply{}}
-	t.Cleanup(func() {
-		if b.conn != nil {
-			b.write("", "Browser.close", nil, nil)
+	c := &chromium{calls: map[int]chan reply{}, broke: map[string][]string{}}
+	c.end = func() {
+		if c.conn != nil {
+			c.write("", "Browser.close", nil, nil)
 		}
 		gone := make(chan error, 1)
 		go func() { <-read; gone <- cmd.Wait() }()
@@ -83,59 +140,63 @@ func startBrowser(t *testing.T, more ...string) *browser {
 			cmd.Process.Kill()
 			<-gone
 		}
-		if b.conn != nil {
-			b.conn.Close()
+		if c.conn != nil {
+			c.conn.Close()
 		}
-	})
+	}
 	select {
 	case at := <-address:
-		b.conn, _, err = websocket.DefaultDialer.Dial(at, nil)
-		check(t, err)
+		c.conn, _, err = websocket.DefaultDialer.Dial(at, nil)
 	case <-time.After(time.Minute):
-		t.Fatal("Chromium did not start")
+		err = errors.New("Chromium did not start")
 	}
-	go b.listen()
-	return b
+	if err != nil {
+		c.end()
+		return nil, err
+	}
+	go c.listen()
+	return c, nil
 }
 
-func (b *browser) listen() {
+func (c *chromium) listen() {
 	for {
 		var m struct {
-			ID     int
-			Method string
-			Params json.RawMessage
+			ID        int
+			SessionID string
+			Method    string
+			Params    json.RawMessage
 			reply
 		}
-		if b.conn.ReadJSON(&m) != nil {
+		if c.conn.ReadJSON(&m) != nil {
 			return
 		}
-		b.mu.Lock()
-		if c := b.calls[m.ID]; c != nil {
-			delete(b.calls, m.ID)
-			c <- m.reply
+		c.mu.Lock()
+		if call := c.calls[m.ID]; call != nil {
+			delete(c.calls, m.ID)
+			call <- m.reply
 		}
 		if m.Method == "Runtime.exceptionThrown" || m.Method == "Log.entryAdded" && strings.Contains(string(m.Params), "Content Security Policy") {
-			b.broke = append(b.broke, string(m.Params))
+			c.broke[m.SessionID] = append(c.broke[m.SessionID], string(m.Params))
 		}
-		b.mu.Unlock()
+		c.mu.Unlock()
 	}
 }
 
-func (b *browser) write(session, method string, params any, c chan reply) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.last++
-	if c != nil {
-		b.calls[b.last] = c
+func (c *chromium) write(session, method string, params any, call chan reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	if call != nil {
+		c.calls[c.last] = call
 	}
-	m := map[string]any{"id": b.last, "method": method}
+	m := map[string]any{"id": c.last, "method": method}
 	if params != nil {
 		m["params"] = params
 	}
 	if session != "" {
 		m["sessionId"] = session
 	}
-	b.conn.WriteJSON(m)
+	c.conn.WriteJSON(m)
 }
 
 type args map[string]any
@@ -143,7 +204,7 @@ type args map[string]any
 func (b *browser) call(session, method string, params args) json.RawMessage {
 	b.t.Helper()
 	c := make(chan reply, 1)
-	b.write(session, method, params, c)
+	b.process.write(session, method, params, c)
 	select {
 	case r := <-c:
 		if r.Error != nil {
@@ -166,7 +227,11 @@ type tab struct {
 func (b *browser) open(url, before string) *tab {
 	b.t.Helper()
 	var target struct{ TargetID string }
-	check(b.t, json.Unmarshal(b.call("", "Target.createTarget", args{"url": "about:blank"}), &target))
+	where := args{"url": "about:blank"}
+	if b.profile != "" {
+		where["browserContextId"] = b.profile
+	}
+	check(b.t, json.Unmarshal(b.call("", "Target.createTarget", where), &target))
 	var at struct{ SessionID string }
 	check(b.t, json.Unmarshal(b.call("", "Target.attachToTarget", args{"targetId": target.TargetID, "flatten": true}), &at))
 	p := &tab{b, at.SessionID}
@@ -181,9 +246,9 @@ func (b *browser) open(url, before string) *tab {
 	}
 	p.do("Page.navigate", args{"url": url})
 	b.t.Cleanup(func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		for _, problem := range b.broke {
+		b.process.mu.Lock()
+		defer b.process.mu.Unlock()
+		for _, problem := range b.process.broke[at.SessionID] {
 			b.t.Errorf("the page: %s", problem)
 		}
 	})
