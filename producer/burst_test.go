@@ -18,7 +18,10 @@ func TestBurst(t *testing.T) {
 		"tokens": func(i int) string { return string(rune('a' + i%26)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			const parts = 50_000
+			parts := 50_000
+			if testing.Short() {
+				parts = 10_000
+			}
 			bubbleWith(t, producer.Config{KeepEvents: 64}, func(t *testing.T, st *stage) {
 				listeners := []*listener{st.watch(), st.listen(everything()), st.listen(caps(0, aaep.BoundarySentence))}
 				_, open := st.resumable(everything())

@@ -26,7 +26,15 @@ type heard struct {
 // random is what differs from run to run.
 var random = regexp.MustCompile(`\b(evt|sess|out|call|rpl|sub)_[A-Za-z0-9]+`)
 
-// play is a minute in which an agent talks, hands over, and asks questions that l answers or not; l
+// playRounds is how many rounds of 200 ms play has: it answers in the first fifty, and in the second not.
+func playRounds() int {
+	if testing.Short() {
+		return 100
+	}
+	return 300
+}
+
+// play is a minute, or a third of one, in which an agent talks, hands over, and asks questions that l answers or not; l
 // changes its rate as well. It returns what l received, and how long the longest call took that may
 // not wait, among them tools that do not ask (D-49).
 func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Duration) {
@@ -40,7 +48,7 @@ func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Durat
 	s := st.session("Talking.")
 	out := s.Output()
 	var asking <-chan result[aaep.Decision]
-	for i := range 300 {
+	for i := range playRounds() {
 		timed(func() { out.WriteString("One more sentence. ") })
 		timed(func() { s.Progress(aaep.Text{}, aaep.Progress{Percent: new(float64(i) / 3)}, 0) })
 		timed(func() { s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}) })
@@ -97,7 +105,7 @@ func TestIsolation(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		alone, _ = play(t, st, st.listen(mine))
 	})
-	if len(alone) < 400 {
+	if len(alone) < playRounds()*4/3 {
 		t.Fatalf("it hears %d messages", len(alone))
 	}
 	check := func(t *testing.T, names ...string) {

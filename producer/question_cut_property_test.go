@@ -54,7 +54,7 @@ func (r *stateReader) hear(ev *aaep.Event) {
 func TestQuestionsAcrossCuts(t *testing.T) {
 	rounds := 30
 	if testing.Short() {
-		rounds = 6
+		rounds = 3
 	}
 	for range rounds {
 		seed := rand.Uint64()

@@ -186,7 +186,7 @@ func TestActionWaitsForNobody(t *testing.T) {
 				}
 				synctest.Wait()
 				began, d := time.Now(), &deed{}
-				for n := range 100 {
+				for n := range 30 {
 					if calls.Irreversible {
 						paid := tool(s, calls, d)
 						quick.reply(quick.question(), aaep.Accept)

@@ -31,12 +31,14 @@ func TestKill(t *testing.T) {
 		files = 34
 	}
 	var sum outcomeCount
+	kills := 0
 	for i := range files {
 		dir := t.TempDir()
 		head := ""
 		var found outcomeCount
 		for life := range each {
 			runLife(t, dir, life)
+			kills++
 			if life%5 == 4 { // as if it had died in the middle of a record
 				appendTornRecord(t, dir)
 			}
@@ -44,6 +46,9 @@ func TestKill(t *testing.T) {
 			if found, head, err = examineFiles(dir, head); err != nil {
 				keepFiles(t, dir)
 				t.Fatalf("trail %d, after kill %d: %v", i+1, life+1, err)
+			}
+			if testing.Short() && life >= 10 && found.isWhole() { // the tenth life is a short one
+				break
 			}
 		}
 		f, err := audit.Open(auditPath(dir), audit.Options{})
@@ -59,12 +64,11 @@ func TestKill(t *testing.T) {
 		}
 		sum.add(found)
 		if files > 1 {
-			t.Logf("%d kills: %+v", (i+1)*each, sum)
+			t.Logf("%d kills: %+v", kills, sum)
 		}
 	}
-	t.Logf("%d kills: %+v", files*each, sum)
-	if sum.Ran == 0 || sum.Rejected == 0 || sum.OpenAtDeath == 0 || sum.Stale == 0 || sum.Torn == 0 || files > 1 &&
-		(sum.TimedOut == 0 || sum.RanAtDeath == 0) {
+	t.Logf("%d kills: %+v", kills, sum)
+	if !sum.isWhole() || files > 1 && (sum.TimedOut == 0 || sum.RanAtDeath == 0) {
 		t.Error("that was no test of everything")
 	}
 }

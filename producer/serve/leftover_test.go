@@ -17,6 +17,11 @@ type outcomeCount struct {
 	Records, Asked, Accepted, Rejected, TimedOut, OpenAtDeath, Invoked, Ran, RanAtDeath, Stale, Torn int
 }
 
+// isWhole reports whether each kind of outcome came that thirty kills always bring about.
+func (n *outcomeCount) isWhole() bool {
+	return n.Ran > 0 && n.Rejected > 0 && n.OpenAtDeath > 0 && n.Stale > 0 && n.Torn > 0
+}
+
 // add adds the counts of m.
 func (n *outcomeCount) add(m outcomeCount) {
 	n.Records += m.Records
