@@ -81,7 +81,7 @@ func (b *bridging) openHook(ctx context.Context) (net.Listener, error) {
 }
 
 // run serves an agent and does work, which returns when there is nothing more to follow. What begin returns takes the messages that
-// come to hook.
+// come to hook; it is nil where none come.
 func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, begin func(*producer.Producer) (http.Handler, error), work func(context.Context, *producer.Producer) error) (err error) {
 	ctx, stop := serviceable(cmd.Context(), &b.status)
 	defer stop()
@@ -95,9 +95,11 @@ func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, begin
 	defer end(&err)
 	defer func() { <-served }()
 	defer drain(ctx, p, drainTime, &b.status)
-	take, err := begin(p)
-	if err != nil {
-		return err
+	var take http.Handler
+	if begin != nil {
+		if take, err = begin(p); err != nil {
+			return err
+		}
 	}
 	if hook != nil {
 		server := &http.Server{Handler: httpguard.WithDeadlines(take), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}

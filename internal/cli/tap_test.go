@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -67,3 +69,27 @@ func TestTapRefusesPages(t *testing.T) {
 }
 
 func portOf(ln net.Listener) string { return fmt.Sprint(ln.Addr().(*net.TCPAddr).Port) }
+
+// TestTapGemini has Gemini CLI talk through the command. It asks for what it routes its requests by in JSON.
+func TestTapGemini(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts Gemini CLI: make test-all runs it")
+	}
+	gemini := bridgetest.Install(t, "acp/testdata/gemini")
+	model := fakemodel.New(
+		fakemodel.Answer{Thinks: "Hm.", Says: []string{"I look ", "at the folder. "}, Calls: []fakemodel.Call{{Name: "list_directory", Args: `{"dir_path":"."}`}}},
+		fakemodel.Answer{Says: []string{"There is ", "one file."}})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		t.Logf("%s %s of %s, %d bytes", r.Method, r.URL.Path, r.UserAgent(), len(body))
+		if bytes.Contains(body, []byte(`"application/json"`)) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Write(fakemodel.Whole(fakemodel.Gemini, fakemodel.Answer{Says: []string{`{"model_choice":"flash","reasoning":"decided"}`}}))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		model.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	runScripts(t, "tapgemini", map[string]string{"GEMINI": gemini, "UPSTREAM": server.URL})
+}
