@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -53,11 +54,19 @@ func TokenFile(path string, log *slog.Logger) (Authenticator, error) {
 		}
 		return set, nil
 	}, path)
-	if err != nil {
+	switch {
+	case path == "":
+		return nil, errors.New("auth: TokenFile was given no file; " + tokenFileForm)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("auth: the file of tokens: %w; %s", err, tokenFileForm)
+	case err != nil:
 		return nil, err
 	}
 	return func(r *http.Request) (string, error) { return source.Get().authenticate(r) }, nil
 }
+
+// tokenFileForm says what is to be in a file of tokens, for an error.
+const tokenFileForm = "it has a principal, a space and a token on each line, and mode 0600"
 
 // TokenNames returns the principals in a file as that of TokenFile, each once, in order.
 func TokenNames(path string) ([]string, error) {

@@ -166,7 +166,11 @@ func TestTokenFile(t *testing.T) {
 			t.Errorf("a file that others may read: %v", err)
 		}
 	}
-	if _, err := auth.TokenFile(path+"x", nil); !errors.Is(err, os.ErrNotExist) {
+	const form = "a principal, a space and a token"
+	if _, err := auth.TokenFile("", nil); err == nil || !strings.Contains(err.Error(), form) {
+		t.Errorf("no file: %v", err)
+	}
+	if _, err := auth.TokenFile(path+"x", nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), form) {
 		t.Errorf("no file: %v", err)
 	}
 }
