@@ -29,6 +29,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep/internal/bridge"
@@ -61,7 +62,7 @@ type Agent struct {
 	cfg      Config
 	http     *http.Client
 	endpoint string
-	legacy   bool // it speaks 0.3
+	legacy   atomic.Bool // it speaks 0.3
 	card     agentCard
 
 	mu      sync.Mutex
@@ -140,7 +141,8 @@ func (a *Agent) choose(card *url.URL) error {
 			others = append(others, strings.TrimSpace(toolwords.Label(i.Binding+" "+i.Version)))
 			continue
 		}
-		a.endpoint, a.legacy = i.URL, legacy
+		a.endpoint = i.URL
+		a.legacy.Store(legacy)
 		break
 	}
 	if a.endpoint == "" {
@@ -179,7 +181,7 @@ func (a *Agent) Name() string { return toolwords.Label(a.card.Name) }
 
 // Version is the version of the protocol that is spoken with the agent: "1.0" or "0.3".
 func (a *Agent) Version() string {
-	if a.legacy {
+	if a.legacy.Load() {
 		return "0.3"
 	}
 	return "1.0"

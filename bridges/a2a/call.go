@@ -68,7 +68,7 @@ type rpcResponse struct {
 
 // post sends a request, whose method is named as in 1.0.
 func (a *Agent) post(ctx context.Context, method string, params any) (*http.Response, error) {
-	if a.legacy {
+	if a.legacy.Load() {
 		method = methods[method]
 	}
 	body, err := json.Marshal(rpcRequest{"2.0", rand.Text(), method, params})

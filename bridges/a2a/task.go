@@ -42,6 +42,8 @@ type Task struct {
 	news  chan struct{} // holds one when a push notification came
 
 	// The rest belongs to the goroutine of follow.
+	text       string // of the message that begins the task
+	switched   bool   // to 0.3, since the agent does not know the methods of 1.0 that its card names
 	stream     *stream
 	reattached bool        // the stream is not the first of the task
 	loose      bool        // what the stream brings is no more than a hint that there is news
@@ -68,11 +70,8 @@ func (a *Agent) Send(ctx context.Context, p *producer.Producer, text string) (*T
 	if err != nil {
 		return nil, err
 	}
-	params := a.send(text, t.push)
-	a.mu.Lock()
-	params.Message.ContextID = a.context
-	a.mu.Unlock()
-	go t.run(ctx, func(ctx context.Context) { t.sendOut(ctx, params) })
+	t.text = text
+	go t.run(ctx, t.sendFirst)
 	return t, nil
 }
 
@@ -96,7 +95,7 @@ func (a *Agent) Follow(ctx context.Context, p *producer.Producer, id string) (*T
 func (a *Agent) send(text string, push *pushConfig) (p sendParams) {
 	p.Message = message{MessageID: rand.Text(), Role: "ROLE_USER", Parts: []part{{Text: &text}}}
 	p.Configuration.AcceptedOutputModes = []string{"text/plain", "text/markdown", "application/json"}
-	if !a.legacy {
+	if !a.legacy.Load() {
 		p.Configuration.Push, p.Configuration.Return = push, !a.card.Capabilities.Streaming
 		return p
 	}
@@ -112,7 +111,7 @@ func (a *Agent) register(ctx context.Context, t *Task) {
 		URL    string `json:"url"`
 		Token  string `json:"token"`
 	}{t.id, t.push.URL, t.push.Token}
-	if a.legacy {
+	if a.legacy.Load() {
 		params = struct {
 			TaskID string      `json:"taskId"`
 			Config *pushConfig `json:"pushNotificationConfig"`
@@ -224,7 +223,7 @@ func (t *Task) follow(ctx context.Context) error {
 		select {
 		case u, ok := <-updates:
 			if !ok {
-				if err := t.cut(t.stream.err); err != nil {
+				if err := t.cut(ctx, t.stream.err); err != nil {
 					return err
 				}
 				continue
@@ -334,11 +333,13 @@ func (t *Task) look(ctx context.Context) bool {
 }
 
 // cut is called at the end of the stream, and decides when it is taken up again.
-func (t *Task) cut(err error) error {
+func (t *Task) cut(ctx context.Context, err error) error {
 	t.stream.cancel()
 	t.stream = nil
 	var remote *remoteError
 	switch refused := errors.As(err, &remote); {
+	case t.ID() == "" && t.text != "" && t.switchVersion(err):
+		t.sendFirst(ctx)
 	case t.ID() == "": // the agent never took the message
 		return cmp.Or(err, errors.New("the agent ended the answer before it began"))
 	case refused && t.unsent != nil:
@@ -377,6 +378,9 @@ func (t *Task) awake(ctx context.Context) error {
 		return ctx.Err()
 	case !answered && codeOf(t.problem) == codeNotFound:
 		return t.problem
+	case !answered && t.switchVersion(t.problem):
+		t.wake.Reset(0)
+		return nil
 	case !answered && time.Since(t.lastNews) > giveUp:
 		return fmt.Errorf("the agent has not answered for %v: %w", giveUp, t.problem)
 	case !answered:
@@ -398,6 +402,26 @@ func (t *Task) awake(ctx context.Context) error {
 		t.replace(t.agent.openStream(ctx, "SubscribeToTask", taskParams{t.id}))
 	}
 	return nil
+}
+
+// sendFirst sends the message that begins the task.
+func (t *Task) sendFirst(ctx context.Context) {
+	params := t.agent.send(t.text, t.push)
+	t.agent.mu.Lock()
+	params.Message.ContextID = t.agent.context
+	t.agent.mu.Unlock()
+	t.sendOut(ctx, params)
+}
+
+// switchVersion has 0.3 spoken from now on where the agent knows no method of 1.0, and reports whether it was not yet tried. The
+// server of a2a-go 2.3.1 has such a card.
+func (t *Task) switchVersion(err error) bool {
+	if codeOf(err) != codeMethodNotFound || t.switched {
+		return false
+	}
+	t.switched = true
+	t.agent.legacy.Store(true)
+	return true
 }
 
 // drop ends the stream.
