@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -69,7 +71,7 @@ type rpcResponse struct {
 // post sends a request, whose method is named as in 1.0.
 func (a *Agent) post(ctx context.Context, method string, params any) (*http.Response, error) {
 	if a.legacy.Load() {
-		method = methods[method]
+		method = cmp.Or(methods[method], method) // extensions have names of their own
 	}
 	body, err := json.Marshal(rpcRequest{"2.0", rand.Text(), method, params})
 	if err != nil {
@@ -82,6 +84,10 @@ func (a *Agent) post(ctx context.Context, method string, params any) (*http.Resp
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream, application/json")
 	req.Header.Set("A2A-Version", a.Version())
+	if slices.ContainsFunc(a.card.Capabilities.Extensions, func(e extension) bool { return e.URI == EngramURI }) {
+		req.Header.Set("A2A-Extensions", EngramURI)
+		req.Header.Set("X-A2A-Extensions", EngramURI) // as 0.3 calls it
+	}
 	a.identify(req)
 	answer, err := a.http.Do(req)
 	if err != nil {

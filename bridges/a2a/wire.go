@@ -18,6 +18,8 @@ type agentCard struct {
 	Capabilities struct {
 		Streaming bool `json:"streaming"`
 		Push      bool `json:"pushNotifications"`
+
+		Extensions []extension `json:"extensions"`
 	} `json:"capabilities"`
 
 	// These are of 0.3.
@@ -25,6 +27,10 @@ type agentCard struct {
 	Version   string           `json:"protocolVersion"`
 	Preferred string           `json:"preferredTransport"`
 	More      []agentInterface `json:"additionalInterfaces"`
+}
+
+type extension struct {
+	URI string `json:"uri"`
 }
 
 type agentInterface struct {

@@ -35,38 +35,59 @@ func Decode(data []byte, into any) error {
 // mostLeaves is how many values Describe names.
 const mostLeaves = 5
 
-// Describe says what is in a JSON value: its members with their values, five at most, and how many more there are.
-func Describe(value jsontext.Value) string {
+// Describe says what is in JSON: its values with their paths, five at most, and how many more there are.
+func Describe(text jsontext.Value) string {
 	var v any
-	if Decode(value, &v) != nil {
+	if Decode(text, &v) != nil {
 		return "data that cannot be read"
 	}
-	said := leaves("", v)
+	return DescribeValue(v)
+}
+
+// DescribeValue is Describe for JSON that was read.
+func DescribeValue(v any) string {
+	var said []string
+	for _, l := range leavesOf("", v) {
+		said = append(said, l.says(" is "))
+	}
+	return List(said)
+}
+
+// List joins what was said, five at most, and how many more there are.
+func List(said []string) string {
 	if more := len(said) - mostLeaves; more > 0 {
-		said = append(said[:mostLeaves], "and "+words.Count(more, "value")+" more")
+		said = append(said[:mostLeaves:mostLeaves], "and "+strconv.Itoa(more)+" more")
 	}
 	return strings.Join(said, ", ")
 }
 
-// leaves says of each value in v which it is, by its path in words.
-func leaves(path string, v any) (said []string) {
+// A leaf is a value in JSON that holds no others, by its path in words.
+type leaf struct{ path, value string }
+
+func (l leaf) says(verb string) string {
+	if path := toolwords.Label(l.path); path != "" {
+		return path + verb + l.value
+	}
+	return l.value
+}
+
+func leavesOf(path string, v any) (all []leaf) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			said = append(said, leaves(strings.TrimSpace(path+" "+name), v[name])...)
+			all = append(all, leavesOf(strings.TrimSpace(path+" "+name), v[name])...)
 		}
-		return said
+		return all
 	case []any:
-		return []string{named(path, "a list of "+strconv.Itoa(len(v)))}
+		if !slices.ContainsFunc(v, func(v any) bool { _, scalar := v.(map[string]any); return scalar }) && len(v) <= mostLeaves {
+			for i, v := range v {
+				all = append(all, leavesOf(strings.TrimSpace(path+" "+strconv.Itoa(i+1)), v)...)
+			}
+			return all
+		}
+		return []leaf{{path, "a list of " + strconv.Itoa(len(v))}}
 	}
-	return []string{named(path, scalar(v))}
-}
-
-func named(path, value string) string {
-	if path = toolwords.Label(path); path == "" {
-		return value
-	}
-	return path + " is " + value
+	return []leaf{{path, scalar(v)}}
 }
 
 // scalar says a JSON value that holds no others.

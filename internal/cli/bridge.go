@@ -124,6 +124,7 @@ type a2aOptions struct {
 	bridging
 	send, endpoint, token string
 	tasks                 []string
+	records, approval     string
 }
 
 func bridgeA2ACommand() *cobra.Command {
@@ -136,11 +137,13 @@ read from standard input, is a message to it. What the agent makes of that is he
 results as they grow, its end. What it needs to go on is asked, and the answer sent. /stop cancels what it does.
 
 With --send it sends one message, and ends when the agent has. With --task it follows a task that the agent has already.
+With --records it follows the records of an agent that offers them (Engram): what there is, and each change.
 
 A link that is cut is taken up again, for ten minutes. With --hook the agent can also say by a push notification that there
 is news. Silence is no answer: nothing is sent then, and the task waits at the agent.`,
 		Example: `  aaep bridge a2a https://agent.example
   aaep bridge a2a --send "Find the newest report" --token-file token.txt https://agent.example
+  aaep bridge a2a --records plan/ --approval /approval https://store.example
   aaep bridge a2a --task 7f3c --hook 127.0.0.1:9090 --hook-url https://me.example/push https://agent.example`,
 		Args: cobra.ExactArgs(1),
 	}
@@ -149,6 +152,8 @@ is news. Silence is no answer: nothing is sent then, and the task waits at the a
 	f := cmd.Flags()
 	f.StringVar(&o.send, "send", "", "send this `MESSAGE`, and end when the agent has")
 	f.StringArrayVar(&o.tasks, "task", nil, "follow the task with this `ID`; may be repeated")
+	f.StringVar(&o.records, "records", "", "follow the agent's records whose keys begin with `PREFIX`; / follows all of them")
+	f.StringVar(&o.approval, "approval", "", "ask where a record has \"pending\" at this JSON `POINTER`, such as /approval")
 	f.StringVar(&o.token, "token-file", "", "show the agent the bearer token in this `FILE`")
 	f.StringVar(&o.endpoint, "endpoint", "", "speak with the agent at this `URL`, whatever its card says")
 	f.StringVar(&o.hookAt, "hook", "", "take push notifications at this `ADDRESS` of this machine")
@@ -161,8 +166,13 @@ func (o *a2aOptions) run(cmd *cobra.Command, args []string) error {
 	if at, err := url.Parse(args[0]); err != nil || at.Host == "" {
 		return usage("%q is not the address of an agent, such as https://agent.example."+see, args[0])
 	}
-	if o.hookURL != "" && o.hookAt == "" {
+	switch {
+	case o.hookURL != "" && o.hookAt == "":
 		return usage("--hook-url leads to --hook: give that, too." + see)
+	case o.records != "" && (o.send != "" || len(o.tasks) > 0):
+		return usage("--records follows records, and --send and --task follow tasks; give one of them." + see)
+	case o.approval != "" && o.records == "":
+		return usage("--approval is asked of records: name them with --records." + see)
 	}
 	cfg := a2a.Config{Endpoint: o.endpoint, Logger: logTo(cmd.ErrOrStderr())}
 	if o.token != "" {
@@ -202,6 +212,10 @@ func firstOf(name, other string) string {
 
 // follow follows what is asked for, until all of it has ended.
 func (o *a2aOptions) follow(ctx context.Context, agent *a2a.Agent, p *producer.Producer, in io.Reader) error {
+	if o.records != "" {
+		err := agent.FollowRecords(ctx, p, a2a.RecordConfig{Prefix: strings.TrimPrefix(o.records, "/"), Approval: o.approval})
+		return &exitError{exitFailed, errors.New(strings.TrimPrefix(err.Error(), "a2a: "))}
+	}
 	f := &remoteTasks{agent: agent, status: &o.status, open: map[*a2a.Task]bool{}}
 	for _, id := range o.tasks {
 		if err := f.begin(ctx)(agent.Follow(ctx, p, id)); err != nil {

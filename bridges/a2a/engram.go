@@ -1,0 +1,508 @@
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// EngramURI names the extension of A2A by which an agent's records are followed.
+const EngramURI = "https://github.com/EmberAGI/a2a-engram/tree/v0.1"
+
+// ErrNoRecords is returned by FollowRecords where the agent's card does not name EngramURI.
+var ErrNoRecords = errors.New("a2a: the agent does not offer its records: its card does not name " + EngramURI)
+
+// RecordConfig says which of an agent's records are followed, and how.
+type RecordConfig struct {
+	// Prefix is how the keys of the records begin. Empty is all of them.
+	Prefix string
+	// Approval is a JSON pointer, such as /approval: where a record has "pending" there, the user is asked, and "approved" or "rejected"
+	// is written there, unless the record has changed meanwhile. Empty asks nothing.
+	Approval string
+	// Window is how long what follows a change is gathered and told together. Zero is 2 seconds.
+	Window time.Duration
+}
+
+const (
+	maxRecords    = 10_000
+	mostApprovals = 16 // that wait to be asked
+)
+
+type engramEvent struct {
+	Kind     string                  `json:"kind"`
+	Key      engramKey               `json:"key"`
+	Record   *engramRecord           `json:"record"`
+	Patch    []bridge.PatchOperation `json:"patch"`
+	Version  int64                   `json:"version"`
+	Sequence string                  `json:"sequence"`
+}
+
+type engramKey struct {
+	Key    string            `json:"key"`
+	Labels map[string]string `json:"labels,omitzero"`
+}
+
+type engramRecord struct {
+	Key     engramKey      `json:"key"`
+	Value   jsontext.Value `json:"value"`
+	Version int64          `json:"version"`
+}
+
+// A record is what is known of one.
+type record struct {
+	value   any
+	version int64
+	gone    bool
+}
+
+// records follow an agent's records. They belong to the goroutine of FollowRecords.
+type records struct {
+	agent    *Agent
+	cfg      RecordConfig
+	s        *producer.Session
+	taskID   string
+	all      map[string]*record
+	sequence string // the last that was applied
+	perKey   bool   // sequences rise for each key alone, and say nothing of the whole
+	first    bool   // the snapshots of the beginning are not told yet
+	fresh    []string
+	changes  []string // sentences that wait for the window to end
+	changed  map[string]bool
+	open     bool // a window is open
+	timer    *time.Timer
+	waiting  []string // keys whose approval is to be asked
+	asking   string   // the key that is asked about
+	withdraw context.CancelFunc
+	answers  chan approval
+	problem  error
+}
+
+type approval struct {
+	key     string
+	version int64
+	done    func(error) // tells what came of it
+	err     error
+}
+
+// FollowRecords follows the records that an agent keeps, by the extension Engram, as one session of p, until ctx ends, the agent
+// cancels that, or it does not answer for ten minutes: first what there is, then each change. A link that is cut is taken up where it
+// was, and a subscription that ends by its own limits is made anew; neither is told but as a cut.
+func (a *Agent) FollowRecords(ctx context.Context, p *producer.Producer, cfg RecordConfig) error {
+	if !slices.ContainsFunc(a.card.Capabilities.Extensions, func(e extension) bool { return e.URI == EngramURI }) {
+		return ErrNoRecords
+	}
+	about := "Following the records."
+	if cfg.Prefix != "" {
+		about = "Following the records under " + words.Sentence(toolwords.Label(cfg.Prefix))
+	}
+	s, err := p.StartSession(context.WithoutCancel(ctx), bridge.Ours(about))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	cfg.Window = cmp.Or(cfg.Window, 2*time.Second)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &records{agent: a, cfg: cfg, s: s, all: map[string]*record{}, changed: map[string]bool{}, first: true, timer: time.NewTimer(cfg.Window), answers: make(chan approval, 1)}
+	r.timer.Stop()
+	err = r.follow(ctx)
+	if r.asking != "" {
+		r.withdraw()
+		<-r.answers
+	}
+	r.flush()
+	switch {
+	case ctx.Err() != nil:
+		s.Cancel(aaep.CancelledBySystem, bridge.Ours("The records are no longer followed."))
+		return ctx.Err()
+	case errors.Is(err, errCanceled):
+		s.Cancel(aaep.CancelledByUser, bridge.Ours("The agent ended the following of its records, as it was asked."))
+		return err
+	}
+	s.Fail(err, bridge.Ours(words.Sentence(upperFirst(toolwords.Label(err.Error())))))
+	return fmt.Errorf("a2a: %w", err)
+}
+
+// follow subscribes, follows, and begins again where it was cut.
+func (r *records) follow(ctx context.Context) error {
+	retry, lastNews, away := firstRetry, time.Now(), false
+	for {
+		before := r.sequence
+		err := r.subscribe(ctx)
+		if err == nil {
+			err = r.stream(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errCanceled):
+			return err
+		case r.sequence != before:
+			retry, lastNews, away = firstRetry, time.Now(), false
+		}
+		if err == nil && r.taskID == "" { // it ended by its limits
+			continue
+		}
+		if time.Since(lastNews) > giveUp {
+			return fmt.Errorf("the agent's records cannot be followed: %w", cmp.Or(err, r.problem))
+		}
+		if err != nil && !away {
+			away = true
+			r.note("The link to the records was cut; it is tried again.")
+		}
+		if err := r.pause(ctx, retry); err != nil {
+			return err
+		}
+		retry = min(2*retry, lastRetry)
+	}
+}
+
+// pause waits, and does meanwhile what needs no stream.
+func (r *records) pause(ctx context.Context, d time.Duration) error {
+	until := time.NewTimer(d)
+	defer until.Stop()
+	for {
+		select {
+		case <-until.C:
+			return nil
+		case <-r.timer.C:
+			r.flush()
+		case a := <-r.answers:
+			r.answered(ctx, a)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// subscribe has the agent make a subscription where there is none, which goes on after what was applied.
+func (r *records) subscribe(ctx context.Context) error {
+	if r.taskID != "" {
+		return nil
+	}
+	params := struct {
+		Filter struct {
+			KeyPrefix string `json:"keyPrefix,omitzero"`
+		} `json:"filter"`
+		Snapshot bool   `json:"includeSnapshot"`
+		From     string `json:"fromSequence,omitzero"`
+	}{Snapshot: r.sequence == "" || r.perKey}
+	params.Filter.KeyPrefix = r.cfg.Prefix
+	if !params.Snapshot {
+		params.From = r.sequence
+	}
+	value, err := r.agent.call(ctx, "engram/subscribe", params)
+	if err != nil {
+		return err
+	}
+	var made struct {
+		TaskID string `json:"taskId"`
+	}
+	if bridge.Decode(value, &made) != nil || made.TaskID == "" {
+		return errors.New("the agent's answer names no subscription")
+	}
+	r.taskID = made.TaskID
+	return nil
+}
+
+// stream applies what comes on the stream of the subscription until it ends. No error and no task says that it ended by its limits.
+func (r *records) stream(ctx context.Context) error {
+	s := r.agent.openStream(ctx, "SubscribeToTask", taskParams{r.taskID})
+	defer s.cancel()
+	for {
+		select {
+		case u, ok := <-s.updates:
+			if !ok {
+				if code := codeOf(s.err); code == codeNotFound || code == codeUnsupported { // it is over
+					r.taskID = ""
+				}
+				return cmp.Or(s.err, errors.New("the stream ended"))
+			}
+			if over, err := r.take(ctx, u); over {
+				r.taskID = ""
+				return err
+			}
+		case <-r.timer.C:
+			r.flush()
+		case a := <-r.answers:
+			r.answered(ctx, a)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// take applies an update, and reports whether the subscription is over, and whether that is an error.
+func (r *records) take(ctx context.Context, u update) (over bool, err error) {
+	var status taskStatus
+	switch {
+	case u.Task != nil && u.Task.ID == r.taskID:
+		for _, a := range u.Task.Artifacts {
+			r.parts(ctx, a.Parts)
+		}
+		status = u.Task.Status
+	case u.Artifact != nil && u.Artifact.TaskID == r.taskID:
+		r.parts(ctx, u.Artifact.Artifact.Parts)
+	case u.Status != nil && u.Status.TaskID == r.taskID:
+		status = u.Status.Status
+	}
+	r.told()
+	switch status.state() {
+	case completed:
+		return true, nil
+	case canceled:
+		return true, errCanceled
+	case failed, rejected:
+		return true, fmt.Errorf("the agent ended it: %s", cmp.Or(toolwords.Label(status.text()), status.state()))
+	}
+	return false, nil
+}
+
+// parts applies the events in the parts of an artifact.
+func (r *records) parts(ctx context.Context, parts []part) {
+	for _, p := range parts {
+		var data struct {
+			Type  string      `json:"type"`
+			Event engramEvent `json:"event"`
+		}
+		if p.Data == nil || bridge.Decode(p.Data, &data) != nil || data.Type != "engram/event" {
+			continue
+		}
+		r.apply(ctx, &data.Event)
+	}
+}
+
+// apply applies an event, once and in the order of its versions. A change that does not fit what is known has the record read anew.
+func (r *records) apply(ctx context.Context, e *engramEvent) {
+	key := e.Key.Key
+	if !strings.HasPrefix(key, r.cfg.Prefix) || e.Version < 0 {
+		return
+	}
+	have := r.all[key]
+	if have != nil && e.Version <= have.version {
+		return
+	}
+	if have == nil && len(r.all) >= maxRecords {
+		return
+	}
+	if e.Sequence != "" {
+		if r.sequence != "" && less(e.Sequence, r.sequence) {
+			r.perKey = true
+		}
+		r.sequence = e.Sequence
+	}
+	if e.Kind != "snapshot" {
+		r.list()
+	}
+	var now any
+	switch {
+	case e.Kind == "snapshot" && e.Record != nil:
+		if bridge.Decode(e.Record.Value, &now) != nil {
+			return
+		}
+		r.set(key, now, e.Version)
+	case e.Kind == "delete":
+		r.all[key] = &record{version: e.Version, gone: true}
+		r.change(key, r.name(key)+" was removed.")
+	case e.Kind == "delta":
+		var err error = errors.New("the record is not known")
+		if have != nil && !have.gone && e.Version == have.version+1 {
+			now, err = bridge.ApplyPatch(have.value, e.Patch)
+		}
+		if err != nil {
+			r.reread(ctx, key, e.Version)
+			return
+		}
+		r.set(key, now, e.Version)
+	}
+}
+
+// less reports whether a sequence is before another: shorter numbers are, whatever zeros they begin with.
+func less(a, b string) bool {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return len(a) < len(b) || len(a) == len(b) && a < b
+}
+
+// name is how a sentence names a record.
+func (r *records) name(key string) string {
+	return cmp.Or(toolwords.Label(strings.TrimPrefix(key, r.cfg.Prefix)), "A record")
+}
+
+// set takes over what a record is now.
+func (r *records) set(key string, now any, version int64) {
+	have := r.all[key]
+	r.all[key] = &record{value: now, version: version}
+	switch {
+	case r.first:
+		r.fresh = append(r.fresh, key)
+	case have == nil || have.gone:
+		r.change(key, r.name(key)+" is new: "+words.Sentence(bridge.DescribeValue(now)))
+	default:
+		if said := bridge.Changes(have.value, now); len(said) > 0 {
+			r.change(key, r.name(key)+": "+words.Sentence(bridge.List(said)))
+		}
+	}
+	if r.asking == key { // what was asked about is no longer so
+		r.withdraw()
+	}
+	if r.pending(key) && !slices.Contains(r.waiting, key) && len(r.waiting) < mostApprovals {
+		r.waiting = append(r.waiting, key)
+	}
+}
+
+func (r *records) pending(key string) bool {
+	have := r.all[key]
+	if r.cfg.Approval == "" || have == nil || have.gone {
+		return false
+	}
+	at, _ := bridge.At(have.value, r.cfg.Approval)
+	return at == "pending"
+}
+
+// reread takes over a record as the agent has it now, version or later.
+func (r *records) reread(ctx context.Context, key string, version int64) {
+	value, err := r.agent.call(ctx, "engram/get", map[string]any{"key": engramKey{Key: key}})
+	var got struct {
+		Records []engramRecord `json:"records"`
+	}
+	if err == nil {
+		err = bridge.Decode(value, &got)
+	}
+	var now any
+	if err != nil || len(got.Records) != 1 || got.Records[0].Key.Key != key || bridge.Decode(got.Records[0].Value, &now) != nil {
+		r.problem = err
+		r.change(key, "What became of "+r.name(key)+" cannot be told.")
+		r.all[key] = &record{version: version, gone: true}
+		return
+	}
+	r.set(key, now, got.Records[0].Version)
+}
+
+// change gathers a sentence.
+func (r *records) change(key, text string) {
+	r.changes = append(r.changes, text)
+	r.changed[key] = true
+}
+
+// told tells what an update brought, at once or when the window ends.
+func (r *records) told() {
+	switch {
+	case r.open:
+	case r.first && len(r.fresh) > 0: // more of them may come
+		r.openWindow()
+	default:
+		r.flush()
+	}
+	r.askNext()
+}
+
+func (r *records) openWindow() {
+	r.open = true
+	r.timer.Reset(r.cfg.Window)
+}
+
+// list tells which records there are at first.
+func (r *records) list() {
+	if len(r.fresh) == 0 {
+		return
+	}
+	var names []string
+	for _, key := range r.fresh {
+		names = append(names, r.name(key))
+	}
+	r.first, r.fresh = false, nil
+	r.say(words.Count(len(names), "record") + ": " + words.Sentence(bridge.List(names)))
+}
+
+const mostChanges = 5 // that are told one by one
+
+// flush tells the changes that were gathered, and begins a window where there were any.
+func (r *records) flush() {
+	r.open = false
+	r.list()
+	if len(r.changes) == 0 {
+		return
+	}
+	if len(r.changes) <= mostChanges {
+		r.say(strings.Join(r.changes, " "))
+	} else {
+		r.say(fmt.Sprintf("%s of %s, the newest: %s", words.Count(len(r.changes), "change"), words.Count(len(r.changed), "record"), r.changes[len(r.changes)-1]))
+	}
+	r.changes = nil
+	clear(r.changed)
+	r.openWindow()
+}
+
+func (r *records) say(text string) {
+	out := r.s.Output()
+	out.WriteString(text)
+	out.Close()
+}
+
+func (r *records) note(text string) {
+	r.s.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
+}
+
+// askNext asks for the next approval, one at a time, on a goroutine of its own.
+func (r *records) askNext() {
+	for r.asking == "" && len(r.waiting) > 0 {
+		key := r.waiting[0]
+		r.waiting = r.waiting[1:]
+		if !r.pending(key) {
+			continue
+		}
+		have := r.all[key]
+		ctx, cancel := context.WithCancel(r.s.Context())
+		r.asking, r.withdraw = key, cancel
+		tool := producer.Tool{Name: "approve", Title: "approve", Confirm: true, Risk: aaep.RiskMedium, Timeout: r.agent.cfg.AnswerTime,
+			Action:      aaep.Say(r.agent.known() + " asks you to approve " + words.Sentence(r.name(key))),
+			Consequence: aaep.Say(words.Fit("The record says: "+words.Sentence(bridge.DescribeValue(have.value)), mostAsked))}
+		version := have.version
+		go func() {
+			_, done, err := r.s.Confirm(ctx, tool)
+			r.answers <- approval{key, version, done, err}
+		}()
+	}
+}
+
+var errChanged = errors.New("a2a: the record has changed")
+
+// answered writes the user's answer into the record, if it still is as they were told.
+func (r *records) answered(ctx context.Context, a approval) {
+	r.withdraw()
+	r.asking = ""
+	defer r.askNext()
+	now := "approved"
+	switch {
+	case errors.Is(a.err, producer.ErrRejected):
+		now = "rejected"
+	case a.err != nil:
+		return
+	}
+	name := r.name(a.key)
+	if have := r.all[a.key]; have == nil || have.gone || have.version != a.version {
+		a.done(errChanged)
+		r.note(name + " has changed since you were asked. Nothing was written.")
+		return
+	}
+	params := map[string]any{"key": engramKey{Key: a.key}, "expectedVersion": a.version,
+		"patch": []map[string]any{{"op": "replace", "path": r.cfg.Approval, "value": now}}}
+	_, err := r.agent.call(ctx, "engram/patch", params)
+	if a.done(err); err != nil {
+		r.note("Your answer about " + name + " was not written: " + words.Sentence(toolwords.Label(err.Error())))
+		return
+	}
+	r.note(words.Sentence(name + " is " + now))
+}
