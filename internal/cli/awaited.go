@@ -52,7 +52,11 @@ func (f *following) await(ctx context.Context) {
 		}
 		if !told {
 			told = true
-			f.post(ctx, func() { f.inform(words.Sentence(plain(err)), f.phrase(phrase.TriedUntilThere, "")) })
+			said := []string{words.Sentence(plain(err)), f.phrase(phrase.TriedUntilThere, "")}
+			if !f.several() {
+				said = append(said, f.phrase(phrase.CtrlCEnds, ""))
+			}
+			f.post(ctx, func() { f.inform(said...) })
 		}
 		pause := wait/2 + rand.N(wait/2)
 		var asked notYet
@@ -85,7 +89,7 @@ func (f *following) refused(err error) {
 	f.link.Over = true
 	f.gone++
 	f.last = err
-	if code(err) != exitUsage { // which ends the command, and says so itself
+	if code(err) != exitUsage && f.several() { // else it ends the command, and says so itself
 		f.inform(words.Sentence(plain(err)), f.phrase(phrase.NotFollowed, ""))
 	}
 }

@@ -18,6 +18,7 @@ import (
 type keyboard struct {
 	lines <-chan typed
 	sees  func() bool // whether keys are seen now, one by one
+	tty   bool        // it is a terminal: somebody is there
 	stop  func()      // gives the terminal back
 	over  func(io.Writer) io.Writer
 }
@@ -37,7 +38,7 @@ func openKeyboard(ctx context.Context, in io.Reader) *keyboard {
 		t.giveBack()
 	}
 	context.AfterFunc(ctx, stop) // a second Ctrl-C kills, and would leave a terminal that does not show what is typed
-	return &keyboard{lines: keysOf(ctx, file, t), sees: t.taken, stop: stop, over: t.over}
+	return &keyboard{lines: keysOf(ctx, file, t), sees: t.taken, tty: true, stop: stop, over: t.over}
 }
 
 // terminal is one that a person types at. While it is taken, it hands on each key and shows none; then show does.

@@ -32,8 +32,10 @@ func listenCommand() *cobra.Command {
 type your answer and press Enter. What you do not answer is decided as the question says.
 
 With several addresses it follows several agents at once, and names the one that speaks. Their questions are put one
-after the other, and each answer goes to the agent that asked. One that is not there yet is followed when it is.
-/agents says how it stands with each.
+after the other, and each answer goes to the agent that asked. /agents says how it stands with each.
+
+An agent that is not there yet is followed when it is; but where it is the only one and nobody is at a terminal, as in a
+script, listen ends with 3.
 
 While it runs, a line that begins with a slash changes what you get, such as /rate 1, or gives you more time to
 answer, with /more; /help lists them.
@@ -131,7 +133,7 @@ func (o *listening) person(ctx context.Context, cmd *cobra.Command, caps aaep.Ca
 		l.speak(caps.Languages)
 	}
 	keys = openKeyboard(ctx, cmd.InOrStdin())
-	l.sees, l.status.out = keys.sees, keys.over(l.status.out)
+	l.sees, l.attended, l.status.out = keys.sees, keys.tty, keys.over(l.status.out)
 	if l.out == nil {
 		l.announcer.out = keys.over(l.announcer.out)
 	}

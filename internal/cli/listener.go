@@ -37,6 +37,7 @@ type listener struct {
 	out        *outputs     // nil if the terminal is all there is
 	aim        aiming       // of the line that is being typed
 	sees       func() bool  // whether keys are seen; nil if they are
+	attended   bool         // a person is at a terminal
 	word       string       // that is a yes to the question on the screen where they are not; empty if none was shown,
 	wordFor    *aaep.Event  // and that question
 	words      []string     // that were shown last; none is a yes to another question
@@ -91,13 +92,14 @@ func (l *listener) reach(ctx context.Context, reach *reaching, url string, wante
 	return f, nil
 }
 
-// listen follows the agents at some addresses. Of several, those that are not there are followed when they are; one alone must be.
+// listen follows the agents at some addresses. Those that are not there are followed when they are; but one alone must be, where no person
+// is at a terminal who would wait for it.
 func (l *listener) listen(ctx context.Context, reach *reaching, urls []string, wanted aaep.Capabilities, lines <-chan typed) error {
 	agents := make([]*following, len(urls))
 	for i, url := range urls {
 		agents[i] = l.awaited(url, wanted, func(ctx context.Context) (*following, error) { return l.reach(ctx, reach, url, wanted) })
 	}
-	if len(agents) == 1 {
+	if len(agents) == 1 && !l.attended {
 		stop := l.connecting(urls[0])
 		var err error
 		agents[0], err = agents[0].reach(ctx)
