@@ -155,8 +155,11 @@ func (sub *subscription) askLate() {
 
 // tookRecord notes the result of a record. The owner calls it.
 func (sub *subscription) tookRecord(k keptAsk) {
-	if sub.recording[k.token] == k.language {
+	switch language, begun := sub.recording[k.token]; {
+	case language == k.language:
 		delete(sub.recording, k.token)
+	case begun && !k.is:
+		return // that of another language is still being written
 	}
 	if sub.onRecord == nil {
 		sub.onRecord, sub.failed = map[aaep.ReplyToken]string{}, map[aaep.ReplyToken]bool{}
@@ -334,8 +337,8 @@ func (sub *subscription) RepeatQuestions() {
 		return
 	}
 	sub.p.putOpenQuestions(sub, func(put *pendingQuestion) *aaep.Event {
-		if !sub.HasPassed(put.Pos) { // the log shows it
-			return nil
+		if !sub.HasPassed(put.Pos) { // the log shows it, in its place
+			delete(sub.beside, put.replyToken())
 		}
 		return sub.beside[put.replyToken()]
 	},

@@ -247,6 +247,34 @@ func TestLanguageOnRecord(t *testing.T) {
 	}
 }
 
+// INV-16: a subscription that changes its language while it is put on record, and whose first record fails, is asked in the new one.
+func TestFirstLanguageCannotBeRecorded(t *testing.T) {
+	cfg := polyglot
+	cfg.Audit = &slowSink{takes: only(audit.Asked), refuses: func(r audit.Record) error {
+		if r.Kind == audit.Asked && r.Shown == nil && r.Recipients[0].Language == "en-US" {
+			return errors.New("the disk is full")
+		}
+		return nil
+	}}
+	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
+		st.listen(answering(speaking(everything(), "es")))
+		s, d := st.session("Paying."), &deed{}
+		paid := tool(s, transfer, d)
+		time.Sleep(2 * recordTime)
+		late := st.listen(answering(speaking(everything(), "en-US")))
+		time.Sleep(time.Second)
+		late.renegotiate(inSpanish)
+		time.Sleep(2 * recordTime)
+		if got := asks(late.events()); strings.Count(got, "es ") != 1 || strings.Contains(got, "en-US") {
+			t.Fatalf("asked %s", got)
+		}
+		late.reply(late.question(), aaep.Accept)
+		if r := <-paid; r.err != nil || d.times != 1 {
+			t.Errorf("Tool = %v after %d runs", r.err, d.times)
+		}
+	})
+}
+
 // timedSink takes as long for each Asked record as takes says, and notes when each record was kept.
 type timedSink struct {
 	moodySink
@@ -282,6 +310,35 @@ func TestQuestionComesOnceAfterCatchingUp(t *testing.T) {
 			if got := asks(open(last).events()); strings.Count(got, "es ") != 1 {
 				t.Errorf("after %q asked %s", last, got)
 			}
+		}
+		s.Complete(aaep.Text{})
+	})
+}
+
+// INV-21: what the log has shown in the new language is not put again outside it.
+func TestQuestionInTheNewLanguageComesOnceByTheLog(t *testing.T) {
+	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+		l, open := st.resumable(answering(everything()))
+		stream, s := open(""), st.session("Paying.")
+		stream.events()
+		before := stream.place()
+		go s.Tool(context.Background(), transfer, ok)
+		stream.events()
+		stream = open("evt_unknown") // nothing can be sent again as it was
+		l.renegotiate(inSpanish)
+		stream = open(before)
+		out := s.Output()
+		check(t, write(out, "One."))
+		if got := asks(stream.events()); strings.Count(got, "es ") != 1 {
+			t.Fatalf("asked %s", got)
+		}
+		after := stream.place()
+		for range 2000 { // more than what is kept to be sent again
+			check(t, write(out, "More. "))
+			synctest.Wait()
+		}
+		if got := asks(open(after).events()); got != "" {
+			t.Errorf("then asked %s", got)
 		}
 		s.Complete(aaep.Text{})
 	})
