@@ -69,13 +69,21 @@ func (c *conversation) permission(ctx context.Context, in *input, about *call, a
 		}
 	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut) && c.d.isFinal:
 		answer(encode(c.d.deny()))
-	case c.d.isFinal: // it goes on as if there were no hook
+	case errors.Is(err, producer.ErrUnreachable) && c.d.isFinal: // it goes on as if there were no hook
 		c.begun(about)
 	case errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
 		c.tell(c.d.name + " asks now in its own window.")
 	default: // such as for a secret in it
-		c.tell("It asks for something that cannot be told here, such as for a secret in it. Answer it in its own window.")
+		c.tell("It asks for something that cannot be told here, such as for a secret in it. " + c.left())
 	}
+}
+
+// left says what becomes of a call that is not asked about here.
+func (c *conversation) left() string {
+	if c.d.isFinal {
+		return "It is not asked about, and goes on by the rules of " + c.d.name + "."
+	}
+	return "Answer it in its own window."
 }
 
 // begun tells that a call runs about which no user could be asked.
@@ -131,7 +139,7 @@ func (c *conversation) question(in *input) (producer.Tool, error) {
 	case onlyThere[in.Tool]:
 		return tool, errors.New("It asks you something in its own window: " + toolwords.Line(questionIn(in)))
 	case in.cut || !c.wholly(in, tool):
-		return tool, errors.New("It asks for permission for something that is too long to be told. Answer it in its own window.")
+		return tool, errors.New("It asks for permission for something that is too long to be told. " + c.left())
 	}
 	says := c.consequence(in) + " " + words.Sentence(c.d.name+" asks, in the folder "+toolwords.Exact(in.Folder))
 	if !c.d.isFinal {

@@ -184,6 +184,38 @@ func TestNotTold(t *testing.T) {
 	})
 }
 
+// Gemini CLI has no question of its own after a hook, so what cannot be asked goes on, and that is said.
+func TestNotToldByGemini(t *testing.T) {
+	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+		if out := f.call("gemini", event("BeforeTool", tool("run_shell_command", `{"command":`+quoted(strings.Repeat("x ", 4001))+`}`))); out != "" {
+			t.Errorf("it prints %s", out)
+		}
+		if said := f.said(); !strings.Contains(said, "It is not asked about, and goes on by the rules of Gemini CLI.") {
+			t.Errorf("heard\n%s", said)
+		}
+	})
+}
+
+// Whatever an input is, nothing is printed where no person listens, and nothing breaks.
+func FuzzHandle(f *testing.F) {
+	for _, input := range []string{event("PermissionRequest", tool("Bash", remove)), event("BeforeTool", tool("replace", `{"file_path":"a","old_string":"b","new_string":"c"}`)),
+		event("AfterModel", `"llm_response":{"candidates":[{"content":{"parts":["a",1]},"finishReason":"x"}]}`), event("Stop", `"last_assistant_message":"x"`),
+		event("PostToolUse", tool("apply_patch", `{"command":"*** Begin Patch\n*** Add File: a\n+b"}`)), event("Elicitation", `"requested_schema":{}`), event("SessionEnd", "")} {
+		f.Add(input)
+	}
+	f.Fuzz(func(t *testing.T, input string) {
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "hook"}, RefuseSecrets: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Shutdown(context.Background())
+		b := hook.New(p, hook.Config{})
+		for _, agent := range []string{"claude", "codex", "gemini", "copilot", "crush"} {
+			b.Handle(t.Context(), agent, []byte(input), func(out []byte) error { t.Errorf("%s prints %s", agent, out); return nil })
+		}
+	})
+}
+
 // Inputs that are not as they should be print nothing and end nothing.
 func TestBadInput(t *testing.T) {
 	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {

@@ -87,7 +87,7 @@ server, which the first of them starts, and which ends when it is not needed.`,
 }
 
 func hookInstallCommand() *cobra.Command {
-	var printed, remove bool
+	var printed, remove, pieces bool
 	cmd := &cobra.Command{
 		Use:   "install AGENT...",
 		Short: "Write the hooks into an agent's settings, or take them out",
@@ -107,9 +107,12 @@ Settings that are not valid JSON, have comments or are a symbolic link are left 
 				if !hook.Known(agent) {
 					return usage("there are no hooks for %q.\nThere are some for: %s", agent, strings.Join(hook.Agents, ", "))
 				}
+				if pieces && !hook.HasPieces(agent) {
+					return usage("--pieces is for gemini: %s reports its answers only when they are whole.\nLeave it out.", hook.Name(agent))
+				}
 			}
 			for _, agent := range agents {
-				if err := installHook(cmd.OutOrStdout(), agent, printed, remove); err != nil {
+				if err := installHook(cmd.OutOrStdout(), agent, printed, remove, pieces); err != nil {
 					return err
 				}
 			}
@@ -118,24 +121,24 @@ Settings that are not valid JSON, have comments or are a symbolic link are left 
 	}
 	cmd.Flags().BoolVar(&printed, "print", false, "print what the settings would be, and change nothing")
 	cmd.Flags().BoolVar(&remove, "remove", false, "take the hooks out")
+	cmd.Flags().BoolVar(&pieces, "pieces", false, "for gemini: also hear answers while they are written; it runs a program for each piece, and waits for it")
 	return cmd
 }
 
-func installHook(out io.Writer, agent string, printed, remove bool) error {
+func installHook(out io.Writer, agent string, printed, remove, pieces bool) error {
 	name := hook.Name(agent)
 	if printed && !remove {
-		text, err := hook.Printed(agent)
+		text, err := hook.Printed(agent, pieces)
 		if err != nil {
 			return &exitError{exitFailed, errors.New(plain(err))}
 		}
 		_, err = out.Write(text)
 		return err
 	}
-	plan := hook.Install
+	change, err := hook.Install(agent, pieces)
 	if remove {
-		plan = hook.Remove
+		change, err = hook.Remove(agent)
 	}
-	change, err := plan(agent)
 	if err != nil {
 		return &exitError{exitFailed, errors.New(plain(err))}
 	}

@@ -234,7 +234,7 @@ func TestGemini(t *testing.T) {
 	if err := os.WriteFile(settings, []byte(mine), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, code := h.aaep("", "hook", "install", "gemini"); code != 0 || !strings.Contains(out, "You will hear") {
+	if out, errs, code := h.aaep("", "hook", "install", "--pieces", "gemini"); code != 0 || !strings.Contains(out, "You will hear") {
 		t.Fatalf("install ends with %d: %s%s", code, out, errs)
 	}
 	h.serve()
@@ -268,6 +268,9 @@ func TestGemini(t *testing.T) {
 			who.hears(t, "Gemini CLI in "+filepath.Base(folder)+": Delete the old report.")
 			who.mu.Lock()
 			defer who.mu.Unlock()
+			if n := strings.Count(who.heard.String(), "I have looked after it."); n != 1 {
+				t.Errorf("the answer is heard %d times", n)
+			}
 			if len(who.asked) != 1 || !strings.HasSuffix(who.asked[0].Action, `Run the command "rm report.txt".`) || who.asked[0].RiskLevel != aaep.RiskHigh {
 				t.Errorf("asked %+v", who.asked)
 			}
@@ -292,9 +295,15 @@ func (h *home) gemini(modules, folder string) *exec.Cmd {
 	var lines bytes.Buffer
 	for _, part := range []map[string]any{
 		{"functionCall": map[string]any{"name": "run_shell_command", "args": map[string]any{"command": "rm report.txt", "description": "Clean up"}}},
-		{"text": "I have looked after it."},
+		{"text": "I have looked "}, // in two pieces
 	} {
-		if err := json.NewEncoder(&lines).Encode(answer(part)); err != nil {
+		one := answer(part)
+		if part["text"] != nil {
+			first := one["response"].([]any)[0].(map[string]any)["candidates"].([]any)[0].(map[string]any)
+			delete(first, "finishReason")
+			one["response"] = append(one["response"].([]any), answer(map[string]any{"text": "after it."})["response"].([]any)...)
+		}
+		if err := json.NewEncoder(&lines).Encode(one); err != nil {
 			h.t.Fatal(err)
 		}
 	}

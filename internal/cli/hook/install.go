@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -20,6 +21,7 @@ type installable struct {
 	entry func(command string, asks bool) any
 	// events are those that are reported. Those that may ask are open for long.
 	events, asking []string
+	pieces         string // the event of a piece of an answer; empty where there is none
 	alone          string // what else is in the file, which holds nothing but hooks; empty where it is the agent's settings
 	heard, not     string
 	after          string // what the user has to do yet
@@ -75,8 +77,9 @@ var installables = map[string]installable{
 	"gemini": {
 		name: "Gemini CLI", file: inHome("GEMINI_CLI_HOME", "", filepath.Join(".gemini", "settings.json")), entry: grouped(1000),
 		events: []string{"SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "Notification", "SessionEnd"},
-		asking: []string{"BeforeTool"},
-		heard:  heardAll + askedHere + ", and a yes lets it go on.", not: "Its answers while they are written, what it thinks, and its menus. Without --yolo it asks in its own window too.",
+		asking: []string{"BeforeTool"}, pieces: "AfterModel",
+		heard: heardAll + askedHere + ", and a yes lets it go on.",
+		not:   "Its answers while they are written, except with --pieces; what it thinks, and its menus. Without --yolo it asks in its own window too.",
 		after: "It counts from the next start of Gemini CLI on.",
 	},
 	"copilot": {
@@ -123,6 +126,9 @@ func inHome(variable, folder, name string) func() (string, error) {
 // Name is an agent as people know it.
 func Name(agent string) string { return installables[agent].name }
 
+// HasPieces reports whether an agent can report each piece of an answer.
+func HasPieces(agent string) bool { return installables[agent].pieces != "" }
+
 // Heard says what is heard of an agent, what is not, and what is still to be done.
 func Heard(agent string) (heard, not, after string) {
 	i := installables[agent]
@@ -130,12 +136,12 @@ func Heard(agent string) (heard, not, after string) {
 }
 
 // Printed is what the settings of an agent need besides what is in them.
-func Printed(agent string) ([]byte, error) {
+func Printed(agent string, pieces bool) ([]byte, error) {
 	line, err := commandLine(agent)
 	if err != nil {
 		return nil, err
 	}
-	return installables[agent].with(line, nil)
+	return installables[agent].with(line, pieces, nil)
 }
 
 // marker is in every command line of ours, and in no other.
@@ -173,12 +179,13 @@ func (c Change) Same() bool { return (c.Old == nil) == (c.New == nil) && bytes.E
 const backupEnding = ".before-aaep"
 
 // Install plans the hooks of an agent in its settings; all else in them stays as it is, byte for byte.
-func Install(agent string) (Change, error) { return plan(agent, true) }
+// Pieces also reports each piece of an answer, where the agent can.
+func Install(agent string, pieces bool) (Change, error) { return plan(agent, true, pieces) }
 
 // Remove plans to take them out. A file that was not changed since gets the bytes that it had before.
-func Remove(agent string) (Change, error) { return plan(agent, false) }
+func Remove(agent string) (Change, error) { return plan(agent, false, false) }
 
-func plan(agent string, install bool) (c Change, err error) {
+func plan(agent string, install, pieces bool) (c Change, err error) {
 	i := installables[agent]
 	if c.Path, err = i.file(); err != nil {
 		return c, err
@@ -200,21 +207,25 @@ func plan(agent string, install bool) (c Change, err error) {
 	if err != nil {
 		return c, err
 	}
-	if c.New, err = i.with(line, c.before); err != nil {
+	if c.New, err = i.with(line, pieces, c.before); err != nil {
 		return c, fmt.Errorf("%s is left alone: %w", c.Path, err)
 	}
 	return c, nil
 }
 
 // with returns settings with the hooks in them.
-func (i installable) with(line string, base []byte) ([]byte, error) {
+func (i installable) with(line string, pieces bool, base []byte) ([]byte, error) {
 	if base == nil {
 		base = []byte("{}\n")
 		if i.alone != "" {
 			base = []byte("{\n  " + i.alone + "\n}\n")
 		}
 	}
-	for n, event := range append(i.asking, i.events...) {
+	events := slices.Concat(i.asking, i.events)
+	if pieces && i.pieces != "" {
+		events = append(events, i.pieces)
+	}
+	for n, event := range events {
 		entry, err := json.Marshal(i.entry(line, n < len(i.asking)))
 		if err != nil {
 			return nil, err
@@ -239,8 +250,10 @@ func (i installable) without(agent string, settings []byte, backup string) ([]by
 	if err != nil {
 		return nil, err
 	}
-	if again, err := i.with(lines[0], before); err == nil && bytes.Equal(again, settings) {
-		return before, nil
+	for _, pieces := range []bool{false, true} {
+		if again, err := i.with(lines[0], pieces, before); err == nil && bytes.Equal(again, settings) {
+			return before, nil
+		}
 	}
 	left, err := removeEntries(settings, agent)
 	if err == nil && before == nil && i.isEmpty(left) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -66,19 +67,21 @@ var settings = []string{
 
 // Whatever the settings are, installing keeps all that is in them, twice is as once, and removing gives back every byte.
 func TestInstall(t *testing.T) {
-	for _, agent := range Agents {
+	for _, agent := range append(slices.Clone(Agents), "gemini in pieces") {
+		agent, pieces := strings.CutSuffix(agent, " in pieces")
+		install := func(agent string) (Change, error) { return Install(agent, pieces) }
 		for _, before := range settings {
 			path := own(t, agent)
 			if before != "none" {
 				write(t, path, before)
 			}
-			apply(t, Install, agent)
+			apply(t, install, agent)
 			installed := read(t, path)
 			checkKept(t, agent, before, installed)
 			if line, err := Installed(agent); line == "" || err != nil {
 				t.Errorf("%s in %q: not installed, %v", agent, before, err)
 			}
-			if c := apply(t, Install, agent); !c.Same() || read(t, path) != installed {
+			if c := apply(t, install, agent); !c.Same() || read(t, path) != installed {
 				t.Errorf("%s in %q: twice is %s", agent, before, read(t, path))
 			}
 			if before != "none" && read(t, path+backupEnding) != before {
@@ -125,6 +128,7 @@ func checkKept(t *testing.T, agent, before, installed string) {
 		}
 		delete(hooks, event)
 	}
+	delete(hooks, i.pieces)
 	for event := range hooks {
 		if !reflect.DeepEqual(hooks[event], old[event]) {
 			t.Errorf("%s: %s is %v", agent, event, hooks[event])
@@ -141,7 +145,7 @@ func checkKept(t *testing.T, agent, before, installed string) {
 func TestChangedSince(t *testing.T) {
 	path := own(t, "claude")
 	write(t, path, "{\n  \"theme\": \"dark\"\n}\n")
-	apply(t, Install, "claude")
+	apply(t, func(agent string) (Change, error) { return Install(agent, false) }, "claude")
 	text := strings.Replace(read(t, path), `"dark"`, `"light"`, 1)
 	mine := `{"type": "command", "command": "mine"}, `
 	text = strings.Replace(text, "{\n            \"type\": \"command\"", mine+"{\n            \"type\": \"command\"", 1)
@@ -169,7 +173,7 @@ func TestLeftAlone(t *testing.T) {
 		for _, agent := range []string{"claude", "crush"} {
 			path := own(t, agent)
 			write(t, path, text)
-			if _, err := Install(agent); err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), path) {
+			if _, err := Install(agent, false); err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%q: %v", text, err)
 			}
 			if read(t, path) != text || read(t, path+backupEnding) != "none" {
@@ -184,7 +188,7 @@ func TestLeftAlone(t *testing.T) {
 	if err := os.Symlink(target, path); err != nil {
 		t.Skip(err)
 	}
-	if _, err := Install("claude"); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+	if _, err := Install("claude", false); err == nil || !strings.Contains(err.Error(), "symbolic link") {
 		t.Errorf("a link: %v", err)
 	}
 	if read(t, target) != "{}" {
@@ -196,7 +200,7 @@ func TestLeftAlone(t *testing.T) {
 func TestChangedMeanwhile(t *testing.T) {
 	path := own(t, "claude")
 	write(t, path, "{}")
-	c, err := Install("claude")
+	c, err := Install("claude", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +229,7 @@ func FuzzInstall(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, before []byte) {
 		for _, agent := range []string{"claude", "crush"} {
-			with, err := installables[agent].with("/bin/aaep hook "+agent, before)
+			with, err := installables[agent].with("/bin/aaep hook "+agent, false, before)
 			if err != nil || len(before) == 0 {
 				continue
 			}

@@ -74,7 +74,7 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 			return err
 		}
 		answer, err := ask(ctx, conn, request{Agent: agent, Size: len(data)}, data)
-		if errors.Is(err, errNoReceipt) && attempt == 0 { // a server that was about to end
+		if errors.Is(err, errNoReceipt) && !errors.Is(err, context.DeadlineExceeded) && attempt == 0 { // a server that was about to end
 			continue
 		}
 		if err != nil || len(answer.Output) == 0 {
