@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -19,12 +20,12 @@ import (
 
 // hesitantStore keeps records, and says which it has kept before it goes on, or never goes on.
 type hesitantStore struct {
-	*audit.File
+	audit.Sink
 	stop audit.Kind
 }
 
 func (h hesitantStore) Record(r audit.Record) error {
-	err := h.File.Record(r)
+	err := h.Sink.Record(r)
 	if r.Kind == h.stop {
 		fmt.Println("stopped")
 		select {}
@@ -39,11 +40,18 @@ func runAcceptingAgent(dir, when string) {
 	ctx := context.Background()
 	kept, err := sqlite.Open(dir, sqlite.Options{SurvivesCrash: true})
 	exitOn(err)
-	trail, err := audit.Open(auditPath(dir), audit.Options{})
-	exitOn(err)
-	sink := hesitantStore{File: trail}
-	if when == "settled" {
+	sink := hesitantStore{Sink: audit.Slog(slog.New(slog.DiscardHandler))}
+	switch when {
+	case "asked-logged":
+		sink.stop = audit.Replied
+	case "settled-logged":
 		sink.stop = audit.Settled
+	default:
+		trail, err := audit.Open(auditPath(dir), audit.Options{})
+		exitOn(err)
+		if sink.Sink = trail; when == "settled" {
+			sink.stop = audit.Settled
+		}
 	}
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, Audit: sink})
 	exitOn(err)
@@ -147,6 +155,42 @@ func TestKillBetweenTheYesAndTheAction(t *testing.T) {
 			audit.Opened}
 		if !slices.Equal(kinds, want) || len(calls) != 2 || calls[0] == "" || calls[0] != calls[1] {
 			t.Errorf("%s: on record: %v of %v", when, kinds, calls)
+		}
+	}
+}
+
+// INV-02, INV-07: kill -9 while a question is open, or while a yes to it is being recorded. Where
+// the trail is a logger, which reads nothing back, the log alone lets the next process say that
+// nothing was done, once, to the listeners and in the trail.
+func TestKillWithATrailInALogger(t *testing.T) {
+	for _, when := range []string{"asked-logged", "settled-logged"} {
+		dir := t.TempDir()
+		child := startChild(t, "accepts", dir, when)
+		child.awaitLines("stopped", 1)
+		child.kill()
+		for life := range 2 {
+			kept, err := sqlite.Open(dir, sqlite.Options{})
+			check(t, err)
+			var trail bytes.Buffer
+			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept,
+				Audit: audit.Slog(slog.New(slog.NewTextHandler(&trail, nil)))})
+			check(t, err)
+			check(t, p.Shutdown(context.Background()))
+			start, end := kept.Bounds()
+			records, err := kept.Read(start, int(end-start))
+			check(t, err)
+			check(t, kept.Close())
+			told := 0
+			for _, r := range records {
+				told += bytes.Count(r, []byte(`"Withdrawn, and not done: Pay $5."`))
+			}
+			settled := strings.Count(trail.String(), "kind=settled")
+			if told != 1 || settled != 1-life || settled == 1 && !strings.Contains(trail.String(), "cause=withdrawn decision=reject") {
+				t.Errorf("%s, life %d: told %d times, and on record is %s", when, life, told, trail.String())
+			}
+		}
+		if ran, err := readNotes(effectsPath(dir)); err != nil || len(ran) > 0 {
+			t.Fatalf("%s: the action was done: %v, %v", when, ran, err)
 		}
 	}
 }

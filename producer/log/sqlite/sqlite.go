@@ -93,7 +93,7 @@ INSERT INTO state VALUES (1, 0, NULL);`
 // where more than that is wrong, nothing is opened.
 func Open(dir string, opts Options) (_ *Store, err error) {
 	if dir == "" {
-		return nil, errors.New("sqlite: no folder is named; the working directory is \".\"")
+		return nil, errors.New("the log has no folder: name one; the working directory is \".\"")
 	}
 	dir, err = filepath.Abs(dir)
 	if err != nil {
