@@ -84,7 +84,7 @@ func TestTapGemini(t *testing.T) {
 		t.Logf("%s %s of %s, %d bytes", r.Method, r.URL.Path, r.UserAgent(), len(body))
 		if bytes.Contains(body, []byte(`"application/json"`)) {
 			w.Header().Set("Content-Type", "application/json")
-			w.Write(fakemodel.Whole(fakemodel.Gemini, fakemodel.Answer{Says: []string{`{"model_choice":"flash","reasoning":"decided"}`}}))
+			w.Write(fakemodel.Whole(fakemodel.Gemini, fakemodel.Answer{Says: []string{`{"complexity_reasoning":"decided","complexity_score":10}`}}))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))

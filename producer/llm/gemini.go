@@ -58,7 +58,11 @@ func geminiRequest(body []byte) (q request) {
 		for _, p := range c.Parts {
 			if r := p.Response; r != nil {
 				_, failed := r.Response["error"]
-				q.addResult(callKey(r.ID, r.Name, before), failed, slices.Collect(maps.Values(r.Response))...)
+				says := slices.Collect(maps.Values(r.Response))
+				q.addResult(callKey(r.ID, r.Name, before), failed, says...)
+				if r.ID != "" { // which some clients make up for calls that have none
+					q.addResult(callKey("", r.Name, before), failed, says...)
+				}
 			}
 		}
 	}

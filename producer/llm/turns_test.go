@@ -193,3 +193,14 @@ func TestForgotten(t *testing.T) {
 		st.heard("cancelled by producer")
 	})
 }
+
+// A client that makes up ids for calls that have none is followed like one that does not.
+func TestMadeUpIDs(t *testing.T) {
+	wants := fakemodel.Answer{Calls: []fakemodel.Call{{Name: "weather", Args: `{}`}}}
+	play(t, func(st *stage) {
+		st.ask(fakemodel.Gemini, true, user("Weather?"))
+		st.ask(fakemodel.Gemini, true, user("Weather?"), model(wants), gives("weather-17", "weather", "sun"))
+		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: weather", "done: weather success",
+			"thinking", "writing_output", "say: Sun.", "thinking", "session.completed: The agent finished.")
+	}, wants, fakemodel.Answer{Says: []string{"Sun."}})
+}
