@@ -16,6 +16,7 @@ import (
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/questions"
+	"github.com/aaep-go/aaep/internal/replica"
 	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -282,7 +283,7 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 		case err != nil:
 			return nil, withdraw(err)
 		case open:
-			s.warnIfTooShort(payload, put.pace)
+			s.warnIfTooShort(payload, put.Pace)
 			return put, nil
 		}
 	}
@@ -310,7 +311,7 @@ func waitingFor(question speech) speech {
 func (s *Session) prepareQuestion(about speech, q *ledger.Question, payload aaep.Payload) (
 	put *pendingQuestion, err error) {
 	put = &pendingQuestion{
-		more: make(chan time.Duration, 1), recipientNeeds: recipientNeeds{patience: 1000, pace: usualPace}}
+		more: make(chan time.Duration, 1), Needs: replica.Needs{Patience: 1000, Pace: usualPace}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
@@ -327,13 +328,13 @@ func (s *Session) prepareQuestion(about speech, q *ledger.Question, payload aaep
 func (p *Producer) unrecorded(put *pendingQuestion) (fresh []audit.Subscription) {
 	for _, sub := range *p.audience.Load() {
 		if who := sub.auditIdentity(put.Event); sub.mayBeAsked(put.isConfirmation()) && !put.isRecordedAs(who) {
-			put.includeSubscription(sub)
+			put.Include(sub.needs())
 			fresh = append(fresh, who)
 		}
 	}
-	for _, party := range p.replicasToAsk(put.isConfirmation(), &put.recipientNeeds) {
+	for _, party := range p.replicasToAsk(put.isConfirmation(), &put.Needs) {
 		if !put.isRecorded(party.ID) {
-			fresh = append(fresh, party.auditIdentity())
+			fresh = append(fresh, party.AuditIdentity())
 		}
 	}
 	put.stretchTimeout()
@@ -368,13 +369,13 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 			q.Recipients, put.subs = append(q.Recipients, sub.id), append(put.subs, sub)
 		default:
 			q.Expected, late = append(q.Expected, sub.id), append(late, sub)
-			put.includeSubscription(sub)
+			put.Include(sub.needs())
 		}
 	}
 	some := len(put.subs) > 0
 	// A replica that came meanwhile is included too, for it records itself which of its
 	// subscriptions it asks.
-	for _, party := range p.replicasToAsk(put.isConfirmation(), &put.recipientNeeds) {
+	for _, party := range p.replicasToAsk(put.isConfirmation(), &put.Needs) {
 		some = some || put.isRecorded(party.ID)
 		q.Recipients, put.replicas = append(q.Recipients, party.ID), append(put.replicas, party.ID)
 	}
@@ -437,9 +438,9 @@ type pendingQuestion struct {
 	asked             audit.Record
 	// more holds one: how much time is left since a subscriber was given more. awaitOutcome takes
 	// it. It is nil at a replica.
-	more           chan time.Duration
-	given          int64 // how much time to answer the agent gives, in seconds; zero at a replica
-	recipientNeeds       // of those that could be asked until it was put; zero at a replica
+	more          chan time.Duration
+	given         int64 // how much time to answer the agent gives, in seconds; zero at a replica
+	replica.Needs       // of those that could be asked until it was put; zero at a replica
 
 	// Producer.mu guards what follows.
 	deadline  time.Time            // as far as it is known here, by the broker's clock
@@ -486,19 +487,6 @@ func (put *pendingQuestion) askedAlso() audit.Record {
 func (put *pendingQuestion) replyToken() aaep.ReplyToken {
 	token, _ := closes.Token(put.Event)
 	return token
-}
-
-// recipientNeeds are the needs of all recipients together: the question is open for as long as the
-// one that needs most takes.
-type recipientNeeds struct {
-	patience int64 // the factor that stretches the time to answer, in thousandths
-	least    int64 // the shortest time to answer, in seconds; zero: any
-	pace     int64 // how fast the slowest of them listens, in words per minute
-}
-
-// includeSubscription adds what one more recipient needs.
-func (s *recipientNeeds) includeSubscription(sub *subscription) {
-	s.include(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
 }
 
 // questionsInOrder returns the open questions in the order in which they were put, with p.mu held.

@@ -43,7 +43,7 @@ func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pending
 			}
 		}
 		parties = slices.DeleteFunc(parties, func(id string) bool {
-			there, told, unreached := p.replicaDelivered(id, pos)
+			there, told, unreached := p.leader.HasDelivered(id, pos)
 			waiting = waiting || there && !told
 			untold = append(untold, unreached...)
 			return told
@@ -69,31 +69,7 @@ func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pending
 		}
 	}
 	for _, id := range parties {
-		who := audit.Subscription{SubscriptionID: id}
-		p.mu.Lock()
-		if party := p.replicas[id]; party != nil {
-			who = party.auditIdentity()
-		}
-		p.mu.Unlock()
-		untold = append(untold, who)
+		untold = append(untold, p.leader.Identify(id))
 	}
 	return untold
-}
-
-// replicaDelivered reports whether the replica with this id is there, whether it is done with the
-// tool call at pos, and for which of its subscriptions that has not left. A replica that began
-// after the call has nothing to deliver. It takes Producer.mu.
-func (p *Producer) replicaDelivered(id string, pos uint64) (there, told bool, untold []audit.Subscription) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	party := p.replicas[id]
-	if party == nil {
-		return false, false, nil
-	}
-	for _, who := range party.told[pos] {
-		who.Node = party.Node
-		untold = append(untold, who)
-	}
-	_, told = party.told[pos]
-	return true, told || pos <= party.From, untold
 }

@@ -2,32 +2,18 @@ package producer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
-
-	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/questions"
+	"github.com/aaep-go/aaep/internal/replica"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
 )
-
-// claim is what a process puts into the shared log to settle a question, where the agent is several
-// processes. The first claim that is kept settles it. Every other process learns the outcome from
-// that claim, the agent too when its own timeout comes second.
-type claim struct {
-	Node  string              `json:"node"` // the process that claims
-	Cause ledger.Cause        `json:"cause"`
-	By    *audit.Subscription `json:"by,omitzero"`    // the one that replied; nil: none
-	Reply json.RawMessage     `json:"reply,omitzero"` // as it arrived
-	// Unrecorded says that the reply could not be recorded, which makes it a rejection.
-	Unrecorded bool `json:"unrecorded,omitzero"`
-}
 
 const (
 	// claimTime is how long the agent tries to keep a claim of its own; a question that it cannot
@@ -58,14 +44,7 @@ func (p *Producer) claimOutcome(out *ledger.Outcome, w *questions.Waiter) *ledge
 	}
 	ctx, cancel := context.WithTimeout(p.claims, limit)
 	defer cancel()
-	c := claim{Node: p.shared.Node(), Cause: out.Cause, By: w.By, Unrecorded: out.Unrecorded}
-	data, err := []byte(nil), error(nil)
-	if out.Reply != nil {
-		c.Reply, err = aaep.Encode(out.Reply)
-	}
-	if err == nil {
-		data, err = json.Marshal(c)
-	}
+	data, err := replica.EncodeClaim(p.shared.Node(), out, w.By)
 	var first log.Claim
 	mine := false
 	if err == nil {
@@ -74,7 +53,7 @@ func (p *Producer) claimOutcome(out *ledger.Outcome, w *questions.Waiter) *ledge
 	if err != nil {
 		w.Lost = err
 		if out.Cause == ledger.Replied {
-			p.follower.lost.Add(1)
+			p.lostReplies.Add(1)
 		}
 		if p.cfg.Follow != nil {
 			p.cfg.Logger.Error("a reply could not be handed to the agent, and does not count",
@@ -111,7 +90,7 @@ func (p *Producer) announceStuckReply(session string) {
 // recorded first, and is a rejection if it cannot be. w.By becomes the one that replied.
 // claimOutcome calls it, holding no lock.
 func (p *Producer) adoptClaim(mine *ledger.Outcome, w *questions.Waiter, first log.Claim) *ledger.Outcome {
-	out, by, err := decodeClaim(mine.Question, first)
+	out, by, err := replica.DecodeClaim(mine.Question, first)
 	switch {
 	case err != nil:
 		p.cfg.Logger.Error("a question was settled by what cannot be read",
@@ -127,33 +106,4 @@ func (p *Producer) adoptClaim(mine *ledger.Outcome, w *questions.Waiter, first l
 	}
 	w.By, out.At, out.Until = by, mine.At, mine.Until
 	return out
-}
-
-// decodeClaim returns the outcome that a claim makes of the question q, and which subscription
-// replied, or nil if the claim is of no reply. With an error the outcome is a rejection.
-func decodeClaim(q *ledger.Question, first log.Claim) (*ledger.Outcome, *audit.Subscription, error) {
-	rejection := &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject}
-	var c claim
-	if err := jsonv2.Unmarshal(first.Data, &c); err != nil {
-		return rejection, nil, err
-	}
-	if c.Cause != ledger.Replied {
-		rejection.Cause = c.Cause
-		return rejection, nil, nil
-	}
-	m, err := aaep.Decode(c.Reply)
-	if err == nil && c.By == nil {
-		err = errors.New("nobody replied")
-	}
-	if err != nil {
-		return rejection, nil, err
-	}
-	out, err := ledger.Answer(q, c.By.SubscriptionID, c.By.Principal, m)
-	if err != nil {
-		return rejection, nil, err
-	}
-	if c.By.Node = c.Node; c.Unrecorded {
-		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
-	}
-	return out, c.By, nil
 }

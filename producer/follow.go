@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -21,26 +19,6 @@ import (
 
 // errFollows is returned by what only the agent itself can do, on a Producer with Config.Follow.
 var errFollows = errors.New("producer: this process follows the agent's log; only the agent itself has sessions")
-
-// follower is the state of a process that serves the subscribers of an agent in another process. To
-// the agent it is a replica. A Producer without Config.Follow has one too, and only counts lost in
-// it.
-type follower struct {
-	id              string              // by which the agent knows the replica
-	sessions        map[string]*Session // the agent's, by id; only applyFollowedEvent uses it
-	presenceChanged chan struct{}       // holds one: runHeartbeat is to report at once
-	link            agentLink           // to the agent
-	lost            atomic.Int64        // replies whose claims could not be kept, at the agent too
-
-	reporting   sync.Mutex // held while the presence is reported; guards the two below
-	reported    presence   // the last presence that the agent has received
-	contactedAt time.Time  // when a report was last sent
-}
-
-// newFollower returns a follower that has reported nothing. New calls it.
-func newFollower() follower {
-	return follower{id: newID("node_"), sessions: map[string]*Session{}, presenceChanged: make(chan struct{}, 1)}
-}
 
 // profile is the part of the agent's Config that its replicas take over, as JSON in the shared log.
 type profile struct {
@@ -112,10 +90,10 @@ func (p *Producer) followLog() error {
 		return err
 	}
 	following, end := context.WithCancel(p.serving)
-	go p.runHeartbeat(following)
+	go p.follower.RunHeartbeat(following)
 	go func() {
 		defer end() // the agent must not wait for a process that receives nothing more
-		err := p.log.Tail(p.serving, p.applyFollowedEvent, p.setLogLost)
+		err := p.log.Tail(p.serving, p.applyFollowedEvent, p.follower.SetLogLost)
 		if p.serving.Err() == nil {
 			p.cfg.Logger.Error("the agent's log cannot be followed any more", "error", err)
 		}
@@ -128,10 +106,10 @@ func (p *Producer) followLog() error {
 // lock: first by followLog, then by its goroutine. It takes Producer.mu, the Session's mu and
 // putting, and waits for the broker and, for recordSoon, for the audit log.
 func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
-	s := p.follower.sessions[ev.SessionID]
+	s := p.followed[ev.SessionID]
 	if s == nil {
 		s = newReplayedSession(p, pos, ev)
-		p.follower.sessions[s.id] = s
+		p.followed[s.id] = s
 		p.mu.Lock()
 		p.sessions = append(p.sessions, s)
 		p.mu.Unlock()
@@ -151,7 +129,7 @@ func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
 		}
 	}
 	if s.over {
-		delete(p.follower.sessions, s.id)
+		delete(p.followed, s.id)
 		p.mu.Lock()
 		p.sessions = slices.DeleteFunc(p.sessions, func(x *Session) bool { return x == s })
 		p.mu.Unlock()
@@ -277,110 +255,5 @@ func (p *Producer) reportDelivered(pos uint64) {
 		}
 	}
 	untold := p.awaitDelivery(p.claims, pos, asked)
-	for p.sendToAgent(replicaMessage{Left: pos, Untold: untold, ID: p.follower.id}) != nil {
-		select {
-		case <-time.After(presenceEvery / 4):
-		case <-p.claims.Done():
-			return
-		}
-	}
-}
-
-// errNo is the error of sendToAgent if the agent answered no.
-var errNo = errors.New("producer: the agent said no")
-
-// sendToAgent sends a message to the agent and waits for its yes, half of presenceEvery at most.
-// Without an error the agent has handled the message. Any goroutine may call it.
-func (p *Producer) sendToAgent(n replicaMessage) error {
-	msg, err := json.Marshal(n)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(p.claims, presenceEvery/2)
-	defer cancel()
-	answer, err := p.shared.Send(ctx, msg)
-	if err == nil && string(answer) != "yes" {
-		err = errNo
-	}
-	return err
-}
-
-// runHeartbeat is a goroutine that reports the presence to the agent, every presenceEvery and when
-// requestPresenceReport was called. followLog starts it; it ends with following.
-func (p *Producer) runHeartbeat(following context.Context) {
-	tick := time.NewTicker(presenceEvery)
-	defer tick.Stop()
-	for {
-		p.reportPresence(nil)
-		select {
-		case <-tick.C:
-		case <-p.follower.presenceChanged:
-		case <-following.Done():
-			return
-		}
-	}
-}
-
-// requestPresenceReport makes runHeartbeat report soon, for the presence has changed. Any goroutine
-// may call it, with any lock held; it never waits.
-func (p *Producer) requestPresenceReport() {
-	select {
-	case p.follower.presenceChanged <- struct{}{}:
-	default:
-	}
-}
-
-// spokenLately is how old the last report may be for a new subscription to need none of its own to
-// find out whether the agent answers.
-const spokenLately = presenceEvery / 8
-
-// reportPresence reports to the agent which subscriptions are here, and notes whether it answered.
-// For a subscription that is new or has new terms it does so only if that matters: it sends nothing
-// if the last report is recent and covers it, and leaves the report to runHeartbeat if another one
-// is under way. With nil it always reports. Without Config.Follow it does nothing. The caller holds
-// no lock; it takes follower.reporting, and waits for the agent.
-func (p *Producer) reportPresence(newcomer *subscription) {
-	if p.cfg.Follow == nil {
-		return
-	}
-	if newcomer == nil {
-		p.follower.reporting.Lock()
-	} else if !p.follower.reporting.TryLock() {
-		p.requestPresenceReport() // the caller must not wait in line for an agent that is silent
-		return
-	}
-	defer p.follower.reporting.Unlock()
-	if known := p.follower.reported; newcomer != nil && known.Listeners > 0 &&
-		time.Since(p.follower.contactedAt) < spokenLately && !known.includeListener(newcomer) {
-		return // thousands may come at once, and each would look at all subscriptions below
-	}
-	now := presence{ID: p.follower.id, Node: p.shared.Node(), From: p.began, Patience: 1000, Pace: usualPace}
-	for _, sub := range *p.audience.Load() {
-		now.includeListener(sub)
-		now.Listeners++
-	}
-	p.follower.contactedAt = time.Now()
-	// The agent need not know a replica without subscriptions. An empty message finds out whether
-	// the agent answers.
-	if now.Listeners == 0 && p.follower.reported.Listeners == 0 {
-		p.noteContact(p.sendToAgent(replicaMessage{}) == nil)
-		return
-	}
-	err := p.sendToAgent(replicaMessage{Presence: &now})
-	p.noteContact(err == nil)
-	if err != nil {
-		p.cfg.Logger.Debug("the agent does not know who listens here", "error", err)
-		return
-	}
-	p.follower.reported = now
-}
-
-// includeListener adds what one more subscription can answer and needs, and reports whether that
-// changes the presence.
-func (now *presence) includeListener(sub *subscription) bool {
-	was, need := *now, recipientNeeds{now.Patience, now.Least, now.Pace}
-	need.includeSubscription(sub)
-	now.Patience, now.Least, now.Pace = need.patience, need.least, need.pace
-	now.Confirm, now.Clarify = now.Confirm || sub.mayBeAsked(true), now.Clarify || sub.mayBeAsked(false)
-	return *now != was
+	p.follower.ReportDelivered(pos, untold)
 }

@@ -74,10 +74,8 @@ func (p *Producer) Stats() Stats {
 	default:
 	}
 	all.LogAway = p.log.Overdue()
-	p.follower.link.mu.Lock()
-	all.LogAway = all.LogAway || p.follower.link.told
-	p.follower.link.mu.Unlock()
-	all.LostReplies = int(p.follower.lost.Load())
+	all.LogAway = all.LogAway || p.follower.IsAway()
+	all.LostReplies = int(p.lostReplies.Load())
 	all.Unrecorded = p.broker.Log.Failed()
 	for _, sub := range served {
 		n, connected := sub.Status()
@@ -102,9 +100,7 @@ func (p *Producer) Ready() bool {
 		return false
 	default:
 	}
-	p.follower.link.mu.Lock()
-	defer p.follower.link.mu.Unlock()
-	return !p.follower.link.lost
+	return p.follower.HasLog()
 }
 
 // addSubscription adds the counts of one subscription to the sum.

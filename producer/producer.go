@@ -55,6 +55,7 @@ import (
 	"github.com/aaep-go/aaep/internal/delivery"
 	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/internal/questions"
+	"github.com/aaep-go/aaep/internal/replica"
 	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/producer/log"
 )
@@ -75,8 +76,8 @@ func (p *Producer) isMade() bool { return p != nil && p.log != nil }
 // to all that may answer. In a service with several users each needs one of their own, as an
 // example of package producer/serve shows. All its methods may be called at once.
 type Producer struct {
-	// A goroutine that holds several locks took them in this order: follower.reporting,
-	// follower.link.mu, a Session's mu, putting, those of groups in package delivery, Producer.mu, a
+	// A goroutine that holds several locks took them in this order: those of
+	// replica.Follower, a Session's mu, putting, those of groups in package delivery, Producer.mu, a
 	// subscription's mu. Only holdSessions takes several Sessions' mu, in the order in which they
 	// began. Only TryLock is called against this order. Every other lock of the package is a leaf:
 	// no lock is taken while it is held.
@@ -90,9 +91,11 @@ type Producer struct {
 	broker *questions.Broker // owns the ledger of questions; its goroutine ends with Shutdown
 
 	*closing
-	releaseStore func()     // ends what claimStore began
-	shared       log.Shared // what the agent's processes share; nil for an agent that is one process
-	follower     follower
+	releaseStore func()              // ends what claimStore began
+	shared       log.Shared          // what the agent's processes share; nil for an agent that is one process
+	leader       *replica.Leader     // knows the other processes of the agent; empty where there are none
+	follower     *replica.Follower   // reports to the agent; nil without Config.Follow
+	followed     map[string]*Session // with Config.Follow, the agent's, by id; only applyFollowedEvent uses it
 
 	// audience is the list of the subscriptions that are served, in the order in which they came.
 	// Any goroutine may load it. It is replaced with mu held, and what a loaded slice shows never
@@ -108,6 +111,7 @@ type Producer struct {
 	// putting is held while a question is put, so that meanwhile no subscription is registered and
 	// none begins or ceases to be one that may be asked.
 	putting     sync.Mutex
+	lostReplies atomic.Int64 // replies whose claims could not be kept, at the agent too
 	slowRecords atomic.Int32 // how many records are being written and not waited for
 
 	mu       sync.Mutex                           // guards what follows
@@ -115,7 +119,6 @@ type Producer struct {
 	ended    bool                                 // Shutdown waits for no new link any more
 	sessions []*Session                           // under way; with Config.Follow, the agent's
 	asked    map[aaep.ReplyToken]*pendingQuestion // questions still open
-	replicas map[string]*replica                  // the replicas that have subscribers, by id
 	past     Stats                                // of the subscriptions that have ended
 	toldFull time.Time                            // when the lack of room was last logged
 }
@@ -166,13 +169,13 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 		born:     time.Now(),
 		broker:   questions.NewBroker(questions.NewAuditLog(cfg.Audit, cfg.Logger), nil),
 		closing:  newClosing(),
-		follower: newFollower(),
+		followed: map[string]*Session{},
 		asking:   newRequestMeter(cfg.MaxRequestsPerSecond),
 		asked:    map[aaep.ReplyToken]*pendingQuestion{},
-		replicas: map[string]*replica{},
 	}
 	p.audience.Store(new([]*subscription))
 	p.delivery = delivery.New(p.deliveryConfig())
+	p.leader = replica.NewLeader(replicaAgent{p}, cfg.Logger, p.delivery.Moved.Broadcast)
 	if err := p.resumeOrFollow(); err != nil {
 		p.hurry(err)
 		p.broker.Close()
@@ -204,7 +207,7 @@ func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	for {
 		moved := p.delivery.Moved.Changed()
 		p.mu.Lock()
-		some := len(*p.audience.Load())+len(p.replicas) > 0
+		some := len(*p.audience.Load())+len(p.leader.Present()) > 0
 		p.mu.Unlock()
 		if some {
 			return nil

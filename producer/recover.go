@@ -2,7 +2,6 @@ package producer
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"unicode/utf8"
@@ -11,6 +10,7 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/replica"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
 )
@@ -20,6 +20,7 @@ import (
 func (p *Producer) resumeOrFollow() error {
 	if p.cfg.Follow != nil {
 		p.shared, p.broker.Claim = p.cfg.Follow, p.claimOutcome
+		p.follower = replica.NewFollower(p.claims, replicaHost{p}, p.shared, p.cfg.Logger, newID("node_"), p.began)
 		return p.followLog()
 	}
 	p.broker.Forget = p.removeQuestion
@@ -34,7 +35,7 @@ func (p *Producer) resumeOrFollow() error {
 		return err
 	}
 	if leads {
-		go p.watchReplicas()
+		go p.leader.Watch(p.done, p.isCutOff)
 	}
 	return nil
 }
@@ -209,7 +210,7 @@ func (p *Producer) withdrawEverywhere(s *Session, onRecord map[string]audit.Reco
 	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
 	defer cancel()
 	for _, token := range s.machine.OpenQuestions() {
-		data, _ := json.Marshal(claim{Node: p.shared.Node(), Cause: ledger.Withdrawn})
+		data, _ := replica.EncodeClaim(p.shared.Node(), &ledger.Outcome{Cause: ledger.Withdrawn}, nil)
 		if _, mine, err := p.shared.Claim(ctx, string(token), data); err != nil {
 			return err
 		} else if !mine {

@@ -198,8 +198,8 @@ func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 	sub.p.putting.Lock()
 	sub.setTerms(terms)
 	sub.p.putting.Unlock()
-	sub.p.reportPresence(sub)
-	sub.p.requestPresenceReport() // what this subscriber can answer may have become less
+	sub.p.follower.ReportNew(sub.includeIn)
+	sub.p.follower.RequestReport() // what this subscriber can answer may have become less
 	sub.ShapeBy(terms, c.quiet)
 	if was.ConfirmationReply && !terms.ConfirmationReply || was.ClarificationReply && !terms.ClarificationReply {
 		sub.p.broker.NarrowAbilities(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)

@@ -119,7 +119,7 @@ func (p *Producer) finishRecords() error {
 	go func() {
 		defer close(kept)
 		p.recording.Wait()
-		p.reportPresence(nil)                            // that there are no subscriptions here now
+		p.follower.Report()                              // that there are no subscriptions here now
 		late := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
 		p.broker.Close()
 		late.Stop()

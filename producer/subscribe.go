@@ -265,7 +265,7 @@ func (sub *subscription) sendAccepted(t handshake.Terms) error {
 	if note != "" { // it comes first, for long notes are cut at the end
 		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, note)
 	}
-	if sub.p.agentIsSilent() {
+	if sub.p.follower.IsSilent() {
 		away, _ := phrase.In(phrase.Best(t.Languages), phrase.NotRunning, "")
 		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, away)
 	}
@@ -329,7 +329,7 @@ func (p *Producer) registerSubscription(sub *subscription) error {
 		sub.PrepareMissedEnds(after)
 	}
 	sub.PutOpenQuestions()
-	p.reportPresence(sub)
+	p.follower.ReportNew(sub.includeIn)
 	return nil
 }
 
@@ -388,7 +388,7 @@ func (p *Producer) unregisterSubscription(sub *subscription) {
 	sub.Abort()
 	p.broker.RemoveSubscription(sub.id)
 	p.delivery.Moved.Broadcast()
-	p.requestPresenceReport()
+	p.follower.RequestReport()
 }
 
 // withoutSubscription returns a copy of subs without gone. subs is not changed, for other

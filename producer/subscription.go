@@ -25,7 +25,7 @@ type subscription struct {
 	changes atomic.Pointer[pendingChanges]  // of the terms; nil before the first
 
 	confirms, clarifies atomic.Bool // confirmations, and clarifications, may be put to it
-	// patience, least and pace are what its user needs to answer; see recipientNeeds for the units.
+	// patience, least and pace are what its user needs to answer; see replica.Needs for the units.
 	patience, least atomic.Int64
 	pace            atomic.Int64
 

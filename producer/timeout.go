@@ -43,7 +43,7 @@ func (p *Producer) checkTimeout(t aaep.Type, timeout time.Duration) error {
 // stretchTimeout gives a question, in every language, as much time to answer as its recipients
 // need, up to a day (D-42). unrecorded and openQuestion call it, before the question is emitted.
 func (put *pendingQuestion) stretchTimeout() {
-	seconds := min(max((put.given*put.patience+999)/1000, put.least), 86400)
+	seconds := min(max((put.given*put.Patience+999)/1000, put.Least), 86400)
 	set := func(p aaep.Payload) {
 		switch p := p.(type) {
 		case *aaep.AwaitingConfirmation:
@@ -117,14 +117,14 @@ func (f *warnings) countWarning(now time.Time) (write bool, left int) {
 // there was more to give. recipient is the id of a subscription or, at the agent, of a replica; by
 // is the subscription that the audit log names. awaitOutcome then announces how much time is left.
 // A replica asks the agent, and counts on the time that the question was put with. applyChange and
-// handleReplicaMessage call it, holding no lock; it takes Producer.mu and waits for the broker, or
+// replicaAgent.ExtendQuestion call it, holding no lock; it takes Producer.mu and waits for the broker, or
 // for the agent.
 func (p *Producer) extendQuestion(recipient string, by audit.Subscription, token aaep.ReplyToken) bool {
 	p.mu.Lock()
 	put := p.asked[token]
 	p.mu.Unlock()
 	if p.cfg.Follow != nil {
-		if put == nil || p.sendToAgent(replicaMessage{More: token, By: &by, ID: p.follower.id}) != nil {
+		if put == nil || !p.follower.AskMoreTime(by, token) {
 			return false
 		}
 		p.mu.Lock()
@@ -168,7 +168,7 @@ func (p *Producer) extendQuestion(recipient string, by audit.Subscription, token
 func (s *Session) awaitOutcome(ctx context.Context, put *pendingQuestion, q *ledger.Question) *ledger.Outcome {
 	limit := closes.Given(put.Event)
 	deadline := s.p.broker.Now().Add(limit)
-	next, notice := nextNotice(limit, limit, put.pace)
+	next, notice := nextNotice(limit, limit, put.Pace)
 	timer := time.NewTimer(min(limit-next, questions.LookAgain))
 	defer timer.Stop()
 	for {
@@ -186,13 +186,13 @@ func (s *Session) awaitOutcome(ctx context.Context, put *pendingQuestion, q *led
 			limit += left - deadline.Sub(now)
 			deadline = now.Add(left)
 			s.announceTimeLeft(phrase.MoreTimeGiven, left, limit)
-			next, notice = nextNotice(limit, left, put.pace)
+			next, notice = nextNotice(limit, left, put.Pace)
 		case <-timer.C:
 		}
 		left := deadline.Sub(s.p.broker.Now())
 		if notice != "" && left <= next {
 			is := notice
-			if next, notice = nextNotice(limit, left, put.pace); notice == "" {
+			if next, notice = nextNotice(limit, left, put.Pace); notice == "" {
 				is = phrase.LittleTimeLeft // also if the other notice was slept through
 			}
 			if left > 0 {

@@ -294,6 +294,12 @@ var theMap = []folder{
 		why:  "it carries the bytes of tests and must not know what they mean",
 	},
 	{
+		path:   "internal/replica",
+		arrows: []string{".", "internal/ledger", "producer/audit", "producer/log"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "who is there, and what the first claim makes of a question, must not depend on sessions or subscriptions",
+	},
+	{
 		path: "internal/shield",
 		why:  "it calls code of other authors, and must not know what for",
 	},
@@ -305,7 +311,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/delivery", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/questions", "internal/safetext", "internal/secrets", "internal/shaper", "internal/shield", "internal/spoken", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/delivery", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/questions", "internal/replica", "internal/safetext", "internal/secrets", "internal/shaper", "internal/shield", "internal/spoken", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},

@@ -1,0 +1,200 @@
+package replica
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// Agent is what a Leader asks of the agent. It holds no lock meanwhile.
+type Agent interface {
+	// ApplyPresence calls Leader.Apply and puts the open questions to the replica that it can
+	// answer only now, and takes it out of those that it can answer no longer.
+	ApplyPresence(now Presence)
+	// ExtendQuestion gives a question more time for a subscription of a replica, and reports
+	// whether there was more to give.
+	ExtendQuestion(replica string, by audit.Subscription, token aaep.ReplyToken) bool
+	// IsLogOverdue reports whether the log takes or shows nothing at present.
+	IsLogOverdue() bool
+}
+
+// Leader is what the agent's process knows of its replicas. Any goroutine may use it.
+type Leader struct {
+	agent   Agent
+	logger  *slog.Logger
+	changed func() // called when a replica has come, gone or delivered something
+
+	mu       sync.Mutex         // a leaf; guards what follows
+	replicas map[string]*member // those that have subscribers, by id
+}
+
+// member is a replica as the agent knows it.
+type member struct {
+	Presence
+	seen time.Time // when it last reported its presence
+	// told has, by position, the tool calls that it has delivered, with the subscriptions that do
+	// not have them.
+	told map[uint64][]audit.Subscription
+}
+
+// keptTold is over how many positions of the log it is kept which tool calls a replica has
+// delivered.
+const keptTold = 10_000
+
+// NewLeader returns a Leader without replicas, which calls changed when something in it changes.
+func NewLeader(agent Agent, logger *slog.Logger, changed func()) *Leader {
+	return &Leader{agent: agent, logger: logger, changed: changed, replicas: map[string]*member{}}
+}
+
+// HandleMessage handles one message of a replica and returns the answer, "yes" or "no". The shared
+// log calls it, for one message at a time.
+func (l *Leader) HandleMessage(msg []byte) []byte {
+	var n message
+	ok := jsonv2.Unmarshal(msg, &n) == nil
+	switch {
+	case !ok:
+	case n.Presence != nil:
+		l.agent.ApplyPresence(*n.Presence)
+		l.changed()
+	case n.Left > 0:
+		l.mu.Lock()
+		if r := l.replicas[n.ID]; r != nil {
+			r.told[n.Left] = n.Untold
+			maps.DeleteFunc(r.told, func(pos uint64, _ []audit.Subscription) bool { return pos+keptTold < n.Left })
+		}
+		l.mu.Unlock()
+		l.changed()
+	case n.More != "" && n.By != nil:
+		ok = l.agent.ExtendQuestion(n.ID, *n.By, n.More)
+	}
+	if ok {
+		return []byte(accepted)
+	}
+	return []byte("no")
+}
+
+// Apply keeps what a replica reports of itself, or that it has gone, which is no listeners. It
+// returns what the replica reported before.
+func (l *Leader) Apply(now Presence) (was Presence) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	told := map[uint64][]audit.Subscription{}
+	if known := l.replicas[now.ID]; known != nil {
+		was, told = known.Presence, known.told
+	}
+	if now.Listeners > 0 {
+		l.replicas[now.ID] = &member{Presence: now, seen: time.Now(), told: told}
+	} else {
+		delete(l.replicas, now.ID)
+	}
+	return was
+}
+
+// Watch drops replicas that have not reported for too long, and logs when the log does not answer,
+// until done is closed. While the agent itself is cut off, as isCutOff says, all replicas count as
+// having just reported.
+func (l *Leader) Watch(done <-chan struct{}, isCutOff func(within time.Duration) bool) {
+	tick := time.NewTicker(presenceEvery)
+	defer tick.Stop()
+	for late := false; ; {
+		select {
+		case <-tick.C:
+		case <-done:
+			return
+		}
+		if now := l.agent.IsLogOverdue(); now != late {
+			late = now
+			if late {
+				l.logger.Warn("the log does not answer: whoever listens at another process hears nothing new for now")
+			} else {
+				l.logger.Warn("the log answers again, and has everything")
+			}
+		}
+		gone := l.silent()
+		if len(gone) > 0 && isCutOff(presenceEvery) {
+			l.mu.Lock()
+			for _, r := range l.replicas {
+				r.seen = time.Now()
+			}
+			l.mu.Unlock()
+			continue
+		}
+		for _, one := range gone {
+			l.logger.Warn("a process that served listeners is gone", "node", one.Node)
+			l.agent.ApplyPresence(one)
+			l.changed()
+		}
+	}
+}
+
+// silent returns the replicas that have not reported for too long, each as a report without
+// listeners.
+func (l *Leader) silent() (gone []Presence) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, r := range l.replicas {
+		if time.Since(r.seen) > presenceKept {
+			gone = append(gone, Presence{ID: id, Node: r.Node})
+		}
+	}
+	return gone
+}
+
+// Present returns the replicas that have subscribers, in the order of their ids.
+func (l *Leader) Present() (all []Presence) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(l.replicas)) {
+		all = append(all, l.replicas[id].Presence)
+	}
+	return all
+}
+
+// Identify returns the replica with this id as a recipient in the audit log, also one that has
+// gone.
+func (l *Leader) Identify(id string) audit.Subscription {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.replicas[id]; r != nil {
+		return r.AuditIdentity()
+	}
+	return audit.Subscription{SubscriptionID: id}
+}
+
+// HasDelivered reports whether the replica with this id is there, whether it is done with the tool
+// call at pos, and for which of its subscriptions that has not left. A replica that began after the
+// call has nothing to deliver.
+func (l *Leader) HasDelivered(id string, pos uint64) (there, done bool, untold []audit.Subscription) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.replicas[id]
+	if r == nil {
+		return false, false, nil
+	}
+	for _, who := range r.told[pos] {
+		who.Node = r.Node
+		untold = append(untold, who)
+	}
+	_, done = r.told[pos]
+	return true, done || pos <= r.From, untold
+}
+
+// IsCutOff reports whether this process is cut off from the others: nothing that it sends comes
+// back, or nothing that is kept can be read. It waits for the shared log, until ctx is done at
+// most.
+func IsCutOff(ctx context.Context, shared log.Shared) bool {
+	_, err := shared.Send(ctx, []byte("{}"))
+	if err == nil {
+		_, err = shared.Profile(ctx)
+	}
+	return err != nil
+}
