@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Answers are strings, booleans and numbers of a kind that is accepted. CONF-040 to CONF-042, LVL-026
+// Answers are strings, booleans and numbers of a kind that is accepted. CONF-040 to CONF-042,
+// LVL-026
 func TestAnswer(t *testing.T) {
 	const kinds = `,"accepted_response_kinds":`
 	for name, tt := range map[string]struct {
@@ -19,17 +20,19 @@ func TestAnswer(t *testing.T) {
 		want     string // what is sent, or
 		err      string
 	}{
-		"text":           {kinds + `["freetext"]`, "blue", `"blue"`, ""},
-		"no kinds":       {"", "blue", `"blue"`, ""},
-		"yes":            {kinds + `["yes_no"]`, true, `true`, ""},
-		"no":             {kinds + `["numeric","yes_no"]`, false, `false`, ""},
-		"int":            {kinds + `["numeric"]`, 42, `42`, ""},
-		"float":          {kinds + `["numeric"]`, -0.5, `-0.5`, ""},
-		"json.Number":    {kinds + `["numeric"]`, json.Number("1e3"), `1000`, ""},
-		"choice":         {kinds + `["multiple_choice"],"choices":[{"value":"a","label":"A"}]`, "a", `"a"`, ""},
-		"free or choice": {kinds + `["multiple_choice","freetext"],"choices":[{"value":"a","label":"A"}]`, "z", `"z"`, ""},
-		"unknown kind":   {kinds + `["acme_smell"]`, "rose", `"rose"`, ""},
-		"no choice":      {kinds + `["multiple_choice"],"choices":[{"value":"a","label":"A"}]`, "z", "", `does not take a string like that; it takes a string out of ["a"]`},
+		"text":        {kinds + `["freetext"]`, "blue", `"blue"`, ""},
+		"no kinds":    {"", "blue", `"blue"`, ""},
+		"yes":         {kinds + `["yes_no"]`, true, `true`, ""},
+		"no":          {kinds + `["numeric","yes_no"]`, false, `false`, ""},
+		"int":         {kinds + `["numeric"]`, 42, `42`, ""},
+		"float":       {kinds + `["numeric"]`, -0.5, `-0.5`, ""},
+		"json.Number": {kinds + `["numeric"]`, json.Number("1e3"), `1000`, ""},
+		"choice":      {kinds + `["multiple_choice"],"choices":[{"value":"a","label":"A"}]`, "a", `"a"`, ""},
+		"free or choice": {kinds + `["multiple_choice","freetext"],"choices":[{"value":"a","label":"A"}]`, "z", `"z"`,
+			""},
+		"unknown kind": {kinds + `["acme_smell"]`, "rose", `"rose"`, ""},
+		"no choice": {kinds + `["multiple_choice"],"choices":[{"value":"a","label":"A"}]`, "z", "",
+			`does not take a string like that; it takes a string out of ["a"]`},
 		"text for yes":   {kinds + `["yes_no"]`, "true", "", "does not take a string like that; it takes a bool"},
 		"text or number": {kinds + `["numeric","freetext"]`, true, "", "it takes a number or a string"},
 		"yes for text":   {kinds + `["freetext"]`, true, "", "does not take"},
@@ -47,15 +50,15 @@ func TestAnswer(t *testing.T) {
 		"map":            {"", map[string]any{}, "", "string, a bool or a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				sub, p := open(t, newStage(), Config{})
-				p.say(t, clarification("evt_1", "rpl_1", tt.more))
-				ev := take(t, sub, "evt_1")
+			runVirtual(t, func(t *testing.T) {
+				sub, p := openSubscription(t, newStage(), Config{})
+				p.sendRaw(t, clarificationMessage("evt_1", "rpl_1", tt.more))
+				ev := takeEvent(t, sub, "evt_1")
 				err := sub.Answer(t.Context(), ev, tt.response)
 				if tt.err != "" {
 					wantError(t, "Answer", err, tt.err)
 					wantError(t, "Answer again", sub.Answer(t.Context(), ev, tt.response), tt.err)
-					p.silent(t, time.Second)
+					p.checkSilent(t, time.Second)
 					// A refused answer does not use the question up.
 					answer := any("fine")
 					switch {
@@ -69,11 +72,11 @@ func TestAnswer(t *testing.T) {
 				if err != nil {
 					t.Fatalf("Answer = %v", err)
 				}
-				msg, m := p.read(t)
+				msg, m := p.readMessage(t)
 				if _, ok := m.(*aaep.ClarificationReply); !ok || !strings.Contains(string(msg), `"response":`+tt.want) {
 					t.Errorf("answer = %s, want response %s", msg, tt.want)
 				}
-				leave(t, sub, p)
+				closeBoth(t, sub, p)
 			})
 		})
 	}

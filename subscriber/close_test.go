@@ -15,19 +15,19 @@ import (
 
 // Close tells the producer, once. HS-079, HS-081, LVL-038
 func TestClose(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
 		_, changed := sub.Status()
 		for range 3 {
 			if err := sub.Close(); err != nil {
 				t.Errorf("Close = %v", err)
 			}
 		}
-		m := want[*aaep.SubscriptionClose](t, p)
+		m := mustRead[*aaep.SubscriptionClose](t, p)
 		if m.SubscriptionID != "sub_1" || m.ReasonCode != aaep.SubscriberShutdown || m.ReasonMessage == "" {
 			t.Errorf("close = %+v", m)
 		}
-		p.gone(t)
+		p.checkGone(t)
 		<-changed
 		if got, _ := sub.Status(); got.Connected || !got.Over || got.Err != io.EOF {
 			t.Errorf("Status = %+v, want over", got)
@@ -40,8 +40,8 @@ func TestClose(t *testing.T) {
 
 // Many may close at once; each returns when it is over. Next wakes up.
 func TestCloseConcurrent(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
@@ -62,17 +62,17 @@ func TestCloseConcurrent(t *testing.T) {
 			})
 		}
 		all.Wait()
-		want[*aaep.SubscriptionClose](t, p)
-		p.gone(t)
+		mustRead[*aaep.SubscriptionClose](t, p)
+		p.checkGone(t)
 	})
 }
 
 // A producer that does not read is waited for two seconds. INV-51
 func TestCloseNotRead(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
 		for i := range 16 { // fill the link
-			go func() { _ = sub.write(t.Context(), sub.conn, []byte{byte(i)}) }()
+			go func() { _ = sub.writeMessage(t.Context(), sub.conn, []byte{byte(i)}) }()
 		}
 		synctest.Wait()
 		start := time.Now()
@@ -84,33 +84,33 @@ func TestCloseNotRead(t *testing.T) {
 	})
 }
 
-// A Close that finds too many events, or nobody, ends at once.
+// A Close that finds too many events, or no peer, ends at once.
 func TestCloseInOddMoments(t *testing.T) {
-	for name, prepare := range map[string]func(*testing.T, *stage, *peer){
-		"with a full inbox": func(t *testing.T, _ *stage, p *peer) {
+	for name, prepare := range map[string]func(*testing.T, *fixture, *peer){
+		"with a full inbox": func(t *testing.T, _ *fixture, p *peer) {
 			for n := 0; n < waitingEvents+10; n++ {
-				p.say(t, evt(n))
+				p.sendRaw(t, numberedEvent(n))
 			}
 		},
-		"between two attempts": func(t *testing.T, st *stage, p *peer) {
+		"between two attempts": func(t *testing.T, st *fixture, p *peer) {
 			st.fail = errors.New("nobody there")
 			_ = p.Close()
 			time.Sleep(time.Hour)
 		},
-		"while dialing": func(t *testing.T, st *stage, p *peer) {
+		"while dialing": func(t *testing.T, st *fixture, p *peer) {
 			_ = p.Close()
-			st.next(t) // and no answer
+			st.nextPeer(t) // and no answer
 		},
-		"when the producer has just gone": func(t *testing.T, _ *stage, p *peer) { _ = p.Close() },
+		"when the producer has just gone": func(t *testing.T, _ *fixture, p *peer) { _ = p.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			runVirtual(t, func(t *testing.T) {
 				st := newStage()
-				sub, p := open(t, st, Config{})
+				sub, p := openSubscription(t, st, Config{})
 				prepare(t, st, p)
 				synctest.Wait()
 				start := time.Now()
-				leave(t, sub, p)
+				closeBoth(t, sub, p)
 				if took := time.Since(start); took != 0 {
 					t.Errorf("Close took %v", took)
 				}
@@ -135,15 +135,15 @@ func TestCloseInOddMoments(t *testing.T) {
 // A Close at the moment of a new handshake leaves that subscription too. HS-078, LVL-038
 func TestCloseRacesWithHandshake(t *testing.T) {
 	for range 200 {
-		bubble(t, func(t *testing.T) {
+		runVirtual(t, func(t *testing.T) {
 			st := newStage()
-			sub, p := open(t, st, Config{})
+			sub, p := openSubscription(t, st, Config{})
 			_ = p.Close()
-			p = st.next(t)
-			want[*aaep.SubscriptionRequest](t, p)
+			p = st.nextPeer(t)
+			mustRead[*aaep.SubscriptionRequest](t, p)
 			closed := make(chan error, 1)
 			go func() { closed <- sub.Close() }()
-			_ = p.Send(t.Context(), []byte(accepted("sub_2", "{}")))
+			_ = p.Send(t.Context(), []byte(acceptedMessage("sub_2", "{}")))
 			if err := <-closed; err != nil {
 				t.Errorf("Close = %v", err)
 			}
@@ -155,7 +155,7 @@ func TestCloseRacesWithHandshake(t *testing.T) {
 				if c, ok := m.(*aaep.SubscriptionClose); !ok || c.SubscriptionID != "sub_2" {
 					t.Errorf("the new subscription was left with %s, %v; want a subscription.close", msg, err)
 				}
-				p.gone(t)
+				p.checkGone(t)
 			} else if err != io.EOF {
 				t.Errorf("Receive = %s, %v", msg, err)
 			}
@@ -163,14 +163,15 @@ func TestCloseRacesWithHandshake(t *testing.T) {
 	}
 }
 
-// Close ends what other calls wait for: a reply and a renegotiation that the producer does not take.
+// Close ends what other calls wait for: a reply and a renegotiation that the producer does not
+// take.
 func TestCloseUnblocks(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
-		p.say(t, confirmation("evt_1", "rpl_1", ""))
-		ev := take(t, sub, "evt_1")
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+		ev := takeEvent(t, sub, "evt_1")
 		for i := range 16 {
-			if err := sub.write(t.Context(), sub.conn, []byte{byte(i)}); err != nil {
+			if err := sub.writeMessage(t.Context(), sub.conn, []byte{byte(i)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -196,23 +197,23 @@ func TestCloseUnblocks(t *testing.T) {
 
 // Two thousand links that come and go leave nothing. INV-51
 func TestManyLinks(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, p := open(t, st, Config{})
+		sub, p := openSubscription(t, st, Config{})
 		for n := range 2000 {
-			p.say(t, evt(n))
-			p.say(t, confirmation("evt_q", "rpl_1", ""))
+			p.sendRaw(t, numberedEvent(n))
+			p.sendRaw(t, confirmationMessage("evt_q", "rpl_1", ""))
 			if n%3 == 0 {
-				p.say(t, closing("sub_1", "producer_shutdown"))
+				p.sendRaw(t, closeMessage("sub_1", "producer_shutdown"))
 			}
 			_ = p.Close()
-			p = st.next(t)
-			p.accept(t, "sub_1")
-			take(t, sub, "")
-			take(t, sub, "evt_q") // asked again each time
+			p = st.nextPeer(t)
+			p.acceptRequest(t, "sub_1")
+			takeEvent(t, sub, "")
+			takeEvent(t, sub, "evt_q") // asked again each time
 		}
-		leave(t, sub, p) // which waits for the goroutine that keeps them
-		if n := len(sub.open); n > 1 {
+		closeBoth(t, sub, p) // which waits for the goroutine that keeps them
+		if n := len(sub.questions); n > 1 {
 			t.Errorf("%d questions are open", n)
 		}
 	})

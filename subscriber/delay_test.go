@@ -11,10 +11,11 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// gaps cuts the link and returns the times between the attempts that follow, of which every one fails.
-func gaps(t *testing.T, n int) []time.Duration {
+// attemptGaps cuts the link and returns the times between the attempts that follow, of which every
+// one fails.
+func attemptGaps(t *testing.T, n int) []time.Duration {
 	var list []time.Duration
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		a, b := transports.Pipe()
 		p := &peer{b}
 		var last time.Time
@@ -34,7 +35,7 @@ func gaps(t *testing.T, n int) []time.Duration {
 			last = time.Now()
 			return nil, errors.New("nobody there")
 		})
-		p.say(t, accepted("sub_1", "{}"))
+		p.sendRaw(t, acceptedMessage("sub_1", "{}"))
 		sub, err := Dial(t.Context(), d, Config{ID: "reader"})
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +43,7 @@ func gaps(t *testing.T, n int) []time.Duration {
 		last = time.Now()
 		_ = p.Close()
 		<-enough
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 	return list
 }
@@ -52,7 +53,7 @@ func TestDelays(t *testing.T) {
 	const runs, attempts = 200, 12
 	var sum, least, most [attempts]time.Duration
 	for run := range runs {
-		for i, gap := range gaps(t, attempts) {
+		for i, gap := range attemptGaps(t, attempts) {
 			sum[i] += gap
 			if most[i] = max(most[i], gap); run == 0 {
 				least[i] = gap
@@ -70,24 +71,25 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// What a producer asks for is kept within bounds, and nobody comes early. INV-52, HS-059
+// What a producer asks for is kept within bounds, and no subscriber comes early. INV-52, HS-059
 func TestRetryAfter(t *testing.T) {
-	for asked, want := range map[int]time.Duration{1: time.Second, 30: 30 * time.Second, 290: 290 * time.Second, 300: 5 * time.Minute, 86400: 5 * time.Minute} {
-		bubble(t, func(t *testing.T) {
+	for asked, want := range map[int]time.Duration{1: time.Second, 30: 30 * time.Second, 290: 290 * time.Second,
+		300: 5 * time.Minute, 86400: 5 * time.Minute} {
+		runVirtual(t, func(t *testing.T) {
 			st := newStage()
-			sub, p := open(t, st, Config{})
+			sub, p := openSubscription(t, st, Config{})
 			_ = p.Close()
 			for range 12 {
-				p = st.next(t)
+				p = st.nextPeer(t)
 				start := time.Now()
-				p.say(t, rejected("rate_limit", fmt.Sprintf(`,"retry_after_seconds":%d`, asked)))
-				p = st.next(t)
+				p.sendRaw(t, rejectedMessage("rate_limit", fmt.Sprintf(`,"retry_after_seconds":%d`, asked)))
+				p = st.nextPeer(t)
 				if took := time.Since(start); took < want || took > min(want+time.Minute, 5*time.Minute) {
 					t.Errorf("asked for %d s: came back after %v, want %v and a little", asked, took, want)
 				}
 				_ = p.Close()
 			}
-			leave(t, sub, nil)
+			closeBoth(t, sub, nil)
 		})
 	}
 }
@@ -96,7 +98,8 @@ func TestRetryAfter(t *testing.T) {
 func TestNoHerd(t *testing.T) {
 	at := map[time.Duration]int{}
 	for range 1000 {
-		at[delay(3, &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: 30 * time.Second}).Truncate(100*time.Millisecond)]++
+		at[attemptDelay(3, &aaep.Rejection{Code: aaep.RateLimit,
+			RetryAfter: 30 * time.Second}).Truncate(100*time.Millisecond)]++
 	}
 	for when, n := range at {
 		if n > 100 {
@@ -105,12 +108,12 @@ func TestNoHerd(t *testing.T) {
 	}
 }
 
-// holding serves every link: it accepts, holds it for d and hangs up. It returns the delays between the
-// end of one link and the next.
-func holding(t *testing.T, d, total time.Duration) (delays []time.Duration, dials int64) {
-	bubble(t, func(t *testing.T) {
+// serveAndHold serves every link: it accepts, holds it for d and closes it. It returns the delays
+// between the end of one link and the next.
+func serveAndHold(t *testing.T, d, total time.Duration) (delays []time.Duration, dials int64) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, p := open(t, st, Config{})
+		sub, p := openSubscription(t, st, Config{})
 		end := time.After(total)
 		for {
 			time.Sleep(d)
@@ -119,9 +122,9 @@ func holding(t *testing.T, d, total time.Duration) (delays []time.Duration, dial
 			select {
 			case p = <-st.peers:
 				delays = append(delays, time.Since(start))
-				p.accept(t, "sub_1")
+				p.acceptRequest(t, "sub_1")
 			case <-end:
-				leave(t, sub, p)
+				closeBoth(t, sub, p)
 				dials = st.dials.Load()
 				return
 			}
@@ -132,7 +135,7 @@ func holding(t *testing.T, d, total time.Duration) (delays []time.Duration, dial
 
 // A producer that accepts and hangs up is not called all the time. INV-52
 func TestAcceptThenClose(t *testing.T) {
-	delays, dials := holding(t, 0, time.Hour)
+	delays, dials := serveAndHold(t, 0, time.Hour)
 	// Half a minute on average, once the delay has grown.
 	if dials < 60 || dials > 240 {
 		t.Errorf("%d dials in an hour, want about 130", dials)
@@ -150,13 +153,13 @@ func TestAcceptThenClose(t *testing.T) {
 
 // The delay starts over after thirty seconds of health, and not before. INV-52
 func TestHealth(t *testing.T) {
-	delays, _ := holding(t, 30*time.Second, time.Hour)
+	delays, _ := serveAndHold(t, 30*time.Second, time.Hour)
 	for i, d := range delays {
 		if d > firstDelay {
 			t.Errorf("delay %d after a healthy link is %v, want at most %v", i, d, firstDelay)
 		}
 	}
-	delays, _ = holding(t, 29*time.Second, 2*time.Hour)
+	delays, _ = serveAndHold(t, 29*time.Second, 2*time.Hour)
 	longest := time.Duration(0)
 	for _, d := range delays {
 		longest = max(longest, d)
@@ -168,13 +171,13 @@ func TestHealth(t *testing.T) {
 
 // The same holds for a stream that opens and breaks again. INV-52
 func TestReopenThenBreak(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		sub, f, p := openFlaky(t, newStage(), Config{})
 		stop := time.After(time.Hour)
 		for running := true; running; {
-			n := f.tries()
-			f.cut()
-			for running && f.tries() == n {
+			n := f.attempts()
+			f.cutAll()
+			for running && f.attempts() == n {
 				select {
 				case <-stop:
 					running = false
@@ -182,9 +185,9 @@ func TestReopenThenBreak(t *testing.T) {
 				}
 			}
 		}
-		if n := f.tries(); n < 60 || n > 240 {
+		if n := f.attempts(); n < 60 || n > 240 {
 			t.Errorf("%d reopenings in an hour, want about 130", n)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 // The first message is the request, with what Config says. HS-001, HS-004 to HS-007, HS-009
 func TestDialAccepted(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
 		cfg := Config{ID: "orca", Name: "Orca", Version: "49.1", Capabilities: ScreenReader("en-US")}
 		var sub *Subscription
@@ -25,18 +25,20 @@ func TestDialAccepted(t *testing.T) {
 			sub, err = Dial(t.Context(), st, cfg)
 			done <- err
 		}()
-		p := st.next(t)
-		msg, m := p.read(t)
+		p := st.nextPeer(t)
+		msg, m := p.readMessage(t)
 		req, ok := m.(*aaep.SubscriptionRequest)
 		if !ok || !strings.HasPrefix(string(msg), `{"type":"subscription.request"`) {
 			t.Fatalf("first message = %s, want a subscription.request", msg)
 		}
-		if req.AAEPVersion != "1.0.0" || req.SubscriberID != "orca" || req.SubscriberName != "Orca" || req.SubscriberVersion != "49.1" ||
+		if req.AAEPVersion != "1.0.0" || req.SubscriberID != "orca" || req.SubscriberName != "Orca" ||
+			req.SubscriberVersion != "49.1" ||
 			req.Capabilities.MaxEventsPerSecond != 2 || req.Capabilities.Languages[0] != "en-US" {
 			t.Errorf("request = %s", msg)
 		}
 		// HS-054, LVL-035: less than requested is fine.
-		p.say(t, accepted("sub_1", `{"max_events_per_second":2,"supports_confirmation_reply":false,"coalesce_boundaries":["completion"],"languages":["en"]}`))
+		p.sendRaw(t, acceptedMessage("sub_1",
+			`{"max_events_per_second":2,"supports_confirmation_reply":false,"coalesce_boundaries":["completion"],"languages":["en"]}`))
 		if err := <-done; err != nil {
 			t.Fatalf("Dial = %v", err)
 		}
@@ -46,7 +48,7 @@ func TestDialAccepted(t *testing.T) {
 		if st, _ := sub.Status(); st != (Status{Connected: true, Subscribed: 1}) {
 			t.Errorf("Status = %+v", st)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
@@ -64,7 +66,7 @@ func tryDial(t *testing.T, cfg Config, act func(*peer)) (time.Duration, error) {
 		}
 		done <- err
 	}()
-	p := st.next(t)
+	p := st.nextPeer(t)
 	act(p)
 	err := <-done
 	took := time.Since(start)
@@ -84,16 +86,19 @@ func tryDial(t *testing.T, cfg Config, act func(*peer)) (time.Duration, error) {
 
 // Every reason of a refusal is an error of its own. HS-056 to HS-059, D-56
 func TestDialRejected(t *testing.T) {
-	for _, code := range []aaep.ReasonCode{aaep.VersionUnsupported, aaep.ManifestSignatureRequired, aaep.CapabilitiesIncompatible,
-		aaep.RateLimit, aaep.AuthenticationRequired, aaep.AuthorizationDenied, aaep.TransportUnavailable, aaep.ReasonUnknown, "acme_full_moon"} {
+	for _, code := range []aaep.ReasonCode{aaep.VersionUnsupported, aaep.ManifestSignatureRequired,
+		aaep.CapabilitiesIncompatible,
+		aaep.RateLimit, aaep.AuthenticationRequired, aaep.AuthorizationDenied, aaep.TransportUnavailable,
+		aaep.ReasonUnknown, "acme_full_moon"} {
 		t.Run(string(code), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			runVirtual(t, func(t *testing.T) {
 				took, err := tryDial(t, Config{ID: "reader"}, func(p *peer) {
-					want[*aaep.SubscriptionRequest](t, p)
-					p.say(t, rejected(string(code), `,"retry_after_seconds":90`))
+					mustRead[*aaep.SubscriptionRequest](t, p)
+					p.sendRaw(t, rejectedMessage(string(code), `,"retry_after_seconds":90`))
 				})
 				var r *aaep.Rejection
-				if !errors.Is(err, code) || !errors.As(err, &r) || !r.Remote || r.RetryAfter != 90*time.Second || r.Message != "no" {
+				if !errors.Is(err, code) || !errors.As(err, &r) || !r.Remote || r.RetryAfter != 90*time.Second ||
+					r.Message != "no" {
 					t.Errorf("Dial = %#v, want a remote rejection %q after 90s", err, code)
 				}
 				if took != 0 {
@@ -106,9 +111,11 @@ func TestDialRejected(t *testing.T) {
 
 // A wait that makes no sense is brought within bounds. HS-059
 func TestRetryAfterBounds(t *testing.T) {
-	for value, want := range map[string]time.Duration{"-5": 0, "0": 0, "86400": 24 * time.Hour, "9007199254740991": 24 * time.Hour} {
-		bubble(t, func(t *testing.T) {
-			_, err := tryDial(t, Config{ID: "reader"}, func(p *peer) { p.say(t, rejected("rate_limit", `,"retry_after_seconds":`+value)) })
+	for value, want := range map[string]time.Duration{"-5": 0, "0": 0, "86400": 24 * time.Hour,
+		"9007199254740991": 24 * time.Hour} {
+		runVirtual(t, func(t *testing.T) {
+			_, err := tryDial(t, Config{ID: "reader"},
+				func(p *peer) { p.sendRaw(t, rejectedMessage("rate_limit", `,"retry_after_seconds":`+value)) })
 			var r *aaep.Rejection
 			if !errors.As(err, &r) || r.RetryAfter != want {
 				t.Errorf("retry_after_seconds %s: %#v, want %v", value, err, want)
@@ -127,15 +134,18 @@ func TestDialBadAnswer(t *testing.T) {
 		"garbage":         {"\x00\xff not json", "cannot be read", ""},
 		"empty":           {"", "cannot be read", ""},
 		"repeated member": {`{"type":"subscription.rejected","type":"subscription.accepted"}`, "cannot be read", ""},
-		"an event":        {evt(1), "acme:thing instead of subscription.accepted", aaep.ReasonUnknown},
+		"an event":        {numberedEvent(1), "acme:thing instead of subscription.accepted", aaep.ReasonUnknown},
 		"a request":       {`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{}}`, "subscription.request instead", aaep.ReasonUnknown},
-		"a close":         {closing("sub_1", "producer_shutdown"), "subscription.close instead", aaep.ReasonUnknown},
-		"version 2":       {strings.Replace(accepted("sub_1", "{}"), "1.0.0", "2.0.0", 1), `"2.0.0"`, aaep.VersionUnsupported}, // D-57
-		"version 10":      {strings.Replace(accepted("sub_1", "{}"), "1.0.0", "10.0.0", 1), `"10.0.0"`, aaep.VersionUnsupported},
+		"a close": {closeMessage("sub_1", "producer_shutdown"), "subscription.close instead",
+			aaep.ReasonUnknown},
+		"version 2": {strings.Replace(acceptedMessage("sub_1", "{}"), "1.0.0", "2.0.0", 1), `"2.0.0"`,
+			aaep.VersionUnsupported}, // D-57
+		"version 10": {strings.Replace(acceptedMessage("sub_1", "{}"), "1.0.0", "10.0.0", 1), `"10.0.0"`,
+			aaep.VersionUnsupported},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				_, err := tryDial(t, Config{ID: "reader"}, func(p *peer) { p.say(t, tt.answer) })
+			runVirtual(t, func(t *testing.T) {
+				_, err := tryDial(t, Config{ID: "reader"}, func(p *peer) { p.sendRaw(t, tt.answer) })
 				wantError(t, "Dial", err, tt.words)
 				var r *aaep.Rejection
 				if got := errors.As(err, &r); got != (tt.local != "") || got && (r.Code != tt.local || r.Remote) {
@@ -148,7 +158,7 @@ func TestDialBadAnswer(t *testing.T) {
 
 // A version with our MAJOR is taken as a counter-offer. D-57
 func TestDialCounterOffer(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
 		done := make(chan error, 1)
 		go func() {
@@ -158,7 +168,7 @@ func TestDialCounterOffer(t *testing.T) {
 			}
 			done <- err
 		}()
-		st.next(t).say(t, strings.Replace(accepted("sub_1", "{}"), "1.0.0", "1.9.3", 1))
+		st.nextPeer(t).sendRaw(t, strings.Replace(acceptedMessage("sub_1", "{}"), "1.0.0", "1.9.3", 1))
 		if err := <-done; err != nil {
 			t.Errorf("Dial = %v", err)
 		}
@@ -167,26 +177,32 @@ func TestDialCounterOffer(t *testing.T) {
 
 // A producer that promises more than was asked for is left, and told why. HS-050 to HS-053, INV-51
 func TestDialWiderAnswer(t *testing.T) {
-	asked := aaep.Capabilities{MaxEventsPerSecond: 3, Languages: []string{"en-US"}, CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence},
-		SupportsConfirmationReply: new(false), EventFilters: &aaep.EventFilters{Include: []string{"aaep:agent.session.*"}, Exclude: []string{"aaep:agent.session.started"}}}
+	asked := aaep.Capabilities{MaxEventsPerSecond: 3, Languages: []string{"en-US"},
+		CoalesceBoundaries:        []aaep.Boundary{aaep.BoundarySentence},
+		SupportsConfirmationReply: new(false),
+		EventFilters: &aaep.EventFilters{Include: []string{"aaep:agent.session.*"},
+			Exclude: []string{"aaep:agent.session.started"}}}
 	for name, tt := range map[string]struct{ honored, words string }{
-		"rate":            {`{"max_events_per_second":4}`, "4 events per second"},
-		"confirmations":   {`{"supports_confirmation_reply":true}`, "replies that were not offered"},
-		"clarifications":  {`{"supports_clarification_reply":true}`, "replies that were not offered"},
-		"boundary":        {`{"coalesce_boundaries":["sentence","word"]}`, `"word"`},
-		"language":        {`{"languages":["en-US","de"]}`, `"de"`},
-		"wider filter":    {`{"event_filters":{"include":["aaep:agent.*"]}}`, `"aaep:agent.*"`},
-		"extension":       {`{"supported_extensions":["https://x.example/v1"]}`, `"https://x.example/v1"`},
-		"capability":      {`{"haptic":{"patterns_supported":["buzz"]}}`, `"haptic"`},
-		"exclusion gone":  {`{"event_filters":{"include":["aaep:agent.session.*"],"exclude":[]}}`, `"aaep:agent.session.started"`},
-		"exclusion taken": {`{"event_filters":{"include":["aaep:agent.session.started"],"exclude":["acme:*"]}}`, `"aaep:agent.session.started"`},
+		"rate":           {`{"max_events_per_second":4}`, "4 events per second"},
+		"confirmations":  {`{"supports_confirmation_reply":true}`, "replies that were not offered"},
+		"clarifications": {`{"supports_clarification_reply":true}`, "replies that were not offered"},
+		"boundary":       {`{"coalesce_boundaries":["sentence","word"]}`, `"word"`},
+		"language":       {`{"languages":["en-US","de"]}`, `"de"`},
+		"wider filter":   {`{"event_filters":{"include":["aaep:agent.*"]}}`, `"aaep:agent.*"`},
+		"extension":      {`{"supported_extensions":["https://x.example/v1"]}`, `"https://x.example/v1"`},
+		"capability":     {`{"haptic":{"patterns_supported":["buzz"]}}`, `"haptic"`},
+		"exclusion gone": {`{"event_filters":{"include":["aaep:agent.session.*"],"exclude":[]}}`,
+			`"aaep:agent.session.started"`},
+		"exclusion taken": {`{"event_filters":{"include":["aaep:agent.session.started"],"exclude":["acme:*"]}}`,
+			`"aaep:agent.session.started"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			runVirtual(t, func(t *testing.T) {
 				_, err := tryDial(t, Config{ID: "reader", Capabilities: asked}, func(p *peer) {
-					want[*aaep.SubscriptionRequest](t, p)
-					p.say(t, accepted("sub_1", tt.honored))
-					if m := want[*aaep.SubscriptionClose](t, p); m.SubscriptionID != "sub_1" || m.ReasonCode != aaep.PolicyViolation {
+					mustRead[*aaep.SubscriptionRequest](t, p)
+					p.sendRaw(t, acceptedMessage("sub_1", tt.honored))
+					if m := mustRead[*aaep.SubscriptionClose](t, p); m.SubscriptionID != "sub_1" ||
+						m.ReasonCode != aaep.PolicyViolation {
 						t.Errorf("close = %+v", m)
 					}
 				})
@@ -202,7 +218,8 @@ func TestDialWiderAnswer(t *testing.T) {
 
 // Filters that hold back more, or the same in other words, are fine. HS-054, D-45
 func TestNarrowerFilters(t *testing.T) {
-	asked := &aaep.EventFilters{Include: []string{"aaep:agent.*", "acme:*"}, Exclude: []string{"aaep:agent.state.changed"}}
+	asked := &aaep.EventFilters{Include: []string{"aaep:agent.*", "acme:*"},
+		Exclude: []string{"aaep:agent.state.changed"}}
 	for _, honored := range []*aaep.EventFilters{
 		{}, asked,
 		{Include: []string{"acme:thing"}, Exclude: []string{}},
@@ -218,16 +235,18 @@ func TestNarrowerFilters(t *testing.T) {
 	}
 }
 
-// A signed manifest that was demanded must be there, and whoever demands one says whose signature counts. LVL-039, D-54
+// A signed manifest that was demanded must be there, and a subscriber that demands one says whose
+// signature counts. LVL-039, D-54
 func TestDialDemandsManifest(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		demanding := aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}
-		if _, err := Dial(t.Context(), newStage(), Config{ID: "reader", Capabilities: demanding}); !errors.Is(err, errNoTrust) {
+		if _, err := Dial(t.Context(), newStage(), Config{ID: "reader", Capabilities: demanding}); !errors.Is(err,
+			errNoTrust) {
 			t.Errorf("Dial without Trust = %v", err)
 		}
 		_, err := tryDial(t, Config{ID: "reader", Trust: &manifest.Trust{}, Capabilities: demanding}, func(p *peer) {
-			p.accept(t, "sub_1")
-			if m := want[*aaep.SubscriptionClose](t, p); m.ReasonCode != "manifest_verification_failed" {
+			p.acceptRequest(t, "sub_1")
+			if m := mustRead[*aaep.SubscriptionClose](t, p); m.ReasonCode != "manifest_verification_failed" {
 				t.Errorf("close = %+v", m)
 			}
 		})
@@ -239,16 +258,18 @@ func TestDialDemandsManifest(t *testing.T) {
 
 // Silence ends the handshake after ten seconds, the end of the link at once. HS-080, INV-54
 func TestDialNoAnswer(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		took, err := tryDial(t, Config{ID: "reader"}, func(p *peer) { want[*aaep.SubscriptionRequest](t, p) })
+	runVirtual(t, func(t *testing.T) {
+		took, err := tryDial(t, Config{ID: "reader"}, func(p *peer) { mustRead[*aaep.SubscriptionRequest](t, p) })
 		if !errors.Is(err, context.DeadlineExceeded) || took != 10*time.Second {
 			t.Errorf("Dial = %v after %v, want the deadline after 10s", err, took)
 		}
-		took, err = tryDial(t, Config{ID: "reader"}, func(p *peer) { want[*aaep.SubscriptionRequest](t, p); _ = p.Close() })
+		took, err = tryDial(t, Config{ID: "reader"},
+			func(p *peer) { mustRead[*aaep.SubscriptionRequest](t, p); _ = p.Close() })
 		if !errors.Is(err, io.ErrUnexpectedEOF) || took != 0 {
 			t.Errorf("Dial = %v after %v, want io.ErrUnexpectedEOF at once", err, took)
 		}
-		if _, err = tryDial(t, Config{ID: "reader"}, func(p *peer) { _ = p.Close() }); err == nil || errors.Is(err, io.EOF) {
+		if _, err = tryDial(t, Config{ID: "reader"}, func(p *peer) { _ = p.Close() }); err == nil ||
+			errors.Is(err, io.EOF) {
 			t.Errorf("Dial = %v, want an error that is not the io.EOF of Close", err)
 		}
 	})
@@ -256,7 +277,7 @@ func TestDialNoAnswer(t *testing.T) {
 
 // The caller's ctx bounds Dial, also while the refused producer is told. INV-51
 func TestDialCancelled(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
@@ -265,9 +286,9 @@ func TestDialCancelled(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 3*time.Second {
 			t.Errorf("Dial = %v after %v", err, time.Since(start))
 		}
-		p := st.next(t)
-		want[*aaep.SubscriptionRequest](t, p)
-		p.gone(t)
+		p := st.nextPeer(t)
+		mustRead[*aaep.SubscriptionRequest](t, p)
+		p.checkGone(t)
 
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -278,7 +299,7 @@ func TestDialCancelled(t *testing.T) {
 	})
 }
 
-// What cannot be asked for is said before anybody is called. HS-006, HS-009
+// What cannot be asked for is an error before the producer is dialed. HS-006, HS-009
 func TestDialInvalidConfig(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"/subscriber_id":                      {},
@@ -298,18 +319,20 @@ func TestDialInvalidConfig(t *testing.T) {
 	_, err := Dial(t.Context(), nil, Config{ID: "r"})
 	wantError(t, "Dial", err, "Dialer")
 	down := errors.New("no route")
-	if _, err := Dial(t.Context(), &stage{fail: down}, Config{ID: "r"}); !errors.Is(err, down) {
+	if _, err := Dial(t.Context(), &fixture{fail: down}, Config{ID: "r"}); !errors.Is(err, down) {
 		t.Errorf("Dial = %v, want the dialer's error", err)
 	}
 }
 
-// EXT-007: a request whose extensions cannot be had together is made again without them, once; and so it stays.
+// EXT-007: a request whose extensions cannot be had together is made again without them, once; and
+// so it stays.
 func TestDialAgainWithoutExtensions(t *testing.T) {
-	extended := able()
-	if err := extended.AddExtension(aaep.Vocabulary{Prefix: "med", URI: "https://a.example/med/v1"}, map[string]int{"letters": 5}); err != nil {
+	extended := allReplies()
+	if err := extended.AddExtension(aaep.Vocabulary{Prefix: "med", URI: "https://a.example/med/v1"},
+		map[string]int{"letters": 5}); err != nil {
 		t.Fatal(err)
 	}
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
 		done := make(chan *Subscription)
 		go func() {
@@ -319,26 +342,27 @@ func TestDialAgainWithoutExtensions(t *testing.T) {
 			}
 			done <- sub
 		}()
-		first := st.next(t)
-		if req := want[*aaep.SubscriptionRequest](t, first); len(req.Capabilities.SupportedExtensions) != 1 || string(req.Capabilities.Extensions["med"]) != `{"letters":5}` {
+		first := st.nextPeer(t)
+		if req := mustRead[*aaep.SubscriptionRequest](t, first); len(req.Capabilities.SupportedExtensions) != 1 ||
+			string(req.Capabilities.Extensions["med"]) != `{"letters":5}` {
 			t.Errorf("asked for %+v", req.Capabilities)
 		}
-		first.say(t, rejected("capabilities_incompatible", ""))
-		first.gone(t)
-		second := st.next(t)
-		req := second.accept(t, "sub_1")
+		first.sendRaw(t, rejectedMessage("capabilities_incompatible", ""))
+		first.checkGone(t)
+		second := st.nextPeer(t)
+		req := second.acceptRequest(t, "sub_1")
 		if c := req.Capabilities; extendedBy(c) != 0 || !isTrue(c.SupportsConfirmationReply) {
 			t.Errorf("asked again for %+v", c)
 		}
 		sub := <-done
 		second.Close() // it begins anew, with what could be had
-		third := st.next(t)
-		if c := third.accept(t, "sub_2").Capabilities; extendedBy(c) != 0 {
+		third := st.nextPeer(t)
+		if c := third.acceptRequest(t, "sub_2").Capabilities; extendedBy(c) != 0 {
 			t.Errorf("asked a third time for %+v", c)
 		}
-		leave(t, sub, third)
+		closeBoth(t, sub, third)
 	})
-	bubble(t, func(t *testing.T) { // twice is enough
+	runVirtual(t, func(t *testing.T) { // twice is enough
 		st := newStage()
 		done := make(chan error)
 		go func() {
@@ -346,9 +370,9 @@ func TestDialAgainWithoutExtensions(t *testing.T) {
 			done <- err
 		}()
 		for range 2 {
-			p := st.next(t)
-			want[*aaep.SubscriptionRequest](t, p)
-			p.say(t, rejected("capabilities_incompatible", ""))
+			p := st.nextPeer(t)
+			mustRead[*aaep.SubscriptionRequest](t, p)
+			p.sendRaw(t, rejectedMessage("capabilities_incompatible", ""))
 		}
 		if err := <-done; !errors.Is(err, aaep.CapabilitiesIncompatible) || st.dials.Load() != 2 {
 			t.Errorf("%v after %d dials", err, st.dials.Load())

@@ -15,28 +15,29 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Events come in order and each once; ids differ by case. ENV-015, ENV-016, TR-006, TR-010, LVL-037, HS-068
+// Events come in order and each once; ids differ by case. ENV-015, ENV-016, TR-006, TR-010,
+// LVL-037, HS-068
 func TestEventsInOrderEachOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
 		for _, id := range []string{"evt_a", "evt_b", "evt_a", "evt_A", "evt_b", "evt_c", "evt_A"} {
-			p.say(t, event(id, "acme:thing", ""))
+			p.sendRaw(t, eventMessage(id, "acme:thing", ""))
 		}
 		for _, id := range []string{"evt_a", "evt_b", "evt_A", "evt_c"} {
-			take(t, sub, id)
+			takeEvent(t, sub, id)
 		}
-		nothing(t, sub, time.Minute)
-		leave(t, sub, p)
+		checkNoEvent(t, sub, time.Minute)
+		closeBoth(t, sub, p)
 	})
 }
 
-// One bad message costs one message, and what nobody knows is handed on. INV-35, D-05, LVL-013, LVL-016,
-// HS-034, HS-077, ENV-010, D-39, D-54
+// One bad message costs one message, and what is not known is handed on. INV-35, D-05, LVL-013,
+// LVL-016, HS-034, HS-077, ENV-010, D-39, D-54
 func TestBadAndUnknownMessages(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		var log bytes.Buffer
 		var unreadable []string
-		sub, p := open(t, newStage(), Config{ID: "reader", Unreadable: func(err error) {
+		sub, p := openSubscription(t, newStage(), Config{ID: "reader", Unreadable: func(err error) {
 			var invalid *aaep.InvalidError
 			if errors.As(err, &invalid) {
 				unreadable = append(unreadable, invalid.Message)
@@ -44,34 +45,37 @@ func TestBadAndUnknownMessages(t *testing.T) {
 		}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		for _, msg := range []string{
 			"", "null", "[]", "{}", "\xff", `{"type":7}`, `{"type":"subscription.close"}`,
-			event("bad id", "acme:thing", ""),                                                 // an envelope that is not one
-			event("evt_9", "aaep:agent.awaiting.confirmation", ""),                            // nothing is asked
-			`{"type":"subscription.renegotiate","subscription_id":"sub_1","capabilities":{}}`, // not a producer's to send
-			accepted("sub_1", `{"max_events_per_second":9}`),                                  // an answer to nothing
-			closing("sub_2", "producer_shutdown"),                                             // for somebody else
-			event("evt_1", "acme:agent.alert", `,"summary_normal":"Look","acme:level":7`),
-			event("evt_2", "aaep:agent.medical.alert", `,"urgency":"critical"`),
-			event("evt_3", "aaep:agent.state.changed", `,"from_state":"idle","to_state":"acme_dreaming"`),
-			event("evt_4", "aaep:agent.session.completed", `,"extensions":{"acme":{"x":[1]}}`),
+			eventMessage("bad id", "acme:thing", ""),
+			// an envelope that is not one
+			eventMessage("evt_9", "aaep:agent.awaiting.confirmation", ""), // nothing is asked
+			`{"type":"subscription.renegotiate","subscription_id":"sub_1","capabilities":{}}`,
+			// not a producer's to send
+			acceptedMessage("sub_1", `{"max_events_per_second":9}`), // an answer to nothing
+			closeMessage("sub_2", "producer_shutdown"),              // for another
+			eventMessage("evt_1", "acme:agent.alert", `,"summary_normal":"Look","acme:level":7`),
+			eventMessage("evt_2", "aaep:agent.medical.alert", `,"urgency":"critical"`),
+			eventMessage("evt_3", "aaep:agent.state.changed", `,"from_state":"idle","to_state":"acme_dreaming"`),
+			eventMessage("evt_4", "aaep:agent.session.completed", `,"extensions":{"acme":{"x":[1]}}`),
 		} {
-			p.say(t, msg)
+			p.sendRaw(t, msg)
 		}
-		ev := take(t, sub, "evt_1")
-		if x, ok := ev.Payload.(*aaep.Extension); !ok || x.Type != "acme:agent.alert" || ev.Text(aaep.VerbosityNormal) != "Look" || !strings.Contains(string(ev.Unknown), "acme:level") {
+		ev := takeEvent(t, sub, "evt_1")
+		if x, ok := ev.Payload.(*aaep.Extension); !ok || x.Type != "acme:agent.alert" ||
+			ev.Text(aaep.VerbosityNormal) != "Look" || !strings.Contains(string(ev.Unknown), "acme:level") {
 			t.Errorf("event = %+v", ev)
 		}
-		if ev := take(t, sub, "evt_2"); !ev.Critical() {
+		if ev := takeEvent(t, sub, "evt_2"); !ev.Critical() {
 			t.Error("an unknown critical event is not critical")
 		}
-		take(t, sub, "evt_3")
-		take(t, sub, "evt_4")
+		takeEvent(t, sub, "evt_3")
+		takeEvent(t, sub, "evt_4")
 		if st, _ := sub.Status(); !st.Connected || st.Subscribed != 1 {
 			t.Errorf("Status = %+v", st)
 		}
 		if sub.Accepted().HonoredCapabilities.MaxEventsPerSecond != 0 {
 			t.Error("terms changed that nobody asked for")
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 		if len(unreadable) != 9 || unreadable[8] != "aaep:agent.awaiting.confirmation" {
 			t.Errorf("it is told of %q", unreadable)
 		}
@@ -85,15 +89,17 @@ func TestBadAndUnknownMessages(t *testing.T) {
 
 // Numbers that run backwards are reported. TR-008, LVL-037, D-10
 func TestOutOfOrderIsReported(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		var log bytes.Buffer
-		sub, p := open(t, newStage(), Config{ID: "reader", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		sub, p := openSubscription(t, newStage(),
+			Config{ID: "reader", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		for i, n := range []int{0, 2, 1, 3} { // a gap is no error
-			p.say(t, event(fmt.Sprintf("evt_%d", i), "acme:thing", fmt.Sprintf(`,"sequence_number":%d`, n)))
-			take(t, sub, "")
+			p.sendRaw(t, eventMessage(fmt.Sprintf("evt_%d", i), "acme:thing", fmt.Sprintf(`,"sequence_number":%d`, n)))
+			takeEvent(t, sub, "")
 		}
-		leave(t, sub, p)
-		if n := strings.Count(log.String(), "event out of order"); n != 1 || !strings.Contains(log.String(), "sequence_number=1 after=2") {
+		closeBoth(t, sub, p)
+		if n := strings.Count(log.String(), "event out of order"); n != 1 ||
+			!strings.Contains(log.String(), "sequence_number=1 after=2") {
 			t.Errorf("%d reports, want one: %s", n, &log)
 		}
 	})
@@ -101,8 +107,8 @@ func TestOutOfOrderIsReported(t *testing.T) {
 
 // A cancelled Next loses nothing, and neither does leaving the loop.
 func TestNextCancelled(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
 		for n := range 200 {
 			ctx, cancel := context.WithCancel(t.Context())
 			got := make(chan *aaep.Event, 1)
@@ -114,16 +120,16 @@ func TestNextCancelled(t *testing.T) {
 				synctest.Wait()
 			}
 			go cancel()
-			p.say(t, evt(n))
+			p.sendRaw(t, numberedEvent(n))
 			if ev := <-got; ev == nil { // cancelled first: it is still there
-				take(t, sub, fmt.Sprintf("evt_%d", n))
+				takeEvent(t, sub, fmt.Sprintf("evt_%d", n))
 			} else if want := fmt.Sprintf("evt_%d", n); ev.EventID != want {
 				t.Fatalf("Next = %s, want %s", ev.EventID, want)
 			}
 			cancel()
 		}
 		for n := range 6 {
-			p.say(t, event(fmt.Sprintf("evt_loop%d", n), "acme:thing", ""))
+			p.sendRaw(t, eventMessage(fmt.Sprintf("evt_loop%d", n), "acme:thing", ""))
 		}
 		n := 0
 		for range 3 { // three loops of two
@@ -147,14 +153,14 @@ func TestNextCancelled(t *testing.T) {
 		if pairs != 1 {
 			t.Errorf("%d pairs, want the error as the last one", pairs)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
 // Many may wait in Next; each event goes to one of them.
 func TestNextConcurrent(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
 		got := make(chan string, 1000)
 		for range 8 {
 			go func() {
@@ -168,7 +174,7 @@ func TestNextConcurrent(t *testing.T) {
 			}()
 		}
 		for n := range 1000 {
-			p.say(t, evt(n))
+			p.sendRaw(t, numberedEvent(n))
 		}
 		seen := map[string]bool{}
 		for range 1000 {
@@ -177,22 +183,22 @@ func TestNextConcurrent(t *testing.T) {
 		if len(seen) != 1000 {
 			t.Errorf("%d different events, want 1000", len(seen))
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
-// Two events that came before anybody looked wake two.
+// Two events that came before a call of Next wake two.
 func TestInboxWakesEveryone(t *testing.T) {
 	b := newInbox()
-	b.put(arrival{event: &aaep.Event{}, size: 1})
-	b.put(arrival{event: &aaep.Event{}, size: 1})
+	b.addEvent(arrival{event: &aaep.Event{}, size: 1})
+	b.addEvent(arrival{event: &aaep.Event{}, size: 1})
 	for range 2 {
 		select {
 		case <-b.arrived:
 		default:
 			t.Fatal("nobody is woken for the second event")
 		}
-		if ev, _ := b.take(false); ev == nil {
+		if ev, _ := b.takeOldest(false); ev == nil {
 			t.Fatal("no event after the token")
 		}
 	}
@@ -201,12 +207,13 @@ func TestInboxWakesEveryone(t *testing.T) {
 	}
 }
 
-// An event that comes just before the end is not lost to it, in whatever order Next learns of the two.
+// An event that comes just before the end is not lost to it, in whatever order Next learns of the
+// two.
 func TestNextRacesWithTheEnd(t *testing.T) {
 	for range 20_000 {
 		s := &Subscription{inbox: newInbox(), done: make(chan struct{}), err: io.EOF}
 		go func() {
-			s.inbox.put(arrival{event: &aaep.Event{}, size: 1})
+			s.inbox.addEvent(arrival{event: &aaep.Event{}, size: 1})
 			close(s.done)
 		}()
 		if ev, err := s.Next(t.Context()); ev == nil {
@@ -217,14 +224,14 @@ func TestNextRacesWithTheEnd(t *testing.T) {
 
 // What was received before the end is handed on, then the reason comes, again and again.
 func TestNextAfterTheEnd(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
-		p.say(t, evt(1))
-		p.say(t, evt(2))
-		p.say(t, closing("sub_1", "policy_violation"))
-		p.gone(t) // and no close in return: the producer said it
-		take(t, sub, "evt_1")
-		take(t, sub, "evt_2")
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
+		p.sendRaw(t, numberedEvent(1))
+		p.sendRaw(t, numberedEvent(2))
+		p.sendRaw(t, closeMessage("sub_1", "policy_violation"))
+		p.checkGone(t) // and no close in return: the producer said it
+		takeEvent(t, sub, "evt_1")
+		takeEvent(t, sub, "evt_2")
 		var last error
 		for ev, err := range sub.Events(t.Context()) {
 			if last = err; ev != nil {
@@ -238,13 +245,13 @@ func TestNextAfterTheEnd(t *testing.T) {
 				t.Errorf("Next = %v, loop ended with %v; want policy_violation from the peer", err, last)
 			}
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 
-		sub, p = open(t, newStage(), Config{})
-		p.say(t, evt(1))
+		sub, p = openSubscription(t, newStage(), Config{})
+		p.sendRaw(t, numberedEvent(1))
 		synctest.Wait()
-		leave(t, sub, p)
-		take(t, sub, "evt_1")
+		closeBoth(t, sub, p)
+		takeEvent(t, sub, "evt_1")
 		if _, err := sub.Next(t.Context()); err != io.EOF {
 			t.Errorf("Next after Close = %v, want io.EOF", err)
 		}
@@ -256,15 +263,15 @@ func TestNextAfterTheEnd(t *testing.T) {
 
 // A reader that is slow holds the producer back, and loses nothing. INV-21, HS-070, TR-026, TR-027
 func TestBackPressure(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
 		const total = 2000
 		sent := 0
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			for n := range total {
-				p.say(t, evt(n))
+				p.sendRaw(t, numberedEvent(n))
 				sent = n + 1
 			}
 		}()
@@ -275,22 +282,23 @@ func TestBackPressure(t *testing.T) {
 			t.Errorf("%d events were taken from the producer while nobody read, want about %d", sent, most)
 		}
 		for n := range total {
-			take(t, sub, fmt.Sprintf("evt_%d", n))
+			takeEvent(t, sub, fmt.Sprintf("evt_%d", n))
 		}
 		<-done
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
 // Large events are bounded by their size.
 func TestBackPressureBytes(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
 		big := fmt.Sprintf(`,"acme:blob":%q`, strings.Repeat("x", 1<<19))
 		sent := 0
 		go func() {
 			for n := range 100 {
-				if p.Send(context.Background(), []byte(event(fmt.Sprintf("evt_%d", n), "acme:thing", big))) != nil {
+				if p.Send(context.Background(),
+					[]byte(eventMessage(fmt.Sprintf("evt_%d", n), "acme:thing", big))) != nil {
 					return
 				}
 				sent = n + 1
@@ -301,57 +309,59 @@ func TestBackPressureBytes(t *testing.T) {
 			t.Errorf("%d events of half a MiB were taken, want at most %d", sent, most)
 		}
 		for n := range 50 {
-			take(t, sub, fmt.Sprintf("evt_%d", n))
+			takeEvent(t, sub, fmt.Sprintf("evt_%d", n))
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
 // A hundred thousand events go through; of their ids only the newest are kept. INV-51, P10
 func TestRememberedIDs(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
 		total := 100_000
 		if testing.Short() {
 			total = 5 * remembered
 		}
 		go func() {
 			for n := range total {
-				p.say(t, evt(n))
+				p.sendRaw(t, numberedEvent(n))
 			}
-			p.say(t, evt(total-1))             // twice
-			p.say(t, evt(total-remembered))    // twice, and the oldest that is known
-			p.say(t, evt(total-remembered-11)) // forgotten
+			p.sendRaw(t, numberedEvent(total-1))             // twice
+			p.sendRaw(t, numberedEvent(total-remembered))    // twice, and the oldest that is known
+			p.sendRaw(t, numberedEvent(total-remembered-11)) // forgotten
 		}()
 		for n := range total {
-			take(t, sub, fmt.Sprintf("evt_%d", n))
+			takeEvent(t, sub, fmt.Sprintf("evt_%d", n))
 		}
-		take(t, sub, fmt.Sprintf("evt_%d", total-remembered-11))
-		leave(t, sub, p)
+		takeEvent(t, sub, fmt.Sprintf("evt_%d", total-remembered-11))
+		closeBoth(t, sub, p)
 		if n := len(sub.seen); n != remembered || len(sub.order) != remembered || cap(sub.order) > 4*remembered {
 			t.Errorf("%d ids in %d of %d places are remembered, want %d", n, len(sub.order), cap(sub.order), remembered)
 		}
 	})
 }
 
-// Questions that nobody answers, and sessions without an end, do not pile up. P10
+// Questions that are not answered, and sessions without an end, do not pile up. P10
 func TestOpenQuestionsBounded(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
 		var first, last *aaep.Event
 		for n := range 3 * openQuestions {
-			p.say(t, confirmation(fmt.Sprintf("evt_%d", n), fmt.Sprintf("rpl_%d", n), fmt.Sprintf(`,"sequence_number":%d`, n)))
-			last = take(t, sub, "")
+			p.sendRaw(t, confirmationMessage(fmt.Sprintf("evt_%d", n), fmt.Sprintf("rpl_%d", n),
+				fmt.Sprintf(`,"sequence_number":%d`, n)))
+			last = takeEvent(t, sub, "")
 			if first == nil {
 				first = last
 			}
 			time.Sleep(time.Millisecond)
 		}
 		for n := range 3 * openQuestions {
-			p.say(t, strings.Replace(event(fmt.Sprintf("evt_s%d", n), "acme:thing", `,"sequence_number":1`), "sess_1", fmt.Sprintf("sess_%d", n), 1))
-			take(t, sub, "")
+			p.sendRaw(t, strings.Replace(eventMessage(fmt.Sprintf("evt_s%d", n), "acme:thing", `,"sequence_number":1`),
+				"sess_1", fmt.Sprintf("sess_%d", n), 1))
+			takeEvent(t, sub, "")
 		}
-		if n := len(sub.open); n != openQuestions {
+		if n := len(sub.questions); n != openQuestions {
 			t.Errorf("%d questions are kept, want %d", n, openQuestions)
 		}
 		if err := sub.Reply(t.Context(), first, aaep.Accept); err != ErrUnknownEvent {
@@ -360,7 +370,7 @@ func TestOpenQuestionsBounded(t *testing.T) {
 		if err := sub.Reply(t.Context(), last, aaep.Accept); err != nil {
 			t.Errorf("Reply to the newest question = %v", err)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 		if n := len(sub.numbers); n > openQuestions {
 			t.Errorf("%d sessions are kept, want at most %d", n, openQuestions)
 		}

@@ -19,22 +19,25 @@ func (script) Dial(context.Context) (transports.Conn, error) {
 		defer agent.Close()
 		ctx := context.Background() // that of Dial ends with the handshake
 		event := func(id, typ, more string) string {
-			return `{"@context":"` + aaep.CoreContext + `","type":"aaep:agent.` + typ + `","event_id":"evt_` + id + `","session_id":"sess_1",` +
+			return `{"@context":"` + aaep.CoreContext + `","type":"aaep:agent.` + typ + `","event_id":"evt_` + id +
+				`","session_id":"sess_1",` +
 				`"timestamp":"2026-05-24T14:22:20.014Z","producer":{"agent_id":"helper"},` + more + `}`
 		}
 		_, _ = agent.Receive(ctx) // the subscription.request
 		for _, msg := range []string{
 			`{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"helper"},"honored_capabilities":{}}`,
 			event("1", "session.started", `"summary_normal":"Paying your bill."`),
-			event("2", "awaiting.confirmation", `"urgency":"critical","summary_normal":"Pay 20 euros?","action":"Pay 20 euros",`+
-				`"consequence":"The money leaves your account.","reply_token":"rpl_1","timeout_seconds":60,"default_decision":"reject"`),
+			event("2", "awaiting.confirmation",
+				`"urgency":"critical","summary_normal":"Pay 20 euros?","action":"Pay 20 euros",`+
+					`"consequence":"The money leaves your account.","reply_token":"rpl_1","timeout_seconds":60,"default_decision":"reject"`),
 		} {
 			_ = agent.Send(ctx, []byte(msg))
 		}
 		reply, _ := agent.Receive(ctx)
 		var r struct{ Decision string }
 		_ = json.Unmarshal(reply, &r)
-		_ = agent.Send(ctx, []byte(event("3", "session.completed", `"summary_normal":"The answer was `+r.Decision+`."`)))
+		_ = agent.Send(ctx, []byte(event("3", "session.completed",
+			`"summary_normal":"The answer was `+r.Decision+`."`)))
 		_, _ = agent.Receive(ctx) // the subscription.close
 	}()
 	return reader, nil
@@ -43,7 +46,8 @@ func (script) Dial(context.Context) (transports.Conn, error) {
 // A screen reader that asks its user. Here the user always says yes; a real one must be asked.
 func Example() {
 	ctx := context.Background()
-	sub, err := subscriber.Dial(ctx, script{}, subscriber.Config{ID: "my-reader", Capabilities: subscriber.ScreenReader("en-US")})
+	sub, err := subscriber.Dial(ctx, script{},
+		subscriber.Config{ID: "my-reader", Capabilities: subscriber.ScreenReader("en-US")})
 	if err != nil {
 		fmt.Println(err)
 		return

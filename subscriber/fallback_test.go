@@ -15,43 +15,46 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// ways are three ways to one producer, of which the test plays each; tried notes the order in which they were.
-type ways struct {
-	stages [3]*stage
+// testWays are three ways to one producer, of which the test plays each; tried notes the order in
+// which they were.
+type testWays struct {
+	stages [3]*fixture
 	tried  []int
 }
 
-func newWays() *ways { return &ways{stages: [3]*stage{newStage(), newStage(), newStage()}} }
+func newWays() *testWays { return &testWays{stages: [3]*fixture{newStage(), newStage(), newStage()}} }
 
-func (w *ways) way(i int) transports.Dialer {
+func (w *testWays) dialerOf(i int) transports.Dialer {
 	return dialer(func(ctx context.Context) (transports.Conn, error) {
 		w.tried = append(w.tried, i)
 		return w.stages[i].Dial(ctx)
 	})
 }
 
-func (w *ways) dial(t *testing.T) (*Subscription, error) {
-	return Dial(t.Context(), w.way(0), Config{ID: "orca", Capabilities: able(), Fallback: []transports.Dialer{w.way(1), w.way(2)}})
+func (w *testWays) dialFirst(t *testing.T) (*Subscription, error) {
+	return Dial(t.Context(), w.dialerOf(0), Config{ID: "orca", Capabilities: allReplies(),
+		Fallback: []transports.Dialer{w.dialerOf(1), w.dialerOf(2)}})
 }
 
-// XT-002, B.7.2: where a way is blocked, or leads to something that does not answer, the next is tried with a new handshake, and the
-// subscription says which it was. A link that breaks is renewed on the way that worked, before the others.
+// XT-002, B.7.2: where a way is blocked, or leads to something that does not answer, the next is
+// tried with a new handshake, and the subscription says which it was. A link that breaks is renewed
+// on the way that worked, before the others.
 func TestFallback(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		w := newWays()
 		w.stages[0].fail = errors.New("blocked")
 		done := make(chan *Subscription, 1)
 		go func() {
-			sub, err := w.dial(t)
+			sub, err := w.dialFirst(t)
 			if err != nil {
 				t.Error(err)
 			}
 			done <- sub
 		}()
-		w.stages[1].next(t) // it takes the request and never answers
-		p := w.stages[2].next(t)
-		want[*aaep.SubscriptionRequest](t, p)
-		p.say(t, accepted("sub_1", `{}`))
+		w.stages[1].nextPeer(t) // it takes the request and never answers
+		p := w.stages[2].nextPeer(t)
+		mustRead[*aaep.SubscriptionRequest](t, p)
+		p.sendRaw(t, acceptedMessage("sub_1", `{}`))
 		sub := <-done
 		if st, _ := sub.Status(); st.Way != 2 || !st.Connected {
 			t.Errorf("Status = %+v, want the third way", st)
@@ -62,27 +65,28 @@ func TestFallback(t *testing.T) {
 		w.tried = nil
 		w.stages[0].fail, w.stages[2].fail = nil, errors.New("blocked now")
 		p.Close()
-		p = w.stages[0].next(t)
-		want[*aaep.SubscriptionRequest](t, p)
-		p.say(t, accepted("sub_2", `{}`))
+		p = w.stages[0].nextPeer(t)
+		mustRead[*aaep.SubscriptionRequest](t, p)
+		p.sendRaw(t, acceptedMessage("sub_2", `{}`))
 		time.Sleep(time.Minute)
 		if st, _ := sub.Status(); st.Way != 0 || st.Subscribed != 2 || !slices.Equal(w.tried, []int{2, 0}) {
 			t.Errorf("Status = %+v after trying %v", st, w.tried)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
-// What a further way leads to does not end a subscription whose own way is down for a moment, nor keep it waiting.
+// What a further way leads to does not end a subscription whose own way is down for a moment, nor
+// keep it waiting.
 func TestFallbackSpeaksForItself(t *testing.T) {
 	for name, answer := range map[string]string{
-		"too wide": accepted("sub_9", `{"supports_confirmation_reply":true}`),
-		"later":    rejected(string(aaep.TransportUnavailable), `,"retry_after_seconds":300`),
+		"too wide": acceptedMessage("sub_9", `{"supports_confirmation_reply":true}`),
+		"later":    rejectedMessage(string(aaep.TransportUnavailable), `,"retry_after_seconds":300`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			runVirtual(t, func(t *testing.T) {
 				st, other := newStage(), newStage()
-				sub, p := open(t, st, Config{ID: "reader", Fallback: []transports.Dialer{other}})
+				sub, p := openSubscription(t, st, Config{ID: "reader", Fallback: []transports.Dialer{other}})
 				var up atomic.Bool
 				sub.ways[0] = dialer(func(ctx context.Context) (transports.Conn, error) {
 					if !up.Load() {
@@ -91,38 +95,40 @@ func TestFallbackSpeaksForItself(t *testing.T) {
 					return st.Dial(ctx)
 				})
 				_ = p.Close()
-				q := other.next(t)
-				want[*aaep.SubscriptionRequest](t, q)
-				q.say(t, answer)
+				q := other.nextPeer(t)
+				mustRead[*aaep.SubscriptionRequest](t, q)
+				q.sendRaw(t, answer)
 				up.Store(true)
 				start := time.Now()
-				p = st.next(t)
-				p.accept(t, "sub_2")
+				p = st.nextPeer(t)
+				p.acceptRequest(t, "sub_2")
 				synctest.Wait()
 				if status, _ := sub.Status(); !status.Connected || status.Way != 0 || time.Since(start) > time.Minute {
 					t.Errorf("Status = %+v after %v", status, time.Since(start))
 				}
 				_ = q.Close()
-				leave(t, sub, p)
+				closeBoth(t, sub, p)
 			})
 		})
 	}
 }
 
-// A producer that says no is not asked again by another door (T-DOWNGRADE); one that cannot serve this way is.
+// A producer that says no is not asked again by another door (T-DOWNGRADE); one that cannot serve
+// this way is.
 func TestNoFallbackAfterRefusal(t *testing.T) {
-	for code, tried := range map[aaep.ReasonCode]int{aaep.AuthenticationRequired: 1, aaep.RateLimit: 1, aaep.VersionUnsupported: 1, aaep.TransportUnavailable: 3} {
-		bubble(t, func(t *testing.T) {
+	for code, tried := range map[aaep.ReasonCode]int{aaep.AuthenticationRequired: 1, aaep.RateLimit: 1,
+		aaep.VersionUnsupported: 1, aaep.TransportUnavailable: 3} {
+		runVirtual(t, func(t *testing.T) {
 			w := newWays()
 			done := make(chan error, 1)
 			go func() {
-				_, err := w.dial(t)
+				_, err := w.dialFirst(t)
 				done <- err
 			}()
 			for i := range tried {
-				p := w.stages[i].next(t)
-				want[*aaep.SubscriptionRequest](t, p)
-				p.say(t, `{"type":"subscription.rejected","reason_code":"`+string(code)+`","reason_message":"No."}`)
+				p := w.stages[i].nextPeer(t)
+				mustRead[*aaep.SubscriptionRequest](t, p)
+				p.sendRaw(t, `{"type":"subscription.rejected","reason_code":"`+string(code)+`","reason_message":"No."}`)
 			}
 			if err := <-done; !errors.Is(err, code) || len(w.tried) != tried {
 				t.Errorf("%s: Dial = %v after trying %v, want %d", code, err, w.tried, tried)
@@ -137,8 +143,9 @@ func TestEveryWayFails(t *testing.T) {
 	for i, err := range []error{errors.New("no route"), io.ErrUnexpectedEOF, errors.New("no such file")} {
 		w.stages[i].fail = err
 	}
-	_, err := w.dial(t)
-	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "no route") || !strings.Contains(err.Error(), "no such file") {
+	_, err := w.dialFirst(t)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "no route") ||
+		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("Dial = %v", err)
 	}
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// SEC-009: for any rate, a producer that keeps to it is never limited, though the network holds up to a minute of it back and
-// hands that on at once; and of one that does not, no span of t seconds carries more than a minute's worth and twice the rate.
+// SEC-009: for any rate, a producer that keeps to it is never limited, though the network holds up
+// to a minute of it back and hands that on at once; and of one that does not, no span of t seconds
+// carries more than a minute's worth and twice the rate.
 func TestFloodBounds(t *testing.T) {
 	news := &aaep.Event{Payload: &aaep.ProgressUpdated{}}
 	rapid.Check(t, func(t *rapid.T) {
@@ -31,7 +32,8 @@ func TestFloodBounds(t *testing.T) {
 			}
 			for range rate {
 				if over, _ := honest.tooMuch(news, arrived, rate); over {
-					t.Fatalf("%v after the beginning an event is left out of a producer that keeps to %d a second", arrived.Sub(begin), rate)
+					t.Fatalf("%v after the beginning an event is left out of a producer that keeps to %d a second",
+						arrived.Sub(begin), rate)
 				}
 			}
 		}
@@ -64,15 +66,17 @@ func TestFloodBounds(t *testing.T) {
 	})
 }
 
-// SEC-009, EVT-022: of a flood a person gets a bounded part and learns of it once, and of errors, questions and ends gets all.
+// SEC-009, EVT-022: of a flood a person gets a bounded part and learns of it once, and of errors,
+// questions and ends gets all.
 func TestFlood(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
 		var log bytes.Buffer
 		var told []error
-		caps := able()
+		caps := allReplies()
 		caps.MaxEventsPerSecond = 2
-		cfg := Config{ID: "reader", Capabilities: caps, Logger: slog.New(slog.NewTextHandler(&log, nil)), Unreadable: func(err error) { told = append(told, err) }}
+		cfg := Config{ID: "reader", Capabilities: caps, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Unreadable: func(err error) { told = append(told, err) }}
 		dialed := make(chan *Subscription)
 		go func() {
 			sub, err := Dial(t.Context(), st, cfg)
@@ -81,20 +85,22 @@ func TestFlood(t *testing.T) {
 			}
 			dialed <- sub
 		}()
-		p := st.next(t)
-		want[*aaep.SubscriptionRequest](t, p)
-		p.say(t, accepted("sub_1", `{"max_events_per_second":2}`))
+		p := st.nextPeer(t)
+		mustRead[*aaep.SubscriptionRequest](t, p)
+		p.sendRaw(t, acceptedMessage("sub_1", `{"max_events_per_second":2}`))
 		sub := <-dialed
 		go func() {
 			for n := range 1000 {
-				p.say(t, evt(n))
+				p.sendRaw(t, numberedEvent(n))
 			}
-			p.say(t, confirmation("evt_ask", "rpl_1", ""))
-			p.say(t, event("evt_error", "aaep:agent.session.errored", `,"urgency":"critical","summary_normal":"It failed.","error_category":"unknown"`))
-			p.say(t, strings.Replace(event("evt_end", "aaep:agent.session.completed", `,"summary_normal":"Done."`), "sess_1", "sess_2", 1))
+			p.sendRaw(t, confirmationMessage("evt_ask", "rpl_1", ""))
+			p.sendRaw(t, eventMessage("evt_error", "aaep:agent.session.errored",
+				`,"urgency":"critical","summary_normal":"It failed.","error_category":"unknown"`))
+			p.sendRaw(t, strings.Replace(eventMessage("evt_end", "aaep:agent.session.completed",
+				`,"summary_normal":"Done."`), "sess_1", "sess_2", 1))
 			time.Sleep(2 * time.Minute) // in which the allowance is full again
 			for n := range 200 {
-				p.say(t, evt(2000+n))
+				p.sendRaw(t, numberedEvent(2000+n))
 			}
 			_ = p.Close()
 		}()
@@ -117,18 +123,21 @@ func TestFlood(t *testing.T) {
 		if !slices.Equal(ids, right) {
 			t.Errorf("%d events came, want %d: %.2000v", len(ids), len(right), ids)
 		}
-		again := st.next(t) // the link ended: all that came on it is judged
-		if len(told) != 2 || !errors.Is(told[0], ErrFlood) || strings.Count(log.String(), "far more events than it agreed to") != 2 {
+		again := st.nextPeer(t) // the link ended: all that came on it is judged
+		if len(told) != 2 || !errors.Is(told[0], ErrFlood) ||
+			strings.Count(log.String(), "far more events than it agreed to") != 2 {
 			t.Errorf("two floods were told as %v and logged as\n%s", told, &log)
 		}
-		again.accept(t, "sub_2")
-		leave(t, sub, again)
+		again.acceptRequest(t, "sub_2")
+		closeBoth(t, sub, again)
 	})
 }
 
-// SEC-009: whoever asked for no rate gets all, and a producer that states none has room for a word at a time.
+// SEC-009: a subscriber that asked for no rate gets all, and a producer that states none has room
+// for a word at a time.
 func TestFloodUnstated(t *testing.T) {
-	for _, c := range []struct{ asked, honored, want int64 }{{0, 0, 0}, {3, 0, unstatedRate}, {500, 0, 500}, {3, 2, 2}, {0, 20, 20}} {
+	for _, c := range []struct{ asked, honored, want int64 }{{0, 0, 0}, {3, 0, unstatedRate}, {500, 0, 500}, {3, 2, 2},
+		{0, 20, 20}} {
 		s := &Subscription{wanted: aaep.Capabilities{MaxEventsPerSecond: c.asked},
 			accepted: &aaep.SubscriptionAccepted{HonoredCapabilities: aaep.Capabilities{MaxEventsPerSecond: c.honored}}}
 		if got := s.agreedRate(); got != c.want {

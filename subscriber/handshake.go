@@ -12,20 +12,23 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-func (s *Subscription) request() *aaep.SubscriptionRequest {
+// currentRequest returns the request for the terms that the user wants now.
+func (s *Subscription) currentRequest() *aaep.SubscriptionRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requestFor(s.wanted)
 }
 
+// requestFor returns the request for some terms.
 func (s *Subscription) requestFor(c aaep.Capabilities) *aaep.SubscriptionRequest {
 	return &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: s.cfg.ID, SubscriberName: s.cfg.Name,
 		SubscriberVersion: s.cfg.Version, Capabilities: c}
 }
 
-// subscribe dials and shakes hands. A request that is refused as incompatible is made once more without its
-// extensions, of which two may have one prefix there (§7.3.1): a person is better served without them than not.
-func (s *Subscription) subscribe(ctx context.Context) (transports.Conn, error) {
+// subscribeWithFallback dials and shakes hands. A request that is refused as incompatible is made
+// once more without its extensions, of which two may have one prefix there (§7.3.1): a person is
+// better served without them than not.
+func (s *Subscription) subscribeWithFallback(ctx context.Context) (transports.Conn, error) {
 	conn, err := s.subscribeAnyWay(ctx)
 	s.mu.Lock()
 	again := s.extended
@@ -40,7 +43,8 @@ func (s *Subscription) subscribe(ctx context.Context) (transports.Conn, error) {
 	return conn, err
 }
 
-// subscribeAnyWay tries the way that led to the producer last, then the others in their order; see unreached.
+// subscribeAnyWay tries the way that led to the producer last, then the others in their order; see
+// unreached.
 func (s *Subscription) subscribeAnyWay(ctx context.Context) (transports.Conn, error) {
 	status, _ := s.Status()
 	var failed []error
@@ -58,7 +62,7 @@ func (s *Subscription) subscribeAnyWay(ctx context.Context) (transports.Conn, er
 		}
 		failed = append(failed, err)
 		if ctx.Err() != nil || s.ctx.Err() != nil || isRemote(err) && !errors.Is(err, aaep.TransportUnavailable) {
-			return nil, err // it was the producer that said no, or nobody waits any more
+			return nil, err // it was the producer that said no, or the caller waits no more
 		}
 		if i+1 < len(s.ways) {
 			s.cfg.Logger.Info("trying another way", "failed", way, "error", err)
@@ -67,53 +71,57 @@ func (s *Subscription) subscribeAnyWay(ctx context.Context) (transports.Conn, er
 	return nil, &unreached{failed}
 }
 
-func extended(c aaep.Capabilities) bool { return len(c.SupportedExtensions)+len(c.Extensions) > 0 }
+// hasExtensions reports whether capabilities name an extension.
+func hasExtensions(c aaep.Capabilities) bool { return len(c.SupportedExtensions)+len(c.Extensions) > 0 }
 
+// isRemote reports whether an error is a rejection that the producer sent.
 func isRemote(err error) bool {
 	var r *aaep.Rejection
 	return errors.As(err, &r) && r.Remote
 }
 
+// subscribeOnce dials one of the ways, shakes hands and verifies the agent, and makes the link the
+// current one.
 func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	s.origin = new(credentials.Origin)
 	ctx = s.origin.Attach(ctx)
 	var conn transports.Conn
-	err := s.shield("Dialer.Dial", func() (err error) {
+	err := s.callShielded("Dialer.Dial", func() (err error) {
 		conn, err = s.ways[way].Dial(ctx)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: the producer was not reached: %w", err)
 	}
-	asked := s.wish()
+	asked := s.requestedTerms()
 	accepted, err := s.shakeHands(ctx, conn, asked)
 	var verified *Verified
 	if err == nil {
-		verified, err = s.verify(ctx, accepted, demands(s.request().Capabilities))
+		verified, err = s.verifyAgent(ctx, accepted, demandsProof(s.currentRequest().Capabilities))
 	}
 	if err != nil {
 		if accepted != nil { // its answer is not
-			_ = s.leave(ctx, conn, accepted.SubscriptionID, err)
+			_ = s.sendClose(ctx, conn, accepted.SubscriptionID, err)
 		}
-		s.hangUp(conn)
+		s.closeConn(conn)
 		return nil, err
 	}
 	s.mu.Lock()
 	if s.accepted == nil || s.accepted.SubscriptionID != accepted.SubscriptionID {
-		s.lapse() // where nobody has an id, no question died with it
+		s.lapseQuestions() // where subscriptions have no id, no question died with it
 	}
 	s.conn, s.accepted, s.verified = conn, accepted, verified
 	s.generation++
-	again := resumed(asked, accepted.HonoredCapabilities)
+	again := goesOnAfter(asked, accepted.HonoredCapabilities)
 	if !again {
 		s.place = ""
 	}
 	s.settleLocked(len(s.pending), errors.New("subscriber: the subscription began anew before its new terms were answered"))
 	s.mu.Unlock()
 	if again {
-		s.texts.resumed()
+		s.texts.noteResumed()
 	}
 	s.setStatus(func(st *Status) {
 		st.Connected, st.Err, st.Awaits, st.Way, st.Resumed = true, nil, "", way, again
@@ -123,16 +131,17 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 }
 
 // shakeHands returns the producer's acceptance, and an error with it if that cannot be agreed to.
-func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn, asked aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
+func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn,
+	asked aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
 	s.mu.Lock()
-	s.extended = extended(asked)
+	s.extended = hasExtensions(asked)
 	s.mu.Unlock()
 	req := s.requestFor(asked)
 	msg, err := aaep.Encode(req)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.shield("Conn.Send", func() error { return conn.Send(ctx, msg) }); err != nil {
+	if err := s.callShielded("Conn.Send", func() error { return conn.Send(ctx, msg) }); err != nil {
 		return nil, fmt.Errorf("subscriber: the request was not sent: %w", err)
 	}
 	data, err := s.receiveFrom(ctx, conn)
@@ -150,13 +159,14 @@ func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn, ask
 	case *aaep.SubscriptionAccepted:
 		return m, checkAccepted(req, m)
 	case *aaep.SubscriptionRejected:
-		return nil, rejection(m)
+		return nil, rejectionOf(m)
 	}
 	return nil, &aaep.Rejection{Code: aaep.ReasonUnknown,
 		Message: "the producer answered with " + m.MessageType() + " instead of subscription.accepted"}
 }
 
-func rejection(m *aaep.SubscriptionRejected) *aaep.Rejection {
+// rejectionOf returns a rejection of the producer as an error.
+func rejectionOf(m *aaep.SubscriptionRejected) *aaep.Rejection {
 	r := &aaep.Rejection{Code: m.ReasonCode, Message: m.ReasonMessage, Remote: true}
 	if m.RetryAfterSeconds != nil {
 		r.RetryAfter = time.Duration(min(max(*m.RetryAfterSeconds, 0), 86400)) * time.Second

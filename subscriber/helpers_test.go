@@ -20,27 +20,27 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// able is what a subscriber asks for that can answer everything.
-func able() aaep.Capabilities {
+// allReplies is what a subscriber asks for that can answer everything.
+func allReplies() aaep.Capabilities {
 	return aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
 }
 
-// bubble runs f in virtual time. The bubble fails when a goroutine outlives it (INV-51).
-func bubble(t *testing.T, f func(*testing.T)) {
+// runVirtual runs f in virtual time. It fails when a goroutine outlives it (INV-51).
+func runVirtual(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
 }
 
-// A stage is a Dialer whose producers the test plays.
-type stage struct {
+// A fixture is a Dialer whose producers the test plays.
+type fixture struct {
 	dials atomic.Int64
 	peers chan *peer
 	fail  error // what Dial returns, if not nil
 }
 
-func newStage() *stage { return &stage{peers: make(chan *peer, 1024)} }
+func newStage() *fixture { return &fixture{peers: make(chan *peer, 1024)} }
 
-func (st *stage) Dial(ctx context.Context) (transports.Conn, error) {
+func (st *fixture) Dial(ctx context.Context) (transports.Conn, error) {
 	st.dials.Add(1)
 	if st.fail != nil {
 		return nil, st.fail
@@ -58,8 +58,8 @@ func (d dialer) Dial(ctx context.Context) (transports.Conn, error) { return d(ct
 // A peer is the producer's end of one link, played by the test.
 type peer struct{ transports.Conn }
 
-// next waits for the subscriber to dial.
-func (st *stage) next(t *testing.T) *peer {
+// nextPeer waits for the subscriber to dial.
+func (st *fixture) nextPeer(t *testing.T) *peer {
 	t.Helper()
 	select {
 	case p := <-st.peers:
@@ -70,8 +70,8 @@ func (st *stage) next(t *testing.T) *peer {
 	}
 }
 
-// read returns the next message from the subscriber, as bytes and read.
-func (p *peer) read(t *testing.T) ([]byte, aaep.Message) {
+// readMessage returns the next message from the subscriber, as bytes and decoded.
+func (p *peer) readMessage(t *testing.T) ([]byte, aaep.Message) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -86,10 +86,10 @@ func (p *peer) read(t *testing.T) ([]byte, aaep.Message) {
 	return data, m
 }
 
-// want reads the next message, which must be of one type.
-func want[M aaep.Message](t *testing.T, p *peer) M {
+// mustRead reads the next message, which must be of one type.
+func mustRead[M aaep.Message](t *testing.T, p *peer) M {
 	t.Helper()
-	data, m := p.read(t)
+	data, m := p.readMessage(t)
 	got, ok := m.(M)
 	if !ok {
 		t.Fatalf("the subscriber sent %s, want a %T", data, got)
@@ -97,16 +97,16 @@ func want[M aaep.Message](t *testing.T, p *peer) M {
 	return got
 }
 
-// say sends bytes as they are.
-func (p *peer) say(t *testing.T, msg string) {
+// sendRaw sends bytes as they are.
+func (p *peer) sendRaw(t *testing.T, msg string) {
 	t.Helper()
 	if err := p.Send(t.Context(), []byte(msg)); err != nil {
 		t.Errorf("the subscriber did not take %.60s: %v", msg, err)
 	}
 }
 
-// silent checks that the subscriber sends nothing for d.
-func (p *peer) silent(t *testing.T, d time.Duration) {
+// checkSilent checks that the subscriber sends nothing for d.
+func (p *peer) checkSilent(t *testing.T, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -117,8 +117,8 @@ func (p *peer) silent(t *testing.T, d time.Duration) {
 	}
 }
 
-// gone checks that the link has ended without another message.
-func (p *peer) gone(t *testing.T) {
+// checkGone checks that the link has ended without another message.
+func (p *peer) checkGone(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -127,51 +127,54 @@ func (p *peer) gone(t *testing.T) {
 	}
 }
 
-// accept reads the request and accepts it with everything it asked for.
-func (p *peer) accept(t *testing.T, id string) *aaep.SubscriptionRequest {
+// acceptRequest reads the request and accepts it with everything it asked for.
+func (p *peer) acceptRequest(t *testing.T, id string) *aaep.SubscriptionRequest {
 	t.Helper()
-	req := want[*aaep.SubscriptionRequest](t, p)
-	p.say(t, accepted(id, "{}"))
+	req := mustRead[*aaep.SubscriptionRequest](t, p)
+	p.sendRaw(t, acceptedMessage(id, "{}"))
 	return req
 }
 
-func accepted(id, honored string) string {
+func acceptedMessage(id, honored string) string {
 	return fmt.Sprintf(`{"type":"subscription.accepted","subscription_id":%q,"aaep_version":"1.0.0","producer":{"agent_id":"agent"},"honored_capabilities":%s}`, id, honored)
 }
 
-func rejected(code, more string) string {
+func rejectedMessage(code, more string) string {
 	return fmt.Sprintf(`{"type":"subscription.rejected","reason_code":%q,"reason_message":"no"%s}`, code, more)
 }
 
-func closing(id, code string) string {
-	return fmt.Sprintf(`{"type":"subscription.close","subscription_id":%q,"reason_code":%q,"reason_message":"bye"}`, id, code)
+func closeMessage(id, code string) string {
+	return fmt.Sprintf(`{"type":"subscription.close","subscription_id":%q,"reason_code":%q,"reason_message":"bye"}`,
+		id, code)
 }
 
-// event is a message of any type, with more members.
-func event(id, typ, more string) string {
+// eventMessage is an event of any type, with more members.
+func eventMessage(id, typ, more string) string {
 	at := aaep.FormatTimestamp(time.Now())
 	return fmt.Sprintf(`{"@context":%q,"type":%q,"event_id":%q,"session_id":"sess_1","timestamp":%q,"producer":{"agent_id":"agent"}%s}`,
 		aaep.CoreContext, typ, id, at, more)
 }
 
-// evt is the event number n, of a type nobody knows.
-func evt(n int) string { return event(fmt.Sprintf("evt_%d", n), "acme:thing", "") }
+// numberedEvent is the event number n, of a type that is not known.
+func numberedEvent(n int) string { return eventMessage(fmt.Sprintf("evt_%d", n), "acme:thing", "") }
 
-func confirmation(id, token, more string) string {
-	return event(id, "aaep:agent.awaiting.confirmation", fmt.Sprintf(`,"urgency":"critical","summary_normal":"Pay?",
+func confirmationMessage(id, token, more string) string {
+	return eventMessage(id, "aaep:agent.awaiting.confirmation",
+		fmt.Sprintf(`,"urgency":"critical","summary_normal":"Pay?",
 		"action":"Pay","consequence":"Gone","reply_token":%q,"timeout_seconds":60,"default_decision":"reject"%s`, token, more))
 }
 
-func clarification(id, token, more string) string {
-	return event(id, "aaep:agent.awaiting.clarification", fmt.Sprintf(`,"urgency":"critical","summary_normal":"Which?",
+func clarificationMessage(id, token, more string) string {
+	return eventMessage(id, "aaep:agent.awaiting.clarification",
+		fmt.Sprintf(`,"urgency":"critical","summary_normal":"Which?",
 		"question":"Which?","reply_token":%q,"timeout_seconds":60%s`, token, more))
 }
 
-// open makes a subscription over the stage's first link.
-func open(t *testing.T, st *stage, cfg Config) (*Subscription, *peer) {
+// openSubscription makes a subscription over the fixture's first link.
+func openSubscription(t *testing.T, st *fixture, cfg Config) (*Subscription, *peer) {
 	t.Helper()
 	if cfg.ID == "" {
-		cfg.ID, cfg.Capabilities = "reader", able()
+		cfg.ID, cfg.Capabilities = "reader", allReplies()
 	}
 	var sub *Subscription
 	var err error
@@ -180,8 +183,8 @@ func open(t *testing.T, st *stage, cfg Config) (*Subscription, *peer) {
 		defer close(done)
 		sub, err = Dial(t.Context(), st, cfg)
 	}()
-	p := st.next(t)
-	p.accept(t, "sub_1")
+	p := st.nextPeer(t)
+	p.acceptRequest(t, "sub_1")
 	<-done
 	if err != nil {
 		t.Fatalf("Dial = %v", err)
@@ -190,8 +193,8 @@ func open(t *testing.T, st *stage, cfg Config) (*Subscription, *peer) {
 	return sub, p
 }
 
-// leave closes both ends.
-func leave(t *testing.T, sub *Subscription, p *peer) {
+// closeBoth closes both ends.
+func closeBoth(t *testing.T, sub *Subscription, p *peer) {
 	t.Helper()
 	if err := sub.Close(); err != nil {
 		t.Errorf("Close = %v", err)
@@ -201,8 +204,8 @@ func leave(t *testing.T, sub *Subscription, p *peer) {
 	}
 }
 
-// await returns the first Status, from now on, whose link is there or broken as is wanted.
-func await(sub *Subscription, connected bool) Status {
+// awaitStatus returns the first Status, from now on, whose link is up or broken as connected says.
+func awaitStatus(sub *Subscription, connected bool) Status {
 	for {
 		status, changed := sub.Status()
 		if status.Connected == connected {
@@ -212,8 +215,8 @@ func await(sub *Subscription, connected bool) Status {
 	}
 }
 
-// take returns the next event of the producer, which must have the id, unless that is empty.
-func take(t *testing.T, sub *Subscription, id string) *aaep.Event {
+// takeEvent returns the next event of the producer, which must have the id, unless that is empty.
+func takeEvent(t *testing.T, sub *Subscription, id string) *aaep.Event {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -230,8 +233,8 @@ func take(t *testing.T, sub *Subscription, id string) *aaep.Event {
 	return ev
 }
 
-// nothing checks that no event comes for d.
-func nothing(t *testing.T, sub *Subscription, d time.Duration) {
+// checkNoEvent checks that no event comes for d.
+func checkNoEvent(t *testing.T, sub *Subscription, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -247,9 +250,9 @@ func wantError(t *testing.T, what string, err error, words string) {
 	}
 }
 
-// A flaky is a Conn whose incoming stream breaks and can be opened again, as that of Server-Sent Events.
-// What the subscriber sends goes by another way.
-type flaky struct {
+// A flakyDialer is a Conn whose incoming stream breaks and can be opened again, as that of
+// Server-Sent Events. What the subscriber sends goes by another way.
+type flakyDialer struct {
 	out    transports.Conn // the test reads the other end
 	in     chan string
 	closed chan struct{}
@@ -261,15 +264,17 @@ type flaky struct {
 	reopen  func(n int) error // what the nth Reopen returns; nil always succeeds
 }
 
-func newFlaky() (*flaky, *peer) {
+func newFlaky() (*flakyDialer, *peer) {
 	a, b := transports.Pipe()
-	return &flaky{out: a, in: make(chan string, 64), closed: make(chan struct{}), broken: make(chan struct{})}, &peer{b}
+	return &flakyDialer{out: a, in: make(chan string, 64), closed: make(chan struct{}), broken: make(chan struct{})},
+		&peer{b}
 }
 
-// interrupted looks like what package sse returns at the end of a stream: there is an io.EOF inside.
-func interrupted() error { return fmt.Errorf("stream: %w: %w", transports.ErrInterrupted, io.EOF) }
+// interruptedError looks like what package sse returns at the end of a stream: there is an io.EOF
+// inside.
+func interruptedError() error { return fmt.Errorf("stream: %w: %w", transports.ErrInterrupted, io.EOF) }
 
-func (f *flaky) Receive(ctx context.Context) ([]byte, error) {
+func (f *flakyDialer) Receive(ctx context.Context) ([]byte, error) {
 	f.mu.Lock()
 	broken := f.broken
 	f.mu.Unlock()
@@ -282,7 +287,7 @@ func (f *flaky) Receive(ctx context.Context) ([]byte, error) {
 	case msg := <-f.in:
 		return []byte(msg), nil
 	case <-broken:
-		return nil, interrupted()
+		return nil, interruptedError()
 	case <-f.closed:
 		return nil, transports.ErrClosed
 	case <-ctx.Done():
@@ -290,16 +295,16 @@ func (f *flaky) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-func (f *flaky) Send(ctx context.Context, msg []byte) error { return f.out.Send(ctx, msg) }
+func (f *flakyDialer) Send(ctx context.Context, msg []byte) error { return f.out.Send(ctx, msg) }
 
-func (f *flaky) Close() error {
+func (f *flakyDialer) Close() error {
 	f.once.Do(func() { close(f.closed) })
 	return f.out.Close()
 }
 
-func (f *flaky) cut() { close(f.broken) }
+func (f *flakyDialer) cutAll() { close(f.broken) }
 
-func (f *flaky) Reopen(ctx context.Context) error {
+func (f *flakyDialer) Reopen(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reopens = append(f.reopens, time.Now())
@@ -312,14 +317,15 @@ func (f *flaky) Reopen(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (f *flaky) tries() int {
+func (f *flakyDialer) attempts() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.reopens)
 }
 
-// openFlaky makes a subscription over a link whose stream can be opened again; st serves later dials.
-func openFlaky(t *testing.T, st *stage, cfg Config) (*Subscription, *flaky, *peer) {
+// openFlaky makes a subscription over a link whose stream can be opened again; st serves later
+// dials.
+func openFlaky(t *testing.T, st *fixture, cfg Config) (*Subscription, *flakyDialer, *peer) {
 	t.Helper()
 	f, p := newFlaky()
 	first := true
@@ -330,13 +336,13 @@ func openFlaky(t *testing.T, st *stage, cfg Config) (*Subscription, *flaky, *pee
 		}
 		return st.Dial(ctx)
 	})
-	f.in <- accepted("sub_1", "{}")
-	cfg.ID, cfg.Capabilities = "reader", able()
+	f.in <- acceptedMessage("sub_1", "{}")
+	cfg.ID, cfg.Capabilities = "reader", allReplies()
 	sub, err := Dial(t.Context(), d, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sub.Close() })
-	want[*aaep.SubscriptionRequest](t, p)
+	mustRead[*aaep.SubscriptionRequest](t, p)
 	return sub, f, p
 }

@@ -14,94 +14,101 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Events nobody has asked for yet. Past these bounds the link is not read, so that the producer feels it;
-// while the user's own message is under way it is read on, up to the wider bounds.
+// Bounds of the events that Next has not returned yet. Past these the link is not read, so that the
+// producer feels it; while the user's own message is under way it is read on, up to the wider
+// bounds.
 const (
 	waitingEvents = 256
 	waitingBytes  = 16 << 20
-	wider         = 16 // times as much
+	widerTimes    = 16 // times as much
 )
 
 // An inbox is the queue between the goroutine that reads the link and those that call Next.
 type inbox struct {
-	mu     sync.Mutex
-	events []arrival
-	bytes  int
-	count  int           // of events that ever came
-	place  string        // of the last that was taken
-	hurry  int           // messages under way
-	calm   chan struct{} // closed when none is; nil before the first
+	mu      sync.Mutex
+	events  []arrival
+	bytes   int
+	count   int           // of events that ever came
+	place   string        // of the last that was taken
+	sending int           // messages under way
+	sentAll chan struct{} // closed when none is; nil before the first
 
 	arrived chan struct{} // one token while there are events
 	room    chan struct{} // one token when there may be room again
 }
 
+// An arrival is an event in the inbox.
 type arrival struct {
-	event *aaep.Event
-	size  int
-	place string    // the event to go on after, for who has had this one
-	hold  time.Time // until when a late question waits for what settles it; zero for all else
-	own   bool      // it came from no producer, and place is none
+	event     *aaep.Event
+	size      int
+	place     string    // the event to go on after, for who has had this one
+	heldUntil time.Time // until when a late question waits for what settles it; zero for all else
+	own       bool      // it came from no producer, and place is none
 }
 
-// A question that comes more than late after it was asked is kept for so long: what settled it comes right behind it where a
-// producer tells its past to whoever begins, or after a cut.
+// A question that comes more than late after it was asked is kept for so long: what settled it
+// comes right behind it where a producer tells its past to a new subscription, or after a cut.
 const (
-	late     = 2 * time.Second // more than clocks differ that show the same time (D-35)
-	longHeld = 250 * time.Millisecond
+	lateAfter = 2 * time.Second // more than clocks differ that show the same time (D-35)
+	holdTime  = 250 * time.Millisecond
 )
 
-// presses reports whether it is critical and waits for nothing but its turn: what is held before it then goes first, at once.
-func (a arrival) presses() bool { return a.hold.IsZero() && a.event.Critical() }
+// waitsForTurnOnly reports whether an event is critical and not held: what is held before it then
+// goes first, at once.
+func (a arrival) waitsForTurnOnly() bool { return a.heldUntil.IsZero() && a.event.Critical() }
 
+// newInbox makes an empty inbox.
 func newInbox() inbox {
 	return inbox{arrived: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// signal leaves a token without waiting.
-func signal(c chan struct{}) {
+// leaveToken puts a token into a channel of one, and never waits.
+func leaveToken(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// put adds an event if there is room; crowded is true if there is none even though somebody is in a hurry.
-func (b *inbox) put(a arrival) (ok, crowded bool) {
+// addEvent adds an event if there is room; crowded is true if there is none although a message of
+// the user's is under way.
+func (b *inbox) addEvent(a arrival) (ok, crowded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := 1
-	if b.hurry > 0 {
-		n = wider
+	if b.sending > 0 {
+		n = widerTimes
 	}
 	if len(b.events) >= n*waitingEvents || b.bytes >= n*waitingBytes {
-		return false, b.hurry > 0
+		return false, b.sending > 0
 	}
 	b.events, b.bytes = append(b.events, a), b.bytes+a.size
-	if a.hold.IsZero() {
+	if a.heldUntil.IsZero() {
 		b.count++
 	}
-	signal(b.arrived)
+	leaveToken(b.arrived)
 	return true, false
 }
 
-// received is how many events came that will be handed on.
-func (b *inbox) received() int {
+// receivedCount returns how many events came that will be handed on.
+func (b *inbox) receivedCount() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.count
 }
 
-// take removes the oldest event, or returns nil; if that is held, also for how long. Nothing is held once all is over.
-func (b *inbox) take(over bool) (ev *aaep.Event, held time.Duration) {
+// takeOldest removes the oldest event, or returns nil; if that is held, also for how long. Once the
+// subscription is over nothing is held.
+func (b *inbox) takeOldest(over bool) (ev *aaep.Event, held time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.events) == 0 {
 		return nil, 0
 	}
 	a := b.events[0]
-	if !a.hold.IsZero() {
-		if held = time.Until(a.hold); held > 0 && !over && !slices.ContainsFunc(b.events, arrival.presses) {
+	if !a.heldUntil.IsZero() {
+		if held = time.Until(a.heldUntil); held > 0 && !over &&
+			!slices.ContainsFunc(b.events, arrival.waitsForTurnOnly) {
 			return nil, held
 		}
 		b.count++
@@ -112,52 +119,53 @@ func (b *inbox) take(over bool) (ev *aaep.Event, held time.Duration) {
 	b.events[0] = arrival{}
 	b.events, b.bytes = b.events[1:], b.bytes-a.size
 	if len(b.events) > 0 {
-		signal(b.arrived) // for another Next
+		leaveToken(b.arrived) // for another Next
 	}
-	signal(b.room)
+	leaveToken(b.room)
 	return a.event, 0
 }
 
-// withdraw removes the held questions that ev says are no longer open.
-func (b *inbox) withdraw(ev *aaep.Event) (settled []*aaep.Event) {
+// removeSettled removes the held questions that ev says are no longer open.
+func (b *inbox) removeSettled(ev *aaep.Event) (settled []*aaep.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.events = slices.DeleteFunc(b.events, func(a arrival) bool {
-		gone := !a.hold.IsZero() && closes.Question(a.event, ev)
+		gone := !a.heldUntil.IsZero() && closes.Question(a.event, ev)
 		if gone {
 			settled, b.bytes = append(settled, a.event), b.bytes-a.size
 		}
 		return gone
 	})
 	if len(settled) > 0 {
-		signal(b.room)
-		signal(b.arrived) // what is behind them waits for nothing
+		leaveToken(b.room)
+		leaveToken(b.arrived) // what is behind them waits for nothing
 	}
 	return settled
 }
 
-// widen makes room for more until the function it returns is called.
-func (b *inbox) widen() func() {
+// widenRoom makes room for more events while a message of the user's is under way, until the
+// function it returns is called.
+func (b *inbox) widenRoom() func() {
 	add := func(n int) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.hurry == 0 {
-			b.calm = make(chan struct{})
+		if b.sending == 0 {
+			b.sentAll = make(chan struct{})
 		}
-		if b.hurry += n; b.hurry == 0 {
-			close(b.calm)
+		if b.sending += n; b.sending == 0 {
+			close(b.sentAll)
 		}
 	}
 	add(1)
-	signal(b.room)
+	leaveToken(b.room)
 	return func() { add(-1) }
 }
 
-// settled waits until no message of the user's is under way, but not long: a reply whose subscription ends while
-// the producer answers it has arrived, and its sender should know.
-func (b *inbox) settled(ctx context.Context) {
+// awaitSent waits until no message of the user's is under way, for a second at most: a reply whose
+// subscription ends while the producer answers it has arrived, and its sender should know.
+func (b *inbox) awaitSent(ctx context.Context) {
 	b.mu.Lock()
-	calm := b.calm
+	calm := b.sentAll
 	b.mu.Unlock()
 	if calm == nil {
 		return
@@ -171,20 +179,21 @@ func (b *inbox) settled(ctx context.Context) {
 	}
 }
 
-// Next returns the next event, in order and each once; a question that is still open comes again after the
-// producer was subscribed to anew, for only then can it be answered there. Next returns io.EOF after
-// Close, an *aaep.Rejection after the producer closed or refused for good, and ctx's error if that is done
-// first, which loses nothing. What was received before the end is handed on before the error. Where events of the producer were lost,
-// or may have been, an event of aaep.TypeLost stands in their place.
+// Next returns the next event, in order and each once; a question that is still open comes again
+// after the producer was subscribed to anew, for only then can it be answered there. Next returns
+// io.EOF after Close, an *aaep.Rejection after the producer closed or refused for good, and ctx's
+// error if that is done first, which loses nothing. What was received before the end is handed on
+// before the error. Where events of the producer were lost, or may have been, an event of
+// aaep.TypeLost stands in their place.
 //
-// A question that comes long after it was asked, and together with what settled it, is not handed on to a subscriber that
-// offered to answer it: nobody should be asked what is decided.
+// A question that comes long after it was asked, and together with what settled it, is not handed
+// on to a subscriber that offered to answer it: a user should not be asked what is decided.
 func (s *Subscription) Next(ctx context.Context) (*aaep.Event, error) {
-	if !s.dialed() {
+	if !s.isDialed() {
 		return nil, errNotDialed
 	}
 	for {
-		ev, held := s.inbox.take(false)
+		ev, held := s.inbox.takeOldest(false)
 		if ev != nil {
 			return ev, nil
 		}
@@ -196,20 +205,20 @@ func (s *Subscription) Next(ctx context.Context) (*aaep.Event, error) {
 		case <-s.inbox.arrived:
 		case <-release:
 		case <-ctx.Done():
-			signal(s.inbox.arrived) // for another Next
+			leaveToken(s.inbox.arrived) // for another Next
 			return nil, ctx.Err()
 		case <-s.done:
-			if ev, _ := s.inbox.take(true); ev != nil {
+			if ev, _ := s.inbox.takeOldest(true); ev != nil {
 				return ev, nil
 			}
-			return nil, s.why()
+			return nil, s.endReason()
 		}
 	}
 }
 
-// Events is Next as an iterator. After Close it ends; any other error is its last pair. Leaving the loop
-// leaves the subscription open. An agent that shuts down does not end it, for that may come back: the
-// subscription asks anew until Close, or ctx is done.
+// Events is Next as an iterator. After Close it ends; any other error is its last pair. Leaving the
+// loop leaves the subscription open. An agent that shuts down does not end it, for that may come
+// back: the subscription asks anew until Close, or ctx is done.
 func (s *Subscription) Events(ctx context.Context) iter.Seq2[*aaep.Event, error] {
 	return func(yield func(*aaep.Event, error) bool) {
 		for {
@@ -222,38 +231,39 @@ func (s *Subscription) Events(ctx context.Context) iter.Seq2[*aaep.Event, error]
 	}
 }
 
-// why is the reason for which the subscription is over.
-func (s *Subscription) why() error {
+// endReason returns why the subscription is over.
+func (s *Subscription) endReason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// receive hands an event on, unless it came before or is one of far too many. It waits while too many wait already.
-func (s *Subscription) receive(conn transports.Conn, ev *aaep.Event, size int) error {
+// handleEvent hands an event on to Next, unless it came before or is one of far too many. It waits
+// while too many wait already, and runs on the reading goroutine.
+func (s *Subscription) handleEvent(conn transports.Conn, ev *aaep.Event, size int) error {
 	s.noteWithin(ev)
-	s.withdraw(ev)
-	if !s.note(ev, size) || s.floods(ev) || !s.texts.trim(ev) || s.texts.stale(ev) {
+	s.withdrawSettled(ev)
+	if !s.noteEvent(ev, size) || s.isFlood(ev) || !s.texts.trimKnown(ev) || s.texts.isStale(ev) {
 		return nil
 	}
 	s.checkOrder(ev)
-	s.report(ev)
-	s.translate(ev)
+	s.logDiagnostics(ev)
+	s.chooseTranslation(ev)
 	if saysLost(ev) {
-		s.tellLost()
+		s.reportLost()
 	}
-	return s.queue(arrival{ev, size, s.placeOn(conn), s.hold(ev), false})
+	return s.queueEvent(arrival{ev, size, s.placeOn(conn), s.holdUntil(ev), false})
 }
 
-// queue waits for room for an event that is handed on.
-func (s *Subscription) queue(a arrival) error {
+// queueEvent waits for room for an event, and adds it to the inbox.
+func (s *Subscription) queueEvent(a arrival) error {
 	for {
-		ok, crowded := s.inbox.put(a)
+		ok, crowded := s.inbox.addEvent(a)
 		if ok {
 			return nil
 		}
 		if crowded {
-			signal(s.crowded)
+			leaveToken(s.crowded)
 		}
 		select {
 		case <-s.inbox.room:
@@ -263,39 +273,42 @@ func (s *Subscription) queue(a arrival) error {
 	}
 }
 
-// hold is until when a late question is kept, for a user who could answer it.
-func (s *Subscription) hold(ev *aaep.Event) (until time.Time) {
+// holdUntil returns until when a late question is held, for a user who could answer it; the zero
+// time for every other event.
+func (s *Subscription) holdUntil(ev *aaep.Event) (until time.Time) {
 	now := time.Now()
-	if _, asks := closes.Token(ev); !asks || now.Sub(ev.Timestamp) <= late {
+	if _, asks := closes.Token(ev); !asks || now.Sub(ev.Timestamp) <= lateAfter {
 		return until
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mayAnswer(ev) {
-		until = now.Add(longHeld)
+		until = now.Add(holdTime)
 	}
 	return until
 }
 
-// withdraw forgets the questions that nobody was asked yet and that an event settles. That event may have come before.
-func (s *Subscription) withdraw(by *aaep.Event) {
-	for _, ev := range s.inbox.withdraw(by) {
+// withdrawSettled forgets the held questions that an event settles. That event may have come
+// before.
+func (s *Subscription) withdrawSettled(by *aaep.Event) {
+	for _, ev := range s.inbox.removeSettled(by) {
 		s.cfg.Logger.Info("question was settled before it came", "session_id", ev.SessionID, "event_id", ev.EventID)
 		token, _ := closes.Token(ev)
 		s.mu.Lock()
-		s.forget(token)
+		s.forgetQuestion(token)
 		s.mu.Unlock()
 	}
 }
 
-// note remembers an event, and reports whether it is to be handed on.
-func (s *Subscription) note(ev *aaep.Event, size int) bool {
+// noteEvent remembers an event, opens or closes the questions it is about, and reports whether it
+// is to be handed on.
+func (s *Subscription) noteEvent(ev *aaep.Event, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.passLocked(ev)
 	token, asks := closes.Token(ev)
 	before, known := s.seen[ev.EventID]
-	q := s.open[token]
+	q := s.questions[token]
 	if known && (!asks || before == s.generation || q != nil && q.answered) {
 		return false
 	}
@@ -313,23 +326,23 @@ func (s *Subscription) note(ev *aaep.Event, size int) bool {
 	if asks {
 		s.openQuestion(ev, size, token)
 	} else {
-		for t, q := range s.open {
-			if told, ok := closes.TimeIn(q.event, q.limit(), ev); ok {
+		for t, q := range s.questions {
+			if told, ok := closes.TimeIn(q.event, q.timeLimit(), ev); ok {
 				q.time.told = told
 			}
 			if !closes.Question(q.event, ev) {
 				continue
 			}
 			if q.close(); q.reply == nil || ev.Type().Terminal() { // one decision for each token
-				s.forget(t)
+				s.forgetQuestion(t)
 			}
 		}
 	}
 	return true
 }
 
-// checkOrder reports a session whose numbers run backwards (§8.2.3, D-10). Only the reading goroutine
-// calls it.
+// checkOrder reports a session whose numbers run backwards (§8.2.3, D-10). Only the reading
+// goroutine calls it.
 func (s *Subscription) checkOrder(ev *aaep.Event) {
 	if ev.SequenceNumber == nil {
 		return
@@ -349,8 +362,9 @@ func (s *Subscription) checkOrder(ev *aaep.Event) {
 	}
 }
 
-// report logs what was read liberally, once for each kind and place (D-07). Only the reading goroutine calls it.
-func (s *Subscription) report(ev *aaep.Event) {
+// logDiagnostics logs what was read liberally, once for each kind and place (D-07). Only the
+// reading goroutine calls it.
+func (s *Subscription) logDiagnostics(ev *aaep.Event) {
 	const most = 256
 	for _, v := range ev.Diagnostics {
 		kind := v.Requirement + " " + v.Pointer + " " + string(ev.Type())

@@ -7,9 +7,9 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// translate puts an event in the language that serves the user best, where a producer sends it in several (§11.5.1): one that knows
-// no handshake does not know whom it speaks to.
-func (s *Subscription) translate(ev *aaep.Event) {
+// chooseTranslation puts an event in the language that serves the user best, where a producer sends
+// it in several (§11.5.1): one that knows no handshake does not know whom it speaks to.
+func (s *Subscription) chooseTranslation(ev *aaep.Event) {
 	s.mu.Lock()
 	wanted := s.wanted.Languages
 	s.mu.Unlock()

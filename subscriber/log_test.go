@@ -13,7 +13,8 @@ func TestHostileWordsInTheLog(t *testing.T) {
 	const hostile = "\u202egnp.exe\u2028x\u009b"
 	for name, log := range map[string]func(*Subscription){
 		"a type": func(s *Subscription) {
-			s.report(&aaep.Event{Payload: &aaep.Extension{Type: "acme:" + hostile + aaep.Type(strings.Repeat("x", 1<<20))},
+			s.logDiagnostics(&aaep.Event{Payload: &aaep.Extension{Type: "acme:" + hostile +
+				aaep.Type(strings.Repeat("x", 1<<20))},
 				Diagnostics: []aaep.Violation{{Requirement: "ENV-026", Pointer: "/urgency"}}})
 		},
 		"a subscription": func(s *Subscription) {
@@ -22,9 +23,11 @@ func TestHostileWordsInTheLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b strings.Builder
-			log(&Subscription{cfg: Config{Logger: slog.New(slog.NewJSONHandler(&b, nil))}, accepted: &aaep.SubscriptionAccepted{SubscriptionID: "sub_1"}})
+			log(&Subscription{cfg: Config{Logger: slog.New(slog.NewJSONHandler(&b, nil))},
+				accepted: &aaep.SubscriptionAccepted{SubscriptionID: "sub_1"}})
 			line := strings.TrimSuffix(b.String(), "\n")
-			if !strings.Contains(line, "gnp.exe") || len(line) > 1000 || aaep.SafeText(line) != line || strings.Contains(line, "\n") {
+			if !strings.Contains(line, "gnp.exe") || len(line) > 1000 || aaep.SafeText(line) != line ||
+				strings.Contains(line, "\n") {
 				t.Errorf("logged %+.1000q", line)
 			}
 		})

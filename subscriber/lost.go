@@ -9,21 +9,24 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// tellLost hands on an event that says that events may be missing where it stands. It waits while too many events wait, as receive does;
-// the end of the subscription says more than it.
-func (s *Subscription) tellLost() {
+// reportLost hands on an event that says that events may be missing where it stands. It waits while
+// too many events wait, as handleEvent does; the end of the subscription says more than it.
+func (s *Subscription) reportLost() {
 	s.mu.Lock()
 	language, producer := phrase.Best(s.wanted.Languages), s.accepted.Producer
 	s.mu.Unlock()
 	text, _ := phrase.In(language, phrase.MayBeLost, "")
-	ev := &aaep.Event{AAEPVersion: aaep.Version, EventID: "evt_" + rand.Text(), Timestamp: time.Now(), Producer: producer,
+	ev := &aaep.Event{AAEPVersion: aaep.Version, EventID: "evt_" + rand.Text(), Timestamp: time.Now(),
+		Producer:  producer,
 		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal, Summary: aaep.Say(text),
-		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: language}, Payload: &aaep.Extension{Type: aaep.TypeLost}}
+		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: language},
+		Payload:           &aaep.Extension{Type: aaep.TypeLost}}
 	s.cfg.Logger.Warn("events may be lost", "event_id", ev.EventID)
-	_ = s.queue(arrival{event: ev, own: true})
+	_ = s.queueEvent(arrival{event: ev, own: true})
 }
 
-// saysLost reports whether a producer says on an event that what came before it is lost to this subscription.
+// saysLost reports whether a producer says on an event that what came before it is lost to this
+// subscription.
 func saysLost(ev *aaep.Event) bool {
 	var d extensions.DeliveryData
 	data := ev.Extensions[extensions.DeliveryVocabulary.Prefix]

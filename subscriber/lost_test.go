@@ -12,8 +12,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// story takes n events: the ids of the producer's, and "lost" for what the subscription says itself.
-func story(t *testing.T, sub *Subscription, n int) (told []string) {
+// takeStory takes n events: the ids of the producer's, and "lost" for what the subscription says
+// itself.
+func takeStory(t *testing.T, sub *Subscription, n int) (told []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -31,88 +32,92 @@ func story(t *testing.T, sub *Subscription, n int) (told []string) {
 	return told
 }
 
-// Whose subscription began anew, without its place, is told where something may be missing, in order, once for each time, in their
-// language; the place to go on after stays what it was. P8
+// Whose subscription began anew, without its place, is told where something may be missing, in
+// order, once for each time, in their language; the place to go on after stays what it was. P8
 func TestLost(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, p := open(t, st, Config{ID: "reader", Capabilities: aaep.Capabilities{Languages: []string{"es", "en"}}})
-		p.say(t, evt(1))
+		sub, p := openSubscription(t, st, Config{ID: "reader",
+			Capabilities: aaep.Capabilities{Languages: []string{"es", "en"}}})
+		p.sendRaw(t, numberedEvent(1))
 		for range 2 {
 			_ = p.Close()
-			p = st.next(t)
-			p.accept(t, "sub_2")
+			p = st.nextPeer(t)
+			p.acceptRequest(t, "sub_2")
 		}
-		p.say(t, evt(2))
-		if got := story(t, sub, 4); !slices.Equal(got, []string{"evt_1", "lost", "lost", "evt_2"}) {
+		p.sendRaw(t, numberedEvent(2))
+		if got := takeStory(t, sub, 4); !slices.Equal(got, []string{"evt_1", "lost", "lost", "evt_2"}) {
 			t.Errorf("told is %q", got)
 		}
 		_ = p.Close()
-		p = st.next(t)
-		p.accept(t, "sub_3")
+		p = st.nextPeer(t)
+		p.acceptRequest(t, "sub_3")
 		ev, err := sub.Next(t.Context())
 		if err != nil || ev.Type() != aaep.TypeLost {
 			t.Fatalf("Next = %v, %v", ev, err)
 		}
-		if text, ok := ev.Utterance(aaep.VerbosityTerse); !ok || text != "Puede faltar lo que se dijo mientras tanto." || ev.Language() != "es" {
+		if text, ok := ev.Utterance(aaep.VerbosityTerse); !ok ||
+			text != "Puede faltar lo que se dijo mientras tanto." || ev.Language() != "es" {
 			t.Errorf("it says %q in %q", text, ev.Language())
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
 // A cut that is mended in time loses nothing, and none is told.
 func TestNothingLost(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		sub, f, p := openFlaky(t, newStage(), Config{})
-		f.in <- evt(1)
-		f.cut()
-		await(sub, false)
-		await(sub, true)
-		f.in <- evt(2)
-		if got := story(t, sub, 2); !slices.Equal(got, []string{"evt_1", "evt_2"}) {
+		f.in <- numberedEvent(1)
+		f.cutAll()
+		awaitStatus(sub, false)
+		awaitStatus(sub, true)
+		f.in <- numberedEvent(2)
+		if got := takeStory(t, sub, 2); !slices.Equal(got, []string{"evt_1", "evt_2"}) {
 			t.Errorf("told is %q", got)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
-// A producer that says on an event that others were lost before it is believed, once for each such event.
+// A producer that says on an event that others were lost before it is believed, once for each such
+// event.
 func TestProducerSaysLost(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, p := open(t, st, Config{})
-		p.say(t, evt(1))
-		lost := event("evt_2", "acme:thing", `,"extensions":{"delivery":{"lost":true}}`)
-		p.say(t, lost)
-		p.say(t, lost)
-		p.say(t, event("evt_3", "acme:thing", `,"extensions":{"delivery":{"relevance":1}}`))
-		if got := story(t, sub, 4); !slices.Equal(got, []string{"evt_1", "lost", "evt_2", "evt_3"}) {
+		sub, p := openSubscription(t, st, Config{})
+		p.sendRaw(t, numberedEvent(1))
+		lost := eventMessage("evt_2", "acme:thing", `,"extensions":{"delivery":{"lost":true}}`)
+		p.sendRaw(t, lost)
+		p.sendRaw(t, lost)
+		p.sendRaw(t, eventMessage("evt_3", "acme:thing", `,"extensions":{"delivery":{"relevance":1}}`))
+		if got := takeStory(t, sub, 4); !slices.Equal(got, []string{"evt_1", "lost", "evt_2", "evt_3"}) {
 			t.Errorf("told is %q", got)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
-// Where nobody takes the events, and there is no room to say that some are lost, that waits, and Close does not wait for it.
+// Where no caller takes the events, and there is no room to say that some are lost, that waits, and
+// Close does not wait for it.
 func TestLostWaitsForRoom(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, p := open(t, st, Config{})
+		sub, p := openSubscription(t, st, Config{})
 		for n := range waitingEvents {
-			p.say(t, evt(n))
+			p.sendRaw(t, numberedEvent(n))
 		}
 		_ = p.Close()
-		p = st.next(t)
-		p.accept(t, "sub_2")
-		told := story(t, sub, waitingEvents)
+		p = st.nextPeer(t)
+		p.acceptRequest(t, "sub_2")
+		told := takeStory(t, sub, waitingEvents)
 		if want := fmt.Sprintf("evt_%d", waitingEvents-1); told[len(told)-1] != want || slices.Contains(told, "lost") {
 			t.Errorf("told are %q", told)
 		}
-		if got := story(t, sub, 1); got[0] != "lost" {
+		if got := takeStory(t, sub, 1); got[0] != "lost" {
 			t.Errorf("then comes %s", got[0])
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 		if _, err := sub.Next(context.Background()); !errors.Is(err, io.EOF) {
 			t.Errorf("Next = %v", err)
 		}

@@ -10,13 +10,15 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Whatever a producer fills its messages with, a subscription that hands them on keeps little of them. P10
+// Whatever a producer fills its messages with, a subscription that hands them on keeps little of
+// them. P10
 func TestMemoryOfLargeMessages(t *testing.T) {
 	const size = 1000 << 10
 	long := func() string { return strings.Repeat("x", size) }
 	for name, event := range map[string]func(n int) *aaep.Event{
 		"questions": func(n int) *aaep.Event {
-			return &aaep.Event{Payload: &aaep.AwaitingConfirmation{ReplyToken: aaep.ReplyToken(fmt.Sprint("rpl_", n)), Action: long()}}
+			return &aaep.Event{Payload: &aaep.AwaitingConfirmation{ReplyToken: aaep.ReplyToken(fmt.Sprint("rpl_", n)),
+				Action: long()}}
 		},
 		"types": func(n int) *aaep.Event {
 			return &aaep.Event{Payload: &aaep.Extension{Type: aaep.Type(fmt.Sprint("acme:", n, long()))},
@@ -30,20 +32,22 @@ func TestMemoryOfLargeMessages(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Subscription{cfg: Config{Logger: slog.New(slog.DiscardHandler)}, inbox: newInbox(), numbers: map[string]int64{},
-				ctx: t.Context(), open: map[aaep.ReplyToken]*question{}, seen: map[string]int{}, accepted: &aaep.SubscriptionAccepted{SubscriptionID: "sub_1"}}
-			before := heap()
+			s := &Subscription{cfg: Config{Logger: slog.New(slog.DiscardHandler)}, inbox: newInbox(),
+				numbers: map[string]int64{},
+				ctx:     t.Context(), questions: map[aaep.ReplyToken]*question{}, seen: map[string]int{},
+				accepted: &aaep.SubscriptionAccepted{SubscriptionID: "sub_1"}}
+			before := heapBytes()
 			for n := range 60 {
 				ev := event(n)
 				ev.EventID = fmt.Sprint("evt_", n)
-				if err := s.receive(nil, ev, size); err != nil {
+				if err := s.handleEvent(nil, ev, size); err != nil {
 					t.Fatal(err)
 				}
-				if got, _ := s.inbox.take(false); got == nil {
+				if got, _ := s.inbox.takeOldest(false); got == nil {
 					t.Fatal("it was not handed on")
 				}
 			}
-			if kept := heap() - before; kept > 2*waitingBytes {
+			if kept := heapBytes() - before; kept > 2*waitingBytes {
 				t.Errorf("%d MiB are kept of 60 messages of 1 MiB", kept>>20)
 			}
 			runtime.KeepAlive(s)
@@ -51,8 +55,8 @@ func TestMemoryOfLargeMessages(t *testing.T) {
 	}
 }
 
-// heap is how many bytes are in use.
-func heap() int64 {
+// heapBytes returns how many bytes are in use.
+func heapBytes() int64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -68,7 +72,8 @@ func TestOverlapCost(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 10000 {
-		o.trim(&aaep.Event{SessionID: "sess_1", Payload: &aaep.OutputStreaming{OutputID: "out_1", Chunk: sentence, Position: position}})
+		o.trimKnown(&aaep.Event{SessionID: "sess_1",
+			Payload: &aaep.OutputStreaming{OutputID: "out_1", Chunk: sentence, Position: position}})
 		position += int64(len(sentence))
 	}
 	runtime.ReadMemStats(&after)

@@ -15,19 +15,20 @@ import (
 // ErrNoMoreTime is returned by MoreTime where the producer gives no more time.
 var ErrNoMoreTime = errors.New("subscriber: the producer gives no more time to answer")
 
-// MoreTime asks for as much time again to answer a question, on behalf of a user who needs it. A producer of this
-// SDK gives it ten times (WCAG 2.2.1), and tells how much there is in an event; one that does not know
-// the timing extension gives none, which is ErrNoMoreTime. What Renegotiate says of errors holds here too.
+// MoreTime asks for as much time again to answer a question, on behalf of a user who needs it. A
+// producer of this SDK gives it ten times (WCAG 2.2.1), and tells how much there is in an event;
+// one that does not know the timing extension gives none, which is ErrNoMoreTime. What Renegotiate
+// says of errors holds here too.
 func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
 	if ev == nil {
 		return ErrUnknownEvent
 	}
 	token, asks := closes.Token(ev)
 	s.mu.Lock()
-	q := s.open[token]
+	q := s.questions[token]
 	wanted := s.wanted.Extensions[extensions.TimingVocabulary.Prefix]
 	s.mu.Unlock()
-	if !asks || !q.asks(ev) {
+	if !asks || !q.isAskedBy(ev) {
 		return ErrUnknownEvent
 	}
 	var timing extensions.Timing
@@ -49,7 +50,7 @@ func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
 	if err != nil {
 		return err
 	}
-	accepted, err := s.renegotiate(ctx, change, lasting)
+	accepted, err := s.renegotiateTerms(ctx, change, lasting)
 	if err != nil {
 		return err
 	}

@@ -9,17 +9,18 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
-// More time is one message, which keeps what else was declared and does not last. It says whether there is more.
+// More time is one message, which keeps what else was declared and does not last. It says whether
+// there is more.
 func TestMoreTime(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		c := able()
+		c := allReplies()
 		if err := c.AddExtension(extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 2}); err != nil {
 			t.Fatal(err)
 		}
-		sub, p := open(t, st, Config{ID: "reader", Capabilities: c})
-		p.say(t, confirmation("evt_1", "rpl_1", ""))
-		ev := take(t, sub, "evt_1")
+		sub, p := openSubscription(t, st, Config{ID: "reader", Capabilities: c})
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+		ev := takeEvent(t, sub, "evt_1")
 		ask := func(ev *aaep.Event) chan error {
 			done := make(chan error, 1)
 			go func() { done <- sub.MoreTime(t.Context(), ev) }()
@@ -32,11 +33,11 @@ func TestMoreTime(t *testing.T) {
 			`{"timing":{"more_time_for":"rpl_2"}}`:                        ErrNoMoreTime,
 		} {
 			done := ask(ev)
-			m := want[*aaep.SubscriptionRenegotiate](t, p)
+			m := mustRead[*aaep.SubscriptionRenegotiate](t, p)
 			if got := string(m.Capabilities.Extensions["timing"]); got != `{"timeout_multiplier":2,"more_time_for":"rpl_1"}` || len(m.Capabilities.SupportedExtensions) != 0 {
 				t.Errorf("asked %+v", m.Capabilities)
 			}
-			p.say(t, accepted("sub_1", honored))
+			p.sendRaw(t, acceptedMessage("sub_1", honored))
 			if err := <-done; !errors.Is(err, want_) {
 				t.Errorf("%s: %v, want %v", honored, err, want_)
 			}
@@ -48,14 +49,14 @@ func TestMoreTime(t *testing.T) {
 			}
 		}
 		_ = p.Close() // a new subscription does not ask for time for a question that is gone
-		p = st.next(t)
-		if req := p.accept(t, "sub_2"); string(req.Capabilities.Extensions["timing"]) != `{"timeout_multiplier":2}` {
+		p = st.nextPeer(t)
+		if req := p.acceptRequest(t, "sub_2"); string(req.Capabilities.Extensions["timing"]) != `{"timeout_multiplier":2}` {
 			t.Errorf("asked anew for %s", req.Capabilities.Extensions)
 		}
 		synctest.Wait()
 		if err := <-ask(ev); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("after a new beginning: %v", err)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }

@@ -6,16 +6,18 @@ import (
 	"time"
 )
 
-// outOfReach is how long a link may be broken until a user is told: most cuts are mended sooner, and would only disturb.
+// outOfReach is how long a link may be broken until a user is told: most cuts are mended sooner,
+// and would only disturb.
 const outOfReach = 3 * time.Second
 
-// Outages yields why the producer is out of reach when it has been for three seconds, and nil when it is back. A user who hears nothing
-// cannot tell an agent that works from one that is gone, or that has ended, which is aaep.ProducerShutdown. Where that turns out to be
-// that credentials are refused and others awaited, it yields once more, aaep.AuthenticationRequired. It ends with the subscription, and
-// with ctx.
+// Outages yields why the producer is out of reach when it has been for three seconds, and nil when
+// it is back. A user who hears nothing cannot tell an agent that works from one that is gone, or
+// that has ended, which is aaep.ProducerShutdown. Where that turns out to be that credentials are
+// refused and others awaited, it yields once more, aaep.AuthenticationRequired. It ends with the
+// subscription, and with ctx.
 func (s *Subscription) Outages(ctx context.Context) iter.Seq[error] {
 	return func(yield func(error) bool) {
-		if !s.dialed() {
+		if !s.isDialed() {
 			return
 		}
 		var broke time.Time // zero while it is connected

@@ -16,10 +16,11 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A cut that is mended at once disturbs nobody; of a longer one the user learns after three seconds, once however often the link is
-// tried, and again when it is over. The end of the subscription, or of the context, ends it. P8
+// A cut that is mended at once disturbs no user; of a longer one the user learns after three
+// seconds, once however often the link is tried, and again when it is over. The end of the
+// subscription, or of the context, ends it. P8
 func TestOutages(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		sub, f, p := openFlaky(t, newStage(), Config{})
 		type told struct {
 			why   error
@@ -34,21 +35,22 @@ func TestOutages(t *testing.T) {
 			}
 			close(ended)
 		}()
-		f.cut()
+		f.cutAll()
 		time.Sleep(time.Minute)
 		f.mu.Lock()
 		f.reopen = func(int) error {
 			if time.Since(cut) < 5*time.Second {
-				return interrupted()
+				return interruptedError()
 			}
 			return nil
 		}
 		f.mu.Unlock()
 		cut = time.Now()
-		f.cut()
+		f.cutAll()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(all) != 2 || all[0].after != 3*time.Second || all[0].why == nil || errors.Is(all[0].why, aaep.ProducerShutdown) || all[1].why != nil || all[1].after < 5*time.Second {
+		if len(all) != 2 || all[0].after != 3*time.Second || all[0].why == nil ||
+			errors.Is(all[0].why, aaep.ProducerShutdown) || all[1].why != nil || all[1].after < 5*time.Second {
 			t.Errorf("told %v, want that it was out of reach after 3s, and that it is back after 5s or more", all)
 		}
 		over, cancel := context.WithCancel(t.Context())
@@ -56,16 +58,16 @@ func TestOutages(t *testing.T) {
 		if more := slices.Collect(sub.Outages(over)); more != nil {
 			t.Errorf("told %v after the end of its context", more)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 		<-ended
 	})
 }
 
 // An agent that ended in good order is not called cut off.
 func TestEndedOutage(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, p := open(t, st, Config{})
+		sub, p := openSubscription(t, st, Config{})
 		ended, back := make(chan error), make(chan error)
 		go func() {
 			to := ended
@@ -74,27 +76,28 @@ func TestEndedOutage(t *testing.T) {
 				to = back
 			}
 		}()
-		p.say(t, closing("sub_1", "producer_shutdown"))
+		p.sendRaw(t, closeMessage("sub_1", "producer_shutdown"))
 		_ = p.Close()
 		if why := <-ended; !errors.Is(why, aaep.ProducerShutdown) {
 			t.Errorf("it is told that %v", why)
 		}
-		p = st.next(t)
-		p.accept(t, "sub_2")
+		p = st.nextPeer(t)
+		p.acceptRequest(t, "sub_2")
 		if why := <-back; why != nil {
 			t.Errorf("it is back, and told is that %v", why)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
-// Whose credentials are refused when the agent is back learns that, once: what is waited for is not the agent any more. INV-52
+// Whose credentials are refused when the agent is back learns that, once: what is waited for is not
+// the agent any more. INV-52
 func TestRefusedOutage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(path, []byte("good"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
 		var answers atomic.Pointer[error] // a link otherwise
 		dial := dialer(func(ctx context.Context) (transports.Conn, error) {
@@ -108,7 +111,7 @@ func TestRefusedOutage(t *testing.T) {
 		})
 		var p *peer
 		done := make(chan struct{})
-		go func() { defer close(done); p = st.next(t); p.accept(t, "sub_1") }()
+		go func() { defer close(done); p = st.nextPeer(t); p.acceptRequest(t, "sub_1") }()
 		sub, err := Dial(t.Context(), dial, Config{ID: "reader"})
 		if err != nil {
 			t.Fatal(err)
@@ -122,20 +125,22 @@ func TestRefusedOutage(t *testing.T) {
 				all = append(all, why)
 			}
 		}()
-		var away, refuses error = errors.New("nobody is there"), &aaep.Rejection{Code: aaep.AuthenticationRequired, Remote: true}
+		var away, refuses error = errors.New("nobody is there"),
+			&aaep.Rejection{Code: aaep.AuthenticationRequired, Remote: true}
 		for _, no := range []*error{&away, &refuses, &away, &refuses} {
 			answers.Store(no)
 			_ = p.Close()
 			time.Sleep(time.Hour)
 		}
 		answers.Store(nil)
-		p = st.next(t)
-		p.accept(t, "sub_2")
+		p = st.nextPeer(t)
+		p.acceptRequest(t, "sub_2")
 		synctest.Wait()
-		if len(all) != 3 || errors.Is(all[0], aaep.AuthenticationRequired) || !errors.Is(all[1], aaep.AuthenticationRequired) || all[2] != nil {
+		if len(all) != 3 || errors.Is(all[0], aaep.AuthenticationRequired) ||
+			!errors.Is(all[1], aaep.AuthenticationRequired) || all[2] != nil {
 			t.Errorf("told %v, want that it is out of reach, that credentials are refused, and that it is back", all)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 		<-ended
 	})
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// overlap knows the newest text of the newest outputs, so that a resumed stream does not tell it twice: also of those
-// that have ended, for a stream resumes at the oldest event that was held anywhere. Pieces of text that left together
-// before the cut may come one by one after it, under other ids; their positions show where they stand (§4.3.3). Only
-// the reading goroutine uses it.
+// An overlap knows the newest text of the newest outputs, so that a resumed stream does not give it
+// twice: also of those that have ended, for a stream resumes at the oldest event that was held
+// anywhere. Pieces of text that left together before the cut may come one by one after it, under
+// other ids; their positions show where they stand (§4.3.3). Only the reading goroutine uses it.
 type overlap struct {
-	outputs map[[2]string]*heard // by session and output
-	pieces  int                  // came so far
-	over    map[string]bool      // sessions whose end was told
+	outputs map[[2]string]*outputTail // by session and output
+	pieces  int                       // came so far
+	over    map[string]bool           // sessions whose end was told
 }
 
-// heard is the end of what came of one output.
-type heard struct {
+// An outputTail is the end of what came of one output.
+type outputTail struct {
 	tail  []byte // its newest text
 	start int64  // where tail begins, in code points
 	next  int64  // where it ends
@@ -33,19 +33,21 @@ const (
 	maxName    = 256      // bytes of the name of one
 )
 
-// resumed says that the stream begins again, perhaps further back.
-func (o *overlap) resumed() {
+// noteResumed notes that the stream begins again, perhaps further back.
+func (o *overlap) noteResumed() {
 	for _, h := range o.outputs {
 		h.again = true
 	}
 }
 
-// stale reports whether a state, progress or question comes after the end of its session, which was told before the cut and is
-// not told again. The first two were folded into something newer, or come under an id of their own; a question comes once more on
-// each subscription, because it may be open.
-func (o *overlap) stale(ev *aaep.Event) bool {
+// isStale reports whether a state, progress or question comes after the end of its session, which
+// came before the cut and does not come again. The first two were folded into something newer, or
+// come under an id of their own; a question comes once more on each subscription, because it may be
+// open.
+func (o *overlap) isStale(ev *aaep.Event) bool {
 	switch t := ev.Type(); {
-	case t == aaep.TypeStateChanged, t == aaep.TypeProgressUpdated, t == aaep.TypeAwaitingConfirmation, t == aaep.TypeAwaitingClarification:
+	case t == aaep.TypeStateChanged, t == aaep.TypeProgressUpdated, t == aaep.TypeAwaitingConfirmation,
+		t == aaep.TypeAwaitingClarification:
 		return o.over[ev.SessionID]
 	case t.Terminal():
 		if len(o.over) >= maxOutputs || o.over == nil {
@@ -56,9 +58,10 @@ func (o *overlap) stale(ev *aaep.Event) bool {
 	return false
 }
 
-// trim takes from an output event what came before, and reports whether anything is left to tell. Text that is
-// not the same as before is never dropped, whatever its position says: positions may be counted in other units.
-func (o *overlap) trim(ev *aaep.Event) bool {
+// trimKnown takes from an output event what came before, and reports whether anything is left. Text
+// that is not the same as before is never dropped, whatever its position says: positions may be
+// counted in other units.
+func (o *overlap) trimKnown(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.OutputStreaming)
 	if !ok || len(p.OutputID) > maxName {
 		return true
@@ -66,14 +69,14 @@ func (o *overlap) trim(ev *aaep.Event) bool {
 	key := [2]string{ev.SessionID, p.OutputID}
 	h := o.outputs[key]
 	if h == nil {
-		h = &heard{start: p.Position, next: p.Position}
-		o.remember(key, h)
+		h = &outputTail{start: p.Position, next: p.Position}
+		o.addOutput(key, h)
 	}
 	o.pieces++
 	h.piece = o.pieces
-	tell := h.skip(p)
+	tell := h.skipKnown(p)
 	if tell {
-		h.add(p)
+		h.addText(p)
 		h.ended = h.ended || p.Complete
 	}
 	if p.Complete && p.OutputID == "" { // the next output without a name is another
@@ -82,10 +85,11 @@ func (o *overlap) trim(ev *aaep.Event) bool {
 	return tell
 }
 
-// remember forgets the output that was silent for longest, if there are too many.
-func (o *overlap) remember(key [2]string, h *heard) {
+// addOutput remembers an output, and forgets the one that was silent for longest if there are too
+// many.
+func (o *overlap) addOutput(key [2]string, h *outputTail) {
 	if o.outputs == nil {
-		o.outputs = map[[2]string]*heard{}
+		o.outputs = map[[2]string]*outputTail{}
 	}
 	if len(o.outputs) >= maxOutputs {
 		var oldest [2]string
@@ -99,8 +103,8 @@ func (o *overlap) remember(key [2]string, h *heard) {
 	o.outputs[key] = h
 }
 
-// skip takes from p what h holds already.
-func (h *heard) skip(p *aaep.OutputStreaming) (tell bool) {
+// skipKnown takes from p what the tail holds already, and reports whether anything is left.
+func (h *outputTail) skipKnown(p *aaep.OutputStreaming) (tell bool) {
 	ends := p.Complete && !h.ended
 	switch {
 	case !h.again:
@@ -124,7 +128,8 @@ func (h *heard) skip(p *aaep.OutputStreaming) (tell bool) {
 	return p.Chunk != "" || ends
 }
 
-func (h *heard) add(p *aaep.OutputStreaming) {
+// addText appends the text of p to the tail, and cuts that to maxTail.
+func (h *outputTail) addText(p *aaep.OutputStreaming) {
 	if p.Position != h.next { // a gap, or another way of counting
 		h.tail, h.start = h.tail[:0], p.Position
 	}

@@ -8,29 +8,33 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A subscription that is made anew goes on after the last event of the one before it, where the producer can (P8): it asks
-// for delivery.resume_after. Which event that is a Conn knows that reads ids beside the events. Over all others the producer
-// marks the events that are no such place, for those who named the extension: the presets do.
+// A subscription that is made anew goes on after the last event of the one before it, where the
+// producer can (P8): it asks for delivery.resume_after. Which event that is a Conn knows that reads
+// ids beside the events. Over all others the producer marks the events that are no such place, for
+// those who named the extension: the presets do.
 
-// ResumeAfter is the id of the event after which a new subscription would go on without missing any that Next has not returned
-// yet, or "" where the producer has said of none so far that it is one. A program that is to go on where it was after it
-// was started again keeps it whenever its user had what Next returned, and asks with it for
+// ResumeAfter is the id of the event after which a new subscription would go on without missing any
+// that Next has not returned yet, or "" where the producer has said of none so far that it is one.
+// A program that is to go on where it was after it was started again keeps it whenever its user had
+// what Next returned, and asks with it for
 //
 //	caps.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: kept})
 //
-// Some of what came after that event may come again. Over other transports than Server-Sent Events the extension has to be
-// among SupportedExtensions, as it is in the presets.
+// Some of what came after that event may come again. Over other transports than Server-Sent Events
+// the extension has to be among SupportedExtensions, as it is in the presets.
 func (s *Subscription) ResumeAfter() string {
 	s.inbox.mu.Lock()
 	defer s.inbox.mu.Unlock()
 	return s.inbox.place
 }
 
-// placed is a Conn that knows which event its peer may be asked to go on after; "" is none so far.
-type placed interface{ LastEventID() string }
+// An identifiedConn is a Conn that knows which event its peer may be asked to go on after; "" is
+// none so far.
+type identifiedConn interface{ LastEventID() string }
 
-// wish is what is asked for: what the user wants, and the place.
-func (s *Subscription) wish() aaep.Capabilities {
+// requestedTerms returns what a new subscription asks for: what the user wants, and to go on after
+// the place.
+func (s *Subscription) requestedTerms() aaep.Capabilities {
 	s.mu.Lock()
 	c, place := s.wanted, s.place
 	s.mu.Unlock()
@@ -43,7 +47,8 @@ func (s *Subscription) wish() aaep.Capabilities {
 	}
 	d.ResumeAfter = place
 	with := c
-	if with.AddExtension(delivery, d) != nil || extensions.Check(with) != nil { // another producer's ids have other forms
+	if with.AddExtension(delivery, d) != nil ||
+		extensions.Check(with) != nil { // another producer's ids have other forms
 		return c
 	}
 	return with
@@ -57,9 +62,9 @@ func (s *Subscription) keepPlace(conn transports.Conn) {
 	s.mu.Unlock()
 }
 
-// placeOn is the event to go on after, where conn has come to.
+// placeOn returns the id of the event to go on after, as far as conn has come.
 func (s *Subscription) placeOn(conn transports.Conn) string {
-	if c, ok := conn.(placed); ok {
+	if c, ok := conn.(identifiedConn); ok {
 		if id := c.LastEventID(); id != "" {
 			return id
 		}
@@ -69,10 +74,10 @@ func (s *Subscription) placeOn(conn transports.Conn) string {
 	return s.place
 }
 
-// passLocked notes an event on a conn that knows no ids.
+// passLocked notes an event as the place on a conn that knows no ids. It is called with s.mu held.
 func (s *Subscription) passLocked(ev *aaep.Event) {
 	delivery := extensions.DeliveryVocabulary
-	if _, knows := s.conn.(placed); knows {
+	if _, knows := s.conn.(identifiedConn); knows {
 		return
 	}
 	var d extensions.DeliveryData
@@ -85,8 +90,8 @@ func (s *Subscription) passLocked(ev *aaep.Event) {
 	}
 }
 
-// resumed reports whether a producer goes on after the event that it was asked to.
-func resumed(asked, honored aaep.Capabilities) bool {
+// goesOnAfter reports whether a producer goes on after the event that it was asked to.
+func goesOnAfter(asked, honored aaep.Capabilities) bool {
 	place := func(c aaep.Capabilities) string {
 		delivery, d := extensions.DeliveryVocabulary, extensions.Delivery{}
 		_ = delivery.Read(c.Extensions[delivery.Prefix], &d)

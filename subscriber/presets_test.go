@@ -20,16 +20,16 @@ var presets = map[string]aaep.Capabilities{
 	"no language": ScreenReader(), "empty languages": Braille(1000, []string{}...),
 }
 
-func request(c aaep.Capabilities) *aaep.SubscriptionRequest {
+func encodableRequest(c aaep.Capabilities) *aaep.SubscriptionRequest {
 	return &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "r", Capabilities: c}
 }
 
-// Every preset can be sent, and a producer that has the language honors each word of it. HS-008, HS-012, HS-017,
-// HS-023, HS-041
+// Every preset can be sent, and a producer that has the language honors each word of it. HS-008,
+// HS-012, HS-017, HS-023, HS-041
 func TestPresets(t *testing.T) {
 	offer := handshake.Offer{Languages: []string{"en-US"}, Levels: []int64{1, 2}, Extensions: extensions.All()}
 	for name, c := range presets {
-		msg, err := aaep.Encode(request(c))
+		msg, err := aaep.Encode(encodableRequest(c))
 		if err == nil {
 			err = errors.Join(schemas.Validate(msg), extensions.Check(c))
 		}
@@ -37,12 +37,13 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		terms, err := handshake.Negotiate(request(c), offer)
+		terms, err := handshake.Negotiate(encodableRequest(c), offer)
 		if err != nil || len(terms.Notes) > 0 {
 			t.Errorf("%s: %v %q, want no notes", name, err, terms.Notes)
 		}
 		honored := terms.Capabilities()
-		if err := checkAccepted(request(c), &aaep.SubscriptionAccepted{AAEPVersion: aaep.Version, HonoredCapabilities: honored}); err != nil {
+		if err := checkAccepted(encodableRequest(c),
+			&aaep.SubscriptionAccepted{AAEPVersion: aaep.Version, HonoredCapabilities: honored}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if honored.EventFilters.Exclude = nil; c.EventFilters == nil {
@@ -55,8 +56,8 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// Whoever says that they answer answers everything, which Level 2 asks for, and the others are not asked. A
-// person who reads by touch can answer, in the time that takes. HS-022, D-58, D-34
+// A preset that offers to answer answers everything, which Level 2 asks for, and the others are not
+// asked. A person who reads by touch can answer, in the time that takes. HS-022, D-58, D-34
 func TestPresetsAnswer(t *testing.T) {
 	multiplier := map[string]float64{"VoiceControl": 2, "Braille": 3, "empty languages": 3, "Switch": 10}
 	for name, c := range presets {
@@ -83,7 +84,8 @@ func TestPresetsAreValues(t *testing.T) {
 	c := Braille(40, tags...)
 	tags[0] = "de"
 	quiet := c.With(aaep.Capabilities{PaceWPM: 60, SupportsConfirmationReply: new(false)})
-	if c.Languages[0] != "en" || c.PaceWPM != 0 || !isTrue(c.SupportsConfirmationReply) || quiet.Extensions["braille"] == nil {
+	if c.Languages[0] != "en" || c.PaceWPM != 0 || !isTrue(c.SupportsConfirmationReply) ||
+		quiet.Extensions["braille"] == nil {
 		t.Errorf("%+v, %+v", c, quiet)
 	}
 	Logger().SupportedExtensions[0] = "https://acme.example/x"
@@ -110,12 +112,14 @@ func TestPresetsRefused(t *testing.T) {
 		st := newStage()
 		_, err := Dial(t.Context(), st, Config{ID: "r", Capabilities: tt.c})
 		var invalid *aaep.InvalidError
-		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "/capabilities/"+tt.want) || st.dials.Load() != 0 {
+		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "/capabilities/"+tt.want) ||
+			st.dials.Load() != 0 {
 			t.Errorf("Dial = %v, %d dials; want %q and none", err, st.dials.Load(), tt.want)
 		}
 	}
 	other := aaep.Capabilities{}
-	if err := other.AddExtension(aaep.Vocabulary{Prefix: "braille", URI: "https://acme.example/braille/v1"}, map[string]int{"cells": 0}); err != nil {
+	if err := other.AddExtension(aaep.Vocabulary{Prefix: "braille", URI: "https://acme.example/braille/v1"},
+		map[string]int{"cells": 0}); err != nil {
 		t.Fatal(err)
 	}
 	if err := extensions.Check(other); err != nil {

@@ -14,83 +14,88 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A stream that broke goes on where it was, and the subscription never notices. SSE-012, TR-024, INV-21
+// A stream that broke goes on where it was, and the subscription never notices. SSE-012, TR-024,
+// INV-21
 func TestResume(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
 		sub, f, p := openFlaky(t, st, Config{})
-		f.in <- confirmation("evt_1", "rpl_1", "")
-		ask := take(t, sub, "evt_1")
-		f.cut()
-		if status := await(sub, false); !errors.Is(status.Err, transports.ErrInterrupted) {
+		f.in <- confirmationMessage("evt_1", "rpl_1", "")
+		ask := takeEvent(t, sub, "evt_1")
+		f.cutAll()
+		if status := awaitStatus(sub, false); !errors.Is(status.Err, transports.ErrInterrupted) {
 			t.Errorf("Status = %+v, want what broke", status)
 		}
-		if status := await(sub, true); status != (Status{Connected: true, Subscribed: 1, Resumed: true, Received: 1}) {
+		if status := awaitStatus(sub, true); status != (Status{Connected: true, Subscribed: 1, Resumed: true,
+			Received: 1}) {
 			t.Errorf("Status = %+v, want connected and one handshake", status)
 		}
-		f.in <- confirmation("evt_1", "rpl_1", "") // repeated by the resumed stream
-		f.in <- evt(2)
-		take(t, sub, "evt_2")
+		f.in <- confirmationMessage("evt_1", "rpl_1", "") // repeated by the resumed stream
+		f.in <- numberedEvent(2)
+		takeEvent(t, sub, "evt_2")
 		if err := sub.Reply(t.Context(), ask, aaep.Accept); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
-		want[*aaep.ConfirmationReply](t, p)
-		if st.dials.Load() != 0 || f.tries() != 1 {
-			t.Errorf("%d dials and %d reopenings, want none and one", st.dials.Load(), f.tries())
+		mustRead[*aaep.ConfirmationReply](t, p)
+		if st.dials.Load() != 0 || f.attempts() != 1 {
+			t.Errorf("%d dials and %d reopenings, want none and one", st.dials.Load(), f.attempts())
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
 // While the stream is away, replies and the last words still go out. TR-024, LVL-038
 func TestWhileInterrupted(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		sub, f, p := openFlaky(t, newStage(), Config{})
-		f.in <- confirmation("evt_1", "rpl_1", "")
-		ask := take(t, sub, "evt_1")
-		f.reopen = func(int) error { return interrupted() }
-		f.cut()
+		f.in <- confirmationMessage("evt_1", "rpl_1", "")
+		ask := takeEvent(t, sub, "evt_1")
+		f.reopen = func(int) error { return interruptedError() }
+		f.cutAll()
 		synctest.Wait()
 		if err := sub.Reply(t.Context(), ask, aaep.Reject); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
-		want[*aaep.ConfirmationReply](t, p)
-		leave(t, sub, nil)
-		want[*aaep.SubscriptionClose](t, p)
-		p.gone(t)
+		mustRead[*aaep.ConfirmationReply](t, p)
+		closeBoth(t, sub, nil)
+		mustRead[*aaep.SubscriptionClose](t, p)
+		p.checkGone(t)
 	})
 }
 
-// A stream that does not come back costs the subscription: after a minute and some tries, or at once where the producer
-// says that it is gone. However unlucky the delays, nobody is given up sooner. TR-024
+// A stream that does not come back costs the subscription: after a minute and some tries, or at
+// once where the producer says that it is gone. However unlucky the delays, no producer is given up
+// sooner. TR-024
 func TestResumeFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err         error
 		least, most int
 		away        time.Duration
 	}{
-		"still interrupted": {interrupted(), 5, 30, time.Minute},
+		"still interrupted": {interruptedError(), 5, 30, time.Minute},
 		"gone":              {errors.New("status 404"), 1, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			runVirtual(t, func(t *testing.T) {
 				st := newStage()
 				sub, f, old := openFlaky(t, st, Config{})
 				f.reopen = func(int) error { return tt.err }
 				cut := time.Now()
-				f.cut()
-				p := st.next(t)
+				f.cutAll()
+				p := st.nextPeer(t)
 				if away := time.Since(cut); away < tt.away || away > tt.away+2*time.Minute {
 					t.Errorf("the subscription was given up after %v", away)
 				}
-				p.accept(t, "sub_2")
-				p.say(t, evt(1))
-				take(t, sub, "evt_1")
-				if got, _ := sub.Status(); !got.Connected || got.Subscribed != 2 || got.Resumed || got.Err != nil || f.tries() < tt.least || f.tries() > tt.most {
-					t.Errorf("Status = %+v after %d tries, want two handshakes after %d to %d", got, f.tries(), tt.least, tt.most)
+				p.acceptRequest(t, "sub_2")
+				p.sendRaw(t, numberedEvent(1))
+				takeEvent(t, sub, "evt_1")
+				if got, _ := sub.Status(); !got.Connected || got.Subscribed != 2 || got.Resumed || got.Err != nil ||
+					f.attempts() < tt.least || f.attempts() > tt.most {
+					t.Errorf("Status = %+v after %d tries, want two handshakes after %d to %d", got, f.attempts(),
+						tt.least, tt.most)
 				}
-				old.gone(t)
-				leave(t, sub, p)
+				old.checkGone(t)
+				closeBoth(t, sub, p)
 			})
 		})
 	}
@@ -98,87 +103,87 @@ func TestResumeFails(t *testing.T) {
 
 // A producer that is restarted goes on being heard, and Status tells what happened. HS-080, TR-024
 func TestProducerRestarted(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, p := open(t, st, Config{})
-		p.say(t, evt(1))
+		sub, p := openSubscription(t, st, Config{})
+		p.sendRaw(t, numberedEvent(1))
 		_, changed := sub.Status()
 		_ = p.Close() // killed: no word
 		<-changed
 		if got, _ := sub.Status(); got.Connected || got.Err == nil || got.Over {
 			t.Errorf("Status = %+v, want why the link is broken", got)
 		}
-		p = st.next(t)
-		want[*aaep.SubscriptionRequest](t, p)
+		p = st.nextPeer(t)
+		mustRead[*aaep.SubscriptionRequest](t, p)
 		_ = p.Close() // starting
-		p = st.next(t)
-		p.say(t, "starting…")
-		_ = st.next(t) // hangs
+		p = st.nextPeer(t)
+		p.sendRaw(t, "starting…")
+		_ = st.nextPeer(t) // hangs
 		time.Sleep(11 * time.Second)
-		p = st.next(t)
-		p.accept(t, "sub_2")
-		p.say(t, evt(1)) // the id is known
-		p.say(t, evt(2))
-		take(t, sub, "evt_1")
-		take(t, sub, "evt_2")
+		p = st.nextPeer(t)
+		p.acceptRequest(t, "sub_2")
+		p.sendRaw(t, numberedEvent(1)) // the id is known
+		p.sendRaw(t, numberedEvent(2))
+		takeEvent(t, sub, "evt_1")
+		takeEvent(t, sub, "evt_2")
 		if got, _ := sub.Status(); !got.Connected || got.Subscribed != 2 || got.Resumed || got.Err != nil {
 			t.Errorf("Status = %+v", got)
 		}
 		if id := sub.Accepted().SubscriptionID; id != "sub_2" {
 			t.Errorf("Accepted is of %s, want sub_2", id)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
-// Old questions die with their subscription. One that is still open is asked again on the new one, and only
-// there it can be answered. INV-18, INV-19, D-34
+// Old questions die with their subscription. One that is still open is asked again on the new one,
+// and only there it can be answered. INV-18, INV-19, D-34
 func TestQuestionsAfterReconnect(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, old := open(t, st, Config{})
-		old.say(t, confirmation("evt_1", "rpl_1", ""))
-		old.say(t, confirmation("evt_2", "rpl_2", ""))
-		first, second := take(t, sub, "evt_1"), take(t, sub, "evt_2")
+		sub, old := openSubscription(t, st, Config{})
+		old.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+		old.sendRaw(t, confirmationMessage("evt_2", "rpl_2", ""))
+		first, second := takeEvent(t, sub, "evt_1"), takeEvent(t, sub, "evt_2")
 		if err := sub.Reply(t.Context(), first, aaep.Accept); err != nil {
 			t.Fatal(err)
 		}
 		_ = old.Close() // perhaps before it was read
-		p := st.next(t)
-		p.accept(t, "sub_2")
+		p := st.nextPeer(t)
+		p.acceptRequest(t, "sub_2")
 		synctest.Wait()
 		for _, ev := range []*aaep.Event{first, second} {
 			if err := sub.Reply(t.Context(), ev, aaep.Accept); err != ErrUnknownEvent {
 				t.Errorf("Reply to an old question = %v, want ErrUnknownEvent", err)
 			}
 		}
-		p.say(t, confirmation("evt_1", "rpl_1", ""))
-		p.say(t, confirmation("evt_1", "rpl_1", "")) // this one is a duplicate
-		p.say(t, evt(3))
-		again := take(t, sub, "evt_1")
-		take(t, sub, "evt_3")
-		p.silent(t, time.Minute/2) // yes to one is not yes to the other
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", "")) // this one is a duplicate
+		p.sendRaw(t, numberedEvent(3))
+		again := takeEvent(t, sub, "evt_1")
+		takeEvent(t, sub, "evt_3")
+		p.checkSilent(t, time.Minute/2) // yes to one is not yes to the other
 		if err := sub.Reply(t.Context(), first, aaep.Accept); err != ErrUnknownEvent {
 			t.Errorf("Reply to the old copy = %v, want ErrUnknownEvent", err)
 		}
 		if err := sub.Reply(t.Context(), again, aaep.Reject); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
-		if r := want[*aaep.ConfirmationReply](t, p); r.SubscriptionID != "sub_2" || r.Decision != aaep.Reject {
+		if r := mustRead[*aaep.ConfirmationReply](t, p); r.SubscriptionID != "sub_2" || r.Decision != aaep.Reject {
 			t.Errorf("reply = %+v", r)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
 // A reply that hangs on the old link is not sent on the new one. INV-19
 func TestReplyUnderWayWhileReconnecting(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, old := open(t, st, Config{})
+		sub, old := openSubscription(t, st, Config{})
 		for n := range 17 {
-			old.say(t, confirmation(fmt.Sprintf("evt_%d", n), fmt.Sprintf("rpl_%d", n), ""))
-			ev := take(t, sub, "")
+			old.sendRaw(t, confirmationMessage(fmt.Sprintf("evt_%d", n), fmt.Sprintf("rpl_%d", n), ""))
+			ev := takeEvent(t, sub, "")
 			go func() {
 				if err := sub.Reply(context.Background(), ev, aaep.Accept); n == 16 && err == nil {
 					t.Error("Reply on a full link that broke = nil")
@@ -187,10 +192,10 @@ func TestReplyUnderWayWhileReconnecting(t *testing.T) {
 			synctest.Wait()
 		}
 		_ = old.Close()
-		p := st.next(t)
-		p.accept(t, "sub_2")
-		p.silent(t, time.Minute)
-		leave(t, sub, p)
+		p := st.nextPeer(t)
+		p.acceptRequest(t, "sub_2")
+		p.checkSilent(t, time.Minute)
+		closeBoth(t, sub, p)
 	})
 }
 
@@ -203,14 +208,14 @@ func TestClosedByProducer(t *testing.T) {
 		aaep.AuthenticationRequired: false, aaep.AuthorizationDenied: false,
 	} {
 		t.Run(string(code), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			runVirtual(t, func(t *testing.T) {
 				st := newStage()
-				sub, p := open(t, st, Config{})
-				p.say(t, closing("sub_1", string(code)))
-				p.gone(t)
+				sub, p := openSubscription(t, st, Config{})
+				p.sendRaw(t, closeMessage("sub_1", string(code)))
+				p.checkGone(t)
 				if back {
-					p = st.next(t)
-					p.accept(t, "sub_2")
+					p = st.nextPeer(t)
+					p.acceptRequest(t, "sub_2")
 					synctest.Wait()
 				} else {
 					time.Sleep(24 * time.Hour)
@@ -222,24 +227,25 @@ func TestClosedByProducer(t *testing.T) {
 					if got, _ := sub.Status(); got.Connected || !got.Over || got.Err != err {
 						t.Errorf("Status = %+v, want over because of %v", got, err)
 					}
-					if err := sub.Reply(t.Context(), &aaep.Event{Payload: &aaep.AwaitingConfirmation{}}, aaep.Accept); err != ErrUnknownEvent {
+					if err := sub.Reply(t.Context(), &aaep.Event{Payload: &aaep.AwaitingConfirmation{}},
+						aaep.Accept); err != ErrUnknownEvent {
 						t.Errorf("Reply after the end = %v", err)
 					}
 				}
 				if n, want := st.dials.Load(), int64(1); n != want && !back || back && n != 2 {
 					t.Errorf("%d dials", n)
 				}
-				leave(t, sub, p)
+				closeBoth(t, sub, p)
 			})
 		})
 	}
-	bubble(t, func(t *testing.T) { // D-54: without a reason
-		sub, p := open(t, newStage(), Config{ID: "reader", NoReconnect: true})
-		p.say(t, `{"type":"subscription.close","subscription_id":"sub_1"}`)
+	runVirtual(t, func(t *testing.T) { // D-54: without a reason
+		sub, p := openSubscription(t, newStage(), Config{ID: "reader", NoReconnect: true})
+		p.sendRaw(t, `{"type":"subscription.close","subscription_id":"sub_1"}`)
 		if _, err := sub.Next(t.Context()); !errors.Is(err, aaep.ReasonUnknown) {
 			t.Errorf("Next = %v, want unknown", err)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
@@ -251,12 +257,12 @@ func TestRejectedWhileReconnecting(t *testing.T) {
 		aaep.RateLimit: false, aaep.TransportUnavailable: false, aaep.ReasonUnknown: false,
 	} {
 		t.Run(string(code), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			runVirtual(t, func(t *testing.T) {
 				st := newStage()
-				sub, p := open(t, st, Config{})
+				sub, p := openSubscription(t, st, Config{})
 				_ = p.Close()
-				p = st.next(t)
-				p.say(t, rejected(string(code), ""))
+				p = st.nextPeer(t)
+				p.sendRaw(t, rejectedMessage(string(code), ""))
 				if final {
 					if _, err := sub.Next(t.Context()); !errors.Is(err, code) {
 						t.Errorf("Next = %v, want %s", err, code)
@@ -266,37 +272,37 @@ func TestRejectedWhileReconnecting(t *testing.T) {
 						t.Errorf("%d dials, want no more than 2", n)
 					}
 				} else {
-					p = st.next(t)
-					p.accept(t, "sub_2")
+					p = st.nextPeer(t)
+					p.acceptRequest(t, "sub_2")
 				}
 				synctest.Wait()
-				leave(t, sub, p)
+				closeBoth(t, sub, p)
 			})
 		})
 	}
-	bubble(t, func(t *testing.T) { // a producer that came back and promises too much
+	runVirtual(t, func(t *testing.T) { // a producer that came back and promises too much
 		st := newStage()
-		sub, p := open(t, st, Config{ID: "reader"})
+		sub, p := openSubscription(t, st, Config{ID: "reader"})
 		_ = p.Close()
-		p = st.next(t)
-		p.say(t, accepted("sub_2", `{"supports_confirmation_reply":true}`))
+		p = st.nextPeer(t)
+		p.sendRaw(t, acceptedMessage("sub_2", `{"supports_confirmation_reply":true}`))
 		if _, err := sub.Next(t.Context()); !errors.Is(err, aaep.PolicyViolation) {
 			t.Errorf("Next = %v, want policy_violation", err)
 		}
-		want[*aaep.SubscriptionRequest](t, p)
-		want[*aaep.SubscriptionClose](t, p)
-		leave(t, sub, p)
+		mustRead[*aaep.SubscriptionRequest](t, p)
+		mustRead[*aaep.SubscriptionClose](t, p)
+		closeBoth(t, sub, p)
 	})
 }
 
 // NoReconnect ends the subscription with the link, and says why; that is not the io.EOF of Close.
 func TestNoReconnect(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, p := open(t, st, Config{ID: "reader", NoReconnect: true})
-		p.say(t, evt(1))
+		sub, p := openSubscription(t, st, Config{ID: "reader", NoReconnect: true})
+		p.sendRaw(t, numberedEvent(1))
 		_ = p.Close()
-		take(t, sub, "evt_1")
+		takeEvent(t, sub, "evt_1")
 		pairs := 0
 		for _, err := range sub.Events(t.Context()) {
 			pairs++
@@ -305,36 +311,36 @@ func TestNoReconnect(t *testing.T) {
 		if _, err := sub.Next(t.Context()); pairs != 1 || errors.Is(err, io.EOF) || st.dials.Load() != 1 {
 			t.Errorf("%d pairs, Next = %v, %d dials", pairs, err, st.dials.Load())
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 
 		sub, f, q := openFlaky(t, st, Config{NoReconnect: true})
-		f.cut()
+		f.cutAll()
 		pairs = 0
 		for _, err := range sub.Events(t.Context()) { // there is an io.EOF inside this error
 			if pairs++; !errors.Is(err, transports.ErrInterrupted) {
 				t.Errorf("the last pair has %v", err)
 			}
 		}
-		if pairs != 1 || f.tries() != 0 {
-			t.Errorf("%d pairs, %d tries; want one and none", pairs, f.tries())
+		if pairs != 1 || f.attempts() != 0 {
+			t.Errorf("%d pairs, %d tries; want one and none", pairs, f.attempts())
 		}
-		want[*aaep.SubscriptionClose](t, q) // the producer still had it
-		leave(t, sub, q)
+		mustRead[*aaep.SubscriptionClose](t, q) // the producer still had it
+		closeBoth(t, sub, q)
 	})
 }
 
 // Status never compares errors, for some cannot be.
 func TestStatusWithOddErrors(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, p := open(t, st, Config{})
+		sub, p := openSubscription(t, st, Config{})
 		st.fail = oddError{"no", "route"}
 		_ = p.Close()
 		time.Sleep(10 * time.Minute)
 		if got, _ := sub.Status(); got.Connected || !errors.As(got.Err, new(oddError)) {
 			t.Errorf("Status = %+v", got)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
@@ -342,11 +348,11 @@ type oddError []string
 
 func (e oddError) Error() string { return fmt.Sprint([]string(e)) }
 
-// A subscription that ends as it was asked to is over; one that ends like that unasked is begun anew, and does not say any more
-// that its user is typing.
+// A subscription that ends as it was asked to is over; one that ends like that unasked is begun
+// anew, and does not say any more that its user is typing.
 func TestAskedToEnd(t *testing.T) {
 	delivery := func(d extensions.Delivery) aaep.Capabilities {
-		c := able()
+		c := allReplies()
 		if err := c.AddExtension(extensions.DeliveryVocabulary, d); err != nil {
 			t.Fatal(err)
 		}
@@ -360,13 +366,14 @@ func TestAskedToEnd(t *testing.T) {
 	}{
 		"old":     {delivery(extensions.Delivery{MaxDurationSeconds: 60}), "ttl", false, ""},
 		"idle":    {delivery(extensions.Delivery{IdleTimeoutSeconds: 60}), "idle_timeout", false, ""},
-		"unasked": {able(), "idle_timeout", true, ""},
-		"other":   {delivery(extensions.Delivery{MinRelevance: 0.5, Presence: extensions.PresenceTyping}), "producer_shutdown", true, `{"min_relevance":0.5}`},
+		"unasked": {allReplies(), "idle_timeout", true, ""},
+		"other": {delivery(extensions.Delivery{MinRelevance: 0.5, Presence: extensions.PresenceTyping}),
+			"producer_shutdown", true, `{"min_relevance":0.5}`},
 	} {
-		bubble(t, func(t *testing.T) {
+		runVirtual(t, func(t *testing.T) {
 			st := newStage()
-			sub, p := open(t, st, Config{ID: "reader", Capabilities: tc.caps})
-			p.say(t, fmt.Sprintf(`{"type":"subscription.close","subscription_id":"sub_1","reason_code":%q,"reason_message":"As asked."}`, tc.code))
+			sub, p := openSubscription(t, st, Config{ID: "reader", Capabilities: tc.caps})
+			p.sendRaw(t, fmt.Sprintf(`{"type":"subscription.close","subscription_id":"sub_1","reason_code":%q,"reason_message":"As asked."}`, tc.code))
 			synctest.Wait()
 			if !tc.again {
 				time.Sleep(time.Hour)
@@ -375,11 +382,11 @@ func TestAskedToEnd(t *testing.T) {
 				}
 				return
 			}
-			p = st.next(t)
-			if req := p.accept(t, "sub_2"); string(req.Capabilities.Extensions["delivery"]) != tc.object {
+			p = st.nextPeer(t)
+			if req := p.acceptRequest(t, "sub_2"); string(req.Capabilities.Extensions["delivery"]) != tc.object {
 				t.Errorf("%s: asked anew for %s", name, req.Capabilities.Extensions)
 			}
-			leave(t, sub, p)
+			closeBoth(t, sub, p)
 		})
 	}
 }

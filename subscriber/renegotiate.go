@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
-// A renegotiation is asked for and not answered yet. An answer does not say what it is an answer to, so they are asked for one
-// by one, and those whose answers are late are kept in their order.
+// A renegotiation is asked for and not answered yet. An answer does not say what it is an answer
+// to, so they are asked for one by one, and those whose answers are late are kept in their order.
 type renegotiation struct {
 	change   aaep.Capabilities // what is asked for from now on
 	expires  time.Time         // the answer is not waited for any longer
@@ -20,8 +20,8 @@ type renegotiation struct {
 	err      error
 }
 
-// An answer may be late by this much; one that was lost is not to be found in those that come after. As one is asked for at a
-// time, it also bounds how many are without an answer.
+// An answer may be late by this much; one that was lost is not to be found in those that come
+// after. As one is asked for at a time, it also bounds how many are without an answer.
 const lateAnswer = time.Minute
 
 var (
@@ -29,18 +29,21 @@ var (
 	errCrowded  = errors.New("subscriber: the answer to the renegotiation is behind more events than may wait; take some, and see Accepted")
 )
 
-// Renegotiate asks for other terms; what change leaves out stays as it is. It returns the producer's answer,
-// which is waited for at most ten seconds; one that comes later still holds, and Accepted tells it.
-// A refusal is an *aaep.Rejection and ends the subscription (§5.7); where it is about what was asked for, or who asked, a new one
-// is begun with the terms of before. An answer that promises more than was asked for ends it for good. What is not valid is not sent,
-// and the error is an *aaep.InvalidError. The new terms are asked for again whenever the subscription has to begin anew.
+// Renegotiate asks for other terms; what change leaves out stays as it is. It returns the
+// producer's answer, which is waited for at most ten seconds; one that comes later still holds, and
+// Accepted tells it. A refusal is an *aaep.Rejection and ends the subscription (§5.7); where it is
+// about what was asked for, or who asked, a new one is begun with the terms of before. An answer
+// that promises more than was asked for ends it for good. What is not valid is not sent, and the
+// error is an *aaep.InvalidError. The new terms are asked for again whenever the subscription has
+// to begin anew.
 func (s *Subscription) Renegotiate(ctx context.Context, change aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
-	return s.renegotiate(ctx, change, change)
+	return s.renegotiateTerms(ctx, change, change)
 }
 
-// renegotiate is Renegotiate for a change of which only a part lasts.
-func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
-	if !s.dialed() {
+// renegotiateTerms is Renegotiate for a change of which only a part lasts.
+func (s *Subscription) renegotiateTerms(ctx context.Context, change,
+	lasting aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
+	if !s.isDialed() {
 		return nil, errNotDialed
 	}
 	select {
@@ -49,24 +52,24 @@ func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Cap
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-s.done:
-		return nil, s.why()
+		return nil, s.endReason()
 	}
-	if s.ended() {
-		return nil, s.why()
+	if s.isEnded() {
+		return nil, s.endReason()
 	}
 	select {
 	case <-s.crowded: // of an earlier one
 	default:
 	}
-	defer s.inbox.widen()()
+	defer s.inbox.widenRoom()()
 	s.mu.Lock()
 	var before *renegotiation
 	if n := len(s.pending); n > 0 {
 		before = s.pending[n-1]
 	}
 	s.mu.Unlock()
-	if before != nil { // somebody stopped waiting for its answer
-		if err := s.await(ctx, before); err != nil && err != errNoAnswer {
+	if before != nil { // its caller stopped waiting for the answer
+		if err := s.awaitSettled(ctx, before); err != nil && err != errNoAnswer {
 			return nil, err
 		}
 	}
@@ -76,7 +79,7 @@ func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Cap
 	if err == nil {
 		err = extensions.Check(s.wanted.With(change))
 	}
-	if err == nil && demands(change) && s.cfg.Trust == nil {
+	if err == nil && demandsProof(change) && s.cfg.Trust == nil {
 		err = errNoTrust
 	}
 	if err != nil {
@@ -89,7 +92,7 @@ func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Cap
 	}
 	s.pending = append(s.pending, r)
 	s.mu.Unlock()
-	if err := s.write(ctx, conn, msg); err != nil {
+	if err := s.writeMessage(ctx, conn, msg); err != nil {
 		if ctx.Err() == nil { // otherwise it may have left
 			s.mu.Lock()
 			s.pending = slices.DeleteFunc(s.pending, func(p *renegotiation) bool { return p == r })
@@ -97,14 +100,15 @@ func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Cap
 		}
 		return nil, err
 	}
-	if err := s.await(ctx, r); err != nil {
+	if err := s.awaitSettled(ctx, r); err != nil {
 		return nil, err
 	}
 	return r.accepted, r.err
 }
 
-// await waits until a renegotiation is settled.
-func (s *Subscription) await(ctx context.Context, r *renegotiation) error {
+// awaitSettled waits until a renegotiation has its answer, has expired, or the subscription is
+// over.
+func (s *Subscription) awaitSettled(ctx context.Context, r *renegotiation) error {
 	late := time.NewTimer(time.Until(r.expires))
 	defer late.Stop()
 	select {
@@ -121,13 +125,13 @@ func (s *Subscription) await(ctx context.Context, r *renegotiation) error {
 		case <-r.done:
 			return nil
 		default:
-			return s.why()
+			return s.endReason()
 		}
 	}
 }
 
-// ended reports whether the subscription is over, to the last goroutine.
-func (s *Subscription) ended() bool {
+// isEnded reports whether the subscription is over, to the last goroutine.
+func (s *Subscription) isEnded() bool {
 	select {
 	case <-s.done:
 		return true
@@ -136,10 +140,11 @@ func (s *Subscription) ended() bool {
 	}
 }
 
-// agree takes the answer to a renegotiation, even if nobody waits for it any more: to the first that it fits, which leaves those
-// before it without one. Only the reading goroutine calls it.
-func (s *Subscription) agree(m *aaep.SubscriptionAccepted) error {
-	r, err := s.answered(m)
+// handleAccepted takes the answer to a renegotiation, also when no caller waits for it any more: it
+// goes to the first that it fits, which leaves those before it without one. Only the reading
+// goroutine calls it.
+func (s *Subscription) handleAccepted(m *aaep.SubscriptionAccepted) error {
+	r, err := s.matchRenegotiation(m)
 	if r == nil && err == nil {
 		s.cfg.Logger.Warn("answer without a question", "type", m.MessageType())
 		return nil
@@ -150,7 +155,8 @@ func (s *Subscription) agree(m *aaep.SubscriptionAccepted) error {
 	if err == nil {
 		languages := wanted.Languages
 		if wanted = wanted.With(r.change); r.change.Languages != nil && m.HonoredCapabilities.Languages == nil {
-			// Maybe it has none of them, for which it would refuse who asks for those alone when this has to begin anew.
+			// Maybe it has none of them, for which it would refuse who asks for those alone when
+			// this has to begin anew.
 			for _, tag := range languages {
 				if !slices.Contains(wanted.Languages, tag) {
 					wanted.Languages = append(slices.Clip(wanted.Languages), tag)
@@ -161,10 +167,10 @@ func (s *Subscription) agree(m *aaep.SubscriptionAccepted) error {
 	if err == nil && verified == nil {
 		ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
 		defer cancel()
-		verified, err = s.verify(ctx, m, demands(wanted))
+		verified, err = s.verifyAgent(ctx, m, demandsProof(wanted))
 	}
 	if err != nil {
-		s.settle(err)
+		s.settleAll(err)
 		return err
 	}
 	s.mu.Lock()
@@ -178,13 +184,15 @@ func (s *Subscription) agree(m *aaep.SubscriptionAccepted) error {
 	return nil
 }
 
-// answered returns the renegotiation that m answers, if there is any. It compares without the lock, for m may be long.
-func (s *Subscription) answered(m *aaep.SubscriptionAccepted) (*renegotiation, error) {
+// matchRenegotiation returns the renegotiation that m answers, if there is any. It compares without
+// the lock, for m may be long.
+func (s *Subscription) matchRenegotiation(m *aaep.SubscriptionAccepted) (*renegotiation, error) {
 	s.mu.Lock()
 	pending, wanted, id := slices.Clone(s.pending), s.wanted, s.accepted.SubscriptionID
 	s.mu.Unlock()
 	if len(pending) > 0 && m.SubscriptionID != id {
-		return nil, &aaep.Rejection{Code: aaep.PolicyViolation, Message: "the producer's answer is about another subscription"}
+		return nil, &aaep.Rejection{Code: aaep.PolicyViolation,
+			Message: "the producer's answer is about another subscription"}
 	}
 	var err error
 	for _, r := range pending {
@@ -195,15 +203,16 @@ func (s *Subscription) answered(m *aaep.SubscriptionAccepted) (*renegotiation, e
 	return nil, err
 }
 
-// changing reports whether renegotiations are under way.
-func (s *Subscription) changing() bool {
+// isRenegotiating reports whether renegotiations are under way.
+func (s *Subscription) isRenegotiating() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.pending) > 0
 }
 
-// settle ends the renegotiations that are under way, and reports whether there are any.
-func (s *Subscription) settle(err error) bool {
+// settleAll ends the renegotiations that are under way with an error, and reports whether there are
+// any.
+func (s *Subscription) settleAll(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	under := len(s.pending) > 0
@@ -211,7 +220,7 @@ func (s *Subscription) settle(err error) bool {
 	return under
 }
 
-// settleLocked ends the n oldest.
+// settleLocked ends the n oldest renegotiations. It is called with s.mu held.
 func (s *Subscription) settleLocked(n int, err error) {
 	for _, r := range s.pending[:n] {
 		r.err = err

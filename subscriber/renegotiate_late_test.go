@@ -13,7 +13,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// An answer goes to the first renegotiation that it fits, however late it is: none is taken for another's (P5).
+// An answer goes to the first renegotiation that it fits, however late it is: none is taken for
+// another's (P5).
 func TestRenegotiateAnswersInOrder(t *testing.T) {
 	replies := func(rate int64, yes bool) aaep.Capabilities {
 		return aaep.Capabilities{MaxEventsPerSecond: rate, SupportsConfirmationReply: &yes}
@@ -23,21 +24,25 @@ func TestRenegotiateAnswersInOrder(t *testing.T) {
 		answers       []string // when both were asked for
 		lost          bool     // the first goes without an answer
 	}{
-		"faster, then slower": {replies(50, true), replies(1, true), []string{`{"max_events_per_second":50}`, `{"max_events_per_second":1}`}, false},
+		"faster, then slower": {replies(50, true), replies(1, true),
+			[]string{`{"max_events_per_second":50}`, `{"max_events_per_second":1}`}, false},
 		"less, then more": {replies(1, false), replies(5, true),
-			[]string{`{"max_events_per_second":1,"supports_confirmation_reply":false}`, `{"max_events_per_second":5,"supports_confirmation_reply":true}`}, false},
-		"never answered": {replies(1, false), replies(5, true), []string{`{"max_events_per_second":5,"supports_confirmation_reply":true}`}, true},
+			[]string{`{"max_events_per_second":1,"supports_confirmation_reply":false}`,
+				`{"max_events_per_second":5,"supports_confirmation_reply":true}`}, false},
+		"never answered": {replies(1, false), replies(5, true),
+			[]string{`{"max_events_per_second":5,"supports_confirmation_reply":true}`}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				sub, p := open(t, newStage(), Config{ID: "reader", Capabilities: replies(2, true), NoReconnect: true})
+			runVirtual(t, func(t *testing.T) {
+				sub, p := openSubscription(t, newStage(),
+					Config{ID: "reader", Capabilities: replies(2, true), NoReconnect: true})
 				_, err := sub.Renegotiate(t.Context(), tt.first)
 				wantError(t, "the first", err, "in time")
-				want[*aaep.SubscriptionRenegotiate](t, p)
-				second := renegotiate(t.Context(), sub, tt.second)
-				want[*aaep.SubscriptionRenegotiate](t, p)
+				mustRead[*aaep.SubscriptionRenegotiate](t, p)
+				second := renegotiateAsync(t.Context(), sub, tt.second)
+				mustRead[*aaep.SubscriptionRenegotiate](t, p)
 				for i, honored := range tt.answers {
-					p.say(t, accepted("sub_1", honored))
+					p.sendRaw(t, acceptedMessage("sub_1", honored))
 					synctest.Wait()
 					got := sub.Accepted().HonoredCapabilities
 					if i == 0 && !tt.lost && got.MaxEventsPerSecond != tt.first.MaxEventsPerSecond {
@@ -45,64 +50,67 @@ func TestRenegotiateAnswersInOrder(t *testing.T) {
 					}
 				}
 				r := <-second
-				if r.err != nil || r.got != sub.Accepted() || r.got.HonoredCapabilities.MaxEventsPerSecond != tt.second.MaxEventsPerSecond {
+				if r.err != nil || r.got != sub.Accepted() ||
+					r.got.HonoredCapabilities.MaxEventsPerSecond != tt.second.MaxEventsPerSecond {
 					t.Errorf("the second = %+v, %v", r.got, r.err)
 				}
-				p.say(t, confirmation("evt_1", "rpl_1", ""))
-				if err := sub.Reply(t.Context(), take(t, sub, "evt_1"), aaep.Reject); err != nil {
+				p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+				if err := sub.Reply(t.Context(), takeEvent(t, sub, "evt_1"), aaep.Reject); err != nil {
 					t.Errorf("Reply = %v", err)
 				}
-				want[*aaep.ConfirmationReply](t, p)
+				mustRead[*aaep.ConfirmationReply](t, p)
 				if len(sub.pending) != 0 {
 					t.Errorf("%d are still waited for", len(sub.pending))
 				}
-				leave(t, sub, p)
+				closeBoth(t, sub, p)
 			})
 		})
 	}
 }
 
-// A renegotiation that did not leave takes no answer. Those that nobody answers are not kept without end (P10).
+// A renegotiation that did not leave takes no answer. Those that are not answered are not kept
+// without end (P10).
 func TestRenegotiatePending(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		a, b := transports.Pipe()
 		conn, p := &refusingTerms{Conn: a}, &peer{b}
 		done := make(chan *Subscription, 1)
 		go func() {
-			sub, err := Dial(t.Context(), dialer(func(context.Context) (transports.Conn, error) { return conn, nil }), Config{ID: "reader"})
+			sub, err := Dial(t.Context(), dialer(func(context.Context) (transports.Conn, error) { return conn, nil }),
+				Config{ID: "reader"})
 			if err != nil {
 				t.Error(err)
 			}
 			done <- sub
 		}()
-		p.accept(t, "sub_1")
+		p.acceptRequest(t, "sub_1")
 		sub := <-done
 		conn.refuses.Store(true)
 		_, err := sub.Renegotiate(t.Context(), aaep.Capabilities{MaxEventsPerSecond: 9})
 		wantError(t, "Renegotiate", err, "refused")
 		conn.refuses.Store(false)
-		second := renegotiate(t.Context(), sub, aaep.Capabilities{MaxEventsPerSecond: 5})
-		want[*aaep.SubscriptionRenegotiate](t, p)
-		p.say(t, accepted("sub_1", `{"max_events_per_second":5}`))
+		second := renegotiateAsync(t.Context(), sub, aaep.Capabilities{MaxEventsPerSecond: 5})
+		mustRead[*aaep.SubscriptionRenegotiate](t, p)
+		p.sendRaw(t, acceptedMessage("sub_1", `{"max_events_per_second":5}`))
 		if r := <-second; r.err != nil || r.got.HonoredCapabilities.MaxEventsPerSecond != 5 {
 			t.Errorf("the second = %+v, %v", r.got, r.err)
 		}
 		for range 20 {
 			_, err := sub.Renegotiate(t.Context(), aaep.Capabilities{PaceWPM: 100})
 			wantError(t, "Renegotiate", err, "in time")
-			want[*aaep.SubscriptionRenegotiate](t, p)
+			mustRead[*aaep.SubscriptionRenegotiate](t, p)
 		}
 		if most := int(lateAnswer/handshakeTimeout) + 2; len(sub.pending) > most {
 			t.Errorf("%d are waited for, want at most %d", len(sub.pending), most)
 		}
 		time.Sleep(lateAnswer + time.Second) // then the answers were lost
-		last := renegotiate(t.Context(), sub, aaep.Capabilities{PaceWPM: 200})
-		want[*aaep.SubscriptionRenegotiate](t, p)
-		p.say(t, accepted("sub_1", `{"pace_wpm":200}`))
+		last := renegotiateAsync(t.Context(), sub, aaep.Capabilities{PaceWPM: 200})
+		mustRead[*aaep.SubscriptionRenegotiate](t, p)
+		p.sendRaw(t, acceptedMessage("sub_1", `{"pace_wpm":200}`))
 		if r := <-last; r.err != nil || r.got.HonoredCapabilities.PaceWPM != 200 {
 			t.Errorf("the last = %+v, %v", r.got, r.err)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
@@ -119,24 +127,25 @@ func (r *refusingTerms) Send(ctx context.Context, msg []byte) error {
 	return r.Conn.Send(ctx, msg)
 }
 
-// While the proof in an answer is looked at, the next renegotiation may begin; it waits for its own answer. INV-41
+// While the proof in an answer is looked at, the next renegotiation may begin; it waits for its own
+// answer. INV-41
 func TestRenegotiateWhileVerifying(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sign, trust := notary(t)
+	runVirtual(t, func(t *testing.T) {
+		sign, trust := newNotary(t)
 		slow := &manifest.Trust{Source: func(context.Context, string) (*manifest.KeySet, error) {
 			time.Sleep(2 * time.Second)
 			return trust.Keys, nil
 		}}
-		sub, p := open(t, newStage(), Config{ID: "reader", Trust: slow, NoReconnect: true})
+		sub, p := openSubscription(t, newStage(), Config{ID: "reader", Trust: slow, NoReconnect: true})
 		go func() {
-			want[*aaep.SubscriptionRenegotiate](t, p)
+			mustRead[*aaep.SubscriptionRenegotiate](t, p)
 			time.Sleep(9 * time.Second)
-			p.say(t, proved(sign("agent")))
+			p.sendRaw(t, provedMessage(sign("agent")))
 		}()
 		_, err := sub.Renegotiate(t.Context(), aaep.Capabilities{MaxEventsPerSecond: 5})
 		wantError(t, "the first", err, "in time")
-		second := renegotiate(t.Context(), sub, aaep.Capabilities{MaxEventsPerSecond: 3})
-		want[*aaep.SubscriptionRenegotiate](t, p)
+		second := renegotiateAsync(t.Context(), sub, aaep.Capabilities{MaxEventsPerSecond: 3})
+		mustRead[*aaep.SubscriptionRenegotiate](t, p)
 		time.Sleep(5 * time.Second)
 		if sub.Verified() == nil {
 			t.Error("the late proof does not count")
@@ -146,10 +155,10 @@ func TestRenegotiateWhileVerifying(t *testing.T) {
 			t.Fatalf("the second = %+v, %v before its answer", r.got, r.err)
 		default:
 		}
-		p.say(t, proved(sign("agent")))
+		p.sendRaw(t, provedMessage(sign("agent")))
 		if r := <-second; r.err != nil || r.got != sub.Accepted() {
 			t.Errorf("the second = %+v, %v", r.got, r.err)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }

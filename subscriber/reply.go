@@ -15,18 +15,19 @@ import (
 )
 
 // ErrUnknownEvent is returned by Reply and Answer for an event that asks nothing, came from another
-// subscription, was answered before, or is open no longer, as the agent said since or as its time is over, which is ErrLate as well.
-// Nothing was sent.
+// subscription, was answered before, or is open no longer, as the agent said since or as its time
+// is over, which is ErrLate as well. Nothing was sent.
 var ErrUnknownEvent = closes.ErrUnknown
 
-// ErrLate is an ErrUnknownEvent for an answer that was not sent, for its time is over as far as is known here: the question was
-// received longer ago than it said that it is open, and no event told of more time.
+// ErrLate is an ErrUnknownEvent for an answer that was not sent, for its time is over as far as is
+// known here: the question was received longer ago than it said that it is open, and no event told
+// of more time.
 var ErrLate = closes.ErrLate
 
 // question is one that was received and may be answered once.
 type question struct {
 	event    *aaep.Event
-	was      *aaep.Event // that asked it before, in another language; whoever answers may have heard only that
+	previous *aaep.Event // that asked it before, in another language; the user may have heard only that
 	size     int         // of event
 	received time.Time   // last
 	time     timeAllowed // to answer it
@@ -38,7 +39,8 @@ type question struct {
 	close    func() // ends open
 }
 
-// timeAllowed is how long an event that asks a question lets it be open. It does not begin anew where that event comes again.
+// timeAllowed is how long an event that asks a question lets it be open. It does not begin anew
+// where that event comes again.
 type timeAllowed struct {
 	eventID string
 	from    time.Time     // when the event came first
@@ -46,84 +48,92 @@ type timeAllowed struct {
 	grants  int           // of more time, to this subscription
 }
 
-// asks reports whether q is what an event asks, in this language or in that of before.
-func (q *question) asks(ev *aaep.Event) bool { return q != nil && (q.event == ev || q.was == ev) }
+// isAskedBy reports whether the question is what an event asks, in this language or in the previous
+// one.
+func (q *question) isAskedBy(ev *aaep.Event) bool {
+	return q != nil && (q.event == ev || q.previous == ev)
+}
 
-// inAnotherLanguage reports whether an event with its token tells it once more, for somebody who changed theirs.
+// inAnotherLanguage reports whether an event asks the question once more in another language, for a
+// user who changed theirs.
 func (q *question) inAnotherLanguage(ev *aaep.Event) bool {
 	return q != nil && q.event != nil && q.event.SessionID == ev.SessionID && q.event.Language() != ev.Language()
 }
 
-// openQuestion remembers what may be answered, and forgets the oldest to have room. With s.mu held.
+// openQuestion remembers a question that may be answered, and forgets the oldest to have room. It
+// is called with s.mu held.
 func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyToken) {
-	q := s.open[token]
+	q := s.questions[token]
 	if q == nil {
 		q = &question{sub: s.accepted.SubscriptionID, time: s.lapsed[token]}
 	}
 	if q.open == nil || q.open.Err() != nil && !q.answered { // it is asked again
 		q.open, q.close = context.WithCancel(s.ctx)
 	}
-	delete(s.open, token)
-	for len(s.open) > 0 {
+	delete(s.questions, token)
+	for len(s.questions) > 0 {
 		var oldest aaep.ReplyToken
 		bytes := size
-		for t, q := range s.open {
+		for t, q := range s.questions {
 			bytes += q.size
-			if o := s.open[oldest]; o == nil || q.received.Before(o.received) {
+			if o := s.questions[oldest]; o == nil || q.received.Before(o.received) {
 				oldest = t
 			}
 		}
-		if len(s.open) < openQuestions && bytes <= waitingBytes {
+		if len(s.questions) < openQuestions && bytes <= waitingBytes {
 			break
 		}
-		s.forget(oldest)
+		s.forgetQuestion(oldest)
 	}
-	if q.was = nil; q.inAnotherLanguage(ev) {
-		q.was = q.event
+	if q.previous = nil; q.inAnotherLanguage(ev) {
+		q.previous = q.event
 	}
 	q.event, q.size, q.received = ev, size, time.Now() // a token takes one decision, however often it is shown
 	if q.time.eventID != ev.EventID {                  // an event that tells it once more has the time that is left
 		q.time = timeAllowed{eventID: ev.EventID, from: q.received}
 	}
-	s.open[token] = q
+	s.questions[token] = q
 }
 
-// limit is how much time there is to answer in all, as far as it is known here.
-func (q *question) limit() time.Duration {
+// timeLimit returns how much time there is to answer in all, as far as it is known here.
+func (q *question) timeLimit() time.Duration {
 	return max(q.time.told, time.Duration(1+q.time.grants)*closes.Given(q.event))
 }
 
-// over reports whether that time was over by now. It was asked before it was received, whatever the clocks of both sides show.
-func (q *question) over() bool { return q.limit() > 0 && time.Since(q.time.from) > q.limit() }
+// isLate reports whether that time is over. The agent asked before the question was received,
+// whatever the clocks of both sides show.
+func (q *question) isLate() bool { return q.timeLimit() > 0 && time.Since(q.time.from) > q.timeLimit() }
 
-// lapse forgets the open questions, which died with their subscription, but for their time: the agent may ask them again on the next,
-// with the same events. With s.mu held.
-func (s *Subscription) lapse() {
-	if len(s.lapsed)+len(s.open) > openQuestions {
+// lapseQuestions forgets the open questions, which died with their subscription, but keeps their
+// time: the agent may ask them again on the next, with the same events. It is called with s.mu
+// held.
+func (s *Subscription) lapseQuestions() {
+	if len(s.lapsed)+len(s.questions) > openQuestions {
 		s.lapsed = nil
 	}
 	if s.lapsed == nil {
 		s.lapsed = map[aaep.ReplyToken]timeAllowed{}
 	}
-	for token, q := range s.open {
+	for token, q := range s.questions {
 		s.lapsed[token] = q.time
-		s.forget(token)
+		s.forgetQuestion(token)
 	}
 }
 
-// Reply sends the user's decision about a confirmation. A nil error means that it was handed to the producer,
-// not that it counted: what comes of it is told by events. A question takes one decision; after an
-// error that says the link failed, the same decision may be sent again. One that comes late is not sent: it is ErrLate, or
-// ErrUnknownEvent where the agent said before that it does not wait any more.
+// Reply sends the user's decision about a confirmation. A nil error means that it was handed to the
+// producer, not that it counted: what comes of it is told by events. A question takes one decision;
+// after an error that says the link failed, the same decision may be sent again. One that comes
+// late is not sent: it is ErrLate, or ErrUnknownEvent where the agent said before that it does not
+// wait any more.
 //
 // Reply must follow from something the user did. Nothing in this package replies by itself.
 func (s *Subscription) Reply(ctx context.Context, ev *aaep.Event, d aaep.Decision) error {
-	return s.decide(ctx, ev, d, "")
+	return s.sendDecision(ctx, ev, d, "")
 }
 
-// AutoReply is Reply for a decision that no person made, but a policy that the user configured and can name: the
-// reply says that it was decided by "auto:" and the policy's name. It accepts only what is of low risk and can be
-// undone; the rest is for a person.
+// AutoReply is Reply for a decision that no person made, but a policy that the user configured and
+// can name: the reply says that it was decided by "auto:" and the policy's name. It accepts only
+// what is of low risk and can be undone; the rest is for a person.
 func (s *Subscription) AutoReply(ctx context.Context, ev *aaep.Event, d aaep.Decision, policy string) error {
 	if policy == "" || aaep.SafeText(policy) != policy {
 		return errors.New("subscriber: a policy that answers must have a name that can be shown")
@@ -133,10 +143,12 @@ func (s *Subscription) AutoReply(ctx context.Context, ev *aaep.Event, d aaep.Dec
 			return errors.New("subscriber: a policy accepts only what is of low risk and can be undone; ask the user")
 		}
 	}
-	return s.decide(ctx, ev, d, "auto:"+policy)
+	return s.sendDecision(ctx, ev, d, "auto:"+policy)
 }
 
-func (s *Subscription) decide(ctx context.Context, ev *aaep.Event, d aaep.Decision, by string) error {
+// sendDecision sends a decision about a confirmation; by names a policy, or is empty where the user
+// decided.
+func (s *Subscription) sendDecision(ctx context.Context, ev *aaep.Event, d aaep.Decision, by string) error {
 	if ev == nil {
 		return ErrUnknownEvent
 	}
@@ -150,8 +162,9 @@ func (s *Subscription) decide(ctx context.Context, ev *aaep.Event, d aaep.Decisi
 	if p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, d) {
 		return fmt.Errorf("subscriber: this question does not allow %q; it allows %q", d, p.AllowedReplies)
 	}
-	return s.answer(ctx, ev, p.ReplyToken, d, func(sub string, at time.Time) aaep.Message {
-		return &aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: d, SubscriptionID: sub, Timestamp: at, DecidedBy: by}
+	return s.sendAnswer(ctx, ev, p.ReplyToken, d, func(sub string, at time.Time) aaep.Message {
+		return &aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: d, SubscriptionID: sub, Timestamp: at,
+			DecidedBy: by}
 	})
 }
 
@@ -165,21 +178,23 @@ func (s *Subscription) Answer(ctx context.Context, ev *aaep.Event, response any)
 	if !ok {
 		return ErrUnknownEvent
 	}
-	response, err := typed(response)
+	response, err := normalizeResponse(response)
 	if err != nil {
 		return err
 	}
-	if !fits(p, response) {
-		return fmt.Errorf("subscriber: this question does not take a %T like that; it takes %s", response, taken(p))
+	if !acceptsResponse(p, response) {
+		return fmt.Errorf("subscriber: this question does not take a %T like that; it takes %s", response,
+			describeAccepted(p))
 	}
-	return s.answer(ctx, ev, p.ReplyToken, response, func(sub string, at time.Time) aaep.Message {
-		return &aaep.ClarificationReply{ReplyToken: p.ReplyToken, Response: response, SubscriptionID: sub, Timestamp: at}
+	return s.sendAnswer(ctx, ev, p.ReplyToken, response, func(sub string, at time.Time) aaep.Message {
+		return &aaep.ClarificationReply{ReplyToken: p.ReplyToken, Response: response, SubscriptionID: sub,
+			Timestamp: at}
 	})
 }
 
-// typed makes a response a string, a bool or a float64. What a number cannot hold exactly would reach the
-// producer as something the user did not say.
-func typed(response any) (any, error) {
+// normalizeResponse makes a response a string, a bool or a float64. A number that a float64 cannot
+// hold exactly is an error: it would reach the producer as something the user did not say.
+func normalizeResponse(response any) (any, error) {
 	const exact = 1 << 53
 	switch r := response.(type) {
 	case string, bool:
@@ -197,7 +212,7 @@ func typed(response any) (any, error) {
 		if math.Abs(f) > exact && !strings.ContainsAny(r.String(), ".eE") {
 			return nil, fmt.Errorf("subscriber: the number %s is too large to be sent exactly", r)
 		}
-		return typed(f)
+		return normalizeResponse(f)
 	case float64:
 		if math.IsNaN(r) || math.IsInf(r, 0) {
 			return nil, fmt.Errorf("subscriber: %v is not a number that can be sent", r)
@@ -207,9 +222,9 @@ func typed(response any) (any, error) {
 	return nil, fmt.Errorf("subscriber: an answer is a string, a bool or a number, not a %T", response)
 }
 
-// fits reports whether the question accepts an answer of this kind (§6.5.2). Where it names no kind, or
-// one we do not know, the producer judges.
-func fits(p *aaep.AwaitingClarification, response any) bool {
+// acceptsResponse reports whether the question accepts an answer of this kind (§6.5.2). Where it
+// names no kind, or one we do not know, the producer judges.
+func acceptsResponse(p *aaep.AwaitingClarification, response any) bool {
 	if len(p.AcceptedResponseKinds) == 0 {
 		return true
 	}
@@ -225,7 +240,7 @@ func fits(p *aaep.AwaitingClarification, response any) bool {
 		case aaep.ResponseMultipleChoice:
 			var text string
 			text, ok = response.(string)
-			ok = ok && (len(p.Choices) == 0 || slices.Contains(values(p.Choices), text))
+			ok = ok && (len(p.Choices) == 0 || slices.Contains(choiceValues(p.Choices), text))
 		default:
 			ok = true
 		}
@@ -236,8 +251,8 @@ func fits(p *aaep.AwaitingClarification, response any) bool {
 	return false
 }
 
-// taken are the answers that fit, as what to pass to Answer.
-func taken(p *aaep.AwaitingClarification) string {
+// describeAccepted returns which answers the question accepts, in words for the caller of Answer.
+func describeAccepted(p *aaep.AwaitingClarification) string {
 	var list []string
 	for _, kind := range p.AcceptedResponseKinds {
 		switch kind {
@@ -248,13 +263,14 @@ func taken(p *aaep.AwaitingClarification) string {
 		case aaep.ResponseFreetext:
 			list = append(list, "a string")
 		case aaep.ResponseMultipleChoice:
-			list = append(list, fmt.Sprintf("a string out of %q", values(p.Choices)))
+			list = append(list, fmt.Sprintf("a string out of %q", choiceValues(p.Choices)))
 		}
 	}
 	return strings.Join(list, " or ")
 }
 
-func values(choices []aaep.Choice) []string {
+// choiceValues returns the values of choices.
+func choiceValues(choices []aaep.Choice) []string {
 	var list []string
 	for _, c := range choices {
 		list = append(list, c.Value)
@@ -262,25 +278,27 @@ func values(choices []aaep.Choice) []string {
 	return list
 }
 
-// answer sends the one reply to a question. One whose fate is unknown may be sent again, as it was.
-func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.ReplyToken, value any, reply func(string, time.Time) aaep.Message) error {
+// sendAnswer sends the one reply to a question, which reply makes from the subscription's id and
+// the time of the decision. A reply whose fate is unknown may be sent again, as it was.
+func (s *Subscription) sendAnswer(ctx context.Context, ev *aaep.Event, token aaep.ReplyToken, value any,
+	reply func(string, time.Time) aaep.Message) error {
 	s.mu.Lock()
-	q, conn := s.open[token], s.conn
+	q, conn := s.questions[token], s.conn
 	switch {
-	case !q.asks(ev) || q.answered:
+	case !q.isAskedBy(ev) || q.answered:
 		s.mu.Unlock()
 		return ErrUnknownEvent
 	case !s.mayAnswer(ev):
 		s.mu.Unlock()
 		return errors.New("subscriber: this subscription did not offer to answer, so somebody else will be asked")
-	case q.over():
+	case q.isLate():
 		s.mu.Unlock()
 		return ErrLate
 	case q.reply != nil && q.value != value:
 		s.mu.Unlock()
 		return fmt.Errorf("subscriber: this question was answered with %v, and that may have arrived; it cannot be changed", q.value)
 	case q.reply == nil:
-		msg, err := aaep.Encode(reply(q.sub, q.stamp(time.Now())))
+		msg, err := aaep.Encode(reply(q.sub, q.decisionTime(time.Now())))
 		if err != nil { // the user may put it otherwise
 			s.mu.Unlock()
 			return err
@@ -289,13 +307,13 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 	}
 	msg := q.reply
 	q.answered = true
-	if left := q.limit() - time.Since(q.time.from); q.limit() > 0 { // what waits for a link to take it does not leave later
+	if left := q.timeLimit() - time.Since(q.time.from); q.timeLimit() > 0 { // what waits for a link to take it does not leave later
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, left+1)
 		defer cancel()
 	}
 	s.mu.Unlock()
-	if err := s.write(ctx, conn, msg); err != nil {
+	if err := s.writeMessage(ctx, conn, msg); err != nil {
 		s.mu.Lock()
 		q.answered = false
 		s.mu.Unlock()
@@ -305,8 +323,8 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 	return nil
 }
 
-// mayAnswer reports whether this subscription was honored as one that answers; what the producer left out is
-// as requested (D-34, D-45). With s.mu held.
+// mayAnswer reports whether this subscription was honored as one that answers; what the producer
+// left out is as requested (D-34, D-45). It is called with s.mu held.
 func (s *Subscription) mayAnswer(ev *aaep.Event) bool {
 	honored, wanted := s.accepted.HonoredCapabilities.SupportsConfirmationReply, s.wanted.SupportsConfirmationReply
 	if ev.Type() == aaep.TypeAwaitingClarification {
@@ -318,9 +336,9 @@ func (s *Subscription) mayAnswer(ev *aaep.Event) bool {
 	return isTrue(wanted)
 }
 
-// stamp is the moment of the decision on the producer's clock: ours, unless the two differ by more than
-// two seconds (D-35).
-func (q *question) stamp(now time.Time) time.Time {
+// decisionTime returns the moment of the decision on the producer's clock: ours, unless the two
+// differ by more than two seconds (D-35).
+func (q *question) decisionTime(now time.Time) time.Time {
 	theirs := q.event.Timestamp.Add(now.Sub(q.received))
 	if d := now.Sub(theirs); d > 2*time.Second || d < -2*time.Second {
 		return theirs

@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
-// An answer whose time is over is not sent, and its user is told so, whatever extensions both sides know. What is over does not depend
-// on what the agent's clock shows. CONF-039
+// An answer whose time is over is not sent, and its user is told so, whatever extensions both sides
+// know. What is over does not depend on what the agent's clock shows. CONF-039
 func TestAnswerAfterItsTime(t *testing.T) {
 	const minute = time.Minute
 	var timing aaep.Capabilities
@@ -22,8 +22,9 @@ func TestAnswerAfterItsTime(t *testing.T) {
 	granted := `{"supports_confirmation_reply":true,"timing":{"timeout_multiplier":1}}`
 	unknown := `{"supports_confirmation_reply":true}`
 	told := func(limit, over time.Duration) string {
-		return event("evt_2", "aaep:agent.progress.updated", fmt.Sprintf(`,"summary_normal":"More.","progress":{"percent":%f},"eta_ms":%d`,
-			100*over.Seconds()/limit.Seconds(), (limit-over).Milliseconds()))
+		return eventMessage("evt_2", "aaep:agent.progress.updated",
+			fmt.Sprintf(`,"summary_normal":"More.","progress":{"percent":%f},"eta_ms":%d`,
+				100*over.Seconds()/limit.Seconds(), (limit-over).Milliseconds()))
 	}
 	for name, tt := range map[string]struct {
 		wants   aaep.Capabilities
@@ -36,52 +37,53 @@ func TestAnswerAfterItsTime(t *testing.T) {
 		"in time":                                 {timing, unknown, 0, 0, minute, nil},
 		"late, to one that gives no more":         {timing, unknown, 0, 0, minute + 1, ErrLate},
 		"late, to one that may have given more":   {timing, granted, 0, 0, minute + 1, ErrLate},
-		"late, and nobody knows what it can give": {able(), unknown, 0, 0, minute + 1, ErrLate},
-		"two seconds late":                        {able(), unknown, 0, 0, minute + 2*time.Second, ErrLate},
+		"late, and nobody knows what it can give": {allReplies(), unknown, 0, 0, minute + 1, ErrLate},
+		"two seconds late":                        {allReplies(), unknown, 0, 0, minute + 2*time.Second, ErrLate},
 		"in time, by a clock that is behind":      {timing, unknown, time.Hour, 0, minute, nil},
 		"late, by a clock that is ahead":          {timing, unknown, -time.Hour, 0, minute + 1, ErrLate},
 		"in time, for there is more":              {timing, granted, 0, 2 * minute, 2 * minute, nil},
 		"late, though there was more":             {timing, granted, 0, 2 * minute, 2*minute + 1, ErrLate},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			runVirtual(t, func(t *testing.T) {
 				st, dialed := newStage(), make(chan *Subscription)
 				go func() {
-					sub, err := Dial(t.Context(), st, Config{ID: "reader", Capabilities: able().With(tt.wants)})
+					sub, err := Dial(t.Context(), st, Config{ID: "reader", Capabilities: allReplies().With(tt.wants)})
 					if err != nil {
 						t.Error(err)
 					}
 					dialed <- sub
 				}()
-				p := st.next(t)
-				want[*aaep.SubscriptionRequest](t, p)
-				p.say(t, accepted("sub_1", tt.honored))
+				p := st.nextPeer(t)
+				mustRead[*aaep.SubscriptionRequest](t, p)
+				p.sendRaw(t, acceptedMessage("sub_1", tt.honored))
 				sub := <-dialed
-				p.say(t, ago(tt.skew, confirmation("evt_1", "rpl_1", "")))
-				ev := take(t, sub, "evt_1")
+				p.sendRaw(t, messageFrom(tt.skew, confirmationMessage("evt_1", "rpl_1", "")))
+				ev := takeEvent(t, sub, "evt_1")
 				asked := time.Now()
 				if tt.skew > 0 {
-					asked = asked.Add(-longHeld)
+					asked = asked.Add(-holdTime)
 				}
 				if tt.more > 0 {
 					time.Sleep(minute / 2)
-					p.say(t, told(tt.more, minute/2))
-					take(t, sub, "evt_2")
+					p.sendRaw(t, told(tt.more, minute/2))
+					takeEvent(t, sub, "evt_2")
 				}
 				time.Sleep(time.Until(asked.Add(tt.after)))
-				if err := sub.Reply(t.Context(), ev, aaep.Accept); !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+				if err := sub.Reply(t.Context(), ev, aaep.Accept); !errors.Is(err, tt.want) ||
+					(err == nil) != (tt.want == nil) {
 					t.Errorf("Reply = %v, want %v", err, tt.want)
 				}
 				again := ErrLate
 				if tt.want == nil {
-					want[*aaep.ConfirmationReply](t, p)
+					mustRead[*aaep.ConfirmationReply](t, p)
 					again = ErrUnknownEvent
 				}
 				if err := sub.Reply(t.Context(), ev, aaep.Accept); err != again {
 					t.Errorf("a second Reply = %v, want %v", err, again)
 				}
-				p.silent(t, minute)
-				leave(t, sub, p)
+				p.checkSilent(t, minute)
+				closeBoth(t, sub, p)
 			})
 		})
 	}
@@ -90,14 +92,14 @@ func TestAnswerAfterItsTime(t *testing.T) {
 // More time that was given to this subscription counts, though no event says so.
 func TestAnswerInTheTimeThatWasAdded(t *testing.T) {
 	for after, want_ := range map[time.Duration]error{2 * time.Minute: nil, 2*time.Minute + 1: ErrLate} {
-		bubble(t, func(t *testing.T) {
-			sub, p := open(t, newStage(), Config{})
-			p.say(t, confirmation("evt_1", "rpl_1", ""))
-			ev, asked := take(t, sub, "evt_1"), time.Now()
+		runVirtual(t, func(t *testing.T) {
+			sub, p := openSubscription(t, newStage(), Config{})
+			p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+			ev, asked := takeEvent(t, sub, "evt_1"), time.Now()
 			more := make(chan error)
 			go func() { more <- sub.MoreTime(t.Context(), ev) }()
-			want[*aaep.SubscriptionRenegotiate](t, p)
-			p.say(t, accepted("sub_1", `{"timing":{"more_time_for":"rpl_1"}}`))
+			mustRead[*aaep.SubscriptionRenegotiate](t, p)
+			p.sendRaw(t, acceptedMessage("sub_1", `{"timing":{"more_time_for":"rpl_1"}}`))
 			if err := <-more; err != nil {
 				t.Fatal(err)
 			}
@@ -106,43 +108,45 @@ func TestAnswerInTheTimeThatWasAdded(t *testing.T) {
 				t.Errorf("after %v: %v, want %v", after, err, want_)
 			}
 			if want_ == nil {
-				want[*aaep.ConfirmationReply](t, p)
+				mustRead[*aaep.ConfirmationReply](t, p)
 			}
-			leave(t, sub, p)
+			closeBoth(t, sub, p)
 		})
 	}
 }
 
-// A question that is told again, on a new subscription or in another language, has the time that it had. CONF-039
+// A question that is told again, on a new subscription or in another language, has the time that it
+// had. CONF-039
 func TestTimeDoesNotBeginAnew(t *testing.T) {
 	const minute = time.Minute
 	again := map[string]string{
-		"the same event":         confirmation("evt_1", "rpl_1", ""),
-		"the time that was left": strings.Replace(confirmation("evt_2", "rpl_1", ""), `"timeout_seconds":60`, `"timeout_seconds":10`, 1),
+		"the same event": confirmationMessage("evt_1", "rpl_1", ""),
+		"the time that was left": strings.Replace(confirmationMessage("evt_2", "rpl_1", ""), `"timeout_seconds":60`,
+			`"timeout_seconds":10`, 1),
 	}
 	for name, msg := range again {
 		for after, want_ := range map[time.Duration]error{minute: nil, minute + 1: ErrLate} {
-			bubble(t, func(t *testing.T) {
+			runVirtual(t, func(t *testing.T) {
 				st := newStage()
-				sub, p := open(t, st, Config{})
-				p.say(t, confirmation("evt_1", "rpl_1", ""))
-				take(t, sub, "evt_1")
+				sub, p := openSubscription(t, st, Config{})
+				p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+				takeEvent(t, sub, "evt_1")
 				asked := time.Now()
 				time.Sleep(40 * time.Second)
 				_ = p.Close()
-				p = st.next(t)
-				p.accept(t, "sub_2")
+				p = st.nextPeer(t)
+				p.acceptRequest(t, "sub_2")
 				time.Sleep(time.Until(asked.Add(50 * time.Second)))
-				p.say(t, msg)
-				ev := take(t, sub, "")
+				p.sendRaw(t, msg)
+				ev := takeEvent(t, sub, "")
 				time.Sleep(time.Until(asked.Add(after)))
 				if err := sub.Reply(t.Context(), ev, aaep.Accept); err != want_ {
 					t.Errorf("%s: after %v: %v, want %v", name, after, err, want_)
 				}
 				if want_ == nil {
-					want[*aaep.ConfirmationReply](t, p)
+					mustRead[*aaep.ConfirmationReply](t, p)
 				}
-				leave(t, sub, p)
+				closeBoth(t, sub, p)
 			})
 		}
 	}

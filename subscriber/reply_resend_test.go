@@ -13,14 +13,15 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// After an error the same bytes may go again, while there is time to answer, and nothing else. INV-19
+// After an error the same bytes may go again, while there is time to answer, and nothing else.
+// INV-19
 func TestReplyResend(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
 		var events []*aaep.Event
 		for n := range 17 {
-			p.say(t, confirmation(fmt.Sprintf("evt_%d", n), fmt.Sprintf("rpl_%d", n), ""))
-			events = append(events, take(t, sub, ""))
+			p.sendRaw(t, confirmationMessage(fmt.Sprintf("evt_%d", n), fmt.Sprintf("rpl_%d", n), ""))
+			events = append(events, takeEvent(t, sub, ""))
 		}
 		for _, ev := range events[:16] { // the link is full now
 			if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
@@ -36,18 +37,18 @@ func TestReplyResend(t *testing.T) {
 		wantError(t, "another decision", sub.Reply(t.Context(), ev, aaep.Reject), "cannot be changed")
 		time.Sleep(time.Second)
 		for range 16 {
-			want[*aaep.ConfirmationReply](t, p)
+			mustRead[*aaep.ConfirmationReply](t, p)
 		}
 		if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
 			t.Fatalf("Reply again = %v", err)
 		}
-		if r := want[*aaep.ConfirmationReply](t, p); !r.Timestamp.Equal(at) { // CONF-015
+		if r := mustRead[*aaep.ConfirmationReply](t, p); !r.Timestamp.Equal(at) { // CONF-015
 			t.Errorf("stamped %v, want the moment of the decision %v", r.Timestamp, at)
 		}
 		if err := sub.Reply(t.Context(), ev, aaep.Accept); err != ErrUnknownEvent {
 			t.Errorf("Reply once more = %v", err)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
@@ -65,19 +66,21 @@ func (r *refusing) Send(ctx context.Context, msg []byte) error {
 	return r.Conn.Send(ctx, msg)
 }
 
-// INV-19: a reply of which nobody knows whether it arrived is sent again byte for byte, and cannot become another.
+// INV-19: a reply of which it is not known whether it arrived is sent again byte for byte, and
+// cannot become another.
 func TestResendSameBytes(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		a, b := transports.Pipe()
 		r, p := &refusing{Conn: a}, &peer{b}
-		p.say(t, accepted("sub_1", "{}"))
-		sub, err := Dial(t.Context(), dialer(func(context.Context) (transports.Conn, error) { return r, nil }), Config{ID: "reader", Capabilities: able()})
+		p.sendRaw(t, acceptedMessage("sub_1", "{}"))
+		sub, err := Dial(t.Context(), dialer(func(context.Context) (transports.Conn, error) { return r, nil }),
+			Config{ID: "reader", Capabilities: allReplies()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want[*aaep.SubscriptionRequest](t, p)
-		p.say(t, clarification("evt_1", "rpl_1", ""))
-		ev := take(t, sub, "evt_1")
+		mustRead[*aaep.SubscriptionRequest](t, p)
+		p.sendRaw(t, clarificationMessage("evt_1", "rpl_1", ""))
+		ev := takeEvent(t, sub, "evt_1")
 		for range 3 {
 			wantError(t, "Answer", sub.Answer(t.Context(), ev, "blue"), "unknown whether")
 			time.Sleep(15 * time.Second)
@@ -86,23 +89,26 @@ func TestResendSameBytes(t *testing.T) {
 		if len(r.sent) != 3 || string(r.sent[0]) != string(r.sent[1]) || string(r.sent[0]) != string(r.sent[2]) {
 			t.Errorf("sent %s, want the same three times", r.sent)
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
-// The stamp is in the producer's time when the clocks differ by more than two seconds. D-35, CONF-015
+// The stamp is in the producer's time when the clocks differ by more than two seconds. D-35,
+// CONF-015
 func TestReplyStamp(t *testing.T) {
 	for offset, own := range map[time.Duration]bool{
 		0: true, 1900 * time.Millisecond: true, -1900 * time.Millisecond: true,
-		2100 * time.Millisecond: false, -2100 * time.Millisecond: false, 10 * time.Minute: false, -10 * time.Minute: false,
+		2100 * time.Millisecond: false, -2100 * time.Millisecond: false, 10 * time.Minute: false,
+		-10 * time.Minute: false,
 	} {
-		bubble(t, func(t *testing.T) {
-			sub, p := open(t, newStage(), Config{})
+		runVirtual(t, func(t *testing.T) {
+			sub, p := openSubscription(t, newStage(), Config{})
 			theirs := aaep.FormatTimestamp(time.Now().Add(offset))
-			p.say(t, strings.Replace(confirmation("evt_1", "rpl_1", ""), aaep.FormatTimestamp(time.Now()), theirs, 1))
+			p.sendRaw(t, strings.Replace(confirmationMessage("evt_1", "rpl_1", ""), aaep.FormatTimestamp(time.Now()),
+				theirs, 1))
 			synctest.Wait() // received now, looked at later
 			time.Sleep(20 * time.Second)
-			ev := take(t, sub, "evt_1")
+			ev := takeEvent(t, sub, "evt_1")
 			time.Sleep(10 * time.Second)
 			if err := sub.Reply(t.Context(), ev, aaep.Reject); err != nil {
 				t.Fatal(err)
@@ -111,10 +117,10 @@ func TestReplyStamp(t *testing.T) {
 			if !own {
 				at = ev.Timestamp.Add(30 * time.Second)
 			}
-			if r := want[*aaep.ConfirmationReply](t, p); !r.Timestamp.Equal(at) {
+			if r := mustRead[*aaep.ConfirmationReply](t, p); !r.Timestamp.Equal(at) {
 				t.Errorf("offset %v: stamped %v, want %v", offset, r.Timestamp, at)
 			}
-			leave(t, sub, p)
+			closeBoth(t, sub, p)
 		})
 	}
 }

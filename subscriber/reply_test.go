@@ -12,21 +12,22 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A decision goes out once, with the token and the subscription it came with. CONF-010, CONF-012 to CONF-017,
-// EVT-077, TERM-017, LVL-023, LVL-024, INV-18, INV-19
+// A decision goes out once, with the token and the subscription it came with. CONF-010, CONF-012 to
+// CONF-017, EVT-077, TERM-017, LVL-023, LVL-024, INV-18, INV-19
 func TestReplyOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
-		p.say(t, confirmation("evt_1", "rpl_Token1", ""))
-		ev := take(t, sub, "evt_1")
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_Token1", ""))
+		ev := takeEvent(t, sub, "evt_1")
 		time.Sleep(1500 * time.Millisecond) // the person thinks
 		decided := time.Now()
 		if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
 			t.Fatalf("Reply = %v", err)
 		}
-		msg, m := p.read(t)
+		msg, m := p.readMessage(t)
 		r, ok := m.(*aaep.ConfirmationReply)
-		if !ok || r.ReplyToken != "rpl_Token1" || r.Decision != aaep.Accept || r.SubscriptionID != "sub_1" || !r.Timestamp.Equal(decided) {
+		if !ok || r.ReplyToken != "rpl_Token1" || r.Decision != aaep.Accept || r.SubscriptionID != "sub_1" ||
+			!r.Timestamp.Equal(decided) {
 			t.Errorf("reply = %s, want accept for rpl_Token1 of sub_1 at %v", msg, decided)
 		}
 		var members map[string]any
@@ -38,35 +39,38 @@ func TestReplyOnce(t *testing.T) {
 				t.Errorf("second Reply = %v, want ErrUnknownEvent", err)
 			}
 		}
-		p.silent(t, time.Minute)
-		leave(t, sub, p)
+		p.checkSilent(t, time.Minute)
+		closeBoth(t, sub, p)
 	})
 }
 
-// Nobody answers for the user: no reply at the timeout, none on Close. EVT-079, INV-18, LVL-023, CONF-039
+// No code answers for the user: no reply at the timeout, none on Close. EVT-079, INV-18, LVL-023,
+// CONF-039
 func TestNoReplyByItself(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
-		p.say(t, confirmation("evt_1", "rpl_1", `,"allowed_replies":["accept"]`))
-		p.say(t, clarification("evt_2", "rpl_2", `,"default_response":"yes"`))
-		take(t, sub, "evt_1")
-		p.silent(t, 48*time.Hour)
-		leave(t, sub, nil)
-		want[*aaep.SubscriptionClose](t, p)
-		p.gone(t)
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", `,"allowed_replies":["accept"]`))
+		p.sendRaw(t, clarificationMessage("evt_2", "rpl_2", `,"default_response":"yes"`))
+		takeEvent(t, sub, "evt_1")
+		p.checkSilent(t, 48*time.Hour)
+		closeBoth(t, sub, nil)
+		mustRead[*aaep.SubscriptionClose](t, p)
+		p.checkGone(t)
 	})
 }
 
-// Only what was received and is open can be answered, and only in a way that fits. CONF-010, CONF-013, INV-18
+// Only what was received and is open can be answered, and only in a way that fits. CONF-010,
+// CONF-013, INV-18
 func TestReplyRefused(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
-		p.say(t, confirmation("evt_1", "rpl_1", `,"allowed_replies":["reject"]`))
-		p.say(t, clarification("evt_2", "rpl_2", ""))
-		p.say(t, evt(3))
-		yes, which, other := take(t, sub, "evt_1"), take(t, sub, "evt_2"), take(t, sub, "evt_3")
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", `,"allowed_replies":["reject"]`))
+		p.sendRaw(t, clarificationMessage("evt_2", "rpl_2", ""))
+		p.sendRaw(t, numberedEvent(3))
+		yes, which, other := takeEvent(t, sub, "evt_1"), takeEvent(t, sub, "evt_2"), takeEvent(t, sub, "evt_3")
 		forged := *yes
-		for name, ev := range map[string]*aaep.Event{"nil": nil, "empty": {}, "another type": other, "a clarification": which, "forged": &forged} {
+		for name, ev := range map[string]*aaep.Event{"nil": nil, "empty": {}, "another type": other,
+			"a clarification": which, "forged": &forged} {
 			if err := sub.Reply(t.Context(), ev, aaep.Reject); err != ErrUnknownEvent {
 				t.Errorf("Reply to %s = %v, want ErrUnknownEvent", name, err)
 			}
@@ -79,85 +83,88 @@ func TestReplyRefused(t *testing.T) {
 		wantError(t, "Reply", sub.Reply(t.Context(), yes, ""), "accept or reject")
 		wantError(t, "Reply", sub.Reply(t.Context(), yes, "Accept"), "accept or reject")
 		wantError(t, "Reply", sub.Reply(t.Context(), yes, aaep.Accept), "does not allow")
-		p.silent(t, time.Second)
+		p.checkSilent(t, time.Second)
 		if err := sub.Reply(t.Context(), yes, aaep.Reject); err != nil { // nothing above spoiled it
 			t.Errorf("Reply = %v", err)
 		}
-		want[*aaep.ConfirmationReply](t, p)
-		leave(t, sub, p)
+		mustRead[*aaep.ConfirmationReply](t, p)
+		closeBoth(t, sub, p)
 	})
 }
 
-// The end of a session closes its questions, and no others; so does a state that does not wait for an answer. Whoever then says
-// yes is told that it does not count. CONF-053, LVL-028
+// The end of a session closes its questions, and no others; so does a state that does not wait for
+// an answer. A user who then says yes is told that it does not count. CONF-053, LVL-028
 func TestReplyAfterTheSession(t *testing.T) {
 	for _, end := range []string{"session.completed", "session.errored", "session.cancelled", "state.changed"} {
-		bubble(t, func(t *testing.T) {
-			sub, p := open(t, newStage(), Config{})
-			p.say(t, confirmation("evt_1", "rpl_1", ""))
-			p.say(t, strings.Replace(confirmation("evt_2", "rpl_2", ""), "sess_1", "sess_2", 1))
-			p.say(t, event("evt_3", "aaep:agent."+end, `,"error_category":"unknown","cancelled_by":"user","from_state":"awaiting_input","to_state":"thinking"`))
-			first, second := take(t, sub, "evt_1"), take(t, sub, "evt_2")
-			take(t, sub, "evt_3")
+		runVirtual(t, func(t *testing.T) {
+			sub, p := openSubscription(t, newStage(), Config{})
+			p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+			p.sendRaw(t, strings.Replace(confirmationMessage("evt_2", "rpl_2", ""), "sess_1", "sess_2", 1))
+			p.sendRaw(t, eventMessage("evt_3", "aaep:agent."+end,
+				`,"error_category":"unknown","cancelled_by":"user","from_state":"awaiting_input","to_state":"thinking"`))
+			first, second := takeEvent(t, sub, "evt_1"), takeEvent(t, sub, "evt_2")
+			takeEvent(t, sub, "evt_3")
 			if err := sub.Reply(t.Context(), first, aaep.Accept); err != ErrUnknownEvent {
 				t.Errorf("Reply after %s = %v, want ErrUnknownEvent", end, err)
 			}
 			if err := sub.Reply(t.Context(), second, aaep.Accept); err != nil {
 				t.Errorf("Reply = %v", err)
 			}
-			leave(t, sub, p)
+			closeBoth(t, sub, p)
 		})
 	}
 }
 
 // A state that waits for an answer closes nothing. LVL-028
 func TestReplyWhileWaiting(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
-		p.say(t, confirmation("evt_1", "rpl_1", ""))
-		p.say(t, event("evt_2", "aaep:agent.state.changed", `,"from_state":"deciding","to_state":"awaiting_input"`))
-		asked := take(t, sub, "evt_1")
-		take(t, sub, "evt_2")
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+		p.sendRaw(t, eventMessage("evt_2", "aaep:agent.state.changed",
+			`,"from_state":"deciding","to_state":"awaiting_input"`))
+		asked := takeEvent(t, sub, "evt_1")
+		takeEvent(t, sub, "evt_2")
 		if err := sub.Reply(t.Context(), asked, aaep.Accept); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
-		want[*aaep.ConfirmationReply](t, p)
-		leave(t, sub, p)
+		mustRead[*aaep.ConfirmationReply](t, p)
+		closeBoth(t, sub, p)
 	})
 }
 
 // A token takes one decision, however often and under whatever ids it is shown. INV-18
 func TestTokenShownTwice(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
-		p.say(t, confirmation("evt_1", "rpl_1", ""))
-		p.say(t, confirmation("evt_2", "rpl_1", ""))
-		old, newer := take(t, sub, "evt_1"), take(t, sub, "evt_2")
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+		p.sendRaw(t, confirmationMessage("evt_2", "rpl_1", ""))
+		old, newer := takeEvent(t, sub, "evt_1"), takeEvent(t, sub, "evt_2")
 		if err := sub.Reply(t.Context(), old, aaep.Accept); err != ErrUnknownEvent {
 			t.Errorf("Reply to what was asked again = %v", err)
 		}
 		if err := sub.Reply(t.Context(), newer, aaep.Reject); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
-		want[*aaep.ConfirmationReply](t, p)
-		p.say(t, event("evt_0", "aaep:agent.state.changed", `,"from_state":"awaiting_input","to_state":"thinking"`))
-		take(t, sub, "evt_0")
-		p.say(t, confirmation("evt_3", "rpl_1", ""))
-		p.say(t, confirmation("evt_2", "rpl_1", ""))
-		if err := sub.Reply(t.Context(), take(t, sub, "evt_3"), aaep.Accept); err != ErrUnknownEvent {
+		mustRead[*aaep.ConfirmationReply](t, p)
+		p.sendRaw(t, eventMessage("evt_0", "aaep:agent.state.changed",
+			`,"from_state":"awaiting_input","to_state":"thinking"`))
+		takeEvent(t, sub, "evt_0")
+		p.sendRaw(t, confirmationMessage("evt_3", "rpl_1", ""))
+		p.sendRaw(t, confirmationMessage("evt_2", "rpl_1", ""))
+		if err := sub.Reply(t.Context(), takeEvent(t, sub, "evt_3"), aaep.Accept); err != ErrUnknownEvent {
 			t.Errorf("Reply to what was answered = %v", err)
 		}
-		p.silent(t, time.Minute)
-		leave(t, sub, p)
+		p.checkSilent(t, time.Minute)
+		closeBoth(t, sub, p)
 	})
 }
 
 // Of many at once, one decision leaves. INV-18
 func TestReplyConcurrent(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{})
-		p.say(t, confirmation("evt_1", "rpl_1", ""))
-		ev := take(t, sub, "evt_1")
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{})
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+		ev := takeEvent(t, sub, "evt_1")
 		var all sync.WaitGroup
 		sent := make(chan aaep.Decision, 20)
 		for i := range 20 {
@@ -172,53 +179,55 @@ func TestReplyConcurrent(t *testing.T) {
 		if len(sent) != 1 {
 			t.Fatalf("%d replies were sent, want 1", len(sent))
 		}
-		if r := want[*aaep.ConfirmationReply](t, p); r.Decision != <-sent {
+		if r := mustRead[*aaep.ConfirmationReply](t, p); r.Decision != <-sent {
 			t.Error("another decision arrived")
 		}
-		p.silent(t, time.Second)
-		leave(t, sub, p)
+		p.checkSilent(t, time.Second)
+		closeBoth(t, sub, p)
 	})
 }
 
 // Who did not offer to answer does not. D-34, CONF-046, CONF-047
 func TestReplyNotOffered(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		sub, p := open(t, newStage(), Config{ID: "reader", Capabilities: aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(true)}})
-		p.say(t, confirmation("evt_1", "rpl_1", ""))
-		p.say(t, clarification("evt_2", "rpl_2", ""))
-		wantError(t, "Reply", sub.Reply(t.Context(), take(t, sub, "evt_1"), aaep.Accept), "did not offer")
-		if err := sub.Answer(t.Context(), take(t, sub, "evt_2"), "x"); err != nil { // as requested: D-45
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(),
+			Config{ID: "reader", Capabilities: aaep.Capabilities{SupportsConfirmationReply: new(false),
+				SupportsClarificationReply: new(true)}})
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+		p.sendRaw(t, clarificationMessage("evt_2", "rpl_2", ""))
+		wantError(t, "Reply", sub.Reply(t.Context(), takeEvent(t, sub, "evt_1"), aaep.Accept), "did not offer")
+		if err := sub.Answer(t.Context(), takeEvent(t, sub, "evt_2"), "x"); err != nil { // as requested: D-45
 			t.Errorf("Answer = %v", err)
 		}
-		want[*aaep.ClarificationReply](t, p)
-		p.silent(t, time.Second)
-		leave(t, sub, p)
+		mustRead[*aaep.ClarificationReply](t, p)
+		p.checkSilent(t, time.Second)
+		closeBoth(t, sub, p)
 	})
 }
 
 // A subscription_id of another form is echoed as it came. D-44
 func TestForeignID(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		const id = "Kanal 7/ä\"<>"
 		st := newStage()
 		done := make(chan *Subscription, 1)
 		go func() {
-			sub, err := Dial(t.Context(), st, Config{ID: "reader", Capabilities: able()})
+			sub, err := Dial(t.Context(), st, Config{ID: "reader", Capabilities: allReplies()})
 			if err != nil {
 				t.Error(err)
 			}
 			done <- sub
 		}()
-		p := st.next(t)
-		p.accept(t, id)
+		p := st.nextPeer(t)
+		p.acceptRequest(t, id)
 		sub := <-done
-		p.say(t, confirmation("evt_1", "rpl_1", ""))
-		if err := sub.Reply(t.Context(), take(t, sub, "evt_1"), aaep.Accept); err != nil {
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+		if err := sub.Reply(t.Context(), takeEvent(t, sub, "evt_1"), aaep.Accept); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
 		check := func(typ string) {
 			t.Helper()
-			msg, _ := p.read(t)
+			msg, _ := p.readMessage(t)
 			var m struct{ Type, Subscription_ID string }
 			if err := json.Unmarshal(msg, &m); err != nil || m.Type != typ || m.Subscription_ID != id {
 				t.Errorf("sent %s, want %s of %q", msg, typ, id)
@@ -231,18 +240,18 @@ func TestForeignID(t *testing.T) {
 			}
 		}()
 		check("subscription.renegotiate")
-		p.say(t, accepted(id, "{}"))
+		p.sendRaw(t, acceptedMessage(id, "{}"))
 		synctest.Wait()
-		leave(t, sub, nil)
+		closeBoth(t, sub, nil)
 		check("subscription.close")
 	})
 }
 
 // INV-18, CONF-016: a policy says so in the reply, and accepts nothing that a person has to decide.
 func TestAutoReply(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		st := newStage()
-		sub, p := open(t, st, Config{ID: "reader", Capabilities: able()})
+		sub, p := openSubscription(t, st, Config{ID: "reader", Capabilities: allReplies()})
 		for i, tc := range []struct {
 			more   string
 			d      aaep.Decision
@@ -260,8 +269,8 @@ func TestAutoReply(t *testing.T) {
 			{`,"risk_level":"low"`, "perhaps", "x", false},
 		} {
 			id := fmt.Sprintf("evt_%d", i)
-			p.say(t, confirmation(id, fmt.Sprintf("rpl_%d", i), tc.more))
-			ev := take(t, sub, id)
+			p.sendRaw(t, confirmationMessage(id, fmt.Sprintf("rpl_%d", i), tc.more))
+			ev := takeEvent(t, sub, id)
 			err := sub.AutoReply(t.Context(), ev, tc.d, tc.policy)
 			if (err == nil) != tc.sent {
 				t.Errorf("%s by %q: %v", tc.more, tc.policy, err)
@@ -269,26 +278,26 @@ func TestAutoReply(t *testing.T) {
 			if !tc.sent {
 				continue
 			}
-			if m := want[*aaep.ConfirmationReply](t, p); m.DecidedBy != "auto:"+tc.policy || m.Decision != tc.d {
+			if m := mustRead[*aaep.ConfirmationReply](t, p); m.DecidedBy != "auto:"+tc.policy || m.Decision != tc.d {
 				t.Errorf("%+v", m)
 			}
 		}
-		leave(t, sub, p)
+		closeBoth(t, sub, p)
 	})
 }
 
-// I18N-009, INV-18: a question that is told once more in another language takes its one decision under either event, and is not
-// handed on once it was answered.
+// I18N-009, INV-18: a question that is told once more in another language takes its one decision
+// under either event, and is not handed on once it was answered.
 func TestQuestionInAnotherLanguage(t *testing.T) {
 	const spanish = `,"localization_hints":{"primary_language":"es"}`
 	for _, late := range []bool{false, true} {
-		bubble(t, func(t *testing.T) {
-			sub, p := open(t, newStage(), Config{})
-			p.say(t, confirmation("evt_1", "rpl_1", ""))
-			first := take(t, sub, "evt_1")
+		runVirtual(t, func(t *testing.T) {
+			sub, p := openSubscription(t, newStage(), Config{})
+			p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+			first := takeEvent(t, sub, "evt_1")
 			if late {
-				p.say(t, confirmation("evt_2", "rpl_1", spanish))
-				newer := take(t, sub, "evt_2")
+				p.sendRaw(t, confirmationMessage("evt_2", "rpl_1", spanish))
+				newer := takeEvent(t, sub, "evt_2")
 				if err := sub.Reply(t.Context(), first, aaep.Accept); err != nil {
 					t.Errorf("Reply to what was heard = %v", err)
 				}
@@ -299,12 +308,12 @@ func TestQuestionInAnotherLanguage(t *testing.T) {
 				if err := sub.Reply(t.Context(), first, aaep.Accept); err != nil {
 					t.Errorf("Reply = %v", err)
 				}
-				p.say(t, confirmation("evt_2", "rpl_1", spanish))
-				p.say(t, evt(3))
-				take(t, sub, "evt_3")
+				p.sendRaw(t, confirmationMessage("evt_2", "rpl_1", spanish))
+				p.sendRaw(t, numberedEvent(3))
+				takeEvent(t, sub, "evt_3")
 			}
-			want[*aaep.ConfirmationReply](t, p)
-			leave(t, sub, p)
+			mustRead[*aaep.ConfirmationReply](t, p)
+			closeBoth(t, sub, p)
 		})
 	}
 }

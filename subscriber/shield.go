@@ -8,24 +8,26 @@ import (
 
 var errNotDialed = errors.New("subscriber: this Subscription was not made by Dial")
 
-// dialed reports whether s was made by Dial. Of one that was not, nothing would ever come.
-func (s *Subscription) dialed() bool { return s != nil && s.done != nil }
+// isDialed reports whether s was made by Dial. Any other would wait for ever.
+func (s *Subscription) isDialed() bool { return s != nil && s.done != nil }
 
-// shield calls code of others on a goroutine of the subscription's: a Dialer, its Conn, and the functions of Config. A panic there is logged
-// with its stack, and the error; it does not end the program.
-func (s *Subscription) shield(doing string, f func() error) (err error) {
+// callShielded calls code of others on a goroutine of the subscription's: a Dialer, its Conn, and
+// the functions of Config. A panic there is logged with its stack and returned as an error; it does
+// not end the program.
+func (s *Subscription) callShielded(doing string, f func() error) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
-			s.cfg.Logger.Error("panic, and the subscription goes on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
+			s.cfg.Logger.Error("panic, and the subscription goes on", "doing", doing, "panic", crash, "stack",
+				string(debug.Stack()))
 			err = fmt.Errorf("subscriber: panic in %s: %v", doing, crash)
 		}
 	}()
 	return f()
 }
 
-// unreadable tells Config.Unreadable.
-func (s *Subscription) unreadable(err error) {
+// reportUnreadable calls Config.Unreadable, if that is set.
+func (s *Subscription) reportUnreadable(err error) {
 	if s.cfg.Unreadable != nil {
-		_ = s.shield("Config.Unreadable", func() error { s.cfg.Unreadable(err); return nil })
+		_ = s.callShielded("Config.Unreadable", func() error { s.cfg.Unreadable(err); return nil })
 	}
 }

@@ -15,9 +15,10 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// What panics in a Dialer or in a function of Config ends no program: the link is tried again, and events go on. (P10)
+// What panics in a Dialer or in a function of Config ends no program: the link is tried again, and
+// events go on. (P10)
 func TestShield(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		var logged bytes.Buffer
 		st, dials := newStage(), 0
 		way := dialer(func(ctx context.Context) (transports.Conn, error) {
@@ -30,31 +31,33 @@ func TestShield(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			var err error
-			sub, err = Dial(t.Context(), way, Config{ID: "reader", Capabilities: able(), Unreadable: func(error) { panic("unread") },
-				Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+			sub, err = Dial(t.Context(), way,
+				Config{ID: "reader", Capabilities: allReplies(), Unreadable: func(error) { panic("unread") },
+					Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 			done <- err
 		}()
-		p := st.next(t)
-		p.accept(t, "sub_1")
+		p := st.nextPeer(t)
+		p.acceptRequest(t, "sub_1")
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		p.say(t, "no JSON")
-		p.say(t, evt(1))
-		take(t, sub, "evt_1")
+		p.sendRaw(t, "no JSON")
+		p.sendRaw(t, numberedEvent(1))
+		takeEvent(t, sub, "evt_1")
 		_ = p.Close()
-		p = st.next(t)
-		p.accept(t, "sub_2")
-		p.say(t, evt(2))
-		take(t, sub, "evt_2")
-		leave(t, sub, p)
+		p = st.nextPeer(t)
+		p.acceptRequest(t, "sub_2")
+		p.sendRaw(t, numberedEvent(2))
+		takeEvent(t, sub, "evt_2")
+		closeBoth(t, sub, p)
 		for _, what := range []string{"Config.Unreadable", "Dialer.Dial"} {
 			if !strings.Contains(logged.String(), what) || !strings.Contains(logged.String(), "shield_test.go") {
 				t.Errorf("%s is not logged with its stack: %s", what, &logged)
 			}
 		}
 	})
-	if _, err := Dial(t.Context(), dialer(func(context.Context) (transports.Conn, error) { panic("never") }), Config{ID: "reader"}); err == nil ||
+	if _, err := Dial(t.Context(), dialer(func(context.Context) (transports.Conn, error) { panic("never") }),
+		Config{ID: "reader"}); err == nil ||
 		!strings.Contains(err.Error(), "panic in Dialer.Dial: never") {
 		t.Errorf("Dial = %v", err)
 	}
@@ -62,7 +65,7 @@ func TestShield(t *testing.T) {
 
 // A Subscription that Dial did not make says so, and waits for nothing.
 func TestNotDialed(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
 		for _, sub := range []*Subscription{nil, {}} {
 			if _, err := sub.Next(t.Context()); err != errNotDialed {
 				t.Errorf("Next = %v", err)
@@ -96,58 +99,58 @@ func TestNotDialed(t *testing.T) {
 	})
 }
 
-// brittle panics in one of its methods once it is armed.
-type brittle struct {
+// brittleConn panics in one of its methods once it is armed.
+type brittleConn struct {
 	transports.Conn
 	in    string
 	armed *atomic.Bool
 }
 
-func (c brittle) may(method string) {
+func (c brittleConn) panicIf(method string) {
 	if c.in == method && c.armed.Load() {
 		panic("the link is broken")
 	}
 }
 
-func (c brittle) Receive(ctx context.Context) ([]byte, error) {
+func (c brittleConn) Receive(ctx context.Context) ([]byte, error) {
 	msg, err := c.Conn.Receive(ctx)
-	c.may("Receive")
+	c.panicIf("Receive")
 	return msg, err
 }
 
-func (c brittle) Send(ctx context.Context, msg []byte) error {
-	c.may("Send")
+func (c brittleConn) Send(ctx context.Context, msg []byte) error {
+	c.panicIf("Send")
 	return c.Conn.Send(ctx, msg)
 }
 
-func (c brittle) Close() error {
-	defer c.may("Close")
+func (c brittleConn) Close() error {
+	defer c.panicIf("Close")
 	return c.Conn.Close()
 }
 
 // A link of others that panics is one that broke: the agent is subscribed to anew.
 func TestBrittleLink(t *testing.T) {
 	for _, in := range []string{"Receive", "Send", "Close"} {
-		bubble(t, func(t *testing.T) {
+		runVirtual(t, func(t *testing.T) {
 			st, armed := newStage(), new(atomic.Bool)
 			way := dialer(func(ctx context.Context) (transports.Conn, error) {
 				conn, err := st.Dial(ctx)
-				return brittle{conn, in, armed}, err
+				return brittleConn{conn, in, armed}, err
 			})
 			var sub *Subscription
 			done := make(chan error, 1)
 			go func() {
 				var err error
-				sub, err = Dial(t.Context(), way, Config{ID: "reader", Capabilities: able()})
+				sub, err = Dial(t.Context(), way, Config{ID: "reader", Capabilities: allReplies()})
 				done <- err
 			}()
-			p := st.next(t)
-			p.accept(t, "sub_1")
+			p := st.nextPeer(t)
+			p.acceptRequest(t, "sub_1")
 			if err := <-done; err != nil {
 				t.Fatal(err)
 			}
-			p.say(t, confirmation("evt_1", "rpl_1", ""))
-			ask := take(t, sub, "evt_1")
+			p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+			ask := takeEvent(t, sub, "evt_1")
 			armed.Store(true)
 			if in == "Send" {
 				if err := sub.Reply(t.Context(), ask, aaep.Reject); err == nil {
@@ -155,17 +158,17 @@ func TestBrittleLink(t *testing.T) {
 				}
 			}
 			if in == "Receive" {
-				p.say(t, evt(2))
+				p.sendRaw(t, numberedEvent(2))
 			} else {
 				_ = p.Close()
 			}
 			synctest.Wait()
 			armed.Store(in == "Close")
-			p = st.next(t)
-			p.accept(t, "sub_2")
-			p.say(t, evt(3))
-			take(t, sub, "evt_3")
-			leave(t, sub, p)
+			p = st.nextPeer(t)
+			p.acceptRequest(t, "sub_2")
+			p.sendRaw(t, numberedEvent(3))
+			takeEvent(t, sub, "evt_3")
+			closeBoth(t, sub, p)
 		})
 	}
 }

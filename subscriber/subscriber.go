@@ -1,18 +1,22 @@
-// Package subscriber is the assistive technology's half of AAEP. It reaches a producer, negotiates what its
-// user can follow, hands on the events in order and each once, and sends the user's decisions back.
+// Package subscriber is the assistive technology's half of AAEP. It reaches a producer, negotiates
+// what its user can follow, hands on the events in order and each once, and sends the user's
+// decisions back.
 //
 //	sub, err := subscriber.Dial(ctx, sse.Dialer{URL: "https://bank.example"}, subscriber.Config{
 //		ID: "orca", Capabilities: subscriber.ScreenReader("en-US")})
 //	err = present.Follow(ctx, sub, "Bank", person) // a present.Presenter: says what is to be heard, and when, and takes the answers
 //
-// A program that is not for a person's ears reads sub.Events, and sends what its user decides by sub.Reply and sub.Answer, never by itself.
+// A program that is not for a person's ears reads sub.Events, and sends what its user decides by
+// sub.Reply and sub.Answer, never by itself.
 //
-// Events are as they came: chunks that must not be heard alone, states that tell nothing new. Package present makes of them what a
-// person hears; who speaks by other means plans that with package announce. Only of an event with summaries in several languages
-// the one is handed on that serves Capabilities.Languages best.
+// Events are as they came: chunks that must not be heard alone, states that tell nothing new.
+// Package present makes of them what a person hears; who speaks by other means plans that with
+// package announce. Only of an event with summaries in several languages the one is handed on that
+// serves Capabilities.Languages best.
 //
 // A Subscription outlives its link: where that breaks it resumes, and where the producer is gone it
-// subscribes again. Where something was lost over that, or may have been, an event of aaep.TypeLost stands in its place.
+// subscribes again. Where something was lost over that, or may have been, an event of aaep.TypeLost
+// stands in its place.
 package subscriber
 
 import (
@@ -34,30 +38,37 @@ import (
 
 // Config says who subscribes and what its user can follow. Only ID is required.
 type Config struct {
-	// ID names the subscriber and stays the same over its restarts; Name and Version are for people.
+	// ID names the subscriber and stays the same over its restarts; Name and Version are for
+	// people.
 	ID      string
 	Name    string
 	Version string
-	// Capabilities are asked for; ScreenReader and its neighbours are good beginnings. With the extension delivery among
-	// their SupportedExtensions, as those have it, a new subscription goes on where the one before it broke off, where
-	// the producer can; over Server-Sent Events it does without.
+	// Capabilities are asked for; ScreenReader and its neighbours are good beginnings. With the
+	// extension delivery among their SupportedExtensions, as those have it, a new subscription goes
+	// on where the one before it broke off, where the producer can; over Server-Sent Events it does
+	// without.
 	Capabilities aaep.Capabilities
-	// Trust says whose signatures prove who an agent is (§5.10.3). What an agent has signed is then verified before any event
-	// is handed on: a signature that does not hold ends the subscription, and so does, if Capabilities demand a signed
-	// manifest, none. Nil verifies nothing, and nothing may be demanded. See Verified.
+	// Trust says whose signatures prove who an agent is (§5.10.3). What an agent has signed is then
+	// verified before any event is handed on: a signature that does not hold ends the subscription,
+	// and so does, if Capabilities demand a signed manifest, none. Nil verifies nothing, and
+	// nothing may be demanded. See Verified.
 	Trust *manifest.Trust
-	// Fallback are further ways to the same producer. Where the one before does not lead to it, the next is tried, with a
-	// handshake of its own (B.7.2); a refusal by the producer ends the search. Whoever is reached must be the same:
-	// each way needs the encryption and the credentials that the first has. Status.Way says which it is.
+	// Fallback are further ways to the same producer. Where the one before does not lead to it, the
+	// next is tried, with a handshake of its own (B.7.2); a refusal by the producer ends the
+	// search. The agent that is reached must be the same: each way needs the encryption and the
+	// credentials that the first has. Status.Way says which it is.
 	Fallback []transports.Dialer
-	// Unreadable, if not nil, is called with what is wrong with each message of the producer that is not valid, and so is not
-	// among Events: the user should know that something is missing. The Message of an *aaep.InvalidError says what it
-	// was to be, maybe a question. ErrFlood says that events are left out because far too many come. It is called by the
-	// goroutine that reads the link, and must not wait.
+	// Unreadable, if not nil, is called with what is wrong with each message of the producer that
+	// is not valid, and so is not among Events: the user should know that something is missing. The
+	// Message of an *aaep.InvalidError says what it was to be, maybe a question. ErrFlood says that
+	// events are left out because far too many come. It is called by the goroutine that reads the
+	// link, and must not wait.
 	Unreadable func(error)
-	// NoReconnect ends the subscription when its link breaks, instead of trying again; an orderly end of the link is ErrEnded.
+	// NoReconnect ends the subscription when its link breaks, instead of trying again; an orderly
+	// end of the link is ErrEnded.
 	NoReconnect bool
-	// Logger receives diagnostics, and the stacks of what panics in a Dialer or a function of this Config. Nil discards them.
+	// Logger receives diagnostics, and the stacks of what panics in a Dialer or a function of this
+	// Config. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -73,8 +84,9 @@ const (
 	openQuestions    = 1024             // that may be answered, of waitingBytes together; the oldest are forgotten first
 )
 
-// Subscription is one negotiated channel, made by Dial. All its methods may be called at once, and from inside the loop
-// over Events. Of one that Dial did not make, they return an error, or nothing.
+// Subscription is one negotiated channel, made by Dial. All its methods may be called at once, and
+// from inside the loop over Events. Of one that Dial did not make, they return an error, or
+// nothing.
 type Subscription struct {
 	cfg    Config
 	ways   []transports.Dialer
@@ -106,7 +118,7 @@ type Subscription struct {
 	status     Status
 	changed    chan struct{}    // closed when status changes
 	pending    []*renegotiation // oldest first
-	open       map[aaep.ReplyToken]*question
+	questions  map[aaep.ReplyToken]*question
 	lapsed     map[aaep.ReplyToken]timeAllowed // of questions of subscriptions that are gone
 	err        error                           // why the subscription is over
 	farewell   error                           // what came of telling the producer
@@ -119,36 +131,40 @@ type Status struct {
 	// Connected is false while the link is broken and after the end; Err then says why.
 	Connected bool
 	Err       error
-	// Awaits is the file in which newer credentials are waited for, as those in it were refused: its owner should know. Empty
-	// otherwise.
+	// Awaits is the file in which newer credentials are waited for, as those in it were refused:
+	// its owner should know. Empty otherwise.
 	Awaits string
 	// Next is when the next attempt is made to mend the link; zero while there is none to wait for.
 	Next time.Time
 	// Over is true once the subscription has ended; nothing changes after that.
 	Over bool
-	// Subscribed counts handshakes: above one, the producer was reached anew. Resumed says that after the last cut it went on
-	// where it had come to before; otherwise what was said in between may be missing, and Events say so.
+	// Subscribed counts handshakes: above one, the producer was reached anew. Resumed says that
+	// after the last cut it went on where it had come to before; otherwise what was said in between
+	// may be missing, and Events say so.
 	Subscribed int
 	Resumed    bool
-	// Received counts the events that had come by then: to tell a person both in their order, tell this after so many from Next.
+	// Received counts the events that had come by then: to tell a person both in their order, tell
+	// this after so many from Next.
 	Received int
-	// Way is by which Dialer the producer was reached last: 0 is that of Dial, 1 the first of Config.Fallback.
+	// Way is by which Dialer the producer was reached last: 0 is that of Dial, 1 the first of
+	// Config.Fallback.
 	Way int
 }
 
-// Dial subscribes to the producer that dialer reaches and returns when it has answered. A refusal is an
-// *aaep.Rejection. Close the Subscription when it is no longer needed; ctx bounds Dial alone.
+// Dial subscribes to the producer that dialer reaches and returns when it has answered. A refusal
+// is an *aaep.Rejection. Close the Subscription when it is no longer needed; ctx bounds Dial alone.
 func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscription, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Subscription{
-		cfg: cfg, ways: append([]transports.Dialer{dialer}, cfg.Fallback...), wanted: cfg.Capabilities, done: make(chan struct{}),
+		cfg: cfg, ways: append([]transports.Dialer{dialer}, cfg.Fallback...), wanted: cfg.Capabilities,
+		done:  make(chan struct{}),
 		inbox: newInbox(), asking: make(chan struct{}, 1), crowded: make(chan struct{}, 1),
 		numbers: map[string]int64{}, changed: make(chan struct{}),
-		open: map[aaep.ReplyToken]*question{}, seen: map[string]int{},
+		questions: map[aaep.ReplyToken]*question{}, seen: map[string]int{},
 	}
-	_, err := aaep.Encode(s.request())
+	_, err := aaep.Encode(s.currentRequest())
 	if err == nil {
 		err = extensions.Check(cfg.Capabilities)
 	}
@@ -158,23 +174,24 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: this Config cannot be sent: %w", err)
 	}
-	if demands(cfg.Capabilities) && cfg.Trust == nil {
+	if demandsProof(cfg.Capabilities) && cfg.Trust == nil {
 		return nil, errNoTrust
 	}
 	if slices.Contains(s.ways, nil) {
 		return nil, errors.New("subscriber: a Dialer is required, and each of Config.Fallback")
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	conn, err := s.subscribe(ctx)
+	conn, err := s.subscribeWithFallback(ctx)
 	if err != nil {
 		s.cancel()
 		return nil, err
 	}
-	go s.run(conn)
+	go s.readUntilOver(conn)
 	return s, nil
 }
 
-// Accepted returns the producer's newest answer: who it is and what it honors. It must not be changed.
+// Accepted returns the producer's newest answer: who it is and what it honors. It must not be
+// changed.
 func (s *Subscription) Accepted() *aaep.SubscriptionAccepted {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,20 +205,22 @@ func (s *Subscription) Status() (Status, <-chan struct{}) {
 	return s.status, s.changed
 }
 
-// setStatus does not compare: two errors of a type that cannot be compared would panic.
+// setStatus changes the status and wakes those who wait for a change. It does not compare: two
+// errors of a type that cannot be compared would panic.
 func (s *Subscription) setStatus(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.status)
-	s.status.Received = s.inbox.received()
+	s.status.Received = s.inbox.receivedCount()
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// Close ends the subscription: it tells the producer, waiting at most two seconds, and releases everything.
-// A second Close does nothing. The error says that a producer that was there could not be told.
+// Close ends the subscription: it tells the producer, waiting at most two seconds, and releases
+// everything. A second Close does nothing. The error says that a producer that was there could not
+// be told.
 func (s *Subscription) Close() error {
-	if !s.dialed() {
+	if !s.isDialed() {
 		return errNotDialed
 	}
 	s.mu.Lock()
@@ -218,9 +237,9 @@ func (s *Subscription) Close() error {
 	return s.farewell
 }
 
-// end says goodbye on the link that is current and keeps why the subscription is over. After it nothing of
-// the subscription is left running.
-func (s *Subscription) end(conn transports.Conn, err error) {
+// endSubscription says goodbye on the current link and keeps why the subscription is over. After it
+// no goroutine of the subscription is left.
+func (s *Subscription) endSubscription(conn transports.Conn, err error) {
 	s.mu.Lock()
 	if s.err == nil {
 		s.err = err
@@ -230,20 +249,21 @@ func (s *Subscription) end(conn transports.Conn, err error) {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	told := s.leave(ctx, conn, id, err)
-	s.hangUp(conn)
-	if connected && !gone(told) {
+	told := s.sendClose(ctx, conn, id, err)
+	s.closeConn(conn)
+	if connected && !isGone(told) {
 		s.farewell = told
 	}
-	s.settle(err)
+	s.settleAll(err)
 	s.setStatus(func(st *Status) { st.Connected, st.Over, st.Err = false, true, err })
 	s.cancel()
 	close(s.done)
 }
 
-// leave tells the producer that this side ends the subscription, unless it was the producer who did.
-func (s *Subscription) leave(ctx context.Context, conn transports.Conn, id string, why error) error {
-	m := &aaep.SubscriptionClose{SubscriptionID: id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "The subscriber is closing."}
+// sendClose tells the producer that this side ends the subscription, unless the producer did.
+func (s *Subscription) sendClose(ctx context.Context, conn transports.Conn, id string, why error) error {
+	m := &aaep.SubscriptionClose{SubscriptionID: id, ReasonCode: aaep.SubscriberShutdown,
+		ReasonMessage: "The subscriber is closing."}
 	var r *aaep.Rejection
 	if errors.As(why, &r) {
 		if r.Remote {
@@ -256,28 +276,30 @@ func (s *Subscription) leave(ctx context.Context, conn transports.Conn, id strin
 	} else if why != io.EOF && !errors.Is(why, transports.ErrInterrupted) {
 		return nil // the link failed, and the subscription with it
 	}
-	return s.send(ctx, conn, m)
+	return s.sendMessage(ctx, conn, m)
 }
 
-func (s *Subscription) send(ctx context.Context, conn transports.Conn, m aaep.Message) error {
+// sendMessage encodes and sends a message.
+func (s *Subscription) sendMessage(ctx context.Context, conn transports.Conn, m aaep.Message) error {
 	msg, err := aaep.Encode(m)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, conn, msg)
+	return s.writeMessage(ctx, conn, msg)
 }
 
-// write hands a message to the link. Meanwhile the link is read even if nobody takes the events, for the
-// producer may be waiting for that before it reads in turn.
-func (s *Subscription) write(ctx context.Context, conn transports.Conn, msg []byte) error {
-	defer s.inbox.widen()()
-	return s.shield("Conn.Send", func() error { return conn.Send(ctx, msg) })
+// writeMessage hands a message to the link. The link is read until that returns even if the caller
+// takes no events, since the producer may be waiting for that before it reads in turn.
+func (s *Subscription) writeMessage(ctx context.Context, conn transports.Conn, msg []byte) error {
+	defer s.inbox.widenRoom()()
+	return s.callShielded("Conn.Send", func() error { return conn.Send(ctx, msg) })
 }
 
-// receiveFrom is conn.Receive, where a panic is a link that broke.
+// receiveFrom is conn.Receive, where a panic counts as a link that broke.
 func (s *Subscription) receiveFrom(ctx context.Context, conn transports.Conn) (msg []byte, err error) {
-	err = s.shield("Conn.Receive", func() (err error) { msg, err = conn.Receive(ctx); return err })
+	err = s.callShielded("Conn.Receive", func() (err error) { msg, err = conn.Receive(ctx); return err })
 	return msg, err
 }
 
-func (s *Subscription) hangUp(conn transports.Conn) { _ = s.shield("Conn.Close", conn.Close) }
+// closeConn closes a link.
+func (s *Subscription) closeConn(conn transports.Conn) { _ = s.callShielded("Conn.Close", conn.Close) }

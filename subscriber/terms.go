@@ -8,18 +8,21 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// maxFilters is how many more filters an answer may have than the request: comparing them takes the product of their numbers.
+// maxFilters is how many more filters an answer may have than the request: comparing them takes the
+// product of their numbers.
 const maxFilters = 1024
 
-// checkAccepted refuses an answer that promises what was not asked for (§5.4.4), or proves less than was
-// demanded. A producer that gets this wrong would get more wrong later.
+// checkAccepted refuses an answer that promises what was not asked for (§5.4.4), or proves less
+// than was demanded. A producer that gets this wrong would get more wrong later.
 func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted) error {
 	refuse := func(format string, args ...any) error {
-		return &aaep.Rejection{Code: aaep.PolicyViolation, Message: fmt.Sprintf("the producer's answer "+format, args...)}
+		return &aaep.Rejection{Code: aaep.PolicyViolation,
+			Message: fmt.Sprintf("the producer's answer "+format, args...)}
 	}
 	if !strings.HasPrefix(acc.AAEPVersion, "1.") {
 		return &aaep.Rejection{Code: aaep.VersionUnsupported,
-			Message: fmt.Sprintf("the producer wants to speak version %q; this subscriber speaks %s", acc.AAEPVersion, aaep.Version)}
+			Message: fmt.Sprintf("the producer wants to speak version %q; this subscriber speaks %s", acc.AAEPVersion,
+				aaep.Version)}
 	}
 	asked, honored := req.Capabilities, acc.HonoredCapabilities
 	if n := asked.MaxEventsPerSecond; n > 0 && honored.MaxEventsPerSecond > n {
@@ -65,8 +68,9 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 	return nil
 }
 
-// letsThrough returns a pattern of types that the honored filters pass and the requested ones hold back, or
-// "". A list that was left out is as requested, and in a request every type of AAEP's own (§5.3.1.7).
+// letsThrough returns a pattern of types that the honored filters pass and the requested ones hold
+// back, or "". A list that was left out is as requested, and in a request every type of AAEP's own
+// (§5.3.1.7).
 func letsThrough(asked, honored *aaep.EventFilters) string {
 	covers := func(wide, narrow string) bool {
 		prefix, open := strings.CutSuffix(wide, "*")
@@ -102,4 +106,5 @@ func letsThrough(asked, honored *aaep.EventFilters) string {
 	return ""
 }
 
+// isTrue reports whether b is set, to true.
 func isTrue(b *bool) bool { return b != nil && *b }

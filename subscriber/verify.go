@@ -11,14 +11,15 @@ import (
 
 // Verified is who an agent has proved to be.
 type Verified struct {
-	// Manifest is what it signed. Its name is to be shown, and not the one on events, which anybody can write.
+	// Manifest is what it signed. Its name is to be shown, and not the one on events, which any
+	// agent can write.
 	Manifest *manifest.Manifest
 	// Identity says with which key.
 	Identity *manifest.Identity
 }
 
-// Verified returns who the agent has proved to be, or nil: then nobody knows who it is, whatever name it goes by. It must not
-// be changed.
+// Verified returns who the agent has proved to be, or nil: then it is not known who it is, whatever
+// name it goes by. It must not be changed.
 func (s *Subscription) Verified() *Verified {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,13 +28,16 @@ func (s *Subscription) Verified() *Verified {
 
 var errNoTrust = errors.New("subscriber: a signed manifest is demanded, and Config.Trust does not say whose signature counts")
 
-func demands(c aaep.Capabilities) bool {
+// demandsProof reports whether capabilities demand a signed manifest.
+func demandsProof(c aaep.Capabilities) bool {
 	return c.AcceptSignedManifestsOnly != nil && *c.AcceptSignedManifestsOnly
 }
 
-// verify checks what an agent proves by its answer, before anything else of it counts (INV-41). The error is final: by a way
-// that others control it would be tried again.
-func (s *Subscription) verify(ctx context.Context, accepted *aaep.SubscriptionAccepted, demanded bool) (*Verified, error) {
+// verifyAgent checks what an agent proves by its answer, before anything else of it counts
+// (INV-41). The error is final: another attempt could lead to another agent by a way that others
+// control.
+func (s *Subscription) verifyAgent(ctx context.Context, accepted *aaep.SubscriptionAccepted, demanded bool) (*Verified,
+	error) {
 	if s.cfg.Trust == nil {
 		return nil, nil
 	}
@@ -46,7 +50,7 @@ func (s *Subscription) verify(ctx context.Context, accepted *aaep.SubscriptionAc
 	}
 	var m *manifest.Manifest
 	var id *manifest.Identity
-	err := s.shield("Config.Trust", func() (err error) {
+	err := s.callShielded("Config.Trust", func() (err error) {
 		m, id, err = s.cfg.Trust.Verify(ctx, accepted.SignedManifest, manifest.Expect{Accepted: accepted})
 		return err
 	})
@@ -56,22 +60,27 @@ func (s *Subscription) verify(ctx context.Context, accepted *aaep.SubscriptionAc
 	case err != nil:
 		return nil, notVerified("The agent is not verified: "+err.Error()+".", err)
 	case before != nil && m.AgentID != before.Manifest.AgentID:
-		return nil, notVerified(fmt.Sprintf("The agent was %q and is now %q.", before.Manifest.AgentID, m.AgentID), manifest.ErrAgent)
+		return nil, notVerified(fmt.Sprintf("The agent was %q and is now %q.", before.Manifest.AgentID, m.AgentID),
+			manifest.ErrAgent)
 	}
 	return &Verified{m, id}, nil
 }
 
+// notVerified returns the rejection of an agent that has not proved who it is.
 func notVerified(text string, err error) error {
 	return &aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: text, Err: err}
 }
 
+// errImpostor ends a subscription.
 var errImpostor = errors.New("subscriber: the event is of another agent than the one that was verified")
 
-// impostor reports whether an event is of another agent than the one that was verified (INV-40).
-func (s *Subscription) impostor(ev *aaep.Event) error {
+// checkImpostor returns an error for an event of another agent than the one that was verified
+// (INV-40).
+func (s *Subscription) checkImpostor(ev *aaep.Event) error {
 	v := s.Verified()
 	if v == nil || ev.Producer.AgentID == v.Manifest.AgentID {
 		return nil
 	}
-	return notVerified(fmt.Sprintf("The agent is %q, and an event came from %q.", v.Manifest.AgentID, aaep.SafeText(ev.Producer.AgentID)), errImpostor)
+	return notVerified(fmt.Sprintf("The agent is %q, and an event came from %q.", v.Manifest.AgentID,
+		aaep.SafeText(ev.Producer.AgentID)), errImpostor)
 }

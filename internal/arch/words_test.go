@@ -26,6 +26,7 @@ var plainRooms = []string{
 	"internal/faultproxy",
 	"transports/transporttest",
 	"internal/release",
+	"subscriber",
 	"handshake", "handshake/extensions",
 	"internal/bench", "internal/budget", "internal/credentials", "internal/delivery", "internal/duplex", "internal/eventlog",
 	"internal/cli/acp", "internal/httpguard", "internal/idle", "internal/replica", "internal/shaper", "internal/shield", "internal/soak", "internal/violation", "internal/writer",
