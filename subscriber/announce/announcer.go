@@ -77,13 +77,15 @@ type Announcer struct {
 	since    time.Time      // and since when
 	noVoice  map[string]bool
 	typed    time.Time // the newest key
-	entered  time.Time // a line
-	taken    time.Time // an answer
-	hush     bool      // the person asked for quiet
-	quiet    bool      // somebody typed a moment ago,
-	hushed   time.Time // and began then
-	cut      bool      // what is being said has to end
-	pace     pace
+	// typedBefore is the newest key before those that the person types now; they may be those of an answer.
+	typedBefore time.Time
+	entered     time.Time // a line
+	taken       time.Time // an answer
+	hush        bool      // the person asked for quiet
+	quiet       bool      // somebody typed a moment ago,
+	hushed      time.Time // and began then
+	cut         bool      // what is being said has to end
+	pace        pace
 }
 
 // part is one utterance of an item.

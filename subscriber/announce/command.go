@@ -125,7 +125,7 @@ func (a *Announcer) progressFrom(session string) (at time.Time) {
 // Typing says that the person pressed a key. While they type only what is critical is said.
 func (a *Announcer) Typing(now time.Time) {
 	if !a.quiet {
-		a.quiet, a.hushed = true, now
+		a.quiet, a.hushed, a.typedBefore = true, now, a.typed
 	}
 	a.typed = now
 }

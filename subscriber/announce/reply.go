@@ -19,7 +19,7 @@ import (
 // for a moment, so that a key that was under the finger when the question came accepts nothing. Asking changes nothing.
 func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
 	q := a.open.First()
-	if !q.readable(began) || d != aaep.Reject && !a.mayCount(q, began) {
+	if !q.readable(began) || d != aaep.Reject && !q.mayCount(began, a.typed) {
 		return "", nil
 	}
 	return q.Source, q.Event
@@ -30,10 +30,11 @@ func (q *Asked) readable(began time.Time) bool {
 	return q != nil && !q.Put.IsZero() && began.Sub(q.Put) >= stillBefore && q.sending.IsZero()
 }
 
-// mayCount reports whether the person had all of a question before they began to answer, and their hands were still.
-func (a *Announcer) mayCount(q *Asked, began time.Time) bool {
+// mayCount reports whether the person had all of a question before they began to answer, and their hands were still: typed is the newest
+// key before.
+func (q *Asked) mayCount(began, typed time.Time) bool {
 	heard := !q.heard.IsZero() && !q.heard.After(began)
-	return heard && (a.typed.IsZero() || began.Sub(a.typed) >= stillBefore)
+	return heard && (typed.IsZero() || began.Sub(typed) >= stillBefore)
 }
 
 // Reply is an answer to send, by Subscription.Reply or Answer of package subscriber. Answered takes what came of that.
@@ -46,11 +47,21 @@ type Reply struct {
 }
 
 // Answer takes what the person typed, said or pressed, such as "y", "n", "2" or the text of an answer, which they began at a time, as
-// the answer to the question that is put. It returns what to send; nil is nothing, and they are told why. A yes, and every answer to
+// the answer to the question that is put. The zero time is that of the first key of those that Typing told of without a rest, else now. It returns what to send; nil is nothing, and they are told why. A yes, and every answer to
 // a clarification, counts once they had all of the question, as Question says, and a no at once. A number means the choice that is
 // labelled with it, else the one in that place; where these are two, they are asked. While an answer is on its way it takes no other.
-// It is called before Typing is told of the key that begins the answer.
+// It ends the typing, as Rest does.
 func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
+	if began.IsZero() {
+		if began = now; a.quiet {
+			began = a.hushed
+		}
+	}
+	typed := a.typed
+	if a.quiet && !began.After(a.hushed) { // the keys since are those of the answer
+		typed = a.typedBefore
+	}
+	defer a.Rest(now)
 	q := a.open.First()
 	if q == nil || strings.TrimSpace(text) == "" {
 		a.WhatWaits(now)
@@ -68,7 +79,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	case refused != nil:
 		a.say(now, a.of(q.Source, refused))
 		return nil
-	case r.Decision != aaep.Reject && !a.mayCount(q, began):
+	case r.Decision != aaep.Reject && !q.mayCount(began, typed):
 		a.say(now, a.of(q.Source, ours(a.language, phrase.NotAllHeard, "")))
 		a.putAgain(now, q)
 		return nil

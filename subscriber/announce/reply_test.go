@@ -181,3 +181,33 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 		}
 	}
 }
+
+// Where each key is told of, a line counts by its first key: one that was begun when the question had been heard counts though its last
+// key was just pressed, and one that was begun before does not though it ended after.
+func TestAnswerTypedKeyByKey(t *testing.T) {
+	for name, tc := range map[string]struct {
+		begins time.Duration // after the question came
+		stray  bool          // a key for something else, shortly before
+		counts bool
+	}{
+		"after it was heard":                {20 * time.Second, false, true},
+		"while it was said":                 {5 * time.Second, false, false},
+		"after a key that was for the chat": {20 * time.Second, true, false},
+	} {
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		r.say(&aaep.AwaitingClarification{Question: "Where shall the letter be sent to, and when?", TimeoutSeconds: 600}, "")
+		r.after(tc.begins - 300*time.Millisecond)
+		if tc.stray {
+			r.a.Typing(r.now)
+			r.a.Rest(r.now)
+		}
+		r.after(300 * time.Millisecond)
+		for range 40 { // keys
+			r.a.Typing(r.now)
+			r.after(250 * time.Millisecond)
+		}
+		if reply := r.a.Answer(r.now, time.Time{}, "To the house of my mother, at noon"); (reply != nil) != tc.counts {
+			t.Errorf("begun %s: %v is sent", name, reply)
+		}
+	}
+}

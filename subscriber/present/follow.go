@@ -178,7 +178,7 @@ func (p *Presenter) Answer(text string) {
 	var r *announce.Reply
 	var f *following
 	p.Plan(func(a *announce.Announcer, now time.Time) {
-		if r = a.Answer(now, now, text); r != nil {
+		if r = a.Answer(now, time.Time{}, text); r != nil {
 			f = p.agents[r.Source]
 		}
 	})

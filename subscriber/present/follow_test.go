@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -26,6 +27,7 @@ type agentOf struct {
 	t     *testing.T
 	dead  atomic.Bool // nothing reaches it
 	delay time.Duration
+	mu    sync.Mutex
 	links []transports.Conn
 }
 
@@ -50,6 +52,8 @@ func (a *agentOf) Dial(context.Context) (transports.Conn, error) {
 	}
 	c, s := transports.Pipe()
 	go a.ServeConn(s)
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.links = append(a.links, s)
 	return &lateLink{c, a}, nil
 }
@@ -67,6 +71,15 @@ func (l *lateLink) Send(ctx context.Context, msg []byte) error {
 	err := l.Conn.Send(ctx, msg)
 	time.Sleep(l.a.delay)
 	return err
+}
+
+// cut breaks all links.
+func (a *agentOf) cut() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.links {
+		c.Close()
+	}
 }
 
 // asks has the agent ask whether to do something, and returns what came of it.
@@ -108,8 +121,9 @@ func listen(t *testing.T, once bool, agents map[string]*agentOf) *listener {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { sub.Close() })
-		l.ended[name] = make(chan error, 1)
-		go func() { l.ended[name] <- present.Follow(l.ctx, sub, name, l.Presenter) }()
+		ended := make(chan error, 1)
+		l.ended[name] = ended
+		go func() { ended <- present.Follow(l.ctx, sub, name, l.Presenter) }()
 	}
 	synctest.Wait()
 	return l
@@ -206,9 +220,7 @@ func TestAnswerToADeadAgent(t *testing.T) {
 		bank.asks("Pay five dollars.")
 		l.asked()
 		bank.dead.Store(true)
-		for _, c := range bank.links {
-			c.Close()
-		}
+		bank.cut()
 		l.Answer("y")
 		time.Sleep(10 * time.Second)
 		if l.heard("Your answer may not have been sent.") != 1 || l.heard("The connection to the agent is interrupted.") != 1 {
@@ -247,8 +259,9 @@ func TestTwoOutputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer sub.Close()
-		l.ended["Bank"] = make(chan error, 1)
-		go func() { l.ended["Bank"] <- present.Follow(l.ctx, sub, "Bank", l.Presenter, felt) }()
+		ended := make(chan error, 1)
+		l.ended["Bank"] = ended
+		go func() { ended <- present.Follow(l.ctx, sub, "Bank", l.Presenter, felt) }()
 		defer l.stop()
 		for _, what := range []string{"Pay five dollars.", "Pay ten dollars."} {
 			did := bank.asks(what)
@@ -299,9 +312,7 @@ func TestFollowErrors(t *testing.T) {
 		bank.asks("Pay five dollars.")
 		l.asked()
 		time.Sleep(time.Minute)
-		for _, c := range bank.links {
-			c.Close()
-		}
+		bank.cut()
 		if err := <-l.ended["Bank"]; !errors.Is(err, subscriber.ErrEnded) {
 			t.Errorf("Follow = %v", err)
 		}
