@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
@@ -181,4 +183,37 @@ func TestRestartSettlesWhatTheTrailAloneKnows(t *testing.T) {
 			t.Errorf("on record are %q: %+v", got, left)
 		}
 	})
+}
+
+// INV-07: where the agent is several processes, the one that takes over settles what was open, for all of them. Of a
+// question that another process had settled by then it says nothing: that one may have acted.
+func TestTakingOverSettlesAnOpenQuestion(t *testing.T) {
+	for _, claimed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c, kept := newCloud(), &sink{}
+			first := c.lead(t, &sink{})
+			edge := c.follow(t, "east")
+			l := edge.listen(answering(everything()))
+			go first.session("Paying.").Tool(context.Background(), pay, ok)
+			q := l.question()
+			if claimed {
+				c.with(func() {
+					c.claims[string(q.ReplyToken)] = log.Claim{Data: []byte(`{"node":"west","cause":"replied"}`), At: time.Now()}
+				})
+			}
+			second := c.lead(t, kept)
+			synctest.Wait()
+			told := strings.Join(summaries(l.events()), " | ")
+			if got := strings.Contains(told, "not done"); got == claimed || !strings.Contains(told, "The agent stopped") {
+				t.Errorf("claimed: %v; it is told %q", claimed, told)
+			}
+			if got, want := kinds(kept.records()), map[bool]string{false: "settled", true: ""}[claimed]; got != want {
+				t.Errorf("claimed: %v; on record is %q, want %q", claimed, got, want)
+			}
+			first.end()
+			second.end()
+			synctest.Wait()
+			edge.end()
+		})
+	}
 }
