@@ -30,8 +30,8 @@ STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
 MODULES := transports/grpc producer/telemetry producer/mcp
 
-# Packages whose tests meet real programs, which keep real time and mostly wait for it: many tests of a
-# package at once, and no other package beside it.
+# Packages whose tests meet real programs, which keep real time and mostly wait for it: all of them at once, many tests of each,
+# and no other package beside them.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
 # Packages in which goroutines share what they work on, for the race detector: it makes a test take several times as long, and finds
@@ -48,7 +48,7 @@ LIMIT := -timeout 12m
 QUICK := -short -shuffle=on $(LIMIT)
 WHOLE := -race -shuffle=on $(LIMIT)
 # Tests of real programs and of the small modules leave nothing out where testing.Short() holds, so they run once, with the race detector.
-QUICK_RUNS = -race $(QUICK) -p 1 -parallel 6 $(REAL_TESTS) $(MODULES:%=-- -C % -race $(QUICK) ./...) -- -race $(QUICK) $(RACED) -- $(QUICK) $$others
+QUICK_RUNS = -race $(QUICK) -p 3 -parallel 6 $(REAL_TESTS) $(MODULES:%=-- -C % -race $(QUICK) ./...) -- -race $(QUICK) $(RACED) -- $(QUICK) $$others
 WHOLE_RUNS = -- $(WHOLE) $(RACED) $(RACED_TOO) -- -shuffle=on $(LIMIT) $$deep
 SUITE = raced=$$(go list $(REAL_TESTS) $(RACED)) && others=$$(go list ./... | grep -vxF "$$raced") && \
 	deep=$$(go list $(DEEP) | grep -vxF "$$raced$$(printf '\n'; go list $(RACED_TOO))") && CGO_ENABLED=1 go run ./internal/suite

@@ -20,8 +20,13 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// comers is how many listeners come and go in TestComeAndGo, on each wire.
-const comers = 80
+// countComers returns how many listeners come and go in TestComeAndGo, on each wire.
+func countComers() int {
+	if testing.Short() {
+		return 40
+	}
+	return 80
+}
 
 // INV-20, INV-21, INV-27, INV-51: listeners come and go while an agent talks, many at a time and
 // all alike, and each as another would not: in the middle of a frame, with a reset, with half of
@@ -55,6 +60,7 @@ func TestComeAndGo(t *testing.T) {
 	var all sync.WaitGroup
 	var left, heard atomic.Int64
 	places := make(chan struct{}, 40)
+	comers := countComers()
 	for i := range comers {
 		if i == comers/10 {
 			all.Wait()
