@@ -2,9 +2,11 @@
 // of a producer.Producer, which any assistive technology can follow and answer:
 //
 //	agent, err := a2a.Dial(ctx, "https://agent.example", a2a.Config{})
-//	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent", AgentName: agent.Name()}})
+//	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent", AgentName: agent.Name()}, Languages: []string{"en"}})
 //	task, err := agent.Send(ctx, p, "Find the newest report.")
 //	err = task.Wait()
+//
+// The sentences of the bridge itself are in English, whatever the agent speaks; Languages has the manifest say so.
 //
 // Where the agent asks for input, or for its user to sign in, the user is asked, and the task goes on with the answer. Silence sends
 // nothing. All text of the agent is untrusted: it is told as the agent's, with what could deceive made visible.

@@ -5,7 +5,8 @@
 //	http.Handle("POST /wake", bridge)
 //
 // A message counts only if it is signed with the key of its subscription, and once, however often it comes. A digest in which nothing
-// is counted, as of a heartbeat, is nothing and is not told.
+// is counted, as of a heartbeat, is nothing and is not told. The sentences are in English: give p Config.Languages with "en", so that
+// its manifest says so.
 //
 // What comes in a burst is told as one digest, so that a swarm does not drown its listener; a task that needs somebody is told at once.
 // Wake has no way to answer: nothing is asked here, and what a task waits for is told with who waits.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,8 @@ import (
 	"github.com/aaep-go/aaep/bridges/wake"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
 )
 
 const (
@@ -338,9 +341,60 @@ func TestNeoSender(t *testing.T) {
 	}
 }
 
+// BenchmarkWake is how long it takes from a signed wake's arrival until a listener has it.
+func BenchmarkWake(b *testing.B) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "swarm"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Shutdown(context.Background())
+	theirs, ours := transports.Pipe()
+	go p.ServeConn(ours)
+	follows, err := subscriber.Dial(b.Context(), only{theirs}, subscriber.Config{ID: "listener", NoReconnect: true, Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1000}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer follows.Close()
+	heard := make(chan time.Time, 1)
+	go func() {
+		for ev, err := range follows.Events(context.Background()) {
+			if err != nil {
+				return
+			}
+			if out, ok := ev.Payload.(*aaep.OutputStreaming); ok && strings.Contains(out.Chunk, "Hello") {
+				heard <- time.Now()
+			}
+		}
+	}()
+	bridge, err := wake.New(p, wake.Config{Keys: keys})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer bridge.Close()
+	times := make([]time.Duration, 0, b.N)
+	pace := time.NewTicker(5 * time.Millisecond)
+	defer pace.Stop()
+	for i := range b.N {
+		r := request(envelope("sent_to_me", i+1, message(i+1, "Hello")), sub, fmt.Sprint("ev-", i+1), key)
+		<-pace.C
+		began := time.Now()
+		if got := post(bridge, r); got != 202 {
+			b.Fatal(got)
+		}
+		times = append(times, (<-heard).Sub(began))
+	}
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, "p99-ms")
+}
+
+type only struct{ conn transports.Conn }
+
+func (o only) Dial(context.Context) (transports.Conn, error) { return o.conn, nil }
+
 func Example() {
 	ctx := context.Background()
-	p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "swarm"}})
+	p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "swarm"}, Languages: []string{"en"}})
 	defer p.Shutdown(ctx)
 	b, err := wake.New(p, wake.Config{Keys: map[string][]string{"WAKE_SUB:1": {"0123456789abcdef"}}})
 	if err != nil {

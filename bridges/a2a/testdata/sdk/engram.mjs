@@ -14,10 +14,16 @@ const open = new Map() // task id -> { prefix, send, end }
 let race = false
 
 const now = () => new Date().toISOString()
+let sent = 0 // events of the log
+const flush = () => {
+  for (const s of open.values()) s.send(log.slice(sent))
+  sent = log.length
+}
 const append = event => {
   log.push({ ...event, sequence: String(log.length + 1).padStart(20, '0'), updatedAt: now() })
-  for (const s of open.values()) s.send([log.at(-1)])
+  if (log.length - sent >= batch) flush()
 }
+let batch = 1
 const snapshot = key => ({ kind: 'snapshot', key: { key }, record: { key: { key }, ...records.get(key), createdAt: now(), updatedAt: now() }, version: records.get(key).version, sequence: String(log.length).padStart(20, '0'), updatedAt: now() })
 const apply = (key, patch) => {
   const record = records.get(key)
@@ -37,7 +43,12 @@ const commands = {
     apply(key, patch)
     append({ kind: 'delta', key: { key }, patch: [{ op: 'replace', path: '/nowhere/at/all', value: 1 }], version: records.get(key).version })
   },
-  count: (key, times) => { for (let i = 1; i <= times; i++) commands[i % 100 ? 'patch' : 'corrupt'](key, [{ op: 'replace', path: '/count', value: i }]) },
+  count: (key, times) => { // as a busy store does, many events in one artifact
+    batch = 50
+    for (let i = 1; i <= times; i++) commands[i % 100 ? 'patch' : 'corrupt'](key, [{ op: 'replace', path: '/count', value: i }])
+    batch = 1
+    flush()
+  },
   delete: key => {
     append({ kind: 'delete', key: { key }, version: records.get(key).version + 1 })
     records.delete(key)
