@@ -13,7 +13,7 @@ import (
 const MaxRate = 100000
 
 // Capabilities is what a subscriber asks for, or what a producer honors (§5.3). A field that is
-// zero or nil is absent; handshake.Negotiate fills in the defaults.
+// zero or nil is absent; package internal/negotiation fills in the defaults.
 type Capabilities struct {
 	// MaxEventsPerSecond is from 1 to MaxRate; absent asks for no limit.
 	MaxEventsPerSecond int64     `json:"max_events_per_second,omitzero"`

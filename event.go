@@ -41,7 +41,7 @@ type Event struct {
 	// Translations are the same event in other languages. A producer gives each listener its own,
 	// so they are never on the wire; a peer may send summaries in others as members such as
 	// "summary_normal_yo_ng", which Decode reads into them where the summary is all that is told
-	// (§11.5.1). See handshake.ChooseLanguage.
+	// (§11.5.1).
 	Translations []Translation
 	// Unknown is an object with the members this SDK does not know, or nil. Encode takes only the
 	// summary in other languages, such as "summary_normal_yo", and on an *Extension the payload of

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/budget"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -42,7 +42,7 @@ func (sub *subscription) auditIdentity(ev *aaep.Event) audit.Subscription {
 		return who
 	}
 	who.Language = ev.Language()
-	if i := handshake.ChooseLanguage(sub.terms.Load().Languages, ev); i > 0 {
+	if i := negotiation.ChooseLanguage(sub.terms.Load().Languages, ev); i > 0 {
 		who.Language = ev.Translations[i-1].Language()
 	}
 	return who

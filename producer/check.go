@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/secrets"
 )
 
@@ -170,7 +170,7 @@ func (p *Producer) extensionViolation(prefix string, uris []string, data json.Ra
 func (p *Producer) checkLanguages(ev *aaep.Event) error {
 	for _, t := range ev.Translations {
 		tag := t.Language()
-		if _, ok := handshake.MatchLanguage([]string{tag}, p.offer.Languages); !ok || !aaep.ValidLanguageTag(tag) {
+		if _, ok := negotiation.MatchLanguage([]string{tag}, p.offer.Languages); !ok || !aaep.ValidLanguageTag(tag) {
 			return &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{{
 				Requirement: "I18N-006", Pointer: "/localization_hints/primary_language",
 				Problem: "has words in " + aaep.SafeText(truncateTag(tag)) + ", which is none of Config.Languages: " + strings.Join(p.offer.Languages, ", ")}}}

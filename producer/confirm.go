@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/shield"
 )
@@ -162,7 +162,7 @@ func (p *Producer) phraseAbout(id phrase.ID, asked aaep.Text) speech {
 		if tag == p.cfg.Language || tag == "" {
 			return textAt(asked, "", aaep.VerbosityTerse)
 		}
-		best, ok := handshake.MatchLanguage([]string{tag}, slices.Sorted(maps.Keys(translations)))
+		best, ok := negotiation.MatchLanguage([]string{tag}, slices.Sorted(maps.Keys(translations)))
 		return translations[best].At(aaep.VerbosityTerse), ok
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -280,7 +280,7 @@ func (sub *subscription) isOnRecord(put *pendingQuestion, ev *aaep.Event) bool {
 // the language while deciding wants to hear in the new one what is to be decided. What has not left
 // yet waits until the new language is on record. applyChange calls it, after the answer to the
 // change; nothing has left since the terms are new.
-func (sub *subscription) putForNewTerms(was *handshake.Terms) {
+func (sub *subscription) putForNewTerms(was *negotiation.Terms) {
 	if !sub.HasStream() { // what is prepared for the first stream is prepared anew
 		sub.Discard(func(ev *aaep.Event) bool {
 			_, asks := closes.Token(ev)
@@ -291,7 +291,7 @@ func (sub *subscription) putForNewTerms(was *handshake.Terms) {
 	}
 	terms := sub.terms.Load()
 	reworded := func(ev *aaep.Event) bool {
-		return handshake.ChooseLanguage(was.Languages, ev) != handshake.ChooseLanguage(terms.Languages, ev)
+		return negotiation.ChooseLanguage(was.Languages, ev) != negotiation.ChooseLanguage(terms.Languages, ev)
 	}
 	if !slices.Equal(was.Languages, terms.Languages) {
 		sub.Discard(func(ev *aaep.Event) bool {

@@ -51,9 +51,9 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/delivery"
 	"github.com/aaep-go/aaep/internal/eventlog"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/internal/replica"
 	"github.com/aaep-go/aaep/internal/shield"
@@ -84,7 +84,7 @@ type Producer struct {
 
 	cfg    Config         // complete, with the caller's functions behind shield; never changes after New
 	shield *shield.Shield // calls what the author of the agent wrote
-	offer  handshake.Offer
+	offer  negotiation.Offer
 	log    *eventlog.Log
 	began  uint64            // the end of the log at New: what is up to here was there before
 	born   time.Time         // when New was called
@@ -159,10 +159,10 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 	p := &Producer{
 		cfg:    cfg,
 		shield: guard,
-		offer: handshake.Offer{
+		offer: negotiation.Offer{
 			Languages: languages, AnyLanguage: cfg.AnyLanguage, Extensions: cfg.Extensions,
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2}, SignedManifest: cfg.Signers != nil,
-			Report: func(f *handshake.Fault) { logExtensionFault(guard, f) },
+			Report: func(f *negotiation.Fault) { logExtensionFault(guard, f) },
 		},
 		log:      spine,
 		began:    spine.End(),

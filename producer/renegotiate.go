@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/budget"
 	"github.com/aaep-go/aaep/internal/delivery"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 const (
@@ -28,11 +28,11 @@ const (
 
 // termsChange is what came of a renegotiation: new terms or a refusal.
 type termsChange struct {
-	terms   *handshake.Terms  // those that hold from then on; if it is refused, those before
-	refusal *aaep.Rejection   // nil: it is accepted
-	answers int               // how many renegotiations it answers
-	more    []aaep.ReplyToken // the questions that it asks more time for
-	quiet   bool              // it declares a quiet time, which begins when it takes effect
+	terms   *negotiation.Terms // those that hold from then on; if it is refused, those before
+	refusal *aaep.Rejection    // nil: it is accepted
+	answers int                // how many renegotiations it answers
+	more    []aaep.ReplyToken  // the questions that it asks more time for
+	quiet   bool               // it declares a quiet time, which begins when it takes effect
 }
 
 // pendingChanges are the renegotiations of one subscription that have not taken effect.
@@ -46,10 +46,10 @@ type termsChange struct {
 // replaced is answered with the terms that hold from then on.
 type pendingChanges struct {
 	// These belong to the goroutine that receives.
-	ahead   *handshake.Terms // the terms when all that waits has taken effect
-	refused bool             // a refusal waits, which ends the subscription
-	asks    float64          // how many renegotiations may be answered still, as of asked
-	asked   time.Time        // when the last one came
+	ahead   *negotiation.Terms // the terms when all that waits has taken effect
+	refused bool               // a refusal waits, which ends the subscription
+	asks    float64            // how many renegotiations may be answered still, as of asked
+	asked   time.Time          // when the last one came
 
 	pace *budget.Budget // changes that take effect; belongs to handOverChanges
 
@@ -113,11 +113,11 @@ func (q *pendingChanges) checkBudget(now time.Time) *aaep.Rejection {
 
 // negotiateChange returns what the terms will be after a renegotiation if they are now before it.
 // If it is refused they stay, and the rejection says why.
-func (sub *subscription) negotiateChange(now *handshake.Terms, m *aaep.SubscriptionRenegotiate) (*handshake.Terms, *aaep.Rejection) {
+func (sub *subscription) negotiateChange(now *negotiation.Terms, m *aaep.SubscriptionRenegotiate) (*negotiation.Terms, *aaep.Rejection) {
 	if m.SubscriptionID != sub.id {
 		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "This is not the subscription's own id."}
 	}
-	terms, err := handshake.Renegotiate(*now, m.Capabilities, sub.currentOffer())
+	terms, err := negotiation.Renegotiate(*now, m.Capabilities, sub.currentOffer())
 	if err == nil {
 		err = checkCapabilitySize(m.Capabilities)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/audit"
@@ -17,7 +17,7 @@ import (
 )
 
 // logExtensionFault logs a mistake of an extension's author. The handshake calls it, on any goroutine.
-func logExtensionFault(s *shield.Shield, f *handshake.Fault) {
+func logExtensionFault(s *shield.Shield, f *negotiation.Fault) {
 	attrs := []any{"extension", f.Extension, "field", f.Field, "error", f.Err}
 	if f.Panicked {
 		attrs = append(attrs, "stack", string(debug.Stack()))

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/delivery"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -118,7 +118,7 @@ func (sub *subscription) closeAnnounced(why *aaep.Rejection) {
 // negotiateRequest decodes a subscription request, checks the limits, negotiates and asks
 // Config.Admit. It fills in who the subscriber is and its rights. It returns the terms, or an
 // *aaep.Rejection to send.
-func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*handshake.Terms, error) {
+func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*negotiation.Terms, error) {
 	if p.isClosed() { // registerSubscription looks again, with the lock held
 		return nil, tooLateRejection()
 	}
@@ -135,7 +135,7 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*handshake.
 			Message: "The first message must be subscription.request."}
 	}
 	sub.subscriberID = req.SubscriberID
-	terms, err := handshake.Negotiate(req, p.offer)
+	terms, err := negotiation.Negotiate(req, p.offer)
 	if err == nil {
 		err = checkCapabilitySize(req.Capabilities)
 	}
@@ -155,7 +155,7 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*handshake.
 		sub.rights, err = p.admitSubscriber(sub.Link.Principal, req)
 	}
 	if err == nil && (!sub.rights.Reply || sub.rights.Withhold != nil) {
-		terms, err = handshake.Negotiate(req, sub.currentOffer())
+		terms, err = negotiation.Negotiate(req, sub.currentOffer())
 	}
 	if err != nil {
 		return nil, err
@@ -260,7 +260,7 @@ func (sub *subscription) resumesExactly() (yes bool, note string) {
 
 // sendAccepted sends the subscriber that its request is accepted, with the terms. A note in the
 // answer says if it does not go on where it asked to, or if the agent does not answer at present.
-func (sub *subscription) sendAccepted(t handshake.Terms) error {
+func (sub *subscription) sendAccepted(t negotiation.Terms) error {
 	there, note := sub.resumesExactly()
 	if note != "" { // it comes first, for long notes are cut at the end
 		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, note)
@@ -282,7 +282,7 @@ func (sub *subscription) sendAccepted(t handshake.Terms) error {
 // acceptedMessage returns the answer to a subscription with these terms, with the signed manifest
 // if there is one. It fails if the manifest cannot be signed and the terms demand it; the
 // subscriber has been told then.
-func (sub *subscription) acceptedMessage(t handshake.Terms) (*aaep.SubscriptionAccepted, error) {
+func (sub *subscription) acceptedMessage(t negotiation.Terms) (*aaep.SubscriptionAccepted, error) {
 	p := sub.p
 	m := &aaep.SubscriptionAccepted{SubscriptionID: sub.id, AAEPVersion: aaep.Version, Producer: p.cfg.Agent, ManifestURI: p.cfg.Agent.ManifestURI,
 		HonoredCapabilities: t.Capabilities(), NegotiationNotes: t.Note()}

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/delivery"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // subscription is one subscriber's subscription: who it is, what it may do and what it is asked.
@@ -21,8 +21,8 @@ type subscription struct {
 	replyLimits  *replyLimits // the receiving goroutine's; nil before the first reply
 	asks                      // what it is asked besides what it was asked from the first
 
-	terms   atomic.Pointer[handshake.Terms] // replaced by the owner
-	changes atomic.Pointer[pendingChanges]  // of the terms; nil before the first
+	terms   atomic.Pointer[negotiation.Terms] // replaced by the owner
+	changes atomic.Pointer[pendingChanges]    // of the terms; nil before the first
 
 	confirms, clarifies atomic.Bool // confirmations, and clarifications, may be put to it
 	// patience, least and pace are what its user needs to answer; see replica.Needs for the units.

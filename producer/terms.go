@@ -7,11 +7,11 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // currentOffer returns the producer's offer to this subscriber: what its rights allow of it.
-func (sub *subscription) currentOffer() handshake.Offer {
+func (sub *subscription) currentOffer() negotiation.Offer {
 	offer := sub.p.offer
 	offer.ReadOnly, offer.Withhold = !sub.rights.Reply, sub.rights.Withhold
 	return offer
@@ -19,7 +19,7 @@ func (sub *subscription) currentOffer() handshake.Offer {
 
 // setTerms makes t the terms of the subscription, which must not change afterwards. The owner calls
 // it, with Producer.putting held once the subscription is registered.
-func (sub *subscription) setTerms(t *handshake.Terms) {
+func (sub *subscription) setTerms(t *negotiation.Terms) {
 	sub.patience.Store(int64(t.TimeoutMultiplier * 1000))
 	sub.least.Store(int64(t.MinTimeout / time.Second))
 	sub.pace.Store(t.PaceWPM)
@@ -34,7 +34,7 @@ func (sub *subscription) setTerms(t *handshake.Terms) {
 type agreements struct {
 	mu sync.Mutex // a leaf; guards of
 	// of has the terms by what was asked for, and by what in the offer differs between subscribers.
-	of map[string]*handshake.Terms
+	of map[string]*negotiation.Terms
 }
 
 const (
@@ -46,7 +46,7 @@ const (
 
 // shareTerms returns terms equal to t, which came of asked and offer. Negotiation depends on nothing
 // else, so equal requests get one copy.
-func (a *agreements) shareTerms(asked aaep.Capabilities, offer handshake.Offer, t handshake.Terms) *handshake.Terms {
+func (a *agreements) shareTerms(asked aaep.Capabilities, offer negotiation.Offer, t negotiation.Terms) *negotiation.Terms {
 	key, err := jsonv2.Marshal([]any{&asked, offer.ReadOnly, offer.Withhold}, jsonv2.Deterministic(true))
 	// Terms with one of the last two fields are for this subscription alone.
 	if err != nil || len(key) > maxAgreed || t.ResumeAfter != "" || t.MoreTime != "" {
@@ -58,7 +58,7 @@ func (a *agreements) shareTerms(asked aaep.Capabilities, offer handshake.Offer, 
 		return same
 	}
 	if a.of == nil || len(a.of) >= maxAgreements {
-		a.of = map[string]*handshake.Terms{}
+		a.of = map[string]*negotiation.Terms{}
 	}
 	a.of[string(key)] = &t
 	return &t

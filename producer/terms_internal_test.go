@@ -4,14 +4,14 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // What a subscriber may not have is left out of the offer that its terms come of, so that terms
 // which are equal give equal streams.
 func TestRightsLimitTheOffer(t *testing.T) {
 	sub := &subscription{p: &Producer{}, rights: Rights{Reply: true}}
-	if whole := sub.currentOffer(); !reflect.DeepEqual(whole, handshake.Offer{}) {
+	if whole := sub.currentOffer(); !reflect.DeepEqual(whole, negotiation.Offer{}) {
 		t.Errorf("the offer to a subscriber with all rights is %+v", whole)
 	}
 	sub.rights = Rights{Withhold: []string{"aaep:agent.output.*"}}

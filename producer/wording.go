@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
@@ -133,7 +133,7 @@ func textAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
 
 // localizationHints returns the language of a text, and its direction, as an event has them.
 func localizationHints(lang, text string) *aaep.LocalizationHints {
-	return &aaep.LocalizationHints{PrimaryLanguage: lang, TextDirection: handshake.Direction(lang, text)}
+	return &aaep.LocalizationHints{PrimaryLanguage: lang, TextDirection: negotiation.Direction(lang, text)}
 }
 
 // normalForm returns a text with all its wordings in Unicode normal form C.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // chooseTranslation puts an event in the language that serves the user best, where a producer sends
@@ -19,9 +19,9 @@ func (s *Subscription) chooseTranslation(ev *aaep.Event) {
 	if ev.LocalizationHints != nil {
 		wanted = slices.Concat(wanted, ev.LocalizationHints.FallbackChain)
 	}
-	if i := handshake.ChooseLanguage(wanted, ev); i > 0 {
+	if i := negotiation.ChooseLanguage(wanted, ev); i > 0 {
 		t := ev.Translations[i-1]
-		t.LocalizationHints.TextDirection = handshake.Direction(t.Language(), t.Summary.At(aaep.VerbosityNormal))
+		t.LocalizationHints.TextDirection = negotiation.Direction(t.Language(), t.Summary.At(aaep.VerbosityNormal))
 		*ev = *ev.In(t)
 	}
 }

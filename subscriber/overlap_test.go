@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/shaper"
 )
 
@@ -84,8 +84,8 @@ func TestOverlapNameless(t *testing.T) {
 // What left as one, and may come again from the half sentence of another session on, is told once
 // (P6, INV-21).
 func TestOverlapAfterTheEnd(t *testing.T) {
-	terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x",
-		Capabilities: aaep.Capabilities{MaxEventsPerSecond: 3}}, handshake.Offer{Levels: []int64{1}})
+	terms, err := negotiation.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x",
+		Capabilities: aaep.Capabilities{MaxEventsPerSecond: 3}}, negotiation.Offer{Levels: []int64{1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/schemas"
 )
 
@@ -27,7 +27,7 @@ func encodableRequest(c aaep.Capabilities) *aaep.SubscriptionRequest {
 // Every preset can be sent, and a producer that has the language honors each word of it. HS-008,
 // HS-012, HS-017, HS-023, HS-041
 func TestPresets(t *testing.T) {
-	offer := handshake.Offer{Languages: []string{"en-US"}, Levels: []int64{1, 2}, Extensions: extensions.All()}
+	offer := negotiation.Offer{Languages: []string{"en-US"}, Levels: []int64{1, 2}, Extensions: extensions.All()}
 	for name, c := range presets {
 		msg, err := aaep.Encode(encodableRequest(c))
 		if err == nil {
@@ -37,7 +37,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		terms, err := handshake.Negotiate(encodableRequest(c), offer)
+		terms, err := negotiation.Negotiate(encodableRequest(c), offer)
 		if err != nil || len(terms.Notes) > 0 {
 			t.Errorf("%s: %v %q, want no notes", name, err, terms.Notes)
 		}

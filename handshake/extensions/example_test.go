@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // A braille display of twenty cells asks for text that fits it.
@@ -15,9 +15,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "display",
+	terms, err := negotiation.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "display",
 		Capabilities: caps},
-		handshake.Offer{Languages: []string{"en-US", "yo-NG"}, Extensions: extensions.All()})
+		negotiation.Offer{Languages: []string{"en-US", "yo-NG"}, Extensions: extensions.All()})
 	fmt.Println(terms.Languages, terms.MaxChunk, err)
 	// Output: [yo] 20 <nil>
 }

@@ -6,20 +6,20 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // An integer may be written 600.0, as json.dumps of Python does, and what is honored is applied
 // (D-14, HS-045).
 func TestIntegersAsWritten(t *testing.T) {
-	negotiate := func(v aaep.Vocabulary, data string) handshake.Terms {
+	negotiate := func(v aaep.Vocabulary, data string) negotiation.Terms {
 		t.Helper()
 		req := &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "reader",
 			Capabilities: aaep.Capabilities{
 				SupportedExtensions: []string{v.URI},
 				Extensions:          map[string]json.RawMessage{v.Prefix: json.RawMessage(data)}}}
-		terms, err := handshake.Negotiate(req, handshake.Offer{Extensions: extensions.All()})
+		terms, err := negotiation.Negotiate(req, negotiation.Offer{Extensions: extensions.All()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "handshake",
-		arrows: []string{".", "internal/phrase"},
+		arrows: []string{"."},
+		pure:   true,
+		why:    "the author of an extension needs no more than what an extension is",
+	},
+	{
+		path:   "internal/negotiation",
+		arrows: []string{".", "handshake", "internal/phrase"},
 		others: []string{"github.com/go-json-experiment/json", "golang.org/x/text"},
 		pure:   true,
 		why:    "what is agreed follows from request and offer alone, whoever asks and over whatever link",
@@ -61,7 +67,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/shaper",
-		arrows: []string{".", "coalesce", "handshake", "internal/budget"},
+		arrows: []string{".", "coalesce", "internal/budget", "internal/negotiation"},
 		pure:   true,
 		why:    "the stream of one subscription is shaped without knowing the others or the link",
 	},
@@ -305,13 +311,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/delivery",
-		arrows: []string{".", "handshake", "handshake/extensions", "internal/closes", "internal/eventlog", "internal/shaper", "internal/shield", "internal/writer", "transports"},
+		arrows: []string{".", "handshake/extensions", "internal/closes", "internal/eventlog", "internal/negotiation", "internal/shaper", "internal/shield", "internal/writer", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "what leaves when must not depend on sessions, on who may answer, or on a transport but the interface",
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/delivery", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/questions", "internal/replica", "internal/safetext", "internal/secrets", "internal/shaper", "internal/shield", "internal/spoken", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/delivery", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/negotiation", "internal/phrase", "internal/questions", "internal/replica", "internal/safetext", "internal/secrets", "internal/shaper", "internal/shield", "internal/spoken", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
@@ -379,7 +385,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber",
-		arrows: []string{".", "internal/closes", "internal/credentials", "internal/phrase", "handshake", "handshake/extensions", "manifest", "transports"},
+		arrows: []string{".", "internal/closes", "internal/credentials", "internal/negotiation", "internal/phrase", "handshake", "handshake/extensions", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},
@@ -497,7 +503,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/hook", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
+		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/hook", "internal/httpguard", "internal/negotiation", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

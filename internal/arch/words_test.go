@@ -29,7 +29,7 @@ var plainRooms = []string{
 	"subscriber",
 	"handshake", "handshake/extensions",
 	"internal/bench", "internal/budget", "internal/credentials", "internal/delivery", "internal/duplex", "internal/eventlog",
-	"internal/cli/acp", "internal/httpguard", "internal/idle", "internal/replica", "internal/shaper", "internal/shield", "internal/soak", "internal/violation", "internal/writer",
+	"internal/cli/acp", "internal/httpguard", "internal/idle", "internal/negotiation", "internal/replica", "internal/shaper", "internal/shield", "internal/soak", "internal/violation", "internal/writer",
 	"manifest",
 	"producer/audit", "producer/llm", "producer/serve", "producer/log", "producer/log/jetstream", "producer/log/logtest",
 	"producer/log/sqlite",

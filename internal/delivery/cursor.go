@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -19,23 +19,23 @@ import (
 // or have a lock.
 type logCursor struct {
 	d        *Dispatcher
-	owner    withholder       // the subscription or the group
-	terms    *handshake.Terms // replaced with the subscription's mu held; see subscription
-	shaper   *shaper.Shaper   // nil for a member of a group
-	cursor   uint64           // the newest entry of the log that the Shaper has been given
-	replayed uint64           // the end of the log when the subscription was registered: history
-	before   uint64           // the end of the log when the stream was attached
-	reworded uint64           // the end of the log when the language changed last; 0: it has not
-	goesOn   bool             // it begins where another subscription ended
-	skip     int              // how many bytes of text of the next entry the subscriber has already
-	early    map[uint64]bool  // positions of entries that were pushed before the cursor got there
-	noticed  uint64           // how many of the Dispatcher's notices the Shaper has been given
-	ahead    []*aaep.Event    // entries after the cursor that have been read from a store already
-	history  sentHistory      // what left lately
-	again    []sentEvent      // what of the history is to be sent again, before anything else
-	noWait   bool             // it holds a turn of batchTurns, and must not wait, even for a disk
-	full     bool             // the link was slow with two batches in a row; false for a group
-	gap      bool             // the next event has to say that events were lost; false for a group
+	owner    withholder         // the subscription or the group
+	terms    *negotiation.Terms // replaced with the subscription's mu held; see subscription
+	shaper   *shaper.Shaper     // nil for a member of a group
+	cursor   uint64             // the newest entry of the log that the Shaper has been given
+	replayed uint64             // the end of the log when the subscription was registered: history
+	before   uint64             // the end of the log when the stream was attached
+	reworded uint64             // the end of the log when the language changed last; 0: it has not
+	goesOn   bool               // it begins where another subscription ended
+	skip     int                // how many bytes of text of the next entry the subscriber has already
+	early    map[uint64]bool    // positions of entries that were pushed before the cursor got there
+	noticed  uint64             // how many of the Dispatcher's notices the Shaper has been given
+	ahead    []*aaep.Event      // entries after the cursor that have been read from a store already
+	history  sentHistory        // what left lately
+	again    []sentEvent        // what of the history is to be sent again, before anything else
+	noWait   bool               // it holds a turn of batchTurns, and must not wait, even for a disk
+	full     bool               // the link was slow with two batches in a row; false for a group
+	gap      bool               // the next event has to say that events were lost; false for a group
 
 	// needs is the cursor, below which the log need keep nothing for this stream, or math.MaxUint64
 	// while there is no stream; see Dispatcher.lowestCursor.

@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/eventlog"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/internal/shield"
 )
 
 // shapes are n terms under which one event has n different forms.
-func shapes(tb testing.TB, n int) (all []handshake.Terms) {
-	offer := handshake.Offer{Languages: []string{"en", "es", "yo"}, Extensions: extensions.All()}
+func shapes(tb testing.TB, n int) (all []negotiation.Terms) {
+	offer := negotiation.Offer{Languages: []string{"en", "es", "yo"}, Extensions: extensions.All()}
 	for i := range n {
 		caps := aaep.Capabilities{
 			Languages:          []string{offer.Languages[i%3]},
@@ -30,7 +30,7 @@ func shapes(tb testing.TB, n int) (all []handshake.Terms) {
 				tb.Fatal(err)
 			}
 		}
-		terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x", Capabilities: caps}, offer)
+		terms, err := negotiation.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x", Capabilities: caps}, offer)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -45,10 +45,10 @@ func utterance(d *Dispatcher, i int) *aaep.Event {
 		return aaep.Text{Terse: s, Normal: s + " is on.", Detailed: s + " is on, and on."}
 	}
 	ev := &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.Unix(int64(i), 0).UTC(), Producer: aaep.Producer{AgentID: "bench", AgentName: "Bench"},
-		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyCritical, LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en", TextDirection: handshake.Direction("en", "")}, Summary: text("The work"),
+		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyCritical, LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en", TextDirection: negotiation.Direction("en", "")}, Summary: text("The work"),
 		Payload: &aaep.HandoffRequested{Reason: "Work.", TargetKind: aaep.TargetHuman}}
 	for _, tag := range []string{"es", "yo"} {
-		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tag, TextDirection: handshake.Direction(tag, "")}, Summary: text(tag)})
+		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tag, TextDirection: negotiation.Direction(tag, "")}, Summary: text(tag)})
 	}
 	d.Log.Append(ev)
 	return ev

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/shaper"
 )
 
@@ -22,7 +22,7 @@ func TestGroupKey(t *testing.T) {
 		"Quiet": "whom the Shaper still holds something back from is not settled", "quiet": "what is declared later is declared alone",
 		"agreed": "it does what honored and profile say",
 	}
-	key := func(terms handshake.Terms) groupKey {
+	key := func(terms negotiation.Terms) groupKey {
 		sub := &Subscription{logCursor: logCursor{terms: &terms}}
 		if !sub.computeKey() {
 			t.Fatal("these terms have no key")
@@ -30,8 +30,8 @@ func TestGroupKey(t *testing.T) {
 		return sub.key
 	}
 	ask := aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x", Capabilities: aaep.Capabilities{SupportsConfirmationReply: new(true)}}
-	negotiate := func(readOnly bool, withhold ...string) handshake.Terms {
-		terms, err := handshake.Negotiate(&ask, handshake.Offer{Languages: []string{"en", "es", "yo"}, ReadOnly: readOnly, Withhold: withhold})
+	negotiate := func(readOnly bool, withhold ...string) negotiation.Terms {
+		terms, err := negotiation.Negotiate(&ask, negotiation.Offer{Languages: []string{"en", "es", "yo"}, ReadOnly: readOnly, Withhold: withhold})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestGroupKey(t *testing.T) {
 	each = func(typ reflect.Type, path []int, name string) {
 		for i := range typ.NumField() {
 			f, at := typ.Field(i), append(path[:len(path):len(path)], i)
-			if f.Type == reflect.TypeFor[handshake.Filters]() {
+			if f.Type == reflect.TypeFor[negotiation.Filters]() {
 				each(f.Type, at, name+f.Name+".")
 				continue
 			}
@@ -60,11 +60,11 @@ func TestGroupKey(t *testing.T) {
 			delete(apart, f.Name)
 		}
 	}
-	each(reflect.TypeFor[handshake.Terms](), nil, "")
+	each(reflect.TypeFor[negotiation.Terms](), nil, "")
 	for name := range apart {
 		t.Errorf("there is no %s", name)
 	}
-	for _, other := range []handshake.Terms{negotiate(true), negotiate(false, "aaep:agent.output.*")} {
+	for _, other := range []negotiation.Terms{negotiate(true), negotiate(false, "aaep:agent.output.*")} {
 		if key(other) == key(base) {
 			t.Errorf("subscriptions with %s are with those that may more", other.Profile())
 		}
@@ -96,7 +96,7 @@ func vary(t *testing.T, v reflect.Value) {
 // go. The newest are woken when it pauses after all.
 func TestWaitingIsBounded(t *testing.T) {
 	g := &group{sent: time.Now()}
-	g.shaper = shaper.New(handshake.Terms{}, nil)
+	g.shaper = shaper.New(negotiation.Terms{}, nil)
 	var newest *Subscription
 	for range 10_000 {
 		newest = &Subscription{woken: make(chan struct{}, 1)}
@@ -116,7 +116,7 @@ func TestWaitingIsBounded(t *testing.T) {
 // pauses.
 func TestWhoIsServedIsLeftAlone(t *testing.T) {
 	g, other := &group{sent: time.Now()}, &group{}
-	g.shaper = shaper.New(handshake.Terms{}, nil)
+	g.shaper = shaper.New(negotiation.Terms{}, nil)
 	sub := &Subscription{woken: make(chan struct{}, 1)}
 	g.addWaiting(sub)
 	sub.group.Store(other)

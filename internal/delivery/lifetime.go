@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 const (
@@ -23,7 +23,7 @@ type lifetime struct {
 }
 
 // newLifetime returns the lifetime of a subscription that begins now. serveSubscription calls it.
-func newLifetime(t *handshake.Terms) lifetime {
+func newLifetime(t *negotiation.Terms) lifetime {
 	l := lifetime{began: time.Now()}
 	l.applyTerms(t)
 	return l
@@ -31,7 +31,7 @@ func newLifetime(t *handshake.Terms) lifetime {
 
 // applyTerms applies new terms, at the beginning and after a renegotiation. A limit that stays the
 // same is not measured anew.
-func (l *lifetime) applyTerms(t *handshake.Terms) {
+func (l *lifetime) applyTerms(t *negotiation.Terms) {
 	if t.IdleTimeout != l.idleFor {
 		l.idleFor = t.IdleTimeout
 		l.noteSent(time.Now())

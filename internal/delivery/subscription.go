@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/internal/writer"
 )
@@ -85,7 +85,7 @@ func (d *Dispatcher) NewSubscription(link *Link, subscriber Subscriber) *Subscri
 
 // SetTerms makes t the terms of the subscription, which must not change afterwards. The owner calls
 // it; ShapeBy puts them into effect. The group key is computed anew.
-func (sub *Subscription) SetTerms(t *handshake.Terms) {
+func (sub *Subscription) SetTerms(t *negotiation.Terms) {
 	sub.terms, sub.key = t, groupKey{}
 	if sub.shaper == nil { // the subscription begins
 		sub.shaper = shaper.New(*t, sub.d.eventID)
@@ -95,7 +95,7 @@ func (sub *Subscription) SetTerms(t *handshake.Terms) {
 
 // ShapeBy has the terms hold for every event that leaves from now on; quiet says that the quiet
 // time that they declare begins now. The owner calls it.
-func (sub *Subscription) ShapeBy(t *handshake.Terms, quiet bool) {
+func (sub *Subscription) ShapeBy(t *negotiation.Terms, quiet bool) {
 	sub.shaper.SetTerms(time.Now(), *t)
 	if quiet {
 		sub.shaper.SetQuiet(time.Now().Add(t.Quiet))

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // Out is one event on its way to the subscriber.
@@ -88,7 +88,7 @@ func (s *Shaper) buildOut(it *item, raise bool) Out {
 		shape.position, shape.hint, shape.complete = q.Position, q.CoalesceHint, q.Complete
 		ev.Payload = q
 		if h := ev.LocalizationHints; h != nil { // of the text as it was cut
-			if d := handshake.Direction(h.PrimaryLanguage, q.Chunk); d != h.TextDirection {
+			if d := negotiation.Direction(h.PrimaryLanguage, q.Chunk); d != h.TextDirection {
 				cut := *h
 				cut.TextDirection = d
 				ev.LocalizationHints = &cut

@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/budget"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 const (
@@ -67,7 +67,7 @@ type Stats struct {
 
 // A Shaper makes the stream of one subscription. It is not safe for concurrent use.
 type Shaper struct {
-	terms    handshake.Terms
+	terms    negotiation.Terms
 	boundary aaep.Boundary // where output text is cut
 	// The choice made for the last event that had translations.
 	language languageChoice
@@ -98,20 +98,20 @@ type Shaper struct {
 // New returns a Shaper for terms. id names the part of an entry that ends after offset bytes of its
 // chunk, in a form, which is zero for the entry as it is; it must give each of them one name and
 // never the same name to two.
-func New(terms handshake.Terms, id func(pos uint64, offset int, form uint32) string) *Shaper {
+func New(terms negotiation.Terms, id func(pos uint64, offset int, form uint32) string) *Shaper {
 	s := &Shaper{eventID: id, budget: budget.New(int(terms.MaxEventsPerSecond)), sessions: map[string]*sessionState{}}
 	s.adoptTerms(terms)
 	return s
 }
 
 // adoptTerms sets the terms and what follows from them. New and SetTerms call it.
-func (s *Shaper) adoptTerms(terms handshake.Terms) {
+func (s *Shaper) adoptTerms(terms negotiation.Terms) {
 	s.terms, s.boundary, s.language = terms, boundaryFor(terms), languageChoice{}
 	s.mayFold = s.mayFold || terms.MaxEventsPerSecond > 0 || terms.Quiet > 0
 }
 
 // SetTerms applies renegotiated terms to everything that has not left yet (§5.7.2).
-func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
+func (s *Shaper) SetTerms(now time.Time, terms negotiation.Terms) {
 	recut := s.terms.MaxChunk != terms.MaxChunk
 	s.reworded = s.reworded || s.terms.Verbosity != terms.Verbosity || s.terms.CognitiveLoad != terms.CognitiveLoad ||
 		s.terms.Profile() != terms.Profile() || !slices.Equal(s.terms.Languages, terms.Languages)

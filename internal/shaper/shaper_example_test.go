@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/shaper"
 )
 
 // A listener asked for whole sentences, at most one event a second. The agent writes token by
 // token, and then asks for help, which is critical and does not wait.
 func Example() {
-	terms := handshake.Terms{
+	terms := negotiation.Terms{
 		MaxEventsPerSecond: 1,
 		Verbosity:          aaep.VerbosityNormal,
 		Boundaries:         []aaep.Boundary{aaep.BoundarySentence},
-		Filters:            handshake.Filters{Include: []string{"aaep:agent.*"}},
+		Filters:            negotiation.Filters{Include: []string{"aaep:agent.*"}},
 	}
 	s := shaper.New(terms, func(pos uint64, offset int, form uint32) string {
 		return "evt_" + strconv.FormatUint(pos, 10) + "x" + strconv.Itoa(offset)

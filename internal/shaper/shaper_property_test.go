@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 )
@@ -138,7 +138,7 @@ func drawScenario(t *rapid.T, alone, errors bool) scenario {
 var ranked = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph,
 	aaep.BoundaryCompletion}
 
-func drawTerms(t *rapid.T) handshake.Terms {
+func drawTerms(t *rapid.T) negotiation.Terms {
 	terms := listener(rapid.SliceOfNDistinct(rapid.SampledFrom(ranked), 1, 5, rapid.ID[aaep.Boundary]).Draw(t,
 		"boundaries")...)
 	terms.MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 0, 1, 2, 5, 50}).Draw(t, "rate")

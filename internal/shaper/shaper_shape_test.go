@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 var sampleTexts = map[string]aaep.Text{"en": aaep.Say("One."),
@@ -28,10 +28,10 @@ func inLanguages(ev *aaep.Event, own string, others ...string) *aaep.Event {
 }
 
 // agreed negotiates terms for a test, with our own extensions.
-func agreed(t interface{ Fatal(...any) }, caps aaep.Capabilities) handshake.Terms {
-	terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x",
+func agreed(t interface{ Fatal(...any) }, caps aaep.Capabilities) negotiation.Terms {
+	terms, err := negotiation.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x",
 		Capabilities: caps},
-		handshake.Offer{Languages: []string{"en", "es", "yo-NG"}, Extensions: extensions.All()})
+		negotiation.Offer{Languages: []string{"en", "es", "yo-NG"}, Extensions: extensions.All()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestShapesProperty(t *testing.T) {
 				}
 			}
 		}
-		draw := func(t *rapid.T) handshake.Terms {
+		draw := func(t *rapid.T) negotiation.Terms {
 			caps := aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
 			caps.PreferredVerbosity = rapid.SampledFrom([]aaep.Verbosity{"terse", "normal", "detailed"}).Draw(t,
 				"verbosity")

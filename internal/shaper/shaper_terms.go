@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // chooseLanguage gives ev the language, of those it is written in, that serves the subscriber best
@@ -19,7 +19,7 @@ func (s *Shaper) chooseLanguage(ev *aaep.Event) int {
 		for _, t := range ev.Translations {
 			s.language.tags = append(s.language.tags, t.Language())
 		}
-		s.language.best = handshake.ChooseLanguage(s.terms.Languages, ev)
+		s.language.best = negotiation.ChooseLanguage(s.terms.Languages, ev)
 	}
 	if best := s.language.best; best > 0 {
 		*ev = *ev.In(ev.Translations[best-1])
@@ -122,7 +122,7 @@ func coarsestListed(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary
 // boundaryFor returns where to cut text: at the finest boundary listed, one coarser for a slow
 // voice, the coarsest for a person who asked for few events (D-28, D-53). None means that text is
 // neither cut nor held.
-func boundaryFor(t handshake.Terms) aaep.Boundary {
+func boundaryFor(t negotiation.Terms) aaep.Boundary {
 	sorted := slices.SortedFunc(slices.Values(t.Boundaries), func(a, b aaep.Boundary) int {
 		return a.Rank() - b.Rank()
 	})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // §5.7.2: new boundaries hold for everything that has not left; no text is lost or doubled.
@@ -247,9 +247,9 @@ func TestLabel(t *testing.T) {
 				set = append(set, b)
 			}
 		}
-		cut := boundaryFor(handshake.Terms{Boundaries: set})
+		cut := boundaryFor(negotiation.Terms{Boundaries: set})
 		slices.Reverse(set) // their order means nothing
-		if got := boundaryFor(handshake.Terms{Boundaries: set}); got != cut || len(set) > 0 && cut != set[len(set)-1] {
+		if got := boundaryFor(negotiation.Terms{Boundaries: set}); got != cut || len(set) > 0 && cut != set[len(set)-1] {
 			t.Errorf("%v: cut at %s and %s", set, cut, got)
 		}
 		for i, reached := range all {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // tester is what *testing.T and *rapid.T have in common.
@@ -35,7 +35,7 @@ type departure struct {
 type harness struct {
 	t      tester
 	s      *Shaper
-	terms  handshake.Terms
+	terms  negotiation.Terms
 	now    time.Time
 	manual bool // push does not pop
 	log    []*aaep.Event
@@ -48,7 +48,7 @@ type harness struct {
 
 var harnessStart = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
-func newHarness(t tester, terms handshake.Terms) *harness {
+func newHarness(t tester, terms negotiation.Terms) *harness {
 	r := &harness{t: t, terms: terms, now: harnessStart, places: map[string]place{}}
 	r.s = New(terms, r.id)
 	return r
@@ -216,13 +216,13 @@ func line(ev *aaep.Event) (s string) {
 	return s
 }
 
-func listener(boundaries ...aaep.Boundary) handshake.Terms {
-	return handshake.Terms{Verbosity: aaep.VerbosityNormal, ConfirmationReply: true, ClarificationReply: true,
+func listener(boundaries ...aaep.Boundary) negotiation.Terms {
+	return negotiation.Terms{Verbosity: aaep.VerbosityNormal, ConfirmationReply: true, ClarificationReply: true,
 		Boundaries: boundaries, CognitiveLoad: aaep.LoadMedium,
-		Filters: handshake.Filters{Include: []string{"aaep:agent.*"}}}
+		Filters: negotiation.Filters{Include: []string{"aaep:agent.*"}}}
 }
 
-func paced(rate int64, boundaries ...aaep.Boundary) handshake.Terms {
+func paced(rate int64, boundaries ...aaep.Boundary) negotiation.Terms {
 	t := listener(boundaries...)
 	t.MaxEventsPerSecond = rate
 	return t
@@ -284,36 +284,36 @@ func TestShaperFilters(t *testing.T) {
 	const critical = "handoff.requested session.errored progress!"
 	for _, c := range []struct {
 		name string
-		set  func(*handshake.Terms)
+		set  func(*negotiation.Terms)
 		want string
 	}{
-		{"defaults", func(*handshake.Terms) {},
+		{"defaults", func(*negotiation.Terms) {},
 			"session.started state state state state progress tool.invoked tool.completed output.streaming " +
 				"awaiting.confirmation awaiting.clarification handoff.requested session.completed session.errored " +
 				"progress!"},
-		{"extension", func(t *handshake.Terms) { t.Filters.Include = []string{"medai:*"} },
+		{"extension", func(t *negotiation.Terms) { t.Filters.Include = []string{"medai:*"} },
 			"medai:dose awaiting.confirmation awaiting.clarification " + critical},
-		{"empty include is critical only", func(t *handshake.Terms) { t.Filters.Include = nil },
+		{"empty include is critical only", func(t *negotiation.Terms) { t.Filters.Include = nil },
 			"awaiting.confirmation awaiting.clarification " + critical},
-		{"exclude wins", func(t *handshake.Terms) { t.Filters.Exclude = []string{"aaep:agent.*"} },
+		{"exclude wins", func(t *negotiation.Terms) { t.Filters.Exclude = []string{"aaep:agent.*"} },
 			"awaiting.confirmation awaiting.clarification " + critical},
-		{"star only at the end", func(t *handshake.Terms) {
+		{"star only at the end", func(t *negotiation.Terms) {
 			t.Filters.Include = []string{"aaep:*.invoked", "aaep:agent.session.completed"}
 		},
 			"awaiting.confirmation awaiting.clarification handoff.requested session.completed session.errored progress!"},
-		{"no confirmation", func(t *handshake.Terms) {
+		{"no confirmation", func(t *negotiation.Terms) {
 			t.ConfirmationReply = false
 			t.Filters.Include = []string{"aaep:agent.awaiting.*"}
 		}, "awaiting.clarification " + critical},
-		{"no clarification", func(t *handshake.Terms) {
+		{"no clarification", func(t *negotiation.Terms) {
 			t.ClarificationReply = false
 			t.Filters.Include = []string{"aaep:agent.awaiting.*"}
 		}, "awaiting.confirmation " + critical},
-		{"low", func(t *handshake.Terms) {
+		{"low", func(t *negotiation.Terms) {
 			t.CognitiveLoad = aaep.LoadLow
 		}, "session.started state state tool.invoked tool.completed output.streaming " +
 			"awaiting.confirmation awaiting.clarification handoff.requested session.completed session.errored progress!"},
-		{"high", func(t *handshake.Terms) {
+		{"high", func(t *negotiation.Terms) {
 			t.CognitiveLoad = aaep.LoadHigh
 		}, "session.started state state state state progress tool.invoked tool.completed output.streaming " +
 			"awaiting.confirmation awaiting.clarification handoff.requested session.completed session.errored progress!"},

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/budget"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"pgregory.net/rapid"
 )
 
@@ -32,7 +32,7 @@ type maker struct {
 
 type sharingHarness struct {
 	*rapid.T
-	terms  []handshake.Terms
+	terms  []negotiation.Terms
 	log    []*aaep.Event
 	now    time.Time
 	last   map[string]time.Time // stamps, by session
@@ -273,7 +273,7 @@ func TestShareProperty(t *testing.T) {
 	shared, inStep := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := &sharingHarness{T: t, now: harnessStart, last: map[string]time.Time{}, placed: map[string]uint64{},
-			terms: []handshake.Terms{drawTerms(t), drawTerms(t)}}
+			terms: []negotiation.Terms{drawTerms(t), drawTerms(t)}}
 		for i := range w.terms {
 			w.terms[i].MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 0, 2, 20}).Draw(t, "rate for several")
 			if rapid.IntRange(0, 3).Draw(t, "hears no end") == 0 {

@@ -1,4 +1,4 @@
-package handshake_test
+package negotiation_test
 
 import (
 	"reflect"
@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // D-75, I18N-003, I18N-004, §11.1.2, §11.1.3. Lists are comma-separated; no want is no match.
@@ -99,7 +99,7 @@ func TestMatchLanguage(t *testing.T) {
 		{"zh-TW-abcdefgh", "zh-TW", "zh-TW"},
 		{"zh-TW-abcdefgh", "zh-CN", ""},
 	} {
-		got, ok := handshake.MatchLanguage(list(tc.requested), list(tc.offered))
+		got, ok := negotiation.MatchLanguage(list(tc.requested), list(tc.offered))
 		if got != tc.want || ok != (tc.want != "") {
 			t.Errorf("requested %s, offered %s: %q, %v; want %q", tc.requested, tc.offered, got, ok, tc.want)
 		}
@@ -125,7 +125,7 @@ func TestHonoredLanguages(t *testing.T) {
 		{"", "en-GB", "en-US"}, // and so does a subscriber
 	} {
 		terms := negotiate(t, aaep.Capabilities{Languages: list(tc.requested)},
-			handshake.Offer{Languages: list(tc.offered)})
+			negotiation.Offer{Languages: list(tc.offered)})
 		if !reflect.DeepEqual(terms.Languages, list(tc.honored)) || terms.Note() != "" {
 			t.Errorf("requested %s, offered %s: honored %q, note %q; want %s", tc.requested, tc.offered,
 				terms.Languages, terms.Note(), tc.honored)
@@ -136,10 +136,10 @@ func TestHonoredLanguages(t *testing.T) {
 // D-46: an option serves who understands none of our languages; the field is left out, and a note
 // says it. What was never asked for is not honored later either (HS-075, INV-30).
 func TestAnyLanguage(t *testing.T) {
-	offer := handshake.Offer{Languages: []string{"de", "en-US"}, AnyLanguage: true}
+	offer := negotiation.Offer{Languages: []string{"de", "en-US"}, AnyLanguage: true}
 	terms := negotiate(t, aaep.Capabilities{Languages: []string{"fr"}}, offer)
 	again := renegotiate(t, terms, aaep.Capabilities{PaceWPM: 200}, offer)
-	for _, terms := range []handshake.Terms{terms, again} {
+	for _, terms := range []negotiation.Terms{terms, again} {
 		raw, err := answer(terms)
 		if len(terms.Languages) != 0 || err != nil || strings.Contains(string(raw), `"languages"`) {
 			t.Errorf("honored %q: %s, %v", terms.Languages, raw, err)
@@ -170,7 +170,7 @@ func TestMatchLanguageProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		requested := rapid.SliceOfN(tags, 1, 4).Draw(t, "requested")
 		offered := rapid.SliceOfN(tags, 1, 6).Draw(t, "offered")
-		got, ok := handshake.MatchLanguage(requested, offered)
+		got, ok := negotiation.MatchLanguage(requested, offered)
 		if ok != contains(offered, got) {
 			t.Fatalf("%q of %q: %q, %v", requested, offered, got, ok)
 		}
@@ -178,14 +178,14 @@ func TestMatchLanguageProperty(t *testing.T) {
 		if ok && !contains(each(requested, base), base(got)) {
 			t.Fatalf("%q of %q: %q is another language", requested, offered, got)
 		}
-		upper, _ := handshake.MatchLanguage(each(requested, strings.ToUpper), each(offered, strings.ToLower))
+		upper, _ := negotiation.MatchLanguage(each(requested, strings.ToUpper), each(offered, strings.ToLower))
 		if upper != strings.ToLower(got) {
 			t.Fatalf("%q of %q: %q, in another case %q", requested, offered, got, upper)
 		}
-		if more, _ := handshake.MatchLanguage(append(requested, "en", "fr"), offered); ok && more != got {
+		if more, _ := negotiation.MatchLanguage(append(requested, "en", "fr"), offered); ok && more != got {
 			t.Fatalf("%q of %q: %q, with more requested %q", requested, offered, got, more)
 		}
-		own, ok := handshake.MatchLanguage(requested, append(offered, requested[0]))
+		own, ok := negotiation.MatchLanguage(requested, append(offered, requested[0]))
 		if !ok || !strings.EqualFold(own, requested[0]) {
 			t.Fatalf("%q of %q and the first: %q, %v", requested, offered, own, ok)
 		}
@@ -217,7 +217,7 @@ func TestLongTags(t *testing.T) {
 		"variants":   "en" + strings.Repeat("-abcdefgh", 100_000),
 	} {
 		from := time.Now()
-		if got, ok := handshake.MatchLanguage([]string{tag}, offered); got != "en-US" {
+		if got, ok := negotiation.MatchLanguage([]string{tag}, offered); got != "en-US" {
 			t.Errorf("%s: %q, %v", name, got, ok)
 		}
 		if d := time.Since(from); d > time.Minute {

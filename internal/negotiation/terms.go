@@ -1,9 +1,10 @@
-// Package handshake decides what a subscription gets: a pure function of what the subscriber asked
-// and what the producer offers (chapter 5). It opens nothing, waits for nothing and knows no clock.
+// Package negotiation decides what a subscription gets: a pure function of what the subscriber
+// asked and what the producer offers (chapter 5). It opens nothing, waits for nothing and knows no
+// clock.
 //
 // Negotiate and Renegotiate never honor more than was asked, field by field. The Terms they return
 // have every default filled in and bind every event of the subscription.
-package handshake
+package negotiation
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package handshake_test
+package negotiation_test
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // wish is what a subscriber asked for, read from the seed and not from this package.
@@ -86,7 +87,7 @@ var nothing = wish{languages: []string{"en-US"}, boundaries: []aaep.Boundary{"se
 	levels:  []int64{1}, verbosity: "normal", load: "medium"}
 
 // honored reads terms as the wish they grant.
-func honored(t handshake.Terms) wish {
+func honored(t negotiation.Terms) wish {
 	return wish{t.MaxEventsPerSecond, t.Languages, t.ConfirmationReply, t.ClarificationReply, t.Boundaries,
 		t.Filters.Include,
 		t.Filters.Exclude, t.Levels, t.Extensions, t.SignedOnly, string(t.Verbosity), string(t.CognitiveLoad),
@@ -221,8 +222,8 @@ func text(values ...string) *rapid.Generator[any] {
 	return rapid.Map(rapid.SampledFrom(values), func(s string) any { return s })
 }
 
-func anyOffer(t *rapid.T) handshake.Offer {
-	return handshake.Offer{
+func anyOffer(t *rapid.T) negotiation.Offer {
+	return negotiation.Offer{
 		Languages: rapid.OneOf(rapid.Just([]string{"en-US", "yo-NG", "zh-Hant", "fr"}),
 			rapid.SliceOfN(tags, 0, 6)).Draw(t, "offered languages"),
 		AnyLanguage:        rapid.IntRange(0, 2).Draw(t, "any language") > 0,
@@ -242,13 +243,13 @@ func TestNeverMoreThanAsked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		offer, first := anyOffer(t), anyCapabilities(t)
 		asked := nothing.add(first)
-		terms, err := handshake.Negotiate(request(first), offer)
+		terms, err := negotiation.Negotiate(request(first), offer)
 		for i := 0; ; i++ {
 			if err != nil {
 				var r *aaep.Rejection
 				if !errors.As(err, &r) || r.Code != aaep.CapabilitiesIncompatible &&
 					r.Code != aaep.ManifestSignatureRequired ||
-					r.Message == "" || !reflect.DeepEqual(terms, handshake.Terms{}) {
+					r.Message == "" || !reflect.DeepEqual(terms, negotiation.Terms{}) {
 					t.Fatalf("refused with %v and %+v", err, terms)
 				}
 				return
@@ -262,12 +263,12 @@ func TestNeverMoreThanAsked(t *testing.T) {
 			}
 			change := anyCapabilities(t)
 			asked = honored(terms).add(change)
-			terms, err = handshake.Renegotiate(terms, change, offer)
+			terms, err = negotiation.Renegotiate(terms, change, offer)
 		}
 	})
 }
 
-func check(t *rapid.T, terms handshake.Terms, asked wish, offer handshake.Offer) {
+func check(t *rapid.T, terms negotiation.Terms, asked wish, offer negotiation.Offer) {
 	if more := honored(terms).excess(asked); more != nil {
 		t.Fatalf("more than asked: %v\nhonored %+v\nasked %+v\noffered %+v", more, terms, asked, offer)
 	}
@@ -287,14 +288,14 @@ func check(t *rapid.T, terms handshake.Terms, asked wish, offer handshake.Offer)
 		t.Fatalf("the answer cannot be read: %v", err)
 	}
 	// Asking for nothing new, or again for what was honored, changes nothing.
-	again, err := handshake.Renegotiate(terms, aaep.Capabilities{}, offer)
+	again, err := negotiation.Renegotiate(terms, aaep.Capabilities{}, offer)
 	if err != nil || !same(again, terms) {
 		t.Fatalf("an empty renegotiation: %v\n%+v\nwas %+v", err, again, terms)
 	}
 	if len(terms.Languages) == 0 || len(terms.Levels) == 0 || len(terms.Boundaries) == 0 {
 		return // left out of the answer, which a request can only read as the default
 	}
-	again, err = handshake.Negotiate(request(terms.Capabilities()), offer)
+	again, err = negotiation.Negotiate(request(terms.Capabilities()), offer)
 	if err != nil || !same(again, terms) || again.Note() != "" {
 		t.Fatalf("asked for what was honored: %v\n%+v\nwas %+v", err, again, terms)
 	}

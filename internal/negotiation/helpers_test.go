@@ -1,4 +1,4 @@
-package handshake_test
+package negotiation_test
 
 import (
 	"errors"
@@ -8,10 +8,11 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // generous is an offer that refuses nothing a table asks for.
-var generous = handshake.Offer{Languages: []string{"en-US"}, Levels: []int64{1, 2, 3},
+var generous = negotiation.Offer{Languages: []string{"en-US"}, Levels: []int64{1, 2, 3},
 	Extensions: named("https://example.org/a", "https://example.org/b"), SignedManifest: true}
 
 // named are extensions that do nothing, each with a prefix of its own.
@@ -26,18 +27,18 @@ func request(c aaep.Capabilities) *aaep.SubscriptionRequest {
 	return &aaep.SubscriptionRequest{AAEPVersion: "1.0.0", SubscriberID: "narrator", Capabilities: c}
 }
 
-func negotiate(t *testing.T, c aaep.Capabilities, offer handshake.Offer) handshake.Terms {
+func negotiate(t *testing.T, c aaep.Capabilities, offer negotiation.Offer) negotiation.Terms {
 	t.Helper()
-	terms, err := handshake.Negotiate(request(c), offer)
+	terms, err := negotiation.Negotiate(request(c), offer)
 	if err != nil {
 		t.Fatalf("Negotiate(%+v) = %v", c, err)
 	}
 	return terms
 }
 
-func renegotiate(t *testing.T, now handshake.Terms, change aaep.Capabilities, offer handshake.Offer) handshake.Terms {
+func renegotiate(t *testing.T, now negotiation.Terms, change aaep.Capabilities, offer negotiation.Offer) negotiation.Terms {
 	t.Helper()
-	terms, err := handshake.Renegotiate(now, change, offer)
+	terms, err := negotiation.Renegotiate(now, change, offer)
 	if err != nil {
 		t.Fatalf("Renegotiate(%+v) = %v", change, err)
 	}
@@ -45,7 +46,7 @@ func renegotiate(t *testing.T, now handshake.Terms, change aaep.Capabilities, of
 }
 
 // answer encodes the answer to a request, the way a producer sends it.
-func answer(terms handshake.Terms) ([]byte, error) {
+func answer(terms negotiation.Terms) ([]byte, error) {
 	return aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: "sub_1", AAEPVersion: aaep.Version,
 		Producer:            aaep.Producer{AgentID: "planner", AgentVersion: "1.0.0", AgentName: "Planner"},
 		HonoredCapabilities: terms.Capabilities(), NegotiationNotes: terms.Note()})
@@ -70,9 +71,9 @@ func refused(t *testing.T, err error, code aaep.ReasonCode, says ...string) {
 }
 
 // same compares terms without their notes.
-func same(a, b handshake.Terms) bool {
-	for i := range reflect.TypeFor[handshake.Terms]().NumField() {
-		f := reflect.TypeFor[handshake.Terms]().Field(i)
+func same(a, b negotiation.Terms) bool {
+	for i := range reflect.TypeFor[negotiation.Terms]().NumField() {
+		f := reflect.TypeFor[negotiation.Terms]().Field(i)
 		if f.IsExported() && f.Name != "Notes" && f.Name != "ResumeAfter" &&
 			!reflect.DeepEqual(reflect.ValueOf(a).Field(i).Interface(), reflect.ValueOf(b).Field(i).Interface()) {
 			return false

@@ -1,11 +1,11 @@
-package handshake_test
+package negotiation_test
 
 import (
 	"reflect"
 	"testing"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // full is a request in which no field has its default.
@@ -69,7 +69,7 @@ func TestRenegotiateKeepsTheRest(t *testing.T) {
 // HS-075, HS-053, INV-30: what was honored as nothing stays nothing; it does not come back as the
 // default.
 func TestRenegotiateKeepsNothing(t *testing.T) {
-	offer := handshake.Offer{Languages: []string{"en-US"}, AnyLanguage: true, Levels: []int64{1, 2}}
+	offer := negotiation.Offer{Languages: []string{"en-US"}, AnyLanguage: true, Levels: []int64{1, 2}}
 	terms := negotiate(t, aaep.Capabilities{Languages: []string{"fr"}, SupportedConformanceLevels: []int64{3},
 		EventFilters: &aaep.EventFilters{Include: []string{}}}, offer)
 	for range 3 {
@@ -86,7 +86,7 @@ func TestRenegotiateFilters(t *testing.T) {
 	now := negotiate(t, aaep.Capabilities{EventFilters: &aaep.EventFilters{Include: []string{"medai:*"}}}, generous)
 	terms := renegotiate(t, now,
 		aaep.Capabilities{EventFilters: &aaep.EventFilters{Exclude: []string{"aaep:agent.tool.*"}}}, generous)
-	want := handshake.Filters{Include: []string{"aaep:agent.*"}, Exclude: []string{"aaep:agent.tool.*"}}
+	want := negotiation.Filters{Include: []string{"aaep:agent.*"}, Exclude: []string{"aaep:agent.tool.*"}}
 	if !reflect.DeepEqual(terms.Filters, want) {
 		t.Errorf("filters %+v; want %+v", terms.Filters, want)
 	}

@@ -1,4 +1,4 @@
-package handshake_test
+package negotiation_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 func ext(prefix, uri string) handshake.Extension {
@@ -30,11 +31,11 @@ const a1, a2, b1 = "https://a.example/med/context/v1", "https://a.example/med/co
 // no collision, and the newer is honored. Only what is chosen counts: by its URI, or by its prefix
 // where no URI says which.
 func TestCollisions(t *testing.T) {
-	offer := handshake.Offer{Extensions: []handshake.Extension{ext("med", a1), ext("med", a2), ext("med", b1),
+	offer := negotiation.Offer{Extensions: []handshake.Extension{ext("med", a1), ext("med", a2), ext("med", b1),
 		ext("ok", "https://c.example/v1")}}
-	majors := handshake.Offer{Extensions: offer.Extensions[:2]}
+	majors := negotiation.Offer{Extensions: offer.Extensions[:2]}
 	for name, tc := range map[string]struct {
-		offer  handshake.Offer
+		offer  negotiation.Offer
 		listed []string
 		object string
 		want   string // extensions honored, or "refused"
@@ -53,7 +54,7 @@ func TestCollisions(t *testing.T) {
 		if tc.object != "" {
 			ask.Extensions = object("med", tc.object)
 		}
-		terms, err := handshake.Negotiate(request(ask), tc.offer)
+		terms, err := negotiation.Negotiate(request(ask), tc.offer)
 		if tc.want == "refused" {
 			refused(t, err, aaep.CapabilitiesIncompatible, `"med"`)
 			continue
@@ -70,7 +71,7 @@ func TestCollisions(t *testing.T) {
 // HS-041, HS-042, EXT-015, §5.3.2: an object that is not valid for its extension is left out, and a
 // note says why in words that help; the subscription stands, and so does what was honored before.
 func TestCapabilityObjects(t *testing.T) {
-	offer := handshake.Offer{Extensions: extensions.All()}
+	offer := negotiation.Offer{Extensions: extensions.All()}
 	for name, tc := range map[string]struct {
 		ask     map[string]json.RawMessage
 		honored string
@@ -94,7 +95,7 @@ func TestCapabilityObjects(t *testing.T) {
 		"unknown":         {object("smell", `{"roses":true}`), "", ""},
 		"not ours at all": {object("smell", `true`), "", ""},
 	} {
-		terms, err := handshake.Negotiate(request(aaep.Capabilities{Extensions: tc.ask}), offer)
+		terms, err := negotiation.Negotiate(request(aaep.Capabilities{Extensions: tc.ask}), offer)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -109,7 +110,7 @@ func TestCapabilityObjects(t *testing.T) {
 		}
 	}
 	// A renegotiation that spoils one object leaves the others as they were.
-	now, err := handshake.Negotiate(
+	now, err := negotiation.Negotiate(
 		request(aaep.Capabilities{Extensions: object("timing", `{"timeout_multiplier":3}`)}), offer)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +133,7 @@ func TestEffects(t *testing.T) {
 	says := func(e handshake.Effect) func(json.RawMessage) handshake.Effect {
 		return func(json.RawMessage) handshake.Effect { return e }
 	}
-	offer := handshake.Offer{Extensions: []handshake.Extension{
+	offer := negotiation.Offer{Extensions: []handshake.Extension{
 		{Vocabulary: aaep.Vocabulary{Prefix: "one", URI: "urn:one:v1"},
 			Honor: says(handshake.Effect{MaxChunk: 40, TimeoutMultiplier: 2, Quiet: 5, IdleTimeout: 9})},
 		{Vocabulary: aaep.Vocabulary{Prefix: "two", URI: "urn:two:v1"},
@@ -175,7 +176,7 @@ func TestExtend(t *testing.T) {
 	}
 	terms := negotiate(t,
 		aaep.Capabilities{SupportedExtensions: []string{weather.URI, odd.URI}, Extensions: object("odd", `{}`)},
-		handshake.Offer{Extensions: []handshake.Extension{weather, odd, ext("other", "https://x.example/v1")}})
+		negotiation.Offer{Extensions: []handshake.Extension{weather, odd, ext("other", "https://x.example/v1")}})
 	for name, tc := range map[string]struct {
 		had     map[string]json.RawMessage
 		context []string
@@ -216,11 +217,11 @@ func TestLongCapability(t *testing.T) {
 	profiles := map[string]bool{}
 	for _, size := range []int{1, 2, 1000, 60000, 100000, 900000} {
 		object := fmt.Sprintf(`{"a":%q}`, strings.Repeat("a", size))
-		terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x",
+		terms, err := negotiation.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x",
 			Capabilities: aaep.Capabilities{
 				SupportedExtensions: []string{ext.URI},
 				Extensions:          map[string]json.RawMessage{"lamp": json.RawMessage(object)}}},
-			handshake.Offer{Extensions: []handshake.Extension{ext}})
+			negotiation.Offer{Extensions: []handshake.Extension{ext}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -309,10 +310,10 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.ext.Vocabulary = aaep.Vocabulary{Prefix: "x1", URI: uri}
 			var fields []string
-			terms, err := handshake.Negotiate(
+			terms, err := negotiation.Negotiate(
 				request(aaep.Capabilities{SupportedExtensions: []string{uri},
 					Extensions: map[string]json.RawMessage{"x1": anything}}),
-				handshake.Offer{Extensions: []handshake.Extension{tc.ext}, Report: func(f *handshake.Fault) {
+				negotiation.Offer{Extensions: []handshake.Extension{tc.ext}, Report: func(f *negotiation.Fault) {
 					fields = append(fields, f.Field)
 					if panics := strings.Contains(name, "panics"); f.Extension != uri || panics != f.Panicked {
 						t.Errorf("reported %v, panicked %v", f, f.Panicked)

@@ -1,4 +1,4 @@
-package handshake_test
+package negotiation_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // §5.3.1, HS-012..039: the default of every capability is the one the seed writes;
@@ -79,7 +79,7 @@ func TestVersions(t *testing.T) {
 	for _, v := range []string{"1.0.0", "1.9.0", "1.0.1", "1.10.20", "1.999999999999999999999.0"} {
 		req := request(aaep.Capabilities{})
 		req.AAEPVersion = v
-		if _, err := handshake.Negotiate(req, generous); err != nil {
+		if _, err := negotiation.Negotiate(req, generous); err != nil {
 			t.Errorf("%q: %v", v, err)
 		}
 	}
@@ -89,7 +89,7 @@ func TestVersions(t *testing.T) {
 		"1.0.٠", "\u202e0.0.1", strings.Repeat("9", 64)} {
 		req := request(aaep.Capabilities{})
 		req.AAEPVersion = v
-		_, err := handshake.Negotiate(req, generous)
+		_, err := negotiation.Negotiate(req, generous)
 		refused(t, err, aaep.VersionUnsupported, "1.0.0")
 		if t.Failed() {
 			t.Fatalf("at %q", v)
@@ -99,11 +99,11 @@ func TestVersions(t *testing.T) {
 
 // HS-040, HS-058, §5.5.3: every reason Negotiate has, and what it says.
 func TestRefusals(t *testing.T) {
-	english := handshake.Offer{Languages: []string{"en-US", "yo-NG"}}
+	english := negotiation.Offer{Languages: []string{"en-US", "yo-NG"}}
 	for _, tc := range []struct {
 		name  string
 		ask   aaep.Capabilities
-		offer handshake.Offer
+		offer negotiation.Offer
 		code  aaep.ReasonCode
 		says  []string
 	}{
@@ -111,18 +111,18 @@ func TestRefusals(t *testing.T) {
 			aaep.ManifestSignatureRequired, []string{"accept_signed_manifests_only"}},
 		{"no common language", aaep.Capabilities{Languages: []string{"fr", "de-DE"}}, english,
 			aaep.CapabilitiesIncompatible, []string{"languages", "en-US, yo-NG"}},
-		{"the default language is not offered", aaep.Capabilities{}, handshake.Offer{Languages: []string{"de"}},
+		{"the default language is not offered", aaep.Capabilities{}, negotiation.Offer{Languages: []string{"de"}},
 			aaep.CapabilitiesIncompatible, []string{"languages", "Available: de"}},
 		{"no language at all", aaep.Capabilities{Languages: []string{}}, english,
 			aaep.CapabilitiesIncompatible, []string{"en-US"}},
 		{"more languages than a message has room for", aaep.Capabilities{Languages: []string{"fr"}},
-			handshake.Offer{Languages: strings.Fields(strings.Repeat("en-US-x-private ", 1000))},
+			negotiation.Offer{Languages: strings.Fields(strings.Repeat("en-US-x-private ", 1000))},
 			aaep.CapabilitiesIncompatible, []string{"en-US"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			terms, err := handshake.Negotiate(request(tc.ask), tc.offer)
+			terms, err := negotiation.Negotiate(request(tc.ask), tc.offer)
 			refused(t, err, tc.code, tc.says...)
-			if !reflect.DeepEqual(terms, handshake.Terms{}) {
+			if !reflect.DeepEqual(terms, negotiation.Terms{}) {
 				t.Errorf("a refusal came with terms %+v", terms)
 			}
 			// HS-073: a renegotiation is refused for the same reasons, but for no language: that
@@ -131,7 +131,7 @@ func TestRefusals(t *testing.T) {
 			if tc.ask.Languages == nil {
 				tc.ask.Languages = []string{"en-US"}
 			}
-			terms, err = handshake.Renegotiate(now, tc.ask, tc.offer)
+			terms, err = negotiation.Renegotiate(now, tc.ask, tc.offer)
 			if tc.code != aaep.CapabilitiesIncompatible {
 				refused(t, err, tc.code, tc.says...)
 			} else if raw, _ := answer(terms); err != nil || strings.Contains(string(raw), `"languages"`) ||
@@ -181,7 +181,7 @@ func TestUnknownValues(t *testing.T) {
 		SupportedExtensions: []string{"aaep-ext-medical-1.0", "https://example.org/b"},
 		// HS-042, D-61
 		Extensions: map[string]json.RawMessage{"zzz": json.RawMessage(`{}`), "haptic.on": json.RawMessage(`true`)},
-	}, handshake.Offer{Levels: []int64{1, 2}, Extensions: generous.Extensions})
+	}, negotiation.Offer{Levels: []int64{1, 2}, Extensions: generous.Extensions})
 	c := terms.Capabilities()
 	if c.PreferredVerbosity != aaep.VerbosityNormal || c.CognitiveLoad != aaep.LoadMedium ||
 		!reflect.DeepEqual(c.CoalesceBoundaries, []aaep.Boundary{aaep.BoundaryWord}) ||
@@ -230,7 +230,7 @@ func BenchmarkNegotiate(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := handshake.Negotiate(req, offer); err != nil {
+				if _, err := negotiation.Negotiate(req, offer); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -265,11 +265,11 @@ func TestReadOnly(t *testing.T) {
 	for _, wants := range []bool{true, false} {
 		asks := aaep.Capabilities{SupportsConfirmationReply: new(wants), SupportsClarificationReply: new(wants)}
 		terms := negotiate(t, asks, offer)
-		again, err := handshake.Renegotiate(terms, asks, offer)
+		again, err := negotiation.Renegotiate(terms, asks, offer)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, got := range []handshake.Terms{terms, again} {
+		for _, got := range []negotiation.Terms{terms, again} {
 			if got.ConfirmationReply || got.ClarificationReply {
 				t.Errorf("replies wanted %t: they are honored: %+v", wants, got)
 			}

@@ -1,4 +1,4 @@
-package handshake_test
+package negotiation_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // core are the twelve types of chapter 4, written out; others are types of extensions, and near
@@ -69,7 +69,7 @@ func TestFilters(t *testing.T) {
 		{[]string{}, nil, aaep.TypeToolInvoked, false},
 		{nil, nil, aaep.TypeToolInvoked, false},
 	} {
-		if got := (handshake.Filters{Include: tc.include, Exclude: tc.exclude}).Match(tc.typ); got != tc.want {
+		if got := (negotiation.Filters{Include: tc.include, Exclude: tc.exclude}).Match(tc.typ); got != tc.want {
 			t.Errorf("include %q, exclude %q: Match(%q) = %v", tc.include, tc.exclude, tc.typ, got)
 		}
 	}
@@ -102,7 +102,7 @@ var patterns = rapid.OneOf(
 // Whatever the patterns, Match agrees with regular expressions of the same meaning.
 func TestFiltersProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := handshake.Filters{Include: rapid.SliceOfN(patterns, 0, 5).Draw(t, "include"),
+		f := negotiation.Filters{Include: rapid.SliceOfN(patterns, 0, 5).Draw(t, "include"),
 			Exclude: rapid.SliceOfN(patterns, 0, 5).Draw(t, "exclude")}
 		for _, typ := range allTypes {
 			if got, want := f.Match(typ), passes(f.Include, f.Exclude, typ); got != want {

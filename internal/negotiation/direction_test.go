@@ -1,10 +1,10 @@
-package handshake_test
+package negotiation_test
 
 import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
 // I18N-015: mixed text says so; digits, marks and spaces are of no direction.
@@ -25,7 +25,7 @@ func TestDirection(t *testing.T) {
 		{"en", "She said שלום.", aaep.DirectionAuto},
 		{"en", "\xff\xfe é", aaep.DirectionLTR},
 	} {
-		if got := handshake.Direction(tc.tag, tc.text); got != tc.want {
+		if got := negotiation.Direction(tc.tag, tc.text); got != tc.want {
 			t.Errorf("%s %q: %s, want %s", tc.tag, tc.text, got, tc.want)
 		}
 	}

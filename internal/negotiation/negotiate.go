@@ -1,4 +1,4 @@
-package handshake
+package negotiation
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
@@ -22,7 +23,7 @@ type Offer struct {
 	// Levels are the conformance levels the producer implements.
 	Levels []int64
 	// Extensions are those the producer serves.
-	Extensions []Extension
+	Extensions []handshake.Extension
 	// ReadOnly honors no replies: this subscriber may listen, but is not asked anything.
 	ReadOnly bool
 	// Withhold are patterns of event types that this subscriber is not told of, whatever it asks
