@@ -10,8 +10,9 @@ import (
 // TimingVocabulary names the extension for those who need longer to answer (WCAG 2.2.1).
 var TimingVocabulary = vocabulary("timing")
 
-// Timing stretches the time there is to answer a question. A question that several may answer is
-// open as long as the slowest of them needs, and never longer than a day.
+// Timing stretches the time there is to answer a question. A question that several may answer when
+// it is put is open as long as the slowest of them needs, and never longer than a day. A subscriber
+// that comes later has what is left of that.
 type Timing struct {
 	// TimeoutMultiplier is from 1 to 10; zero is 1.
 	TimeoutMultiplier float64 `json:"timeout_multiplier,omitzero"`
