@@ -1,6 +1,6 @@
-// Package answers reads what a person typed, dictated or pressed as an answer to a question. It is the only place that decides
-// what a line means, for the terminal and for every other output. It sends nothing, and knows no time: whether an answer may
-// count yet is up to package announce.
+// Package answers reads what a person typed, dictated or pressed as an answer to a question. It is
+// the only place that decides what a line means, for the terminal and for every other output. It
+// sends nothing, and knows no time: whether an answer may count yet is up to package announce.
 package answers
 
 import (
@@ -70,8 +70,9 @@ func Response(p *aaep.AwaitingClarification, line string, languages ...string) R
 	return Reading{}
 }
 
-// choice returns the place of the choice that a line means; 0 is none. A number means the choice that is labelled with it, else the
-// one in that place. It is doubtful where label and place do not agree, or where several labels begin with it.
+// choice returns the place of the choice that a line means; 0 is none. A number means the choice
+// that is labelled with it, else the one in that place. It is doubtful where label and place do not
+// agree, or where several labels begin with it.
 func choice(choices []aaep.Choice, line string) (place int, doubtful bool) {
 	named := slices.IndexFunc(choices, func(c aaep.Choice) bool {
 		return strings.EqualFold(line, words.OneLine(c.Label)) || line == c.Value
@@ -107,19 +108,22 @@ func choice(choices []aaep.Choice, line string) (place int, doubtful bool) {
 	return named, false
 }
 
-// leadingNumber returns the whole number that a label begins with, such as that of "5" or "5 dollars", and whether it is all there is.
+// leadingNumber returns the whole number that a label begins with, such as that of "5" or "5
+// dollars", and whether it is all there is.
 func leadingNumber(label string) (n int, whole, ok bool) {
 	label = strings.Map(western, strings.TrimSpace(label))
 	digits := label[:len(label)-len(strings.TrimLeft(label, "0123456789"))]
 	n, err := strconv.Atoi(digits)
 	rest := label[len(digits):]
-	if err != nil || len(rest) > 1 && (rest[0] == '.' || rest[0] == ',') && unicode.IsNumber(rune(rest[1])) { // 1.5 is not labelled 1
+	decimal := len(rest) > 1 && (rest[0] == '.' || rest[0] == ',') && unicode.IsNumber(rune(rest[1]))
+	if err != nil || decimal {
 		return 0, false, false
 	}
 	return n, strings.Trim(rest, " .):") == "", true
 }
 
-// western writes the digits and the decimal mark of an Arabic or a Persian keyboard as numbers are read here.
+// western writes the digits and the decimal mark of an Arabic or a Persian keyboard as numbers are
+// read here.
 func western(r rune) rune {
 	for _, zero := range []rune{'٠', '۰'} {
 		if r >= zero && r <= zero+9 {
@@ -138,12 +142,12 @@ var (
 	thousands    = regexp.MustCompile(`^[-+]?[1-9]\d{0,2}\.\d{3}$`)
 )
 
-// Number reads a number. What is a thousand to one person and one to another, such as 1,000, is none: nor is 1.000 but in English.
+// Number reads a number. What is a thousand to one person and one to another, such as 1,000, is
+// none: nor is 1.000 but in English.
 func Number(line string, languages ...string) (f float64, ok bool) {
 	number := decimalComma.ReplaceAllString(strings.Map(western, line), "$1$3.$2$4")
-	if !aNumber.MatchString(number) || thousands.MatchString(number) && slices.ContainsFunc(languages, func(tag string) bool {
-		return tag != "" && tag != "en" && !strings.HasPrefix(tag, "en-")
-	}) {
+	otherThanEnglish := func(tag string) bool { return tag != "" && tag != "en" && !strings.HasPrefix(tag, "en-") }
+	if !aNumber.MatchString(number) || thousands.MatchString(number) && slices.ContainsFunc(languages, otherThanEnglish) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(number, 64)

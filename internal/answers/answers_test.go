@@ -58,7 +58,8 @@ func TestResponse(t *testing.T) {
 	}
 }
 
-// A number means the choice that is labelled with it. Where that is not the one in that place, the person has to be asked.
+// A number means the choice that is labelled with it. Where that is not the one in that place, the
+// person has to be asked.
 func TestNumberedChoices(t *testing.T) {
 	for _, tt := range []struct {
 		labels, line, want string

@@ -38,12 +38,14 @@ func whyNot(err error) string {
 	return innermost(err)
 }
 
-// errorsRest is how long standard error is read after a program has ended that left it to another, in the background.
+// errorsRest is how long standard error is read after a program has ended that left it to another,
+// in the background.
 const errorsRest = time.Second
 
-// program runs the program with the session as its standard output, which ends when nobody holds it any more,
-// as in a pipe, and as its standard error. Neither of the two waits for the other, so that errors come first where the output is held
-// up. When ctx ends the program is told to end; if it does not heed that, it is killed.
+// program runs the program with the session as its standard output, which ends when nobody holds it
+// any more, as in a pipe, and as its standard error. Neither of the two waits for the other, so
+// that errors come first where the output is held up. When ctx ends the program is told to end; if
+// it does not heed that, it is killed.
 func (r *runner) program(ctx context.Context, out, errs io.Writer) error {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -67,7 +69,8 @@ func (r *runner) program(ctx context.Context, out, errs io.Writer) error {
 			sig = cause.Signal
 		}
 		if sig == os.Interrupt {
-			// A terminal has told the program itself, and many take a second Ctrl-C as an order to drop everything.
+			// A terminal has told the program itself, and many take a second Ctrl-C as an order to
+			// drop everything.
 			select {
 			case <-gone:
 			case <-time.After(heedTime):
@@ -117,8 +120,8 @@ func (r *runner) program(ctx context.Context, out, errs io.Writer) error {
 	return err
 }
 
-// programStreams are the two that a program prints on, as one output of the session: what was read first is told first. Where one
-// follows the other, that is said before it.
+// programStreams are the two that a program prints on, as one output of the session: what was read
+// first is told first. Where one follows the other, that is said before it.
 type programStreams struct {
 	*producer.Output
 	language string
@@ -149,7 +152,8 @@ func (s *programStream) Write(p []byte) (int, error) {
 // Close ends nothing: the other stream may go on.
 func (s *programStream) Close() error { return nil }
 
-// announce says which of the two streams follows, in the language of the output where that is known. It runs with mu held.
+// announce says which of the two streams follows, in the language of the output where that is
+// known. It runs with mu held.
 func (b *programStreams) announce(errs bool) error {
 	id := phrase.PlainOutput
 	if errs {
@@ -172,8 +176,8 @@ func (b *programStreams) announce(errs bool) error {
 	return err
 }
 
-// copyInterruptible copies until src ends or ctx is done. A read that waits cannot be stopped; its goroutine
-// ends with the program.
+// copyInterruptible copies until src ends or ctx is done. A read that waits cannot be stopped; its
+// goroutine ends with the program.
 func copyInterruptible(ctx context.Context, dst io.Writer, src io.Reader) error {
 	done := make(chan error, 1)
 	go func() {

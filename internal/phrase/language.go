@@ -7,8 +7,9 @@ import (
 	"golang.org/x/text/language/display"
 )
 
-// LanguageName returns what the language of a tag is called in the language of another: "Yoruba" for "yo". A region belongs to it, as in
-// "Mexican Spanish". Where either is not known it is in English, and else the tag. It stands behind the word for a language.
+// LanguageName returns what the language of a tag is called in the language of another: "Yoruba"
+// for "yo". A region belongs to it, as in "Mexican Spanish". Where either is not known it is in
+// English, and else the tag. It stands behind the word for a language.
 func LanguageName(own, tag string) string {
 	named, err := language.Parse(tag)
 	if err != nil || named == language.Und {

@@ -2,7 +2,8 @@ package phrase
 
 import "testing"
 
-// A language is called by its name in the language of the listener, and by its tag only where it has none.
+// A language is called by its name in the language of the listener, and by its tag only where it
+// has none.
 func TestLanguageName(t *testing.T) {
 	for _, tt := range []struct{ own, tag, want string }{
 		{"en", "yo", "Yoruba"}, {"en-US", "yo-NG", "Yoruba (Nigeria)"}, {"de", "fi", "Finnisch"}, {"es", "yo", "yoruba"}, {"yo", "yo", "Yorùbá"},

@@ -13,10 +13,12 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// Question returns the question that an answer is for which the person begins to give at a time, and the agent whose it is; nil is
-// none, or one that cannot be answered so yet. It is the one that is put to them, a second after that began, so that a second press of
-// the key that answered the one before does not answer this; and, but for a rejection, once they had all of it and had pressed no key
-// for a moment, so that a key that was under the finger when the question came accepts nothing. Asking changes nothing.
+// Question returns the question that an answer is for which the person begins to give at a time,
+// and the agent whose it is; nil is none, or one that cannot be answered so yet. It is the one that
+// is put to them, a second after that began, so that a second press of the key that answered the
+// one before does not answer this; and, but for a rejection, once they had all of it and had
+// pressed no key for a moment, so that a key that was under the finger when the question came
+// accepts nothing. Asking changes nothing.
 func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
 	q := a.open.First()
 	if !q.readable(began) || d != aaep.Reject && !q.mayCount(began, a.typed) {
@@ -25,19 +27,21 @@ func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, q
 	return q.Source, q.Event
 }
 
-// readable reports whether a question was put long enough ago that an answer is not for the question before, and none is on its way.
+// readable reports whether a question was put long enough ago that an answer is not for the
+// question before, and none is on its way.
 func (q *Asked) readable(began time.Time) bool {
 	return q != nil && !q.Put.IsZero() && began.Sub(q.Put) >= stillBefore && q.sending.IsZero()
 }
 
-// mayCount reports whether the person had all of a question before they began to answer, and their hands were still: typed is the newest
-// key before.
+// mayCount reports whether the person had all of a question before they began to answer, and their
+// hands were still: typed is the newest key before.
 func (q *Asked) mayCount(began, typed time.Time) bool {
 	heard := !q.heard.IsZero() && !q.heard.After(began)
 	return heard && (typed.IsZero() || began.Sub(typed) >= stillBefore)
 }
 
-// Reply is an answer to send, by Subscription.Reply or Answer of package subscriber. Answered takes what came of that.
+// Reply is an answer to send, by Subscription.Reply or Answer of package subscriber. Answered takes
+// what came of that.
 type Reply struct {
 	Source   string        // the agent that asks
 	Question *aaep.Event   // the event that asked
@@ -46,11 +50,13 @@ type Reply struct {
 	asked    *Asked
 }
 
-// Answer takes what the person typed, said or pressed, such as "y", "n", "2" or the text of an answer, which they began at a time, as
-// the answer to the question that is put. The zero time is that of the first key of those that Typing told of without a rest, else now. It returns what to send; nil is nothing, and they are told why. A yes, and every answer to
-// a clarification, counts once they had all of the question, as Question says, and a no at once. A number means the choice that is
-// labelled with it, else the one in that place; where these are two, they are asked. While an answer is on its way it takes no other.
-// It ends the typing, as Rest does.
+// Answer takes what the person typed, said or pressed, such as "y", "n", "2" or the text of an
+// answer, which they began at a time, as the answer to the question that is put. The zero time is
+// that of the first key of those that Typing told of without a rest, else now. It returns what to
+// send; nil is nothing, and they are told why. A yes, and every answer to a clarification, counts
+// once they had all of the question, as Question says, and a no at once. A number means the choice
+// that is labelled with it, else the one in that place; where these are two, they are asked. While
+// an answer is on its way it takes no other. It ends the typing, as Rest does.
 func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	if began.IsZero() {
 		if began = now; a.quiet {
@@ -114,7 +120,8 @@ func (a *Announcer) read(q *Asked, text string) (r *Reply, refused Words) {
 
 // putAgain says a question once more, unless it is being said or waits for that.
 func (a *Announcer) putAgain(now time.Time, q *Asked) {
-	if slices.ContainsFunc(slices.Concat(a.urgent, a.asked), func(it *item) bool { return it.event == q.Event && it.kind == Question }) {
+	asks := func(it *item) bool { return it.event == q.Event && it.kind == Question }
+	if slices.ContainsFunc(a.urgent, asks) || slices.ContainsFunc(a.asked, asks) {
 		return
 	}
 	again := &item{source: q.Source, session: q.session(), kind: Question, event: q.Event, sentences: q.said, arrived: now}
@@ -122,10 +129,11 @@ func (a *Announcer) putAgain(now time.Time, q *Asked) {
 	a.asked = append(a.asked, again)
 }
 
-// Answered takes what came of sending a Reply, the error of Subscription.Reply or Answer, once. The person is told, in the name of the
-// agent that asked, whatever became of the question meanwhile. After nil it is settled, and they are told where nothing shows that the
-// answer arrived; one that was too late, and so not sent, settles it too. Any other error leaves it open as it was, to be answered
-// again; or, where it is gone meanwhile, says so.
+// Answered takes what came of sending a Reply, the error of Subscription.Reply or Answer, once. The
+// person is told, in the name of the agent that asked, whatever became of the question meanwhile.
+// After nil it is settled, and they are told where nothing shows that the answer arrived; one that
+// was too late, and so not sent, settles it too. Any other error leaves it open as it was, to be
+// answered again; or, where it is gone meanwhile, says so.
 func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	q := r.asked
 	if q.sending.IsZero() {
@@ -159,13 +167,15 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	a.closeQuestion(now, q)
 }
 
-// unknown says of a question that it is gone, and that nobody knows what became of the person's answer.
+// unknown says of a question that it is gone, and that it is not known what became of the person's
+// answer.
 func (a *Announcer) unknown() Words {
 	return ours(a.language, phrase.QuestionClosed, "").And(" ", ours(a.language, phrase.MayHaveArrived, ""))
 }
 
-// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone. Of one to which an answer is
-// on its way, Answered says what became of that; where one may have arrived, the person is told so.
+// Settle says that a question needs no answer any more, for it was answered, or its subscription is
+// gone. Of one to which an answer is on its way, Answered says what became of that; where one may
+// have arrived, the person is told so.
 func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
 	q := a.open.Find(question)
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Asking which question an answer would be for changes nothing: what is heard afterwards is the same, also where the link is lost then,
-// and nobody is told of an answer that they never gave.
+// Asking which question an answer would be for changes nothing: what is heard afterwards is the
+// same, also where the link is lost then, and no one is told of an answer that they never gave.
 func TestAskingChangesNothing(t *testing.T) {
 	var heard [2]string
 	for asks := range 2 {
@@ -36,8 +36,9 @@ func TestAskingChangesNothing(t *testing.T) {
 	}
 }
 
-// While an answer is on its way its question takes no other; one that could not be sent may be given anew. Where the agent is started
-// again, the person is told that nobody knows whether it counts.
+// While an answer is on its way its question takes no other; one that could not be sent may be
+// given anew. Where the agent is started again, the person is told that it is not known whether it
+// counts.
 func TestAnswerMayHaveArrived(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 	q := r.from("Bank", "sess_1", pay(), "")
@@ -58,10 +59,11 @@ func TestAnswerMayHaveArrived(t *testing.T) {
 	}
 }
 
-// What is no answer, or comes too soon, says why, in the name of the agent that asks; a question that was silenced is put once more, so
-// that it can be answered.
+// What is no answer, or comes too soon, says why, in the name of the agent that asks; a question
+// that was silenced is put once more, so that it can be answered.
 func TestNoAnswer(t *testing.T) {
-	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: func(*aaep.Event) Words { return In("en", "Press y or n.") }})
+	keys := func(*aaep.Event) Words { return In("en", "Press y or n.") }
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: keys})
 	r.a.Follow("Shop")
 	says := func(text, want string) {
 		t.Helper()
@@ -89,12 +91,13 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// A choice is not taken before all of them were heard. A number means the choice that is labelled with it; where another is in that
-// place, the person is asked.
+// A choice is not taken before all of them were heard. A number means the choice that is labelled
+// with it; where another is in that place, the person is asked.
 func TestChoiceByNumber(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	r.say(&aaep.AwaitingClarification{Question: "How many?", TimeoutSeconds: 600, AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice},
-		Choices: []aaep.Choice{{Value: "five", Label: "5"}, {Value: "one", Label: "1"}, {Value: "two", Label: "2"}}}, "")
+	r.say(&aaep.AwaitingClarification{Question: "How many?", TimeoutSeconds: 600,
+		AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice},
+		Choices:               []aaep.Choice{{Value: "five", Label: "5"}, {Value: "one", Label: "1"}, {Value: "two", Label: "2"}}}, "")
 	r.after(1500 * time.Millisecond)
 	if r.answers("5", nil) {
 		t.Error("a choice is taken before it was heard")
@@ -117,9 +120,13 @@ func TestChoiceByNumber(t *testing.T) {
 	}
 }
 
-// Whose question is open is said wherever several agents are followed, be it one question, and be the other agent gone.
+// Whose question is open is said wherever several agents are followed, be it one question, and be
+// the other agent gone.
 func TestWhoseQuestionWaits(t *testing.T) {
-	for agents, want := range map[string]string{"Bank": "One question is open: Pay $20.", "Bank Shop": "One question is open: Bank: Pay $20."} {
+	for agents, want := range map[string]string{
+		"Bank":      "One question is open: Pay $20.",
+		"Bank Shop": "One question is open: Bank: Pay $20.",
+	} {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 		for _, name := range strings.Fields(agents) {
 			r.a.Follow(name)
@@ -138,7 +145,8 @@ func TestWhoseQuestionWaits(t *testing.T) {
 	}
 }
 
-// Whatever is heard, typed and settled, an answer is for the question that was presented last, by the agent that the Utterance names.
+// Whatever is heard, typed and settled, an answer is for the question that was presented last, by
+// the agent that the Utterance names.
 func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -174,7 +182,10 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 				r.after(500 * time.Millisecond)
 				shown := r.shown
 				source, question := r.a.Question(r.now, aaep.Reject)
-				if question != nil && (shown == nil || shown.Event != question || shown.Source != source || !slices.Contains(asked, question)) {
+				if question == nil {
+					continue
+				}
+				if shown == nil || shown.Event != question || shown.Source != source || !slices.Contains(asked, question) {
 					t.Fatalf("seed %d: an answer is for %v of %s, and what was presented last is %+v", seed, question, source, shown)
 				}
 			}
@@ -182,8 +193,9 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 	}
 }
 
-// Where each key is told of, a line counts by its first key: one that was begun when the question had been heard counts though its last
-// key was just pressed, and one that was begun before does not though it ended after.
+// Where each key is told of, a line counts by its first key: one that was begun when the question
+// had been heard counts though its last key was just pressed, and one that was begun before does
+// not though it ended after.
 func TestAnswerTypedKeyByKey(t *testing.T) {
 	for name, tc := range map[string]struct {
 		begins time.Duration // after the question came

@@ -1,6 +1,6 @@
-// Package announce decides what a person is told, in which order and in which words: from the events of one or several
-// agents to a plan of utterances, each of which ends in a receipt (§9.3.2). It is a pure machine; package
-// subscriber/present drives it with real outputs.
+// Package announce decides what a person is told, in which order and in which words: from the
+// events of one or several agents to a plan of utterances, each of which ends in a receipt
+// (§9.3.2). It is a pure machine; package subscriber/present drives it with real outputs.
 package announce
 
 import (
@@ -21,8 +21,8 @@ const (
 	Notice   Kind = "notice"   // of this program itself
 )
 
-// Utterance is what is presented in one go: a sentence or a few words, in one language, made for the ear. It has no
-// control characters and no markup.
+// Utterance is what is presented in one go: a sentence or a few words, in one language, made for
+// the ear. It has no control characters and no markup.
 type Utterance struct {
 	// ID is unique among the utterances of one Announcer, and is never 0.
 	ID int64
@@ -33,10 +33,12 @@ type Utterance struct {
 	Kind     Kind
 	// Critical ones cannot wait, and stay until they were noticed where an output can do that.
 	Critical bool
-	// Source is the agent, as Add names it, whose words these are or whose question they are about; empty is this program.
+	// Source is the agent, as Add names it, whose words these are or whose question they are about;
+	// empty is this program.
 	Source string
-	// Event is what it tells of, or nil. An answer is always for the Event of the newest Utterance of the Kind Question, whatever else
-	// was presented since: a display of one line that keeps a question keeps that.
+	// Event is what it tells of, or nil. An answer is always for the Event of the newest Utterance
+	// of the Kind Question, whatever else was presented since: a display of one line that keeps a
+	// question keeps that.
 	Event *aaep.Event
 }
 

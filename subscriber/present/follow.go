@@ -13,8 +13,9 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-// settleAfter is how long a question that is open no longer stays put, unless an event closes it sooner: the one that says what came of
-// it is behind others that are still to be told, and belongs before the next question.
+// settleAfter is how long a question that is open no longer stays put, unless an event closes it
+// sooner: the one that says what came of it is behind others that are still to be told, and belongs
+// before the next question.
 const settleAfter = 250 * time.Millisecond
 
 // toSend is how long a link may take to take an answer, until the person may give it again.
@@ -32,13 +33,16 @@ type following struct {
 	running sync.WaitGroup // what was begun; nothing is added once ended
 }
 
-// Follow tells a person all that an agent says: its events, when it is out of reach and back, and its questions, one at a time, until
-// those are answered or gone. What they give to Answer is sent to the agent that asks, and they are told what came of it. The agent's name is
-// one that people understand, and no other agent that they follow has it. The person may have several outputs, each with a Presenter
-// of its own; an answer that one of them takes settles the question on all. Several agents are followed each by a Follow.
+// Follow tells a person all that an agent says: its events, when it is out of reach and back, and
+// its questions, one at a time, until those are answered or gone. What they give to Answer is sent
+// to the agent that asks, and they are told what came of it. The agent's name is one that people
+// understand, and no other agent that they follow has it. The person may have several outputs, each
+// with a Presenter of its own; an answer that one of them takes settles the question on all.
+// Several agents are followed each by a Follow.
 //
-// Follow returns when the subscription is over, with the reason, which the person is told too, or when ctx or the subscription was
-// ended by the program itself, with nil. It closes nothing, and leaves nothing running.
+// Follow returns when the subscription is over, with the reason, which the person is told too, or
+// when ctx or the subscription was ended by the program itself, with nil. It closes nothing, and
+// leaves nothing running.
 func Follow(ctx context.Context, sub *subscriber.Subscription, name string, people ...*Presenter) error {
 	switch {
 	case sub == nil:
@@ -106,7 +110,8 @@ func (f *following) settle(question *aaep.Event) {
 	f.plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
 }
 
-// send sends an answer to the agent, and lets the person know what came of it through the output that took it.
+// send sends an answer to the agent, and lets the person know what came of it through the output
+// that took it.
 func (f *following) send(r *announce.Reply, through *Presenter) {
 	ctx, cancel := context.WithTimeout(f.ctx, toSend)
 	defer cancel()
@@ -126,7 +131,8 @@ func (f *following) plan(do func(a *announce.Announcer, now time.Time)) {
 	}
 }
 
-// start runs a function in a goroutine that finish waits for, and reports whether it does; once finish was called, it does not.
+// start runs a function in a goroutine that finish waits for, and reports whether it does; once
+// finish was called, it does not.
 func (f *following) start(do func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,7 +151,8 @@ func (f *following) finish() {
 	f.running.Wait()
 }
 
-// leave lets outputs know that the agent is not followed any more, and why, if the person should know.
+// leave lets outputs know that the agent is not followed any more, and why, if the person should
+// know.
 func (f *following) leave(people []*Presenter, why error) {
 	for _, p := range people {
 		p.Plan(func(a *announce.Announcer, now time.Time) {
@@ -155,7 +162,8 @@ func (f *following) leave(people []*Presenter, why error) {
 	}
 }
 
-// begin makes an agent one that the output tells of, and reports whether there was none of that name.
+// begin makes an agent one that the output tells of, and reports whether there was none of that
+// name.
 func (p *Presenter) begin(f *following) (ok bool) {
 	p.Plan(func(a *announce.Announcer, _ time.Time) {
 		if ok = p.agents[f.name] == nil; !ok {
@@ -170,10 +178,12 @@ func (p *Presenter) begin(f *following) (ok bool) {
 	return ok
 }
 
-// Answer takes what the person typed, said or pressed as their answer to the question that is put: "y" or "n", in English or in their
-// language, for a button that accepts or rejects too; the number or the name of a choice; a number; the text of an answer. It returns
-// at once. The answer is sent to the agent that asks, and the person is told what came of it, or why it does not count. A yes to what
-// they have not had whole does not: the question is then put once more. See announce.Announcer.
+// Answer takes what the person typed, said or pressed as their answer to the question that is put:
+// "y" or "n", in English or in their language, for a button that accepts or rejects too; the number
+// or the name of a choice; a number; the text of an answer. It returns at once. The answer is sent
+// to the agent that asks, and the person is told what came of it, or why it does not count. A yes
+// to what they have not had whole does not: the question is then put once more. See
+// announce.Announcer.
 func (p *Presenter) Answer(text string) {
 	var r *announce.Reply
 	var f *following

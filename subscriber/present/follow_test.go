@@ -58,7 +58,8 @@ func (a *agentOf) Dial(context.Context) (transports.Conn, error) {
 	return &lateLink{c, a}, nil
 }
 
-// lateLink reports that a message was sent later than the agent had it, as one does that waits for a status.
+// lateLink reports that a message was sent later than the agent had it, as one does that waits for
+// a status.
 type lateLink struct {
 	transports.Conn
 	a *agentOf
@@ -90,8 +91,8 @@ func (a *agentOf) asks(what string) <-chan bool {
 		a.t.Fatal(err)
 	}
 	go func() {
-		_, err := s.Tool(a.t.Context(), producer.Tool{Name: "pay", Confirm: true, Risk: aaep.RiskMedium, Timeout: time.Hour, Action: aaep.Say(what),
-			Consequence: aaep.Say("It is done at once.")}, func(context.Context) (string, error) { return "", nil })
+		_, err := s.Tool(a.t.Context(), producer.Tool{Name: "pay", Confirm: true, Risk: aaep.RiskMedium,
+			Timeout: time.Hour, Action: aaep.Say(what), Consequence: aaep.Say("It is done at once.")}, func(context.Context) (string, error) { return "", nil })
 		did <- err == nil
 		s.Complete(aaep.Say("Ready."))
 	}()
@@ -109,14 +110,19 @@ type listener struct {
 	ended   map[string]chan error
 }
 
+func config(once bool) subscriber.Config {
+	return subscriber.Config{ID: "ear", NoReconnect: once, Capabilities: subscriber.ScreenReader("en-US")}
+}
+
 // listen follows agents; each of them once, where that is all.
 func listen(t *testing.T, once bool, agents map[string]*agentOf) *listener {
 	t.Helper()
-	l := &listener{Presenter: present.New(announce.Preferences{}), voice: &voice{}, t: t, running: make(chan error, 1), ended: map[string]chan error{}}
+	l := &listener{Presenter: present.New(announce.Preferences{}), voice: &voice{}, t: t,
+		running: make(chan error, 1), ended: map[string]chan error{}}
 	l.ctx, l.stop = context.WithCancel(t.Context())
 	go func() { l.running <- l.Run(l.ctx, l.voice) }()
 	for name, a := range agents {
-		sub, err := subscriber.Dial(t.Context(), a, subscriber.Config{ID: "ear", NoReconnect: once, Capabilities: subscriber.ScreenReader("en-US")})
+		sub, err := subscriber.Dial(t.Context(), a, config(once))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,10 +171,12 @@ func (l *listener) heard(text string) (n int) {
 	return n
 }
 
-// Of two agents that ask at once, what came of each answer is heard in the name of the one that asked, though the agent is faster than
-// the link says that it has the answer; each answer goes to the agent that asked, and none blocks the next question.
+// Of two agents that ask at once, what came of each answer is heard in the name of the one that
+// asked, though the agent is faster than the link says that it has the answer; each answer goes to
+// the agent that asked, and none blocks the next question.
 func TestWhoseAnswer(t *testing.T) {
-	for _, delay := range []time.Duration{0, time.Millisecond, 240 * time.Millisecond, 400 * time.Millisecond, 3 * time.Second} {
+	for _, ms := range []time.Duration{0, 1, 240, 400, 3000} {
+		delay := ms * time.Millisecond
 		synctest.Test(t, func(t *testing.T) {
 			agents := map[string]*agentOf{"Bank": newAgent(t, "Bank"), "Shop": newAgent(t, "Shop")}
 			for _, a := range agents {
@@ -209,8 +217,9 @@ func TestWhoseAnswer(t *testing.T) {
 	}
 }
 
-// A yes given while the agent is dead was told not to be sent; after the agent was started again without the question, the person hears
-// that nobody knows whether it counted. A question that is asked again can be answered.
+// A yes given while the agent is dead was told not to be sent; after the agent was started again
+// without the question, the person hears that it is not known whether it counted. A question that is
+// asked again can be answered.
 func TestAnswerToADeadAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bank := newAgent(t, "Bank")
@@ -223,7 +232,7 @@ func TestAnswerToADeadAgent(t *testing.T) {
 		bank.cut()
 		l.Answer("y")
 		time.Sleep(10 * time.Second)
-		if l.heard("Your answer may not have been sent.") != 1 || l.heard("The connection to the agent is interrupted.") != 1 {
+		if l.heard("may not have been sent.") != 1 || l.heard("The connection to the agent is interrupted.") != 1 {
 			t.Fatalf("while it is dead: %q", l.lines())
 		}
 		old := bank.Producer
@@ -254,7 +263,7 @@ func TestTwoOutputs(t *testing.T) {
 		over := make(chan error, 1)
 		go func() { over <- felt.Run(l.ctx, other) }()
 		defer func() { <-over }()
-		sub, err := subscriber.Dial(t.Context(), bank, subscriber.Config{ID: "ear", Capabilities: subscriber.ScreenReader("en-US")})
+		sub, err := subscriber.Dial(t.Context(), bank, config(false))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,14 +287,14 @@ func TestTwoOutputs(t *testing.T) {
 	})
 }
 
-// What cannot be followed is an error at once, that says what would be right. The end of a subscription is told, and returned; that the
-// program itself ended it is neither.
+// What cannot be followed is an error at once, that says what would be right. The end of a
+// subscription is told, and returned; that the program itself ended it is neither.
 func TestFollowErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bank := newAgent(t, "Bank")
 		agents := map[string]*agentOf{"Bank": bank}
 		l := listen(t, true, agents)
-		sub, err := subscriber.Dial(t.Context(), bank, subscriber.Config{ID: "ear", Capabilities: subscriber.ScreenReader("en-US")})
+		sub, err := subscriber.Dial(t.Context(), bank, config(false))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,13 @@
-// Package present follows agents and tells one person what announce plans, over a voice, a display or a device that is felt.
+// Package present follows agents and tells one person what announce plans, over a voice, a display
+// or a device that is felt.
 //
 //	voice, err := speech.Open(ctx, speech.Options{})
 //	person := present.New(announce.Preferences{Speaks: voice.Speaks})
 //	go person.Run(ctx, voice)
 //	err = present.Follow(ctx, sub, "Planner", person)
 //
-// Questions are put one at a time. Whatever the person answers with, a key, a button or a word, goes to person.Answer, which may be
-// called at any time and never waits.
+// Questions are put one at a time. Whatever the person answers with, a key, a button or a word,
+// goes to person.Answer, which may be called at any time and never waits.
 package present
 
 import (
@@ -24,13 +25,16 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-// Output is one way to a person. Present is called by one goroutine at a time; the other methods may be called at once, also
-// during it. Where one panics, that is logged with slog and the output is gone.
+// Output is one way to a person. Present is called by one goroutine at a time; the other methods
+// may be called at once, also during it. Where one panics, that is logged with slog and the output
+// is gone.
 type Output interface {
-	// Present presents u and returns when that is over. Of one that returns sooner than anybody could have heard u, a question counts
-	// as heard when a voice at the person's pace would have said it. The result is nil when it was presented whole, announce.ErrCut
-	// when the person silenced it, announce.ErrLanguage when it cannot be presented and others can, ctx's error when ctx ended first, which
-	// silences it at once, announce.ErrClosed after Close, and any other when the output is gone.
+	// Present presents u and returns when that is over. Of one that returns sooner than anybody
+	// could have heard u, a question counts as heard when a voice at the person's pace would have
+	// said it. The result is nil when it was presented whole, announce.ErrCut when the person
+	// silenced it, announce.ErrLanguage when it cannot be presented and others can, ctx's error
+	// when ctx ended first, which silences it at once, announce.ErrClosed after Close, and any
+	// other when the output is gone.
 	Present(ctx context.Context, u announce.Utterance) error
 	// Speaks reports whether text in a language can be presented as more than rubbish.
 	Speaks(language string) bool
@@ -38,10 +42,11 @@ type Output interface {
 	Close() error
 }
 
-// Presenter tells what it is given, in the order an announce.Announcer chooses. All its methods may be called at once; none
-// waits for the output. The zero Presenter is that of the zero Preferences.
+// Presenter tells what it is given, in the order an announce.Announcer chooses. All its methods may
+// be called at once; none waits for the output. The zero Presenter is that of the zero Preferences.
 type Presenter struct {
-	// Unsaid, if it is set before Run, is called with what an output could not present, for it has no voice for the language.
+	// Unsaid, if it is set before Run, is called with what an output could not present, for it has
+	// no voice for the language.
 	Unsaid func(u announce.Utterance)
 
 	verbosity aaep.Verbosity
@@ -53,8 +58,8 @@ type Presenter struct {
 	agents map[string]*following // by their names; guarded by mu, as a is
 }
 
-// New returns a Presenter. It tells nothing until Run. Where a function of the Preferences panics, that is logged with slog, and the
-// Presenter goes on as if it were nil.
+// New returns a Presenter. It tells nothing until Run. Where a function of the Preferences panics,
+// that is logged with slog, and the Presenter goes on as if it were nil.
 func New(p announce.Preferences) *Presenter {
 	if speaks := p.Speaks; speaks != nil {
 		p.Speaks = func(language string) bool {
@@ -100,9 +105,10 @@ func (p *Presenter) use(f func(a *announce.Announcer, now time.Time)) {
 	f(p.a, time.Now())
 }
 
-// Plan has a function use the Announcer, which plans what is told, for what the methods of a Presenter do not offer: words of the
-// program's own for an event, or which question is put. No other goroutine uses the Announcer meanwhile. The function must not keep
-// it, call the Presenter or wait for anything.
+// Plan has a function use the Announcer, which plans what is told, for what the methods of a
+// Presenter do not offer: words of the program's own for an event, or which question is put. No
+// other goroutine uses the Announcer meanwhile. The function must not keep it, call the Presenter
+// or wait for anything.
 func (p *Presenter) Plan(use func(a *announce.Announcer, now time.Time)) {
 	p.use(use)
 	select {
@@ -111,7 +117,8 @@ func (p *Presenter) Plan(use func(a *announce.Announcer, now time.Time)) {
 	}
 }
 
-// Add takes an event of an agent that source names for the person. Follow does so with all that an agent says.
+// Add takes an event of an agent that source names for the person. Follow does so with all that an
+// agent says.
 func (p *Presenter) Add(source string, ev *aaep.Event) {
 	p.Plan(func(a *announce.Announcer, now time.Time) {
 		a.Add(now, source, ev, announce.Text(ev, cmp.Or(p.verbosity, aaep.VerbosityNormal)))
@@ -123,7 +130,8 @@ func (p *Presenter) Tell(text string, critical bool) {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Tell(now, text, critical) })
 }
 
-// SetLanguage says what the program speaks by itself: the first of somebody's languages that it knows; without one, English.
+// SetLanguage says what the program speaks by itself: the first of somebody's languages that it
+// knows; without one, English.
 func (p *Presenter) SetLanguage(languages ...string) {
 	p.Plan(func(a *announce.Announcer, _ time.Time) { a.SetLanguage(languages...) })
 }
@@ -158,7 +166,8 @@ func (p *Presenter) Details() {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Details(now) })
 }
 
-// Skip ends what is being said, and leaves what waits to be asked for, but for what is critical and what came of a question.
+// Skip ends what is being said, and leaves what waits to be asked for, but for what is critical and
+// what came of a question.
 func (p *Presenter) Skip() {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Skip(now) })
 }
@@ -168,17 +177,20 @@ func (p *Presenter) Newest() {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Newest(now) })
 }
 
-// Spell spells what cannot be spoken in its language: the question that is put, or what was told last.
+// Spell spells what cannot be spoken in its language: the question that is put, or what was told
+// last.
 func (p *Presenter) Spell() {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Spell(now) })
 }
 
-// Hush has nothing said but what is critical, and what the person asks for, until it is called with false; what waits is left to be asked for.
+// Hush has nothing said but what is critical, and what the person asks for, until it is called with
+// false; what waits is left to be asked for.
 func (p *Presenter) Hush(on bool) {
 	p.Plan(func(a *announce.Announcer, _ time.Time) { a.Hush(on) })
 }
 
-// NextQuestion puts another question that is open, for a person who wants to answer that first; this one comes again after it.
+// NextQuestion puts another question that is open, for a person who wants to answer that first;
+// this one comes again after it.
 func (p *Presenter) NextQuestion() {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.NextQuestion(now) })
 }
@@ -202,8 +214,9 @@ func (p *Presenter) Status() (s Status) {
 	return s
 }
 
-// Run presents over out until ctx is done, or out is gone: its error is then returned, nothing is lost, and Run may be called
-// with another output. What was being presented when ctx ended is silenced. A nil out is an error.
+// Run presents over out until ctx is done, or out is gone: its error is then returned, nothing is
+// lost, and Run may be called with another output. What was being presented when ctx ended is
+// silenced. A nil out is an error.
 func (p *Presenter) Run(ctx context.Context, out Output) error {
 	if out == nil {
 		return errors.New("present: Run was given no Output")
