@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep/internal/requirements"
@@ -16,7 +17,12 @@ import (
 //go:embed report.html
 var page string
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
+// pageTemplate is made when it is used: the command has others, which are to start fast.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(pageFuncs).Parse(page))
+})
+
+var pageFuncs = template.FuncMap{
 	"clean": oneLine,
 	"requirements": func(res Result) (list []requirements.Requirement) {
 		for _, id := range append(slices.Clone(res.Case.Requirements), res.Case.Also...) {
@@ -27,7 +33,7 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 		}
 		return list
 	},
-}).Parse(page))
+}
 
 // pageData is what the page shows, and how.
 type pageData struct {
@@ -73,5 +79,5 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	for _, p := range r.plays {
 		d.Timelines = append(d.Timelines, pageTimeline{p.timeline(), p})
 	}
-	return pageTemplate.Execute(w, d)
+	return pageTemplate().Execute(w, d)
 }

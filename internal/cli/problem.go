@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -62,11 +63,13 @@ func faultOf(file *fs.PathError) string {
 }
 
 // prefixes are how errors of the packages begin, which means something to their programmers only.
-var prefixes = regexp.MustCompile(`(^|: |; |\n)(?:(?:aaep|acp|announce|audit|auth|braille|conformance|discover|haptic|hook|ipc|ledger|llm|log|manifest|nvda|present|` +
-	`oidc|orca|producer|relay|schemas|serve|speech|sse|stand|stdio|subscriber|transports|websocket|writer): )+`)
+var prefixes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|: |; |\n)(?:(?:aaep|acp|announce|audit|auth|braille|conformance|discover|haptic|hook|ipc|ledger|llm|log|manifest|nvda|present|` +
+		`oidc|orca|producer|relay|schemas|serve|speech|sse|stand|stdio|subscriber|transports|websocket|writer): )+`)
+})
 
 // unprefixed leaves out the names of packages where an error, or one that is told within it, begins with them.
-func unprefixed(text string) string { return prefixes.ReplaceAllString(text, "$1") }
+func unprefixed(text string) string { return prefixes().ReplaceAllString(text, "$1") }
 
 // innermost is the cause at the end of a chain; of several, the first.
 func innermost(err error) string {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -190,13 +191,15 @@ func (l *listener) nameOf(name, id string) string {
 }
 
 // sentenceEnds are what a voice pauses at, as in no URL.
-var sentenceEnds = regexp.MustCompile(`[.!?:;,]+([^\pL\pN\s/]*)(?:\s|$)|[。！？：；؟؛।॥…۔።፧։՞၊။។៕｡．]+()`)
+var sentenceEnds = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[.!?:;,]+([^\pL\pN\s/]*)(?:\s|$)|[。！？：；؟؛।॥…۔።፧։՞၊။។៕｡．]+()`)
+})
 
 // embedded is a peer's text that stands within a sentence of ours.
 func embedded(text string) string {
 	const most = 100 // characters
 	text = strings.ToValidUTF8(text[:min(len(text), 20*most)], "")
-	text = words.OneLine(sentenceEnds.ReplaceAllString(words.OneLine(aaep.SafeText(text)), "$1 "))
+	text = words.OneLine(sentenceEnds().ReplaceAllString(words.OneLine(aaep.SafeText(text)), "$1 "))
 	if r := []rune(text); len(r) > most {
 		text = strings.TrimSpace(string(r[:most])) + "…"
 	}
