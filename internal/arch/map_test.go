@@ -496,14 +496,24 @@ var theMap = []folder{
 		why:    "what a person types to an agent does not depend on how they hear it",
 	},
 	{
+		path:   "internal/cli/hook/call",
+		arrows: []string{".", "transports", "transports/ipc"},
+		why:    "it runs at every tool call of an agent, so each import is waited for",
+	},
+	{
+		path:   "internal/cli/hook/early",
+		arrows: []string{"internal/cli/hook/call"},
+		why:    "it runs before what it does not import is initialised",
+	},
+	{
 		path:   "internal/cli/hook",
-		arrows: []string{"bridges/hook", "internal/httpguard", "internal/lockfile", "transports", "transports/ipc"},
+		arrows: []string{"bridges/hook", "internal/cli/hook/call", "internal/httpguard", "internal/lockfile", "transports", "transports/ipc"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "how a hook reaches the server, and how it gets into an agent's settings, depends on no event",
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/hook", "internal/httpguard", "internal/negotiation", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
+		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early", "internal/httpguard", "internal/negotiation", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

@@ -21,6 +21,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/hook/call"
+	_ "github.com/aaep-go/aaep/internal/cli/hook/early"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
@@ -45,8 +47,8 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // Main runs the command and returns its exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if isHookCall(args) {
-		return hookCall(args[1], stdin, stdout, stderr)
+	if call.Is(args) { // which package early has done already where this is a process
+		return call.Run(args[1], stdin, stdout, stderr)
 	}
 	// Where nobody reads standard output any more, writing fails, but listeners are still told. Ignoring the
 	// signal instead would be passed on to the programs we run.

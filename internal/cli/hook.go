@@ -21,47 +21,19 @@ import (
 	"github.com/aaep-go/aaep"
 	bridge "github.com/aaep-go/aaep/bridges/hook"
 	"github.com/aaep-go/aaep/internal/cli/hook"
+	"github.com/aaep-go/aaep/internal/cli/hook/call"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
 
-// hookCall is "aaep hook AGENT" as an agent runs it for each thing that happens. It is told apart before anything else is made, since it
-// has to start fast. Whatever goes wrong, it prints nothing and does not end with 2, by which agents take an action as forbidden.
-func hookCall(agent string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
-	defer func() {
-		if r := recover(); r != nil {
-			fmt.Fprintln(stderr, "aaep: the hook failed, and decides nothing")
-			code = exitOK
-		}
-	}()
-	trial := os.Getenv(trialVariable) != ""
-	err := hook.Call(context.Background(), agent, stdin, stdout, hook.Start)
-	switch {
-	case err != nil:
-		fmt.Fprintln(stderr, "aaep: "+aaep.SafeText(unprefixed(words.OneLine(err.Error()))))
-	case trial:
-		fmt.Fprintln(stderr, trialPassed)
-	}
-	return exitOK
-}
-
-// isHookCall reports whether the arguments are those by which an agent calls a hook.
-func isHookCall(args []string) bool {
-	return len(args) == 2 && args[0] == "hook" && hook.Known(args[1])
-}
-
-const (
-	trialVariable = "AAEP_HOOK_TRIAL"
-	trialPassed   = "aaep: the server has taken it"
-	trialTime     = 15 * time.Second
-)
+const trialTime = 15 * time.Second // for a hook, which may have to start the server
 
 func hookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook (install | status | serve | AGENT)",
 		Short: "Hear the coding agent that you use already, and answer it, by its hooks",
 		Long: `hook lets you keep your coding agent and your editor, and hear what the agent does, that it waits, for what, and that it is
-done; and answer it from your own voice, display or keys. It works with agents that call hooks: ` + strings.Join(hook.Agents, ", ") + `.
+done; and answer it from your own voice, display or keys. It works with agents that call hooks: ` + strings.Join(call.Agents, ", ") + `.
 
 Install it once, with "aaep hook install AGENT", and listen with "aaep listen". What the agent wants to be allowed is asked there. Only
 your yes allows it. If nobody listens or answers, the agent asks in its own window, as if there were no hook.
@@ -72,13 +44,13 @@ server, which the first of them starts, and which ends when it is not needed.`,
   aaep listen --output speech
   aaep hook status
   aaep hook install --remove claude`,
-		ValidArgs: hook.Agents,
+		ValidArgs: call.Agents,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
 			// An agent that calls a hook in this way must not take the exit code as a decision.
-			return &exitError{exitFailed, fmt.Errorf("there are no hooks for %q.\nThere are some for: %s", strings.Join(args, " "), strings.Join(hook.Agents, ", "))}
+			return &exitError{exitFailed, fmt.Errorf("there are no hooks for %q.\nThere are some for: %s", strings.Join(args, " "), strings.Join(call.Agents, ", "))}
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -91,21 +63,21 @@ func hookInstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install AGENT...",
 		Short: "Write the hooks into an agent's settings, or take them out",
-		Long: `install writes hooks into the settings of AGENT: ` + strings.Join(hook.Agents, ", ") + `. All else in them stays as it is, to
+		Long: `install writes hooks into the settings of AGENT: ` + strings.Join(call.Agents, ", ") + `. All else in them stays as it is, to
 the byte; the file as it was is kept beside it. Doing it twice changes nothing. --remove takes the hooks out, and gives back every byte.
 
 Settings that are not valid JSON, have comments or are a symbolic link are left alone; add to those what --print shows.`,
 		Example: `  aaep hook install claude
   aaep hook install --print codex
   aaep hook install --remove gemini`,
-		ValidArgs: hook.Agents,
+		ValidArgs: call.Agents,
 		RunE: func(cmd *cobra.Command, agents []string) error {
 			if len(agents) == 0 {
-				return usage("name an agent: %s.\nSee: aaep hook install --help", strings.Join(hook.Agents, ", "))
+				return usage("name an agent: %s.\nSee: aaep hook install --help", strings.Join(call.Agents, ", "))
 			}
 			for _, agent := range agents {
-				if !hook.Known(agent) {
-					return usage("there are no hooks for %q.\nThere are some for: %s", agent, strings.Join(hook.Agents, ", "))
+				if !call.Known(agent) {
+					return usage("there are no hooks for %q.\nThere are some for: %s", agent, strings.Join(call.Agents, ", "))
 				}
 				if pieces && !hook.HasPieces(agent) {
 					return usage("--pieces is for gemini: %s reports its answers only when they are whole.\nLeave it out.", hook.Name(agent))
@@ -184,7 +156,7 @@ sees whether the server takes what that says. Listeners hear nothing of it.`,
 
 func hookStatus(ctx context.Context, out io.Writer) error {
 	installed, failed := 0, 0
-	for _, agent := range hook.Agents {
+	for _, agent := range call.Agents {
 		line, err := hook.Installed(agent)
 		switch {
 		case err != nil:
@@ -203,7 +175,7 @@ func hookStatus(ctx context.Context, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "%s: installed, and works.\n", hook.Name(agent))
 	}
-	switch listeners, err := hook.Status(ctx); {
+	switch listeners, err := call.Status(ctx); {
 	case err != nil && installed > 0 && failed == 0:
 		fmt.Fprintf(out, "The server does not answer: %s\n", words.Sentence(plain(err)))
 		failed++
@@ -231,12 +203,12 @@ func tryHook(ctx context.Context, line string) error {
 	cmd := exec.CommandContext(ctx, shell[0], shell[1:]...)
 	var says, prints bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(`{"session_id":"trial","cwd":"","hook_event_name":"Trial"}`), &prints, &says
-	cmd.Env = append(os.Environ(), trialVariable+"=1")
+	cmd.Env = append(os.Environ(), call.Variable+"=1")
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%q cannot be run: %s %s", line, whyNot(err), words.OneLine(says.String()))
 	}
-	if prints.Len() > 0 || !strings.Contains(says.String(), trialPassed) {
+	if prints.Len() > 0 || !strings.Contains(says.String(), call.Taken) {
 		return fmt.Errorf("%q says: %s", line, words.OneLine(says.String()+prints.String()))
 	}
 	return nil
@@ -300,7 +272,7 @@ func (o *hookServing) run(cmd *cobra.Command, _ []string) (err error) {
 		return &exitError{exitFailed, errors.New(plain(err))}
 	}
 	defer lock.Close()
-	dir, err := hook.StateFolder()
+	dir, err := call.StateFolder()
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
@@ -315,12 +287,12 @@ func (o *hookServing) run(cmd *cobra.Command, _ []string) (err error) {
 		return err
 	}
 	defer closeTrail(trail, o.trail, &err)
-	cfg := producer.Config{Agent: aaep.Producer{AgentID: hook.AgentID, AgentName: "Coding agents"}, AnyLanguage: true, FromStart: true, RefuseSecrets: true,
+	cfg := producer.Config{Agent: aaep.Producer{AgentID: call.AgentID, AgentName: "Coding agents"}, AnyLanguage: true, FromStart: true, RefuseSecrets: true,
 		Audit: trail, Observer: o.where.seen, MaxSubscriptions: maxOfOne, Admit: o.where.admit(status), Logger: o.where.journal(talk, errorsTo(talk))}
 	if cfg.Signers, err = o.where.signers(talk); err != nil {
 		return err
 	}
-	o.where.addrs = slices.Concat([]string{localScheme + hook.AgentID}, o.where.addrs)
+	o.where.addrs = slices.Concat([]string{localScheme + call.AgentID}, o.where.addrs)
 	var p *producer.Producer
 	at, served, err := o.where.open(ctx, func() (*producer.Producer, error) { p, err = producer.New(cfg); return p, err }, talk)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/cli/hook"
+	"github.com/aaep-go/aaep/internal/cli/hook/call"
 )
 
 // listening is what the flags of "listen" say.
@@ -83,10 +83,10 @@ func (o *listening) named(_ *cobra.Command, args []string) error {
 
 func (o *listening) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && o.program == "" { // the server of hooks
-		if err := hook.Ensure(cmd.Context(), hook.Start); err != nil {
+		if err := call.Ensure(cmd.Context(), call.Start); err != nil {
 			return &exitError{exitUnreachable, fmt.Errorf("no address is given, and the agents that call hooks cannot be followed: %s.\nName an agent to follow, for example: aaep listen http://127.0.0.1:8080", plain(err))}
 		}
-		args = []string{localScheme + hook.AgentID}
+		args = []string{localScheme + call.AgentID}
 	}
 	urls, err := addresses(args)
 	if err != nil {

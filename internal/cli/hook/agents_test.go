@@ -17,7 +17,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli"
-	"github.com/aaep-go/aaep/internal/cli/hook"
+	"github.com/aaep-go/aaep/internal/cli/hook/call"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports/ipc"
 )
@@ -164,7 +164,7 @@ func (h *home) follow(answer func(p *person, ev *aaep.Event)) *person {
 		h.t.Fatal(err)
 	}
 	for late := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) { // until the server counts them
-		if n, err := hook.Status(h.t.Context()); n > 0 {
+		if n, err := call.Status(h.t.Context()); n > 0 {
 			break
 		} else if time.Now().After(late) {
 			h.t.Fatalf("the server has %d listeners: %v", n, err)

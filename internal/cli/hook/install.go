@@ -360,3 +360,21 @@ func writeWhole(path string, data []byte, mode fs.FileMode) error {
 	}
 	return os.Rename(f.Name(), path)
 }
+
+// Unit is a unit of systemd for the user, which runs the server for good.
+func Unit() (string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`[Unit]
+Description=Coding agents for assistive technology (AAEP)
+
+[Service]
+ExecStart=%s hook serve
+Restart=on-failure
+
+[Install]
+WantedBy=default.target
+`, strings.ReplaceAll(shellWord(program), "%", "%%")), nil
+}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aaep-go/aaep/internal/cli/hook/call"
 )
 
 // own gives each agent a home of its own for a test, and returns that of its settings.
@@ -67,7 +69,7 @@ var settings = []string{
 
 // Whatever the settings are, installing keeps all that is in them, twice is as once, and removing gives back every byte.
 func TestInstall(t *testing.T) {
-	for _, agent := range append(slices.Clone(Agents), "gemini in pieces") {
+	for _, agent := range append(slices.Clone(call.Agents), "gemini in pieces") {
 		agent, pieces := strings.CutSuffix(agent, " in pieces")
 		install := func(agent string) (Change, error) { return Install(agent, pieces) }
 		for _, before := range settings {

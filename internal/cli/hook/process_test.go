@@ -161,6 +161,22 @@ func TestNothingPrinted(t *testing.T) {
 	}
 }
 
+// A hook initialises little: it runs before the schemas and the producer are.
+func TestEarly(t *testing.T) {
+	h := newHome(t)
+	h.serve()
+	h.env = append(h.env, "GODEBUG=inittrace=1")
+	out, traced, code := h.aaep(prompts, "hook", "claude")
+	if out != "" || code != 0 || !strings.Contains(traced, "init github.com/aaep-go/aaep ") && !strings.Contains(traced, "init os ") {
+		t.Fatalf("%d %q %.300q", code, out, traced)
+	}
+	for _, heavy := range []string{"santhosh-tekuri/jsonschema", "aaep-go/aaep/conformance ", "aaep-go/aaep/producer ", "modernc.org/sqlite ", "spf13/cobra "} {
+		if strings.Contains(traced, heavy) {
+			t.Errorf("a hook initialises %s", heavy)
+		}
+	}
+}
+
 // Two hooks ask at once, one is killed: its question is withdrawn, which is said, and the other gets its own answer.
 func TestKilledBesideAnother(t *testing.T) {
 	h := newHome(t)

@@ -1,3 +1,7 @@
+// Package hook is the person's side of hooks: the server that the hooks of agents tell, and what installs them in an agent's settings.
+// Package call is the hook itself. What an event means is the business of bridges/hook.
+//
+// The server has a goroutine for each hook that runs.
 package hook
 
 import (
@@ -15,6 +19,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/bridges/hook"
+	"github.com/aaep-go/aaep/internal/cli/hook/call"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/lockfile"
 	"github.com/aaep-go/aaep/transports"
@@ -25,6 +30,9 @@ const (
 	inputTime  = 10 * time.Second // for a hook to send its input
 	mostInputs = 8                // that are read at once
 )
+
+// What is sent of an input is as much as can be taken.
+var _ = [1]struct{}{}[call.MaxInput-hook.MaxInput]
 
 // A Server takes the inputs of hooks, and hands them to a Bridge.
 type Server struct {
@@ -46,7 +54,7 @@ var ErrRunning = errors.New("the server of hooks runs already")
 
 // Lock is held by the server of a user. Close ends that.
 func Lock() (io.Closer, error) {
-	path, err := lockPath()
+	path, err := call.LockPath()
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +70,7 @@ func Lock() (io.Closer, error) {
 
 // Listen opens where hooks reach the server; only this user can.
 func Listen() (*ipc.Listener, error) {
-	path, err := inputPath()
+	path, err := call.InputPath()
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +144,7 @@ func (s *Server) endIdle(ctx context.Context, end func()) {
 // hear takes one input, and sends what comes of it.
 func (s *Server) hear(ctx context.Context, conn transports.Conn) {
 	agent, input, err := s.read(ctx, conn)
-	if err != nil || !reply(ctx, conn, receipt{Received: true, Listeners: s.Listeners()}) || agent == "" {
+	if err != nil || !reply(ctx, conn, call.Receipt{Received: true, Listeners: s.Listeners()}) || agent == "" {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -148,13 +156,13 @@ func (s *Server) hear(ctx context.Context, conn transports.Conn) {
 	answered := false
 	s.Bridge.Handle(ctx, agent, input, func(output []byte) error {
 		answered = true
-		if !reply(ctx, conn, outcome{output}) {
+		if !reply(ctx, conn, call.Outcome{Output: output}) {
 			return transports.ErrClosed
 		}
 		return nil
 	})
 	if !answered {
-		reply(ctx, conn, outcome{})
+		reply(ctx, conn, call.Outcome{})
 	}
 }
 
@@ -172,11 +180,11 @@ func (s *Server) read(ctx context.Context, conn transports.Conn) (agent string, 
 	if err != nil {
 		return "", nil, err
 	}
-	var r request
+	var r call.Request
 	if err := json.Unmarshal(msg, &r); err != nil {
 		return "", nil, err
 	}
-	if r.Size < 0 || r.Size > hook.MaxInput || r.Agent != "" && !Known(r.Agent) {
+	if r.Size < 0 || r.Size > hook.MaxInput || r.Agent != "" && !call.Known(r.Agent) {
 		return "", nil, errors.New("the request cannot be taken")
 	}
 	for len(input) < r.Size {
@@ -206,7 +214,7 @@ func (s *Server) Handler(secret string) http.Handler {
 		case rules.Check(r) != nil, secret == "", subtle.ConstantTimeCompare([]byte(token), []byte(secret)) != 1:
 			w.WriteHeader(http.StatusForbidden)
 			return
-		case r.Method != http.MethodPost || !Known(agent):
+		case r.Method != http.MethodPost || !call.Known(agent):
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}

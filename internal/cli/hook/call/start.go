@@ -1,13 +1,11 @@
-package hook
+package call
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 )
 
@@ -56,22 +54,4 @@ func Start() (ended <-chan error, err error) {
 		over <- errors.Join(errors.New("the server of hooks ended; its log is "+log.Name()), cmd.Wait())
 	}()
 	return over, nil
-}
-
-// Unit is a unit of systemd for the user, which runs the server for good.
-func Unit() (string, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf(`[Unit]
-Description=Coding agents for assistive technology (AAEP)
-
-[Service]
-ExecStart=%s hook serve
-Restart=on-failure
-
-[Install]
-WantedBy=default.target
-`, strings.ReplaceAll(shellWord(program), "%", "%%")), nil
 }

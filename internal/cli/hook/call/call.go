@@ -1,9 +1,7 @@
-// Package hook is the person's side of hooks: "aaep hook AGENT", which an agent runs for each thing that happens, the server that it
-// tells, and what installs it in an agent's settings. What an event means is the business of bridges/hook.
-//
-// Call is on the path of every tool call of an agent. It reads its input, hands it to the server, and prints what that answers, so it
-// initialises nothing else, and whatever goes wrong it prints nothing. The server has a goroutine for each hook that runs.
-package hook
+// Package call is "aaep hook AGENT": it hands the input of a hook to the server, and prints what that answers. An agent runs it at every
+// tool call, so it depends on little, and package early has it run before anything else of the command is initialised. Whatever goes
+// wrong it prints nothing, and it never ends with 2, by which agents take an action as forbidden.
+package call
 
 import (
 	"context"
@@ -11,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/aaep-go/aaep/bridges/hook"
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/ipc"
 )
@@ -29,17 +29,20 @@ var Agents = []string{"claude", "codex", "gemini", "copilot", "crush"}
 // Known reports whether the hooks of an agent are known.
 func Known(agent string) bool { return slices.Contains(Agents, agent) }
 
-// The two talk in messages: a request, the input in parts, a receipt at once, and an outcome when there is one.
+// MaxInput is how many bytes of an input are sent; of a longer one, which no question can be made of, that is the beginning.
+const MaxInput = 8 << 20
+
+// The two talk in messages: a Request, the input in parts, a receipt at once, and an outcome when there is one.
 type (
-	request struct {
+	Request struct {
 		Agent string `json:"agent"` // empty asks how the server is
 		Size  int    `json:"size"`  // of the input, in bytes
 	}
-	receipt struct {
+	Receipt struct {
 		Received  bool `json:"received"`
 		Listeners int  `json:"listeners"`
 	}
-	outcome struct {
+	Outcome struct {
 		Output json.RawMessage `json:"output,omitempty"`
 	}
 )
@@ -53,17 +56,41 @@ const (
 	startPoll   = 5 * time.Millisecond
 )
 
-// inputPath is where the server takes inputs.
-func inputPath() (string, error) { return ipc.Path(AgentID + "-input") }
+// InputPath is where the server takes inputs.
+func InputPath() (string, error) { return ipc.Path(AgentID + "-input") }
+
+// Variable, set in the environment, has Run say that the server has taken the input.
+const (
+	Variable = "AAEP_HOOK_TRIAL"
+	Taken    = "aaep: the server has taken it"
+)
+
+// Is reports whether the arguments of the command are those by which an agent calls a hook.
+func Is(args []string) bool { return len(args) == 2 && args[0] == "hook" && Known(args[1]) }
+
+// Run is the whole of "aaep hook AGENT". It returns the exit code.
+func Run(agent string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	defer func() {
+		if r := recover(); r != nil { // or the program would end with 2
+			fmt.Fprintln(stderr, "aaep: the hook failed, and decides nothing")
+		}
+	}()
+	if err := Call(context.Background(), agent, stdin, stdout, Start); err != nil {
+		fmt.Fprintln(stderr, "aaep: "+strings.Join(strings.Fields(aaep.SafeText(err.Error())), " "))
+	} else if os.Getenv(Variable) != "" {
+		fmt.Fprintln(stderr, Taken)
+	}
+	return 0
+}
 
 // Call hands an input to the server, which it starts if there is none, and prints what the server answers. An error says why nothing was
 // printed; the agent then goes on as if there were no hook.
 func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, start func() (ended <-chan error, err error)) error {
-	data, err := io.ReadAll(io.LimitReader(input, hook.MaxInput))
+	data, err := io.ReadAll(io.LimitReader(input, MaxInput))
 	if err != nil {
 		return err
 	}
-	if len(data) == hook.MaxInput { // the agent must not wait for a pipe that is not read
+	if len(data) == MaxInput { // the agent must not wait for a pipe that is not read
 		if _, err := io.Copy(io.Discard, input); err != nil {
 			return err
 		}
@@ -73,7 +100,7 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 		if err != nil {
 			return err
 		}
-		answer, err := ask(ctx, conn, request{Agent: agent, Size: len(data)}, data)
+		answer, err := ask(ctx, conn, Request{Agent: agent, Size: len(data)}, data)
 		if errors.Is(err, errNoReceipt) && !errors.Is(err, context.DeadlineExceeded) && attempt == 0 { // a server that was about to end
 			continue
 		}
@@ -87,8 +114,8 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 
 var errNoReceipt = errors.New("the server of hooks did not take the input")
 
-// ask sends a request, and waits for its outcome.
-func ask(ctx context.Context, conn transports.Conn, r request, input []byte) (answer outcome, err error) {
+// ask sends a Request, and waits for its outcome.
+func ask(ctx context.Context, conn transports.Conn, r Request, input []byte) (answer Outcome, err error) {
 	defer conn.Close()
 	if _, err := send(ctx, conn, r, input); err != nil {
 		return answer, err
@@ -100,8 +127,8 @@ func ask(ctx context.Context, conn transports.Conn, r request, input []byte) (an
 	return answer, json.Unmarshal(msg, &answer)
 }
 
-// send sends a request, and returns the receipt.
-func send(ctx context.Context, conn transports.Conn, r request, input []byte) (got receipt, err error) {
+// send sends a Request, and returns the receipt.
+func send(ctx context.Context, conn transports.Conn, r Request, input []byte) (got Receipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, receiptTime)
 	defer cancel()
 	msg, err := json.Marshal(r)
@@ -126,7 +153,7 @@ func send(ctx context.Context, conn transports.Conn, r request, input []byte) (g
 
 // connect reaches the server. If there is none, start is called to start one.
 func connect(ctx context.Context, start func() (ended <-chan error, err error)) (transports.Conn, error) {
-	path, err := inputPath()
+	path, err := InputPath()
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +190,7 @@ func Status(ctx context.Context) (listeners int, err error) {
 		return 0, err
 	}
 	defer conn.Close()
-	got, err := send(ctx, conn, request{}, nil)
+	got, err := send(ctx, conn, Request{}, nil)
 	return got.Listeners, err
 }
 
@@ -174,12 +201,12 @@ func Ensure(ctx context.Context, start func() (ended <-chan error, err error)) e
 		return err
 	}
 	defer conn.Close()
-	_, err = send(ctx, conn, request{}, nil)
+	_, err = send(ctx, conn, Request{}, nil)
 	return err
 }
 
-// lockPath is a file that the server holds while it serves, so that of two that start at once one gives way.
-func lockPath() (string, error) {
-	path, err := inputPath()
+// LockPath is a file that the server holds while it serves, so that of two that start at once one gives way.
+func LockPath() (string, error) {
+	path, err := InputPath()
 	return filepath.Join(filepath.Dir(path), AgentID+".lock"), err
 }
