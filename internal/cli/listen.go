@@ -28,8 +28,9 @@ func listenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "listen [ADDRESS... | --exec COMMAND]",
 		Short: "Follow agents: hear what they say, sentence by sentence, and answer their questions",
-		Long: `listen follows the agent at ADDRESS, or without one the agents on this machine that "aaep hook" tells of, and prints one line for each thing there is to know. When the agent asks,
-type your answer and press Enter. What you do not answer is decided as the question says.
+		Long: `listen follows the agent at ADDRESS, or without one the agents on this machine that "aaep hook" tells of, and prints one
+line for each thing there is to know. When the agent asks, type your answer and press Enter. What you do not answer is
+decided as the question says.
 
 With several addresses it follows several agents at once, and names the one that speaks. Their questions are put one
 after the other, and each answer goes to the agent that asked. /agents says how it stands with each.
