@@ -14,7 +14,8 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 )
 
-// A person who follows an agent by the key of the first time lets it have a new one: the one whose thumbprint they give, and no other.
+// A person who follows an agent by the key of the first time lets it have a new one: the one whose
+// thumbprint they give, and no other.
 func manifestAccept() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accept FILE AGENT_ID THUMBPRINT",
@@ -42,12 +43,13 @@ Exit codes: 0 accepted, 1 no such agent is in the file or it is damaged, 2 wrong
 			var unread *fs.PathError
 			switch {
 			case errors.As(err, &unread):
-				return &exitError{exitUnreachable, errors.New(plain(err))}
+				return &exitError{exitUnreachable, errors.New(plainError(err))}
 			case err != nil:
-				return &exitError{exitFailed, fmt.Errorf("nothing was accepted: %s", plain(err))}
+				return &exitError{exitFailed, fmt.Errorf("nothing was accepted: %s", plainError(err))}
 			}
 			status := announcer{out: cmd.ErrOrStderr()}
-			status.say("aaep", "From now on "+theirs(agent)+" is known by the key "+key+", and by no other.")
+			status.printLabelled("aaep", "From now on "+embedText(agent)+" is known by the key "+key+
+				", and by no other.")
 			return nil
 		},
 	}
@@ -55,7 +57,8 @@ Exit codes: 0 accepted, 1 no such agent is in the file or it is damaged, 2 wrong
 	return cmd
 }
 
-// plainWord is a word that every shell takes as it is. What an agent calls itself is not given to a shell otherwise.
+// plainWord is a word that every shell takes as it is. What an agent calls itself is not given to a
+// shell otherwise.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:+@][A-Za-z0-9_./:+@-]*$`)
 
 // howToAccept says what to do about a new key, and what to type then.
@@ -71,11 +74,13 @@ func howToAccept(err error) string {
 		return instead
 	}
 	return fmt.Sprintf("\nAsk them what its new key is, and not by way of this agent. Letter by letter it is: %s.\nOnly if they say the same, type: aaep manifest accept %s %s %s",
-		spelled(changed.Presented), word(filepath.ToSlash(changed.File), "FILE"), word(changed.AgentID, "AGENT_ID"), changed.Presented)
+		spellThumbprint(changed.Presented), word(filepath.ToSlash(changed.File), "FILE"),
+		word(changed.AgentID, "AGENT_ID"), changed.Presented)
 }
 
-// spelled is a thumbprint for the ear, in fours. That capitals sound like small letters costs some 35 of its 256 bits.
-func spelled(thumbprint string) string {
+// spellThumbprint returns a thumbprint in groups of four, to be heard. That capitals sound like
+// small letters costs some 35 of its 256 bits.
+func spellThumbprint(thumbprint string) string {
 	var b strings.Builder
 	for i, r := range thumbprint {
 		switch {

@@ -58,7 +58,7 @@ whoever listens hears it, and what the agent asks can be answered in both places
   aaep acp --as braille --cells 14 --output braille -- goose acp
   aaep acp --web --listen 127.0.0.1:8080 -- gemini --acp
   aaep acp --tee --listen 127.0.0.1:8080 -- gemini --acp`,
-		RunE: o.run,
+		RunE: o.runACP,
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the agent's name is the agent's
@@ -68,55 +68,60 @@ whoever listens hears it, and what the agent asks can be answered in both places
 	f.BoolVar(&o.tee, "tee", false, "stand between the editor that started this and AGENT, and let others follow and answer")
 	f.BoolVar(&o.plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
 	f.StringVar(&o.settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
-	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+strings.Join(outputNames()[:len(outputNames())-1], ", "))
+	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+
+		strings.Join(outputNames()[:len(outputNames())-1], ", "))
 	o.ask = askingFlags(cmd)
 	o.where = servingFlags(cmd)
 	o.where.addrs, f.Lookup("listen").DefValue = nil, "[]"
 	return cmd
 }
 
-// ownRate is how many events a second the person at the keyboard gets who has asked for no rate. It is high, so that what the agent
-// says before it asks is told before the question; a voice or a display tells it at its own pace.
+// ownRate is how many events a second the person at the keyboard gets who has asked for no rate. It
+// is high, so that what the agent says before it asks is told before the question; a voice or a
+// display tells it at its own pace.
 const ownRate = 20
 
-// ownTerms are what whoever is at the keyboard gets otherwise than a listener who follows from elsewhere.
+// ownTerms are what the person at the keyboard gets otherwise than a listener who follows from
+// elsewhere.
 func ownTerms(caps *aaep.Capabilities, anyRate bool) {
 	if anyRate {
 		caps.MaxEventsPerSecond = ownRate
 	}
-	filters := aaep.EventFilters{Exclude: []string{string(aaep.TypeSessionStarted)}} // whoever typed a prompt need not hear it
+	filters := aaep.EventFilters{Exclude: []string{string(aaep.TypeSessionStarted)}} // the person who typed a prompt need not hear it
 	if caps.EventFilters != nil {
 		filters.Exclude = append(filters.Exclude, caps.EventFilters.Exclude...)
 	}
 	caps.EventFilters = &filters
 }
 
-func (o *acpOptions) run(cmd *cobra.Command, args []string) (err error) {
+// runACP is "aaep acp": it starts the agent, and either talks with it here or stands between it and
+// an editor.
+func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 	const see = "\nSee: aaep acp --help"
 	switch {
 	case len(args) == 0:
-		return usage("name an agent after --, for example: aaep acp -- gemini --acp")
+		return usageError("name an agent after --, for example: aaep acp -- gemini --acp")
 	case o.plain && len(o.outs) > 0:
-		return usage("--plain is for lines on the terminal alone, and --output for more; give one of them." + see)
+		return usageError("--plain is for lines on the terminal alone, and --output for more; give one of them." + see)
 	case o.tee && len(o.outs) > 0:
-		return usage("--output is for a conversation here; whoever follows an editor's agent does that with: aaep listen" + see)
+		return usageError("--output is for a conversation here; whoever follows an editor's agent does that with: aaep listen" + see)
 	case slices.Contains(o.outs, onPage):
-		return usage("--output %s is a page of its own; serve one with --web."+see, onPage)
+		return usageError("--output %s is a page of its own; serve one with --web."+see, onPage)
 	}
 	if (o.where.web || o.tee) && len(o.where.addrs) == 0 {
 		o.where.addrs = []string{"127.0.0.1:8080"}
 	}
 	if o.folder, err = filepath.Abs(o.folder); err != nil {
-		return usage("--folder %s", plain(err))
+		return usageError("--folder %s", plainError(err))
 	}
 	if at, err := os.Stat(o.folder); err != nil || !at.IsDir() {
-		return usage("--folder %q is no folder."+see, o.folder)
+		return usageError("--folder %q is no folder."+see, o.folder)
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
-		return usage("cannot run %q: %s.\nCheck its name, or give its whole path", args[0], whyNot(err))
+		return usageError("cannot run %q: %s.\nCheck its name, or give its whole path", args[0], whyNot(err))
 	}
 	if o.tee {
-		return o.between(cmd, args)
+		return o.runBetween(cmd, args)
 	}
 	caps, err := o.wanted(cmd)
 	if err != nil {
@@ -125,33 +130,37 @@ func (o *acpOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if o.ask.profile == "" && len(o.ask.include) == 0 {
 		ownTerms(&caps, !o.ask.flags.Changed("rate"))
 	}
-	ctx, stop := interruptible(cmd.Context())
+	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
 	l, keys, end, err := o.person(ctx, cmd, caps)
 	if err != nil {
 		return err
 	}
 	defer end()
-	return o.talk(ctx, cmd, args, l, keys, caps)
+	return o.runConversation(ctx, cmd, args, l, keys, caps)
 }
 
-// talk runs the agent, and a conversation with it, until one of the two ends.
-func (o *acpOptions) talk(ctx context.Context, cmd *cobra.Command, args []string, l *listener, keys *keyboard, caps aaep.Capabilities) (err error) {
+// runConversation runs the agent, and a conversation with it, until one of the two ends.
+func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, args []string, l *listener,
+	keys *keyboard, caps aaep.Capabilities) (err error) {
 	program := exec.Command(args[0], args[1:]...)
 	program.Dir = o.folder
 	stop := l.connecting(filepath.Base(args[0]))
-	agent, err := bridge.Start(ctx, program, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Logger: logTo(cmd.ErrOrStderr()), BeforeAsking: l.awaitTold})
+	agent, err := bridge.Start(ctx, program, bridge.Config{Folder: o.folder, Thoughts: o.thoughts,
+		Logger: logTo(cmd.ErrOrStderr()), BeforeAsking: l.awaitTold})
 	stop()
 	if err != nil {
 		if ctx.Err() != nil {
-			return stopped(ctx)
+			return stopError(ctx)
 		}
-		return &exitError{exitUnreachable, fmt.Errorf("%s cannot be talked with: %s", args[0], strings.TrimPrefix(plain(err), "acp: "))}
+		return &exitError{exitUnreachable, fmt.Errorf("%s cannot be talked with: %s", args[0],
+			strings.TrimPrefix(plainError(err), "acp: "))}
 	}
 	defer agent.Close()
 	name := cmp.Or(agent.Name(), filepath.Base(args[0]))
 	mine := &ownLink{principal: "keyboard:" + rand.Text()}
-	p, served, end, err := o.serve(ctx, cmd, name, producer.Config{Language: caps.Languages[0], Admit: mine.admit(o.where.admit(&l.status))}, &l.status)
+	p, served, end, err := o.serveAgent(ctx, cmd, name,
+		producer.Config{Language: caps.Languages[0], Admit: mine.admitOwnLink(o.where.rightsOf(&l.status))}, &l.status)
 	if err != nil {
 		return err
 	}
@@ -168,17 +177,19 @@ func (o *acpOptions) talk(ctx context.Context, cmd *cobra.Command, args []string
 	defer f.sub.Close()
 	talking, leave := context.WithCancel(ctx)
 	defer leave()
-	console, err := acp.New(ctx, agent, mine.p, func(sentences ...string) { l.status.say("aaep", strings.Join(sentences, " ")) })
+	console, err := acp.New(ctx, agent, mine.p,
+		func(sentences ...string) { l.status.printLabelled("aaep", strings.Join(sentences, " ")) })
 	if err != nil {
 		go func() { defer close(over); mine.p.Shutdown(ctx) }()
-		return &exitError{exitFailed, fmt.Errorf("%s cannot be talked with: %s", name, strings.TrimPrefix(plain(err), "acp: "))}
+		return &exitError{exitFailed, fmt.Errorf("%s cannot be talked with: %s", name,
+			strings.TrimPrefix(plainError(err), "acp: "))}
 	}
 	l.talk = console
 	ended := make(chan error, 1)
 	go func() {
 		defer close(over)
 		ended <- console.Run(talking)
-		drain(ctx, mine.p, drainTime, &l.status) // which ends what is followed here, once all of it was told
+		drainListeners(ctx, mine.p, drainTime, &l.status) // which ends what is followed here, once all of it was told
 	}()
 	err = f.follow(ctx, keys.lines, f)
 	leave()
@@ -186,20 +197,23 @@ func (o *acpOptions) talk(ctx context.Context, cmd *cobra.Command, args []string
 	failed := <-ended
 	switch {
 	case ctx.Err() != nil:
-		return stopped(ctx)
+		return stopError(ctx)
 	case failed != nil:
-		return &exitError{exitFailed, fmt.Errorf("%s %s", name, cmp.Or(howEnded(failed), "has ended: "+plain(failed)))}
-	case l.failed():
+		return &exitError{exitFailed, fmt.Errorf("%s %s", name,
+			cmp.Or(howEnded(failed), "has ended: "+plainError(failed)))}
+	case l.isUnread():
 		return err
 	}
 	return nil
 }
 
-// serve makes the producer of an agent, and serves it where that was asked for. End closes what is kept on record.
-func (o *acpOptions) serve(ctx context.Context, cmd *cobra.Command, name string, cfg producer.Config, status *announcer) (p *producer.Producer, served <-chan error, end func(*error), err error) {
+// serveAgent makes the producer of an agent, and serves it where that was asked for. End closes
+// what is kept on record.
+func (o *acpOptions) serveAgent(ctx context.Context, cmd *cobra.Command, name string, cfg producer.Config,
+	status *announcer) (p *producer.Producer, served <-chan error, end func(*error), err error) {
 	talk := cmd.ErrOrStderr()
-	cfg.Observer, cfg.MaxSubscriptions, cfg.Logger = o.where.seen, maxOfOne, o.where.journal(talk, errorsTo(talk))
-	if cfg.Signers, err = o.where.signers(talk); err != nil {
+	cfg.Observer, cfg.MaxSubscriptions, cfg.Logger = o.where.seen, maxOfOne, o.where.connectionLog(talk, errorsTo(talk))
+	if cfg.Signers, err = o.where.readSigners(talk); err != nil {
 		return nil, nil, nil, err
 	}
 	end = func(*error) {}
@@ -219,9 +233,9 @@ func (o *acpOptions) serve(ctx context.Context, cmd *cobra.Command, name string,
 		_, err = begin()
 	} else {
 		var at []invitation
-		if at, served, err = o.where.open(ctx, begin, talk); err == nil {
-			invite(status, name, "", at)
-			ready()
+		if at, served, err = o.where.serveEverywhere(ctx, begin, talk); err == nil {
+			printInvitations(status, name, "", at)
+			notifyReady()
 		}
 	}
 	if err != nil {
@@ -231,13 +245,15 @@ func (o *acpOptions) serve(ctx context.Context, cmd *cobra.Command, name string,
 	return p, served, end, nil
 }
 
-// between stands between the editor that started this program and the agent. Nothing that goes wrong here keeps the two from each other.
-func (o *acpOptions) between(cmd *cobra.Command, args []string) (err error) {
-	ctx, stop := interruptible(cmd.Context())
+// runBetween stands between the editor that started this program and the agent. Nothing that goes
+// wrong here keeps the two from each other.
+func (o *acpOptions) runBetween(cmd *cobra.Command, args []string) (err error) {
+	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
 	status := &announcer{out: cmd.ErrOrStderr()}
 	if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
-		return usage("--tee speaks with the editor that started it, and that is you.\nTry: aaep acp -- %s", strings.Join(args, " "))
+		return usageError("--tee speaks with the editor that started it, and that is you.\nTry: aaep acp -- %s",
+			strings.Join(args, " "))
 	}
 	program := exec.CommandContext(ctx, args[0], args[1:]...)
 	program.Stderr, program.WaitDelay = cmd.ErrOrStderr(), lastChance
@@ -252,9 +268,11 @@ func (o *acpOptions) between(cmd *cobra.Command, args []string) (err error) {
 	if err := program.Start(); err != nil {
 		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s", args[0], whyNot(err))}
 	}
-	p, served, end, err := o.serve(ctx, cmd, filepath.Base(args[0]), producer.Config{Admit: o.where.admit(status)}, status)
+	p, served, end, err := o.serveAgent(ctx, cmd, filepath.Base(args[0]),
+		producer.Config{Admit: o.where.rightsOf(status)}, status)
 	if err != nil {
-		status.say("aaep", "Nobody can follow the agent: "+words.Sentence(plain(err))+" The editor goes on without that.")
+		status.printLabelled("aaep", "Nobody can follow the agent: "+words.Sentence(plainError(err))+
+			" The editor goes on without that.")
 		if p, err = newProducer(filepath.Base(args[0]), producer.Config{}); err != nil {
 			return err
 		}
@@ -272,15 +290,15 @@ func (o *acpOptions) between(cmd *cobra.Command, args []string) (err error) {
 			io.WriteCloser
 		}{out, in})
 	ended := program.Wait()
-	drain(ctx, p, drainTime, status)
+	drainListeners(ctx, p, drainTime, status)
 	<-served
 	var exit *exec.ExitError
 	switch {
 	case errors.As(ended, &exit):
-		code, how := ending(exit)
+		code, how := programEnding(exit)
 		return &exitError{code, errors.New(args[0] + " " + how)}
 	case failed != nil:
-		return &exitError{exitFailed, errors.New(plain(failed))}
+		return &exitError{exitFailed, errors.New(plainError(failed))}
 	}
 	return nil
 }
@@ -290,7 +308,8 @@ const (
 	tellsSoon  = 300 * time.Millisecond // for which nothing is told before all counts as told
 )
 
-// awaitTold waits until the outputs have told what the agent has said so far, or for mostBehind. The lines of a terminal need no time.
+// awaitTold waits until the outputs have told what the agent has said so far, or for mostBehind.
+// The lines of a terminal need no time.
 func (l *listener) awaitTold(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, mostBehind)
 	defer cancel()
@@ -301,14 +320,16 @@ func (l *listener) awaitTold(ctx context.Context) {
 			return
 		}
 		l.out.each(func(p *present.Presenter) {
-			if slices.ContainsFunc(p.Status().Receipts, func(r announce.Receipt) bool { return r.Outcome == announce.Speaking }) {
+			if slices.ContainsFunc(p.Status().Receipts,
+				func(r announce.Receipt) bool { return r.Outcome == announce.Speaking }) {
 				since = time.Now()
 			}
 		})
 	}
 }
 
-// A conversation is what a person says beside answers to questions. Nil is a person who only listens.
+// A conversation is what a person says beside answers to questions. Nil is a person who only
+// listens.
 type conversation interface {
 	Prompt(line string)                                  // sends a line
 	Keep(line string)                                    // keeps one that may have been meant as an answer
@@ -329,8 +350,9 @@ func (o *ownLink) Dial(ctx context.Context) (transports.Conn, error) {
 	return theirs, ctx.Err()
 }
 
-// admit lets the person at the keyboard answer, whoever else may.
-func (o *ownLink) admit(others func(string, *aaep.SubscriptionRequest) (producer.Rights, error)) func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
+// admitOwnLink lets the person at the keyboard answer, whatever others may do.
+func (o *ownLink) admitOwnLink(others func(string, *aaep.SubscriptionRequest) (producer.Rights, error)) func(string,
+	*aaep.SubscriptionRequest) (producer.Rights, error) {
 	if others == nil {
 		return nil
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// effective is what holds after an answer: a term that a producer leaves out is as it was asked for (D-45), an
-// extension that it leaves out is not served.
+// effective is what holds after an answer: a term that a producer leaves out is as it was asked for
+// (D-45), an extension that it leaves out is not served.
 func effective(asked, honored aaep.Capabilities) aaep.Capabilities {
 	c := asked.With(honored)
 	c.Extensions = honored.Extensions
@@ -38,7 +38,8 @@ func inWords(t tongue, c, about aaep.Capabilities) []string {
 		say(true, phrase.Counted(string(t), phrase.AtPace, c.PaceWPM, "word"))
 	}
 	if f := c.EventFilters; about.EventFilters != nil && f != nil {
-		say(!slices.Contains(f.Include, "aaep:agent.*") && f.Include != nil, t.says(phrase.OnlyCriticalAnd, t.list(f.Include)))
+		say(!slices.Contains(f.Include, "aaep:agent.*") && f.Include != nil,
+			t.says(phrase.OnlyCriticalAnd, t.list(f.Include)))
 		say(len(f.Exclude) > 0, t.says(phrase.WithoutTypes, t.list(f.Exclude)))
 	}
 	for _, prefix := range slices.Sorted(maps.Keys(about.Extensions)) {
@@ -54,10 +55,12 @@ func inWords(t tongue, c, about aaep.Capabilities) []string {
 // everyTerm is about all that can be said of terms.
 func everyTerm(c aaep.Capabilities) aaep.Capabilities {
 	return aaep.Capabilities{MaxEventsPerSecond: 1, Languages: []string{}, PreferredVerbosity: aaep.VerbosityNormal,
-		CoalesceBoundaries: []aaep.Boundary{}, CognitiveLoad: aaep.LoadMedium, PaceWPM: 1, EventFilters: &aaep.EventFilters{},
-		Extensions: c.Extensions, SupportsConfirmationReply: new(true)}
+		CoalesceBoundaries: []aaep.Boundary{}, CognitiveLoad: aaep.LoadMedium, PaceWPM: 1,
+		EventFilters: &aaep.EventFilters{},
+		Extensions:   c.Extensions, SupportsConfirmationReply: new(true)}
 }
 
+// rateInWords says at most how many events a second are told; 0 is no limit.
 func rateInWords(t tongue, n int64) string {
 	if n == 0 {
 		return t.says(phrase.EveryEvent, "")
@@ -65,6 +68,7 @@ func rateInWords(t tongue, n int64) string {
 	return phrase.Counted(string(t), phrase.AtMost, n, "event")
 }
 
+// languagesInWords says in which languages, the best first.
 func languagesInWords(t tongue, tags []string) string {
 	if len(tags) == 0 {
 		return t.says(phrase.InOwnLanguage, "")
@@ -72,6 +76,7 @@ func languagesInWords(t tongue, tags []string) string {
 	return t.says(phrase.InLanguage, strings.Join(tags, t.says(phrase.OrElse, "")+" "))
 }
 
+// verbosityInWords says in how many words.
 func verbosityInWords(t tongue, v aaep.Verbosity) string {
 	switch v {
 	case aaep.VerbosityTerse:
@@ -82,13 +87,15 @@ func verbosityInWords(t tongue, v aaep.Verbosity) string {
 	return t.says(phrase.NormalWords, "")
 }
 
-// boundaryInWords says where answers are cut: as finely as was asked for, and for a low load as coarsely (D-53).
+// boundaryInWords says where answers are cut: as finely as was asked for, and for a low load as
+// coarsely (D-53).
 func boundaryInWords(t tongue, c aaep.Capabilities) string {
 	words := []struct {
 		is aaep.Boundary
 		id phrase.ID
 	}{
-		{aaep.BoundaryNone, phrase.AsWritten}, {aaep.BoundaryWord, phrase.WordByWord}, {aaep.BoundarySentence, phrase.SentenceBySentence},
+		{aaep.BoundaryNone, phrase.AsWritten}, {aaep.BoundaryWord, phrase.WordByWord},
+		{aaep.BoundarySentence, phrase.SentenceBySentence},
 		{aaep.BoundaryParagraph, phrase.ParagraphByParagraph}, {aaep.BoundaryCompletion, phrase.WhenWhole},
 	}
 	if c.CognitiveLoad == aaep.LoadLow {
@@ -102,6 +109,7 @@ func boundaryInWords(t tongue, c aaep.Capabilities) string {
 	return ""
 }
 
+// loadInWords says how much of what happens is told.
 func loadInWords(t tongue, l aaep.CognitiveLoad) string {
 	switch l {
 	case aaep.LoadLow:
@@ -143,8 +151,9 @@ func read[T any](data json.RawMessage) (v T) {
 	return v
 }
 
-// notGranted says what of the request does not hold. Where the agent has explained itself, in a note, its words stand for
-// everything but what it does not know, and who is asked where it has a word about that.
+// notGranted says what of the request does not hold. Where the agent has explained itself, in a
+// note, its words stand for everything but what it does not know, and who is asked where it has a
+// word about that.
 func notGranted(t tongue, asked, got aaep.Capabilities, note string) []string {
 	var short aaep.Capabilities
 	if note == "" {
@@ -161,7 +170,8 @@ func notGranted(t tongue, asked, got aaep.Capabilities, note string) []string {
 			short.CognitiveLoad = asked.CognitiveLoad
 		}
 	}
-	if isTrue(asked.SupportsConfirmationReply) && !isTrue(got.SupportsConfirmationReply) && !strings.Contains(note, "question") && !strings.Contains(note, t.says(phrase.OnlyListen, "")) {
+	if isTrue(asked.SupportsConfirmationReply) && !isTrue(got.SupportsConfirmationReply) &&
+		!strings.Contains(note, "question") && !strings.Contains(note, t.says(phrase.OnlyListen, "")) {
 		short.SupportsConfirmationReply = new(true)
 	}
 	for prefix, capability := range asked.Extensions {
@@ -175,7 +185,8 @@ func notGranted(t tongue, asked, got aaep.Capabilities, note string) []string {
 	list := inWords(t, asked, short)
 	if len(got.Languages) > 0 { // with none at all the agent has explained itself
 		for _, tag := range asked.Languages {
-			if !slices.ContainsFunc(got.Languages, func(has string) bool { return strings.EqualFold(has, tag) || within(tag, has) }) {
+			if !slices.ContainsFunc(got.Languages,
+				func(has string) bool { return strings.EqualFold(has, tag) || within(tag, has) }) {
 				list = append(list, t.says(phrase.TheLanguage, tag))
 			}
 		}
@@ -188,6 +199,7 @@ func within(tag, wider string) bool {
 	return len(tag) > len(wider) && tag[len(wider)] == '-' && strings.EqualFold(tag[:len(wider)], wider)
 }
 
+// andList joins words as English does: "a, b, and c".
 func andList(words []string) string {
 	switch last := len(words) - 1; last {
 	case -1:
@@ -201,10 +213,11 @@ func andList(words []string) string {
 	}
 }
 
+// isTrue reports whether b is set, to true.
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// felt is the pattern that comes with an event for a haptic device, in brackets, or "". That the agent waits comes
-// without one where the device is not asked itself; its first says so.
+// felt is the pattern that comes with an event for a haptic device, in brackets, or "". That the
+// agent waits comes without one where the device is not asked itself; its first says so.
 func felt(ev *aaep.Event, device aaep.Capabilities) string {
 	data, has := ev.Extensions[extensions.HapticVocabulary.Prefix]
 	pattern := read[extensions.HapticData](data).Pattern

@@ -24,16 +24,17 @@ type announcer struct {
 // ownLanguage is what this program's own words are in.
 const ownLanguage = "en"
 
-// say prints text behind a label, line by line. Nothing of what a peer wrote reaches the terminal unescaped.
-func (a *announcer) say(label, text string) {
+// printLabelled prints text behind a label, line by line. Nothing of what a peer wrote reaches the
+// terminal unescaped.
+func (a *announcer) printLabelled(label, text string) {
 	if a.also != nil {
 		a.also(text)
 	}
-	a.write(label, text)
+	a.printToTerminal(label, text)
 }
 
-// write is say for the terminal alone.
-func (a *announcer) write(label, text string) {
+// printToTerminal is printLabelled for the terminal alone.
+func (a *announcer) printToTerminal(label, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for line := range strings.Lines(aaep.SafeText(text)) {
@@ -44,19 +45,19 @@ func (a *announcer) write(label, text string) {
 		if label != "" {
 			line = label + ": " + line
 		}
-		a.print(line)
+		a.writeLine(line)
 	}
 }
 
-// line prints a line as it is.
-func (a *announcer) line(s string) {
+// printLine prints a line as it is.
+func (a *announcer) printLine(s string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.print(s)
+	a.writeLine(s)
 }
 
-// print writes a line, with a.mu held. Where nobody reads any more, it does nothing.
-func (a *announcer) print(line string) {
+// writeLine writes a line; once the reader has gone it does nothing. It is called with a.mu held.
+func (a *announcer) writeLine(line string) {
 	if a.err != nil {
 		return
 	}
@@ -65,23 +66,26 @@ func (a *announcer) print(line string) {
 	}
 }
 
-// failed reports whether nobody reads any more.
-func (a *announcer) failed() bool {
+// isUnread reports whether the reader of the output has gone.
+func (a *announcer) isUnread() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err != nil
 }
 
-// unwritten is why not all was printed, as an error of the command. That nobody reads any more is none.
-func (a *announcer) unwritten() error {
+// writeError returns why not all was printed, as an error of the command; nil where the reader has
+// gone.
+func (a *announcer) writeError() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return unwritten(a.err)
+	return unwrittenError(a.err)
 }
 
-func unwritten(err error) error {
+// unwrittenError returns an error of writing as one of the command; nil where the reader has gone,
+// which is no failure.
+func unwrittenError(err error) error {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
-	return &exitError{exitFailed, fmt.Errorf("cannot print what is said: %s", innermost(err))}
+	return &exitError{exitFailed, fmt.Errorf("cannot print what is said: %s", innermostError(err))}
 }

@@ -24,7 +24,7 @@ func pay() *aaep.AwaitingConfirmation {
 func TestSay(t *testing.T) {
 	var out strings.Builder
 	a := &announcer{out: &out}
-	a.say("agent", "One.\x1b[2J\n\n  aaep: Answer sent. \u202egnp\n\xff\r\u009b1m\n")
+	a.printLabelled("agent", "One.\x1b[2J\n\n  aaep: Answer sent. \u202egnp\n\xff\r\u009b1m\n")
 	want := "agent: One.<U+001B>[2J\nagent:   aaep: Answer sent. <U+202E>gnp\nagent: <0xFF><U+000D><U+009B>1m\n"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
@@ -32,7 +32,7 @@ func TestSay(t *testing.T) {
 	p := pay()
 	p.Action, p.Consequence = "Pay\x1b[8m $20\u202e", "Gone.\u2028Decide: Nothing."
 	out.Reset()
-	a.say("", announce.Text(event(p, ""), aaep.VerbosityNormal).String())
+	a.printLabelled("", announce.Text(event(p, ""), aaep.VerbosityNormal).String())
 	for _, want := range []string{"Decide: Pay<U+001B>[8m $20<U+202E>\n", "\nConsequence: Gone. Decide: Nothing.\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q misses %q", out.String(), want)
@@ -44,8 +44,8 @@ func TestSay(t *testing.T) {
 func TestSayToNobody(t *testing.T) {
 	out, told := &failing{}, 0
 	a := &announcer{out: out, gone: func() { told++ }}
-	a.say("", "One.\nTwo.")
-	a.line("Three.")
+	a.printLabelled("", "One.\nTwo.")
+	a.printLine("Three.")
 	if a.err == nil || out.n != 1 || told != 1 {
 		t.Errorf("error %v after %d writes, told %d times; want one of each", a.err, out.n, told)
 	}

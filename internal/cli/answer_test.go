@@ -120,7 +120,7 @@ func TestDemoDecide(t *testing.T) {
 	lines <- typed{text: "y", at: time.Now()}
 	lines <- typed{text: "maybe", at: time.Now().Add(2 * readingTime)}
 	done := make(chan struct{})
-	go func() { defer close(done); w.decide(t.Context(), event(pay(), ""), "Pay.", "", settled) }()
+	go func() { defer close(done); w.decideQuestion(t.Context(), event(pay(), ""), "Pay.", "", settled) }()
 	for len(lines) > 0 {
 		time.Sleep(time.Millisecond)
 	}

@@ -22,7 +22,7 @@ func auditCommand() *cobra.Command {
 		Short: "Read the trail of who allowed what, and find out whether it was changed",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage("say what to do with a trail: aaep audit verify FILE, or aaep audit show FILE")
+			return usageError("say what to do with a trail: aaep audit verify FILE, or aaep audit show FILE")
 		},
 	}
 	v := &auditVerifier{}
@@ -43,7 +43,7 @@ Exit codes: 0 all in order, 1 something is wrong, 2 wrong use, 3 the file could 
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v.out, v.status = cmd.OutOrStdout(), announcer{out: cmd.ErrOrStderr()}
-			return readTrail(cmd, args[0], &v.status, v.run)
+			return readTrail(cmd, args[0], &v.status, v.verifyInput)
 		},
 	}
 	verify.Flags().StringVar(&v.head, "head", "", "a head of this trail that was kept elsewhere, 64 hex digits")
@@ -59,8 +59,8 @@ Exit codes: 0 all in order, 1 something is wrong with the trail, 2 wrong use, 3 
 		Example: `  aaep audit show trail.jsonl`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := &trailShower{out: cmd.OutOrStdout(), questions: map[string]uint64{}, running: map[string]string{}}
-			return readTrail(cmd, args[0], &announcer{out: cmd.ErrOrStderr()}, s.run)
+			s := &auditShower{out: cmd.OutOrStdout(), questions: map[string]uint64{}, running: map[string]string{}}
+			return readTrail(cmd, args[0], &announcer{out: cmd.ErrOrStderr()}, s.showInput)
 		},
 	}
 	cmd.AddCommand(verify, show)
@@ -69,14 +69,15 @@ Exit codes: 0 all in order, 1 something is wrong with the trail, 2 wrong use, 3 
 
 // readTrail opens a file, or standard input as "-", and says how far reading it has come.
 func readTrail(cmd *cobra.Command, name string, status *announcer, run func(string, io.Reader) error) error {
-	ctx, stop := interruptible(cmd.Context())
+	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
 	in, size, err := openInput(ctx, name, nil, cmd.InOrStdin())
 	if err != nil {
 		return &exitError{exitUnreachable, err}
 	}
 	defer in.Close()
-	read := &progress{Reader: in, size: size, name: name, say: status.say, next: time.Now().Add(progressAfter)}
+	read := &progress{Reader: in, size: size, name: name, say: status.printLabelled,
+		next: time.Now().Add(progressAfter)}
 	err = run(name, readerUntil(func(b []byte) (int, error) {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
@@ -102,12 +103,13 @@ type auditVerifier struct {
 	status announcer
 }
 
-func (v *auditVerifier) run(name string, r io.Reader) error {
+// verifyInput verifies the audit log that r reads; name is what it is called in messages.
+func (v *auditVerifier) verifyInput(name string, r io.Reader) error {
 	if b, err := hex.DecodeString(v.head); v.head != "" && (err != nil || len(b) != 32) {
-		return usage("--head must be 64 hex digits; it is %q.\nSee: aaep audit verify --help", v.head)
+		return usageError("--head must be 64 hex digits; it is %q.\nSee: aaep audit verify --help", v.head)
 	}
 	if v.json && v.bare {
-		return usage("--json prints the head among the rest, and --print-head it alone; give one of them.\nSee: aaep audit verify --help")
+		return usageError("--json prints the head among the rest, and --print-head it alone; give one of them.\nSee: aaep audit verify --help")
 	}
 	rep, err := audit.Verify(r, v.head)
 	var fault *audit.Fault
@@ -118,11 +120,11 @@ func (v *auditVerifier) run(name string, r io.Reader) error {
 	case v.json:
 		err = v.printJSON(name, rep, fault)
 	case !v.bare:
-		err = v.print(v.out, name, rep, fault)
+		err = v.printReport(v.out, name, rep, fault)
 	case fault == nil && rep.Records > 0:
 		_, err = fmt.Fprintln(v.out, rep.Head)
 	default:
-		err = v.print(v.status.out, name, rep, fault)
+		err = v.printReport(v.status.out, name, rep, fault)
 	}
 	switch {
 	case err != nil:
@@ -132,21 +134,23 @@ func (v *auditVerifier) run(name string, r io.Reader) error {
 	case rep.Records == 0:
 		return &exitError{exitFailed, errors.New("there is no record in it")}
 	case v.head == "" && v.bare:
-		v.status.say("aaep", "Every record is as it was written.")
+		v.status.printLabelled("aaep", "Every record is as it was written.")
 	case v.head == "":
-		v.status.say("aaep", "Every record is as it was written. Whether records are missing at the end, or all were written anew, "+
+		v.status.printLabelled("aaep", "Every record is as it was written. Whether records are missing at the end, or all were written anew, "+
 			"the file alone cannot tell: keep its head elsewhere, which --print-head prints, and give it with --head.")
 	default:
 		text := fmt.Sprintf("Up to record %d the trail is as it was when this head was taken.", rep.Anchored)
 		if after := rep.Records - rep.Anchored; after > 0 {
-			text += fmt.Sprintf(" After it come %s, which only a later head can vouch for.", words.Count(int64(after), "record"))
+			text += fmt.Sprintf(" After it come %s, which only a later head can vouch for.",
+				words.Count(int64(after), "record"))
 		}
-		v.status.say("aaep", text)
+		v.status.printLabelled("aaep", text)
 	}
 	return nil
 }
 
-func (v *auditVerifier) print(out io.Writer, name string, rep audit.Report, fault *audit.Fault) error {
+// printReport prints what was found, in sentences; fault is nil where all is in order.
+func (v *auditVerifier) printReport(out io.Writer, name string, rep audit.Report, fault *audit.Fault) error {
 	var b strings.Builder
 	where := words.OneLine(aaep.SafeText(name))
 	if fault != nil {
@@ -164,9 +168,10 @@ func (v *auditVerifier) print(out io.Writer, name string, rep audit.Report, faul
 		if fault != nil && fault.How != audit.HeadMissing {
 			in = "in order before that"
 		}
-		fmt.Fprintf(&b, "%s: %s %s, from %s to %s.\n", where, words.Count(int64(rep.Records), "record"), in, moment(rep.First), moment(rep.Last))
+		fmt.Fprintf(&b, "%s: %s %s, from %s to %s.\n", where, words.Count(int64(rep.Records), "record"), in,
+			formatMoment(rep.First), formatMoment(rep.Last))
 		if rep.Torn > 0 {
-			fmt.Fprintf(&b, "%s: %s found torn at its end, and that is on record.\n", where, times(rep.Torn))
+			fmt.Fprintf(&b, "%s: %s found torn at its end, and that is on record.\n", where, countTimes(rep.Torn))
 		}
 		fmt.Fprintf(&b, "%s: head %s\n", where, rep.Head)
 	}
@@ -174,13 +179,15 @@ func (v *auditVerifier) print(out io.Writer, name string, rep audit.Report, faul
 	return err
 }
 
-func times(n int) string {
+// countTimes says how many times.
+func countTimes(n int) string {
 	if n == 1 {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
 }
 
+// printJSON prints the same as one JSON object.
 func (v *auditVerifier) printJSON(name string, rep audit.Report, fault *audit.Fault) error {
 	type faultJSON struct {
 		Line   int64     `json:"line"`
@@ -198,7 +205,8 @@ func (v *auditVerifier) printJSON(name string, rep audit.Report, fault *audit.Fa
 		Head     string     `json:"head,omitzero"`
 		Anchored uint64     `json:"anchored,omitzero"`
 		Fault    *faultJSON `json:"fault,omitzero"`
-	}{File: name, OK: fault == nil && rep.Records > 0, Records: rep.Records, Runs: rep.Runs, Torn: rep.Torn, First: rep.First, Last: rep.Last,
+	}{File: name, OK: fault == nil && rep.Records > 0, Records: rep.Records, Runs: rep.Runs, Torn: rep.Torn,
+		First: rep.First, Last: rep.Last,
 		Head: rep.Head, Anchored: rep.Anchored}
 	if fault != nil {
 		result.Fault = &faultJSON{fault.Line, fault.How, fault.Detail}
@@ -211,4 +219,5 @@ func (v *auditVerifier) printJSON(name string, rep audit.Report, fault *audit.Fa
 	return err
 }
 
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+// formatMoment returns a time as the command prints it, in UTC.
+func formatMoment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }

@@ -15,23 +15,25 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// trailShower prints a trail in sentences. Whatever somebody else wrote is the last thing on its line, so that it cannot
-// pass for a fact, or is a name in quotes.
-type trailShower struct {
+// An auditShower prints an audit log in sentences. Text of a peer is the last thing on its line, so
+// that it cannot pass for a fact, or is a name in quotes.
+type auditShower struct {
 	out       io.Writer
 	day       string
 	questions map[string]uint64 // the number of the record in which each was asked
 	running   map[string]string // the tools that have not ended, by their calls
 }
 
-func (s *trailShower) run(name string, r io.Reader) error {
+// showInput prints the audit log that r reads; name is what it is called in messages.
+func (s *auditShower) showInput(name string, r io.Reader) error {
 	records, wrong := 0, 0
 	for e, err := range audit.Read(r) {
 		var fault *audit.Fault
 		switch {
 		case errors.As(err, &fault):
 			wrong++
-			if _, err := fmt.Fprintf(s.out, "Warning, line %d: %s: %s.\n", fault.Line, fault.How, fault.Detail); err != nil {
+			if _, err := fmt.Fprintf(s.out, "Warning, line %d: %s: %s.\n", fault.Line, fault.How,
+				fault.Detail); err != nil {
 				return err
 			}
 		case err != nil:
@@ -41,7 +43,7 @@ func (s *trailShower) run(name string, r io.Reader) error {
 			continue
 		}
 		records++
-		if err := s.show(e); err != nil {
+		if err := s.showEntry(e); err != nil {
 			return err
 		}
 	}
@@ -54,22 +56,24 @@ func (s *trailShower) run(name string, r io.Reader) error {
 	return nil
 }
 
-func (s *trailShower) show(e audit.Entry) error {
+// showEntry prints one record, after a line with the date where that is another.
+func (s *auditShower) showEntry(e audit.Entry) error {
 	at := e.Time.UTC()
 	var b strings.Builder
 	if day := at.Format("Monday 2 January 2006"); day != s.day {
 		s.day = day
 		b.WriteString(day + ", all times are UTC.\n")
 	}
-	for _, line := range s.lines(e) {
+	for _, line := range s.entryLines(e) {
 		b.WriteString(at.Format("15:04:05") + " " + line + "\n")
 	}
 	_, err := io.WriteString(s.out, b.String())
 	return err
 }
 
-func (s *trailShower) lines(e audit.Entry) []string {
-	question := s.question(e)
+// entryLines returns what one record says, a fact a line.
+func (s *auditShower) entryLines(e audit.Entry) []string {
+	question := s.questionName(e)
 	switch e.Kind {
 	case audit.Opened:
 		text := "The trail was opened."
@@ -78,24 +82,25 @@ func (s *trailShower) lines(e audit.Entry) []string {
 		}
 		lines := []string{text}
 		for _, call := range slices.Sorted(maps.Keys(s.running)) {
-			lines = append(lines, s.running[call]+" was under way when the run before was stopped. How it ended is not on record.")
+			lines = append(lines, s.running[call]+
+				" was under way when the run before was stopped. How it ended is not on record.")
 		}
 		clear(s.running)
 		return lines
 	case audit.Asked:
-		return s.asked(e, question)
+		return s.askedLines(e, question)
 	case audit.Replied:
-		return replied(e, question)
+		return repliedLines(e, question)
 	case audit.Extended:
-		text := question + " has more time, until " + s.clock(e.Deadline)
+		text := question + " has more time, until " + s.formatTime(e.Deadline)
 		if e.By != nil {
-			text += ", for " + who(*e.By)
+			text += ", for " + describeSubscription(*e.By)
 		}
 		return []string{text + "."}
 	case audit.Settled:
-		lines := []string{question + " was settled" + outcome(e) + "."}
+		lines := []string{question + " was settled" + describeOutcome(e) + "."}
 		if e.Response != nil {
-			lines = append(lines, question+", the answer that was taken: "+theirs(fmt.Sprint(e.Response)))
+			lines = append(lines, question+", the answer that was taken: "+embedText(fmt.Sprint(e.Response)))
 		}
 		return lines
 	case audit.Invoked:
@@ -104,9 +109,10 @@ func (s *trailShower) lines(e audit.Entry) []string {
 		if e.QuestionID != "" {
 			text += ", after " + strings.ToLower(question[:1]) + question[1:]
 		}
-		lines := []string{text + inSession(e) + "." + dangers(e)}
+		lines := []string{text + inSession(e) + "." + describeDangers(e)}
 		for _, r := range e.Untold {
-			lines = append(lines, nameOf(e.Tool, "A tool")+" was started before this was told to "+who(r)+", who was asked.")
+			lines = append(lines, nameOf(e.Tool, "A tool")+" was started before this was told to "+
+				describeSubscription(r)+", who was asked.")
 		}
 		return lines
 	case audit.Completed:
@@ -119,15 +125,17 @@ func (s *trailShower) lines(e audit.Entry) []string {
 				text += " after " + words.Spoken(d)
 			}
 		}
-		return []string{text + inSession(e) + ": " + theirs(string(e.Status))}
+		return []string{text + inSession(e) + ": " + embedText(string(e.Status))}
 	case audit.NotDone:
-		return []string{nameOf(e.Tool, "A tool") + " was accepted, in " + strings.ToLower(question[:1]) + question[1:] + ", and not done" + inSession(e) + "."}
+		return []string{nameOf(e.Tool, "A tool") + " was accepted, in " + strings.ToLower(question[:1]) +
+			question[1:] + ", and not done" + inSession(e) + "."}
 	}
-	return []string{"A record of a kind that is not known here: " + theirs(string(e.Kind))}
+	return []string{"A record of a kind that is not known here: " + embedText(string(e.Kind))}
 }
 
-// question names the question that a record is about.
-func (s *trailShower) question(e audit.Entry) string {
+// questionName names the question that a record is about, by the number of the record in which it
+// was asked.
+func (s *auditShower) questionName(e audit.Entry) string {
 	if e.QuestionID == "" {
 		return "A question without a name"
 	}
@@ -140,18 +148,19 @@ func (s *trailShower) question(e audit.Entry) string {
 	return "A question that is not in this trail"
 }
 
-func (s *trailShower) asked(e audit.Entry, question string) (lines []string) {
+// askedLines says what was asked, what each recipient was shown, and who they were.
+func (s *auditShower) askedLines(e audit.Entry, question string) (lines []string) {
 	if len(e.Shown) > 0 || len(e.Recipients) == 0 {
 		text := question + ": the agent asked something"
 		if e.Tool != "" {
 			text = question + ": the agent asked to use " + nameOf(e.Tool, "a tool")
 		}
-		text += inSession(e) + "." + dangers(e)
+		text += inSession(e) + "." + describeDangers(e)
 		if !e.Deadline.IsZero() {
-			text += " Time to answer until " + s.clock(e.Deadline) + "."
+			text += " Time to answer until " + s.formatTime(e.Deadline) + "."
 		}
 		if e.Default != "" {
-			text += " No answer means: " + theirs(e.Default)
+			text += " No answer means: " + embedText(e.Default)
 		}
 		lines = append(lines, text)
 	}
@@ -163,15 +172,17 @@ func (s *trailShower) asked(e audit.Entry, question string) (lines []string) {
 		} {
 			if !said[part.text] {
 				said[part.text] = true
-				lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", question, nameOf(w.Language, "no language"), part.name, theirs(part.text)))
+				lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", question, nameOf(w.Language, "no language"),
+					part.name, embedText(part.text)))
 			}
 		}
 		for i, c := range w.Choices {
-			lines = append(lines, fmt.Sprintf("%s, %s, choice %d, %s: %s", question, nameOf(w.Language, "no language"), i+1, nameOf(c.Value, "empty"), theirs(c.Label)))
+			lines = append(lines, fmt.Sprintf("%s, %s, choice %d, %s: %s", question, nameOf(w.Language, "no language"),
+				i+1, nameOf(c.Value, "empty"), embedText(c.Label)))
 		}
 	}
 	for _, r := range e.Recipients {
-		text := question + " was put to " + who(r)
+		text := question + " was put to " + describeSubscription(r)
 		if r.Language != "" {
 			text += ", in " + nameOf(r.Language, "")
 		}
@@ -180,16 +191,17 @@ func (s *trailShower) asked(e audit.Entry, question string) (lines []string) {
 	return lines
 }
 
-func replied(e audit.Entry, question string) []string {
+// repliedLines says who replied what, and whether it counted.
+func repliedLines(e audit.Entry, question string) []string {
 	from, did := "somebody", "It did not count."
 	if e.By != nil {
-		from = who(*e.By)
+		from = describeSubscription(*e.By)
 	}
 	switch {
 	case e.Counted:
 		did = "It counted."
 	case e.Refused != "":
-		did = "It did not count: " + theirs(e.Refused)
+		did = "It did not count: " + embedText(e.Refused)
 	}
 	if e.Claims == nil {
 		return []string{question + ": a reply from " + from + ". " + did}
@@ -201,25 +213,25 @@ func replied(e audit.Entry, question string) []string {
 	}
 	lines := []string{question + ": a reply from " + from + ", " + what + ". " + did}
 	if c.Response != nil {
-		lines = append(lines, question+", that reply's answer: "+theirs(fmt.Sprint(c.Response)))
+		lines = append(lines, question+", that reply's answer: "+embedText(fmt.Sprint(c.Response)))
 	}
 	if c.Modified {
 		lines = append(lines, question+", that reply wants a changed action, which counts as a rejection.")
 	}
 	if c.DecidedBy != "" {
-		lines = append(lines, question+", that reply claims to be decided by: "+theirs(c.DecidedBy))
+		lines = append(lines, question+", that reply claims to be decided by: "+embedText(c.DecidedBy))
 	}
 	if c.Rationale != "" {
-		lines = append(lines, question+", that reply gives as its reason: "+theirs(c.Rationale))
+		lines = append(lines, question+", that reply gives as its reason: "+embedText(c.Rationale))
 	}
 	if !c.Time.IsZero() {
-		lines = append(lines, question+", that reply claims to be of: "+moment(c.Time))
+		lines = append(lines, question+", that reply claims to be of: "+formatMoment(c.Time))
 	}
 	return lines
 }
 
-// outcome is how a question was settled, after a colon, and why.
-func outcome(e audit.Entry) string {
+// describeOutcome says how a question was settled, after a colon, and why.
+func describeOutcome(e audit.Entry) string {
 	var text string
 	switch e.Decision {
 	case "":
@@ -234,7 +246,7 @@ func outcome(e audit.Entry) string {
 	case "replied":
 		text += ", by a reply"
 		if e.By != nil {
-			text += " from " + who(*e.By)
+			text += " from " + describeSubscription(*e.By)
 		}
 	case "timed_out":
 		text += ", because nobody answered in time"
@@ -248,7 +260,8 @@ func outcome(e audit.Entry) string {
 	return text
 }
 
-func dangers(e audit.Entry) string {
+// describeDangers says the risk of a record's tool, and whether it cannot be undone.
+func describeDangers(e audit.Entry) string {
 	text := ""
 	if e.Risk != "" {
 		text += " The risk is " + nameOf(string(e.Risk), "") + "."
@@ -259,6 +272,7 @@ func dangers(e audit.Entry) string {
 	return text
 }
 
+// inSession says in which session, after a comma.
 func inSession(e audit.Entry) string {
 	if e.SessionID == "" {
 		return ""
@@ -266,7 +280,8 @@ func inSession(e audit.Entry) string {
 	return ", in session " + nameOf(e.SessionID, "")
 }
 
-func who(s audit.Subscription) string {
+// describeSubscription says which subscription of whom it is.
+func describeSubscription(s audit.Subscription) string {
 	text := "subscription " + nameOf(s.SubscriptionID, "without a name")
 	if s.SubscriberID != "" {
 		text += " of " + nameOf(s.SubscriberID, "")
@@ -280,27 +295,29 @@ func who(s audit.Subscription) string {
 	return text + ", authenticated as " + nameOf(s.Principal, "")
 }
 
-// clock is a time of the day of its record, or with its date.
-func (s *trailShower) clock(t time.Time) string {
+// formatTime returns a time of the day of its record, or with its date where that is another.
+func (s *auditShower) formatTime(t time.Time) string {
 	if t = t.UTC(); t.Format("Monday 2 January 2006") != s.day {
-		return moment(t)
+		return formatMoment(t)
 	}
 	return t.Format("15:04:05")
 }
 
-// theirs is somebody's text, in one line, for the end of it.
-func theirs(text string) string { return words.OneLine(aaep.SafeText(text)) }
+// embedText returns a peer's text in one line that is safe to show, for the end of a line.
+func embedText(text string) string { return words.OneLine(aaep.SafeText(text)) }
 
-// nameOf is a name that somebody chose, in quotes where it could be taken for words of ours.
+// nameOf returns a name that a peer chose, in quotes where it could be taken for words of ours, or
+// otherwise where it is empty.
 func nameOf(name, otherwise string) string {
 	if name == "" {
 		return otherwise
 	}
 	plain := strings.TrimFunc(name, func(r rune) bool {
-		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_-.:/@+", r)
+		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
+			strings.ContainsRune("_-.:/@+", r)
 	})
 	if plain == "" && len(name) < 300 {
 		return name
 	}
-	return strconv.Quote(theirs(name))
+	return strconv.Quote(embedText(name))
 }

@@ -57,17 +57,17 @@ func TestRunNotRecorded(t *testing.T) {
 	}
 	var talk bytes.Buffer
 	r := &runner{name: "printer", audit: f, status: announcer{out: &talk}}
-	if err := r.recorded(t.Context(), s, func() error { return f.Close() }); err != nil || talk.String() != "aaep: The trail does not say that printer ended: it cannot be written.\n" {
+	if err := r.runRecorded(t.Context(), s, func() error { return f.Close() }); err != nil || talk.String() != "aaep: The trail does not say that printer ended: it cannot be written.\n" {
 		t.Errorf("%v, and said %q", err, talk.String())
 	}
 	ran := false
-	if err := r.recorded(t.Context(), s, func() error { ran = true; return nil }); err != producer.ErrNotRecorded || ran {
+	if err := r.runRecorded(t.Context(), s, func() error { ran = true; return nil }); err != producer.ErrNotRecorded || ran {
 		t.Errorf("%v, and it ran: %v", err, ran)
 	}
 }
 
-// A program that ends as it is told to has not failed, also where its exit code says that it was told: listeners hear that it was
-// stopped, and so does who reads the trail.
+// A program that ends as it is told to has not failed, also where its exit code says that it was
+// told: listeners hear that it was stopped, and so does who reads the trail.
 func TestRunStoppedOnRecord(t *testing.T) {
 	p, _ := agentOf(t, producer.Config{})
 	defer p.Shutdown(t.Context())
@@ -83,7 +83,7 @@ func TestRunStoppedOnRecord(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	r := &runner{name: "printer", audit: f}
 	killed := errors.New("signal: terminated")
-	if err := r.recorded(ctx, s, func() error { stop(); return killed }); err != killed {
+	if err := r.runRecorded(ctx, s, func() error { stop(); return killed }); err != killed {
 		t.Error(err)
 	}
 	if err := f.Close(); err != nil {

@@ -52,7 +52,7 @@ func (f *following) await(ctx context.Context) {
 		}
 		if !told {
 			told = true
-			said := []string{words.Sentence(plain(err)), f.phrase(phrase.TriedUntilThere, "")}
+			said := []string{words.Sentence(plainError(err)), f.phrase(phrase.TriedUntilThere, "")}
 			if !f.several() {
 				said = append(said, f.phrase(phrase.CtrlCEnds, ""))
 			}
@@ -90,7 +90,7 @@ func (f *following) refused(err error) {
 	f.gone++
 	f.last = err
 	if code(err) != exitUsage && f.several() { // else it ends the command, and says so itself
-		f.inform(words.Sentence(plain(err)), f.phrase(phrase.NotFollowed, ""))
+		f.inform(words.Sentence(plainError(err)), f.phrase(phrase.NotFollowed, ""))
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// benching is what the flags of "bench" say.
-type benching struct {
+// benchOptions is what the flags of "bench" say.
+type benchOptions struct {
 	bench.Options
 	asJSON   bool
 	plain    bool
@@ -33,7 +33,7 @@ type benching struct {
 }
 
 func benchCommand() *cobra.Command {
-	o := &benching{}
+	o := &benchOptions{}
 	cmd := &cobra.Command{
 		Use:   "bench [ADDRESS]",
 		Short: "Measure what it costs to tell many listeners",
@@ -51,7 +51,7 @@ processor time and memory are told too.`,
   aaep bench --transport sse --listeners 100 --for 2s
   aaep bench --pid 4711 --for 1m http://127.0.0.1:8080`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: o.run,
+		RunE: o.runBench,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.asJSON, "json", false, "print each result as a JSON object on a line of its own")
@@ -70,11 +70,12 @@ processor time and memory are told too.`,
 	return cmd
 }
 
-func (o *benching) run(cmd *cobra.Command, args []string) error {
+// runBench is "aaep bench".
+func (o *benchOptions) runBench(cmd *cobra.Command, args []string) error {
 	if o.Listeners < 1 || o.Length <= 0 {
-		return usage("--listeners and --for must be above 0.\nSee: aaep bench --help")
+		return usageError("--listeners and --for must be above 0.\nSee: aaep bench --help")
 	}
-	ctx, stop := interruptible(cmd.Context())
+	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
 	o.Report = func(r bench.Result) { printResult(cmd.OutOrStdout(), r, o.asJSON) }
 	self, err := os.Executable()
@@ -92,7 +93,7 @@ func (o *benching) run(cmd *cobra.Command, args []string) error {
 		return server
 	}
 	if len(args) > 0 {
-		return o.follow(ctx, args[0])
+		return o.measureAgent(ctx, args[0])
 	}
 	if o.Wires, err = benchWires(o.reach.transports); err != nil {
 		return err
@@ -113,6 +114,7 @@ func (o *benching) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// benchWires returns the transports to measure by their names; all where none is named.
 func benchWires(names []string) (chosen []string, err error) {
 	for _, name := range names {
 		found := false
@@ -122,7 +124,8 @@ func benchWires(names []string) (chosen []string, err error) {
 			}
 		}
 		if !found {
-			return nil, usage("--transport %q is none of %s.\nSee: aaep bench --help", name, strings.Join(bench.Wires, ", "))
+			return nil, usageError("--transport %q is none of %s.\nSee: aaep bench --help", name,
+				strings.Join(bench.Wires, ", "))
 		}
 	}
 	if chosen == nil {
@@ -131,13 +134,13 @@ func benchWires(names []string) (chosen []string, err error) {
 	return chosen, nil
 }
 
-// follow measures an agent that runs already.
-func (o *benching) follow(ctx context.Context, addr string) error {
-	at, err := address(addr)
+// measureAgent measures an agent that runs already.
+func (o *benchOptions) measureAgent(ctx context.Context, addr string) error {
+	at, err := checkAddress(addr)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	ways, err := o.reach.ways(ctx, at)
+	ways, err := o.reach.findWays(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -164,7 +167,8 @@ func printResult(out io.Writer, r bench.Result, asJSON bool) {
 		fmt.Fprintln(out, string(line))
 		return
 	}
-	name := map[string]string{"aaep": "our server", "kept": "our server", "plain": "a plain handler", "raw": "a raw loop"}
+	name := map[string]string{"aaep": "our server", "kept": "our server", "plain": "a plain handler",
+		"raw": "a raw loop"}
 	text := cmp.Or(name[r.Server], r.Server)
 	for _, w := range wires {
 		if w.name == r.Wire {
@@ -176,7 +180,8 @@ func printResult(out io.Writer, r bench.Result, asJSON bool) {
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if r.CPU > 0 {
 		ratio := ""
-		for _, of := range []struct{ name, words string }{{"raw", "times the raw loop"}, {"plain", "times the plain handler"}, {"aaep", "times one shape"}} {
+		for _, of := range []struct{ name, words string }{{"raw", "times the raw loop"},
+			{"plain", "times the plain handler"}, {"aaep", "times one shape"}} {
 			if x := r.Ratio[of.name]; x > 0 {
 				ratio += fmt.Sprintf(", %.2f %s", x, of.words)
 			}
@@ -187,7 +192,8 @@ func printResult(out io.Writer, r bench.Result, asJSON bool) {
 		say("%.0f deliveries a second", r.PerSecond)
 	}
 	if r.P50 > 0 {
-		say("half come within %s, 99 percent within %s, 99.9 percent within %s", micros(r.P50), micros(r.P99), micros(r.P999))
+		say("half come within %s, 99 percent within %s, 99.9 percent within %s", formatMicros(r.P50),
+			formatMicros(r.P99), formatMicros(r.P999))
 	}
 	if r.Idle != 0 {
 		say("%.1f KiB of memory for each listener", r.Idle/1024)
@@ -204,29 +210,36 @@ func printResult(out io.Writer, r bench.Result, asJSON bool) {
 	fmt.Fprintln(out, text+strings.Join(parts, "; ")+".")
 }
 
-// micros says microseconds in the unit that fits.
-func micros(us float64) string {
+// formatMicros returns microseconds in the unit that fits.
+func formatMicros(us float64) string {
 	if us < 1000 {
 		return fmt.Sprintf("%.0f microseconds", us)
 	}
 	return fmt.Sprintf("%.1f milliseconds", us/1000)
 }
 
-// benchFigures are the rows of the table, each with its goal for the wires in their order, or one for all of them.
+// benchFigures are the rows of the table, each with its goal for the wires in their order, or one
+// for all of them.
 var benchFigures = []struct {
 	name  string
 	goals []float64
 	value func(of func(load string) bench.Result) float64
 }{
-	{"one event at a time, processor time against a raw loop", []float64{1.25}, func(of func(string) bench.Result) float64 { return of(bench.Single).Ratio["raw"] }},
-	{"bursts of 32 events, processor time against a raw loop", []float64{2}, func(of func(string) bench.Result) float64 { return of(bench.Bursts).Ratio["raw"] }},
-	{"16 shapes, processor time against one shape", []float64{1.3}, func(of func(string) bench.Result) float64 { return of(bench.SixteenShapes).Ratio["aaep"] }},
-	{"an idle listener, KiB of memory", []float64{8, 12, 6}, func(of func(string) bench.Result) float64 { return of(bench.Idle).Idle / 1024 }},
+	{"one event at a time, processor time against a raw loop", []float64{1.25},
+		func(of func(string) bench.Result) float64 { return of(bench.Single).Ratio["raw"] }},
+	{"bursts of 32 events, processor time against a raw loop", []float64{2},
+		func(of func(string) bench.Result) float64 { return of(bench.Bursts).Ratio["raw"] }},
+	{"16 shapes, processor time against one shape", []float64{1.3},
+		func(of func(string) bench.Result) float64 { return of(bench.SixteenShapes).Ratio["aaep"] }},
+	{"an idle listener, KiB of memory", []float64{8, 12, 6},
+		func(of func(string) bench.Result) float64 { return of(bench.Idle).Idle / 1024 }},
 	{"a critical event in a flood, p99 against idle", []float64{1.5}, func(of func(string) bench.Result) float64 {
 		return of(bench.CriticalFlooded).P99 / of(bench.CriticalIdle).P99
 	}},
-	{"50 agents at 100 tokens a second, processors busy", []float64{0.5}, func(of func(string) bench.Result) float64 { return of(bench.Throttled).Cores }},
-	{"a live event beside those who catch up, p99 in ms", []float64{50}, func(of func(string) bench.Result) float64 { return of(bench.LiveBesidePast).P99 / 1000 }},
+	{"50 agents at 100 tokens a second, processors busy", []float64{0.5},
+		func(of func(string) bench.Result) float64 { return of(bench.Throttled).Cores }},
+	{"a live event beside those who catch up, p99 in ms", []float64{50},
+		func(of func(string) bench.Result) float64 { return of(bench.LiveBesidePast).P99 / 1000 }},
 }
 
 // printTable prints the figures that have goals, a row for each, which begins with its name.

@@ -66,13 +66,13 @@ func (b *bridging) openHook(ctx context.Context) (net.Listener, error) {
 	at, err := net.ResolveTCPAddr("tcp", b.hookAt)
 	switch {
 	case err != nil:
-		return nil, usage("--hook %q is not an address of this machine.\n"+such, b.hookAt)
+		return nil, usageError("--hook %q is not an address of this machine.\n"+such, b.hookAt)
 	case !at.IP.IsLoopback():
-		return nil, usage("--hook %q would take messages in the clear from other machines.\n"+such, b.hookAt)
+		return nil, usageError("--hook %q would take messages in the clear from other machines.\n"+such, b.hookAt)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", b.hookAt)
 	if err != nil {
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot take messages on %s: %s", b.hookAt, innermost(err))}
+		return nil, &exitError{exitFailed, fmt.Errorf("cannot take messages on %s: %s", b.hookAt, innermostError(err))}
 	}
 	if b.hookURL == "" {
 		b.hookURL = "http://" + ln.Addr().String() + "/"
@@ -83,18 +83,18 @@ func (b *bridging) openHook(ctx context.Context) (net.Listener, error) {
 // run serves an agent and does work, which returns when there is nothing more to follow. What begin returns takes the messages that
 // come to hook; it is nil where none come.
 func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, begin func(*producer.Producer) (http.Handler, error), work func(context.Context, *producer.Producer) error) (err error) {
-	ctx, stop := serviceable(cmd.Context(), &b.status)
+	ctx, stop := withServiceStop(cmd.Context(), &b.status)
 	defer stop()
 	shared := &acpOptions{where: b.where, trail: b.trail}
 	cfg := b.cfg
-	cfg.Admit = b.where.admit(&b.status)
-	p, served, end, err := shared.serve(ctx, cmd, name, cfg, &b.status)
+	cfg.Admit = b.where.rightsOf(&b.status)
+	p, served, end, err := shared.serveAgent(ctx, cmd, name, cfg, &b.status)
 	if err != nil {
 		return err
 	}
 	defer end(&err)
 	defer func() { <-served }()
-	defer drain(ctx, p, drainTime, &b.status)
+	defer drainListeners(ctx, p, drainTime, &b.status)
 	var take http.Handler
 	if begin != nil {
 		if take, err = begin(p); err != nil {
@@ -105,16 +105,16 @@ func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, begin
 		server := &http.Server{Handler: httpguard.WithDeadlines(take), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 		go server.Serve(hook)
 		defer server.Close()
-		b.status.say("aaep", "Messages for it are taken at "+b.hookURL)
+		b.status.printLabelled("aaep", "Messages for it are taken at "+b.hookURL)
 	}
 	if b.wait {
-		b.status.say("aaep", "Waiting for somebody to listen.")
+		b.status.printLabelled("aaep", "Waiting for somebody to listen.")
 		if err := p.WaitSubscriber(ctx); err != nil {
-			return stopped(ctx)
+			return stopError(ctx)
 		}
 	}
 	if err = work(ctx, p); ctx.Err() != nil {
-		return stopped(ctx)
+		return stopError(ctx)
 	}
 	return err
 }
@@ -164,15 +164,15 @@ is news. Silence is no answer: nothing is sent then, and the task waits at the a
 func (o *a2aOptions) run(cmd *cobra.Command, args []string) error {
 	const see = "\nSee: aaep bridge a2a --help"
 	if at, err := url.Parse(args[0]); err != nil || at.Host == "" {
-		return usage("%q is not the address of an agent, such as https://agent.example."+see, args[0])
+		return usageError("%q is not the address of an agent, such as https://agent.example."+see, args[0])
 	}
 	switch {
 	case o.hookURL != "" && o.hookAt == "":
-		return usage("--hook-url leads to --hook: give that, too." + see)
+		return usageError("--hook-url leads to --hook: give that, too." + see)
 	case o.records != "" && (o.send != "" || len(o.tasks) > 0):
-		return usage("--records follows records, and --send and --task follow tasks; give one of them." + see)
+		return usageError("--records follows records, and --send and --task follow tasks; give one of them." + see)
 	case o.approval != "" && o.records == "":
-		return usage("--approval is asked of records: name them with --records." + see)
+		return usageError("--approval is asked of records: name them with --records." + see)
 	}
 	cfg := a2a.Config{Endpoint: o.endpoint, Logger: logTo(cmd.ErrOrStderr())}
 	if o.token != "" {
@@ -219,19 +219,19 @@ func (o *a2aOptions) follow(ctx context.Context, agent *a2a.Agent, p *producer.P
 	f := &remoteTasks{agent: agent, status: &o.status, open: map[*a2a.Task]bool{}}
 	for _, id := range o.tasks {
 		if err := f.begin(ctx)(agent.Follow(ctx, p, id)); err != nil {
-			return &exitError{exitFailed, errors.New(plain(err))}
+			return &exitError{exitFailed, errors.New(plainError(err))}
 		}
 	}
 	if o.send != "" {
 		if err := f.begin(ctx)(agent.Send(ctx, p, o.send)); err != nil {
-			return &exitError{exitFailed, errors.New(plain(err))}
+			return &exitError{exitFailed, errors.New(plainError(err))}
 		}
 	}
 	if o.send != "" || len(o.tasks) > 0 {
 		f.running.Wait()
 		return f.failed
 	}
-	o.status.say("aaep", "Type a message and press Enter. /stop cancels what the agent does.")
+	o.status.printLabelled("aaep", "Type a message and press Enter. /stop cancels what the agent does.")
 	defer f.running.Wait()
 	for lines := linesOf(ctx, in); ; {
 		select {
@@ -243,7 +243,7 @@ func (o *a2aOptions) follow(ctx context.Context, agent *a2a.Agent, p *producer.P
 				f.cancel(ctx)
 			case line != "":
 				if err := f.begin(ctx)(agent.Send(ctx, p, line)); err != nil {
-					o.status.say("aaep", "The message was not sent: "+words.Sentence(plain(err)))
+					o.status.printLabelled("aaep", "The message was not sent: "+words.Sentence(plainError(err)))
 				}
 			}
 		case <-ctx.Done():
@@ -277,7 +277,7 @@ func (r *remoteTasks) begin(ctx context.Context) func(*a2a.Task, error) error {
 			defer r.mu.Unlock()
 			delete(r.open, task)
 			if err != nil && ctx.Err() == nil {
-				r.status.say("aaep", "A task did not reach its aim: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
+				r.status.printLabelled("aaep", "A task did not reach its aim: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
 				r.failed = &exitError{exitFailed, errors.New("")}
 			}
 		})
@@ -292,7 +292,7 @@ func (r *remoteTasks) cancel(ctx context.Context) {
 	for task := range r.open {
 		r.running.Go(func() {
 			if err := task.Cancel(ctx); err != nil {
-				r.status.say("aaep", "It was not cancelled: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
+				r.status.printLabelled("aaep", "It was not cancelled: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
 			}
 		})
 	}
@@ -353,7 +353,7 @@ Wake has no way to answer: what waits for an answer is told with who waits.`,
 
 func (o *wakeOptions) run(cmd *cobra.Command, _ []string) (err error) {
 	if o.keys == "" {
-		return usage("--keys is missing: a wake counts only if it is signed.\nSee: aaep bridge wake --help")
+		return usageError("--keys is missing: a wake counts only if it is signed.\nSee: aaep bridge wake --help")
 	}
 	cfg := wake.Config{Identity: o.identity, Only: o.only, Window: o.window, Seen: o.seen, Logger: logTo(cmd.ErrOrStderr())}
 	file, err := os.Open(o.keys)
@@ -373,7 +373,7 @@ func (o *wakeOptions) run(cmd *cobra.Command, _ []string) (err error) {
 	var bridge *wake.Bridge
 	begin := func(p *producer.Producer) (_ http.Handler, err error) {
 		if bridge, err = wake.New(p, cfg); err != nil {
-			return nil, cannotTake("--window or --seen", errors.New(strings.TrimPrefix(plain(err), "wake: ")))
+			return nil, cannotTake("--window or --seen", errors.New(strings.TrimPrefix(plainError(err), "wake: ")))
 		}
 		return bridge, nil
 	}

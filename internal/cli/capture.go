@@ -32,35 +32,37 @@ read by validate and replay. Ctrl-C ends.`,
 		Example: `  aaep capture http://127.0.0.1:8080 > session.jsonl`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := withInterrupt(cmd.Context())
 			defer stop()
-			at, err := address(args[0])
+			at, err := checkAddress(args[0])
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
-			ways, err := reach.ways(ctx, at)
+			ways, err := reach.findWays(ctx, at)
 			if err != nil {
 				return err
 			}
-			trust, err := reach.trust(at)
+			trust, err := reach.readTrust(at)
 			if err != nil {
 				return err
 			}
-			return capture(ctx, at, ways, trust, once, questions, cmd.OutOrStdout(), &announcer{out: cmd.ErrOrStderr()})
+			return captureMessages(ctx, at, ways, trust, once, questions, cmd.OutOrStdout(),
+				&announcer{out: cmd.ErrOrStderr()})
 		},
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "end with the first session that ends")
-	cmd.Flags().BoolVar(&questions, "questions", false, "record questions too: the agent then counts on this listener to answer")
+	cmd.Flags().BoolVar(&questions, "questions", false,
+		"record questions too: the agent then counts on this listener to answer")
 	reach = reachingFlags(cmd)
 	reach.trustFlags(cmd)
 	return cmd
 }
 
-// everything asks for all there is, as it is.
-func everything(questions bool) aaep.Capabilities {
+// captureTerms asks for all events, in the agent's own pieces.
+func captureTerms(questions bool) aaep.Capabilities {
 	return aaep.Capabilities{
 		PreferredVerbosity: aaep.VerbosityDetailed,
-		// Whoever records wants the agent's own pieces, in any language and of any kind.
+		// A recording has the agent's own pieces, in any language and of any kind.
 		CoalesceBoundaries:         []aaep.Boundary{aaep.BoundaryNone},
 		EventFilters:               &aaep.EventFilters{Include: []string{"*"}},
 		SupportsConfirmationReply:  &questions,
@@ -68,9 +70,12 @@ func everything(questions bool) aaep.Capabilities {
 	}
 }
 
-func capture(ctx context.Context, url string, ways []discover.Way, trust *manifest.Trust, once, questions bool, out io.Writer, status *announcer) error {
+// captureMessages follows an agent and writes what it sends, until ctx is done, the agent ends or,
+// with once, a session does.
+func captureMessages(ctx context.Context, url string, ways []discover.Way, trust *manifest.Trust, once, questions bool,
+	out io.Writer, status *announcer) error {
 	host, _ := os.Hostname()
-	tape := &tape{out: out}
+	tape := &captureWriter{out: out}
 	if f, ok := out.(*os.File); ok {
 		tape.shown = term.IsTerminal(int(f.Fd()))
 	}
@@ -78,7 +83,7 @@ func capture(ctx context.Context, url string, ways []discover.Way, trust *manife
 	for _, w := range ways {
 		dialers = append(dialers, recorder{w.Dialer, tape})
 	}
-	wanted := everything(questions)
+	wanted := captureTerms(questions)
 	if trust != nil {
 		wanted.AcceptSignedManifestsOnly = new(true)
 	}
@@ -88,18 +93,18 @@ func capture(ctx context.Context, url string, ways []discover.Way, trust *manife
 		return dialError(ctx, url, err)
 	}
 	defer sub.Close()
-	status.say("aaep", "Recording. Ctrl-C ends.")
+	status.printLabelled("aaep", "Recording. Ctrl-C ends.")
 	for ev, err := range sub.Events(ctx) {
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return &exitError{exitFailed, err}
-		case tape.failed() != nil:
-			return unwritten(tape.failed())
+		case tape.writeError() != nil:
+			return unwrittenError(tape.writeError())
 		case ev.Type() == aaep.TypeLost:
 			text, _ := phrase.In(ev.Language(), phrase.MayBeLost, "")
-			status.say("aaep", text)
+			status.printLabelled("aaep", text)
 		case once && ev.Type().Terminal():
 			return nil
 		}
@@ -107,9 +112,10 @@ func capture(ctx context.Context, url string, ways []discover.Way, trust *manife
 	return nil
 }
 
-// tape writes messages as they come, one on each line. What a resumed stream repeats is written once.
-type tape struct {
-	shown bool // on a terminal, which must not be told what to do by whoever is recorded
+// captureWriter writes messages as they come, one on each line. What a resumed stream repeats is
+// written once.
+type captureWriter struct {
+	shown bool // on a terminal, which must not be told what to do by the recorded agent
 
 	mu   sync.Mutex
 	out  io.Writer
@@ -117,7 +123,8 @@ type tape struct {
 	seen map[string]bool
 }
 
-func (t *tape) repeated(msg []byte) bool {
+// isRepeated reports whether an event was written before, and remembers it.
+func (t *captureWriter) isRepeated(msg []byte) bool {
 	m, err := aaep.Decode(msg)
 	ev, ok := m.(*aaep.Event)
 	if err != nil || !ok {
@@ -133,8 +140,9 @@ func (t *tape) repeated(msg []byte) bool {
 	return was
 }
 
-func (t *tape) write(msg []byte) {
-	if t.repeated(msg) {
+// writeMessage writes a message as one line. Its error is kept for writeError.
+func (t *captureWriter) writeMessage(msg []byte) {
+	if t.isRepeated(msg) {
 		return
 	}
 	line := bytes.TrimSpace(msg)
@@ -154,16 +162,17 @@ func (t *tape) write(msg []byte) {
 	}
 }
 
-func (t *tape) failed() error {
+// writeError returns the first error of writing.
+func (t *captureWriter) writeError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
 }
 
-// recorder records what the links that it makes receive.
+// A recorder makes links whose messages are written.
 type recorder struct {
 	transports.Dialer
-	tape *tape
+	tape *captureWriter
 }
 
 func (r recorder) Dial(ctx context.Context) (transports.Conn, error) {
@@ -179,27 +188,28 @@ func (r recorder) Dial(ctx context.Context) (transports.Conn, error) {
 
 type recordedLink struct {
 	transports.Conn
-	tape *tape
+	tape *captureWriter
 }
 
 func (r *recordedLink) Receive(ctx context.Context) ([]byte, error) {
-	return r.tape.receive(ctx, r.Conn)
+	return r.tape.receiveAndWrite(ctx, r.Conn)
 }
 
 // recordedStream is a link whose stream can be opened again.
 type recordedStream struct {
 	transports.Reopener
-	tape *tape
+	tape *captureWriter
 }
 
 func (r *recordedStream) Receive(ctx context.Context) ([]byte, error) {
-	return r.tape.receive(ctx, r.Reopener)
+	return r.tape.receiveAndWrite(ctx, r.Reopener)
 }
 
-func (t *tape) receive(ctx context.Context, conn transports.Conn) ([]byte, error) {
+// receiveAndWrite receives a message and writes it before it is handed on.
+func (t *captureWriter) receiveAndWrite(ctx context.Context, conn transports.Conn) ([]byte, error) {
 	msg, err := conn.Receive(ctx)
 	if err == nil {
-		t.write(msg)
+		t.writeMessage(msg)
 	}
 	return msg, err
 }

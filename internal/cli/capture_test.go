@@ -22,7 +22,7 @@ func TestTapeOnATerminal(t *testing.T) {
 	} {
 		for _, shown := range []bool{false, true} {
 			var out bytes.Buffer
-			(&tape{out: &out, shown: shown}).write([]byte(tt.came))
+			(&captureWriter{out: &out, shown: shown}).writeMessage([]byte(tt.came))
 			want := tt.came
 			if shown {
 				want = tt.shown
@@ -42,7 +42,7 @@ func TestPrintedJSONIsHarmless(t *testing.T) {
 		t.Fatal(err)
 	}
 	var report bytes.Buffer
-	if err := conclude(&report, &conformance.Report{Name: evil}, true, nil, false); err == nil {
+	if err := writeReport(&report, &conformance.Report{Name: evil}, true, nil, false); err == nil {
 		t.Error("an empty report is a success")
 	}
 	_, found, _ := aaepCommand("", "validate", "--json", message)

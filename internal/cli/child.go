@@ -42,7 +42,7 @@ func (l *listener) listenToChild(ctx context.Context, reach *reaching, command s
 		return err
 	}
 	f := &following{listener: l, wanted: wanted}
-	if f.trust, err = reach.trust(""); err != nil {
+	if f.trust, err = reach.readTrust(""); err != nil {
 		return err
 	}
 	return f.listenTo(ctx, command, lines, talk)
@@ -52,7 +52,7 @@ func (l *listener) listenToChild(ctx context.Context, reach *reaching, command s
 func (f *following) listenTo(ctx context.Context, command string, lines <-chan typed, stderr io.Writer) error {
 	args, err := splitWords(command)
 	if err != nil {
-		return usage("--exec %s.\nSee: aaep listen --help", err)
+		return usageError("--exec %s.\nSee: aaep listen --help", err)
 	}
 	agent := &childAgent{Dialer: stdio.Dialer{Command: func() *exec.Cmd {
 		cmd := exec.Command(args[0], args[1:]...)
@@ -66,7 +66,7 @@ func (f *following) listenTo(ctx context.Context, command string, lines <-chan t
 	}
 	f.sub = sub
 	err = f.follow(ctx, lines, f)
-	left := ctx.Err() != nil || f.failed()
+	left := ctx.Err() != nil || f.isUnread()
 	sub.Close()
 	if left {
 		return err
@@ -94,9 +94,9 @@ func (s *childAgent) notFollowed(ctx context.Context, program string, err error,
 	how := howEnded(s.conn.Close())
 	switch {
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
-		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s\n%s", program, words.Sentence(plain(err)), otherTerms(err, languages))}
+		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s\n%s", program, words.Sentence(plainError(err)), otherTerms(err, languages))}
 	case errors.As(err, &refused):
-		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s", program, words.Sentence(plain(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s", program, words.Sentence(plainError(err)))}
 	case how != "" && !errors.Is(err, context.DeadlineExceeded):
 		return &exitError{exitUnreachable, fmt.Errorf("the agent %s", how)}
 	case errors.Is(err, context.DeadlineExceeded): // "go run" builds first
@@ -162,11 +162,11 @@ func stdioMisused(in io.Reader, out io.Writer, program []string, elsewhere bool)
 	}
 	switch {
 	case elsewhere:
-		return usage("--stdio and --listen are two places to serve; give one of them.\nSee: aaep run --help")
+		return usageError("--stdio and --listen are two places to serve; give one of them.\nSee: aaep run --help")
 	case len(program) == 0:
-		return usage("--stdio needs a program: name it after --.\nSee: aaep run --help")
+		return usageError("--stdio needs a program: name it after --.\nSee: aaep run --help")
 	case person:
-		return usage("--stdio speaks with the program that started it, and that is you.\nTry: aaep listen --exec \"aaep run --stdio -- %s\"", program[0])
+		return usageError("--stdio speaks with the program that started it, and that is you.\nTry: aaep listen --exec \"aaep run --stdio -- %s\"", program[0])
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func stdioMisused(in io.Reader, out io.Writer, program []string, elsewhere bool)
 func serveParent(ctx context.Context, p *producer.Producer) (context.Context, <-chan error, error) {
 	l, err := stdio.Listen(nil)
 	if err != nil {
-		return ctx, nil, &exitError{exitFailed, fmt.Errorf("cannot serve on standard output: %s", innermost(err))}
+		return ctx, nil, &exitError{exitFailed, fmt.Errorf("cannot serve on standard output: %s", innermostError(err))}
 	}
 	p.AddEndpoint(manifest.Stdio, manifest.Endpoint{})
 	ctx, leave := context.WithCancelCause(ctx)

@@ -1,6 +1,6 @@
-// Package cli is the aaep command. What it prints is plain text in lines that are only ever appended, so
-// that a screen reader can read it: no colour, no cursor motion, no spinner. Standard output is what
-// was asked for; standard error is talk about it.
+// Package cli is the aaep command. What it prints is plain text in lines that are only ever
+// appended, so that a screen reader can read it: no colour, no cursor motion, no spinner. Standard
+// output is what was asked for; standard error is talk about it.
 package cli
 
 import (
@@ -50,8 +50,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if call.Is(args) { // which package early has done already where this is a process
 		return call.Run(args[1], stdin, stdout, stderr)
 	}
-	// Where nobody reads standard output any more, writing fails, but listeners are still told. Ignoring the
-	// signal instead would be passed on to the programs we run.
+	// Where the reader of standard output has gone, writing fails, but listeners are still told.
+	// Ignoring the signal instead would be passed on to the programs we run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	root := &cobra.Command{
 		Use:   "aaep",
@@ -78,25 +78,28 @@ Exit codes, of every command:
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.Version = version()
+	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) {
-			if like := alike(unknown.GetSpecifiedName(), flagNames(cmd)); like != "" {
-				return usage("%w.\nPerhaps you mean: --%s. See: %s --help", err, like, cmd.CommandPath())
+			if like := similarName(unknown.GetSpecifiedName(), flagNames(cmd)); like != "" {
+				return usageError("%w.\nPerhaps you mean: --%s. See: %s --help", err, like, cmd.CommandPath())
 			}
 		}
-		return usage("%w.\nSee: %s --help", err, cmd.CommandPath())
+		return usageError("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(demoCommand(), acpCommand(), hookCommand(), bridgeCommand(), tapCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), logCommand(), manifestCommand(), conformanceCommand(), benchCommand())
+	root.AddCommand(demoCommand(), acpCommand(), hookCommand(), bridgeCommand(), tapCommand(), runCommand(),
+		serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(),
+		auditCommand(), logCommand(), manifestCommand(), conformanceCommand(), benchCommand())
 	root.AddCommand(completionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Args = func(_ *cobra.Command, topic []string) error { // cobra helps with everything instead
 		if cmd, rest, _ := root.Find(topic); len(rest) > 0 {
-			return &exitError{exitUsage, misused(root, topic, fmt.Errorf("unknown command %q for %q", rest[0], cmd.CommandPath()))}
+			return &exitError{exitUsage, explainMisuse(root, topic,
+				fmt.Errorf("unknown command %q for %q", rest[0], cmd.CommandPath()))}
 		}
 		return nil
 	}
@@ -108,25 +111,27 @@ Exit codes, of every command:
 	if err == nil {
 		return exitOK
 	}
-	if errors.Is(err, syscall.EPIPE) { // whoever read what we print has seen enough
+	if errors.Is(err, syscall.EPIPE) { // the reader of what we print has seen enough
 		return exitFailed
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) { // what cobra itself found: an unknown command, missing arguments
-		exit = &exitError{exitUsage, misused(root, args, err)}
+		exit = &exitError{exitUsage, explainMisuse(root, args, err)}
 	}
 	if text := exit.Error(); text != "" {
-		fmt.Fprintln(withPriority(stderr, slog.LevelError), "aaep: "+aaep.SafeText(unprefixed(text)))
+		fmt.Fprintln(withPriority(stderr, slog.LevelError), "aaep: "+aaep.SafeText(trimPackageNames(text)))
 	}
 	return exit.code
 }
 
-// misused says what is wrong with a command that cobra does not take, and what would be right.
-func misused(root *cobra.Command, args []string, err error) error {
+// explainMisuse says what is wrong with a command line that cobra does not take, and what would be
+// right.
+func explainMisuse(root *cobra.Command, args []string, err error) error {
 	cmd, rest, _ := root.Find(args)
 	what, _, _ := strings.Cut(err.Error(), "\n")
 	if strings.Contains(what, " arg(s)") { // too many or too few
-		return fmt.Errorf("it is called as: %s.\nSee: %s --help", strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
+		return fmt.Errorf("it is called as: %s.\nSee: %s --help", strings.TrimSuffix(cmd.UseLine(), " [flags]"),
+			cmd.CommandPath())
 	}
 	hint := "See: " + cmd.CommandPath() + " --help"
 	if len(rest) > 0 {
@@ -143,7 +148,7 @@ func misused(root *cobra.Command, args []string, err error) error {
 		}
 		if f := cmd.Flags().Lookup(rest[0]); f != nil {
 			hint = "Perhaps you mean: " + cmd.CommandPath() + " --" + f.Name
-		} else if like := alike(rest[0], names); like != "" {
+		} else if like := similarName(rest[0], names); like != "" {
 			hint = "Perhaps you mean: " + cmd.CommandPath() + " " + like
 		} else if below != nil {
 			hint = "Perhaps you mean: " + strings.Join(below, " or ")
@@ -152,8 +157,9 @@ func misused(root *cobra.Command, args []string, err error) error {
 	return fmt.Errorf("%s.\n%s", what, hint)
 }
 
-// alike is the name that somebody who typed another may have meant, or nothing. Cobra knows such among commands.
-func alike(typed string, names []string) string {
+// similarName returns the name that was likely meant by another that was typed, or "". Cobra does
+// this for commands alone.
+func similarName(typed string, names []string) string {
 	var judge cobra.Command
 	for _, name := range names {
 		judge.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
@@ -162,16 +168,19 @@ func alike(typed string, names []string) string {
 	return strings.Join(judge.SuggestionsFor(typed), " or ")
 }
 
+// flagNames returns the names of a command's flags.
 func flagNames(cmd *cobra.Command) (names []string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
 }
 
-// release is the version of a program that was built to be given away; the linker writes it (internal/release).
+// release is the version of a program that was built to be given away; the linker writes it
+// (internal/release).
 var release string
 
-// build returns the version and the commit of this program, as far as the Go tools wrote them into it.
-func build() (name, commit string) {
+// buildInfo returns the version and the commit of this program, as far as the Go tools wrote them
+// into it.
+func buildInfo() (name, commit string) {
 	name = release
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if v := info.Main.Version; name == "" && v != "(devel)" {
@@ -186,10 +195,10 @@ func build() (name, commit string) {
 	return name, commit
 }
 
-// version says which build this is, and what it was built with.
-func version() string {
+// versionText says which build this is, and what it was built with.
+func versionText() string {
 	text := "aaep"
-	name, commit := build()
+	name, commit := buildInfo()
 	if name != "" {
 		text += " " + name
 	}
@@ -204,15 +213,15 @@ func version() string {
 	return text
 }
 
-// usage is the error of a command that was called in a wrong way.
-func usage(format string, args ...any) error {
+// usageError is the error of a command that was called in a wrong way.
+func usageError(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// cannotTake is the error of a flag that names what cannot be used. It is nobody's mistake where another program uses that, or the
-// disk is full.
+// cannotTake is the error of a flag that names what cannot be used. It is no mistake of the caller
+// where another program uses that, or the disk is full.
 func cannotTake(flag string, err error) error {
-	code, says := exitUsage, "cannot take "+flag+": "+plain(err)
+	code, says := exitUsage, "cannot take "+flag+": "+plainError(err)
 	if right := isRight[flag]; right != "" {
 		says += ".\n" + right
 	}
@@ -227,7 +236,8 @@ func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "the disk is full")
 }
 
-// isRight is what those who follow an agent may name with a flag, which they get from whoever runs it.
+// isRight is what those who follow an agent may name with a flag, which they get from the person
+// who runs it.
 var isRight = map[string]string{
 	"--trust":               "Name a JWK or PEM file with the agent's public keys, such as planner.keys.json of: aaep manifest keygen planner",
 	"--token-file":          "Name a file that holds the token which the agent knows you by, and nothing else",
@@ -240,25 +250,25 @@ type signalled struct{ os.Signal }
 
 func (s signalled) Error() string { return s.String() }
 
-// interruptible returns a context that ends with Ctrl-C, a request to terminate or the end of the terminal,
-// and then has a signalled as its cause. A second Ctrl-C kills, and so does a second request to terminate; but not one that comes
-// with the first, as timeout(1) sends it to us and then to all that it started.
-func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+// withInterrupt returns a context that ends with Ctrl-C, a request to terminate or the end of the
+// terminal, and then has a signalled as its cause.
+func withInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 	return endedBy(ctx, nil)
 }
 
-// serviceable is interruptible for what a service manager may run: without a terminal that could end, SIGHUP changes nothing, and status
-// says why.
-func serviceable(ctx context.Context, status *announcer) (context.Context, context.CancelFunc) {
+// withServiceStop is interruptible for what a service manager may run: without a terminal that
+// could end, SIGHUP changes nothing, and status says why.
+func withServiceStop(ctx context.Context, status *announcer) (context.Context, context.CancelFunc) {
 	if hasTerminal() {
-		return interruptible(ctx)
+		return withInterrupt(ctx)
 	}
 	return endedBy(ctx, func() {
-		status.say("aaep", "SIGHUP changes nothing: files that changed are read again by themselves, and a new flag needs a restart.")
+		status.printLabelled("aaep", "SIGHUP changes nothing: files that changed are read again by themselves, and a new flag needs a restart.")
 	})
 }
 
-// endedBy is interruptible where hangUp is nil; else that is called for the end of the terminal, which ends nothing.
+// endedBy is interruptible where hangUp is nil; else that is called for the end of the terminal,
+// which ends nothing.
 func endedBy(ctx context.Context, hangUp func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -290,16 +300,17 @@ func endedBy(ctx context.Context, hangUp func()) (context.Context, context.Cance
 
 const withTheFirst = time.Second
 
-// stopped is how a command ends that serves until it is told to end, by whatever has ended ctx: a service manager asks with SIGTERM
-// for what is no failure.
-func stopped(ctx context.Context) error {
+// stopError returns the error with which a command ends that serves until it is stopped: nil after
+// SIGTERM, with which a service manager asks for what is no failure.
+func stopError(ctx context.Context) error {
 	if context.Cause(ctx) == (signalled{syscall.SIGTERM}) {
 		return nil
 	}
 	return &exitError{exitInterrupted, errors.New("interrupted")}
 }
 
-// newProducer is the producer of an agent that has a name, and may be followed by anybody from the start.
+// newProducer is the producer of an agent that has a name, and may be followed by any listener from
+// the start.
 func newProducer(name string, cfg producer.Config) (*producer.Producer, error) {
 	cfg.Agent = aaep.Producer{AgentID: name, AgentName: name}
 	cfg.AnyLanguage, cfg.FromStart = true, true

@@ -59,7 +59,7 @@ func (l *listener) command(ctx context.Context, line string) {
 	}
 	switch name {
 	case "help", "?":
-		l.status.say("aaep", l.phrase(phrase.CommandsHelp, ""))
+		l.status.printLabelled("aaep", l.phrase(phrase.CommandsHelp, ""))
 	case "terms":
 		for f := range l.there() {
 			if f.sub == nil {
@@ -179,7 +179,7 @@ func (l *listener) skip(newest bool) {
 		l.inform(phrase.Counted(string(l.tongue()), phrase.LinesLeftOut, n, "line"))
 	}
 	if newest {
-		l.say("", l.phrase(phrase.TheNewest, ""))
+		l.printLabelled("", l.phrase(phrase.TheNewest, ""))
 		last.of.says(last.text)
 	}
 }

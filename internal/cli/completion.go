@@ -30,7 +30,7 @@ commands, flags, and what a flag may be.`,
 			name := strings.Join(args, " ")
 			write := shells[name]
 			if write == nil {
-				return usage("SHELL must be bash, zsh, fish or powershell; it is %q.\nSee: aaep completion --help", name)
+				return usageError("SHELL must be bash, zsh, fish or powershell; it is %q.\nSee: aaep completion --help", name)
 			}
 			return write(cmd.Root(), cmd.OutOrStdout())
 		},

@@ -30,7 +30,7 @@ func conformanceCommand() *cobra.Command {
 		Short: "Prove that an agent, or who follows one, keeps the protocol, whoever wrote it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage("say what to prove: producer or subscriber.\nSee: aaep conformance --help")
+			return usageError("say what to prove: producer or subscriber.\nSee: aaep conformance --help")
 		},
 	}
 	cmd.AddCommand(conformanceProducer(), conformanceSubscriber(), relayCommand())
@@ -79,20 +79,20 @@ exactly those cases did not pass.`,
   aaep conformance producer --explain HS-021`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.old.apply(p, &args)
+			p.old.applyTo(p, &args)
 			switch {
 			case p.list:
 				return listCases(cmd.OutOrStdout())
 			case p.explain != "":
 				if err := conformance.Explain(cmd.OutOrStdout(), p.explain); err != nil {
-					return usage("%s.\nSee: aaep conformance producer --list", plain(err))
+					return usageError("%s.\nSee: aaep conformance producer --list", plainError(err))
 				}
 				if len(args) == 0 && p.program == "" {
 					return nil
 				}
 				p.cases = append(p.cases, p.explain)
 			}
-			return p.run(cmd, args)
+			return p.runProducerSuite(cmd, args)
 		},
 	}
 	f := cmd.Flags()
@@ -109,23 +109,26 @@ exactly those cases did not pass.`,
 	f.StringVar(&p.known, "known-failures", "", "the cases named in this `FILE`, one on each line, may fail, and must")
 	f.StringVar(&p.resume, "resume", "", "go on where the run ended that wrote this JSON `REPORT`")
 	f.IntVar(&p.old.timeout, "timeout", 0, "the most that one scenario may take, in `SECONDS`; 0 is 12 minutes")
-	p.old.flags(cmd)
+	p.old.addFlags(cmd)
 	p.reach = reachingFlags(cmd)
 	f.StringSliceVar(&p.reach.keys, "trust", nil, "the keys that its manifest is signed with are in these `FILES`")
-	f.StringVar(&p.other, "other-token-file", "", "a token of somebody else is in this `FILE`; they must not speak in the first one's name")
+	f.StringVar(&p.other, "other-token-file", "",
+		"a token of somebody else is in this `FILE`; they must not speak in the first one's name")
 	f.StringVar(&p.manifest, "manifest", "", "its manifest is in this `FILE`, for an agent without a web address")
 	return cmd
 }
 
-func (p *proof) run(cmd *cobra.Command, args []string) error {
-	ctx, stop := interruptible(cmd.Context())
+// runProducerSuite is "aaep conformance producer".
+func (p *proof) runProducerSuite(cmd *cobra.Command, args []string) error {
+	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
-	run := conformance.ProducerRun{Level: p.level, Only: p.cases, Extensions: p.old.extensions, Timeout: time.Duration(p.old.timeout) * time.Second}
+	run := conformance.ProducerRun{Level: p.level, Only: p.cases, Extensions: p.old.extensions,
+		Timeout: time.Duration(p.old.timeout) * time.Second}
 	switch {
 	case p.level < 1 || p.level > 3:
-		return usage("--level %d is none of 1, 2 and 3", p.level)
+		return usageError("--level %d is none of 1, 2 and 3", p.level)
 	case p.old.timeout < 0:
-		return usage("--timeout %d is less than no time", p.old.timeout)
+		return usageError("--timeout %d is less than no time", p.old.timeout)
 	}
 	reports, err := p.writtenReports()
 	if err != nil {
@@ -134,13 +137,13 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 	if run.Known, err = knownFailures(p.known); err != nil {
 		return err
 	}
-	if run.Resume, err = resumed(p.resume); err != nil {
+	if run.Resume, err = readEarlierReport(p.resume); err != nil {
 		return err
 	}
-	if err := p.drive(&run, cmd.ErrOrStderr()); err != nil {
+	if err := p.setDriver(&run, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	if err := p.proofs(&run); err != nil {
+	if err := p.setTrust(&run); err != nil {
 		return err
 	}
 	if child, ok := run.Driver.(*conformance.ChildDriver); ok { // which may be the agent
@@ -149,29 +152,33 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	at, err := p.target(ctx, &run, args, cmd.ErrOrStderr())
+	at, err := p.setTarget(ctx, &run, args, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	status := announcer{out: cmd.ErrOrStderr()}
-	run.Progress = func(play string, n, of int) { status.say("aaep", fmt.Sprintf("%d of %d: %s.", n, of, play)) }
+	run.Progress = func(play string, n, of int) {
+		status.printLabelled("aaep",
+			fmt.Sprintf("%d of %d: %s.", n, of, play))
+	}
 	report, err := run.Prove(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(cmd.OutOrStdout(), report, p.json, reports)
+		return writeInterrupted(cmd.OutOrStdout(), report, p.json, reports)
 	case errors.Is(err, conformance.ErrUnreachable):
-		return p.unreached(ctx, at, err)
+		return p.explainUnreached(ctx, at, err)
 	case errors.Is(err, conformance.ErrNoDriver):
 		return &exitError{exitUnreachable, fmt.Errorf("the agent at %s answers, and its driver %s cannot be reached: %s.\nStart it, or check --driver, --command or --child", at,
-			cmp.Or(p.driver, p.command, p.child), strings.TrimPrefix(err.Error(), conformance.ErrNoDriver.Error()+": "))}
+			cmp.Or(p.driver, p.command, p.child),
+			strings.TrimPrefix(err.Error(), conformance.ErrNoDriver.Error()+": "))}
 	case err != nil:
-		return usage("%s.\nSee: aaep conformance producer --list", plain(err))
+		return usageError("%s.\nSee: aaep conformance producer --list", plainError(err))
 	}
-	return conclude(cmd.OutOrStdout(), report, p.json, reports, p.old.strict)
+	return writeReport(cmd.OutOrStdout(), report, p.json, reports, p.old.strict)
 }
 
-// unreached says why there is nothing to prove.
-func (p *proof) unreached(ctx context.Context, at string, err error) error {
+// explainUnreached says why there is no agent to judge.
+func (p *proof) explainUnreached(ctx context.Context, at string, err error) error {
 	_, silence, silent := strings.Cut(err.Error(), conformance.ErrSilent.Error()+": it ")
 	switch {
 	case silent && errors.Is(err, conformance.ErrSilent):
@@ -182,12 +189,15 @@ func (p *proof) unreached(ctx context.Context, at string, err error) error {
 	case p.program != "" && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe)):
 		return &exitError{exitUnreachable, fmt.Errorf("the agent %s ended without a word.\nStarted so, it has to speak AAEP on its standard output", at)}
 	case p.program != "":
-		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", at, whyNot(err))}
+		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", at,
+			whyNot(err))}
 	}
 	said := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error()+": ")
 	told, failed := dialError(ctx, at, err), new(exitError)
-	if reached := new(net.OpError); errors.As(told, &failed) && !errors.As(err, &reached) && !strings.Contains(told.Error(), said) {
-		return &exitError{failed.code, fmt.Errorf("%w\nWhoever wrote it may want to know: %s", failed.err, aaep.SafeText(said))}
+	if reached := new(net.OpError); errors.As(told, &failed) && !errors.As(err, &reached) &&
+		!strings.Contains(told.Error(), said) {
+		return &exitError{failed.code, fmt.Errorf("%w\nWhoever wrote it may want to know: %s", failed.err,
+			aaep.SafeText(said))}
 	}
 	return told
 }
@@ -197,7 +207,10 @@ func openChild(ctx context.Context, child *conformance.ChildDriver, patience tim
 	status := announcer{out: stderr}
 	patient, done := context.WithTimeout(ctx, patience)
 	defer done()
-	tell := time.AfterFunc(3*time.Second, func() { status.say("aaep", "Waiting for "+child.Command[0]+" to say that it is ready.") })
+	tell := time.AfterFunc(3*time.Second, func() {
+		status.printLabelled("aaep",
+			"Waiting for "+child.Command[0]+" to say that it is ready.")
+	})
 	defer tell.Stop()
 	err := child.Open(patient)
 	switch {
@@ -206,22 +219,23 @@ func openChild(ctx context.Context, child *conformance.ChildDriver, patience tim
 	case err != nil && patient.Err() != nil:
 		return &exitError{exitUnreachable, fmt.Errorf("the driver %s did not say within %s that it is ready.\nIt has to print {} on a line then, and to flush it", child.Command[0], words.Spoken(patience))}
 	case err != nil:
-		return &exitError{exitUnreachable, fmt.Errorf("the driver %s cannot be started: %s.\nIt has to print {} on a line when it is ready", child.Command[0], plain(err))}
+		return &exitError{exitUnreachable, fmt.Errorf("the driver %s cannot be started: %s.\nIt has to print {} on a line when it is ready", child.Command[0], plainError(err))}
 	}
 	return nil
 }
 
-// target is how the agent is reached, and what to call that.
-func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args []string, stderr io.Writer) (string, error) {
+// setTarget sets how the agent is reached, and returns what to call that.
+func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, args []string, stderr io.Writer) (string,
+	error) {
 	switch {
 	case len(args) == 0 && p.program == "":
-		return "", usage("give the address of the agent.\nSee: aaep conformance producer --help")
+		return "", usageError("give the address of the agent.\nSee: aaep conformance producer --help")
 	case len(args) > 0 && p.program != "":
-		return "", usage("--exec starts the agent, so there is no address to name too; give one of them.\nSee: aaep conformance producer --help")
+		return "", usageError("--exec starts the agent, so there is no address to name too; give one of them.\nSee: aaep conformance producer --help")
 	case p.program != "":
 		words, err := splitWords(p.program)
 		if err != nil {
-			return "", usage("--exec %s.\nSee: aaep conformance producer --help", err)
+			return "", usageError("--exec %s.\nSee: aaep conformance producer --help", err)
 		}
 		if err := p.reach.ofChild(); err != nil {
 			return "", err
@@ -234,11 +248,11 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 		run.Target, run.Transport, run.OneLink = p.program, manifest.Stdio, true
 		return words[0], nil
 	}
-	at, err := address(args[0])
+	at, err := checkAddress(args[0])
 	if err != nil {
 		return "", &exitError{exitUsage, err}
 	}
-	ways, err := p.reach.ways(ctx, at)
+	ways, err := p.reach.findWays(ctx, at)
 	if err != nil {
 		return "", err
 	}
@@ -247,7 +261,7 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 	run.OtherWays = discover.Dialers(ways[1:])
 	if p.reach.token+p.reach.cert != "" {
 		stranger := &reaching{transports: p.reach.transports, ca: p.reach.ca}
-		others, err := stranger.ways(ctx, at)
+		others, err := stranger.findWays(ctx, at)
 		if err != nil {
 			return "", err
 		}
@@ -259,29 +273,31 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 		case err != nil:
 			return "", cannotTake("--other-token-file", err)
 		case p.reach.token+p.reach.cert == "":
-			return "", usage("--other-token-file is for somebody else than the one whom --token-file or --cert names; give one of them too")
+			return "", usageError("--other-token-file is for somebody else than the one whom --token-file or --cert names; give one of them too")
 		}
 		if p.reach.token != "" {
-			if ours, err := auth.BearerFile(p.reach.token)(ctx); err == nil && ours.Get("Authorization") == theirs.Get("Authorization") {
-				return "", usage("--other-token-file has the token of --token-file; it has to be that of somebody else")
+			if ours, err := auth.BearerFile(p.reach.token)(ctx); err == nil &&
+				ours.Get("Authorization") == theirs.Get("Authorization") {
+				return "", usageError("--other-token-file has the token of --token-file; it has to be that of somebody else")
 			}
 		}
 		other := &reaching{transports: p.reach.transports, ca: p.reach.ca, token: p.other}
-		others, err := other.ways(ctx, at)
+		others, err := other.findWays(ctx, at)
 		if err != nil {
 			return "", err
 		}
 		run.Neighbour = others[0].Dialer
 	}
 	if p.manifest == "" && !isLocal(at) {
-		conf, err := p.reach.tls()
+		conf, err := p.reach.tlsConfig()
 		if err != nil {
 			return "", err
 		}
 		there := "http" + strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")
 		run.Manifest = func(ctx context.Context) ([]byte, error) {
 			data, err := manifest.Discover(ctx, there, conf)
-			if u, _ := url.Parse(there); errors.Is(err, manifest.ErrNone) && u != nil { // of the whole host; whether it is this agent's is judged
+			if u, _ := url.Parse(there); errors.Is(err, manifest.ErrNone) &&
+				u != nil { // of the whole host; whether it is this agent's is judged
 				return manifest.Discover(ctx, u.Scheme+"://"+u.Host, conf)
 			}
 			return data, err
@@ -290,8 +306,8 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 	return at, nil
 }
 
-// proofs are what the agent says of itself, and whose word counts.
-func (p *proof) proofs(run *conformance.ProducerRun) (err error) {
+// setTrust sets where the agent's manifest is, and whose keys count.
+func (p *proof) setTrust(run *conformance.ProducerRun) (err error) {
 	if p.manifest != "" {
 		data, err := os.ReadFile(p.manifest)
 		if err != nil {
@@ -307,8 +323,8 @@ func (p *proof) proofs(run *conformance.ProducerRun) (err error) {
 	return nil
 }
 
-// drive is how the agent is made to act.
-func (p *proof) drive(run *conformance.ProducerRun, stderr io.Writer) error {
+// setDriver sets how the agent is made to act.
+func (p *proof) setDriver(run *conformance.ProducerRun, stderr io.Writer) error {
 	given := 0
 	for _, way := range []string{p.driver, p.command, p.child} {
 		if way != "" {
@@ -316,11 +332,11 @@ func (p *proof) drive(run *conformance.ProducerRun, stderr io.Writer) error {
 		}
 	}
 	if given != 1 {
-		return usage("give one of --driver, --command and --child, which make the agent act.\nSee: aaep conformance producer --help")
+		return usageError("give one of --driver, --command and --child, which make the agent act.\nSee: aaep conformance producer --help")
 	}
 	if p.driver != "" {
 		if u, err := url.Parse(p.driver); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return usage("--driver %q is no URL such as http://127.0.0.1:9100.\nA program that makes the agent act is named with --command.", p.driver)
+			return usageError("--driver %q is no URL such as http://127.0.0.1:9100.\nA program that makes the agent act is named with --command.", p.driver)
 		}
 		run.Driver = conformance.HTTPDriver{Base: p.driver}
 		return nil
@@ -328,7 +344,7 @@ func (p *proof) drive(run *conformance.ProducerRun, stderr io.Writer) error {
 	words, err := splitWords(cmp.Or(p.command, p.child))
 	switch {
 	case err != nil:
-		return usage("the driver %s.\nSee: aaep conformance producer --help", err)
+		return usageError("the driver %s.\nSee: aaep conformance producer --help", err)
 	case p.command != "":
 		run.Driver = conformance.CommandDriver{Command: words}
 	default:
@@ -337,9 +353,11 @@ func (p *proof) drive(run *conformance.ProducerRun, stderr io.Writer) error {
 	return nil
 }
 
+// listCases prints the cases there are.
 func listCases(out io.Writer) error {
 	for _, c := range conformance.Cases() {
-		if _, err := fmt.Fprintf(out, "%s: Level %d, %s, %s: %s.\n", c.Name, c.Level, c.Strength, strings.Join(c.Requirements, ", "), c.Rule); err != nil {
+		if _, err := fmt.Fprintf(out, "%s: Level %d, %s, %s: %s.\n", c.Name, c.Level, c.Strength,
+			strings.Join(c.Requirements, ", "), c.Rule); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,8 @@ var reportForms = map[string]func(*conformance.Report, io.Writer) error{
 	".xml":  (*conformance.Report).WriteJUnit,
 }
 
-// writtenReports are those that the flags ask for. It refuses before anything is played what could not be written afterwards.
+// writtenReports are those that the flags ask for. It refuses before anything is played what could
+// not be written afterwards.
 func (p *proof) writtenReports() (list []reportFile, err error) {
 	for _, path := range p.reports {
 		list = append(list, reportFile{path, strings.ToLower(filepath.Ext(path))})
@@ -36,17 +37,18 @@ func (p *proof) writtenReports() (list []reportFile, err error) {
 	}
 	for _, w := range list {
 		if reportForms[w.form] == nil {
-			return nil, usage("--report %q is none of .html, .json and .xml", w.path)
+			return nil, usageError("--report %q is none of .html, .json and .xml", w.path)
 		}
 		if dir, err := os.Stat(filepath.Dir(w.path)); err != nil || !dir.IsDir() {
-			return nil, usage("--report %q: there is no folder %s", w.path, filepath.Dir(w.path))
+			return nil, usageError("--report %q: there is no folder %s", w.path, filepath.Dir(w.path))
 		}
 	}
 	return list, nil
 }
 
-// conclude tells what came of a run, and with which code the command ends.
-func conclude(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile, strict bool) error {
+// writeReport prints the result of a run and writes its reports; the error has the command's exit
+// code.
+func writeReport(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile, strict bool) error {
 	last, err := printReport(out, report, asJSON, files)
 	if err == nil && (!report.OK() || strict && report.Counts[conformance.Deviation] > 0) {
 		err = &exitError{exitFailed, errors.New(last)}
@@ -54,8 +56,8 @@ func conclude(out io.Writer, report *conformance.Report, asJSON bool, files []re
 	return err
 }
 
-// printReport prints a report and writes it to files. It returns what is still to be said on standard error: the summary, where
-// only JSON was printed.
+// printReport prints a report and writes it to files. It returns what is still to be said on
+// standard error: the summary, where only JSON was printed.
 func printReport(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile) (last string, err error) {
 	var b bytes.Buffer
 	write := report.WriteText // which ends with the summary
@@ -76,8 +78,9 @@ func printReport(out io.Writer, report *conformance.Report, asJSON bool, files [
 	return last, writeReports(report, files)
 }
 
-// interrupted writes what was judged of a run before it was interrupted; report is nil where nothing was.
-func interrupted(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile) error {
+// writeInterrupted does the same for what was judged before a run was interrupted; report is nil
+// where nothing was.
+func writeInterrupted(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile) error {
 	if report == nil {
 		return &exitError{exitInterrupted, errors.New("interrupted")}
 	}
@@ -87,8 +90,8 @@ func interrupted(out io.Writer, report *conformance.Report, asJSON bool, files [
 	return &exitError{exitInterrupted, errors.New("interrupted; the report is of what was judged by then.\nTo go on, give --resume the one that --report wrote as .json")}
 }
 
-// resumed is the report that a run goes on from; nil is none.
-func resumed(path string) (*conformance.Report, error) {
+// readEarlierReport reads the report that a run goes on from; nil without a path.
+func readEarlierReport(path string) (*conformance.Report, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -115,6 +118,7 @@ func onlyFlags(f *pflag.FlagSet, cases *[]string) {
 	})
 }
 
+// writeReports writes the report files, each in its form.
 func writeReports(report *conformance.Report, list []reportFile) error {
 	var all []error
 	for _, to := range list {
@@ -124,7 +128,7 @@ func writeReports(report *conformance.Report, list []reportFile) error {
 			err = os.WriteFile(to.path, b.Bytes(), 0o644)
 		}
 		if err != nil {
-			all = append(all, fmt.Errorf("cannot write the report: %s", plain(err)))
+			all = append(all, fmt.Errorf("cannot write the report: %s", plainError(err)))
 		}
 	}
 	if len(all) > 0 {
@@ -150,8 +154,8 @@ func knownFailures(path string) ([]string, error) {
 	return names, nil
 }
 
-// publishedFlags are options of the suite that is published with the specification, and of §9.7, so that scripts written
-// for it go on working (D-76).
+// publishedFlags are options of the suite that is published with the specification, and of §9.7, so
+// that scripts written for it go on working (D-76).
 type publishedFlags struct {
 	endpoint, json, html, filter string
 	strict, verbose              bool
@@ -159,22 +163,24 @@ type publishedFlags struct {
 	timeout                      int
 }
 
-func (o *publishedFlags) flags(cmd *cobra.Command) {
+// addFlags adds the flags under which the published suite has what this one calls otherwise.
+func (o *publishedFlags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.endpoint, "endpoint", "", "the `ADDRESS`")
 	f.StringVar(&o.json, "report-json", "", "as --report, JSON whatever the name of the `FILE`")
 	f.StringVar(&o.html, "report-html", "", "as --report, HTML whatever the name of the `FILE`")
 	f.StringVar(&o.filter, "filter", "", "judge only cases with this `TEXT` in their name or requirements")
 	f.BoolVar(&o.strict, "fail-on-warning", false, "end with 1 if there are deviations")
-	f.StringSliceVar(&o.extensions, "extensions", nil, "the agent supports the extensions with these `URIS`, and must honor them")
+	f.StringSliceVar(&o.extensions, "extensions", nil,
+		"the agent supports the extensions with these `URIS`, and must honor them")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say what is played, which is always done")
 	for _, name := range []string{"endpoint", "report-json", "report-html", "filter", "verbose"} {
 		_ = f.MarkHidden(name)
 	}
 }
 
-// apply makes of them what the flags of this suite say.
-func (o *publishedFlags) apply(p *proof, args *[]string) {
+// applyTo sets what the flags of this suite would have set.
+func (o *publishedFlags) applyTo(p *proof, args *[]string) {
 	if o.endpoint != "" && len(*args) == 0 {
 		*args = []string{o.endpoint}
 	}

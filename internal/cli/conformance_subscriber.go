@@ -19,11 +19,11 @@ import (
 	"github.com/aaep-go/aaep/subscriber/discover"
 )
 
-// follower is what the flags of "conformance subscriber" say.
-type follower struct {
+// subscriberProof is what the flags of "conformance subscriber" say.
+type subscriberProof struct {
 	listen, command, explain string
 	level, timeout           int
-	patience                 time.Duration // until a subscriber that nobody here starts has come
+	patience                 time.Duration // until a subscriber that is not started here has come
 	cases, reports           []string
 	known, resume            string
 	list, json, verbose      bool
@@ -34,7 +34,7 @@ type follower struct {
 }
 
 func conformanceSubscriber() *cobra.Command {
-	p := &follower{patience: 5 * time.Minute}
+	p := &subscriberProof{patience: 5 * time.Minute}
 	cmd := &cobra.Command{
 		Use:   "subscriber [--exec COMMAND]",
 		Short: "Prove that a subscriber is conformant at Level 1, 2 or 3",
@@ -60,13 +60,13 @@ exactly those cases did not pass.`,
 			cases := conformance.SubscriberCases()
 			if p.explain != "" {
 				if cases = conformance.Match(cases, p.explain); len(cases) == 0 {
-					return usage("no case for subscribers is named %q, and none decides it.\nSee: aaep conformance subscriber --list", p.explain)
+					return usageError("no case for subscribers is named %q, and none decides it.\nSee: aaep conformance subscriber --list", p.explain)
 				}
 			}
 			if p.explain != "" || p.list {
 				return tellCases(cmd.OutOrStdout(), cases)
 			}
-			return p.run(cmd)
+			return p.runSubscriberSuite(cmd)
 		},
 	}
 	f := cmd.Flags()
@@ -85,64 +85,71 @@ exactly those cases did not pass.`,
 	return cmd
 }
 
-func (p *follower) run(cmd *cobra.Command) error {
-	ctx, stop := interruptible(cmd.Context())
+// runSubscriberSuite is "aaep conformance subscriber".
+func (p *subscriberProof) runSubscriberSuite(cmd *cobra.Command) error {
+	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
-	if err := p.check(); err != nil {
+	if err := p.checkFlags(); err != nil {
 		return err
 	}
 	reports, err := (&proof{reports: p.reports}).writtenReports()
 	if err != nil {
 		return err
 	}
-	run := conformance.SubscriberRun{Level: p.level, Only: p.cases, Timeout: time.Duration(p.timeout) * time.Second, Target: p.command}
+	run := conformance.SubscriberRun{Level: p.level, Only: p.cases, Timeout: time.Duration(p.timeout) * time.Second,
+		Target: p.command}
 	if run.Known, err = knownFailures(p.known); err != nil {
 		return err
 	}
-	if run.Resume, err = resumed(p.resume); err != nil {
+	if run.Resume, err = readEarlierReport(p.resume); err != nil {
 		return err
 	}
 	web := &conformance.HTTPHook{}
-	if err := p.open(web); err != nil {
+	if err := p.openAddress(web); err != nil {
 		return err
 	}
 	defer p.stand.Close()
 	run.Listener, run.Transport, run.Subscriber = p.stand, p.transport, web
 	status := announcer{out: cmd.ErrOrStderr()}
-	run.Progress = func(play string, n, of int) { status.say("aaep", fmt.Sprintf("%d of %d: %s.", n, of, play)) }
+	run.Progress = func(play string, n, of int) {
+		status.printLabelled("aaep",
+			fmt.Sprintf("%d of %d: %s.", n, of, play))
+	}
 	if p.command == "" {
 		run.Arrival = p.patience
-		p.call(&status)
-	} else if run.Subscriber, err = p.started(cmd.ErrOrStderr()); err != nil {
+		p.announceWait(&status)
+	} else if run.Subscriber, err = p.startedSubscriber(cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	report, err := run.Prove(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(cmd.OutOrStdout(), report, p.json, reports)
+		return writeInterrupted(cmd.OutOrStdout(), report, p.json, reports)
 	case err != nil:
 		return p.notProved(err)
 	}
-	return conclude(cmd.OutOrStdout(), report, p.json, reports, false)
+	return writeReport(cmd.OutOrStdout(), report, p.json, reports, false)
 }
 
-func (p *follower) check() error {
+// checkFlags refuses flags that make no sense together.
+func (p *subscriberProof) checkFlags() error {
 	if p.level < 1 || p.level > 3 {
-		return usage("--level %d is none of 1, 2 and 3", p.level)
+		return usageError("--level %d is none of 1, 2 and 3", p.level)
 	}
 	if p.timeout < 1 || p.timeout > 600 {
-		return usage("--timeout %d is not from 1 to 600", p.timeout)
+		return usageError("--timeout %d is not from 1 to 600", p.timeout)
 	}
 	for _, name := range p.cases {
 		if len(conformance.Match(conformance.SubscriberCases(), name)) == 0 {
-			return usage("no case for subscribers is named %q, and none decides it.\nSee: aaep conformance subscriber --list", name)
+			return usageError("no case for subscribers is named %q, and none decides it.\nSee: aaep conformance subscriber --list", name)
 		}
 	}
 	return nil
 }
 
-// open opens where the subscriber connects to. One that nobody here starts finds the hook there too, where it speaks HTTP.
-func (p *follower) open(web http.Handler) (err error) {
+// openAddress opens where the subscriber connects to. One that is not started here finds the hook
+// there too, where it speaks HTTP.
+func (p *subscriberProof) openAddress(web http.Handler) (err error) {
 	var at string
 	if at, p.transport, err = standAt(p.listen); err != nil {
 		return err
@@ -156,7 +163,7 @@ func (p *follower) open(web http.Handler) (err error) {
 		p.stand, err = stand.Listen(at, web)
 	}
 	if err != nil {
-		return usage("cannot take --listen: %s", plain(err))
+		return usageError("cannot take --listen: %s", plainError(err))
 	}
 	if p.url = p.stand.URL(); p.transport == discover.LocalTransport {
 		p.url = localScheme + p.url
@@ -164,11 +171,11 @@ func (p *follower) open(web http.Handler) (err error) {
 	return nil
 }
 
-// started is the subscriber that the command starts.
-func (p *follower) started(talk io.Writer) (conformance.Subscriber, error) {
+// startedSubscriber returns the subscriber that the command starts.
+func (p *subscriberProof) startedSubscriber(talk io.Writer) (conformance.Subscriber, error) {
 	argv, err := splitWords(p.command)
 	if err != nil {
-		return nil, usage("--exec %s.\nSee: aaep conformance subscriber --help", err)
+		return nil, usageError("--exec %s.\nSee: aaep conformance subscriber --help", err)
 	}
 	if !p.verbose {
 		talk = nil
@@ -176,20 +183,21 @@ func (p *follower) started(talk io.Writer) (conformance.Subscriber, error) {
 	return conformance.CommandSubscriber{Command: argv, URL: p.url, Stderr: talk}, nil
 }
 
-// call says what is waited for.
-func (p *follower) call(status *announcer) {
+// announceWait says what is waited for.
+func (p *subscriberProof) announceWait(status *announcer) {
 	where := "at " + p.url
 	if p.transport == manifest.Stdio {
 		where = "that starts as its agent: " + p.url
 	}
-	status.say("aaep", fmt.Sprintf("Waiting %s for your subscriber %s\nIt must come again after each play.", words.Spoken(p.patience), where))
+	status.printLabelled("aaep", fmt.Sprintf("Waiting %s for your subscriber %s\nIt must come again after each play.",
+		words.Spoken(p.patience), where))
 }
 
 // notProved says why nothing is proved.
-func (p *follower) notProved(err error) error {
+func (p *subscriberProof) notProved(err error) error {
 	switch {
 	case !errors.Is(err, conformance.ErrUnreachable):
-		return usage("%s.\nSee: aaep conformance subscriber --list", plain(err))
+		return usageError("%s.\nSee: aaep conformance subscriber --list", plainError(err))
 	case p.command == "":
 		return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s within %s.\nStart yours and let it connect there, or let this command start it, with --exec", p.url, words.Spoken(p.patience))}
 	}
@@ -229,18 +237,20 @@ func relayLine() string {
 
 // relayCommand is what the subscriber starts.
 func relayCommand() *cobra.Command {
-	return &cobra.Command{Use: "relay PATH", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		if err := stand.Relay(args[0], cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
-			return &exitError{exitUnreachable, fmt.Errorf("no suite is at %s: %s", args[0], plain(err))}
-		}
-		return nil
-	}}
+	return &cobra.Command{Use: "relay PATH", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := stand.Relay(args[0], cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
+				return &exitError{exitUnreachable, fmt.Errorf("no suite is at %s: %s", args[0], plainError(err))}
+			}
+			return nil
+		}}
 }
 
 // tellCases says what cases want.
 func tellCases(out io.Writer, cases []conformance.Case) error {
 	for _, c := range cases {
-		if _, err := fmt.Fprintf(out, "%s: Level %d, %s, %s: %s. Played: %s.\n", c.Name, c.Level, c.Strength, strings.Join(c.Requirements, ", "), c.Rule, c.Scenario); err != nil {
+		if _, err := fmt.Fprintf(out, "%s: Level %d, %s, %s: %s. Played: %s.\n", c.Name, c.Level, c.Strength,
+			strings.Join(c.Requirements, ", "), c.Rule, c.Scenario); err != nil {
 			return err
 		}
 	}

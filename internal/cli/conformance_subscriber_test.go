@@ -81,7 +81,8 @@ func TestConformanceSubscriber(t *testing.T) {
 	}
 }
 
-// Whoever starts their subscriber themselves is told where it is awaited, and is judged by the wire alone if it has no hook.
+// Whoever starts their subscriber themselves is told where it is awaited, and is judged by the wire
+// alone if it has no hook.
 func TestConformanceSubscriberAwaited(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -120,9 +121,9 @@ func TestConformanceSubscriberAwaited(t *testing.T) {
 
 // Nobody is waited for without end.
 func TestConformanceSubscriberNeverComes(t *testing.T) {
-	p := &follower{listen: "127.0.0.1:0", level: 1, timeout: 1, patience: time.Millisecond}
+	p := &subscriberProof{listen: "127.0.0.1:0", level: 1, timeout: 1, patience: time.Millisecond}
 	var talk bytes.Buffer
-	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd) }, SilenceErrors: true, SilenceUsage: true}
+	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error { return p.runSubscriberSuite(cmd) }, SilenceErrors: true, SilenceUsage: true}
 	cmd.SetArgs(nil)
 	cmd.SetErr(&talk)
 	err := cmd.ExecuteContext(t.Context())

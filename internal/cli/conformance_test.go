@@ -23,7 +23,8 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// LVL-044: the command reaches an agent, makes it act, and ends with a code that a script can ask for.
+// LVL-044: the command reaches an agent, makes it act, and ends with a code that a script can ask
+// for.
 func TestConformanceProducer(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target"}})
 	if err != nil {
@@ -149,7 +150,8 @@ func TestConformanceSilent(t *testing.T) {
 	}
 }
 
-// SEC-001: an agent that asks for a token is also asked without one, and its signed manifest is proved with its keys.
+// SEC-001: an agent that asks for a token is also asked without one, and its signed manifest is
+// proved with its keys.
 func TestConformanceCredentials(t *testing.T) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

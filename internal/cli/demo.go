@@ -41,13 +41,14 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 			switch answer {
 			case "":
 				if !isFile || !term.IsTerminal(int(in.Fd())) {
-					answer = "timeout" // nobody is there to decide, and nobody decides for them
+					answer = "timeout" // no person is there to decide, and no code decides for them
 				}
 			case "accept", "reject", "timeout":
 			default:
-				return usage("--answer must be accept, reject or timeout; it is %q.\nSee: aaep demo --help", answer)
+				return usageError("--answer must be accept, reject or timeout; it is %q.\nSee: aaep demo --help",
+					answer)
 			}
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := withInterrupt(cmd.Context())
 			defer stop()
 			d := &demo{announcer: announcer{out: cmd.OutOrStdout(), gone: stop}, answer: answer, timeout: timeToDecide}
 			if answer == "timeout" {
@@ -58,14 +59,14 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 				defer d.keys.stop()
 				d.out = d.keys.over(d.out)
 			}
-			err := d.run(ctx)
+			err := d.runDemo(ctx)
 			switch {
-			case err == nil || d.failed():
-				return d.unwritten()
+			case err == nil || d.isUnread():
+				return d.writeError()
 			case ctx.Err() != nil:
 				return &exitError{exitInterrupted, errors.New("interrupted")}
 			}
-			return &exitError{exitFailed, fmt.Errorf("the demo failed: %s", plain(err))}
+			return &exitError{exitFailed, fmt.Errorf("the demo failed: %s", plainError(err))}
 		},
 	}
 	cmd.Flags().StringVar(&answer, "answer", "", "answer beforehand: accept, reject or timeout")
@@ -79,11 +80,13 @@ type demo struct {
 	announcer
 	answer  string
 	timeout time.Duration
-	keys    *keyboard // of whoever decides, if that was not said beforehand
+	keys    *keyboard // of the person who decides, if that was not said beforehand
 }
 
-func (d *demo) run(ctx context.Context) error {
-	p, err := newProducer("retirement-planner", producer.Config{Language: "en-US", Languages: []string{"es"}, ShortTimeouts: true})
+// runDemo is "aaep demo": an agent, several listeners, and a person at the keyboard.
+func (d *demo) runDemo(ctx context.Context) error {
+	p, err := newProducer("retirement-planner",
+		producer.Config{Language: "en-US", Languages: []string{"es"}, ShortTimeouts: true})
 	if err != nil {
 		return err
 	}
@@ -96,7 +99,7 @@ func (d *demo) run(ctx context.Context) error {
 	defer func() { p.Shutdown(ctx); <-served }()
 
 	url := "http://" + ln.Addr().String()
-	d.say("", "A retirement planner is at work. Four follow it, each in their own way.")
+	d.printLabelled("", "A retirement planner is at work. Four follow it, each in their own way.")
 	readsOnly := aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}
 	said := func() func(*aaep.Event) string {
 		var asked announce.Questions
@@ -115,29 +118,29 @@ func (d *demo) run(ctx context.Context) error {
 		{demo: d, name: "log", caps: subscriber.Logger(), notices: func(*aaep.Event) string { return "" }},
 	}
 	for _, who := range people {
-		if err := who.subscribe(ctx, url); err != nil {
+		if err := who.subscribeTo(ctx, url); err != nil {
 			return fmt.Errorf("%s: %w", who.name, err)
 		}
 		defer who.sub.Close()
-		d.say("", fmt.Sprintf("The %s gets %s.", who.name, who.agreed()))
+		d.printLabelled("", fmt.Sprintf("The %s gets %s.", who.name, who.agreedTerms()))
 	}
 	var hearing sync.WaitGroup
 	for _, who := range people {
-		hearing.Go(func() { who.follow(ctx) })
+		hearing.Go(func() { who.followSession(ctx) })
 	}
-	agent := &planner{say: func(s string) { d.say("agent", s) }, timeout: d.timeout}
-	if err := agent.work(ctx, p); err != nil {
+	agent := &planner{say: func(s string) { d.printLabelled("agent", s) }, timeout: d.timeout}
+	if err := agent.planRetirement(ctx, p); err != nil {
 		return err
 	}
 	hearing.Wait() // until each has heard the end
 	if ctx.Err() == nil {
-		d.report(p, people)
+		d.reportPeople(p, people)
 	}
 	return ctx.Err()
 }
 
-// agreed says in short what was agreed with a listener.
-func (w *person) agreed() string {
+// agreedTerms says in short what was agreed with a listener.
+func (w *person) agreedTerms() string {
 	c := effective(w.caps, w.sub.Accepted().HonoredCapabilities)
 	about := aaep.Capabilities{MaxEventsPerSecond: 1, SupportsConfirmationReply: new(true),
 		Extensions: map[string]json.RawMessage{"braille": nil, "haptic": nil}}
@@ -150,9 +153,9 @@ func (w *person) agreed() string {
 	return andList(inWords(english, c, about))
 }
 
-// report says what each person received of what the agent produced.
-func (d *demo) report(p *producer.Producer, people []*person) {
-	d.say("", fmt.Sprintf("The agent produced %s.", words.Count(p.Stats().Produced, "event")))
+// reportPeople says what each person received of what the agent produced.
+func (d *demo) reportPeople(p *producer.Producer, people []*person) {
+	d.printLabelled("", fmt.Sprintf("The agent produced %s.", words.Count(p.Stats().Produced, "event")))
 	statuses := p.Subscriptions()
 	for _, who := range people {
 		i := slices.IndexFunc(statuses, func(s producer.SubscriptionStatus) bool {
@@ -174,15 +177,20 @@ func (d *demo) report(p *producer.Producer, people []*person) {
 		}
 		if limit := who.caps.MaxEventsPerSecond; limit > 0 {
 			before, after := who.received, []receipt(nil)
-			if i := slices.IndexFunc(before, func(r receipt) bool { return !who.less.IsZero() && r.at.After(who.less) }); i >= 0 {
+			if i := slices.IndexFunc(before, func(r receipt) bool {
+				return !who.less.IsZero() &&
+					r.at.After(who.less)
+			}); i >= 0 {
 				before, after = before[:i], before[i:]
 			}
-			text += fmt.Sprintf(", and never more than %d in a second; it had asked for at most %d", highestRate(before), limit)
+			text += fmt.Sprintf(", and never more than %d in a second; it had asked for at most %d",
+				highestRate(before), limit)
 			if after != nil {
-				text += fmt.Sprintf(". After it asked for at most %d, it was never more than %d", status.Terms.MaxEventsPerSecond, highestRate(after))
+				text += fmt.Sprintf(". After it asked for at most %d, it was never more than %d",
+					status.Terms.MaxEventsPerSecond, highestRate(after))
 			}
 		}
-		d.say("", text+".")
+		d.printLabelled("", text+".")
 	}
 }
 
@@ -207,13 +215,15 @@ type receipt struct {
 	critical bool
 }
 
-func (w *person) subscribe(ctx context.Context, url string) (err error) {
-	w.sub, err = subscriber.Dial(ctx, sse.Dialer{URL: url}, subscriber.Config{ID: "demo-" + w.name, Capabilities: w.caps})
+// subscribeTo subscribes the person to the agent at an address.
+func (w *person) subscribeTo(ctx context.Context, url string) (err error) {
+	w.sub, err = subscriber.Dial(ctx, sse.Dialer{URL: url},
+		subscriber.Config{ID: "demo-" + w.name, Capabilities: w.caps})
 	return err
 }
 
-// follow announces until the session is over.
-func (w *person) follow(ctx context.Context) {
+// followSession announces events until the session is over.
+func (w *person) followSession(ctx context.Context) {
 	var question *aaep.Event
 	var settled chan struct{} // closed when that is over
 	var asking sync.WaitGroup
@@ -222,7 +232,7 @@ func (w *person) follow(ctx context.Context) {
 	for ev, err := range w.sub.Events(ctx) {
 		if err != nil {
 			if ctx.Err() == nil {
-				w.say(w.name, "Lost the agent: "+words.Sentence(plain(err)))
+				w.printLabelled(w.name, "Lost the agent: "+words.Sentence(plainError(err)))
 			}
 			return
 		}
@@ -234,7 +244,7 @@ func (w *person) follow(ctx context.Context) {
 		text := w.notices(ev)
 		if ev.Type() == aaep.TypeOutputStreaming && w.decides && !asked {
 			asked = true
-			w.tell(ev, text)
+			w.announceEvent(ev, text)
 			asking.Go(func() { w.askForLess(ctx) })
 		} else if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && w.decides {
 			question, settled = ev, make(chan struct{})
@@ -245,10 +255,10 @@ func (w *person) follow(ctx context.Context) {
 				}
 				text += "\n" + decide(english, word)
 			}
-			w.tell(ev, text)
-			go w.decide(ctx, ev, text, word, settled)
+			w.announceEvent(ev, text)
+			go w.decideQuestion(ctx, ev, text, word, settled)
 		} else {
-			w.tell(ev, text)
+			w.announceEvent(ev, text)
 		}
 		if ev.Type().Terminal() {
 			return
@@ -256,8 +266,8 @@ func (w *person) follow(ctx context.Context) {
 	}
 }
 
-// tell tells what an event says, and a state when it lasts.
-func (w *person) tell(ev *aaep.Event, text string) {
+// announceEvent announces an event, and a state only when it lasts.
+func (w *person) announceEvent(ev *aaep.Event, text string) {
 	w.telling.Lock()
 	defer w.telling.Unlock()
 	told := []string{text}
@@ -265,22 +275,23 @@ func (w *person) tell(ev *aaep.Event, text string) {
 		told, _ = w.gist.Add(time.Now(), w.name, ev, text)
 	}
 	for _, text := range told {
-		w.say(w.name, text)
+		w.printLabelled(w.name, text)
 	}
-	w.lasts()
+	w.announceLasting()
 }
 
-// lasts tells the states that have lasted, and comes back for those that have not, with w.telling held.
-func (w *person) lasts() {
+// announceLasting announces the states that have lasted, and sets a timer for those that have not.
+// It is called with w.telling held.
+func (w *person) announceLasting() {
 	told, wake := w.gist.Due(time.Now())
 	for _, text := range told {
-		w.say(w.name, text)
+		w.printLabelled(w.name, text)
 	}
 	if !wake.IsZero() {
 		time.AfterFunc(time.Until(wake), func() {
 			w.telling.Lock()
 			defer w.telling.Unlock()
-			w.lasts()
+			w.announceLasting()
 		})
 	}
 }
@@ -288,24 +299,26 @@ func (w *person) lasts() {
 // askForLess changes the terms while the agent talks.
 func (w *person) askForLess(ctx context.Context) {
 	change := aaep.Capabilities{MaxEventsPerSecond: 1, PreferredVerbosity: aaep.VerbosityTerse}
-	w.say(w.name, "That is a lot. The person asks for less.")
+	w.printLabelled(w.name, "That is a lot. The person asks for less.")
 	if _, err := w.sub.Renegotiate(ctx, change); err != nil {
 		if ctx.Err() == nil {
-			w.say(w.name, "Asked for: "+andList(inWords(english, change, change))+". Not changed: "+words.Sentence(plain(err)))
+			w.printLabelled(w.name, "Asked for: "+andList(inWords(english, change, change))+". Not changed: "+
+				words.Sentence(plainError(err)))
 		}
 		return
 	}
 	w.less = time.Now()
-	w.say(w.name, "From now on: "+andList(inWords(english, w.sub.Accepted().HonoredCapabilities, change))+".")
+	w.printLabelled(w.name, "From now on: "+andList(inWords(english, w.sub.Accepted().HonoredCapabilities, change))+".")
 }
 
-// decide sends what the person at the keyboard says while the question is open, or what --answer said for
-// them beforehand. What is asked here cannot be undone, so a yes counts as it does for listen: begun when all that was asked can have
-// been heard, or the word that was shown with it.
-func (w *person) decide(ctx context.Context, ev *aaep.Event, asked, word string, settled <-chan struct{}) {
+// decideQuestion sends what the person at the keyboard says while the question is open, or what
+// --answer said for them beforehand. What is asked here cannot be undone, so a yes counts as it
+// does for listen: begun when all that was asked can have been heard, or the word that was shown
+// with it.
+func (w *person) decideQuestion(ctx context.Context, ev *aaep.Event, asked, word string, settled <-chan struct{}) {
 	d := map[string]aaep.Decision{"accept": aaep.Accept, "reject": aaep.Reject}[w.answer]
 	if w.answer == "timeout" {
-		w.say(w.name, "Nobody answers.")
+		w.printLabelled(w.name, "Nobody answers.")
 		return
 	}
 	put, doubted, shown := time.Now(), false, word != "" // with the question
@@ -328,17 +341,17 @@ func (w *person) decide(ctx context.Context, ev *aaep.Event, asked, word string,
 			switch {
 			case line.key || line.text == "":
 			case began.Sub(put) < readingTime:
-				w.say(w.name, english.says(phrase.TypedTooSoon, "")+" "+decide(english, word))
+				w.printLabelled(w.name, english.says(phrase.TypedTooSoon, "")+" "+decide(english, word))
 			case byWord && shown:
 				d = aaep.Accept
 			case yes && line.unseen, !byWord && answers.Decision(line.text) == "":
 				if line.unseen && word == "" {
 					word = newWord(english, nil, asked)
 				}
-				w.say(w.name, english.says(phrase.NoAnswer, "")+" "+decide(english, word))
+				w.printLabelled(w.name, english.says(phrase.NoAnswer, "")+" "+decide(english, word))
 			case (yes || byWord) && !doubted && began.Sub(put) < spoken.Time(asked, usualPace):
 				put, doubted = time.Now(), true
-				w.say(w.name, english.says(phrase.NotAllHeard, "")+" "+english.says(phrase.DecideAgain, ""))
+				w.printLabelled(w.name, english.says(phrase.NotAllHeard, "")+" "+english.says(phrase.DecideAgain, ""))
 			case byWord:
 				d = aaep.Accept
 			default:
@@ -350,9 +363,9 @@ func (w *person) decide(ctx context.Context, ev *aaep.Event, asked, word string,
 			return
 		}
 	}
-	w.say(w.name, "The person answers: "+string(d)+".")
+	w.printLabelled(w.name, "The person answers: "+string(d)+".")
 	if err := w.sub.Reply(ctx, ev, d); err != nil && ctx.Err() == nil {
-		w.say(w.name, "The answer was not delivered: "+words.Sentence(plain(err)))
+		w.printLabelled(w.name, "The answer was not delivered: "+words.Sentence(plainError(err)))
 	}
 }
 

@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	drainTime  = 30 * time.Second // for listeners that are behind to hear the end, when somebody wants to be done
-	drainLong  = 10 * time.Minute // when nobody does and nothing is kept: at fourteen cells a second a page takes four minutes
+	drainTime  = 30 * time.Second // for listeners that are behind to hear the end, when the person wants to be done
+	drainLong  = 10 * time.Minute // when no person does and nothing is kept: at fourteen cells a second a page takes four minutes
 	drainQuiet = 2 * time.Second  // before it is said that they are waited for
 )
 
-// drain shuts p down and gives its listeners up to rest to hear the end, each at its own rate; drainTime from when somebody wants to
-// be done, which ends ctx. Who takes nothing for long is cut off by p. Where it takes a while, it says what is waited for and how long,
-// and in the end whether it was in vain.
-func drain(ctx context.Context, p *producer.Producer, rest time.Duration, status *announcer) {
+// drainListeners shuts p down and gives its listeners up to rest to hear the end, each at its own
+// rate; drainTime from when the person wants to be done, which ends ctx. Who takes nothing for long
+// is cut off by p. Where it takes a while, it says what is waited for and how long, and in the end
+// whether it was in vain.
+func drainListeners(ctx context.Context, p *producer.Producer, rest time.Duration, status *announcer) {
 	ending, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	over := make(chan error, 1)
@@ -32,20 +33,22 @@ func drain(ctx context.Context, p *producer.Producer, rest time.Duration, status
 		select {
 		case err := <-over:
 			if err != nil {
-				status.say("aaep", "Somebody was still behind after "+words.Spoken(time.Since(began).Round(time.Second))+", and did not hear the end.")
+				status.printLabelled("aaep", "Somebody was still behind after "+
+					words.Spoken(time.Since(began).Round(time.Second))+", and did not hear the end.")
 			}
 			return
 		case <-say:
 			behind := p.Stats().Connected
 			if behind == 0 {
-				say = time.After(drainQuiet) // for somebody who may come back
+				say = time.After(drainQuiet) // for a listener who may come back
 				continue
 			}
 			hint := ""
 			if wanted != nil {
 				hint = " After Ctrl-C it is at most " + words.Spoken(drainTime) + "."
 			}
-			status.say("aaep", fmt.Sprintf("Waiting up to %s for whoever is behind to hear the end (%d).%s", words.Spoken(rest), behind, hint))
+			status.printLabelled("aaep", fmt.Sprintf("Waiting up to %s for whoever is behind to hear the end (%d).%s",
+				words.Spoken(rest), behind, hint))
 		case <-wanted:
 			wanted, end = nil, time.After(drainTime)
 		case <-end:

@@ -78,7 +78,7 @@ func TestDrain(t *testing.T) {
 					<-ctx.Done()
 				}
 				began := time.Now()
-				drain(ctx, p, drainLong, &announcer{out: &said})
+				drainListeners(ctx, p, drainLong, &announcer{out: &said})
 				if took := time.Since(began); took < tc.takes-time.Second || took > tc.takes+time.Second {
 					t.Errorf("it took %v, want %v", took, tc.takes)
 				}
@@ -109,7 +109,8 @@ func (a *away) Send(ctx context.Context, msg []byte) error {
 	return ctx.Err()
 }
 
-// The listeners of an agent that cannot be followed any more are told so once: at the end of serve nobody is said to have missed it.
+// The listeners of an agent that cannot be followed any more are told so once: at the end of serve
+// nobody is said to have missed it.
 func TestServedAgentGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
@@ -126,21 +127,21 @@ func TestServedAgentGone(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
-		watching.Go(func() { s.watch(ctx, 2) })
+		watching.Go(func() { s.waitForEnd(ctx, 2) })
 		kept.Close()
 		s.agents["lost"].StartSession(ctx, aaep.Say("Nobody keeps this."))
 		synctest.Wait()
 		stop()
 		watching.Wait()
-		s.end(ctx)
+		s.endAgents(ctx)
 		if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "aaep: lost cannot be served any more: ") {
 			t.Errorf("it says %q", got)
 		}
 	})
 }
 
-// Where listeners could not come any more, for a reason of the system's, whoever serves is told at once, and once; at a regular end
-// nothing is.
+// Where listeners could not come any more, for a reason of the system's, whoever serves is told at
+// once, and once; at a regular end nothing is.
 func TestServingFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error

@@ -286,7 +286,7 @@ func (f *following) announce(ev *aaep.Event) {
 	}
 	if f.json {
 		if msg, err := ev.MarshalJSON(); err == nil {
-			f.line(safeJSON(string(msg)))
+			f.printLine(safeJSON(string(msg)))
 		}
 		return
 	}
@@ -386,5 +386,5 @@ func (f *following) says(text string) {
 			text = announce.Speaker(f.name) + " " + text
 		}
 	}
-	f.say("", text)
+	f.printLabelled("", text)
 }

@@ -69,7 +69,7 @@ func (f *following) tellGarbled(err error) {
 func problem(err error) string {
 	var invalid *aaep.InvalidError
 	if !errors.As(err, &invalid) || len(invalid.Violations) == 0 {
-		return plain(err)
+		return plainError(err)
 	}
 	v := invalid.Violations[0]
 	return words.OneLine(strings.TrimSpace(strings.NewReplacer("_", " ", "/", " ").Replace(v.Pointer) + " " + v.Problem))

@@ -73,14 +73,14 @@ Settings that are not valid JSON, have comments or are a symbolic link are left 
 		ValidArgs: call.Agents,
 		RunE: func(cmd *cobra.Command, agents []string) error {
 			if len(agents) == 0 {
-				return usage("name an agent: %s.\nSee: aaep hook install --help", strings.Join(call.Agents, ", "))
+				return usageError("name an agent: %s.\nSee: aaep hook install --help", strings.Join(call.Agents, ", "))
 			}
 			for _, agent := range agents {
 				if !call.Known(agent) {
-					return usage("there are no hooks for %q.\nThere are some for: %s", agent, strings.Join(call.Agents, ", "))
+					return usageError("there are no hooks for %q.\nThere are some for: %s", agent, strings.Join(call.Agents, ", "))
 				}
 				if pieces && !hook.HasPieces(agent) {
-					return usage("--pieces is for gemini: %s reports its answers only when they are whole.\nLeave it out.", hook.Name(agent))
+					return usageError("--pieces is for gemini: %s reports its answers only when they are whole.\nLeave it out.", hook.Name(agent))
 				}
 			}
 			for _, agent := range agents {
@@ -102,7 +102,7 @@ func installHook(out io.Writer, agent string, printed, remove, pieces bool) erro
 	if printed && !remove {
 		text, err := hook.Printed(agent, pieces)
 		if err != nil {
-			return &exitError{exitFailed, errors.New(plain(err))}
+			return &exitError{exitFailed, errors.New(plainError(err))}
 		}
 		_, err = out.Write(text)
 		return err
@@ -112,14 +112,14 @@ func installHook(out io.Writer, agent string, printed, remove, pieces bool) erro
 		change, err = hook.Remove(agent)
 	}
 	if err != nil {
-		return &exitError{exitFailed, errors.New(plain(err))}
+		return &exitError{exitFailed, errors.New(plainError(err))}
 	}
 	if printed {
 		_, err := out.Write(change.New)
 		return err
 	}
 	if err := change.Apply(); err != nil {
-		return &exitError{exitFailed, errors.New(plain(err))}
+		return &exitError{exitFailed, errors.New(plainError(err))}
 	}
 	heard, not, after := hook.Heard(agent)
 	switch {
@@ -147,7 +147,7 @@ func hookStatusCommand() *cobra.Command {
 sees whether the server takes what that says. Listeners hear nothing of it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := withInterrupt(cmd.Context())
 			defer stop()
 			return hookStatus(ctx, cmd.OutOrStdout())
 		},
@@ -161,7 +161,7 @@ func hookStatus(ctx context.Context, out io.Writer) error {
 		switch {
 		case err != nil:
 			failed++
-			fmt.Fprintf(out, "%s: %s\n", hook.Name(agent), words.Sentence(plain(err)))
+			fmt.Fprintf(out, "%s: %s\n", hook.Name(agent), words.Sentence(plainError(err)))
 			continue
 		case line == "":
 			fmt.Fprintf(out, "%s: not installed. To do so: aaep hook install %s\n", hook.Name(agent), agent)
@@ -170,14 +170,14 @@ func hookStatus(ctx context.Context, out io.Writer) error {
 		installed++
 		if err := tryHook(ctx, line); err != nil {
 			failed++
-			fmt.Fprintf(out, "%s: installed, and does not work: %s To install it anew: aaep hook install %s\n", hook.Name(agent), words.Sentence(plain(err)), agent)
+			fmt.Fprintf(out, "%s: installed, and does not work: %s To install it anew: aaep hook install %s\n", hook.Name(agent), words.Sentence(plainError(err)), agent)
 			continue
 		}
 		fmt.Fprintf(out, "%s: installed, and works.\n", hook.Name(agent))
 	}
 	switch listeners, err := call.Status(ctx); {
 	case err != nil && installed > 0 && failed == 0:
-		fmt.Fprintf(out, "The server does not answer: %s\n", words.Sentence(plain(err)))
+		fmt.Fprintf(out, "The server does not answer: %s\n", words.Sentence(plainError(err)))
 		failed++
 	case err != nil:
 		fmt.Fprintln(out, "The server does not run. The first hook starts it.")
@@ -259,17 +259,17 @@ func (o *hookServing) run(cmd *cobra.Command, _ []string) (err error) {
 		return err
 	}
 	if o.idle < 0 {
-		return usage("--idle %v is no time.\nGive one such as 10m, or leave it out.", o.idle)
+		return usageError("--idle %v is no time.\nGive one such as 10m, or leave it out.", o.idle)
 	}
 	status := &announcer{out: talk}
-	ctx, stop := serviceable(cmd.Context(), status)
+	ctx, stop := withServiceStop(cmd.Context(), status)
 	defer stop()
 	lock, err := hook.Lock()
 	switch {
 	case errors.Is(err, hook.ErrRunning) && o.idle > 0:
 		return nil // the hook that started this finds the other
 	case err != nil:
-		return &exitError{exitFailed, errors.New(plain(err))}
+		return &exitError{exitFailed, errors.New(plainError(err))}
 	}
 	defer lock.Close()
 	dir, err := call.StateFolder()
@@ -277,7 +277,7 @@ func (o *hookServing) run(cmd *cobra.Command, _ []string) (err error) {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err != nil {
-		return &exitError{exitFailed, errors.New(plain(err))}
+		return &exitError{exitFailed, errors.New(plainError(err))}
 	}
 	if o.trail == "" {
 		o.trail = filepath.Join(dir, "hook.trail")
@@ -288,22 +288,22 @@ func (o *hookServing) run(cmd *cobra.Command, _ []string) (err error) {
 	}
 	defer closeTrail(trail, o.trail, &err)
 	cfg := producer.Config{Agent: aaep.Producer{AgentID: call.AgentID, AgentName: "Coding agents"}, AnyLanguage: true, FromStart: true, RefuseSecrets: true,
-		Audit: trail, Observer: o.where.seen, MaxSubscriptions: maxOfOne, Admit: o.where.admit(status), Logger: o.where.journal(talk, errorsTo(talk))}
-	if cfg.Signers, err = o.where.signers(talk); err != nil {
+		Audit: trail, Observer: o.where.seen, MaxSubscriptions: maxOfOne, Admit: o.where.rightsOf(status), Logger: o.where.connectionLog(talk, errorsTo(talk))}
+	if cfg.Signers, err = o.where.readSigners(talk); err != nil {
 		return err
 	}
 	o.where.addrs = slices.Concat([]string{localScheme + call.AgentID}, o.where.addrs)
 	var p *producer.Producer
-	at, served, err := o.where.open(ctx, func() (*producer.Producer, error) { p, err = producer.New(cfg); return p, err }, talk)
+	at, served, err := o.where.serveEverywhere(ctx, func() (*producer.Producer, error) { p, err = producer.New(cfg); return p, err }, talk)
 	if err != nil {
 		return err
 	}
 	defer func() { <-served }()
-	defer drain(ctx, p, drainTime, status)
+	defer drainListeners(ctx, p, drainTime, status)
 	s := &hook.Server{Bridge: bridge.New(p, bridge.Config{QuietUntilDone: o.quiet}), Idle: o.idle, Listeners: func() int { return p.Stats().Connected }}
 	inputs, err := hook.Listen()
 	if err != nil {
-		return &exitError{exitFailed, errors.New(plain(err))}
+		return &exitError{exitFailed, errors.New(plainError(err))}
 	}
 	defer inputs.Close()
 	if o.http != "" {
@@ -313,13 +313,13 @@ func (o *hookServing) run(cmd *cobra.Command, _ []string) (err error) {
 		}
 		defer end()
 	}
-	invite(status, "Coding agents", "", at)
-	ready()
+	printInvitations(status, "Coding agents", "", at)
+	notifyReady()
 	if err := s.Serve(ctx, inputs); err != nil {
-		return &exitError{exitFailed, errors.New(plain(err))}
+		return &exitError{exitFailed, errors.New(plainError(err))}
 	}
 	if ctx.Err() != nil {
-		return stopped(ctx)
+		return stopError(ctx)
 	}
 	return nil
 }
@@ -328,19 +328,19 @@ func (o *hookServing) run(cmd *cobra.Command, _ []string) (err error) {
 func (o *hookServing) post(ctx context.Context, s *hook.Server, dir string, status *announcer) (end func(), err error) {
 	addr, err := net.ResolveTCPAddr("tcp", o.http)
 	if err != nil || !addr.IP.IsLoopback() {
-		return nil, usage("--http %q is no loopback address.\nGive one such as 127.0.0.1:7338.", o.http)
+		return nil, usageError("--http %q is no loopback address.\nGive one such as 127.0.0.1:7338.", o.http)
 	}
 	path := filepath.Join(dir, "hook.secret")
 	secret, err := hook.Secret(path, rand.Text)
 	if err != nil {
-		return nil, &exitError{exitFailed, errors.New(plain(err))}
+		return nil, &exitError{exitFailed, errors.New(plainError(err))}
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", o.http)
 	if err != nil {
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", o.http, innermost(err))}
+		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", o.http, innermostError(err))}
 	}
 	srv := &http.Server{Handler: s.Handler(secret), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go srv.Serve(ln)
-	status.say("aaep", fmt.Sprintf("Hooks may be posted to http://%s/claude, with the header Authorization: Bearer and the secret in %s.", ln.Addr(), path))
+	status.printLabelled("aaep", fmt.Sprintf("Hooks may be posted to http://%s/claude, with the header Authorization: Bearer and the secret in %s.", ln.Addr(), path))
 	return func() { srv.Close() }, nil
 }

@@ -19,25 +19,25 @@ type invitation struct {
 	notes       []string // what to put in there, and what else is needed
 }
 
-// invite says that an agent is served, and how to follow it below an address.
-func invite(status *announcer, agent, below string, all []invitation) {
+// printInvitations says that an agent is served, and how to follow it below an address.
+func printInvitations(status *announcer, agent, below string, all []invitation) {
 	var commands, notes []string
 	for _, v := range all {
-		commands = append(commands, v.command+" "+quoted(v.at+below))
+		commands = append(commands, v.command+" "+quoteForShell(v.at+below))
 		for _, note := range v.notes {
 			if !slices.Contains(notes, note) {
 				notes = append(notes, note)
 			}
 		}
 	}
-	status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: %s", agent, strings.Join(commands, ", or ")))
+	status.printLabelled("aaep", fmt.Sprintf("Serving %s. Follow it with: %s", agent, strings.Join(commands, ", or ")))
 	for _, note := range notes {
-		status.say("aaep", note)
+		status.printLabelled("aaep", note)
 	}
 }
 
-// invitation is how to follow an agent that srv serves at a TCP address: which name of it leads there from this machine, what
-// vouches for it, and what a listener has to show.
+// invitation is how to follow an agent that srv serves at a TCP address: which name of it leads
+// there from this machine, what vouches for it, and what a listener has to show.
 func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 	tcp := addr.(*net.TCPAddr)
 	words := []string{"aaep listen"}
@@ -60,12 +60,13 @@ func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 		}
 		if !vouchedFor(cert) {
 			file, about := s.trustAnchor(cert)
-			words = append(words, "--ca", quoted(file))
+			words = append(words, "--ca", quoteForShell(file))
 			note("%s", about)
 		}
 	case len(srv.Hosts) > 0: // names that a proxy passes on
 		name := nameFor(true, srv.Hosts)
-		if _, port, err := net.SplitHostPort(withPort(name, tcp.Port)); err == nil && port == fmt.Sprint(tcp.Port) && ofThisMachine(name) {
+		if _, port, err := net.SplitHostPort(withPort(name, tcp.Port)); err == nil && port == fmt.Sprint(tcp.Port) &&
+			ofThisMachine(name) {
 			v.at = "http://" + withPort(name, tcp.Port)
 			break
 		}
@@ -94,8 +95,8 @@ func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 	return v
 }
 
-// trustAnchor is the file with which a listener trusts a certificate that is not of a public authority, also after the certificate was
-// renewed where that can be, and what to know about it.
+// trustAnchor is the file with which a listener trusts a certificate that is not of a public
+// authority, also after the certificate was renewed where that can be, and what to know about it.
 func (s *serving) trustAnchor(cert tls.Certificate) (file, about string) {
 	leaf := cert.Leaf
 	if bytes.Equal(leaf.RawIssuer, leaf.RawSubject) {
@@ -111,14 +112,16 @@ func (s *serving) trustAnchor(cert tls.Certificate) (file, about string) {
 
 // namesIn are the names in a certificate that are of one machine.
 func namesIn(leaf *x509.Certificate) []string {
-	names := slices.DeleteFunc(slices.Clone(leaf.DNSNames), func(name string) bool { return strings.HasPrefix(name, "*.") })
+	names := slices.DeleteFunc(slices.Clone(leaf.DNSNames),
+		func(name string) bool { return strings.HasPrefix(name, "*.") })
 	for _, ip := range leaf.IPAddresses {
 		names = append(names, ip.String())
 	}
 	return names
 }
 
-// nameFor is the first name that is of loopback, or the first that is not; where there is none it is the first.
+// nameFor is the first name that is of loopback, or the first that is not; where there is none it
+// is the first.
 func nameFor(loopback bool, names []string) string {
 	i := slices.IndexFunc(names, func(name string) bool { return ofThisMachine(name) == loopback })
 	return names[max(i, 0)]
@@ -130,6 +133,7 @@ func ofThisMachine(name string) bool {
 	return strings.EqualFold(hostOf(name), "localhost") || ip != nil && ip.IsLoopback()
 }
 
+// hostOf returns the host of an address with or without a port.
 func hostOf(name string) string {
 	host, _, err := net.SplitHostPort(name)
 	if err != nil {
@@ -158,16 +162,17 @@ func vouchedFor(cert tls.Certificate) bool {
 	return err == nil
 }
 
-// quoted is a word as a shell reads it.
-func quoted(word string) string {
+// quoteForShell returns a word as a shell reads it.
+func quoteForShell(word string) string {
 	if strings.ContainsAny(word, " \t'&;()") {
 		return `"` + word + `"`
 	}
 	return word
 }
 
-// ready tells systemd, if that started this program and waits for it, that listeners are served (sd_notify(3)).
-func ready() {
+// notifyReady tells systemd, if that started this program and waits for it, that listeners are
+// served (sd_notify(3)).
+func notifyReady() {
 	at := os.Getenv("NOTIFY_SOCKET")
 	if at == "" {
 		return

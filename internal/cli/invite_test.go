@@ -87,8 +87,8 @@ func TestReady(t *testing.T) {
 	defer l.Close()
 	t.Setenv("NOTIFY_SOCKET", at)
 	var out strings.Builder
-	invite(&announcer{out: &out}, "planner", "", []invitation{{command: "aaep listen", at: "unix:planner"}})
-	ready()
+	printInvitations(&announcer{out: &out}, "planner", "", []invitation{{command: "aaep listen", at: "unix:planner"}})
+	notifyReady()
 	if got, want := out.String(), "aaep: Serving planner. Follow it with: aaep listen unix:planner\n"; got != want {
 		t.Errorf("said %q, want %q", got, want)
 	}

@@ -12,18 +12,20 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// journal is the log of who comes and who goes, for where listeners are asked who they are. Elsewhere there is nobody to name, and
-// whoever runs a program at a terminal is told nothing but what is wrong: otherwise is that log.
-func (s *serving) journal(talk io.Writer, otherwise *slog.Logger) *slog.Logger {
+// connectionLog is the log of who comes and who goes, for where listeners are asked who they are.
+// Elsewhere there is no one to name, and a person who runs a program at a terminal is told nothing
+// but what is wrong: otherwise is that log.
+func (s *serving) connectionLog(talk io.Writer, otherwise *slog.Logger) *slog.Logger {
 	if s.tokens == "" && s.clientCA == "" && s.issuer == "" {
 		return otherwise
 	}
 	return httpguard.LimitLog(logFrom(slog.LevelInfo, talk))
 }
 
-// withPriority returns a writer that begins each line with its priority in the form of sd-daemon(3), so that "journalctl -p err"
-// finds errors, if talk is the standard error of a service whose journal is systemd's; otherwise it is talk. Each Write is one entry,
-// of this level or, if that is anyLevel, of the one that it names.
+// withPriority returns a writer that begins each line with its priority in the form of
+// sd-daemon(3), so that "journalctl -p err" finds errors, if talk is the standard error of a
+// service whose journal is systemd's; otherwise it is talk. Each Write is one entry, of this level
+// or, if that is anyLevel, of the one that it names.
 func withPriority(talk io.Writer, level slog.Level) io.Writer {
 	f, ok := talk.(*os.File)
 	if !ok || os.Getenv("JOURNAL_STREAM") == "" {
@@ -60,7 +62,8 @@ func (w prioritized) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// answered writes into a journal what was asked and what came of it, without a word of it: those are for a trail (--audit).
+// answered writes into a journal what was asked and what came of it, without a word of it: those
+// are for a trail (--audit).
 type answered struct{ *slog.Logger }
 
 func (a answered) Record(r audit.Record) error {

@@ -13,7 +13,8 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// What an operator finds in the log of serve: who was asked, who answered what, and none of the words.
+// What an operator finds in the log of serve: who was asked, who answered what, and none of the
+// words.
 func TestAnswered(t *testing.T) {
 	var log strings.Builder
 	a := answered{slog.New(slog.NewTextHandler(&log, nil))}
@@ -74,7 +75,8 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// An agent of the command without a trail logs that it asked, and what came of it, and no word of that.
+// An agent of the command without a trail logs that it asked, and what came of it, and no word of
+// that.
 func TestNoWordsInTheLog(t *testing.T) {
 	var log said
 	logger := slog.New(slog.NewTextHandler(&log, nil))

@@ -20,33 +20,37 @@ type shared struct {
 	opts    jetstream.Options
 }
 
+// sharedFlags adds the flags for a log in NATS servers.
 func sharedFlags(cmd *cobra.Command) *shared {
 	s := &shared{}
 	f := cmd.Flags()
 	f.StringVar(&s.servers, "nats", "", "keep what is said in the NATS servers at these `URLS`, separated by commas")
-	f.StringVar(&s.opts.Credentials, "nats-creds", "", "who this is to them, a `FILE`: .creds, an nkey's seed or USER:PASSWORD")
+	f.StringVar(&s.opts.Credentials, "nats-creds", "",
+		"who this is to them, a `FILE`: .creds, an nkey's seed or USER:PASSWORD")
 	f.StringVar(&s.opts.CA, "nats-ca", "", "know the NATS servers by the CAs in this PEM `FILE` (default those of the system)")
-	f.StringVar(&s.opts.Certificate, "nats-cert", "", "what this shows servers that ask for a certificate, a PEM `FILE`")
+	f.StringVar(&s.opts.Certificate, "nats-cert", "",
+		"what this shows servers that ask for a certificate, a PEM `FILE`")
 	f.StringVar(&s.opts.Key, "nats-key", "", "its key, a PEM `FILE`")
 	return s
 }
 
-// alone says which flag has nothing to say, for there are no servers.
-func (s *shared) alone(f *pflag.FlagSet) (err error) {
+// checkAlone refuses the other flags about NATS servers where --nats names none.
+func (s *shared) checkAlone(f *pflag.FlagSet) (err error) {
 	f.Visit(func(f *pflag.Flag) {
 		if s.servers == "" && strings.HasPrefix(f.Name, "nats-") {
-			err = usage("--%s is about NATS servers: name them with --nats.\nSee: aaep run --help", f.Name)
+			err = usageError("--%s is about NATS servers: name them with --nats.\nSee: aaep run --help", f.Name)
 		}
 	})
 	return err
 }
 
-// dial connects to the servers.
-func (s *shared) dial(ctx context.Context) (*jetstream.Cluster, error) {
+// dialCluster connects to the NATS servers.
+func (s *shared) dialCluster(ctx context.Context) (*jetstream.Cluster, error) {
 	if (s.opts.Certificate == "") != (s.opts.Key == "") {
-		return nil, usage("--nats-cert and --nats-key belong together.\nSee: aaep run --help")
+		return nil, usageError("--nats-cert and --nats-key belong together.\nSee: aaep run --help")
 	}
-	for _, f := range []struct{ flag, file string }{{"--nats-creds", s.opts.Credentials}, {"--nats-ca", s.opts.CA}, {"--nats-cert", s.opts.Certificate}, {"--nats-key", s.opts.Key}} {
+	for _, f := range []struct{ flag, file string }{{"--nats-creds", s.opts.Credentials}, {"--nats-ca", s.opts.CA},
+		{"--nats-cert", s.opts.Certificate}, {"--nats-key", s.opts.Key}} {
 		if f.file == "" {
 			continue
 		}
@@ -57,7 +61,8 @@ func (s *shared) dial(ctx context.Context) (*jetstream.Cluster, error) {
 	c, err := jetstream.Dial(ctx, s.servers, s.opts)
 	switch {
 	case err == nil:
-	case strings.Contains(err.Error(), "cannot reach") || strings.Contains(err.Error(), "cannot make"): // what was asked for is right
+	case strings.Contains(err.Error(), "cannot reach") ||
+		strings.Contains(err.Error(), "cannot make"): // what was asked for is right
 		return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --nats: %w", err)}
 	default:
 		return nil, cannotTake("--nats", err)
@@ -75,7 +80,7 @@ func (r *runner) openLog(ctx context.Context) (kept log.Store, letGo func(), err
 		}
 		return folder, func() { folder.Close() }, nil
 	case r.nats.servers != "":
-		cluster, err := r.nats.dial(ctx)
+		cluster, err := r.nats.dialCluster(ctx)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -202,7 +202,7 @@ func (e *editor) key(r rune) (shown string, line *string, over bool) {
 	}
 	shifted := e.shift && r > 0x1f && r < 0x7f
 	e.shift = e.escape.escape == started && (r == 'N' || r == 'O') || r == 0x8e || r == 0x8f
-	if !e.escape.keep(r) && r != '\b' && r != 0x7f && r != 0x15 && r != 0x17 && r != 0x04 || shifted {
+	if !e.escape.keepRune(r) && r != '\b' && r != 0x7f && r != 0x15 && r != 0x17 && r != 0x04 || shifted {
 		return "", nil, false
 	}
 	take := func(n int) {

@@ -77,7 +77,7 @@ keep what is between them together. No shell reads it.`,
 // named refuses to listen to two things that exclude each other.
 func (o *listening) named(_ *cobra.Command, args []string) error {
 	if len(args) > 0 && o.program != "" {
-		return usage("--exec starts the agent, so there is no address to name too; give one of them." + seeListen)
+		return usageError("--exec starts the agent, so there is no address to name too; give one of them." + seeListen)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (o *listening) named(_ *cobra.Command, args []string) error {
 func (o *listening) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && o.program == "" { // the server of hooks
 		if err := call.Ensure(cmd.Context(), call.Start); err != nil {
-			return &exitError{exitUnreachable, fmt.Errorf("no address is given, and the agents that call hooks cannot be followed: %s.\nName an agent to follow, for example: aaep listen http://127.0.0.1:8080", plain(err))}
+			return &exitError{exitUnreachable, fmt.Errorf("no address is given, and the agents that call hooks cannot be followed: %s.\nName an agent to follow, for example: aaep listen http://127.0.0.1:8080", plainError(err))}
 		}
 		args = []string{localScheme + call.AgentID}
 	}
@@ -94,9 +94,9 @@ func (o *listening) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if o.plain && len(o.outs) > 0 {
-		return usage("--plain is for lines on the terminal alone, and --output for more; give one of them." + seeListen)
+		return usageError("--plain is for lines on the terminal alone, and --output for more; give one of them." + seeListen)
 	}
-	if err := o.reach.one(urls); err != nil {
+	if err := o.reach.checkOneAgent(urls); err != nil {
 		return err
 	}
 	if slices.Contains(o.outs, onPage) { // which has settings of its own
@@ -106,7 +106,7 @@ func (o *listening) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(cmd.Context())
+	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
 	l, keys, end, err := o.person(ctx, cmd, caps)
 	if err != nil {
@@ -144,12 +144,12 @@ func (o *listening) person(ctx context.Context, cmd *cobra.Command, caps aaep.Ca
 // addresses completes and checks what names the agents.
 func addresses(args []string) (urls []string, err error) {
 	for _, arg := range args {
-		url, err := address(arg)
+		url, err := checkAddress(arg)
 		if err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
 		if slices.Contains(urls, url) {
-			return nil, usage("%s is named twice."+seeListen, arg)
+			return nil, usageError("%s is named twice."+seeListen, arg)
 		}
 		urls = append(urls, url)
 	}
@@ -165,12 +165,12 @@ func (o *listening) wanted(cmd *cobra.Command) (aaep.Capabilities, error) {
 	if o.plain || o.asJSON && !chosen {
 		o.outs = nil
 	}
-	caps, err := o.ask.capabilities()
+	caps, err := o.ask.parseCapabilities()
 	if err != nil {
 		return caps, err
 	}
 	if isTrue(caps.AcceptSignedManifestsOnly) && len(o.reach.keys) == 0 && o.reach.firstUse == "" {
-		return caps, usage("the profile demands an agent that proves who it is: name whose proof counts with --trust or --trust-first-use." + seeListen)
+		return caps, usageError("the profile demands an agent that proves who it is: name whose proof counts with --trust or --trust-first-use." + seeListen)
 	}
 	if o.noReply || o.asJSON {
 		caps.SupportsConfirmationReply, caps.SupportsClarificationReply = new(false), new(false)

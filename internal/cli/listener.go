@@ -74,14 +74,14 @@ func (l *listener) connecting(url string) (stop func() bool) {
 // reach subscribes to an agent.
 func (l *listener) reach(ctx context.Context, reach *reaching, url string, wanted aaep.Capabilities) (*following, error) {
 	f := &following{listener: l, wanted: wanted}
-	ways, err := reach.ways(ctx, url)
+	ways, err := reach.findWays(ctx, url)
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range ways {
 		f.over = append(f.over, wireWords(w.Transport))
 	}
-	if f.trust, err = reach.trust(url); err != nil {
+	if f.trust, err = reach.readTrust(url); err != nil {
 		return nil, err
 	}
 	cfg := f.config(false)
@@ -186,8 +186,8 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 		select {
 		case do := <-l.happens:
 			do()
-			if l.failed() {
-				return l.unwritten()
+			if l.isUnread() {
+				return l.writeError()
 			}
 			if l.gone == len(l.agents) || l.last != nil && code(l.last) == exitUsage {
 				return l.last
@@ -214,7 +214,7 @@ func (l *listener) ended(f *following, err error) {
 		l.last = nil
 		return
 	}
-	says := "the agent ended the link: " + words.Sentence(plain(err))
+	says := "the agent ended the link: " + words.Sentence(plainError(err))
 	if !l.tongue().isEnglish() {
 		says = l.phrase(phrase.AgentEndedLink, l.tongue().why(err))
 	}
@@ -234,7 +234,7 @@ func (l *listener) timeLeft() time.Time {
 		}
 		text := l.asked.Warning(time.Now(), q).String()
 		if l.asked.Find(q.Event) != nil {
-			l.say("", l.named(q)+text)
+			l.printLabelled("", l.named(q)+text)
 			continue
 		}
 		unheeded := l.phrase(phrase.AnswerUnheeded, "")

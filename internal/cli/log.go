@@ -16,15 +16,15 @@ func logCommand() *cobra.Command {
 		Short: "Copy the log of an agent to a file, also while the agent runs, and put it back",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usage("say what to do with a log: aaep log backup FOLDER FILE, or aaep log restore FILE FOLDER")
+			return usageError("say what to do with a log: aaep log backup FOLDER FILE, or aaep log restore FILE FOLDER")
 		},
 	}
 	copied := func(format string, from, to string, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return &exitError{exitUnreachable, fmt.Errorf("%s cannot be copied: %s", from, plain(err))}
+			return &exitError{exitUnreachable, fmt.Errorf("%s cannot be copied: %s", from, plainError(err))}
 		case err != nil:
-			return &exitError{exitFailed, fmt.Errorf("%s cannot be copied: %s", from, plain(err))}
+			return &exitError{exitFailed, fmt.Errorf("%s cannot be copied: %s", from, plainError(err))}
 		}
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), format, from, to)
 		return err
@@ -37,7 +37,8 @@ meanwhile. Only the file's owner may read it: it holds what the agent said.`,
 		Example: `  aaep log backup /var/lib/planner planner.backup`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return copied("aaep: the log in %s is copied to %s.\n", args[0], args[1], sqlite.Backup(cmd.Context(), args[0], args[1]))
+			return copied("aaep: the log in %s is copied to %s.\n", args[0], args[1],
+				sqlite.Backup(cmd.Context(), args[0], args[1]))
 		},
 	}, &cobra.Command{
 		Use:   "restore FILE FOLDER",
@@ -47,7 +48,8 @@ the copy was made is told that something may be missing.`,
 		Example: `  aaep log restore planner.backup /var/lib/planner`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return copied("aaep: the log of %s is in %s.\n", args[0], args[1], sqlite.Restore(cmd.Context(), args[0], args[1]))
+			return copied("aaep: the log of %s is in %s.\n", args[0], args[1],
+				sqlite.Restore(cmd.Context(), args[0], args[1]))
 		},
 	})
 	return cmd

@@ -22,7 +22,7 @@ func manCommand() *cobra.Command {
 			var page strings.Builder
 			root := cmd.Root()
 			fmt.Fprintf(&page, ".TH AAEP 1 \"\" \"%s\" \"AAEP %s\"\n.SH NAME\naaep \\- %s\n.SH SYNOPSIS\n.B aaep\nCOMMAND [FLAGS]\n.SH DESCRIPTION\n",
-				roff(root.Version), aaep.Version, roff(root.Short))
+				escapeRoff(root.Version), aaep.Version, escapeRoff(root.Short))
 			manText(&page, root.Long)
 			page.WriteString(".SH COMMANDS\n")
 			manCommands(&page, root)
@@ -38,7 +38,7 @@ func manCommands(page *strings.Builder, above *cobra.Command) {
 		if !cmd.IsAvailableCommand() {
 			continue
 		}
-		fmt.Fprintf(page, ".SS %s\n", roff(cmd.UseLine()))
+		fmt.Fprintf(page, ".SS %s\n", escapeRoff(cmd.UseLine()))
 		text := cmd.Long
 		if text == "" {
 			text = cmd.Short + "."
@@ -56,7 +56,7 @@ func manCommands(page *strings.Builder, above *cobra.Command) {
 			if value != "" {
 				value = " " + value
 			}
-			fmt.Fprintf(page, ".TP\n.B %s\n", roff("--"+f.Name+value))
+			fmt.Fprintf(page, ".TP\n.B %s\n", escapeRoff("--"+f.Name+value))
 			if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" {
 				about += " (default " + strings.Trim(f.DefValue, "[]") + ")"
 			}
@@ -77,7 +77,7 @@ func manText(page *strings.Builder, text string) {
 		if line == "" {
 			line = ".PP"
 		} else {
-			line = roff(line)
+			line = escapeRoff(line)
 		}
 		page.WriteString(line + "\n")
 	}
@@ -86,8 +86,9 @@ func manText(page *strings.Builder, text string) {
 	}
 }
 
-// roff writes text so that it is text: a backslash is one, hyphens can be searched for, and no line is a request.
-func roff(text string) string {
+// escapeRoff writes text so that roff prints it as it is: a backslash is one, hyphens can be
+// searched for, and no line is a request.
+func escapeRoff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "…", "...").Replace(text)
 	if strings.HasPrefix(text, ".") {
 		text = `\&` + text

@@ -71,7 +71,7 @@ func TestRoff(t *testing.T) {
 	for text, want := range map[string]string{
 		".so /etc/passwd": `\&.so /etc/passwd`, "'\n": `\(aq` + "\n", `a\fB-b`: `a\efB\-b`, "plain": "plain",
 	} {
-		if got := roff(text); got != want {
+		if got := escapeRoff(text); got != want {
 			t.Errorf("roff(%q) = %q, want %q", text, got, want)
 		}
 	}

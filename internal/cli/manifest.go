@@ -41,23 +41,23 @@ Begin with:
   aaep manifest sign planner.json > planner.jws`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage("say what to do with a manifest: init, keygen, sign, verify, show or accept.\nSee: aaep manifest --help")
+			return usageError("say what to do with a manifest: init, keygen, sign, verify, show or accept.\nSee: aaep manifest --help")
 		},
 	}
 	cmd.AddCommand(manifestInit(), manifestKeygen(), manifestSign(), manifestVerify(), manifestShow(), manifestAccept())
 	return cmd
 }
 
-// The files of a manifest stand beside each other and are called after the name that was given: PLANNER.json, its private key
-// PLANNER.key, its public PLANNER.keys.json.
+// The files of a manifest stand beside each other and are called after the name that was given:
+// PLANNER.json, its private key PLANNER.key, its public PLANNER.keys.json.
 const (
 	manifestSuffix = ".json"
 	privateSuffix  = ".key"
 	publicSuffix   = ".keys.json"
 )
 
-// stem is what the files are called after, where one of them was named.
-func stem(name string) string {
+// fileStem returns what the files are called after, where one of them was named.
+func fileStem(name string) string {
 	for _, suffix := range []string{publicSuffix, privateSuffix, manifestSuffix} {
 		if before, ok := strings.CutSuffix(name, suffix); ok && filepath.Base(name) != suffix {
 			return before
@@ -79,36 +79,39 @@ name.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !aaep.ValidLanguageTag(language) {
-				return usage("--language must be a language tag such as en-US; it is %q.\nSee: aaep manifest init --help", language)
+				return usageError("--language must be a language tag such as en-US; it is %q.\nSee: aaep manifest init --help", language)
 			}
-			if out = stem(out); out == "" && args[0] != "" {
-				if id := stem(args[0]); id != args[0] {
-					return usage("an agent is called %s rather than after a file: aaep manifest init %s\nTo call it %s all the same, name the files with --out.", id, id, args[0])
+			if out = fileStem(out); out == "" && args[0] != "" {
+				if id := fileStem(args[0]); id != args[0] {
+					return usageError("an agent is called %s rather than after a file: aaep manifest init %s\nTo call it %s all the same, name the files with --out.", id, id, args[0])
 				}
-				if out = args[0]; filepath.Base(out) != out || strings.ContainsAny(out, `\/:*?"<>|`) || strings.HasPrefix(out, ".") {
-					return usage("%q is no name for files; give them one with --out.\nSee: aaep manifest init --help", out)
+				if out = args[0]; filepath.Base(out) != out || strings.ContainsAny(out, `\/:*?"<>|`) ||
+					strings.HasPrefix(out, ".") {
+					return usageError("%q is no name for files; give them one with --out.\nSee: aaep manifest init --help", out)
 				}
 			}
 			data, err := manifest.Encode(&manifest.Manifest{
 				AgentID: args[0], AgentName: name, AgentVersion: "0.1.0", AAEPVersionsSupported: []string{aaep.Version},
-				ConformanceLevelsSupported: []int64{1, 2}, TransportsSupported: []string{manifest.SSE, manifest.WebSocket},
-				LanguagesSupported: []string{language}, EventTypesEmitted: []string{"aaep:agent.*"},
+				ConformanceLevelsSupported: []int64{1, 2},
+				TransportsSupported:        []string{manifest.SSE, manifest.WebSocket},
+				LanguagesSupported:         []string{language}, EventTypesEmitted: []string{"aaep:agent.*"},
 				DefaultVerbosity: aaep.VerbosityNormal, MaxConcurrentSubscriptions: 16,
 			})
 			if err != nil {
-				return usage("no manifest can say that: %s.\nSee: aaep manifest init --help", plain(err))
+				return usageError("no manifest can say that: %s.\nSee: aaep manifest init --help", plainError(err))
 			}
-			if err := create(out+manifestSuffix, append(data, '\n'), 0o644); err != nil {
+			if err := createFile(out+manifestSuffix, append(data, '\n'), 0o644); err != nil {
 				return err
 			}
 			status := announcer{out: cmd.ErrOrStderr()}
-			status.say("aaep", "Wrote "+out+manifestSuffix+", the manifest. Edit it to say what the agent does.")
+			status.printLabelled("aaep", "Wrote "+out+manifestSuffix+
+				", the manifest. Edit it to say what the agent does.")
 			if _, err := os.Stat(out + privateSuffix); errors.Is(err, fs.ErrNotExist) {
-				if err := keygen(&status, out, manifest.ES256); err != nil {
+				if err := generateKey(&status, out, manifest.ES256); err != nil {
 					return err
 				}
 			}
-			status.say("aaep", "Next: aaep manifest sign "+out+manifestSuffix+" > "+out+".jws")
+			status.printLabelled("aaep", "Next: aaep manifest sign "+out+manifestSuffix+" > "+out+".jws")
 			return nil
 		},
 	}
@@ -130,16 +133,18 @@ give to those who verify. No file that is there is changed.`,
   aaep manifest keygen planner-2027 --alg RS256`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("name the files, for example: aaep manifest keygen planner")
+				return usageError("name the files, for example: aaep manifest keygen planner")
 			}
-			return keygen(&announcer{out: cmd.ErrOrStderr()}, stem(args[0]), alg)
+			return generateKey(&announcer{out: cmd.ErrOrStderr()}, fileStem(args[0]), alg)
 		},
 	}
-	cmd.Flags().StringVar(&alg, "alg", manifest.ES256, "the `ALGORITHM`: ES256, RS256, or EdDSA, which not everybody takes")
+	cmd.Flags().StringVar(&alg, "alg", manifest.ES256,
+		"the `ALGORITHM`: ES256, RS256, or EdDSA, which not everybody takes")
 	return cmd
 }
 
-func keygen(status *announcer, name, alg string) error {
+// generateKey makes a pair of keys for signing, and writes each to a file.
+func generateKey(status *announcer, name, alg string) error {
 	var private crypto.Signer
 	var err error
 	switch alg {
@@ -150,7 +155,7 @@ func keygen(status *announcer, name, alg string) error {
 	case manifest.EdDSA:
 		_, private, err = ed25519.GenerateKey(rand.Reader)
 	default:
-		return usage("--alg must be ES256, RS256 or EdDSA; it is %q.\nSee: aaep manifest keygen --help", alg)
+		return usageError("--alg must be ES256, RS256 or EdDSA; it is %q.\nSee: aaep manifest keygen --help", alg)
 	}
 	if err != nil {
 		return &exitError{exitFailed, err}
@@ -167,20 +172,22 @@ func keygen(status *announcer, name, alg string) error {
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}
-	if err := create(name+privateSuffix, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+	if err := createFile(name+privateSuffix, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
+		0o600); err != nil {
 		return err
 	}
-	if err := create(name+publicSuffix, append(public, '\n'), 0o644); err != nil {
-		os.Remove(name + privateSuffix) // which nobody has used yet
+	if err := createFile(name+publicSuffix, append(public, '\n'), 0o644); err != nil {
+		os.Remove(name + privateSuffix) // which was not used yet
 		return err
 	}
-	status.say("aaep", "Wrote "+name+privateSuffix+", the private key. Keep it secret.")
-	status.say("aaep", "Wrote "+name+publicSuffix+", the public key "+signer.KeyID()+". Give it to those who verify.")
+	status.printLabelled("aaep", "Wrote "+name+privateSuffix+", the private key. Keep it secret.")
+	status.printLabelled("aaep", "Wrote "+name+publicSuffix+", the public key "+signer.KeyID()+
+		". Give it to those who verify.")
 	return nil
 }
 
-// create writes a file that must not be there yet.
-func create(path string, data []byte, mode os.FileMode) error {
+// createFile writes a file that must not be there yet.
+func createFile(path string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
 		return &exitError{exitFailed, fmt.Errorf("%s is there already.\nMove it away, or take another name", path)}
@@ -214,13 +221,13 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 			stem, beside := strings.CutSuffix(args[0], manifestSuffix)
 			switch {
 			case days < 0 || days > 36500:
-				return usage("--days must be from 1 to 36500, or 0 for ever; it is %d.\nSee: aaep manifest sign --help", days)
+				return usageError("--days must be from 1 to 36500, or 0 for ever; it is %d.\nSee: aaep manifest sign --help", days)
 			case keyFile == "" && !beside:
-				return usage("name the private key with --key.\nSee: aaep manifest sign --help")
+				return usageError("name the private key with --key.\nSee: aaep manifest sign --help")
 			case keyFile == "":
 				keyFile = stem + privateSuffix
 			}
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := withInterrupt(cmd.Context())
 			defer stop()
 			data, err := readManifest(ctx, args[0], "", cmd.InOrStdin())
 			if err != nil {
@@ -231,29 +238,34 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 				err = schemas.Validate(data)
 			}
 			if err != nil {
-				return &exitError{exitFailed, fmt.Errorf("%s is no manifest that could be signed: %s.\nSee: aaep validate %s", args[0], plain(err), args[0])}
+				return &exitError{exitFailed,
+					fmt.Errorf("%s is no manifest that could be signed: %s.\nSee: aaep validate %s", args[0],
+						plainError(err), args[0])}
 			}
-			signer, err := manifest.ReadSigner(keyFile, manifest.SignerOptions{KeyID: keyID, Lifetime: time.Duration(days) * 24 * time.Hour})
+			signer, err := manifest.ReadSigner(keyFile,
+				manifest.SignerOptions{KeyID: keyID, Lifetime: time.Duration(days) * 24 * time.Hour})
 			if errors.Is(err, fs.ErrNotExist) {
-				return usage("there is no key %s.\nName one with --key, or make one: aaep manifest keygen NAME", keyFile)
+				return usageError("there is no key %s.\nName one with --key, or make one: aaep manifest keygen NAME",
+					keyFile)
 			}
 			if err != nil {
-				return usage("cannot sign with %s: %s", keyFile, plain(err))
+				return usageError("cannot sign with %s: %s", keyFile, plainError(err))
 			}
 			now := time.Now()
 			signed, err := signer.Sign(m, now)
 			if err != nil {
-				return &exitError{exitFailed, fmt.Errorf("cannot sign: %s", plain(err))}
+				return &exitError{exitFailed, fmt.Errorf("cannot sign: %s", plainError(err))}
 			}
 			if _, err := fmt.Fprintln(cmd.OutOrStdout(), signed); err != nil {
 				return &exitError{exitFailed, err}
 			}
 			until := "for ever"
 			if days > 0 {
-				until = "until " + day(now.AddDate(0, 0, days))
+				until = "until " + formatDay(now.AddDate(0, 0, days))
 			}
 			status := announcer{out: cmd.ErrOrStderr()}
-			status.say("aaep", "Signed the manifest of "+theirs(m.AgentID)+" with "+signer.Algorithm()+" and the key "+signer.KeyID()+". It is good "+until+".")
+			status.printLabelled("aaep", "Signed the manifest of "+embedText(m.AgentID)+" with "+signer.Algorithm()+
+				" and the key "+signer.KeyID()+". It is good "+until+".")
 			return nil
 		},
 	}
@@ -264,11 +276,12 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 	return cmd
 }
 
-// day is a date for people.
-func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
+// formatDay returns a date for people.
+func formatDay(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
-// published is where an agent publishes its manifest, if a name is an agent's address and no file's.
-func published(name string) (at string, ok bool) {
+// manifestAddress returns where an agent publishes its manifest, if name is an agent's address and
+// no file's.
+func manifestAddress(name string) (at string, ok bool) {
 	if strings.HasPrefix(name, "ws://") || strings.HasPrefix(name, "wss://") {
 		name = "http" + strings.TrimPrefix(name, "ws")
 	}
@@ -286,14 +299,14 @@ func published(name string) (at string, ok bool) {
 func readManifest(ctx context.Context, name, ca string, stdin io.Reader) ([]byte, error) {
 	var data []byte
 	var err error
-	if at, ok := published(name); ok {
-		conf, failed := (&reaching{ca: ca}).tls()
+	if at, ok := manifestAddress(name); ok {
+		conf, failed := (&reaching{ca: ca}).tlsConfig()
 		if failed != nil {
 			return nil, failed
 		}
 		data, err = manifest.Discover(ctx, at, conf)
 		var unproven *tls.CertificateVerificationError
-		if errors.As(err, &unproven) || err != nil && encrypts(ctx, at) {
+		if errors.As(err, &unproven) || err != nil && speaksTLS(ctx, at) {
 			return nil, dialError(ctx, at, err)
 		}
 	} else {
@@ -312,7 +325,7 @@ func readManifest(ctx context.Context, name, ca string, stdin io.Reader) ([]byte
 	case errors.Is(err, manifest.ErrNone):
 		return nil, &exitError{exitFailed, fmt.Errorf("the agent at %s publishes no manifest", name)}
 	case err != nil:
-		return nil, &exitError{exitUnreachable, fmt.Errorf("%s: %s", name, plain(err))}
+		return nil, &exitError{exitUnreachable, fmt.Errorf("%s: %s", name, plainError(err))}
 	}
 	return bytes.TrimSpace(data), nil
 }

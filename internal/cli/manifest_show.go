@@ -26,6 +26,7 @@ type believing struct {
 	ca, tlsCA, agent string
 }
 
+// believingFlags adds the flags that say whose signature counts.
 func believingFlags(cmd *cobra.Command) *believing {
 	b := &believing{}
 	f := cmd.Flags()
@@ -33,19 +34,21 @@ func believingFlags(cmd *cobra.Command) *believing {
 	f.StringVar(&b.ca, "key-ca", "", "believe keys that the CAs in this PEM `FILE` vouch for")
 	f.StringVar(&b.tlsCA, "ca", "", caHelp)
 	f.StringVar(&b.agent, "agent", "", "the `ID` of the agent whose manifest it must be")
-	f.StringSliceVar(&b.algorithms, "algorithms", []string{manifest.ES256, manifest.RS256}, "the `ALGORITHMS` to allow; EdDSA is the other one there is")
+	f.StringSliceVar(&b.algorithms, "algorithms", []string{manifest.ES256, manifest.RS256},
+		"the `ALGORITHMS` to allow; EdDSA is the other one there is")
 	return b
 }
 
-// any reports whether anybody is believed.
-func (b *believing) any() bool { return len(b.keys) > 0 || b.ca != "" }
+// isGiven reports whether any key is believed.
+func (b *believing) isGiven() bool { return len(b.keys) > 0 || b.ca != "" }
 
-// verify says whether a signed manifest is to be believed. Its error is one for the user where nothing could be judged, and
-// refused where it was.
-func (b *believing) verify(ctx context.Context, signed string) (m *manifest.Manifest, id *manifest.Identity, refused, err error) {
+// verifyManifest says whether a signed manifest is to be believed. Its error is one for the user
+// where nothing could be judged, and refused where it was.
+func (b *believing) verifyManifest(ctx context.Context, signed string) (m *manifest.Manifest, id *manifest.Identity,
+	refused, err error) {
 	for _, a := range b.algorithms {
 		if !slices.Contains([]string{manifest.ES256, manifest.RS256, manifest.EdDSA}, a) {
-			return nil, nil, nil, usage("--algorithms has %q; there are ES256, RS256 and EdDSA", a)
+			return nil, nil, nil, usageError("--algorithms has %q; there are ES256, RS256 and EdDSA", a)
 		}
 	}
 	trust := manifest.Trust{Verifier: manifest.Verifier{Algorithms: b.algorithms}}
@@ -56,17 +59,18 @@ func (b *believing) verify(ctx context.Context, signed string) (m *manifest.Mani
 			continue
 		}
 		if trust.Source != nil {
-			return nil, nil, nil, usage("--trust may name one URL, and any number of files")
+			return nil, nil, nil, usageError("--trust may name one URL, and any number of files")
 		}
-		conf, err := (&reaching{ca: b.tlsCA}).tls()
+		conf, err := (&reaching{ca: b.tlsCA}).tlsConfig()
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		if trust.Source, err = manifest.RemoteKeys(at, conf); err != nil {
-			return nil, nil, nil, usage("--trust %s: %s", at, plain(err))
+			return nil, nil, nil, usageError("--trust %s: %s", at, plainError(err))
 		}
 		if _, err := trust.Source(ctx, ""); err != nil && ctx.Err() == nil {
-			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --trust %s: %s", at, plain(err))}
+			return nil, nil, nil, &exitError{exitUnreachable,
+				fmt.Errorf("cannot take --trust %s: %s", at, plainError(err))}
 		}
 	}
 	if len(files) > 0 {
@@ -104,23 +108,24 @@ Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 something could not be re
   aaep manifest verify https://bank.example --trust bank.keys.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !b.any() {
-				return usage("say whom you believe: --trust FILE, or --key-ca FILE.\nSee: aaep manifest verify --help")
+			if !b.isGiven() {
+				return usageError("say whom you believe: --trust FILE, or --key-ca FILE.\nSee: aaep manifest verify --help")
 			}
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := withInterrupt(cmd.Context())
 			defer stop()
 			data, err := readManifest(ctx, args[0], b.tlsCA, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			m, id, refused, err := b.verify(ctx, string(data))
+			m, id, refused, err := b.verifyManifest(ctx, string(data))
 			if err != nil {
 				return err
 			}
 			if refused != nil {
-				return &exitError{exitFailed, fmt.Errorf("not verified: %s", plain(refused))}
+				return &exitError{exitFailed, fmt.Errorf("not verified: %s", plainError(refused))}
 			}
-			if _, err := fmt.Fprintln(cmd.OutOrStdout(), "Verified: the manifest of "+theirs(m.AgentID)+". "+signedBy(id)); err != nil {
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(),
+				"Verified: the manifest of "+embedText(m.AgentID)+". "+signedBy(id)); err != nil {
 				return &exitError{exitFailed, err}
 			}
 			return nil
@@ -150,15 +155,16 @@ Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no 
 		Example: `  aaep manifest show http://127.0.0.1:8080
   aaep manifest show https://bank.example --trust bank.keys.json --agent planner`,
 		Args: cobra.ExactArgs(1),
-		RunE: o.run,
+		RunE: o.showManifest,
 	}
 	o.believing = believingFlags(cmd)
 	cmd.Flags().BoolVar(&o.ask, "ask", false, "subscribe to the agent at URL, and compare its answer")
 	return cmd
 }
 
-func (o *showing) run(cmd *cobra.Command, args []string) error {
-	ctx, stop := interruptible(cmd.Context())
+// showManifest is "aaep manifest show".
+func (o *showing) showManifest(cmd *cobra.Command, args []string) error {
+	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
 	data, err := readManifest(ctx, args[0], o.tlsCA, cmd.InOrStdin())
 	if err != nil {
@@ -166,17 +172,17 @@ func (o *showing) run(cmd *cobra.Command, args []string) error {
 	}
 	m, id, err := manifest.ParseUnverified(data)
 	if err != nil {
-		return &exitError{exitFailed, fmt.Errorf("%s is no manifest: %s", args[0], plain(err))}
+		return &exitError{exitFailed, fmt.Errorf("%s is no manifest: %s", args[0], plainError(err))}
 	}
 	verdict := "Not verified: you named no keys to believe. Anybody can have written this."
 	var refused error
-	if o.any() {
-		proven, who, why, err := o.verify(ctx, string(data))
+	if o.isGiven() {
+		proven, who, why, err := o.verifyManifest(ctx, string(data))
 		if err != nil {
 			return err
 		}
 		if refused = why; refused != nil {
-			verdict = words.Sentence("Not verified: " + plain(refused))
+			verdict = words.Sentence("Not verified: " + plainError(refused))
 		} else {
 			verdict, m, id = "Verified.", proven, who
 		}
@@ -185,14 +191,14 @@ func (o *showing) run(cmd *cobra.Command, args []string) error {
 	if id != nil {
 		signed = signedBy(id)
 	}
-	lines := append([]string{verdict, signed}, claims(m)...)
+	lines := append([]string{verdict, signed}, claimLines(m)...)
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(lines, "\n")); err != nil {
 		return &exitError{exitFailed, err}
 	}
 	agrees := true
 	if o.ask {
 		var line string
-		at, _ := published(args[0])
+		at, _ := manifestAddress(args[0])
 		line, agrees = keepsItsWord(ctx, at, o.tlsCA, m)
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
 			return &exitError{exitFailed, err}
@@ -206,33 +212,33 @@ func (o *showing) run(cmd *cobra.Command, args []string) error {
 
 // signedBy says who signed a manifest, or who it says did.
 func signedBy(id *manifest.Identity) string {
-	text := "Signed with " + theirs(id.Algorithm) + " by the key "
+	text := "Signed with " + embedText(id.Algorithm) + " by the key "
 	switch {
 	case id.Thumbprint == "":
-		text = "Said to be signed with " + theirs(id.Algorithm) + " by the key " + theirs(id.KeyID)
+		text = "Said to be signed with " + embedText(id.Algorithm) + " by the key " + embedText(id.KeyID)
 	case id.KeyID == "" || id.KeyID == id.Thumbprint:
 		text += id.Thumbprint
 	default:
-		text += theirs(id.KeyID) + ", which is " + id.Thumbprint
+		text += embedText(id.KeyID) + ", which is " + id.Thumbprint
 	}
 	if id.Certificate != nil {
-		text += ", for which " + theirs(id.Certificate.Issuer.String()) + " vouches"
+		text += ", for which " + embedText(id.Certificate.Issuer.String()) + " vouches"
 	}
 	if !id.SignedAt.IsZero() {
-		text += ", on " + day(id.SignedAt)
+		text += ", on " + formatDay(id.SignedAt)
 	}
 	if !id.ExpiresAt.IsZero() {
-		text += ". Good until " + day(id.ExpiresAt)
+		text += ". Good until " + formatDay(id.ExpiresAt)
 	}
 	return text + "."
 }
 
-// claims are what a manifest says, one on each line. What it does not say has none.
-func claims(m *manifest.Manifest) (lines []string) {
+// claimLines returns what a manifest says, a line for each member that is set.
+func claimLines(m *manifest.Manifest) (lines []string) {
 	add := func(label string, values ...string) {
 		values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
 		if len(values) > 0 {
-			lines = append(lines, label+": "+theirs(strings.Join(values, ", ")))
+			lines = append(lines, label+": "+embedText(strings.Join(values, ", ")))
 		}
 	}
 	add("Agent", m.AgentID)
@@ -249,7 +255,7 @@ func claims(m *manifest.Manifest) (lines []string) {
 	add("Transports", m.TransportsSupported...)
 	if places, err := m.Endpoints(); err == nil {
 		for _, name := range slices.Sorted(maps.Keys(places)) {
-			add("Address of "+theirs(name), places[name].Address)
+			add("Address of "+embedText(name), places[name].Address)
 		}
 	}
 	add("Events", m.EventTypesEmitted...)
@@ -261,29 +267,31 @@ func claims(m *manifest.Manifest) (lines []string) {
 	return lines
 }
 
-// keepsItsWord asks an agent for a subscription, in which it is asked nothing, and says whether its answer contradicts its manifest.
+// keepsItsWord asks an agent for a subscription, in which it is asked nothing, and says whether its
+// answer contradicts its manifest.
 func keepsItsWord(ctx context.Context, at, ca string, m *manifest.Manifest) (line string, agrees bool) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	conf, err := (&reaching{ca: ca}).tls()
+	conf, err := (&reaching{ca: ca}).tlsConfig()
 	if err != nil {
-		return words.Sentence("The agent could not be asked: " + plain(err)), true
+		return words.Sentence("The agent could not be asked: " + plainError(err)), true
 	}
 	ways, err := discover.Ways(ctx, at, discover.Options{TLS: conf})
 	if err != nil {
-		return words.Sentence("The agent could not be asked: " + plain(err)), true
+		return words.Sentence("The agent could not be asked: " + plainError(err)), true
 	}
-	cfg := subscriber.Config{ID: "aaep-manifest-show", Name: "aaep manifest show", Version: aaep.Version, NoReconnect: true,
-		Fallback: discover.Dialers(ways[1:]), Capabilities: aaep.Capabilities{Languages: m.LanguagesSupported}}
+	cfg := subscriber.Config{ID: "aaep-manifest-show", Name: "aaep manifest show", Version: aaep.Version,
+		NoReconnect: true,
+		Fallback:    discover.Dialers(ways[1:]), Capabilities: aaep.Capabilities{Languages: m.LanguagesSupported}}
 	sub, err := subscriber.Dial(ctx, ways[0].Dialer, cfg)
 	if err != nil {
-		return words.Sentence("The agent could not be asked: " + plain(err)), true
+		return words.Sentence("The agent could not be asked: " + plainError(err)), true
 	}
 	defer sub.Close()
 	status, _ := sub.Status()
 	expect := manifest.Expect{Accepted: sub.Accepted(), Transport: ways[status.Way].Transport}
 	if err := expect.Check(m); err != nil {
-		return words.Sentence("The agent contradicts its manifest: " + plain(err)), false
+		return words.Sentence("The agent contradicts its manifest: " + plainError(err)), false
 	}
 	return "The agent's answer over " + wireWords(ways[status.Way].Transport) + " agrees with it.", true
 }

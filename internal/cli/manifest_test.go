@@ -26,7 +26,8 @@ func called(stdin string, args ...string) (code int, out, talk string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// SEC-018, SEC-006: an agent publishes its signed manifest and its keys; and a CA vouches for its key.
+// SEC-018, SEC-006: an agent publishes its signed manifest and its keys; and a CA vouches for its
+// key.
 func TestManifestFromElsewhere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if code, _, talk := called("", "manifest", "init", "planner"); code != exitOK {

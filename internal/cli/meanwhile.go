@@ -77,7 +77,7 @@ func (l *listener) release(begin string, which func(held) bool) {
 	if !slices.ContainsFunc(l.meanwhile, which) {
 		return
 	}
-	l.say("", begin)
+	l.printLabelled("", begin)
 	l.speaker = ""
 	for _, h := range l.meanwhile {
 		if which(h) {

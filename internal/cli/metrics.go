@@ -24,29 +24,41 @@ var counts = []struct {
 	name, kind, help string
 	value            func(producer.Stats) int
 }{
-	{"aaep_events_produced_total", "counter", "Events the agent produced.", func(s producer.Stats) int { return s.Produced }},
-	{"aaep_events_delivered_total", "counter", "Events delivered, over all subscriptions.", func(s producer.Stats) int { return s.Delivered }},
-	{"aaep_events_merged_total", "counter", "Events that left inside another.", func(s producer.Stats) int { return s.Merged }},
-	{"aaep_events_filtered_total", "counter", "Events a subscription did not want.", func(s producer.Stats) int { return s.Filtered }},
+	{"aaep_events_produced_total", "counter", "Events the agent produced.",
+		func(s producer.Stats) int { return s.Produced }},
+	{"aaep_events_delivered_total", "counter", "Events delivered, over all subscriptions.",
+		func(s producer.Stats) int { return s.Delivered }},
+	{"aaep_events_merged_total", "counter", "Events that left inside another.",
+		func(s producer.Stats) int { return s.Merged }},
+	{"aaep_events_filtered_total", "counter", "Events a subscription did not want.",
+		func(s producer.Stats) int { return s.Filtered }},
 	{"aaep_events_held", "gauge", "Events that wait for their turn.", func(s producer.Stats) int { return s.Held }},
-	{"aaep_questions_open", "gauge", "Questions that wait for an answer.", func(s producer.Stats) int { return s.Questions }},
-	{"aaep_subscriptions", "gauge", "Subscriptions that are served.", func(s producer.Stats) int { return s.Subscriptions }},
-	{"aaep_subscriptions_connected", "gauge", "Subscriptions whose link is not broken.", func(s producer.Stats) int { return s.Connected }},
-	{"aaep_log_failed", "gauge", "Whether the log is given up: 1 is yes.", func(s producer.Stats) int { return one(s.LogFailed) }},
-	{"aaep_log_away", "gauge", "Whether the log does not answer, or the agent cannot be reached, for now: 1 is yes.", func(s producer.Stats) int { return one(s.LogAway) }},
-	{"aaep_audit_unrecorded_total", "counter", "Records that the audit trail could not keep.", func(s producer.Stats) int { return s.Unrecorded }},
-	{"aaep_replies_lost_total", "counter", "Replies that could not be handed to the agent and do not count.", func(s producer.Stats) int { return s.LostReplies }},
+	{"aaep_questions_open", "gauge", "Questions that wait for an answer.",
+		func(s producer.Stats) int { return s.Questions }},
+	{"aaep_subscriptions", "gauge", "Subscriptions that are served.",
+		func(s producer.Stats) int { return s.Subscriptions }},
+	{"aaep_subscriptions_connected", "gauge", "Subscriptions whose link is not broken.",
+		func(s producer.Stats) int { return s.Connected }},
+	{"aaep_log_failed", "gauge", "Whether the log is given up: 1 is yes.",
+		func(s producer.Stats) int { return boolAsNumber(s.LogFailed) }},
+	{"aaep_log_away", "gauge", "Whether the log does not answer, or the agent cannot be reached, for now: 1 is yes.",
+		func(s producer.Stats) int { return boolAsNumber(s.LogAway) }},
+	{"aaep_audit_unrecorded_total", "counter", "Records that the audit trail could not keep.",
+		func(s producer.Stats) int { return s.Unrecorded }},
+	{"aaep_replies_lost_total", "counter", "Replies that could not be handed to the agent and do not count.",
+		func(s producer.Stats) int { return s.LostReplies }},
 }
 
-func one(yes bool) int {
+// boolAsNumber returns 1 for true, as metrics have it.
+func boolAsNumber(yes bool) int {
 	if yes {
 		return 1
 	}
 	return 0
 }
 
-// writeMetrics writes the counts of agents in the text format of Prometheus; of one without a name there is no other. None says
-// what was said, or to whom.
+// writeMetrics writes the counts of agents in the text format of Prometheus; of one without a name
+// there is no other. None says what was said, or to whom.
 func writeMetrics(w io.Writer, agents map[string]producer.Stats) {
 	for _, c := range counts {
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", c.name, c.help, c.name, c.kind)
@@ -75,25 +87,26 @@ func listenMetrics(ctx context.Context, addr string, served []string) (net.Liste
 	tcp, err := net.ResolveTCPAddr("tcp", addr)
 	switch {
 	case err != nil:
-		return nil, usage("--metrics %q is not an address of this machine.\n"+such, addr)
+		return nil, usageError("--metrics %q is not an address of this machine.\n"+such, addr)
 	case !tcp.IP.IsLoopback():
-		return nil, usage("--metrics %q could be reached from other machines, and nobody is asked who they are.\n"+such, addr)
+		return nil, usageError("--metrics %q could be reached from other machines, and nobody is asked who they are.\n"+such, addr)
 	}
 	if slices.Contains(served, addr) && tcp.Port != 0 {
-		return nil, usage("--metrics and --listen cannot both be at %s.\nGive one of them another port", addr)
+		return nil, usageError("--metrics and --listen cannot both be at %s.\nGive one of them another port", addr)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nGive --metrics another address", addr)}
 	case err != nil:
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve metrics on %s: %s", addr, innermost(err))}
+		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve metrics on %s: %s", addr, innermostError(err))}
 	}
 	return ln, nil
 }
 
-// serveMetrics answers programs on this machine with the counts of agents and what was observed, until stop is called.
-func serveMetrics(ln net.Listener, agents map[string]*producer.Producer, seen *observed) (at string, stop func()) {
+// serveMetrics answers programs on this machine with the counts of agents and what was observed,
+// until stop is called.
+func serveMetrics(ln net.Listener, agents map[string]*producer.Producer, seen *requestCounts) (at string, stop func()) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+metricsPath, func(w http.ResponseWriter, r *http.Request) {
 		if host, _, _ := net.SplitHostPort(r.Host); !httpguard.LoopbackName(host) { // a page that gave this machine a name
@@ -106,10 +119,11 @@ func serveMetrics(ln net.Listener, agents map[string]*producer.Producer, seen *o
 			all[name] = p.Stats()
 		}
 		writeMetrics(w, all)
-		seen.write(w)
+		seen.writeMetrics(w)
 		writeProcess(w)
 	})
-	srv := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	srv := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	done := make(chan struct{})
 	go func() { defer close(done); srv.Serve(ln) }()
 	return "http://" + ln.Addr().String() + metricsPath, func() { srv.Close(); <-done }

@@ -14,7 +14,8 @@ import (
 	"github.com/aaep-go/aaep/transports/auth"
 )
 
-// Each count is a family of its own: what it is, of which kind, and one whole number (Prometheus' text format 0.0.4).
+// Each count is a family of its own: what it is, of which kind, and one whole number (Prometheus'
+// text format 0.0.4).
 func TestWriteMetrics(t *testing.T) {
 	var b strings.Builder
 	writeMetrics(&b, map[string]producer.Stats{"": {Produced: 1, Questions: 2, Subscriptions: 3, Connected: 4, Delivered: 5, Merged: 6, Filtered: 7, Held: 8, LogFailed: true, LogAway: true, Unrecorded: 9, LostReplies: 10}})
@@ -88,7 +89,8 @@ func TestServeMetrics(t *testing.T) {
 	}
 }
 
-// What is observed is counted by reason, each critical event in one part of the histogram, and the text is that of Prometheus.
+// What is observed is counted by reason, each critical event in one part of the histogram, and the
+// text is that of Prometheus.
 func TestObserved(t *testing.T) {
 	o := newObserved()
 	o.Began(producer.Subscribe)(aaep.RateLimit)
@@ -96,13 +98,13 @@ func TestObserved(t *testing.T) {
 	o.Began(producer.Subscribe)(nil)
 	o.Began(producer.Reply)(errors.New("it is late"))
 	for _, err := range []error{auth.ErrNone, aaep.AuthorizationDenied, errors.New("bad"), nil} {
-		o.authenticator(func(*http.Request) (string, error) { return "ada", err })(nil)
+		o.countRefusals(func(*http.Request) (string, error) { return "ada", err })(nil)
 	}
 	for _, delay := range []time.Duration{500 * time.Microsecond, time.Millisecond, 2 * time.Millisecond, time.Minute} {
 		o.Critical(delay)
 	}
 	var b strings.Builder
-	o.write(&b)
+	o.writeMetrics(&b)
 	writeProcess(&b)
 	for _, want := range []string{`{reason="no_credentials"} 1`, `{reason="bad_credentials"} 1`, `{reason="authorization_denied"} 1`,
 		`{reason="version_unsupported"} 0`, `_bucket{le="0.001"} 2`, `_bucket{le="0.0025"} 3`, `_bucket{le="10"} 3`, `_bucket{le="+Inf"} 4`, `_seconds_count 4`,

@@ -19,9 +19,10 @@ import (
 	"github.com/aaep-go/aaep/transports/auth"
 )
 
-// observed counts for --metrics what no producer's Stats have: which requests were refused and why, and how late critical events were.
-// It is a producer.Observer for all agents of the process. All its methods may be called at once.
-type observed struct {
+// requestCounts counts for --metrics what no producer's Stats have: which requests were refused and
+// why, and how late critical events were. It is a producer.Observer for all agents of the process.
+// All its methods may be called at once.
+type requestCounts struct {
 	certificates func() (*tls.Config, error) // or nil: there is none
 
 	mu      sync.Mutex
@@ -30,14 +31,18 @@ type observed struct {
 	late    time.Duration // the sum of the delays
 }
 
-// delayBounds are the upper bounds of the histogram of delays, in seconds. The last part has no bound.
+// delayBounds are the upper bounds of the histogram of delays, in seconds. The last part has no
+// bound.
 var delayBounds = [...]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
 // refusals are the reasons that are always there, so that an alarm sees their first increase.
-var refusals = []string{"no_credentials", "bad_credentials", "authorization_denied", "transport_unavailable", "rate_limit", "capabilities_incompatible", "version_unsupported", "invalid_request", "malformed", "unknown_subscription"}
+var refusals = []string{"no_credentials", "bad_credentials", "authorization_denied", "transport_unavailable",
+	"rate_limit", "capabilities_incompatible", "version_unsupported", "invalid_request", "malformed",
+	"unknown_subscription"}
 
-func newObserved() *observed {
-	o := &observed{refused: map[string]int{}}
+// newObserved makes counts, with a zero for each reason that an alarm may watch.
+func newObserved() *requestCounts {
+	o := &requestCounts{refused: map[string]int{}}
 	for _, reason := range refusals {
 		o.refused[reason] = 0
 	}
@@ -45,12 +50,12 @@ func newObserved() *observed {
 }
 
 // Began is that of producer.Observer.
-func (o *observed) Began(what producer.Operation) func(error) {
+func (o *requestCounts) Began(what producer.Operation) func(error) {
 	switch what {
 	case producer.Reply:
 		return func(err error) {
 			if _, malformed := errors.AsType[*aaep.InvalidError](err); malformed {
-				o.count("malformed")
+				o.countRefused("malformed")
 			}
 		}
 	case producer.Resume:
@@ -60,15 +65,15 @@ func (o *observed) Began(what producer.Operation) func(error) {
 		var no *aaep.Rejection
 		switch {
 		case errors.As(err, &no):
-			o.count(string(no.Code))
+			o.countRefused(string(no.Code))
 		case err != nil:
-			o.count("invalid_request")
+			o.countRefused("invalid_request")
 		}
 	}
 }
 
 // Critical is that of producer.Observer.
-func (o *observed) Critical(delay time.Duration) {
+func (o *requestCounts) Critical(delay time.Duration) {
 	i, _ := slices.BinarySearch(delayBounds[:], delay.Seconds())
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,41 +81,43 @@ func (o *observed) Critical(delay time.Duration) {
 	o.late += delay
 }
 
-func (o *observed) count(reason string) {
+// countRefused counts a refused request by its reason.
+func (o *requestCounts) countRefused(reason string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.refused[reason]++
 }
 
-// authenticator counts the requests that ask refuses.
-func (o *observed) authenticator(ask auth.Authenticator) auth.Authenticator {
+// countRefusals returns ask with its refusals counted.
+func (o *requestCounts) countRefusals(ask auth.Authenticator) auth.Authenticator {
 	return func(r *http.Request) (principal string, err error) {
 		principal, err = ask(r)
 		switch {
 		case err == nil:
 		case errors.Is(err, auth.ErrNone):
-			o.count("no_credentials")
+			o.countRefused("no_credentials")
 		case errors.Is(err, aaep.AuthorizationDenied):
-			o.count("authorization_denied")
+			o.countRefused("authorization_denied")
 		case errors.Is(err, aaep.TransportUnavailable):
-			o.count("transport_unavailable")
+			o.countRefused("transport_unavailable")
 		default:
-			o.count("bad_credentials")
+			o.countRefused("bad_credentials")
 		}
 		return principal, err
 	}
 }
 
-// write writes the counts in the text format of Prometheus.
-func (o *observed) write(w io.Writer) {
+// writeMetrics writes the counts in the text format of Prometheus.
+func (o *requestCounts) writeMetrics(w io.Writer) {
 	o.mu.Lock()
 	refused, delays, late := maps.Clone(o.refused), o.delays, o.late
 	o.mu.Unlock()
-	head(w, "aaep_requests_refused_total", "counter", "Requests and subscriptions that were refused, by reason.")
+	writeHead(w, "aaep_requests_refused_total", "counter", "Requests and subscriptions that were refused, by reason.")
 	for _, reason := range slices.Sorted(maps.Keys(refused)) {
 		fmt.Fprintf(w, "aaep_requests_refused_total{reason=\"%s\"} %d\n", inLabel.Replace(reason), refused[reason])
 	}
-	head(w, "aaep_critical_delivery_seconds", "histogram", "Time from when the agent emitted a critical event until a link took it.")
+	writeHead(w, "aaep_critical_delivery_seconds", "histogram",
+		"Time from when the agent emitted a critical event until a link took it.")
 	sum := 0
 	for i, bound := range delayBounds {
 		sum += delays[i]
@@ -122,12 +129,14 @@ func (o *observed) write(w io.Writer) {
 		return
 	}
 	if conf, err := o.certificates(); err == nil && conf != nil {
-		head(w, "aaep_certificate_expiry_seconds", "gauge", "When the certificate of the agent expires, in Unix seconds.")
+		writeHead(w, "aaep_certificate_expiry_seconds", "gauge",
+			"When the certificate of the agent expires, in Unix seconds.")
 		fmt.Fprintf(w, "aaep_certificate_expiry_seconds %d\n", conf.Certificates[0].Leaf.NotAfter.Unix())
 	}
 }
 
-func head(w io.Writer, name, kind, help string) {
+// writeHead writes the two lines before a metric.
+func writeHead(w io.Writer, name, kind, help string) {
 	fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 }
 
@@ -135,23 +144,24 @@ var processStart = time.Now()
 
 // writeProcess writes which program this is and what it takes, where the system says.
 func writeProcess(w io.Writer) {
-	head(w, "aaep_build_info", "gauge", "Which build this is; always 1.")
-	name, commit := build()
+	writeHead(w, "aaep_build_info", "gauge", "Which build this is; always 1.")
+	name, commit := buildInfo()
 	host, _ := os.Hostname()
-	fmt.Fprintf(w, "aaep_build_info{version=\"%s\",commit=\"%s\",goversion=\"%s\",node=\"%s:%d\"} 1\n", inLabel.Replace(name), inLabel.Replace(commit), runtime.Version(),
+	fmt.Fprintf(w, "aaep_build_info{version=\"%s\",commit=\"%s\",goversion=\"%s\",node=\"%s:%d\"} 1\n",
+		inLabel.Replace(name), inLabel.Replace(commit), runtime.Version(),
 		inLabel.Replace(host), os.Getpid())
-	head(w, "process_start_time_seconds", "gauge", "When the process began, in Unix seconds.")
+	writeHead(w, "process_start_time_seconds", "gauge", "When the process began, in Unix seconds.")
 	fmt.Fprintf(w, "process_start_time_seconds %d\n", processStart.Unix())
-	head(w, "go_goroutines", "gauge", "Goroutines now.")
+	writeHead(w, "go_goroutines", "gauge", "Goroutines now.")
 	fmt.Fprintf(w, "go_goroutines %d\n", runtime.NumGoroutine())
 	if status, err := os.ReadFile("/proc/self/statm"); err == nil {
 		var size, pages int64
 		fmt.Sscan(string(status), &size, &pages)
-		head(w, "process_resident_memory_bytes", "gauge", "Resident memory.")
+		writeHead(w, "process_resident_memory_bytes", "gauge", "Resident memory.")
 		fmt.Fprintf(w, "process_resident_memory_bytes %d\n", pages*int64(os.Getpagesize()))
 	}
 	if files, err := os.ReadDir("/proc/self/fd"); err == nil {
-		head(w, "process_open_fds", "gauge", "Open files and connections.")
+		writeHead(w, "process_open_fds", "gauge", "Open files and connections.")
 		fmt.Fprintf(w, "process_open_fds %d\n", len(files))
 	}
 	if stat, err := os.ReadFile("/proc/self/stat"); err == nil { // proc(5): utime and stime, in hundredths of a second
@@ -160,7 +170,7 @@ func writeProcess(w io.Writer) {
 			var user, system int64
 			fmt.Sscan(f[11], &user)
 			fmt.Sscan(f[12], &system)
-			head(w, "process_cpu_seconds_total", "counter", "Processor time, user and system.")
+			writeHead(w, "process_cpu_seconds_total", "counter", "Processor time, user and system.")
 			fmt.Fprintf(w, "process_cpu_seconds_total %.2f\n", float64(user+system)/100)
 		}
 	}

@@ -93,6 +93,6 @@ func (o *outlet) finish(err *error) {
 		}
 	}
 	if *err == nil {
-		*err = unwritten(o.err)
+		*err = unwrittenError(o.err)
 	}
 }

@@ -121,7 +121,7 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phras
 		i := slices.IndexFunc(outputKinds, func(k outputKind) bool { return k.name == name })
 		if i < 0 {
 			o.close()
-			return nil, usage("--output %q is none of %s.\nSee: aaep listen --help", name, strings.Join(outputNames(), ", "))
+			return nil, usageError("--output %q is none of %s.\nSee: aaep listen --help", name, strings.Join(outputNames(), ", "))
 		}
 		kind := outputKinds[i]
 		out, err := kind.open(ctx, wpm)
@@ -131,7 +131,7 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phras
 			if errors.Is(err, speech.ErrScreenReader) {
 				hint = "With Orca, that is: --output orca."
 			}
-			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plain(err), hint)}
+			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plainError(err), hint)}
 		}
 		t := &telling{outputKind: kind, p: present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks, Answering: answering,
 			Otherwise: func(own string) announce.Words { return otherwise(tongue(own), kind.other) }})}
@@ -162,7 +162,7 @@ func (t *telling) run(ctx context.Context, down *atomic.Int32, out present.Outpu
 			return
 		}
 		down.Add(1)
-		lost(phrase.OutputGone, t.name+": "+words.Sentence(plain(err)))
+		lost(phrase.OutputGone, t.name+": "+words.Sentence(plainError(err)))
 		out = nil
 		for wait := time.Second; out == nil; wait = min(2*wait, time.Minute) {
 			select {
@@ -266,7 +266,7 @@ func (l *listener) tellOver(ctx context.Context, names []string, wpm int64) (err
 	written := announcer{out: terminal}
 	unsaid := func(u announce.Utterance) {
 		if !l.out.plain { // else it stands there already
-			written.say("", u.Text)
+			written.printLabelled("", u.Text)
 		}
 	}
 	if l.out, err = openOutputs(ctx, names, wpm, l.lost, unsaid, l.answering); err != nil {

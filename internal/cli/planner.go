@@ -15,8 +15,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// planner is the demo's agent. Its sums are real, and so is the account it pays into; only the words it would
-// get from a language model are written here, and it makes them at the pace of one.
+// planner is the demo's agent. Its sums are real, and so is the account it pays into; only the
+// words it would get from a language model are written here, and it makes them at the pace of one.
 type planner struct {
 	say     func(string)
 	timeout time.Duration
@@ -27,13 +27,14 @@ type planner struct {
 // tokenPace is how fast language models write: about 40 tokens a second.
 const tokenPace = 25 * time.Millisecond
 
-// decidingTime is how long the agent thinks after its answer, before it asks. A question goes ahead of what a
-// listener has yet to hear; this lets the answer be heard first.
+// decidingTime is how long the agent thinks after its answer, before it asks. A question goes ahead
+// of what a listener has yet to hear; this lets the answer be heard first.
 const decidingTime = 2 * time.Second
 
-func (a *planner) work(ctx context.Context, p *producer.Producer) error {
+// planRetirement is the demo's agent: one session, with tools, text and a question.
+func (a *planner) planRetirement(ctx context.Context, p *producer.Producer) error {
 	a.checking, a.savings = 4200, 61500
-	a.say(fmt.Sprintf("checking holds %s, savings %s.", dollars(a.checking), dollars(a.savings)))
+	a.say(fmt.Sprintf("checking holds %s, savings %s.", formatDollars(a.checking), formatDollars(a.savings)))
 	s, err := p.StartSession(ctx, aaep.Text{Terse: "Planning.", Normal: "Planning your retirement."}.
 		In("es", aaep.Text{Terse: "Planificando.", Normal: "Planificando su jubilación."}).
 		With(extensions.HapticVocabulary, extensions.HapticData{Pattern: "buzz"}))
@@ -47,20 +48,20 @@ func (a *planner) work(ctx context.Context, p *producer.Producer) error {
 		Action: aaep.Text{Terse: "Projecting.", Normal: "Projecting your savings to the age of 67."}.
 			In("es", aaep.Text{Terse: "Calculando.", Normal: "Calculando sus ahorros hasta los 67 años."})},
 		func(context.Context) (string, error) {
-			total = project(a.savings, 500, 0.04, 67-41)
+			total = futureValue(a.savings, 500, 0.04, 67-41)
 			return fmt.Sprintf("%.0f", total), nil
 		})
 	if err != nil {
 		return err
 	}
 	out := s.Output()
-	err = stream(ctx, out, fmt.Sprintf(`You have %s in savings. With $500 more a month, at 4 percent a year, you will have about %s when you are 67. Dr. Okafor's rule of thumb gives you 4 percent, i.e. %s a month.`,
-		dollars(a.savings), dollars(math.Round(total)), dollars(math.Round(total*0.04/12))))
+	err = streamTokens(ctx, out, fmt.Sprintf(`You have %s in savings. With $500 more a month, at 4 percent a year, you will have about %s when you are 67. Dr. Okafor's rule of thumb gives you 4 percent, i.e. %s a month.`,
+		formatDollars(a.savings), formatDollars(math.Round(total)), formatDollars(math.Round(total*0.04/12))))
 	if err != nil {
 		return err
 	}
 	out.Close()
-	if err := pause(ctx, decidingTime); err != nil {
+	if err := sleepContext(ctx, decidingTime); err != nil {
 		return err
 	}
 
@@ -74,14 +75,17 @@ func (a *planner) work(ctx context.Context, p *producer.Producer) error {
 	}, func(context.Context) (string, error) {
 		a.checking -= 500
 		a.savings += 500
-		a.say(fmt.Sprintf("moved the money: checking holds %s, savings %s.", dollars(a.checking), dollars(a.savings)))
+		a.say(fmt.Sprintf("moved the money: checking holds %s, savings %s.", formatDollars(a.checking),
+			formatDollars(a.savings)))
 		return "done", nil
 	})
-	end := aaep.Text{Terse: "Plan ready, $500 saved.", Normal: "Your plan is ready, and the first $500 is in your savings."}.
+	end := aaep.Text{Terse: "Plan ready, $500 saved.",
+		Normal: "Your plan is ready, and the first $500 is in your savings."}.
 		In("es", aaep.Say("Plan listo, 500 dólares ahorrados."))
 	switch {
-	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
-		a.say(fmt.Sprintf("did not move the money: checking still holds %s.", dollars(a.checking)))
+	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut),
+		errors.Is(err, producer.ErrUnreachable):
+		a.say(fmt.Sprintf("did not move the money: checking still holds %s.", formatDollars(a.checking)))
 		end = aaep.Text{Terse: "Plan ready, no money moved.", Normal: "Your plan is ready. No money was moved."}.
 			In("es", aaep.Say("Plan listo. No se movió dinero."))
 	case err != nil:
@@ -90,15 +94,15 @@ func (a *planner) work(ctx context.Context, p *producer.Producer) error {
 	return s.Complete(end.With(extensions.HapticVocabulary, extensions.HapticData{Pattern: "long buzz"}))
 }
 
-// project is the future value of savings and monthly payments at a yearly rate.
-func project(savings, monthly, rate, years float64) float64 {
+// futureValue returns what savings and monthly payments come to after years, at a yearly rate.
+func futureValue(savings, monthly, rate, years float64) float64 {
 	r, n := rate/12, years*12
 	growth := math.Pow(1+r, n)
 	return savings*growth + monthly*(growth-1)/r
 }
 
-// dollars is an amount of money; cents are told where there are any.
-func dollars(amount float64) string {
+// formatDollars returns an amount of money, with cents where there are any.
+func formatDollars(amount float64) string {
 	cents := int64(math.Round(amount * 100))
 	text := "$" + words.Thousands(cents/100)
 	if cents%100 != 0 {
@@ -107,7 +111,8 @@ func dollars(amount float64) string {
 	return text
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+// sleepContext sleeps, or returns ctx's error if that is done first.
+func sleepContext(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -118,11 +123,11 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// stream writes text token by token, as a language model does.
-func stream(ctx context.Context, w io.Writer, text string) error {
+// streamTokens writes text token by token, as a language model does.
+func streamTokens(ctx context.Context, w io.Writer, text string) error {
 	tick := time.NewTicker(tokenPace)
 	defer tick.Stop()
-	for _, token := range tokens(text) {
+	for _, token := range splitTokens(text) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -135,9 +140,9 @@ func stream(ctx context.Context, w io.Writer, text string) error {
 	return nil
 }
 
-// tokens splits text about as a model's tokenizer does: words with the space before them, long ones in
-// pieces, marks for themselves.
-func tokens(text string) []string {
+// splitTokens splits text about as a model's tokenizer does: words with the space before them, long
+// ones in pieces, marks for themselves.
+func splitTokens(text string) []string {
 	var list []string
 	var b strings.Builder
 	flush := func() {

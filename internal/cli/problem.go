@@ -26,8 +26,8 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// plain is an error in the words of a person, without a full stop.
-func plain(err error) string {
+// plainError returns an error in the words of a person, without a full stop.
+func plainError(err error) string {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
 	var noName *net.DNSError
@@ -37,7 +37,7 @@ func plain(err error) string {
 	case errors.As(err, &refused) && refused.Message != "":
 		return strings.TrimRight(words.OneLine(refused.Message), ".")
 	case errors.As(err, &invalid):
-		return problems(invalid)
+		return describeViolations(invalid)
 	case errors.As(err, &unproven):
 		return "nothing proves that what answers there is what it claims to be"
 	case errors.As(err, &noName):
@@ -48,7 +48,7 @@ func plain(err error) string {
 	if id, arg := phraseFor(err); id != "" {
 		return english.says(id, arg)
 	}
-	return unprefixed(words.OneLine(err.Error()))
+	return trimPackageNames(words.OneLine(err.Error()))
 }
 
 // faultOf says why a file or folder cannot be used.
@@ -69,30 +69,31 @@ var prefixes = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // unprefixed leaves out the names of packages where an error, or one that is told within it, begins with them.
-func unprefixed(text string) string { return prefixes().ReplaceAllString(text, "$1") }
+func trimPackageNames(text string) string { return prefixes().ReplaceAllString(text, "$1") }
 
-// innermost is the cause at the end of a chain; of several, the first.
-func innermost(err error) string {
+// innermostError returns the cause at the end of a chain of errors; of several, the first.
+func innermostError(err error) string {
 	for {
 		next := errors.Unwrap(err)
 		if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) > 0 {
 			next = all.Unwrap()[0]
 		}
 		if next == nil {
-			return unprefixed(err.Error())
+			return trimPackageNames(err.Error())
 		}
 		err = next
 	}
 }
 
-// isUnproven reports whether whoever answered showed a certificate that nothing here vouches for.
+// isUnproven reports whether the server that answered showed a certificate that nothing here
+// vouches for.
 func isUnproven(err error) bool {
 	var failed *tls.CertificateVerificationError
 	return errors.As(err, &failed)
 }
 
-// problems says what is wrong with a message, without the numbers of the rules.
-func problems(err *aaep.InvalidError) string {
+// describeViolations says what is wrong with a message, without the numbers of the rules.
+func describeViolations(err *aaep.InvalidError) string {
 	var list []string
 	for _, v := range err.Violations {
 		_, member, _ := strings.Cut(v.Pointer, "/capabilities/")
@@ -101,8 +102,8 @@ func problems(err *aaep.InvalidError) string {
 	return words.OneLine(strings.Join(list, "; "))
 }
 
-// address completes and checks the address of an agent.
-func address(text string) (string, error) {
+// checkAddress completes and checks the address of an agent.
+func checkAddress(text string) (string, error) {
 	if isLocal(text) {
 		path, err := localPath(text)
 		if err != nil {
@@ -130,19 +131,22 @@ func address(text string) (string, error) {
 	return full, nil
 }
 
+// validPort reports whether a TCP port can be dialed.
 func validPort(port string) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return err == nil && n > 0
 }
 
-// startThere is what to do where nothing answers. Only on this machine can an agent be started from here.
+// startThere is what to do where nothing answers. Only on this machine can an agent be started from
+// here.
 func startThere(at string) string {
 	const check = "Check the address"
 	if isLocal(at) {
 		return check + ", or start an agent: aaep run --listen " + at + " -- PROGRAM"
 	}
 	u, err := url.Parse(at)
-	if err != nil || u.Port() == "" || !httpguard.LoopbackName(u.Hostname()) || u.Scheme == "https" || u.Scheme == "wss" {
+	if err != nil || u.Port() == "" || !httpguard.LoopbackName(u.Hostname()) || u.Scheme == "https" ||
+		u.Scheme == "wss" {
 		return check + ", or try again later."
 	}
 	return check + ", or start an agent: aaep run --listen " + u.Host + " -- PROGRAM"
@@ -150,16 +154,18 @@ func startThere(at string) string {
 
 // otherTerms is what to do about terms that an agent refused, among them some languages.
 func otherTerms(refused error, languages []string) string {
-	if len(languages) == 0 || !strings.Contains(plain(refused), "language") {
+	if len(languages) == 0 || !strings.Contains(plainError(refused), "language") {
 		return "Ask for other terms.\nSee: aaep listen --help"
 	}
 	return "Ask for a language that it has after your own: " + alsoTheirs(refused, languages)
 }
 
-// alsoTheirs is the flag that asks for languages and then for those which an agent said that it has, if it did.
+// alsoTheirs is the flag that asks for languages and then for those which an agent said that it
+// has, if it did.
 func alsoTheirs(refused error, languages []string) string {
-	_, has, _ := strings.Cut(strings.TrimSuffix(plain(refused), "…"), "Available: ")
-	theirs := slices.DeleteFunc(strings.Split(strings.TrimSuffix(has, "."), ", "), func(tag string) bool { return !aaep.ValidLanguageTag(tag) })
+	_, has, _ := strings.Cut(strings.TrimSuffix(plainError(refused), "…"), "Available: ")
+	theirs := slices.DeleteFunc(strings.Split(strings.TrimSuffix(has, "."), ", "),
+		func(tag string) bool { return !aaep.ValidLanguageTag(tag) })
 	if len(theirs) == 0 {
 		theirs = []string{"TAG"}
 	}
@@ -168,10 +174,11 @@ func alsoTheirs(refused error, languages []string) string {
 
 const proxyAlone = "at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later."
 
-// dialError says why an agent could not be followed that was asked for some languages, and what to do.
+// dialError says why an agent could not be followed that was asked for some languages, and what to
+// do.
 func dialError(ctx context.Context, at string, err error, languages ...string) error {
-	says, later := missed(at, err, languages), notYet{}
-	in := unfollowed(ctx, at, err, languages)
+	says, later := explainMissed(at, err, languages), notYet{}
+	in := explainUnfollowed(ctx, at, err, languages)
 	if says == "" || ctx.Err() != nil {
 		return in
 	}
@@ -181,7 +188,9 @@ func dialError(ctx context.Context, at string, err error, languages ...string) e
 	return &exitError{code(in), errors.New(says)}
 }
 
-func unfollowed(ctx context.Context, at string, err error, languages []string) error {
+// explainUnfollowed returns the command's error for an agent that could not be followed: in the
+// languages, if there are words in one of them, and in English.
+func explainUnfollowed(ctx context.Context, at string, err error, languages []string) error {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
 	var network *net.OpError
@@ -194,25 +203,30 @@ func unfollowed(ctx context.Context, at string, err error, languages []string) e
 	case ctx.Err() != nil:
 		return &exitError{exitInterrupted, errors.New("interrupted")}
 	case errors.As(err, &invalid):
-		return &exitError{exitUsage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help", problems(invalid))}
+		return &exitError{exitUsage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help",
+			describeViolations(invalid))}
 	case errors.Is(err, manifest.ErrKeyChanged):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s%s", at, words.Sentence(plain(err)), howToAccept(err))}
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s%s", at,
+			words.Sentence(plainError(err)), howToAccept(err))}
 	case errors.As(err, &refused) && refused.Code == aaep.ManifestSignatureRequired && refused.Remote:
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", at)}
 	case errors.Is(err, aaep.AuthenticationRequired):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plain(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plainError(err)))}
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\n%s", at, words.Sentence(plain(err)), otherTerms(err, languages))}
-	case errors.As(err, &refused) && refused.Code == aaep.TransportUnavailable && refused.Message == "": // an agent says why
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\n%s", at,
+			words.Sentence(plainError(err)), otherTerms(err, languages))}
+	case errors.As(err, &refused) && refused.Code == aaep.TransportUnavailable &&
+		refused.Message == "": // an agent says why
 		return unreachable(proxyAlone, at)
 	case errors.As(err, &refused) && refused.RetryAfter > 0:
-		return &exitError{exitUnreachable, notYet{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(plain(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter}}
+		return &exitError{exitUnreachable, notYet{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(plainError(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter}}
 	case errors.As(err, &refused):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", at, words.Sentence(plain(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", at,
+			words.Sentence(plainError(err)))}
 	case errors.As(err, &unproven):
-		return unreachable("nothing proves that what answers at %s is what it claims to be: %s.\nCheck the address. If a CA of your own vouches for it, name that with --ca.", at, innermost(unproven))
+		return unreachable("nothing proves that what answers at %s is what it claims to be: %s.\nCheck the address. If a CA of your own vouches for it, name that with --ca.", at, innermostError(unproven))
 	case errors.As(err, &noName):
-		return unreachable("%s: %s.\nCheck the address.", at, plain(err))
+		return unreachable("%s: %s.\nCheck the address.", at, plainError(err))
 	case errors.Is(err, context.DeadlineExceeded):
 		return unreachable("%s does not answer.\nCheck the address, or try again later.", at)
 	case errors.Is(err, fs.ErrNotExist) && isLocal(at):
@@ -222,8 +236,9 @@ func unfollowed(ctx context.Context, at string, err error, languages []string) e
 	case errors.As(err, &network) && network.Op == "dial":
 		return unreachable("nothing answers at %s.\n%s", at, startThere(at))
 	case strings.Contains(err.Error(), "is not reached over"), isLocal(at) && notOurs(err.Error()):
-		return unreachable("%s.", innermost(err))
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"), strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
+		return unreachable("%s.", innermostError(err))
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"),
+		strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
 		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", at)
 	case strings.Contains(err.Error(), "502 Bad Gateway"), strings.Contains(err.Error(), "504 Gateway"):
 		return unreachable(proxyAlone, at)
@@ -232,11 +247,12 @@ func unfollowed(ctx context.Context, at string, err error, languages []string) e
 	case strings.Contains(err.Error(), "not encrypted"):
 		return &exitError{exitUsage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", at)}
 	}
-	if encrypts(ctx, at) {
+	if speaksTLS(ctx, at) {
 		return unreachable("what answers at %s encrypts.\nUse https or wss in the address.", at)
 	}
 	if below := agentsBelow(ctx, at); below != nil {
-		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", at, strings.Join(below, " "))
+		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", at,
+			strings.Join(below, " "))
 	}
 	if t := tongue(phrase.Best(languages)); !t.isEnglish() {
 		return unreachable("%s\n%s", t.says(phrase.NoAgentThere, at), t.says(phrase.CheckAddress, ""))
@@ -244,9 +260,9 @@ func unfollowed(ctx context.Context, at string, err error, languages []string) e
 	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", at)
 }
 
-// missed says why an agent could not be followed to somebody whose languages are known and others than English, and what to do;
-// "" is what there are no words for but English ones.
-func missed(at string, err error, languages []string) string {
+// explainMissed says why an agent could not be followed to a person whose languages are known and
+// others than English, and what to do; "" where there are no words for it.
+func explainMissed(at string, err error, languages []string) string {
 	t := tongue(phrase.Best(languages))
 	if t.isEnglish() {
 		return ""
@@ -256,13 +272,14 @@ func missed(at string, err error, languages []string) string {
 	var noName *net.DNSError
 	there, do := "", t.says(phrase.CheckAddress, "")
 	switch {
-	case errors.Is(err, manifest.ErrKeyChanged), errors.Is(err, aaep.AuthenticationRequired), errors.Is(err, aaep.ManifestSignatureRequired):
+	case errors.Is(err, manifest.ErrKeyChanged), errors.Is(err, aaep.AuthenticationRequired),
+		errors.Is(err, aaep.ManifestSignatureRequired):
 		return "" // which names what is to be typed
 	case errors.As(err, &refused):
 		switch do = ""; {
 		case refused.RetryAfter > 0:
 			do = phrase.Lasting(string(t), phrase.TryAgainAfter, refused.RetryAfter)
-		case errors.Is(err, aaep.CapabilitiesIncompatible) && strings.Contains(plain(err), "language"):
+		case errors.Is(err, aaep.CapabilitiesIncompatible) && strings.Contains(plainError(err), "language"):
 			do = t.says(phrase.AskOtherLanguage, alsoTheirs(err, languages))
 		}
 		return strings.TrimSpace(t.says(phrase.CannotFollow, t.why(err)) + "\n" + do)
@@ -286,11 +303,12 @@ func agentsBelow(ctx context.Context, at string) (all []string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	at = strings.TrimSuffix(at, "/")
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http"+strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")+"/", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http"+strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")+"/", nil)
 	if err != nil {
 		return nil
 	}
-	resp, err := http.DefaultTransport.RoundTrip(req) // which follows nobody elsewhere
+	resp, err := http.DefaultTransport.RoundTrip(req) // which follows no redirect
 	if err != nil {
 		return nil
 	}
@@ -309,9 +327,9 @@ func agentsBelow(ctx context.Context, at string) (all []string) {
 	return all
 }
 
-// encrypts reports whether what answers at an address that is not encrypted speaks TLS. Its answer to anything else says so,
-// but is often lost when it hangs up.
-func encrypts(ctx context.Context, at string) bool {
+// speaksTLS reports whether the server at an address that is not encrypted speaks TLS. Its answer
+// to anything else says so, but is often lost when it closes the connection.
+func speaksTLS(ctx context.Context, at string) bool {
 	u, err := url.Parse(at)
 	if err != nil || u.Scheme != "http" && u.Scheme != "ws" {
 		return false
@@ -327,7 +345,8 @@ func encrypts(ctx context.Context, at string) bool {
 	return true
 }
 
-// notOurs reports whether an error is about the folder of a socket, in which somebody else may have made it.
+// notOurs reports whether an error is about the folder of a socket, in which another user may have
+// made it.
 func notOurs(err string) bool {
 	return strings.Contains(err, "the folder") || strings.Contains(err, "is not a folder")
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What answers and is no agent that can be followed is told apart by what libraries, and packages of ours, say of it.
+// What answers and is no agent that can be followed is told apart by what libraries, and packages
+// of ours, say of it.
 func TestWhatAnswers(t *testing.T) {
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -16,14 +16,14 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// killed reports whether a program was ended by force.
-func killed(exit *exec.ExitError) bool {
+// wasKilled reports whether a program was ended by force.
+func wasKilled(exit *exec.ExitError) bool {
 	status, ok := exit.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// ending says how a program failed, and the exit code that says the same.
-func ending(exit *exec.ExitError) (code int, how string) {
+// programEnding says how a program failed, and the exit code that says the same.
+func programEnding(exit *exec.ExitError) (code int, how string) {
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal()), "was ended by a signal: " + status.Signal().String()
 	}
@@ -35,18 +35,18 @@ func whyNot(err error) string {
 	if errors.Is(err, exec.ErrNotFound) {
 		return "there is no such program"
 	}
-	return innermost(err)
+	return innermostError(err)
 }
 
 // errorsRest is how long standard error is read after a program has ended that left it to another,
 // in the background.
 const errorsRest = time.Second
 
-// program runs the program with the session as its standard output, which ends when nobody holds it
-// any more, as in a pipe, and as its standard error. Neither of the two waits for the other, so
+// runProgram runs the program with the session as its standard output, which ends when no
+// process holds it any more, as in a pipe, and as its standard error. Neither of the two waits for the other, so
 // that errors come first where the output is held up. When ctx ends the program is told to end; if
 // it does not heed that, it is killed.
-func (r *runner) program(ctx context.Context, out, errs io.Writer) error {
+func (r *runner) runProgram(ctx context.Context, out, errs io.Writer) error {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (s *programStream) Write(p []byte) (int, error) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	if s.errs != s.of.errs && len(bytes.TrimSpace(p)) > 0 {
-		if err := s.of.announce(s.errs); err != nil {
+		if err := s.of.announceStream(s.errs); err != nil {
 			return 0, err
 		}
 	}
@@ -152,9 +152,9 @@ func (s *programStream) Write(p []byte) (int, error) {
 // Close ends nothing: the other stream may go on.
 func (s *programStream) Close() error { return nil }
 
-// announce says which of the two streams follows, in the language of the output where that is
+// announceStream says which of the two streams follows, in the language of the output where that is
 // known. It runs with mu held.
-func (b *programStreams) announce(errs bool) error {
+func (b *programStreams) announceStream(errs bool) error {
 	id := phrase.PlainOutput
 	if errs {
 		id = phrase.ErrorOutput

@@ -38,9 +38,9 @@ were answered long ago: a reply has no effect.`,
 				return &exitError{exitUsage, errors.New("--loop needs a file; standard input can be read only once")}
 			}
 			r.status = announcer{out: cmd.ErrOrStderr()}
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := withInterrupt(cmd.Context())
 			defer stop()
-			return r.run(ctx, args[0], addr, cmd.InOrStdin())
+			return r.runReplay(ctx, args[0], addr, cmd.InOrStdin())
 		},
 	}
 	f := cmd.Flags()
@@ -57,8 +57,9 @@ type replayer struct {
 	status     announcer
 }
 
-func (r *replayer) run(ctx context.Context, name, addr string, stdin io.Reader) error {
-	who, err := r.identity(ctx, name)
+// runReplay is "aaep replay": it serves a recording as if its agent spoke now.
+func (r *replayer) runReplay(ctx context.Context, name, addr string, stdin io.Reader) error {
+	who, err := r.firstProducer(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -67,28 +68,28 @@ func (r *replayer) run(ctx context.Context, name, addr string, stdin io.Reader) 
 		return &exitError{exitFailed, err}
 	}
 	if at, err := net.ResolveTCPAddr("tcp", addr); err == nil && !at.IP.IsLoopback() {
-		return usage("--listen %q could be reached from other machines, and a recording is played on this one only.\nUse one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port.", addr)
+		return usageError("--listen %q could be reached from other machines, and a recording is played on this one only.\nUse one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port.", addr)
 	}
 	srv := new(serve.Server)
-	ln, err := listen(ctx, addr, srv)
+	ln, err := listenChecked(ctx, addr, srv)
 	if err != nil {
 		return err
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(context.WithoutCancel(ctx), ln, p) }()
 	defer func() {
-		drain(ctx, p, drainLong, &r.status)
+		drainListeners(ctx, p, drainLong, &r.status)
 		<-served
 	}()
-	r.status.say("aaep", fmt.Sprintf("Playing %s. Follow it with: aaep listen http://%s", name, ln.Addr()))
+	r.status.printLabelled("aaep", fmt.Sprintf("Playing %s. Follow it with: aaep listen http://%s", name, ln.Addr()))
 	if r.wait {
-		r.status.say("aaep", "Waiting for somebody to listen.")
+		r.status.printLabelled("aaep", "Waiting for somebody to listen.")
 		if err := p.WaitSubscriber(ctx); err != nil {
 			return &exitError{exitInterrupted, errors.New("interrupted")}
 		}
 	}
 	for {
-		played, err := r.play(ctx, p, name, stdin)
+		played, err := r.playRecording(ctx, p, name, stdin)
 		switch {
 		case ctx.Err() != nil:
 			return &exitError{exitInterrupted, errors.New("interrupted")}
@@ -102,9 +103,9 @@ func (r *replayer) run(ctx context.Context, name, addr string, stdin io.Reader) 
 	}
 }
 
-// identity is the producer of a recording's first event. Standard input cannot be read twice: it is played as
-// "replay".
-func (r *replayer) identity(ctx context.Context, name string) (aaep.Producer, error) {
+// firstProducer returns the producer of a recording's first event. Standard input cannot be read
+// twice: its producer is "replay".
+func (r *replayer) firstProducer(ctx context.Context, name string) (aaep.Producer, error) {
 	if name == "-" {
 		return aaep.Producer{AgentID: "replay"}, nil
 	}
@@ -120,11 +121,14 @@ func (r *replayer) identity(ctx context.Context, name string) (aaep.Producer, er
 			}
 		}
 	}
-	return aaep.Producer{}, &exitError{exitFailed, fmt.Errorf("%s holds no event; record one with: aaep capture URL", name)}
+	return aaep.Producer{}, &exitError{exitFailed,
+		fmt.Errorf("%s holds no event; record one with: aaep capture URL", name)}
 }
 
-// play appends the events of the recording in their own time, and returns how many there were.
-func (r *replayer) play(ctx context.Context, p *producer.Producer, name string, stdin io.Reader) (played int, err error) {
+// playRecording appends the events of the recording in their own time, and returns how many there
+// were.
+func (r *replayer) playRecording(ctx context.Context, p *producer.Producer, name string,
+	stdin io.Reader) (played int, err error) {
 	in, _, err := openInput(ctx, name, nil, stdin)
 	if err != nil {
 		return 0, err
@@ -137,7 +141,7 @@ func (r *replayer) play(ctx context.Context, p *producer.Producer, name string, 
 		m, err := aaep.Decode(data)
 		ev, ok := m.(*aaep.Event)
 		if err != nil {
-			r.status.say("aaep", fmt.Sprintf("%s:%d is left out: %v", name, line, err))
+			r.status.printLabelled("aaep", fmt.Sprintf("%s:%d is left out: %v", name, line, err))
 			continue
 		}
 		if !ok { // what was said about the subscription that recorded it
@@ -158,9 +162,9 @@ func (r *replayer) play(ctx context.Context, p *producer.Producer, name string, 
 		if name == "-" {
 			said.Producer = aaep.Producer{AgentID: "replay"}
 		}
-		mend(&said)
+		makeSendable(&said)
 		if err := p.Republish(&said); err != nil {
-			r.status.say("aaep", fmt.Sprintf("%s:%d is left out: %v", name, line, err))
+			r.status.printLabelled("aaep", fmt.Sprintf("%s:%d is left out: %v", name, line, err))
 			continue
 		}
 		played++
@@ -171,8 +175,9 @@ func (r *replayer) play(ctx context.Context, p *producer.Producer, name string, 
 	return played, broken
 }
 
-// mend makes of what was read liberally what may be sent: whoever followed the agent that was recorded heard it too.
-func mend(ev *aaep.Event) {
+// makeSendable changes what was read liberally to what may be sent, as the subscribers of the
+// recorded agent received it too.
+func makeSendable(ev *aaep.Event) {
 	ev.Unknown = nil
 	switch p := ev.Payload.(type) {
 	case *aaep.OutputStreaming:
@@ -189,6 +194,7 @@ func mend(ev *aaep.Event) {
 	}
 }
 
+// sleepUntil sleeps until due, or returns ctx's error if that is done first.
 func sleepUntil(ctx context.Context, due time.Time) error {
 	t := time.NewTimer(time.Until(due))
 	defer t.Stop()
@@ -200,6 +206,7 @@ func sleepUntil(ctx context.Context, due time.Time) error {
 	}
 }
 
+// newSessionID returns a random session id.
 func newSessionID() string {
 	var b [16]byte
 	rand.Read(b[:])

@@ -12,8 +12,8 @@ import (
 	"github.com/aaep-go/aaep/transports/auth"
 )
 
-// rights says who may answer. That a name is misspelt is said at once where it is known who can come, and otherwise when somebody
-// comes who would like to answer.
+// rights says who may answer. That a name is misspelt is said at once where it is known who can
+// come, and otherwise when a listener comes who would like to answer.
 type rights struct {
 	names  []string // of --may-answer
 	status *announcer
@@ -25,8 +25,8 @@ type rights struct {
 // maxTold is how many are told about who may only listen.
 const maxTold = 16
 
-// admit is the producer's question who may do what; nil lets everybody do all.
-func (s *serving) admit(status *announcer) func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
+// rightsOf returns the producer's question who may do what; nil lets every listener do all.
+func (s *serving) rightsOf(status *announcer) func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
 	if len(s.answer) == 0 {
 		return nil
 	}
@@ -34,14 +34,15 @@ func (s *serving) admit(status *announcer) func(string, *aaep.SubscriptionReques
 	return func(principal string, req *aaep.SubscriptionRequest) (producer.Rights, error) {
 		may := slices.Contains(r.names, principal)
 		if c := req.Capabilities; may || c.SupportsConfirmationReply != nil && *c.SupportsConfirmationReply {
-			r.note(principal, may)
+			r.noteRefused(principal, may)
 		}
 		return producer.Rights{Reply: may}, nil
 	}
 }
 
-// note tells of somebody who offers to answer and may not, as long as there are names that nobody had yet.
-func (r *rights) note(principal string, may bool) {
+// noteRefused reports a listener who offers to answer and may not, once a name, for a bounded
+// number of names.
+func (r *rights) noteRefused(principal string, may bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.came[principal] || len(r.came) >= len(r.names)+maxTold {
@@ -50,11 +51,11 @@ func (r *rights) note(principal string, may bool) {
 	r.came[principal] = true
 	absent := slices.DeleteFunc(slices.Clone(r.names), func(name string) bool { return r.came[name] })
 	if !may && len(absent) > 0 {
-		r.status.say("aaep", fmt.Sprintf("%s would like to answer and may only listen. Of those who may, by --may-answer, nobody was here yet called %s.", principal, strings.Join(absent, ", ")))
+		r.status.printLabelled("aaep", fmt.Sprintf("%s would like to answer and may only listen. Of those who may, by --may-answer, nobody was here yet called %s.", principal, strings.Join(absent, ", ")))
 	}
 }
 
-// checkAnswer refuses names that nobody who can come can have.
+// checkAnswer refuses names that no listener who can come can have.
 func (s *serving) checkAnswer() error {
 	var called []string // those there are
 	var forms []string  // how names begin
@@ -77,11 +78,12 @@ func (s *serving) checkAnswer() error {
 		called = append(called, fmt.Sprint("uid:", os.Getuid()))
 	}
 	for _, name := range s.answer {
-		if slices.Contains(called, name) || slices.ContainsFunc(forms, func(form string) bool { return len(name) > len(form) && strings.HasPrefix(name, form) }) {
+		if slices.Contains(called, name) || slices.ContainsFunc(forms,
+			func(form string) bool { return len(name) > len(form) && strings.HasPrefix(name, form) }) {
 			continue
 		}
 		var there []string
-		if like := alike(name, called); like != "" {
+		if like := similarName(name, called); like != "" {
 			there = append(there, "Perhaps you mean: "+like)
 		} else if len(called) > 0 {
 			there = append(there, "There is "+strings.Join(called[:min(len(called), 8)], ", "))
@@ -89,7 +91,8 @@ func (s *serving) checkAnswer() error {
 		if len(forms) > 0 {
 			there = append(there, "Names may begin with "+strings.Join(forms, " or "))
 		}
-		return usage("--may-answer has %q, and nobody who can come here is called that.\n%s", name, strings.Join(there, ".\n"))
+		return usageError("--may-answer has %q, and nobody who can come here is called that.\n%s", name,
+			strings.Join(there, ".\n"))
 	}
 	return nil
 }

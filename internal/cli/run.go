@@ -56,16 +56,16 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.args, r.in, r.out, r.errs = args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			r.status.out = r.errs
-			if err := r.check(cmd.Flags().Changed("listen")); err != nil {
+			if err := r.checkFlags(cmd.Flags().Changed("listen")); err != nil {
 				return err
 			}
-			if err := r.nats.alone(cmd.Flags()); err != nil {
+			if err := r.nats.checkAlone(cmd.Flags()); err != nil {
 				return err
 			}
 			if r.parent {
 				r.wait, r.in, r.out = true, nil, io.Discard
 			}
-			return r.run(cmd.Context())
+			return r.runAgent(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
@@ -76,7 +76,8 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	f.StringVar(&r.name, "name", "", "the agent's name (default is the program's)")
 	f.StringVar(&r.trail, "audit", "", "put on record in this `FILE` what is asked and done")
 	f.StringVar(&r.log, "log", "", "keep what is said in this `FOLDER`, so that listeners find their place after a restart")
-	f.BoolVar(&r.crashOnly, "log-crash-only", false, "the log need not survive a power cut, only a crash of the program: faster")
+	f.BoolVar(&r.crashOnly, "log-crash-only", false,
+		"the log need not survive a power cut, only a crash of the program: faster")
 	r.metrics = metricsFlag(f)
 	f.BoolVar(&r.parent, "stdio", false, "serve the program that started this one")
 	f.BoolVar(&r.wait, "wait", false, "wait for somebody to listen before starting")
@@ -88,7 +89,7 @@ type runner struct {
 	args           []string
 	language, name string
 	wait           bool
-	parent         bool    // serve whoever started us
+	parent         bool    // serve the program that started us
 	metrics        *string // an address; empty is none
 	trail          string  // the name of the file; empty is none
 	log            string  // the folder; empty is none
@@ -109,8 +110,8 @@ const (
 	lastChance = 5 * time.Second // for a program that was told to end, before it is killed
 )
 
-// check refuses what makes no sense together, and settles the agent's name.
-func (r *runner) check(listens bool) error {
+// checkFlags refuses flags that make no sense together, and settles the agent's name.
+func (r *runner) checkFlags(listens bool) error {
 	none := len(r.args) == 0
 	if r.parent {
 		if err := stdioMisused(r.in, r.out, r.args, listens); err != nil {
@@ -118,17 +119,18 @@ func (r *runner) check(listens bool) error {
 		}
 	}
 	if in, ok := r.in.(*os.File); none && ok && term.IsTerminal(int(in.Fd())) {
-		return usage("nothing to run: name a program after --, or pipe text in.\nSee: aaep run --help")
+		return usageError("nothing to run: name a program after --, or pipe text in.\nSee: aaep run --help")
 	}
 	switch {
 	case !aaep.ValidLanguageTag(r.language):
-		return usage("--language must be a language tag such as en-US; it is %q.\nSee: aaep run --help", r.language)
+		return usageError("--language must be a language tag such as en-US; it is %q.\nSee: aaep run --help",
+			r.language)
 	case r.trail != "" && none:
-		return usage("--audit puts on record which program is started: name it after --.\nSee: aaep run --help")
+		return usageError("--audit puts on record which program is started: name it after --.\nSee: aaep run --help")
 	case r.nats.servers != "" && r.log != "":
-		return usage("--log and --nats are two places to keep what is said; give one of them.\nSee: aaep run --help")
+		return usageError("--log and --nats are two places to keep what is said; give one of them.\nSee: aaep run --help")
 	case r.crashOnly && r.log == "":
-		return usage("--log-crash-only says what the log must survive: name its folder with --log.\nSee: aaep run --help")
+		return usageError("--log-crash-only says what the log must survive: name its folder with --log.\nSee: aaep run --help")
 	case r.name == "" && none:
 		r.name = "pipe"
 	case r.name == "":
@@ -138,20 +140,22 @@ func (r *runner) check(listens bool) error {
 	return nil
 }
 
-func (r *runner) run(ctx context.Context) (err error) {
-	ctx, stop := serviceable(ctx, &r.status)
+// runAgent is "aaep run".
+func (r *runner) runAgent(ctx context.Context) (err error) {
+	ctx, stop := withServiceStop(ctx, &r.status)
 	defer stop()
 	if len(r.args) > 0 {
 		if _, err := exec.LookPath(r.args[0]); err != nil {
-			return usage("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))
+			return usageError("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))
 		}
 	}
 	journal := errorsTo(r.errs)
 	if r.nats.servers != "" { // what keeps the agent from those who listen elsewhere is told nowhere else
 		journal = logTo(r.errs)
 	}
-	cfg := producer.Config{Language: r.language, Admit: r.where.admit(&r.status), MaxSubscriptions: maxOfOne, MaxPerPrincipal: maxOfOne / 2, Logger: r.where.journal(r.errs, journal), Observer: r.where.seen}
-	if cfg.Signers, err = r.where.signers(r.errs); err != nil {
+	cfg := producer.Config{Language: r.language, Admit: r.where.rightsOf(&r.status), MaxSubscriptions: maxOfOne,
+		MaxPerPrincipal: maxOfOne / 2, Logger: r.where.connectionLog(r.errs, journal), Observer: r.where.seen}
+	if cfg.Signers, err = r.where.readSigners(r.errs); err != nil {
 		return err
 	}
 	if r.trail != "" {
@@ -170,8 +174,8 @@ func (r *runner) run(ctx context.Context) (err error) {
 	}
 	letGo := func() {}
 	defer func() { letGo() }()
-	ctx, at, served, err := r.serve(ctx, func() (err error) { // last, for it leaves a log that others find
-		letGo, err = r.begin(ctx, cfg)
+	ctx, at, served, err := r.serveListeners(ctx, func() (err error) { // last, for it leaves a log that others find
+		letGo, err = r.openAgent(ctx, cfg)
 		return err
 	})
 	if err != nil {
@@ -186,20 +190,20 @@ func (r *runner) run(ctx context.Context) (err error) {
 	printed := newOutlet(ctx, r.out)
 	r.out = printed
 	defer printed.finish(&err) // when listeners have heard the end
-	defer r.drain(ctx, served)
-	if !r.parent { // who reads our standard error is followed by whoever started us
-		r.greet(at, metricsAt)
+	defer r.drainAgent(ctx, served)
+	if !r.parent { // who reads our standard error is followed by the program that started us
+		r.printAddresses(at, metricsAt)
 	}
 	if r.wait {
 		if err := r.p.WaitSubscriber(ctx); err != nil {
-			return stopped(ctx)
+			return stopError(ctx)
 		}
 	}
-	return r.session(ctx, r.p)
+	return r.runSession(ctx, r.p)
 }
 
-// begin opens the log, and makes the agent.
-func (r *runner) begin(ctx context.Context, cfg producer.Config) (letGo func(), err error) {
+// openAgent opens the log, and makes the agent.
+func (r *runner) openAgent(ctx context.Context, cfg producer.Config) (letGo func(), err error) {
 	r.kept, letGo, err = r.openLog(ctx)
 	if err != nil {
 		return func() {}, err
@@ -208,42 +212,46 @@ func (r *runner) begin(ctx context.Context, cfg producer.Config) (letGo func(), 
 	r.p, err = newProducer(r.name, cfg)
 	switch {
 	case r.kept != nil && err != nil:
-		err = &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", cmp.Or(r.log, "NATS"), plain(err))}
+		err = &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", cmp.Or(r.log, "NATS"),
+			plainError(err))}
 	case err != nil:
-		err = usage("cannot be an agent: %s", plain(err))
+		err = usageError("cannot be an agent: %s", plainError(err))
 	}
 	return letGo, err
 }
 
-// serve begins and lets listeners come, or serves whoever started us. The context it returns ends with them, too.
-func (r *runner) serve(ctx context.Context, begin func() error) (_ context.Context, at []invitation, served <-chan error, err error) {
+// serveListeners begins and lets listeners come, or serves the program that started us. The context
+// it returns ends with them, too.
+func (r *runner) serveListeners(ctx context.Context, begin func() error) (_ context.Context, at []invitation,
+	served <-chan error, err error) {
 	if !r.parent {
-		at, served, err = r.where.open(ctx, func() (*producer.Producer, error) { err := begin(); return r.p, err }, r.errs)
+		at, served, err = r.where.serveEverywhere(ctx,
+			func() (*producer.Producer, error) { err := begin(); return r.p, err }, r.errs)
 	} else if err = begin(); err == nil {
 		ctx, served, err = serveParent(ctx, r.p)
 	}
 	return ctx, at, served, err
 }
 
-// greet says where the agent can be followed.
-func (r *runner) greet(at []invitation, metricsAt string) {
-	invite(&r.status, r.name, "", at)
-	ready()
+// printAddresses says where the agent can be followed.
+func (r *runner) printAddresses(at []invitation, metricsAt string) {
+	printInvitations(&r.status, r.name, "", at)
+	notifyReady()
 	if metricsAt != "" {
-		r.status.say("aaep", "Metrics are at "+metricsAt)
+		r.status.printLabelled("aaep", "Metrics are at "+metricsAt)
 	}
 	if r.wait {
-		r.status.say("aaep", "Waiting for somebody to listen.")
+		r.status.printLabelled("aaep", "Waiting for somebody to listen.")
 	}
 }
 
-// drain lets the listeners hear the end.
-func (r *runner) drain(ctx context.Context, served <-chan error) {
+// drainAgent lets the listeners hear the end.
+func (r *runner) drainAgent(ctx context.Context, served <-chan error) {
 	rest := drainLong
 	if r.kept != nil {
 		rest = drainTime // they go on at the next start
 	}
-	drain(ctx, r.p, rest, &r.status)
+	drainListeners(ctx, r.p, rest, &r.status)
 	<-served
 }
 
@@ -263,20 +271,21 @@ func openTrail(name string) (*audit.File, error) {
 		if isDiskFull(err) {
 			code = exitFailed
 		}
-		err = fmt.Errorf("cannot open the trail %s: %s", name, innermost(err))
+		err = fmt.Errorf("cannot open the trail %s: %s", name, innermostError(err))
 	}
 	return nil, &exitError{code, err}
 }
 
-// closeTrail closes it, and sets an error that says that it may not be whole where there is no other.
+// closeTrail closes it, and sets an error that says that it may not be whole where there is no
+// other.
 func closeTrail(f *audit.File, name string, err *error) {
 	if failed := f.Close(); failed != nil && *err == nil {
-		*err = &exitError{exitFailed, fmt.Errorf("the trail %s may not be whole: %s", name, innermost(failed))}
+		*err = &exitError{exitFailed, fmt.Errorf("the trail %s may not be whole: %s", name, innermostError(failed))}
 	}
 }
 
-// session runs the program, or reads standard input, as one session.
-func (r *runner) session(ctx context.Context, p *producer.Producer) error {
+// runSession runs the program, or reads standard input, as one session.
+func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 	s, err := p.StartSession(context.WithoutCancel(ctx), inEnglish("Running "+r.name+"."))
 	if err != nil {
 		return &exitError{exitFailed, err}
@@ -292,7 +301,7 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 	if len(r.args) == 0 {
 		failed = copyInterruptible(ctx, text, r.in)
 	} else {
-		failed = r.recorded(ctx, s, func() error { return r.program(ctx, text, errs) })
+		failed = r.runRecorded(ctx, s, func() error { return r.runProgram(ctx, text, errs) })
 	}
 	for _, end := range []func() error{text.Close, errs.Close, both.Output.Close} {
 		if err := end(); err != nil && failed == nil {
@@ -300,7 +309,8 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 		}
 	}
 	if strange := text.strange + errs.strange; strange > 0 {
-		r.status.say("aaep", words.Count(strange, "byte")+" of the output could not be read as text. Listeners are told a replacement character for each.")
+		r.status.printLabelled("aaep", words.Count(strange, "byte")+
+			" of the output could not be read as text. Listeners are told a replacement character for each.")
 	}
 	var exit *exec.ExitError
 	switch {
@@ -310,12 +320,12 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 			by = aaep.CancelledByUser
 		}
 		s.Cancel(by, inEnglish(r.name+" was stopped."))
-		if err := stopped(ctx); err != nil || !errors.As(failed, &exit) || !killed(exit) {
+		if err := stopError(ctx); err != nil || !errors.As(failed, &exit) || !wasKilled(exit) {
 			return err
 		}
 		return &exitError{exitFailed, errors.New(r.name + " did not end when it was told to, and was killed")}
 	case errors.As(failed, &exit):
-		code, how := ending(exit)
+		code, how := programEnding(exit)
 		told, says := s.Fail(failed, inEnglish(r.name+" "+how+".")) == nil, r.name+" "+how
 		if told && r.parent {
 			says = "" // who started this has heard it, and reads what is printed too
@@ -337,8 +347,9 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 // inEnglish is a sentence of this program's, whatever the program prints that it runs.
 func inEnglish(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
-// recorded runs the program, and puts on record before that it is started, and then how it ended.
-func (r *runner) recorded(ctx context.Context, s *producer.Session, run func() error) error {
+// runRecorded calls run for the program, and puts on record before that it is started, and after it
+// how it ended.
+func (r *runner) runRecorded(ctx context.Context, s *producer.Session, run func() error) error {
 	if r.audit == nil {
 		return run()
 	}
@@ -351,14 +362,15 @@ func (r *runner) recorded(ctx context.Context, s *producer.Session, run func() e
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-	case ctx.Err() != nil && !(errors.As(err, &exit) && killed(exit)):
+	case ctx.Err() != nil && !(errors.As(err, &exit) && wasKilled(exit)):
 		status = "stopped"
 	default:
 		status = aaep.ToolError
 	}
-	ended := audit.Record{Kind: audit.Completed, SessionID: s.ID(), Tool: r.name, Status: status, DurationMS: new(time.Since(began).Milliseconds())}
+	ended := audit.Record{Kind: audit.Completed, SessionID: s.ID(), Tool: r.name, Status: status,
+		DurationMS: new(time.Since(began).Milliseconds())}
 	if r.audit.Record(ended) != nil {
-		r.status.say("aaep", "The trail does not say that "+r.name+" ended: it cannot be written.")
+		r.status.printLabelled("aaep", "The trail does not say that "+r.name+" ended: it cannot be written.")
 	}
 	return err
 }

@@ -27,7 +27,7 @@ gets who asks for sentences. Use it to see why a text is cut where it is, and to
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if maxRunes < 0 {
-				return usage("--max-runes must be 0, for no limit, or more; it is %d.\nSee: aaep segment --help", maxRunes)
+				return usageError("--max-runes must be 0, for no limit, or more; it is %d.\nSee: aaep segment --help", maxRunes)
 			}
 			var err error
 			if file != "" {

@@ -19,7 +19,8 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// How many listeners one process serves. Half of the places is what those who show one name can take.
+// How many listeners one process serves. Half of the places is what those who show one name can
+// take.
 const (
 	maxOfOne     = 256    // beside the agent itself
 	maxListeners = 10_000 // of each agent, where it does nothing else
@@ -46,7 +47,7 @@ With --audit it is put on record who was asked here, and what they answered. The
   aaep serve --nats nats://10.0.0.2 planner bank`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			s.talk, s.status.out = cmd.ErrOrStderr(), cmd.ErrOrStderr()
-			return s.run(cmd.Context(), names)
+			return s.runServer(cmd.Context(), names)
 		},
 	}
 	s.where, s.nats = servingFlags(cmd), sharedFlags(cmd)
@@ -55,18 +56,19 @@ With --audit it is put on record who was asked here, and what they answered. The
 	return cmd
 }
 
-func (s *server) run(ctx context.Context, names []string) (err error) {
+// runServer is "aaep serve": it serves agents whose log is in NATS servers.
+func (s *server) runServer(ctx context.Context, names []string) (err error) {
 	if s.nats.servers == "" {
-		return usage("--nats says where the agent's log is.\nSee: aaep serve --help")
+		return usageError("--nats says where the agent's log is.\nSee: aaep serve --help")
 	}
-	ctx, stop := serviceable(ctx, &s.status)
+	ctx, stop := withServiceStop(ctx, &s.status)
 	defer stop()
-	cluster, err := s.nats.dial(ctx)
+	cluster, err := s.nats.dialCluster(ctx)
 	if err != nil {
 		return err
 	}
 	defer cluster.Close()
-	if names, err = s.meant(ctx, cluster, names); err != nil {
+	if names, err = s.agentsToServe(ctx, cluster, names); err != nil {
 		return err
 	}
 	if s.trail != "" {
@@ -84,40 +86,43 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 		}
 		defer gauges.Close()
 	}
-	defer s.end(ctx)
+	defer s.endAgents(ctx)
 	for _, name := range names {
-		if err := s.add(ctx, cluster, name); err != nil {
+		if err := s.addAgent(ctx, cluster, name); err != nil {
 			return err
 		}
 	}
-	at, err := s.open(ctx, names)
+	at, err := s.openListener(ctx, names)
 	if err != nil {
 		return err
 	}
-	s.greet(names, at)
+	s.printAddresses(names, at)
 	if gauges != nil {
 		metricsAt, stop := serveMetrics(gauges, s.agents, s.where.seen)
 		defer stop()
-		s.status.say("aaep", "Metrics are at "+metricsAt)
+		s.status.printLabelled("aaep", "Metrics are at "+metricsAt)
 	}
-	return s.watch(ctx, len(names))
+	return s.waitForEnd(ctx, len(names))
 }
 
-// meant are the agents that are to be served, each once. Where nobody named any, those whose name is no path are left to another.
-func (s *server) meant(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]string, error) {
+// agentsToServe are the agents that are to be served, each once. Where none is named, those
+// whose name is no path are left to another.
+func (s *server) agentsToServe(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]string, error) {
 	if len(named) == 0 {
 		var err error
 		if named, err = cluster.Agents(ctx); err != nil {
 			return nil, &exitError{exitFailed, err}
 		}
 		if len(named) == 0 {
-			return nil, &exitError{exitFailed, errors.New("there is no agent yet.\nStart one with: aaep run --nats URLS --name NAME -- PROGRAM")}
+			return nil, &exitError{exitFailed,
+				errors.New("there is no agent yet.\nStart one with: aaep run --nats URLS --name NAME -- PROGRAM")}
 		}
 		if len(named) > 1 {
 			named = slices.DeleteFunc(named, func(name string) bool {
 				_, err := serve.Path(name)
 				if err != nil {
-					s.status.say("aaep", "Not served: "+plain(err)+". Serve it with an aaep serve of its own.")
+					s.status.printLabelled("aaep",
+						"Not served: "+plainError(err)+". Serve it with an aaep serve of its own.")
 				}
 				return err != nil
 			})
@@ -145,8 +150,8 @@ type server struct {
 	draining sync.WaitGroup
 }
 
-// add begins to follow an agent.
-func (s *server) add(ctx context.Context, cluster *jetstream.Cluster, name string) error {
+// addAgent begins to follow an agent's log.
+func (s *server) addAgent(ctx context.Context, cluster *jetstream.Cluster, name string) error {
 	feed, err := cluster.Follow(ctx, name)
 	if errors.Is(err, jetstream.ErrNoAgent) {
 		if there, failed := cluster.Agents(ctx); failed == nil && len(there) > 0 {
@@ -158,34 +163,36 @@ func (s *server) add(ctx context.Context, cluster *jetstream.Cluster, name strin
 		return &exitError{exitFailed, err}
 	}
 	s.feeds = append(s.feeds, feed)
-	journal := s.where.journal(s.talk, logTo(s.talk)).With("agent", name)
+	journal := s.where.connectionLog(s.talk, logTo(s.talk)).With("agent", name)
 	trail := s.audit
 	if trail == nil {
 		trail = answered{journal}
 	}
-	cfg := producer.Config{Follow: feed, Admit: s.where.admit(&s.status), MaxSubscriptions: maxListeners, MaxPerPrincipal: maxListeners / 2, Logger: journal, Audit: trail, Observer: s.where.seen}
-	if cfg.Signers, err = s.where.signers(s.talk); err != nil {
+	cfg := producer.Config{Follow: feed, Admit: s.where.rightsOf(&s.status), MaxSubscriptions: maxListeners,
+		MaxPerPrincipal: maxListeners / 2, Logger: journal, Audit: trail, Observer: s.where.seen}
+	if cfg.Signers, err = s.where.readSigners(s.talk); err != nil {
 		return err
 	}
 	if s.agents[name], err = producer.New(cfg); err != nil {
 		delete(s.agents, name)
-		return &exitError{exitFailed, fmt.Errorf("cannot serve %s: %s", name, plain(err))}
+		return &exitError{exitFailed, fmt.Errorf("cannot serve %s: %s", name, plainError(err))}
 	}
 	return nil
 }
 
-// open lets listeners come.
-func (s *server) open(ctx context.Context, names []string) (at []invitation, err error) {
+// openListener begins to serve the agents by their names.
+func (s *server) openListener(ctx context.Context, names []string) (at []invitation, err error) {
 	if len(names) == 1 {
-		at, s.served, err = s.where.open(ctx, func() (*producer.Producer, error) { return s.agents[names[0]], nil }, s.talk)
+		at, s.served, err = s.where.serveEverywhere(ctx,
+			func() (*producer.Producer, error) { return s.agents[names[0]], nil }, s.talk)
 	} else {
 		at, s.served, err = s.where.openAll(ctx, s.agents, s.talk)
 	}
 	return at, err
 }
 
-// greet says where each agent can be followed.
-func (s *server) greet(names []string, at []invitation) {
+// printAddresses says where each agent can be followed.
+func (s *server) printAddresses(names []string, at []invitation) {
 	for _, name := range names {
 		there, below := slices.Clone(at), ""
 		for i := range there {
@@ -196,13 +203,13 @@ func (s *server) greet(names []string, at []invitation) {
 		if len(names) > 1 {
 			below = "/" + name
 		}
-		invite(&s.status, name, below, there)
+		printInvitations(&s.status, name, below, there)
 	}
-	ready()
+	notifyReady()
 }
 
-// watch waits until it is interrupted, or no agent can be followed any more.
-func (s *server) watch(ctx context.Context, left int) error {
+// waitForEnd waits until it is interrupted, or no agent can be followed any more.
+func (s *server) waitForEnd(ctx context.Context, left int) error {
 	type end struct {
 		name string
 		why  error
@@ -220,27 +227,27 @@ func (s *server) watch(ctx context.Context, left int) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return stopped(ctx)
+			return stopError(ctx)
 		case one := <-ends:
 			if ctx.Err() != nil {
 				continue
 			}
-			gone := fmt.Errorf("%s cannot be served any more: %s", one.name, plain(one.why))
+			gone := fmt.Errorf("%s cannot be served any more: %s", one.name, plainError(one.why))
 			if left--; left == 0 {
 				return &exitError{exitFailed, gone}
 			}
-			s.status.say("aaep", words.OneLine(gone.Error())+". The others go on.")
+			s.status.printLabelled("aaep", words.OneLine(gone.Error())+". The others go on.")
 			s.gone[one.name] = true
-			s.draining.Go(func() { drain(ctx, s.agents[one.name], drainTime, &s.status) })
+			s.draining.Go(func() { drainListeners(ctx, s.agents[one.name], drainTime, &s.status) })
 		}
 	}
 }
 
-// end tells the listeners.
-func (s *server) end(ctx context.Context) {
+// endAgents tells the listeners that it ends.
+func (s *server) endAgents(ctx context.Context) {
 	for name, p := range s.agents {
 		if !s.gone[name] { // else its listeners are being told
-			s.draining.Go(func() { drain(ctx, p, drainTime, &s.status) })
+			s.draining.Go(func() { drainListeners(ctx, p, drainTime, &s.status) })
 		}
 	}
 	s.draining.Wait()

@@ -43,33 +43,38 @@ type serving struct {
 	answer              []string // principals who may; empty is everybody
 	root, web           bool
 	sign                string
-	seen                *observed // what --metrics counts besides
-	lookAtFiles         []func()  // each looks whether a file has changed, and logs what is wrong with it
+	seen                *requestCounts // what --metrics counts besides
+	lookAtFiles         []func()       // each looks whether a file has changed, and logs what is wrong with it
 }
 
+// servingFlags adds the flags of the commands that serve an agent.
 func servingFlags(cmd *cobra.Command) *serving {
 	s := &serving{seen: newObserved()}
 	f := cmd.Flags()
 	cmd.PreRunE = func(*cobra.Command, []string) error { return nothingEmpty(f) }
-	f.StringArrayVar(&s.addrs, "listen", []string{"127.0.0.1:8080"}, "where to serve: `ADDRESS` or "+localScheme+"NAME; may be repeated")
+	f.StringArrayVar(&s.addrs, "listen", []string{"127.0.0.1:8080"},
+		"where to serve: `ADDRESS` or "+localScheme+"NAME; may be repeated")
 	f.StringVar(&s.cert, "tls-cert", "", "the certificate to serve with, a PEM `FILE`; read again when it changes")
 	f.StringVar(&s.key, "tls-key", "", "its key, a PEM `FILE`")
 	f.StringVar(&s.clientCA, "client-ca", "", "know listeners by certificates of the CAs in this PEM `FILE`")
 	f.StringVar(&s.tokens, "tokens", "", "know listeners by tokens: on each line of this `FILE` a name, a space, a token")
 	f.StringVar(&s.issuer, "oidc-issuer", "", "know listeners by tokens of the OpenID Connect issuer at this `URL`")
 	f.StringVar(&s.audience, "oidc-audience", "", "the `NAME` that the issuer knows this agent by")
-	f.StringSliceVar(&s.answer, "may-answer", nil, "only these `NAMES` may answer, the others listen (default everybody)")
+	f.StringSliceVar(&s.answer, "may-answer", nil,
+		"only these `NAMES` may answer, the others listen (default everybody)")
 	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under, and /PATH (default those in the certificate)")
-	f.StringSliceVar(&s.origins, "origin", nil, "web pages of these `ORIGINS` may connect, such as https://reader.example")
-	f.StringSliceVar(&s.proxies, "trusted-proxy", nil, "believe proxies at `ADDRESSES`, such as 127.0.0.1 or 10.1.0.0/16, who comes through")
+	f.StringSliceVar(&s.origins, "origin", nil,
+		"web pages of these `ORIGINS` may connect, such as https://reader.example")
+	f.StringSliceVar(&s.proxies, "trusted-proxy", nil,
+		"believe proxies at `ADDRESSES`, such as 127.0.0.1 or 10.1.0.0/16, who comes through")
 	f.StringVar(&s.sign, "sign", "", "prove who the agent is with the first key in this `FILE`; all of them are published")
 	f.BoolVar(&s.web, "web", false, "also serve a page that follows the agent in a browser, at /")
 	f.BoolVar(&s.root, "root-layout", false, "also serve clients on this machine that know no handshake, at /events and /messages")
 	return s
 }
 
-// nothingEmpty refuses flags that were given and say nothing, as --tokens "$TOKENS" does where that is not set: taken as not
-// given they would let everybody in.
+// nothingEmpty refuses flags that were given and say nothing, as --tokens "$TOKENS" does where that
+// is not set: taken as not given they would let everybody in.
 func nothingEmpty(f *pflag.FlagSet) (err error) {
 	f.Visit(func(f *pflag.Flag) {
 		values := []string{f.Value.String()}
@@ -77,14 +82,15 @@ func nothingEmpty(f *pflag.FlagSet) (err error) {
 			values = list.GetSlice()
 		}
 		if len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == "" }) {
-			err = usage("--%s is given and is empty, or a part of it is. Say what it should be, or leave it out.", f.Name)
+			err = usageError("--%s is given and is empty, or a part of it is. Say what it should be, or leave it out.",
+				f.Name)
 		}
 	})
 	return err
 }
 
-// signers read the keys to prove with.
-func (s *serving) signers(talk io.Writer) (func() []*manifest.Signer, error) {
+// readSigners reads the keys to sign manifests with; the function returns those that hold now.
+func (s *serving) readSigners(talk io.Writer) (func() []*manifest.Signer, error) {
 	if s.sign == "" {
 		return nil, nil
 	}
@@ -95,27 +101,29 @@ func (s *serving) signers(talk io.Writer) (func() []*manifest.Signer, error) {
 	return signers, nil
 }
 
+// logTo logs warnings and errors.
 func logTo(talk io.Writer) *slog.Logger { return logFrom(slog.LevelWarn, talk) }
 
 // errorsTo logs only what an alarm is built on.
 func errorsTo(talk io.Writer) *slog.Logger { return logFrom(slog.LevelError, talk) }
 
+// logFrom logs what is of a level or above.
 func logFrom(level slog.Level, talk io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(withPriority(talk, anyLevel), &slog.HandlerOptions{Level: level}))
 }
 
-// place finds the path that the agent is below, in --host agent.example/planner.
-func (s *serving) place() error {
+// findPath finds the path that the agent is below, in --host agent.example/planner.
+func (s *serving) findPath() error {
 	for i, host := range s.hosts {
 		name, path, _ := strings.Cut(host, "/")
 		if strings.Contains(host, "://") {
 			name, path = host, "" // which is told below
 		}
 		if i > 0 && path != s.below {
-			return usage("--host has two paths, and this agent is at one place.\nGive all names the same one: --host %s/%s,%s/%s", s.hosts[0], s.below, name, s.below)
+			return usageError("--host has two paths, and this agent is at one place.\nGive all names the same one: --host %s/%s,%s/%s", s.hosts[0], s.below, name, s.below)
 		}
 		if at, err := serve.Path(path); path != "" && (err != nil || at != "/"+path) {
-			return usage("--host %q has a path that an agent cannot be below: it has one part, of letters, digits, \".\", \"_\" and \"-\".", host)
+			return usageError("--host %q has a path that an agent cannot be below: it has one part, of letters, digits, \".\", \"_\" and \"-\".", host)
 		}
 		s.hosts[i], s.below = name, path
 	}
@@ -124,27 +132,28 @@ func (s *serving) place() error {
 	}
 	switch {
 	case s.web:
-		return usage("--web is for an agent that has a name to itself, and this one is below /%s.\nSee: aaep run --help", s.below)
+		return usageError("--web is for an agent that has a name to itself, and this one is below /%s.\nSee: aaep run --help", s.below)
 	case s.root:
-		return usage("--root-layout is for an agent that has a name to itself, and this one is below /%s.\nSee: aaep run --help", s.below)
+		return usageError("--root-layout is for an agent that has a name to itself, and this one is below /%s.\nSee: aaep run --help", s.below)
 	}
 	return nil
 }
 
-// server makes what serves over TCP.
-func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, error) {
+// newServer makes what serves over TCP.
+func (s *serving) newServer(ctx context.Context, talk io.Writer) (*serve.Server, error) {
 	log := logTo(talk)
-	if err := s.place(); err != nil {
+	if err := s.findPath(); err != nil {
 		return nil, err
 	}
 	if err := (httpguard.Rules{Hosts: s.hosts, Origins: s.origins}).Valid(); err != nil {
-		return nil, usage("%w.\nSee: aaep run --help", err)
+		return nil, usageError("%w.\nSee: aaep run --help", err)
 	}
 	proxies, err := httpguard.ParseProxies(s.proxies)
 	if err != nil {
-		return nil, usage("--trusted-proxy: %w.\nSee: aaep run --help", err)
+		return nil, usageError("--trusted-proxy: %w.\nSee: aaep run --help", err)
 	}
-	srv := &serve.Server{Hosts: s.hosts, Origins: s.origins, TrustedProxies: proxies, Refused: s.seen.count, Logger: log}
+	srv := &serve.Server{Hosts: s.hosts, Origins: s.origins, TrustedProxies: proxies, Refused: s.seen.countRefused,
+		Logger: log}
 	if s.web {
 		srv.Page = web.Handler()
 	}
@@ -155,7 +164,7 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	switch {
 	case s.cert == "" && s.key == "" && s.clientCA == "":
 	case s.cert == "" || s.key == "":
-		return nil, usage("--tls-cert and --tls-key belong together, and --client-ca needs both.\nSee: aaep run --help")
+		return nil, usageError("--tls-cert and --tls-key belong together, and --client-ca needs both.\nSee: aaep run --help")
 	default:
 		conf, err := auth.ServerTLS(s.cert, s.key, s.clientCA, log)
 		if err != nil {
@@ -163,9 +172,9 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 		}
 		switch leaf := conf.Certificates[0].Leaf; {
 		case len(leaf.DNSNames)+len(leaf.IPAddresses) == 0:
-			return nil, usage("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nGet one that does. If you make it yourself: openssl req -x509 … -addext subjectAltName=DNS:agent.example", s.cert)
+			return nil, usageError("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nGet one that does. If you make it yourself: openssl req -x509 … -addext subjectAltName=DNS:agent.example", s.cert)
 		case len(namesIn(leaf)) == 0 && len(s.hosts) == 0:
-			return nil, usage("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
+			return nil, usageError("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
 		}
 		srv.TLS, s.seen.certificates = conf, func() (*tls.Config, error) { return conf.GetConfigForClient(nil) }
 		s.lookAtFiles = append(s.lookAtFiles, func() { conf.GetConfigForClient(nil) })
@@ -184,32 +193,33 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	switch {
 	case s.issuer == "" && s.audience == "":
 	case s.issuer == "" || s.audience == "":
-		return nil, usage("--oidc-issuer and --oidc-audience belong together: a token for somebody else is no token for this agent.\nSee: aaep run --help")
+		return nil, usageError("--oidc-issuer and --oidc-audience belong together: a token for somebody else is no token for this agent.\nSee: aaep run --help")
 	default:
 		byIssuer, err := oidc.New(ctx, oidc.Config{Issuer: s.issuer, Audience: s.audience, Logger: log})
 		if err != nil {
 			if isUnproven(err) {
-				return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --oidc-issuer: nothing here proves that what answers at %s is the issuer: %s.\nLet this machine trust the CA of its certificate, as by update-ca-certificates", s.issuer, words.OneLine(innermost(err)))}
+				return nil, &exitError{exitUnreachable,
+					fmt.Errorf("cannot take --oidc-issuer: nothing here proves that what answers at %s is the issuer: %s.\nLet this machine trust the CA of its certificate, as by update-ca-certificates", s.issuer, words.OneLine(innermostError(err)))}
 			}
 			if errors.Is(err, aaep.TransportUnavailable) {
-				return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --oidc-issuer: %s", plain(err))}
+				return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --oidc-issuer: %s", plainError(err))}
 			}
 			return nil, cannotTake("--oidc-issuer", err)
 		}
 		known = append(known, byIssuer)
 	}
 	if len(known) > 0 {
-		srv.Authenticate = s.seen.authenticator(auth.Any(known...))
+		srv.Authenticate = s.seen.countRefusals(auth.Any(known...))
 	}
 	elsewhere := slices.ContainsFunc(s.hosts, func(name string) bool { return !ofThisMachine(name) })
 	if s.root && elsewhere {
-		return nil, usage("--root-layout asks nobody who they are, and through the proxy for --host %s everybody would seem to be on this machine.\nLeave one of them out.", strings.Join(s.hosts, ","))
+		return nil, usageError("--root-layout asks nobody who they are, and through the proxy for --host %s everybody would seem to be on this machine.\nLeave one of them out.", strings.Join(s.hosts, ","))
 	}
 	if known == nil && elsewhere {
-		return nil, usage("--host %s is how other machines reach this agent, through a proxy, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", strings.Join(s.hosts, ","))
+		return nil, usageError("--host %s is how other machines reach this agent, through a proxy, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", strings.Join(s.hosts, ","))
 	}
 	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.addrs, func(at string) bool { return !isLocal(at) }) {
-		return nil, usage("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
+		return nil, usageError("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
 	}
 	if err := s.checkAnswer(); err != nil {
 		return nil, err
@@ -217,10 +227,12 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	return srv, nil
 }
 
-// open serves what begin returns everywhere until it is shut down, and returns how to follow it there. Nothing is served, or
-// begun, unless all can be.
-func (s *serving) open(ctx context.Context, begin func() (*producer.Producer, error), talk io.Writer) (at []invitation, served <-chan error, err error) {
-	return s.openWith(ctx, talk, begin, func(ctx context.Context, srv *serve.Server, ln net.Listener, p *producer.Producer) error {
+// serveEverywhere serves what begin returns everywhere until it is shut down, and returns how to
+// follow it there. Nothing is served, or begun, unless all can be.
+func (s *serving) serveEverywhere(ctx context.Context, begin func() (*producer.Producer, error),
+	talk io.Writer) (at []invitation, served <-chan error, err error) {
+	return s.openWith(ctx, talk, begin, func(ctx context.Context, srv *serve.Server, ln net.Listener,
+		p *producer.Producer) error {
 		if s.below != "" {
 			return srv.ServeAll(ctx, ln, map[string]*producer.Producer{s.below: p})
 		}
@@ -229,33 +241,38 @@ func (s *serving) open(ctx context.Context, begin func() (*producer.Producer, er
 }
 
 // openAll is open for several agents, each under its name.
-func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Producer, talk io.Writer) (at []invitation, served <-chan error, err error) {
+func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Producer, talk io.Writer) (at []invitation,
+	served <-chan error, err error) {
 	const one = "%s is for one agent; serve each of them with an aaep serve of its own.\nSee: aaep serve --help"
 	switch {
 	case slices.ContainsFunc(s.addrs, isLocal):
-		return nil, nil, usage(one, "A socket or a pipe")
+		return nil, nil, usageError(one, "A socket or a pipe")
 	case s.web:
-		return nil, nil, usage(one, "--web")
+		return nil, nil, usageError(one, "--web")
 	case s.root:
-		return nil, nil, usage(one, "--root-layout")
+		return nil, nil, usageError(one, "--root-layout")
 	case slices.ContainsFunc(s.hosts, func(host string) bool { return strings.Contains(host, "/") }):
-		return nil, nil, usage("Several agents are each below their name already; leave the path out of --host %s.", strings.Join(s.hosts, ","))
+		return nil, nil, usageError("Several agents are each below their name already; leave the path out of --host %s.", strings.Join(s.hosts, ","))
 	}
 	for name := range agents {
 		if _, err := serve.Path(name); err != nil {
-			return nil, nil, usage("%s.\nServe it with an aaep serve of its own, and name the others here.", plain(err))
+			return nil, nil, usageError("%s.\nServe it with an aaep serve of its own, and name the others here.",
+				plainError(err))
 		}
 	}
 	none := func() (*producer.Producer, error) { return nil, nil }
-	return s.openWith(ctx, talk, none, func(ctx context.Context, srv *serve.Server, ln net.Listener, _ *producer.Producer) error {
+	return s.openWith(ctx, talk, none, func(ctx context.Context, srv *serve.Server, ln net.Listener,
+		_ *producer.Producer) error {
 		return srv.ServeAll(ctx, ln, agents)
 	})
 }
 
-// openWith opens all addresses, and begins; over TCP it serves as it is told, and what has begun where only that user reaches it.
+// openWith opens all addresses, and begins; over TCP it serves as it is told, and what has begun
+// where only that user reaches it.
 func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*producer.Producer, error),
-	overTCP func(context.Context, *serve.Server, net.Listener, *producer.Producer) error) (at []invitation, served <-chan error, err error) {
-	srv, err := s.server(ctx, talk)
+	overTCP func(context.Context, *serve.Server, net.Listener, *producer.Producer) error) (at []invitation,
+	served <-chan error, err error) {
+	srv, err := s.newServer(ctx, talk)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -272,7 +289,7 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*p
 	}()
 	for _, addr := range s.addrs {
 		if !isLocal(addr) {
-			ln, err := listen(ctx, addr, srv)
+			ln, err := listenChecked(ctx, addr, srv)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -303,7 +320,7 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*p
 		place := at[i].at
 		all.Go(func() {
 			if err := serve(ctx); err != nil && !errors.Is(err, producer.ErrClosed) {
-				status.say("aaep", "Nobody can come any more at "+place+": "+words.Sentence(plain(err)))
+				status.printLabelled("aaep", "Nobody can come any more at "+place+": "+words.Sentence(plainError(err)))
 			}
 		})
 	}
@@ -313,8 +330,8 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*p
 	return at, done, nil
 }
 
-// watchFiles looks every ten seconds whether a file of tokens or certificates has changed, until ctx ends: what is wrong with it is
-// in the log also where no listener comes.
+// watchFiles looks every ten seconds whether a file of tokens or certificates has changed, until
+// ctx ends: what is wrong with it is in the log also where no listener comes.
 func (s *serving) watchFiles(ctx context.Context) {
 	for ticker := time.NewTicker(10 * time.Second); ; {
 		select {
@@ -333,34 +350,35 @@ func (s *serving) watchFiles(ctx context.Context) {
 func listenLocally(addr string) (*ipc.Listener, error) {
 	path, err := localPath(addr)
 	if err != nil {
-		return nil, usage("--listen %s", err)
+		return nil, usageError("--listen %s", err)
 	}
 	l, err := ipc.Listen(path, nil)
 	if err != nil {
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", path, plain(err))}
+		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", path, plainError(err))}
 	}
 	return l, nil
 }
 
-// listen opens a TCP address, once it is sure that srv may serve there.
-func listen(ctx context.Context, addr string, srv *serve.Server) (net.Listener, error) {
+// listenChecked listens at a TCP address, once it is sure that srv may serve there.
+func listenChecked(ctx context.Context, addr string, srv *serve.Server) (net.Listener, error) {
 	const such = "Use one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port."
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	switch {
 	case err != nil:
-		return nil, usage("--listen %q is not an address of this machine.\n"+such, addr)
+		return nil, usageError("--listen %q is not an address of this machine.\n"+such, addr)
 	case at.IP.IsLoopback():
 	case srv.TLS == nil:
-		return nil, usage("--listen %q could be reached from other machines, which is not protected.\n"+such+"\nFor others, encrypt with --tls-cert and --tls-key, and know them by --tokens, --client-ca or --oidc-issuer.", addr)
+		return nil, usageError("--listen %q could be reached from other machines, which is not protected.\n"+such+
+			"\nFor others, encrypt with --tls-cert and --tls-key, and know them by --tokens, --client-ca or --oidc-issuer.", addr)
 	case srv.Authenticate == nil:
-		return nil, usage("--listen %q could be reached from other machines, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", addr)
+		return nil, usageError("--listen %q could be reached from other machines, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", addr)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: --listen 127.0.0.1:0", addr)}
 	case err != nil:
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermost(err))}
+		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermostError(err))}
 	}
 	return ln, nil
 }

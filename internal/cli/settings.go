@@ -18,11 +18,12 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A person's settings for listen are lines of a file, each the name of a flag and its value. What is on the command line goes
-// over them.
+// A person's settings for listen are lines of a file, each the name of a flag and its value. What
+// is on the command line goes over them.
 
-// settable are the flags that are a person's preferences, and not about one agent or one use.
-func settable() []string {
+// settableFlags returns the flags that are a person's preferences, and not about one agent or one
+// use.
+func settableFlags() []string {
 	names := []string{"output", "as", "cells", "profile"}
 	for _, w := range wishes {
 		names = append(names, w.name)
@@ -41,8 +42,8 @@ func settingsFile() string {
 	return filepath.Join(dir, "aaep", "listen.conf")
 }
 
-// applySettings sets those flags that the command line leaves out. Without a name the person's own file is read, if there is
-// one. An error says which line is wrong, and what would be right.
+// applySettings sets those flags that the command line leaves out. Without a name the person's own
+// file is read, if there is one. An error says which line is wrong, and what would be right.
 func applySettings(cmd *cobra.Command, name string) error {
 	flags := cmd.Flags()
 	named := name != ""
@@ -64,11 +65,11 @@ func applySettings(cmd *cobra.Command, name string) error {
 		err = fmt.Errorf("%s is too long", name)
 	}
 	if err != nil {
-		return usage("cannot read the settings: %s", plain(err))
+		return usageError("cannot read the settings: %s", plainError(err))
 	}
 	found, err := parseSettings(data)
 	if err != nil {
-		return usage("%s, %s", name, err)
+		return usageError("%s, %s", name, err)
 	}
 	for _, s := range found {
 		if flags.Changed(s.name) || s.name == "cells" && flags.Lookup("as").Value.String() != "braille" {
@@ -78,14 +79,15 @@ func applySettings(cmd *cobra.Command, name string) error {
 			s.value = filepath.Join(filepath.Dir(name), s.value)
 		}
 		if err := flags.Set(s.name, s.value); err != nil {
-			return usage("%s, line %d: %s", name, s.line, err)
+			return usageError("%s, line %d: %s", name, s.line, err)
 		}
 	}
 	return nil
 }
 
-// silences reports whether patterns stand for all changes of state. What the agent turns to is never silenced for good (§4.2.1).
-func silences(patterns string) bool {
+// silencesStates reports whether patterns stand for all changes of state. What the agent turns to
+// is never silenced for good (§4.2.1).
+func silencesStates(patterns string) bool {
 	return slices.ContainsFunc(strings.Split(patterns, ","), func(p string) bool {
 		begin, open := strings.CutSuffix(p, "*")
 		return p == string(aaep.TypeStateChanged) || open && strings.HasPrefix(string(aaep.TypeStateChanged), begin)
@@ -111,8 +113,9 @@ func parseSettings(data []byte) (all []setting, err error) {
 		switch {
 		case !utf8.ValidString(text) || aaep.SafeText(text) != text || strings.Contains(text, "\t"):
 			return nil, fmt.Errorf("line %d is not plain text", n)
-		case !slices.Contains(settable(), s.name):
-			return nil, fmt.Errorf("line %d: %.40q is no setting; there are %s", n, name, strings.Join(settable(), ", "))
+		case !slices.Contains(settableFlags(), s.name):
+			return nil, fmt.Errorf("line %d: %.40q is no setting; there are %s", n, name,
+				strings.Join(settableFlags(), ", "))
 		case slices.ContainsFunc(all, func(o setting) bool { return o.name == s.name }):
 			return nil, fmt.Errorf("line %d: %s is set twice", n, s.name)
 		case s.value == "":
@@ -120,13 +123,13 @@ func parseSettings(data []byte) (all []setting, err error) {
 		case !validValue(s.name, s.value):
 			return nil, fmt.Errorf("line %d: %s must be %s; it is %q", n, s.name, mustBe(s.name), s.value)
 		}
-		if s.name == "exclude" && silences(s.value) || s.name == "include" && !silences(s.value) {
+		if s.name == "exclude" && silencesStates(s.value) || s.name == "include" && !silencesStates(s.value) {
 			return nil, fmt.Errorf("line %d: %s would leave out all that the agent turns to, for good; say so when you listen, with --%s", n, s.name, s.name)
 		}
 		all = append(all, s)
 	}
 	slices.SortStableFunc(all, func(a, b setting) int {
-		return slices.Index(settable(), a.name) - slices.Index(settable(), b.name)
+		return slices.Index(settableFlags(), a.name) - slices.Index(settableFlags(), b.name)
 	})
 	return all, in.Err()
 }

@@ -76,7 +76,7 @@ type actor func(ctx context.Context, s *story, p *producer.Producer)
 // plans is the agent of the demo.
 func plans(ctx context.Context, s *story, p *producer.Producer) {
 	agent := &planner{say: func(text string) { s.note("The agent " + text) }, timeout: timeToDecide}
-	if err := agent.work(ctx, p); err != nil {
+	if err := agent.planRetirement(ctx, p); err != nil {
 		s.Fatal(err)
 	}
 	if agent.checking != 3700 {

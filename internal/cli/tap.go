@@ -89,7 +89,7 @@ func (o *tapOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	for _, tag := range o.languages {
 		if !aaep.ValidLanguageTag(tag) {
-			return usage("--language takes language tags such as en-US; %q is none.\nSee: aaep tap --help", tag)
+			return usageError("--language takes language tags such as en-US; %q is none.\nSee: aaep tap --help", tag)
 		}
 	}
 	ln, err := listenForPrograms(cmd.Context(), "--at", o.at)
@@ -98,18 +98,18 @@ func (o *tapOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	defer ln.Close()
 	if upstream.Host == ln.Addr().String() {
-		return usage("%s is where this tap is itself: name the address of the provider.\nSee: aaep tap --help", upstream.Host)
+		return usageError("%s is where this tap is itself: name the address of the provider.\nSee: aaep tap --help", upstream.Host)
 	}
 	o.status.out = cmd.ErrOrStderr()
 	o.cfg = producer.Config{Language: o.languages[0], Languages: o.languages[1:]}
 	return o.bridging.run(cmd, firstOf(cmp.Or(o.name, api.name), upstream.Host), nil, nil, func(ctx context.Context, p *producer.Producer) error {
 		here := "http://" + ln.Addr().String()
-		o.status.say("aaep", "Programs find "+upstream.Host+" at "+here)
+		o.status.printLabelled("aaep", "Programs find "+upstream.Host+" at "+here)
 		if api.variable != "" {
-			o.status.say("aaep", "Start them with: "+api.variable+"="+here+api.path)
+			o.status.printLabelled("aaep", "Start them with: "+api.variable+"="+here+api.path)
 		}
 		if upstream.Scheme == "http" && !ofThisMachine(upstream.Host) {
-			o.status.say("aaep", "What they send to "+upstream.Host+", keys among it, is not encrypted.")
+			o.status.printLabelled("aaep", "What they send to "+upstream.Host+", keys among it, is not encrypted.")
 		}
 		return servePrograms(ctx, ln, llm.New(p).Proxy(upstream, nil, o.silent...))
 	})
@@ -125,9 +125,9 @@ func upstreamOf(name string) (api modelAPI, upstream *url.URL, err error) {
 	upstream, err = url.Parse(name)
 	switch {
 	case err != nil, upstream.Host == "", upstream.Scheme != "http" && upstream.Scheme != "https":
-		return api, nil, usage("%q is not the address of a model's API, such as https://gateway.example/v1, nor a name that is known.\nSee: aaep tap --help", name)
+		return api, nil, usageError("%q is not the address of a model's API, such as https://gateway.example/v1, nor a name that is known.\nSee: aaep tap --help", name)
 	case upstream.User != nil, upstream.RawQuery != "", upstream.Fragment != "":
-		return api, nil, usage("The address of the API has no user, key or \"?\" in it; those are the programs' to send.\nSee: aaep tap --help")
+		return api, nil, usageError("The address of the API has no user, key or \"?\" in it; those are the programs' to send.\nSee: aaep tap --help")
 	}
 	return api, upstream, nil
 }
@@ -139,16 +139,16 @@ func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, er
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	switch {
 	case err != nil:
-		return nil, usage("%s %q is not an address of this machine.\n"+such, flag, addr)
+		return nil, usageError("%s %q is not an address of this machine.\n"+such, flag, addr)
 	case !at.IP.IsLoopback():
-		return nil, usage("%s %q could be reached from other machines, and keys would come in the clear.\n"+such, flag, addr)
+		return nil, usageError("%s %q could be reached from other machines, and keys would come in the clear.\n"+such, flag, addr)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: %s 127.0.0.1:0", addr, flag)}
 	case err != nil:
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermost(err))}
+		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermostError(err))}
 	}
 	return ln, nil
 }
@@ -166,7 +166,7 @@ func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler) err
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusForbidden)
 				json.NewEncoder(w).Encode(map[string]any{"type": "error", "error": map[string]any{
-					"type": "permission_error", "message": "only programs of this machine are served: " + plain(err)}})
+					"type": "permission_error", "message": "only programs of this machine are served: " + plainError(err)}})
 				return
 			}
 			proxy.ServeHTTP(w, r)
@@ -179,7 +179,7 @@ func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler) err
 	server.Protocols.SetUnencryptedHTTP2(true)
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-		return &exitError{exitFailed, fmt.Errorf("programs are not served any more: %s", innermost(err))}
+		return &exitError{exitFailed, fmt.Errorf("programs are not served any more: %s", innermostError(err))}
 	}
 	return nil
 }

@@ -29,39 +29,52 @@ type wish struct {
 }
 
 var wishes = []wish{
-	{"rate", fmt.Sprintf("a whole number from 1 to %d", aaep.MaxRate), fmt.Sprintf("/rate 1-%d", aaep.MaxRate), fmt.Sprintf("at most `N` events in a second, from 1 to %d", aaep.MaxRate), func(c *aaep.Capabilities, word string) bool {
-		return whole(&c.MaxEventsPerSecond, word, 1, aaep.MaxRate)
-	}},
-	{"verbosity", "terse, normal or detailed", "/verbosity terse, /verbosity normal, /verbosity detailed", "how many `WORDS`: terse, normal or detailed", func(c *aaep.Capabilities, word string) bool {
-		c.PreferredVerbosity = aaep.Verbosity(word)
-		return slices.Contains([]string{"terse", "normal", "detailed"}, word)
-	}},
-	{"boundary", "none, word, sentence, paragraph or completion", "/boundary none, /boundary word, /boundary sentence, /boundary paragraph, /boundary completion", "where answers are `CUT`: none, word, sentence, paragraph or completion", func(c *aaep.Capabilities, word string) bool {
-		c.CoalesceBoundaries = slices.Compact([]aaep.Boundary{aaep.Boundary(word), aaep.BoundaryCompletion})
-		return slices.Contains([]string{"none", "word", "sentence", "paragraph", "completion"}, word)
-	}},
-	{"language", "language tags such as en-US, best first and joined by commas", "/language es,en", "`TAGS` of languages, best first and joined by commas (default: your system's, and en-US)", func(c *aaep.Capabilities, word string) bool {
-		c.Languages = strings.Split(word, ",")
-		seen := map[string]bool{}
-		for i, tag := range c.Languages {
-			tag = strings.TrimSpace(tag)
-			if c.Languages[i] = tag; !aaep.ValidLanguageTag(tag) || seen[tag] || i >= 32 {
-				return false
+	{"rate", fmt.Sprintf("a whole number from 1 to %d", aaep.MaxRate), fmt.Sprintf("/rate 1-%d", aaep.MaxRate),
+		fmt.Sprintf("at most `N` events in a second, from 1 to %d", aaep.MaxRate),
+		func(c *aaep.Capabilities, word string) bool {
+			return setWhole(&c.MaxEventsPerSecond, word, 1, aaep.MaxRate)
+		}},
+	{"verbosity", "terse, normal or detailed", "/verbosity terse, /verbosity normal, /verbosity detailed",
+		"how many `WORDS`: terse, normal or detailed", func(c *aaep.Capabilities, word string) bool {
+			c.PreferredVerbosity = aaep.Verbosity(word)
+			return slices.Contains([]string{"terse", "normal", "detailed"}, word)
+		}},
+	{"boundary", "none, word, sentence, paragraph or completion",
+		"/boundary none, /boundary word, /boundary sentence, /boundary paragraph, /boundary completion",
+		"where answers are `CUT`: none, word, sentence, paragraph or completion",
+		func(c *aaep.Capabilities, word string) bool {
+			c.CoalesceBoundaries = slices.Compact([]aaep.Boundary{aaep.Boundary(word), aaep.BoundaryCompletion})
+			return slices.Contains([]string{"none", "word", "sentence", "paragraph", "completion"}, word)
+		}},
+	{"language", "language tags such as en-US, best first and joined by commas", "/language es,en",
+		"`TAGS` of languages, best first and joined by commas (default: your system's, and en-US)",
+		func(c *aaep.Capabilities, word string) bool {
+			c.Languages = strings.Split(word, ",")
+			seen := map[string]bool{}
+			for i, tag := range c.Languages {
+				tag = strings.TrimSpace(tag)
+				if c.Languages[i] = tag; !aaep.ValidLanguageTag(tag) || seen[tag] || i >= 32 {
+					return false
+				}
+				seen[tag] = true
 			}
-			seen[tag] = true
-		}
-		return true
-	}},
-	{"load", "low, medium or high", "/load low, /load medium, /load high", "how `MUCH` is told: low, medium or high; low leaves out progress and small steps", func(c *aaep.Capabilities, word string) bool {
-		c.CognitiveLoad = aaep.CognitiveLoad(word)
-		return slices.Contains([]string{"low", "medium", "high"}, word)
-	}},
-	{"pace", "a whole number from 50 to 1000", "/pace 50-1000", "how many words a minute your voice speaks, `WPM` from 50 to 1000", func(c *aaep.Capabilities, word string) bool {
-		return whole(&c.PaceWPM, word, 50, 1000)
-	}},
+			return true
+		}},
+	{"load", "low, medium or high", "/load low, /load medium, /load high",
+		"how `MUCH` is told: low, medium or high; low leaves out progress and small steps",
+		func(c *aaep.Capabilities, word string) bool {
+			c.CognitiveLoad = aaep.CognitiveLoad(word)
+			return slices.Contains([]string{"low", "medium", "high"}, word)
+		}},
+	{"pace", "a whole number from 50 to 1000", "/pace 50-1000",
+		"how many words a minute your voice speaks, `WPM` from 50 to 1000",
+		func(c *aaep.Capabilities, word string) bool {
+			return setWhole(&c.PaceWPM, word, 50, 1000)
+		}},
 }
 
-func whole(to *int64, word string, least, most int64) bool {
+// setWhole parses a whole number, and reports whether it is one from least to most.
+func setWhole(to *int64, word string, least, most int64) bool {
 	n, err := strconv.ParseInt(word, 10, 64)
 	*to = n
 	return err == nil && n >= least && n <= most
@@ -87,10 +100,12 @@ var aids = []aid{
 	{"switch", func(_ int, tags []string) aaep.Capabilities { return subscriber.Switch(tags...) }},
 }
 
-// patterns are what the haptic device of a terminal has: words to read. The first stands for what is critical.
+// patterns are what the haptic device of a terminal has: words to read. The first stands for what
+// is critical.
 var patterns = []string{"buzz buzz", "buzz", "long buzz"}
 
-// asking is what a person asks for on the command line: a preset, a profile over it, and flags over both.
+// asking is what a person asks for on the command line: a preset, a profile over it, and flags over
+// both.
 type asking struct {
 	as, cells, profile string
 	words              map[string]*string // by wish
@@ -98,6 +113,7 @@ type asking struct {
 	flags              interface{ Changed(string) bool }
 }
 
+// askingFlags adds the flags of what to ask an agent for.
 func askingFlags(cmd *cobra.Command) *asking {
 	f := cmd.Flags()
 	a := &asking{words: map[string]*string{}, flags: f}
@@ -108,11 +124,13 @@ func askingFlags(cmd *cobra.Command) *asking {
 	for _, t := range wishes {
 		a.words[t.name] = f.String(t.name, "", t.help)
 	}
-	f.StringSliceVar(&a.include, "include", nil, "send only events of these `TYPES`, such as aaep:agent.session.*, and what is critical")
+	f.StringSliceVar(&a.include, "include", nil,
+		"send only events of these `TYPES`, such as aaep:agent.session.*, and what is critical")
 	f.StringSliceVar(&a.exclude, "exclude", nil, "leave out events of these `TYPES`, such as aaep:agent.state.changed")
 	return a
 }
 
+// aidNames returns the names that --as takes.
 func aidNames() string {
 	var names []string
 	for _, d := range aids {
@@ -121,15 +139,18 @@ func aidNames() string {
 	return orList(names)
 }
 
+// orList joins words with an "or" before the last.
 func orList(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// capabilities are what to ask for. An error says which word is wrong and what would be right.
-func (a *asking) capabilities() (aaep.Capabilities, error) {
+// parseCapabilities returns what to ask for. An error says which word is wrong and what would be
+// right.
+func (a *asking) parseCapabilities() (aaep.Capabilities, error) {
 	wrong := func(flag, is string) (aaep.Capabilities, error) {
-		return aaep.Capabilities{}, usage("--%s must be %s; it is %q.\nSee: aaep listen --help", flag, mustBe(flag), is)
+		return aaep.Capabilities{}, usageError("--%s must be %s; it is %q.\nSee: aaep listen --help", flag,
+			mustBe(flag), is)
 	}
 	var flags aaep.Capabilities
 	for _, t := range wishes {
@@ -149,10 +170,10 @@ func (a *asking) capabilities() (aaep.Capabilities, error) {
 		return wrong("as", a.as)
 	}
 	if a.flags.Changed("cells") && a.as != "braille" {
-		return aaep.Capabilities{}, usage("--cells is for a braille display; use it with --as braille.\nSee: aaep listen --help")
+		return aaep.Capabilities{}, usageError("--cells is for a braille display; use it with --as braille.\nSee: aaep listen --help")
 	}
 	var cells int64
-	if !whole(&cells, a.cells, 1, 1000) {
+	if !setWhole(&cells, a.cells, 1, 1000) {
 		return wrong("cells", a.cells)
 	}
 	c := aids[i].preset(int(cells), homeLanguages())
@@ -161,7 +182,7 @@ func (a *asking) capabilities() (aaep.Capabilities, error) {
 		if err != nil {
 			return aaep.Capabilities{}, err
 		}
-		c = over(c, profile)
+		c = mergeTerms(c, profile)
 	}
 	c = c.With(flags)
 	if a.include != nil || a.exclude != nil {
@@ -188,7 +209,8 @@ func mustBe(flag string) string {
 		}
 	}
 	return map[string]string{
-		"as": aidNames(), "cells": "a whole number from 1 to 1000", "output": "of " + strings.Join(outputsToSet(), ", ") + ", joined by commas", "profile": "the name of a file",
+		"as": aidNames(), "cells": "a whole number from 1 to 1000",
+		"output": "of " + strings.Join(outputsToSet(), ", ") + ", joined by commas", "profile": "the name of a file",
 		"include": somePatterns, "exclude": somePatterns,
 	}[flag]
 }
@@ -209,7 +231,7 @@ func validValue(flag, value string) bool {
 	case "as":
 		return slices.ContainsFunc(aids, func(d aid) bool { return d.name == value })
 	case "cells":
-		return whole(new(int64), value, 1, 1000)
+		return setWhole(new(int64), value, 1, 1000)
 	case "output":
 		return each(func(s string) bool { return slices.Contains(outputsToSet(), s) })
 	case "include", "exclude":
@@ -219,8 +241,9 @@ func validValue(flag, value string) bool {
 	return i < 0 || wishes[i].set(new(aaep.Capabilities), value)
 }
 
-// over is c with change in place of what it says. Extensions of both stay named: each is asked for by itself.
-func over(c, change aaep.Capabilities) aaep.Capabilities {
+// mergeTerms returns c with change in place of what it says. Extensions of both stay named: each is
+// asked for by itself.
+func mergeTerms(c, change aaep.Capabilities) aaep.Capabilities {
 	for _, uri := range c.SupportedExtensions {
 		if change.SupportedExtensions != nil && !slices.Contains(change.SupportedExtensions, uri) {
 			change.SupportedExtensions = append(slices.Clip(change.SupportedExtensions), uri)
@@ -229,7 +252,8 @@ func over(c, change aaep.Capabilities) aaep.Capabilities {
 	return c.With(change)
 }
 
-// validPattern reports whether a pattern can match a type: types have a prefix and a colon (§5.3.1.7).
+// validPattern reports whether a pattern can match a type: types have a prefix and a colon
+// (§5.3.1.7).
 func validPattern(pattern string) bool {
 	literal, open := strings.CutSuffix(pattern, "*")
 	prefix, _, typed := strings.Cut(literal, ":")
@@ -242,20 +266,21 @@ const maxProfile = 1 << 20
 func readProfile(name string) (aaep.Capabilities, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return aaep.Capabilities{}, usage("cannot read the profile: %s", plain(err))
+		return aaep.Capabilities{}, usageError("cannot read the profile: %s", plainError(err))
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, maxProfile+1))
 	if err != nil {
-		return aaep.Capabilities{}, usage("cannot read the profile: %s", plain(err))
+		return aaep.Capabilities{}, usageError("cannot read the profile: %s", plainError(err))
 	}
 	c, err := parseProfile(data)
 	if err != nil {
-		return aaep.Capabilities{}, usage("the profile %s cannot be used: %w", name, err)
+		return aaep.Capabilities{}, usageError("the profile %s cannot be used: %w", name, err)
 	}
 	return c, nil
 }
 
+// parseProfile reads capabilities as they are on the wire, from a file of the person's own.
 func parseProfile(data []byte) (c aaep.Capabilities, err error) {
 	const such = `; an example is {"preferred_verbosity": "terse", "pace_wpm": 300}`
 	var syntax *json.SyntaxError
@@ -271,7 +296,8 @@ func parseProfile(data []byte) (c aaep.Capabilities, err error) {
 		return c, errors.New("it is not a JSON object" + such)
 	}
 	// As part of a request it is read exactly as a producer would read it.
-	request := slices.Concat([]byte(`{"type":"subscription.request","aaep_version":"`+aaep.Version+`","subscriber_id":"profile","capabilities":`), data, []byte("}"))
+	request := slices.Concat([]byte(`{"type":"subscription.request","aaep_version":"`+aaep.Version+
+		`","subscriber_id":"profile","capabilities":`), data, []byte("}"))
 	m, err := aaep.Decode(request)
 	if err == nil {
 		err = aaep.Validate(m)

@@ -16,7 +16,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 )
 
-// askedBy is what flags ask for, and the error they end with. "PROFILE" among them is a file of this text.
+// askedBy is what flags ask for, and the error they end with. "PROFILE" among them is a file of
+// this text.
 func askedBy(t *testing.T, profile string, args ...string) (aaep.Capabilities, string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "mine.json")
@@ -31,7 +32,7 @@ func askedBy(t *testing.T, profile string, args ...string) (aaep.Capabilities, s
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
-	c, err := a.capabilities()
+	c, err := a.parseCapabilities()
 	if err != nil {
 		return c, strings.ReplaceAll(strings.TrimSuffix(err.Error(), "\nSee: aaep listen --help"), name, "mine.json")
 	}
@@ -77,8 +78,8 @@ func TestAsking(t *testing.T) {
 	}
 }
 
-// A wrong word gets one error that says which, what would be right and what it was. HS-012, HS-015, HS-017, HS-023,
-// HS-025, HS-035, HS-037, HS-041
+// A wrong word gets one error that says which, what would be right and what it was. HS-012, HS-015,
+// HS-017, HS-023, HS-025, HS-035, HS-037, HS-041
 func TestAskingRefused(t *testing.T) {
 	const types = "must be types of events such as aaep:agent.state.changed, or how they begin and *, such as aaep:agent.state.*; it is "
 	const such = `; an example is {"preferred_verbosity": "terse", "pace_wpm": 300}`

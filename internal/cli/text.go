@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// textWriter makes text of whatever a program prints: terminal escapes are left out, control characters
-// dropped, and bytes that are not UTF-8 replaced. What came in goes on to tee as it was.
+// textWriter makes text of whatever a program prints: terminal escapes are left out, control
+// characters dropped, and bytes that are not UTF-8 replaced. What came in goes on to tee as it was.
 type textWriter struct {
 	mu      sync.Mutex
 	out     io.WriteCloser
@@ -36,7 +36,7 @@ func (w *textWriter) Write(p []byte) (int, error) {
 	}
 	if w.tee != nil {
 		if _, err := w.tee.Write(p); err != nil {
-			w.tee = nil // whoever read it has gone; the listeners have not
+			w.tee = nil // its reader has gone; the listeners have not
 		}
 	}
 	data := append(w.held, p...)
@@ -47,7 +47,7 @@ func (w *textWriter) Write(p []byte) (int, error) {
 			w.strange++
 		}
 		data = data[size:]
-		if w.keep(r) {
+		if w.keepRune(r) {
 			text = utf8.AppendRune(text, r)
 		}
 	}
@@ -60,9 +60,9 @@ func (w *textWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep reports whether a character is text, following escape sequences to their end (ECMA-48). One that is
-// cut short ends with its line, so that a program's mistake does not silence it.
-func (w *textWriter) keep(r rune) bool {
+// keepRune reports whether a character is text, following escape sequences to their end (ECMA-48).
+// One that is cut short ends with its line, so that a program's mistake does not silence it.
+func (w *textWriter) keepRune(r rune) bool {
 	switch {
 	case r == 0x1b:
 		w.escape = started // whatever was before
@@ -81,7 +81,7 @@ func (w *textWriter) keep(r rune) bool {
 		case r > 0x7e || r < 0x20: // no sequence
 			w.escape = ground
 		default:
-			w.open(r)
+			w.openSequence(r)
 			return false
 		}
 	case control:
@@ -100,14 +100,14 @@ func (w *textWriter) keep(r rune) bool {
 		return false
 	}
 	if r >= 0x80 && r <= 0x9f { // ESC and a letter in one
-		w.open(r - 0x40)
+		w.openSequence(r - 0x40)
 		return false
 	}
 	return r == '\n' || r == '\t' || r == '\r' || r >= 0x20 && r != 0x7f
 }
 
-// open begins what ESC and a letter begin.
-func (w *textWriter) open(letter rune) {
+// openSequence begins the escape sequence that ESC and a letter open.
+func (w *textWriter) openSequence(letter rune) {
 	switch letter {
 	case '[':
 		w.escape = control

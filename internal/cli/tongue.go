@@ -61,7 +61,7 @@ func (t tongue) why(err error) string {
 	if id, arg := phraseFor(err); id != "" {
 		return words.Sentence(t.says(id, arg))
 	}
-	return words.Sentence(plain(err))
+	return words.Sentence(plainError(err))
 }
 
 // phraseFor is the phrase that says what an error is, or -1.
@@ -105,13 +105,13 @@ func (l *listener) phrase(id phrase.ID, arg string) string { return l.tongue().s
 
 // inform says such sentences.
 func (l *listener) inform(sentences ...string) {
-	l.status.say("aaep", words.OneLine(strings.Join(sentences, " ")))
+	l.status.printLabelled("aaep", words.OneLine(strings.Join(sentences, " ")))
 }
 
 // greet is inform of what a question that comes first says too, or makes needless.
 func (l *listener) greet(sentences ...string) {
 	text := words.OneLine(strings.Join(sentences, " "))
-	l.status.write("aaep", text)
+	l.status.printToTerminal("aaep", text)
 	l.out.plan(func(a *announce.Announcer, now time.Time) { a.Mention(now, text) })
 }
 

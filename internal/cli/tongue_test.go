@@ -190,7 +190,7 @@ func TestNotThereInSpanish(t *testing.T) {
 		if tt.want != "" && got.Error() != tt.want || code(got) != tt.code {
 			t.Errorf("%v: %d, %q, want %q", tt.err, code(got), got, tt.want)
 		}
-		if english := dialError(t.Context(), "http://127.0.0.1:8080", tt.err, "en-US"); code(english) != tt.code || english.Error() != unfollowed(t.Context(), "http://127.0.0.1:8080", tt.err, []string{"en-US"}).Error() {
+		if english := dialError(t.Context(), "http://127.0.0.1:8080", tt.err, "en-US"); code(english) != tt.code || english.Error() != explainUnfollowed(t.Context(), "http://127.0.0.1:8080", tt.err, []string{"en-US"}).Error() {
 			t.Errorf("%v: %d, %q", tt.err, code(english), english)
 		}
 	}

@@ -39,14 +39,14 @@ Exit codes: 0 all valid, 1 something is not, 2 wrong use, 3 something could not 
 			if len(args) == 0 {
 				args = []string{"-"}
 			}
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := withInterrupt(cmd.Context())
 			defer stop()
 			var err error
-			if v.tls, err = (&reaching{ca: ca}).tls(); err != nil {
+			if v.tls, err = (&reaching{ca: ca}).tlsConfig(); err != nil {
 				return err
 			}
 			v.out, v.status = cmd.OutOrStdout(), announcer{out: cmd.ErrOrStderr()}
-			return v.run(ctx, args, cmd.InOrStdin())
+			return v.validateInputs(ctx, args, cmd.InOrStdin())
 		},
 	}
 	f := cmd.Flags()
@@ -71,10 +71,11 @@ type validator struct {
 // manyNotes is how many are remembered.
 const manyNotes = 1000
 
-func (v *validator) run(ctx context.Context, inputs []string, stdin io.Reader) error {
+// validateInputs is "aaep validate".
+func (v *validator) validateInputs(ctx context.Context, inputs []string, stdin io.Reader) error {
 	messages := 0
 	for _, name := range inputs {
-		n, err := v.file(ctx, name, stdin)
+		n, err := v.validateFile(ctx, name, stdin)
 		messages += n
 		switch {
 		case ctx.Err() != nil:
@@ -89,19 +90,20 @@ func (v *validator) run(ctx context.Context, inputs []string, stdin io.Reader) e
 		}
 	}
 	if v.again > 0 {
-		v.status.say("aaep", words.Count(v.again, "more note")+" like those.")
+		v.status.printLabelled("aaep", words.Count(v.again, "more note")+" like those.")
 	}
 	if messages == 0 {
 		return &exitError{exitFailed, errors.New("there was no message to judge")}
 	}
 	if v.wrong > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%s in %s", words.Count(v.wrong, "violation"), words.Count(messages, "message"))}
+		return &exitError{exitFailed, fmt.Errorf("%s in %s", words.Count(v.wrong, "violation"),
+			words.Count(messages, "message"))}
 	}
-	v.status.say("aaep", words.Count(messages, "message")+", all valid.")
+	v.status.printLabelled("aaep", words.Count(messages, "message")+", all valid.")
 	return nil
 }
 
-// toldBefore reports whether a note like this was printed: whoever listens hears of each kind once.
+// toldBefore reports whether a note like this was printed: the person hears of each kind once.
 func (v *validator) toldBefore(f check.Finding) bool {
 	kind := f.Type + " " + f.Pointer + " " + f.Problem
 	if !f.Note || v.strict || v.json || !v.noted[kind] && len(v.noted) >= manyNotes {
@@ -118,32 +120,33 @@ func (v *validator) toldBefore(f check.Finding) bool {
 	return false
 }
 
-// file judges one input and returns how many messages it held.
-func (v *validator) file(ctx context.Context, name string, stdin io.Reader) (int, error) {
+// validateFile judges one input and returns how many messages it held.
+func (v *validator) validateFile(ctx context.Context, name string, stdin io.Reader) (int, error) {
 	in, size, err := openInput(ctx, name, v.tls, stdin)
 	if err != nil {
 		return 0, err
 	}
 	defer in.Close()
-	read := &progress{Reader: in, size: size, name: name, say: v.status.say, next: time.Now().Add(progressAfter)}
+	read := &progress{Reader: in, size: size, name: name, say: v.status.printLabelled,
+		next: time.Now().Add(progressAfter)}
 	c := check.Checker{SchemaOnly: v.schemaOnly}
 	var broken error
 	for line, data := range check.Messages(read, &broken) {
 		if ctx.Err() != nil {
 			return c.Messages, ctx.Err()
 		}
-		if err := v.tell(name, c.Message(line, data)); err != nil {
+		if err := v.printFindings(name, c.Message(line, data)); err != nil {
 			return c.Messages, err
 		}
 	}
-	if err := v.tell(name, c.End()); err != nil {
+	if err := v.printFindings(name, c.End()); err != nil {
 		return c.Messages, err
 	}
 	return c.Messages, broken
 }
 
-// tell prints findings.
-func (v *validator) tell(name string, found []check.Finding) error {
+// printFindings prints what was found in an input.
+func (v *validator) printFindings(name string, found []check.Finding) error {
 	for _, f := range found {
 		if v.toldBefore(f) {
 			continue
@@ -151,10 +154,12 @@ func (v *validator) tell(name string, found []check.Finding) error {
 		if !f.Note || v.strict {
 			v.wrong++
 		}
-		text := v.line(name, f)
+		text := v.findingLine(name, f)
 		if v.json {
-			data, err := json.Marshal(map[string]any{"file": name, "line": f.Line, "type": f.Type, "session_id": f.SessionID,
-				"pointer": f.Pointer, "requirement": f.Requirement, "problem": f.Problem, "note": f.Note && !v.strict})
+			data, err := json.Marshal(map[string]any{"file": name, "line": f.Line, "type": f.Type,
+				"session_id": f.SessionID,
+				"pointer":    f.Pointer, "requirement": f.Requirement, "problem": f.Problem, "note": f.Note &&
+					!v.strict})
 			if err != nil {
 				return err
 			}
@@ -167,7 +172,8 @@ func (v *validator) tell(name string, found []check.Finding) error {
 	return nil
 }
 
-func (v *validator) line(name string, f check.Finding) string {
+// findingLine returns one finding as a line.
+func (v *validator) findingLine(name string, f check.Finding) string {
 	parts := []string{fmt.Sprintf("%s:%d", name, f.Line)}
 	for _, p := range []string{f.Type, f.Pointer} {
 		if p != "" {
@@ -184,8 +190,8 @@ func (v *validator) line(name string, f check.Finding) string {
 	return strings.ReplaceAll(aaep.SafeText(text), "\n", " ")
 }
 
-// openInput opens a file, standard input as "-", or what a web address holds, over conf, which may be nil. The size is -1 if nobody
-// knows.
+// openInput opens a file, standard input as "-", or what a web address holds, over conf, which may
+// be nil. The size is -1 if it is not known.
 func openInput(ctx context.Context, name string, conf *tls.Config, stdin io.Reader) (io.ReadCloser, int64, error) {
 	switch {
 	case name == "-":

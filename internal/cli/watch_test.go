@@ -27,7 +27,7 @@ func TestChangedFilesAreLookedAt(t *testing.T) {
 		write("ada 0123456789abcdef0123456789abcdef\n")
 		var talk bytes.Buffer
 		s := &serving{tokens: file, seen: newObserved()}
-		if _, err := s.server(t.Context(), &talk); err != nil {
+		if _, err := s.newServer(t.Context(), &talk); err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -56,7 +56,7 @@ func TestRefusedRepliesAreSeen(t *testing.T) {
 	defer p.Shutdown(t.Context())
 	var talk said
 	s := &serving{addrs: []string{"127.0.0.1:0"}, seen: newObserved()}
-	at, served, err := s.open(t.Context(), func() (*producer.Producer, error) { return p, nil }, &talk)
+	at, served, err := s.serveEverywhere(t.Context(), func() (*producer.Producer, error) { return p, nil }, &talk)
 	if err != nil {
 		t.Fatal(err)
 	}

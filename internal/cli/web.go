@@ -16,20 +16,22 @@ import (
 // onPage is the output that is a page in the person's own browser.
 const onPage = "web"
 
-// onPage serves the page for one agent until it is interrupted. The page is the listener: what it asks for is set there, and
-// it says where the agent is not there (yet). Nothing subscribes before it does, for an agent may wait for its first listener.
+// onPage serves the page for one agent until it is interrupted. The page is the listener: what it
+// asks for is set there, and it says where the agent is not there (yet). Nothing subscribes before
+// it does, for an agent may wait for its first listener.
 func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
-	switch name := o.ask.given(); {
+	switch name := o.ask.givenFlag(); {
 	case len(urls) == 0:
-		return usage("--output %s needs the address of an agent. To start one with a page: aaep run --web -- COMMAND", onPage)
+		return usageError("--output %s needs the address of an agent. To start one with a page: aaep run --web -- COMMAND", onPage)
 	case len(urls) > 1:
-		return usage("--output %s shows one agent; it has %d addresses."+seeListen, onPage, len(urls))
+		return usageError("--output %s shows one agent; it has %d addresses."+seeListen, onPage, len(urls))
 	case o.asJSON || len(o.outs) > 1:
-		return usage("--output %s goes with no other output: the page is the listener. A second aaep listen can follow the same agent."+seeListen, onPage)
+		return usageError("--output %s goes with no other output: the page is the listener. A second aaep listen can follow the same agent."+seeListen, onPage)
 	case name != "":
-		return usage("--%s does not go with --output %s: the page has settings of its own."+seeListen, name, onPage)
+		return usageError("--%s does not go with --output %s: the page has settings of its own."+seeListen, name,
+			onPage)
 	}
-	ctx, stop := interruptible(cmd.Context())
+	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
 	url, f := urls[0], &following{}
 	if o.noReply {
@@ -38,12 +40,12 @@ func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
 	l := &listener{status: announcer{out: cmd.ErrOrStderr()}}
 	l.speak(homeLanguages()) // the page has a setting of its own
 	stopTelling := l.connecting(url)
-	ways, err := o.reach.ways(ctx, url)
+	ways, err := o.reach.findWays(ctx, url)
 	stopTelling()
 	if err != nil {
 		return err
 	}
-	if f.trust, err = o.reach.trust(url); err != nil {
+	if f.trust, err = o.reach.readTrust(url); err != nil {
 		return err
 	}
 	cfg := f.config(false)
@@ -61,8 +63,8 @@ func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
 	return nil
 }
 
-// given is the first flag about the terms that was given, or "".
-func (a *asking) given() string {
+// givenFlag returns the first flag about the terms that was given, or "".
+func (a *asking) givenFlag() string {
 	names := []string{"as", "cells", "profile", "include", "exclude"}
 	for _, w := range wishes {
 		names = append(names, w.name)

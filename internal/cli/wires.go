@@ -25,16 +25,18 @@ type reaching struct {
 	keys          []string
 	firstUse      string
 	known         func() (*manifest.FirstUse, error) // what is in that file, for all agents
-	languages     []string                           // of whoever is told why an agent is not reached
+	languages     []string                           // of the person who is told why an agent is not reached
 }
 
 const caHelp = "trust agents with certificates of the CAs in this PEM `FILE`, and no others"
 
+// reachingFlags adds the flags of how an agent is reached.
 func reachingFlags(cmd *cobra.Command) *reaching {
 	r := &reaching{}
 	r.known = sync.OnceValues(func() (*manifest.FirstUse, error) { return manifest.OpenFirstUse(r.firstUse) })
 	f := cmd.Flags()
-	f.StringSliceVar(&r.transports, "transport", nil, "the `NAMES` of the transports to use, best first: "+strings.Join(wireNames(), ", "))
+	f.StringSliceVar(&r.transports, "transport", nil,
+		"the `NAMES` of the transports to use, best first: "+strings.Join(wireNames(), ", "))
 	f.StringVar(&r.token, "token-file", "", "show the token in this `FILE`; read again when it changes")
 	f.StringVar(&r.ca, "ca", "", caHelp)
 	f.StringVar(&r.cert, "cert", "", "show the certificate in this PEM `FILE`")
@@ -46,27 +48,28 @@ func reachingFlags(cmd *cobra.Command) *reaching {
 func (r *reaching) trustFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&r.keys, "trust", nil, "follow only an agent that proves who it is with one of the keys in these `FILES`")
-	f.StringVar(&r.firstUse, "trust-first-use", "", "follow only an agent that has the key it had the first time, kept in this `FILE`")
+	f.StringVar(&r.firstUse, "trust-first-use", "",
+		"follow only an agent that has the key it had the first time, kept in this `FILE`")
 }
 
 // ofChild refuses what means nothing for an agent that listen starts itself.
 func (r *reaching) ofChild() error {
 	if len(r.transports) > 0 || r.token+r.ca+r.cert+r.key+r.firstUse != "" {
-		return usage("--exec starts the agent and needs no way to it; of the flags about that, only --trust goes with it.\nSee: aaep listen --help")
+		return usageError("--exec starts the agent and needs no way to it; of the flags about that, only --trust goes with it.\nSee: aaep listen --help")
 	}
 	return nil
 }
 
-// one refuses to show to several agents what only one of them is to know.
-func (r *reaching) one(urls []string) error {
+// checkOneAgent refuses to show to several agents what only one of them may learn.
+func (r *reaching) checkOneAgent(urls []string) error {
 	if r.token != "" && len(urls) > 1 {
-		return usage("--token-file would show the token of one agent to the others.\nFollow each with a command of its own, or know them by --cert")
+		return usageError("--token-file would show the token of one agent to the others.\nFollow each with a command of its own, or know them by --cert")
 	}
 	return nil
 }
 
-// trust is whose proof counts, or nil if none is asked for.
-func (r *reaching) trust(at string) (*manifest.Trust, error) {
+// readTrust returns whose proof counts, or nil if none is asked for.
+func (r *reaching) readTrust(at string) (*manifest.Trust, error) {
 	if len(r.keys) == 0 && r.firstUse == "" {
 		return nil, nil
 	}
@@ -82,12 +85,12 @@ func (r *reaching) trust(at string) (*manifest.Trust, error) {
 	}
 	u, err := url.Parse(at)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usage("--trust-first-use needs the http or https address of an agent, where it publishes its keys")
+		return nil, usageError("--trust-first-use needs the http or https address of an agent, where it publishes its keys")
 	}
 	if t.FirstUse, err = r.known(); err != nil {
 		return nil, cannotTake("--trust-first-use", err)
 	}
-	conf, err := r.tls()
+	conf, err := r.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -97,13 +100,13 @@ func (r *reaching) trust(at string) (*manifest.Trust, error) {
 		t.Source, err = manifest.RemoteKeys(keys, conf)
 	}
 	if err != nil {
-		return nil, usage("cannot take --trust-first-use: %s", plain(err))
+		return nil, usageError("cannot take --trust-first-use: %s", plainError(err))
 	}
 	return t, nil
 }
 
-// tls is how network connections are encrypted; nil is as usual.
-func (r *reaching) tls() (*tls.Config, error) {
+// tlsConfig returns how network connections are encrypted; nil is as usual.
+func (r *reaching) tlsConfig() (*tls.Config, error) {
 	if r.ca+r.cert+r.key == "" {
 		return nil, nil
 	}
@@ -122,6 +125,7 @@ var wires = []struct{ name, transport, words string }{
 	{"pipe", manifest.Pipe, "a named pipe"},
 }
 
+// wireNames returns the names that --transport takes.
 func wireNames() (names []string) {
 	for _, w := range wires {
 		names = append(names, w.name)
@@ -139,13 +143,14 @@ func wireWords(transport string) string {
 	return transport
 }
 
-// ways are those to the agent at an address that address has checked.
-func (r *reaching) ways(ctx context.Context, at string) ([]discover.Way, error) {
+// findWays returns the ways to the agent at an address that checkAddress has checked.
+func (r *reaching) findWays(ctx context.Context, at string) ([]discover.Way, error) {
 	o := discover.Options{RootLayout: true}
 	for _, name := range r.transports {
 		i := slices.Index(wireNames(), strings.ToLower(name))
 		if i < 0 {
-			return nil, usage("--transport %q is none of %s.\nSee: aaep listen --help", name, strings.Join(wireNames(), ", "))
+			return nil, usageError("--transport %q is none of %s.\nSee: aaep listen --help", name,
+				strings.Join(wireNames(), ", "))
 		}
 		o.Transports = append(o.Transports, wires[i].transport)
 	}
@@ -155,7 +160,7 @@ func (r *reaching) ways(ctx context.Context, at string) ([]discover.Way, error) 
 			return nil, cannotTake("--token-file", err)
 		}
 	}
-	conf, err := r.tls()
+	conf, err := r.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -164,17 +169,21 @@ func (r *reaching) ways(ctx context.Context, at string) ([]discover.Way, error) 
 	if err != nil {
 		return nil, dialError(ctx, at, err, r.languages...)
 	}
-	if only := ways[0].Transport; len(o.Transports) > 0 && !slices.Contains(o.Transports, only) { // an address that names a way
+	if only := ways[0].Transport; len(o.Transports) > 0 &&
+		!slices.Contains(o.Transports, only) { // an address that names a way
 		also := ""
-		if u, err := url.Parse(at); err == nil && only == manifest.SSE && slices.Contains(o.Transports, manifest.WebSocket) {
+		if u, err := url.Parse(at); err == nil && only == manifest.SSE &&
+			slices.Contains(o.Transports, manifest.WebSocket) {
 			also = "\nFor WebSocket give " + strings.Replace(u.JoinPath("ws").String(), "http", "ws", 1)
 		}
-		return nil, usage("%s is an address of %s, which --transport %s rules out.%s", at, wireWords(only), strings.Join(r.transports, ","), also)
+		return nil, usageError("%s is an address of %s, which --transport %s rules out.%s", at, wireWords(only),
+			strings.Join(r.transports, ","), also)
 	}
 	return ways, nil
 }
 
-// isLocal reports whether an address is one that only the agent's own user can reach, on this system or another.
+// isLocal reports whether an address is one that only the agent's own user can reach, on this
+// system or another.
 func isLocal(at string) bool {
 	return strings.HasPrefix(at, localScheme) || strings.HasPrefix(at, foreignScheme)
 }
@@ -184,9 +193,11 @@ func localPath(at string) (string, error) {
 	name, ok := strings.CutPrefix(at, localScheme)
 	switch {
 	case !ok:
-		return "", fmt.Errorf("%q is for other systems.\nHere an agent is at a %s, such as %splanner", at, localThing, localScheme)
+		return "", fmt.Errorf("%q is for other systems.\nHere an agent is at a %s, such as %splanner", at, localThing,
+			localScheme)
 	case name == "":
-		return "", fmt.Errorf("%q names no %s.\nGive a name or a path, such as %splanner or %s", at, localThing, localScheme, localExample)
+		return "", fmt.Errorf("%q names no %s.\nGive a name or a path, such as %splanner or %s", at, localThing,
+			localScheme, localExample)
 	}
 	return discover.LocalPath(name)
 }

@@ -25,7 +25,7 @@ import (
 
 func TestDollars(t *testing.T) {
 	for amount, want := range map[float64]string{0: "$0", 61500: "$61,500", 999.999: "$1,000", 1491.5: "$1,491.50", 0.05: "$0.05"} {
-		if got := dollars(amount); got != want {
+		if got := formatDollars(amount); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestPlain(t *testing.T) {
 		{errors.New("subscriber: odd"), "odd"},
 		{fmt.Errorf("auth: tokens: line 1: %w", errors.New("auth: oidc: a token: could be guessed; sse: and more")), "tokens: line 1: a token: could be guessed; and more"},
 	} {
-		if got := plain(tt.err); got != tt.want {
+		if got := plainError(tt.err); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
 		}
 	}
@@ -73,7 +73,7 @@ func TestAddress(t *testing.T) {
 		"ws://x": "ws://x", "wss://bank.example": "wss://bank.example", localExample: localExample, localScheme: "", foreignScheme + "planner": "",
 		"": "", "http://": "", "ftp://x": "", "a:b:c": "", "http://a:b@c": "", "http://a?b=c": "", "http://a#b": "", "127.0.0.1:99999": "", "https://x:0": "",
 	} {
-		got, err := address(in)
+		got, err := checkAddress(in)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("address(%q) = %q, %v; want %q", in, got, err, want)
 		}
@@ -110,7 +110,7 @@ func TestTokens(t *testing.T) {
 		"Dr. Okafor's rule,\n\ni.e": "Dr|.| Okafo|r's| rule|,|\n|\ni|.e",
 		"größer":                    "größ|er",
 	} {
-		got := tokens(text)
+		got := splitTokens(text)
 		if strings.Join(got, "|") != want || strings.Join(got, "") != text {
 			t.Errorf("%q: %q, want %q", text, strings.Join(got, "|"), want)
 		}
@@ -123,7 +123,7 @@ func TestProject(t *testing.T) {
 	for range 26 * 12 {
 		want = want*(1+0.04/12) + 500
 	}
-	if got := project(61500, 500, 0.04, 26); math.Abs(got-want) > 0.01 {
+	if got := futureValue(61500, 500, 0.04, 26); math.Abs(got-want) > 0.01 {
 		t.Errorf("%.2f, want %.2f", got, want)
 	}
 }
@@ -165,7 +165,7 @@ func TestPrefixes(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for _, m := range made.FindAllStringSubmatch(string(text), -1) {
 			found++
-			if prefix := m[1]; prefix != "panic: " && unprefixed(prefix+"odd") != "odd" {
+			if prefix := m[1]; prefix != "panic: " && trimPackageNames(prefix+"odd") != "odd" {
 				t.Errorf("%s: an error begins with %q, which the command would print", path, prefix)
 			}
 		}
