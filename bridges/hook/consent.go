@@ -53,9 +53,16 @@ func (c *conversation) permission(ctx context.Context, in *input, about *call, a
 	case decision == aaep.Accept && (withdrawn || t.over):
 		done(context.Canceled)
 	case decision == aaep.Accept:
+		if about.done != nil { // it was told as running before it asked
+			about.done(nil)
+		}
 		about.done = done
 	case errors.Is(err, producer.ErrRejected):
 		about.denied = true
+		if about.done != nil {
+			about.done(producer.ErrRejected)
+			about.done = nil
+		}
 	}
 	over := t.over
 	c.mu.Unlock()

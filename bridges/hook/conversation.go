@@ -433,6 +433,9 @@ func (c *conversation) notice(in *input) {
 	if text == "" || asked && waits {
 		return
 	}
+	if in.Kind == "idle_prompt" && !asked { // of a turn that the user has interrupted there is no end reported
+		c.end("It was stopped.")
+	}
 	if waits {
 		text = "It waits for you in its own window: " + text
 	}

@@ -123,15 +123,3 @@ func (b *Bridge) several() bool {
 	}
 	return n > 1
 }
-
-// Busy reports whether an agent is at work that was heard of after the given time.
-func (b *Bridge) Busy(since time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, c := range b.talks {
-		if c.busy.Load() && c.used.After(since) {
-			return true
-		}
-	}
-	return false
-}

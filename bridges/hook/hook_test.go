@@ -264,6 +264,33 @@ func TestKilled(t *testing.T) {
 	})
 }
 
+// An agent that asks so late that its call was told as running is asked about all the same, and what was told ends.
+func TestLatePermission(t *testing.T) {
+	for _, d := range []aaep.Decision{aaep.Accept, aaep.Reject} {
+		bridged(t, hook.Config{}, answers(d), func(t *testing.T, f *fixture) {
+			f.call("claude", event("PreToolUse", tool("Bash", remove)+`,"tool_use_id":"t1"`))
+			time.Sleep(2 * time.Second)
+			f.call("claude", event("PermissionRequest", tool("Bash", remove)))
+			if d == aaep.Accept {
+				f.call("claude", event("PostToolUse", tool("Bash", remove)+`,"tool_use_id":"t1"`))
+			}
+			f.call("claude", event("Stop", `"last_assistant_message":"So be it."`))
+			if said := f.said(); !strings.HasSuffix(said, "So be it.\nThe agent finished.") || strings.Count(said, "Confirm:") != 1 {
+				t.Errorf("%s: heard\n%s", d, said)
+			}
+		})
+	}
+}
+
+// A turn that the user interrupts is over when the agent waits for the next prompt.
+func TestInterrupted(t *testing.T) {
+	bridged(t, hook.Config{}, silent, func(t *testing.T, f *fixture) {
+		f.call("claude", event("UserPromptSubmit", `"prompt":"One"`))
+		f.call("claude", event("Notification", `"message":"Claude is waiting for your input","notification_type":"idle_prompt"`))
+		f.hears("Claude Code in plans: One\nIt was stopped.\nClaude Code in plans.\nClaude is waiting for your input.")
+	})
+}
+
 // Two agents that ask at once are each named, and each gets its own answer.
 func TestTwoAgents(t *testing.T) {
 	bridged(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
