@@ -97,6 +97,9 @@ func (c *conversation) describe(in *input) producer.Tool {
 		kind, title = "", "Use the tool "+cmp.Or(toolName(in.Tool), "that the agent does not name")
 	}
 	tool.Title = toolwords.Clip(toolwords.Line(title), 100)
+	if kind == toolwords.Execute {
+		tool.Title = "the command \"" + tool.Title + "\""
+	}
 	tool.Action = aaep.Say(words.Fit(toolwords.Action(kind, title), mostTold))
 	return tool
 }
