@@ -150,7 +150,7 @@ timing:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestReplyTiming$$' -v ./producer/serve
 
 # Not those that need temporary files: Wine 8 cannot delete as Go does, and a test that leaves files behind fails.
-WINE_PACKAGES := . ./coalesce ./internal/budget ./internal/shaper ./handshake/... ./transports/... ./producer ./producer/log ./internal/eventlog ./subscriber ./subscriber/nvda ./schemas ./conformance/...
+WINE_PACKAGES := . ./coalesce ./internal/budget ./internal/shaper ./internal/negotiation ./internal/delivery ./internal/replica ./handshake/... ./transports/... ./producer ./producer/log ./internal/eventlog ./subscriber ./subscriber/nvda ./schemas ./conformance/...
 
 wine:
 	@tools/wine

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 )
@@ -41,6 +42,19 @@ type Capabilities struct {
 type EventFilters struct {
 	Include []string `json:"include,omitzero"`
 	Exclude []string `json:"exclude,omitzero"`
+}
+
+// Match reports whether events of type t pass: some Include pattern matches it, or there is none,
+// and no Exclude pattern does. A pattern is a type, or a prefix and a final *. Critical events are
+// sent whatever Match says. Nil lets all pass.
+func (f *EventFilters) Match(t Type) bool {
+	match := func(pattern string) bool {
+		if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+			return strings.HasPrefix(string(t), prefix)
+		}
+		return pattern == string(t)
+	}
+	return f == nil || (len(f.Include) == 0 || slices.ContainsFunc(f.Include, match)) && !slices.ContainsFunc(f.Exclude, match)
 }
 
 // With returns c with what change says in place of what c says: a renegotiation (§5.7.1). Neither

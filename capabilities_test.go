@@ -85,3 +85,24 @@ func TestAddCapability(t *testing.T) {
 		}
 	}
 }
+
+// A pattern matches its type or, with a final *, all that begin with it; what is included and
+// not excluded passes, and no Include is all.
+func TestEventFiltersMatch(t *testing.T) {
+	for _, tc := range []struct {
+		filters *aaep.EventFilters
+		passes  bool
+	}{
+		{nil, true},
+		{&aaep.EventFilters{}, true},
+		{&aaep.EventFilters{Include: []string{"aaep:agent.*"}}, true},
+		{&aaep.EventFilters{Include: []string{"aaep:agent.state"}}, false},
+		{&aaep.EventFilters{Include: []string{string(aaep.TypeStateChanged)}}, true},
+		{&aaep.EventFilters{Exclude: []string{"aaep:agent.state.*"}}, false},
+		{&aaep.EventFilters{Include: []string{"*"}, Exclude: []string{"aaep:agent.output.*"}}, true},
+	} {
+		if got := tc.filters.Match(aaep.TypeStateChanged); got != tc.passes {
+			t.Errorf("%+v lets %s pass: %v", tc.filters, aaep.TypeStateChanged, got)
+		}
+	}
+}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/answers"
-	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
@@ -375,13 +374,7 @@ func (l *listener) named(q *announce.Asked) string {
 
 // sent notes that something has to come of an answer, where the person wants to hear of what the agent does then.
 func (l *listener) sent(q *announce.Asked) {
-	states := negotiation.Filters{Include: []string{"*"}}
-	if want := l.from(q).terms().EventFilters; want != nil {
-		if states.Exclude = want.Exclude; len(want.Include) > 0 {
-			states.Include = want.Include
-		}
-	}
-	if states.Match(aaep.TypeStateChanged) {
+	if l.from(q).terms().EventFilters.Match(aaep.TypeStateChanged) {
 		l.asked.Answered(time.Now(), q)
 	}
 }

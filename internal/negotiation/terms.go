@@ -9,7 +9,6 @@ package negotiation
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -108,8 +107,7 @@ type Filters struct{ Include, Exclude []string }
 // Match reports whether the filters let type t pass. Critical events pass whatever Match says; that
 // is the caller's to see to.
 func (f Filters) Match(t aaep.Type) bool {
-	match := func(pattern string) bool { return matchPattern(pattern, t) }
-	return slices.ContainsFunc(f.Include, match) && !slices.ContainsFunc(f.Exclude, match)
+	return len(f.Include) > 0 && (&aaep.EventFilters{Include: f.Include, Exclude: f.Exclude}).Match(t)
 }
 
 // notAType reports whether a pattern can match no type, for each has a colon (§3.2.2).
@@ -121,13 +119,4 @@ func isMistaken(pattern string) bool {
 	prefix, _ := strings.CutSuffix(pattern, "*")
 	return notAType(pattern) || strings.Contains(prefix, "*") || !strings.Contains(prefix, ":") &&
 		strings.Contains(prefix, ".")
-}
-
-// matchPattern reports whether an event type matches a filter: the type itself, or a prefix and a
-// *.
-func matchPattern(pattern string, t aaep.Type) bool {
-	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
-		return strings.HasPrefix(string(t), prefix)
-	}
-	return pattern == string(t)
 }

@@ -19,13 +19,13 @@ type Output struct{}
 func Open(options Options) (*Output, error) { return nil, errNone }
 
 // Running returns false.
-func (*Output) Running() bool { return false }
+func (o *Output) Running() bool { return false }
 
 // Present returns errors.ErrUnsupported.
-func (*Output) Present(context.Context, announce.Utterance) error { return errNone }
+func (o *Output) Present(ctx context.Context, u announce.Utterance) error { return errNone }
 
 // Speaks returns false.
-func (*Output) Speaks(string) bool { return false }
+func (o *Output) Speaks(string) bool { return false }
 
 // Close does nothing.
-func (*Output) Close() error { return nil }
+func (o *Output) Close() error { return nil }

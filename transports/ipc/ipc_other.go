@@ -15,25 +15,25 @@ var errNone = fmt.Errorf("ipc: there are neither Unix sockets nor named pipes on
 	errors.ErrUnsupported)
 
 // Path returns errors.ErrUnsupported.
-func Path(string) (string, error) { return "", errNone }
+func Path(agentID string) (string, error) { return "", errNone }
 
 // Listener is not available.
 type Listener struct{}
 
 // Listen returns errors.ErrUnsupported.
-func Listen(string, *slog.Logger) (*Listener, error) { return nil, errNone }
+func Listen(path string, logger *slog.Logger) (*Listener, error) { return nil, errNone }
 
 // Addr returns "".
-func (*Listener) Addr() string { return "" }
+func (l *Listener) Addr() string { return "" }
 
 // Accept returns errors.ErrUnsupported.
-func (*Listener) Accept(context.Context) (transports.Conn, error) { return nil, errNone }
+func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) { return nil, errNone }
 
 // Close does nothing.
-func (*Listener) Close() error { return nil }
+func (l *Listener) Close() error { return nil }
 
 // Dialer is not available.
 type Dialer struct{ Path string }
 
 // Dial returns errors.ErrUnsupported.
-func (Dialer) Dial(context.Context) (transports.Conn, error) { return nil, errNone }
+func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) { return nil, errNone }
