@@ -363,6 +363,12 @@ var theMap = []folder{
 		why:    "it makes sessions of the tasks of a remote agent, and knows nobody who listens",
 	},
 	{
+		path:   "bridges/agui",
+		arrows: []string{".", "internal/bridge", "internal/form", "internal/toolwords", "internal/words", "producer"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "it makes sessions of what an agent says to a web app, and knows nobody who listens",
+	},
+	{
 		path:   "bridges/acp",
 		arrows: []string{".", "internal/form", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/sourcegraph/jsonrpc2"},

@@ -64,7 +64,7 @@ func faultOf(file *fs.PathError) string {
 
 // prefixes are how errors of the packages begin, which means something to their programmers only.
 var prefixes = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|: |; |\n)(?:(?:aaep|acp|announce|audit|auth|braille|conformance|discover|haptic|hook|ipc|ledger|llm|log|manifest|nvda|present|` +
+	return regexp.MustCompile(`(^|: |; |\n)(?:(?:aaep|acp|agui|announce|audit|auth|braille|conformance|discover|haptic|hook|ipc|ledger|llm|log|manifest|nvda|present|` +
 		`oidc|orca|producer|relay|schemas|serve|speech|sse|stand|stdio|subscriber|transports|wake|websocket|writer): )+`)
 })
 

@@ -111,7 +111,7 @@ func (o *tapOptions) run(cmd *cobra.Command, args []string) error {
 		if upstream.Scheme == "http" && !ofThisMachine(upstream.Host) {
 			o.status.printLabelled("aaep", "What they send to "+upstream.Host+", keys among it, is not encrypted.")
 		}
-		return servePrograms(ctx, ln, llm.New(p).Proxy(upstream, nil, o.silent...))
+		return servePrograms(ctx, ln, llm.New(p).Proxy(upstream, nil, o.silent...), nil)
 	})
 }
 
@@ -157,9 +157,10 @@ func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, er
 // is no domain of the Internet.
 var programHosts = []string{"127.0.0.1", "localhost", "[::1]", "host.docker.internal", "host.containers.internal"}
 
-// servePrograms serves a proxy to programs of this machine, over HTTP/1.1 and HTTP/2, until ctx is done. Web pages are refused.
-func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler) error {
-	rules := httpguard.Rules{Hosts: programHosts}
+// servePrograms serves a proxy to programs of this machine, over HTTP/1.1 and HTTP/2, until ctx is done. Web pages are refused but
+// those of origins.
+func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler, origins []string) error {
+	rules := httpguard.Rules{Hosts: programHosts, Origins: origins}
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if err := rules.Check(r); err != nil {

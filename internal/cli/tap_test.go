@@ -40,7 +40,7 @@ func TestTapRefusesPages(t *testing.T) {
 	over := make(chan error)
 	ctx, end := context.WithCancel(t.Context())
 	go func() {
-		over <- servePrograms(ctx, ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
+		over <- servePrograms(ctx, ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }), nil)
 	}()
 	for _, tt := range []struct {
 		host, origin string
@@ -92,4 +92,10 @@ func TestTapGemini(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	runScripts(t, "tapgemini", map[string]string{"GEMINI": gemini, "UPSTREAM": server.URL})
+}
+
+// TestAGUI runs the command between a web app and an agent on the libraries of the protocol's authors.
+func TestAGUI(t *testing.T) {
+	sdk := bridgetest.Install(t, "../../bridges/agui/testdata/sdk")
+	runScripts(t, "agui", map[string]string{"SDK": sdk})
 }

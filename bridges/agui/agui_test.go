@@ -1,0 +1,202 @@
+package agui_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/bridges/agui"
+	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
+)
+
+const (
+	started = `data: {"type":"RUN_STARTED","threadId":"t","runId":"r"}` + "\n\n"
+	says    = `data: {"type":"TEXT_MESSAGE_START","messageId":"m"}` + "\n\n" +
+		`data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"Hello."}` + "\n\n" +
+		`data: {"type":"TEXT_MESSAGE_END","messageId":"m"}` + "\n\n"
+	finished  = `data: {"type":"RUN_FINISHED","threadId":"t","runId":"r"}` + "\n\n"
+	interrupt = `data: {"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt",` +
+		`"interrupts":[{"id":"i","reason":"confirmation","message":"Pay $5?"}]}}` + "\n\n"
+)
+
+// serve starts an agent that answers as answer does, which is told whether the request resumes a
+// run, and a proxy before it.
+func serve(t *testing.T, answer func(w io.Writer, resumes bool), reply func(*bridgetest.Listener, *aaep.Event)) (
+	at string, l *bridgetest.Listener) {
+	t.Helper()
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Resume []any }
+		json.NewDecoder(r.Body).Decode(&in)
+		w.Header().Set("Content-Type", "text/event-stream")
+		answer(w, in.Resume != nil)
+	}))
+	t.Cleanup(agent.Close)
+	upstream, _ := url.Parse(agent.URL)
+	p := bridgetest.NewProducer(t)
+	l = bridgetest.Listen(t, p, reply)
+	proxy := httptest.NewServer(agui.Proxy(p, upstream, agui.Config{}))
+	t.Cleanup(proxy.Close)
+	return proxy.URL, l
+}
+
+// startRun sends a request that starts a run.
+func startRun(t *testing.T, ctx context.Context, at string) *http.Response {
+	t.Helper()
+	const input = `{"threadId":"t","runId":"r","messages":[],"tools":[],"context":[],"state":{},"forwardedProps":{}}`
+	r, _ := http.NewRequestWithContext(ctx, "POST", at, strings.NewReader(input))
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+func accept(l *bridgetest.Listener, ev *aaep.Event) {
+	l.Sub.Reply(context.Background(), ev, aaep.Accept)
+}
+
+// What an agent sends reaches the app with every byte, whatever it is, and what is no event breaks
+// nothing.
+func TestBytes(t *testing.T) {
+	odd := ": a comment\n\nevent: x\r\nid: 1\r\n" + `data: {"type":"CUSTOM","name":"a","value":1}` + "\r\n\r\n" +
+		`data: {"type":"TEXT_MESS` + "\n\n" +
+		"data: null\n\ndata: {\"type\":1}\n\ndata\n\n" + `data: {"type":"RAW","event":"` + strings.Repeat("x", 9<<20) + "\"}\n\n" +
+		`data: {"type":"STATE_DELTA","delta":[{"op":"remove","path":"/none"}]}` + "\n\n" +
+		`data: {"type":"TOOL_CALL_RESULT","messageId":"q","toolCallId":"unknown","content":"x"}` + "\n\n"
+	sent := started + odd + says + finished + "data: after"
+	at, l := serve(t, func(w io.Writer, _ bool) { io.WriteString(w, sent) }, nil)
+	got, err := io.ReadAll(startRun(t, t.Context(), at).Body)
+	if err != nil || string(got) != sent {
+		t.Errorf("the app got %d bytes, %v, want %d", len(got), err, len(sent))
+	}
+	if heard, want := l.AwaitEnd(t, 1), "Hello."; !strings.Contains(heard, want) || !strings.Contains(heard, "The agent finished.") {
+		t.Errorf("heard %q", heard)
+	}
+}
+
+// Two runs at once, of one app, are two sessions, and what follows an error is no part of one.
+func TestErrors(t *testing.T) {
+	for name, tt := range map[string]struct{ sent, heard string }{
+		"the agent's": {started + `data: {"type":"RUN_ERROR","message":"No money."}` + "\n\n" + says, "The agent reports an error: No money."},
+		"cut":         {started + says, "The agent broke off before its end."},
+		"empty":       {"", "The agent broke off before its end."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at, l := serve(t, func(w io.Writer, _ bool) { io.WriteString(w, tt.sent) }, nil)
+			first, second := startRun(t, t.Context(), at), startRun(t, t.Context(), at)
+			for _, resp := range []*http.Response{first, second} {
+				if got, err := io.ReadAll(resp.Body); err != nil || string(got) != tt.sent {
+					t.Errorf("the app got %q, %v", got, err)
+				}
+			}
+			if heard := l.AwaitEnd(t, 2); strings.Count(heard, tt.heard) != 2 {
+				t.Errorf("heard %q", heard)
+			}
+		})
+	}
+}
+
+// A link to the agent that breaks, breaks for the app.
+func TestBrokenLink(t *testing.T) {
+	at, l := serve(t, func(w io.Writer, _ bool) {
+		io.WriteString(w, started)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}, nil)
+	if got, err := io.ReadAll(startRun(t, t.Context(), at).Body); err == nil || string(got) != started {
+		t.Errorf("the app got %q, %v", got, err)
+	}
+	if heard := l.AwaitEnd(t, 1); !strings.Contains(heard, "The agent broke off before its end.") {
+		t.Errorf("heard %q", heard)
+	}
+}
+
+// An app that goes away while the person is asked takes the question with it: nothing is resumed.
+func TestAppLeaves(t *testing.T) {
+	var resumed atomic.Int32
+	ctx, leave := context.WithCancel(t.Context())
+	asked := make(chan struct{})
+	at, l := serve(t, func(w io.Writer, resumes bool) {
+		if resumes {
+			resumed.Add(1)
+		}
+		io.WriteString(w, started+interrupt)
+	}, func(*bridgetest.Listener, *aaep.Event) { close(asked) })
+	resp := startRun(t, ctx, at)
+	<-asked
+	leave()
+	io.ReadAll(resp.Body)
+	l.AwaitEnd(t, 1)
+	if n := resumed.Load(); n != 0 {
+		t.Errorf("the run was resumed %d times", n)
+	}
+}
+
+// A run is resumed once after one yes, also where the agent then fails.
+func TestResumeFails(t *testing.T) {
+	var resumed atomic.Int32
+	at, l := serve(t, func(w io.Writer, resumes bool) {
+		if !resumes {
+			io.WriteString(w, started+interrupt)
+			return
+		}
+		resumed.Add(1)
+		w.(http.ResponseWriter).WriteHeader(http.StatusServiceUnavailable)
+	}, accept)
+	got, err := io.ReadAll(startRun(t, t.Context(), at).Body)
+	want := started + `data: {"message":"The agent could not go on after the answer.","type":"RUN_ERROR"}` + "\n\n"
+	if err != nil || len(got) != len(want) || !bytes.HasPrefix(got, []byte(started)) {
+		t.Errorf("the app got %q, %v", got, err)
+	}
+	if heard := l.AwaitEnd(t, 1); resumed.Load() != 1 || !strings.Contains(heard, "The agent could not go on after the answer.") {
+		t.Errorf("resumed %d times, heard %q", resumed.Load(), heard)
+	}
+}
+
+// An agent may ask again, and is answered each time; an interrupt that has expired is the app's.
+func TestInterrupts(t *testing.T) {
+	n := 0
+	at, l := serve(t, func(w io.Writer, _ bool) {
+		if n++; n <= 2 {
+			io.WriteString(w, started+strings.Replace(interrupt, "$5", fmt.Sprintf("$%d", n), 1))
+			return
+		}
+		expires := `"id":"i","expiresAt":"` + time.Now().Format(time.RFC3339) + `"`
+		io.WriteString(w, started+strings.Replace(interrupt, `"id":"i"`, expires, 1))
+	}, accept)
+	got, _ := io.ReadAll(startRun(t, t.Context(), at).Body)
+	if s := string(got); strings.Count(s, "RUN_STARTED") != 1 || strings.Count(s, "RUN_FINISHED") != 1 ||
+		!strings.Contains(s, `"runId":"r"`) || !strings.Contains(s, "expiresAt") {
+		t.Errorf("the app got %s", s)
+	}
+	if heard := l.AwaitEnd(t, 1); n != 3 || !strings.Contains(heard, "Pay $1?") || !strings.Contains(heard, "Pay $2?") {
+		t.Errorf("%d runs, heard %q", n, heard)
+	}
+}
+
+// What starts no run passes as it is.
+func TestOtherRequests(t *testing.T) {
+	at, _ := serve(t, func(w io.Writer, _ bool) { io.WriteString(w, started) }, nil)
+	for _, body := range []string{"", "{}", "[", `{"threadId":"t"}`, strings.Repeat("[", 20000)} {
+		resp, err := http.Post(at, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		if resp.Body.Close(); err != nil || string(got) != started {
+			t.Errorf("of %.20q: %q, %v", body, got, err)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package agui
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/bridge"
+)
+
+// An event is what counts here of one of any type.
+type event struct {
+	Type     string `json:"type"`
+	ThreadID string `json:"threadId"`
+	RunID    string `json:"runId"`
+
+	MessageID string         `json:"messageId"`
+	Role      string         `json:"role"`
+	Delta     jsontext.Value `json:"delta"` // a text, or of a state a patch
+	Content   jsontext.Value `json:"content"`
+
+	ToolCallID string `json:"toolCallId"`
+	ToolName   string `json:"toolCallName"`
+	ParentID   string `json:"parentMessageId"`
+
+	StepName string                  `json:"stepName"`
+	Activity string                  `json:"activityType"`
+	Patch    []bridge.PatchOperation `json:"patch"`
+
+	Snapshot jsontext.Value   `json:"snapshot"`
+	Messages []jsontext.Value `json:"messages"`
+
+	Message string `json:"message"` // of an error
+	Outcome struct {
+		Type       string      `json:"type"`
+		Interrupts []interrupt `json:"interrupts"`
+	} `json:"outcome"`
+}
+
+// An interrupt is a question with which an agent ends a run.
+type interrupt struct {
+	ID         string         `json:"id"`
+	Reason     string         `json:"reason"`
+	Message    string         `json:"message"`
+	ToolCallID string         `json:"toolCallId"`
+	Schema     jsontext.Value `json:"responseSchema"`
+	ExpiresAt  string         `json:"expiresAt"`
+}
+
+// text returns the text of a delta.
+func (e *event) text() (s string) {
+	if e.Delta.Kind() == '"' {
+		bridge.Decode(e.Delta, &s)
+	}
+	return s
+}
+
+// isReasoning reports whether an event is about what the model thinks.
+func (e *event) isReasoning() bool {
+	return strings.HasPrefix(e.Type, "REASONING_") || strings.HasPrefix(e.Type, "THINKING_")
+}
+
+// A resumeEntry answers an interrupt.
+type resumeEntry struct {
+	InterruptID string         `json:"interruptId"`
+	Status      string         `json:"status"`
+	Payload     map[string]any `json:"payload,omitzero"`
+}

@@ -1,0 +1,153 @@
+package agui
+
+import (
+	"maps"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/bridge"
+)
+
+// A history is the conversation and the state as the web app knows them at a point of a run, which
+// the request that resumes it has to say.
+type history struct {
+	input    *input
+	messages []any
+	byID     map[string]*message // those of the run that may still grow
+	state    any
+}
+
+// A message is one that the run adds.
+type message struct {
+	ID         string        `json:"id"`
+	Role       string        `json:"role"`
+	Content    any           `json:"content,omitzero"`
+	ToolCalls  []*storedCall `json:"toolCalls,omitzero"`
+	ToolCallID string        `json:"toolCallId,omitzero"`
+}
+
+type storedCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+func newHistory(in *input) *history {
+	h := &history{input: in, byID: map[string]*message{}}
+	for _, m := range in.Messages {
+		h.messages = append(h.messages, m)
+	}
+	if len(in.State) > 0 {
+		bridge.Decode(in.State, &h.state)
+	}
+	return h
+}
+
+// message returns a message of the run, which is the assistant's where it is new.
+func (h *history) message(id string) *message {
+	m := h.byID[id]
+	if m == nil {
+		m = &message{ID: id, Role: "assistant"}
+		h.byID[id], h.messages = m, append(h.messages, m)
+	}
+	return m
+}
+
+// addCallText adds to the arguments of a call.
+func (h *history) addCallText(id, text string) {
+	for _, m := range h.byID {
+		for _, c := range m.ToolCalls {
+			if c.ID == id {
+				c.Function.Arguments += text
+			}
+		}
+	}
+}
+
+// record takes an event over.
+func (h *history) record(e *event, chunkOf string) {
+	switch e.Type {
+	case "TEXT_MESSAGE_START":
+		if m := h.message(e.MessageID); e.Role != "" {
+			m.Role = e.Role
+		}
+	case "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK":
+		id := e.MessageID
+		if id == "" {
+			id = chunkOf
+		}
+		m := h.message(id)
+		said, _ := m.Content.(string)
+		m.Content = said + e.text()
+	case "TOOL_CALL_START", "TOOL_CALL_CHUNK":
+		if e.ToolName != "" {
+			id := e.ParentID
+			if id == "" {
+				id = e.ToolCallID
+			}
+			c := &storedCall{ID: e.ToolCallID, Type: "function"}
+			c.Function.Name = e.ToolName
+			m := h.message(id)
+			m.ToolCalls = append(m.ToolCalls, c)
+		}
+		if e.Type == "TOOL_CALL_CHUNK" {
+			if id := e.ToolCallID; id != "" {
+				chunkOf = id
+			}
+			h.addCallText(chunkOf, e.text())
+		}
+	case "TOOL_CALL_ARGS":
+		h.addCallText(e.ToolCallID, e.text())
+	case "TOOL_CALL_RESULT":
+		m := h.message(e.MessageID)
+		m.Role, m.ToolCallID, m.Content = "tool", e.ToolCallID, e.Content
+	case "MESSAGES_SNAPSHOT":
+		clear(h.byID)
+		h.messages = nil
+		for _, m := range e.Messages {
+			h.messages = append(h.messages, m.Clone())
+		}
+	case "STATE_SNAPSHOT":
+		h.state = nil
+		bridge.Decode(e.Snapshot, &h.state)
+	case "STATE_DELTA":
+		var patch []bridge.PatchOperation
+		if bridge.Decode(e.Delta, &patch) == nil {
+			if state, err := bridge.ApplyPatch(h.state, patch); err == nil {
+				h.state = state
+			}
+		}
+	}
+}
+
+// resumption returns the body of the request that resumes the run with answers, as a run with an
+// id.
+func (h *history) resumption(runID string, answers []resumeEntry) ([]byte, error) {
+	members := map[string]any{}
+	for name, value := range h.input.members {
+		members[name] = value
+	}
+	maps.Copy(members, map[string]any{"runId": runID, "messages": h.messages, "resume": answers})
+	if h.state != nil {
+		members["state"] = h.state
+	}
+	return json.Marshal(members)
+}
+
+// withRunID returns an event with the id of the run that the web app knows.
+func withRunID(data jsontext.Value, id string) ([]byte, error) {
+	var members map[string]jsontext.Value
+	if err := bridge.Decode(data, &members); err != nil {
+		return nil, err
+	}
+	own, err := json.Marshal(id)
+	if err != nil {
+		return nil, err
+	}
+	members["runId"] = own
+	return json.Marshal(members)
+}

@@ -1,0 +1,192 @@
+package agui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/form"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// Consent. An interrupt whose answer is one boolean is a confirmation of high risk: yes resolves it
+// with true, and no with false. Any other form is asked field by field. A run is resumed only where
+// every one of its interrupts was answered by the person; where one was not, be it for silence, for
+// want of a listener or because its form cannot be asked, the web app gets all of them, and what
+// was accepted counts as not done.
+
+const (
+	maxInterrupts = 16
+	minTimeout    = 20 * time.Second // in which a question can be heard and answered
+	mostTold      = 15000            // bytes of an action or a consequence
+)
+
+// ask asks about every interrupt. done says how what was accepted ended.
+func (x *run) ask(ctx context.Context, interrupts []interrupt) (answers []resumeEntry, done func(error), ok bool) {
+	x.mu.Lock()
+	x.closeAll()
+	for _, i := range interrupts { // what is asked about does not run yet
+		if c := x.calls[i.ToolCallID]; c != nil {
+			c.isAsked = true
+		}
+	}
+	x.mu.Unlock()
+	var dones []func(error)
+	done = func(err error) {
+		for _, end := range dones {
+			end(err)
+		}
+	}
+	if len(interrupts) > maxInterrupts {
+		return nil, done, false
+	}
+	for _, i := range interrupts {
+		answer, end, err := x.askOne(ctx, i)
+		if err != nil {
+			x.reportProgress("What the agent asks was not answered here.")
+			return nil, done, false
+		}
+		if end != nil {
+			dones = append(dones, end)
+		}
+		answers = append(answers, answer)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, c := range x.calls {
+		c.isAsked = false
+	}
+	return answers, done, true
+}
+
+// askOne asks about one interrupt. end is nil where nothing was accepted.
+func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end func(error), err error) {
+	answer = resumeEntry{InterruptID: i.ID, Status: "resolved"}
+	timeout := cmp.Or(x.transport.cfg.Timeout, 5*time.Minute)
+	if at, err := time.Parse(time.RFC3339, i.ExpiresAt); err == nil {
+		if timeout = time.Until(at); timeout < minTimeout {
+			return answer, nil, errors.New("agui: the interrupt has expired")
+		}
+	}
+	if field, ok := approval(i); ok {
+		decision, end, err := x.confirm(ctx, i, timeout)
+		switch {
+		case errors.Is(err, producer.ErrRejected):
+			answer.Payload = map[string]any{field: false}
+			x.forgetCall(i.ToolCallID)
+			return answer, nil, nil
+		case err != nil || decision != aaep.Accept:
+			return answer, nil, cmp.Or(err, producer.ErrRejected)
+		}
+		answer.Payload = map[string]any{field: true}
+		return answer, end, nil
+	}
+	questions, err := form.Questions(words.Fit(toolwords.Line(i.Message), mostTold), i.Schema)
+	if err != nil {
+		return answer, nil, err
+	}
+	for n := range questions {
+		questions[n].Timeout = timeout
+	}
+	filled, err := form.Fill(ctx, x.session, questions)
+	switch {
+	case err != nil:
+		return answer, nil, err
+	case filled.Action == form.Accept:
+		answer.Payload = filled.Content
+	default:
+		answer.Status = "cancelled"
+	}
+	return answer, nil, nil
+}
+
+// approval returns the field of an interrupt's answer where that is one boolean, which is
+// "approved" where the interrupt does not say.
+func approval(i interrupt) (field string, ok bool) {
+	if len(i.Schema) == 0 || i.Schema.Kind() == 'n' {
+		return "approved", i.ToolCallID != "" || i.Reason == "tool_call" || i.Reason == "confirmation"
+	}
+	var schema struct {
+		Type       string `json:"type"`
+		Properties map[string]struct {
+			Type string `json:"type"`
+		} `json:"properties"`
+		Required []string `json:"required"`
+	}
+	if bridge.Decode(i.Schema, &schema) != nil || schema.Type != "object" {
+		return "", false
+	}
+	for name, property := range schema.Properties {
+		if property.Type != "boolean" || !slices.Contains([]string{"approved", "approve", "accepted", "accept", "confirmed", "confirm"}, strings.ToLower(name)) {
+			continue
+		}
+		if len(schema.Required) == 0 && len(schema.Properties) == 1 || len(schema.Required) == 1 && schema.Required[0] == name {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// confirm asks whether the agent may go on.
+func (x *run) confirm(ctx context.Context, i interrupt, timeout time.Duration) (aaep.Decision, func(error), error) {
+	tool := producer.Tool{Name: "approval", Risk: aaep.RiskHigh, Timeout: timeout}
+	action := cmp.Or(words.Sentence(toolwords.Line(i.Message)), "The agent asks whether it may go on.")
+	consequence := "The agent says no more about it."
+	x.mu.Lock()
+	if c := x.calls[i.ToolCallID]; c != nil {
+		tool.Name, tool.Title = cmp.Or(c.name, "tool"), toolwords.Label(c.name)
+		consequence = "It uses the tool " + words.Sentence(toolwords.Label(c.name))
+		if len(c.args) > 0 {
+			consequence += " With: " + words.Sentence(toolwords.Line(string(c.args)))
+		}
+	}
+	x.mu.Unlock()
+	if len(action) > mostTold || len(consequence) > mostTold {
+		return "", nil, errors.New("agui: the question is too long to be told whole")
+	}
+	tool.Action, tool.Consequence = aaep.Say(action), aaep.Say(consequence)
+	decision, done, err := x.session.Confirm(ctx, tool)
+	if err == nil && decision == aaep.Accept {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if c := x.calls[i.ToolCallID]; c != nil { // its result completes it
+			c.done = done
+			return decision, func(err error) {
+				if err != nil {
+					done(err)
+				}
+			}, nil
+		}
+	}
+	return decision, done, err
+}
+
+// forgetCall drops a call that was refused.
+func (x *run) forgetCall(id string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if c := x.calls[id]; c != nil {
+		c.timer.Stop()
+		delete(x.calls, id)
+	}
+}
+
+// tellInterrupts tells what the web app is asked.
+func (x *run) tellInterrupts(interrupts []interrupt) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, i := range interrupts[:min(len(interrupts), maxInterrupts)] {
+		if c := x.calls[i.ToolCallID]; c != nil {
+			c.timer.Stop()
+			delete(x.calls, i.ToolCallID)
+		}
+		x.reportProgress("The app asks: " + words.Sentence(cmp.Or(toolwords.Label(i.Message), toolwords.Label(i.Reason))))
+	}
+}

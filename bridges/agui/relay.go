@@ -1,0 +1,178 @@
+package agui
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+const (
+	maxResumptions = 100              // of one run
+	keepAlive      = 15 * time.Second // between the comments that keep the link to the app while the person is asked
+)
+
+// relay passes the events of a run on to the web app until it ends, and tells what they mean. Where
+// the person answers what the run stops for, the run that resumes it is a part of the same stream.
+// The error is that of the link to the agent.
+func (x *run) relay(app io.Writer, body io.ReadCloser) error {
+	for resumed := 0; ; resumed++ {
+		stop, err := x.passEvents(app, body, resumed > 0)
+		body.Close()
+		if stop == nil {
+			return err
+		}
+		answers, done, ok := x.askWhileAlive(app, stop.interrupts)
+		if !ok || resumed >= maxResumptions {
+			done(errors.New("agui: the web app is to ask"))
+			app.Write(stop.raw)
+			x.end(nil, "Answer it in the app.")
+			return nil
+		}
+		if body, err = x.resume(answers); err != nil {
+			done(err)
+			x.fail(app, err)
+			return nil
+		}
+		done(nil) // of a call the result is yet to come, and completes it
+	}
+}
+
+var (
+	errBroken = &failure{"the agent broke off"}
+	errGone   = &failure{"the web app is gone"}
+)
+
+// A failure is one that may pass.
+type failure struct{ what string }
+
+func (f *failure) Error() string   { return "agui: " + f.what }
+func (f *failure) Temporary() bool { return true }
+
+// A stop is the event with which a run ended, to ask.
+type stop struct {
+	raw        []byte // as the web app would have it
+	interrupts []interrupt
+}
+
+// passEvents passes on events until the stream ends, and the session with it, or until a run stops
+// to ask what can be asked here.
+func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, error) {
+	ended := false
+	chunkOf := "" // the id of the message or call that chunks without one belong to
+	for frames := newFrameReader(body); ; {
+		raw, data, err := frames.next()
+		var e event
+		if data != nil && bridge.Decode(data, &e) == nil && !ended {
+			if resumed && e.Type == "RUN_STARTED" {
+				continue // for the web app the run goes on
+			}
+			if resumed && e.Type == "RUN_FINISHED" {
+				if own, err := withRunID(data, x.input.RunID); err == nil {
+					raw = fmt.Appendf(nil, "data: %s\n\n", own)
+				}
+			}
+			if interrupts := e.Outcome.Interrupts; e.Type == "RUN_FINISHED" && e.Outcome.Type == "interrupt" && len(interrupts) > 0 {
+				if !x.transport.cfg.Observe {
+					return &stop{bytes.Clone(raw), interrupts}, nil
+				}
+				x.tellInterrupts(interrupts)
+			}
+			if id := e.MessageID + e.ToolCallID; id != "" && strings.HasSuffix(e.Type, "_CHUNK") {
+				chunkOf = id
+			}
+			x.history.record(&e, chunkOf)
+			ended = x.follow(&e)
+		}
+		if len(raw) > 0 {
+			if _, failed := app.Write(raw); failed != nil { // the app is gone
+				x.end(errGone, "")
+				return nil, failed
+			}
+		}
+		if err == nil {
+			continue
+		}
+		if !ended {
+			x.end(errBroken, "The agent broke off before its end.")
+		}
+		if err == io.EOF {
+			err = nil
+		}
+		return nil, err
+	}
+}
+
+// follow tells an event, and reports whether it ended the run.
+func (x *run) follow(e *event) bool {
+	switch e.Type {
+	case "RUN_FINISHED":
+		x.end(nil, "")
+	case "RUN_ERROR":
+		x.end(errAgent, "The agent reports an error: "+words.Sentence(toolwords.Label(e.Message)))
+	default:
+		x.tell(e)
+		return false
+	}
+	return true
+}
+
+// resume starts the run that goes on with the answers, once, and returns its stream.
+func (x *run) resume(answers []resumeEntry) (io.ReadCloser, error) {
+	body, err := x.history.resumption(rand.Text(), answers)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := x.transport.cfg.Transport.RoundTrip(withBody(x.request, body))
+	if err != nil {
+		return nil, err
+	}
+	if !isStream(resp) {
+		resp.Body.Close()
+		return nil, fmt.Errorf("agui: the agent answered %s", resp.Status)
+	}
+	return resp.Body, nil
+}
+
+// fail ends a run that could not be resumed, for the web app and for the person.
+func (x *run) fail(app io.Writer, err error) {
+	const says = "The agent could not go on after the answer."
+	data, _ := json.Marshal(map[string]string{"type": "RUN_ERROR", "message": says})
+	fmt.Fprintf(app, "data: %s\n\n", data)
+	x.end(err, says)
+}
+
+// askWhileAlive asks, and meanwhile keeps the link to the web app alive with comments.
+func (x *run) askWhileAlive(app io.Writer, interrupts []interrupt) (answers []resumeEntry, done func(error), ok bool) {
+	ctx, cancel := context.WithCancel(x.ctx)
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		tick := time.NewTicker(keepAlive)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				if _, err := io.WriteString(app, ": the user is asked\n\n"); err != nil {
+					cancel()
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	answers, done, ok = x.ask(ctx, interrupts)
+	cancel()
+	beating.Wait()
+	return answers, done, ok
+}

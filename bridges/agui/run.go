@@ -1,0 +1,264 @@
+package agui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+const (
+	maxOpen     = 64        // outputs, calls and activities of one run that are followed
+	maxArgs     = 256 << 10 // bytes of the arguments of a call that are kept
+	maxActivity = 1 << 20   // bytes of an activity
+	callDelay   = time.Second
+	// Agents announce a call before they interrupt to ask about it. A call that no interrupt
+	// follows within callDelay runs.
+)
+
+// A run is one of the agent's, with those that resume it, and a session.
+type run struct {
+	transport *transport
+	request   *http.Request // that started it
+	input     *input
+	ctx       context.Context
+	session   *producer.Session
+	history   *history
+	appTools  []string // which the web app runs
+
+	mu         sync.Mutex
+	outputs    map[string]*producer.Output // open, by the id of their message
+	newest     string                      // the id of the message of the newest chunk
+	calls      map[string]*call            // by id
+	newestCall string                      // the id of the newest chunk's
+	activities map[string]any
+}
+
+// A call is one of a tool.
+type call struct {
+	name   string
+	args   []byte
+	isApps bool // the web app runs it
+	timer  *time.Timer
+	done   func(error) // completes it; nil until it was told that it runs
+	// An interrupt asks about it, so that it does not run.
+	isAsked bool
+}
+
+// newRun begins the session of a run; nil where none can begin.
+func newRun(r *http.Request, t *transport, in *input) *run {
+	s, err := t.producer.StartSession(context.WithoutCancel(r.Context()), bridge.Ours("The agent works on a request."))
+	if err != nil {
+		return nil
+	}
+	x := &run{transport: t, request: r, input: in, ctx: r.Context(), session: s, history: newHistory(in),
+		outputs: map[string]*producer.Output{}, calls: map[string]*call{}, activities: map[string]any{}}
+	for _, tool := range in.Tools {
+		x.appTools = append(x.appTools, tool.Name)
+	}
+	return x
+}
+
+// tell tells what an event means, but for the end of the run.
+func (x *run) tell(e *event) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch e.Type {
+	case "TEXT_MESSAGE_START":
+		x.announceCalls()
+		x.openOutput(e.MessageID, e.Role)
+	case "TEXT_MESSAGE_CONTENT":
+		if out := x.outputs[e.MessageID]; out != nil {
+			out.WriteString(e.text())
+		}
+	case "TEXT_MESSAGE_CHUNK":
+		x.writeChunk(e)
+	case "TEXT_MESSAGE_END", "REASONING_MESSAGE_END":
+		x.closeOutput(e.MessageID)
+	case "TOOL_CALL_START":
+		x.beginCall(e)
+	case "TOOL_CALL_CHUNK":
+		if e.ToolCallID != "" {
+			x.newestCall = e.ToolCallID
+			if x.calls[e.ToolCallID] == nil {
+				x.beginCall(e)
+			}
+		}
+		x.addArgs(x.newestCall, e.text())
+	case "TOOL_CALL_ARGS":
+		x.addArgs(e.ToolCallID, e.text())
+	case "TOOL_CALL_RESULT":
+		x.endCall(e.ToolCallID, nil)
+	case "STEP_STARTED":
+		x.reportProgress("Step: " + words.Sentence(toolwords.Label(e.StepName)))
+	case "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA":
+		x.tellActivity(e)
+	case "REASONING_MESSAGE_START":
+		if x.transport.cfg.Reasoning {
+			x.openOutput(e.MessageID, "")
+		}
+	case "REASONING_MESSAGE_CONTENT":
+		if out := x.outputs[e.MessageID]; out != nil {
+			out.WriteString(e.text())
+		}
+	}
+}
+
+// openOutput begins the text of a message that is the agent's.
+func (x *run) openOutput(id, role string) {
+	if role != "" && role != "assistant" || x.outputs[id] != nil || len(x.outputs) >= maxOpen {
+		return
+	}
+	x.outputs[id] = x.session.Output()
+}
+
+func (x *run) closeOutput(id string) {
+	if out := x.outputs[id]; out != nil {
+		out.Close()
+		delete(x.outputs, id)
+	}
+}
+
+// writeChunk writes text that comes without a start and an end of its own.
+func (x *run) writeChunk(e *event) {
+	if e.MessageID != "" && e.MessageID != x.newest {
+		x.closeOutput(x.newest)
+		x.newest = e.MessageID
+		x.openOutput(e.MessageID, e.Role)
+	}
+	if out := x.outputs[x.newest]; out != nil {
+		out.WriteString(e.text())
+	}
+}
+
+// beginCall notes a call of which the name is known, and tells of it if no interrupt follows soon.
+func (x *run) beginCall(e *event) {
+	x.closeAll()
+	if x.calls[e.ToolCallID] != nil || len(x.calls) >= maxOpen || e.ToolCallID == "" {
+		return
+	}
+	c := &call{name: e.ToolName, isApps: slices.Contains(x.appTools, e.ToolName)}
+	x.calls[e.ToolCallID] = c
+	c.timer = time.AfterFunc(callDelay, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.announceCall(c)
+	})
+}
+
+func (x *run) addArgs(id, args string) {
+	if c := x.calls[id]; c != nil && len(c.args)+len(args) <= maxArgs {
+		c.args = append(c.args, args...)
+	}
+}
+
+// announceCall tells that a call runs.
+func (x *run) announceCall(c *call) {
+	if c.timer.Stop(); c.done != nil || c.isAsked {
+		return
+	}
+	c.done = func(error) {}
+	title := toolwords.Label(c.name)
+	if c.isApps {
+		x.reportProgress("The app is to run its tool " + words.Sentence(title))
+		return
+	}
+	if done, err := x.session.Invoked(producer.Tool{Name: cmp.Or(c.name, "tool"), Risk: aaep.RiskMedium}); err == nil {
+		c.done = done
+	}
+}
+
+// announceCalls tells of the calls that run because something else follows than an interrupt.
+func (x *run) announceCalls() {
+	for _, c := range x.calls {
+		x.announceCall(c)
+	}
+}
+
+// endCall completes a call. It may have been told of only now.
+func (x *run) endCall(id string, err error) {
+	c := x.calls[id]
+	if c == nil {
+		return
+	}
+	if x.announceCall(c); c.done != nil {
+		c.done(err)
+	}
+	delete(x.calls, id)
+}
+
+// tellActivity tells what an activity is about, or what changed in it.
+func (x *run) tellActivity(e *event) {
+	before, known := x.activities[e.MessageID]
+	after := before
+	if e.Type == "ACTIVITY_SNAPSHOT" {
+		if len(e.Content) > maxActivity || bridge.Decode(e.Content, &after) != nil || !known && len(x.activities) >= maxOpen {
+			return
+		}
+	} else {
+		var err error
+		if after, err = bridge.ApplyPatch(before, e.Patch); err != nil {
+			return
+		}
+	}
+	x.activities[e.MessageID] = after
+	says := bridge.DescribeValue(after)
+	if known {
+		says = bridge.List(bridge.Changes(before, after))
+	}
+	if says != "" {
+		x.reportProgress(toolwords.Label(e.Activity) + ": " + words.Sentence(toolwords.Label(says)))
+	}
+}
+
+func (x *run) reportProgress(text string) {
+	x.session.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
+}
+
+// closeAll ends the open texts, because something else follows.
+func (x *run) closeAll() {
+	for id := range x.outputs {
+		x.closeOutput(id)
+	}
+}
+
+// errAgent is why a session failed whose agent says so.
+var errAgent = errors.New("agui: the agent reports an error")
+
+// end ends the session: with the run, with an error that the agent reports, or because the stream
+// ended without either.
+func (x *run) end(err error, text string) {
+	x.mu.Lock()
+	x.closeAll()
+	for id, c := range x.calls {
+		if c.timer.Stop(); c.done == nil && err == nil {
+			x.announceCall(c)
+		}
+		if c.done != nil {
+			c.done(err)
+		}
+		delete(x.calls, id)
+	}
+	x.mu.Unlock()
+	var says aaep.Text
+	if text != "" {
+		says = bridge.Ours(text)
+	}
+	switch {
+	case x.ctx.Err() != nil || errors.Is(err, errGone):
+		x.session.Cancel(aaep.CancelledByProducer, aaep.Text{})
+	case err != nil:
+		x.session.Fail(err, says)
+	default:
+		x.session.Complete(says)
+	}
+}
