@@ -93,7 +93,7 @@ func (c *Capabilities) AddExtension(v Vocabulary, capability any) error {
 	var check checker
 	check.checkWithin(appendPointer("/capabilities", v.Prefix), func() {
 		check.checkObject("HS-041", "", raw, 2, maxEventDepth)
-		check.unshared(v, c.Extensions[v.Prefix] != nil, c.SupportedExtensions)
+		check.checkUnshared(v, c.Extensions[v.Prefix] != nil, c.SupportedExtensions)
 	})
 	if err := check.asError("capabilities"); err != nil {
 		return err

@@ -88,6 +88,7 @@ func (e *Event) In(t Translation) *Event {
 // twelve core payloads and by *Extension.
 type Payload interface {
 	EventType() Type
+	// isPayload keeps types of other packages from being payloads.
 	isPayload()
 }
 

@@ -61,7 +61,7 @@ func (e *Event) AddExtension(v Vocabulary, data any) error {
 	var c checker
 	c.checkWithin(appendPointer("/extensions", v.Prefix), func() {
 		c.checkObject("ENV-046", "", raw, 2, maxEventDepth)
-		c.unshared(v, e.Extensions[v.Prefix] != nil, e.Context)
+		c.checkUnshared(v, e.Extensions[v.Prefix] != nil, e.Context)
 	})
 	if err := c.asError(e.MessageType()); err != nil {
 		return err
@@ -81,9 +81,9 @@ func (e *Event) AddExtension(v Vocabulary, data any) error {
 	return nil
 }
 
-// unshared refuses v where its prefix is in use and none of the URIs is that of v: two extensions
-// cannot share it.
-func (c *checker) unshared(v Vocabulary, used bool, uris []string) {
+// checkUnshared refuses v where its prefix is in use and none of the URIs is that of v: two
+// extensions cannot share it.
+func (c *checker) checkUnshared(v Vocabulary, used bool, uris []string) {
 	if used && !slices.Contains(uris, v.URI) {
 		c.addViolation("EXT-002", "", "has what another extension put there, and %s has the same prefix; one of them can go along", v.URI)
 	}
@@ -103,7 +103,7 @@ func (v Vocabulary) Read(object json.RawMessage, into any) error {
 		return nil
 	}
 	var c checker
-	c.missed(jsontext.Value(object), reflect.TypeOf(into), 0)
+	c.checkMissed(jsontext.Value(object), reflect.TypeOf(into), 0)
 	return c.asError(v.Prefix)
 }
 
@@ -129,9 +129,9 @@ func hasUntagged(typ reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// missed reports members of a value that a field of typ was likely meant for, and did not take: it
-// has no json tag, and their names differ in upper and lower case.
-func (c *checker) missed(value jsontext.Value, typ reflect.Type, level int) {
+// checkMissed refuses members of a value that a field of typ was likely meant for, and did not
+// take: it has no json tag, and their names differ in upper and lower case.
+func (c *checker) checkMissed(value jsontext.Value, typ reflect.Type, level int) {
 	for typ != nil && typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
@@ -145,7 +145,7 @@ func (c *checker) missed(value jsontext.Value, typ reflect.Type, level int) {
 		if jsonv2.Unmarshal(value, &items) != nil {
 			return
 		}
-		c.checkEach("", len(items), func(i int) { c.missed(items[i], typ.Elem(), level+1) })
+		c.checkEach("", len(items), func(i int) { c.checkMissed(items[i], typ.Elem(), level+1) })
 	case reflect.Struct, reflect.Map:
 		var members map[string]jsontext.Value
 		if jsonv2.Unmarshal(value, &members) != nil {
@@ -154,7 +154,7 @@ func (c *checker) missed(value jsontext.Value, typ reflect.Type, level int) {
 		for _, name := range slices.Sorted(maps.Keys(members)) {
 			c.checkWithin(appendPointer("", name), func() {
 				if typ.Kind() == reflect.Map {
-					c.missed(members[name], typ.Elem(), level+1)
+					c.checkMissed(members[name], typ.Elem(), level+1)
 				} else {
 					c.missedMember(name, members, typ, level)
 				}
@@ -172,7 +172,7 @@ func (c *checker) missedMember(name string, members map[string]jsontext.Value, t
 		switch {
 		case !f.IsExported() || f.Anonymous && tag == "" || tag == "-":
 		case cmp.Or(tag, f.Name) == name:
-			c.missed(members[name], f.Type, level+1)
+			c.checkMissed(members[name], f.Type, level+1)
 			return
 		case tag == "" && !own && strings.EqualFold(f.Name, name) &&
 			!(tagged && strings.Contains(options, "case:ignore")):

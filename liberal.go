@@ -161,8 +161,9 @@ var publishedCategories = map[ErrorCategory]ErrorCategory{
 	"invalid_input": ErrorPermanent, "policy": ErrorPermanent, "internal": ErrorPermanent,
 }
 
-// readState reads the two states that the published types have and the protocol has not (D-16). The
-// set of states is open, so all others stay as they are.
+// readState replaces awaiting_user by awaiting_input, and notes completed: two states that the
+// published types have and the protocol has not (D-16). The set of states is open, so all others
+// stay as they are.
 func readState(c *checker, at string, s *State) {
 	switch *s {
 	case "awaiting_user":

@@ -200,8 +200,8 @@ func (*AwaitingClarification) isPayload() {}
 func (*HandoffRequested) isPayload()      {}
 func (*Extension) isPayload()             {}
 
-// The words a person hears when an event came without a summary.
-
+// fallbackText returns what a person hears when an event came without a summary. So do its
+// namesakes below.
 func (*SessionStarted) fallbackText() string   { return "The agent started." }
 func (*SessionCompleted) fallbackText() string { return "The agent finished." }
 func (p *SessionErrored) fallbackText() string {

@@ -292,7 +292,8 @@ func (t *turn) optionConfirmation(p *permission, option permissionOption) produc
 
 // plainYes are names of options that say nothing but yes, once.
 var plainYes = map[string]bool{"allow": true, "allow once": true, "yes": true, "yes, allow once": true, "accept": true,
-	"approve": true, "approve once": true, "proceed": true, "proceed once": true, "run": true, "run once": true, "ok": true,
+	"approve": true, "approve once": true, "proceed": true, "proceed once": true, "run": true, "run once": true,
+	"ok":                true,
 	"allow this change": true}
 
 // usableOptions returns the options that can be answered with: of a known kind, and with an id that

@@ -34,7 +34,7 @@ func (c *call) describeConsequence(cfg Config) string {
 	for _, part := range c.content {
 		switch part.Type {
 		case "diff":
-			says = append(says, part.change().Summary(cfg.describePath(part.Path)))
+			says = append(says, part.asChange().Summary(cfg.describePath(part.Path)))
 			changed = true
 		case "content":
 			if text := toolwords.Line(part.Content.spokenText()); text != "" {
@@ -94,7 +94,7 @@ func (c *Conversation) Details() (lines []string) {
 		switch part.Type {
 		case "diff":
 			safe("", "File: "+part.Path)
-			lines = append(lines, part.change().Lines()...)
+			lines = append(lines, part.asChange().Lines()...)
 		case "content":
 			for _, text := range toolwords.SplitLines(part.Content.spokenText()) {
 				safe("", text)
@@ -114,7 +114,7 @@ func (c *Conversation) Details() (lines []string) {
 	return lines
 }
 
-// change is a part of the kind diff.
-func (c toolContent) change() toolwords.Change {
+// asChange returns a part of the kind diff as a change of a file.
+func (c toolContent) asChange() toolwords.Change {
 	return toolwords.Change{Old: c.OldText, New: c.NewText}
 }

@@ -36,6 +36,7 @@ type acpOptions struct {
 	thoughts, tee bool
 }
 
+// acpCommand makes "aaep acp".
 func acpCommand() *cobra.Command {
 	o := &acpOptions{}
 	cmd := &cobra.Command{
@@ -118,7 +119,7 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 		return usageError("--folder %q is no folder."+see, o.folder)
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
-		return usageError("cannot run %q: %s.\nCheck its name, or give its whole path", args[0], whyNot(err))
+		return usageError("cannot run %q: %s.\nCheck its name, or give its whole path", args[0], explainStart(err))
 	}
 	if o.tee {
 		return o.runBetween(cmd, args)
@@ -266,7 +267,7 @@ func (o *acpOptions) runBetween(cmd *cobra.Command, args []string) (err error) {
 		return &exitError{exitFailed, err}
 	}
 	if err := program.Start(); err != nil {
-		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s", args[0], whyNot(err))}
+		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s", args[0], explainStart(err))}
 	}
 	p, served, end, err := o.serveAgent(ctx, cmd, filepath.Base(args[0]),
 		producer.Config{Admit: o.where.rightsOf(status)}, status)

@@ -13,9 +13,9 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// effective is what holds after an answer: a term that a producer leaves out is as it was asked for
-// (D-45), an extension that it leaves out is not served.
-func effective(asked, honored aaep.Capabilities) aaep.Capabilities {
+// termsInForce returns what holds after an answer: a term that a producer leaves out is as it was
+// asked for (D-45), an extension that it leaves out is not served.
+func termsInForce(asked, honored aaep.Capabilities) aaep.Capabilities {
 	c := asked.With(honored)
 	c.Extensions = honored.Extensions
 	return c
@@ -124,19 +124,19 @@ func loadInWords(t tongue, l aaep.CognitiveLoad) string {
 func extensionInWords(t tongue, prefix string, capability json.RawMessage) string {
 	switch prefix {
 	case extensions.BrailleVocabulary.Prefix:
-		if d := read[extensions.Braille](capability); d.Cells > 0 {
+		if d := readExtension[extensions.Braille](capability); d.Cells > 0 {
 			return phrase.Counted(string(t), phrase.CutToCells, d.Cells*max(d.Rows, 1), "cell")
 		}
 	case extensions.TimingVocabulary.Prefix:
-		if m := read[extensions.Timing](capability).TimeoutMultiplier; m > 0 {
+		if m := readExtension[extensions.Timing](capability).TimeoutMultiplier; m > 0 {
 			return t.says(phrase.TimesTheTime, strconv.FormatFloat(m, 'f', -1, 64))
 		}
 	case extensions.HapticVocabulary.Prefix:
-		if h := read[extensions.Haptic](capability); len(h.PatternsSupported) > 0 {
+		if h := readExtension[extensions.Haptic](capability); len(h.PatternsSupported) > 0 {
 			return t.says(phrase.ThePatterns, t.list(h.PatternsSupported))
 		}
 	case extensions.DeliveryVocabulary.Prefix:
-		if read[extensions.Delivery](capability).Presence == extensions.PresenceTyping {
+		if readExtension[extensions.Delivery](capability).Presence == extensions.PresenceTyping {
 			return t.says(phrase.QuietExcept, "")
 		}
 	default:
@@ -145,15 +145,15 @@ func extensionInWords(t tongue, prefix string, capability json.RawMessage) strin
 	return ""
 }
 
-// read reads what a peer wrote about an extension, as far as it can be read.
-func read[T any](data json.RawMessage) (v T) {
+// readExtension reads what a peer wrote about an extension, as far as it can be read.
+func readExtension[T any](data json.RawMessage) (v T) {
 	_ = json.Unmarshal(data, &v)
 	return v
 }
 
-// notGranted says what of the request does not hold. Where the agent has explained itself, in a
-// note, its words stand for everything but what it does not know, and who is asked where it has a
-// word about that.
+// notGranted says which terms of the request do not hold. Where the agent has sent a note, that
+// explains the rate, the words, the boundaries and the load, and, where it mentions questions, the
+// right to answer.
 func notGranted(t tongue, asked, got aaep.Capabilities, note string) []string {
 	var short aaep.Capabilities
 	if note == "" {
@@ -186,7 +186,7 @@ func notGranted(t tongue, asked, got aaep.Capabilities, note string) []string {
 	if len(got.Languages) > 0 { // with none at all the agent has explained itself
 		for _, tag := range asked.Languages {
 			if !slices.ContainsFunc(got.Languages,
-				func(has string) bool { return strings.EqualFold(has, tag) || within(tag, has) }) {
+				func(has string) bool { return strings.EqualFold(has, tag) || isWithinTag(tag, has) }) {
 				list = append(list, t.says(phrase.TheLanguage, tag))
 			}
 		}
@@ -194,8 +194,8 @@ func notGranted(t tongue, asked, got aaep.Capabilities, note string) []string {
 	return list
 }
 
-// within reports whether a tag is a wider one and further subtags, as en-US is within en.
-func within(tag, wider string) bool {
+// isWithinTag reports whether a tag is a wider one and further subtags, as en-US is within en.
+func isWithinTag(tag, wider string) bool {
 	return len(tag) > len(wider) && tag[len(wider)] == '-' && strings.EqualFold(tag[:len(wider)], wider)
 }
 
@@ -216,13 +216,14 @@ func andList(words []string) string {
 // isTrue reports whether b is set, to true.
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// felt is the pattern that comes with an event for a haptic device, in brackets, or "". That the
-// agent waits comes without one where the device is not asked itself; its first says so.
-func felt(ev *aaep.Event, device aaep.Capabilities) string {
+// hapticPattern returns the pattern that comes with an event for a haptic device, in brackets, or
+// "". That the agent waits comes without one where the device is not asked itself; the first
+// pattern of the device says so.
+func hapticPattern(ev *aaep.Event, device aaep.Capabilities) string {
 	data, has := ev.Extensions[extensions.HapticVocabulary.Prefix]
-	pattern := read[extensions.HapticData](data).Pattern
+	pattern := readExtension[extensions.HapticData](data).Pattern
 	if p, ok := ev.Payload.(*aaep.StateChanged); ok && !has && p.ToState == aaep.StateAwaitingInput {
-		if own := read[extensions.Haptic](device.Extensions[extensions.HapticVocabulary.Prefix]).PatternsSupported; len(own) > 0 {
+		if own := readExtension[extensions.Haptic](device.Extensions[extensions.HapticVocabulary.Prefix]).PatternsSupported; len(own) > 0 {
 			pattern = own[0]
 		}
 	}

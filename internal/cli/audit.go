@@ -16,6 +16,7 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
+// auditCommand makes "aaep audit".
 func auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",

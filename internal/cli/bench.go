@@ -32,6 +32,7 @@ type benchOptions struct {
 	reach    *reaching
 }
 
+// benchCommand makes "aaep bench".
 func benchCommand() *cobra.Command {
 	o := &benchOptions{}
 	cmd := &cobra.Command{

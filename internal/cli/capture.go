@@ -19,6 +19,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
+// captureCommand makes "aaep capture".
 func captureCommand() *cobra.Command {
 	var once, questions bool
 	var reach *reaching

@@ -89,7 +89,7 @@ func (s *childAgent) notFollowed(ctx context.Context, program string, err error,
 		return dialError(ctx, program, err)
 	}
 	if s.conn == nil {
-		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", program, whyNot(err))}
+		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", program, explainStart(err))}
 	}
 	how := howEnded(s.conn.Close())
 	switch {

@@ -123,7 +123,7 @@ func (f *following) safely(change aaep.Capabilities) aaep.Capabilities {
 // extensions the agent serves; to name one again that it could not might be refused (§7.3.1).
 func (f *following) presence(typing bool) aaep.Capabilities {
 	c := aaep.Capabilities{SupportedExtensions: f.sub.Accepted().HonoredCapabilities.SupportedExtensions}
-	d := read[extensions.Delivery](f.wanted.Extensions[extensions.DeliveryVocabulary.Prefix])
+	d := readExtension[extensions.Delivery](f.wanted.Extensions[extensions.DeliveryVocabulary.Prefix])
 	d.Presence, d.PresenceExpiresIn = "active", 0
 	if typing {
 		d.Presence, d.PresenceExpiresIn = extensions.PresenceTyping, int64(quietTime/time.Second)
@@ -206,7 +206,7 @@ func (f *following) loud() {
 
 // isQuiet reports whether terms say that the person types.
 func isQuiet(c aaep.Capabilities) bool {
-	return read[extensions.Delivery](c.Extensions[extensions.DeliveryVocabulary.Prefix]).Presence == extensions.PresenceTyping
+	return readExtension[extensions.Delivery](c.Extensions[extensions.DeliveryVocabulary.Prefix]).Presence == extensions.PresenceTyping
 }
 
 // change asks for other terms. Nothing waits for the answer: announcements and questions go on. What is asked for

@@ -24,6 +24,7 @@ import (
 	"github.com/aaep-go/aaep/transports/stdio"
 )
 
+// conformanceCommand makes "aaep conformance".
 func conformanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
@@ -49,6 +50,7 @@ type proof struct {
 	old                             publishedFlags
 }
 
+// conformanceProducer makes "aaep conformance producer".
 func conformanceProducer() *cobra.Command {
 	p := &proof{}
 	cmd := &cobra.Command{
@@ -190,7 +192,7 @@ func (p *proof) explainUnreached(ctx context.Context, at string, err error) erro
 		return &exitError{exitUnreachable, fmt.Errorf("the agent %s ended without a word.\nStarted so, it has to speak AAEP on its standard output", at)}
 	case p.program != "":
 		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", at,
-			whyNot(err))}
+			explainStart(err))}
 	}
 	said := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error()+": ")
 	told, failed := dialError(ctx, at, err), new(exitError)

@@ -33,6 +33,7 @@ type subscriberProof struct {
 	transport string
 }
 
+// conformanceSubscriber makes "aaep conformance subscriber".
 func conformanceSubscriber() *cobra.Command {
 	p := &subscriberProof{patience: 5 * time.Minute}
 	cmd := &cobra.Command{

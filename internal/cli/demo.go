@@ -27,6 +27,7 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
+// demoCommand makes "aaep demo".
 func demoCommand() *cobra.Command {
 	var answer string
 	cmd := &cobra.Command{
@@ -108,7 +109,7 @@ func (d *demo) runDemo(ctx context.Context) error {
 			return w.String()
 		}
 	}
-	feels := func(ev *aaep.Event) string { return felt(ev, subscriber.Haptic(patterns...)) }
+	feels := func(ev *aaep.Event) string { return hapticPattern(ev, subscriber.Haptic(patterns...)) }
 	listens := subscriber.ScreenReader("en-US")
 	delete(listens.Extensions, extensions.TimingVocabulary.Prefix) // a demonstration that is not answered is over sooner
 	people := []*person{
@@ -141,7 +142,7 @@ func (d *demo) runDemo(ctx context.Context) error {
 
 // agreedTerms says in short what was agreed with a listener.
 func (w *person) agreedTerms() string {
-	c := effective(w.caps, w.sub.Accepted().HonoredCapabilities)
+	c := termsInForce(w.caps, w.sub.Accepted().HonoredCapabilities)
 	about := aaep.Capabilities{MaxEventsPerSecond: 1, SupportsConfirmationReply: new(true),
 		Extensions: map[string]json.RawMessage{"braille": nil, "haptic": nil}}
 	if c.Extensions["haptic"] == nil {

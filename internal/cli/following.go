@@ -155,7 +155,7 @@ func (f *following) terms() aaep.Capabilities {
 	if f.sub == nil {
 		return f.wanted
 	}
-	return effective(f.wanted, f.sub.Accepted().HonoredCapabilities)
+	return termsInForce(f.wanted, f.sub.Accepted().HonoredCapabilities)
 }
 
 // explain says what of a request the agent did not grant.
@@ -298,7 +298,7 @@ func (f *following) announce(ev *aaep.Event) {
 			f.says(text)
 		}
 		if f.canAnswer(ev) {
-			f.says(felt(ev, f.terms()))
+			f.says(hapticPattern(ev, f.terms()))
 			f.gist.Add(time.Now(), f.name, ev, lasting{}) // the state that says so too
 			f.ask(ev)
 			return
@@ -319,7 +319,7 @@ func (f *following) announce(ev *aaep.Event) {
 	} else if ev.Type().Terminal() {
 		text = f.rest(ev.SessionID) + text
 	}
-	feel := felt(ev, f.terms())
+	feel := hapticPattern(ev, f.terms())
 	text = strings.TrimSpace(feel + " " + text)
 	line := lasting{ev, text}
 	if feel != "" { // it is told at once

@@ -206,7 +206,7 @@ func tryHook(ctx context.Context, line string) error {
 	cmd.Env = append(os.Environ(), call.Variable+"=1")
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%q cannot be run: %s %s", line, whyNot(err), words.OneLine(says.String()))
+		return fmt.Errorf("%q cannot be run: %s %s", line, explainStart(err), words.OneLine(says.String()))
 	}
 	if prints.Len() > 0 || !strings.Contains(says.String(), call.Taken) {
 		return fmt.Errorf("%q says: %s", line, words.OneLine(says.String()+prints.String()))

@@ -36,9 +36,9 @@ func printInvitations(status *announcer, agent, below string, all []invitation) 
 	}
 }
 
-// invitation is how to follow an agent that srv serves at a TCP address: which name of it leads
+// newInvitation is how to follow an agent that srv serves at a TCP address: which name of it leads
 // there from this machine, what vouches for it, and what a listener has to show.
-func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
+func (s *serving) newInvitation(addr net.Addr, srv *serve.Server) (v invitation) {
 	tcp := addr.(*net.TCPAddr)
 	words := []string{"aaep listen"}
 	note := func(format string, args ...any) { v.notes = append(v.notes, fmt.Sprintf(format, args...)) }

@@ -56,7 +56,7 @@ func TestInvitation(t *testing.T) {
 		if tt.certs != nil {
 			srv.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(tt.certs)}}
 		}
-		v := tt.s.invitation(&net.TCPAddr{IP: tt.at, Port: 8443}, srv)
+		v := tt.s.newInvitation(&net.TCPAddr{IP: tt.at, Port: 8443}, srv)
 		if got := strings.Join(append([]string{v.command + " " + v.at}, v.notes...), "\n"); got != tt.want {
 			t.Errorf("%s: said\n%s\nwant\n%s", tt.name, got, tt.want)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
+// logCommand makes "aaep log".
 func logCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log",

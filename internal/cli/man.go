@@ -10,6 +10,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
+// manCommand makes "aaep man".
 func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man",

@@ -29,6 +29,7 @@ import (
 	"github.com/aaep-go/aaep/schemas"
 )
 
+// manifestCommand makes "aaep manifest".
 func manifestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "manifest",
@@ -66,6 +67,7 @@ func fileStem(name string) string {
 	return name
 }
 
+// manifestInit makes "aaep manifest init".
 func manifestInit() *cobra.Command {
 	var out, name, language string
 	cmd := &cobra.Command{
@@ -122,6 +124,7 @@ name.`,
 	return cmd
 }
 
+// manifestKeygen makes "aaep manifest keygen".
 func manifestKeygen() *cobra.Command {
 	var alg string
 	cmd := &cobra.Command{
@@ -204,6 +207,7 @@ func createFile(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
+// manifestSign makes "aaep manifest sign".
 func manifestSign() *cobra.Command {
 	var keyFile, keyID string
 	var days int

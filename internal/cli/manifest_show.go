@@ -95,6 +95,7 @@ func (b *believing) verifyManifest(ctx context.Context, signed string) (m *manif
 	return m, id, refused, nil
 }
 
+// manifestVerify makes "aaep manifest verify".
 func manifestVerify() *cobra.Command {
 	var b *believing
 	cmd := &cobra.Command{
@@ -141,6 +142,7 @@ type showing struct {
 	ask bool
 }
 
+// manifestShow makes "aaep manifest show".
 func manifestShow() *cobra.Command {
 	o := &showing{}
 	cmd := &cobra.Command{

@@ -57,8 +57,8 @@ func boolAsNumber(yes bool) int {
 	return 0
 }
 
-// writeMetrics writes the counts of agents in the text format of Prometheus; of one without a name
-// there is no other. None says what was said, or to whom.
+// writeMetrics writes the counts of agents in the text format of Prometheus, by the agents' names;
+// the name is "" where there is only one. No metric tells what was said, or to whom.
 func writeMetrics(w io.Writer, agents map[string]producer.Stats) {
 	for _, c := range counts {
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", c.name, c.help, c.name, c.kind)

@@ -68,7 +68,8 @@ var prefixes = sync.OnceValue(func() *regexp.Regexp {
 		`oidc|orca|producer|relay|schemas|serve|speech|sse|stand|stdio|subscriber|transports|wake|websocket|writer): )+`)
 })
 
-// unprefixed leaves out the names of packages where an error, or one that is told within it, begins with them.
+// unprefixed leaves out the names of packages where an error, or one that is told within it, begins
+// with them.
 func trimPackageNames(text string) string { return prefixes().ReplaceAllString(text, "$1") }
 
 // innermostError returns the cause at the end of a chain of errors; of several, the first.

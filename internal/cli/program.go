@@ -30,8 +30,8 @@ func programEnding(exit *exec.ExitError) (code int, how string) {
 	return exit.ExitCode(), fmt.Sprintf("failed with exit code %d", exit.ExitCode())
 }
 
-// whyNot is why a program could not be started.
-func whyNot(err error) string {
+// explainStart says why a program could not be started.
+func explainStart(err error) string {
 	if errors.Is(err, exec.ErrNotFound) {
 		return "there is no such program"
 	}
@@ -42,10 +42,10 @@ func whyNot(err error) string {
 // in the background.
 const errorsRest = time.Second
 
-// runProgram runs the program with the session as its standard output, which ends when no
-// process holds it any more, as in a pipe, and as its standard error. Neither of the two waits for the other, so
-// that errors come first where the output is held up. When ctx ends the program is told to end; if
-// it does not heed that, it is killed.
+// runProgram runs the program with the session as its standard output, which ends when no process
+// holds it any more, as in a pipe, and as its standard error. Neither of the two waits for the
+// other, so that errors come first where the output is held up. When ctx ends the program is told
+// to end; if it does not heed that, it is killed.
 func (r *runner) runProgram(ctx context.Context, out, errs io.Writer) error {
 	read, write, err := os.Pipe()
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
+// replayCommand makes "aaep replay".
 func replayCommand() *cobra.Command {
 	r := &replayer{}
 	var addr string

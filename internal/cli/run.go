@@ -23,6 +23,7 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
+// runCommand makes "aaep run".
 func runCommand() *cobra.Command {
 	r := &runner{}
 	cmd := &cobra.Command{
@@ -146,7 +147,7 @@ func (r *runner) runAgent(ctx context.Context) (err error) {
 	defer stop()
 	if len(r.args) > 0 {
 		if _, err := exec.LookPath(r.args[0]); err != nil {
-			return usageError("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))
+			return usageError("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], explainStart(err))
 		}
 	}
 	journal := errorsTo(r.errs)
@@ -336,7 +337,7 @@ func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 		return &exitError{exitFailed, fmt.Errorf("%s was not run: the trail %s cannot be written", r.name, r.trail)}
 	case failed != nil:
 		s.Fail(failed, inEnglish(r.name+" could not be run."))
-		return &exitError{exitFailed, fmt.Errorf("cannot run %s: %s", r.name, whyNot(failed))}
+		return &exitError{exitFailed, fmt.Errorf("cannot run %s: %s", r.name, explainStart(failed))}
 	}
 	if err := s.Complete(inEnglish(r.name + " finished.")); err != nil {
 		return &exitError{exitFailed, err}

@@ -26,6 +26,7 @@ const (
 	maxListeners = 10_000 // of each agent, where it does nothing else
 )
 
+// serveCommand makes "aaep serve".
 func serveCommand() *cobra.Command {
 	s := &server{agents: map[string]*producer.Producer{}, gone: map[string]bool{}}
 	cmd := &cobra.Command{
@@ -105,8 +106,8 @@ func (s *server) runServer(ctx context.Context, names []string) (err error) {
 	return s.waitForEnd(ctx, len(names))
 }
 
-// agentsToServe are the agents that are to be served, each once. Where none is named, those
-// whose name is no path are left to another.
+// agentsToServe returns the agents that are to be served, each once: those that are named, else all
+// in the servers whose name can be a path.
 func (s *server) agentsToServe(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]string, error) {
 	if len(named) == 0 {
 		var err error
@@ -208,7 +209,8 @@ func (s *server) printAddresses(names []string, at []invitation) {
 	notifyReady()
 }
 
-// waitForEnd waits until it is interrupted, or no agent can be followed any more.
+// waitForEnd waits until it is interrupted, or none of the agents, of which left are served, can be
+// followed any more.
 func (s *server) waitForEnd(ctx context.Context, left int) error {
 	type end struct {
 		name string

@@ -294,7 +294,7 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*p
 				return nil, nil, err
 			}
 			opened = append(opened, ln)
-			at = append(at, s.invitation(ln.Addr(), srv))
+			at = append(at, s.newInvitation(ln.Addr(), srv))
 			serves = append(serves, func(ctx context.Context) error { return overTCP(ctx, srv, ln, p) })
 			continue
 		}

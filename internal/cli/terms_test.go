@@ -160,16 +160,16 @@ func TestNotGranted(t *testing.T) {
 		{"the agent says something else", aaep.Capabilities{SupportsConfirmationReply: new(false), Extensions: asked.Extensions},
 			"At most 5 events per second are served.", "questions to decide"},
 	} {
-		if got := strings.Join(notGranted(english, asked, effective(asked, tt.honored), tt.note), ", "); got != tt.want {
+		if got := strings.Join(notGranted(english, asked, termsInForce(asked, tt.honored), tt.note), ", "); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 	listens := aaep.Capabilities{SupportsConfirmationReply: new(false), Extensions: asked.Extensions}
-	if got := notGranted("es", asked, effective(asked, listens), tongue("es").says(phrase.OnlyListen, "")); len(got) != 0 {
+	if got := notGranted("es", asked, termsInForce(asked, listens), tongue("es").says(phrase.OnlyListen, "")); len(got) != 0 {
 		t.Errorf("the agent says in Spanish that others are asked: %q", got)
 	}
 	fast := aaep.Capabilities{MaxEventsPerSecond: 50}
-	if got := notGranted(english, fast, effective(fast, aaep.Capabilities{MaxEventsPerSecond: 5}), ""); len(got) != 1 || got[0] != "at most 50 events a second" {
+	if got := notGranted(english, fast, termsInForce(fast, aaep.Capabilities{MaxEventsPerSecond: 5}), ""); len(got) != 1 || got[0] != "at most 50 events a second" {
 		t.Errorf("a lower rate: %q", got)
 	}
 }
@@ -183,12 +183,12 @@ func TestFelt(t *testing.T) {
 		if data != "" {
 			ev.Extensions = map[string]json.RawMessage{"haptic": json.RawMessage(data)}
 		}
-		if got := felt(ev, subscriber.Haptic("long")); got != want {
+		if got := hapticPattern(ev, subscriber.Haptic("long")); got != want {
 			t.Errorf("felt(%s) = %q, want %q", data, got, want)
 		}
 	}
 	waits := event(&aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "")
-	if got := felt(waits, subscriber.Haptic("long", "short")) + felt(waits, subscriber.ScreenReader()); got != "[long]" {
+	if got := hapticPattern(waits, subscriber.Haptic("long", "short")) + hapticPattern(waits, subscriber.ScreenReader()); got != "[long]" {
 		t.Errorf("that the agent waits is felt as %q, want the first pattern, and only by a device", got)
 	}
 }

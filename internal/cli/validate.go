@@ -21,6 +21,7 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 )
 
+// validateCommand makes "aaep validate".
 func validateCommand() *cobra.Command {
 	v, ca := &validator{}, ""
 	cmd := &cobra.Command{

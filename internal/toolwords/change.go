@@ -16,7 +16,7 @@ type Change struct {
 
 // Summary says how much of a file changes; place is the file as a person is told it.
 func (c Change) Summary(place string) string {
-	added, removed := c.count()
+	added, removed := c.countLines()
 	what := fmt.Sprintf("%s added, %d removed", words.Count(added, "line"), removed)
 	if c.Old == nil {
 		what = "a new file, " + words.Count(added, "line")
@@ -24,9 +24,9 @@ func (c Change) Summary(place string) string {
 	return fmt.Sprintf("In %s: %s.", place, what)
 }
 
-// count is how many lines are added and removed.
-func (c Change) count() (added, removed int) {
-	for _, l := range c.diff() {
+// countLines returns how many lines are added and removed.
+func (c Change) countLines() (added, removed int) {
+	for _, l := range c.diffLines() {
 		switch l.sign {
 		case '+':
 			added++
@@ -37,10 +37,10 @@ func (c Change) count() (added, removed int) {
 	return added, removed
 }
 
-// Lines are the lines that change as they are told, each side with its numbers.
+// Lines returns the lines that change as they are told, each with its number on its side.
 func (c Change) Lines() (lines []string) {
 	before, after := 0, 0
-	for _, l := range c.diff() {
+	for _, l := range c.diffLines() {
 		text := words.OneLine(aaep.SafeText(l.text))
 		switch l.sign {
 		case ' ':
@@ -65,9 +65,9 @@ type diffLine struct {
 // maxCells bounds the work of comparing two texts line by line.
 const maxCells = 4 << 20
 
-// diff compares the lines of the two texts of a change. Where they are too many to compare, what lies between the lines that are
-// the same at both ends counts as removed and added.
-func (c Change) diff() (lines []diffLine) {
+// diffLines compares the lines of the two texts. Where they are too many to compare, what lies
+// between the lines that are the same at both ends counts as removed and added.
+func (c Change) diffLines() (lines []diffLine) {
 	var before []string
 	if c.Old != nil {
 		before = SplitLines(*c.Old)
@@ -92,14 +92,14 @@ func (c Change) diff() (lines []diffLine) {
 		add('-', a)
 		add('+', b)
 	} else {
-		lines = append(lines, compare(a, b)...)
+		lines = append(lines, compareLines(a, b)...)
 	}
 	add(' ', before[len(before)-tail:])
 	return lines
 }
 
-// compare finds the longest common subsequence of two lists of lines.
-func compare(a, b []string) (lines []diffLine) {
+// compareLines returns two lists of lines as one, by their longest common subsequence.
+func compareLines(a, b []string) (lines []diffLine) {
 	width := len(b) + 1
 	longest := make([]int32, (len(a)+1)*width)
 	for i := len(a) - 1; i >= 0; i-- {
@@ -128,7 +128,7 @@ func compare(a, b []string) (lines []diffLine) {
 	return lines
 }
 
-// SplitLines are the lines of a text. A newline at its end begins no further line.
+// SplitLines returns the lines of a text. A newline at its end begins no further line.
 func SplitLines(text string) []string {
 	text = strings.TrimSuffix(text, "\n")
 	if text == "" {

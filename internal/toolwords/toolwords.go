@@ -1,5 +1,6 @@
-// Package toolwords says what a coding agent does with its tools: which command, which file, how many lines, how much harm it can do.
-// What agents write is untrusted; all that is returned for a person is safe to show, in one line.
+// Package toolwords says what a coding agent does with its tools: which command, which file, how
+// many lines, how much harm it can do. What agents write is untrusted; all that is returned for a
+// person is safe to show, in one line.
 package toolwords
 
 import (
@@ -19,20 +20,23 @@ import (
 // Most is how many characters of an agent's words are told at once, as in a question.
 const Most = 4000
 
-// Line is an agent's text in one line, safe to show. Where the line was broken is said, for a command means something else without.
+// Line returns an agent's text in one line, safe to show. It says where the line was broken, for
+// without that a command would mean something else.
 func Line(text string) string {
 	text = strings.ReplaceAll(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n", " <new line> ")
 	text = words.OneLine(aaep.SafeText(text))
 	if n := len([]rune(text)); n > Most {
-		return fmt.Sprintf("%s (these are the first %d of %d characters; the details have all)", Clip(text, Most), Most, n)
+		return fmt.Sprintf("%s (these are the first %d of %d characters; the details have all)", Clip(text, Most),
+			Most, n)
 	}
 	return text
 }
 
-// Label is an agent's text in one line, safe to show, and no longer than a person would listen to.
+// Label returns an agent's text in one line, safe to show, and no longer than a person would listen
+// to.
 func Label(text string) string { return Clip(words.OneLine(aaep.SafeText(text)), 200) }
 
-// Clip shortens a text to some characters.
+// Clip shortens a text to a number of characters, and ends it with an ellipsis if it was longer.
 func Clip(text string, most int) string {
 	n := 0
 	for i := range text {
@@ -43,8 +47,8 @@ func Clip(text string, most int) string {
 	return text
 }
 
-// Exact is a text that is told whole and as it is. One that cannot be told so, with letters that deceive or spaces that cannot be
-// heard, is written in ASCII.
+// Exact returns a text that can be told whole and as it is. One with letters that deceive, or with
+// spaces that cannot be heard, is written in ASCII.
 func Exact(text string) string {
 	if words.OneLine(aaep.SafeText(text)) == text {
 		return text
@@ -53,7 +57,8 @@ func Exact(text string) string {
 	return strings.ReplaceAll(text, "  ", ` \x20`)
 }
 
-// FirstSentence is the first line of a text as a label, with a full stop; "" where there is none.
+// FirstSentence returns the first line of a text as a label, with a full stop; "" where there is
+// none.
 func FirstSentence(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if first = Label(strings.Trim(first, "`")); first == "" {
@@ -62,7 +67,7 @@ func FirstSentence(text string) string {
 	return words.Sentence(first)
 }
 
-// Place is a path as a person is told it: within the folder by what follows that, else whole.
+// Place returns a path as a person is told it: within the folder by what follows that, else whole.
 func Place(folder, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)
@@ -73,7 +78,8 @@ func Place(folder, path string) string {
 	return Line(path) + ", which is not in the folder,"
 }
 
-// The kinds of tools, as the Agent Client Protocol calls them. What is of none of them may do anything.
+// The kinds of tools, as the Agent Client Protocol calls them. What is of none of them may do
+// anything.
 const (
 	Execute = "execute"
 	Edit    = "edit"
@@ -86,7 +92,7 @@ const (
 	Other   = "other"
 )
 
-// Risk is how much harm a tool of a kind can do.
+// Risk returns how much harm a tool of a kind can do.
 func Risk(kind string) aaep.Risk {
 	switch kind {
 	case Read, Search, Think:
@@ -98,7 +104,8 @@ func Risk(kind string) aaep.Risk {
 }
 
 // verbs begin what is said of a tool, by its kind.
-var verbs = map[string]string{Delete: "Delete", Move: "Move", Edit: "Edit", Read: "Read", Search: "Search", Fetch: "Fetch"}
+var verbs = map[string]string{Delete: "Delete", Move: "Move", Edit: "Edit", Read: "Read", Search: "Search",
+	Fetch: "Fetch"}
 
 // Action says what a tool of a kind does, whose title the agent has given.
 func Action(kind, title string) string {
@@ -113,7 +120,7 @@ func Action(kind, title string) string {
 	return words.Sentence(verb + " " + title)
 }
 
-// Command is the command in the input of a tool as it is written, or "".
+// Command returns the command in the input of a tool as it is written, or "".
 func Command(input jsontext.Value) string {
 	var in struct {
 		Command jsontext.Value `json:"command"`
@@ -132,13 +139,15 @@ func Command(input jsontext.Value) string {
 	return ""
 }
 
-// Decode reads JSON in which a text may hold half a surrogate, as programs send that cut texts at a length; U+FFFD stands for it.
-// Everything else is read so strictly that there is only one way to read it.
+// Decode reads JSON in which a text may hold half a surrogate, as programs send that cut texts at a
+// length; U+FFFD stands for it. Everything else is read so strictly that there is only one way to
+// read it.
 func Decode(data []byte, into any) error {
 	return jsonv2.Unmarshal(data, into, jsontext.AllowInvalidUTF8(true))
 }
 
-// Members are the members of a tool's input, a line of text each. They are not made safe to show yet.
+// Members returns the members of a tool's input, a line of text each. They are not made safe to
+// show yet.
 func Members(input jsontext.Value) (lines []string, err error) {
 	if input.Kind() != '{' {
 		return []string{"Input: " + string(input)}, nil

@@ -12,19 +12,26 @@ func TestWords(t *testing.T) {
 	old := "a\nb\nc\n"
 	for _, c := range [][2]string{
 		{Line("rm a\nrm b"), "rm a <new line> rm b"}, {Line("a\u202eb"), "a<U+202E>b"},
-		{Line(strings.Repeat("x", Most+1)), strings.Repeat("x", Most) + "… (these are the first 4000 of 4001 characters; the details have all)"},
-		{Exact("a  b"), `"a \x20b"`}, {Label(strings.Repeat("x", 201)), strings.Repeat("x", 200) + "…"}, {FirstSentence("`one`\ntwo"), "one."}, {FirstSentence(" "), ""},
-		{Action(Execute, "ls ."), `Run the command "ls .".`}, {Action(Edit, "main.go"), "Edit main.go."}, {Action(Other, ""), "something that the agent does not name."},
-		{Place("/srv/a", "b/c"), "b/c"}, {Place("/srv/a", "/srv/a/b"), "b"}, {Place("/srv/a", "../b"), "/srv/b, which is not in the folder,"},
-		{Command([]byte(`{"command":"ls"}`)), "ls"}, {Command([]byte(`{"command":["rm","a b"]}`)), "rm a b"}, {Command([]byte(`{"command":1}`)), ""}, {Command([]byte(`{"command":"a","command":"b"}`)), ""},
-		{Change{nil, "a\nb"}.Summary("x"), "In x: a new file, 2 lines."}, {Change{&old, "a\nB\nc\nd\n"}.Summary("x"), "In x: 2 lines added, 1 removed."},
+		{Line(strings.Repeat("x", Most+1)), strings.Repeat("x", Most) +
+			"… (these are the first 4000 of 4001 characters; the details have all)"},
+		{Exact("a  b"), `"a \x20b"`}, {Label(strings.Repeat("x", 201)), strings.Repeat("x", 200) + "…"},
+		{FirstSentence("`one`\ntwo"), "one."}, {FirstSentence(" "), ""},
+		{Action(Execute, "ls ."), `Run the command "ls .".`}, {Action(Edit, "main.go"), "Edit main.go."},
+		{Action(Other, ""), "something that the agent does not name."},
+		{Place("/srv/a", "b/c"), "b/c"}, {Place("/srv/a", "/srv/a/b"), "b"},
+		{Place("/srv/a", "../b"), "/srv/b, which is not in the folder,"},
+		{Command([]byte(`{"command":"ls"}`)), "ls"}, {Command([]byte(`{"command":["rm","a b"]}`)), "rm a b"},
+		{Command([]byte(`{"command":1}`)), ""}, {Command([]byte(`{"command":"a","command":"b"}`)), ""},
+		{Change{nil, "a\nb"}.Summary("x"), "In x: a new file, 2 lines."},
+		{Change{&old, "a\nB\nc\nd\n"}.Summary("x"), "In x: 2 lines added, 1 removed."},
 		{strings.Join(Change{&old, "a\nB\nc\nd\n"}.Lines(), "|"), "Line 2 removed: b|Line 2 added: B|Line 4 added: d"},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("%q, want %q", c[0], c[1])
 		}
 	}
-	for kind, want := range map[string]aaep.Risk{Read: aaep.RiskLow, Other: aaep.RiskMedium, Execute: aaep.RiskHigh, "": aaep.RiskHigh, "new": aaep.RiskHigh} {
+	for kind, want := range map[string]aaep.Risk{Read: aaep.RiskLow, Other: aaep.RiskMedium, Execute: aaep.RiskHigh,
+		"": aaep.RiskHigh, "new": aaep.RiskHigh} {
 		if got := Risk(kind); got != want {
 			t.Errorf("the risk of %q is %s, want %s", kind, got, want)
 		}

@@ -322,7 +322,7 @@ func userName() string {
 	return "user"
 }
 
-// commandWord leaves of s what cannot be mistaken for another part of a command.
+// commandWord returns s without every character that could end a word of a command.
 func commandWord(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
