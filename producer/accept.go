@@ -56,9 +56,9 @@ func (p *Producer) ServeConn(conn transports.Conn) error {
 	return nil
 }
 
-// startServing serves a link on a goroutine of its own, which Shutdown waits for. done is closed when the
-// link has been refused or its subscription has ended. open is false if the Producer is closed, and
-// the peer is refused. It takes p.mu.
+// startServing serves a link on a goroutine of its own, which Shutdown waits for. done is closed
+// when the link has been refused or its subscription has ended. open is false if the Producer is
+// closed, and the peer is refused. It takes p.mu.
 func (p *Producer) startServing(conn transports.Conn) (done <-chan struct{}, open bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,17 +69,17 @@ func (p *Producer) startServing(conn transports.Conn) (done <-chan struct{}, ope
 			close(served)
 			return
 		}
-		p.guests.Add(1)
+		p.links.Add(1)
 		sub.over = func() {
 			close(served)
-			p.guests.Done()
+			p.links.Done()
 		}
 		go sub.Serve() // it needs a smaller stack than the answer to the request
 	}
 	if p.ended { // Shutdown waits for no more links; the caller waits for this one
 		go serve()
 	} else {
-		p.guests.Go(serve)
+		p.links.Go(serve)
 	}
 	return served, !p.closed
 }

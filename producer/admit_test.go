@@ -91,7 +91,7 @@ func TestPanicOverAStranger(t *testing.T) {
 		changing := st.listen(answering(everything()))
 		changing.renegotiate(spring)
 		s := st.session("Planning.")
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		good.reply(good.question(), aaep.Accept)
 		if r := <-paid; r.err != nil {
 			t.Error(r.err)
@@ -183,7 +183,7 @@ func TestReadOnly(t *testing.T) {
 		if may := terms.HonoredCapabilities.SupportsConfirmationReply; may != nil && *may || !strings.Contains(terms.NegotiationNotes, "questions are put to others") {
 			t.Errorf("the viewer is promised %+v, with the note %q", terms.HonoredCapabilities, terms.NegotiationNotes)
 		}
-		s, d := st.session("Paying."), &deed{}
+		s, d := st.session("Paying."), &action{}
 		paid := tool(s, pay, d)
 		q := alice.question()
 		if asked := of[*aaep.AwaitingConfirmation](viewer.events()); len(asked) > 0 {
@@ -216,9 +216,9 @@ func TestWithhold(t *testing.T) {
 	bubbleWith(t, producer.Config{Admit: admit}, func(t *testing.T, st *stage) {
 		done := func(context.Context) (string, error) { return "done", nil }
 		const wants = `{"coalesce_boundaries":["none"],"event_filters":{"include":["*"],"exclude":[]}}`
-		alice, guest := st.connectAs("alice"), st.connectAs("guest")
+		alice, second := st.connectAs("alice"), st.connectAs("guest")
 		alice.ask(wants)
-		acc, ok := guest.ask(wants).(*aaep.SubscriptionAccepted)
+		acc, ok := second.ask(wants).(*aaep.SubscriptionAccepted)
 		if !ok || !strings.Contains(acc.NegotiationNotes, "You are not told of aaep:agent.output.*, ") {
 			t.Fatalf("the guest's terms are %+v", acc)
 		}
@@ -231,10 +231,10 @@ func TestWithhold(t *testing.T) {
 				t.Error(err)
 			}
 			s.Fail(nil, aaep.Text{})
-			guest.send(&aaep.SubscriptionRenegotiate{SubscriptionID: acc.SubscriptionID, Capabilities: aaep.Capabilities{EventFilters: &aaep.EventFilters{Include: []string{"*"}}}})
+			second.send(&aaep.SubscriptionRenegotiate{SubscriptionID: acc.SubscriptionID, Capabilities: aaep.Capabilities{EventFilters: &aaep.EventFilters{Include: []string{"*"}}}})
 			synctest.Wait()
 		}
-		for who, l := range map[string]*listener{"alice": alice, "guest": guest} {
+		for who, l := range map[string]*listener{"alice": alice, "guest": second} {
 			evs := l.events()
 			want := map[string]int{"alice": 2}[who]
 			if n := len(of[*aaep.ToolInvoked](evs)); n != want {
@@ -247,8 +247,8 @@ func TestWithhold(t *testing.T) {
 				t.Errorf("%s heard of %d errors, want 2", who, n)
 			}
 		}
-		if again, ok := guest.lastMessage().(*aaep.SubscriptionAccepted); !ok || len(again.HonoredCapabilities.EventFilters.Exclude) != 3 {
-			t.Errorf("after the renegotiations the guest has %+v", guest.lastMessage())
+		if again, ok := second.lastMessage().(*aaep.SubscriptionAccepted); !ok || len(again.HonoredCapabilities.EventFilters.Exclude) != 3 {
+			t.Errorf("after the renegotiations the guest has %+v", second.lastMessage())
 		}
 		if _, refused := st.connectAs("typo").ask(wants).(*aaep.SubscriptionRejected); !refused {
 			t.Error("what cannot be withheld was let through")

@@ -345,8 +345,8 @@ func (p *Producer) unrecorded(put *pendingQuestion) (fresh []audit.Subscription)
 // recipient on record is left, open is false and nothing is emitted; others then says that there
 // are some that can answer and are not on record. Those that are not, beside some that are, are
 // asked when they are. The time to answer is that which all of them need. After an error the state
-// goes back to what it was. explain becomes s.explainSettled. putQuestion calls it, holding no lock;
-// it takes s.mu, putting and Producer.mu, and waits for the broker, never for a link.
+// goes back to what it was. explain becomes s.explainSettled. putQuestion calls it, holding no
+// lock; it takes s.mu, putting and Producer.mu, and waits for the broker, never for a link.
 func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Question, put *pendingQuestion,
 	explain func(*ledger.Outcome) (speech, error)) (open, others bool, err error) {
 	p := s.p
@@ -398,8 +398,8 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 		return false, false, errors.Join(err, s.resumeState(speech{}))
 	}
 	s.last, q.Stamp = put.Event.Timestamp, put.Event.Timestamp
-	// The question is open before the event is out, so that no reply can come too early. Until it is one of
-	// p.asked nothing that settles it can take it from there, for p.mu is held.
+	// The question is open before the event is out, so that no reply can come too early. Until it
+	// is one of p.asked nothing that settles it can take it from there, for p.mu is held.
 	p.mu.Lock()
 	if put.Waiter, err = p.broker.Open(q, put.asked); err != nil {
 		p.mu.Unlock()
@@ -461,8 +461,8 @@ func (put *pendingQuestion) isRecorded(id string) bool {
 	return among(put.recorded, id)
 }
 
-// isRecordedAs reports whether a subscription was on record from the first as asked in the language that it
-// is shown.
+// isRecordedAs reports whether a subscription was on record from the first as asked in the language
+// that it is shown.
 func (put *pendingQuestion) isRecordedAs(who audit.Subscription) bool {
 	return slices.ContainsFunc(put.recorded, func(on audit.Subscription) bool {
 		return on.SubscriptionID == who.SubscriptionID && on.Language == who.Language

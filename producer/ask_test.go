@@ -14,7 +14,7 @@ import (
 // INV-14: a question whose asker gave up is dead, and a late yes runs nothing.
 func TestAskerGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &deed{}
+		l, s, d := st.record(), st.session("Paying."), &action{}
 		ctx, cancel := context.WithCancel(t.Context())
 		paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
 		q := l.question()
@@ -30,11 +30,12 @@ func TestAskerGivesUp(t *testing.T) {
 	})
 }
 
-// A yes and the asker's end at the same moment: the deed is done once or not, and the story is whole (INV-01).
+// A yes and the asker's end at the same moment: the action is done once or not, and the story is
+// whole (INV-01).
 func TestAskerGivesUpWithTheReply(t *testing.T) {
 	for range 50 {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, s, d := st.record(), st.session("Paying."), &deed{}
+			l, s, d := st.record(), st.session("Paying."), &action{}
 			ctx, cancel := context.WithCancel(t.Context())
 			paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
 			q := l.question()
@@ -63,10 +64,10 @@ func TestAskerRunsOutOfTime(t *testing.T) {
 	})
 }
 
-// Nobody is bothered for an asker that is gone already.
+// No user is asked for an asker that is gone already.
 func TestAskWithADeadContext(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &deed{}
+		l, s, d := st.record(), st.session("Paying."), &action{}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		s.State(aaep.StateDeciding, aaep.Text{})
@@ -84,10 +85,11 @@ func TestAskWithADeadContext(t *testing.T) {
 	})
 }
 
-// The session's end settles its question as no (D-30, INV-06), and says what was not done: whoever was asked could wonder.
+// The session's end settles its question as no (D-30, INV-06), and says what was not done: each
+// user who was asked could wonder.
 func TestSessionEndsWhileAsking(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &deed{}
+		l, s, d := st.record(), st.session("Paying."), &action{}
 		paid := tool(s, pay, d)
 		q := l.question()
 		s.Cancel(aaep.CancelledByUser, aaep.Text{})
@@ -105,7 +107,7 @@ func TestSessionEndsWhileAsking(t *testing.T) {
 // So does the end of the context the session was started with.
 func TestSessionContextEndsWhileAsking(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, d := st.record(), &deed{}
+		l, d := st.record(), &action{}
 		ctx, cancel := context.WithCancel(t.Context())
 		s, err := st.p.StartSession(ctx, aaep.Say("Paying."))
 		if err != nil {
@@ -133,10 +135,11 @@ func outcomes(evs []*aaep.Event) (n int) {
 	return n
 }
 
-// D-40: two questions of a session are put one after the other, and each outcome is told (INV-11, INV-13).
+// D-40: two questions of a session are put one after the other, and each outcome is told (INV-11,
+// INV-13).
 func TestTwoQuestionsQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &deed{}
+		l, s, d := st.record(), st.session("Paying."), &action{}
 		first := tool(s, pay, d)
 		q := l.question()
 		second := tool(s, pay, d)
@@ -164,7 +167,7 @@ func TestEveryOutcomeIsTold(t *testing.T) {
 			l, s := st.record(), st.session("Paying.")
 			var all []<-chan result[string]
 			for range 5 {
-				all = append(all, tool(s, pay, &deed{}))
+				all = append(all, tool(s, pay, &action{}))
 			}
 			for range all {
 				l.reply(l.question(), aaep.Accept)
@@ -183,7 +186,7 @@ func TestEveryOutcomeIsTold(t *testing.T) {
 func TestQuestionWhileAToolRuns(t *testing.T) {
 	for _, answer := range []aaep.Decision{aaep.Accept, aaep.Reject} {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, s, d := st.record(), st.session("Paying."), &deed{}
+			l, s, d := st.record(), st.session("Paying."), &action{}
 			release := make(chan struct{})
 			running := later(func() (string, error) {
 				return s.Tool(t.Context(), look, func(context.Context) (string, error) { <-release; return "", nil })
@@ -212,7 +215,7 @@ func TestQuestionWhileAToolRuns(t *testing.T) {
 func TestToolWhileAQuestionIsOpen(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Paying.")
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		q := l.question()
 		if _, err := s.Tool(t.Context(), look, ok); err != nil {
 			t.Error(err)
@@ -252,7 +255,8 @@ func TestQuestionDoesNotChange(t *testing.T) {
 	})
 }
 
-// §6.5, CONF-045: an answer comes back as what it is; one of another kind is none, and does no harm.
+// §6.5, CONF-045: an answer comes back as what it is; one of another kind is none, and does no
+// harm.
 func TestClarify(t *testing.T) {
 	choices := []producer.Choice{{Value: "1", Label: aaep.Say("One")}, {Value: "2", Label: aaep.Say("Two")}}
 	kinds := func(k ...aaep.ResponseKind) producer.Question { return producer.Question{Kinds: k} }
@@ -288,13 +292,13 @@ func TestClarify(t *testing.T) {
 	}
 }
 
-// Silence is the default, as a value of its kind, or an error that says which silence it was (EVT-086). With nobody to
-// ask, that is at once, and the question is not told (HS-021).
+// Silence is the default, as a value of its kind, or an error that says which silence it was
+// (EVT-086). With no user to ask, that is at once, and the question is not told (HS-021).
 func TestClarifyWithoutAnswer(t *testing.T) {
 	number := producer.Question{Text: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}, Default: "7"}
 	for name, c := range map[string]struct {
 		q       producer.Question
-		nobody  bool
+		noUser  bool
 		want    any
 		wantErr error
 	}{
@@ -305,7 +309,7 @@ func TestClarifyWithoutAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				if !c.nobody {
+				if !c.noUser {
 					st.record()
 				}
 				w, s, began := st.watch(), st.session("Asking."), time.Now()
@@ -313,7 +317,7 @@ func TestClarifyWithoutAnswer(t *testing.T) {
 				if v != c.want || !errors.Is(err, c.wantErr) {
 					t.Errorf("Clarify = %v, %v; want %v, %v", v, err, c.want, c.wantErr)
 				}
-				if took := time.Since(began); c.nobody && took > 0 || !c.nobody && took != 2*time.Minute {
+				if took := time.Since(began); c.noUser && took > 0 || !c.noUser && took != 2*time.Minute {
 					t.Errorf("it took %v", took)
 				}
 				wantStory(t, untimed(w.events()), "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking")

@@ -49,8 +49,8 @@ func kinds(rs []audit.Record) string {
 	return strings.Join(all, " ")
 }
 
-// SEC-005, SEC-007, D-84, INV-16: the trail tells who allowed what, having been shown which words, in which language; and what is done
-// is done after it is on record.
+// SEC-005, SEC-007, D-84, INV-16: the trail tells who allowed what, having been shown which words,
+// in which language; and what is done is done after it is on record.
 func TestTrail(t *testing.T) {
 	kept := &sink{}
 	cfg := polyglot
@@ -58,7 +58,7 @@ func TestTrail(t *testing.T) {
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
 		spanish := st.listen(answering(speaking(everything(), "es")))
 		english := st.listen(answering(everything()))
-		s, d := st.session("Paying."), &deed{}
+		s, d := st.session("Paying."), &action{}
 		paid := later(func() (string, error) {
 			return s.Tool(t.Context(), transfer, func(ctx context.Context) (string, error) {
 				if got := kinds(kept.records()); got != "asked replied replied settled invoked" { // INV-02
@@ -115,7 +115,8 @@ func TestTrail(t *testing.T) {
 	})
 }
 
-// What cannot be recorded is not done: not asked, not accepted, not run. What has happened already changes nothing.
+// What cannot be recorded is not done: not asked, not accepted, not run. What has happened already
+// changes nothing.
 func TestNotRecorded(t *testing.T) {
 	for kind, tc := range map[audit.Kind]struct {
 		asked bool
@@ -130,7 +131,7 @@ func TestNotRecorded(t *testing.T) {
 		audit.Extended:  {true, 1, asked + "progress.updated awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking"},
 	} {
 		bubbleWith(t, producer.Config{Audit: &sink{fails: kind}}, func(t *testing.T, st *stage) {
-			l, s, d := st.record(), st.session("Paying."), &deed{}
+			l, s, d := st.record(), st.session("Paying."), &action{}
 			paid := tool(s, pay, d)
 			synctest.Wait()
 			if tc.asked {
@@ -159,7 +160,7 @@ func TestTrailOfAFlood(t *testing.T) {
 	kept := &sink{}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
 		l := st.listen(answering(everything()))
-		paid := tool(st.session("Paying."), pay, &deed{})
+		paid := tool(st.session("Paying."), pay, &action{})
 		q := l.question()
 		for i := range 1000 {
 			guess := *q
@@ -179,16 +180,17 @@ func TestTrailOfAFlood(t *testing.T) {
 	})
 }
 
-// Who comes while a question is open is on record before they are asked, and so is a question that nobody could answer.
-func TestTrailOfLateAndNobody(t *testing.T) {
+// Who comes while a question is open is on record before they are asked, and so is a question that
+// no user could answer.
+func TestAuditLogOfLateAndUnasked(t *testing.T) {
 	kept := &sink{}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
 		s := st.session("Paying.")
-		if r := <-tool(s, pay, &deed{}); !errors.Is(r.err, producer.ErrUnreachable) {
+		if r := <-tool(s, pay, &action{}); !errors.Is(r.err, producer.ErrUnreachable) {
 			t.Error(r.err)
 		}
 		first := st.listen(answering(everything()))
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		first.question()
 		late := st.listen(answering(everything()))
 		late.reply(late.question(), aaep.Reject)
@@ -205,7 +207,7 @@ type sinkFunc func(audit.Record) error
 
 func (f sinkFunc) Record(r audit.Record) error { return f(r) }
 
-// A sink takes its time, and may look at the producer; nobody else waits for that.
+// A sink takes its time, and may look at the producer; no other goroutine waits for that.
 func TestMoreTimeIsRecordedWithoutALock(t *testing.T) {
 	var p *producer.Producer
 	var kept atomic.Int32
@@ -230,7 +232,8 @@ func TestMoreTimeIsRecordedWithoutALock(t *testing.T) {
 	})
 }
 
-// The outcome of a question that nobody could be asked is on record with its time and what it was about.
+// The outcome of a question that could be put to no user is on record with its time and what it was
+// about.
 func TestUnreachableRecord(t *testing.T) {
 	var settled []audit.Record
 	cfg := producer.Config{Audit: sinkFunc(func(r audit.Record) error {
@@ -250,8 +253,8 @@ func TestUnreachableRecord(t *testing.T) {
 	})
 }
 
-// A sink that takes its time over a settlement, and looks at the producer, keeps neither it nor a question that is
-// about to be put waiting for ever.
+// A sink that takes its time over a settlement, and looks at the producer, keeps neither it nor a
+// question that is about to be put waiting for ever.
 func TestSettlementIsRecordedWithoutALock(t *testing.T) {
 	var p *producer.Producer
 	cfg := producer.Config{Audit: sinkFunc(func(r audit.Record) error {
@@ -280,8 +283,9 @@ func TestSettlementIsRecordedWithoutALock(t *testing.T) {
 	})
 }
 
-// Who hears that the session has ended hears no lie: a deed that was still being recorded then is not done (INV-02).
-func TestSessionEndsWhileTheDeedIsRecorded(t *testing.T) {
+// Who hears that the session has ended hears no lie: an action that was still being recorded then
+// is not done (INV-02).
+func TestSessionEndsWhileTheActionIsRecorded(t *testing.T) {
 	var recording, kept chan struct{}
 	var status aaep.ToolStatus
 	cfg := producer.Config{Audit: sinkFunc(func(r audit.Record) error {
@@ -293,7 +297,7 @@ func TestSessionEndsWhileTheDeedIsRecorded(t *testing.T) {
 		return nil
 	})}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &deed{}
+		l, s, d := st.record(), st.session("Paying."), &action{}
 		recording, kept = make(chan struct{}), make(chan struct{})
 		paid := tool(s, pay, d)
 		l.reply(l.question(), aaep.Accept)

@@ -62,7 +62,7 @@ func TestBurst(t *testing.T) {
 // A subscription that has a stream and does not read delays neither the agent nor a subscription
 // that reads. Text is gathered for it, so that the log does not grow by an event for each word. P7,
 // INV-26, P10
-func TestBurstNobodyReads(t *testing.T) {
+func TestBurstThatIsNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		stalled, reads := st.listen(everything()), st.listen(everything())
 		stalled.hold()

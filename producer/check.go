@@ -17,8 +17,9 @@ import (
 	"github.com/aaep-go/aaep/internal/secrets"
 )
 
-// validateEvent validates an event in each of its languages, and refuses secrets if Config.RefuseSecrets
-// says so. The error is an *aaep.InvalidError. It changes nothing and takes no lock.
+// validateEvent validates an event in each of its languages, and refuses secrets if
+// Config.RefuseSecrets says so. The error is an *aaep.InvalidError. It changes nothing and takes no
+// lock.
 func (p *Producer) validateEvent(ev *aaep.Event) error { return inFields(ev.Payload, p.checkWire(ev)) }
 
 // checkWire is check whose error knows the members of the wire alone.
@@ -34,9 +35,9 @@ func (p *Producer) checkWire(ev *aaep.Event) error {
 	return p.validateTranslation(ev)
 }
 
-// validateTranslation validates an event in one language, and refuses secrets in it if Config.RefuseSecrets
-// says so. validateEvent calls it for each language. The error is an *aaep.InvalidError that names
-// every place.
+// validateTranslation validates an event in one language, and refuses secrets in it if
+// Config.RefuseSecrets says so. validateEvent calls it for each language. The error is an
+// *aaep.InvalidError that names every place.
 func (p *Producer) validateTranslation(ev *aaep.Event) error {
 	if err := aaep.Validate(ev); err != nil || !p.cfg.RefuseSecrets {
 		return err
@@ -71,8 +72,8 @@ func (p *Producer) validateTranslation(ev *aaep.Event) error {
 	return &aaep.InvalidError{Message: string(ev.Type()), Violations: found}
 }
 
-// checkHasWords refuses a text of blanks alone, of which a person would hear nothing. The error is an
-// *aaep.InvalidError. Empty texts are for aaep.Validate.
+// checkHasWords refuses a text of blanks alone, of which a person would hear nothing. The error is
+// an *aaep.InvalidError. Empty texts are for aaep.Validate.
 func checkHasWords(ev *aaep.Event) error {
 	var found []aaep.Violation
 	check := func(pointer, text string) {
@@ -134,9 +135,9 @@ func (p *Producer) checkExtensions(ev *aaep.Event) error {
 	return nil
 }
 
-// extensionViolation returns what is wrong with the use of an extension, or nil: with its prefix, with the URIs
-// that the event names, or with data under the prefix. Nil data is not looked at. It calls the
-// extension author's Event function.
+// extensionViolation returns what is wrong with the use of an extension, or nil: with its prefix,
+// with the URIs that the event names, or with data under the prefix. Nil data is not looked at. It
+// calls the extension author's Event function.
 func (p *Producer) extensionViolation(prefix string, uris []string, data json.RawMessage) *aaep.Violation {
 	v := &aaep.Violation{Requirement: "EXT-004", Pointer: "/extensions/" + prefix}
 	other := ""

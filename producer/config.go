@@ -75,10 +75,10 @@ type Config struct {
 	// Zero is 10 seconds; negative is none.
 	Grace time.Duration
 	// RefuseSecrets refuses every text that holds a private key, a key or token of a known form, a
-	// password in a URL, what an Authorization header holds, or a payment card number. It knows what
-	// has a form of its own and nothing else: no other passwords, no names, no account numbers.
-	// Streamed output is not looked at: a secret may come in two chunks, and an answer must not break
-	// off where it does not.
+	// password in a URL, what an Authorization header holds, or a payment card number. It knows
+	// what has a form of its own and nothing else: no other passwords, no names, no account
+	// numbers. Streamed output is not looked at: a secret may come in two chunks, and an answer
+	// must not break off where it does not.
 	RefuseSecrets bool
 	// ShortTimeouts allows questions that are open for less than 20 seconds, in which a user cannot
 	// hear the question and answer it: for tests and demonstrations.
@@ -123,9 +123,9 @@ type Feed interface {
 	log.Shared
 }
 
-// applyDefaults fills in the defaults, and with Follow what the agent says of itself. It returns the
-// languages that the agent has text in, its own first, or an error that says which field is wrong.
-// New calls it.
+// applyDefaults fills in the defaults, and with Follow what the agent says of itself. It returns
+// the languages that the agent has text in, its own first, or an error that says which field is
+// wrong. New calls it.
 func (cfg *Config) applyDefaults() (languages []string, err error) {
 	if cfg.Extensions == nil {
 		cfg.Extensions = extensions.All()

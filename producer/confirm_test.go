@@ -15,12 +15,12 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// run is a tool's deed that counts how often it was done.
-type deed struct{ times int }
+// action is what a tool does, and counts how often it was done.
+type action struct{ times int }
 
-func (d *deed) do(context.Context) (string, error) { d.times++; return "done", nil }
+func (d *action) do(context.Context) (string, error) { d.times++; return "done", nil }
 
-func tool(s *producer.Session, t producer.Tool, d *deed) <-chan result[string] {
+func tool(s *producer.Session, t producer.Tool, d *action) <-chan result[string] {
 	return later(func() (string, error) { return s.Tool(context.Background(), t, d.do) })
 }
 
@@ -29,7 +29,7 @@ const asked = "session.started idle>thinking thinking>awaiting_input awaiting.co
 // D-31, EVT-041, EVT-042, EVT-093: ask, accept, announce, act, tell.
 func TestAccept(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &deed{}
+		l, s, d := st.record(), st.session("Paying."), &action{}
 		paid := tool(s, pay, d)
 		if l.question(); d.times != 0 { // INV-02
 			t.Error("it ran before the answer")
@@ -42,8 +42,8 @@ func TestAccept(t *testing.T) {
 	})
 }
 
-// The three answers of a question that is about a tool, and no answer at all. None runs it, and each is told
-// as what it is, also to one that was not asked (INV-03, INV-11, D-80, HS-088).
+// The three answers of a question that is about a tool, and no answer at all. None runs it, and
+// each is told as what it is, also to one that was not asked (INV-03, INV-11, D-80, HS-088).
 func TestNoAccept(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(*listener)
@@ -59,7 +59,7 @@ func TestNoAccept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				w, l, s, d := st.watch(), st.listen(answering(everything())), st.session("Paying."), &deed{}
+				w, l, s, d := st.watch(), st.listen(answering(everything())), st.session("Paying."), &action{}
 				paid := tool(s, pay, d)
 				l.question()
 				c.do(l)
@@ -84,7 +84,7 @@ func TestTimeoutOnTime(t *testing.T) {
 		slow := pay
 		slow.Timeout = 90*time.Second + time.Millisecond // rounded up
 		began := time.Now()
-		r := <-tool(s, slow, &deed{})
+		r := <-tool(s, slow, &action{})
 		if took := r.at.Sub(began); took != 91*time.Second {
 			t.Errorf("the default came after %v, want 91s", took)
 		}
@@ -98,7 +98,7 @@ func TestReplyAtTheDeadline(t *testing.T) {
 		runs  int
 	}{{10*time.Second - 1, 1}, {10 * time.Second, 0}, {10*time.Second + 1, 0}} {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, s, d := st.record(), st.session("Paying."), &deed{}
+			l, s, d := st.record(), st.session("Paying."), &action{}
 			quick := pay
 			quick.Timeout = 10 * time.Second
 			paid := tool(s, quick, d)
@@ -113,16 +113,16 @@ func TestReplyAtTheDeadline(t *testing.T) {
 	}
 }
 
-// D-34, HS-020: with nobody to ask, the default applies at once and everyone is told. D-32: what is of high risk asks although nothing
-// says Confirm.
-func TestNobodyToAsk(t *testing.T) {
+// D-34, HS-020: with no user to ask, the default applies at once and everyone is told. D-32: what
+// is of high risk asks although nothing says Confirm.
+func TestNoUserToAsk(t *testing.T) {
 	risky := pay
 	risky.Irreversible = false
 	final := pay
 	final.Risk = aaep.RiskLow
 	for _, each := range []producer.Tool{risky, final} {
 		bubble(t, func(t *testing.T, st *stage) {
-			w, s, d := st.watch(), st.session("Paying."), &deed{}
+			w, s, d := st.watch(), st.session("Paying."), &action{}
 			began := time.Now()
 			r := <-tool(s, each, d)
 			if !errors.Is(r.err, producer.ErrUnreachable) || d.times != 0 || r.at != began {
@@ -136,7 +136,7 @@ func TestNobodyToAsk(t *testing.T) {
 // INV-15: while one who can answer is left, the question stays open.
 func TestOneOfTwoLeaves(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		a, b, s, d := st.record(), st.listen(answering(everything())), st.session("Paying."), &deed{}
+		a, b, s, d := st.record(), st.listen(answering(everything())), st.session("Paying."), &action{}
 		paid := tool(s, pay, d)
 		a.question()
 		b.conn.Close()
@@ -149,7 +149,8 @@ func TestOneOfTwoLeaves(t *testing.T) {
 	})
 }
 
-// INV-03, D-80, CONF-032, CONF-033: silence says yes only where the author said so and nothing bad can come of it.
+// INV-03, D-80, CONF-032, CONF-033: silence says yes only where the author said so and nothing bad
+// can come of it.
 func TestDefaultAccept(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -171,7 +172,7 @@ func TestDefaultAccept(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				w, l, s, d := st.watch(), st.listen(answering(everything())), st.session("Saving."), &deed{}
+				w, l, s, d := st.watch(), st.listen(answering(everything())), st.session("Saving."), &action{}
 				paid := tool(s, producer.Tool{Name: "save", Confirm: true, Risk: c.risk, Irreversible: c.irreversible, Default: aaep.Accept,
 					Action: aaep.Say("Save."), Consequence: aaep.Say("It is saved.")}, d)
 				synctest.Wait()
@@ -196,10 +197,10 @@ func TestDefaultAccept(t *testing.T) {
 	}
 }
 
-// A yes by default needs nobody at all (D-34), but it is one for low risk only (D-80).
-func TestDefaultAcceptWithoutAnybody(t *testing.T) {
+// A yes by default needs no user at all (D-34), but it is one for low risk only (D-80).
+func TestDefaultAcceptWithoutUsers(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		w, s, d := st.watch(), st.session("Saving."), &deed{}
+		w, s, d := st.watch(), st.session("Saving."), &action{}
 		save := producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}
 		<-tool(s, save, d)
 		if d.times != 1 {
@@ -213,7 +214,7 @@ func TestDefaultAcceptWithoutAnybody(t *testing.T) {
 	})
 }
 
-// INV-04: a question without its words is refused before anybody is told to wait.
+// INV-04: a question without its words is refused before a subscriber is told to wait.
 func TestQuestionWithoutWords(t *testing.T) {
 	for name, tool := range map[string]producer.Tool{
 		"no action":      {Name: "pay", Risk: aaep.RiskHigh, Consequence: aaep.Say("The money is gone.")},
@@ -225,7 +226,7 @@ func TestQuestionWithoutWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l, s, d := st.record(), st.session("Paying."), &deed{}
+				l, s, d := st.record(), st.session("Paying."), &action{}
 				_, err := s.Tool(t.Context(), tool, d.do)
 				if _, invalid := errors.AsType[*aaep.InvalidError](err); !invalid || d.times != 0 {
 					t.Errorf("Tool = %v after %d runs", err, d.times)
@@ -239,7 +240,7 @@ func TestQuestionWithoutWords(t *testing.T) {
 // INV-12: we run what was shown or nothing.
 func TestModifiedAction(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &deed{}
+		l, s, d := st.record(), st.session("Paying."), &action{}
 		paid := tool(s, pay, d)
 		o := l.rawReply(l.question(), aaep.Accept)
 		o["modified_action"] = map[string]any{}
@@ -250,8 +251,8 @@ func TestModifiedAction(t *testing.T) {
 	})
 }
 
-// §6.3.2, INV-16: with a handler, what the user changed is asked about anew, in its own words, and runs only if that is
-// accepted as it is; it is never less dangerous than before.
+// §6.3.2, INV-16: with a handler, what the user changed is asked about anew, in its own words, and
+// runs only if that is accepted as it is; it is never less dangerous than before.
 func TestModifiedActionTaken(t *testing.T) {
 	lower := func(changes json.RawMessage) (producer.Tool, error) {
 		var c struct{ Amount int }
@@ -275,7 +276,7 @@ func TestModifiedActionTaken(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
 			l := st.record()
-			s, d := st.session("Paying."), &deed{}
+			s, d := st.session("Paying."), &action{}
 			open := pay
 			open.Modified = func(changes json.RawMessage) (producer.Tool, error) {
 				next, err := lower(changes)

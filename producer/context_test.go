@@ -16,7 +16,7 @@ func TestExtraContext(t *testing.T) {
 		l, s := st.listen(answering(everything())), st.session("Paying.")
 		with := pay
 		with.ExtraContext = json.RawMessage(`{"order":4711,"lines":[{"of":"water"}]}`)
-		paid := tool(s, with, &deed{})
+		paid := tool(s, with, &action{})
 		var got struct {
 			Order int                 `json:"order"`
 			Lines []map[string]string `json:"lines"`
@@ -34,7 +34,7 @@ func TestExtraContext(t *testing.T) {
 		for _, wrong := range []string{`{"tool":"look"}`, `{"tool_call_id":"call_1"}`, `{"Tool":"look"}`, `{"TOOL_CALL_ID":1}`, `{"a":1,"a":2}`, `[]`, `null`, `"x"`, ``, `{"a":1`, `{"a":1} {}`,
 			`{"a":` + strings.Repeat("[", 20) + strings.Repeat("]", 20) + "}", `{"a":"` + strings.Repeat("x", 70000) + `"}`, "{\"a\":\"\xff\"}"} {
 			with.ExtraContext = json.RawMessage(wrong)
-			var done deed
+			var done action
 			r := <-tool(s, with, &done)
 			if invalid := new(aaep.InvalidError); !errors.As(r.err, &invalid) {
 				t.Errorf("%.40s: %v", wrong, r.err)

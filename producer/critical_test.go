@@ -23,7 +23,7 @@ func TestQuestionOvertakesABacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(answering(caps(1, aaep.BoundarySentence)))
 		backlog(st, 200)
-		s, d := st.session("Paying."), &deed{}
+		s, d := st.session("Paying."), &action{}
 		asked := time.Now()
 		paid := tool(s, pay, d)
 		l.reply(l.question(), aaep.Accept)
@@ -89,7 +89,7 @@ func TestCriticalKeepsItsPlace(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(answering(caps(10, aaep.BoundaryNone)))
 		s := st.session("Paying.")
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		l.reply(l.question(), aaep.Reject)
 		<-paid
 		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
@@ -117,7 +117,7 @@ func TestQuestionOvertakesNothing(t *testing.T) {
 			s.State(aaep.StateDeciding, aaep.Text{})
 			s.State(aaep.StateThinking, aaep.Text{})
 		}
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		q := judge.question()
 		heard := [][]*aaep.Event{open("").events(), judge.events(), lone.events()}
 		for _, l := range all {
@@ -136,11 +136,11 @@ func TestQuestionOvertakesNothing(t *testing.T) {
 		judge.reply(q, aaep.Reject)
 		<-paid
 		late := st.listen(answering(everything()))
-		later := tool(s, pay, &deed{})
+		later := tool(s, pay, &action{})
 		synctest.Wait()
-		newcomer := st.listen(answering(caps(1, aaep.BoundaryNone)))
-		wantStory(t, newcomer.events(), "thinking>awaiting_input awaiting.confirmation")
-		if shown := newcomer.events()[1]; !shown.Timestamp.Equal(late.events()[len(late.events())-1].Timestamp) {
+		latest := st.listen(answering(caps(1, aaep.BoundaryNone)))
+		wantStory(t, latest.events(), "thinking>awaiting_input awaiting.confirmation")
+		if shown := latest.events()[1]; !shown.Timestamp.Equal(late.events()[len(late.events())-1].Timestamp) {
 			t.Error("the question is stamped anew for those who come later: its time would seem to last longer")
 		}
 		late.reply(late.question(), aaep.Reject)
@@ -188,7 +188,7 @@ func TestFilters(t *testing.T) {
 				c.EventFilters = f
 				l := st.listen(c)
 				s := st.session("Paying.")
-				paid := tool(s, pay, &deed{})
+				paid := tool(s, pay, &action{})
 				l.reply(l.question(), aaep.Accept) // and its run does not wait for what is filtered
 				if r := <-paid; r.err != nil {
 					t.Error(r.err)
@@ -206,7 +206,7 @@ func TestFilters(t *testing.T) {
 func TestQuestionsOnlyToThoseWhoAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		a, w, s := st.record(), st.watch(), st.session("Paying.")
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		a.reply(a.question(), aaep.Reject)
 		<-paid
 		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})

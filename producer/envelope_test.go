@@ -27,7 +27,7 @@ func TestUrgencyOfEachType(t *testing.T) {
 		out.WriteString("An answer. ")
 		out.Close()
 		s.Progress(say, aaep.Progress{Step: 1}, 0)
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		l.reply(l.question(), aaep.Accept)
 		<-paid
 		asked := later(func() (any, error) {
@@ -78,7 +78,7 @@ func TestTextOfOneLength(t *testing.T) {
 				}
 				reserve := pay
 				reserve.Action, reserve.Consequence = text, text
-				reserved := tool(s, reserve, &deed{})
+				reserved := tool(s, reserve, &action{})
 				l.reply(l.question(), aaep.Accept)
 				_, err = s.Clarify(t.Context(), producer.Question{Text: text, Context: text, Choices: []producer.Choice{{Label: text}, {Value: "other", Label: text}},
 					Default: "other", Timeout: time.Second})

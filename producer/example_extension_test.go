@@ -14,8 +14,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// An extension made outside this module: a pill dispenser that wants the names of medicines as its display can
-// show them. Prefix, URI, what may be declared, what of it is honored and what that changes are one value.
+// An extension made outside this module: a pill dispenser that wants the names of medicines as its
+// display can show them. Prefix, URI, what may be declared, what of it is honored and what that
+// changes are one value.
 func Example_extension() {
 	medicine := handshake.Extension{
 		Vocabulary: aaep.Vocabulary{Prefix: "med", URI: "https://pharmacy.example/med/v1"},

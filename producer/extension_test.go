@@ -44,7 +44,7 @@ func TestHaptic(t *testing.T) {
 		s.Handoff(with("D.", "tickle", "wrist"), aaep.HandoffRequested{})
 		s.Handoff(aaep.Say("E."), aaep.HandoffRequested{})
 		s.Progress(with("", "pulse", ""), aaep.Progress{Percent: new(1.0)}, 0)
-		tool(s, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: with("Pay.", "pulse", ""), Consequence: aaep.Say("Gone.")}, &deed{})
+		tool(s, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: with("Pay.", "pulse", ""), Consequence: aaep.Say("Gone.")}, &action{})
 		got := map[string]string{}
 		for _, ev := range felt.events() {
 			got[ev.Text(aaep.VerbosityNormal)+" "+string(ev.Type())] = string(ev.Extensions["haptic"])
@@ -197,7 +197,7 @@ func TestTiming(t *testing.T) {
 		limited := pay
 		limited.Timeout = 21 * time.Second
 		began := time.Now()
-		paid := tool(s, limited, &deed{})
+		paid := tool(s, limited, &action{})
 		if q := a.question(); q.TimeoutSeconds != 53 {
 			t.Errorf("timeout_seconds is %d, want 53", q.TimeoutSeconds)
 		}
@@ -218,7 +218,7 @@ func TestTiming(t *testing.T) {
 		}
 		a.renegotiate(declaring(aaep.Capabilities{}, extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 10}))
 		limited.Timeout = 23 * time.Hour
-		tool(s, limited, &deed{})
+		tool(s, limited, &action{})
 		if q := a.question(); q.TimeoutSeconds != 86400 {
 			t.Errorf("timeout_seconds is %d, want a day", q.TimeoutSeconds)
 		}
@@ -242,7 +242,7 @@ func TestQuiet(t *testing.T) {
 		"ended":              {300, func(l *listener, _ *producer.Session) { l.renegotiate(idle) }, 0},
 		"another term":       {20, func(l *listener, _ *producer.Session) { l.renegotiate(aaep.Capabilities{PaceWPM: 200}) }, 20 * time.Second},
 		"for good": {300, func(_ *listener, s *producer.Session) {
-			tool(s, producer.Tool{Name: "burn", Action: aaep.Say("Burn."), Consequence: aaep.Say("Gone."), Irreversible: true, Timeout: time.Hour}, &deed{})
+			tool(s, producer.Tool{Name: "burn", Action: aaep.Say("Burn."), Consequence: aaep.Say("Gone."), Irreversible: true, Timeout: time.Hour}, &action{})
 		}, 300 * time.Second},
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -390,7 +390,7 @@ func TestBadExtensionCostsNothing(t *testing.T) {
 					st.listen(everything())
 				}
 				s := st.session("Paying.")
-				paid := tool(s, pay, &deed{})
+				paid := tool(s, pay, &action{})
 				l.reply(l.question(), aaep.Accept)
 				if r := <-paid; r.err != nil {
 					t.Errorf("%s: %v", name, r.err)

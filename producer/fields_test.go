@@ -11,7 +11,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// What an author got wrong is named as they wrote it, beside the member of the wire; a tool without a function is an error.
+// What an author got wrong is named as they wrote it, beside the member of the wire; a tool without
+// a function is an error.
 func TestErrorsNameFields(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s, ctx := st.session("Working."), context.Background()
@@ -51,7 +52,8 @@ func TestErrorsNameFields(t *testing.T) {
 	}
 }
 
-// The type of an extension's event has the prefix once: a name that brings it is an error, not another type.
+// The type of an extension's event has the prefix once: a name that brings it is an error, not
+// another type.
 func TestEmitNameAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.session("Working.")

@@ -119,7 +119,7 @@ func TestBehindAFlood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
 				l, s := st.listen(answering(everything())), st.session("Paying.")
-				paid := tool(s, pay, &deed{})
+				paid := tool(s, pay, &action{})
 				q, began := l.question(), time.Now()
 				l.flood(1000)
 				c.end(l, q)

@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// Who listens is told, in their own words, that the agent cannot be heard for the time being, and when it can; at once where a
-// question is open. Nobody's place in the log moves.
+// Who listens is told, in their own words, that the agent cannot be heard for the time being, and
+// when it can; at once where a question is open. No stream's place in the log moves.
 func TestFollowAway(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		edges[1].end() // so that it is the other that is away
@@ -42,13 +42,14 @@ func TestFollowAway(t *testing.T) {
 				fmt.Sprint(urgency, " La conexión con el agente ha vuelto.")}; !slices.Equal(got, want) {
 				t.Errorf("told %q, want %q", got, want)
 			}
-			tool(s, pay, &deed{})
+			tool(s, pay, &action{})
 			synctest.Wait()
 		}
 	})
 }
 
-// Who is behind is told all the same, and then everything: a notice has no place in the log, and takes none from what it meets.
+// Who is behind is told all the same, and then everything: a notice has no place in the log, and
+// takes none from what it meets.
 func TestFollowAwayBehind(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		edges[1].end()
@@ -74,8 +75,8 @@ func TestFollowAwayBehind(t *testing.T) {
 	})
 }
 
-// Who begins to listen while the agent does not run is told so, once, and so is, where it has a session open, who listened
-// before; and that it is back.
+// Who begins to listen while the agent does not run is told so, once, and so is, where it has a
+// session open, who listened before; and that it is back.
 func TestFollowNotRunning(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		const dead = "The agent is not running, or cannot be reached. What it does is told here when it is back."
@@ -124,11 +125,11 @@ func TestFollowNotRunning(t *testing.T) {
 	})
 }
 
-// A reply that cannot be settled keeps nobody from shutting down.
+// A reply that cannot be settled keeps no process from shutting down.
 func TestFollowShutdown(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		l := edges[0].listen(answering(everything()))
-		tool(agent.session("Paying."), pay, &deed{})
+		tool(agent.session("Paying."), pay, &action{})
 		q := l.question()
 		c.with(func() { c.gone = true })
 		l.reply(q, aaep.Accept)
@@ -142,14 +143,14 @@ func TestFollowShutdown(t *testing.T) {
 	})
 }
 
-// A reply that cannot be settled for now keeps nothing else that the listener says from being heard: another reply, other terms,
-// a goodbye.
+// A reply that cannot be settled for now keeps nothing else that the listener says from being
+// heard: another reply, other terms, a goodbye.
 func TestFollowStuckReplyHoldsNothingUp(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		l := edges[0].listen(answering(everything()))
 		var asked []*aaep.AwaitingConfirmation
 		for range 2 {
-			tool(agent.session("Paying."), pay, &deed{})
+			tool(agent.session("Paying."), pay, &action{})
 			asked = append(asked, l.question())
 		}
 		c.with(func() { c.gone = true })
@@ -178,8 +179,9 @@ func TestFollowStuckReplyHoldsNothingUp(t *testing.T) {
 	})
 }
 
-// Whoever answers where the answer cannot be handed to the agent hears that it may not count, and so does who runs it; and nothing
-// is done. Where it gets through after all, nobody is troubled twice.
+// A user who answers where the answer cannot be handed to the agent hears that it may not count,
+// and so does the operator; and nothing is done. Where it gets through after all, no user is
+// troubled twice.
 func TestFollowStuckReply(t *testing.T) {
 	for _, through := range []bool{false, true} {
 		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
@@ -191,7 +193,7 @@ func TestFollowStuckReply(t *testing.T) {
 			edge := &stage{t: t, p: p}
 			defer edge.end()
 			l := edge.listen(answering(everything()))
-			s, d := agent.session("Paying."), &deed{}
+			s, d := agent.session("Paying."), &action{}
 			paid := tool(s, pay, d)
 			q := l.question()
 			c.with(func() { c.gone = true })

@@ -15,7 +15,8 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// P8, INV-23: at every process a listener gets the same bytes, and finds its place at any of them, in its own language.
+// P8, INV-23: at every process a listener gets the same bytes, and finds its place at any of them,
+// in its own language.
 func TestFollow(t *testing.T) {
 	for _, lang := range []string{"en-US", "es"} {
 		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
@@ -26,7 +27,7 @@ func TestFollow(t *testing.T) {
 				l, _ := at.accepted(resuming(terms, ""))
 				heard = append(heard, l)
 			}
-			deeds(agent)
+			leaveOpen(agent)
 			all := raws(heard[0].arrivals())
 			if len(all) < 10 {
 				t.Fatalf("the agent says %d events", len(all))
@@ -53,16 +54,17 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// withoutSubscription leaves out questions: one that is open is put to whoever comes.
+// withoutSubscription leaves out questions: one that is open is put to each that comes.
 func withoutSubscription(raws []string) []string {
 	return slices.DeleteFunc(slices.Clone(raws), func(raw string) bool { return strings.Contains(raw, "awaiting.confirmation") })
 }
 
-// Who comes in the middle is told what the agent does, and asked what is open; not what was settled.
+// Who comes in the middle is told what the agent does, and asked what is open; not what was
+// settled.
 func TestFollowLate(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		early := edges[0].record()
-		s, d := agent.session("Paying."), &deed{}
+		s, d := agent.session("Paying."), &action{}
 		paid := tool(s, pay, d)
 		synctest.Wait()
 		third := c.follow(t, "south") // which learns all of it from the log
@@ -91,14 +93,15 @@ func TestFollowLate(t *testing.T) {
 	})
 }
 
-// P1, P2, INV-16: whoever replies where, all at once, with the timeout and a withdrawal among them: a question is settled once,
-// by what was claimed first; the tool runs if that is a yes, and the agent's record says who gave it where.
+// P1, P2, INV-16: however users reply, and where, all at once, with the timeout and a withdrawal
+// among them: a question is settled once, by what was claimed first; the tool runs if that is a
+// yes, and the agent's record says who gave it where.
 func TestFollowRace(t *testing.T) {
 	outcomes := map[string]int{}
 	for round := range 60 {
 		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
 			listeners := []*listener{agent.record(), edges[0].record(), edges[1].record(), edges[1].record()}
-			s, d := agent.session("Paying."), &deed{}
+			s, d := agent.session("Paying."), &action{}
 			quick := pay
 			quick.Timeout = 5 * time.Second
 			ctx, cancel := context.WithCancel(context.Background())
@@ -147,11 +150,12 @@ func TestFollowRace(t *testing.T) {
 	}
 }
 
-// CONF-030, D-34: nobody is left who could answer, because they leave or because the process that serves them dies.
+// CONF-030, D-34: no user is left who could answer, because they leave or because the process that
+// serves them dies.
 func TestFollowGone(t *testing.T) {
 	for _, how := range []string{"nobody", "leaves", "dies", "shuts down"} {
 		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
-			s, d := agent.session("Paying."), &deed{}
+			s, d := agent.session("Paying."), &action{}
 			time.Sleep(5 * time.Second)
 			began := time.Now()
 			var l *listener
@@ -191,12 +195,13 @@ func TestFollowGone(t *testing.T) {
 	}
 }
 
-// Where nothing can be claimed the wait is bounded, and nothing is done; also where a yes comes to light later.
+// Where nothing can be claimed the wait is bounded, and nothing is done; also where a yes comes to
+// light later.
 func TestFollowCloudGone(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
 			l := edges[0].record()
-			s, d := agent.session("Paying."), &deed{}
+			s, d := agent.session("Paying."), &action{}
 			quick := pay
 			quick.Timeout = 5 * time.Second
 			paid := tool(s, quick, d)
@@ -231,7 +236,7 @@ func TestFollowCloudGone(t *testing.T) {
 func TestFollowMoreTime(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
 		l := edges[0].record()
-		s, d := agent.session("Paying."), &deed{}
+		s, d := agent.session("Paying."), &action{}
 		slow := pay
 		slow.Timeout = time.Minute
 		paid := tool(s, slow, d)
@@ -249,11 +254,12 @@ func TestFollowMoreTime(t *testing.T) {
 	})
 }
 
-// An agent that dies goes on elsewhere, and its listeners hear how what was open ended, and what is new.
+// An agent that dies goes on elsewhere, and its listeners hear how what was open ended, and what is
+// new.
 func TestFollowRestart(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
 		l := edges[0].record()
-		deeds(agent)
+		leaveOpen(agent)
 		had := len(l.events())
 		again := c.lead(t, kept)
 		defer again.end()
@@ -276,11 +282,12 @@ func TestFollowRestart(t *testing.T) {
 	})
 }
 
-// P8: a log that has lost what it had kept is not followed on without a word, although another agent has filled it up meanwhile.
+// P8: a log that has lost what it had kept is not followed on without a word, although another
+// agent has filled it up meanwhile.
 func TestFollowLost(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
 		edges[0].listen(answering(everything()))
-		deeds(agent)
+		leaveOpen(agent)
 		synctest.Wait()
 		c.with(func() { c.records = slices.Clone(c.records[:len(c.records)-2]) })
 		again := c.lead(t, kept)
@@ -298,15 +305,15 @@ func TestFollowLost(t *testing.T) {
 	})
 }
 
-// What an agent asked that died is put to nobody who goes on from before it, once the next one has begun: not at a process that was
-// there all the time either.
+// What an agent asked that died is put to no subscriber that goes on from before it, once the next
+// one has begun: not at a process that was there all the time either.
 func TestFollowDeadQuestion(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
 		l := edges[0].record()
 		s := agent.session("Paying.")
 		synctest.Wait()
 		place := l.events()[0].EventID
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		l.question()
 		c.with(func() { c.agent, c.told = nil, c.told[1:] }) // it hears nothing
 		again := c.lead(t, kept)
@@ -324,11 +331,11 @@ func TestFollowDeadQuestion(t *testing.T) {
 	})
 }
 
-// P2: what the agent asked that was taken over from, since it was cut off, is settled by the one after it: on a late yes the first
-// one does nothing.
+// P2: what the agent asked that was taken over from, since it was cut off, is settled by the one
+// after it: on a late yes the first one does nothing.
 func TestFollowTakenOver(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
-		l, d := edges[0].record(), &deed{}
+		l, d := edges[0].record(), &action{}
 		s := agent.session("Paying.")
 		paid := tool(s, pay, d)
 		q := l.question()
@@ -368,7 +375,8 @@ func TestFollowOnly(t *testing.T) {
 	})
 }
 
-// P8: who comes back at a process that has not heard yet what another has told, waits for it for a moment, and misses nothing.
+// P8: who comes back at a process that has not heard yet what another has told, waits for it for a
+// moment, and misses nothing.
 func TestFollowBehind(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		l := edges[0].listen(resuming(everything(), ""))
@@ -390,9 +398,9 @@ func TestFollowBehind(t *testing.T) {
 	})
 }
 
-// While a question waits for those who have yet to find an agent that has just begun, its session goes on: an answer is written, and
-// the end of the question's asker ends the waiting.
-func TestAsksNobodyYet(t *testing.T) {
+// While a question waits for those who have yet to find an agent that has just begun, its session
+// goes on: an answer is written, and the end of the question's asker ends the waiting.
+func TestAsksBeforeReplicasCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := newCloud().lead(t, nil)
 		defer agent.end()

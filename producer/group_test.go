@@ -170,7 +170,7 @@ func TestGroupIsWaitedFor(t *testing.T) {
 		judge := st.record()
 		all := st.crowd(5, answering(everything()))
 		st.assembled(6)
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		q := judge.question()
 		all[3].hold()
 		for n := range 16 { // as many as a Pipe holds

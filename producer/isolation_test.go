@@ -26,7 +26,8 @@ type heard struct {
 // random is what differs from run to run.
 var random = regexp.MustCompile(`\b(evt|sess|out|call|rpl|sub)_[A-Za-z0-9]+`)
 
-// playRounds is how many rounds of 200 ms play has: it answers in the first fifty, and in the second not.
+// playRounds is how many rounds of 200 ms play has: it answers in the first fifty, and in the
+// second not.
 func playRounds() int {
 	if testing.Short() {
 		return 100
@@ -34,9 +35,9 @@ func playRounds() int {
 	return 300
 }
 
-// play is a minute, or a third of one, in which an agent talks, hands over, and asks questions that l answers or not; l
-// changes its rate as well. It returns what l received, and how long the longest call took that may
-// not wait, among them tools that do not ask (D-49).
+// play is a minute, or a third of one, in which an agent talks, hands over, and asks questions that
+// l answers or not; l changes its rate as well. It returns what l received, and how long the
+// longest call took that may not wait, among them tools that do not ask (D-49).
 func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Duration) {
 	began := time.Now()
 	timed := func(f func()) {
@@ -213,7 +214,7 @@ func TestLogIsTrimmed(t *testing.T) {
 func TestStalledRecipient(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.listen(answering(everything())), st.session("Paying.")
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		l.question()
 		l.hold()
 		stalled := time.Now()
@@ -231,7 +232,7 @@ func TestStalledRecipient(t *testing.T) {
 func TestGoodbyeOfAStalledRecipient(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.listen(answering(everything())), st.session("Paying.")
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		l.question()
 		l.hold()
 		for range 50 {
@@ -250,7 +251,7 @@ func TestGoodbyeOfAStalledRecipient(t *testing.T) {
 func TestAnswerOfAStalledRecipient(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.listen(answering(everything())), st.session("Paying.")
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		q := l.question()
 		l.hold()
 		for range 50 {
@@ -318,7 +319,7 @@ func TestFirstMessage(t *testing.T) {
 }
 
 // INV-54: a link on which nothing is sent is closed.
-func TestSilentGuest(t *testing.T) {
+func TestSilentPendingLink(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, began := st.connect(), time.Now()
 		if <-l.served; time.Since(began) != 10*time.Second {

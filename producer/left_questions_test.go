@@ -25,8 +25,9 @@ func summaries(evs []*aaep.Event) (told []string) {
 	return told
 }
 
-// INV-07, INV-16: an agent dies while a question is open. The process that goes on settles it in the audit
-// log, whatever the sink can read back, and a subscriber that resumes is told that nothing was done.
+// INV-07, INV-16: an agent dies while a question is open. The process that goes on settles it in
+// the audit log, whatever the sink can read back, and a subscriber that resumes is told that
+// nothing was done.
 func TestRestartSettlesAnOpenQuestion(t *testing.T) {
 	for name, ask := range map[string]func(s *producer.Session){
 		"Withdrawn, and not done: Pay $5.": func(s *producer.Session) { s.Tool(context.Background(), pay, ok) },
@@ -91,8 +92,9 @@ func TestRestartSettlesAnOpenQuestion(t *testing.T) {
 	}
 }
 
-// INV-02: an agent dies after a yes, before the call is announced. The log alone tells the process that goes
-// on that nothing was done. One that was begun, or rejected beside another tool, is not called not done.
+// INV-02: an agent dies after a yes, before the call is announced. The log alone tells the process
+// that goes on that nothing was done. One that was begun, or rejected beside another tool, is not
+// called not done.
 func TestRestartTellsWhatWasAcceptedAndNotDone(t *testing.T) {
 	const not = "Accepted, and not done: Pay $5."
 	accepted := &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateCallingTool}
@@ -150,8 +152,8 @@ func TestRestartTellsWhatWasAcceptedAndNotDone(t *testing.T) {
 	}
 }
 
-// A trail without a log on disk has an outcome of every question all the same, once; of another agent's
-// question it is that agent which records it.
+// A trail without a log on disk has an outcome of every question all the same, once; of another
+// agent's question it is that agent which records it.
 func TestRestartSettlesWhatTheTrailAloneKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "trail")
@@ -185,8 +187,9 @@ func TestRestartSettlesWhatTheTrailAloneKnows(t *testing.T) {
 	})
 }
 
-// INV-07: where the agent is several processes, the one that takes over settles what was open, for all of them. Of a
-// question that another process had settled by then it says nothing: that one may have acted.
+// INV-07: where the agent is several processes, the one that takes over settles what was open, for
+// all of them. Of a question that another process had settled by then it says nothing: that one may
+// have acted.
 func TestTakingOverSettlesAnOpenQuestion(t *testing.T) {
 	for _, claimed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -23,8 +23,8 @@ const (
 	maxLanguage = 128
 )
 
-// requestMeter counts the subscription requests of every principal. The time goes in, so that it can be
-// tested alone. Any goroutine may use it.
+// requestMeter counts the subscription requests of every principal. The time goes in, so that it
+// can be tested alone. Any goroutine may use it.
 //
 // It stays small whatever comes: a principal that asked nothing for a second is forgotten, and
 // principals beyond maxPrincipals share one count.
@@ -42,8 +42,8 @@ func newRequestMeter(rate int) *requestMeter {
 	return &requestMeter{rate: rate, each: map[string]*budget.Budget{}, others: budget.New(rate)}
 }
 
-// countRequest counts one request and returns zero, or how long to wait before the next one counts. It
-// takes m.mu.
+// countRequest counts one request and returns zero, or how long to wait before the next one counts.
+// It takes m.mu.
 func (m *requestMeter) countRequest(now time.Time, principal string) time.Duration {
 	if m.rate < 0 {
 		return 0
@@ -74,9 +74,9 @@ func (m *requestMeter) countRequest(now time.Time, principal string) time.Durati
 	return b.Next(now).Sub(now)
 }
 
-// checkRequestRate counts a subscription request of one principal, and refuses it if there are too many. All
-// peers that were not asked for credentials are one principal here: they cannot be told apart. The
-// error is an *aaep.Rejection.
+// checkRequestRate counts a subscription request of one principal, and refuses it if there are too
+// many. All peers that were not asked for credentials are one principal here: they cannot be told
+// apart. The error is an *aaep.Rejection.
 func (p *Producer) checkRequestRate(principal string) error {
 	wait := p.asking.countRequest(time.Now(), principal)
 	if wait == 0 {
@@ -113,8 +113,8 @@ func (p *Producer) checkRoom(principal string) error {
 // retryFull is when to try again where there was no room: another subscription has to end first.
 const retryFull = 30 * time.Second
 
-// checkCapabilitySize refuses capabilities that are too long to be kept and compared for every event. AAEP
-// itself sets no bound for these. The error is an *aaep.Rejection.
+// checkCapabilitySize refuses capabilities that are too long to be kept and compared for every
+// event. AAEP itself sets no bound for these. The error is an *aaep.Rejection.
 func checkCapabilitySize(c aaep.Capabilities) error {
 	refuse := func(what string, n, most int, instead string) error {
 		return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,

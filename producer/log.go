@@ -11,9 +11,9 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// appendEvent adds an event to the log and returns its position. It wakes the streams, unless the log
-// has a store and wakeAsLogGrows does. It may be called with a Session's mu and Producer.mu held.
-// It waits for a store only if that is yet to keep as many events as Config.KeepEvents.
+// appendEvent adds an event to the log and returns its position. It wakes the streams, unless the
+// log has a store and wakeAsLogGrows does. It may be called with a Session's mu and Producer.mu
+// held. It waits for a store only if that is yet to keep as many events as Config.KeepEvents.
 func (p *Producer) appendEvent(ev *aaep.Event) uint64 {
 	pos := p.log.Append(ev)
 	if p.cfg.Log == nil { // with Config.Follow nothing is appended
@@ -22,9 +22,9 @@ func (p *Producer) appendEvent(ev *aaep.Event) uint64 {
 	return pos
 }
 
-// wakeAsLogGrows is a goroutine that wakes the streams as a Config.Log or Config.Follow shows events, which
-// is later than they are appended. It also logs when the store fails. New starts it; it ends with
-// Shutdown.
+// wakeAsLogGrows is a goroutine that wakes the streams as a Config.Log or Config.Follow shows
+// events, which is later than they are appended. It also logs when the store fails. New starts it;
+// it ends with Shutdown.
 func (p *Producer) wakeAsLogGrows() {
 	failed := p.log.Failed()
 	for {
@@ -96,9 +96,9 @@ func (p *Producer) WaitLogFailed(ctx context.Context) error {
 // stores are the values of Config.Log that a Producer writes to.
 var stores sync.Map
 
-// claimStore keeps a second Producer from writing to the same store until release is called, for the
-// two would write over each other's events. A store is told from another by its value, if Go can
-// compare it.
+// claimStore keeps a second Producer from writing to the same store until release is called, for
+// the two would write over each other's events. A store is told from another by its value, if Go
+// can compare it.
 func claimStore(store log.Store) (release func(), err error) {
 	if store == nil || !reflect.TypeOf(store).Comparable() {
 		return func() {}, nil

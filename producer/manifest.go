@@ -117,9 +117,10 @@ func (p *Producer) SignedManifest() (string, error) {
 	}
 }
 
-// currentSignature returns the newest signature if it can be used or is still being made, and begins a new
-// one otherwise. One that is being made may be of an older manifest: each key signs one at a time,
-// so the caller waits and calls again. The goroutine that signs ends when the key answers.
+// currentSignature returns the newest signature if it can be used or is still being made, and
+// begins a new one otherwise. One that is being made may be of an older manifest: each key signs
+// one at a time, so the caller waits and calls again. The goroutine that signs ends when the key
+// answers.
 func (p *Producer) currentSignature(by *manifest.Signer, m *manifest.Manifest, what []byte) *signature {
 	p.published.mu.Lock()
 	defer p.published.mu.Unlock()
@@ -149,8 +150,8 @@ func (s *signature) isDone() bool {
 	}
 }
 
-// waitDone waits until the signature is there, at most until signTimeout after it was asked for, and
-// reports whether it is.
+// waitDone waits until the signature is there, at most until signTimeout after it was asked for,
+// and reports whether it is.
 func (s *signature) waitDone() bool {
 	late := time.NewTimer(time.Until(s.at.Add(signTimeout)))
 	defer late.Stop()

@@ -8,7 +8,8 @@ import (
 	"github.com/aaep-go/aaep/internal/budget"
 )
 
-// replyLimits limit how fast one subscription may reply. They belong to the goroutine that receives.
+// replyLimits limit how fast one subscription may reply. They belong to the goroutine that
+// receives.
 type replyLimits struct {
 	replies *budget.Budget // replies that are looked at
 	refused refusals       // replies without effect
@@ -24,8 +25,8 @@ func (sub *subscription) HandleMessage(data []byte) error {
 	}
 	switch m := m.(type) {
 	case *aaep.ConfirmationReply, *aaep.ClarificationReply:
-		// A subscriber that guesses tokens is slowed down, whether it guesses right or not. No other
-		// one is.
+		// A subscriber that guesses tokens is slowed down, whether it guesses right or not. No
+		// other one is.
 		if sub.replyLimits == nil {
 			sub.replyLimits = &replyLimits{budget.New(repliesPerSecond), refusals{pace: budget.New(refusalsPerSecond)}}
 		}
@@ -63,10 +64,11 @@ func (sub *subscription) refuseMalformed(err error) {
 // received all the same.
 const replyHold = 10 * time.Second
 
-// handleReply hands a reply to the broker. Where the agent is more than one process it returns when the
-// effect is settled, or after replyHold; it does not wait for the record. The receiving goroutine
-// calls it, holding no lock. The effect is reported to the Observer, and a reply without effect
-// also to the log and to the audit log. The sender is never told whether it counted (§6.3.4).
+// handleReply hands a reply to the broker. Where the agent is more than one process it returns when
+// the effect is settled, or after replyHold; it does not wait for the record. The receiving
+// goroutine calls it, holding no lock. The effect is reported to the Observer, and a reply without
+// effect also to the log and to the audit log. The sender is never told whether it counted
+// (§6.3.4).
 func (sub *subscription) handleReply(m aaep.Message) {
 	by, effected := sub.auditIdentity(nil), sub.p.cfg.Observer.Began(Reply)
 	ended := func(err error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// What could not be told as it was meant is an error that says what would be right, and names what the author
-// wrote; nothing is told.
+// What could not be told as it was meant is an error that says what would be right, and names what
+// the author wrote; nothing is told.
 func TestMisuse(t *testing.T) {
 	lamp := aaep.Vocabulary{Prefix: "lamp", URI: "https://lamp.example/v1"}
 	cfg := producer.Config{Languages: []string{"es"}, Extensions: append(extensions.All(), handshake.Extension{Vocabulary: lamp})}
@@ -132,7 +132,8 @@ func TestProgressInEachLanguage(t *testing.T) {
 	})
 }
 
-// An extension cannot take a prefix that a listener knows as another's, and a log has one writer at a time.
+// An extension cannot take a prefix that a listener knows as another's, and a log has one writer at
+// a time.
 func TestNewRefuses(t *testing.T) {
 	own := extensions.All()[0]
 	taken := own

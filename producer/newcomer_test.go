@@ -14,14 +14,14 @@ import (
 )
 
 // Who comes while several questions are open hears them in the order in which they were put. D-34
-func TestNewcomerHearsQuestionsInOrder(t *testing.T) {
+func TestNewSubscriptionHearsQuestionsInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		st.record()
 		want := ""
 		for n := range 8 {
 			each := pay
 			each.Action = aaep.Say(fmt.Sprint("Pay $", n, "."))
-			tool(st.session("Paying."), each, &deed{})
+			tool(st.session("Paying."), each, &action{})
 			synctest.Wait()
 			want += each.Action.Normal + " "
 		}
@@ -78,8 +78,8 @@ func TestStateComesFirst(t *testing.T) {
 	}
 }
 
-// A session that starts as soon as WaitSubscriber returns is received from its beginning, though another session changes its
-// state all the time.
+// A session that starts as soon as WaitSubscriber returns is received from its beginning, though
+// another session changes its state all the time.
 func TestSessionThatStartsWhileAListenerComes(t *testing.T) {
 	st := newStage(t, producer.Config{MaxRequestsPerSecond: -1})
 	defer st.p.Shutdown(t.Context())

@@ -48,7 +48,7 @@ func TestObserver(t *testing.T) {
 		synctest.Wait()
 		l, open := st.resumable(answering(everything()))
 		open("")
-		s, d := st.session("Paying."), &deed{}
+		s, d := st.session("Paying."), &action{}
 		paid := tool(s, pay, d)
 		synctest.Wait()
 		if got := st.p.Stats(); got.Questions != 1 || got.Subscriptions != 1 || got.Connected != 1 {
@@ -138,14 +138,14 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// A message that cannot be read costs only itself: it is counted, and in the log with what is wrong with it,
-// ten times a minute at most.
+// A message that cannot be read costs only itself: it is counted, and in the log with what is wrong
+// with it, ten times a minute at most.
 func TestMalformedMessages(t *testing.T) {
 	o, logged := &instruments{}, &bytes.Buffer{}
 	cfg := producer.Config{Observer: o, Logger: slog.New(slog.NewTextHandler(logged, nil))}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
 		l := st.listen(answering(everything()))
-		paid := tool(st.session("Paying."), pay, &deed{})
+		paid := tool(st.session("Paying."), pay, &action{})
 		q := l.question()
 		o.told = nil
 		for range 25 {

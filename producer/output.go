@@ -90,8 +90,8 @@ func (o *Output) With(v aaep.Vocabulary, data any) error {
 	return tryAttribute(o, &o.with, with)
 }
 
-// tryAttribute is changeAttribute for one field of o: it stays as it was where text could not be told
-// with its new value, and the error says why.
+// tryAttribute is changeAttribute for one field of o: it stays as it was where text could not be
+// told with its new value, and the error says why.
 func tryAttribute[T any](o *Output, field *T, value T) error {
 	var refused error
 	err := o.changeAttribute(func() {
@@ -104,8 +104,8 @@ func tryAttribute[T any](o *Output, field *T, value T) error {
 	return cmp.Or(err, refused)
 }
 
-// changeAttribute emits all text that was written before, and then calls apply, which changes what holds for
-// the text that follows. It takes the Session's mu and calls apply with it held.
+// changeAttribute emits all text that was written before, and then calls apply, which changes what
+// holds for the text that follows. It takes the Session's mu and calls apply with it held.
 func (o *Output) changeAttribute(apply func()) error {
 	if o == nil || o.s == nil {
 		return ErrNoSession
@@ -135,7 +135,8 @@ func (o *Output) writable() error {
 	return nil
 }
 
-// errOutputClosed is returned by the methods of an Output after its Close, while its session goes on.
+// errOutputClosed is returned by the methods of an Output after its Close, while its session goes
+// on.
 var errOutputClosed = fmt.Errorf("producer: this output is closed; Session.Output begins another: %w", os.ErrClosed)
 
 // flushHeld emits all text that is held or gathered, with the Session's mu held, because something
@@ -211,9 +212,9 @@ func (o *Output) Close() error {
 	return nil
 }
 
-// completeStream emits the text that is held and the closing chunk, with the Session's mu held. Close and
-// the end of the session call it. Half a character becomes a replacement character. An output
-// without text emits nothing.
+// completeStream emits the text that is held and the closing chunk, with the Session's mu held.
+// Close and the end of the session call it. Half a character becomes a replacement character. An
+// output without text emits nothing.
 func (o *Output) completeStream() error {
 	held := o.held
 	o.held = ""
@@ -235,8 +236,8 @@ func (o *Output) completeStream() error {
 	return err
 }
 
-// emitText appends text that is in its final form to the log, or gathers it where a subscription is far
-// behind, with the Session's mu held. WriteString, flushHeld and completeStream call it.
+// emitText appends text that is in its final form to the log, or gathers it where a subscription is
+// far behind, with the Session's mu held. WriteString, flushHeld and completeStream call it.
 func (o *Output) emitText(text string) error {
 	if text == "" {
 		return nil
@@ -288,8 +289,8 @@ func (o *Output) emitGathered() {
 	}
 }
 
-// appendText emits text in chunks that fit into an event, and moves position on, with the Session's mu
-// held. Before the first chunk it enters the state writing_output.
+// appendText emits text in chunks that fit into an event, and moves position on, with the Session's
+// mu held. Before the first chunk it enters the state writing_output.
 func (o *Output) appendText(text string) error {
 	for text != "" {
 		if !o.begun {
@@ -328,7 +329,8 @@ func (o *Output) beginWriting() error {
 	return nil
 }
 
-// silentSpeech returns the speech of a chunk, which has no summary: the chunk itself is what is heard.
+// silentSpeech returns the speech of a chunk, which has no summary: the chunk itself is what is
+// heard.
 func (o *Output) silentSpeech() speech { return speech{in: []said{{lang: o.lang}}, with: o.with} }
 
 // chunkEvent returns the payload of an event with this text, at the present position. It changes
@@ -338,7 +340,8 @@ func (o *Output) chunkEvent(text string, complete bool) *aaep.OutputStreaming {
 		ContentType: o.content, Language: o.lang}
 }
 
-// fittingBytes returns how many bytes of text go into one event without splitting a grapheme cluster.
+// fittingBytes returns how many bytes of text go into one event without splitting a grapheme
+// cluster.
 func fittingBytes(text string) int {
 	if len(text) <= maxWrite {
 		return len(text)
@@ -356,9 +359,9 @@ func fittingBytes(text string) int {
 	return n
 }
 
-// splitSettled normalizes text and splits it into what can be told now and an end that may still change
-// with what follows: a letter that an accent may join, a flag that is still being spelled, or a
-// carriage return that may belong to a line feed.
+// splitSettled normalizes text and splits it into what can be told now and an end that may still
+// change with what follows: a letter that an accent may join, a flag that is still being spelled,
+// or a carriage return that may belong to a line feed.
 func splitSettled(text string) (ready, rest string) {
 	if before, ok := strings.CutSuffix(text, "\r"); ok {
 		return normalizeText(before), "\r"
@@ -392,10 +395,10 @@ const (
 // isTag reports whether r is one of the characters that spell the place of a flag.
 func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
-// normalizeText brings text into the form in which it is told. Characters that could deceive are made
-// visible; the result may combine with what follows. Isolates are made visible too: a subscriber
-// gets text in pieces, and a piece may hold only one of a pair. For the same reason fillers stay;
-// they are left out where a user gets the text.
+// normalizeText brings text into the form in which it is told. Characters that could deceive are
+// made visible; the result may combine with what follows. Isolates are made visible too: a
+// subscriber gets text in pieces, and a piece may hold only one of a pair. For the same reason
+// fillers stay; they are left out where a user gets the text.
 func normalizeText(text string) string {
 	if strings.Contains(text, "\r") || strings.Contains(text, "\u2028"[:1]) {
 		text = textCleaner.Replace(text)

@@ -26,7 +26,7 @@ func TestOutputBeforeSomethingElse(t *testing.T) {
 		out.WriteString("Searching")
 		s.Tool(t.Context(), producer.Tool{Name: "look"}, func(context.Context) (string, error) { return "", nil })
 		out.WriteString("Found. Paying")
-		paid := later(func() (string, error) { return s.Tool(t.Context(), pay, (&deed{}).do) })
+		paid := later(func() (string, error) { return s.Tool(t.Context(), pay, (&action{}).do) })
 		l.reply(l.question(), aaep.Reject)
 		<-paid
 		out.Close()

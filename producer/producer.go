@@ -76,11 +76,11 @@ func (p *Producer) isMade() bool { return p != nil && p.log != nil }
 // to all that may answer. In a service with several users each needs one of their own, as an
 // example of package producer/serve shows. All its methods may be called at once.
 type Producer struct {
-	// A goroutine that holds several locks took them in this order: those of
-	// replica.Follower, a Session's mu, putting, those of groups in package delivery, Producer.mu, a
-	// subscription's mu. Only holdSessions takes several Sessions' mu, in the order in which they
-	// began. Only TryLock is called against this order. Every other lock of the package is a leaf:
-	// no lock is taken while it is held.
+	// A goroutine that holds several locks took them in this order: those of replica.Follower, a
+	// Session's mu, putting, those of groups in package delivery, Producer.mu, a subscription's mu.
+	// Only holdSessions takes several Sessions' mu, in the order in which they began. Only TryLock
+	// is called against this order. Every other lock of the package is a leaf: no lock is taken
+	// while it is held.
 
 	cfg    Config         // complete, with the caller's functions behind shield; never changes after New
 	shield *shield.Shield // calls what the author of the agent wrote
@@ -146,12 +146,12 @@ func New(cfg Config) (*Producer, error) {
 // newProducer is New for a complete Config, with the languages that the agent has text in.
 func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 	guard := cfg.shieldOthers()
-	spine := eventlog.New(cfg.KeepEvents)
+	events := eventlog.New(cfg.KeepEvents)
 	switch {
 	case cfg.Log != nil:
-		spine, err = eventlog.Open(cfg.Log, cfg.KeepEvents, cfg.Agent.AgentID)
+		events, err = eventlog.Open(cfg.Log, cfg.KeepEvents, cfg.Agent.AgentID)
 	case cfg.Follow != nil:
-		spine, err = eventlog.Follow(cfg.Follow, cfg.KeepEvents)
+		events, err = eventlog.Follow(cfg.Follow, cfg.KeepEvents)
 	}
 	if err != nil {
 		return nil, err
@@ -164,8 +164,8 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2}, SignedManifest: cfg.Signers != nil,
 			Report: func(f *negotiation.Fault) { logExtensionFault(guard, f) },
 		},
-		log:      spine,
-		began:    spine.End(),
+		log:      events,
+		began:    events.End(),
 		born:     time.Now(),
 		broker:   questions.NewBroker(questions.NewAuditLog(cfg.Audit, cfg.Logger), nil),
 		closing:  newClosing(),
@@ -177,7 +177,7 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 	p.delivery = delivery.New(p.deliveryConfig())
 	p.leader = replica.NewLeader(replicaAgent{p}, cfg.Logger, p.delivery.Moved.Broadcast)
 	if err := p.resumeOrFollow(); err != nil {
-		p.hurry(err)
+		p.abort(err)
 		p.broker.Close()
 		p.log.Close() // its error would say again why this failed
 		return nil, err
@@ -191,7 +191,7 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 // deliveryConfig returns what the Dispatcher is made of. New calls it.
 func (p *Producer) deliveryConfig() delivery.Config {
 	c := delivery.Config{Agent: deliveryAgent{p}, Log: p.log, Logger: p.cfg.Logger, Shield: p.shield, Grace: p.cfg.Grace,
-		Serving: p.serving, Receivers: &p.loops, Groups: &p.guests,
+		Serving: p.serving, Receivers: &p.loops, Groups: &p.links,
 		Resumed: func() func(error) { return p.cfg.Observer.Began(Resume) }}
 	if p.cfg.Observer != Observer(unobserved{}) {
 		c.Critical = p.cfg.Observer.Critical
@@ -222,8 +222,8 @@ func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	}
 }
 
-// MaxSubscriptions is how many may be served at once; see Config. It is zero for a Producer that New
-// did not make, and for no other.
+// MaxSubscriptions is how many may be served at once; see Config. It is zero for a Producer that
+// New did not make, and for no other.
 func (p *Producer) MaxSubscriptions() int {
 	if !p.isMade() {
 		return 0

@@ -49,8 +49,9 @@ func (r *stateReader) hear(ev *aaep.Event) {
 	}
 }
 
-// D-50, INV-21, INV-22, INV-24: wherever the streams are cut, whatever is lost on the way, at any rate and however far behind: a question
-// comes behind the state that it belongs to, and what is open is known as open until it is settled.
+// D-50, INV-21, INV-22, INV-24: wherever the streams are cut, whatever is lost on the way, at any
+// rate and however far behind: a question comes behind the state that it belongs to, and what is
+// open is known as open until it is settled.
 func TestQuestionsAcrossCuts(t *testing.T) {
 	rounds := 30
 	if testing.Short() {

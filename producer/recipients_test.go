@@ -20,14 +20,15 @@ func unhurried() aaep.Capabilities {
 	return declaring(answering(everything()), extensions.TimingVocabulary, extensions.Timing{MinSeconds: 600})
 }
 
-// D-42: a subscription that comes while the question is being put on record has the time that it needs, and so has one that is
-// asked because the first has left. What is on record says until when.
+// D-42: a subscription that comes while the question is being put on record has the time that it
+// needs, and so has one that is asked because the first has left. What is on record says until
+// when.
 func TestTimeSuitsAllThatAreAsked(t *testing.T) {
 	for name, firstLeaves := range map[string]bool{"beside another": false, "in its place": true} {
 		t.Run(name, func(t *testing.T) {
 			kept := &slowSink{takes: only(audit.Asked)}
 			bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-				first, s, d := st.listen(answering(everything())), st.session("Paying."), &deed{}
+				first, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
 				paid := tool(s, pay, d) // five minutes
 				time.Sleep(time.Second)
 				late := st.listen(unhurried())
@@ -58,7 +59,8 @@ func TestTimeSuitsAllThatAreAsked(t *testing.T) {
 	}
 }
 
-// INV-15: a question is open as long as a subscription is there that can answer it, also if its record is still being written.
+// INV-15: a question is open as long as a subscription is there that can answer it, also if its
+// record is still being written.
 func TestQuestionWaitsForWhoIsBeingRecorded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fails bool
@@ -84,7 +86,7 @@ func TestQuestionWaitsForWhoIsBeingRecorded(t *testing.T) {
 					return nil
 				}}
 				bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-					first, s, d := st.listen(answering(everything())), st.session("Paying."), &deed{}
+					first, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
 					paid := tool(s, pay, d)
 					time.Sleep(time.Second)
 					if comes == "after it was put" {
@@ -114,8 +116,8 @@ func TestQuestionWaitsForWhoIsBeingRecorded(t *testing.T) {
 	}
 }
 
-// INV-22, D-34: a subscription that gains the right to answer before its first stream is asked once, behind the state that the
-// question belongs to.
+// INV-22, D-34: a subscription that gains the right to answer before its first stream is asked
+// once, behind the state that the question belongs to.
 func TestRightToAnswerBeforeTheFirstStream(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		for _, goesOn := range []bool{false, true} {
@@ -154,8 +156,9 @@ func TestRightToAnswerBeforeTheFirstStream(t *testing.T) {
 	}
 }
 
-// INV-16, D-84: the language on record is that in which the question is shown, wherever the question was when the language
-// changed: ahead of the stream, prepared for the first stream, or on its way to a slow link.
+// INV-16, D-84: the language on record is that in which the question is shown, wherever the
+// question was when the language changed: ahead of the stream, prepared for the first stream, or on
+// its way to a slow link.
 func TestLanguageOnRecord(t *testing.T) {
 	terms := answering(everything())
 	terms.Languages = []string{"en-US"}
@@ -247,7 +250,8 @@ func TestLanguageOnRecord(t *testing.T) {
 	}
 }
 
-// INV-16: a subscription that changes its language while it is put on record, and whose first record fails, is asked in the new one.
+// INV-16: a subscription that changes its language while it is put on record, and whose first
+// record fails, is asked in the new one.
 func TestFirstLanguageCannotBeRecorded(t *testing.T) {
 	cfg := polyglot
 	cfg.Audit = &slowSink{takes: only(audit.Asked), refuses: func(r audit.Record) error {
@@ -258,7 +262,7 @@ func TestFirstLanguageCannotBeRecorded(t *testing.T) {
 	}}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
 		st.listen(answering(speaking(everything(), "es")))
-		s, d := st.session("Paying."), &deed{}
+		s, d := st.session("Paying."), &action{}
 		paid := tool(s, transfer, d)
 		time.Sleep(2 * recordTime)
 		late := st.listen(answering(speaking(everything(), "en-US")))
@@ -291,7 +295,8 @@ func (s *timedSink) Record(r audit.Record) error {
 	return nil
 }
 
-// INV-21: after a stream that is made anew, a question that was put once more in another language comes once.
+// INV-21: after a stream that is made anew, a question that was put once more in another language
+// comes once.
 func TestQuestionComesOnceAfterCatchingUp(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		st.record()
@@ -344,7 +349,8 @@ func TestQuestionInTheNewLanguageComesOnceByTheLog(t *testing.T) {
 	})
 }
 
-// INV-21: a stream that comes back at a process that follows, while a question is being recorded there, is asked once.
+// INV-21: a stream that comes back at a process that follows, while a question is being recorded
+// there, is asked once.
 func TestFollowerAsksOnceBesideACut(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, _ [2]*stage, _ *sink) {
 		kept := &timedSink{takes: 10 * time.Millisecond}
@@ -378,8 +384,8 @@ func TestFollowerAsksOnceBesideACut(t *testing.T) {
 	})
 }
 
-// D-34, INV-14: at a process that follows, a subscription that loses the right to answer while the question is recorded is not
-// made a recipient again by that record.
+// D-34, INV-14: at a process that follows, a subscription that loses the right to answer while the
+// question is recorded is not made a recipient again by that record.
 func TestFollowerLooksAgainAtTheRightToAnswer(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		kept := &timedSink{takes: 10 * time.Millisecond}
@@ -387,7 +393,7 @@ func TestFollowerLooksAgainAtTheRightToAnswer(t *testing.T) {
 		defer edge.end()
 		near, l := edges[0].record(), edge.listen(answering(everything()))
 		time.Sleep(5 * time.Second)
-		s, d := agent.session("Paying."), &deed{}
+		s, d := agent.session("Paying."), &action{}
 		paid := tool(s, pay, d)
 		time.Sleep(5 * time.Millisecond)
 		l.renegotiate(aaep.Capabilities{SupportsConfirmationReply: new(false)})
@@ -428,8 +434,8 @@ func TestManyQuestionsAreWithheld(t *testing.T) {
 	})
 }
 
-// INV-53: Shutdown does not wait for a sink that never returns longer than two seconds after its caller waits no more. For what a
-// goroutine of the agent has recorded it does not wait at all.
+// INV-53: Shutdown does not wait for a sink that never returns longer than two seconds after its
+// caller waits no more. For what a goroutine of the agent has recorded it does not wait at all.
 func TestShutdownBesideASinkThatHangs(t *testing.T) {
 	for _, kind := range []audit.Kind{audit.Asked, audit.Replied, audit.Settled, audit.Invoked, audit.Completed} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -443,7 +449,7 @@ func TestShutdownBesideASinkThatHangs(t *testing.T) {
 				})
 				st := newStage(t, producer.Config{Audit: kept})
 				l, s := st.listen(answering(everything())), st.session("Paying.")
-				paid := tool(s, pay, &deed{})
+				paid := tool(s, pay, &action{})
 				time.Sleep(time.Second)
 				if kind != audit.Asked {
 					l.reply(l.question(), aaep.Accept)

@@ -127,8 +127,8 @@ func (s *Session) settleLeft(onRecord map[string]audit.Record) error {
 }
 
 // recordLeft records the end of a question that was left behind, if that is not on record yet, and
-// reports whether its action has not begun. accepted is what the log says of it. An event of another
-// agent, as it was republished, is not recorded. s.mu is held.
+// reports whether its action has not begun. accepted is what the log says of it. An event of
+// another agent, as it was republished, is not recorded. s.mu is held.
 func (s *Session) recordLeft(ev *aaep.Event, accepted bool, onRecord map[string]audit.Record) bool {
 	r := audit.Question(ev)
 	newest, known := onRecord[r.QuestionID]
@@ -146,11 +146,12 @@ func (s *Session) recordLeft(ev *aaep.Event, accepted bool, onRecord map[string]
 	return true
 }
 
-// settledElsewhere marks a question that another process settled before this one could: what came of
-// it is not known here, and nothing is recorded or announced.
+// settledElsewhere marks a question that another process settled before this one could: what came
+// of it is not known here, and nothing is recorded or announced.
 const settledElsewhere audit.Kind = "settled elsewhere"
 
-// withdrawnPhrase returns the phrase that announces that a question was left behind, after recordLeft.
+// withdrawnPhrase returns the phrase that announces that a question was left behind, after
+// recordLeft.
 func withdrawnPhrase(ev *aaep.Event, onRecord map[string]audit.Record) phrase.ID {
 	token, _ := closes.Token(ev)
 	switch {
@@ -201,8 +202,8 @@ func (p *Producer) replayUnsettled(f func(pos uint64, ev *aaep.Event)) error {
 
 // withdrawEverywhere withdraws the open questions of a session for all processes. One of these may
 // still be the agent, where it was cut off, and must not act on a late acceptance after it has been
-// announced that nothing was done. A question that one of them settled before is marked in onRecord.
-// It waits for the shared log, claimTime at most.
+// announced that nothing was done. A question that one of them settled before is marked in
+// onRecord. It waits for the shared log, claimTime at most.
 func (p *Producer) withdrawEverywhere(s *Session, onRecord map[string]audit.Record) error {
 	if p.shared == nil {
 		return nil

@@ -40,7 +40,7 @@ func TestQuestionInTheNewLanguage(t *testing.T) {
 		return nil
 	})
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-		l, other, s, d := st.listen(answering(everything())), st.listen(answering(everything())), st.session("Paying."), &deed{}
+		l, other, s, d := st.listen(answering(everything())), st.listen(answering(everything())), st.session("Paying."), &action{}
 		paid := tool(s, transfer, d)
 		first := l.question()
 		time.Sleep(100 * time.Second)
@@ -82,7 +82,7 @@ func TestQuestionInTheNewLanguage(t *testing.T) {
 // agent's own, and can answer the question that was open.
 func TestLanguageThatTheAgentLacks(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		l, s, d := st.listen(speaking(answering(everything()), "es")), st.session("Paying."), &deed{}
+		l, s, d := st.listen(speaking(answering(everything()), "es")), st.session("Paying."), &action{}
 		paid := tool(s, transfer, d)
 		l.question()
 		acc := l.renegotiate(aaep.Capabilities{Languages: []string{"yo"}, MaxEventsPerSecond: 3})
@@ -104,7 +104,7 @@ func TestQuestionAnewAfterTheClockWasSetBack(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		l, s := st.listen(answering(everything())), st.session("Paying.")
 		s.ClockSetBack(time.Hour)
-		paid := tool(s, transfer, &deed{})
+		paid := tool(s, transfer, &action{})
 		time.Sleep(100 * time.Second)
 		l.renegotiate(inSpanish)
 		if got := asks(l.events()); got != "en-US Transfer $500. 300; es Transferir 500 dólares. 200" {
@@ -123,7 +123,7 @@ func TestQuestionAnewWhereClocksDiffer(t *testing.T) {
 		each := pay
 		each.Action = each.Action.In("es", aaep.Say("Pagar 5 dólares."))
 		each.Consequence = each.Consequence.In("es", aaep.Say("El dinero se va."))
-		paid := tool(s, each, &deed{})
+		paid := tool(s, each, &action{})
 		time.Sleep(100 * time.Second)
 		l.renegotiate(inSpanish)
 		if got := asks(l.events()); got != "en-US Pay $5. 300; es Pagar 5 dólares. 200" {
@@ -140,7 +140,7 @@ func TestQuestionInOneLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		l, mute, s := st.listen(answering(everything())), st.listen(answering(everything())), st.session("Paying.")
 		for _, each := range []producer.Tool{pay, transfer} {
-			paid := tool(s, each, &deed{})
+			paid := tool(s, each, &action{})
 			q := l.question()
 			change := inSpanish
 			if each.Name == transfer.Name {

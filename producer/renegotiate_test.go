@@ -69,7 +69,7 @@ func TestRenegotiateInTheMiddle(t *testing.T) {
 // unreachable (D-34, D-38).
 func TestRenegotiateDuringAQuestion(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.listen(answering(everything())), st.session("Paying."), &deed{}
+		l, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
 		paid := tool(s, pay, d)
 		q := l.question()
 		l.renegotiate(aaep.Capabilities{SupportsClarificationReply: new(false)})
@@ -90,7 +90,7 @@ func TestRenegotiateIntoAQuestion(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		c := everything()
 		c.SupportsConfirmationReply = new(true)
-		asked, w, s, d := st.listen(c), st.listen(everything()), st.session("Paying."), &deed{}
+		asked, w, s, d := st.listen(c), st.listen(everything()), st.session("Paying."), &action{}
 		paid := tool(s, pay, d)
 		q := asked.question()
 		asked.renegotiate(aaep.Capabilities{SupportsClarificationReply: new(true)})
@@ -122,7 +122,7 @@ func TestRenegotiationRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
 				l, s := st.listen(answering(everything())), st.session("Paying.")
-				paid := tool(s, pay, &deed{})
+				paid := tool(s, pay, &action{})
 				l.question()
 				if c.id == "" {
 					c.id = l.id
@@ -144,7 +144,7 @@ func TestRenegotiationRefused(t *testing.T) {
 // and can answer.
 func TestLateJoiner(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		first, s, d := st.listen(answering(everything())), st.session("Paying."), &deed{}
+		first, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
 		over := st.session("Something else.")
 		over.Close()
 		paid := tool(s, pay, d)
@@ -170,12 +170,12 @@ func TestLateJoiner(t *testing.T) {
 func TestFromStart(t *testing.T) {
 	bubbleWith(t, producer.Config{FromStart: true}, func(t *testing.T, st *stage) {
 		first, s := st.record(), st.session("Paying.")
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		first.reply(first.question(), aaep.Reject)
 		<-paid
 		out := s.Output()
 		out.WriteString("All of this. ")
-		again := tool(s, pay, &deed{})
+		again := tool(s, pay, &action{})
 		q := first.question()
 		late := st.record()
 		if qs := of[*aaep.AwaitingConfirmation](late.events()); len(qs) != 1 || qs[0].ReplyToken != q.ReplyToken {
@@ -208,7 +208,7 @@ func TestQuestionRacesRenegotiation(t *testing.T) {
 		bubble(t, func(t *testing.T, st *stage) {
 			l, s := st.listen(answering(everything())), st.session("Paying.")
 			began := time.Now()
-			paid := tool(s, pay, &deed{})
+			paid := tool(s, pay, &action{})
 			go l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{SupportsConfirmationReply: new(false)}})
 			synctest.Wait()
 			if r := <-paid; !errors.Is(r.err, producer.ErrUnreachable) || r.at != began {

@@ -76,7 +76,7 @@ func TestRepliesWithoutEffect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l, other, s, d := st.record(), st.watch(), st.session("Paying."), &deed{}
+				l, other, s, d := st.record(), st.watch(), st.session("Paying."), &action{}
 				paid := tool(s, pay, d)
 				q := l.question()
 				before := len(l.arrivals())
@@ -97,7 +97,7 @@ func TestRepliesWithoutEffect(t *testing.T) {
 // SEC-004, INV-06: a used token is dead, for the next question too.
 func TestUsedToken(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &deed{}
+		l, s, d := st.record(), st.session("Paying."), &action{}
 		first := tool(s, pay, d)
 		old := l.question()
 		l.reply(old, aaep.Reject)
@@ -126,7 +126,7 @@ func TestTenRepliers(t *testing.T) {
 			for range 10 {
 				ls = append(ls, st.record())
 			}
-			s, d := st.session("Paying."), &deed{}
+			s, d := st.session("Paying."), &action{}
 			paid := tool(s, pay, d)
 			q := ls[0].question()
 			for i, l := range ls {
@@ -170,7 +170,7 @@ func TestTenRepliersForReal(t *testing.T) {
 	defer s.Close()
 	const questions = 50
 	for range questions {
-		d := &deed{}
+		d := &action{}
 		if _, err := s.Tool(t.Context(), pay, d.do); err == nil != (d.times == 1) {
 			t.Errorf("Tool = %v after %d runs", err, d.times)
 		}
@@ -215,15 +215,15 @@ func TestAuditRecords(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&logged, nil))
 	bubbleWith(t, producer.Config{Logger: logger}, func(t *testing.T, st *stage) {
 		s := st.session("Paying.")
-		<-tool(s, pay, &deed{}) // no subscriber is there
+		<-tool(s, pay, &action{}) // no subscriber is there
 		l := st.record()
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		l.reply(l.question(), aaep.Accept)
 		<-paid
-		paid = tool(s, pay, &deed{})
+		paid = tool(s, pay, &action{})
 		l.question()
 		<-paid // silence
-		paid = tool(s, pay, &deed{})
+		paid = tool(s, pay, &action{})
 		token := string(l.question().ReplyToken)
 		s.Close() // withdrawn
 		<-paid
@@ -259,7 +259,7 @@ func TestTokensStayOutOfLogs(t *testing.T) {
 	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Paying.")
 		for _, d := range []aaep.Decision{aaep.Accept, aaep.Reject} {
-			paid := tool(s, pay, &deed{})
+			paid := tool(s, pay, &action{})
 			q := l.question()
 			o := l.rawReply(q, d)
 			o["subscription_id"] = "sub_other"
@@ -282,7 +282,7 @@ func TestTokensStayOutOfLogs(t *testing.T) {
 func TestRepliesAreLimited(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		flood, other := st.listen(answering(everything())), st.listen(answering(everything()))
-		s, d := st.session("Paying."), &deed{}
+		s, d := st.session("Paying."), &action{}
 		paid := tool(s, pay, d)
 		q := flood.question()
 		guess := *q
@@ -314,7 +314,7 @@ func TestTokens(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Paying.")
 		for range 50 {
-			paid := tool(s, pay, &deed{})
+			paid := tool(s, pay, &action{})
 			q := l.question()
 			if !form.MatchString(string(q.ReplyToken)) || seen[q.ReplyToken] {
 				t.Errorf("the token %s, seen before: %t", q.ReplyToken, seen[q.ReplyToken])

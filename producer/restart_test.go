@@ -44,9 +44,9 @@ func raws(got []arrival) (all []string) {
 	return all
 }
 
-// deeds runs a session that leaves everything open: a tool, a question, text and, in Spanish too,
-// words.
-func deeds(st *stage) {
+// leaveOpen runs a session that leaves everything open: a tool, a question, text and, in Spanish
+// too, words.
+func leaveOpen(st *stage) {
 	s := st.session("Working.")
 	s.State(aaep.StateDeciding, aaep.Say("Deciding.").In("es", aaep.Say("Decidiendo.")))
 	s.Progress(aaep.Say("Halfway."), aaep.Progress{Percent: new(50.0)}, time.Minute)
@@ -73,7 +73,7 @@ func TestRestart(t *testing.T) {
 			var before []string
 			life(t, dir, producer.Config{}, func(st *stage, kept *sqlite.Store) {
 				l, _ := st.accepted(resuming(terms, ""))
-				deeds(st)
+				leaveOpen(st)
 				before = raws(l.arrivals())
 				kept.Close() // it dies, for all that is kept
 			})

@@ -19,7 +19,7 @@ func TestComeBackToAQuestion(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, _ := st.accepted(resuming(answering(everything()), ""))
 		s := st.session("Paying.")
-		done := &deed{}
+		done := &action{}
 		paid := tool(s, pay, done)
 		asked := l.question()
 		st.record() // the question stays open meanwhile
@@ -129,7 +129,7 @@ func TestFarBehind(t *testing.T) {
 			}
 		}
 		l, _ = st.accepted(resuming(answering(caps(2, aaep.BoundaryNone)), first))
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		time.Sleep(2 * time.Second)
 		l.reply(l.question(), aaep.Reject) // which comes before a thousand other events
 		if r := <-paid; !errors.Is(r.err, producer.ErrRejected) {
@@ -227,14 +227,14 @@ func TestEarlyQuestionHasItsState(t *testing.T) {
 					evs := first.events()
 					place = evs[len(evs)-1].EventID
 				}
-				rejected := tool(s, pay, &deed{})
+				rejected := tool(s, pay, &action{})
 				synctest.Wait()
 				first.reply(first.question(), aaep.Reject)
 				if r := <-rejected; !errors.Is(r.err, producer.ErrRejected) {
 					t.Fatal(r.err)
 				}
 				work(300)
-				d := &deed{}
+				d := &action{}
 				paid := tool(s, pay, d)
 				q := first.question()
 				far, _ := st.accepted(resuming(answering(caps(5, aaep.BoundaryNone)), place))

@@ -107,7 +107,7 @@ func TestLateJoinerLosesTheStream(t *testing.T) {
 func TestQuestionBeforeTheStream(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Paying.")
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		q := l.question()
 		_, open := st.resumable(answering(everything()))
 		l.reply(q, aaep.Reject)
@@ -127,7 +127,7 @@ func TestGrace(t *testing.T) {
 		bubble(t, func(t *testing.T, st *stage) {
 			l, open := st.resumable(answering(everything()))
 			s := st.session("Paying.")
-			paid := tool(s, pay, &deed{})
+			paid := tool(s, pay, &action{})
 			first := open("")
 			qs := of[*aaep.AwaitingConfirmation](first.events())
 			first.breaks()
@@ -149,7 +149,7 @@ func TestUselessStreams(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		payer := st.record()
 		l, open := st.resumable(everything())
-		s, d := st.session("Paying."), &deed{}
+		s, d := st.session("Paying."), &action{}
 		open("").breaks()
 		paid := tool(s, pay, d)
 		payer.reply(payer.question(), aaep.Accept)
@@ -183,7 +183,7 @@ func TestAskedOnce(t *testing.T) {
 	kept := &sink{}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
 		l, open := st.resumable(answering(everything()))
-		paid := tool(st.session("Paying."), pay, &deed{})
+		paid := tool(st.session("Paying."), pay, &action{})
 		var again []*aaep.AwaitingConfirmation
 		for range 20 {
 			stream := open("evt_unknown")
@@ -205,7 +205,7 @@ func TestRenegotiationInACut(t *testing.T) {
 	for _, broken := range []bool{true, false} { // before the change is made, or found to be when it is answered
 		bubble(t, func(t *testing.T, st *stage) {
 			l, open := st.resumable(answering(everything()))
-			s, d := st.session("Paying."), &deed{}
+			s, d := st.session("Paying."), &action{}
 			stream := open("")
 			paid := tool(s, pay, d)
 			q := of[*aaep.AwaitingConfirmation](stream.events())[0]

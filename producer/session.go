@@ -100,8 +100,8 @@ func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session,
 	return s, nil
 }
 
-// registerSession emits the first event of the session and adds the session to those that Shutdown ends, or
-// does neither. StartSession calls it with s.mu held; it takes the Producer's mu.
+// registerSession emits the first event of the session and adds the session to those that Shutdown
+// ends, or does neither. StartSession calls it with s.mu held; it takes the Producer's mu.
 func (s *Session) registerSession(about aaep.Text) (err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -149,9 +149,9 @@ func SessionOf(ctx context.Context) *Session {
 	return s
 }
 
-// State tells what the agent does now: a state of the protocol, or one of the agent's own, whose name
-// is of letters, digits, "_", "-", "." and ":". The states of questions, tools and outputs are told
-// without it, and awaiting_input only so. Telling the same state again is not an event.
+// State tells what the agent does now: a state of the protocol, or one of the agent's own, whose
+// name is of letters, digits, "_", "-", "." and ":". The states of questions, tools and outputs are
+// told without it, and awaiting_input only so. Telling the same state again is not an event.
 func (s *Session) State(state aaep.State, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -311,8 +311,8 @@ func kindOfJSON(raw []byte) string {
 	return "a boolean"
 }
 
-// enterState changes the state, with s.mu held. An empty text is replaced by the package's own phrase
-// for the state. Entering the present state does nothing.
+// enterState changes the state, with s.mu held. An empty text is replaced by the package's own
+// phrase for the state. Entering the present state does nothing.
 func (s *Session) enterState(to aaep.State, text aaep.Text) error {
 	return s.enterStateSaying(to, s.p.speechOrPhrase(text, stateWords(to), string(to)))
 }
@@ -342,10 +342,10 @@ func (s *Session) enterStateSaying(to aaep.State, words speech) error {
 	return err
 }
 
-// resumeState goes back to the state that the agent was in before a tool or a question, with s.mu held.
-// While a question is open, the state stays awaiting_input. news tells what came of the tool or the
-// question; the zero speech tells the state in the package's own phrase, and nothing if a question
-// is open.
+// resumeState goes back to the state that the agent was in before a tool or a question, with s.mu
+// held. While a question is open, the state stays awaiting_input. news tells what came of the tool
+// or the question; the zero speech tells the state in the package's own phrase, and nothing if a
+// question is open.
 func (s *Session) resumeState(news speech) error {
 	to, waits := aaep.StateThinking, len(s.machine.OpenQuestions()) > 0
 	switch {
@@ -373,8 +373,8 @@ func (s *Session) emitEvent(words speech, payload aaep.Payload) (uint64, error) 
 	return s.pos, nil
 }
 
-// prepareEvent makes the session's next event, with s.mu held: it is valid, and legal after the events
-// before. The caller must append it. Text that was written before is appended first.
+// prepareEvent makes the session's next event, with s.mu held: it is valid, and legal after the
+// events before. The caller must append it. Text that was written before is appended first.
 func (s *Session) prepareEvent(words speech, payload aaep.Payload) (*aaep.Event, error) {
 	if s.over {
 		return nil, ErrSessionOver
@@ -397,8 +397,8 @@ func (s *Session) prepareEvent(words speech, payload aaep.Payload) (*aaep.Event,
 	return ev, nil
 }
 
-// buildEvent makes an event and checks it by itself, not its order, with s.mu held. It changes nothing:
-// callers also use it to find out whether an event could be told.
+// buildEvent makes an event and checks it by itself, not its order, with s.mu held. It changes
+// nothing: callers also use it to find out whether an event could be told.
 func (s *Session) buildEvent(words speech, payload aaep.Payload) (*aaep.Event, error) {
 	own := words.in[0]
 	ev := &aaep.Event{
@@ -434,8 +434,8 @@ func (s *Session) buildEvent(words speech, payload aaep.Payload) (*aaep.Event, e
 	return ev, s.p.validateEvent(ev)
 }
 
-// nextStamp returns the time to stamp the next event with, in milliseconds, with s.mu held. It never goes
-// back.
+// nextStamp returns the time to stamp the next event with, in milliseconds, with s.mu held. It
+// never goes back.
 func (s *Session) nextStamp() time.Time {
 	now := time.Now().UTC().Round(0).Truncate(time.Millisecond)
 	if now.Before(s.last) {

@@ -76,8 +76,8 @@ func (s *Session) Failing(cause error, text aaep.Text) error {
 	return nil
 }
 
-// endUnfinished ends a session that the agent has not ended: as failed if Failing said so, and otherwise
-// as cancelled by by. Close and Shutdown call it, without s.mu.
+// endUnfinished ends a session that the agent has not ended: as failed if Failing said so, and
+// otherwise as cancelled by by. Close and Shutdown call it, without s.mu.
 func (s *Session) endUnfinished(by aaep.CancelledBy) error {
 	s.mu.Lock()
 	cause, text := s.failing, s.failed
@@ -105,11 +105,11 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// endSession closes what is open, in the order that the protocol requires, and ends the session (D-30):
-// it withdraws the questions, completes the tool calls and the outputs, and emits the last event.
-// payload makes that event's payload and is called with s.mu held; otherwise is the phrase for an
-// empty text. It takes s.mu, and waits for the broker. If the last event would not be valid, the
-// session goes on.
+// endSession closes what is open, in the order that the protocol requires, and ends the session
+// (D-30): it withdraws the questions, completes the tool calls and the outputs, and emits the last
+// event. payload makes that event's payload and is called with s.mu held; otherwise is the phrase
+// for an empty text. It takes s.mu, and waits for the broker. If the last event would not be valid,
+// the session goes on.
 func (s *Session) endSession(text aaep.Text, otherwise phrase.ID, payload func() aaep.Payload) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +156,8 @@ func (s *Session) endSession(text aaep.Text, otherwise phrase.ID, payload func()
 	return err
 }
 
-// categorizeError returns the category and the code that tell the user what an error means (§4.1.3). The
-// code may be empty.
+// categorizeError returns the category and the code that tell the user what an error means
+// (§4.1.3). The code may be empty.
 func categorizeError(err error) (aaep.ErrorCategory, string) {
 	var timeout interface{ Timeout() bool }
 	var temporary interface{ Temporary() bool }

@@ -348,7 +348,7 @@ func testLanguages(t *testing.T, language, want string) {
 		c.Languages = []string{language}
 		l := st.listen(c)
 		s := st.session("جارٍ التخطيط.")
-		paid := tool(s, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("ادفع."), Consequence: aaep.Say("يذهب المال.")}, &deed{})
+		paid := tool(s, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("ادفع."), Consequence: aaep.Say("يذهب المال.")}, &action{})
 		l.reply(l.question(), aaep.Reject)
 		<-paid
 		s.Progress(aaep.Text{}, aaep.Progress{Step: 1, TotalSteps: 2}, 0)

@@ -16,7 +16,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// logExtensionFault logs a mistake of an extension's author. The handshake calls it, on any goroutine.
+// logExtensionFault logs a mistake of an extension's author. The handshake calls it, on any
+// goroutine.
 func logExtensionFault(s *shield.Shield, f *negotiation.Fault) {
 	attrs := []any{"extension", f.Extension, "field", f.Field, "error", f.Err}
 	if f.Panicked {
@@ -25,8 +26,8 @@ func logExtensionFault(s *shield.Shield, f *negotiation.Fault) {
 	s.LogMistake(f.Extension+" "+f.Field, "an extension is wrong, and the agent goes on without that", attrs...)
 }
 
-// shieldOthers puts a shield before every function and interface of a complete Config, and returns the
-// shield.
+// shieldOthers puts a shield before every function and interface of a complete Config, and returns
+// the shield.
 func (cfg *Config) shieldOthers() *shield.Shield {
 	if cfg.Logger.Handler() != slog.DiscardHandler {
 		cfg.Logger = slog.New(handler{cfg.Logger.Handler()})

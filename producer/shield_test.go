@@ -99,7 +99,7 @@ func TestShield(t *testing.T) {
 				if text, err := st.p.SignedManifest(); text != "" || err != nil {
 					t.Errorf("a manifest is signed: %q, %v", text, err)
 				}
-				s, d := st.session("Paying."), &deed{}
+				s, d := st.session("Paying."), &action{}
 				paid := tool(s, pay, d)
 				synctest.Wait()
 				if strings.Contains(story(l.events()), "confirmation") {
@@ -153,7 +153,7 @@ func TestShieldOfTheLog(t *testing.T) {
 func TestShieldOfModified(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(answering(everything()))
-		s, d := st.session("Paying."), &deed{}
+		s, d := st.session("Paying."), &action{}
 		changeable := pay
 		changeable.Modified = func(json.RawMessage) (producer.Tool, error) { panic("no such amount") }
 		paid := tool(s, changeable, d)
@@ -172,7 +172,7 @@ func TestShieldOfModified(t *testing.T) {
 // EXT-002, EXT-004: data that no subscriber could have is an error where it is given: of no
 // extension that is served, of another version of one, or that its schema refuses; and an extension
 // is served once.
-func TestExtensionDataOfNobody(t *testing.T) {
+func TestExtensionDataOfNoSubscriber(t *testing.T) {
 	v1, v2 := aaep.Vocabulary{Prefix: "med", URI: "https://med.example/v1"}, aaep.Vocabulary{Prefix: "med", URI: "https://med.example/v2"}
 	med := handshake.Extension{Vocabulary: v1, Event: func(data json.RawMessage) error {
 		switch {
@@ -264,7 +264,8 @@ func (l brittleListener) Accept(ctx context.Context) (transports.Conn, error) {
 
 func (l brittleListener) Close() error { panic("the listener is broken") }
 
-// A link or a listener of others that panics ends that subscription, and its own Serve; the agent and its other listeners go on.
+// A link or a listener of others that panics ends that subscription, and its own Serve; the agent
+// and its other listeners go on.
 func TestBrittleLink(t *testing.T) {
 	for _, in := range []string{"Receive", "Send", "Close"} {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -312,7 +313,8 @@ func TestBrittleLink(t *testing.T) {
 	}
 }
 
-// A link that panics when it is asked whose it is serves no subscription: it is closed, and ServeConn returns.
+// A link that panics when it is asked whose it is serves no subscription: it is closed, and
+// ServeConn returns.
 func TestBrittlePeer(t *testing.T) {
 	for _, in := range []string{"Principal", "RemoteAddr"} {
 		bubble(t, func(t *testing.T, st *stage) {

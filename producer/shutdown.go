@@ -12,8 +12,8 @@ import (
 const (
 	// closeTimeout is how long a message to a subscriber that is not an event may take.
 	closeTimeout = 2 * time.Second
-	// hurryTimeout is how long the last message may take when Shutdown waits no longer.
-	hurryTimeout = 50 * time.Millisecond
+	// abortTimeout is how long the last message may take when Shutdown waits no longer.
+	abortTimeout = 50 * time.Millisecond
 )
 
 // closing is how far Shutdown has come. Each of its contexts ends once:
@@ -21,15 +21,15 @@ const (
 //	serving   when the sessions have ended: subscriptions send what is left, and end
 //	waiting   when no subscription is served any more: requests are no longer waited for
 //	claims    when nothing is left to be settled with other processes
-//	hurried   at any time, when a caller of Shutdown waits no longer; ends waiting and claims too
+//	aborted   at any time, when a caller of Shutdown waits no longer; ends waiting and claims too
 type closing struct {
-	serving, waiting, claims, hurried context.Context
+	serving, waiting, claims, aborted context.Context
 	drain, leave, noClaims            context.CancelFunc      // end serving, waiting and claims
-	hurry                             context.CancelCauseFunc // ends hurried
+	abort                             context.CancelCauseFunc // ends aborted
 
 	done      chan struct{}  // closed when Shutdown has ended
 	loops     sync.WaitGroup // subscriptions, and the goroutines that receive for them
-	guests    sync.WaitGroup // links that are served, and groups
+	links     sync.WaitGroup // links that are served, and groups
 	recording sync.WaitGroup // records that are being written; see beginRecord
 }
 
@@ -37,9 +37,9 @@ type closing struct {
 func newClosing() *closing {
 	c := &closing{done: make(chan struct{})}
 	c.serving, c.drain = context.WithCancel(context.Background())
-	c.hurried, c.hurry = context.WithCancelCause(context.Background())
-	c.waiting, c.leave = context.WithCancel(c.hurried)
-	c.claims, c.noClaims = context.WithCancel(c.hurried)
+	c.aborted, c.abort = context.WithCancelCause(context.Background())
+	c.waiting, c.leave = context.WithCancel(c.aborted)
+	c.claims, c.noClaims = context.WithCancel(c.aborted)
 	return c
 }
 
@@ -62,7 +62,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	if !p.isMade() {
 		return errNotMade
 	}
-	defer context.AfterFunc(ctx, func() { p.hurry(ctx.Err()) })()
+	defer context.AfterFunc(ctx, func() { p.abort(ctx.Err()) })()
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -91,8 +91,8 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	var err error
 	select {
 	case <-done:
-	case <-p.hurried.Done():
-		err = context.Cause(p.hurried)
+	case <-p.aborted.Done():
+		err = context.Cause(p.aborted)
 		for _, sub := range *p.audience.Load() {
 			sub.Abort()
 		}
@@ -102,7 +102,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
-	p.guests.Wait()
+	p.links.Wait()
 	if hung := p.finishRecords(); err == nil {
 		err = hung
 	}
@@ -128,14 +128,14 @@ func (p *Producer) finishRecords() error {
 	select {
 	case <-kept:
 		return nil
-	case <-p.hurried.Done():
+	case <-p.aborted.Done():
 	}
 	select {
 	case <-kept:
 		return nil
 	case <-time.After(closeTimeout):
 		p.cfg.Logger.Error("Config.Audit does not return: what it was given last may not be on record")
-		return context.Cause(p.hurried)
+		return context.Cause(p.aborted)
 	}
 }
 
@@ -151,8 +151,8 @@ func (p *Producer) beginRecord() bool {
 	return !p.closed
 }
 
-// Done returns a channel that is closed when Shutdown has ended, and for a Producer that New did not
-// make.
+// Done returns a channel that is closed when Shutdown has ended, and for a Producer that New did
+// not make.
 func (p *Producer) Done() <-chan struct{} {
 	if !p.isMade() {
 		return over.Done()

@@ -80,7 +80,7 @@ func TestShutdownDeadline(t *testing.T) {
 		slow, stuck := st.listen(caps(1, aaep.BoundarySentence)), st.listen(everything())
 		stuck.hold()
 		backlog(st, 200)
-		guest := st.connect() // in the middle of the handshake
+		pending := st.connect() // in the middle of the handshake
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
@@ -91,7 +91,7 @@ func TestShutdownDeadline(t *testing.T) {
 		if took := time.Since(began); took > 3100*time.Millisecond {
 			t.Errorf("it took %v, want 3s", took)
 		}
-		for _, l := range []*listener{slow, stuck, guest} {
+		for _, l := range []*listener{slow, stuck, pending} {
 			<-l.served
 		}
 		if c, ok := slow.lastMessage().(*aaep.SubscriptionClose); !ok || c.ReasonCode != aaep.ProducerShutdown || !strings.Contains(c.ReasonMessage, "could not wait") {
@@ -261,13 +261,13 @@ func TestRequestRacesShutdown(t *testing.T) {
 // The last links of a listener are answered although it has been closed (HS-043).
 func TestServeDuringShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		door := guests(make(chan transports.Conn, 1))
-		ended := later(func() (any, error) { return nil, st.p.Serve(t.Context(), door) })
+		late := lateListener(make(chan transports.Conn, 1))
+		ended := later(func() (any, error) { return nil, st.p.Serve(t.Context(), late) })
 		a, b := transports.Pipe()
 		l := &listener{t: t, conn: a}
 		st.all = append(st.all, l)
 		l.read()
-		door <- b
+		late <- b
 		synctest.Wait()
 		go st.p.Shutdown(t.Context())
 		wantNo(t, l.ask("{}"), aaep.TransportUnavailable, "shutting down")
@@ -277,13 +277,13 @@ func TestServeDuringShutdown(t *testing.T) {
 	})
 }
 
-// guests is a listener that hands out a link only once it is too late.
-type guests chan transports.Conn
+// lateListener is a listener that hands out a link only once it is too late.
+type lateListener chan transports.Conn
 
-func (g guests) Close() error { return nil }
+func (g lateListener) Close() error { return nil }
 
 // Accept waits until ctx is done, and then returns a link that has come.
-func (g guests) Accept(ctx context.Context) (transports.Conn, error) {
+func (g lateListener) Accept(ctx context.Context) (transports.Conn, error) {
 	<-ctx.Done()
 	select {
 	case c := <-g:
@@ -297,7 +297,7 @@ func (g guests) Accept(ctx context.Context) (transports.Conn, error) {
 // allow.
 func TestShutdownWithdraws(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Saving."), &deed{}
+		l, s, d := st.record(), st.session("Saving."), &action{}
 		saved := tool(s, producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}, d)
 		l.question()
 		asked := later(func() (any, error) {

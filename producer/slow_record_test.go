@@ -72,7 +72,7 @@ func TestSlowSinkDelaysOnlyWhatItRecords(t *testing.T) {
 	kept := &slowSink{takes: everyRecord}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
 		early, leaves, other := st.record(), st.listen(answering(everything())), st.watch()
-		s, d, second := st.session("Paying."), &deed{}, st.session("Paying too.")
+		s, d, second := st.session("Paying."), &action{}, st.session("Paying too.")
 		began := time.Now()
 		paid := tool(s, pay, d)
 		time.Sleep(time.Second) // the question is being recorded
@@ -82,7 +82,7 @@ func TestSlowSinkDelaysOnlyWhatItRecords(t *testing.T) {
 			leaves.conn.Close()
 			<-leaves.served
 		})
-		also := tool(second, pay, &deed{})
+		also := tool(second, pay, &action{})
 		for i, one := range []*producer.Session{s, second} {
 			out := one.Output()
 			atOnce(t, "text", func() {
@@ -158,9 +158,9 @@ func TestSlowSinkDelaysNoOtherReply(t *testing.T) {
 		quick := pay
 		quick.Timeout = 5 * time.Second
 		first, second := st.session("Paying."), st.session("Paying too.")
-		one := tool(first, pay, &deed{})
+		one := tool(first, pay, &action{})
 		synctest.Wait()
-		two := tool(second, quick, &deed{})
+		two := tool(second, quick, &action{})
 		synctest.Wait()
 		qs := of[*aaep.AwaitingConfirmation](l.events())
 		wrong := *qs[0]
@@ -196,7 +196,7 @@ func TestSlowSettlement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kept := &slowSink{takes: only(audit.Settled)}
 			bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-				l, s, d := st.listen(answering(everything())), st.session("Paying."), &deed{}
+				l, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
 				watch := st.watch()
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
@@ -261,7 +261,7 @@ func TestEndsWhileItIsRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kept := &slowSink{takes: only(audit.Asked)}
 			bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-				l, watch, s, d := st.listen(answering(everything())), st.watch(), st.session("Paying."), &deed{}
+				l, watch, s, d := st.listen(answering(everything())), st.watch(), st.session("Paying."), &action{}
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
 				paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
@@ -283,8 +283,8 @@ func TestEndsWhileItIsRecorded(t *testing.T) {
 	}
 }
 
-// INV-02, D-84: where the only subscription that was on record has left, and it cannot be recorded that another is asked, an
-// action whose default is yes is not run.
+// INV-02, D-84: where the only subscription that was on record has left, and it cannot be recorded
+// that another is asked, an action whose default is yes is not run.
 func TestDefaultIsNotTakenForAFailedRecord(t *testing.T) {
 	asked := 0
 	kept := &slowSink{takes: only(audit.Asked), refuses: func(r audit.Record) error {
@@ -297,7 +297,7 @@ func TestDefaultIsNotTakenForAFailedRecord(t *testing.T) {
 		return nil
 	}}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-		l, s, d := st.listen(answering(everything())), st.session("Paying."), &deed{}
+		l, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
 		harmless := pay
 		harmless.Risk, harmless.Irreversible, harmless.Confirm, harmless.Default = aaep.RiskLow, false, true, aaep.Accept
 		paid := later(func() (string, error) { return s.Tool(t.Context(), harmless, d.do) })
@@ -310,7 +310,8 @@ func TestDefaultIsNotTakenForAFailedRecord(t *testing.T) {
 	})
 }
 
-// INV-11: a call that succeeded is reported as that, also where the session ends while its end is recorded.
+// INV-11: a call that succeeded is reported as that, also where the session ends while its end is
+// recorded.
 func TestSuccessIsReportedBesideASlowRecord(t *testing.T) {
 	kept := &slowSink{takes: only(audit.Completed)}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
@@ -334,7 +335,7 @@ func TestSuccessIsReportedBesideASlowRecord(t *testing.T) {
 
 // Who is not on record as asked is not asked, and their answer has no effect; that of those who are
 // has.
-func TestNewcomerThatCannotBeRecorded(t *testing.T) {
+func TestNewSubscriptionThatCannotBeRecorded(t *testing.T) {
 	for name, refuse := range map[string]func() error{
 		"fails":  func() error { return errors.New("the disk is full") },
 		"panics": func() error { panic("a sink's mistake") },
@@ -351,7 +352,7 @@ func TestNewcomerThatCannotBeRecorded(t *testing.T) {
 				return nil
 			}
 			bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-				first, s, d := st.record(), st.session("Paying."), &deed{}
+				first, s, d := st.record(), st.session("Paying."), &action{}
 				paid := tool(s, pay, d)
 				time.Sleep(time.Second)
 				second := st.listen(answering(everything()))
@@ -388,7 +389,7 @@ func TestFollowerWithASlowSink(t *testing.T) {
 			defer edge.end()
 			l, watch, near := edge.listen(answering(everything())), edge.listen(everything()), agent.record()
 			time.Sleep(5 * time.Second) // the agent knows who listens
-			s, d := agent.session("Paying."), &deed{}
+			s, d := agent.session("Paying."), &action{}
 			began := time.Now()
 			paid := tool(s, pay, d)
 			time.Sleep(time.Second)

@@ -68,7 +68,7 @@ func (p *Producer) handleRequest(sub *subscription) bool {
 		}
 		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer, "reason", string(r.Code), "error", r)
 		if p.waiting.Err() != nil {
-			sub.SendMessage(hurryTimeout, rejectionMessage(r))
+			sub.SendMessage(abortTimeout, rejectionMessage(r))
 		} else {
 			sub.SendMessage(closeTimeout, rejectionMessage(r))
 		}
@@ -108,7 +108,7 @@ func (sub *subscription) closeAnnounced(why *aaep.Rejection) {
 	if !why.Remote && why.Message != "" {
 		last := &aaep.SubscriptionClose{SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message}
 		if late {
-			sub.SendMessage(hurryTimeout, last)
+			sub.SendMessage(abortTimeout, last)
 		} else {
 			sub.SendMessage(closeTimeout, last)
 		}
@@ -226,7 +226,7 @@ func (p *Producer) firstMessage(link *delivery.Link) ([]byte, error) {
 	if err == nil || p.waiting.Err() == nil {
 		return data, err
 	}
-	ctx, cancel = context.WithTimeout(context.Background(), hurryTimeout)
+	ctx, cancel = context.WithTimeout(context.Background(), abortTimeout)
 	defer cancel()
 	return link.Receive(ctx)
 }

@@ -44,8 +44,8 @@ const (
 	maxAgreed = 4 << 10
 )
 
-// shareTerms returns terms equal to t, which came of asked and offer. Negotiation depends on nothing
-// else, so equal requests get one copy.
+// shareTerms returns terms equal to t, which came of asked and offer. Negotiation depends on
+// nothing else, so equal requests get one copy.
 func (a *agreements) shareTerms(asked aaep.Capabilities, offer negotiation.Offer, t negotiation.Terms) *negotiation.Terms {
 	key, err := jsonv2.Marshal([]any{&asked, offer.ReadOnly, offer.Withhold}, jsonv2.Deterministic(true))
 	// Terms with one of the last two fields are for this subscription alone.

@@ -117,8 +117,8 @@ func (f *warnings) countWarning(now time.Time) (write bool, left int) {
 // there was more to give. recipient is the id of a subscription or, at the agent, of a replica; by
 // is the subscription that the audit log names. awaitOutcome then announces how much time is left.
 // A replica asks the agent, and counts on the time that the question was put with. applyChange and
-// replicaAgent.ExtendQuestion call it, holding no lock; it takes Producer.mu and waits for the broker, or
-// for the agent.
+// replicaAgent.ExtendQuestion call it, holding no lock; it takes Producer.mu and waits for the
+// broker, or for the agent.
 func (p *Producer) extendQuestion(recipient string, by audit.Subscription, token aaep.ReplyToken) bool {
 	p.mu.Lock()
 	put := p.asked[token]

@@ -57,8 +57,9 @@ func timed(l *listener, since time.Time) (all []string) {
 	return all
 }
 
-// CONF-038, D-81, WCAG 2.2.1: half the time is told where that is worth it, and its end while there is time to hear that and
-// answer: twenty seconds and the speaking time, at the pace of the slowest who was asked, or a tenth.
+// CONF-038, D-81, WCAG 2.2.1: half the time is told where that is worth it, and its end while there
+// is time to hear that and answer: twenty seconds and the speaking time, at the pace of the slowest
+// who was asked, or a tenth.
 func TestTimeLeftIsTold(t *testing.T) {
 	half := func(at, left int) string {
 		return fmt.Sprintf("%v background 50%% %ds Half of the time to answer is over. Time left: %s.", time.Duration(at)*time.Second, left, phrase.Time("en", time.Duration(left)*time.Second))
@@ -89,7 +90,7 @@ func TestTimeLeftIsTold(t *testing.T) {
 			slow := pay
 			slow.Timeout = tc.timeout
 			began := time.Now()
-			<-tool(s, slow, &deed{})
+			<-tool(s, slow, &action{})
 			if got := timed(l, began); strings.Join(got, "\n") != strings.Join(tc.want, "\n") {
 				t.Errorf("%s: told\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
@@ -97,8 +98,8 @@ func TestTimeLeftIsTold(t *testing.T) {
 	}
 }
 
-// D-79: the time that is told is the time that there is, also where the machine slept: as soon as it is awake, and to those who are
-// asked once more.
+// D-79: the time that is told is the time that there is, also where the machine slept: as soon as
+// it is awake, and to those who are asked once more.
 func TestTimeLeftAfterSleep(t *testing.T) {
 	for slept, want := range map[time.Duration]struct {
 		told string
@@ -111,7 +112,7 @@ func TestTimeLeftAfterSleep(t *testing.T) {
 			sleep := st.p.Suspending()
 			l, other, s := st.listen(answering(everything())), st.listen(answering(everything())), st.session("Paying.")
 			began := time.Now()
-			paid := tool(s, transfer, &deed{})
+			paid := tool(s, transfer, &action{})
 			synctest.Wait()
 			time.Sleep(12 * time.Second)
 			sleep(slept)
@@ -135,7 +136,7 @@ func TestTheEndIsToldToAll(t *testing.T) {
 		c := answering(caps(1, aaep.BoundaryCompletion))
 		c.CognitiveLoad, c.EventFilters = aaep.LoadLow, &aaep.EventFilters{Include: []string{}}
 		l := st.listen(c)
-		<-tool(st.session("Paying."), pay, &deed{})
+		<-tool(st.session("Paying."), pay, &action{})
 		if got := timed(l, time.Now()); len(got) != 1 || !strings.Contains(got[0], "almost over") {
 			t.Errorf("told %v", got)
 		}
@@ -147,7 +148,7 @@ func TestNothingIsLeftToTell(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.record()
 		s := st.session("Paying.")
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		time.Sleep(time.Minute)
 		l.reply(l.question(), aaep.Reject)
 		<-paid
@@ -162,12 +163,12 @@ func more(token aaep.ReplyToken, multiplier float64) aaep.Capabilities {
 	return declaring(aaep.Capabilities{}, extensions.TimingVocabulary, extensions.Timing{MoreTimeFor: token, TimeoutMultiplier: multiplier})
 }
 
-// CONF-036, CONF-037, WCAG 2.2.1: more time is one message, which works ten times and is told to all; the answer to it says that it
-// was given. An answer in the time that was added counts.
+// CONF-036, CONF-037, WCAG 2.2.1: more time is one message, which works ten times and is told to
+// all; the answer to it says that it was given. An answer in the time that was added counts.
 func TestMoreTime(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, other := st.listen(answering(everything())), st.watch()
-		s, d := st.session("Paying."), &deed{}
+		s, d := st.session("Paying."), &action{}
 		began := time.Now()
 		paid := tool(s, pay, d) // five minutes
 		q := l.question()
@@ -198,13 +199,14 @@ func TestMoreTime(t *testing.T) {
 	})
 }
 
-// More time is for who was asked, while the question is open; and it does not last: without another word it ends.
+// More time is for who was asked, while the question is open; and it does not last: without another
+// word it ends.
 func TestNoMoreTime(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, stranger := st.listen(answering(everything())), st.listen(everything())
 		s := st.session("Paying.")
 		began := time.Now()
-		paid := tool(s, pay, &deed{})
+		paid := tool(s, pay, &action{})
 		q := l.question()
 		none := func(l *listener, token aaep.ReplyToken) {
 			t.Helper()
@@ -232,7 +234,7 @@ func TestTimeEnoughIsSaidTenTimes(t *testing.T) {
 		brief := pay
 		brief.Timeout = 30 * time.Second
 		for range 30 {
-			paid := tool(s, brief, &deed{})
+			paid := tool(s, brief, &action{})
 			l.reply(l.question(), aaep.Reject)
 			<-paid
 			time.Sleep(time.Second)
@@ -243,7 +245,8 @@ func TestTimeEnoughIsSaidTenTimes(t *testing.T) {
 	}
 }
 
-// D-81: a time in which nobody can answer is refused; one in which somebody slow cannot is warned about.
+// D-81: a time in which no user can answer is refused; one in which a slow user cannot is warned
+// about.
 func TestTimeEnough(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}})
 	if err != nil {
@@ -272,7 +275,7 @@ func TestTimeEnough(t *testing.T) {
 			l := st.listen(c)
 			brief := pay
 			brief.Timeout = 35 * time.Second
-			paid := tool(st.session("Paying."), brief, &deed{})
+			paid := tool(st.session("Paying."), brief, &action{})
 			l.reply(l.question(), aaep.Reject)
 			<-paid
 		})

@@ -264,9 +264,9 @@ func (s *Session) markBegun(ctx context.Context, call toolCall) error {
 	return err
 }
 
-// announceCall enters the state calling_tool, emits tool.invoked and notes the call as open. pos is the
-// position of the event. If it fails after a question was answered, the state goes back. It takes
-// s.mu.
+// announceCall enters the state calling_tool, emits tool.invoked and notes the call as open. pos is
+// the position of the event. If it fails after a question was answered, the state goes back. It
+// takes s.mu.
 func (s *Session) announceCall(ctx context.Context, t Tool, call toolCall) (pos uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,9 +289,9 @@ func (s *Session) announceCall(ctx context.Context, t Tool, call toolCall) (pos 
 	return pos, err
 }
 
-// finishCall tells how a call ended. If ran says that its beginning is on record, it records the end
-// too, even after the end of the session, when nothing is told any more. It takes s.mu, and waits
-// for the audit log without it.
+// finishCall tells how a call ended. If ran says that its beginning is on record, it records the
+// end too, even after the end of the session, when nothing is told any more. It takes s.mu, and
+// waits for the audit log without it.
 func (s *Session) finishCall(call toolCall, began time.Time, err error, ran bool) {
 	p := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: milliseconds(time.Since(began))}
 	words, why := phrase.ToolFinished, phrase.ID("")
@@ -304,7 +304,8 @@ func (s *Session) finishCall(call toolCall, began time.Time, err error, ran bool
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
 	}
 	if ran {
-		// The record is written last, after the lock: a session that ends while it is written has told how the call ended.
+		// The record is written last, after the lock: a session that ends while it is written has
+		// told how the call ended.
 		defer s.p.broker.Log.Record(audit.Record{Kind: audit.Completed, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID,
 			Status: p.Status, DurationMS: p.DurationMS})
 	}
@@ -322,8 +323,8 @@ func (s *Session) finishCall(call toolCall, began time.Time, err error, ran bool
 	}
 }
 
-// isRefusal reports whether err is that of a call that ended without its action, because the user said
-// no or could not be asked.
+// isRefusal reports whether err is that of a call that ended without its action, because the user
+// said no or could not be asked.
 func isRefusal(err error) bool {
 	return errors.Is(err, ErrRejected) || errors.Is(err, ErrTimedOut) || errors.Is(err, ErrUnreachable)
 }

@@ -167,7 +167,7 @@ func TestConfirmRefused(t *testing.T) {
 // INV-26, P7, D-49: no action waits for a subscriber that was not asked, nor for one whose link
 // takes nothing, that is away, or that has a low rate. Only actions that are irreversible or of
 // high risk wait for any subscriber.
-func TestActionWaitsForNobody(t *testing.T) {
+func TestActionWaitsForNoListener(t *testing.T) {
 	for name, other := range map[string]func(*testing.T, *stage) *listener{
 		"a viewer at one a second":     func(_ *testing.T, st *stage) *listener { return st.listen(caps(1, aaep.BoundarySentence)) },
 		"asked, at one a second":       func(_ *testing.T, st *stage) *listener { return st.listen(answering(caps(1, aaep.BoundarySentence))) },
@@ -185,7 +185,7 @@ func TestActionWaitsForNobody(t *testing.T) {
 					st.session("Something else.") // two events each that cannot be merged
 				}
 				synctest.Wait()
-				began, d := time.Now(), &deed{}
+				began, d := time.Now(), &action{}
 				for n := range 30 {
 					if calls.Irreversible {
 						paid := tool(s, calls, d)
@@ -321,12 +321,12 @@ func TestActionWaitsForThoseWhoWereAsked(t *testing.T) {
 
 // An action that asks, and is neither irreversible nor of high risk, waits for no subscriber
 // either.
-func TestConfirmedActionWaitsForNobody(t *testing.T) {
+func TestConfirmedActionWaitsForNoListener(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.session("Moving.")
 		quick, _ := st.record(), stalled(st, answering(everything()))
 		move := producer.Tool{Name: "move", Risk: aaep.RiskMedium, Confirm: true, Action: aaep.Say("Move."), Consequence: aaep.Say("Moved.")}
-		moved := tool(s, move, &deed{})
+		moved := tool(s, move, &action{})
 		q := quick.question()
 		answered := time.Now()
 		quick.reply(q, aaep.Accept)
@@ -355,7 +355,7 @@ func TestGiveUpBeforeTheRun(t *testing.T) {
 		kept := &sink{}
 		bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
 			quick, slow := st.record(), st.listen(answering(everything()))
-			s, d := st.session("Paying."), &deed{}
+			s, d := st.session("Paying."), &action{}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })

@@ -108,7 +108,7 @@ func TestOutcomeInTheirLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		l := st.listen(answering(speaking(everything(), "es")))
 		s := st.session("Planning.")
-		paid := tool(s, transfer, &deed{})
+		paid := tool(s, transfer, &action{})
 		l.reply(l.question(), aaep.Reject)
 		<-paid
 		if last := l.events()[len(l.events())-1]; last.Text(aaep.VerbosityNormal) != "Se rechazó y esto no se hizo: Transferir 500 dólares." {
@@ -226,7 +226,7 @@ func TestForeignWords(t *testing.T) {
 		}
 		each := transfer
 		each.Action, each.Consequence = foreign("Pay $5."), foreign("It is gone.")
-		paid := tool(s, each, &deed{})
+		paid := tool(s, each, &action{})
 		l.reply(l.question(), aaep.Reject)
 		<-paid
 		s.Handoff(aaep.Text{}.In("sv", aaep.Say("Hjälp.")), aaep.HandoffRequested{})

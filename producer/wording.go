@@ -32,8 +32,8 @@ type said struct {
 	payload aaep.Payload // nil: the payload of the event's own language
 }
 
-// speechOrPhrase returns the author's text or, where that is empty, the package's own phrase with arg put
-// into it.
+// speechOrPhrase returns the author's text or, where that is empty, the package's own phrase with
+// arg put into it.
 func (p *Producer) speechOrPhrase(text aaep.Text, id phrase.ID, arg string) speech {
 	if text.IsZero() {
 		sp := p.phraseSpeech(id, func(string) (string, bool) { return arg, true })
@@ -43,8 +43,8 @@ func (p *Producer) speechOrPhrase(text aaep.Text, id phrase.ID, arg string) spee
 	return p.authoredSpeech(text)
 }
 
-// authoredSpeech returns the author's text in all languages that it has. It is said first in the agent's
-// own language or, if it has no words in that, as foreignLanguage says.
+// authoredSpeech returns the author's text in all languages that it has. It is said first in the
+// agent's own language or, if it has no words in that, as foreignLanguage says.
 func (p *Producer) authoredSpeech(text aaep.Text) speech {
 	all := text.Translations()
 	own := aaep.Text{Terse: text.Terse, Normal: text.At(aaep.VerbosityNormal), Detailed: text.Detailed}
@@ -66,8 +66,8 @@ func (sp *speech) addLanguage(tag string, t aaep.Text) {
 	sp.in = append(sp.in, said{lang: tag, text: t})
 }
 
-// foreignLanguage returns the language that a text is said in first if it says nothing in the agent's own:
-// English if it has that. Otherwise it returns "".
+// foreignLanguage returns the language that a text is said in first if it says nothing in the
+// agent's own: English if it has that. Otherwise it returns "".
 func foreignLanguage(t aaep.Text) string {
 	all := t.Translations()
 	if _, ok := all["en"]; t.At(aaep.VerbosityNormal) != "" || len(all) == 0 {
@@ -99,8 +99,8 @@ func (p *Producer) phraseSpeech(id phrase.ID, arg func(tag string) (string, bool
 	return sp
 }
 
-// setPayloads gives each translation a payload of its own, or drops it where payload has none for its
-// language.
+// setPayloads gives each translation a payload of its own, or drops it where payload has none for
+// its language.
 func (sp *speech) setPayloads(payload func(tag string) (p aaep.Payload, ok bool)) {
 	own, rest := sp.in[:1:1], sp.in[1:]
 	for _, s := range rest {
@@ -112,8 +112,8 @@ func (sp *speech) setPayloads(payload func(tag string) (p aaep.Payload, ok bool)
 	sp.in = own
 }
 
-// textIn returns what a text says in a language, and whether it says anything there; "" is the language
-// that it is said in first. A text without words says nothing, in every language.
+// textIn returns what a text says in a language, and whether it says anything there; "" is the
+// language that it is said in first. A text without words says nothing, in every language.
 func textIn(t aaep.Text, tag string) (words string, ok bool) {
 	return textAt(t, tag, aaep.VerbosityNormal)
 }

@@ -20,7 +20,7 @@ var plainRooms = []string{
 	"internal/faultproxy", "internal/httpguard", "internal/idle", "internal/negotiation", "internal/release",
 	"internal/replica", "internal/safetext", "internal/shaper", "internal/shield", "internal/soak",
 	"internal/speechtest", "internal/toolwords", "internal/violation", "internal/writer", "manifest",
-	"producer/audit", "producer/llm", "producer/log", "producer/log/jetstream", "producer/log/logtest",
+	"producer", "producer/audit", "producer/llm", "producer/log", "producer/log/jetstream", "producer/log/logtest",
 	"producer/log/sqlite", "producer/serve", "schemas", "subscriber", "subscriber/braille", "subscriber/orca",
 	"subscriber/speech", "subscriber/web/relay", "transports", "transports/auth", "transports/auth/oidc",
 	"transports/ipc", "transports/sse", "transports/stdio", "transports/transporttest",
