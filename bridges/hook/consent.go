@@ -11,8 +11,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// Consent. What a person accepts is always one call, put to them in all its words. permission is the only function that calls answer
-// with an output that allows something, and does so only after Session.Confirm has returned aaep.Accept for that call.
+// Consent. What a person accepts is always one call, put to them in all its words. permission is
+// the only function that calls answer with an output that allows something, and does so only after
+// Session.Confirm has returned aaep.Accept for that call.
 
 const (
 	mostTold    = 15000 // bytes of an action or a consequence, of which the protocol takes 16,384
@@ -113,7 +114,8 @@ func (c *conversation) lost(about *call) {
 	about.done = func(error) {}
 }
 
-// asks counts an open question of a turn, and returns the context of one that is withdrawn with the turn.
+// asks counts an open question of a turn, and returns the context of one that is withdrawn with the
+// turn.
 func (c *conversation) asks(ctx context.Context, t *turn) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	detach := context.AfterFunc(t.asking, cancel)
@@ -159,7 +161,8 @@ func (c *conversation) question(in *input) (producer.Tool, error) {
 	return tool, nil
 }
 
-// elicit asks for what a server of tools wants to know, and answers it. What is not answered is left to the agent.
+// elicit asks for what a server of tools wants to know, and answers it. What is not answered is
+// left to the agent.
 func (c *conversation) elicit(ctx context.Context, in *input, answer func([]byte) error) {
 	t := c.begin("")
 	if t == nil {

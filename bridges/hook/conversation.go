@@ -16,7 +16,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// settleTime is how long a call that could do harm is not told as running: agents report it and then ask for permission.
+// settleTime is how long a call that could do harm is not told as running: agents report it and
+// then ask for permission.
 const settleTime = 500 * time.Millisecond
 
 // A conversation is one of a user with an agent, as the agent's hooks report it.
@@ -31,7 +32,8 @@ type conversation struct {
 	turn *turn // nil where the agent has nothing to do
 }
 
-// A turn is what the agent does upon one prompt, as a session of AAEP. The lock of its conversation guards it.
+// A turn is what the agent does upon one prompt, as a session of AAEP. The lock of its conversation
+// guards it.
 type turn struct {
 	s        *producer.Session
 	asking   context.Context
@@ -160,7 +162,8 @@ func (c *conversation) end(reason string) bool {
 
 var errNotReported = errors.New("the agent has not reported how it ended")
 
-// close takes the turn out, with c.mu held, and ends what is open in it. Its session is still to be ended.
+// close takes the turn out, with c.mu held, and ends what is open in it. Its session is still to be
+// ended.
 func (c *conversation) close() *turn {
 	t := c.turn
 	if t == nil {
@@ -217,7 +220,8 @@ func (c *conversation) news(text string) {
 	}
 }
 
-// calling tells that a tool is about to run, or asks about it where the agent has no other event for that.
+// calling tells that a tool is about to run, or asks about it where the agent has no other event
+// for that.
 func (c *conversation) calling(ctx context.Context, in *input, answer func([]byte) error) {
 	tool := c.describe(in)
 	risky := tool.Risk == aaep.RiskHigh
@@ -284,7 +288,8 @@ func (t *turn) find(in *input, fits func(*call) bool) *call {
 	return nil
 }
 
-// awaits returns the call that an input asks permission for. Some agents word it otherwise then; it is the newest of the same tool.
+// awaits returns the call that an input asks permission for. Some agents word it otherwise then; it
+// is the newest of the same tool.
 func (t *turn) awaits(in *input) *call {
 	if found := t.find(in, func(c *call) bool { return !c.asked }); found != nil {
 		return found
@@ -297,8 +302,9 @@ func (t *turn) awaits(in *input) *call {
 	return nil
 }
 
-// invoked tells that a call runs that no user was asked about. It cannot be told as of high risk, since such a call would have been
-// asked about. What is refused, as for a secret in it, is told without its words.
+// invoked tells that a call runs that no user was asked about. It cannot be told as of high risk,
+// since such a call would have been asked about. What is refused, as for a secret in it, is told
+// without its words.
 func (t *turn) invoked(c *call, prefix string) {
 	if c.done != nil {
 		return
@@ -423,7 +429,8 @@ func (c *conversation) broken(in *input) {
 	t.s.Close()
 }
 
-// notice tells what the agent wants its user to know. That it waits for what is asked here is known.
+// notice tells what the agent wants its user to know. That it waits for what is asked here is
+// known.
 func (c *conversation) notice(in *input) {
 	c.mu.Lock()
 	asked := c.turn != nil && c.turn.open > 0

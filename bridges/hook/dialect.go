@@ -33,11 +33,13 @@ type dialect struct {
 	name   string // of the agent, as people know it
 	events map[string]meaning
 	tools  map[string]string // the kinds of the agent's own tools
-	// asksAtCall says that there is no event for permissions: a call that can do harm is asked about before it runs.
+	// asksAtCall says that there is no event for permissions: a call that can do harm is asked
+	// about before it runs.
 	asksAtCall bool
 	// isFinal says that the agent asks no question of its own after the hook.
 	isFinal bool
-	// allow and deny make outputs. Without allow the agent takes none, and an accepted call is left to its own rules.
+	// allow and deny make outputs. Without allow the agent takes none, and an accepted call is left
+	// to its own rules.
 	allow, deny func() any
 }
 
@@ -149,5 +151,6 @@ var (
 	}
 )
 
-// onlyThere are tools by which the agent asks its user something that only its own window can answer.
+// onlyThere are tools by which the agent asks its user something that only its own window can
+// answer.
 var onlyThere = map[string]bool{"AskUserQuestion": true, "ExitPlanMode": true, "request_user_input": true, "ask_user": true}

@@ -97,7 +97,8 @@ func (f *fixture) follow() {
 	}()
 }
 
-// words are what a person makes of an event, in one line. Of states those are left out that say nothing but what they are.
+// words are what a person makes of an event, in one line. Of states those are left out that say
+// nothing but what they are.
 func words(ev *aaep.Event) string {
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:

@@ -1,19 +1,24 @@
-// Package hook connects coding agents that call hooks, such as Claude Code, Codex, Gemini CLI, Copilot CLI and Crush, to AAEP. Such an
-// agent runs a command for each thing that happens and gives it a JSON object; Handle takes that object and answers it:
+// Package hook connects coding agents that call hooks, such as Claude Code, Codex, Gemini CLI,
+// Copilot CLI and Crush, to AAEP. Such an agent runs a command for each thing that happens and
+// gives it a JSON object; Handle takes that object and answers it:
 //
 //	b := hook.New(p, hook.Config{})
 //	err := b.Handle(ctx, "claude", input, func(output []byte) error { _, err := os.Stdout.Write(output); return err })
 //
-// Each prompt of the user, with all the agent does upon it, is a session of the producer.Producer, named by the agent and its folder.
+// Each prompt of the user, with all the agent does upon it, is a session of the producer.Producer,
+// named by the agent and its folder.
 //
-// The package never widens what an agent may do. An output that allows anything is written in one place, after a confirmation of
-// exactly that call was accepted, and it allows that call once. An explicit no is an output that says so. Everything else, such as
-// silence, no subscriber to ask, or an input that cannot be told whole, is no output, and leaves the agent to its own rules and its own
-// question. (Gemini CLI has no question after its hooks: there, a question that was put and not answered is a no, as was said with it.)
+// The package never widens what an agent may do. An output that allows anything is written in one
+// place, after a confirmation of exactly that call was accepted, and it allows that call once. An
+// explicit no is an output that says so. Everything else, such as silence, no subscriber to ask, or
+// an input that cannot be told whole, is no output, and leaves the agent to its own rules and its
+// own question. (Gemini CLI has no question after its hooks: there, a question that was put and not
+// answered is a no, as was said with it.)
 //
-// All text of the agents is untrusted, and is told with what could deceive made visible. Handle may be called by many goroutines at
-// once; Bridge.mu guards the list of conversations, and each conversation has a lock of its own. Begin reading at Bridge.Handle, and at
-// consent.go for permissions.
+// All text of the agents is untrusted, and is told with what could deceive made visible. Handle may
+// be called by many goroutines at once; Bridge.mu guards the list of conversations, and each
+// conversation has a lock of its own. Begin reading at Bridge.Handle, and at consent.go for
+// permissions.
 package hook
 
 import (
@@ -42,7 +47,8 @@ const (
 	mostConversations = 256 // that are kept; of more, the one that was silent longest ends
 )
 
-// A Bridge makes sessions of what the hooks of agents report. All its methods may be called at once.
+// A Bridge makes sessions of what the hooks of agents report. All its methods may be called at
+// once.
 type Bridge struct {
 	p   *producer.Producer
 	cfg Config
@@ -59,9 +65,10 @@ func New(p *producer.Producer, cfg Config) *Bridge {
 	return &Bridge{p: p, cfg: cfg, talks: map[string]*conversation{}}
 }
 
-// Handle takes the input of a hook of an agent, such as "claude", and returns when it has been told, or answered. Where there is
-// something to answer it calls answer, once, with a JSON object; an error of that says that the agent did not get it. When ctx ends, as
-// where the hook is killed, what is asked is withdrawn. An error says that the input is none of that agent.
+// Handle takes the input of a hook of an agent, such as "claude", and returns when it has been
+// told, or answered. Where there is something to answer it calls answer, once, with a JSON object;
+// an error of that says that the agent did not get it. When ctx ends, as where the hook is killed,
+// what is asked is withdrawn. An error says that the input is none of that agent.
 func (b *Bridge) Handle(ctx context.Context, agent string, input []byte, answer func(output []byte) error) error {
 	d := dialects[agent]
 	if d == nil {

@@ -80,7 +80,8 @@ It has ended.`)
 
 const remove = `{"command":"rm report.txt","description":"Delete the old report"}`
 
-// What each agent prints for each outcome of a question. Nothing but an accepted reply allows anything.
+// What each agent prints for each outcome of a question. Nothing but an accepted reply allows
+// anything.
 func TestPermission(t *testing.T) {
 	const (
 		allowed = `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`
@@ -149,7 +150,8 @@ func TestQuestionWords(t *testing.T) {
 	}
 }
 
-// What cannot be told whole, or must not be told, is left to the agent, and that is said; its words are nowhere.
+// What cannot be told whole, or must not be told, is left to the agent, and that is said; its words
+// are nowhere.
 func TestNotTold(t *testing.T) {
 	const secret = "ghp_0123456789abcdefABCDEF0123456789abcd"
 	for name, c := range map[string]struct{ input, want string }{
@@ -184,7 +186,8 @@ func TestNotTold(t *testing.T) {
 	})
 }
 
-// Gemini CLI has no question of its own after a hook, so what cannot be asked goes on, and that is said.
+// Gemini CLI has no question of its own after a hook, so what cannot be asked goes on, and that is
+// said.
 func TestNotToldByGemini(t *testing.T) {
 	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
 		if out := f.call("gemini", event("BeforeTool", tool("run_shell_command", `{"command":`+quoted(strings.Repeat("x ", 4001))+`}`))); out != "" {
@@ -243,7 +246,8 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// A hook that is killed while it asks has its question withdrawn, and that is said; an answer that comes later counts for nothing.
+// A hook that is killed while it asks has its question withdrawn, and that is said; an answer that
+// comes later counts for nothing.
 func TestKilled(t *testing.T) {
 	bridged(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
 		go func() {
@@ -264,7 +268,8 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// An agent that asks so late that its call was told as running is asked about all the same, and what was told ends.
+// An agent that asks so late that its call was told as running is asked about all the same, and
+// what was told ends.
 func TestLatePermission(t *testing.T) {
 	for _, d := range []aaep.Decision{aaep.Accept, aaep.Reject} {
 		bridged(t, hook.Config{}, answers(d), func(t *testing.T, f *fixture) {
@@ -364,7 +369,8 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// An accepted call that the agent did not get is not told as done; one that ran although it was not allowed is told.
+// An accepted call that the agent did not get is not told as done; one that ran although it was not
+// allowed is told.
 func TestAfterwards(t *testing.T) {
 	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
 		f.bridge.Handle(t.Context(), "claude", []byte(event("PermissionRequest", tool("Bash", remove))), func([]byte) error { return context.Canceled })

@@ -10,11 +10,13 @@ import (
 	"github.com/aaep-go/aaep/internal/toolwords"
 )
 
-// MaxInput is how many bytes an input may have. Of one that is longer, Handle can be given the beginning: the agent's event is told, as
-// far as that says what it is, and nothing is asked or answered.
+// MaxInput is how many bytes an input may have. Of one that is longer, Handle can be given the
+// beginning: the agent's event is told, as far as that says what it is, and nothing is asked or
+// answered.
 const MaxInput = 8 << 20
 
-// An input is what an agent gives to a hook, of all events and dialects. Names match exactly, and a repeated name is refused.
+// An input is what an agent gives to a hook, of all events and dialects. Names match exactly, and a
+// repeated name is refused.
 type input struct {
 	Session  string `json:"session_id"`
 	Folder   string `json:"cwd"`
@@ -44,7 +46,8 @@ type input struct {
 
 var errNoEvent = errors.New("it names no event")
 
-// readInput reads an input. Of one that is too long, the first members are read that are simple texts.
+// readInput reads an input. Of one that is too long, the first members are read that are simple
+// texts.
 func readInput(data []byte) (*input, error) {
 	in := &input{}
 	if len(data) >= MaxInput {
@@ -88,7 +91,8 @@ func (in *input) event() string { return cmp.Or(in.Event, in.Crush) }
 // key names the conversation of an input.
 func (in *input) key(d *dialect) string { return d.name + "\x00" + in.Session }
 
-// call is what a call has in common with the other events about it: agents leave its id out of some of them.
+// call is what a call has in common with the other events about it: agents leave its id out of some
+// of them.
 func (in *input) call() string {
 	args := in.Input.Clone()
 	args.Canonicalize()

@@ -14,7 +14,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// arguments are those of the agents' own tools, as far as they are told in words of their own; others holds what else there is.
+// arguments are those of the agents' own tools, as far as they are told in words of their own;
+// others holds what else there is.
 type arguments struct {
 	Command     string          `json:"command"`
 	Description string          `json:"description"`
@@ -160,7 +161,8 @@ func (c *conversation) consequence(in *input) string {
 	return strings.TrimSpace(strings.Join(says, " "))
 }
 
-// wholly reports whether all that has to be told of a call can be: its command or its file, and what the agent says about it.
+// wholly reports whether all that has to be told of a call can be: its command or its file, and
+// what the agent says about it.
 func (c *conversation) wholly(in *input, tool producer.Tool) bool {
 	a, readable := in.arguments()
 	kind := c.d.tools[in.Tool]

@@ -13,7 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Settings are edited as text: what is added or taken out is cut at its ends, and every other byte stays.
+// Settings are edited as text: what is added or taken out is cut at its ends, and every other byte
+// stays.
 
 // A node is a value in a text, and where it stands there.
 type node struct {
@@ -134,7 +135,8 @@ func insert(data []byte, root, into *node, name string, value []byte) []byte {
 	return slices.Concat(data[:at], []byte(before+name), pretty.Bytes(), []byte(after), data[behind:])
 }
 
-// indentAt is the white space that begins the line of a place, and whether nothing else stands before the place there.
+// indentAt is the white space that begins the line of a place, and whether nothing else stands
+// before the place there.
 func indentAt(data []byte, at int) (indent string, own bool) {
 	line := data[bytes.LastIndexByte(data[:at], '\n')+1 : at]
 	rest := bytes.TrimLeft(line, " \t")
@@ -179,8 +181,8 @@ func (n *node) ourLine(agent string) string {
 	return ""
 }
 
-// visitOurs calls visit with each list that has an entry of ours, and the number of that entry, until it returns false. The lists of
-// groups come before the lists of events.
+// visitOurs calls visit with each list that has an entry of ours, and the number of that entry,
+// until it returns false. The lists of groups come before the lists of events.
 func (n *node) visitOurs(agent string, visit func(list *node, i int, line string) bool) {
 	hooks := n.member("hooks")
 	if hooks == nil || hooks.kind != '{' {

@@ -150,13 +150,13 @@ const marker = " hook "
 // commandLine is the command that an agent runs.
 func commandLine(agent string) (string, error) {
 	program, err := os.Executable()
-	return shellWord(program) + marker + agent, err
+	return shellWord(filepath.ToSlash(program)) + marker + agent, err // backslashes mean something else to a shell
 }
 
 // shellWord is a word as a shell takes it.
 func shellWord(word string) string {
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:\\", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:", r))
 	}) {
 		return word
 	}
@@ -178,11 +178,12 @@ func (c Change) Same() bool { return (c.Old == nil) == (c.New == nil) && bytes.E
 
 const backupEnding = ".before-aaep"
 
-// Install plans the hooks of an agent in its settings; all else in them stays as it is, byte for byte.
-// Pieces also reports each piece of an answer, where the agent can.
+// Install plans the hooks of an agent in its settings; all else in them stays as it is, byte for
+// byte. Pieces also reports each piece of an answer, where the agent can.
 func Install(agent string, pieces bool) (Change, error) { return plan(agent, true, pieces) }
 
-// Remove plans to take them out. A file that was not changed since gets the bytes that it had before.
+// Remove plans to take them out. A file that was not changed since gets the bytes that it had
+// before.
 func Remove(agent string) (Change, error) { return plan(agent, false, false) }
 
 func plan(agent string, install, pieces bool) (c Change, err error) {
@@ -237,7 +238,8 @@ func (i installable) with(line string, pieces bool, base []byte) ([]byte, error)
 	return base, nil
 }
 
-// without returns settings without the hooks: the backup, where with them it would be the settings; nil where nothing else is in them.
+// without returns settings without the hooks: the backup, where with them it would be the settings;
+// nil where nothing else is in them.
 func (i installable) without(agent string, settings []byte, backup string) ([]byte, error) {
 	if settings == nil {
 		return nil, nil
@@ -289,7 +291,8 @@ func Installed(agent string) (line string, err error) {
 
 const maxSettings = 4 << 20
 
-// readSettings reads a file; nil is no file. A link is not followed, since it could lead to what is none of the agent's.
+// readSettings reads a file; nil is no file. A link is not followed, since it could lead to what is
+// none of the agent's.
 func readSettings(path string) ([]byte, fs.FileMode, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -311,8 +314,8 @@ func readSettings(path string) ([]byte, fs.FileMode, error) {
 	return data, info.Mode().Perm(), err
 }
 
-// Apply does what was planned, if the file is still as it was then. Before anything is added the file is kept as it was, beside it, until
-// it is that again.
+// Apply does what was planned, if the file is still as it was then. Before anything is added the
+// file is kept as it was, beside it, until it is that again.
 func (c Change) Apply() error {
 	now, _, err := readSettings(c.Path)
 	switch {

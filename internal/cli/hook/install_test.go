@@ -67,7 +67,8 @@ var settings = []string{
 	"{\n    \"hooks\": {\n        \"PreToolUse\": [\n            {\"matcher\": \"Bash\", \"command\": \"mine\", \"hooks\": [{\"command\": \"my-tool hook claude\"}]}\n        ],\n        \"BeforeTool\": [ ]\n    }   ,\n\n    \"z\" : 1.0e3,   \"u\": \"\\u00e9\\/\"\n}\n\n",
 }
 
-// Whatever the settings are, installing keeps all that is in them, twice is as once, and removing gives back every byte.
+// Whatever the settings are, installing keeps all that is in them, twice is as once, and removing
+// gives back every byte.
 func TestInstall(t *testing.T) {
 	for _, agent := range append(slices.Clone(call.Agents), "gemini in pieces") {
 		agent, pieces := strings.CutSuffix(agent, " in pieces")
@@ -143,7 +144,8 @@ func checkKept(t *testing.T, agent, before, installed string) {
 	}
 }
 
-// What a user changes after the installation stays when the hooks are taken out, also within a group of ours.
+// What a user changes after the installation stays when the hooks are taken out, also within a
+// group of ours.
 func TestChangedSince(t *testing.T) {
 	path := own(t, "claude")
 	write(t, path, "{\n  \"theme\": \"dark\"\n}\n")

@@ -48,7 +48,8 @@ func (h *home) stopServer() {
 	})
 }
 
-// The whole way of a new user: install, listen without an address, be asked, say yes; no server has to be started.
+// The whole way of a new user: install, listen without an address, be asked, say yes; no server has
+// to be started.
 func TestListenWithoutAddress(t *testing.T) {
 	h := newHome(t)
 	h.stopServer()
@@ -103,7 +104,8 @@ func TestListenWithoutAddress(t *testing.T) {
 	}
 }
 
-// A hook never ends with 2, by which agents take an action as forbidden, and prints nothing where anything is wrong.
+// A hook never ends with 2, by which agents take an action as forbidden, and prints nothing where
+// anything is wrong.
 func TestNothingPrinted(t *testing.T) {
 	h := newHome(t)
 	check := func(name, input string, why string, args ...string) {
@@ -177,7 +179,8 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// Two hooks ask at once, one is killed: its question is withdrawn, which is said, and the other gets its own answer.
+// Two hooks ask at once, one is killed: its question is withdrawn, which is said, and the other
+// gets its own answer.
 func TestKilledBesideAnother(t *testing.T) {
 	h := newHome(t)
 	h.serve()
@@ -289,7 +292,8 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// Settings that are wrong are told by status, which then fails; a command that is not there any more too.
+// Settings that are wrong are told by status, which then fails; a command that is not there any
+// more too.
 func TestStatusOfBroken(t *testing.T) {
 	h := newHome(t)
 	h.stopServer()

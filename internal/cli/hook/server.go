@@ -1,5 +1,6 @@
-// Package hook is the person's side of hooks: the server that the hooks of agents tell, and what installs them in an agent's settings.
-// Package call is the hook itself. What an event means is the business of bridges/hook.
+// Package hook is the person's side of hooks: the server that the hooks of agents tell, and what
+// installs them in an agent's settings. Package call is the hook itself. What an event means is the
+// business of bridges/hook.
 //
 // The server has a goroutine for each hook that runs.
 package hook
@@ -77,7 +78,8 @@ func Listen() (*ipc.Listener, error) {
 	return ipc.Listen(path, nil)
 }
 
-// Serve takes inputs until ctx is done or the server has been idle for so long. Then those that are being asked about are withdrawn.
+// Serve takes inputs until ctx is done or the server has been idle for so long. Then those that are
+// being asked about are withdrawn.
 func (s *Server) Serve(ctx context.Context, l transports.Listener) error {
 	s.reading, s.last = make(chan struct{}, mostInputs), time.Now()
 	ctx, cancel := context.WithCancel(ctx)
@@ -100,7 +102,7 @@ func (s *Server) Serve(ctx context.Context, l transports.Listener) error {
 		hooks.Go(func() {
 			defer s.end()
 			defer conn.Close()
-			s.hear(ctx, conn)
+			s.serveHook(ctx, conn)
 		})
 	}
 }
@@ -141,8 +143,8 @@ func (s *Server) endIdle(ctx context.Context, end func()) {
 	}
 }
 
-// hear takes one input, and sends what comes of it.
-func (s *Server) hear(ctx context.Context, conn transports.Conn) {
+// serveHook takes one input, and sends what comes of it.
+func (s *Server) serveHook(ctx context.Context, conn transports.Conn) {
 	agent, input, err := s.read(ctx, conn)
 	if err != nil || !reply(ctx, conn, call.Receipt{Received: true, Listeners: s.Listeners()}) || agent == "" {
 		return
@@ -204,7 +206,8 @@ func reply(ctx context.Context, conn transports.Conn, message any) bool {
 	return err == nil && conn.Send(ctx, msg) == nil
 }
 
-// Handler takes inputs over HTTP, for agents that post them: below /claude, with the secret as a bearer token.
+// Handler takes inputs over HTTP, for agents that post them: below /claude, with the secret as a
+// bearer token.
 func (s *Server) Handler(secret string) http.Handler {
 	var rules httpguard.Rules
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -236,7 +239,8 @@ func (s *Server) Handler(secret string) http.Handler {
 	})
 }
 
-// Secret is the secret that agents show which post their inputs. It is made the first time, in a file that only this user can read.
+// Secret is the secret that agents show which post their inputs. It is made the first time, in a
+// file that only this user can read.
 func Secret(path string, make func() string) (string, error) {
 	data, err := os.ReadFile(path)
 	if secret := string(bytes.TrimSpace(data)); err == nil && len(secret) >= 26 {

@@ -18,7 +18,8 @@ func (mute) Accept(ctx context.Context) (transports.Conn, error) {
 	return nil, ctx.Err()
 }
 
-// A server stays while a hook runs or a listener is there, and for its time after that; without a time it stays for good.
+// A server stays while a hook runs or a listener is there, and for its time after that; without a
+// time it stays for good.
 func TestIdleTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, idle := range []time.Duration{10 * time.Minute, 0} {

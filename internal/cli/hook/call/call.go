@@ -1,6 +1,7 @@
-// Package call is "aaep hook AGENT": it hands the input of a hook to the server, and prints what that answers. An agent runs it at every
-// tool call, so it depends on little, and package early has it run before anything else of the command is initialised. Whatever goes
-// wrong it prints nothing, and it never ends with 2, by which agents take an action as forbidden.
+// Package call is "aaep hook AGENT": it hands the input of a hook to the server, and prints what
+// that answers. An agent runs it at every tool call, so it depends on little, and package early has
+// it run before anything else of the command is initialised. Whatever goes wrong it prints nothing,
+// and it never ends with 2, by which agents take an action as forbidden.
 package call
 
 import (
@@ -29,10 +30,12 @@ var Agents = []string{"claude", "codex", "gemini", "copilot", "crush"}
 // Known reports whether the hooks of an agent are known.
 func Known(agent string) bool { return slices.Contains(Agents, agent) }
 
-// MaxInput is how many bytes of an input are sent; of a longer one, which no question can be made of, that is the beginning.
+// MaxInput is how many bytes of an input are sent; of a longer one, which no question can be made
+// of, that is the beginning.
 const MaxInput = 8 << 20
 
-// The two talk in messages: a Request, the input in parts, a receipt at once, and an outcome when there is one.
+// The two talk in messages: a Request, the input in parts, a receipt at once, and an outcome when
+// there is one.
 type (
 	Request struct {
 		Agent string `json:"agent"` // empty asks how the server is
@@ -83,8 +86,8 @@ func Run(agent string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	return 0
 }
 
-// Call hands an input to the server, which it starts if there is none, and prints what the server answers. An error says why nothing was
-// printed; the agent then goes on as if there were no hook.
+// Call hands an input to the server, which it starts if there is none, and prints what the server
+// answers. An error says why nothing was printed; the agent then goes on as if there were no hook.
 func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, start func() (ended <-chan error, err error)) error {
 	data, err := io.ReadAll(io.LimitReader(input, MaxInput))
 	if err != nil {
@@ -183,7 +186,8 @@ func connect(ctx context.Context, start func() (ended <-chan error, err error)) 
 	}
 }
 
-// Status is how many listeners the server has. An error says that there is no server, or that it does not answer.
+// Status is how many listeners the server has. An error says that there is no server, or that it
+// does not answer.
 func Status(ctx context.Context) (listeners int, err error) {
 	conn, err := connect(ctx, nil)
 	if err != nil {
@@ -205,7 +209,8 @@ func Ensure(ctx context.Context, start func() (ended <-chan error, err error)) e
 	return err
 }
 
-// LockPath is a file that the server holds while it serves, so that of two that start at once one gives way.
+// LockPath is a file that the server holds while it serves, so that of two that start at once one
+// gives way.
 func LockPath() (string, error) {
 	path, err := InputPath()
 	return filepath.Join(filepath.Dir(path), AgentID+".lock"), err

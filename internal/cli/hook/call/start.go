@@ -12,7 +12,8 @@ import (
 // idleTime is how long a server stays that a hook has started.
 const idleTime = 10 * time.Minute
 
-// StateFolder is where the server keeps what outlives it: the trail of what was asked, its log, the secret for HTTP.
+// StateFolder is where the server keeps what outlives it: the trail of what was asked, its log, the
+// secret for HTTP.
 func StateFolder() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "aaep"), nil

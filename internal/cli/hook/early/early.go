@@ -1,8 +1,10 @@
-// Package early runs "aaep hook AGENT" and ends the program, before what else the program is made of is initialised: an agent waits for that
-// command at every tool call, and tables, patterns and schemas that it does not use would take longer than what it does.
+// Package early runs "aaep hook AGENT" and ends the program, before what else the program is made
+// of is initialised: an agent waits for that command at every tool call, and tables, patterns and
+// schemas that it does not use would take longer than what it does.
 //
-// Packages are initialised in the order of their import paths, each after those that it imports. So this works as long as this package
-// imports little, which a test checks, and costs other commands a look at their arguments.
+// Packages are initialised in the order of their import paths, each after those that it imports. So
+// this works as long as this package imports little, which a test checks, and costs other commands
+// a look at their arguments.
 package early
 
 import (
