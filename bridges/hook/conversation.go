@@ -318,7 +318,8 @@ func (t *turn) invoked(c *call, prefix string) {
 	if c.done, err = t.s.Invoked(tool); err == nil {
 		return
 	}
-	plain := producer.Tool{Name: "tool", Title: "a tool", Risk: tool.Risk, Action: aaep.Say(prefix + "It does something that is not told, since there is a secret in it.")}
+	plain := producer.Tool{Name: "tool", Title: "a tool", Risk: tool.Risk,
+		Action: aaep.Say(prefix + "It does something that is not told, since there is a secret in it.")}
 	if c.done, err = t.s.Invoked(plain); err != nil {
 		c.done = func(error) {}
 	}

@@ -44,22 +44,28 @@ type dialect struct {
 }
 
 var claudeEvents = map[string]meaning{
-	"SessionStart": began, "UserPromptSubmit": prompted, "PreToolUse": calling, "PermissionRequest": permission, "PostToolUse": called,
-	"PostToolUseFailure": failed, "Stop": answered, "StopFailure": broken, "Notification": notice, "SubagentStart": helperBegan,
-	"SubagentStop": helperEnded, "Elicitation": elicitation, "SessionEnd": over,
+	"SessionStart": began, "UserPromptSubmit": prompted, "PreToolUse": calling, "PermissionRequest": permission,
+	"PostToolUse":        called,
+	"PostToolUseFailure": failed, "Stop": answered, "StopFailure": broken, "Notification": notice,
+	"SubagentStart": helperBegan,
+	"SubagentStop":  helperEnded, "Elicitation": elicitation, "SessionEnd": over,
 }
 
 // dialects are those of the agents, by the names that the command has for them.
 var dialects = map[string]*dialect{
-	"claude": {name: "Claude Code", events: claudeEvents, tools: claudeTools, allow: decision("allow", ""), deny: decision("deny", declined)},
-	"codex":  {name: "Codex", events: claudeEvents, tools: claudeTools, allow: decision("allow", ""), deny: decision("deny", declined)},
+	"claude": {name: "Claude Code", events: claudeEvents, tools: claudeTools, allow: decision("allow", ""),
+		deny: decision("deny", declined)},
+	"codex": {name: "Codex", events: claudeEvents, tools: claudeTools, allow: decision("allow", ""),
+		deny: decision("deny", declined)},
 	"gemini": {name: "Gemini CLI", events: map[string]meaning{
-		"SessionStart": began, "BeforeAgent": prompted, "BeforeTool": calling, "AfterTool": called, "AfterModel": chunk, "AfterAgent": answered,
+		"SessionStart": began, "BeforeAgent": prompted, "BeforeTool": calling, "AfterTool": called, "AfterModel": chunk,
+		"AfterAgent":   answered,
 		"Notification": notice, "SessionEnd": over,
 	}, tools: geminiTools, asksAtCall: true, isFinal: true, deny: plainDecision("deny")},
 	"copilot": {name: "Copilot CLI", events: map[string]meaning{
-		"SessionStart": began, "UserPromptSubmit": prompted, "PreToolUse": calling, "PostToolUse": called, "PostToolUseFailure": failed,
-		"Stop": answered, "Notification": notice, "SubagentStop": helperEnded, "SessionEnd": over,
+		"SessionStart": began, "UserPromptSubmit": prompted, "PreToolUse": calling, "PostToolUse": called,
+		"PostToolUseFailure": failed,
+		"Stop":               answered, "Notification": notice, "SubagentStop": helperEnded, "SessionEnd": over,
 	}, tools: copilotTools, asksAtCall: true, deny: func() any {
 		return struct {
 			Decision string `json:"permissionDecision"`
@@ -126,31 +132,44 @@ func encode(output any) []byte {
 // The kinds of the agents' own tools. A tool that is in no table can do anything.
 var (
 	claudeTools = map[string]string{
-		"Bash": toolwords.Execute, "PowerShell": toolwords.Execute, "apply_patch": toolwords.Edit, "Edit": toolwords.Edit, "MultiEdit": toolwords.Edit,
-		"Write": toolwords.Edit, "NotebookEdit": toolwords.Edit, "Read": toolwords.Read, "Glob": toolwords.Search, "Grep": toolwords.Search,
-		"LS": toolwords.Search, "WebFetch": toolwords.Fetch, "WebSearch": toolwords.Fetch, "NetworkAccess": toolwords.Fetch, "Task": toolwords.Other,
-		"Agent": toolwords.Other, "Skill": toolwords.Other, "TodoWrite": toolwords.Think, "TaskCreate": toolwords.Think, "TaskUpdate": toolwords.Think,
-		"TaskList": toolwords.Think, "TaskGet": toolwords.Think, "ToolSearch": toolwords.Think, "update_plan": toolwords.Think,
+		"Bash": toolwords.Execute, "PowerShell": toolwords.Execute, "apply_patch": toolwords.Edit, "Edit": toolwords.Edit,
+		"MultiEdit": toolwords.Edit,
+		"Write":     toolwords.Edit, "NotebookEdit": toolwords.Edit, "Read": toolwords.Read, "Glob": toolwords.Search,
+		"Grep": toolwords.Search,
+		"LS":   toolwords.Search, "WebFetch": toolwords.Fetch, "WebSearch": toolwords.Fetch, "NetworkAccess": toolwords.Fetch,
+		"Task":  toolwords.Other,
+		"Agent": toolwords.Other, "Skill": toolwords.Other, "TodoWrite": toolwords.Think, "TaskCreate": toolwords.Think,
+		"TaskUpdate": toolwords.Think,
+		"TaskList":   toolwords.Think, "TaskGet": toolwords.Think, "ToolSearch": toolwords.Think,
+		"update_plan":     toolwords.Think,
 		"AskUserQuestion": toolwords.Other, "ExitPlanMode": toolwords.Other, "request_user_input": toolwords.Other,
 	}
 	geminiTools = map[string]string{
-		"run_shell_command": toolwords.Execute, "write_file": toolwords.Edit, "replace": toolwords.Edit, "read_file": toolwords.Read,
-		"read_many_files": toolwords.Read, "list_directory": toolwords.Search, "glob": toolwords.Search, "search_file_content": toolwords.Search,
-		"grep_search": toolwords.Search, "web_fetch": toolwords.Fetch, "google_web_search": toolwords.Fetch, "write_todos": toolwords.Think,
+		"run_shell_command": toolwords.Execute, "write_file": toolwords.Edit, "replace": toolwords.Edit,
+		"read_file":       toolwords.Read,
+		"read_many_files": toolwords.Read, "list_directory": toolwords.Search, "glob": toolwords.Search,
+		"search_file_content": toolwords.Search,
+		"grep_search":         toolwords.Search, "web_fetch": toolwords.Fetch, "google_web_search": toolwords.Fetch,
+		"write_todos": toolwords.Think,
 		"save_memory": toolwords.Think, "ask_user": toolwords.Other, "activate_skill": toolwords.Other,
 	}
 	copilotTools = map[string]string{
-		"bash": toolwords.Execute, "powershell": toolwords.Execute, "create": toolwords.Edit, "edit": toolwords.Edit, "view": toolwords.Read,
-		"glob": toolwords.Search, "grep": toolwords.Search, "web_fetch": toolwords.Fetch, "task": toolwords.Other, "ask_user": toolwords.Other,
+		"bash": toolwords.Execute, "powershell": toolwords.Execute, "create": toolwords.Edit, "edit": toolwords.Edit,
+		"view": toolwords.Read,
+		"glob": toolwords.Search, "grep": toolwords.Search, "web_fetch": toolwords.Fetch, "task": toolwords.Other,
+		"ask_user":      toolwords.Other,
 		"report_intent": toolwords.Think,
 	}
 	crushTools = map[string]string{
-		"bash": toolwords.Execute, "edit": toolwords.Edit, "multiedit": toolwords.Edit, "write": toolwords.Edit, "download": toolwords.Edit,
-		"view": toolwords.Read, "ls": toolwords.Search, "glob": toolwords.Search, "grep": toolwords.Search, "sourcegraph": toolwords.Fetch,
-		"fetch": toolwords.Fetch, "agentic_fetch": toolwords.Fetch, "agent": toolwords.Other, "todos": toolwords.Think,
+		"bash": toolwords.Execute, "edit": toolwords.Edit, "multiedit": toolwords.Edit, "write": toolwords.Edit,
+		"download": toolwords.Edit,
+		"view":     toolwords.Read, "ls": toolwords.Search, "glob": toolwords.Search, "grep": toolwords.Search,
+		"sourcegraph": toolwords.Fetch,
+		"fetch":       toolwords.Fetch, "agentic_fetch": toolwords.Fetch, "agent": toolwords.Other, "todos": toolwords.Think,
 	}
 )
 
 // onlyThere are tools by which the agent asks its user something that only its own window can
 // answer.
-var onlyThere = map[string]bool{"AskUserQuestion": true, "ExitPlanMode": true, "request_user_input": true, "ask_user": true}
+var onlyThere = map[string]bool{"AskUserQuestion": true, "ExitPlanMode": true, "request_user_input": true,
+	"ask_user": true}

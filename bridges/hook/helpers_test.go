@@ -44,7 +44,8 @@ func bridged(t *testing.T, cfg hook.Config, decide func(*fixture, *aaep.Event), 
 	synctest.Test(t, func(t *testing.T) {
 		f := &fixture{t: t, decide: decide}
 		var err error
-		f.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "hook", AgentName: "Coding agents"}, RefuseSecrets: true, Audit: f})
+		f.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "hook", AgentName: "Coding agents"},
+			RefuseSecrets: true, Audit: f})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +76,8 @@ func (f *fixture) follow() {
 	caps := subscriber.ScreenReader("en-US")
 	caps.MaxEventsPerSecond = 100
 	var err error
-	f.sub, err = subscriber.Dial(f.t.Context(), pipeDialer{f.p}, subscriber.Config{ID: "reader", Capabilities: caps, NoReconnect: true})
+	f.sub, err = subscriber.Dial(f.t.Context(), pipeDialer{f.p}, subscriber.Config{ID: "reader", Capabilities: caps,
+		NoReconnect: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}

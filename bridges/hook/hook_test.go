@@ -45,10 +45,12 @@ func TestTurn(t *testing.T) {
 			event("SessionStart", `"source":"startup"`),
 			event("UserPromptSubmit", `"prompt":"Make the greeting\nfriendlier."`),
 			event("PreToolUse", tool("Read", `{"file_path":"/srv/plans/main.go"}`)+`,"tool_use_id":"t1"`),
-			event("PostToolUse", tool("Read", `{"file_path":"/srv/plans/main.go"}`)+`,"tool_response":{"file":1},"tool_use_id":"t1"`),
+			event("PostToolUse", tool("Read",
+				`{"file_path":"/srv/plans/main.go"}`)+`,"tool_response":{"file":1},"tool_use_id":"t1"`),
 			event("SubagentStart", `"agent_id":"a1","agent_type":"Explore"`),
 			event("SubagentStop", `"agent_id":"a1","agent_type":"Explore","last_assistant_message":"Three files.\nMore."`),
-			event("PreToolUse", tool("Edit", `{"file_path":"/srv/plans/main.go","old_string":"a","new_string":"b\nc"}`)+`,"tool_use_id":"t2"`),
+			event("PreToolUse", tool("Edit",
+				`{"file_path":"/srv/plans/main.go","old_string":"a","new_string":"b\nc"}`)+`,"tool_use_id":"t2"`),
 		} {
 			if out := f.call("claude", input); out != "" {
 				t.Errorf("%s prints %s", input, out)
@@ -62,9 +64,12 @@ Read main.go finished.
 A helper begins, Explore.
 A helper has ended, Explore. Three files.
 Edit main.go.`)
-		f.call("claude", event("PostToolUseFailure", tool("Edit", `{"file_path":"/srv/plans/main.go","old_string":"a","new_string":"b\nc"}`)+`,"tool_use_id":"t2","error":"The text was not found.\nMore"`))
-		f.call("claude", event("Stop", `"last_assistant_message":"I could not. The text is not there.","stop_hook_active":false`))
-		f.call("claude", event("Notification", `"message":"Claude is waiting for your input","notification_type":"idle_prompt"`))
+		f.call("claude", event("PostToolUseFailure", tool("Edit",
+			`{"file_path":"/srv/plans/main.go","old_string":"a","new_string":"b\nc"}`)+`,"tool_use_id":"t2","error":"The text was not found.\nMore"`))
+		f.call("claude", event("Stop",
+			`"last_assistant_message":"I could not. The text is not there.","stop_hook_active":false`))
+		f.call("claude", event("Notification",
+			`"message":"Claude is waiting for your input","notification_type":"idle_prompt"`))
 		f.call("claude", event("SessionEnd", `"reason":"other"`))
 		f.hears(`The text was not found.
 Edit main.go failed.
@@ -94,15 +99,19 @@ func TestPermission(t *testing.T) {
 	}{
 		{"claude", event("PermissionRequest", tool("Bash", remove)), allowed, denied, ""},
 		{"codex", event("PermissionRequest", tool("Bash", remove)+`,"turn_id":"1","model":"m"`), allowed, denied, ""},
-		{"gemini", event("BeforeTool", tool("run_shell_command", remove)), "", no, no}, // it has no question of its own after the hook
-		{"copilot", event("PreToolUse", tool("bash", remove)), "", `{"permissionDecision":"deny","permissionDecisionReason":"The user declined this action."}`, ""},
-		{"crush", strings.Replace(event("PreToolUse", tool("bash", remove)), "hook_event_name", "event", 1), `{"decision":"allow"}`, no, ""},
+		{"gemini", event("BeforeTool", tool("run_shell_command", remove)), "", no, no},
+		// it has no question of its own after the hook
+		{"copilot", event("PreToolUse", tool("bash", remove)), "",
+			`{"permissionDecision":"deny","permissionDecisionReason":"The user declined this action."}`, ""},
+		{"crush", strings.Replace(event("PreToolUse", tool("bash", remove)), "hook_event_name", "event", 1),
+			`{"decision":"allow"}`, no, ""},
 	} {
 		for name, outcome := range map[string]struct {
 			decide func(*fixture, *aaep.Event)
 			want   string
 		}{
-			"accept": {answers(aaep.Accept), c.accept}, "reject": {answers(aaep.Reject), c.reject}, "silence": {silent, c.later}, "nobody": {nil, ""},
+			"accept": {answers(aaep.Accept), c.accept}, "reject": {answers(aaep.Reject), c.reject}, "silence": {silent,
+				c.later}, "nobody": {nil, ""},
 			"closed": {func(f *fixture, _ *aaep.Event) { go f.sub.Close() }, ""},
 		} {
 			t.Run(c.agent+" "+name, func(t *testing.T) {
@@ -132,12 +141,17 @@ func TestPermission(t *testing.T) {
 func TestQuestionWords(t *testing.T) {
 	for _, c := range []struct{ tool, input, want string }{
 		{"Bash", remove, `Confirm: Run the command "rm report.txt". Delete the old report. Claude Code asks, in the folder /srv/plans. If you do not answer here, it asks in its own window.`},
-		{"Bash", `{"command":"rm a\nrm b","dangerouslyDisableSandbox":true}`, `Confirm: Run the command "rm a <new line> rm b". dangerouslyDisableSandbox: true. Claude Code asks`},
-		{"Edit", `{"file_path":"/srv/plans/a.txt","old_string":"x","new_string":"y","replace_all":true}`, `Confirm: Edit a.txt. In a.txt: 1 line added, 1 removed. Line 1 removed: x. Line 1 added: y. replace_all: true. Claude`},
-		{"Write", `{"file_path":"/etc/passwd","content":"a\nb\n"}`, `Confirm: Edit /etc/passwd, which is not in the folder. All of /etc/passwd, which is not in the folder, is written: 2 lines. Claude`},
+		{"Bash", `{"command":"rm a\nrm b","dangerouslyDisableSandbox":true}`,
+			`Confirm: Run the command "rm a <new line> rm b". dangerouslyDisableSandbox: true. Claude Code asks`},
+		{"Edit", `{"file_path":"/srv/plans/a.txt","old_string":"x","new_string":"y","replace_all":true}`,
+			`Confirm: Edit a.txt. In a.txt: 1 line added, 1 removed. Line 1 removed: x. Line 1 added: y. replace_all: true. Claude`},
+		{"Write", `{"file_path":"/etc/passwd","content":"a\nb\n"}`,
+			`Confirm: Edit /etc/passwd, which is not in the folder. All of /etc/passwd, which is not in the folder, is written: 2 lines. Claude`},
 		{"apply_patch", `{"command":"*** Begin Patch\n*** Update File: a.txt\n@@\n-x\n+y\n+z\n*** Delete File: b.txt\n*** End Patch"}`, `Confirm: Edit 2 files, the first a.txt. In a.txt: 2 lines added, 1 removed. The file b.txt is deleted. Claude`},
-		{"mcp__bank__transfer", `{"amount":500,"to":"Ann\u202eB"}`, `Confirm: Use the tool transfer of bank. amount: 500. to: Ann<U+202E>B. Claude`},
-		{"WebFetch", `{"url":"https://example.com/a","prompt":"Read it"}`, `Confirm: Fetch https://example.com/a. prompt: Read it. Claude`},
+		{"mcp__bank__transfer", `{"amount":500,"to":"Ann\u202eB"}`,
+			`Confirm: Use the tool transfer of bank. amount: 500. to: Ann<U+202E>B. Claude`},
+		{"WebFetch", `{"url":"https://example.com/a","prompt":"Read it"}`,
+			`Confirm: Fetch https://example.com/a. prompt: Read it. Claude`},
 		{"Skill", `{"skill":"deploy","command":"now"}`, `Confirm: Use the tool Skill. skill: deploy. command: now. Claude`},
 	} {
 		bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
@@ -161,7 +175,8 @@ func TestNotTold(t *testing.T) {
 		"secret":   {tool("Bash", `{"command":"curl -H token:`+secret+`"}`), "such as for a secret in it"},
 		"number":   {tool("Bash", `{"command":5}`), "too long to be told"},
 		"nothing":  {tool("Bash", `{}`), "too long to be told"},
-		"question": {tool("AskUserQuestion", `{"questions":[{"question":"Which colour?"}]}`), "It asks you something in its own window: Which colour?"},
+		"question": {tool("AskUserQuestion", `{"questions":[{"question":"Which colour?"}]}`),
+			"It asks you something in its own window: Which colour?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
@@ -190,7 +205,8 @@ func TestNotTold(t *testing.T) {
 // said.
 func TestNotToldByGemini(t *testing.T) {
 	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
-		if out := f.call("gemini", event("BeforeTool", tool("run_shell_command", `{"command":`+quoted(strings.Repeat("x ", 4001))+`}`))); out != "" {
+		if out := f.call("gemini", event("BeforeTool", tool("run_shell_command", `{"command":`+quoted(strings.Repeat("x ",
+			4001))+`}`))); out != "" {
 			t.Errorf("it prints %s", out)
 		}
 		if said := f.said(); !strings.Contains(said, "It is not asked about, and goes on by the rules of Gemini CLI.") {
@@ -201,9 +217,12 @@ func TestNotToldByGemini(t *testing.T) {
 
 // Whatever an input is, nothing is printed where no person listens, and nothing breaks.
 func FuzzHandle(f *testing.F) {
-	for _, input := range []string{event("PermissionRequest", tool("Bash", remove)), event("BeforeTool", tool("replace", `{"file_path":"a","old_string":"b","new_string":"c"}`)),
-		event("AfterModel", `"llm_response":{"candidates":[{"content":{"parts":["a",1]},"finishReason":"x"}]}`), event("Stop", `"last_assistant_message":"x"`),
-		event("PostToolUse", tool("apply_patch", `{"command":"*** Begin Patch\n*** Add File: a\n+b"}`)), event("Elicitation", `"requested_schema":{}`), event("SessionEnd", "")} {
+	for _, input := range []string{event("PermissionRequest", tool("Bash", remove)), event("BeforeTool", tool("replace",
+		`{"file_path":"a","old_string":"b","new_string":"c"}`)),
+		event("AfterModel", `"llm_response":{"candidates":[{"content":{"parts":["a",1]},"finishReason":"x"}]}`),
+		event("Stop", `"last_assistant_message":"x"`),
+		event("PostToolUse", tool("apply_patch", `{"command":"*** Begin Patch\n*** Add File: a\n+b"}`)),
+		event("Elicitation", `"requested_schema":{}`), event("SessionEnd", "")} {
 		f.Add(input)
 	}
 	f.Fuzz(func(t *testing.T, input string) {
@@ -214,7 +233,11 @@ func FuzzHandle(f *testing.F) {
 		defer p.Shutdown(context.Background())
 		b := hook.New(p, hook.Config{})
 		for _, agent := range []string{"claude", "codex", "gemini", "copilot", "crush"} {
-			b.Handle(t.Context(), agent, []byte(input), func(out []byte) error { t.Errorf("%s prints %s", agent, out); return nil })
+			b.Handle(t.Context(), agent, []byte(input), func(out []byte) error {
+				t.Errorf("%s prints %s", agent,
+					out)
+				return nil
+			})
 		}
 	})
 }
@@ -223,10 +246,15 @@ func FuzzHandle(f *testing.F) {
 func TestBadInput(t *testing.T) {
 	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
 		whole := event("PermissionRequest", tool("Bash", remove))
-		bad := []string{"", " ", "null", "[]", "1", `{}`, whole[:len(whole)/2], whole + "x", strings.Replace(whole, `"cwd"`, `"tool_name":"Read","cwd"`, 1),
+		bad := []string{"", " ", "null", "[]", "1", `{}`, whole[:len(whole)/2], whole + "x", strings.Replace(whole, `"cwd"`,
+			`"tool_name":"Read","cwd"`, 1),
 			strings.Replace(whole, `"command"`, `"command":"ls","command"`, 1), "\x00\xff", strings.Repeat("[", 20000)}
 		for _, input := range bad {
-			err := f.bridge.Handle(t.Context(), "claude", []byte(input), func(out []byte) error { t.Errorf("%.100q prints %s", input, out); return nil })
+			err := f.bridge.Handle(t.Context(), "claude", []byte(input), func(out []byte) error {
+				t.Errorf("%.100q prints %s",
+					input, out)
+				return nil
+			})
 			if err == nil {
 				t.Errorf("%.100q is taken", input)
 			}
@@ -234,13 +262,15 @@ func TestBadInput(t *testing.T) {
 		if err := f.bridge.Handle(t.Context(), "other", []byte(whole), nil); err != hook.ErrUnknownAgent {
 			t.Errorf("an unknown agent is %v", err)
 		}
-		for _, input := range []string{event("Surprise", `"more":{"a":[1]}`), event("PostToolUse", tool("Bash", remove)), event("Stop", ""), event("StopFailure", `"error":"rate_limit"`)} {
+		for _, input := range []string{event("Surprise", `"more":{"a":[1]}`), event("PostToolUse", tool("Bash", remove)),
+			event("Stop", ""), event("StopFailure", `"error":"rate_limit"`)} {
 			if out := f.call("claude", input); out != "" {
 				t.Errorf("%s prints %s", input, out)
 			}
 		}
 		f.hears("")
-		if out := f.call("claude", strings.Replace(whole, `{"session`, `{"unknown":{"a":1},"session`, 1)); !strings.Contains(out, "allow") {
+		if out := f.call("claude", strings.Replace(whole, `{"session`, `{"unknown":{"a":1},"session`,
+			1)); !strings.Contains(out, "allow") {
 			t.Errorf("with an unknown member it prints %q", out)
 		}
 	})
@@ -262,7 +292,8 @@ func TestKilled(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		said := f.said()
-		if !strings.Contains(said, "Claude Code does not wait for an answer here any more.") || strings.Contains(said, "Using") {
+		if !strings.Contains(said, "Claude Code does not wait for an answer here any more.") || strings.Contains(said,
+			"Using") {
 			t.Errorf("heard\n%s", said)
 		}
 	})
@@ -280,7 +311,8 @@ func TestLatePermission(t *testing.T) {
 				f.call("claude", event("PostToolUse", tool("Bash", remove)+`,"tool_use_id":"t1"`))
 			}
 			f.call("claude", event("Stop", `"last_assistant_message":"So be it."`))
-			if said := f.said(); !strings.HasSuffix(said, "So be it.\nThe agent finished.") || strings.Count(said, "Confirm:") != 1 {
+			if said := f.said(); !strings.HasSuffix(said, "So be it.\nThe agent finished.") || strings.Count(said,
+				"Confirm:") != 1 {
 				t.Errorf("%s: heard\n%s", d, said)
 			}
 		})
@@ -291,7 +323,8 @@ func TestLatePermission(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	bridged(t, hook.Config{}, silent, func(t *testing.T, f *fixture) {
 		f.call("claude", event("UserPromptSubmit", `"prompt":"One"`))
-		f.call("claude", event("Notification", `"message":"Claude is waiting for your input","notification_type":"idle_prompt"`))
+		f.call("claude", event("Notification",
+			`"message":"Claude is waiting for your input","notification_type":"idle_prompt"`))
 		f.hears("Claude Code in plans: One\nIt was stopped.\nClaude Code in plans.\nClaude is waiting for your input.")
 	})
 }
@@ -316,11 +349,13 @@ func TestTwoAgents(t *testing.T) {
 		}
 		for range 2 {
 			got := <-out
-			if strings.HasPrefix(got, "claude") != strings.Contains(got, "deny") || strings.HasPrefix(got, "codex") != strings.Contains(got, "allow") {
+			if strings.HasPrefix(got, "claude") != strings.Contains(got, "deny") || strings.HasPrefix(got,
+				"codex") != strings.Contains(got, "allow") {
 				t.Error(got)
 			}
 		}
-		if said := f.said(); !strings.Contains(said, "Codex in plans: Fetch https://a.example.") || !strings.Contains(said, "Confirm: Claude Code in plans: Run") {
+		if said := f.said(); !strings.Contains(said, "Codex in plans: Fetch https://a.example.") || !strings.Contains(said,
+			"Confirm: Claude Code in plans: Run") {
 			t.Errorf("heard\n%s", said)
 		}
 	})
@@ -329,21 +364,24 @@ func TestTwoAgents(t *testing.T) {
 // An answer that comes in pieces is told once; and with QuietUntilDone no tool is.
 func TestGeminiAnswer(t *testing.T) {
 	piece := func(text, finish string) string {
-		return event("AfterModel", `"llm_request":{},"llm_response":{"candidates":[{"content":{"role":"model","parts":[`+quoted(text)+`]}`+finish+`}]}`)
+		return event("AfterModel",
+			`"llm_request":{},"llm_response":{"candidates":[{"content":{"role":"model","parts":[`+quoted(text)+`]}`+finish+`}]}`)
 	}
 	for _, quiet := range []bool{false, true} {
 		bridged(t, hook.Config{QuietUntilDone: quiet}, silent, func(t *testing.T, f *fixture) {
 			for _, input := range []string{
 				event("BeforeAgent", `"prompt":"Hello"`), piece("I look. ", ""), piece("There it is.", `,"finishReason":"STOP"`),
 				event("BeforeTool", tool("read_file", `{"absolute_path":"/srv/plans/a"}`)),
-				event("AfterTool", tool("read_file", `{"absolute_path":"/srv/plans/a"}`)+`,"tool_response":{"llmContent":"x","error":{"message":"No such file"}}`),
+				event("AfterTool", tool("read_file",
+					`{"absolute_path":"/srv/plans/a"}`)+`,"tool_response":{"llmContent":"x","error":{"message":"No such file"}}`),
 				event("AfterAgent", `"prompt":"Hello","prompt_response":"I look. There it is."`),
 			} {
 				if out := f.call("gemini", input); out != "" {
 					t.Errorf("%s prints %s", input, out)
 				}
 			}
-			want := "Gemini CLI in plans: Hello\nI look.\nThere it is.\nRead a.\nNo such file.\nRead a failed.\nThe agent finished."
+			want := "Gemini CLI in plans: Hello\nI look.\nThere it is.\nRead a.\nNo such file.\nRead a failed.\nThe agent " +
+				"finished."
 			f.hears(want)
 		})
 	}
@@ -351,12 +389,14 @@ func TestGeminiAnswer(t *testing.T) {
 
 // A form of a server is filled in field by field, and one that nobody answers is left to the agent.
 func TestElicitation(t *testing.T) {
-	form := event("Elicitation", `"mcp_server_name":"bank","message":"Whose account?","mode":"form","requested_schema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
+	form := event("Elicitation",
+		`"mcp_server_name":"bank","message":"Whose account?","mode":"form","requested_schema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
 	bridged(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
 		time.Sleep(2 * time.Second)
 		f.sub.Answer(context.Background(), ev, "Ann")
 	}, func(t *testing.T, f *fixture) {
-		if out := f.call("claude", form); out != `{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"name":"Ann"}}}` {
+		if out := f.call("claude",
+			form); out != `{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"name":"Ann"}}}` {
 			t.Errorf("it prints %s", out)
 		}
 	})
@@ -373,7 +413,8 @@ func TestElicitation(t *testing.T) {
 // allowed is told.
 func TestAfterwards(t *testing.T) {
 	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
-		f.bridge.Handle(t.Context(), "claude", []byte(event("PermissionRequest", tool("Bash", remove))), func([]byte) error { return context.Canceled })
+		f.bridge.Handle(t.Context(), "claude", []byte(event("PermissionRequest", tool("Bash", remove))),
+			func([]byte) error { return context.Canceled })
 		synctest.Wait()
 		if said := f.said(); strings.Contains(said, "done.") {
 			t.Errorf("heard\n%s", said)
@@ -382,7 +423,8 @@ func TestAfterwards(t *testing.T) {
 	bridged(t, hook.Config{}, answers(aaep.Reject), func(t *testing.T, f *fixture) {
 		f.call("claude", event("PermissionRequest", tool("Bash", remove)))
 		f.call("claude", event("PostToolUse", tool("Bash", remove)))
-		if said := f.said(); !strings.Contains(said, `Although that was not allowed, the agent reports that it was done: Run the command "rm report.txt".`) {
+		if said := f.said(); !strings.Contains(said,
+			`Although that was not allowed, the agent reports that it was done: Run the command "rm report.txt".`) {
 			t.Errorf("heard\n%s", said)
 		}
 	})

@@ -64,7 +64,8 @@ func readInput(data []byte) (*input, error) {
 
 // readBeginning takes the texts that stand before anything else is wrong with data.
 func (in *input) readBeginning(data []byte) {
-	known := map[string]*string{"session_id": &in.Session, "cwd": &in.Folder, "hook_event_name": &in.Event, "event": &in.Crush,
+	known := map[string]*string{"session_id": &in.Session, "cwd": &in.Folder, "hook_event_name": &in.Event,
+		"event":     &in.Crush,
 		"tool_name": &in.Tool, "tool_use_id": &in.ToolUse}
 	d := jsontext.NewDecoder(strings.NewReader(string(data)), jsontext.AllowInvalidUTF8(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {

@@ -140,7 +140,8 @@ func (c *conversation) consequence(in *input) string {
 		}
 	}
 	if text := cmp.Or(a.Content, a.FileText); text != nil {
-		says = append(says, fmt.Sprintf("All of %s is written: %s.", place, words.Count(len(toolwords.SplitLines(*text)), "line")))
+		says = append(says, fmt.Sprintf("All of %s is written: %s.", place, words.Count(len(toolwords.SplitLines(*text)),
+			"line")))
 	}
 	for _, file := range patched(a.Command) {
 		says = append(says, file.summary(in.Folder))
@@ -169,7 +170,8 @@ func (c *conversation) wholly(in *input, tool producer.Tool) bool {
 	switch {
 	case !readable && kind != "":
 		return false // it could mean something else than what is told
-	case kind == toolwords.Execute && strings.TrimSpace(a.Command) == "", kind == toolwords.Edit && a.path() == "" && len(patched(a.Command)) == 0:
+	case kind == toolwords.Execute && strings.TrimSpace(a.Command) == "",
+		kind == toolwords.Edit && a.path() == "" && len(patched(a.Command)) == 0:
 		return false
 	}
 	if kind == toolwords.Edit {

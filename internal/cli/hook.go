@@ -32,14 +32,15 @@ func hookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook (install | status | serve | AGENT)",
 		Short: "Hear the coding agent that you use already, and answer it, by its hooks",
-		Long: `hook lets you keep your coding agent and your editor, and hear what the agent does, that it waits, for what, and that it is
-done; and answer it from your own voice, display or keys. It works with agents that call hooks: ` + strings.Join(call.Agents, ", ") + `.
+		Long: `hook lets you keep your coding agent and your editor, and hear what the agent does, that it waits, for what,
+and that it is done; and answer it from your own voice, display or keys. It works with agents that call hooks:
+` + strings.Join(call.Agents, ", ") + `.
 
-Install it once, with "aaep hook install AGENT", and listen with "aaep listen". What the agent wants to be allowed is asked there. Only
-your yes allows it. If nobody listens or answers, the agent asks in its own window, as if there were no hook.
+Install it once, with "aaep hook install AGENT", and listen with "aaep listen". What the agent wants to be allowed is
+asked there. Only your yes allows it. If nobody listens or answers, the agent asks in its own window, as if there were no hook.
 
-The agent then runs "aaep hook AGENT" for each thing that happens: that reads one JSON object and prints one, or nothing. It tells one
-server, which the first of them starts, and which ends when it is not needed.`,
+The agent then runs "aaep hook AGENT" for each thing that happens: that reads one JSON object and prints one, or
+nothing. It tells one server, which the first of them starts, and which ends when it is not needed.`,
 		Example: `  aaep hook install claude
   aaep listen --output speech
   aaep hook status
@@ -50,7 +51,8 @@ server, which the first of them starts, and which ends when it is not needed.`,
 				return nil
 			}
 			// An agent that calls a hook in this way must not take the exit code as a decision.
-			return &exitError{exitFailed, fmt.Errorf("there are no hooks for %q.\nThere are some for: %s", strings.Join(args, " "), strings.Join(call.Agents, ", "))}
+			return &exitError{exitFailed, fmt.Errorf("there are no hooks for %q.\nThere are some for: %s", strings.Join(args,
+				" "), strings.Join(call.Agents, ", "))}
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -63,10 +65,12 @@ func hookInstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install AGENT...",
 		Short: "Write the hooks into an agent's settings, or take them out",
-		Long: `install writes hooks into the settings of AGENT: ` + strings.Join(call.Agents, ", ") + `. All else in them stays as it is, to
-the byte; the file as it was is kept beside it. Doing it twice changes nothing. --remove takes the hooks out, and gives back every byte.
+		Long: `install writes hooks into the settings of AGENT: ` + strings.Join(call.Agents, ", ") + `.
+All else in them stays as it is, to the byte; the file as it was is kept beside it. Doing it twice changes nothing.
+--remove takes the hooks out, and gives back every byte.
 
-Settings that are not valid JSON, have comments or are a symbolic link are left alone; add to those what --print shows.`,
+Settings that are not valid JSON, have comments or are a symbolic link are left alone; add to those what --print
+shows.`,
 		Example: `  aaep hook install claude
   aaep hook install --print codex
   aaep hook install --remove gemini`,
@@ -80,7 +84,8 @@ Settings that are not valid JSON, have comments or are a symbolic link are left 
 					return usageError("there are no hooks for %q.\nThere are some for: %s", agent, strings.Join(call.Agents, ", "))
 				}
 				if pieces && !hook.HasPieces(agent) {
-					return usageError("--pieces is for gemini: %s reports its answers only when they are whole.\nLeave it out.", hook.Name(agent))
+					return usageError("--pieces is for gemini: %s reports its answers only when they are whole.\nLeave it out.",
+						hook.Name(agent))
 				}
 			}
 			for _, agent := range agents {
@@ -93,7 +98,8 @@ Settings that are not valid JSON, have comments or are a symbolic link are left 
 	}
 	cmd.Flags().BoolVar(&printed, "print", false, "print what the settings would be, and change nothing")
 	cmd.Flags().BoolVar(&remove, "remove", false, "take the hooks out")
-	cmd.Flags().BoolVar(&pieces, "pieces", false, "for gemini: also hear answers while they are written; it runs a program for each piece, and waits for it")
+	cmd.Flags().BoolVar(&pieces, "pieces", false, "for gemini: also hear answers while they are written; it runs a "+
+		"program for each piece, and waits for it")
 	return cmd
 }
 
@@ -134,7 +140,8 @@ func installHook(out io.Writer, agent string, printed, remove, pieces bool) erro
 		if change.Backup != "" {
 			fmt.Fprintf(out, "The file as it was is kept as %s.\n", change.Backup)
 		}
-		fmt.Fprintf(out, "You will hear: %s\nYou will not hear: %s\n%s\nTo listen: aaep listen\nTo take the hooks out: aaep hook install --remove %s\n", heard, not, after, agent)
+		fmt.Fprintf(out, "You will hear: %s\nYou will not hear: %s\n%s\nTo listen: aaep listen\nTo take the hooks out: "+
+			"aaep hook install --remove %s\n", heard, not, after, agent)
 	}
 	return nil
 }
@@ -143,8 +150,8 @@ func hookStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Say which agents have the hooks, and try each once",
-		Long: `status says of each agent whether its settings have the hooks, and tries them: it runs the command that the agent would run, and
-sees whether the server takes what that says. Listeners hear nothing of it.`,
+		Long: `status says of each agent whether its settings have the hooks, and tries them: it runs the command that the
+agent would run, and sees whether the server takes what that says. Listeners hear nothing of it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := withInterrupt(cmd.Context())
@@ -170,7 +177,8 @@ func hookStatus(ctx context.Context, out io.Writer) error {
 		installed++
 		if err := tryHook(ctx, line); err != nil {
 			failed++
-			fmt.Fprintf(out, "%s: installed, and does not work: %s To install it anew: aaep hook install %s\n", hook.Name(agent), words.Sentence(plainError(err)), agent)
+			fmt.Fprintf(out, "%s: installed, and does not work: %s To install it anew: aaep hook install %s\n",
+				hook.Name(agent), words.Sentence(plainError(err)), agent)
 			continue
 		}
 		fmt.Fprintf(out, "%s: installed, and works.\n", hook.Name(agent))
@@ -202,7 +210,8 @@ func tryHook(ctx context.Context, line string) error {
 	}
 	cmd := exec.CommandContext(ctx, shell[0], shell[1:]...)
 	var says, prints bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(`{"session_id":"trial","cwd":"","hook_event_name":"Trial"}`), &prints, &says
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(`{"session_id":"trial","cwd":"","hook_event_name":"Trial"}`),
+		&prints, &says
 	cmd.Env = append(os.Environ(), call.Variable+"=1")
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
@@ -227,11 +236,12 @@ func hookServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve what hooks report to whoever listens, for all agents of this user",
-		Long: `serve takes what the hooks of your agents report, at a socket that only you can reach, and serves it to your listeners:
-"aaep listen" finds it without an address. The first hook starts it, and it ends after ten minutes without a hook and a listener, so you
-need not; started by yourself, or by systemd with the unit that --print-unit prints, it stays.
+		Long: `serve takes what the hooks of your agents report, at a socket that only you can reach, and serves it to your
+listeners: "aaep listen" finds it without an address. The first hook starts it, and it ends after ten minutes without
+a hook and a listener, so you need not; started by yourself, or by systemd with the unit that --print-unit prints, it stays.
 
-What is asked and answered is put on record. --listen and --web serve others too; who may answer can then allow what an agent asks.`,
+What is asked and answered is put on record. --listen and --web serve others too; who may answer can then allow what an
+agent asks.`,
 		Example: `  aaep hook serve
   aaep hook serve --web --listen 127.0.0.1:8080
   aaep hook serve --print-unit > ~/.config/systemd/user/aaep-hook.service`,
@@ -242,8 +252,10 @@ What is asked and answered is put on record. --listen and --web serve others too
 	o.where = servingFlags(cmd)
 	o.where.addrs, f.Lookup("listen").DefValue = nil, "[]"
 	f.DurationVar(&o.idle, "idle", 0, "end after this `TIME` without a hook and a listener, such as 10m (default never)")
-	f.StringVar(&o.http, "http", "", "also take what hooks post to this loopback `ADDRESS`, with the secret that is told at the start")
-	f.StringVar(&o.trail, "audit", "", "put on record in this `FILE` what is asked and answered (default hook.trail in aaep's folder of state)")
+	f.StringVar(&o.http, "http", "", "also take what hooks post to this loopback `ADDRESS`, with the secret that is "+
+		"told at the start")
+	f.StringVar(&o.trail, "audit", "", "put on record in this `FILE` what is asked and answered (default hook.trail in "+
+		"aaep's folder of state)")
 	f.BoolVar(&o.quiet, "quiet-until-done", false, "tell only questions, what the agent waits for, answers and ends")
 	f.BoolVar(&o.unit, "print-unit", false, "print a systemd unit for the user that runs this, and end")
 	return cmd
@@ -287,20 +299,27 @@ func (o *hookServing) run(cmd *cobra.Command, _ []string) (err error) {
 		return err
 	}
 	defer closeTrail(trail, o.trail, &err)
-	cfg := producer.Config{Agent: aaep.Producer{AgentID: call.AgentID, AgentName: "Coding agents"}, AnyLanguage: true, FromStart: true, RefuseSecrets: true,
-		Audit: trail, Observer: o.where.seen, MaxSubscriptions: maxOfOne, Admit: o.where.rightsOf(status), Logger: o.where.connectionLog(talk, errorsTo(talk))}
+	cfg := producer.Config{Agent: aaep.Producer{AgentID: call.AgentID, AgentName: "Coding agents"}, AnyLanguage: true,
+		FromStart: true, RefuseSecrets: true,
+		Audit: trail, Observer: o.where.seen, MaxSubscriptions: maxOfOne, Admit: o.where.rightsOf(status),
+		Logger: o.where.connectionLog(talk, errorsTo(talk))}
 	if cfg.Signers, err = o.where.readSigners(talk); err != nil {
 		return err
 	}
 	o.where.addrs = slices.Concat([]string{localScheme + call.AgentID}, o.where.addrs)
 	var p *producer.Producer
-	at, served, err := o.where.serveEverywhere(ctx, func() (*producer.Producer, error) { p, err = producer.New(cfg); return p, err }, talk)
+	at, served, err := o.where.serveEverywhere(ctx, func() (*producer.Producer, error) {
+		p,
+			err = producer.New(cfg)
+		return p, err
+	}, talk)
 	if err != nil {
 		return err
 	}
 	defer func() { <-served }()
 	defer drainListeners(ctx, p, drainTime, status)
-	s := &hook.Server{Bridge: bridge.New(p, bridge.Config{QuietUntilDone: o.quiet}), Idle: o.idle, Listeners: func() int { return p.Stats().Connected }}
+	s := &hook.Server{Bridge: bridge.New(p, bridge.Config{QuietUntilDone: o.quiet}), Idle: o.idle,
+		Listeners: func() int { return p.Stats().Connected }}
 	inputs, err := hook.Listen()
 	if err != nil {
 		return &exitError{exitFailed, errors.New(plainError(err))}
@@ -341,6 +360,7 @@ func (o *hookServing) post(ctx context.Context, s *hook.Server, dir string, stat
 	}
 	srv := &http.Server{Handler: s.Handler(secret), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go srv.Serve(ln)
-	status.printLabelled("aaep", fmt.Sprintf("Hooks may be posted to http://%s/claude, with the header Authorization: Bearer and the secret in %s.", ln.Addr(), path))
+	status.printLabelled("aaep", fmt.Sprintf("Hooks may be posted to http://%s/claude, with the header Authorization: "+
+		"Bearer and the secret in %s.", ln.Addr(), path))
 	return func() { srv.Close() }, nil
 }

@@ -51,7 +51,8 @@ func npm(t *testing.T, pinned string, flags ...string) (modules string) {
 	if err := os.CopyFS(dir, os.DirFS(pinned)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("npm", append([]string{"ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"}, flags...)...)
+	cmd := exec.Command("npm", append([]string{"ci", "--ignore-scripts", "--no-audit", "--no-fund",
+		"--no-update-notifier"}, flags...)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		missing(t, "npm could not fetch what %s needs: %v: %.200q", pinned, err, out)
@@ -81,11 +82,13 @@ func newHome(t *testing.T) *home {
 		t.Fatal(err)
 	}
 	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); !slices.Contains([]string{"HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "GEMINI_CLI_HOME", "CODEX_HOME"}, name) {
+		if name, _, _ := strings.Cut(v, "="); !slices.Contains([]string{"HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
+			"XDG_CONFIG_HOME", "GEMINI_CLI_HOME", "CODEX_HOME"}, name) {
 			h.env = append(h.env, v)
 		}
 	}
-	h.env = append(h.env, "AAEP_TEST_COMMAND=1", "HOME="+dir, "XDG_RUNTIME_DIR="+run, "XDG_STATE_HOME="+filepath.Join(dir, "state"))
+	h.env = append(h.env, "AAEP_TEST_COMMAND=1", "HOME="+dir, "XDG_RUNTIME_DIR="+run,
+		"XDG_STATE_HOME="+filepath.Join(dir, "state"))
 	t.Setenv("XDG_RUNTIME_DIR", run) // for what follows the server in this process
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return h
@@ -104,7 +107,8 @@ func (h *home) serve(args ...string) *exec.Cmd {
 		cmd.Process.Signal(os.Interrupt)
 		cmd.Wait()
 	})
-	for late := time.Now().Add(30 * time.Second); !strings.Contains(says.String(), "Serving Coding agents"); time.Sleep(5 * time.Millisecond) {
+	for late := time.Now().Add(30 * time.Second); !strings.Contains(says.String(),
+		"Serving Coding agents"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(late) {
 			h.t.Fatalf("the server does not serve: %s", &says)
 		}
@@ -159,7 +163,8 @@ func (h *home) follow(answer func(p *person, ev *aaep.Event)) *person {
 	}
 	caps := subscriber.ScreenReader("en-US")
 	caps.MaxEventsPerSecond = 100
-	sub, err := subscriber.Dial(h.t.Context(), ipc.Dialer{Path: path}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: caps})
+	sub, err := subscriber.Dial(h.t.Context(), ipc.Dialer{Path: path}, subscriber.Config{ID: "reader", NoReconnect: true,
+		Capabilities: caps})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -225,7 +230,8 @@ func (p *person) hears(t *testing.T, text string) {
 func TestGemini(t *testing.T) {
 	modules := npm(t, filepath.Join("..", "acp", "testdata", "gemini"), "--omit=optional")
 	h := newHome(t)
-	h.env = append(h.env, "GEMINI_API_KEY=none", "GEMINI_CLI_HOME="+h.dir, "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_MODEL=gemini-2.5-flash")
+	h.env = append(h.env, "GEMINI_API_KEY=none", "GEMINI_CLI_HOME="+h.dir, "GEMINI_CLI_TRUST_WORKSPACE=true",
+		"GEMINI_MODEL=gemini-2.5-flash")
 	settings := filepath.Join(h.dir, ".gemini", "settings.json")
 	const mine = "{\n\t\"ui\": {\"theme\": \"Default\"}\n}\n"
 	if err := os.MkdirAll(filepath.Dir(settings), 0o700); err != nil {
@@ -234,7 +240,8 @@ func TestGemini(t *testing.T) {
 	if err := os.WriteFile(settings, []byte(mine), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, code := h.aaep("", "hook", "install", "--pieces", "gemini"); code != 0 || !strings.Contains(out, "You will hear") {
+	if out, errs, code := h.aaep("", "hook", "install", "--pieces", "gemini"); code != 0 || !strings.Contains(out,
+		"You will hear") {
 		t.Fatalf("install ends with %d: %s%s", code, out, errs)
 	}
 	h.serve()
@@ -271,7 +278,8 @@ func TestGemini(t *testing.T) {
 			if n := strings.Count(who.heard.String(), "I have looked after it."); n != 1 {
 				t.Errorf("the answer is heard %d times", n)
 			}
-			if len(who.asked) != 1 || !strings.HasSuffix(who.asked[0].Action, `Run the command "rm report.txt".`) || who.asked[0].RiskLevel != aaep.RiskHigh {
+			if len(who.asked) != 1 || !strings.HasSuffix(who.asked[0].Action,
+				`Run the command "rm report.txt".`) || who.asked[0].RiskLevel != aaep.RiskHigh {
 				t.Errorf("asked %+v", who.asked)
 			}
 		})
@@ -289,12 +297,14 @@ func TestGemini(t *testing.T) {
 func (h *home) gemini(modules, folder string) *exec.Cmd {
 	h.t.Helper()
 	answer := func(part map[string]any) map[string]any {
-		return map[string]any{"method": "generateContentStream", "response": []any{map[string]any{"candidates": []any{map[string]any{
-			"content": map[string]any{"role": "model", "parts": []any{part}}, "index": 0, "finishReason": "STOP"}}}}}
+		return map[string]any{"method": "generateContentStream",
+			"response": []any{map[string]any{"candidates": []any{map[string]any{
+				"content": map[string]any{"role": "model", "parts": []any{part}}, "index": 0, "finishReason": "STOP"}}}}}
 	}
 	var lines bytes.Buffer
 	for _, part := range []map[string]any{
-		{"functionCall": map[string]any{"name": "run_shell_command", "args": map[string]any{"command": "rm report.txt", "description": "Clean up"}}},
+		{"functionCall": map[string]any{"name": "run_shell_command", "args": map[string]any{"command": "rm report.txt",
+			"description": "Clean up"}}},
 		{"text": "I have looked "}, // in two pieces
 	} {
 		one := answer(part)
@@ -311,7 +321,8 @@ func (h *home) gemini(modules, folder string) *exec.Cmd {
 	if err := os.WriteFile(file, lines.Bytes(), 0o600); err != nil {
 		h.t.Fatal(err)
 	}
-	cmd := exec.Command("node", filepath.Join(modules, "@google", "gemini-cli", "bundle", "gemini.js"), "--yolo", "-p", "Delete the old report.", "--fake-responses-non-strict", file)
+	cmd := exec.Command("node", filepath.Join(modules, "@google", "gemini-cli", "bundle", "gemini.js"), "--yolo", "-p",
+		"Delete the old report.", "--fake-responses-non-strict", file)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = folder, h.env, 10*time.Second
 	return cmd
 }

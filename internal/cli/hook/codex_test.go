@@ -146,11 +146,13 @@ func TestCodex(t *testing.T) {
 // codex has Codex delete a file in a folder, and returns how often it asked its own client.
 func (h *home) codex(program, folder string) (asked int) {
 	t := h.t
-	model := fakemodel.New(fakemodel.Answer{Calls: []fakemodel.Call{{ID: "c1", Name: "exec_command", Args: `{"cmd":"rm report.txt"}`}}}, fakemodel.Answer{Says: []string{"I have looked after it."}})
+	model := fakemodel.New(fakemodel.Answer{Calls: []fakemodel.Call{{ID: "c1", Name: "exec_command",
+		Args: `{"cmd":"rm report.txt"}`}}}, fakemodel.Answer{Says: []string{"I have looked after it."}})
 	at := httptest.NewServer(model)
 	defer at.Close()
 	dir := filepath.Join(h.dir, ".codex")
-	config := fmt.Sprintf("model = \"none\"\nmodel_provider = \"none\"\n[model_providers.none]\nname = \"none\"\nbase_url = \"%s/v1\"\nwire_api = \"responses\"\n", at.URL)
+	config := fmt.Sprintf("model = \"none\"\nmodel_provider = \"none\"\n[model_providers.none]\nname = "+
+		"\"none\"\nbase_url = \"%s/v1\"\nwire_api = \"responses\"\n", at.URL)
 	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +173,8 @@ func (h *home) codex(program, folder string) (asked int) {
 	defer func() { late.Stop(); cmd.Process.Kill(); cmd.Wait() }()
 	c := &codex{t: t, in: in, lines: bufio.NewReader(out)}
 	var ignored any
-	c.call(1, "initialize", map[string]any{"clientInfo": map[string]any{"name": "test", "title": "test", "version": "1"}}, &ignored)
+	c.call(1, "initialize", map[string]any{"clientInfo": map[string]any{"name": "test", "title": "test",
+		"version": "1"}}, &ignored)
 	c.send(rpc{Method: "initialized"})
 	var list struct {
 		Data []struct {
@@ -192,10 +195,13 @@ func (h *home) codex(program, folder string) (asked int) {
 	if len(trusted) < 7 {
 		t.Fatalf("Codex finds %d hooks", len(trusted))
 	}
-	c.call(3, "config/batchWrite", map[string]any{"edits": []any{map[string]any{"keyPath": "hooks.state", "value": trusted, "mergeStrategy": "upsert"}}, "reloadUserConfig": true}, &ignored)
+	c.call(3, "config/batchWrite", map[string]any{"edits": []any{map[string]any{"keyPath": "hooks.state",
+		"value": trusted, "mergeStrategy": "upsert"}}, "reloadUserConfig": true}, &ignored)
 	var started struct{ Thread struct{ ID string } }
-	c.call(4, "thread/start", map[string]any{"cwd": folder, "approvalPolicy": "untrusted", "sandbox": "danger-full-access"}, &started)
-	c.call(5, "turn/start", map[string]any{"threadId": started.Thread.ID, "input": []any{map[string]any{"type": "text", "text": "Delete the old report."}}}, &ignored)
+	c.call(4, "thread/start", map[string]any{"cwd": folder, "approvalPolicy": "untrusted",
+		"sandbox": "danger-full-access"}, &started)
+	c.call(5, "turn/start", map[string]any{"threadId": started.Thread.ID, "input": []any{map[string]any{"type": "text",
+		"text": "Delete the old report."}}}, &ignored)
 	c.until(func(m rpc) bool { return m.Method == "turn/completed" })
 	return c.asked
 }

@@ -22,7 +22,7 @@ type installable struct {
 	// events are those that are reported. Those that may ask are open for long.
 	events, asking []string
 	pieces         string // the event of a piece of an answer; empty where there is none
-	alone          string // what else is in the file, which holds nothing but hooks; empty where it is the agent's settings
+	alone          string // what else is in a file that holds nothing but hooks; else empty
 	heard, not     string
 	after          string // what the user has to do yet
 }
@@ -62,28 +62,35 @@ const (
 var installables = map[string]installable{
 	"claude": {
 		name: "Claude Code", file: inHome("CLAUDE_CONFIG_DIR", ".claude", "settings.json"), entry: grouped(1),
-		events: []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Notification", "SubagentStart", "SubagentStop", "Stop", "StopFailure", "SessionEnd"},
+		events: []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
+			"Notification", "SubagentStart", "SubagentStop", "Stop", "StopFailure", "SessionEnd"},
 		asking: []string{"PermissionRequest", "Elicitation"},
-		heard:  heardAll + askedAll, not: "Its answers while they are written, what it thinks, its menus, and questions with choices, which it asks in its own window.",
+		heard:  heardAll + askedAll, not: "Its answers while they are written, what it thinks, its menus, and questions " +
+			"with choices, which it asks in its own window.",
 		after: "It counts for the terminal, the desktop app and VS Code, from the next start of Claude Code on.",
 	},
 	"codex": {
 		name: "Codex", file: inHome("CODEX_HOME", ".codex", "hooks.json"), entry: grouped(1),
-		events: []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop"},
+		events: []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop",
+			"Stop"},
 		asking: []string{"PermissionRequest"},
 		heard:  heardAll + askedAll, not: "Its answers while they are written, what it thinks, and its menus.",
-		after: "Codex runs a hook only after you have trusted it: start codex, type /hooks, and trust those of aaep; so too after each change.",
+		after: "Codex runs a hook only after you have trusted it: start codex, type /hooks, and trust those of aaep; so " +
+			"too after each change.",
 	},
 	"gemini": {
-		name: "Gemini CLI", file: inHome("GEMINI_CLI_HOME", "", filepath.Join(".gemini", "settings.json")), entry: grouped(1000),
+		name: "Gemini CLI", file: inHome("GEMINI_CLI_HOME", "", filepath.Join(".gemini", "settings.json")),
+		entry:  grouped(1000),
 		events: []string{"SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "Notification", "SessionEnd"},
 		asking: []string{"BeforeTool"}, pieces: "AfterModel",
 		heard: heardAll + askedHere + ", and a yes lets it go on.",
-		not:   "Its answers while they are written, except with --pieces; what it thinks, and its menus. Without --yolo it asks in its own window too.",
+		not: "Its answers while they are written, except with --pieces; what it thinks, and its menus. Without --yolo " +
+			"it asks in its own window too.",
 		after: "It counts from the next start of Gemini CLI on.",
 	},
 	"copilot": {
-		name: "Copilot CLI", file: inHome("COPILOT_HOME", ".copilot", filepath.Join("hooks", "aaep.json")), alone: `"version": 1`,
+		name: "Copilot CLI", file: inHome("COPILOT_HOME", ".copilot", filepath.Join("hooks", "aaep.json")),
+		alone: `"version": 1`,
 		entry: func(line string, asks bool) any {
 			return struct {
 				Type    string `json:"type"`
@@ -91,11 +98,13 @@ var installables = map[string]installable{
 				Timeout int    `json:"timeoutSec"`
 			}{"command", line, timeOf(asks)}
 		},
-		events: []string{"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Notification", "SubagentStop", "Stop", "SessionEnd"},
+		events: []string{"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Notification",
+			"SubagentStop", "Stop", "SessionEnd"},
 		asking: []string{"PreToolUse"},
-		heard:  "Your prompts, the tools it uses, its helpers, that it waits for you, and that it is done." + askedHere + ", and after a yes its own rules and its own question count.",
-		not:    "Its answers, what it thinks, and its menus.",
-		after:  "It counts from the next start of Copilot CLI on.",
+		heard: "Your prompts, the tools it uses, its helpers, that it waits for you, and that it is " +
+			"done." + askedHere + ", and after a yes its own rules and its own question count.",
+		not:   "Its answers, what it thinks, and its menus.",
+		after: "It counts from the next start of Copilot CLI on.",
 	},
 	"crush": {
 		name: "Crush", file: inHome("XDG_CONFIG_HOME", ".config", filepath.Join("crush", "crush.json")),
@@ -107,8 +116,9 @@ var installables = map[string]installable{
 			}{"aaep", line, timeOf(asks)}
 		},
 		asking: []string{"PreToolUse"},
-		heard:  "The tools it uses." + askedHere + ", and a yes allows it.", not: "Your prompts, its answers, that it is done, and what its helpers do: Crush has no hooks for them.",
-		after: "It counts from the next start of Crush on.",
+		heard:  "The tools it uses." + askedHere + ", and a yes allows it.",
+		not:    "Your prompts, its answers, that it is done, and what its helpers do: Crush has no hooks for them.",
+		after:  "It counts from the next start of Crush on.",
 	},
 }
 
@@ -301,7 +311,8 @@ func readSettings(path string) ([]byte, fs.FileMode, error) {
 	case err != nil:
 		return nil, 0, err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, 0, fmt.Errorf("%s is left alone: it is a symbolic link. Add what --print shows to the file that it leads to", path)
+		return nil, 0, fmt.Errorf("%s is left alone: it is a symbolic link. Add what --print shows to the file that it "+
+			"leads to", path)
 	case !info.Mode().IsRegular():
 		return nil, 0, fmt.Errorf("%s is left alone: it is no file", path)
 	case info.Size() > maxSettings:

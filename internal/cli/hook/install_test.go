@@ -19,7 +19,8 @@ func own(t *testing.T, agent string) (path string) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	for _, name := range []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"} {
+	for _, name := range []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME",
+		"XDG_CONFIG_HOME"} {
 		t.Setenv(name, "")
 	}
 	path, err := installables[agent].file()
@@ -61,10 +62,13 @@ func write(t *testing.T, path, text string) {
 }
 
 var settings = []string{
-	"none", "{}", "{}\n", "{ }", "{\n}\n", `{"theme":"dark"}`, "{\n  \"theme\": \"dark\"\n}\n", "{\n\t\"theme\": \"dark\",\n\t\"hooks\": {}\n}",
+	"none", "{}", "{}\n", "{ }", "{\n}\n", `{"theme":"dark"}`, "{\n  \"theme\": \"dark\"\n}\n",
+	"{\n\t\"theme\": \"dark\",\n\t\"hooks\": {}\n}",
 	"{\r\n  \"theme\": \"dark\"\r\n}\r\n",
 	`{"hooks":{"PreToolUse":[],"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]},"a":[1, 2 ,3]}`,
-	"{\n    \"hooks\": {\n        \"PreToolUse\": [\n            {\"matcher\": \"Bash\", \"command\": \"mine\", \"hooks\": [{\"command\": \"my-tool hook claude\"}]}\n        ],\n        \"BeforeTool\": [ ]\n    }   ,\n\n    \"z\" : 1.0e3,   \"u\": \"\\u00e9\\/\"\n}\n\n",
+	"{\n    \"hooks\": {\n        \"PreToolUse\": [\n            {\"matcher\": \"Bash\", \"command\": \"mine\", " +
+		"\"hooks\": [{\"command\": \"my-tool hook claude\"}]}\n        ],\n        \"BeforeTool\": [ ]\n    }   ,\n\n    " +
+		"\"z\" : 1.0e3,   \"u\": \"\\u00e9\\/\"\n}\n\n",
 }
 
 // Whatever the settings are, installing keeps all that is in them, twice is as once, and removing
@@ -163,7 +167,8 @@ func TestChangedSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	hooks, _ := is["hooks"].(map[string]any)
-	if is["theme"] != "light" || len(hooks) != 1 || !strings.Contains(read(t, path), mine[:20]) || strings.Contains(read(t, path), marker) {
+	if is["theme"] != "light" || len(hooks) != 1 || !strings.Contains(read(t, path),
+		mine[:20]) || strings.Contains(read(t, path), marker) {
 		t.Errorf("left is %s", read(t, path))
 	}
 }
@@ -171,13 +176,16 @@ func TestChangedSince(t *testing.T) {
 // Settings that are not as they should be are left alone, and why is said.
 func TestLeftAlone(t *testing.T) {
 	for text, why := range map[string]string{
-		"": "not valid JSON", "{": "not valid JSON", "// mine\n{}": "not valid JSON", "{} x": "not valid JSON", "[]": "not as they should be",
-		`{"hooks":[]}`: "not as they should be", `{"hooks":{"PreToolUse":{}}}`: "not as they should be", `{"a":1,"a":2}`: "not valid JSON", "\xff": "not valid JSON",
+		"": "not valid JSON", "{": "not valid JSON", "// mine\n{}": "not valid JSON", "{} x": "not valid JSON",
+		"[]":           "not as they should be",
+		`{"hooks":[]}`: "not as they should be", `{"hooks":{"PreToolUse":{}}}`: "not as they should be",
+		`{"a":1,"a":2}`: "not valid JSON", "\xff": "not valid JSON",
 	} {
 		for _, agent := range []string{"claude", "crush"} {
 			path := own(t, agent)
 			write(t, path, text)
-			if _, err := Install(agent, false); err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), path) {
+			if _, err := Install(agent, false); err == nil || !strings.Contains(err.Error(),
+				why) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%q: %v", text, err)
 			}
 			if read(t, path) != text || read(t, path+backupEnding) != "none" {
@@ -219,7 +227,8 @@ func TestChangedMeanwhile(t *testing.T) {
 
 // A path that a shell would take apart is quoted.
 func TestShellWord(t *testing.T) {
-	for word, want := range map[string]string{"/usr/bin/aaep": "/usr/bin/aaep", "/opt/two words/aaep": "'/opt/two words/aaep'", "a'b": `'a'\''b'`, "": "''", "$x": "'$x'"} {
+	for word, want := range map[string]string{"/usr/bin/aaep": "/usr/bin/aaep",
+		"/opt/two words/aaep": "'/opt/two words/aaep'", "a'b": `'a'\''b'`, "": "''", "$x": "'$x'"} {
 		if got := shellWord(word); got != want {
 			t.Errorf("%q is %q, want %q", word, got, want)
 		}
@@ -247,7 +256,8 @@ func FuzzInstall(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%q is left as %q: %v", before, left, err)
 			}
-			if lines, _ := ourLines(left, agent); len(lines) > 0 || bytes.Contains(left, []byte("/bin/aaep")) && !bytes.Contains(before, []byte("/bin/aaep")) {
+			if lines, _ := ourLines(left, agent); len(lines) > 0 || bytes.Contains(left,
+				[]byte("/bin/aaep")) && !bytes.Contains(before, []byte("/bin/aaep")) {
 				t.Fatalf("%q is left as %q", before, left)
 			}
 		}

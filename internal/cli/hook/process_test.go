@@ -68,7 +68,8 @@ func TestListenWithoutAddress(t *testing.T) {
 	}
 	defer func() { listen.Process.Kill(); listen.Wait() }()
 	awaits(t, &heard, "Following Coding agents")
-	if out, errs, code := h.aaep("", "hook", "status"); code != 0 || !strings.Contains(out, "Claude Code: installed, and works.") || !strings.Contains(out, "The server runs, with 1 listener.") {
+	if out, errs, code := h.aaep("", "hook", "status"); code != 0 || !strings.Contains(out,
+		"Claude Code: installed, and works.") || !strings.Contains(out, "The server runs, with 1 listener.") {
 		t.Errorf("status ends with %d: %s%s", code, out, errs)
 	}
 	if out, errs, code := h.aaep(prompts, "hook", "claude"); out != "" || code != 0 {
@@ -82,7 +83,8 @@ func TestListenWithoutAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	word := awaits(t, &heard, `Type (\w+) to accept`)[1]
-	for !strings.Contains(heard.String(), "Answer sent: accept.") { // an answer that comes too soon for the question to be read is none
+	for !strings.Contains(heard.String(), "Answer sent: "+
+		"accept.") { // an answer that comes too soon for the question to be read is none
 		io.WriteString(keys, word+"\n")
 		time.Sleep(200 * time.Millisecond)
 	}
@@ -145,7 +147,8 @@ func TestNothingPrinted(t *testing.T) {
 
 	server := h.serve()
 	who := h.follow(func(*person, *aaep.Event) {})
-	for name, input := range map[string]string{"nothing": "", "half JSON": asks[:60], "an unknown event": strings.Replace(asks, "PermissionRequest", "Surprise", 1), "no JSON": "\x00\xff",
+	for name, input := range map[string]string{"nothing": "", "half JSON": asks[:60],
+		"an unknown event": strings.Replace(asks, "PermissionRequest", "Surprise", 1), "no JSON": "\x00\xff",
 		"50 MB": `{"session_id":"s1","cwd":"/srv/plans","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"` + strings.Repeat("x", 50<<20) + `"}}`} {
 		check(name, input, "", "hook", "claude")
 	}
@@ -169,10 +172,12 @@ func TestEarly(t *testing.T) {
 	h.serve()
 	h.env = append(h.env, "GODEBUG=inittrace=1")
 	out, traced, code := h.aaep(prompts, "hook", "claude")
-	if out != "" || code != 0 || !strings.Contains(traced, "init github.com/aaep-go/aaep ") && !strings.Contains(traced, "init os ") {
+	if out != "" || code != 0 || !strings.Contains(traced, "init github.com/aaep-go/aaep ") && !strings.Contains(traced,
+		"init os ") {
 		t.Fatalf("%d %q %.300q", code, out, traced)
 	}
-	for _, heavy := range []string{"santhosh-tekuri/jsonschema", "aaep-go/aaep/conformance ", "aaep-go/aaep/producer ", "modernc.org/sqlite ", "spf13/cobra "} {
+	for _, heavy := range []string{"santhosh-tekuri/jsonschema", "aaep-go/aaep/conformance ", "aaep-go/aaep/producer ",
+		"modernc.org/sqlite ", "spf13/cobra "} {
 		if strings.Contains(traced, heavy) {
 			t.Errorf("a hook initialises %s", heavy)
 		}
@@ -223,7 +228,11 @@ func TestKilledBesideAnother(t *testing.T) {
 // A server that was started by a hook ends when it is idle. A second one is refused.
 func TestIdle(t *testing.T) {
 	h := newHome(t)
-	if _, errs, code := func() (string, string, int) { h.serve(); return h.aaep("", "hook", "serve") }(); code != 1 || !strings.Contains(errs, "runs already") {
+	if _, errs, code := func() (string, string, int) {
+		h.serve()
+		return h.aaep("", "hook",
+			"serve")
+	}(); code != 1 || !strings.Contains(errs, "runs already") {
 		t.Errorf("a second server ends with %d: %s", code, errs)
 	}
 	h = newHome(t)
@@ -247,7 +256,8 @@ func TestHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { server.Process.Kill(); server.Wait() }()
-	at := awaits(t, &says, `posted to (http://\S+)/claude, with the header Authorization: Bearer and the secret in (\S+)\.`)
+	at := awaits(t, &says,
+		`posted to (http://\S+)/claude, with the header Authorization: Bearer and the secret in (\S+)\.`)
 	awaits(t, &says, "Serving Coding agents")
 	info, err := os.Stat(at[2])
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -279,9 +289,12 @@ func TestHTTP(t *testing.T) {
 		path, token, host, input, want string
 		code                           int
 	}{
-		"right": {"/claude", secret, "", asks, `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`, 200},
-		"tells": {"/claude", secret, "", prompts, "", 200}, "half": {"/claude", secret, "", asks[:50], "", 200}, "no secret": {"/claude", "", "", asks, "", 403},
-		"a wrong one": {"/claude", secret + "x", "", asks, "", 403}, "a foreign name": {"/claude", secret, "evil.example", asks, "", 403}, "no agent": {"/x", secret, "", asks, "", 404},
+		"right": {"/claude", secret, "", asks,
+			`{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`, 200},
+		"tells": {"/claude", secret, "", prompts, "", 200}, "half": {"/claude", secret, "", asks[:50], "", 200},
+		"no secret":   {"/claude", "", "", asks, "", 403},
+		"a wrong one": {"/claude", secret + "x", "", asks, "", 403}, "a foreign name": {"/claude", secret, "evil.example",
+			asks, "", 403}, "no agent": {"/x", secret, "", asks, "", 404},
 	} {
 		if code, body := post(c.path, c.token, c.host, c.input); code != c.code || body != c.want {
 			t.Errorf("%s: %d %q", name, code, body)
@@ -303,7 +316,9 @@ func TestStatusOfBroken(t *testing.T) {
 	}
 	path := filepath.Join(dir, "settings.json")
 	for text, want := range map[string]string{
-		"{": "not valid JSON", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"/nowhere/aaep hook claude"}]}]}}`: "installed, and does not work",
+		"{": "not valid JSON",
+		`{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"/nowhere/aaep hook claude"}]}]}}`: "installed, and " +
+			"does not work",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -312,10 +327,12 @@ func TestStatusOfBroken(t *testing.T) {
 			t.Errorf("%s: %d %s%s", text, code, out, errs)
 		}
 	}
-	if _, errs, code := h.aaep("", "hook", "install", "claude", "other"); code != 2 || !strings.Contains(errs, "no hooks for") {
+	if _, errs, code := h.aaep("", "hook", "install", "claude", "other"); code != 2 || !strings.Contains(errs,
+		"no hooks for") {
 		t.Errorf("%d %s", code, errs)
 	}
-	if out, _, code := h.aaep("", "hook", "serve", "--print-unit"); code != 0 || !strings.Contains(out, "ExecStart="+os.Args[0]+" hook serve\n") {
+	if out, _, code := h.aaep("", "hook", "serve", "--print-unit"); code != 0 || !strings.Contains(out,
+		"ExecStart="+os.Args[0]+" hook serve\n") {
 		t.Errorf("the unit: %d %s", code, out)
 	}
 }

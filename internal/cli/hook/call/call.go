@@ -88,7 +88,8 @@ func Run(agent string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 
 // Call hands an input to the server, which it starts if there is none, and prints what the server
 // answers. An error says why nothing was printed; the agent then goes on as if there were no hook.
-func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, start func() (ended <-chan error, err error)) error {
+func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, start func() (ended <-chan error,
+	err error)) error {
 	data, err := io.ReadAll(io.LimitReader(input, MaxInput))
 	if err != nil {
 		return err
@@ -104,7 +105,8 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 			return err
 		}
 		answer, err := ask(ctx, conn, Request{Agent: agent, Size: len(data)}, data)
-		if errors.Is(err, errNoReceipt) && !errors.Is(err, context.DeadlineExceeded) && attempt == 0 { // a server that was about to end
+		if errors.Is(err, errNoReceipt) && !errors.Is(err,
+			context.DeadlineExceeded) && attempt == 0 { // a server that was about to end
 			continue
 		}
 		if err != nil || len(answer.Output) == 0 {
