@@ -120,17 +120,36 @@ func (p *proxyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		return p.base.RoundTrip(r)
 	}
+	next := p.send(withReadableCoding(r)) // the model thinks while its request is read here
 	var in proxyRequest
 	if !decodeLenient(body, &in) {
 		in = proxyRequest{Prompt: "?"} // what cannot be read is the provider's to refuse
 	}
 	if in.isBackground() || slices.Contains(p.silent, in.modelOf(r.URL.Path)) {
-		return p.base.RoundTrip(r)
+		return next(r)
 	}
 	req := readRequest(r, d, body)
 	req.from = programOf(r)
 	_, req.before, req.said = splitConversation(in.entries(), isModels)
-	return p.tap.follow(withReadableCoding(r), d, req, p.base.RoundTrip)
+	return p.tap.follow(r, d, req, next)
+}
+
+// send begins to send a request, and returns a function that waits for the answer. It must be
+// called.
+func (p *proxyTransport) send(r *http.Request) func(*http.Request) (*http.Response, error) {
+	type result struct {
+		resp *http.Response
+		err  error
+	}
+	came := make(chan result, 1)
+	go func() {
+		resp, err := p.base.RoundTrip(r)
+		came <- result{resp, err}
+	}()
+	return func(*http.Request) (*http.Response, error) {
+		answer := <-came
+		return answer.resp, answer.err
+	}
 }
 
 // A program is the sender of a request, as far as it shows.

@@ -251,7 +251,10 @@ func bodyOf(r *http.Request) (*http.Request, []byte, bool) {
 	}
 	if r.GetBody == nil { // it can be read once, and was to be sent as it comes
 		defer context.AfterFunc(r.Context(), func() { r.Body.Close() })()
-		data, err := io.ReadAll(io.LimitReader(r.Body, maxRequest+1))
+		var read bytes.Buffer
+		read.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
+		_, err := read.ReadFrom(io.LimitReader(r.Body, maxRequest+1))
+		data := read.Bytes()
 		again, rest := *r, io.Reader(r.Body) // an error comes again
 		isWhole := err == nil && len(data) <= maxRequest
 		if isWhole { // a server's body must not be read any more once the answer begins
