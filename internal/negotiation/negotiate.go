@@ -74,9 +74,8 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 }
 
 // decideTerms decides each term of a subscription: what was asked for, as far as the offer has it.
-func decideTerms(ask aaep.Capabilities, offer Offer) (Terms, error) {
-	var t Terms
-	// of what a person may be told; what their program got wrong is for its author, in English
+func decideTerms(ask aaep.Capabilities, offer Offer) (t Terms, err error) {
+	// own is for what a person may be told; what their program got wrong is for its author, in English.
 	own := phrase.Best(ask.Languages)
 	room := maxNote
 	note := func(format string, args ...any) {
@@ -85,64 +84,98 @@ func decideTerms(ask aaep.Capabilities, offer Offer) (Terms, error) {
 			t.Notes, room = append(t.Notes, s), room-len(s)
 		}
 	}
-
-	t.SignedOnly = isTrue(ask.AcceptSignedManifestsOnly)
-	if t.SignedOnly && !offer.SignedManifest {
+	if t.SignedOnly = isTrue(ask.AcceptSignedManifestsOnly); t.SignedOnly && !offer.SignedManifest {
 		return Terms{}, &aaep.Rejection{Code: aaep.ManifestSignatureRequired,
 			Message: "This producer has no signed manifest. Ask without accept_signed_manifests_only to go on unverified."}
 	}
-
 	t.MaxEventsPerSecond = ask.MaxEventsPerSecond
 	if top := min(offer.MaxEventsPerSecond, aaep.MaxRate); top > 0 &&
 		(t.MaxEventsPerSecond == 0 || t.MaxEventsPerSecond > top) {
 		t.MaxEventsPerSecond = top
 		note("%s", sayIn(own, phrase.RateCapped, strconv.FormatInt(top, 10)))
 	}
-
-	t.Verbosity = ask.PreferredVerbosity
-	switch t.Verbosity {
-	case aaep.VerbosityTerse, aaep.VerbosityNormal, aaep.VerbosityDetailed:
-	default:
-		if t.Verbosity != "" {
-			note("Verbosity %q is unknown; normal is used.", t.Verbosity)
-		}
-		t.Verbosity = aaep.VerbosityNormal
-	}
-
-	var err error
+	t.Verbosity = chooseVerbosity(ask.PreferredVerbosity, note)
 	if t.Languages, err = chooseLanguages(ask.Languages, offer, note); err != nil {
 		return Terms{}, err
 	}
-
 	t.ConfirmationReply = isTrue(ask.SupportsConfirmationReply) && !offer.ReadOnly
 	t.ClarificationReply = isTrue(ask.SupportsClarificationReply) && !offer.ReadOnly
 	if offer.ReadOnly && (isTrue(ask.SupportsConfirmationReply) || isTrue(ask.SupportsClarificationReply)) {
 		note("%s", sayIn(own, phrase.OnlyListen, ""))
 	}
-
-	t.Boundaries = slices.Clone(defaultBoundaries)
-	if ask.CoalesceBoundaries != nil {
-		t.Boundaries = []aaep.Boundary{} // never nil: that would be the default at the next renegotiation
-		for _, b := range ask.CoalesceBoundaries {
-			if !slices.Contains(knownBoundaries, b) {
-				note("Boundary %q is unknown and was ignored.", b)
-				continue
-			}
-			t.Boundaries = append(t.Boundaries, b)
-		}
-		if len(t.Boundaries) == 0 {
-			note(
-				"None of the coalesce_boundaries is known; text comes sentence by sentence. There are none, word, " +
-					"sentence, paragraph and completion.")
-		}
+	t.Boundaries = chooseBoundaries(ask.CoalesceBoundaries, note)
+	t.Filters = chooseFilters(ask.EventFilters, offer.Withhold, note)
+	if len(offer.Withhold) > 0 {
+		note("%s", sayIn(own, phrase.NotToldOf, strings.Join(offer.Withhold, ", ")))
 	}
+	levels := ask.SupportedConformanceLevels
+	if levels == nil {
+		levels = defaultLevels
+	}
+	t.Levels = intersect(levels, offer.Levels)
+	if err := t.negotiateExtensions(ask, offer, note); err != nil {
+		return Terms{}, err
+	}
+	t.CognitiveLoad = chooseCognitiveLoad(ask.CognitiveLoad, note)
+	t.PaceWPM = ask.PaceWPM
+	return t, nil
+}
 
-	t.Filters = Filters{Include: slices.Clone(defaultInclude), Exclude: []string{}}
-	if f := ask.EventFilters; f != nil {
-		if f.Include != nil {
-			t.Filters.Include = slices.Clone(f.Include)
+// chooseVerbosity returns the verbosity that was asked for, or normal where that is unknown.
+func chooseVerbosity(asked aaep.Verbosity, note func(string, ...any)) aaep.Verbosity {
+	switch asked {
+	case aaep.VerbosityTerse, aaep.VerbosityNormal, aaep.VerbosityDetailed:
+		return asked
+	}
+	if asked != "" {
+		note("Verbosity %q is unknown; normal is used.", asked)
+	}
+	return aaep.VerbosityNormal
+}
+
+// chooseCognitiveLoad returns the load that was asked for, or medium where that is unknown.
+func chooseCognitiveLoad(asked aaep.CognitiveLoad, note func(string, ...any)) aaep.CognitiveLoad {
+	switch asked {
+	case aaep.LoadLow, aaep.LoadMedium, aaep.LoadHigh:
+		return asked
+	}
+	if asked != "" {
+		note("Cognitive load %q is unknown; medium is used.", asked)
+	}
+	return aaep.LoadMedium
+}
+
+// chooseBoundaries returns the known ones of the boundaries that were asked for. It never returns
+// nil: that would be the default at the next renegotiation.
+func chooseBoundaries(asked []aaep.Boundary, note func(string, ...any)) []aaep.Boundary {
+	if asked == nil {
+		return slices.Clone(defaultBoundaries)
+	}
+	known := []aaep.Boundary{}
+	for _, b := range asked {
+		if !slices.Contains(knownBoundaries, b) {
+			note("Boundary %q is unknown and was ignored.", b)
+			continue
 		}
-		t.Filters.Exclude = append(t.Filters.Exclude, f.Exclude...)
+		known = append(known, b)
+	}
+	if len(known) == 0 {
+		note(
+			"None of the coalesce_boundaries is known; text comes sentence by sentence. There are none, word, " +
+				"sentence, paragraph and completion.")
+	}
+	return known
+}
+
+// chooseFilters returns the filters that were asked for, without patterns that match no event. They
+// exclude what is withheld.
+func chooseFilters(asked *aaep.EventFilters, withhold []string, note func(string, ...any)) Filters {
+	chosen := Filters{Include: slices.Clone(defaultInclude), Exclude: []string{}}
+	if asked != nil {
+		if asked.Include != nil {
+			chosen.Include = slices.Clone(asked.Include)
+		}
+		chosen.Exclude = append(chosen.Exclude, asked.Exclude...)
 	}
 	useful := func(patterns []string, useless func(string) bool) []string {
 		return slices.DeleteFunc(patterns, func(pattern string) bool {
@@ -155,36 +188,13 @@ func decideTerms(ask aaep.Capabilities, offer Offer) (Terms, error) {
 			return true
 		})
 	}
-	t.Filters.Include, t.Filters.Exclude = useful(t.Filters.Include, isMistaken), useful(t.Filters.Exclude, notAType)
-	for _, pattern := range offer.Withhold {
-		if !slices.Contains(t.Filters.Exclude, pattern) { // a renegotiation begins with what was honored
-			t.Filters.Exclude = append(t.Filters.Exclude, pattern)
+	chosen.Include, chosen.Exclude = useful(chosen.Include, isMistaken), useful(chosen.Exclude, notAType)
+	for _, pattern := range withhold {
+		if !slices.Contains(chosen.Exclude, pattern) { // a renegotiation begins with what was honored
+			chosen.Exclude = append(chosen.Exclude, pattern)
 		}
 	}
-	if len(offer.Withhold) > 0 {
-		note("%s", sayIn(own, phrase.NotToldOf, strings.Join(offer.Withhold, ", ")))
-	}
-
-	levels := ask.SupportedConformanceLevels
-	if levels == nil {
-		levels = defaultLevels
-	}
-	t.Levels = intersect(levels, offer.Levels)
-	if err := t.negotiateExtensions(ask, offer, note); err != nil {
-		return Terms{}, err
-	}
-
-	t.CognitiveLoad = ask.CognitiveLoad
-	switch t.CognitiveLoad {
-	case aaep.LoadLow, aaep.LoadMedium, aaep.LoadHigh:
-	default:
-		if t.CognitiveLoad != "" {
-			note("Cognitive load %q is unknown; medium is used.", t.CognitiveLoad)
-		}
-		t.CognitiveLoad = aaep.LoadMedium
-	}
-	t.PaceWPM = ask.PaceWPM
-	return t, nil
+	return chosen
 }
 
 // isOurMajor reports whether a peer's version has our MAJOR and is a release (§12.5).
