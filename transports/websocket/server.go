@@ -93,25 +93,11 @@ func (s *Server) Close() error {
 // comes first.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	refuse := func(status int, text string) {
-		s.o.Logger.Info("websocket: request refused", "status", status, "cause", text)
-		http.Error(w, text, status)
-	}
-	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
-		refuse(http.StatusForbidden, "this listener has no authentication and serves loopback connections only")
-		return
-	}
-	if err := s.guard.Check(r); err != nil {
-		refuse(http.StatusForbidden, err.Error())
-		return
-	}
-	if !gorilla.IsWebSocketUpgrade(r) {
-		w.Header().Set("Upgrade", "websocket")
-		refuse(http.StatusUpgradeRequired, "this endpoint is a WebSocket; connect with the subprotocol "+Subprotocol)
-		return
-	}
-	if !slices.Contains(gorilla.Subprotocols(r), Subprotocol) {
-		refuse(http.StatusBadRequest, "offer the subprotocol "+Subprotocol)
+	if status, cause := s.checkRequest(r); status != 0 {
+		if status == http.StatusUpgradeRequired {
+			w.Header().Set("Upgrade", "websocket")
+		}
+		s.refuse(w, status, cause)
 		return
 	}
 	principal, refused := s.authenticator.Identify(r)
@@ -122,18 +108,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case slots <- struct{}{}:
 	default:
-		if refused == nil {
-			refused = &aaep.Rejection{Code: aaep.TransportUnavailable,
-				Message:    "there are as many connections as can be served; try again later",
-				RetryAfter: 30 * time.Second}
-		}
-		if m := credentials.RejectionMessage(refused); m.RetryAfterSeconds != nil {
-			w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
-		}
-		if refused.Code == aaep.AuthenticationRequired {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="aaep"`)
-		}
-		refuse(credentials.Status(refused.Code), refused.Message)
+		s.refuseFull(w, refused)
 		return
 	}
 	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
@@ -147,48 +122,102 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.o.Logger.Info("websocket: not upgraded", "cause", err)
 		return
 	}
+	c, f := s.newConn(r, ws, conn, principal, refused == nil, func() { <-slots })
+	if refused != nil {
+		s.sendRefusal(r.Context(), c, refused)
+		return
+	}
+	if s.queue.Offer(r.Context(), c, f.peerGone) { // the owner that accepts it ends it, or the end of the server
+		if httpguard.HijackUntil(r.Context()) != nil {
+			return
+		}
+		<-c.Closed()
+	}
+	c.Close()
+}
+
+// checkRequest returns the status with which a request is refused, whatever its sender may do, and
+// why; 0 is none.
+func (s *Server) checkRequest(r *http.Request) (status int, cause string) {
+	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
+		return http.StatusForbidden, "this listener has no authentication and serves loopback connections only"
+	}
+	if err := s.guard.Check(r); err != nil {
+		return http.StatusForbidden, err.Error()
+	}
+	if !gorilla.IsWebSocketUpgrade(r) {
+		return http.StatusUpgradeRequired, "this endpoint is a WebSocket; connect with the subprotocol " + Subprotocol
+	}
+	if !slices.Contains(gorilla.Subprotocols(r), Subprotocol) {
+		return http.StatusBadRequest, "offer the subprotocol " + Subprotocol
+	}
+	return 0, ""
+}
+
+// refuse answers a request with an error, and logs it.
+func (s *Server) refuse(w http.ResponseWriter, status int, cause string) {
+	s.o.Logger.Info("websocket: request refused", "status", status, "cause", cause)
+	http.Error(w, cause, status)
+}
+
+// refuseFull refuses a request for which there is no slot: for that reason, or as refused says
+// where the peer would have been refused in any case.
+func (s *Server) refuseFull(w http.ResponseWriter, refused *aaep.Rejection) {
+	if refused == nil {
+		refused = &aaep.Rejection{Code: aaep.TransportUnavailable,
+			Message:    "there are as many connections as can be served; try again later",
+			RetryAfter: 30 * time.Second}
+	}
+	if m := credentials.RejectionMessage(refused); m.RetryAfterSeconds != nil {
+		w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
+	}
+	if refused.Code == aaep.AuthenticationRequired {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="aaep"`)
+	}
+	s.refuse(w, credentials.Status(refused.Code), refused.Message)
+}
+
+// newConn returns the Conn of a request that was upgraded. It ends with the request's context, or
+// with the server that the request may outlive, and, if watched, when the peer's credentials do.
+// release is called when it is closed.
+func (s *Server) newConn(r *http.Request, ws *gorilla.Conn, conn *upgradeResponse, principal string,
+	watched bool, release func()) (*duplex.Conn, *frames) {
 	f := newFrames(ws, true, func(r io.Reader) ([]byte, error) {
 		msg, done, err := s.largeMessages.Read(r, principal, readTimeout)
 		done()
 		return msg, err
 	})
 	f.violations = violation.ReporterOf(r.Context())
-	until := httpguard.HijackUntil(r.Context())
-	ends := until
+	ends := httpguard.HijackUntil(r.Context())
 	if ends == nil {
 		ends = r.Context()
 	}
 	var c *duplex.Conn
-	made := make(chan struct{})
+	made := make(chan struct{}) // closed when c is set
 	hangUp := context.AfterFunc(ends, func() { <-made; c.Close() })
 	unwatch := func() {}
-	if refused == nil {
+	if watched {
 		unwatch = s.authenticator.Watch(ends, r, principal, func() {
 			<-made
 			f.closeCode.Store(closeNotAuthenticated)
 			c.Close()
 		})
 	}
-	c = duplex.New(&servedFrames{frames: f, out: conn.out, in: in, onClosed: func() { hangUp(); unwatch(); <-slots }},
+	c = duplex.New(&servedFrames{frames: f, out: conn.out, in: conn.in, onClosed: func() { hangUp(); unwatch(); release() }},
 		principal)
 	c.Peer(r.RemoteAddr)
 	close(made)
-	if refused != nil {
-		defer c.Close()
-		if msg, err := aaep.Encode(credentials.RejectionMessage(refused)); err == nil {
-			ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
-			defer cancel()
-			c.Send(ctx, msg)
-		}
-		return
+	return c, f
+}
+
+// sendRefusal tells a peer over its new link that it is refused, and ends the link.
+func (s *Server) sendRefusal(ctx context.Context, c *duplex.Conn, refused *aaep.Rejection) {
+	defer c.Close()
+	if msg, err := aaep.Encode(credentials.RejectionMessage(refused)); err == nil {
+		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+		defer cancel()
+		c.Send(ctx, msg)
 	}
-	if s.queue.Offer(r.Context(), c, f.peerGone) { // the owner that accepts it ends it, or the end of the server
-		if until != nil {
-			return
-		}
-		<-c.Closed()
-	}
-	c.Close()
 }
 
 var writeBuffers sync.Pool
