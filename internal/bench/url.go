@@ -38,31 +38,10 @@ func (o Options) followURL(ctx context.Context, dialer transports.Dialer, pid st
 	r := Result{Load: "what it sends", Server: "the server", Listeners: o.Listeners}
 	before := residentBytes(pid)
 	var d delays
-	var conns []transports.Conn
-	var reading sync.WaitGroup
-	defer reading.Wait()
-	defer func() {
-		for _, c := range conns {
-			c.Close()
-		}
-	}()
-	for i := range o.Listeners {
-		conn, err := subscribeToAll(ctx, dialer)
-		if err != nil {
-			return r, fmt.Errorf("listener %d: %w", i+1, err)
-		}
-		conns = append(conns, conn)
-		reading.Go(func() {
-			for {
-				msg, err := conn.Receive(ctx)
-				if err != nil {
-					return
-				}
-				if sent, ok := findTimestamp(msg); ok {
-					d.addDelay(time.Since(sent))
-				}
-			}
-		})
+	end, err := o.connectListeners(ctx, dialer, &d)
+	defer end()
+	if err != nil {
+		return r, err
 	}
 	select {
 	case <-time.After(time.Second): // nothing says when each has been told what the agent is doing
@@ -91,6 +70,38 @@ func (o Options) followURL(ctx context.Context, dialer transports.Dialer, pid st
 		return r, ErrQuiet
 	}
 	return r, nil
+}
+
+// connectListeners subscribes the listeners, each of which adds to d how late what it receives is,
+// on a goroutine of its own. end closes their links and waits for them, also after an error.
+func (o Options) connectListeners(ctx context.Context, dialer transports.Dialer, d *delays) (end func(), err error) {
+	var conns []transports.Conn
+	var reading sync.WaitGroup
+	end = func() {
+		for _, c := range conns {
+			c.Close()
+		}
+		reading.Wait()
+	}
+	for i := range o.Listeners {
+		conn, err := subscribeToAll(ctx, dialer)
+		if err != nil {
+			return end, fmt.Errorf("listener %d: %w", i+1, err)
+		}
+		conns = append(conns, conn)
+		reading.Go(func() {
+			for {
+				msg, err := conn.Receive(ctx)
+				if err != nil {
+					return
+				}
+				if sent, ok := findTimestamp(msg); ok {
+					d.addDelay(time.Since(sent))
+				}
+			}
+		})
+	}
+	return end, nil
 }
 
 func microseconds(d time.Duration) float64 { return float64(d) / 1000 }

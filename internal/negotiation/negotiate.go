@@ -75,7 +75,8 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 
 // decideTerms decides each term of a subscription: what was asked for, as far as the offer has it.
 func decideTerms(ask aaep.Capabilities, offer Offer) (t Terms, err error) {
-	// own is for what a person may be told; what their program got wrong is for its author, in English.
+	// own is for what a person may be told; what their program got wrong is for its author, in
+	// English.
 	own := phrase.Best(ask.Languages)
 	room := maxNote
 	note := func(format string, args ...any) {
