@@ -124,7 +124,10 @@ func readInput(r *http.Request) (body []byte, in *input) {
 		return body, nil
 	}
 	in = &input{}
-	if bridge.Decode(body, in) != nil || bridge.Decode(body, &in.members) != nil || in.ThreadID == "" || in.RunID == "" {
+	if bridge.Decode(body, in) != nil || bridge.Decode(body, &in.members) != nil {
+		return body, nil
+	}
+	if in.ThreadID == "" || in.RunID == "" {
 		return body, nil
 	}
 	return body, in

@@ -107,6 +107,9 @@ func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end 
 	return answer, nil, nil
 }
 
+// approvals are the names of fields with which agents ask for a yes or no.
+var approvals = []string{"approved", "approve", "accepted", "accept", "confirmed", "confirm"}
+
 // approval returns the field of an interrupt's answer where that is one boolean, which is
 // "approved" where the interrupt does not say.
 func approval(i interrupt) (field string, ok bool) {
@@ -124,10 +127,10 @@ func approval(i interrupt) (field string, ok bool) {
 		return "", false
 	}
 	for name, property := range schema.Properties {
-		if property.Type != "boolean" || !slices.Contains([]string{"approved", "approve", "accepted", "accept", "confirmed", "confirm"}, strings.ToLower(name)) {
+		if property.Type != "boolean" || !slices.Contains(approvals, strings.ToLower(name)) {
 			continue
 		}
-		if len(schema.Required) == 0 && len(schema.Properties) == 1 || len(schema.Required) == 1 && schema.Required[0] == name {
+		if alone := len(schema.Required) == 0 && len(schema.Properties) == 1; alone || slices.Equal(schema.Required, []string{name}) {
 			return name, true
 		}
 	}
@@ -187,6 +190,7 @@ func (x *run) tellInterrupts(interrupts []interrupt) {
 			c.timer.Stop()
 			delete(x.calls, i.ToolCallID)
 		}
-		x.reportProgress("The app asks: " + words.Sentence(cmp.Or(toolwords.Label(i.Message), toolwords.Label(i.Reason))))
+		asks := cmp.Or(toolwords.Label(i.Message), toolwords.Label(i.Reason))
+		x.reportProgress("The app asks: " + words.Sentence(asks))
 	}
 }

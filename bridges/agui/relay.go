@@ -83,7 +83,8 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 					raw = fmt.Appendf(nil, "data: %s\n\n", own)
 				}
 			}
-			if interrupts := e.Outcome.Interrupts; e.Type == "RUN_FINISHED" && e.Outcome.Type == "interrupt" && len(interrupts) > 0 {
+			interrupts, isStop := e.Outcome.Interrupts, e.Type == "RUN_FINISHED" && e.Outcome.Type == "interrupt"
+			if isStop && len(interrupts) > 0 {
 				if !x.transport.cfg.Observe {
 					return &stop{bytes.Clone(raw), interrupts}, nil
 				}

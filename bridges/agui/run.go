@@ -201,7 +201,8 @@ func (x *run) tellActivity(e *event) {
 	before, known := x.activities[e.MessageID]
 	after := before
 	if e.Type == "ACTIVITY_SNAPSHOT" {
-		if len(e.Content) > maxActivity || bridge.Decode(e.Content, &after) != nil || !known && len(x.activities) >= maxOpen {
+		isOneMore := !known && len(x.activities) >= maxOpen
+		if isOneMore || len(e.Content) > maxActivity || bridge.Decode(e.Content, &after) != nil {
 			return
 		}
 	} else {

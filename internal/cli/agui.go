@@ -63,8 +63,9 @@ func (o *aguiOptions) run(cmd *cobra.Command, args []string) error {
 		return usageError("%s is where this is itself: name the address of the agent."+see, upstream.Host)
 	}
 	o.status.out = cmd.ErrOrStderr()
-	return o.bridging.run(cmd, firstOf(o.name, upstream.Host), nil, nil, func(ctx context.Context, p *producer.Producer) error {
+	name, cfg := firstOf(o.name, upstream.Host), agui.Config{Observe: o.observe, Reasoning: o.reasoning}
+	return o.bridging.run(cmd, name, nil, nil, func(ctx context.Context, p *producer.Producer) error {
 		o.status.printLabelled("aaep", "The app finds its agent at http://"+ln.Addr().String()+upstream.Path)
-		return servePrograms(ctx, ln, agui.Proxy(p, upstream, agui.Config{Observe: o.observe, Reasoning: o.reasoning}), o.where.origins)
+		return servePrograms(ctx, ln, agui.Proxy(p, upstream, cfg), o.where.origins)
 	})
 }

@@ -102,7 +102,8 @@ func (o *tapOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	o.status.out = cmd.ErrOrStderr()
 	o.cfg = producer.Config{Language: o.languages[0], Languages: o.languages[1:]}
-	return o.bridging.run(cmd, firstOf(cmp.Or(o.name, api.name), upstream.Host), nil, nil, func(ctx context.Context, p *producer.Producer) error {
+	name := firstOf(cmp.Or(o.name, api.name), upstream.Host)
+	return o.bridging.run(cmd, name, nil, nil, func(ctx context.Context, p *producer.Producer) error {
 		here := "http://" + ln.Addr().String()
 		o.status.printLabelled("aaep", "Programs find "+upstream.Host+" at "+here)
 		if api.variable != "" {
@@ -132,8 +133,8 @@ func upstreamOf(name string) (api modelAPI, upstream *url.URL, err error) {
 	return api, upstream, nil
 }
 
-// listenForPrograms opens an address for programs of this machine, which a flag names. What they send may hold keys, and must not
-// go over a network in the clear.
+// listenForPrograms opens an address for programs of this machine, which a flag names. What they
+// send may hold keys, and must not go over a network in the clear.
 func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, error) {
 	const such = "Use one such as 127.0.0.1:8081, or 127.0.0.1:0 for any free port."
 	at, err := net.ResolveTCPAddr("tcp", addr)
@@ -153,12 +154,12 @@ func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, er
 	return ln, nil
 }
 
-// programHosts are the names by which programs of this machine reach it. No page can have the two that containers use: "internal"
-// is no domain of the Internet.
+// programHosts are the names by which programs of this machine reach it. No page can have the two
+// that containers use: "internal" is no domain of the Internet.
 var programHosts = []string{"127.0.0.1", "localhost", "[::1]", "host.docker.internal", "host.containers.internal"}
 
-// servePrograms serves a proxy to programs of this machine, over HTTP/1.1 and HTTP/2, until ctx is done. Web pages are refused but
-// those of origins.
+// servePrograms serves a proxy to programs of this machine, over HTTP/1.1 and HTTP/2, until ctx is
+// done. Web pages are refused but those of origins.
 func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler, origins []string) error {
 	rules := httpguard.Rules{Hosts: programHosts, Origins: origins}
 	server := &http.Server{
