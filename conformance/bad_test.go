@@ -48,10 +48,15 @@ func verdicts(r *conformance.Report) map[string]conformance.Verdict {
 	return all
 }
 
-// D-76, LVL-043: whatever a target does instead of speaking the protocol, the run ends and nothing is passed.
+// D-76, LVL-043: whatever a target does instead of speaking the protocol, the run ends and nothing
+// is passed.
 func TestTargetsThatDoNotPlayAlong(t *testing.T) {
 	started := conformance.DriverFunc(func(context.Context, conformance.Scenario) error { return nil })
-	hangs := conformance.DriverFunc(func(ctx context.Context, _ conformance.Scenario) error { <-ctx.Done(); return ctx.Err() })
+	hangs := conformance.DriverFunc(func(ctx context.Context,
+		_ conformance.Scenario) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
 	read := func(c transports.Conn) {
 		for {
 			if _, err := c.Receive(context.Background()); err != nil {
@@ -67,11 +72,19 @@ func TestTargetsThatDoNotPlayAlong(t *testing.T) {
 		// verdicts of single cases
 		begins, valid, answered conformance.Verdict
 	}{
-		{"is silent", read, started, conformance.Inconclusive, conformance.Inconclusive, conformance.Inconclusive, conformance.Inconclusive},
-		{"reads nothing", func(c transports.Conn) { time.Sleep(time.Hour) }, started, conformance.Inconclusive, conformance.Inconclusive, conformance.Inconclusive, conformance.Inconclusive},
-		{"has a driver that hangs", read, hangs, conformance.Inconclusive, conformance.Inconclusive, conformance.Inconclusive, conformance.Inconclusive},
-		{"hangs up", func(transports.Conn) {}, started, conformance.Fail, conformance.Inconclusive, conformance.Inconclusive, conformance.Fail},
-		{"speaks another protocol", func(c transports.Conn) { c.Send(context.Background(), []byte("220 mail ready")); read(c) }, started,
+		{"is silent", read, started, conformance.Inconclusive, conformance.Inconclusive, conformance.Inconclusive,
+			conformance.Inconclusive},
+		{"reads nothing", func(c transports.Conn) { time.Sleep(time.Hour) }, started, conformance.Inconclusive,
+			conformance.Inconclusive, conformance.Inconclusive, conformance.Inconclusive},
+		{"has a driver that hangs", read, hangs, conformance.Inconclusive, conformance.Inconclusive,
+			conformance.Inconclusive, conformance.Inconclusive},
+		{"hangs up", func(transports.Conn) {}, started, conformance.Fail, conformance.Inconclusive,
+			conformance.Inconclusive, conformance.Fail},
+		{"speaks another protocol", func(c transports.Conn) {
+			c.Send(context.Background(),
+				[]byte("220 mail ready"))
+			read(c)
+		}, started,
 			conformance.Fail, conformance.Inconclusive, conformance.Fail, conformance.Fail},
 		{"floods", func(c transports.Conn) {
 			for c.Send(context.Background(), []byte(`{"type":"noise"}`)) == nil {
@@ -82,13 +95,15 @@ func TestTargetsThatDoNotPlayAlong(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				// The floods take memory: fewer plays do.
-				run := conformance.ProducerRun{Dialer: piped(tt.serve), Driver: tt.driver, Level: 3, Only: []string{"begins-once", "events-valid", "request-answered", "asks-first"}}
+				run := conformance.ProducerRun{Dialer: piped(tt.serve), Driver: tt.driver, Level: 3,
+					Only: []string{"begins-once", "events-valid", "request-answered", "asks-first"}}
 				r, err := run.Prove(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
 				got := verdicts(r)
-				if r.Verdict != tt.want || got["begins-once"] != tt.begins || got["events-valid"] != tt.valid || got["request-answered"] != tt.answered ||
+				if r.Verdict != tt.want || got["begins-once"] != tt.begins || got["events-valid"] != tt.valid ||
+					got["request-answered"] != tt.answered ||
 					got["asks-first"] != conformance.Inconclusive {
 					t.Errorf("the verdict is %s: %v", r.Verdict, got)
 				}
@@ -111,20 +126,24 @@ func cannot(g *target, name string) conformance.Driver {
 	})
 }
 
-// Whatever its driver cannot start, a producer that is right fails nothing, and passes nothing that it was not seen to do.
+// Whatever its driver cannot start, a producer that is right fails nothing, and passes nothing that
+// it was not seen to do.
 func TestMissingScenarios(t *testing.T) {
-	for _, name := range []string{conformance.Stream, conformance.Tools, conformance.Ask, conformance.Errored, conformance.Handoff, conformance.Clarify,
+	for _, name := range []string{conformance.Stream, conformance.Tools, conformance.Ask, conformance.Errored,
+		conformance.Handoff, conformance.Clarify,
 		conformance.Idle, conformance.Hang, conformance.Withdraw, conformance.Shutdown} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := inBubble(t, func(g *target) conformance.ProducerRun {
-				run := whole(g, g)
+				run := checkExtraCases(g, g)
 				run.Driver = cannot(g, name)
 				return run
 			})
-			beside := []string{conformance.Hang, conformance.Withdraw, conformance.Shutdown} // what every event is judged by goes without them
+			beside := []string{conformance.Hang, conformance.Withdraw,
+				conformance.Shutdown} // what every event is judged by goes without them
 			for _, res := range r.Results {
-				needs := slices.Contains(strings.Split(res.Case.Scenario, ", "), name) || res.Case.Scenario == "all" && !slices.Contains(beside, name)
+				needs := slices.Contains(strings.Split(res.Case.Scenario, ", "), name) || res.Case.Scenario == "all" &&
+					!slices.Contains(beside, name)
 				if res.Verdict == conformance.Fail || res.Verdict == conformance.Pass && needs {
 					t.Errorf("%s %s: %s", res.Verdict, res.Case.Name, res.Seen)
 				}
@@ -133,7 +152,8 @@ func TestMissingScenarios(t *testing.T) {
 	}
 }
 
-// A level that was not put to the test is not passed, and a scenario that cannot be started passes nothing.
+// A level that was not put to the test is not passed, and a scenario that cannot be started passes
+// nothing.
 func TestInconclusiveIsNotPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newTarget(t)
@@ -141,15 +161,20 @@ func TestInconclusiveIsNotPassed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := verdicts(r); r.Verdict != conformance.Inconclusive || got["asks-first"] != conformance.Inconclusive || got["begins-once"] != conformance.Inconclusive || got["rate-kept"] != conformance.Skipped || r.Counts[conformance.Fail] != 0 {
+		if got := verdicts(r); r.Verdict != conformance.Inconclusive ||
+			got["asks-first"] != conformance.Inconclusive || got["begins-once"] != conformance.Inconclusive ||
+			got["rate-kept"] != conformance.Skipped || r.Counts[conformance.Fail] != 0 {
 			t.Errorf("the verdict is %s: %v", r.Verdict, got)
 		}
 		var text bytes.Buffer
-		if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "INCONCLUSIVE LVL-009 events-valid: it was right in 6 plays, and accept, reject, silence could not be judged: the scenario ask could not be started: 501 not here. Right would be:") {
+		if err := r.WriteText(&text); err != nil ||
+			!strings.Contains(text.String(), "INCONCLUSIVE LVL-009 events-valid: it was right in 6 plays, and accept, reject, silence could not be judged: the scenario ask could not be started: 501 not here. Right would be:") {
 			t.Errorf("%v: %s", err, text.String())
 		}
 		// Whoever hears it hears one cause once, however many cases it kept from being judged.
-		if said := text.String(); strings.Count(said, "501 not here") != 1 || !strings.Contains(said, "\nINCONCLUSIVE for the same reason: ") || !strings.Contains(said, " reject-means-no") {
+		if said := text.String(); strings.Count(said, "501 not here") != 1 ||
+			!strings.Contains(said, "\nINCONCLUSIVE for the same reason: ") ||
+			!strings.Contains(said, " reject-means-no") {
 			t.Errorf("the cause is told %d times:\n%s", strings.Count(said, "501 not here"), said)
 		}
 		g.Producer.Shutdown(context.Background())
@@ -176,7 +201,8 @@ func TestRejected(t *testing.T) {
 		return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 1}
 	})
 	var text bytes.Buffer
-	if r.WriteText(&text); r.Verdict != conformance.Inconclusive || !strings.Contains(text.String(), `no event came, for the request was rejected with "version_unsupported"`) {
+	if r.WriteText(&text); r.Verdict != conformance.Inconclusive ||
+		!strings.Contains(text.String(), `no event came, for the request was rejected with "version_unsupported"`) {
 		t.Error(text.String())
 	}
 }
@@ -198,7 +224,8 @@ func TestUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, res := range r.Results {
-		if res.Case.Name == "begins-once" && (res.Verdict != conformance.Inconclusive || !strings.Contains(res.Seen, `no session began, for the link ended: sse: GET events: Content-Type is "", want text/event-stream`)) {
+		if res.Case.Name == "begins-once" && (res.Verdict != conformance.Inconclusive ||
+			!strings.Contains(res.Seen, `no session began, for the link ended: sse: GET events: Content-Type is "", want text/event-stream`)) {
 			t.Errorf("%s: %s", res.Verdict, res.Seen)
 		}
 	}
@@ -217,10 +244,12 @@ func TestNothingJudged(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	g := newTarget(t)
 	refuses := dialer(func(context.Context) (transports.Conn, error) { return nil, net.ErrClosed })
-	if _, err := (conformance.ProducerRun{Dialer: refuses, Driver: g, Level: 1}).Prove(t.Context()); !errors.Is(err, conformance.ErrUnreachable) {
+	if _, err := (conformance.ProducerRun{Dialer: refuses, Driver: g, Level: 1}).Prove(t.Context()); !errors.Is(err,
+		conformance.ErrUnreachable) {
 		t.Errorf("err = %v", err)
 	}
-	for _, run := range []conformance.ProducerRun{{Driver: g, Level: 1}, {Dialer: g, Level: 1}, {Dialer: g, Driver: g}, {Dialer: g, Driver: g, Level: 1, Only: []string{"no-such"}}} {
+	for _, run := range []conformance.ProducerRun{{Driver: g, Level: 1}, {Dialer: g, Level: 1}, {Dialer: g, Driver: g},
+		{Dialer: g, Driver: g, Level: 1, Only: []string{"no-such"}}} {
 		if _, err := run.Prove(t.Context()); err == nil {
 			t.Errorf("%+v ran", run)
 		}
@@ -270,8 +299,10 @@ func TestRealTransports(t *testing.T) {
 		"ipc":       ipc.Dialer{Path: path},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := conformance.ProducerRun{Dialer: d, Driver: conformance.HTTPDriver{Base: driver.URL, Client: driver.Client()}, Level: 3,
-				Only: []string{"first-reply-wins", "invalid-refused", "honors-no-more"}} // the clock is real here; TestTransports judges all
+			run := conformance.ProducerRun{Dialer: d,
+				Driver: conformance.HTTPDriver{Base: driver.URL, Client: driver.Client()}, Level: 3,
+				Only: []string{"first-reply-wins", "invalid-refused",
+					"honors-no-more"}} // the clock is real here; TestTransports judges all
 			r, err := run.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -292,9 +323,11 @@ func TestRealTransports(t *testing.T) {
 	}
 }
 
-// A case from outside that is not whole, or has a name that is taken, is refused before anything is played.
+// A case from outside that is not whole, or has a name that is taken, is refused before anything is
+// played.
 func TestExtra(t *testing.T) {
-	whole := conformance.Case{Name: "x", Requirements: []string{"X-001"}, Level: 1, Strength: conformance.Must, Rule: "r",
+	whole := conformance.Case{Name: "x", Requirements: []string{"X-001"}, Level: 1, Strength: conformance.Must,
+		Rule: "r",
 		Play: &conformance.Play{}, Judge: func(*conformance.Recording) conformance.Finding { return conformance.Finding{} }}
 	for what, spoil := range map[string]func(*conformance.Case){
 		"its name is that of a case": func(c *conformance.Case) { c.Name = "begins-once" },
@@ -307,13 +340,15 @@ func TestExtra(t *testing.T) {
 	} {
 		c := whole
 		spoil(&c)
-		_, err := conformance.ProducerRun{Dialer: refusing, Driver: conformance.HTTPDriver{}, Level: 1, Extra: []conformance.Case{c}}.Prove(t.Context())
+		_, err := conformance.ProducerRun{Dialer: refusing, Driver: conformance.HTTPDriver{}, Level: 1,
+			Extra: []conformance.Case{c}}.Prove(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "from outside") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	r := inBubble(t, func(g *target) conformance.ProducerRun {
-		return conformance.ProducerRun{Dialer: g, Driver: g, Level: 1, Extra: []conformance.Case{whole}, Only: []string{"x-001"}}
+		return conformance.ProducerRun{Dialer: g, Driver: g, Level: 1, Extra: []conformance.Case{whole},
+			Only: []string{"x-001"}}
 	})
 	if got := verdicts(r)["x"]; got != conformance.Inconclusive {
 		t.Errorf("a judge that finds nothing made it %s", got)

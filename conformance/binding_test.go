@@ -20,8 +20,8 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// Whoever breaks the rules of Server-Sent Events below the messages is told which, whether the link works in spite of that
-// or not; whoever keeps them passes. SSE-004, SSE-006, SSE-010, SSE-016.
+// Whoever breaks the rules of Server-Sent Events below the messages is told which, whether the link
+// works in spite of that or not; whoever keeps them passes. SSE-004, SSE-006, SSE-010, SSE-016.
 func TestBinding(t *testing.T) {
 	header := func(name, value string) func(int, http.Header) int {
 		return func(status int, h http.Header) int {
@@ -66,8 +66,10 @@ func TestBinding(t *testing.T) {
 		{"no names", 3, nil, body(`event: [^\n]*\n`, ""), "SSE-006"},
 		{"no ids", 3, nil, body(`id: [^\n]*\n`, ""), "SSE-006"},
 		{"other ids", 3, nil, body(`id: evt_`, "id: evt_0"), "SSE-006"},
-		{"data that is no object", 3, nil, body(`event: aaep.event`, "event: aaep.event\ndata: [1]\n\nevent: aaep.event"), "SSE-006"},
-		{"other events beside", 3, nil, body(`event: aaep.event`, "event: clock\ndata: 12:00\n\nevent: aaep.event"), ""},
+		{"data that is no object", 3, nil, body(`event: aaep.event`,
+			"event: aaep.event\ndata: [1]\n\nevent: aaep.event"), "SSE-006"},
+		{"other events beside", 3, nil, body(`event: aaep.event`, "event: clock\ndata: 12:00\n\nevent: aaep.event"),
+			""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -77,11 +79,14 @@ func TestBinding(t *testing.T) {
 				})
 			})
 			beyond := tt.level == 1 && tt.want == "" // passes, and is told of
-			got := report.Results[slices.IndexFunc(report.Results, func(r conformance.Result) bool { return r.Case.Name == "binding" })]
+			got := report.Results[slices.IndexFunc(report.Results,
+				func(r conformance.Result) bool { return r.Case.Name == "binding" })]
 			switch {
-			case tt.want == "" && got.Verdict != conformance.Pass, tt.want != "" && (got.Verdict != conformance.Fail || !strings.Contains(got.Seen, "("+tt.want+")")):
+			case tt.want == "" && got.Verdict != conformance.Pass, tt.want != "" &&
+				(got.Verdict != conformance.Fail || !strings.Contains(got.Seen, "("+tt.want+")")):
 				t.Errorf("%s, %s; want %q", got.Verdict, got.Seen, tt.want)
-			case beyond != strings.Contains(strings.Join(report.Warnings, "; "), "higher one: an acceptance has the status 200 OK, not 201 (SSE-004)"):
+			case beyond != strings.Contains(strings.Join(report.Warnings, "; "),
+				"higher one: an acceptance has the status 200 OK, not 201 (SSE-004)"):
 				t.Errorf("the notes are %q", report.Warnings)
 			case strings.Count(got.Seen, "("+tt.want+")") > 1:
 				t.Errorf("it is told more than once: %s", got.Seen)
@@ -90,7 +95,8 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// A stream that nobody can follow keeps most of a level from being judged, which is told once, beside the rule that is broken.
+// A stream that nobody can follow keeps most of a level from being judged, which is told once,
+// beside the rule that is broken.
 func TestLinkThatEnds(t *testing.T) {
 	report := servedBy(t, 1, nil, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -104,24 +110,29 @@ func TestLinkThatEnds(t *testing.T) {
 		})
 	})
 	var text bytes.Buffer
-	if err := report.WriteText(&text); err != nil || strings.Count(text.String(), "for the link ended") != 1 || strings.Count(text.String(), "(SSE-016)") != 4 {
+	if err := report.WriteText(&text); err != nil || strings.Count(text.String(), "for the link ended") != 1 ||
+		strings.Count(text.String(), "(SSE-016)") != 4 {
 		t.Errorf("%v:\n%s", err, &text) // two things, each with its evidence
 	}
 }
 
-// A stream that broke goes on where it was, or begins with the state of now; one that does neither leaves a listener who lost it for a
-// moment in the dark. SSE-013, SSE-014.
+// A stream that broke goes on where it was, or begins with the state of now; one that does neither
+// leaves a listener who lost it for a moment in the dark. SSE-013, SSE-014.
 func TestResumed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		forgets bool // where the stream was
 		drops   func(frame []byte) bool
 		want    conformance.Verdict
 	}{
-		"goes on":             {false, nil, conformance.Pass},
-		"tells the state":     {true, nil, conformance.Pass},
-		"tells no state":      {true, func(b []byte) bool { return bytes.Contains(b, []byte(`"to_state":"awaiting_input"`)) }, conformance.Fail},
-		"tells nothing more":  {false, func([]byte) bool { return true }, conformance.Fail},
-		"leaves out an event": {false, func(b []byte) bool { return bytes.Contains(b, []byte("session.started")) }, conformance.Fail},
+		"goes on":         {false, nil, conformance.Pass},
+		"tells the state": {true, nil, conformance.Pass},
+		"tells no state": {true, func(b []byte) bool {
+			return bytes.Contains(b,
+				[]byte(`"to_state":"awaiting_input"`))
+		}, conformance.Fail},
+		"tells nothing more": {false, func([]byte) bool { return true }, conformance.Fail},
+		"leaves out an event": {false, func(b []byte) bool { return bytes.Contains(b, []byte("session.started")) },
+			conformance.Fail},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +161,8 @@ func TestResumed(t *testing.T) {
 					h.ServeHTTP(w, r)
 				})
 			})
-			got := report.Results[slices.IndexFunc(report.Results, func(r conformance.Result) bool { return r.Case.Name == "resumed" })]
+			got := report.Results[slices.IndexFunc(report.Results,
+				func(r conformance.Result) bool { return r.Case.Name == "resumed" })]
 			if got.Verdict != tt.want {
 				t.Errorf("%s, %s\n%v; want %s", got.Verdict, got.Seen, got.Evidence, tt.want)
 			}
@@ -159,7 +171,8 @@ func TestResumed(t *testing.T) {
 }
 
 // servedBy is what the suite says of how our producer is carried.
-func servedBy(t *testing.T, level int, only []string, breaks func(http.Handler) http.Handler) (report *conformance.Report) {
+func servedBy(t *testing.T, level int, only []string,
+	breaks func(http.Handler) http.Handler) (report *conformance.Report) {
 	synctest.Test(t, func(t *testing.T) {
 		g, net := newTarget(t), memnet.Listen()
 		served := &serve.Server{}
@@ -170,7 +183,8 @@ func servedBy(t *testing.T, level int, only []string, breaks func(http.Handler) 
 		server := &http.Server{Handler: breaks(handler)}
 		var serving sync.WaitGroup
 		serving.Go(func() { server.Serve(net) })
-		report, err = conformance.ProducerRun{Dialer: sse.Dialer{URL: "http://localhost", Client: net.Client(t)}, Driver: g, Level: level, Only: only}.Prove(t.Context())
+		report, err = conformance.ProducerRun{Dialer: sse.Dialer{URL: "http://localhost", Client: net.Client(t)},
+			Driver: g, Level: level, Only: only}.Prove(t.Context())
 		if err != nil {
 			t.Error(err)
 			report = &conformance.Report{}
@@ -184,9 +198,9 @@ func servedBy(t *testing.T, level int, only []string, breaks func(http.Handler) 
 	return report
 }
 
-// botched is an answer of which something is changed.
-// A text whose stream broke in the middle goes on where it was. Who tells it again under new ids, or leaves out what was missed, is
-// caught. SSE-014, EVT-059
+// botched is an answer of which something is changed. A text whose stream broke in the middle goes
+// on where it was. Who tells it again under new ids, or leaves out what was missed, is caught.
+// SSE-014, EVT-059
 func TestResumedText(t *testing.T) {
 	for name, tt := range map[string]struct {
 		edits func(frame []byte, n int) []byte // of a stream that is opened again, the n-th
@@ -249,7 +263,8 @@ func TestResumedText(t *testing.T) {
 					h.ServeHTTP(&botched{ResponseWriter: w, body: edit}, r)
 				})
 			})
-			got := report.Results[slices.IndexFunc(report.Results, func(r conformance.Result) bool { return r.Case.Name == "resumed-text" })]
+			got := report.Results[slices.IndexFunc(report.Results,
+				func(r conformance.Result) bool { return r.Case.Name == "resumed-text" })]
 			if got.Verdict != tt.want {
 				t.Errorf("%s, %s\n%v; want %s", got.Verdict, got.Seen, got.Evidence, tt.want)
 			}

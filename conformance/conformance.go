@@ -1,14 +1,14 @@
-// Package conformance proves that a producer, or a subscriber, keeps the duties of Level 1, 2 or 3 (chapter 9), whoever
-// wrote it and over whatever transport it is reached.
+// Package conformance proves that a producer, or a subscriber, keeps the duties of Level 1, 2 or 3
+// (chapter 9), whoever wrote it and over whatever transport it is reached.
 //
 //	run := conformance.ProducerRun{Dialer: dialer, Driver: conformance.HTTPDriver{Base: "http://127.0.0.1:9100"}, Level: 3}
 //	report, err := run.Prove(ctx)
 //	report.WriteText(os.Stdout)
 //
-// A Driver makes the producer act: a Scenario says what. The runner connects subscribers that see every byte, some of
-// them ill-behaved, keeps a Recording of what was said, and when, and lets Cases judge it. What was never seen is
-// inconclusive, and passes nothing. A SubscriberRun turns that round: the runner plays the producer, and a Hook tells it what
-// the person got.
+// A Driver makes the producer act: a Scenario says what. The runner connects subscribers that see
+// every byte, some of them ill-behaved, keeps a Recording of what was said, and when, and lets
+// Cases judge it. What was never seen is inconclusive, and passes nothing. A SubscriberRun turns
+// that round: the runner plays the producer, and a Hook tells it what the person got.
 package conformance
 
 import (
@@ -38,7 +38,8 @@ const (
 	Fail Verdict = "fail"
 	// Inconclusive is a MUST that could not be put to the test. The level is then not passed.
 	Inconclusive Verdict = "inconclusive"
-	// Skipped cases are of a higher level, were not chosen, or are a SHOULD that could not be put to the test.
+	// Skipped cases are of a higher level, were not chosen, or are a SHOULD that could not be put
+	// to the test.
 	Skipped Verdict = "skipped"
 	// Deviation is a SHOULD that is not kept. It fails nothing.
 	Deviation Verdict = "deviation"
@@ -48,7 +49,8 @@ const (
 type Case struct {
 	Name         string
 	Requirements []string // ids, best known first
-	// Also are requirements that it decides as well, where they are many. What is seen then names the one.
+	// Also are requirements that it decides as well, where they are many. What is seen then names
+	// the one.
 	Also     []string
 	Level    int
 	Strength Strength
@@ -57,7 +59,8 @@ type Case struct {
 	// Scenario is what the producer must do for it.
 	Scenario string
 
-	// Play and Judge are set in cases from outside, for ProducerRun.Extra and SubscriberRun.Extra: what is played, and what is made of it.
+	// Play and Judge are set in cases from outside, for ProducerRun.Extra and SubscriberRun.Extra:
+	// what is played, and what is made of it.
 	Play  *Play
 	Judge func(*Recording) Finding
 
@@ -66,43 +69,45 @@ type Case struct {
 	everywhere bool     // and those of all else that is played
 }
 
-// Play is one of two things. With a producer it is a subscriber that asks for some capabilities beside the usual ones, and
-// follows one scenario to its end. With a subscriber it is an agent that grants some, and does what Agent says.
+// Play is one of two things. With a producer it is a subscriber that asks for some capabilities
+// beside the usual ones, and follows one scenario to its end. With a subscriber it is an agent that
+// grants some, and does what Agent says.
 type Play struct {
 	// Does says in words what happens.
 	Does string
 	// Scenario may have a name of its own: the Driver is given it as it is.
 	Scenario Scenario
-	// Capabilities are asked for as well, and nil takes one of the usual ones away. To a subscriber they are granted, where it
-	// asked for them.
+	// Capabilities are asked for as well, and nil takes one of the usual ones away. To a subscriber
+	// they are granted, where it asked for them.
 	Capabilities map[string]any
-	// Agent is for SubscriberRun.Extra, in place of Scenario: what the runner's agent does in a session that has begun, and
-	// that is completed when Agent returns.
+	// Agent is for SubscriberRun.Extra, in place of Scenario: what the runner's agent does in a
+	// session that has begun, and that is completed when Agent returns.
 	Agent func(*Agent)
 }
 
 // ID is the requirement that the case is cited by.
 func (c Case) ID() string { return c.Requirements[0] }
 
-// matches reports whether a user means the case by its name or by a requirement.
-func (c Case) matches(name string) bool {
+// isNamed reports whether a user means the case by its name or by a requirement.
+func (c Case) isNamed(name string) bool {
 	same := func(id string) bool { return strings.EqualFold(id, name) }
 	return c.Name == name || slices.ContainsFunc(c.Requirements, same) || slices.ContainsFunc(c.Also, same)
 }
 
 // Cases returns all cases, by level.
 func Cases() []Case {
-	all := slices.Concat(messageCases, bindingCases, sessionCases, outputCases, consentCases, replyCases, resumeCases, questionCases, accessCases, handshakeCases, termsCases, languageCases, besideCases, manifestCases)
+	all := slices.Concat(messageCases, bindingCases, sessionCases, outputCases, consentCases, replyCases, resumeCases,
+		questionCases, accessCases, handshakeCases, termsCases, languageCases, besideCases, manifestCases)
 	slices.SortStableFunc(all, func(a, b Case) int { return a.Level - b.Level })
 	for i := range all {
 		if all[i].plays == nil {
-			all[i].plays = wholePlays
+			all[i].plays = wholeRuns
 			all[i].Scenario = "all"
 			continue
 		}
 		var names []string
 		for _, p := range all[i].plays {
-			if s := playNamed(p).scenario.Name; s != "" && !slices.Contains(names, s) {
+			if s := scenarioRunNamed(p).scenario.Name; s != "" && !slices.Contains(names, s) {
 				names = append(names, s)
 			}
 		}
@@ -113,10 +118,11 @@ func Cases() []Case {
 
 // Match returns those of some cases that have a name, or that decide a requirement.
 func Match(cases []Case, name string) []Case {
-	return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !c.matches(name) })
+	return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !c.isNamed(name) })
 }
 
-// The scenarios a Driver must be able to start. Each but Shutdown is one session, from its beginning to its end.
+// The scenarios a Driver must be able to start. Each but Shutdown is one session, from its
+// beginning to its end.
 const (
 	Stream  = "stream"  // writes Sentences as one output and is completed
 	Tools   = "tools"   // runs a tool of low risk and is completed
@@ -126,9 +132,11 @@ const (
 	Clarify = "clarify" // asks a yes-or-no question and is completed with whatever is answered
 	Idle    = "idle"    // thinks for a moment and is cancelled
 	Hang    = "hang"    // runs a tool of low risk that never returns, gives it up after TimeoutSeconds, and is completed
-	// Withdraw is as Ask, but the session is cancelled half a second after it asked, while the question is open.
+	// Withdraw is as Ask, but the session is cancelled half a second after it asked, while the
+	// question is open.
 	Withdraw = "withdraw"
-	// Shutdown begins no session: the target closes all subscriptions as it does when it ends. It is the last.
+	// Shutdown begins no session: the target closes all subscriptions as it does when it ends. It
+	// is the last.
 	Shutdown = "shutdown"
 )
 
@@ -137,15 +145,15 @@ type Scenario struct {
 	Name string `json:"name"`
 	// Sentences are what Stream writes, one after another, each as it is.
 	Sentences []string `json:"sentences,omitzero"`
-	// TimeoutSeconds is how long the questions of Ask, Clarify and Withdraw should be open, for which the event's own member
-	// counts, and how long the tool of Hang is waited for.
+	// TimeoutSeconds is how long the questions of Ask, Clarify and Withdraw should be open, for
+	// which the event's own member counts, and how long the tool of Hang is waited for.
 	TimeoutSeconds int `json:"timeout_seconds,omitzero"`
 }
 
 // Driver starts scenarios on the target.
 type Driver interface {
-	// Start begins a scenario. It may return at once or when the scenario is over; ctx ends when nobody listens
-	// any more. An error says that it could not be started.
+	// Start begins a scenario. It may return at once or when the scenario is over; ctx ends when
+	// nobody listens any more. An error says that it could not be started.
 	Start(ctx context.Context, s Scenario) error
 }
 
@@ -174,17 +182,17 @@ type problem struct {
 	entry Entry
 }
 
-func pass(seen string, evidence ...Entry) Finding {
+func passFinding(seen string, evidence ...Entry) Finding {
 	return Finding{Verdict: Pass, Seen: seen, Evidence: evidence}
 }
-func fail(seen string, evidence ...Entry) Finding {
+func failFinding(seen string, evidence ...Entry) Finding {
 	return Finding{Verdict: Fail, Seen: seen, Evidence: evidence}
 }
-func unseen(why string) Finding { return Finding{Verdict: Inconclusive, Seen: why} }
-func skipped(why string, evidence ...Entry) Finding {
+func inconclusiveFinding(why string) Finding { return Finding{Verdict: Inconclusive, Seen: why} }
+func skippedFinding(why string, evidence ...Entry) Finding {
 	return Finding{Verdict: Skipped, Seen: why, Evidence: evidence}
 }
-func none(why string) Finding { return Finding{Verdict: Inconclusive, Seen: why, none: true} }
+func nothingToJudge(why string) Finding { return Finding{Verdict: Inconclusive, Seen: why, none: true} }
 
 // event types, short.
 const (

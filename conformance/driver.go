@@ -17,8 +17,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// HTTPDriver starts a scenario with POST {Base}/scenarios/{name}, whose body is the Scenario as JSON. Any answer
-// from 200 to 299 says that it was started; 404 and 501 that the target does not have it.
+// HTTPDriver starts a scenario with POST {Base}/scenarios/{name}, whose body is the Scenario as
+// JSON. Any answer from 200 to 299 says that it was started; 404 and 501 that the target does not
+// have it.
 type HTTPDriver struct {
 	Base string
 	// Client sends the requests. If nil, http.DefaultClient.
@@ -31,7 +32,8 @@ func (d HTTPDriver) Start(ctx context.Context, s Scenario) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(d.Base, "/")+"/scenarios/"+s.Name, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(d.Base, "/")+"/scenarios/"+s.Name,
+		bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -52,8 +54,9 @@ func (d HTTPDriver) Start(ctx context.Context, s Scenario) error {
 	return nil
 }
 
-// CommandDriver runs a program for each scenario, with its name as one more argument and the Scenario as JSON on
-// standard input. A program that is still running when nobody listens any more is killed.
+// CommandDriver runs a program for each scenario, with its name as one more argument and the
+// Scenario as JSON on standard input. A program that is still running when nobody listens any more
+// is killed.
 type CommandDriver struct {
 	Command []string
 }
@@ -96,9 +99,10 @@ func (h *head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// ChildDriver runs a program once, which may be the agent itself. The program prints {} on a line when it is ready. It is given
-// each Scenario as one line of JSON on its standard input, and for each it prints one line: {} when it has begun or is over,
-// or {"error": "why not"}. It should end when its input ends. Close ends it. Scenarios are started one after another.
+// ChildDriver runs a program once, which may be the agent itself. The program prints {} on a line
+// when it is ready. It is given each Scenario as one line of JSON on its standard input, and for
+// each it prints one line: {} when it has begun or is over, or {"error": "why not"}. It should end
+// when its input ends. Close ends it. Scenarios are started one after another.
 type ChildDriver struct {
 	Command []string
 	// Stderr gets what the program says beside. If nil, nobody.
@@ -116,10 +120,10 @@ func (d *ChildDriver) Open(ctx context.Context) error {
 	if d.cmd != nil {
 		return nil
 	}
-	if err := d.run(); err != nil {
+	if err := d.startProgram(); err != nil {
 		return err
 	}
-	return d.answer(ctx, errNotReady)
+	return d.awaitAnswer(ctx, errNotReady)
 }
 
 var errNotReady = errors.New("the program did not say that it is ready")
@@ -139,11 +143,12 @@ func (d *ChildDriver) Start(ctx context.Context, s Scenario) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Command[0], err)
 	}
-	return d.answer(ctx, nil)
+	return d.awaitAnswer(ctx, nil)
 }
 
-// answer waits for the next line that answers what was last asked, or returns late when ctx ends first.
-func (d *ChildDriver) answer(ctx context.Context, late error) error {
+// awaitAnswer waits for the next line that answers what was last asked, or returns late when ctx
+// ends first.
+func (d *ChildDriver) awaitAnswer(ctx context.Context, late error) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -160,7 +165,8 @@ func (d *ChildDriver) answer(ctx context.Context, late error) error {
 				d.owed--
 				continue
 			case jsonv2.Unmarshal([]byte(said), &answer) != nil:
-				return fmt.Errorf("%s printed %q, which is neither {} nor {\"error\": …}", d.Command[0], aaep.SafeText(said[:min(len(said), 200)]))
+				return fmt.Errorf("%s printed %q, which is neither {} nor {\"error\": …}", d.Command[0],
+					aaep.SafeText(said[:min(len(said), 200)]))
 			case answer.Error != "":
 				return errors.New(aaep.SafeText(answer.Error))
 			}
@@ -169,7 +175,7 @@ func (d *ChildDriver) answer(ctx context.Context, late error) error {
 	}
 }
 
-func (d *ChildDriver) run() error {
+func (d *ChildDriver) startProgram() error {
 	if len(d.Command) == 0 {
 		return errors.New("there is no command")
 	}
@@ -196,7 +202,8 @@ func (d *ChildDriver) run() error {
 	return nil
 }
 
-// Close ends the input of the program, kills it if it then does not end within two seconds, and returns how it ended.
+// Close ends the input of the program, kills it if it then does not end within two seconds, and
+// returns how it ended.
 func (d *ChildDriver) Close() error {
 	if d.cmd == nil {
 		return nil

@@ -94,7 +94,8 @@ func TestCommandDriver(t *testing.T) {
 	}
 }
 
-// A child gets a line for each scenario; its answer is the one to that scenario, and how it ends is told.
+// A child gets a line for each scenario; its answer is the one to that scenario, and how it ends is
+// told.
 func TestChildDriver(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -127,13 +128,15 @@ func TestChildDriver(t *testing.T) {
 		t.Error(err)
 	}
 	t.Setenv("CONFORMANCE_DRIVER", "hang")
-	if err := d.Start(ctx, conformance.Scenario{Name: conformance.Ask}); err == nil || !strings.Contains(err.Error(), "not say that it is ready") {
+	if err := d.Start(ctx, conformance.Scenario{Name: conformance.Ask}); err == nil ||
+		!strings.Contains(err.Error(), "not say that it is ready") {
 		t.Errorf("Start = %v", err)
 	}
 	if err := d.Close(); err == nil {
 		t.Error("a child that hangs was not killed")
 	}
-	if err := (&conformance.ChildDriver{Command: []string{"/no/such/program"}}).Start(t.Context(), conformance.Scenario{}); err == nil {
+	if err := (&conformance.ChildDriver{Command: []string{"/no/such/program"}}).Start(t.Context(),
+		conformance.Scenario{}); err == nil {
 		t.Error("no program was run")
 	}
 }
@@ -160,8 +163,8 @@ func beAgent(at string) int {
 	return 0
 }
 
-// An agent that is a child, and therefore has one subscriber at a time: what needs two is skipped, and the report says so. It says
-// too that nobody was asked for credentials. TR-017.
+// An agent that is a child, and therefore has one subscriber at a time: what needs two is skipped,
+// and the report says so. It says too that nobody was asked for credentials. TR-017.
 func TestOneLink(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -169,8 +172,9 @@ func TestOneLink(t *testing.T) {
 	}
 	at := freeport.Addr()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	r, err := conformance.ProducerRun{Level: 3, OneLink: true, Driver: conformance.HTTPDriver{Base: "http://" + at, Client: client},
-		Only: []string{"reject-means-no", "all-are-asked", "version-refused"},
+	r, err := conformance.ProducerRun{Level: 3, OneLink: true,
+		Driver: conformance.HTTPDriver{Base: "http://" + at, Client: client},
+		Only:   []string{"reject-means-no", "all-are-asked", "version-refused"},
 		Dialer: stdio.Dialer{Command: func() *exec.Cmd {
 			cmd := exec.Command(self)
 			cmd.Env = append(os.Environ(), "CONFORMANCE_DRIVER=agent", "CONFORMANCE_AT="+at)
@@ -181,7 +185,8 @@ func TestOneLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := verdicts(r)
-	if r.Verdict != conformance.Pass || got["reject-means-no"] != conformance.Pass || got["version-refused"] != conformance.Pass ||
+	if r.Verdict != conformance.Pass || got["reject-means-no"] != conformance.Pass ||
+		got["version-refused"] != conformance.Pass ||
 		got["all-are-asked"] != conformance.Skipped || len(r.Warnings) != 2 || r.Name != "child" {
 		var text bytes.Buffer
 		r.WriteText(&text)

@@ -39,7 +39,8 @@ func Example() {
 	// pass HS-012 it was rejected with "unknown"
 }
 
-// A profile for medicine says that whoever hands over says to whom. Its case counts as the suite's own do.
+// A profile for medicine says that whoever hands over says to whom. Its case counts as the suite's
+// own do.
 func ExampleCase() {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "nurse"}})
 	if err != nil {
@@ -50,7 +51,8 @@ func ExampleCase() {
 	named := conformance.Case{
 		Name: "medai-handoff-named", Requirements: []string{"MEDAI-007"}, Level: 2, Strength: conformance.Must,
 		Rule: "a handoff names the ward in target_uri",
-		Play: &conformance.Play{Does: "a subscriber follows a session that is handed over", Scenario: conformance.Scenario{Name: conformance.Handoff}},
+		Play: &conformance.Play{Does: "a subscriber follows a session that is handed over",
+			Scenario: conformance.Scenario{Name: conformance.Handoff}},
 		Judge: func(r *conformance.Recording) conformance.Finding {
 			for _, e := range r.Events(0) {
 				m, err := aaep.Decode(e.Data)
@@ -59,7 +61,8 @@ func ExampleCase() {
 				}
 				ev, _ := m.(*aaep.Event)
 				if h, ok := ev.Payload.(*aaep.HandoffRequested); ok && h.TargetURI == "" {
-					return conformance.Finding{Verdict: conformance.Fail, Seen: "a handoff went to nobody by name", Evidence: []conformance.Entry{e}}
+					return conformance.Finding{Verdict: conformance.Fail, Seen: "a handoff went to nobody by name",
+						Evidence: []conformance.Entry{e}}
 				} else if ok {
 					return conformance.Finding{Verdict: conformance.Pass, Seen: "the handoff went to " + h.TargetURI}
 				}
@@ -68,7 +71,8 @@ func ExampleCase() {
 		},
 	}
 	agent := &aaeptest.Agent{Producer: p}
-	report, err := conformance.ProducerRun{Dialer: agent, Driver: agent, Level: 2, Extra: []conformance.Case{named}, Only: []string{"medai-handoff-named"}}.Prove(context.Background())
+	report, err := conformance.ProducerRun{Dialer: agent, Driver: agent, Level: 2, Extra: []conformance.Case{named},
+		Only: []string{"medai-handoff-named"}}.Prove(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/aaep-go/aaep/internal/requirements"
 )
 
-// Explain says what a requirement or a case demands, and how it is judged; or why it is not. It returns an error if there is
-// neither a requirement nor a case of that name.
+// Explain says what a requirement or a case demands, and how it is judged; or why it is not. It
+// returns an error if there is neither a requirement nor a case of that name.
 func Explain(w io.Writer, name string) error {
 	var b strings.Builder
 	found := Match(Cases(), name)
@@ -28,7 +28,7 @@ func Explain(w io.Writer, name string) error {
 			}
 		}
 		for _, name := range c.plays {
-			p := playNamed(name)
+			p := scenarioRunNamed(name)
 			scenario := "No scenario is needed"
 			if p.scenario.Name != "" {
 				scenario = "The scenario is " + p.scenario.Name
@@ -37,7 +37,7 @@ func Explain(w io.Writer, name string) error {
 		}
 	}
 	if known && len(found) == 0 {
-		fmt.Fprintf(&b, "No case decides it: %s.\n", whyNot(row.ID))
+		fmt.Fprintf(&b, "No case decides it: %s.\n", whyUnjudged(row.ID))
 	}
 	if b.Len() == 0 {
 		return fmt.Errorf("there is no requirement and no case named %q", name)
@@ -51,12 +51,13 @@ func rowText(r requirements.Requirement) string {
 	if r.Level == "any" {
 		level = "at any level"
 	}
-	return fmt.Sprintf("%s, %s for %s %s: %s\n", r.ID, r.Strength, map[string]string{"producer": "producers", "subscriber": "subscribers",
-		"both": "producers and subscribers", "transport": "transports"}[r.Side], level, r.Text)
+	return fmt.Sprintf("%s, %s for %s %s: %s\n", r.ID, r.Strength,
+		map[string]string{"producer": "producers", "subscriber": "subscribers",
+			"both": "producers and subscribers", "transport": "transports"}[r.Side], level, r.Text)
 }
 
-// whyNot says why no case of a producer decides a requirement, or "" if one does.
-func whyNot(id string) string {
+// whyUnjudged says why no case of a producer decides a requirement, or "" if one does.
+func whyUnjudged(id string) string {
 	row, ok := requirements.Find(id)
 	switch {
 	case !ok:
@@ -66,11 +67,11 @@ func whyNot(id string) string {
 	case row.Side == "subscriber":
 		return "it is a duty of subscribers"
 	}
-	return reasonFor(row, unjudged)
+	return reasonFor(row, unjudgedRequirements)
 }
 
-// whyNotOfSubscribers is whyNot for subscribers.
-func whyNotOfSubscribers(row requirements.Requirement) string {
+// whyUnjudgedOfSubscribers is whyNot for subscribers.
+func whyUnjudgedOfSubscribers(row requirements.Requirement) string {
 	if len(Match(SubscriberCases(), row.ID)) > 0 {
 		return ""
 	}
@@ -93,4 +94,5 @@ func reasonFor(row requirements.Requirement, reasons []struct{ reason, ids strin
 }
 
 // ofTransports are the families of requirements about one transport.
-var ofTransports = map[string]bool{"TR": true, "SSE": true, "WS": true, "IPC": true, "STDIO": true, "GRPC": true, "XT": true}
+var ofTransports = map[string]bool{"TR": true, "SSE": true, "WS": true, "IPC": true, "STDIO": true, "GRPC": true,
+	"XT": true}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-var WhyNot, WhyNotOfSubscribers = whyNot, whyNotOfSubscribers
+var WhyNot, WhyNotOfSubscribers = whyUnjudged, whyUnjudgedOfSubscribers
 
 // UnjudgedOfSubscribers is Unjudged for subscribers.
 func UnjudgedOfSubscribers() (ids []string) {
@@ -19,7 +19,7 @@ func UnjudgedOfSubscribers() (ids []string) {
 
 // Unjudged are the requirements that have a reason for having no case.
 func Unjudged() (ids []string) {
-	for _, why := range unjudged {
+	for _, why := range unjudgedRequirements {
 		ids = append(ids, strings.Fields(why.ids)...)
 	}
 	return ids
@@ -27,23 +27,24 @@ func Unjudged() (ids []string) {
 
 // Record puts a producer through all plays of its run, and returns what was recorded of each.
 func Record(ctx context.Context, run ProducerRun) (map[string]*Recording, error) {
-	stages, err := run.perform(ctx, run.needed(plays, Cases(), func(Case) bool { return true }))
+	stages, err := run.performRuns(ctx, run.neededRuns(scenarioRuns, Cases(), func(Case) bool { return true }))
 	all := map[string]*Recording{}
 	for _, st := range stages {
-		all[st.play.name] = st.recording()
-		all[st.play.name].keys = run.Keys
+		all[st.scenarioRun.name] = st.finishedRecording()
+		all[st.scenarioRun.name].keys = run.Keys
 	}
 	return all, err
 }
 
 // RecordSubscriber is Record for a subscriber.
 func RecordSubscriber(ctx context.Context, run SubscriberRun) (map[string]*Recording, error) {
-	all, err := run.record(ctx, scenePlays)
+	all, err := run.recordScenarios(ctx, subscriberScenarios)
 	return all.of, err
 }
 
-// OursAlone is what the runner said and noted in a recording, as if the target had not been there. With substitutes, each message
-// of the target is replaced by a note that the link of the suite wrote one in its place.
+// OursAlone is what the runner said and noted in a recording, as if the target had not been there.
+// With substitutes, each message of the target is replaced by a note that the link of the suite
+// wrote one in its place.
 func OursAlone(r *Recording, substitutes bool) *Recording {
 	ours := *r
 	ours.Entries, ours.read, ours.before, ours.ended, ours.plain = nil, map[int]object{}, nil, nil, false
@@ -58,12 +59,13 @@ func OursAlone(r *Recording, substitutes bool) *Recording {
 	return &ours
 }
 
-// Unanswered is a recording in which the link of the suite wrote the answers to requests, and all else is as it was.
+// Unanswered is a recording in which the link of the suite wrote the answers to requests, and all
+// else is as it was.
 func Unanswered(r *Recording) *Recording {
 	changed := *r
 	changed.Entries, changed.read = slices.Clone(r.Entries), map[int]object{}
-	for link := range r.links() {
-		for _, m := range of(r.all(link, false), "subscription.accepted", "subscription.rejected") {
+	for link := range r.linkCount() {
+		for _, m := range ofTypes(r.messagesOn(link, false), "subscription.accepted", "subscription.rejected") {
 			changed.Entries[m.n].Data, changed.Entries[m.n].Note = nil, noteSubstitute
 		}
 	}
@@ -75,13 +77,13 @@ func Judged(c Case, recordings map[string]*Recording) Result {
 	if c.everywhere {
 		c.plays = slices.Collect(maps.Keys(recordings))
 	}
-	return judge(c, recordings)
+	return judgeCase(c, recordings)
 }
 
 // The hostile messages, as the tests make mutants of them.
-type Hostile = hostile
+type Hostile = invalidMessage
 
-var HostileRequests, HostileReplies, HostileResponses = hostileRequests, hostileReplies, hostileResponses
+var HostileRequests, HostileReplies, HostileResponses = invalidRequests, invalidReplies, invalidResponses
 
 // Reply is what differs in a hostile reply to the question with a token.
-func (h hostile) Reply(token string) map[string]any { return h.reply(token) }
+func (h invalidMessage) Reply(token string) map[string]any { return h.replyMembers(token) }

@@ -14,16 +14,17 @@ import (
 	"github.com/aaep-go/aaep/conformance"
 )
 
-// A run that is interrupted reports what was judged by then, and passes nothing that was not played whole; a run that resumes that
-// report judges the rest alone, and keeps what was wrong.
+// A run that is interrupted reports what was judged by then, and passes nothing that was not played
+// whole; a run that resumes that report judges the rest alone, and keeps what was wrong.
 func TestInterrupted(t *testing.T) {
 	m := mutant{out: drop(isType("handoff.requested"))}
-	prove := func(t *testing.T, until string, earlier *conformance.Report) (r *conformance.Report, played []string, err error) {
+	prove := func(t *testing.T, until string, earlier *conformance.Report) (r *conformance.Report,
+		played []string, err error) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			defer interrupt()
 			g := newTarget(t)
-			run := whole(g, broken{g, &m, new(sync.Map), new(int)})
+			run := checkExtraCases(g, broken{g, &m, new(sync.Map), new(int)})
 			run.Resume = earlier
 			run.Progress = func(play string, _, _ int) {
 				if !strings.Contains(play, ",") {
@@ -39,12 +40,15 @@ func TestInterrupted(t *testing.T) {
 		return r, played, err
 	}
 	part, first, err := prove(t, "unanswered", nil)
-	if !errors.Is(err, context.Canceled) || part == nil || !part.Interrupted || part.Verdict != conformance.Fail || part.Claim() != "" {
+	if !errors.Is(err, context.Canceled) || part == nil || !part.Interrupted || part.Verdict != conformance.Fail ||
+		part.Claim() != "" {
 		t.Fatalf("%v, %+v", err, part)
 	}
 	got := verdicts(part)
-	for name, want := range map[string]conformance.Verdict{"hands-over": conformance.Fail, "text-whole": conformance.Pass, "begins-once": conformance.Pass,
-		"question-times-out": conformance.Inconclusive, "rate-kept": conformance.Inconclusive, "boundaries": conformance.Skipped} {
+	for name, want := range map[string]conformance.Verdict{"hands-over": conformance.Fail,
+		"text-whole": conformance.Pass, "begins-once": conformance.Pass,
+		"question-times-out": conformance.Inconclusive, "rate-kept": conformance.Inconclusive,
+		"boundaries": conformance.Skipped} {
 		if got[name] != want {
 			t.Errorf("interrupted, %s is %s, want %s", name, got[name], want)
 		}
@@ -58,7 +62,8 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, second, err := prove(t, "", earlier)
-	if err != nil || all.Interrupted || all.Verdict != conformance.Fail || all.Counts[conformance.Fail] != 2 || all.Counts[conformance.Inconclusive] != 0 {
+	if err != nil || all.Interrupted || all.Verdict != conformance.Fail || all.Counts[conformance.Fail] != 2 ||
+		all.Counts[conformance.Inconclusive] != 0 {
 		t.Fatalf("%v: %s %s", err, all.Summary(), notPassed(all))
 	}
 	if i := slices.IndexFunc(all.Results, func(r conformance.Result) bool { return r.Case.Name == "hands-over" }); all.Results[i].Play != "handoff" || len(all.Results[i].Case.Requirements) == 0 {
@@ -68,10 +73,12 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("first %v were played, and then %v", first, second)
 	}
 	earlier.Level = 2
-	if _, _, err := prove(t, "", earlier); err == nil || !strings.Contains(err.Error(), "the level 2, and this run of 3") {
+	if _, _, err := prove(t, "", earlier); err == nil ||
+		!strings.Contains(err.Error(), "the level 2, and this run of 3") {
 		t.Errorf("a report of another level was resumed: %v", err)
 	}
-	for _, text := range []string{"{}", "null", "[", `{"target_kind":"producer","suite_version":"other","completed_at":"2026-01-01T00:00:00Z"}`} {
+	for _, text := range []string{"{}", "null", "[",
+		`{"target_kind":"producer","suite_version":"other","completed_at":"2026-01-01T00:00:00Z"}`} {
 		if _, err := conformance.ReadReport(strings.NewReader(text)); err == nil {
 			t.Errorf("%s was taken for a report", text)
 		}
@@ -91,10 +98,12 @@ func TestSubscriberInterrupted(t *testing.T) {
 			}
 		}
 		part, err := run.Prove(ctx)
-		if !errors.Is(err, context.Canceled) || part == nil || !part.Interrupted || part.Verdict != conformance.Inconclusive {
+		if !errors.Is(err, context.Canceled) || part == nil || !part.Interrupted ||
+			part.Verdict != conformance.Inconclusive {
 			t.Fatalf("%v, %+v", err, part)
 		}
-		if got := verdicts(part); got["start-told"] != conformance.Pass || got["critical-at-once"] != conformance.Inconclusive {
+		if got := verdicts(part); got["start-told"] != conformance.Pass ||
+			got["critical-at-once"] != conformance.Inconclusive {
 			t.Errorf("%v", got)
 		}
 		run.Progress, run.Resume = nil, part

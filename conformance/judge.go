@@ -9,9 +9,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// judge lets a case judge each of its recordings. One that fails decides, and one that could not be judged keeps the case from
-// passing, unless there need not have been anything in it.
-func judge(c Case, recordings map[string]*Recording) Result {
+// judgeCase lets a case judge each of its recordings. One that fails decides, and one that could
+// not be judged keeps the case from passing, unless there need not have been anything in it.
+func judgeCase(c Case, recordings map[string]*Recording) Result {
 	result := Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}
 	const empty, needless, judged, missing, failed = 1, 2, 3, 4, 5
 	var wrong problems
@@ -22,10 +22,10 @@ func judge(c Case, recordings map[string]*Recording) Result {
 		if r == nil {
 			continue
 		}
-		f, is := c.finding(name, r), missing
+		f, is := c.judgeRecording(name, r), missing
 		switch {
 		case f.problems != nil:
-			wrong.add(name, r, f.problems)
+			wrong.addProblems(name, r, f.problems)
 			result.Verdict, worst = Fail, failed
 			continue
 		case f.Verdict == Fail:
@@ -38,7 +38,8 @@ func judge(c Case, recordings map[string]*Recording) Result {
 			is = empty
 		}
 		if plays[is] = append(plays[is], name); is > worst {
-			result.Play, result.Verdict, result.Seen, result.Evidence = name, f.Verdict, f.Seen, evidenceOf(r, f.Evidence)
+			result.Play, result.Verdict, result.Seen, result.Evidence = name, f.Verdict, f.Seen,
+				evidenceOf(r, f.Evidence)
 			result.cause, worst = f.cause, is
 		}
 		if is == failed {
@@ -50,12 +51,13 @@ func judge(c Case, recordings map[string]*Recording) Result {
 		if r == nil {
 			continue
 		}
-		switch f := c.finding(name, r); {
+		switch f := c.judgeRecording(name, r); {
 		case f.problems != nil:
-			wrong.add(name, r, f.problems)
+			wrong.addProblems(name, r, f.problems)
 			result.Verdict, worst = Fail, failed
 		case f.Verdict == Fail && worst != failed:
-			result.Play, result.Verdict, result.Seen, result.Evidence, worst = name, f.Verdict, f.Seen, evidenceOf(r, f.Evidence), failed
+			result.Play, result.Verdict, result.Seen, result.Evidence, worst = name, f.Verdict, f.Seen,
+				evidenceOf(r, f.Evidence), failed
 		}
 	}
 	result.judged = len(plays[judged])
@@ -64,7 +66,8 @@ func judge(c Case, recordings map[string]*Recording) Result {
 	}
 	if worst == missing && len(plays[judged]) > 0 {
 		result.cause = cmp.Or(result.cause, result.Seen) // which other cases may have as well
-		result.Seen = fmt.Sprintf("it was right in %s, and %s could not be judged: %s", plural(len(plays[judged]), "play"), strings.Join(plays[missing], ", "), result.Seen)
+		result.Seen = fmt.Sprintf("it was right in %s, and %s could not be judged: %s",
+			pluralOf(len(plays[judged]), "play"), strings.Join(plays[missing], ", "), result.Seen)
 	}
 	if c.Strength == Should {
 		switch result.Verdict {
@@ -82,8 +85,9 @@ const (
 	notAsked  = "it was not asked for"
 )
 
-// unfinished takes back what was judged by some of the plays of a case alone, where the run was interrupted. What is wrong stays so.
-func (res *Result) unfinished(recordings map[string]*Recording) {
+// withdrawUnfinished takes back what was judged by some of the plays of a case alone, where the run
+// was interrupted. What is wrong stays so.
+func (res *Result) withdrawUnfinished(recordings map[string]*Recording) {
 	for _, name := range res.Case.plays {
 		if recordings[name] == nil && res.Verdict != Fail && res.Verdict != Deviation {
 			res.Verdict, res.Seen, res.Evidence, res.Play, res.cause = Inconclusive, notPlayed, nil, "", ""
@@ -96,49 +100,53 @@ func (res *Result) unfinished(recordings map[string]*Recording) {
 	}
 }
 
-// finding is what the case makes of one recording.
-func (c Case) finding(play string, r *Recording) Finding {
+// judgeRecording is what the case makes of one recording.
+func (c Case) judgeRecording(play string, r *Recording) Finding {
 	f := c.Judge(r)
-	if (f.Verdict == Pass || f.Verdict == Fail) && !r.spoke() {
-		f = because(unseen("nothing came from the target"), r)
+	if (f.Verdict == Pass || f.Verdict == Fail) && !r.hasTargetActivity() {
+		f = explainInconclusive(inconclusiveFinding("nothing came from the target"), r)
 	}
 	if f.Verdict == Fail {
 		return f
 	}
-	if _, missed := r.noted(0, noteNoDial); missed && play != strangerPlay {
-		f = unseen(noteNoDial)
+	if _, missed := r.noteOn(0, noteNoDial); missed && play != strangerPlay {
+		f = inconclusiveFinding(noteNoDial)
 	} else if r.DriverErr != nil {
-		return unseen("the scenario " + r.Scenario.Name + " could not be started: " + aaep.SafeText(r.DriverErr.Error()))
+		return inconclusiveFinding("the scenario " + r.Scenario.Name + " could not be started: " +
+			aaep.SafeText(r.DriverErr.Error()))
 	}
 	if f.Verdict == "" {
 		f.Verdict = Inconclusive
 	}
 	if f.Verdict == Inconclusive {
-		return because(f, r)
+		return explainInconclusive(f, r)
 	}
 	return f
 }
 
-// because says what the first subscriber met in place of what is to be judged, where that is known.
-func because(f Finding, r *Recording) Finding {
-	if a, ok := r.answer(0); ok && a.typ() == "subscription.rejected" {
-		return Finding{Verdict: Inconclusive, Seen: f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), Evidence: []Entry{a.Entry}}
+// explainInconclusive says what the first subscriber met in place of what is to be judged, where
+// that is known.
+func explainInconclusive(f Finding, r *Recording) Finding {
+	if a, ok := r.firstAnswer(0); ok && a.compactType() == "subscription.rejected" {
+		return Finding{Verdict: Inconclusive,
+			Seen:     f.Seen + ", for the request was rejected with " + quoteText(a.stringMember("reason_code")),
+			Evidence: []Entry{a.Entry}}
 	}
-	if _, substituted := r.noted(0, noteSubstitute); substituted && r.limit == 0 {
+	if _, substituted := r.noteOn(0, noteSubstitute); substituted && r.limit == 0 {
 		f.Seen += ", for " + noteSubstitute
 	}
-	if n := len(r.garbled(0)); n > 0 && r.limit == 0 { // of a producer
+	if n := len(r.unreadableOn(0)); n > 0 && r.limit == 0 { // of a producer
 		f.Seen += fmt.Sprintf(", but %d messages that are no JSON objects, or have no type or no session_id", n)
 	}
-	if m := of(r.events(0), errored); len(m) > 0 && r.Scenario.Name != Errored && r.limit == 0 {
-		f.cause = "session.errored came: " + quoted(m[0].str("summary_normal"))
+	if m := ofTypes(r.eventsOn(0), errored); len(m) > 0 && r.Scenario.Name != Errored && r.limit == 0 {
+		f.cause = "session.errored came: " + quoteText(m[0].stringMember("summary_normal"))
 		f.Seen, f.Evidence = f.Seen+", and "+f.cause, append(f.Evidence, m[0].Entry)
 	}
 	if r.ended != nil && r.DriverErr == nil {
 		f.none = false
 		f.cause = aaep.SafeText(r.ended.Error())
 		f.Seen += ", for the link ended: " + f.cause
-	} else if r.breached() {
+	} else if r.hasViolation() {
 		f.cause = "binding"
 		f.Seen += ", maybe for what the case binding tells"
 	}
@@ -154,7 +162,7 @@ type problems struct {
 
 const maxProblems = 20
 
-func (p *problems) add(play string, r *Recording, list []problem) {
+func (p *problems) addProblems(play string, r *Recording, list []problem) {
 	if p.times == nil {
 		p.times = map[string]int{}
 	}

@@ -15,70 +15,78 @@ const (
 
 // accessCases judge who is served, and who is heard.
 var accessCases = []Case{
-	{Name: "strangers-refused", Requirements: []string{"SEC-001", "CONF-023", "SEC-013"}, Level: 3, Strength: Must, plays: []string{strangerPlay},
-		Rule: "who shows no credentials gets no subscription and no event, and if there is an answer it says that credentials are missing", Judge: func(r *Recording) Finding {
-			if list := r.events(0); len(list) > 0 {
-				return fail(short(list[0])+" came to a subscriber without credentials", list[0].Entry)
+	{Name: "strangers-refused", Requirements: []string{"SEC-001", "CONF-023", "SEC-013"}, Level: 3, Strength: Must,
+		plays: []string{strangerPlay},
+		Rule:  "who shows no credentials gets no subscription and no event, and if there is an answer it says that credentials are missing", Judge: func(r *Recording) Finding {
+			if list := r.eventsOn(0); len(list) > 0 {
+				return failFinding(shortName(list[0])+" came to a subscriber without credentials", list[0].Entry)
 			}
 			wanted := []string{string(aaep.AuthenticationRequired), string(aaep.AuthorizationDenied)}
 			for _, e := range r.Entries {
 				if code, ok := strings.CutPrefix(e.Note, noteRefused); ok {
 					if !slices.Contains(wanted, code) {
-						return fail("a subscriber without credentials was refused with "+quoted(code), e)
+						return failFinding("a subscriber without credentials was refused with "+quoteText(code), e)
 					}
-					return pass("it was refused with "+code, e)
+					return passFinding("it was refused with "+code, e)
 				}
 			}
-			a, ok := r.answer(0)
+			a, ok := r.firstAnswer(0)
 			switch {
-			case ok && a.typ() == "subscription.accepted":
-				return fail("a subscriber without credentials was accepted", a.Entry)
-			case ok && !slices.Contains(wanted, a.str("reason_code")):
-				return fail("a subscriber without credentials was rejected with "+quoted(a.str("reason_code")), a.Entry)
+			case ok && a.compactType() == "subscription.accepted":
+				return failFinding("a subscriber without credentials was accepted", a.Entry)
+			case ok && !slices.Contains(wanted, a.stringMember("reason_code")):
+				return failFinding("a subscriber without credentials was rejected with "+
+					quoteText(a.stringMember("reason_code")), a.Entry)
 			case ok:
-				return pass("it was rejected with "+a.str("reason_code"), a.Entry)
+				return passFinding("it was rejected with "+a.stringMember("reason_code"), a.Entry)
 			}
 			for _, note := range []string{noteNoDial, noteNoSend, noteClosed} {
-				if e, ok := r.noted(0, note); ok {
-					return pass("without credentials no link came to be", e)
+				if e, ok := r.noteOn(0, note); ok {
+					return passFinding("without credentials no link came to be", e)
 				}
 			}
-			return fail("no answer came to a subscriber without credentials", sent(r)...)
+			return failFinding("no answer came to a subscriber without credentials", sentOnFirstLink(r)...)
 		}},
-	{Name: "own-name-only", Requirements: []string{"SEC-014", "SEC-013"}, Level: 3, Strength: Must, plays: []string{neighbourPlay},
-		Rule: "who names another's subscription in a reply, a renegotiation or a close is not heard, whatever they know", Judge: func(r *Recording) Finding {
-			if a, ok := r.answer(1); !ok || a.typ() != "subscription.accepted" {
-				return unseen("the other credentials were not accepted")
+	{Name: "own-name-only", Requirements: []string{"SEC-014", "SEC-013"}, Level: 3, Strength: Must,
+		plays: []string{neighbourPlay},
+		Rule:  "who names another's subscription in a reply, a renegotiation or a close is not heard, whatever they know", Judge: func(r *Recording) Finding {
+			if a, ok := r.firstAnswer(1); !ok || a.compactType() != "subscription.accepted" {
+				return inconclusiveFinding("the other credentials were not accepted")
 			}
 			f := neverRun("the accept was sent by another than the subscription that it named")(r)
 			if f.Verdict != Pass {
 				return f
 			}
-			said := of(r.all(1, true), "subscription.renegotiate", "subscription.close")
+			said := ofTypes(r.messagesOn(1, true), "subscription.renegotiate", "subscription.close")
 			for link := range 2 {
-				if all := of(r.all(link, false), "subscription.accepted"); len(all) > 1 {
-					return fail("another's renegotiation was accepted", said[0].Entry, all[1].Entry)
+				if all := ofTypes(r.messagesOn(link, false), "subscription.accepted"); len(all) > 1 {
+					return failFinding("another's renegotiation was accepted", said[0].Entry, all[1].Entry)
 				}
 			}
-			own := of(r.all(0, true), "confirmation.reply")
-			for _, m := range r.events(0) {
-				if len(own) > 0 && m.terminal() && m.n > own[0].n {
+			own := ofTypes(r.messagesOn(0, true), "confirmation.reply")
+			for _, m := range r.eventsOn(0) {
+				if len(own) > 0 && m.isTerminal() && m.n > own[0].n {
 					return f
 				}
 			}
-			return fail("the subscription heard no more after another had closed it, or its own answer no longer counted", said[len(said)-1].Entry)
+			return failFinding("the subscription heard no more after another had closed it, or its own answer no longer counted", said[len(said)-1].Entry)
 		}},
-	{Name: "not-entitled", Requirements: []string{"SEC-003", "CONF-011", "TERM-017"}, Level: 2, Strength: Must, plays: []string{"not-entitled"},
-		Rule: "an accept of a subscription that may not reply has no effect, whatever token it knows", Judge: neverRun("the accept came from a subscription that was not asked")},
-	{Name: "refusals-mute", Requirements: []string{"CONF-026"}, Level: 2, Strength: Must, plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "twice", "changed-mind", "old-token"},
-		Rule: "nobody is told what is wrong with a reply: the answer to it, such as the status, is that to a good one", Judge: func(r *Recording) Finding {
-			replies := of(r.all(0, true), "confirmation.reply")
+	{Name: "not-entitled", Requirements: []string{"SEC-003", "CONF-011", "TERM-017"}, Level: 2, Strength: Must,
+		plays: []string{"not-entitled"},
+		Rule:  "an accept of a subscription that may not reply has no effect, whatever token it knows",
+		Judge: neverRun("the accept came from a subscription that was not asked")},
+	{Name: "refusals-mute", Requirements: []string{"CONF-026"}, Level: 2, Strength: Must,
+		plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "twice", "changed-mind",
+			"old-token"},
+		Rule: "nobody is told what is wrong with a reply: the answer to it, such as the status, is that to a good one",
+		Judge: func(r *Recording) Finding {
+			replies := ofTypes(r.messagesOn(0, true), "confirmation.reply")
 			if len(replies) == 0 {
-				return unseen(neverAsked)
+				return inconclusiveFinding(neverAsked)
 			}
 			var taken, other message
 			for _, m := range replies {
-				if _, refused := notTaken(r, m); invalid(m) != "" {
+				if _, refused := notTaken(r, m); invalidReason(m) != "" {
 					continue
 				} else if refused {
 					other = m
@@ -87,17 +95,20 @@ var accessCases = []Case{
 				}
 			}
 			if e, refused := notTaken(r, other); other.m != nil && taken.m != nil && refused {
-				return fail("a reply was answered otherwise than another one: "+string(e.Data), other.Entry, e, taken.Entry)
+				return failFinding("a reply was answered otherwise than another one: "+string(e.Data), other.Entry, e,
+					taken.Entry)
 			}
-			for _, m := range r.all(0, false) {
-				if m.n > replies[0].n && m.str("session_id") == "" && m.typ() != "subscription.close" {
-					return fail("a message came that is no event, after a reply that does not count", replies[0].Entry, m.Entry)
+			for _, m := range r.messagesOn(0, false) {
+				if m.n > replies[0].n && m.stringMember("session_id") == "" && m.compactType() != "subscription.close" {
+					return failFinding("a message came that is no event, after a reply that does not count",
+						replies[0].Entry, m.Entry)
 				}
 			}
-			return pass("nothing but events came after a reply that does not count", replies[0].Entry)
+			return passFinding("nothing but events came after a reply that does not count", replies[0].Entry)
 		}},
-	{Name: "lost-line", Requirements: []string{"HS-080", "TR-013", "TR-012"}, Level: 2, Strength: Must, plays: []string{"lost"},
-		Rule: "when the line of the only one who was asked breaks, the default applies, in time, and the session goes on", Judge: judgeDeparted("whose line broke")},
+	{Name: "lost-line", Requirements: []string{"HS-080", "TR-013", "TR-012"}, Level: 2, Strength: Must,
+		plays: []string{"lost"},
+		Rule:  "when the line of the only one who was asked breaks, the default applies, in time, and the session goes on", Judge: judgeDeparted("whose line broke")},
 }
 
 // notTaken is what came of a message that the target did not take.
@@ -110,21 +121,23 @@ func notTaken(r *Recording, m message) (Entry, bool) {
 	return Entry{}, false
 }
 
-// judgeDeparted watches with the second subscriber what becomes of a question after the first has gone.
+// judgeDeparted watches with the second subscriber what becomes of a question after the first has
+// gone.
 func judgeDeparted(how string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		q := questions(r, 0)
+		q := confirmationsOn(r, 0)
 		if len(q) == 0 {
-			return unseen(neverAsked)
+			return inconclusiveFinding(neverAsked)
 		}
 		if f, found := ranAnyway(r, 1, q[0], "after the only one who was asked, "+how+", had gone"); found {
 			return f
 		}
-		for _, m := range r.events(1) {
-			if m.n > q[0].n && (m.terminal() || m.typ() == state && m.str("from_state") == "awaiting_input") {
-				return pass("the session went on without the tool", m.Entry)
+		for _, m := range r.eventsOn(1) {
+			if m.n > q[0].n && (m.isTerminal() || m.compactType() == state &&
+				m.stringMember("from_state") == "awaiting_input") {
+				return passFinding("the session went on without the tool", m.Entry)
 			}
 		}
-		return fail("the session still waits for the only one who was asked, "+how, q[0].Entry)
+		return failFinding("the session still waits for the only one who was asked, "+how, q[0].Entry)
 	}
 }

@@ -23,22 +23,25 @@ var bindingCases = []Case{
 	{Name: "binding", Requirements: []string{"TR-004"}, Level: 1, Strength: Must,
 		Also: []string{"SSE-004", "SSE-006", "SSE-010", "SSE-016", "WS-002", "WS-009", "IPC-008", "IPC-009", "GRPC-002",
 			"STDIO-001", "STDIO-002", "STDIO-004", "STDIO-010"},
-		plays: bindingPlays,
+		plays: bindingRuns,
 		Rule:  "messages are carried as the binding of the transport says", Judge: violationsOfKind(noteBreach)},
-	{Name: "binding-advice", Requirements: []string{"WS-004"}, Level: 1, Strength: Should, plays: bindingPlays,
+	{Name: "binding-advice", Requirements: []string{"WS-004"}, Level: 1, Strength: Should, plays: bindingRuns,
 		Rule: "messages are carried as the binding of the transport advises", Judge: violationsOfKind(noteAdvice)},
 }
 
-var bindingPlays = slices.Concat(wholePlays, greetings, []string{"turned-away", "shutdown"})
+var bindingRuns = slices.Concat(wholeRuns, greetings, []string{"turned-away", "shutdown"})
 
 // subscriberBindingCases judge the same of a subscriber, in whatever is played.
 var subscriberBindingCases = []Case{
 	{Name: "binding", Requirements: []string{"TR-004"}, Level: 1, Strength: Must,
-		Also:  []string{"SSE-003", "SSE-005", "SSE-009", "SSE-015", "CONF-014", "WS-002", "WS-009", "IPC-009", "GRPC-002", "STDIO-001", "STDIO-003", "STDIO-005", "STDIO-006"},
+		Also: []string{"SSE-003", "SSE-005", "SSE-009", "SSE-015", "CONF-014", "WS-002", "WS-009", "IPC-009",
+			"GRPC-002", "STDIO-001", "STDIO-003", "STDIO-005", "STDIO-006"},
 		plays: []string{"story"}, everywhere: true,
 		Rule: "messages are carried as the binding of the transport says", Judge: violationsOfKind(noteBreach)},
-	{Name: "binding-advice", Requirements: []string{"WS-004"}, Level: 1, Strength: Should, plays: []string{"story"}, everywhere: true,
-		Rule: "messages are carried as the binding of the transport advises", Judge: violationsOfKind(noteAdvice)},
+	{Name: "binding-advice", Requirements: []string{"WS-004"}, Level: 1, Strength: Should, plays: []string{"story"},
+		everywhere: true,
+		Rule:       "messages are carried as the binding of the transport advises",
+		Judge:      violationsOfKind(noteAdvice)},
 }
 
 const unreported = "what is below the messages was not judged, for this link tells nothing of it"
@@ -57,18 +60,19 @@ func violationsOfKind(kind string) func(*Recording) Finding {
 			return Finding{Verdict: Fail, problems: wrong}
 		case !r.watched:
 			return Finding{Verdict: Skipped, Seen: unreported}
-		case len(r.all(0, false)) == 0 && r.mute != "":
-			return none("it was not played, for nothing would have been seen")
-		case len(r.all(0, false)) == 0 && !slices.ContainsFunc(r.Entries, func(e Entry) bool { return strings.HasPrefix(e.Note, noteStream) }):
-			return unseen("no message came")
+		case len(r.messagesOn(0, false)) == 0 && r.mute != "":
+			return nothingToJudge("it was not played, for nothing would have been seen")
+		case len(r.messagesOn(0, false)) == 0 &&
+			!slices.ContainsFunc(r.Entries, func(e Entry) bool { return strings.HasPrefix(e.Note, noteStream) }):
+			return inconclusiveFinding("no message came")
 		}
-		return pass("the transport noticed nothing that its binding forbids")
+		return passFinding("the transport noticed nothing that its binding forbids")
 	}
 }
 
-// withReporter returns a context with a Reporter that notes what breaks a rule that the target has at the level, each
-// thing once for a link.
-func (t *tape) withReporter(ctx context.Context, link, level int) context.Context {
+// withReporter returns a context with a Reporter that notes what breaks a rule that the target has
+// at the level, each thing once for a link.
+func (t *recorder) withReporter(ctx context.Context, link, level int) context.Context {
 	ctx, used := violation.WithReporter(ctx, func(id, text string) {
 		kind := noteAside
 		if row, ok := requirements.Find(id); ok {
@@ -81,8 +85,8 @@ func (t *tape) withReporter(ctx context.Context, link, level int) context.Contex
 				kind = noteAdvice
 			}
 		}
-		if _, known := t.now().noted(link, kind+text); !known {
-			t.add(Entry{Link: link, Note: kind + text})
+		if _, known := t.snapshot().noteOn(link, kind+text); !known {
+			t.addEntry(Entry{Link: link, Note: kind + text})
 		}
 	})
 	t.mu.Lock()
@@ -91,8 +95,8 @@ func (t *tape) withReporter(ctx context.Context, link, level int) context.Contex
 	return ctx
 }
 
-// beyond adds to the warnings what breaks rules that the level does not have yet.
-func (r *Report) beyond(rec *Recording) {
+// addHigherLevelWarnings adds to the warnings what breaks rules that the level does not have yet.
+func (r *Report) addHigherLevelWarnings(rec *Recording) {
 	for _, e := range rec.Entries {
 		text, ok := strings.CutPrefix(e.Note, noteBeyond)
 		if said := "not of this level, and judged at a higher one: " + text; ok && !slices.Contains(r.Warnings, said) {
@@ -101,8 +105,8 @@ func (r *Report) beyond(rec *Recording) {
 	}
 }
 
-// noticed is what the transport noticed, of whatever kind, in one sentence; "" is nothing.
-func (r *Recording) noticed() string {
+// firstViolation is what the transport noticed, of whatever kind, in one sentence; "" is nothing.
+func (r *Recording) firstViolation() string {
 	var all []string
 	for _, e := range r.Entries {
 		for _, kind := range []string{noteBreach, noteAdvice, noteBeyond, noteAside} {

@@ -10,16 +10,17 @@ import (
 // slack is how much later than due something may come.
 const slack = 5 * time.Second
 
-// actions are the irreversible calls a producer said it began, or finished without ever saying so.
-func actions(r *Recording, link int) (list []message) {
+// irreversibleCalls are the irreversible calls a producer said it began, or finished without ever
+// saying so.
+func irreversibleCalls(r *Recording, link int) (list []message) {
 	harmless := map[string]bool{}
 	alone := r.Scenario.Name == Ask || r.Scenario.Name == Withdraw // which run this tool and no other, whatever is said of it
-	for _, m := range of(r.events(link), invoked, done) {
-		key := m.str("tool") + " " + m.str("tool_call_id")
-		switch dangerous := alone || m.is("irreversible") || m.str("risk_level") == "high"; {
-		case m.typ() == invoked && !dangerous:
+	for _, m := range ofTypes(r.eventsOn(link), invoked, done) {
+		key := m.stringMember("tool") + " " + m.stringMember("tool_call_id")
+		switch dangerous := alone || m.boolMember("irreversible") || m.stringMember("risk_level") == "high"; {
+		case m.compactType() == invoked && !dangerous:
 			harmless[key] = true
-		case m.typ() == invoked:
+		case m.compactType() == invoked:
 			harmless[key] = true // its completion is no second action
 			list = append(list, m)
 		case !harmless[key]:
@@ -29,59 +30,63 @@ func actions(r *Recording, link int) (list []message) {
 	return list
 }
 
-// questions are what a link was asked.
-func questions(r *Recording, link int) []message { return of(r.events(link), confirm) }
+// confirmationsOn are what a link was asked.
+func confirmationsOn(r *Recording, link int) []message { return ofTypes(r.eventsOn(link), confirm) }
 
 const neverAsked = "the producer never asked"
 
-// ranAnyway finds on a link that an irreversible call was made after a question, or that one succeeded then. What was begun before
-// the question is judged by asks-first, and leaves open here whether the tool was run.
+// ranAnyway finds on a link that an irreversible call was made after a question, or that one
+// succeeded then. What was begun before the question is judged by asks-first, and leaves open here
+// whether the tool was run.
 func ranAnyway(r *Recording, link int, q message, although string) (Finding, bool) {
 	early := false
-	for _, d := range actions(r, link) {
+	for _, d := range irreversibleCalls(r, link) {
 		if d.n > q.n {
-			return fail("the irreversible tool was run "+although, evidence(r, d)...), true
+			return failFinding("the irreversible tool was run "+although, evidenceBefore(r, d)...), true
 		}
 		early = true
-		for _, over := range of(r.events(link), done) {
-			if over.n > q.n && over.sameCall(d) && over.str("status") == "success" {
-				return fail("the irreversible tool was run to its end "+although, evidence(r, over)...), true
+		for _, over := range ofTypes(r.eventsOn(link), done) {
+			if over.n > q.n && over.sameCall(d) && over.stringMember("status") == "success" {
+				return failFinding("the irreversible tool was run to its end "+although, evidenceBefore(r, over)...),
+					true
 			}
 		}
 	}
-	return unseen("tool.invoked came before the question: whether the tool was run because of what was answered cannot be told"), early
+	return inconclusiveFinding("tool.invoked came before the question: whether the tool was run because of what was answered cannot be told"), early
 }
 
 func (m message) sameCall(other message) bool {
-	return m.str("tool") == other.str("tool") && m.str("tool_call_id") == other.str("tool_call_id")
+	return m.stringMember("tool") == other.stringMember("tool") &&
+		m.stringMember("tool_call_id") == other.stringMember("tool_call_id")
 }
 
-// neverRun judges a recording in which a question must have come, and a reply of the runner's must have been sent, after which the
-// tool must not be run. Without either there is nothing to judge.
+// neverRun judges a recording in which a question must have come, and a reply of the runner's must
+// have been sent, after which the tool must not be run. Without either there is nothing to judge.
 func neverRun(because string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		q := questions(r, 0)
+		q := confirmationsOn(r, 0)
 		if len(q) == 0 {
-			return unseen(neverAsked)
+			return inconclusiveFinding(neverAsked)
 		}
 		replies := r.repliesSent()
 		if len(replies) == 0 {
-			return unseen("nothing was replied, so that nothing could come of it")
+			return inconclusiveFinding("nothing was replied, so that nothing could come of it")
 		}
-		for _, d := range actions(r, 0) {
+		for _, d := range irreversibleCalls(r, 0) {
 			if d.n > q[0].n && d.n < replies[0].n {
-				return fail("the irreversible tool was run before the question was answered", evidence(r, d)...)
+				return failFinding("the irreversible tool was run before the question was answered",
+					evidenceBefore(r, d)...)
 			}
 		}
 		if f, found := ranAnyway(r, 0, q[0], "although "+because); found {
 			return f
 		}
-		return pass("the tool was not run: "+because, evidence(r, q[0])...)
+		return passFinding("the tool was not run: "+because, evidenceBefore(r, q[0])...)
 	}
 }
 
-// repliesSent are the confirmation.replies that the runner sent on any link, in order, also those that are no JSON that everybody
-// reads alike.
+// repliesSent are the confirmation.replies that the runner sent on any link, in order, also those
+// that are no JSON that everybody reads alike.
 func (r *Recording) repliesSent() (list []message) {
 	for i, e := range r.Entries {
 		if e.Sent && bytes.Contains(e.Data, []byte(`"confirmation.reply"`)) {
@@ -93,45 +98,51 @@ func (r *Recording) repliesSent() (list []message) {
 
 // neverRunInSilence judges a recording in which a question must have come, and nothing was replied.
 func neverRunInSilence(r *Recording) Finding {
-	q := questions(r, 0)
+	q := confirmationsOn(r, 0)
 	if len(q) == 0 {
-		return unseen(neverAsked)
+		return inconclusiveFinding(neverAsked)
 	}
 	if f, found := ranAnyway(r, 0, q[0], "although nobody answered"); found {
 		return f
 	}
-	return pass("the tool was not run: nobody answered", q[0].Entry)
+	return passFinding("the tool was not run: nobody answered", q[0].Entry)
 }
 
-// judgeAsksFirst looks in whatever was asked for actions that did not wait. What was run after an answer, or after a deadline, is
-// for the cases of that.
+// judgeAsksFirst looks in whatever was asked for actions that did not wait. What was run after an
+// answer, or after a deadline, is for the cases of that.
 func judgeAsksFirst(r *Recording) Finding {
-	q, replies := questions(r, 0), r.repliesSent()
-	for _, d := range actions(r, 0) {
-		asked := slices.ContainsFunc(q, func(q message) bool { return q.n < d.n && q.str("session_id") == d.str("session_id") })
+	q, replies := confirmationsOn(r, 0), r.repliesSent()
+	for _, d := range irreversibleCalls(r, 0) {
+		asked := slices.ContainsFunc(q, func(q message) bool {
+			return q.n < d.n &&
+				q.stringMember("session_id") == d.stringMember("session_id")
+		})
 		switch {
 		case !asked && len(q) == 0:
-			return fail("tool.invoked said that the irreversible tool was begun, and nobody was asked", evidence(r, d)...)
+			return failFinding("tool.invoked said that the irreversible tool was begun, and nobody was asked",
+				evidenceBefore(r, d)...)
 		case !asked:
-			return fail("tool.invoked said that the irreversible tool was begun before the question came", evidence(r, d)...)
+			return failFinding("tool.invoked said that the irreversible tool was begun before the question came",
+				evidenceBefore(r, d)...)
 		case len(replies) > 0 && d.n < replies[0].n:
-			return fail("tool.invoked said that the irreversible tool was begun before anybody had accepted", evidence(r, d)...)
+			return failFinding("tool.invoked said that the irreversible tool was begun before anybody had accepted",
+				evidenceBefore(r, d)...)
 		}
 	}
 	if len(q) == 0 {
-		return unseen(neverAsked)
+		return inconclusiveFinding(neverAsked)
 	}
-	return pass("the tool waited for the answer", q[0].Entry)
+	return passFinding("the tool waited for the answer", q[0].Entry)
 }
 
-// evidence is a message, and what was said before it that matters.
-func evidence(r *Recording, m message) (list []Entry) {
+// evidenceBefore is a message, and what was said before it that matters.
+func evidenceBefore(r *Recording, m message) (list []Entry) {
 	for i, o := range r.Entries {
 		if i >= m.n {
 			break
 		}
 		var about message
-		for _, q := range questions(r, o.Link) {
+		for _, q := range confirmationsOn(r, o.Link) {
 			if q.n == i {
 				about = q
 			}
@@ -150,106 +161,118 @@ func evidence(r *Recording, m message) (list []Entry) {
 
 // consentCases judge what is done, and on whose word.
 var consentCases = []Case{
-	{Name: "asks-first", Requirements: []string{"LVL-019", "EVT-067", "EVT-042", "EVT-076", "CONF-001", "TERM-016"}, Level: 2, Strength: Must, plays: askingPlays,
+	{Name: "asks-first", Requirements: []string{"LVL-019", "EVT-067", "EVT-042", "EVT-076", "CONF-001", "TERM-016"},
+		Level: 2, Strength: Must, plays: askingRuns,
 		Rule: "an irreversible tool is not begun before its confirmation was accepted", Judge: judgeAsksFirst},
-	{Name: "does-what-was-accepted", Requirements: []string{"EVT-093", "SM-009"}, Level: 2, Strength: Must, plays: []string{"accept"},
-		Rule: "after an accept, tool.invoked says that the tool is run", Judge: func(r *Recording) Finding {
-			q := questions(r, 0)
+	{Name: "does-what-was-accepted", Requirements: []string{"EVT-093", "SM-009"}, Level: 2, Strength: Must,
+		plays: []string{"accept"},
+		Rule:  "after an accept, tool.invoked says that the tool is run", Judge: func(r *Recording) Finding {
+			q := confirmationsOn(r, 0)
 			if len(q) == 0 {
-				return unseen(neverAsked)
+				return inconclusiveFinding(neverAsked)
 			}
-			d := of(actions(r, 0), invoked)
-			if len(d) > 0 && !d[0].is("irreversible") && d[0].str("risk_level") != "high" {
-				return fail("tool.invoked of the irreversible tool says neither that it is irreversible nor that its risk is high", q[0].Entry, d[0].Entry)
+			d := ofTypes(irreversibleCalls(r, 0), invoked)
+			if len(d) > 0 && !d[0].boolMember("irreversible") && d[0].stringMember("risk_level") != "high" {
+				return failFinding("tool.invoked of the irreversible tool says neither that it is irreversible nor that its risk is high", q[0].Entry, d[0].Entry)
 			}
 			if len(d) > 0 {
-				return pass("the tool was run once it was accepted", d[0].Entry)
+				return passFinding("the tool was run once it was accepted", d[0].Entry)
 			}
-			return fail("the tool was accepted, and no tool.invoked said that it is run", q[0].Entry)
+			return failFinding("the tool was accepted, and no tool.invoked said that it is run", q[0].Entry)
 		}},
-	{Name: "reject-means-no", Requirements: []string{"SM-013", "CONF-004"}, Level: 2, Strength: Must, plays: []string{"reject"},
-		Rule: "a tool that was rejected is not run", Judge: neverRun("it was rejected")},
-	{Name: "silence-means-no", Requirements: []string{"CONF-030", "LVL-042"}, Level: 2, Strength: Must, plays: []string{"silence"},
-		Rule: "without an answer the default, reject, applies", Judge: neverRunInSilence},
+	{Name: "reject-means-no", Requirements: []string{"SM-013", "CONF-004"}, Level: 2, Strength: Must,
+		plays: []string{"reject"},
+		Rule:  "a tool that was rejected is not run", Judge: neverRun("it was rejected")},
+	{Name: "silence-means-no", Requirements: []string{"CONF-030", "LVL-042"}, Level: 2, Strength: Must,
+		plays: []string{"silence"},
+		Rule:  "without an answer the default, reject, applies", Judge: neverRunInSilence},
 	{Name: "deadline", Requirements: []string{"SM-014"}, Level: 2, Strength: Must, plays: []string{"silence"},
 		Rule: "a question is open until its timeout, and settled soon after", Judge: judgeDeadline},
-	{Name: "default-reject", Requirements: []string{"CONF-031", "EVT-072", "CONF-034"}, Level: 2, Strength: Must, plays: []string{"accept"},
-		Rule: "the default of an irreversible action of high or medium risk is reject", Judge: eachQuestion(func(_ *Recording, q message) Finding {
-			switch d := q.str("default_decision"); d {
+	{Name: "default-reject", Requirements: []string{"CONF-031", "EVT-072", "CONF-034"}, Level: 2, Strength: Must,
+		plays: []string{"accept"},
+		Rule:  "the default of an irreversible action of high or medium risk is reject",
+		Judge: eachQuestion(func(_ *Recording, q message) Finding {
+			switch d := q.stringMember("default_decision"); d {
 			case "reject":
 			case "":
-				return fail("the question about an irreversible action has no default_decision", q.Entry)
+				return failFinding("the question about an irreversible action has no default_decision", q.Entry)
 			default:
-				return fail("the default_decision of an irreversible action is "+quoted(d), q.Entry)
+				return failFinding("the default_decision of an irreversible action is "+quoteText(d), q.Entry)
 			}
-			return pass("the default is reject", q.Entry)
+			return passFinding("the default is reject", q.Entry)
 		})},
 	{Name: "waiting-told", Requirements: []string{"SM-007"}, Level: 2, Strength: Must, plays: []string{"accept"},
-		Rule: "the state is awaiting_input no later than when the question comes", Judge: eachQuestion(func(r *Recording, q message) Finding {
+		Rule: "the state is awaiting_input no later than when the question comes",
+		Judge: eachQuestion(func(r *Recording, q message) Finding {
 			now := ""
-			for _, m := range of(r.events(0), state) {
+			for _, m := range ofTypes(r.eventsOn(0), state) {
 				if m.n < q.n {
-					now = m.str("to_state")
+					now = m.stringMember("to_state")
 				}
 			}
 			switch now {
 			case "awaiting_input":
 			case "":
-				return fail("the question came before any state was told", q.Entry)
+				return failFinding("the question came before any state was told", q.Entry)
 			default:
-				return fail("the question came in the state "+quoted(now), q.Entry)
+				return failFinding("the question came in the state "+quoteText(now), q.Entry)
 			}
-			return pass("awaiting_input came before the question", q.Entry)
+			return passFinding("awaiting_input came before the question", q.Entry)
 		})},
-	{Name: "outcome-told", Requirements: []string{"LVL-021", "CONF-002", "SM-008", "EVT-094"}, Level: 2, Strength: Must, plays: []string{"accept", "reject", "silence", "clarify"},
-		Rule: "after a question is settled, a state.changed leaves awaiting_input", Judge: eachQuestion(func(r *Recording, q message) Finding {
-			for _, m := range of(r.events(0), state) {
-				if m.n > q.n && m.str("from_state") == "awaiting_input" {
-					return pass("a state.changed said that it goes on", q.Entry, m.Entry)
+	{Name: "outcome-told", Requirements: []string{"LVL-021", "CONF-002", "SM-008", "EVT-094"}, Level: 2,
+		Strength: Must, plays: []string{"accept", "reject", "silence", "clarify"},
+		Rule: "after a question is settled, a state.changed leaves awaiting_input",
+		Judge: eachQuestion(func(r *Recording, q message) Finding {
+			for _, m := range ofTypes(r.eventsOn(0), state) {
+				if m.n > q.n && m.stringMember("from_state") == "awaiting_input" {
+					return passFinding("a state.changed said that it goes on", q.Entry, m.Entry)
 				}
 			}
-			return fail("nothing said that the question was settled", q.Entry)
+			return failFinding("nothing said that the question was settled", q.Entry)
 		})},
 	{Name: "rejection-told", Requirements: []string{"CONF-052"}, Level: 2, Strength: Must, plays: []string{"reject"},
-		Rule: "after a rejection the state is thinking or deciding, or the session ends", Judge: eachQuestion(func(r *Recording, q message) Finding {
-			for _, m := range r.events(0) {
-				switch to := m.str("to_state"); {
-				case m.n <= q.n || m.typ() != state && !m.terminal():
-				case m.terminal() || to == "thinking" || to == "deciding":
-					return pass("the session went on to something else", q.Entry, m.Entry)
+		Rule: "after a rejection the state is thinking or deciding, or the session ends",
+		Judge: eachQuestion(func(r *Recording, q message) Finding {
+			for _, m := range r.eventsOn(0) {
+				switch to := m.stringMember("to_state"); {
+				case m.n <= q.n || m.compactType() != state && !m.isTerminal():
+				case m.isTerminal() || to == "thinking" || to == "deciding":
+					return passFinding("the session went on to something else", q.Entry, m.Entry)
 				default:
-					return fail("after the rejection the state is "+quoted(to), q.Entry, m.Entry)
+					return failFinding("after the rejection the state is "+quoteText(to), q.Entry, m.Entry)
 				}
 			}
-			return fail("nothing came after the rejection", q.Entry)
+			return failFinding("nothing came after the rejection", q.Entry)
 		})},
 	{Name: "asks-once", Requirements: []string{"CONF-005"}, Level: 2, Strength: Must, plays: []string{"silence"},
 		Rule: "while a question is open, it is not asked again under another token", Judge: func(r *Recording) Finding {
-			list := questions(r, 0)
+			list := confirmationsOn(r, 0)
 			if len(list) == 0 {
-				return unseen(neverAsked)
+				return inconclusiveFinding(neverAsked)
 			}
 			for _, q := range list[1:] {
-				settled := slices.ContainsFunc(of(r.events(0), state), func(m message) bool {
-					return m.n > list[0].n && m.n < q.n && m.str("from_state") == "awaiting_input"
+				settled := slices.ContainsFunc(ofTypes(r.eventsOn(0), state), func(m message) bool {
+					return m.n > list[0].n && m.n < q.n && m.stringMember("from_state") == "awaiting_input"
 				})
-				if !settled && q.str("reply_token") != list[0].str("reply_token") {
-					return fail("a second question came while the first was open", list[0].Entry, q.Entry)
+				if !settled && q.stringMember("reply_token") != list[0].stringMember("reply_token") {
+					return failFinding("a second question came while the first was open", list[0].Entry, q.Entry)
 				}
 			}
-			return pass("it was asked once", list[0].Entry)
+			return passFinding("it was asked once", list[0].Entry)
 		}},
-	{Name: "not-asked-if-mute", Requirements: []string{"HS-020"}, Level: 2, Strength: Must, plays: []string{"cannot-reply", "bare-ask"},
-		Rule: "who cannot reply is not asked, and the default applies at once", Judge: judgeMute(confirm)},
-	{Name: "not-questioned-if-mute", Requirements: []string{"HS-021"}, Level: 2, Strength: Must, plays: []string{"cannot-answer"},
-		Rule: "who cannot answer gets no awaiting.clarification, and the session goes on", Judge: judgeMute(clarify)},
+	{Name: "not-asked-if-mute", Requirements: []string{"HS-020"}, Level: 2, Strength: Must,
+		plays: []string{"cannot-reply", "bare-ask"},
+		Rule:  "who cannot reply is not asked, and the default applies at once", Judge: judgeMute(confirm)},
+	{Name: "not-questioned-if-mute", Requirements: []string{"HS-021"}, Level: 2, Strength: Must,
+		plays: []string{"cannot-answer"},
+		Rule:  "who cannot answer gets no awaiting.clarification, and the session goes on", Judge: judgeMute(clarify)},
 }
 
 // eachQuestion fails with the first question, of either kind, that something is wrong with.
 func eachQuestion(judge func(*Recording, message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		last := unseen(neverAsked)
-		for _, q := range of(r.events(0), confirm, clarify) {
+		last := inconclusiveFinding(neverAsked)
+		for _, q := range ofTypes(r.eventsOn(0), confirm, clarify) {
 			if last = judge(r, q); last.Verdict == Fail {
 				break
 			}
@@ -259,49 +282,53 @@ func eachQuestion(judge func(*Recording, message) Finding) func(*Recording) Find
 }
 
 func judgeDeadline(r *Recording) Finding {
-	q := questions(r, 0)
+	q := confirmationsOn(r, 0)
 	if len(q) == 0 {
-		return unseen(neverAsked)
+		return inconclusiveFinding(neverAsked)
 	}
 	return settledInTime(r, q[0])
 }
 
 // settledInTime judges a question that nobody answers.
 func settledInTime(r *Recording, q message) Finding {
-	due := time.Duration(q.num("timeout_seconds")) * time.Second
-	for _, m := range r.events(0) {
-		if m.n <= q.n || m.typ() != invoked && !m.terminal() && (m.typ() != state || m.str("from_state") != "awaiting_input") {
+	due := time.Duration(q.numberMember("timeout_seconds")) * time.Second
+	for _, m := range r.eventsOn(0) {
+		if m.n <= q.n || m.compactType() != invoked && !m.isTerminal() &&
+			(m.compactType() != state || m.stringMember("from_state") != "awaiting_input") {
 			continue
 		}
 		switch after := m.At.Sub(q.At); {
 		case after < due-slack/10:
-			return fail(fmt.Sprintf("a question open for %v was settled after %v without an answer", due, after.Round(time.Millisecond)), q.Entry, m.Entry)
+			return failFinding(fmt.Sprintf("a question open for %v was settled after %v without an answer", due,
+				after.Round(time.Millisecond)), q.Entry, m.Entry)
 		case after > due+slack:
-			return fail(fmt.Sprintf("a question open for %v was settled only after %v", due, after.Round(time.Millisecond)), q.Entry, m.Entry)
+			return failFinding(fmt.Sprintf("a question open for %v was settled only after %v", due,
+				after.Round(time.Millisecond)), q.Entry, m.Entry)
 		default:
-			return pass(fmt.Sprintf("a question open for %v was settled after %v", due, after.Round(time.Millisecond)), q.Entry, m.Entry)
+			return passFinding(fmt.Sprintf("a question open for %v was settled after %v", due,
+				after.Round(time.Millisecond)), q.Entry, m.Entry)
 		}
 	}
-	return fail(fmt.Sprintf("a question open for %v was never settled", due), q.Entry)
+	return failFinding(fmt.Sprintf("a question open for %v was never settled", due), q.Entry)
 }
 
 // judgeMute: no question comes, nothing irreversible is done, and the session does not wait.
 func judgeMute(question string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		if q := of(r.events(0), question); len(q) > 0 {
-			return fail(short(q[0])+" came to a subscriber that had said it cannot answer", q[0].Entry)
+		if q := ofTypes(r.eventsOn(0), question); len(q) > 0 {
+			return failFinding(shortName(q[0])+" came to a subscriber that had said it cannot answer", q[0].Entry)
 		}
-		if d := actions(r, 0); len(d) > 0 {
-			return fail("the irreversible tool was run although nobody could be asked", d[0].Entry)
+		if d := irreversibleCalls(r, 0); len(d) > 0 {
+			return failFinding("the irreversible tool was run although nobody could be asked", d[0].Entry)
 		}
-		all := r.events(0)
+		all := r.eventsOn(0)
 		if len(all) == 0 {
-			return unseen("no event came")
+			return inconclusiveFinding("no event came")
 		}
 		last := all[len(all)-1]
-		if !last.terminal() {
-			return fail("the session waits for an answer that nobody can give", last.Entry)
+		if !last.isTerminal() {
+			return failFinding("the session waits for an answer that nobody can give", last.Entry)
 		}
-		return pass("nobody was asked, and the session went on", last.Entry)
+		return passFinding("nobody was asked, and the session went on", last.Entry)
 	}
 }

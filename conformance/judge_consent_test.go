@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A producer that says it begins before it asks is told so, and is not told that it did what it held back. LVL-019, SM-013
+// A producer that says it begins before it asks is told so, and is not told that it did what it
+// held back. LVL-019, SM-013
 func TestBegunBeforeAsked(t *testing.T) {
 	const (
 		begins = `{"type":"aaep:agent.tool.invoked","session_id":"sess_1","tool":"pay","tool_call_id":"call_1","risk_level":"high","irreversible":true}`
@@ -30,7 +31,8 @@ func TestBegunBeforeAsked(t *testing.T) {
 			for _, ev := range tt.events {
 				r.Entries = append(r.Entries, Entry{Data: []byte(ev)})
 				if ev == asks {
-					r.Entries = append(r.Entries, Entry{Sent: true, Data: []byte(`{"type":"confirmation.reply","decision":"reject"}`)})
+					r.Entries = append(r.Entries,
+						Entry{Sent: true, Data: []byte(`{"type":"confirmation.reply","decision":"reject"}`)})
 				}
 			}
 			if f := neverRun("it was rejected")(r); f.Verdict != tt.want {
@@ -40,7 +42,8 @@ func TestBegunBeforeAsked(t *testing.T) {
 	}
 }
 
-// What the tool was run for is among the evidence, also where not everybody would read it alike. CONF-019
+// What the tool was run for is among the evidence, also where not everybody would read it alike.
+// CONF-019
 func TestEvidenceIsWhole(t *testing.T) {
 	const twice = `{"type":"confirmation.reply","decision":"reject","decision":"accept"}`
 	r := &Recording{read: map[int]object{}, Entries: []Entry{
@@ -49,7 +52,8 @@ func TestEvidenceIsWhole(t *testing.T) {
 		{Data: []byte(`{"type":"aaep:agent.tool.invoked","session_id":"sess_1","tool":"pay","risk_level":"high","irreversible":true}`)},
 	}}
 	f := neverRun("no valid accept was sent")(r)
-	if f.Verdict != Fail || !slices.ContainsFunc(f.Evidence, func(e Entry) bool { return strings.Contains(string(e.Data), twice) }) {
+	if f.Verdict != Fail || !slices.ContainsFunc(f.Evidence,
+		func(e Entry) bool { return strings.Contains(string(e.Data), twice) }) {
 		t.Errorf("%v with the evidence %v", f.Verdict, f.Evidence)
 	}
 }

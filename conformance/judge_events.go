@@ -16,169 +16,183 @@ import (
 // messageCases judge each message by itself.
 var messageCases = []Case{
 	{Name: "events-valid", Requirements: []string{"LVL-009", "EVT-001", "ENV-001"}, Level: 1, Strength: Must,
-		Rule: "every event has the whole envelope and is valid under its schema", Judge: judgeEvents, Also: eventRows, beside: playsBeside},
+		Rule: "every event has the whole envelope and is valid under its schema", Judge: judgeEvents, Also: eventRows,
+		beside: runsBeside},
 	{Name: "summaries", Requirements: []string{"LVL-010"}, Level: 1, Strength: Must,
-		Rule: "every event but output.streaming has a summary_normal that is not empty", Judge: eachEvent(func(m message) string {
-			if m.typ() != output && strings.TrimSpace(m.str("summary_normal")) == "" {
-				return short(m) + " came without summary_normal"
+		Rule: "every event but output.streaming has a summary_normal that is not empty",
+		Judge: eachEvent(func(m message) string {
+			if m.compactType() != output && strings.TrimSpace(m.stringMember("summary_normal")) == "" {
+				return shortName(m) + " came without summary_normal"
 			}
 			return ""
 		})},
 	{Name: "version-named", Requirements: []string{"ENV-049"}, Level: 1, Strength: Should,
 		Rule: "every event carries aaep_version", Judge: eachEvent(func(m message) string {
 			if _, ok := m.m["aaep_version"]; !ok {
-				return short(m) + " came without aaep_version"
+				return shortName(m) + " came without aaep_version"
 			}
 			return ""
 		})},
 	{Name: "version-known", Requirements: []string{"ENV-050", "VER-001"}, Level: 1, Strength: Must,
 		Rule: "aaep_version names a version 1 of AAEP, for there is no other", Judge: eachEvent(func(m message) string {
 			version, there := m.m["aaep_version"]
-			if major, _, _ := strings.Cut(m.str("aaep_version"), "."); there && major != "1" {
-				return fmt.Sprintf("%s has the aaep_version %v", short(m), version)
+			if major, _, _ := strings.Cut(m.stringMember("aaep_version"), "."); there && major != "1" {
+				return fmt.Sprintf("%s has the aaep_version %v", shortName(m), version)
 			}
 			return ""
 		})},
 	{Name: "stamp-digits", Requirements: []string{"ENV-021"}, Level: 1, Strength: Must,
 		Rule: "a timestamp has no fraction of a second, or 3 or 6 digits", Judge: eachEvent(func(m message) string {
-			_, fraction, ok := strings.Cut(m.str("timestamp"), ".")
+			_, fraction, ok := strings.Cut(m.stringMember("timestamp"), ".")
 			n := len(fraction) - len(strings.TrimLeft(fraction, "0123456789"))
 			if ok && n != 3 && n != 6 {
-				return fmt.Sprintf("the timestamp of %s is %q", short(m), m.str("timestamp"))
+				return fmt.Sprintf("the timestamp of %s is %q", shortName(m), m.stringMember("timestamp"))
 			}
 			return ""
 		})},
 	{Name: "size", Requirements: []string{"ENV-058"}, Level: 1, Strength: Should,
 		Rule: "an event takes at most 64 KiB", Judge: eachEvent(func(m message) string {
 			if len(m.Data) > 64<<10 {
-				return fmt.Sprintf("%s takes %d bytes", short(m), len(m.Data))
+				return fmt.Sprintf("%s takes %d bytes", shortName(m), len(m.Data))
 			}
 			return ""
 		})},
-	{Name: "ids-same-for-all", Requirements: []string{"ENV-013"}, Level: 2, Strength: Must, plays: []string{"latecomer", "two", "relayed", "verbosity"},
-		Rule: "to two subscribers, an event_id is that of one event", Judge: func(r *Recording) Finding {
+	{Name: "ids-same-for-all", Requirements: []string{"ENV-013"}, Level: 2, Strength: Must,
+		plays: []string{"latecomer", "two", "relayed", "verbosity"},
+		Rule:  "to two subscribers, an event_id is that of one event", Judge: func(r *Recording) Finding {
 			first, both := map[string]message{}, 0
 			twice := map[string]bool{} // to one subscriber, which is for another case
-			for _, m := range r.events(0) {
-				_, twice[m.str("event_id")] = first[m.str("event_id")]
-				first[m.str("event_id")] = m
+			for _, m := range r.eventsOn(0) {
+				_, twice[m.stringMember("event_id")] = first[m.stringMember("event_id")]
+				first[m.stringMember("event_id")] = m
 			}
-			for _, m := range r.events(1) {
-				other, ok := first[m.str("event_id")]
-				if both++; !ok || twice[m.str("event_id")] {
+			for _, m := range r.eventsOn(1) {
+				other, ok := first[m.stringMember("event_id")]
+				if both++; !ok || twice[m.stringMember("event_id")] {
 					both--
-				} else if other.typ() != m.typ() || other.str("session_id") != m.str("session_id") {
-					return fail(fmt.Sprintf("the event_id of %s is that of %s to another subscriber", short(other), short(m)), other.Entry, m.Entry)
+				} else if other.compactType() != m.compactType() ||
+					other.stringMember("session_id") != m.stringMember("session_id") {
+					return failFinding(fmt.Sprintf("the event_id of %s is that of %s to another subscriber",
+						shortName(other), shortName(m)), other.Entry, m.Entry)
 				}
 			}
-			if len(first) == 0 || len(r.events(1)) == 0 {
-				return unseen("no event came to both subscribers")
+			if len(first) == 0 || len(r.eventsOn(1)) == 0 {
+				return inconclusiveFinding("no event came to both subscribers")
 			}
-			return pass(fmt.Sprintf("%d events came to both, under one id each", both), r.events(1)[0].Entry)
+			return passFinding(fmt.Sprintf("%d events came to both, under one id each", both), r.eventsOn(1)[0].Entry)
 		}},
 	{Name: "ids-once", Requirements: []string{"ENV-013"}, Level: 1, Strength: Must,
 		Rule: "no event_id comes twice", Judge: func(r *Recording) Finding {
 			seen := map[string]message{}
-			for _, m := range r.events(0) {
-				id := m.str("event_id")
+			for _, m := range r.eventsOn(0) {
+				id := m.stringMember("event_id")
 				if r.before[id] {
-					return fail("an event has the event_id of one in an earlier session", m.Entry)
+					return failFinding("an event has the event_id of one in an earlier session", m.Entry)
 				}
 				if before, ok := seen[id]; ok && id != "" {
-					return fail(fmt.Sprintf("%s and %s have the same event_id", short(before), short(m)), before.Entry, m.Entry)
+					return failFinding(fmt.Sprintf("%s and %s have the same event_id", shortName(before),
+						shortName(m)), before.Entry, m.Entry)
 				}
 				seen[id] = m
 			}
-			return some(len(seen), "events, each with an id of its own")
+			return passIfAny(len(seen), "events, each with an id of its own")
 		}},
-	{Name: "stamps-real", Requirements: []string{"ENV-022"}, Level: 1, Strength: Must, plays: []string{"hang", "silence"},
-		Rule: "a timestamp is the moment at which the event was made", Judge: judgeStamps},
-	{Name: "numbered-right", Requirements: []string{"ENV-041", "ENV-042"}, Level: 1, Strength: Must, plays: []string{"stream", "tools", "accept", "handoff", "idle"},
-		Rule: "sequence_number is on no event of a session, or on all, from 0 and by 1; text, progress and states that were merged have the number of the last", Judge: eachSession(func(s []message) Finding {
+	{Name: "stamps-real", Requirements: []string{"ENV-022"}, Level: 1, Strength: Must,
+		plays: []string{"hang", "silence"},
+		Rule:  "a timestamp is the moment at which the event was made", Judge: judgeStamps},
+	{Name: "numbered-right", Requirements: []string{"ENV-041", "ENV-042"}, Level: 1, Strength: Must,
+		plays: []string{"stream", "tools", "accept", "handoff", "idle"},
+		Rule:  "sequence_number is on no event of a session, or on all, from 0 and by 1; text, progress and states that were merged have the number of the last", Judge: eachSession(func(s []message) Finding {
 			next := 0.0
 			for _, m := range s {
 				if _, ok := m.m["sequence_number"]; ok != (s[0].m["sequence_number"] != nil) {
-					return fail("some events of a session are numbered, and some are not", s[0].Entry, m.Entry)
+					return failFinding("some events of a session are numbered, and some are not", s[0].Entry, m.Entry)
 				}
 				n, ok := m.m["sequence_number"].(float64)
-				if merged := n > next && slices.Contains([]string{output, progress, state}, m.typ()); ok && n != next && !merged {
-					return fail(fmt.Sprintf("%s, where the number %v comes next, has the sequence_number %v", short(m), next, n), m.Entry)
+				if merged := n > next && slices.Contains([]string{output, progress, state}, m.compactType()); ok &&
+					n != next && !merged {
+					return failFinding(fmt.Sprintf("%s, where the number %v comes next, has the sequence_number %v",
+						shortName(m), next, n), m.Entry)
 				}
 				next = n + 1
 			}
-			return pass("the numbers, if any, rise by one")
+			return passFinding("the numbers, if any, rise by one")
 		})},
 	{Name: "language-declared", Requirements: []string{"I18N-001"}, Level: 1, Strength: Must,
 		Rule: "an event with text for people says its language in localization_hints.primary_language (§11.1, where §3.3.3 leaves it open)", Judge: eachEvent(func(m message) string {
-			if tag, _ := m.obj("localization_hints")["primary_language"].(string); tag == "" && m.str("summary_normal")+m.str("chunk") != "" {
-				return short(m) + " does not say its language"
+			if tag, _ := m.objectMember("localization_hints")["primary_language"].(string); tag == "" &&
+				m.stringMember("summary_normal")+m.stringMember("chunk") != "" {
+				return shortName(m) + " does not say its language"
 			}
 			return ""
 		})},
 	{Name: "no-secrets", Requirements: []string{"SEC-010", "EVT-045", "EVT-011"}, Level: 1, Strength: Must,
-		Rule: "no key, password or card number is in a field that people read or a log keeps", Judge: eachEvent(func(m message) string {
+		Rule: "no key, password or card number is in a field that people read or a log keeps",
+		Judge: eachEvent(func(m message) string {
 			for name, value := range m.m {
 				text, _ := value.(string)
-				if kind, found := secrets.Find(text); found && name != "reply_token" && !strings.HasSuffix(name, "_id") {
-					return fmt.Sprintf("%s of %s holds what looks like a secret: %s", name, short(m), kind)
+				if kind, found := secrets.Find(text); found && name != "reply_token" &&
+					!strings.HasSuffix(name, "_id") {
+					return fmt.Sprintf("%s of %s holds what looks like a secret: %s", name, shortName(m), kind)
 				}
 			}
 			return ""
 		})},
 }
 
-// judgeStamps looks at sessions in which time goes by: stamps go with the clock of the runner, which may be a few minutes
-// apart from that of the target.
+// judgeStamps looks at sessions in which time goes by: stamps go with the clock of the runner,
+// which may be a few minutes apart from that of the target.
 func judgeStamps(r *Recording) Finding {
-	list := r.events(0)
+	list := r.eventsOn(0)
 	var first message
 	for _, m := range list {
-		at, ok := aaep.ParseTimestamp(m.str("timestamp"))
+		at, ok := aaep.ParseTimestamp(m.stringMember("timestamp"))
 		if !ok {
 			continue
 		}
 		if apart := at.Sub(m.At).Abs(); apart > 10*time.Minute {
-			return fail(fmt.Sprintf("the timestamp of %s is %v away from when it came", short(m), apart.Round(time.Second)), m.Entry)
+			return failFinding(fmt.Sprintf("the timestamp of %s is %v away from when it came", shortName(m),
+				apart.Round(time.Second)), m.Entry)
 		}
 		if first.Data == nil {
 			first = m
 		}
-		began, _ := aaep.ParseTimestamp(first.str("timestamp"))
+		began, _ := aaep.ParseTimestamp(first.stringMember("timestamp"))
 		if went, by := m.At.Sub(first.At), at.Sub(began); (went - by).Abs() > time.Second {
-			return fail(fmt.Sprintf("%s came %v after the first event, and its timestamp is %v after that one's", short(m),
+			return failFinding(fmt.Sprintf("%s came %v after the first event, and its timestamp is %v after that one's", shortName(m),
 				went.Round(time.Millisecond), by.Round(time.Millisecond)), first.Entry, m.Entry)
 		}
 	}
-	return some(len(list), "timestamps went with the clock")
+	return passIfAny(len(list), "timestamps went with the clock")
 }
 
-// short names an event in a sentence.
-func short(m message) string {
-	name := strings.TrimPrefix(m.typ(), "aaep:agent.")
+// shortName names an event in a sentence.
+func shortName(m message) string {
+	name := strings.TrimPrefix(m.compactType(), "aaep:agent.")
 	if name == "" {
 		return "a message without a type"
 	}
 	return name
 }
 
-// some passes if there was anything to judge.
-func some(n int, what string) Finding {
+// passIfAny passes if there was anything to judge.
+func passIfAny(n int, what string) Finding {
 	if n == 0 {
-		return unseen("no event came")
+		return inconclusiveFinding("no event came")
 	}
-	return pass(fmt.Sprintf("%d %s", n, what))
+	return passFinding(fmt.Sprintf("%d %s", n, what))
 }
 
 // eachEvent fails with the first event that something is wrong with.
 func eachEvent(wrong func(message) string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		list := r.events(0)
+		list := r.eventsOn(0)
 		for _, m := range list {
 			if text := wrong(m); text != "" {
-				return fail(text, m.Entry)
+				return failFinding(text, m.Entry)
 			}
 		}
-		return some(len(list), "events were right")
+		return passIfAny(len(list), "events were right")
 	}
 }
 
@@ -196,13 +210,14 @@ var answerRows = strings.Fields(`
 	HS-015 HS-017 HS-019 HS-023 HS-025 HS-030 HS-032 HS-035 HS-037 HS-039 HS-046 HS-048 HS-060 HS-092 HS-093`)
 
 // elsewhere are requirements that validation knows and other cases decide, or that are no MUST.
-var elsewhere = []string{"ENV-021", "ENV-049", "ENV-058", "ENV-059", "ENV-060", "ENV-061", "CONF-031", "CONF-034", "EVT-072"}
+var elsewhere = []string{"ENV-021", "ENV-049", "ENV-058", "ENV-059", "ENV-060", "ENV-061", "CONF-031", "CONF-034",
+	"EVT-072"}
 
 // judgeEvents is judgeValid of a play in which events must come.
 func judgeEvents(r *Recording) Finding {
 	f := judgeValid(r)
-	if f.Verdict == Pass && len(r.events(0)) == 0 {
-		return unseen("no event came")
+	if f.Verdict == Pass && len(r.eventsOn(0)) == 0 {
+		return inconclusiveFinding("no event came")
 	}
 	return f
 }
@@ -213,7 +228,7 @@ func judgeValid(r *Recording) Finding {
 	var wrong []problem
 	for _, e := range r.Entries {
 		if e.Note == noteFlood {
-			return fail(fmt.Sprintf("more than %d messages or %d MiB came", maxEntries, maxBytes>>20), e)
+			return failFinding(fmt.Sprintf("more than %d messages or %d MiB came", maxEntries, maxBytes>>20), e)
 		}
 		if e.Data == nil || e.Sent || e.Note != "" {
 			continue
@@ -221,23 +236,26 @@ func judgeValid(r *Recording) Finding {
 		n++
 		c := check.Checker{}
 		for _, f := range c.Message(1, e.Data) {
-			if f.Note || ownRule(f.Requirement) || slices.Contains(elsewhere, f.Requirement) || noSummary(f, e.Data) || f.Requirement == "EVT-003" && f.Pointer == "/type" {
+			if f.Note || ownRule(f.Requirement) || slices.Contains(elsewhere, f.Requirement) || noSummary(f, e.Data) ||
+				f.Requirement == "EVT-003" && f.Pointer == "/type" {
 				continue
 			}
 			what := f.Type
 			if what == "" {
 				what = "a message"
 			}
-			wrong = append(wrong, problem{strings.TrimSpace(fmt.Sprintf("%s: %s %s (%s)", what, f.Pointer, f.Problem, f.Requirement)), e})
+			wrong = append(wrong, problem{strings.TrimSpace(fmt.Sprintf("%s: %s %s (%s)", what, f.Pointer, f.Problem,
+				f.Requirement)), e})
 		}
 	}
 	if len(wrong) > 0 {
 		return Finding{Verdict: Fail, problems: wrong}
 	}
-	return some(n, "messages were valid")
+	return passIfAny(n, "messages were valid")
 }
 
-// noSummary reports whether what is wrong is that there is no summary_normal, which a case of its own decides.
+// noSummary reports whether what is wrong is that there is no summary_normal, which a case of its
+// own decides.
 func noSummary(f check.Finding, data []byte) bool {
 	if f.Pointer != "/summary_normal" && !strings.Contains(f.Problem, "summary_normal") {
 		return false

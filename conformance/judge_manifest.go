@@ -16,14 +16,14 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 )
 
-// fetchManifest asks for a subscription, and gets the manifest of the one who answers.
-func fetchManifest(st *stage) {
-	l := st.subscribe(usual())
+// runManifest asks for a subscription, and gets the manifest of the one who answers.
+func runManifest(st *producerHarness) {
+	l := st.subscribeLink(usualCapabilities())
 	fetch := st.run.Manifest
 	if fetch == nil {
 		var answer message
-		st.tape.wait(st.ctx, 0, func(r *Recording) bool { answer, _ = r.answer(l.n); return true })
-		uri := answer.str("manifest_uri")
+		st.recorder.awaitCondition(st.ctx, 0, func(r *Recording) bool { answer, _ = r.firstAnswer(l.n); return true })
+		uri := answer.stringMember("manifest_uri")
 		fetch = func(ctx context.Context) ([]byte, error) {
 			if uri == "" {
 				return nil, errNoAddress
@@ -35,18 +35,18 @@ func fetchManifest(st *stage) {
 	defer cancel()
 	switch data, err := fetch(ctx); {
 	case err != nil:
-		st.tape.add(Entry{Note: noteNoManifest + aaep.SafeText(err.Error())})
+		st.recorder.addEntry(Entry{Note: noteNoManifest + aaep.SafeText(err.Error())})
 	default:
-		payload := unwrapped(data)
-		st.tape.add(Entry{Note: noteManifest, Data: payload})
+		payload := unwrapManifest(data)
+		st.recorder.addEntry(Entry{Note: noteManifest, Data: payload})
 		if !bytes.Equal(payload, data) {
-			st.tape.add(Entry{Note: noteSigned, Data: bytes.TrimSpace(data)})
+			st.recorder.addEntry(Entry{Note: noteSigned, Data: bytes.TrimSpace(data)})
 		}
 	}
 }
 
-// unwrapped is the manifest in what was published, which may be a signed one.
-func unwrapped(data []byte) []byte {
+// unwrapManifest is the manifest in what was published, which may be a signed one.
+func unwrapManifest(data []byte) []byte {
 	if parts := bytes.Split(data, []byte(".")); len(parts) == 3 && data[0] != '{' {
 		if payload, err := base64.RawURLEncoding.DecodeString(string(parts[1])); err == nil {
 			return payload
@@ -57,9 +57,9 @@ func unwrapped(data []byte) []byte {
 
 var errNoAddress = errors.New("no manifest_uri came with the acceptance, and no other address of it was given")
 
-// published returns the manifest of a recording.
-func published(r *Recording) (object, Entry, bool) {
-	e, ok := r.noted(0, noteManifest)
+// publishedManifest returns the manifest of a recording.
+func publishedManifest(r *Recording) (object, Entry, bool) {
+	e, ok := r.noteOn(0, noteManifest)
 	var m object
 	if ok && jsonv2.Unmarshal(e.Data, &m) != nil {
 		m = nil
@@ -69,9 +69,9 @@ func published(r *Recording) (object, Entry, bool) {
 
 func ofManifest(judge func(r *Recording, m object, e Entry) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		m, e, ok := published(r)
+		m, e, ok := publishedManifest(r)
 		if !ok {
-			return unseen("there was no manifest to judge")
+			return inconclusiveFinding("there was no manifest to judge")
 		}
 		return judge(r, m, e)
 	}
@@ -79,104 +79,114 @@ func ofManifest(judge func(r *Recording, m object, e Entry) Finding) func(*Recor
 
 // manifestCases judge what a producer says of itself.
 var manifestCases = []Case{
-	{Name: "manifest-published", Requirements: []string{"LVL-032"}, Level: 3, Strength: Must, plays: []string{"manifest"},
-		Rule: "the manifest is at the well-known path or at manifest_uri", Judge: func(r *Recording) Finding {
-			if _, e, ok := published(r); ok {
-				return pass(fmt.Sprintf("a manifest of %d bytes came", len(e.Data)), e)
+	{Name: "manifest-published", Requirements: []string{"LVL-032"}, Level: 3, Strength: Must,
+		plays: []string{"manifest"},
+		Rule:  "the manifest is at the well-known path or at manifest_uri", Judge: func(r *Recording) Finding {
+			if _, e, ok := publishedManifest(r); ok {
+				return passFinding(fmt.Sprintf("a manifest of %d bytes came", len(e.Data)), e)
 			}
 			for _, e := range r.Entries {
 				switch why, ok := strings.CutPrefix(e.Note, noteNoManifest); {
 				case ok && why == errNoAddress.Error():
-					return unseen(why)
+					return inconclusiveFinding(why)
 				case ok:
-					return fail("the manifest could not be had: "+why, e)
+					return failFinding("the manifest could not be had: "+why, e)
 				}
 			}
-			return unseen("nobody asked for the manifest")
+			return inconclusiveFinding("nobody asked for the manifest")
 		}},
-	{Name: "manifest-valid", Requirements: []string{"HS-090", "VER-010", "ENV-030"}, Level: 3, Strength: Must, plays: []string{"manifest"},
-		Rule: "the manifest is a JSON object with the documented members", Judge: ofManifest(func(_ *Recording, m object, e Entry) Finding {
+	{Name: "manifest-valid", Requirements: []string{"HS-090", "VER-010", "ENV-030"}, Level: 3, Strength: Must,
+		plays: []string{"manifest"},
+		Rule:  "the manifest is a JSON object with the documented members",
+		Judge: ofManifest(func(_ *Recording, m object, e Entry) Finding {
 			if m["type"] != manifest.Type {
-				return fail("the manifest is no object with the type "+manifest.Type, e)
+				return failFinding("the manifest is no object with the type "+manifest.Type, e)
 			}
 			c := check.Checker{}
 			var wrong []string
 			for _, f := range c.Message(1, e.Data) {
 				if !f.Note && !ownRule(f.Requirement) {
-					wrong = append(wrong, strings.TrimSpace(fmt.Sprintf("%s %s (%s)", f.Pointer, f.Problem, f.Requirement)))
+					wrong = append(wrong, strings.TrimSpace(fmt.Sprintf("%s %s (%s)", f.Pointer, f.Problem,
+						f.Requirement)))
 				}
 			}
 			if len(wrong) > 0 {
-				return fail("the manifest: "+strings.Join(wrong, "; "), e)
+				return failFinding("the manifest: "+strings.Join(wrong, "; "), e)
 			}
-			return pass("it has the documented members", e)
+			return passFinding("it has the documented members", e)
 		})},
 	{Name: "manifest-true", Requirements: []string{"HS-091"}, Level: 3, Strength: Must, plays: []string{"manifest"},
-		Rule: "the manifest names the agent, the version, the levels, the types and the languages that were met", Judge: ofManifest(judgeClaims)},
-	{Name: "manifest-signed", Requirements: []string{"SEC-018", "SEC-019", "LVL-033", "HS-048"}, Level: 3, Strength: Must, plays: []string{"signed-only", "manifest"},
+		Rule:  "the manifest names the agent, the version, the levels, the types and the languages that were met",
+		Judge: ofManifest(judgeClaims)},
+	{Name: "manifest-signed", Requirements: []string{"SEC-018", "SEC-019", "LVL-033", "HS-048"}, Level: 3,
+		Strength: Must, plays: []string{"signed-only", "manifest"},
 		Rule: "a signed manifest, inline or published, is a compact JWS by ES256 or RS256 over the manifest of the agent that answers", Judge: judgeSigned},
 }
 
 // judgeClaims compares with what came in this play and the earlier ones.
 func judgeClaims(r *Recording, m object, e Entry) Finding {
-	a, ok := r.answer(0)
+	a, ok := r.firstAnswer(0)
 	switch {
 	case m == nil:
-		return unseen("the manifest cannot be read")
-	case !ok || a.typ() != "subscription.accepted":
-		return unseen("the request was not accepted")
+		return inconclusiveFinding("the manifest cannot be read")
+	case !ok || a.compactType() != "subscription.accepted":
+		return inconclusiveFinding("the request was not accepted")
 	}
-	if id, _ := a.obj("producer")["agent_id"].(string); m["agent_id"] != id {
-		return fail(fmt.Sprintf("the manifest is that of %v, and %s answered", m["agent_id"], quoted(id)), e, a.Entry)
+	if id, _ := a.objectMember("producer")["agent_id"].(string); m["agent_id"] != id {
+		return failFinding(fmt.Sprintf("the manifest is that of %v, and %s answered", m["agent_id"], quoteText(id)), e,
+			a.Entry)
 	}
-	if version := a.str("aaep_version"); !slices.Contains(texts(m["aaep_versions_supported"]), version) {
-		return fail("the manifest does not name the version "+quoted(version)+" of the acceptance", e, a.Entry)
+	if version := a.stringMember("aaep_version"); !slices.Contains(stringList(m["aaep_versions_supported"]), version) {
+		return failFinding("the manifest does not name the version "+quoteText(version)+" of the acceptance", e,
+			a.Entry)
 	}
 	for _, level := range honoredList(r, 0, "supported_conformance_levels") {
-		if !slices.Contains(texts(m["conformance_levels_supported"]), level) {
-			return fail("the manifest does not name Level "+level+", which was honored", e, a.Entry)
+		if !slices.Contains(stringList(m["conformance_levels_supported"]), level) {
+			return failFinding("the manifest does not name Level "+level+", which was honored", e, a.Entry)
 		}
 	}
-	types, languages := object{"include": m["event_types_emitted"]}, texts(m["languages_supported"])
+	types, languages := object{"include": m["event_types_emitted"]}, stringList(m["languages_supported"])
 	met := 0
 	for what := range r.before {
 		if typ, ok := strings.CutPrefix(what, "type "); ok {
-			if met++; !passes(types, typ) {
-				return fail("events of the type "+quoted(typ)+" came, and the manifest does not name it", e)
+			if met++; !passesFilters(types, typ) {
+				return failFinding("events of the type "+quoteText(typ)+" came, and the manifest does not name it", e)
 			}
 		}
-		if tag, ok := strings.CutPrefix(what, "language "); ok && !slices.ContainsFunc(languages, func(l string) bool { return strings.EqualFold(l, tag) }) {
-			return fail("events came in the language "+quoted(tag)+", and the manifest does not name it", e)
+		if tag, ok := strings.CutPrefix(what, "language "); ok &&
+			!slices.ContainsFunc(languages, func(l string) bool { return strings.EqualFold(l, tag) }) {
+			return failFinding("events came in the language "+quoteText(tag)+", and the manifest does not name it", e)
 		}
 	}
-	return pass(fmt.Sprintf("it names what was met, %s among it", plural(met, "event type")), e)
+	return passFinding(fmt.Sprintf("it names what was met, %s among it", pluralOf(met, "event type")), e)
 }
 
 func judgeSigned(r *Recording) Finding {
-	a, ok := r.answer(0)
-	e, published := r.noted(0, noteSigned)
+	a, ok := r.firstAnswer(0)
+	e, published := r.noteOn(0, noteSigned)
 	switch {
 	case !ok:
-		return unseen("no answer came")
-	case a.typ() != "subscription.accepted":
-		return skipped("a subscriber that demands a signed manifest is not served", a.Entry)
+		return inconclusiveFinding("no answer came")
+	case a.compactType() != "subscription.accepted":
+		return skippedFinding("a subscriber that demands a signed manifest is not served", a.Entry)
 	}
-	id, _ := a.obj("producer")["agent_id"].(string)
-	signed, where, shown := a.str("signed_manifest"), "inline", []Entry{a.Entry}
+	id, _ := a.objectMember("producer")["agent_id"].(string)
+	signed, where, shown := a.stringMember("signed_manifest"), "inline", []Entry{a.Entry}
 	if signed == "" && published {
 		signed, where, shown = string(e.Data), "that is published", append(shown, e)
 	}
 	switch {
 	case signed == "":
-		return none("there is no signed manifest to judge")
+		return nothingToJudge("there is no signed manifest to judge")
 	case r.keys == nil:
-		return unseen("the signature was not verified, for no keys were given")
+		return inconclusiveFinding("the signature was not verified, for no keys were given")
 	}
 	v := manifest.Verifier{Keys: r.keys}
 	if _, _, err := v.Verify(signed, manifest.Expect{AgentID: id}, a.At); err != nil {
-		return fail("the signed manifest "+where+" does not prove who answers: "+aaep.SafeText(err.Error()), shown...)
+		return failFinding("the signed manifest "+where+" does not prove who answers: "+aaep.SafeText(err.Error()),
+			shown...)
 	}
-	return pass("the signature of the manifest "+where+" is good, and the manifest that of the agent", shown...)
+	return passFinding("the signature of the manifest "+where+" is good, and the manifest that of the agent", shown...)
 }
 
 // ownRule reports whether a rule is one that this SDK has for itself, and nobody else owes.

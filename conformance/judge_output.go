@@ -10,80 +10,94 @@ import (
 
 // outputCases judge streamed text.
 var outputCases = []Case{
-	{Name: "text-whole", Requirements: []string{"LVL-008", "EVT-056"}, Level: 1, Strength: Must, plays: []string{"stream"},
-		Rule: "the chunks of an output make up all of its text, in order", Judge: judgeText},
-	{Name: "positions", Requirements: []string{"EVT-059", "SM-011"}, Level: 1, Strength: Must, plays: []string{"stream", "rate", "completion"},
-		Rule: "a chunk's position is where it starts in its output, in characters", Judge: func(r *Recording) Finding {
+	{Name: "text-whole", Requirements: []string{"LVL-008", "EVT-056"}, Level: 1, Strength: Must,
+		plays: []string{"stream"},
+		Rule:  "the chunks of an output make up all of its text, in order", Judge: judgeText},
+	{Name: "positions", Requirements: []string{"EVT-059", "SM-011"}, Level: 1, Strength: Must,
+		plays: []string{"stream", "rate", "completion"},
+		Rule:  "a chunk's position is where it starts in its output, in characters", Judge: func(r *Recording) Finding {
 			next := map[string]int{}
-			list := of(r.events(0), output)
+			list := ofTypes(r.eventsOn(0), output)
 			for _, m := range list {
-				id := m.str("session_id") + m.str("output_id")
-				if at := int(m.num("position")); at != next[id] {
+				id := m.stringMember("session_id") + m.stringMember("output_id")
+				if at := int(m.numberMember("position")); at != next[id] {
 					has := fmt.Sprintf("position %d", at)
 					if at < 0 {
 						has = "no position"
 					}
-					return fail(fmt.Sprintf("a chunk has %s where %d characters came before it", has, next[id]), m.Entry)
+					return failFinding(fmt.Sprintf("a chunk has %s where %d characters came before it", has, next[id]),
+						m.Entry)
 				}
-				next[id] += utf8.RuneCountInString(m.str("chunk"))
+				next[id] += utf8.RuneCountInString(m.stringMember("chunk"))
 			}
 			return someOutput(list, "each where it should be")
 		}},
-	{Name: "output-complete", Requirements: []string{"EVT-058", "EVT-057"}, Level: 1, Strength: Must, plays: []string{"stream", "rate", "completion"},
-		Rule: "an output has complete=true once, on its last chunk", Judge: func(r *Recording) Finding {
+	{Name: "output-complete", Requirements: []string{"EVT-058", "EVT-057"}, Level: 1, Strength: Must,
+		plays: []string{"stream", "rate", "completion"},
+		Rule:  "an output has complete=true once, on its last chunk", Judge: func(r *Recording) Finding {
 			closed := map[string]*message{}
-			list := of(r.events(0), output)
+			list := ofTypes(r.eventsOn(0), output)
 			for _, m := range list {
-				id := m.str("session_id") + m.str("output_id")
+				id := m.stringMember("session_id") + m.stringMember("output_id")
 				if before := closed[id]; before != nil {
-					return fail("a chunk came after complete=true", before.Entry, m.Entry)
+					return failFinding("a chunk came after complete=true", before.Entry, m.Entry)
 				}
-				if closed[id] = nil; m.is("complete") {
+				if closed[id] = nil; m.boolMember("complete") {
 					closed[id] = &m
 				}
 			}
 			for _, last := range closed {
 				if last == nil {
-					return fail("an output ended without complete=true", list[len(list)-1].Entry)
+					return failFinding("an output ended without complete=true", list[len(list)-1].Entry)
 				}
 			}
 			return someOutput(list, "complete=true on the last")
 		}},
-	{Name: "text-whole-slow", Requirements: []string{"LVL-034", "HS-065"}, Level: 3, Strength: Must, plays: []string{"rate", "completion"},
-		Rule: "a subscriber that wants few events still gets all of the text", Judge: judgeText},
-	{Name: "cuts-labelled", Requirements: []string{"EVT-060", "LVL-030"}, Level: 3, Strength: Must, plays: []string{"completion"},
-		Rule: "a chunk that is not cut at an agreed boundary says in coalesce_hint where it is cut", Judge: func(r *Recording) Finding {
+	{Name: "text-whole-slow", Requirements: []string{"LVL-034", "HS-065"}, Level: 3, Strength: Must,
+		plays: []string{"rate", "completion"},
+		Rule:  "a subscriber that wants few events still gets all of the text", Judge: judgeText},
+	{Name: "cuts-labelled", Requirements: []string{"EVT-060", "LVL-030"}, Level: 3, Strength: Must,
+		plays: []string{"completion"},
+		Rule:  "a chunk that is not cut at an agreed boundary says in coalesce_hint where it is cut",
+		Judge: func(r *Recording) Finding {
 			allowed := agreedBoundaries(r)
-			list := of(r.events(0), output)
+			list := ofTypes(r.eventsOn(0), output)
 			for _, m := range list {
-				if !m.is("complete") && m.str("coalesce_hint") == "" {
-					return fail("a chunk in the middle of an output does not say where it is cut, where "+strings.Join(allowed, ", ")+" was agreed", m.Entry)
+				if !m.boolMember("complete") && m.stringMember("coalesce_hint") == "" {
+					return failFinding("a chunk in the middle of an output does not say where it is cut, where "+
+						strings.Join(allowed, ", ")+" was agreed", m.Entry)
 				}
 			}
 			return someOutput(list, "cut as agreed or labelled")
 		}},
 	{Name: "held-not-starved", Requirements: []string{"HS-066"}, Level: 3, Strength: Must, plays: []string{"rate"},
 		Rule: "what the rate holds up is sent as soon as the rate allows", Judge: func(r *Recording) Finding {
-			list := r.events(0)
+			list := r.eventsOn(0)
 			for i := range list {
 				if i > 0 && list[i].At.Sub(list[i-1].At) > slack {
-					return fail(fmt.Sprintf("nothing came for %v, at a rate of 2 a second, and there was more", list[i].At.Sub(list[i-1].At).Round(time.Millisecond)),
+					return failFinding(fmt.Sprintf("nothing came for %v, at a rate of 2 a second, and there was more",
+						list[i].At.Sub(list[i-1].At).Round(time.Millisecond)),
 						list[i-1].Entry, list[i].Entry)
 				}
 			}
-			return some(len(list), "events came without a long gap")
+			return passIfAny(len(list), "events came without a long gap")
 		}},
-	{Name: "boundaries", Requirements: []string{"HS-024", "HS-071"}, Level: 3, Strength: Should, plays: []string{"completion", "stream"},
-		Rule: "chunks are cut at the boundaries that were agreed, and where they say", Judge: func(r *Recording) Finding {
+	{Name: "boundaries", Requirements: []string{"HS-024", "HS-071"}, Level: 3, Strength: Should,
+		plays: []string{"completion", "stream"},
+		Rule:  "chunks are cut at the boundaries that were agreed, and where they say",
+		Judge: func(r *Recording) Finding {
 			allowed := agreedBoundaries(r)
-			list := of(r.events(0), output)
+			list := ofTypes(r.eventsOn(0), output)
 			for _, m := range list {
-				said := strings.TrimSpace(m.str("chunk")) // of sentences that end with one of three signs
-				if hint := m.str("coalesce_hint"); (hint == "sentence" || hint == "paragraph") && !m.is("complete") && strings.TrimRight(said, ".!?") == said {
-					return fail("a chunk says that it is cut at a "+hint+", and ends within a sentence", m.Entry)
+				said := strings.TrimSpace(m.stringMember("chunk")) // of sentences that end with one of three signs
+				if hint := m.stringMember("coalesce_hint"); (hint == "sentence" || hint == "paragraph") &&
+					!m.boolMember("complete") && strings.TrimRight(said, ".!?") == said {
+					return failFinding("a chunk says that it is cut at a "+hint+", and ends within a sentence", m.Entry)
 				}
-				if hint := m.str("coalesce_hint"); !m.is("complete") && hint != "" && !slices.Contains(allowed, hint) {
-					return fail("a chunk is cut at "+quoted(hint)+" where "+strings.Join(allowed, ", ")+" was agreed", m.Entry)
+				if hint := m.stringMember("coalesce_hint"); !m.boolMember("complete") && hint != "" &&
+					!slices.Contains(allowed, hint) {
+					return failFinding("a chunk is cut at "+quoteText(hint)+" where "+strings.Join(allowed, ", ")+
+						" was agreed", m.Entry)
 				}
 			}
 			return someOutput(list, "cut as agreed")
@@ -91,29 +105,32 @@ var outputCases = []Case{
 }
 
 func agreedBoundaries(r *Recording) []string {
-	return texts(termsOf(with(defaults, capabilities(r, 0)), honored(r, 0))["coalesce_boundaries"])
+	return stringList(termsOf(withMembers(defaults, requestedCapabilities(r, 0)),
+		honoredTerms(r, 0))["coalesce_boundaries"])
 }
 
 func someOutput(list []message, what string) Finding {
 	if len(list) == 0 {
-		return unseen("no output.streaming came")
+		return inconclusiveFinding("no output.streaming came")
 	}
-	return pass(fmt.Sprintf("%d chunks, %s", len(list), what), list[len(list)-1].Entry)
+	return passFinding(fmt.Sprintf("%d chunks, %s", len(list), what), list[len(list)-1].Entry)
 }
 
-// judgeText compares what came with what the scenario says. White space at the very end may be dropped.
+// judgeText compares what came with what the scenario says. White space at the very end may be
+// dropped.
 func judgeText(r *Recording) Finding {
-	list := of(r.events(0), output)
+	list := ofTypes(r.eventsOn(0), output)
 	if len(list) == 0 {
-		return unseen("no output.streaming came")
+		return inconclusiveFinding("no output.streaming came")
 	}
 	var got strings.Builder
 	for _, m := range list {
-		got.WriteString(m.str("chunk"))
+		got.WriteString(m.stringMember("chunk"))
 	}
 	is, want := strings.TrimSpace(got.String()), strings.TrimSpace(strings.Join(r.Scenario.Sentences, ""))
 	if is == want {
-		return pass(fmt.Sprintf("%d characters came in %d chunks, all of the text", utf8.RuneCountInString(is), len(list)), list[len(list)-1].Entry)
+		return passFinding(fmt.Sprintf("%d characters came in %d chunks, all of the text", utf8.RuneCountInString(is),
+			len(list)), list[len(list)-1].Entry)
 	}
 	same := 0
 	for same < len(is) && same < len(want) && is[same] == want[same] {
@@ -130,8 +147,8 @@ func judgeText(r *Recording) Finding {
 		for end < len(text) && !utf8.RuneStart(text[end]) {
 			end++
 		}
-		return quoted(text[same:end])
+		return quoteText(text[same:end])
 	}
-	return fail(fmt.Sprintf("the text is not what was written: after %d characters %s came where %s was written", utf8.RuneCountInString(want[:same]), next(is), next(want)),
+	return failFinding(fmt.Sprintf("the text is not what was written: after %d characters %s came where %s was written", utf8.RuneCountInString(want[:same]), next(is), next(want)),
 		list[len(list)-1].Entry)
 }

@@ -9,150 +9,171 @@ import (
 
 // sessionCases judge the order of a session's events.
 var sessionCases = []Case{
-	{Name: "begins-once", Requirements: []string{"LVL-003", "EVT-002", "EVT-003", "ENV-018", "SM-001", "SM-015"}, Level: 1, Strength: Must,
+	{Name: "begins-once", Requirements: []string{"LVL-003", "EVT-002", "EVT-003", "ENV-018", "SM-001", "SM-015"},
+		Level: 1, Strength: Must,
 		Rule: "a session begins with exactly one session.started", Judge: eachSession(func(s []message) Finding {
-			switch n := of(s, started); {
+			switch n := ofTypes(s, started); {
 			case len(n) == 0:
-				return fail(fmt.Sprintf("a session began with %s and never had a session.started", short(s[0])), s[0].Entry)
+				return failFinding(fmt.Sprintf("a session began with %s and never had a session.started",
+					shortName(s[0])), s[0].Entry)
 			case len(n) > 1:
-				return fail(fmt.Sprintf("a session had session.started %d times", len(n)), n[0].Entry, n[1].Entry)
-			case s[0].typ() != started:
-				return fail(short(s[0])+" came before session.started", s[0].Entry, n[0].Entry)
+				return failFinding(fmt.Sprintf("a session had session.started %d times", len(n)), n[0].Entry,
+					n[1].Entry)
+			case s[0].compactType() != started:
+				return failFinding(shortName(s[0])+" came before session.started", s[0].Entry, n[0].Entry)
 			}
-			return pass("session.started came first, and once", s[0].Entry)
+			return passFinding("session.started came first, and once", s[0].Entry)
 		})},
 	{Name: "session-ids-once", Requirements: []string{"ENV-019", "TERM-002"}, Level: 1, Strength: Must,
 		Rule: "a session_id is never used for another session", Judge: func(r *Recording) Finding {
 			n := 0
-			for _, m := range of(r.all(0, false), started) {
+			for _, m := range ofTypes(r.messagesOn(0, false), started) {
 				// Whoever comes late may be told the beginning again, with the same event.
-				if n++; r.again(m) {
-					return fail("a session began with the session_id of an earlier one", m.Entry)
+				if n++; r.reusesSessionID(m) {
+					return failFinding("a session began with the session_id of an earlier one", m.Entry)
 				}
 			}
-			return some(n, "sessions, each with an id of its own")
+			return passIfAny(n, "sessions, each with an id of its own")
 		}},
-	{Name: "ends-once", Requirements: []string{"LVL-004", "EVT-004", "EVT-014", "EVT-026", "SM-012", "SM-015"}, Level: 1, Strength: Must,
-		Rule: "a session ends with exactly one of completed, errored and cancelled", Judge: eachSession(func(s []message) Finding {
-			switch n := of(s, completed, errored, cancelled); len(n) {
+	{Name: "ends-once", Requirements: []string{"LVL-004", "EVT-004", "EVT-014", "EVT-026", "SM-012", "SM-015"},
+		Level: 1, Strength: Must,
+		Rule: "a session ends with exactly one of completed, errored and cancelled",
+		Judge: eachSession(func(s []message) Finding {
+			switch n := ofTypes(s, completed, errored, cancelled); len(n) {
 			case 0:
-				return fail("the session never ended", s[len(s)-1].Entry)
+				return failFinding("the session never ended", s[len(s)-1].Entry)
 			case 1:
-				return pass("one end came: "+short(n[0]), n[0].Entry)
+				return passFinding("one end came: "+shortName(n[0]), n[0].Entry)
 			default:
-				return fail("the session ended twice", n[0].Entry, n[1].Entry)
+				return failFinding("the session ended twice", n[0].Entry, n[1].Entry)
 			}
 		})},
-	{Name: "all-hear-the-end", Requirements: []string{"EVT-004", "LVL-004"}, Level: 2, Strength: Must, plays: []string{"latecomer", "two", "relayed"},
-		Rule: "who subscribes while a session lasts, and whoever else follows it, gets its end, once", Judge: func(r *Recording) Finding {
-			whole := of(r.events(0), completed, errored, cancelled)
-			joined, ok := r.joined(1)
+	{Name: "all-hear-the-end", Requirements: []string{"EVT-004", "LVL-004"}, Level: 2, Strength: Must,
+		plays: []string{"latecomer", "two", "relayed"},
+		Rule:  "who subscribes while a session lasts, and whoever else follows it, gets its end, once",
+		Judge: func(r *Recording) Finding {
+			whole := ofTypes(r.eventsOn(0), completed, errored, cancelled)
+			joined, ok := r.joinedAt(1)
 			switch {
 			case !ok:
-				return unseen("the second subscriber was not accepted")
+				return inconclusiveFinding("the second subscriber was not accepted")
 			case len(whole) == 0:
-				return unseen("no session ended")
+				return inconclusiveFinding("no session ended")
 			}
 			for _, end := range whole {
 				var theirs []message
-				for _, m := range r.events(1) {
-					if m.terminal() && m.str("session_id") == end.str("session_id") {
+				for _, m := range r.eventsOn(1) {
+					if m.isTerminal() && m.stringMember("session_id") == end.stringMember("session_id") {
 						theirs = append(theirs, m)
 					}
 				}
 				switch {
 				case joined > end.n:
 				case len(theirs) == 0:
-					return fail("the second subscriber never got the end of the session", r.Entries[joined], end.Entry)
+					return failFinding("the second subscriber never got the end of the session", r.Entries[joined],
+						end.Entry)
 				case len(theirs) > 1:
-					return fail("the second subscriber got the end of the session twice", theirs[0].Entry, theirs[1].Entry)
+					return failFinding("the second subscriber got the end of the session twice", theirs[0].Entry,
+						theirs[1].Entry)
 				}
 			}
-			return pass("the second subscriber got the end too", whole[0].Entry)
+			return passFinding("the second subscriber got the end too", whole[0].Entry)
 		}},
 	{Name: "nothing-after-end", Requirements: []string{"EVT-005", "SM-015"}, Level: 1, Strength: Must,
 		Rule: "nothing of a session follows its end", Judge: eachSession(func(s []message) Finding {
 			for i, m := range s {
 				for _, late := range s[i+1:] {
-					if m.terminal() && !late.terminal() {
-						return fail(short(late)+" came after the end of its session", m.Entry, late.Entry)
+					if m.isTerminal() && !late.isTerminal() {
+						return failFinding(shortName(late)+" came after the end of its session", m.Entry, late.Entry)
 					}
 				}
 			}
-			return pass("nothing came after the end")
+			return passFinding("nothing came after the end")
 		})},
 	{Name: "time-forward", Requirements: []string{"ENV-023"}, Level: 1, Strength: Must,
 		Rule: "timestamps of a session never go backwards", Judge: eachSession(func(s []message) Finding {
 			var last time.Time
 			for i, m := range s {
-				if at, ok := aaep.ParseTimestamp(m.str("timestamp")); ok {
+				if at, ok := aaep.ParseTimestamp(m.stringMember("timestamp")); ok {
 					if at.Before(last) {
-						return fail("the timestamp of "+short(m)+" is before that of the event before it", s[i-1].Entry, m.Entry)
+						return failFinding("the timestamp of "+shortName(m)+" is before that of the event before it",
+							s[i-1].Entry, m.Entry)
 					}
 					last = at
 				}
 			}
-			return pass("timestamps never went backwards")
+			return passFinding("timestamps never went backwards")
 		})},
 	{Name: "states-chained", Requirements: []string{"EVT-030", "EVT-029"}, Level: 1, Strength: Must,
-		Rule: "the first state.changed leaves idle, and each other one leaves the state before it", Judge: eachSession(judgeChain)},
-	{Name: "states-told", Requirements: []string{"LVL-005"}, Level: 1, Strength: Must, plays: []string{"stream", "tools"},
-		Rule: "entering and leaving writing_output and calling_tool is told by state.changed", Judge: judgeStatesTold},
-	{Name: "tools-paired", Requirements: []string{"LVL-007", "SM-003", "SM-004", "SM-015", "EVT-091", "EVT-043"}, Level: 1, Strength: Must, plays: []string{"tools", "accept"},
+		Rule:  "the first state.changed leaves idle, and each other one leaves the state before it",
+		Judge: eachSession(judgeChain)},
+	{Name: "states-told", Requirements: []string{"LVL-005"}, Level: 1, Strength: Must,
+		plays: []string{"stream", "tools"},
+		Rule:  "entering and leaving writing_output and calling_tool is told by state.changed", Judge: judgeStatesTold},
+	{Name: "tools-paired", Requirements: []string{"LVL-007", "SM-003", "SM-004", "SM-015", "EVT-091", "EVT-043"},
+		Level: 1, Strength: Must, plays: []string{"tools", "accept"},
 		Rule: "each tool.invoked is followed by exactly one tool.completed of the same call", Judge: judgePairs},
-	{Name: "call-named", Requirements: []string{"EVT-050"}, Level: 1, Strength: Must, plays: []string{"tools", "accept"},
-		Rule: "tool.completed names the tool that tool.invoked named", Judge: eachCall(func(r *Recording, began, over message) Finding {
-			if began.str("tool") != over.str("tool") {
-				return fail("the call of "+quoted(began.str("tool"))+" was completed as "+quoted(over.str("tool")), began.Entry, over.Entry)
+	{Name: "call-named", Requirements: []string{"EVT-050"}, Level: 1, Strength: Must,
+		plays: []string{"tools", "accept"},
+		Rule:  "tool.completed names the tool that tool.invoked named",
+		Judge: eachCall(func(r *Recording, began, over message) Finding {
+			if began.stringMember("tool") != over.stringMember("tool") {
+				return failFinding("the call of "+quoteText(began.stringMember("tool"))+" was completed as "+
+					quoteText(over.stringMember("tool")), began.Entry, over.Entry)
 			}
-			return pass("it names the same tool", over.Entry)
+			return passFinding("it names the same tool", over.Entry)
 		})},
-	{Name: "result-before-state", Requirements: []string{"EVT-051"}, Level: 1, Strength: Must, plays: []string{"tools", "accept"},
-		Rule: "tool.completed comes before the state that follows from the result", Judge: eachCall(func(r *Recording, began, over message) Finding {
-			for _, m := range of(r.events(0), state) {
-				if m.n > began.n && m.n < over.n && m.str("from_state") == "calling_tool" {
-					return fail("calling_tool was left before tool.completed", began.Entry, m.Entry, over.Entry)
+	{Name: "result-before-state", Requirements: []string{"EVT-051"}, Level: 1, Strength: Must,
+		plays: []string{"tools", "accept"},
+		Rule:  "tool.completed comes before the state that follows from the result",
+		Judge: eachCall(func(r *Recording, began, over message) Finding {
+			for _, m := range ofTypes(r.eventsOn(0), state) {
+				if m.n > began.n && m.n < over.n && m.stringMember("from_state") == "calling_tool" {
+					return failFinding("calling_tool was left before tool.completed", began.Entry, m.Entry, over.Entry)
 				}
 			}
-			return pass("calling_tool was left after the result", over.Entry)
+			return passFinding("calling_tool was left after the result", over.Entry)
 		})},
 	{Name: "hanging-tool", Requirements: []string{"EVT-052"}, Level: 1, Strength: Must, plays: []string{"hang"},
-		Rule: "a tool that never returns is given up, with tool.completed of status timeout", Judge: func(r *Recording) Finding {
-			began := of(r.events(0), invoked)
+		Rule: "a tool that never returns is given up, with tool.completed of status timeout",
+		Judge: func(r *Recording) Finding {
+			began := ofTypes(r.eventsOn(0), invoked)
 			if len(began) == 0 {
-				return unseen("no tool.invoked came")
+				return inconclusiveFinding("no tool.invoked came")
 			}
-			switch over := of(r.events(0), done); {
+			switch over := ofTypes(r.eventsOn(0), done); {
 			case len(over) == 0:
-				return fail("the tool that never returned was never completed", began[0].Entry)
-			case over[0].str("status") != "timeout":
-				return fail("the tool that never returned was completed with status "+quoted(over[0].str("status")), began[0].Entry, over[0].Entry)
+				return failFinding("the tool that never returned was never completed", began[0].Entry)
+			case over[0].stringMember("status") != "timeout":
+				return failFinding("the tool that never returned was completed with status "+
+					quoteText(over[0].stringMember("status")), began[0].Entry, over[0].Entry)
 			default:
-				return pass("it was given up with status timeout", began[0].Entry, over[0].Entry)
+				return passFinding("it was given up with status timeout", began[0].Entry, over[0].Entry)
 			}
 		}},
 	{Name: "error-critical", Requirements: []string{"EVT-019"}, Level: 1, Strength: Must, plays: []string{"fail"},
 		Rule: "a session that fails ends with session.errored of urgency critical", Judge: func(r *Recording) Finding {
-			e := of(r.events(0), errored)
-			switch ends := of(r.events(0), completed, cancelled); {
-			case len(e) > 0 && e[0].str("urgency") != "critical":
-				return fail("session.errored has the urgency "+quoted(e[0].str("urgency")), e[0].Entry)
+			e := ofTypes(r.eventsOn(0), errored)
+			switch ends := ofTypes(r.eventsOn(0), completed, cancelled); {
+			case len(e) > 0 && e[0].stringMember("urgency") != "critical":
+				return failFinding("session.errored has the urgency "+quoteText(e[0].stringMember("urgency")),
+					e[0].Entry)
 			case len(e) > 0:
-				return pass("session.errored came and was critical", e[0].Entry)
+				return passFinding("session.errored came and was critical", e[0].Entry)
 			case len(ends) > 0:
-				return fail("the failing session ended with "+short(ends[0]), ends[0].Entry)
+				return failFinding("the failing session ended with "+shortName(ends[0]), ends[0].Entry)
 			}
-			return unseen("no session.errored came")
+			return inconclusiveFinding("no session.errored came")
 		}},
 }
 
-func quoted(s string) string { return fmt.Sprintf("%q", aaep.SafeText(s)) }
+func quoteText(s string) string { return fmt.Sprintf("%q", aaep.SafeText(s)) }
 
 // eachSession fails with the first session that something is wrong with.
 func eachSession(judge func([]message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		last := unseen("no session began")
-		for _, s := range r.sessions(0) {
+		last := inconclusiveFinding("no session began")
+		for _, s := range r.sessionsOn(0) {
 			if last = judge(s); last.Verdict == Fail {
 				break
 			}
@@ -166,8 +187,8 @@ func judgeChain(s []message) Finding {
 	now, free := map[string]string{}, map[string]bool{}
 	changes := 0
 	for _, m := range s {
-		who, _ := m.obj("producer")["agent_id"].(string)
-		switch m.typ() {
+		who, _ := m.objectMember("producer")["agent_id"].(string)
+		switch m.compactType() {
 		case state:
 		case invoked, done, confirm, clarify: // they imply states, and the next change may leave one of those
 			free[who] = true
@@ -176,24 +197,25 @@ func judgeChain(s []message) Finding {
 			continue
 		}
 		changes++
-		from := m.str("from_state")
+		from := m.stringMember("from_state")
 		was, ok := now[who]
 		if !ok {
 			was = "idle"
 		}
 		implied := free[who] && (from == "calling_tool" || from == "awaiting_input" || from == "thinking")
 		if from != was && !implied {
-			return fail(fmt.Sprintf("state.changed leaves %s where the state was %s", quoted(from), quoted(was)), m.Entry)
+			return failFinding(fmt.Sprintf("state.changed leaves %s where the state was %s", quoteText(from),
+				quoteText(was)), m.Entry)
 		}
-		if from == m.str("to_state") {
-			return fail("state.changed goes from "+quoted(from)+" to itself", m.Entry)
+		if from == m.stringMember("to_state") {
+			return failFinding("state.changed goes from "+quoteText(from)+" to itself", m.Entry)
 		}
-		now[who], free[who] = m.str("to_state"), false
+		now[who], free[who] = m.stringMember("to_state"), false
 	}
 	if changes == 0 {
-		return none("no state.changed came")
+		return nothingToJudge("no state.changed came")
 	}
-	return pass(fmt.Sprintf("%d changes of state followed one another", changes))
+	return passFinding(fmt.Sprintf("%d changes of state followed one another", changes))
 }
 
 func judgeStatesTold(r *Recording) Finding {
@@ -202,61 +224,62 @@ func judgeStatesTold(r *Recording) Finding {
 		want = "calling_tool"
 	}
 	in, out := false, false
-	for _, m := range of(r.events(0), state) {
-		in = in || m.str("to_state") == want
-		out = out || in && m.str("from_state") == want
+	for _, m := range ofTypes(r.eventsOn(0), state) {
+		in = in || m.stringMember("to_state") == want
+		out = out || in && m.stringMember("from_state") == want
 	}
 	switch {
-	case len(r.events(0)) == 0:
-		return unseen("no event came")
+	case len(r.eventsOn(0)) == 0:
+		return inconclusiveFinding("no event came")
 	case !in:
-		return fail("no state.changed entered " + want)
+		return failFinding("no state.changed entered " + want)
 	case !out:
-		return fail("no state.changed left " + want)
+		return failFinding("no state.changed left " + want)
 	}
-	return pass(want + " was entered and left")
+	return passFinding(want + " was entered and left")
 }
 
 func judgePairs(r *Recording) Finding {
 	open, used := map[string]message{}, map[string]message{}
 	n := 0
-	for _, m := range of(r.events(0), invoked, done) {
-		key := m.str("tool_call_id")
+	for _, m := range ofTypes(r.eventsOn(0), invoked, done) {
+		key := m.stringMember("tool_call_id")
 		if key == "" {
-			key = "tool " + m.str("tool")
+			key = "tool " + m.stringMember("tool")
 		}
 		before, ok := open[key]
 		switch {
-		case m.typ() == invoked && ok:
-			return fail("a call was invoked again before it was completed", before.Entry, m.Entry)
-		case m.typ() == invoked && m.str("tool_call_id") != "" && used[key].Data != nil:
-			return fail("a tool_call_id was used for a second call", used[key].Entry, m.Entry)
-		case m.typ() == invoked:
+		case m.compactType() == invoked && ok:
+			return failFinding("a call was invoked again before it was completed", before.Entry, m.Entry)
+		case m.compactType() == invoked && m.stringMember("tool_call_id") != "" && used[key].Data != nil:
+			return failFinding("a tool_call_id was used for a second call", used[key].Entry, m.Entry)
+		case m.compactType() == invoked:
 			open[key], used[key] = m, m
 			n++
 		case !ok:
-			return fail("tool.completed came for a call that was not open", m.Entry)
+			return failFinding("tool.completed came for a call that was not open", m.Entry)
 		default:
 			delete(open, key)
 		}
 	}
 	for _, m := range open {
-		return fail("a call was never completed", m.Entry)
+		return failFinding("a call was never completed", m.Entry)
 	}
 	if n == 0 {
-		return unseen("no tool.invoked came")
+		return inconclusiveFinding("no tool.invoked came")
 	}
-	return pass(fmt.Sprintf("%d calls, each completed once", n))
+	return passFinding(fmt.Sprintf("%d calls, each completed once", n))
 }
 
 // eachCall judges each call that was completed, with its two events.
 func eachCall(judge func(r *Recording, began, over message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		last := unseen("no call was completed")
-		list := of(r.events(0), invoked, done)
+		last := inconclusiveFinding("no call was completed")
+		list := ofTypes(r.eventsOn(0), invoked, done)
 		for i, over := range list {
 			for _, began := range list[:i] {
-				if over.typ() == done && began.typ() == invoked && began.str("tool_call_id") == over.str("tool_call_id") {
+				if over.compactType() == done && began.compactType() == invoked &&
+					began.stringMember("tool_call_id") == over.stringMember("tool_call_id") {
 					if last = judge(r, began, over); last.Verdict == Fail {
 						return last
 					}

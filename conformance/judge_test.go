@@ -5,9 +5,11 @@ import (
 	"testing"
 )
 
-// What becomes of a case that several plays are judged by. A pass means that each was right, or need not have had anything in it.
+// What becomes of a case that several plays are judged by. A pass means that each was right, or
+// need not have had anything in it.
 func TestSeveralPlays(t *testing.T) {
-	right, wrong, never, nothing := pass("right"), fail("wrong"), unseen("no event came"), none("nothing was rejected")
+	right, wrong, never, nothing := passFinding("right"), failFinding("wrong"), inconclusiveFinding("no event came"),
+		nothingToJudge("nothing was rejected")
 	unjudged := "it was right in 1 play, and two could not be judged: no event came"
 	for _, tt := range []struct {
 		name     string
@@ -23,34 +25,40 @@ func TestSeveralPlays(t *testing.T) {
 		{"nothing, and not judged", nothing, never, Inconclusive, "no event came"},
 		{"neither judged", never, never, Inconclusive, "no event came"},
 		{"one wrong", never, wrong, Fail, "wrong"},
-		{"all of what is wrong", right, Finding{Verdict: Fail, problems: []problem{{"a line was no message", Entry{}}}}, Fail, "a line was no message"},
+		{"all of what is wrong", right, Finding{Verdict: Fail,
+			problems: []problem{{"a line was no message", Entry{}}}}, Fail, "a line was no message"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			heard := []Entry{{Data: []byte(`{"type":"aaep:agent.session.started","session_id":"sess_1"}`)}}
-			one, two := &Recording{read: map[int]object{}, Entries: heard}, &Recording{read: map[int]object{}, Entries: heard}
+			one, two := &Recording{read: map[int]object{}, Entries: heard},
+				&Recording{read: map[int]object{}, Entries: heard}
 			c := Case{Strength: Must, plays: []string{"one", "not played", "two"}, Judge: func(r *Recording) Finding {
 				if r == one {
 					return tt.one
 				}
 				return tt.two
 			}}
-			if got := judge(c, map[string]*Recording{"one": one, "two": two}); got.Verdict != tt.want || got.Seen != tt.seen {
+			if got := judgeCase(c, map[string]*Recording{"one": one, "two": two}); got.Verdict != tt.want ||
+				got.Seen != tt.seen {
 				t.Errorf("%s, %q; want %s, %q", got.Verdict, got.Seen, tt.want, tt.seen)
 			}
 		})
 	}
 }
 
-// What was not played takes nothing away from what was: a target that tells nothing is told so by other cases. What its transport did is judged.
+// What was not played takes nothing away from what was: a target that tells nothing is told so by
+// other cases. What its transport did is judged.
 func TestNotPlayed(t *testing.T) {
-	heard := &Recording{read: map[int]object{}, watched: true, limit: told, Entries: []Entry{{Data: []byte(`{"type":"subscription.request"}`)}}}
+	heard := &Recording{read: map[int]object{}, watched: true, limit: told,
+		Entries: []Entry{{Data: []byte(`{"type":"subscription.request"}`)}}}
 	for name, r := range map[string]*Recording{
-		"the target tells nothing": {read: map[int]object{}, watched: true, limit: told, mute: "the target tells nothing through the hook"},
-		"it did not come":          {read: map[int]object{}, watched: true, limit: told, DriverErr: errors.New("gone")},
+		"the target tells nothing": {read: map[int]object{}, watched: true, limit: told,
+			mute: "the target tells nothing through the hook"},
+		"it did not come": {read: map[int]object{}, watched: true, limit: told, DriverErr: errors.New("gone")},
 	} {
 		want := map[bool]Verdict{true: Pass, false: Inconclusive}[r.mute != ""]
 		c := Case{Strength: Must, plays: []string{"story", "odd"}, Judge: violationsOfKind(noteBreach)}
-		if got := judge(c, map[string]*Recording{"story": heard, "odd": r}); got.Verdict != want {
+		if got := judgeCase(c, map[string]*Recording{"story": heard, "odd": r}); got.Verdict != want {
 			t.Errorf("%s: %s, %q; want %s", name, got.Verdict, got.Seen, want)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 // A link is one of the runner's subscribers. It repairs nothing.
 type link struct {
-	st   *stage
+	st   *producerHarness
 	n    int
 	conn transports.Conn // nil if there is none
 	id   string          // of the subscription
@@ -28,9 +28,11 @@ type link struct {
 	dead bool            // not even the request could be sent
 	// answers says that it may be asked.
 	answers bool
-	// breaksAfter is the type of event after which the reader breaks the event stream, once; nil is none.
+	// breaksAfter is the type of event after which the reader breaks the event stream, once; nil is
+	// none.
 	breaksAfter atomic.Pointer[string]
-	// connected says that somebody took the connection; err is why there is no link, or what came of the last message.
+	// connected says that somebody took the connection; err is why there is no link, or what came
+	// of the last message.
 	connected atomic.Bool
 	err       error
 	// told is closed when its reader is gone, and end is then what it met.
@@ -38,19 +40,19 @@ type link struct {
 	end  error
 }
 
-// patient is the time for one step of a link. It sees whether somebody takes the connection.
-func (l *link) patient() (context.Context, context.CancelFunc) {
+// withPatience is the time for one step of a link. It sees whether somebody takes the connection.
+func (l *link) withPatience() (context.Context, context.CancelFunc) {
 	trace := &httptrace.ClientTrace{ConnectDone: func(_, _ string, err error) {
 		if err == nil {
 			l.connected.Store(true)
 		}
 	}}
-	ctx := l.st.tape.withReporter(l.st.ctx, l.n, l.st.run.Level)
+	ctx := l.st.recorder.withReporter(l.st.ctx, l.n, l.st.run.Level)
 	return context.WithTimeout(httptrace.WithClientTrace(ctx, trace), patience)
 }
 
-// unreached keeps why there is no link.
-func (l *link) unreached(step string, err error) {
+// noteUnreached keeps why there is no link.
+func (l *link) noteUnreached(step string, err error) {
 	var late net.Error
 	if l.connected.Load() && (errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) && late.Timeout()) {
 		err = fmt.Errorf("%w: it did not answer %s within %v: %w", ErrSilent, step, patience, err)
@@ -58,8 +60,9 @@ func (l *link) unreached(step string, err error) {
 	l.err = err
 }
 
-// why is what keeps a link from being one. It ends the link, which knows then how a program has ended.
-func (l *link) why() error {
+// unreachedReason is what keeps a link from being one. It ends the link, which knows then how a
+// program has ended.
+func (l *link) unreachedReason() error {
 	if l.conn == nil {
 		return l.err
 	}
@@ -68,36 +71,36 @@ func (l *link) why() error {
 	return cmp.Or(ended, l.err, l.end)
 }
 
-// answered waits for the n-th answer, and takes the subscription's id from it.
-func (l *link) answered(n int) bool {
+// awaitAnswer waits for the n-th answer, and takes the subscription's id from it.
+func (l *link) awaitAnswer(n int) bool {
 	var got []message
-	ok := l.st.tape.wait(l.st.ctx, patience, func(r *Recording) bool {
-		got = of(r.all(l.n, false), "subscription.accepted", "subscription.rejected")
-		_, over := r.noted(l.n, noteClosed)
-		_, substituted := r.noted(l.n, noteSubstitute)
+	ok := l.st.recorder.awaitCondition(l.st.ctx, patience, func(r *Recording) bool {
+		got = ofTypes(r.messagesOn(l.n, false), "subscription.accepted", "subscription.rejected")
+		_, over := r.noteOn(l.n, noteClosed)
+		_, substituted := r.noteOn(l.n, noteSubstitute)
 		return len(got) >= n || over || substituted || l.dead
 	})
-	if len(got) > 0 && got[0].str("subscription_id") != "" {
-		l.id = got[0].str("subscription_id")
+	if len(got) > 0 && got[0].stringMember("subscription_id") != "" {
+		l.id = got[0].stringMember("subscription_id")
 	}
 	return ok && len(got) >= n
 }
 
-// refused notes a refusal that came by other means than a message.
-func (l *link) refused(err error) {
+// noteRefusal notes a refusal that came by other means than a message.
+func (l *link) noteRefusal(err error) {
 	if refusal := new(aaep.Rejection); errors.As(err, &refusal) && l.st.ctx.Err() == nil {
-		l.st.tape.add(Entry{Link: l.n, Note: noteRefused + string(refusal.Code)})
+		l.st.recorder.addEntry(Entry{Link: l.n, Note: noteRefused + string(refusal.Code)})
 	}
 }
 
-func (l *link) read() {
+func (l *link) readLoop() {
 	defer close(l.told)
 	reopened := 0
 	for {
 		data, err := l.conn.Receive(l.st.ctx)
 		var again transports.Reopener
 		if errors.Is(err, transports.ErrInterrupted) && reopened < 3 {
-			l.rest()
+			l.awaitRestored()
 			if again, _ = l.conn.(transports.Reopener); again != nil && again.Reopen(l.st.ctx) == nil {
 				reopened++
 				continue
@@ -105,61 +108,63 @@ func (l *link) read() {
 		}
 		if err != nil {
 			l.end = err
-			l.refused(err)
+			l.noteRefusal(err)
 			if l.st.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
 				if l.n == 0 {
-					l.st.tape.ended(err)
+					l.st.recorder.noteEnded(err)
 				}
-				l.st.tape.add(Entry{Link: l.n, Note: noteClosed})
+				l.st.recorder.addEntry(Entry{Link: l.n, Note: noteClosed})
 			}
 			return
 		}
-		if !l.st.tape.add(received(l.conn, Entry{Link: l.n, Data: append([]byte{}, data...)})) {
+		if !l.st.recorder.addEntry(receivedEntry(l.conn, Entry{Link: l.n, Data: append([]byte{}, data...)})) {
 			return
 		}
 		if typ := l.breaksAfter.Load(); typ != nil && bytes.Contains(data, []byte(*typ)) {
 			l.breaksAfter.Store(nil)
-			l.lose()
+			l.breakStream()
 		}
 	}
 }
 
-// received is the entry of a message that came. One that the transport of the runner wrote, in place of one that the target did not
-// send, is noted without its bytes: no judge may take them for the target's.
-func received(conn transports.Conn, e Entry) Entry {
+// receivedEntry is the entry of a message that came. One that the transport of the runner wrote, in
+// place of one that the target did not send, is noted without its bytes: no judge may take them for
+// the target's.
+func receivedEntry(conn transports.Conn, e Entry) Entry {
 	if writer, ok := conn.(interface{ Substituted(msg []byte) bool }); ok && writer.Substituted(e.Data) {
 		e.Data, e.Note = nil, noteSubstitute
 	}
 	return e
 }
 
-// lose breaks the event stream, which stays so until find, and reports whether there is one that can be opened again.
-func (l *link) lose() bool {
+// breakStream breaks the event stream, which stays so until find, and reports whether there is one
+// that can be opened again.
+func (l *link) breakStream() bool {
 	breaks, is := l.conn.(interface{ Cut() })
 	if _, again := l.conn.(transports.Reopener); !is || !again {
 		return false
 	}
-	l.st.tape.add(Entry{Link: l.n, Note: noteLost})
+	l.st.recorder.addEntry(Entry{Link: l.n, Note: noteLost})
 	breaks.Cut()
 	return true
 }
 
-func (l *link) find() { l.st.tape.add(Entry{Link: l.n, Note: noteFound}) }
+func (l *link) restoreStream() { l.st.recorder.addEntry(Entry{Link: l.n, Note: noteFound}) }
 
-// rest waits while a stream is to stay broken.
-func (l *link) rest() {
-	if _, lost := l.st.tape.now().noted(l.n, noteLost); lost {
-		l.st.tape.wait(l.st.ctx, maxPlay, func(r *Recording) bool {
-			_, found := r.noted(l.n, noteFound)
+// awaitRestored waits while a stream is to stay broken.
+func (l *link) awaitRestored() {
+	if _, lost := l.st.recorder.snapshot().noteOn(l.n, noteLost); lost {
+		l.st.recorder.awaitCondition(l.st.ctx, maxPlay, func(r *Recording) bool {
+			_, found := r.noteOn(l.n, noteFound)
 			return found
 		})
 	}
 }
 
-// send sends a message, and reports whether it could be sent.
-func (l *link) send(o object) bool {
+// sendObject sends a message, and reports whether it could be sent.
+func (l *link) sendObject(o object) bool {
 	if l.n == 0 && o["type"] == "subscription.close" {
-		l.st.tape.leave()
+		l.st.recorder.markLeft()
 	}
 	data, err := jsonv2.Marshal(o, jsonv2.Deterministic(true))
 	if err != nil {
@@ -172,35 +177,37 @@ func (l *link) sendRaw(data []byte) bool {
 	if l.conn == nil {
 		return false
 	}
-	l.st.tape.add(Entry{Link: l.n, Sent: true, Data: data})
-	ctx, cancel := l.patient()
+	l.st.recorder.addEntry(Entry{Link: l.n, Sent: true, Data: data})
+	ctx, cancel := l.withPatience()
 	defer cancel()
 	err := l.conn.Send(ctx, data)
 	l.err = err
 	if err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		l.st.tape.add(Entry{Link: l.n, Note: noteNoSend, Data: []byte(aaep.SafeText(err.Error()))})
+		l.st.recorder.addEntry(Entry{Link: l.n, Note: noteNoSend, Data: []byte(aaep.SafeText(err.Error()))})
 	}
 	return err == nil
 }
 
-// cut breaks the line without a goodbye.
-func (l *link) cut() {
+// breakConnection breaks the line without a goodbye.
+func (l *link) breakConnection() {
 	if l.conn != nil {
 		if l.n == 0 {
-			l.st.tape.leave()
+			l.st.recorder.markLeft()
 		}
 		_ = l.conn.Close()
 		l.gone = true
 	}
 }
 
-// reply answers a question as the user's answer would be.
-func (l *link) reply(q message, decision string, more object) {
-	l.send(with(object{"type": "confirmation.reply", "reply_token": q.str("reply_token"), "decision": decision,
+// replyTo answers a question as the user's answer would be.
+func (l *link) replyTo(q message, decision string, more object) {
+	l.sendObject(withMembers(object{"type": "confirmation.reply", "reply_token": q.stringMember("reply_token"),
+		"decision":        decision,
 		"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())}, more))
 }
 
-func (l *link) respond(q message, response any) {
-	l.send(object{"type": "clarification.reply", "reply_token": q.str("reply_token"), "response": response,
+func (l *link) answerClarification(q message, response any) {
+	l.sendObject(object{"type": "clarification.reply", "reply_token": q.stringMember("reply_token"),
+		"response":        response,
 		"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())})
 }

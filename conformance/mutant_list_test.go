@@ -9,21 +9,25 @@ import (
 
 // The mutants, in the order of the cases they are for. LVL-041, LVL-042, LVL-043.
 var mutants = []mutant{
-	{name: "writes an unknown urgency", out: edit("state.changed", object{"urgency": "loud"}), caught: []string{"events-valid"}},
-	{name: "invents a member", out: edit("session.started", object{"custom_field": 1}), caught: []string{"events-valid"}},
+	{name: "writes an unknown urgency", out: edit("state.changed", object{"urgency": "loud"}),
+		caught: []string{"events-valid"}},
+	{name: "invents a member", out: edit("session.started", object{"custom_field": 1}),
+		caught: []string{"events-valid"}},
 	{name: "invents a type", out: after("session.started", func(p *proxy, o object) object {
 		return p.event(o, "purple.flamingo", object{"urgency": "critical"})
 	}), caught: []string{"events-valid"}},
-	{name: "says nothing of a result", out: edit("tool.completed", object{"summary_normal": nil}), caught: []string{"summaries"}},
-	{name: "names no version", out: edit("progress.updated", object{"aaep_version": nil}), caught: []string{"version-named"}},
+	{name: "says nothing of a result", out: edit("tool.completed", object{"summary_normal": nil}),
+		caught: []string{"summaries"}},
+	{name: "names no version", out: edit("progress.updated", object{"aaep_version": nil}),
+		caught: []string{"version-named"}},
 	{name: "stamps tenths of a second", caught: []string{"stamp-digits"}, out: func(_ *proxy, o object) []object {
-		if stamp, ok := o["timestamp"].(string); ok && short(o) == "session.started" {
+		if stamp, ok := o["timestamp"].(string); ok && shortName(o) == "session.started" {
 			o["timestamp"] = stamp[:strings.Index(stamp, ".")+2] + "Z"
 		}
 		return []object{o}
 	}},
 	{name: "stamps by no known clock", caught: []string{"events-valid"}, out: func(_ *proxy, o object) []object {
-		if stamp, ok := o["timestamp"].(string); ok && short(o) == "session.started" {
+		if stamp, ok := o["timestamp"].(string); ok && shortName(o) == "session.started" {
 			o["timestamp"] = strings.TrimSuffix(stamp, "Z")
 		}
 		return []object{o}
@@ -37,19 +41,23 @@ var mutants = []mutant{
 	{name: "uses an id again", out: edit("state.changed", object{"event_id": "evt_1"}), caught: []string{"ids-once"}},
 	{name: "never begins", out: drop(isType("session.started")), caught: []string{"begins-once", "included-come"}},
 	{name: "begins twice", out: func(p *proxy, o object) []object {
-		if short(o) == "session.started" && p.caps["max_events_per_second"] == nil {
+		if shortName(o) == "session.started" && p.caps["max_events_per_second"] == nil {
 			return []object{o, p.fresh(o, nil)}
 		}
 		return []object{o}
 	}, caught: []string{"begins-once", "new-rate-kept"}},
-	{name: "never ends", out: drop(func(o object) bool { return short(o) == "session.cancelled" && o["cancelled_by"] == "system" }), caught: []string{"ends-once"}},
+	{name: "never ends", out: drop(func(o object) bool {
+		return shortName(o) == "session.cancelled" &&
+			o["cancelled_by"] == "system"
+	}), caught: []string{"ends-once"}},
 	{name: "ends twice", out: after("session.completed", func(p *proxy, o object) object {
 		return p.event(o, "session.cancelled", object{"cancelled_by": "system"})
 	}), caught: []string{"ends-once", "all-hear-the-end", "filters-kept"}},
 	{name: "talks after the end", out: after("session.cancelled", func(p *proxy, o object) object {
 		return p.event(o, "progress.updated", object{"progress": object{"percent": 5}})
 	}), caught: []string{"nothing-after-end"}},
-	{name: "turns the clock back", out: edit("handoff.requested", object{"timestamp": "1999-12-31T23:00:00.000Z"}), caught: []string{"time-forward"}},
+	{name: "turns the clock back", out: edit("handoff.requested", object{"timestamp": "1999-12-31T23:00:00.000Z"}),
+		caught: []string{"time-forward"}},
 	{name: "jumps between states", caught: []string{"states-chained"}, out: func(_ *proxy, o object) []object {
 		if o["to_state"] == "writing_output" {
 			o["from_state"] = "juggling"
@@ -64,22 +72,28 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "never completes a tool", out: drop(func(o object) bool { return short(o) == "tool.completed" && o["status"] == "success" }), caught: []string{"tools-paired", "tools-not-merged"}},
-	{name: "fails quietly", out: edit("session.errored", object{"urgency": "normal"}), caught: []string{"error-critical", "events-valid"}},
+	{name: "never completes a tool", out: drop(func(o object) bool {
+		return shortName(o) == "tool.completed" &&
+			o["status"] == "success"
+	}), caught: []string{"tools-paired", "tools-not-merged"}},
+	{name: "fails quietly", out: edit("session.errored", object{"urgency": "normal"}),
+		caught: []string{"error-critical", "events-valid"}},
 
-	{name: "changes a number in the text", caught: []string{"text-whole", "text-whole-slow"}, out: func(_ *proxy, o object) []object {
-		if c, ok := o["chunk"].(string); ok {
-			o["chunk"] = strings.ReplaceAll(c, "3.50", "3.51")
-		}
-		return []object{o}
-	}},
+	{name: "changes a number in the text", caught: []string{"text-whole", "text-whole-slow"},
+		out: func(_ *proxy, o object) []object {
+			if c, ok := o["chunk"].(string); ok {
+				o["chunk"] = strings.ReplaceAll(c, "3.50", "3.51")
+			}
+			return []object{o}
+		}},
 	{name: "counts bytes", caught: []string{"positions"}, out: func(p *proxy, o object) []object {
 		if n, ok := o["position"].(float64); ok && n > 0 {
 			o["position"] = n + 1
 		}
 		return []object{o}
 	}},
-	{name: "never completes its output", out: edit("output.streaming", object{"complete": false}), caught: []string{"output-complete"}},
+	{name: "never completes its output", out: edit("output.streaming", object{"complete": false}),
+		caught: []string{"output-complete"}},
 	{name: "drops text when it is slow", caught: []string{"text-whole-slow"}, out: func(p *proxy, o object) []object {
 		if c, ok := o["chunk"].(string); ok && p.asked("max_events_per_second", 2.0) && len(c) > 5 {
 			o["chunk"] = c[5:]
@@ -97,28 +111,35 @@ var mutants = []mutant{
 			clone(o, object{"chunk": c[at:], "position": o["position"].(float64) + float64(at)})}
 	}},
 
-	{name: "acts before it asks", out: before("awaiting.confirmation", func(p *proxy, o object) object { return p.deed(o) }),
+	{name: "acts before it asks", out: before("awaiting.confirmation",
+		func(p *proxy, o object) object { return p.deed(o) }),
 		caught: []string{"asks-first", "tools-paired"}},
-	{name: "does not say what it does", caught: []string{"does-what-was-accepted", "others-may-answer"}, out: drop(func(o object) bool {
-		return o["tool"] == "pay" && (short(o) == "tool.invoked" || short(o) == "tool.completed")
-	})},
-	{name: "takes a no for a yes", caught: []string{"reject-means-no", "first-reply-wins", "one-decision", "not-entitled", "own-name-only", "rejection-told"}, in: replies(func(p *proxy, o object) object {
+	{name: "does not say what it does", caught: []string{"does-what-was-accepted", "others-may-answer"},
+		out: drop(func(o object) bool {
+			return o["tool"] == "pay" && (shortName(o) == "tool.invoked" || shortName(o) == "tool.completed")
+		})},
+	{name: "takes a no for a yes", caught: []string{"reject-means-no", "first-reply-wins", "one-decision",
+		"not-entitled", "own-name-only", "rejection-told"}, in: replies(func(p *proxy, o object) object {
 		if o["decision"] == "reject" && !p.flag {
 			o["decision"] = "accept"
 		}
 		p.flag = true
 		return o
 	})},
-	{name: "takes silence for a yes", caught: []string{"silence-means-no", "cancelled-is-no"}, in: replies(func(p *proxy, o object) object { p.flag = true; return o }),
+	{name: "takes silence for a yes", caught: []string{"silence-means-no", "cancelled-is-no"},
+		in: replies(func(p *proxy, o object) object { p.flag = true; return o }),
 		out: func(p *proxy, o object) []object {
 			if o["from_state"] == "awaiting_input" && !p.flag && p.asking {
 				return []object{p.deed(o), o}
 			}
 			return []object{o}
 		}},
-	{name: "lies about the time to answer", out: edit("awaiting.confirmation", object{"timeout_seconds": 60}), caught: []string{"deadline"}},
-	{name: "means yes by default", out: edit("awaiting.confirmation", object{"default_decision": "accept"}), caught: []string{"default-reject"}},
-	{name: "asks out of nowhere", out: drop(func(o object) bool { return o["to_state"] == "awaiting_input" }), caught: []string{"waiting-told"}},
+	{name: "lies about the time to answer", out: edit("awaiting.confirmation", object{"timeout_seconds": 60}),
+		caught: []string{"deadline"}},
+	{name: "means yes by default", out: edit("awaiting.confirmation", object{"default_decision": "accept"}),
+		caught: []string{"default-reject"}},
+	{name: "asks out of nowhere", out: drop(func(o object) bool { return o["to_state"] == "awaiting_input" }),
+		caught: []string{"waiting-told"}},
 	{name: "keeps the outcome to itself", out: drop(func(o object) bool { return o["from_state"] == "awaiting_input" }), caught: []string{"outcome-told", "others-told"}},
 	{name: "asks who cannot reply", caught: []string{"not-asked-if-mute"}, in: func(p *proxy, o object) []object {
 		if p.asked("supports_confirmation_reply", false) && p.caps["supports_clarification_reply"] == nil {
@@ -126,84 +147,95 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "questions who cannot answer", caught: []string{"not-questioned-if-mute"}, in: func(p *proxy, o object) []object {
-		if p.caps["coalesce_boundaries"] != nil && p.caps["pace_wpm"] == nil && p.caps["supports_confirmation_reply"] == nil {
-			p.caps["supports_clarification_reply"] = true
-		}
-		return []object{o}
-	}},
+	{name: "questions who cannot answer", caught: []string{"not-questioned-if-mute"},
+		in: func(p *proxy, o object) []object {
+			if p.caps["coalesce_boundaries"] != nil && p.caps["pace_wpm"] == nil &&
+				p.caps["supports_confirmation_reply"] == nil {
+				p.caps["supports_clarification_reply"] = true
+			}
+			return []object{o}
+		}},
 
-	{name: "acts twice on two replies", caught: []string{"accept-is-single"}, delay: lingers, in: replies(func(p *proxy, o object) object {
-		if o["decision"] == "accept" {
-			p.flag = p.replied
-			p.replied = true
-		}
-		if o["decision"] == "reject" {
-			p.flag, p.replied = false, false
-		}
-		return o
-	}), out: func(p *proxy, o object) []object {
-		if short(o) == "session.completed" && p.flag {
-			return []object{p.deed(o), o}
-		}
-		return []object{o}
-	}},
-	{name: "can be talked round", caught: []string{"first-reply-wins", "broken-reply", "old-token"}, delay: lingers, in: replies(func(p *proxy, o object) object {
-		if o["decision"] == "reject" {
-			p.rejected = true
-		}
-		p.flag = p.flag || p.rejected && o["decision"] == "accept"
-		return o
-	}), out: func(p *proxy, o object) []object {
-		if short(o) == "session.completed" && p.flag {
-			return []object{p.deed(o), o}
-		}
-		return []object{o}
-	}},
-	{name: "believes any token", caught: []string{"foreign-token", "broken-reply", "old-token"}, in: replies(func(p *proxy, o object) object {
-		o["reply_token"] = p.token
-		return o
-	})},
-	{name: "believes any subscription", caught: []string{"foreign-subscription", "broken-reply"}, in: replies(func(p *proxy, o object) object {
-		o["subscription_id"] = p.id
-		return o
-	})},
-	{name: "believes any stamp", caught: []string{"late-stamp", "broken-reply"}, in: replies(func(p *proxy, o object) object {
-		if s, _ := o["timestamp"].(string); s > "2000-01-02" {
-			o["timestamp"] = "2000-01-01T00:00:00.000Z"
-		}
-		return o
-	})},
+	{name: "acts twice on two replies", caught: []string{"accept-is-single"}, delay: lingers,
+		in: replies(func(p *proxy, o object) object {
+			if o["decision"] == "accept" {
+				p.flag = p.replied
+				p.replied = true
+			}
+			if o["decision"] == "reject" {
+				p.flag, p.replied = false, false
+			}
+			return o
+		}), out: func(p *proxy, o object) []object {
+			if shortName(o) == "session.completed" && p.flag {
+				return []object{p.deed(o), o}
+			}
+			return []object{o}
+		}},
+	{name: "can be talked round", caught: []string{"first-reply-wins", "broken-reply", "old-token"}, delay: lingers,
+		in: replies(func(p *proxy, o object) object {
+			if o["decision"] == "reject" {
+				p.rejected = true
+			}
+			p.flag = p.flag || p.rejected && o["decision"] == "accept"
+			return o
+		}), out: func(p *proxy, o object) []object {
+			if shortName(o) == "session.completed" && p.flag {
+				return []object{p.deed(o), o}
+			}
+			return []object{o}
+		}},
+	{name: "believes any token", caught: []string{"foreign-token", "broken-reply", "old-token"},
+		in: replies(func(p *proxy, o object) object {
+			o["reply_token"] = p.token
+			return o
+		})},
+	{name: "believes any subscription", caught: []string{"foreign-subscription", "broken-reply"},
+		in: replies(func(p *proxy, o object) object {
+			o["subscription_id"] = p.id
+			return o
+		})},
+	{name: "believes any stamp", caught: []string{"late-stamp", "broken-reply"},
+		in: replies(func(p *proxy, o object) object {
+			if s, _ := o["timestamp"].(string); s > "2000-01-02" {
+				o["timestamp"] = "2000-01-01T00:00:00.000Z"
+			}
+			return o
+		})},
 	{name: "takes yes for accept", caught: []string{"broken-reply"}, in: replies(func(p *proxy, o object) object {
 		if o["decision"] == "yes" {
 			o["decision"] = "accept"
 		}
 		return o
 	})},
-	{name: "takes a wrong token for a no", caught: []string{"bad-reply-leaves-open"}, in: replies(func(p *proxy, o object) object {
-		if o["reply_token"] != p.token {
-			o["reply_token"], o["decision"] = p.token, "reject"
-		}
-		return o
-	})},
-	{name: "passes over changes", caught: []string{"modified-action"}, in: replies(func(p *proxy, o object) object { return clone(o, object{"modified_action": nil}) })},
+	{name: "takes a wrong token for a no", caught: []string{"bad-reply-leaves-open"},
+		in: replies(func(p *proxy, o object) object {
+			if o["reply_token"] != p.token {
+				o["reply_token"], o["decision"] = p.token, "reject"
+			}
+			return o
+		})},
+	{name: "passes over changes", caught: []string{"modified-action"},
+		in: replies(func(p *proxy, o object) object { return clone(o, object{"modified_action": nil}) })},
 	{name: "asks only one", caught: []string{"all-are-asked"}, out: func(p *proxy, o object) []object {
-		if short(o) == "awaiting.confirmation" && p.shareTwice(fmt.Sprint(o["reply_token"])) {
+		if shortName(o) == "awaiting.confirmation" && p.shareTwice(fmt.Sprint(o["reply_token"])) {
 			return nil
 		}
 		return []object{o}
 	}},
-	{name: "lets both decide", caught: []string{"one-decision"}, delay: lingers, in: replies(func(p *proxy, o object) object {
-		if first, other := p.shared.LoadOrStore(fmt.Sprint(o["reply_token"]), p.link); other && first != p.link && o["decision"] == "accept" {
-			p.shared.Store("both "+p.token, true)
-		}
-		return o
-	}), out: func(p *proxy, o object) []object {
-		if _, both := p.shared.Load("both " + p.token); both && short(o) == "session.completed" {
-			return []object{p.deed(o), o}
-		}
-		return []object{o}
-	}},
+	{name: "lets both decide", caught: []string{"one-decision"}, delay: lingers,
+		in: replies(func(p *proxy, o object) object {
+			if first, other := p.shared.LoadOrStore(fmt.Sprint(o["reply_token"]), p.link); other && first != p.link &&
+				o["decision"] == "accept" {
+				p.shared.Store("both "+p.token, true)
+			}
+			return o
+		}), out: func(p *proxy, o object) []object {
+			if _, both := p.shared.Load("both " + p.token); both && shortName(o) == "session.completed" {
+				return []object{p.deed(o), o}
+			}
+			return []object{o}
+		}},
 	{name: "forgets the others", caught: []string{"others-told"}, in: replies(func(p *proxy, o object) object {
 		p.shared.LoadOrStore(p.token, p.link)
 		return o
@@ -213,21 +245,24 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "acts when nobody is left", caught: []string{"leaving-is-no-consent"}, out: actsAfter("left"), in: func(p *proxy, o object) []object {
-		if o["reason_message"] == "Leaving." && p.token != "" {
-			p.shared.Store("left", true)
-		}
-		return []object{o}
-	}},
-	{name: "hands over silently", out: drop(isType("handoff.requested")), caught: []string{"hands-over", "critical-through-filters"}},
-	{name: "takes anything for an answer", caught: []string{"wrong-answer-waits"}, in: func(p *proxy, o object) []object {
-		if _, odd := o["response"].(object); odd {
-			o["response"] = true
-		}
-		return []object{o}
-	}},
+	{name: "acts when nobody is left", caught: []string{"leaving-is-no-consent"}, out: actsAfter("left"),
+		in: func(p *proxy, o object) []object {
+			if o["reason_message"] == "Leaving." && p.token != "" {
+				p.shared.Store("left", true)
+			}
+			return []object{o}
+		}},
+	{name: "hands over silently", out: drop(isType("handoff.requested")),
+		caught: []string{"hands-over", "critical-through-filters"}},
+	{name: "takes anything for an answer", caught: []string{"wrong-answer-waits"},
+		in: func(p *proxy, o object) []object {
+			if _, odd := o["response"].(object); odd {
+				o["response"] = true
+			}
+			return []object{o}
+		}},
 	{name: "asks and goes on", caught: []string{"question-waits"}, out: func(p *proxy, o object) []object {
-		if short(o) != "awaiting.clarification" {
+		if shortName(o) != "awaiting.clarification" {
 			return []object{o}
 		}
 		if first, _ := p.shared.LoadOrStore("asked", o["session_id"]); first == o["session_id"] {
@@ -236,39 +271,45 @@ var mutants = []mutant{
 		return []object{o}
 	}},
 
-	{name: "leaves a request unanswered", caught: []string{"request-answered"}, in: drop(func(o object) bool { return o["aaep_version"] == "99.0.0" })},
-	{name: "adds to a rejection", out: edit("subscription.rejected", object{"trace": "main.go:7"}), caught: []string{"answer-valid"}},
-	{name: "names subscriptions badly", caught: []string{"answer-valid", "subscription-id", "events-valid"}, out: func(p *proxy, o object) []object {
-		if short(o) == "subscription.accepted" && p.caps != nil && len(p.caps) == 0 {
-			o["subscription_id"] = "sub_quick-start"
-		}
-		return []object{o}
-	}},
+	{name: "leaves a request unanswered", caught: []string{"request-answered"},
+		in: drop(func(o object) bool { return o["aaep_version"] == "99.0.0" })},
+	{name: "adds to a rejection", out: edit("subscription.rejected", object{"trace": "main.go:7"}),
+		caught: []string{"answer-valid"}},
+	{name: "names subscriptions badly", caught: []string{"answer-valid", "subscription-id", "events-valid"},
+		out: func(p *proxy, o object) []object {
+			if shortName(o) == "subscription.accepted" && p.caps != nil && len(p.caps) == 0 {
+				o["subscription_id"] = "sub_quick-start"
+			}
+			return []object{o}
+		}},
 	{name: "gives more than was asked", caught: []string{"honors-no-more"}, out: func(p *proxy, o object) []object {
 		if h, ok := o["honored_capabilities"].(object); ok && p.asked("max_events_per_second", 3.0) {
 			h["max_events_per_second"] = 5
 		}
 		return []object{o}
 	}},
-	{name: "honors replies that nobody offered", caught: []string{"honors-no-more"}, out: func(p *proxy, o object) []object {
-		if h, ok := o["honored_capabilities"].(object); ok && p.caps != nil && len(p.caps) == 0 {
-			h["supports_confirmation_reply"] = true
-		}
-		return []object{o}
-	}},
+	{name: "honors replies that nobody offered", caught: []string{"honors-no-more"},
+		out: func(p *proxy, o object) []object {
+			if h, ok := o["honored_capabilities"].(object); ok && p.caps != nil && len(p.caps) == 0 {
+				h["supports_confirmation_reply"] = true
+			}
+			return []object{o}
+		}},
 	{name: "speaks every version", caught: []string{"version-refused"}, in: func(_ *proxy, o object) []object {
 		if o["aaep_version"] == "99.0.0" {
 			o["aaep_version"] = "1.0.0"
 		}
 		return []object{o}
 	}},
-	{name: "needs no signature", caught: []string{"signature-demanded"}, out: edit("subscription.accepted", object{"signed_manifest": nil})},
-	{name: "refuses what it does not know", caught: []string{"unknown-extension"}, in: func(p *proxy, o object) []object {
-		if p.caps["zzz"] != nil {
-			o["aaep_version"] = "99.0.0"
-		}
-		return []object{o}
-	}},
+	{name: "needs no signature", caught: []string{"signature-demanded"},
+		out: edit("subscription.accepted", object{"signed_manifest": nil})},
+	{name: "refuses what it does not know", caught: []string{"unknown-extension"},
+		in: func(p *proxy, o object) []object {
+			if p.caps["zzz"] != nil {
+				o["aaep_version"] = "99.0.0"
+			}
+			return []object{o}
+		}},
 	{name: "gives odd reasons", caught: []string{"language-unknown"}, out: func(_ *proxy, o object) []object {
 		if o["reason_code"] == "capabilities_incompatible" {
 			o["reason_code"] = "rate_limit"
@@ -281,12 +322,13 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "invents a reason", caught: []string{"answer-valid", "reason-codes", "version-refused"}, out: func(_ *proxy, o object) []object {
-		if o["reason_code"] == "version_unsupported" {
-			o["reason_code"] = "teapot"
-		}
-		return []object{o}
-	}},
+	{name: "invents a reason", caught: []string{"answer-valid", "reason-codes", "version-refused"},
+		out: func(_ *proxy, o object) []object {
+			if o["reason_code"] == "version_unsupported" {
+				o["reason_code"] = "teapot"
+			}
+			return []object{o}
+		}},
 
 	{name: "hurries", caught: []string{"rate-kept"}, in: func(p *proxy, o object) []object {
 		if p.asked("max_events_per_second", 2.0) {
@@ -297,37 +339,41 @@ var mutants = []mutant{
 	inWindows("counts by the seconds of the clock", func() time.Time { return time.Now().Truncate(time.Second) }),
 	inWindows("counts in windows from the subscription on", time.Now),
 	fromTheFirst("counts in windows from the first event on"),
-	{name: "filters nothing", caught: []string{"filters-kept", "invalid-refused"}, in: func(p *proxy, o object) []object {
-		if f, ok := p.caps["event_filters"].(object); ok && f["include"] != nil && p.caps["max_events_per_second"] == nil {
-			p.caps = clone(p.caps, object{"event_filters": object{"include": []string{"aaep:*"}}})
-			return []object{clone(o, object{"capabilities": p.caps})}
-		}
-		return []object{o}
-	}},
+	{name: "filters nothing", caught: []string{"filters-kept", "invalid-refused"},
+		in: func(p *proxy, o object) []object {
+			if f, ok := p.caps["event_filters"].(object); ok && f["include"] != nil &&
+				p.caps["max_events_per_second"] == nil {
+				p.caps = clone(p.caps, object{"event_filters": object{"include": []string{"aaep:*"}}})
+				return []object{clone(o, object{"capabilities": p.caps})}
+			}
+			return []object{o}
+		}},
 	{name: "filters errors", caught: []string{"critical-through-filters"}, out: func(p *proxy, o object) []object {
-		if p.caps["event_filters"] != nil && (short(o) == "session.errored") {
+		if p.caps["event_filters"] != nil && (shortName(o) == "session.errored") {
 			return nil
 		}
 		return []object{o}
 	}},
 	{name: "lets errors queue", caught: []string{"critical-at-once"}, delay: func(p *proxy, o object) time.Duration {
-		if short(o) == "session.errored" && p.asked("max_events_per_second", 1.0) {
+		if shortName(o) == "session.errored" && p.asked("max_events_per_second", 1.0) {
 			return 2 * time.Second
 		}
 		return 0
 	}},
-	{name: "does not answer a renegotiation", caught: []string{"renegotiation-answered"}, in: drop(isType("subscription.renegotiate"))},
-	{name: "renegotiates what nobody named", caught: []string{"renegotiation-keeps"}, out: func(p *proxy, o object) []object {
-		if h, ok := o["honored_capabilities"].(object); ok {
-			if p.flag {
-				h["supports_confirmation_reply"] = false
+	{name: "does not answer a renegotiation", caught: []string{"renegotiation-answered"},
+		in: drop(isType("subscription.renegotiate"))},
+	{name: "renegotiates what nobody named", caught: []string{"renegotiation-keeps"},
+		out: func(p *proxy, o object) []object {
+			if h, ok := o["honored_capabilities"].(object); ok {
+				if p.flag {
+					h["supports_confirmation_reply"] = false
+				}
+				p.flag = true
 			}
-			p.flag = true
-		}
-		return []object{o}
-	}},
+			return []object{o}
+		}},
 	{name: "forgets new filters", caught: []string{"renegotiation-governs"}, in: func(p *proxy, o object) []object {
-		if c, ok := o["capabilities"].(object); ok && short(o) == "subscription.renegotiate" {
+		if c, ok := o["capabilities"].(object); ok && shortName(o) == "subscription.renegotiate" {
 			delete(c, "event_filters")
 		}
 		return []object{o}
@@ -338,15 +384,16 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "leaves with the first", caught: []string{"others-go-on", "own-name-only", "slow-costs-nobody"}, in: func(p *proxy, o object) []object {
-		if o["reason_message"] == "Leaving." && p.token == "" {
-			p.shared.Store("gone", true)
-		}
-		return []object{o}
-	}, out: func(p *proxy, o object) []object {
-		if _, gone := p.shared.Load("gone"); gone && short(o) == "session.completed" {
-			return nil
-		}
-		return []object{o}
-	}},
+	{name: "leaves with the first", caught: []string{"others-go-on", "own-name-only", "slow-costs-nobody"},
+		in: func(p *proxy, o object) []object {
+			if o["reason_message"] == "Leaving." && p.token == "" {
+				p.shared.Store("gone", true)
+			}
+			return []object{o}
+		}, out: func(p *proxy, o object) []object {
+			if _, gone := p.shared.Load("gone"); gone && shortName(o) == "session.completed" {
+				return nil
+			}
+			return []object{o}
+		}},
 }

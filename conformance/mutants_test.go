@@ -21,7 +21,8 @@ type object = map[string]any
 // A mutant is a producer with one fault: a proxy stands before ours and edits what passes.
 type mutant struct {
 	name string
-	// out edits what the producer sends, in edits what it gets; either returns what passes in its place.
+	// out edits what the producer sends, in edits what it gets; either returns what passes in its
+	// place.
 	out, in func(*proxy, object) []object
 	// raw edits the bytes that leave.
 	raw func([]byte) []byte
@@ -144,7 +145,7 @@ func (p *proxy) Receive(ctx context.Context) ([]byte, error) {
 		if id, _ := o["subscription_id"].(string); id != "" {
 			p.id = id
 		}
-		p.asking = p.asking || short(o) == "awaiting.confirmation"
+		p.asking = p.asking || shortName(o) == "awaiting.confirmation"
 		list := []object{o}
 		if p.m.out != nil {
 			list = p.m.out(p, o)
@@ -168,7 +169,7 @@ func (p *proxy) Close() error {
 	return p.Conn.Close()
 }
 
-func short(o object) string {
+func shortName(o object) string {
 	t, _ := o["type"].(string)
 	return strings.TrimPrefix(t, "aaep:agent.")
 }
@@ -198,7 +199,7 @@ func (p *proxy) fresh(o object, more object) object {
 // edit changes members of the messages of a type; nil takes one away.
 func edit(typ string, more object) func(*proxy, object) []object {
 	return func(_ *proxy, o object) []object {
-		if short(o) == typ {
+		if shortName(o) == typ {
 			return []object{clone(o, more)}
 		}
 		return []object{o}
@@ -216,13 +217,13 @@ func drop(is func(object) bool) func(*proxy, object) []object {
 }
 
 func isType(types ...string) func(object) bool {
-	return func(o object) bool { return slices.Contains(types, short(o)) }
+	return func(o object) bool { return slices.Contains(types, shortName(o)) }
 }
 
 // after sends one more event after those of a type.
 func after(typ string, next func(*proxy, object) object) func(*proxy, object) []object {
 	return func(p *proxy, o object) []object {
-		if short(o) == typ {
+		if shortName(o) == typ {
 			return []object{o, next(p, o)}
 		}
 		return []object{o}
@@ -231,7 +232,7 @@ func after(typ string, next func(*proxy, object) object) func(*proxy, object) []
 
 func before(typ string, first func(*proxy, object) object) func(*proxy, object) []object {
 	return func(p *proxy, o object) []object {
-		if short(o) == typ {
+		if shortName(o) == typ {
 			return []object{first(p, o), o}
 		}
 		return []object{o}
@@ -241,7 +242,7 @@ func before(typ string, first func(*proxy, object) object) func(*proxy, object) 
 // replies edits the confirmations that go to the producer.
 func replies(change func(p *proxy, o object) object) func(*proxy, object) []object {
 	return func(p *proxy, o object) []object {
-		if short(o) == "confirmation.reply" {
+		if shortName(o) == "confirmation.reply" {
 			if o = change(p, o); o == nil {
 				return nil
 			}
@@ -253,7 +254,8 @@ func replies(change func(p *proxy, o object) object) func(*proxy, object) []obje
 // event is one with the envelope of another.
 func (p *proxy) event(like object, typ string, more object) object {
 	o := object{"type": "aaep:agent." + typ, "summary_normal": "Said."}
-	for _, k := range []string{"@context", "aaep_version", "session_id", "timestamp", "producer", "verbosity", "localization_hints"} {
+	for _, k := range []string{"@context", "aaep_version", "session_id", "timestamp", "producer", "verbosity",
+		"localization_hints"} {
 		o[k] = like[k]
 	}
 	o["urgency"] = "normal"
@@ -261,12 +263,13 @@ func (p *proxy) event(like object, typ string, more object) object {
 }
 
 func (p *proxy) deed(like object) object {
-	return p.event(like, "tool.invoked", object{"tool": "pay", "tool_call_id": fmt.Sprintf("call_x%dy%d", p.link, p.n), "irreversible": true, "risk_level": "high"})
+	return p.event(like, "tool.invoked", object{"tool": "pay", "tool_call_id": fmt.Sprintf("call_x%dy%d", p.link, p.n),
+		"irreversible": true, "risk_level": "high"})
 }
 
-// TestMutants: each broken producer is caught by the cases that are meant for it, and by no other; and no case is
-// without a mutant that it catches. CONF-034, ENV-049,
-// LVL-003/004/005/007/008/009, LVL-021, LVL-030, LVL-031, LVL-034.
+// TestMutants: each broken producer is caught by the cases that are meant for it, and by no other;
+// and no case is without a mutant that it catches. CONF-034, ENV-049, LVL-003/004/005/007/008/009,
+// LVL-021, LVL-030, LVL-031, LVL-034.
 func TestMutants(t *testing.T) {
 	var mu sync.Mutex
 	proved := map[string]bool{"resumed": true, "resumed-text": true} // by TestResumed, over a stream that can break
@@ -299,7 +302,7 @@ func TestMutants(t *testing.T) {
 // mutated runs the suite on a mutant.
 func mutated(t *testing.T, m *mutant) *conformance.Report {
 	report := inBubble(t, func(g *target) conformance.ProducerRun {
-		run := whole(g, broken{g, m, new(sync.Map), new(int)})
+		run := checkExtraCases(g, broken{g, m, new(sync.Map), new(int)})
 		if m.run != nil {
 			m.run(&run)
 		}
@@ -327,9 +330,10 @@ func judged(t *testing.T, m *mutant) []string {
 	return got
 }
 
-// lingers holds the end of a session up in which something was asked, so that replies still come in time.
+// lingers holds the end of a session up in which something was asked, so that replies still come in
+// time.
 func lingers(p *proxy, o object) time.Duration {
-	if short(o) == "session.completed" && p.asking {
+	if shortName(o) == "session.completed" && p.asking {
 		return time.Second
 	}
 	return 0
@@ -340,7 +344,8 @@ func (p *proxy) observes() bool {
 	return p.asked("supports_confirmation_reply", false) && p.asked("supports_clarification_reply", true)
 }
 
-// actsAfter does an irreversible thing, as an observer sees it, when a question is settled after something was shared.
+// actsAfter does an irreversible thing, as an observer sees it, when a question is settled after
+// something was shared.
 func actsAfter(what string) func(p *proxy, o object) []object {
 	return func(p *proxy, o object) []object {
 		if o["from_state"] == "awaiting_input" && p.observes() {

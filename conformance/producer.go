@@ -15,12 +15,14 @@ import (
 )
 
 var (
-	// ErrUnreachable is returned where the target was never reached. It wraps the error of the Dialer or of its link.
+	// ErrUnreachable is returned where the target was never reached. It wraps the error of the
+	// Dialer or of its link.
 	ErrUnreachable = errors.New("conformance: the target cannot be reached")
-	// ErrSilent is told with ErrUnreachable of a target that takes a connection and says nothing on it.
+	// ErrSilent is told with ErrUnreachable of a target that takes a connection and says nothing on
+	// it.
 	ErrSilent = errors.New("conformance: the target takes the connection and is silent")
-	// ErrNoDriver is returned where the driver was never reached. A Driver wraps it in what Start returns; any other
-	// error says that it does not have this scenario.
+	// ErrNoDriver is returned where the driver was never reached. A Driver wraps it in what Start
+	// returns; any other error says that it does not have this scenario.
 	ErrNoDriver = errors.New("conformance: the driver cannot be reached")
 )
 
@@ -32,113 +34,124 @@ type ProducerRun struct {
 	// Dialer reaches the target, several times and sometimes twice at once.
 	Dialer transports.Dialer
 	Driver Driver
-	// Stranger reaches the target without credentials. Nil is where none are asked for, as on one's own machine; whether
-	// strangers are refused is then not judged.
+	// Stranger reaches the target without credentials. Nil is where none are asked for, as on one's
+	// own machine; whether strangers are refused is then not judged.
 	Stranger transports.Dialer
-	// OtherWays reach the target in other ways than Dialer, as over another transport; what is agreed there is compared.
+	// OtherWays reach the target in other ways than Dialer, as over another transport; what is
+	// agreed there is compared.
 	OtherWays []transports.Dialer
-	// Neighbour reaches the target with credentials too, but as somebody else than Dialer. Nil is where nobody else is known; whether
-	// they can speak in each other's name is then not judged.
+	// Neighbour reaches the target with credentials too, but as somebody else than Dialer. Nil is
+	// where nobody else is known; whether they can speak in each other's name is then not judged.
 	Neighbour transports.Dialer
-	// Manifest fetches the manifest. If nil, it is fetched from the manifest_uri of an accepted subscription.
+	// Manifest fetches the manifest. If nil, it is fetched from the manifest_uri of an accepted
+	// subscription.
 	Manifest func(ctx context.Context) ([]byte, error)
 	// Keys are those that a signed manifest is signed with.
 	Keys *manifest.KeySet
 	// Level is 1, 2 or 3, and includes the lower ones (§9.1).
 	Level int
-	// Only names the cases to judge, by name or requirement. Empty is all of the level; a level is then passed or not.
+	// Only names the cases to judge, by name or requirement. Empty is all of the level; a level is
+	// then passed or not.
 	Only []string
-	// Extra are cases from outside, of an extension or a profile (§9.6). They count as the suite's own do.
+	// Extra are cases from outside, of an extension or a profile (§9.6). They count as the suite's
+	// own do.
 	Extra []Case
-	// Profile is the URI of the profile that Extra are the cases of, with its version. The claim then names it (§9.6).
+	// Profile is the URI of the profile that Extra are the cases of, with its version. The claim
+	// then names it (§9.6).
 	Profile string
-	// Resume is the report of an earlier run on the same target, whose verdicts are kept; only what has none there is judged. Nil is
-	// none.
+	// Resume is the report of an earlier run on the same target, whose verdicts are kept; only what
+	// has none there is judged. Nil is none.
 	Resume *Report
 	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
 	Known []string
-	// Progress is told before each play what is played, and again after three seconds of silence with what is waited for. Nil is
-	// nobody.
+	// Progress is told before each play what is played, and again after three seconds of silence
+	// with what is waited for. Nil is nobody.
 	Progress func(play string, n, of int)
-	// Extensions are the URIs of extensions that the target is said to support (§9.7): it must then honor them.
+	// Extensions are the URIs of extensions that the target is said to support (§9.7): it must then
+	// honor them.
 	Extensions []string
 	// Timeout bounds each play. If 0, 12 minutes.
 	Timeout time.Duration
-	// OneLink says that a target has one subscriber at a time, as a program that speaks on its standard output has. What
-	// needs two is then skipped, and the report says so.
+	// OneLink says that a target has one subscriber at a time, as a program that speaks on its
+	// standard output has. What needs two is then skipped, and the report says so.
 	OneLink bool
 	// Target and Transport are for the report.
 	Target, Transport string
 }
 
-// Prove puts the target through all plays that the cases need, one after another, and judges. It takes some
-// seconds, and longer if the target's questions are open for longer than they should be. Where ctx ends, Prove returns its error
-// and a report of what was played by then, in which nothing is passed that was not played whole; the report is nil where nothing
-// was. Any other error comes without a report: ErrUnreachable, ErrNoDriver, or a wrong ProducerRun.
+// Prove puts the target through all plays that the cases need, one after another, and judges. It
+// takes some seconds, and longer if the target's questions are open for longer than they should be.
+// Where ctx ends, Prove returns its error and a report of what was played by then, in which nothing
+// is passed that was not played whole; the report is nil where nothing was. Any other error comes
+// without a report: ErrUnreachable, ErrNoDriver, or a wrong ProducerRun.
 func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 	if run.Dialer == nil || run.Driver == nil || slices.Contains(run.OtherWays, nil) {
 		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver, and OtherWays that are there")
 	}
-	cases, plays, err := run.all()
+	cases, plays, err := run.allCases()
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Kind: "producer", Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport}
-	chosen, err := report.begin(cases, run.Extra, run.Only, run.Known)
+	report := &Report{Kind: "producer", Level: run.Level, Profile: run.Profile, Target: run.Target,
+		Transport: run.Transport}
+	chosen, err := report.beginReport(cases, run.Extra, run.Only, run.Known)
 	if err == nil {
-		err = report.resume(run.Resume)
+		err = report.resumeFrom(run.Resume)
 	}
 	if err != nil {
 		return nil, err
 	}
 	open := func(c Case) bool {
-		_, settled := run.Resume.settled(c)
+		_, settled := run.Resume.settledResult(c)
 		return chosen(c) && !settled
 	}
-	stages, err := run.perform(ctx, run.needed(plays, cases, open))
+	stages, err := run.performRuns(ctx, run.neededRuns(plays, cases, open))
 	if err != nil && (len(stages) == 0 || ctx.Err() == nil) {
 		return nil, err
 	}
 	report.Interrupted = err != nil
 	recordings := map[string]*Recording{}
 	for _, st := range stages {
-		rec := st.recording()
+		rec := st.finishedRecording()
 		rec.keys = run.Keys
-		recordings[st.play.name] = rec
-		report.plays = append(report.plays, playedOf(st.play, rec))
+		recordings[st.scenarioRun.name] = rec
+		report.plays = append(report.plays, summarizeRun(st.scenarioRun, rec))
 		report.Name = cmp.Or(report.Name, nameOf(rec))
-		report.beyond(rec)
+		report.addHigherLevelWarnings(rec)
 	}
 	report.Date = time.Now().UTC()
 	if run.Stranger == nil {
-		report.Warnings = append(report.Warnings, "the target asked for no credentials, or nobody tried to do without; in production it has to ask (§8.2.7)")
+		report.Warnings = append(report.Warnings,
+			"the target asked for no credentials, or nobody tried to do without; in production it has to ask (§8.2.7)")
 	}
 	if run.OneLink {
-		report.Warnings = append(report.Warnings, "what a producer owes to several subscribers at once was not judged, for the target has one at a time")
+		report.Warnings = append(report.Warnings,
+			"what a producer owes to several subscribers at once was not judged, for the target has one at a time")
 	}
-	if !slices.ContainsFunc(stages, func(st *stage) bool { return recordings[st.play.name].watched }) {
+	if !slices.ContainsFunc(stages, func(st *producerHarness) bool { return recordings[st.scenarioRun.name].watched }) {
 		report.Warnings = append(report.Warnings, unreported)
 	}
 	for _, c := range cases {
 		if !chosen(c) {
-			report.add(Result{Case: c, Verdict: Skipped, Seen: notAsked})
+			report.addResult(Result{Case: c, Verdict: Skipped, Seen: notAsked})
 			continue
 		}
-		if earlier, settled := run.Resume.settled(c); settled {
-			report.add(earlier.known(run.Known))
+		if earlier, settled := run.Resume.settledResult(c); settled {
+			report.addResult(earlier.withKnown(run.Known))
 			continue
 		}
-		result := judge(c, recordings)
+		result := judgeCase(c, recordings)
 		if len(stages) == 1 && stages[0].mute && result.Play == "" && result.Verdict == Inconclusive {
-			result.Seen = "nothing more was played, for no event came within " + slow.String() + " of a scenario that the driver said had begun"
+			result.Seen = "nothing more was played, for no event came within " + slow.String() +
+				" of a scenario that the driver said had begun"
 		}
 		if report.Interrupted {
-			result.unfinished(recordings)
+			result.withdrawUnfinished(recordings)
 		}
-		if !slices.ContainsFunc(c.plays, func(name string) bool { return run.cannot(name) == "" }) {
-			result.Verdict, result.Seen = Skipped, run.cannot(c.plays[0])
+		if !slices.ContainsFunc(c.plays, func(name string) bool { return run.whyUnplayable(name) == "" }) {
+			result.Verdict, result.Seen = Skipped, run.whyUnplayable(c.plays[0])
 		}
-		report.add(result.known(run.Known))
+		report.addResult(result.withKnown(run.Known))
 	}
 	if report.Counts[Skipped] == len(report.Results) {
 		report.Verdict = Inconclusive // nothing was judged
@@ -148,8 +161,8 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 
 // nameOf is what a target calls itself.
 func nameOf(r *Recording) string {
-	for _, m := range r.all(0, false) {
-		if p := m.obj("producer"); p != nil {
+	for _, m := range r.messagesOn(0, false) {
+		if p := m.objectMember("producer"); p != nil {
 			name, _ := p["agent_name"].(string)
 			id, _ := p["agent_id"].(string)
 			version, _ := p["agent_version"].(string)
@@ -159,9 +172,10 @@ func nameOf(r *Recording) string {
 	return ""
 }
 
-// all are the suite's cases and plays, and those from outside. The play of a case from outside has its name.
-func (run ProducerRun) all() ([]Case, []play, error) {
-	cases, list := Cases(), slices.Clone(plays)
+// allCases are the suite's cases and plays, and those from outside. The play of a case from outside
+// has its name.
+func (run ProducerRun) allCases() ([]Case, []scenarioRun, error) {
+	cases, list := Cases(), slices.Clone(scenarioRuns)
 	extra := run.Extra
 	if len(run.Extensions) > 0 {
 		extra = append(slices.Clone(extra), extensionsHonored(run.Extensions))
@@ -170,24 +184,25 @@ func (run ProducerRun) all() ([]Case, []play, error) {
 	for _, p := range list {
 		names = append(names, p.name)
 	}
-	if err := whole(extra, cases, names, func(p *Play) bool { return p.Agent == nil }); err != nil {
+	if err := checkExtraCases(extra, cases, names, func(p *Play) bool { return p.Agent == nil }); err != nil {
 		return nil, nil, err
 	}
 	for _, c := range extra {
 		c.plays = []string{c.Name}
 		c.Scenario = c.Play.Scenario.Name
 		cases = append(cases, c)
-		list = append(list, play{c.Name, c.Play.Does, c.Play.Scenario, c.Level, func(st *stage) {
-			l := st.subscribe(with(usual(), c.Play.Capabilities))
-			st.start()
-			st.end(l, slow)
+		list = append(list, scenarioRun{c.Name, c.Play.Does, c.Play.Scenario, c.Level, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(), c.Play.Capabilities))
+			st.startScenario()
+			st.awaitSessionEnd(l, slow)
 		}})
 	}
 	return cases, list, nil
 }
 
-// whole refuses cases from outside that are not whole, or have a name that a case or a play of the suite has.
-func whole(extra, cases []Case, plays []string, fits func(*Play) bool) error {
+// checkExtraCases refuses cases from outside that are not whole, or have a name that a case or a
+// play of the suite has.
+func checkExtraCases(extra, cases []Case, plays []string, fits func(*Play) bool) error {
 	taken := slices.Clone(plays)
 	for _, c := range cases {
 		taken = append(taken, c.Name)
@@ -197,7 +212,8 @@ func whole(extra, cases []Case, plays []string, fits func(*Play) bool) error {
 		switch {
 		case c.Name == "" || slices.Contains(taken, c.Name):
 			wrong = "needs a name that no other case has, and no play"
-		case len(c.Requirements) == 0 || c.Rule == "" || c.Level < 1 || c.Level > 3 || c.Strength != Must && c.Strength != Should:
+		case len(c.Requirements) == 0 || c.Rule == "" || c.Level < 1 || c.Level > 3 || c.Strength != Must &&
+			c.Strength != Should:
 			wrong = "needs Requirements, a Rule, a Level and a Strength"
 		case c.Play == nil || c.Judge == nil:
 			wrong = "needs a Play and a Judge"
@@ -212,8 +228,8 @@ func whole(extra, cases []Case, plays []string, fits func(*Play) bool) error {
 	return nil
 }
 
-// cannot says why a play cannot be played with what there is, or "".
-func (run ProducerRun) cannot(play string) string {
+// whyUnplayable says why a play cannot be played with what there is, or "".
+func (run ProducerRun) whyUnplayable(play string) string {
 	switch {
 	case play == strangerPlay && run.Stranger == nil:
 		return "no way was given to reach the target without credentials"
@@ -225,21 +241,22 @@ func (run ProducerRun) cannot(play string) string {
 	return ""
 }
 
-// needed are the plays that the chosen cases are judged by.
-func (run ProducerRun) needed(plays []play, cases []Case, chosen func(Case) bool) (list []play) {
+// neededRuns are the plays that the chosen cases are judged by.
+func (run ProducerRun) neededRuns(plays []scenarioRun, cases []Case, chosen func(Case) bool) (list []scenarioRun) {
 	for _, p := range plays {
-		if run.cannot(p.name) == "" && p.level <= run.Level && slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
+		if run.whyUnplayable(p.name) == "" && p.level <= run.Level &&
+			slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-// perform plays all plays, one after another.
-func (run ProducerRun) perform(ctx context.Context, plays []play) (stages []*stage, err error) {
+// performRuns plays all plays, one after another.
+func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (stages []*producerHarness, err error) {
 	met, turn, begun := map[string]bool{}, make(chan struct{}, 1), false
-	var last *stage
-	defer func() { last.wait() }()
+	var last *producerHarness
+	defer func() { last.awaitListeners() }()
 	for i, p := range plays {
 		progress := func(what string) {
 			if run.Progress != nil {
@@ -248,30 +265,32 @@ func (run ProducerRun) perform(ctx context.Context, plays []play) (stages []*sta
 		}
 		progress(p.name)
 		if run.OneLink || slices.Contains(alone, p.name) && last.couldAnswer() {
-			last.wait()
+			last.awaitListeners()
 		}
 		within, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxPlay))
-		last = &stage{ctx: within, run: run, tape: newTape(p.scenario, maps.Clone(met)), stop: stop, play: p, turn: turn, progress: progress, before: last,
+		last = &producerHarness{ctx: within, run: run, recorder: newRecorder(p.scenario, maps.Clone(met)), stop: stop,
+			scenarioRun: p, turn: turn, progress: progress, before: last,
 			endless: last != nil && last.endless, over: make(chan struct{})}
-		last.perform()
+		last.performRun()
 		stages = append(stages, last)
-		rec := last.tape.now()
-		_, missed := rec.noted(0, noteNoDial)
-		_, hungUp := rec.noted(0, noteClosed)
+		rec := last.recorder.snapshot()
+		_, missed := rec.noteOn(0, noteNoDial)
+		_, hungUp := rec.noteOn(0, noteClosed)
 		begun = begun || p.scenario.Name != "" && rec.DriverErr == nil
 		switch {
 		case ctx.Err() != nil:
 			return stages[:len(stages)-1], ctx.Err()
-		case i == 0 && !rec.breached() && (missed || run.OneLink && (hungUp || last.links[0].dead)) && p.name != strangerPlay && len(rec.all(0, false)) == 0:
-			err := last.links[0].why()
-			if noticed := rec.noticed(); noticed != "" {
+		case i == 0 && !rec.hasViolation() && (missed || run.OneLink && (hungUp || last.links[0].dead)) &&
+			p.name != strangerPlay && len(rec.messagesOn(0, false)) == 0:
+			err := last.links[0].unreachedReason()
+			if noticed := rec.firstViolation(); noticed != "" {
 				err = fmt.Errorf("%s: %w", noticed, err)
 			}
 			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 		case !begun && errors.Is(rec.DriverErr, ErrNoDriver):
 			return nil, rec.DriverErr
 		}
-		rec.remember(met)
+		rec.addKnown(met)
 		if last.mute && len(stages) == 1 {
 			break // nor will anything come of the others
 		}

@@ -22,8 +22,8 @@ type Entry struct {
 	Note string // in place of Data, or what Data is if it is no message: "the producer closed the link"
 }
 
-// Recording is all that was said in one play. What is sent is noted before it leaves, what is received when it has
-// come, so what the producer does because of a message never stands before it.
+// Recording is all that was said in one play. What is sent is noted before it leaves, what is
+// received when it has come, so what the producer does because of a message never stands before it.
 type Recording struct {
 	Entries []Entry
 	// Scenario is what the producer was asked to do. DriverErr says why it could not be.
@@ -38,8 +38,8 @@ type Recording struct {
 	keys  *manifest.KeySet // for a signed manifest
 	// watched says that the transport told what it noticed below the messages.
 	watched bool
-	// before is what was met in earlier plays: the ids of sessions and events, tokens, and types and languages as "type …"
-	// and "language …".
+	// before is what was met in earlier plays: the ids of sessions and events, tokens, and types
+	// and languages as "type …" and "language …".
 	before map[string]bool
 	read   map[int]object // entries that were read before, by their place; nil is no JSON object
 }
@@ -49,15 +49,15 @@ const (
 	maxBytes   = 64 << 20
 )
 
-// Of a target that floods, a recording of more than floodAt entries is looked through each floodPause, or when a tenth has been
-// added, and not at each entry.
+// Of a target that floods, a recording of more than floodAt entries is looked through each
+// floodPause, or when a tenth has been added, and not at each entry.
 const (
 	floodAt    = 500
 	floodPause = 20 * time.Millisecond
 )
 
-// A tape is a Recording that is still being made.
-type tape struct {
+// A recorder is a Recording that is still being made.
+type recorder struct {
 	mu      sync.Mutex
 	rec     Recording
 	bytes   int
@@ -68,12 +68,13 @@ type tape struct {
 	reporters []func() bool
 }
 
-func newTape(s Scenario, before map[string]bool) *tape {
-	return &tape{rec: Recording{Scenario: s, before: before, began: time.Now(), read: map[int]object{}}, changed: make(chan struct{})}
+func newRecorder(s Scenario, before map[string]bool) *recorder {
+	return &recorder{rec: Recording{Scenario: s, before: before, began: time.Now(), read: map[int]object{}},
+		changed: make(chan struct{})}
 }
 
-// add keeps an entry, and reports whether there is room for more.
-func (t *tape) add(e Entry) bool {
+// addEntry keeps an entry, and reports whether there is room for more.
+func (t *recorder) addEntry(e Entry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.full {
@@ -91,21 +92,21 @@ func (t *tape) add(e Entry) bool {
 }
 
 // isFull reports whether there is no room for more.
-func (t *tape) isFull() bool {
+func (t *recorder) isFull() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.full
 }
 
-// leave says that the first subscriber leaves, or need hear no more.
-func (t *tape) leave() {
+// markLeft says that the first subscriber leaves, or need hear no more.
+func (t *recorder) markLeft() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.left = true
 }
 
-// ended keeps why the link of the first subscriber ended, if that was before it left.
-func (t *tape) ended(err error) {
+// noteEnded keeps why the link of the first subscriber ended, if that was before it left.
+func (t *recorder) noteEnded(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.left {
@@ -113,9 +114,9 @@ func (t *tape) ended(err error) {
 	}
 }
 
-// wait waits until something is on the tape, which is asked on the play's own goroutine, and reports whether it was before ctx is
-// done or the time is over.
-func (t *tape) wait(ctx context.Context, limit time.Duration, is func(*Recording) bool) bool {
+// awaitCondition waits until something is on the tape, which is asked on the play's own goroutine,
+// and reports whether it was before ctx is done or the time is over.
+func (t *recorder) awaitCondition(ctx context.Context, limit time.Duration, is func(*Recording) bool) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	seen := 0
@@ -152,42 +153,46 @@ func (t *tape) wait(ctx context.Context, limit time.Duration, is func(*Recording
 	}
 }
 
-// message is an entry that could be read as a JSON object. Judges read it themselves: what the core would refuse,
-// or repair, must still be seen.
+// message is an entry that could be read as a JSON object. Judges read it themselves: what the core
+// would refuse, or repair, must still be seen.
 type message struct {
 	Entry
 	n int // its place in the recording
 	m map[string]any
 }
 
-func (m message) str(name string) string { s, _ := m.m[name].(string); return s }
-func (m message) is(name string) bool    { b, _ := m.m[name].(bool); return b }
-func (m message) typ() string            { return string(aaep.CompactType(m.str("type"))) } // in any spelling (D-04)
+func (m message) stringMember(name string) string { s, _ := m.m[name].(string); return s }
+func (m message) boolMember(name string) bool     { b, _ := m.m[name].(bool); return b }
+func (m message) compactType() string             { return string(aaep.CompactType(m.stringMember("type"))) } // in any spelling (D-04)
 
-func (m message) num(name string) float64 {
+func (m message) numberMember(name string) float64 {
 	if f, ok := m.m[name].(float64); ok {
 		return f
 	}
 	return -1
 }
 
-func (m message) obj(name string) map[string]any { o, _ := m.m[name].(map[string]any); return o }
+func (m message) objectMember(name string) map[string]any {
+	o, _ := m.m[name].(map[string]any)
+	return o
+}
 
-// critical goes by the type too: a producer must not get rid of a duty by leaving out the urgency.
-func (m message) critical() bool {
-	switch m.typ() {
+// isCritical goes by the type too: a producer must not get rid of a duty by leaving out the
+// urgency.
+func (m message) isCritical() bool {
+	switch m.compactType() {
 	case errored, confirm, clarify, handoff:
 		return true
 	}
-	return m.str("urgency") == "critical"
+	return m.stringMember("urgency") == "critical"
 }
 
-func (m message) terminal() bool {
-	return m.typ() == completed || m.typ() == errored || m.typ() == cancelled
+func (m message) isTerminal() bool {
+	return m.compactType() == completed || m.compactType() == errored || m.compactType() == cancelled
 }
 
-// all are the messages of a link in one direction, in order.
-func (r *Recording) all(link int, sent bool) (list []message) {
+// messagesOn are the messages of a link in one direction, in order.
+func (r *Recording) messagesOn(link int, sent bool) (list []message) {
 	for i, e := range r.Entries {
 		if e.Data == nil || e.Note != "" || e.Link != link || e.Sent != sent {
 			continue
@@ -206,10 +211,11 @@ func (r *Recording) all(link int, sent bool) (list []message) {
 	return list
 }
 
-// Events are the messages that came to a subscriber in the sessions that began in this play, as they were on the wire: to the
-// runner's, or to the target where that is one. Judges of cases from outside read them.
+// Events are the messages that came to a subscriber in the sessions that began in this play, as
+// they were on the wire: to the runner's, or to the target where that is one. Judges of cases from
+// outside read them.
 func (r *Recording) Events(link int) (list []Entry) {
-	for _, m := range r.events(link) {
+	for _, m := range r.eventsOn(link) {
 		list = append(list, m.Entry)
 	}
 	return list
@@ -217,31 +223,32 @@ func (r *Recording) Events(link int) (list []Entry) {
 
 // Presented are the lines in which a subscriber told through the hook that it presents an event.
 func (r *Recording) Presented(eventID string) (list []Entry) {
-	for _, m := range r.told(eventID) {
+	for _, m := range r.presentedLines(eventID) {
 		list = append(list, m.Entry)
 	}
 	return list
 }
 
-// again reports whether a session begins under the id of one that was met in an earlier play: nobody can tell the two apart.
-func (r *Recording) again(begin message) bool {
-	return r.before[begin.str("session_id")] && !r.before[begin.str("event_id")]
+// reusesSessionID reports whether a session begins under the id of one that was met in an earlier
+// play: nobody can tell the two apart.
+func (r *Recording) reusesSessionID(begin message) bool {
+	return r.before[begin.stringMember("session_id")] && !r.before[begin.stringMember("event_id")]
 }
 
-// events are those of sessions that began in this play.
-func (r *Recording) events(link int) (list []message) {
-	for _, m := range r.all(link, r.limit > 0) {
-		if id := m.str("session_id"); id != "" && !r.before[id] {
+// eventsOn are those of sessions that began in this play.
+func (r *Recording) eventsOn(link int) (list []message) {
+	for _, m := range r.messagesOn(link, r.limit > 0) {
+		if id := m.stringMember("session_id"); id != "" && !r.before[id] {
 			list = append(list, m)
 		}
 	}
 	return list
 }
 
-func of(list []message, types ...string) (some []message) {
+func ofTypes(list []message, types ...string) (some []message) {
 	for _, m := range list {
 		for _, t := range types {
-			if m.typ() == t {
+			if m.compactType() == t {
 				some = append(some, m)
 			}
 		}
@@ -249,11 +256,13 @@ func of(list []message, types ...string) (some []message) {
 	return some
 }
 
-// garbled are the messages that came on a link and of which nobody can say which event of which session they are.
-func (r *Recording) garbled(link int) (list [][]byte) {
+// unreadableOn are the messages that came on a link and of which nobody can say which event of
+// which session they are.
+func (r *Recording) unreadableOn(link int) (list [][]byte) {
 	plain := map[int]bool{}
-	for _, m := range r.all(link, false) {
-		plain[m.n] = m.typ() != "" && m.str("session_id") != "" || strings.HasPrefix(m.typ(), "subscription.")
+	for _, m := range r.messagesOn(link, false) {
+		plain[m.n] = m.compactType() != "" && m.stringMember("session_id") != "" ||
+			strings.HasPrefix(m.compactType(), "subscription.")
 	}
 	for i, e := range r.Entries {
 		if e.Link == link && !e.Sent && e.Data != nil && e.Note == "" && !plain[i] {
@@ -263,18 +272,18 @@ func (r *Recording) garbled(link int) (list [][]byte) {
 	return list
 }
 
-// remember adds what was met on the links to what later plays know.
-func (r *Recording) remember(met map[string]bool) {
-	for link := range r.links() {
-		for _, m := range r.all(link, false) {
+// addKnown adds what was met on the links to what later plays know.
+func (r *Recording) addKnown(met map[string]bool) {
+	for link := range r.linkCount() {
+		for _, m := range r.messagesOn(link, false) {
 			for _, name := range []string{"session_id", "event_id", "reply_token"} {
-				met[m.str(name)] = true
+				met[m.stringMember(name)] = true
 			}
-			if m.str("session_id") != "" {
-				met["type "+m.typ()] = true
-				met["urgency "+m.str("urgency")+" "+m.typ()] = true
+			if m.stringMember("session_id") != "" {
+				met["type "+m.compactType()] = true
+				met["urgency "+m.stringMember("urgency")+" "+m.compactType()] = true
 			}
-			if tag, _ := m.obj("localization_hints")["primary_language"].(string); tag != "" {
+			if tag, _ := m.objectMember("localization_hints")["primary_language"].(string); tag != "" {
 				met["language "+tag] = true
 			}
 		}
@@ -282,22 +291,22 @@ func (r *Recording) remember(met map[string]bool) {
 	delete(met, "")
 }
 
-// keep forgets what came from an entry on of other sessions than those that had something come before: they are of the next
-// play, and so is one that begins under the same id.
-func (r *Recording) keep(ended int) {
+// dropForeignSessions forgets what came from an entry on of other sessions than those that had
+// something come before: they are of the next play, and so is one that begins under the same id.
+func (r *Recording) dropForeignSessions(ended int) {
 	own, foreign := map[string]bool{}, map[int]bool{}
-	for link := range r.links() {
-		for _, m := range r.all(link, false) {
-			if id := m.str("session_id"); id != "" && m.n < ended {
-				own[id], own[m.str("event_id")] = true, true
+	for link := range r.linkCount() {
+		for _, m := range r.messagesOn(link, false) {
+			if id := m.stringMember("session_id"); id != "" && m.n < ended {
+				own[id], own[m.stringMember("event_id")] = true, true
 			}
 		}
 	}
-	for link := range r.links() {
+	for link := range r.linkCount() {
 		again := map[string]bool{}
-		for _, m := range r.all(link, false) {
-			id := m.str("session_id")
-			again[id] = again[id] || m.typ() == started && !own[m.str("event_id")]
+		for _, m := range r.messagesOn(link, false) {
+			id := m.stringMember("session_id")
+			again[id] = again[id] || m.compactType() == started && !own[m.stringMember("event_id")]
 			if id != "" && (again[id] || !own[id]) {
 				foreign[m.n] = true
 			}
@@ -320,11 +329,11 @@ func (r *Recording) keep(ended int) {
 	r.Entries, r.read = kept, read
 }
 
-// sessions are the events of each session, by its first event.
-func (r *Recording) sessions(link int) (list [][]message) {
+// sessionsOn are the events of each session, by its first event.
+func (r *Recording) sessionsOn(link int) (list [][]message) {
 	at := map[string]int{}
-	for _, m := range r.events(link) {
-		id := m.str("session_id")
+	for _, m := range r.eventsOn(link) {
+		id := m.stringMember("session_id")
 		i, ok := at[id]
 		if !ok {
 			i = len(list)
@@ -336,41 +345,44 @@ func (r *Recording) sessions(link int) (list [][]message) {
 	return list
 }
 
-// answer is the first answer to the request of a link. What a producer says when the runner has waited in vain and
-// closes the link is no answer.
-func (r *Recording) answer(link int) (message, bool) {
-	got := of(r.all(link, false), "subscription.accepted", "subscription.rejected")
+// firstAnswer is the first answer to the request of a link. What a producer says when the runner
+// has waited in vain and closes the link is no answer.
+func (r *Recording) firstAnswer(link int) (message, bool) {
+	got := ofTypes(r.messagesOn(link, false), "subscription.accepted", "subscription.rejected")
 	if len(got) == 0 {
 		return message{}, false
 	}
-	if asked := r.all(link, true); len(asked) > 0 && got[0].At.Sub(asked[0].At) >= patience {
+	if asked := r.messagesOn(link, true); len(asked) > 0 && got[0].At.Sub(asked[0].At) >= patience {
 		return message{}, false
 	}
 	return got[0], true
 }
 
-// joined is where a link is from on among those who follow: at the acceptance, or where the link of the suite went on without one.
-func (r *Recording) joined(link int) (at int, ok bool) {
-	if a, answered := r.answer(link); answered {
-		return a.n, a.typ() == "subscription.accepted"
+// joinedAt is where a link is from on among those who follow: at the acceptance, or where the link
+// of the suite went on without one.
+func (r *Recording) joinedAt(link int) (at int, ok bool) {
+	if a, answered := r.firstAnswer(link); answered {
+		return a.n, a.compactType() == "subscription.accepted"
 	}
 	at = slices.IndexFunc(r.Entries, func(e Entry) bool { return e.Link == link && e.Note == noteSubstitute })
 	return at, at >= 0
 }
 
 // ourNotes are the notes on what the runner did or met by itself, without any sign of the target.
-var ourNotes = []string{noteStart, noteUnstarted, noteEnd, noteLost, noteFound, noteCut, noteNoDial, noteNoSend, noteSubstitute}
+var ourNotes = []string{noteStart, noteUnstarted, noteEnd, noteLost, noteFound, noteCut, noteNoDial, noteNoSend,
+	noteSubstitute}
 
-// spoke reports whether the target gave any sign of itself, in this play or an earlier one. Without one nothing is judged: what
-// the runner said proves nothing, and silence is a fault of a target that is there.
-func (r *Recording) spoke() bool {
+// hasTargetActivity reports whether the target gave any sign of itself, in this play or an earlier
+// one. Without one nothing is judged: what the runner said proves nothing, and silence is a fault
+// of a target that is there.
+func (r *Recording) hasTargetActivity() bool {
 	return len(r.before) > 0 || slices.ContainsFunc(r.Entries, func(e Entry) bool {
 		return !e.Sent && !slices.Contains(ourNotes, e.Note) && !strings.HasPrefix(e.Note, noteNoManifest)
 	})
 }
 
-// noted returns the first note of that text on a link.
-func (r *Recording) noted(link int, note string) (Entry, bool) {
+// noteOn returns the first note of that text on a link.
+func (r *Recording) noteOn(link int, note string) (Entry, bool) {
 	for _, e := range r.Entries {
 		if e.Link == link && e.Note == note {
 			return e, true
@@ -379,13 +391,13 @@ func (r *Recording) noted(link int, note string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// breached reports whether the transport noticed something that its binding forbids.
-func (r *Recording) breached() bool {
+// hasViolation reports whether the transport noticed something that its binding forbids.
+func (r *Recording) hasViolation() bool {
 	return slices.ContainsFunc(r.Entries, func(e Entry) bool { return strings.HasPrefix(e.Note, noteBreach) })
 }
 
-// links is how many subscribers there were.
-func (r *Recording) links() int {
+// linkCount is how many subscribers there were.
+func (r *Recording) linkCount() int {
 	n := 0
 	for _, e := range r.Entries {
 		n = max(n, e.Link+1)

@@ -27,14 +27,15 @@ type Report struct {
 	Partial bool
 	// Interrupted says that the run was ended before all was played.
 	Interrupted bool
-	// Verdict is Fail if one MUST failed, Inconclusive if one could not be put to the test, and Pass otherwise.
+	// Verdict is Fail if one MUST failed, Inconclusive if one could not be put to the test, and
+	// Pass otherwise.
 	Verdict Verdict
 	Counts  map[Verdict]int
 	Results []Result
 	// Stale are the cases of ProducerRun.Known that passed.
 	Stale []string
 
-	plays []played
+	plays []runSummary
 }
 
 // Result is what became of one case.
@@ -64,8 +65,8 @@ type Evidence struct {
 	play   string // that it is from, if that is not Result.Play
 }
 
-// way says in which direction it went, as the runner's subscriber saw it.
-func (e Evidence) way() string {
+// direction says in which direction it went, as the runner's subscriber saw it.
+func (e Evidence) direction() string {
 	if e.Sent {
 		return "sent"
 	}
@@ -80,9 +81,9 @@ func (e Evidence) Who() string {
 	case e.Link == hookLink:
 		return "the hook told"
 	case e.caller:
-		return fmt.Sprintf("%s on link %d", e.way(), e.Link+1)
+		return fmt.Sprintf("%s on link %d", e.direction(), e.Link+1)
 	}
-	return fmt.Sprintf("subscriber %d %s", e.Link+1, e.way())
+	return fmt.Sprintf("subscriber %d %s", e.Link+1, e.direction())
 }
 
 // In tells it in one line, with the play it is from.
@@ -98,12 +99,13 @@ func evidenceOf(r *Recording, entries []Entry) (list []Evidence) {
 		if e.Data != nil {
 			text = string(e.Data[:min(len(e.Data), maxEvidence)])
 		}
-		list = append(list, Evidence{r.since(e.At), e.Link, e.Sent, aaep.SafeText(strings.ToValidUTF8(text, "\uFFFD")), r.limit > 0, ""})
+		list = append(list, Evidence{r.secondsSince(e.At), e.Link, e.Sent,
+			aaep.SafeText(strings.ToValidUTF8(text, "\uFFFD")), r.limit > 0, ""})
 	}
 	return list
 }
 
-func (r *Report) add(res Result) {
+func (r *Report) addResult(res Result) {
 	if r.Counts == nil {
 		r.Counts, r.Verdict = map[Verdict]int{}, Pass
 	}
@@ -120,8 +122,8 @@ func (r *Report) add(res Result) {
 	}
 }
 
-// WriteText writes a line for each case that was judged, the verdict first: what passed, then what did not, with the messages
-// that show it.
+// WriteText writes a line for each case that was judged, the verdict first: what passed, then what
+// did not, with the messages that show it.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, res := range r.Results {
@@ -131,18 +133,20 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	var causes []string
 	for i, res := range r.Results { // next to the summary: whoever hears the report should not have to go back
-		if res.Verdict == Pass || res.Verdict == Skipped || unproved(&res) && slices.Contains(causes, cmp.Or(res.cause, res.Seen)) {
+		if res.Verdict == Pass || res.Verdict == Skipped || isUnproved(&res) &&
+			slices.Contains(causes, cmp.Or(res.cause, res.Seen)) {
 			continue
 		}
 		writeResult(&b, &res)
 		var also []string // one cause keeps many cases from being judged, and is told once
 		for _, other := range r.Results[i+1:] {
-			if unproved(&res) && unproved(&other) && cmp.Or(other.cause, other.Seen) == cmp.Or(res.cause, res.Seen) {
+			if isUnproved(&res) && isUnproved(&other) &&
+				cmp.Or(other.cause, other.Seen) == cmp.Or(res.cause, res.Seen) {
 				also = append(also, other.Case.ID()+" "+other.Case.Name)
 			}
 		}
 		if causes = append(causes, cmp.Or(res.cause, res.Seen)); len(also) > 0 {
-			fmt.Fprintf(&b, "%s for the same reason: %s.\n", res.label(), strings.Join(also, ", "))
+			fmt.Fprintf(&b, "%s for the same reason: %s.\n", res.verdictLabel(), strings.Join(also, ", "))
 		}
 	}
 	for _, name := range r.Stale {
@@ -159,10 +163,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-func unproved(res *Result) bool { return res.Verdict == Inconclusive && !res.Known }
+func isUnproved(res *Result) bool { return res.Verdict == Inconclusive && !res.Known }
 
-// label is the verdict as it is written. What a case is about may never have happened; then it is not run, and says no more.
-func (res *Result) label() string {
+// verdictLabel is the verdict as it is written. What a case is about may never have happened; then
+// it is not run, and says no more.
+func (res *Result) verdictLabel() string {
 	if res.Verdict == Inconclusive && res.judged == 0 {
 		return "NOT RUN"
 	}
@@ -174,7 +179,7 @@ func writeResult(b *strings.Builder, res *Result) {
 	if res.Known {
 		known = ", as is known"
 	}
-	fmt.Fprintf(b, "%s %s %s%s: %s.", res.label(), res.Case.ID(), res.Case.Name, known, oneLine(res.Seen))
+	fmt.Fprintf(b, "%s %s %s%s: %s.", res.verdictLabel(), res.Case.ID(), res.Case.Name, known, oneLine(res.Seen))
 	if res.Verdict != Pass {
 		fmt.Fprintf(b, " Right would be: %s.", res.Case.Rule)
 	}
@@ -193,11 +198,14 @@ func (r *Report) Summary() string {
 	if r.Partial {
 		what = "Some cases of " + what
 	}
-	return fmt.Sprintf("%s: %s. %d passed, %d failed, %d inconclusive, %d deviations, %d skipped. Suite %s %s, %s.", what, verdict,
-		r.Counts[Pass], r.Counts[Fail], r.Counts[Inconclusive], r.Counts[Deviation], r.Counts[Skipped], r.Suite, r.SuiteVersion, r.Date.Format(time.DateOnly))
+	return fmt.Sprintf("%s: %s. %d passed, %d failed, %d inconclusive, %d deviations, %d skipped. Suite %s %s, %s.",
+		what, verdict,
+		r.Counts[Pass], r.Counts[Fail], r.Counts[Inconclusive], r.Counts[Deviation], r.Counts[Skipped], r.Suite,
+		r.SuiteVersion, r.Date.Format(time.DateOnly))
 }
 
-// Claim is the sentence with which a target that passed may be spoken of (§9.8). It is empty if a level was not passed.
+// Claim is the sentence with which a target that passed may be spoken of (§9.8). It is empty if a
+// level was not passed.
 func (r *Report) Claim() string {
 	if r.Verdict != Pass || r.Partial || r.Interrupted {
 		return ""
@@ -207,15 +215,17 @@ func (r *Report) Claim() string {
 		profile = ", and with the profile " + oneLine(r.Profile)
 	}
 	return fmt.Sprintf("%s is AAEP Level %d conformant (%s, AAEP %s)%s, verified by AAEP Conformance Suite version %s %s on %s.",
-		cmp.Or(oneLine(r.Name), "This implementation"), r.Level, r.Kind, r.SpecVersion, profile, r.Suite, r.SuiteVersion, r.Date.Format(time.DateOnly))
+		cmp.Or(oneLine(r.Name), "This implementation"), r.Level, r.Kind, r.SpecVersion, profile, r.Suite,
+		r.SuiteVersion, r.Date.Format(time.DateOnly))
 }
 
-// OK reports whether something was judged and nothing is worse than was known: what did not pass is in ProducerRun.Known, and
-// nothing there passed.
+// OK reports whether something was judged and nothing is worse than was known: what did not pass is
+// in ProducerRun.Known, and nothing there passed.
 func (r *Report) OK() bool {
-	return len(r.Stale) == 0 && r.Counts[Skipped] < len(r.Results) && !slices.ContainsFunc(r.Results, func(res Result) bool {
-		return !res.Known && (res.Verdict == Fail || res.Verdict == Inconclusive)
-	})
+	return len(r.Stale) == 0 && r.Counts[Skipped] < len(r.Results) &&
+		!slices.ContainsFunc(r.Results, func(res Result) bool {
+			return !res.Known && (res.Verdict == Fail || res.Verdict == Inconclusive)
+		})
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(aaep.SafeText(s)), " ") }

@@ -50,14 +50,17 @@ type pageGroup struct {
 
 type pageTimeline struct {
 	timeline
-	Played played
+	Played runSummary
 }
 
-// WriteHTML writes the report as one page for people. It says the verdict first, then what is to be mended and why; each
-// picture is told in words as well. It needs no script and nothing from the network.
+// WriteHTML writes the report as one page for people. It says the verdict first, then what is to be
+// mended and why; each picture is told in words as well. It needs no script and nothing from the
+// network.
 func (r *Report) WriteHTML(w io.Writer) error {
-	d := pageData{Report: r, Day: r.Date.Format(time.DateOnly), Lasted: fmt.Sprintf("%.0f seconds", r.Date.Sub(r.Began).Seconds())}
-	d.Headline = map[Verdict]string{Pass: "Passed", Fail: "Failed", Inconclusive: "Not proved"}[r.Verdict] + ": " + cmp.Or(oneLine(r.Name), "the target") +
+	d := pageData{Report: r, Day: r.Date.Format(time.DateOnly),
+		Lasted: fmt.Sprintf("%.0f seconds", r.Date.Sub(r.Began).Seconds())}
+	d.Headline = map[Verdict]string{Pass: "Passed", Fail: "Failed", Inconclusive: "Not proved"}[r.Verdict] + ": " +
+		cmp.Or(oneLine(r.Name), "the target") +
 		fmt.Sprintf(", %s Level %d", r.Kind, r.Level)
 	if r.Partial {
 		d.Headline += ", in part"
@@ -65,7 +68,8 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	for _, g := range []struct {
 		verdict   Verdict
 		id, title string
-	}{{Fail, "failed", "What failed"}, {Inconclusive, "unproved", "What could not be put to the test"}, {Deviation, "deviations", "Recommendations that are not kept"}} {
+	}{{Fail, "failed", "What failed"}, {Inconclusive, "unproved", "What could not be put to the test"},
+		{Deviation, "deviations", "Recommendations that are not kept"}} {
 		var list []Result
 		for _, res := range r.Results {
 			if res.Verdict == g.verdict {
@@ -77,7 +81,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		}
 	}
 	for _, p := range r.plays {
-		d.Timelines = append(d.Timelines, pageTimeline{p.timeline(), p})
+		d.Timelines = append(d.Timelines, pageTimeline{p.drawTimeline(), p})
 	}
 	return pageTemplate().Execute(w, d)
 }

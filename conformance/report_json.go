@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// WriteJSON writes the report for programs. It has the members of both published layouts, under which "verdict"
-// and "result" are PASS only if the level was passed.
+// WriteJSON writes the report for programs. It has the members of both published layouts, under
+// which "verdict" and "result" are PASS only if the level was passed.
 func (r *Report) WriteJSON(w io.Writer) error {
 	if err := jsonv2.MarshalWrite(w, r, jsonv2.Deterministic(true), jsontext.WithIndent("  ")); err != nil {
 		return err
@@ -76,12 +76,14 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Warnings       []string        `json:"warnings,omitzero"`
 		Stale          []string        `json:"stale_known_failures,omitzero"`
 		Counts         map[Verdict]int `json:"counts"`
-		Plays          []played        `json:"plays"`
-	}{r.SpecVersion, r.SpecVersion, version, r.Level, r.Target, aaep.FormatTimestamp(r.Began), aaep.FormatTimestamp(r.Date),
+		Plays          []runSummary    `json:"plays"`
+	}{r.SpecVersion, r.SpecVersion, version, r.Level, r.Target, aaep.FormatTimestamp(r.Began),
+		aaep.FormatTimestamp(r.Date),
 		r.Date.Sub(r.Began).Round(time.Millisecond).Seconds(), verdict, verdict, len(r.Results), r.Counts[Pass],
 		r.Counts[Fail] + r.Counts[Inconclusive] + r.Counts[Deviation], r.Counts[Skipped], rate,
 		map[string]string{"aaep_spec_version": r.SpecVersion, "suite_version": version}, all, failures,
-		r.Kind, r.Name, r.Transport, r.Profile, r.Partial, r.Interrupted, r.Claim(), r.Warnings, r.Stale, r.Counts, r.plays})
+		r.Kind, r.Name, r.Transport, r.Profile, r.Partial, r.Interrupted, r.Claim(), r.Warnings, r.Stale, r.Counts,
+		r.plays})
 }
 
 // ReadReport reads a report that WriteJSON wrote, for ProducerRun.Resume and SubscriberRun.Resume.
@@ -93,7 +95,7 @@ func ReadReport(r io.Reader) (*Report, error) {
 		Target       string       `json:"endpoint"`
 		CompletedAt  string       `json:"completed_at"`
 		Results      []jsonResult `json:"test_results"`
-		Plays        []played     `json:"plays"`
+		Plays        []runSummary `json:"plays"`
 	}
 	if err := jsonv2.UnmarshalRead(r, &file); err != nil {
 		return nil, fmt.Errorf("conformance: the file is no report in JSON: %w", err)
@@ -103,15 +105,19 @@ func ReadReport(r io.Reader) (*Report, error) {
 	if !ok || file.Kind == "" || version == "" {
 		return nil, errors.New("conformance: the file is no report of this suite; it has no target_kind, suite_version or completed_at")
 	}
-	report := &Report{Kind: file.Kind, Suite: suite, SuiteVersion: version, Level: file.Level, Target: file.Target, Date: date, plays: file.Plays}
+	report := &Report{Kind: file.Kind, Suite: suite, SuiteVersion: version, Level: file.Level, Target: file.Target,
+		Date: date, plays: file.Plays}
 	for _, res := range file.Results {
-		report.Results = append(report.Results, Result{Case: Case{Name: res.Name}, Verdict: res.Verdict, Play: res.Play, Seen: res.Message, Evidence: res.Evidence})
+		report.Results = append(report.Results,
+			Result{Case: Case{Name: res.Name}, Verdict: res.Verdict, Play: res.Play, Seen: res.Message,
+				Evidence: res.Evidence})
 	}
 	return report, nil
 }
 
-// settled returns what an earlier report says of a case, if that need not be judged again. A nil report says nothing.
-func (r *Report) settled(c Case) (Result, bool) {
+// settledResult returns what an earlier report says of a case, if that need not be judged again. A
+// nil report says nothing.
+func (r *Report) settledResult(c Case) (Result, bool) {
 	if r == nil {
 		return Result{}, false
 	}
@@ -124,22 +130,25 @@ func (r *Report) settled(c Case) (Result, bool) {
 	return res, res.Verdict != Inconclusive && (res.Verdict != Skipped || res.Seen != notPlayed && res.Seen != notAsked)
 }
 
-// resume takes over the timelines of an earlier report of the same target, level and suite, and refuses any other report.
-func (r *Report) resume(earlier *Report) error {
+// resumeFrom takes over the timelines of an earlier report of the same target, level and suite, and
+// refuses any other report.
+func (r *Report) resumeFrom(earlier *Report) error {
 	if earlier == nil {
 		return nil
 	}
 	for _, same := range []struct {
 		what    string
 		was, is any
-	}{{"role", earlier.Kind, r.Kind}, {"suite", earlier.Suite + " " + earlier.SuiteVersion, r.Suite + " " + r.SuiteVersion}, {"level", earlier.Level, r.Level},
+	}{{"role", earlier.Kind, r.Kind}, {"suite", earlier.Suite + " " + earlier.SuiteVersion,
+		r.Suite + " " + r.SuiteVersion}, {"level", earlier.Level, r.Level},
 		{"target", earlier.Target, r.Target}} {
 		if same.was != same.is {
 			return fmt.Errorf("conformance: the report to resume is of the %s %v, and this run of %v; they have to be the same", same.what, same.was, same.is)
 		}
 	}
 	r.plays = append(r.plays, earlier.plays...)
-	r.Warnings = append(r.Warnings, "what was judged by "+earlier.Date.UTC().Format(time.RFC3339)+" is taken from the report that this run resumed")
+	r.Warnings = append(r.Warnings, "what was judged by "+earlier.Date.UTC().Format(time.RFC3339)+
+		" is taken from the report that this run resumed")
 	return nil
 }
 
@@ -175,6 +184,8 @@ func jsonOf(res Result, seconds float64) jsonResult {
 		severity = "warning"
 	}
 	c := res.Case
-	return jsonResult{c.ID() + " " + c.Name, c.Rule, res.Verdict == Pass, severity, res.Seen, c.Rule, res.Seen, seconds * 1000,
-		strings.Join(c.Requirements, ", "), c.Name, c.Requirements, c.Level, c.Strength, res.Verdict, res.Known, res.Play, res.Evidence}
+	return jsonResult{c.ID() + " " + c.Name, c.Rule, res.Verdict == Pass, severity, res.Seen, c.Rule, res.Seen,
+		seconds * 1000,
+		strings.Join(c.Requirements, ", "), c.Name, c.Requirements, c.Level, c.Strength, res.Verdict, res.Known,
+		res.Play, res.Evidence}
 }

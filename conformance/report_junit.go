@@ -36,13 +36,16 @@ type junitText struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes the report as the XML that continuous integration reads. A case that could not be judged is an error,
-// a known failure is skipped, and one that passed though it was known to fail is a failure.
+// WriteJUnit writes the report as the XML that continuous integration reads. A case that could not
+// be judged is an error, a known failure is skipped, and one that passed though it was known to
+// fail is a failure.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	s := junitSuite{Name: fmt.Sprintf("AAEP %s %s Level %d", r.SpecVersion, r.Kind, r.Level), Tests: len(r.Results),
-		Time: fmt.Sprintf("%.3f", r.Date.Sub(r.Began).Seconds()), Timestamp: r.Began.Format("2006-01-02T15:04:05"), Host: r.Target}
+		Time: fmt.Sprintf("%.3f", r.Date.Sub(r.Began).Seconds()), Timestamp: r.Began.Format("2006-01-02T15:04:05"),
+		Host: r.Target}
 	for _, res := range r.Results {
-		c := junitCase{Class: fmt.Sprintf("aaep.%s.level%d", r.Kind, res.Case.Level), Name: res.Case.ID() + " " + res.Case.Name}
+		c := junitCase{Class: fmt.Sprintf("aaep.%s.level%d", r.Kind, res.Case.Level),
+			Name: res.Case.ID() + " " + res.Case.Name}
 		text := &junitText{Message: oneLine(res.Seen), Text: evidenceText(res)}
 		switch {
 		case res.Known && res.Verdict == Pass:
@@ -57,9 +60,9 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		case res.Verdict == Deviation:
 			c.Out = "Deviation: " + text.Message + ". Right would be: " + res.Case.Rule + "."
 		}
-		s.Failures += count(c.Failure)
-		s.Errors += count(c.Error)
-		s.Skipped += count(c.Skipped)
+		s.Failures += countLength(c.Failure)
+		s.Errors += countLength(c.Error)
+		s.Skipped += countLength(c.Skipped)
 		s.Cases = append(s.Cases, c)
 	}
 	data, err := xml.MarshalIndent(struct {
@@ -73,7 +76,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	return err
 }
 
-func count(t *junitText) int {
+func countLength(t *junitText) int {
 	if t == nil {
 		return 0
 	}

@@ -21,14 +21,15 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// faulty is the report of a target that does several things wrong, calls itself something hostile, and cannot hand over.
+// faulty is the report of a target that does several things wrong, calls itself something hostile,
+// and cannot hand over.
 func faulty(t *testing.T, known ...string) *conformance.Report {
 	t.Helper()
 	m := mutant{out: func(p *proxy, o object) []object {
 		if who, ok := o["producer"].(object); ok {
 			who["agent_name"] = "<script>alert(1)</script>\x1b[31m\u202e"
 		}
-		switch short(o) {
+		switch shortName(o) {
 		case "awaiting.confirmation":
 			o["default_decision"] = "accept"
 		case "handoff.requested":
@@ -39,14 +40,15 @@ func faulty(t *testing.T, known ...string) *conformance.Report {
 		return []object{o}
 	}}
 	return inBubble(t, func(g *target) conformance.ProducerRun {
-		return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Level: 2, Known: known, Target: "pipe", Transport: "test",
+		return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Level: 2, Known: known,
+			Target: "pipe", Transport: "test",
 			Driver: cannot(g, conformance.Clarify)}
 	})
 }
 
-// HTML that a screen reader reads well: one h1 and no heading that skips a rank, landmarks, tables with captions and scopes,
-// pictures with a name and the same in words, references that lead somewhere, and nothing from the target that is taken for
-// markup. LVL-044.
+// HTML that a screen reader reads well: one h1 and no heading that skips a rank, landmarks, tables
+// with captions and scopes, pictures with a name and the same in words, references that lead
+// somewhere, and nothing from the target that is taken for markup. LVL-044.
 func TestHTML(t *testing.T) {
 	var page bytes.Buffer
 	if err := faulty(t, "hands-over").WriteHTML(&page); err != nil {
@@ -55,8 +57,10 @@ func TestHTML(t *testing.T) {
 	if strings.Contains(page.String(), "<script") || strings.ContainsAny(page.String(), "\x1b\u202e") {
 		t.Error("the target's name got through as it is")
 	}
-	for _, want := range []string{"<h1>Failed: &lt;script&gt;", "default-reject: <span", "the default_decision of an irreversible action is &#34;accept&#34;",
-		"With irreversible=true and risk medium or high, default_decision is reject.", "hands-over: <span class=\"fail\">fail</span>, as is known", "version-named: <span class=\"deviation\"",
+	for _, want := range []string{"<h1>Failed: &lt;script&gt;", "default-reject: <span",
+		"the default_decision of an irreversible action is &#34;accept&#34;",
+		"With irreversible=true and risk medium or high, default_decision is reject.",
+		"hands-over: <span class=\"fail\">fail</span>, as is known", "version-named: <span class=\"deviation\"",
 		"question-waits: <span class=\"inconclusive\"", "Subscriber 1"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page does not say %q", want)
@@ -65,8 +69,8 @@ func TestHTML(t *testing.T) {
 	checkPage(t, page.String())
 }
 
-// The page of a subscriber says what the suite sent and what was presented; and a case that is known to fail does not fail the run,
-// unless it passes.
+// The page of a subscriber says what the suite sent and what was presented; and a case that is
+// known to fail does not fail the run, unless it passes.
 func TestSubscriberReport(t *testing.T) {
 	hasty := fault{says: func(*aaep.Event, string) string { return "" }}
 	report := prove(t, 1, hasty, 0)
@@ -74,7 +78,8 @@ func TestSubscriberReport(t *testing.T) {
 	if err := report.WriteHTML(&page); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Timeline of story", "The suite sent: ", ">The hook<", "<td>Link 1</td><td>sent</td><td>session.started</td>", "what the subscriber sent or presented"} {
+	for _, want := range []string{"Timeline of story", "The suite sent: ", ">The hook<",
+		"<td>Link 1</td><td>sent</td><td>session.started</td>", "what the subscriber sent or presented"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -89,21 +94,25 @@ func TestSubscriberReport(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			st := newStation()
-			r, err := conformance.SubscriberRun{Listener: st, Subscriber: &reader{dialer: st, caps: usualReader(), f: hasty}, Level: 1, Known: names}.Prove(t.Context())
+			r, err := conformance.SubscriberRun{Listener: st,
+				Subscriber: &reader{dialer: st, caps: usualReader(), f: hasty}, Level: 1,
+				Known: names}.Prove(t.Context())
 			if err != nil || r.OK() != ok || r.Claim() != "" {
 				t.Errorf("%v known: OK is %v, %v", names, r.OK(), err)
 			}
 		})
 	}
-	if _, err := (conformance.SubscriberRun{Listener: newStation(), Subscriber: &reader{}, Level: 1, Known: []string{"no-such"}}).Prove(t.Context()); err == nil {
+	if _, err := (conformance.SubscriberRun{Listener: newStation(), Subscriber: &reader{}, Level: 1,
+		Known: []string{"no-such"}}).Prove(t.Context()); err == nil {
 		t.Error("a case that does not exist is known to fail")
 	}
 }
 
-// All that is wrong with messages is told, each thing once, with the first message that shows it and the play that is from.
+// All that is wrong with messages is told, each thing once, with the first message that shows it
+// and the play that is from.
 func TestAllProblemsTold(t *testing.T) {
 	m := mutant{out: func(p *proxy, o object) []object {
-		switch short(o) {
+		switch shortName(o) {
 		case "state.changed":
 			o["urgency"] = "loud"
 		case "handoff.requested":
@@ -112,11 +121,13 @@ func TestAllProblemsTold(t *testing.T) {
 		return []object{o}
 	}}
 	r := inBubble(t, func(g *target) conformance.ProducerRun {
-		return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 2, Only: []string{"events-valid"}}
+		return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 2,
+			Only: []string{"events-valid"}}
 	})
 	var text bytes.Buffer
 	r.WriteText(&text)
-	for _, want := range []string{"FAIL LVL-009 events-valid: aaep:agent.state.changed: /urgency ", ", 22 times; aaep:agent.handoff.requested: /mood ",
+	for _, want := range []string{"FAIL LVL-009 events-valid: aaep:agent.state.changed: /urgency ",
+		", 22 times; aaep:agent.handoff.requested: /mood ",
 		"\n  stream, after 0.000 seconds", "\n  handoff, after 0.000 seconds"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, text.String())
@@ -198,7 +209,8 @@ func checkPage(t *testing.T, page string) {
 			t.Errorf("%s is referred to and is not there", ref)
 		}
 	}
-	for name, n := range map[string]int{"h1": 1, "main": 1, "header": 1, "nav": 1, "footer": 1, "title": seen["title"]} {
+	for name, n := range map[string]int{"h1": 1, "main": 1, "header": 1, "nav": 1, "footer": 1,
+		"title": seen["title"]} {
 		if seen[name] != n {
 			t.Errorf("there are %d %s, want %d", seen[name], name, n)
 		}
@@ -208,7 +220,8 @@ func checkPage(t *testing.T, page string) {
 	}
 }
 
-// D-76, LVL-044: the report has the members of both published layouts, and does not say PASS of what was not proved.
+// D-76, LVL-044: the report has the members of both published layouts, and does not say PASS of
+// what was not proved.
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	if err := faulty(t).WriteJSON(&b); err != nil {
@@ -218,14 +231,18 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"aaep_spec_version", "aaep_version", "suite_version", "conformance_level", "endpoint", "started_at", "completed_at", "duration_seconds",
-		"verdict", "result", "tests_run", "tests_passed", "tests_failed", "tests_skipped", "pass_rate", "metadata", "test_results", "failures"} {
+	for _, name := range []string{"aaep_spec_version", "aaep_version", "suite_version", "conformance_level",
+		"endpoint", "started_at", "completed_at", "duration_seconds",
+		"verdict", "result", "tests_run", "tests_passed", "tests_failed", "tests_skipped", "pass_rate", "metadata",
+		"test_results", "failures"} {
 		if _, ok := r[name]; !ok {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	run, passed, failed, skipped := r["tests_run"].(float64), r["tests_passed"].(float64), r["tests_failed"].(float64), r["tests_skipped"].(float64)
-	if r["verdict"] != "FAIL" || r["result"] != "FAIL" || run != passed+failed+skipped || failed == 0 || r["claim"] != nil || r["pass_rate"].(float64) >= 1 {
+	run, passed, failed, skipped := r["tests_run"].(float64), r["tests_passed"].(float64), r["tests_failed"].(float64),
+		r["tests_skipped"].(float64)
+	if r["verdict"] != "FAIL" || r["result"] != "FAIL" || run != passed+failed+skipped || failed == 0 ||
+		r["claim"] != nil || r["pass_rate"].(float64) >= 1 {
 		t.Errorf("%v %v %v %v %v", r["verdict"], run, passed, failed, skipped)
 	}
 	failures, all := r["failures"].([]any), r["test_results"].([]any)
@@ -233,15 +250,16 @@ func TestJSON(t *testing.T) {
 		t.Errorf("%d failures and %d results", len(failures), len(all))
 	}
 	first := failures[slices.IndexFunc(failures, func(f any) bool { return f.(map[string]any)["verdict"] == "fail" })]
-	for _, name := range []string{"test_id", "description", "passed", "severity", "message", "expected", "actual", "duration_ms", "spec_reference", "evidence"} {
+	for _, name := range []string{"test_id", "description", "passed", "severity", "message", "expected", "actual",
+		"duration_ms", "spec_reference", "evidence"} {
 		if _, ok := first.(map[string]any)[name]; !ok {
 			t.Errorf("%s is missing in %v", name, first)
 		}
 	}
 }
 
-// What continuous integration reads: failures, errors for what was not proved, and known failures skipped; one that passes is
-// a failure, and neither is let through.
+// What continuous integration reads: failures, errors for what was not proved, and known failures
+// skipped; one that passes is a failure, and neither is let through.
 func TestJUnitAndKnown(t *testing.T) {
 	read := func(r *conformance.Report) (tests, failures, errs, skipped int) {
 		var b bytes.Buffer
@@ -263,7 +281,9 @@ func TestJUnitAndKnown(t *testing.T) {
 	}
 	r := faulty(t)
 	tests, failures, errs, skipped := read(r)
-	if tests != len(r.Results) || failures != r.Counts[conformance.Fail] || errs != r.Counts[conformance.Inconclusive] || skipped != r.Counts[conformance.Skipped] || failures == 0 || errs == 0 {
+	if tests != len(r.Results) || failures != r.Counts[conformance.Fail] ||
+		errs != r.Counts[conformance.Inconclusive] || skipped != r.Counts[conformance.Skipped] || failures == 0 ||
+		errs == 0 {
 		t.Errorf("%d %d %d %d: %v", tests, failures, errs, skipped, r.Counts)
 	}
 	var bad []string
@@ -273,20 +293,24 @@ func TestJUnitAndKnown(t *testing.T) {
 		}
 	}
 	known := faulty(t, bad...)
-	if _, failures, errs, _ := read(known); r.OK() || !known.OK() || failures+errs != 0 || known.Verdict != conformance.Fail || known.Claim() != "" {
-		t.Errorf("OK is %v, and with known failures %v, %d failures, %d errors, %s", r.OK(), known.OK(), failures, errs, known.Verdict)
+	if _, failures, errs, _ := read(known); r.OK() || !known.OK() || failures+errs != 0 ||
+		known.Verdict != conformance.Fail || known.Claim() != "" {
+		t.Errorf("OK is %v, and with known failures %v, %d failures, %d errors, %s", r.OK(), known.OK(), failures,
+			errs, known.Verdict)
 	}
 	stale := faulty(t, append(bad, "text-whole")...)
-	if _, failures, _, _ := read(stale); stale.OK() || failures != 1 || !slices.Equal(stale.Stale, []string{"text-whole"}) {
+	if _, failures, _, _ := read(stale); stale.OK() || failures != 1 ||
+		!slices.Equal(stale.Stale, []string{"text-whole"}) {
 		t.Errorf("a stale list: OK is %v, %d failures, %v", stale.OK(), failures, stale.Stale)
 	}
-	if _, err := (conformance.ProducerRun{Dialer: refusing, Driver: conformance.HTTPDriver{}, Level: 1, Known: []string{"no-such"}}).Prove(t.Context()); err == nil || errors.Is(err, conformance.ErrUnreachable) {
+	if _, err := (conformance.ProducerRun{Dialer: refusing, Driver: conformance.HTTPDriver{}, Level: 1,
+		Known: []string{"no-such"}}).Prove(t.Context()); err == nil || errors.Is(err, conformance.ErrUnreachable) {
 		t.Error("a case that does not exist is known to fail")
 	}
 }
 
-// LVL-001, LVL-045, LVL-046: the claim names level, suite, day and the version of the specification, and there is none for
-// a level that was not passed, or only in part.
+// LVL-001, LVL-045, LVL-046: the claim names level, suite, day and the version of the
+// specification, and there is none for a level that was not passed, or only in part.
 func TestClaim(t *testing.T) {
 	r := inBubble(t, func(g *target) conformance.ProducerRun {
 		return conformance.ProducerRun{Dialer: g, Driver: g, Level: 1}
@@ -315,13 +339,14 @@ func TestReadKnown(t *testing.T) {
 	if err != nil || !slices.Equal(names, []string{"size", "hands-over"}) {
 		t.Errorf("%q, %v", names, err)
 	}
-	if _, err := conformance.ReadKnown(strings.NewReader("size\ntwo names\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
+	if _, err := conformance.ReadKnown(strings.NewReader("size\ntwo names\n")); err == nil ||
+		!strings.Contains(err.Error(), "line 2") {
 		t.Error(err)
 	}
 }
 
-// paced makes links on which each message comes at a millisecond of its own, even or odd by turns: what is sent because of one
-// message then stands in the same place before the next one every time.
+// paced makes links on which each message comes at a millisecond of its own, even or odd by turns:
+// what is sent because of one message then stands in the same place before the next one every time.
 type paced struct {
 	transports.Dialer
 	links int
@@ -354,12 +379,13 @@ func (c pacedConn) Receive(ctx context.Context) ([]byte, error) {
 
 const publishedPage = "../docs/conformance-report.html"
 
-// LVL-002, LVL-045: the report of our own producer is published, and is that of the code beside it. AAEP_REPORT=1 writes it
-// anew. It has the day on which it was last written; the test takes that from it, and all else must be as it is now.
+// LVL-002, LVL-045: the report of our own producer is published, and is that of the code beside it.
+// AAEP_REPORT=1 writes it anew. It has the day on which it was last written; the test takes that
+// from it, and all else must be as it is now.
 func TestPublishedReport(t *testing.T) {
 	report := inBubble(t, func(g *target) conformance.ProducerRun {
 		g.Step = synctest.Wait // how much is merged must not depend on who is quicker
-		run := whole(g, &paced{Dialer: g})
+		run := checkExtraCases(g, &paced{Dialer: g})
 		run.Target, run.Transport = "a pipe within one process, in virtual time", "pipe"
 		return run
 	})

@@ -14,7 +14,8 @@ import (
 // long is a text of n characters.
 func long(n int) string { return strings.Repeat("a", n) }
 
-// rows are the requirements that events-valid decides beside those it is known by: for each a fault in one event of a type.
+// rows are the requirements that events-valid decides beside those it is known by: for each a fault
+// in one event of a type.
 var rows = []struct {
 	id, typ string
 	more    object // nil takes a member away
@@ -35,8 +36,10 @@ var rows = []struct {
 	{"ENV-033", "session.started", object{"urgency": "soon"}},
 	{"ENV-035", "session.started", object{"localization_hints": object{"primary_language": "en", "accent": "Scots"}}},
 	{"ENV-036", "session.started", object{"localization_hints": object{"primary_language": "en_US"}}},
-	{"ENV-037", "session.started", object{"localization_hints": object{"primary_language": "en", "text_direction": "up"}}},
-	{"ENV-038", "session.started", object{"localization_hints": object{"primary_language": "en", "available_languages": []string{"en", "en"}}}},
+	{"ENV-037", "session.started", object{"localization_hints": object{"primary_language": "en",
+		"text_direction": "up"}}},
+	{"ENV-038", "session.started", object{"localization_hints": object{"primary_language": "en",
+		"available_languages": []string{"en", "en"}}}},
 	{"ENV-039", "session.started", object{"localization_hints": object{"primary_language": "en", "script": "latin"}}},
 	{"ENV-040", "session.started", object{"sequence_number": -1}},
 	{"ENV-046", "session.started", object{"extensions": object{"medai": 1}}},
@@ -128,9 +131,12 @@ var answerRows = []struct {
 
 // namedAs is what is named where it is another row that says the same, or more.
 var namedAs = map[string]string{
-	"ENV-003": "ENV-002", "ENV-020": "ENV-067", "TERM-004": "ENV-055", "TERM-005": "ENV-008", "EXT-002": "ENV-055", "I18N-002": "ENV-036",
-	"EVT-017": "ENV-067", "EVT-021": "ENV-067", "EVT-039": "ENV-067", "EVT-048": "ENV-067", "EVT-054": "ENV-067", "EVT-066": "ENV-067",
-	"EVT-080": "ENV-067", "EVT-083": "EVT-084", "EVT-095": "EVT-087", "ENV-066": "EVT-015", "EVT-006": "LVL-010", "EVT-013": "LVL-010", "HS-046": "ENV-025", "HS-092": "HS-044", "HS-093": "ENV-067",
+	"ENV-003": "ENV-002", "ENV-020": "ENV-067", "TERM-004": "ENV-055", "TERM-005": "ENV-008", "EXT-002": "ENV-055",
+	"I18N-002": "ENV-036",
+	"EVT-017":  "ENV-067", "EVT-021": "ENV-067", "EVT-039": "ENV-067", "EVT-048": "ENV-067", "EVT-054": "ENV-067",
+	"EVT-066": "ENV-067",
+	"EVT-080": "ENV-067", "EVT-083": "EVT-084", "EVT-095": "EVT-087", "ENV-066": "EVT-015", "EVT-006": "LVL-010",
+	"EVT-013": "LVL-010", "HS-046": "ENV-025", "HS-092": "HS-044", "HS-093": "ENV-067",
 	"HS-019": "ENV-067", "HS-039": "ENV-067", "EXT-001": "ENV-055", "EXT-003": "ENV-008", "EXT-010": "ENV-009",
 }
 
@@ -150,7 +156,8 @@ func TestRows(t *testing.T) {
 	for _, row := range answerRows {
 		try("answer-valid", row.id, mutant{out: edit(row.typ, row.more)})
 	}
-	for id, text := range map[string]string{"ENV-064": `{"type":"aaep:agent.progress.updated",}`, "ENV-068": `["aaep:agent.progress.updated"]`} {
+	for id, text := range map[string]string{"ENV-064": `{"type":"aaep:agent.progress.updated",}`,
+		"ENV-068": `["aaep:agent.progress.updated"]`} {
 		try("events-valid", id, mutant{raw: func(b []byte) []byte {
 			if bytes.Contains(b, []byte("progress.updated")) {
 				return []byte(text)
@@ -173,11 +180,13 @@ func TestRows(t *testing.T) {
 // tryRow sees that a case fails with a requirement, and names it.
 func tryRow(t *testing.T, name, id string, m *mutant) {
 	r := inBubble(t, func(g *target) conformance.ProducerRun {
-		return conformance.ProducerRun{Dialer: broken{g, m, new(sync.Map), new(int)}, Driver: g, Level: 3, Only: []string{name}}
+		return conformance.ProducerRun{Dialer: broken{g, m, new(sync.Map), new(int)}, Driver: g, Level: 3,
+			Only: []string{name}}
 	})
 	as := cmp.Or(namedAs[id], id)
 	for _, res := range r.Results {
-		if res.Case.Name == name && (res.Verdict != conformance.Fail || !strings.Contains(res.Seen, "("+as+")") || !slices.Contains(res.Case.Also, id)) {
+		if res.Case.Name == name && (res.Verdict != conformance.Fail || !strings.Contains(res.Seen, "("+as+")") ||
+			!slices.Contains(res.Case.Also, id)) {
 			t.Errorf("%s: %s, %s", id, res.Verdict, res.Seen)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 
 // SubscriberRun says which subscriber is to be proved. The runner plays its producer.
 type SubscriberRun struct {
-	// Listener is where the target connects to, such as a stand.Stand. A Conn with a method Cut() is broken by it without a
-	// word; others are closed. What the transports of this
-	// module notice of how it speaks is judged too, and said where nobody comes.
+	// Listener is where the target connects to, such as a stand.Stand. A Conn with a method Cut()
+	// is broken by it without a word; others are closed. What the transports of this module notice
+	// of how it speaks is judged too, and said where nobody comes.
 	Listener transports.Listener
 	// Subscriber starts the target.
 	Subscriber Subscriber
@@ -25,20 +25,25 @@ type SubscriberRun struct {
 	Level int
 	// Only names the cases to judge, by name or requirement. Empty is all of the level.
 	Only []string
-	// Extra are cases from outside, of an extension or a profile (§9.6). They count as the suite's own do.
+	// Extra are cases from outside, of an extension or a profile (§9.6). They count as the suite's
+	// own do.
 	Extra []Case
-	// Profile is the URI of the profile that Extra are the cases of, with its version. The claim then names it (§9.6).
+	// Profile is the URI of the profile that Extra are the cases of, with its version. The claim
+	// then names it (§9.6).
 	Profile string
-	// Resume is the report of an earlier run on the same target, whose verdicts are kept; only what has none there is judged. Nil is
-	// none.
+	// Resume is the report of an earlier run on the same target, whose verdicts are kept; only what
+	// has none there is judged. Nil is none.
 	Resume *Report
 	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
 	Known []string
-	// Timeout is how long the target may take to present or answer what it was sent. Zero is three seconds.
+	// Timeout is how long the target may take to present or answer what it was sent. Zero is three
+	// seconds.
 	Timeout time.Duration
-	// Arrival is how long the target may take to come for the first time. Zero is twenty seconds, as for each play after that.
+	// Arrival is how long the target may take to come for the first time. Zero is twenty seconds,
+	// as for each play after that.
 	Arrival time.Duration
-	// Progress is told before each play what is played, and again where the target is long in coming. Nil is nobody.
+	// Progress is told before each play what is played, and again where the target is long in
+	// coming. Nil is nobody.
 	Progress func(play string, n, of int)
 	// Target and Transport are for the report.
 	Target, Transport string
@@ -46,8 +51,9 @@ type SubscriberRun struct {
 
 // Subscriber is a target: an AT, or a program that drives one.
 type Subscriber interface {
-	// Run runs the target for one play. It returns nil when ctx is done, and else why the target ended. The target
-	// connects to the runner by itself, tells h what it presents, and does what the user does there.
+	// Run runs the target for one play. It returns nil when ctx is done, and else why the target
+	// ended. The target connects to the runner by itself, tells h what it presents, and does what
+	// the user does there.
 	Run(ctx context.Context, h *Hook) error
 }
 
@@ -59,7 +65,8 @@ func (f SubscriberFunc) Run(ctx context.Context, h *Hook) error { return f(ctx, 
 
 // SubscriberCases returns all cases for subscribers, by level.
 func SubscriberCases() []Case {
-	all := slices.Concat(subscriberBindingCases, toldCases, oddCases, askedCases, wireCases, flowCases, reasonCases, linkCases)
+	all := slices.Concat(subscriberBindingCases, presentedCases, invalidInputCases, questionedCases, wireCases,
+		flowCases, reasonCases, linkCases)
 	slices.SortStableFunc(all, func(a, b Case) int { return a.Level - b.Level })
 	for i := range all {
 		if all[i].Scenario = strings.Join(all[i].plays, ", "); all[i].everywhere {
@@ -69,68 +76,70 @@ func SubscriberCases() []Case {
 	return all
 }
 
-// Prove puts the target through all plays that the cases need, one after another, each with a fresh start of the
-// target, and judges. Where ctx ends, Prove returns its error and a report of what was played by then, as that of a producer;
-// any other error comes without a report: ErrUnreachable where the target never connected, or a wrong SubscriberRun.
+// Prove puts the target through all plays that the cases need, one after another, each with a fresh
+// start of the target, and judges. Where ctx ends, Prove returns its error and a report of what was
+// played by then, as that of a producer; any other error comes without a report: ErrUnreachable
+// where the target never connected, or a wrong SubscriberRun.
 func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 	if run.Listener == nil || run.Subscriber == nil {
 		return nil, errors.New("conformance: a SubscriberRun needs a Listener and a Subscriber")
 	}
-	cases, plays, err := run.all()
+	cases, plays, err := run.allCases()
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Kind: "subscriber", Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport}
-	chosen, err := report.begin(cases, run.Extra, run.Only, run.Known)
+	report := &Report{Kind: "subscriber", Level: run.Level, Profile: run.Profile, Target: run.Target,
+		Transport: run.Transport}
+	chosen, err := report.beginReport(cases, run.Extra, run.Only, run.Known)
 	if err == nil {
-		err = report.resume(run.Resume)
+		err = report.resumeFrom(run.Resume)
 	}
 	if err != nil {
 		return nil, err
 	}
 	open := func(c Case) bool {
-		_, settled := run.Resume.settled(c)
+		_, settled := run.Resume.settledResult(c)
 		return chosen(c) && !settled
 	}
-	var needed []scenePlay
+	var needed []subscriberScenario
 	var names []string
 	for _, p := range plays {
 		if slices.ContainsFunc(cases, func(c Case) bool { return open(c) && slices.Contains(c.plays, p.name) }) {
 			needed, names = append(needed, p), append(names, p.name)
 		}
 	}
-	rec, err := run.record(ctx, needed)
+	rec, err := run.recordScenarios(ctx, needed)
 	if err != nil && (len(rec.played) == 0 || ctx.Err() == nil) {
 		return nil, err
 	}
 	report.Interrupted = err != nil
 	for _, p := range needed {
 		if r := rec.of[p.name]; r != nil {
-			report.beyond(r)
-			report.plays = append(report.plays, playedOf(play{name: p.name, does: p.does}, r))
+			report.addHigherLevelWarnings(r)
+			report.plays = append(report.plays, summarizeRun(scenarioRun{name: p.name, does: p.does}, r))
 		}
 	}
 	report.Date = time.Now().UTC()
 	for _, c := range cases {
 		if !chosen(c) {
-			report.add(Result{Case: c, Verdict: Skipped, Seen: notAsked})
+			report.addResult(Result{Case: c, Verdict: Skipped, Seen: notAsked})
 			continue
 		}
-		if earlier, settled := run.Resume.settled(c); settled {
-			report.add(earlier.known(run.Known))
+		if earlier, settled := run.Resume.settledResult(c); settled {
+			report.addResult(earlier.withKnown(run.Known))
 			continue
 		}
 		if c.everywhere {
 			c.plays = names
 		}
-		result := judge(c, rec.of)
+		result := judgeCase(c, rec.of)
 		if result.Play == "" && result.Verdict == Inconclusive && rec.useless != "" {
 			result.Seen = rec.useless
 		}
 		if report.Interrupted {
-			result.unfinished(rec.of)
+			result.withdrawUnfinished(rec.of)
 		}
-		report.add(result.known(run.Known))
+		report.addResult(result.withKnown(run.Known))
 	}
 	if !slices.ContainsFunc(rec.played, func(name string) bool { return rec.of[name].watched }) {
 		report.Warnings = append(report.Warnings, unreported)
@@ -145,8 +154,9 @@ type recorded struct {
 	useless string   // why nothing more was played
 }
 
-// record puts the target through plays, one after another. Where ctx ends, it returns what was played to its end, and the error.
-func (run SubscriberRun) record(ctx context.Context, plays []scenePlay) (recorded, error) {
+// recordScenarios puts the target through plays, one after another. Where ctx ends, it returns what
+// was played to its end, and the error.
+func (run SubscriberRun) recordScenarios(ctx context.Context, plays []subscriberScenario) (recorded, error) {
 	all := recorded{of: map[string]*Recording{}}
 	came, mute, names := false, "", map[string]bool{}
 	plain := false // the target knows no handshake
@@ -165,40 +175,41 @@ func (run SubscriberRun) record(ctx context.Context, plays []scenePlay) (recorde
 		case missed > 1:
 			wait = told
 		}
-		rec := run.play(ctx, p, progress, wait, mute, plain, maps.Clone(names))
+		rec := run.performScenario(ctx, p, progress, wait, mute, plain, maps.Clone(names))
 		if ctx.Err() != nil {
 			return all, ctx.Err()
 		}
-		if _, away := rec.noted(0, noteNoDial); away && !came {
-			return recorded{}, rec.nobody()
+		if _, away := rec.noteOn(0, noteNoDial); away && !came {
+			return recorded{}, rec.noConnectionError()
 		} else if missed++; !away {
 			missed = 0
 		}
-		came, plain = true, came && plain || !came && len(of(rec.all(0, false), "subscription.request")) == 0
+		came, plain = true, came && plain || !came &&
+			len(ofTypes(rec.messagesOn(0, false), "subscription.request")) == 0
 		if mute == "" && i == 0 || mute != "" {
-			mute = rec.silent()
+			mute = rec.whyUnobservable()
 		}
-		for l := range rec.links() {
-			for _, m := range of(rec.all(l, false), "subscription.request") {
-				names[m.str("subscriber_id")] = true
+		for l := range rec.linkCount() {
+			for _, m := range ofTypes(rec.messagesOn(l, false), "subscription.request") {
+				names[m.stringMember("subscriber_id")] = true
 			}
 		}
 		all.of[p.name], all.played = rec, append(all.played, p.name)
-		if _, deaf := rec.noted(0, noteDeaf); deaf && i == 0 {
-			all.useless = rec.silent()
+		if _, deaf := rec.noteOn(0, noteDeaf); deaf && i == 0 {
+			all.useless = rec.whyUnobservable()
 			break // nor will it at the next play
 		}
 	}
 	return all, nil
 }
 
-// nobody says why nobody came.
-func (r *Recording) nobody() error {
+// noConnectionError says why nobody came.
+func (r *Recording) noConnectionError() error {
 	err := ErrUnreachable
-	if noticed := r.noticed(); noticed != "" {
+	if noticed := r.firstViolation(); noticed != "" {
 		err = fmt.Errorf("%w: %s", err, noticed)
 	}
-	switch _, gone := r.noted(0, noteGone+noError); {
+	switch _, gone := r.noteOn(0, noteGone+noError); {
 	case r.DriverErr != nil:
 		err = fmt.Errorf("%w: %w", err, r.DriverErr)
 	case gone:
@@ -207,5 +218,5 @@ func (r *Recording) nobody() error {
 	return err
 }
 
-// hooked reports whether the target ever told what it presents.
-func (r *Recording) hooked() bool { return len(r.all(hookLink, false)) > 0 }
+// usedHook reports whether the target ever told what it presents.
+func (r *Recording) usedHook() bool { return len(r.messagesOn(hookLink, false)) > 0 }

@@ -2,64 +2,69 @@ package conformance
 
 import "slices"
 
-// Agent is the runner's agent in the Play of a case for subscribers. It is used by one goroutine at a time.
+// Agent is the runner's agent in the Play of a case for subscribers. It is used by one goroutine at
+// a time.
 type Agent struct {
-	call    *call
+	call    *targetConn
 	session string
 }
 
-// Tell sends an event of the agent's session, as a good producer does: in the state that it belongs to, unless it is filtered
-// out, and no faster than was agreed. A type may be one of an extension. Its summaries are made of say; more are its own
-// members, and those of the envelope that differ. It waits until the event was presented, or the target has had its time for that, and
-// returns the event's id; "" if it was not sent.
+// Tell sends an event of the agent's session, as a good producer does: in the state that it belongs
+// to, unless it is filtered out, and no faster than was agreed. A type may be one of an extension.
+// Its summaries are made of say; more are its own members, and those of the envelope that differ.
+// It waits until the event was presented, or the target has had its time for that, and returns the
+// event's id; "" if it was not sent.
 func (a *Agent) Tell(typ, say string, more map[string]any) (eventID string) {
-	eventID = a.call.emit(a.call.event("", a.session, typ, say, more))
-	a.call.sc.presented(eventID)
+	eventID = a.call.emitEvent(a.call.newEvent("", a.session, typ, say, more))
+	a.call.harness.awaitPresented(eventID)
 	return eventID
 }
 
-// User does what the target's user would, through the hook, such as {"event_id": id, "decision": "accept"}, and waits until the
-// target has sent something, or has had its time for that.
+// User does what the target's user would, through the hook, such as {"event_id": id, "decision":
+// "accept"}, and waits until the target has sent something, or has had its time for that.
 func (a *Agent) User(act map[string]any) {
-	heard := func(r *Recording) int { return len(r.all(a.call.n, false)) }
-	before := heard(a.call.sc.tape.now())
-	a.call.sc.do(act)
-	a.call.sc.wait(a.call.sc.patience, func(r *Recording) bool { return heard(r) > before })
+	heard := func(r *Recording) int { return len(r.messagesOn(a.call.n, false)) }
+	before := heard(a.call.harness.recorder.snapshot())
+	a.call.harness.sendUserAct(act)
+	a.call.harness.awaitCondition(a.call.harness.patience, func(r *Recording) bool { return heard(r) > before })
 }
 
-// all are the suite's cases and plays, and those from outside. The play of a case from outside has its name.
-func (run SubscriberRun) all() ([]Case, []scenePlay, error) {
-	cases, list := SubscriberCases(), slices.Clone(scenePlays)
+// allCases are the suite's cases and plays, and those from outside. The play of a case from outside
+// has its name.
+func (run SubscriberRun) allCases() ([]Case, []subscriberScenario, error) {
+	cases, list := SubscriberCases(), slices.Clone(subscriberScenarios)
 	var names []string
 	for _, p := range list {
 		names = append(names, p.name)
 	}
-	if err := whole(run.Extra, cases, names, func(p *Play) bool { return p.Agent != nil }); err != nil {
+	if err := checkExtraCases(run.Extra, cases, names, func(p *Play) bool { return p.Agent != nil }); err != nil {
 		return nil, nil, err
 	}
 	for _, c := range run.Extra {
 		c.plays, c.Scenario = []string{c.Name}, c.Name
 		cases = append(cases, c)
-		list = append(list, scenePlay{name: c.Name, does: c.Play.Does, perform: func(sc *scene) { perform(sc, c.Play) }})
+		list = append(list, subscriberScenario{name: c.Name, does: c.Play.Does,
+			perform: func(sc *subscriberHarness) { performExtra(sc, c.Play) }})
 	}
 	return cases, list, nil
 }
 
-// perform plays the play of a case from outside: a session around what its Agent does.
-func perform(sc *scene, p *Play) {
-	c := sc.next(arrival)
+// performExtra plays the play of a case from outside: a session around what its Agent does.
+func performExtra(sc *subscriberHarness, p *Play) {
+	c := sc.nextConn(arrival)
 	if c == nil {
 		return
 	}
-	c.accepted(grants(c.request.obj("capabilities"), p.Capabilities))
+	c.sendAccepted(grantedTerms(c.request.objectMember("capabilities"), p.Capabilities))
 	s := sessionID()
-	c.emit(c.event("", s, started, "It begins", nil))
+	c.emitEvent(c.newEvent("", s, started, "It begins", nil))
 	p.Agent(&Agent{c, s})
-	sc.presented(c.emit(c.event("", s, completed, "It is over", nil)))
+	sc.awaitPresented(c.emitEvent(c.newEvent("", s, completed, "It is over", nil)))
 }
 
-// grants are those terms that were asked for; of extensions, those. What takes a term away does so.
-func grants(asked, terms object) object {
+// grantedTerms are those terms that were asked for; of extensions, those. What takes a term away
+// does so.
+func grantedTerms(asked, terms object) object {
 	granted := object{}
 	for name, v := range terms {
 		if _, ok := asked[name]; ok || v == nil {

@@ -164,7 +164,7 @@ func unless(is func(o object) bool) func(transports.Conn, hook) transports.Conn 
 
 func only(typ string, change func(o object) object) func(object) object {
 	return func(o object) object {
-		if short(o) == typ {
+		if shortName(o) == typ {
 			return change(o)
 		}
 		return o

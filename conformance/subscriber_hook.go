@@ -19,21 +19,21 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// Hook is how the runner learns what a person gets, and does what that person would. Both ways it is one JSON object in
-// a line; what a target must tell and do is in docs/conformance.md. A target without it can still be judged by what it
-// sends, and the cases that need more are inconclusive.
+// Hook is how the runner learns what a person gets, and does what that person would. Both ways it
+// is one JSON object in a line; what a target must tell and do is in docs/conformance.md. A target
+// without it can still be judged by what it sends, and the cases that need more are inconclusive.
 type Hook struct {
-	tape  *tape
-	acts  chan []byte
-	lines atomic.Int64
-	odd   sync.Once // for the first line that is none of the hook's
+	recorder *recorder
+	acts     chan []byte
+	lines    atomic.Int64
+	odd      sync.Once // for the first line that is none of the hook's
 
 	mu    sync.Mutex
 	texts map[string]string // what was presented, by event
 }
 
-func newHook(t *tape) *Hook {
-	return &Hook{tape: t, acts: make(chan []byte, 64), texts: map[string]string{}}
+func newHook(t *recorder) *Hook {
+	return &Hook{recorder: t, acts: make(chan []byte, 64), texts: map[string]string{}}
 }
 
 // hookLink is the Entry.Link of what passes the hook.
@@ -47,12 +47,13 @@ const (
 	maxHookLines = 3000      // lines that are kept of a play
 )
 
-// Tell takes a line from the target: {"event_id":"evt_…","text":"…","kind":"…"} for what it presents, {"log":"…"} for what an
-// operator can read. Lines that are neither are ignored, so that a program may print other things too.
+// Tell takes a line from the target: {"event_id":"evt_…","text":"…","kind":"…"} for what it
+// presents, {"log":"…"} for what an operator can read. Lines that are neither are ignored, so that
+// a program may print other things too.
 func (h *Hook) Tell(line []byte) {
 	var o object
 	if len(line) > maxHookLine || jsonv2.Unmarshal(line, &o) != nil {
-		h.strange(line)
+		h.noteOddLine(line)
 		return
 	}
 	id, presents := o["event_id"].(string)
@@ -63,17 +64,18 @@ func (h *Hook) Tell(line []byte) {
 		if text, _ := o["text"].(string); text != "" {
 			h.texts[id] += text + " "
 		}
-		h.tape.add(Entry{Link: hookLink, Data: append([]byte{}, line...)})
+		h.recorder.addEntry(Entry{Link: hookLink, Data: append([]byte{}, line...)})
 		return
 	}
-	h.strange(line)
+	h.noteOddLine(line)
 }
 
-// strange keeps what a target printed that is not of the hook. Programs may; but one that prints nothing else has misunderstood it.
-func (h *Hook) strange(line []byte) {
+// noteOddLine keeps what a target printed that is not of the hook. Programs may; but one that
+// prints nothing else has misunderstood it.
+func (h *Hook) noteOddLine(line []byte) {
 	if text := strings.TrimSpace(strings.ToValidUTF8(string(line[:min(len(line), 100)]), "\uFFFD")); text != "" {
 		h.odd.Do(func() {
-			h.tape.add(Entry{Link: hookLink, Note: noteOddLine + quoted(text)})
+			h.recorder.addEntry(Entry{Link: hookLink, Note: noteOddLine + quoteText(text)})
 		})
 	}
 }
@@ -90,32 +92,33 @@ func (h *Hook) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// text is all that was presented of an event so far.
-func (h *Hook) text(eventID string) string {
+// presentedText is all that was presented of an event so far.
+func (h *Hook) presentedText(eventID string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.texts[eventID]
 }
 
-// used reports whether the target has used the hook in this play.
-func (h *Hook) used() bool {
+// isUsed reports whether the target has used the hook in this play.
+func (h *Hook) isUsed() bool {
 	return h.lines.Load() > 0
 }
 
-// told is what was presented of an event, in order.
-func (r *Recording) told(eventID string) (list []message) {
-	for _, m := range r.all(hookLink, false) {
-		if _, ok := m.m["text"].(string); ok && m.str("event_id") == eventID {
+// presentedLines is what was presented of an event, in order.
+func (r *Recording) presentedLines(eventID string) (list []message) {
+	for _, m := range r.messagesOn(hookLink, false) {
+		if _, ok := m.m["text"].(string); ok && m.stringMember("event_id") == eventID {
 			list = append(list, m)
 		}
 	}
 	return list
 }
 
-// CommandSubscriber starts a program for every play, with URL as its last argument. What it prints is told to the hook, line
-// by line, and what the user does is written to its standard input. A program that does not use the hook is ended by a
-// signal where it should end by itself; at the end of a play every program is killed. What it said last on its standard error is
-// in the error of one that fails.
+// CommandSubscriber starts a program for every play, with URL as its last argument. What it prints
+// is told to the hook, line by line, and what the user does is written to its standard input. A
+// program that does not use the hook is ended by a signal where it should end by itself; at the end
+// of a play every program is killed. What it said last on its standard error is in the error of one
+// that fails.
 type CommandSubscriber struct {
 	Command []string
 	URL     string
@@ -152,7 +155,7 @@ func (s CommandSubscriber) Run(ctx context.Context, h *Hook) error {
 			if err != nil {
 				return
 			}
-			if bytes.Equal(act, encoded(quits)) && !h.used() && runtime.GOOS != "windows" {
+			if bytes.Equal(act, encodeObject(quits)) && !h.isUsed() && runtime.GOOS != "windows" {
 				_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 				continue
 			}
@@ -162,7 +165,7 @@ func (s CommandSubscriber) Run(ctx context.Context, h *Hook) error {
 		}
 	})
 	err = cmd.Wait()
-	out.flush()
+	out.flushLine()
 	if said := last.String(); err != nil && said != "" {
 		err = fmt.Errorf("%w: %s", err, said)
 	}
@@ -208,21 +211,21 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 		if !whole {
 			return n, nil
 		}
-		w.flush()
+		w.flushLine()
 		b = after
 	}
 }
 
-func (w *lineWriter) flush() {
+func (w *lineWriter) flushLine() {
 	if len(w.rest) > 0 && !w.tooLong {
 		w.line(w.rest)
 	}
 	w.rest, w.tooLong = w.rest[:0], false
 }
 
-// HTTPHook is a hook for a target that the runner cannot start, such as a screen reader that runs already.
-// The target must come again after each play. It POSTs its lines to {path}/presented, and GETs {path}/user, which is
-// answered with what the user does next, or with 204 after a while.
+// HTTPHook is a hook for a target that the runner cannot start, such as a screen reader that runs
+// already. The target must come again after each play. It POSTs its lines to {path}/presented, and
+// GETs {path}/user, which is answered with what the user does next, or with 204 after a while.
 type HTTPHook struct {
 	mu   sync.Mutex
 	hook *Hook // of the play that is played
@@ -267,7 +270,7 @@ func (s *HTTPHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		lines := &lineWriter{line: h.Tell}
 		lines.Write(body)
-		lines.flush()
+		lines.flushLine()
 		w.WriteHeader(http.StatusNoContent)
 	case name == "user" && r.Method == http.MethodGet:
 		ctx, cancel := context.WithTimeout(r.Context(), userWait)

@@ -17,22 +17,28 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-var coreTypes = []string{"session.started", "session.completed", "session.errored", "session.cancelled", "state.changed", "progress.updated",
-	"tool.invoked", "tool.completed", "output.streaming", "awaiting.confirmation", "awaiting.clarification", "handoff.requested"}
+var coreTypes = []string{"session.started", "session.completed", "session.errored", "session.cancelled",
+	"state.changed", "progress.updated",
+	"tool.invoked", "tool.completed", "output.streaming", "awaiting.confirmation", "awaiting.clarification",
+	"handoff.requested"}
 
 // The mutants, in the order of the cases they are for. LVL-041, LVL-042, LVL-043.
 var faults = []fault{
-	{title: "says nothing when work begins", says: muteOn(typed(aaep.TypeSessionStarted)), caught: []string{"start-told", "sessions-apart"}},
+	{title: "says nothing when work begins", says: muteOn(typed(aaep.TypeSessionStarted)),
+		caught: []string{"start-told", "sessions-apart"}},
 	{title: "keeps tools of low risk to itself", caught: []string{"tool-told"}, says: muteOn(func(ev *aaep.Event) bool {
 		p, ok := ev.Payload.(*aaep.ToolInvoked)
 		return ok && p.RiskLevel == aaep.RiskLow
 	})},
-	{title: "says nothing when work is over", says: muteOn(typed(aaep.TypeSessionCompleted)), caught: []string{"completion-told", "nothing-lost", "sessions-apart"}},
-	{title: "says nothing of what was cancelled", says: muteOn(typed(aaep.TypeSessionCancelled)), caught: []string{"cancellation-told"}},
-	{title: "keeps errors that may pass to itself", caught: []string{"error-told"}, says: muteOn(func(ev *aaep.Event) bool {
-		p, ok := ev.Payload.(*aaep.SessionErrored)
-		return ok && p.Recoverable != nil && *p.Recoverable
-	})},
+	{title: "says nothing when work is over", says: muteOn(typed(aaep.TypeSessionCompleted)),
+		caught: []string{"completion-told", "nothing-lost", "sessions-apart"}},
+	{title: "says nothing of what was cancelled", says: muteOn(typed(aaep.TypeSessionCancelled)),
+		caught: []string{"cancellation-told"}},
+	{title: "keeps errors that may pass to itself", caught: []string{"error-told"},
+		says: muteOn(func(ev *aaep.Event) bool {
+			p, ok := ev.Payload.(*aaep.SessionErrored)
+			return ok && p.Recoverable != nil && *p.Recoverable
+		})},
 	{title: "gives no hint", caught: []string{"hint-told"}, says: func(ev *aaep.Event, text string) string {
 		if p, ok := ev.Payload.(*aaep.SessionErrored); ok && p.RemediationHint != "" {
 			text, _, _ = strings.Cut(text, p.RemediationHint)
@@ -47,9 +53,12 @@ var faults = []fault{
 		}
 		return text
 	}},
-	{title: "babbles", conn: comes(only("output.streaming", func(o object) object { return clone(o, object{"coalesce_hint": "sentence"}) })), caught: []string{"fragments-held"}},
+	{title: "babbles", conn: comes(only("output.streaming",
+		func(o object) object { return clone(o, object{"coalesce_hint": "sentence"}) })),
+		caught: []string{"fragments-held"}},
 	{title: "reads everything in English", language: "en-US", caught: []string{"language-kept"}},
-	{title: "has one voice", kinds: func(kind string) string { return strings.TrimPrefix(kind, "critical ") }, caught: []string{"critical-distinct"}},
+	{title: "has one voice", kinds: func(kind string) string { return strings.TrimPrefix(kind, "critical ") },
+		caught: []string{"critical-distinct"}},
 	{title: "says one thing after the other", fifo: true, caught: []string{"critical-at-once"}},
 
 	{title: "knows no strangers", conn: unless(func(o object) bool {
@@ -58,21 +67,33 @@ var faults = []fault{
 	}), caught: []string{"unknown-type"}},
 	{title: "knows twelve types", conn: unless(func(o object) bool {
 		t, _ := o["type"].(string)
-		return strings.HasPrefix(t, "aaep:agent.") && !slices.Contains(coreTypes, short(o))
+		return strings.HasPrefix(t, "aaep:agent.") && !slices.Contains(coreTypes, shortName(o))
 	}), caught: []string{"future-type"}},
-	{title: "wants no other members", conn: unless(func(o object) bool { return o["certainty"] != nil }), caught: []string{"future-members"}},
-	{title: "wants no other extensions", conn: unless(func(o object) bool { return hasExtension(o, "medai") }), caught: []string{"unknown-extension"}},
-	{title: "believes in extensions", conn: unless(func(o object) bool { return hasExtension(o, "haptic") }), caught: []string{"broken-extension"}},
+	{title: "wants no other members", conn: unless(func(o object) bool { return o["certainty"] != nil }),
+		caught: []string{"future-members"}},
+	{title: "wants no other extensions", conn: unless(func(o object) bool { return hasExtension(o, "medai") }),
+		caught: []string{"unknown-extension"}},
+	{title: "believes in extensions", conn: unless(func(o object) bool { return hasExtension(o, "haptic") }),
+		caught: []string{"broken-extension"}},
 	{title: "knows four kinds of errors", conn: unless(func(o object) bool { return o["error_category"] == "requires_admin" }), caught: []string{"unknown-value"}},
-	{title: "knows few states", conn: unless(func(o object) bool { return o["to_state"] == "juggling" }), caught: []string{"unknown-state"}},
-	{title: "reads in one order", conn: raws(func(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"v`)) }), caught: []string{"any-order"}},
-	{title: "reads no white space", conn: raws(func(b []byte) bool { return bytes.Contains(b, []byte("\t")) }), caught: []string{"pretty-printed"}},
-	{title: "wants an urgency", conn: unless(func(o object) bool { return o["event_id"] != nil && o["urgency"] == nil }), caught: []string{"bare-envelope"}},
+	{title: "knows few states", conn: unless(func(o object) bool { return o["to_state"] == "juggling" }),
+		caught: []string{"unknown-state"}},
+	{title: "reads in one order", conn: raws(func(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"v`)) }),
+		caught: []string{"any-order"}},
+	{title: "reads no white space", conn: raws(func(b []byte) bool { return bytes.Contains(b, []byte("\t")) }),
+		caught: []string{"pretty-printed"}},
+	{title: "wants an urgency", conn: unless(func(o object) bool {
+		return o["event_id"] != nil &&
+			o["urgency"] == nil
+	}), caught: []string{"bare-envelope"}},
 	{title: "knows English", caught: []string{"foreign-language"}, conn: unless(func(o object) bool {
 		hints, ok := o["localization_hints"].(object)
 		return ok && hints["primary_language"] != "en-US"
 	})},
-	{title: "wants text in its own form", conn: raws(func(b []byte) bool { return bytes.Contains(b, []byte("\u0301")) }), caught: []string{"decomposed"}},
+	{title: "wants text in its own form", conn: raws(func(b []byte) bool {
+		return bytes.Contains(b,
+			[]byte("\u0301"))
+	}), caught: []string{"decomposed"}},
 	{title: "takes 64 KiB", conn: raws(func(b []byte) bool { return len(b) > 64<<10 }), caught: []string{"large"}},
 	{title: "compares ids in small letters", caught: []string{"id-case"}, conn: meddling(func() *meddler {
 		seen := map[string]bool{}
@@ -123,25 +144,27 @@ var faults = []fault{
 	}},
 	{title: "swallows the ends of an answer", caught: []string{"fragments-held"},
 		runs: tells("boundary", func(text string) []string { return []string{text[:len(text)-5]} })},
-	{title: "cuts a line at every 40th code point", caught: []string{"characters-whole"}, runs: tells("characterswhole", func(text string) (lines []string) {
-		for part := range slices.Chunk([]rune(text), 40) {
-			lines = append(lines, string(part))
-		}
-		return lines
-	})},
+	{title: "cuts a line at every 40th code point", caught: []string{"characters-whole"},
+		runs: tells("characterswhole", func(text string) (lines []string) {
+			for part := range slices.Chunk([]rune(text), 40) {
+				lines = append(lines, string(part))
+			}
+			return lines
+		})},
 	{title: "says once more what it has said", caught: []string{"no-doubles"},
 		runs: tells("double", func(text string) []string { return []string{text, "Once more: " + text} })},
-	{title: "forgets its question when another session goes on", caught: []string{"decision-sent", "answers-the-one"}, conn: meddling(func() *meddler {
-		var asked any
-		return &meddler{in: one(func(o object) object {
-			if short(o) == "awaiting.confirmation" && o["risk_level"] == "high" {
-				asked = o["session_id"]
-			} else if asked != nil && o["to_state"] == "thinking" {
-				o["session_id"], o["from_state"] = asked, "awaiting_input"
-			}
-			return o
-		})}
-	})},
+	{title: "forgets its question when another session goes on", caught: []string{"decision-sent", "answers-the-one"},
+		conn: meddling(func() *meddler {
+			var asked any
+			return &meddler{in: one(func(o object) object {
+				if shortName(o) == "awaiting.confirmation" && o["risk_level"] == "high" {
+					asked = o["session_id"]
+				} else if asked != nil && o["to_state"] == "thinking" {
+					o["session_id"], o["from_state"] = asked, "awaiting_input"
+				}
+				return o
+			})}
+		})},
 	{title: "stamps its reply with the question", caught: []string{"reply-stamp"}, conn: meddling(func() *meddler {
 		stamps := map[any]any{}
 		return &meddler{in: one(func(o object) object {
@@ -156,13 +179,16 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{title: "does not say that it can reply", caps: func(c *aaep.Capabilities) { c.SupportsConfirmationReply, c.SupportsClarificationReply = nil, nil }, caught: []string{"says-it-replies"}},
-	{title: "leaves the consequence out", caught: []string{"prompt-whole"}, says: func(ev *aaep.Event, text string) string {
-		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
-			return fmt.Sprintf("%s? The risk is %s.", p.Action, p.RiskLevel)
-		}
-		return text
-	}},
+	{title: "does not say that it can reply",
+		caps:   func(c *aaep.Capabilities) { c.SupportsConfirmationReply, c.SupportsClarificationReply = nil, nil },
+		caught: []string{"says-it-replies"}},
+	{title: "leaves the consequence out", caught: []string{"prompt-whole"},
+		says: func(ev *aaep.Event, text string) string {
+			if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
+				return fmt.Sprintf("%s? The risk is %s.", p.Action, p.RiskLevel)
+			}
+			return text
+		}},
 	{title: "makes light of risks", caught: []string{"risk-shown"}, says: func(ev *aaep.Event, text string) string {
 		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
 			return p.Action + "? " + p.Consequence
@@ -170,7 +196,7 @@ var faults = []fault{
 		return text
 	}},
 	{title: "never replies", conn: goes(func(o object) object {
-		if short(o) == "confirmation.reply" {
+		if shortName(o) == "confirmation.reply" {
 			return nil
 		}
 		return o
@@ -178,32 +204,38 @@ var faults = []fault{
 	{title: "always accepts", decides: aaep.Accept, caught: []string{"decision-kept", "answers-the-one"}},
 	{title: "replies twice", caught: []string{"reply-once"}, conn: meddling(func() *meddler {
 		return &meddler{out: func(o object) []object {
-			if short(o) == "confirmation.reply" {
+			if shortName(o) == "confirmation.reply" {
 				return []object{o, o}
 			}
 			return []object{o}
 		}}
 	})},
-	{title: "tidies tokens", caught: []string{"token-echoed", "answers-the-one", "replies-anew"}, conn: goes(only("confirmation.reply", func(o object) object {
-		return clone(o, object{"reply_token": strings.ToLower(o["reply_token"].(string))})
-	}))},
-	{title: "says why", conn: goes(only("confirmation.reply", members(object{"decision_reason": "I like it."}))), caught: []string{"reply-valid"}},
-	{title: "replies for another", conn: goes(only("confirmation.reply", members(object{"subscription_id": "sub_another"}))), caught: []string{"reply-subscription", "replies-anew"}},
-	{title: "has a slow clock", caught: []string{"reply-stamp"}, conn: goes(only("confirmation.reply", func(o object) object {
-		return clone(o, object{"timestamp": aaep.FormatTimestamp(time.Now().Add(-time.Hour))})
-	}))},
-	{title: "writes yes as text", caught: []string{"answers-sent"}, conn: goes(only("clarification.reply", func(o object) object {
-		if o["response"] == true {
-			return clone(o, object{"response": "true"})
-		}
-		return o
-	}))},
-	{title: "answers what has little time", caught: []string{"never-by-itself"}, answers: func(ev *aaep.Event) aaep.Decision {
-		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && p.TimeoutSeconds < 10 {
-			return aaep.Reject
-		}
-		return ""
-	}},
+	{title: "tidies tokens", caught: []string{"token-echoed", "answers-the-one", "replies-anew"},
+		conn: goes(only("confirmation.reply", func(o object) object {
+			return clone(o, object{"reply_token": strings.ToLower(o["reply_token"].(string))})
+		}))},
+	{title: "says why", conn: goes(only("confirmation.reply", members(object{"decision_reason": "I like it."}))),
+		caught: []string{"reply-valid"}},
+	{title: "replies for another", conn: goes(only("confirmation.reply",
+		members(object{"subscription_id": "sub_another"}))), caught: []string{"reply-subscription", "replies-anew"}},
+	{title: "has a slow clock", caught: []string{"reply-stamp"},
+		conn: goes(only("confirmation.reply", func(o object) object {
+			return clone(o, object{"timestamp": aaep.FormatTimestamp(time.Now().Add(-time.Hour))})
+		}))},
+	{title: "writes yes as text", caught: []string{"answers-sent"},
+		conn: goes(only("clarification.reply", func(o object) object {
+			if o["response"] == true {
+				return clone(o, object{"response": "true"})
+			}
+			return o
+		}))},
+	{title: "answers what has little time", caught: []string{"never-by-itself"},
+		answers: func(ev *aaep.Event) aaep.Decision {
+			if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && p.TimeoutSeconds < 10 {
+				return aaep.Reject
+			}
+			return ""
+		}},
 	{title: "waits for a countdown", caught: []string{"expires"}, conn: comes(func(o object) object {
 		if o["timeout_seconds"] != nil {
 			return clone(o, object{"timeout_seconds": 3600})
@@ -213,33 +245,37 @@ var faults = []fault{
 	{title: "asks on behalf of who is gone", caught: []string{"gone-when-cancelled"}, conn: meddling(func() *meddler {
 		asks := map[any]bool{}
 		return &meddler{in: one(func(o object) object {
-			asks[o["session_id"]] = asks[o["session_id"]] || short(o) == "awaiting.confirmation"
-			if short(o) == "session.cancelled" && asks[o["session_id"]] {
+			asks[o["session_id"]] = asks[o["session_id"]] || shortName(o) == "awaiting.confirmation"
+			if shortName(o) == "session.cancelled" && asks[o["session_id"]] {
 				return nil
 			}
 			return o
 		})}
 	})},
-	{title: "asks what was answered elsewhere", caught: []string{"gone-when-settled"}, conn: comes(func(o object) object {
-		if o["from_state"] == "awaiting_input" { // whoever does not know what that means
-			o["from_state"] = "thinking"
-		}
-		return o
-	})},
+	{title: "asks what was answered elsewhere", caught: []string{"gone-when-settled"},
+		conn: comes(func(o object) object {
+			if o["from_state"] == "awaiting_input" { // whoever does not know what that means
+				o["from_state"] = "thinking"
+			}
+			return o
+		})},
 
 	{title: "says hello", caught: []string{"request-first"}, conn: meddling(func() *meddler {
 		return &meddler{out: func(o object) []object {
-			if short(o) == "subscription.request" {
+			if shortName(o) == "subscription.request" {
 				return []object{{"type": "hello"}, o}
 			}
 			return []object{o}
 		}}
 	})},
-	{title: "names half a version", conn: goes(only("subscription.request", members(object{"aaep_version": "1.0"}))), caught: []string{"request-valid"}},
-	{title: "never has the same name", names: func() string { return fmt.Sprint("reader-", time.Now().UnixNano()) }, caught: []string{"one-name"}},
+	{title: "names half a version", conn: goes(only("subscription.request", members(object{"aaep_version": "1.0"}))),
+		caught: []string{"request-valid"}},
+	{title: "never has the same name", names: func() string { return fmt.Sprint("reader-", time.Now().UnixNano()) },
+		caught: []string{"one-name"}},
 	{title: "wants all or nothing", caught: []string{"lives-with-less"}, conn: meddling(func() *meddler {
 		return &meddler{bye: func(msg []byte) error {
-			if bytes.Contains(msg, []byte("subscription.accepted")) && bytes.Contains(msg, []byte(`"supports_confirmation_reply":false`)) {
+			if bytes.Contains(msg, []byte("subscription.accepted")) &&
+				bytes.Contains(msg, []byte(`"supports_confirmation_reply":false`)) {
 				return errors.New("this is less than was asked for")
 			}
 			return nil
@@ -247,11 +283,16 @@ var faults = []fault{
 	})},
 	{title: "chooses alone", alone: true, caught: []string{"changes-terms"}},
 	{title: "asks for something else", asks: aaep.VerbosityDetailed, caught: []string{"changes-terms"}},
-	{title: "forgets its number", conn: goes(only("subscription.renegotiate", members(object{"subscription_id": "sub_another"}))), caught: []string{"renegotiation-valid"}},
+	{title: "forgets its number", conn: goes(only("subscription.renegotiate",
+		members(object{"subscription_id": "sub_another"}))), caught: []string{"renegotiation-valid"}},
 	{title: "wants the new terms at once", caught: []string{"old-terms-heard"}, conn: meddling(func() *meddler {
 		waits := false
-		return &meddler{out: one(func(o object) object { waits = waits || short(o) == "subscription.renegotiate"; return o }), in: one(func(o object) object {
-			if waits = waits && short(o) != "subscription.accepted"; waits {
+		return &meddler{out: one(func(o object) object {
+			waits = waits ||
+				shortName(o) == "subscription.renegotiate"
+			return o
+		}), in: one(func(o object) object {
+			if waits = waits && shortName(o) != "subscription.accepted"; waits {
 				return nil
 			}
 			return o
@@ -260,7 +301,7 @@ var faults = []fault{
 	{title: "wants no other terms", caught: []string{"new-terms-heard"}, conn: meddling(func() *meddler {
 		n := 0
 		return &meddler{in: one(func(o object) object {
-			if short(o) == "subscription.accepted" {
+			if shortName(o) == "subscription.accepted" {
 				n++
 			} else if n > 1 {
 				return nil
@@ -280,26 +321,28 @@ var faults = []fault{
 	{title: "waits for the beginning", caught: []string{"error-unannounced"}, conn: meddling(func() *meddler {
 		began := map[any]bool{}
 		return &meddler{in: one(func(o object) object {
-			began[o["session_id"]] = began[o["session_id"]] || short(o) == "session.started"
-			if short(o) == "session.errored" && !began[o["session_id"]] {
+			began[o["session_id"]] = began[o["session_id"]] || shortName(o) == "session.started"
+			if shortName(o) == "session.errored" && !began[o["session_id"]] {
 				return nil
 			}
 			return o
 		})}
 	})},
-	{title: "says again what comes again", caught: []string{"no-doubles"}, conn: func(c transports.Conn, h hook) transports.Conn {
-		seen := map[string]bool{}
-		return &meddler{Conn: c, in: one(func(o object) object {
-			id, _ := o["event_id"].(string)
-			if seen[id] && id != "" {
-				h.Tell(write(object{"event_id": id, "text": o["summary_normal"], "kind": "news"}))
-			}
-			seen[id] = true
-			return o
-		})}
-	}},
+	{title: "says again what comes again", caught: []string{"no-doubles"},
+		conn: func(c transports.Conn, h hook) transports.Conn {
+			seen := map[string]bool{}
+			return &meddler{Conn: c, in: one(func(o object) object {
+				id, _ := o["event_id"].(string)
+				if seen[id] && id != "" {
+					h.Tell(write(object{"event_id": id, "text": o["summary_normal"], "kind": "news"}))
+				}
+				seen[id] = true
+				return o
+			})}
+		}},
 	{title: "does not count", conn: comes(members(object{"sequence_number": nil})), caught: []string{"order-checked"}},
-	{title: "takes a hundred", caught: []string{"burst-kept"}, conn: counting(func(n int, o object) bool { return n > 100 && short(o) == "tool.invoked" })},
+	{title: "takes a hundred", caught: []string{"burst-kept"},
+		conn: counting(func(n int, o object) bool { return n > 100 && shortName(o) == "tool.invoked" })},
 	{title: "says the newest first", caught: []string{"burst-kept"}, conn: meddling(func() *meddler {
 		var held object
 		return &meddler{in: func(o object) []object {
@@ -314,14 +357,16 @@ var faults = []fault{
 			return []object{o}
 		}}
 	})},
-	{title: "is tired", caught: []string{"critical-under-load"}, conn: counting(func(n int, o object) bool { return n > 100 && short(o) == "session.errored" })},
+	{title: "is tired", caught: []string{"critical-under-load"},
+		conn: counting(func(n int, o object) bool { return n > 100 && shortName(o) == "session.errored" })},
 	{title: "goes without a word", caught: []string{"takes-leave"}, conn: goes(func(o object) object {
-		if short(o) == "subscription.close" {
+		if shortName(o) == "subscription.close" {
 			return nil
 		}
 		return o
 	})},
-	{title: "says goodbye to nobody", conn: goes(only("subscription.close", members(object{"reason_message": nil}))), caught: []string{"leave-valid"}},
+	{title: "says goodbye to nobody", conn: goes(only("subscription.close", members(object{"reason_message": nil}))),
+		caught: []string{"leave-valid"}},
 	{title: "demands proof and does not look", caught: []string{"demands-proof"}, conn: meddling(func() *meddler {
 		demand := func(name string, v any) func(object) object {
 			return func(o object) object {
@@ -334,26 +379,28 @@ var faults = []fault{
 		return &meddler{out: one(demand("capabilities", true)), in: one(demand("honored_capabilities", nil))}
 	})},
 
-	{title: "looks reasons up in a table", caught: []string{"reason-unknown"}, runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
-		ctx, crash := context.WithCancelCause(ctx)
-		defer crash(nil)
-		rd.f.conn = comes(func(o object) object {
-			if o["reason_code"] == "quota_exceeded" {
-				crash(errors.New("KeyError: quota_exceeded"))
-			}
-			return o
-		})
-		err := rd.follow(ctx, h)
-		return cmp.Or(context.Cause(ctx), err)
-	}},
+	{title: "looks reasons up in a table", caught: []string{"reason-unknown"},
+		runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
+			ctx, crash := context.WithCancelCause(ctx)
+			defer crash(nil)
+			rd.f.conn = comes(func(o object) object {
+				if o["reason_code"] == "quota_exceeded" {
+					crash(errors.New("KeyError: quota_exceeded"))
+				}
+				return o
+			})
+			err := rd.follow(ctx, h)
+			return cmp.Or(context.Cause(ctx), err)
+		}},
 	{title: "falls when the link breaks", stays: true, caught: []string{"survives-cut"}},
-	{title: "is back before it is gone", stays: true, caught: []string{"comes-back-calmly", "no-doubles"}, runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
-		for {
-			if err := rd.Run(ctx, h); err == nil || ctx.Err() != nil {
-				return nil
+	{title: "is back before it is gone", stays: true, caught: []string{"comes-back-calmly", "no-doubles"},
+		runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
+			for {
+				if err := rd.Run(ctx, h); err == nil || ctx.Err() != nil {
+					return nil
+				}
 			}
-		}
-	}},
+		}},
 }
 
 // anew is a run of a reader whose links are made by conn, which is told how many there were before.
@@ -370,7 +417,8 @@ func anew(conn func() func(link int) *meddler) func(context.Context, *conformanc
 	}
 }
 
-// inLowerCase reads names in any case: those that stand for a missing one, or instead of one that is there.
+// inLowerCase reads names in any case: those that stand for a missing one, or instead of one that
+// is there.
 func inLowerCase(missing, there bool) func(transports.Conn, hook) transports.Conn {
 	return comes(func(o object) object {
 		read := clone(o, nil)
@@ -387,69 +435,77 @@ func inLowerCase(missing, there bool) func(transports.Conn, hook) transports.Con
 // answersOnly drops the answers that the reader gives and is does not hold for.
 func answersOnly(is func(response any) bool) func(transports.Conn, hook) transports.Conn {
 	return goes(func(o object) object {
-		if short(o) == "clarification.reply" && !is(o["response"]) {
+		if shortName(o) == "clarification.reply" && !is(o["response"]) {
 			return nil
 		}
 		return o
 	})
 }
 
-// severalFaults are those of readers that know one session, one question, one link, or one way to write a name.
+// severalFaults are those of readers that know one session, one question, one link, or one way to
+// write a name.
 var severalFaults = []fault{
 	{title: "answers the newest question", caught: []string{"answers-the-one"}, conn: meddling(func() *meddler {
 		var newest any
 		return &meddler{in: one(func(o object) object {
-			if short(o) == "awaiting.confirmation" {
+			if shortName(o) == "awaiting.confirmation" {
 				newest = o["reply_token"]
 			}
 			return o
-		}), out: one(only("confirmation.reply", func(o object) object { return clone(o, object{"reply_token": newest}) }))}
+		}), out: one(only("confirmation.reply",
+			func(o object) object { return clone(o, object{"reply_token": newest}) }))}
 	})},
-	{title: "takes all questions away when one is settled", caught: []string{"answers-the-one"}, conn: meddling(func() *meddler {
-		asked := map[any]bool{}
-		return &meddler{in: func(o object) []object {
-			list := []object{o}
-			asked[o["session_id"]] = asked[o["session_id"]] || short(o) == "awaiting.confirmation"
-			for s := range asked {
-				if o["from_state"] == "awaiting_input" && s != o["session_id"] && asked[s] {
-					list = append(list, clone(o, object{"session_id": s, "event_id": "evt_more"}))
+	{title: "takes all questions away when one is settled", caught: []string{"answers-the-one"},
+		conn: meddling(func() *meddler {
+			asked := map[any]bool{}
+			return &meddler{in: func(o object) []object {
+				list := []object{o}
+				asked[o["session_id"]] = asked[o["session_id"]] || shortName(o) == "awaiting.confirmation"
+				for s := range asked {
+					if o["from_state"] == "awaiting_input" && s != o["session_id"] && asked[s] {
+						list = append(list, clone(o, object{"session_id": s, "event_id": "evt_more"}))
+					}
 				}
-			}
-			return list
-		}}
-	})},
-	{title: "forgets a question when the next one comes", caught: []string{"answers-the-one"}, conn: meddling(func() *meddler {
-		var last object
-		return &meddler{in: func(o object) []object {
-			before := last
-			if short(o) != "awaiting.confirmation" {
-				return []object{o}
-			}
-			if last = o; before == nil || before["session_id"] == o["session_id"] {
-				return []object{o}
-			}
-			gone := clone(before, object{"type": "aaep:agent.state.changed", "event_id": "evt_gone", "from_state": "awaiting_input", "to_state": "thinking", "urgency": "background"})
-			for _, name := range []string{"action", "consequence", "reply_token", "timeout_seconds", "default_decision", "risk_level", "irreversible", "reversibility"} {
-				delete(gone, name)
-			}
-			return []object{gone, o}
-		}}
-	})},
-	{title: "hears nothing of others when a session is over", caught: []string{"sessions-apart"}, conn: meddling(func() *meddler {
-		over, known := false, map[any]bool{}
-		return &meddler{in: one(func(o object) object {
-			if over && known[o["session_id"]] && (short(o) == "tool.invoked" || short(o) == "session.completed") {
-				return nil
-			}
-			over = over || short(o) == "session.completed"
-			known[o["session_id"]] = true
-			return o
-		})}
-	})},
+				return list
+			}}
+		})},
+	{title: "forgets a question when the next one comes", caught: []string{"answers-the-one"},
+		conn: meddling(func() *meddler {
+			var last object
+			return &meddler{in: func(o object) []object {
+				before := last
+				if shortName(o) != "awaiting.confirmation" {
+					return []object{o}
+				}
+				if last = o; before == nil || before["session_id"] == o["session_id"] {
+					return []object{o}
+				}
+				gone := clone(before, object{"type": "aaep:agent.state.changed", "event_id": "evt_gone",
+					"from_state": "awaiting_input", "to_state": "thinking", "urgency": "background"})
+				for _, name := range []string{"action", "consequence", "reply_token", "timeout_seconds",
+					"default_decision", "risk_level", "irreversible", "reversibility"} {
+					delete(gone, name)
+				}
+				return []object{gone, o}
+			}}
+		})},
+	{title: "hears nothing of others when a session is over", caught: []string{"sessions-apart"},
+		conn: meddling(func() *meddler {
+			over, known := false, map[any]bool{}
+			return &meddler{in: one(func(o object) object {
+				if over && known[o["session_id"]] &&
+					(shortName(o) == "tool.invoked" || shortName(o) == "session.completed") {
+					return nil
+				}
+				over = over || shortName(o) == "session.completed"
+				known[o["session_id"]] = true
+				return o
+			})}
+		})},
 	{title: "takes no more work when all is over", caught: []string{"sessions-apart"}, conn: meddling(func() *meddler {
 		open, ended := map[any]bool{}, 0
 		return &meddler{in: one(func(o object) object {
-			switch short(o) {
+			switch shortName(o) {
 			case "session.started":
 				if ended > 3 && len(open) == 0 {
 					return nil
@@ -463,46 +519,55 @@ var severalFaults = []fault{
 		})}
 	})},
 	{title: "reads names in any case", conn: inLowerCase(true, true), caught: []string{"names-exact", "member-case"}},
-	{title: "finds what is missing under another name", conn: inLowerCase(true, false), caught: []string{"names-exact"}},
+	{title: "finds what is missing under another name", conn: inLowerCase(true, false),
+		caught: []string{"names-exact"}},
 	{title: "takes the other of two members", conn: inLowerCase(false, true), caught: []string{"member-case"}},
-	{title: "loses what comes first after a cut", caught: []string{"nothing-lost"}, runs: anew(func() func(int) *meddler {
-		return func(link int) *meddler {
-			lost := false
-			return &meddler{in: one(func(o object) object {
-				if link > 0 && o["event_id"] != nil && !lost {
-					lost = true
-					return nil
-				}
-				return o
-			})}
-		}
-	})},
-	{title: "replies under the name of the first link", caught: []string{"replies-anew"}, runs: anew(func() func(int) *meddler {
-		var first any
-		return func(int) *meddler {
-			return &meddler{in: one(func(o object) object {
-				if short(o) == "subscription.accepted" && first == nil {
-					first = o["subscription_id"]
-				}
-				return o
-			}), out: one(only("confirmation.reply", func(o object) object { return clone(o, object{"subscription_id": first}) }))}
-		}
-	})},
-	{title: "takes a no for no answer", caught: []string{"answers-sent"}, conn: answersOnly(func(v any) bool { return v != false })},
-	{title: "takes nought for no answer", caught: []string{"answers-sent"}, conn: answersOnly(func(v any) bool { return v != 0.0 })},
-	{title: "answers with the first choice that sounds alike", caught: []string{"answers-sent"}, conn: goes(only("clarification.reply", func(o object) object {
-		if o["response"] == "east" {
-			return clone(o, object{"response": "East"})
-		}
-		return o
-	}))},
-	{title: "keeps handoffs to itself", says: muteOn(typed(aaep.TypeHandoffRequested)), caught: []string{"handoff-told"}},
+	{title: "loses what comes first after a cut", caught: []string{"nothing-lost"},
+		runs: anew(func() func(int) *meddler {
+			return func(link int) *meddler {
+				lost := false
+				return &meddler{in: one(func(o object) object {
+					if link > 0 && o["event_id"] != nil && !lost {
+						lost = true
+						return nil
+					}
+					return o
+				})}
+			}
+		})},
+	{title: "replies under the name of the first link", caught: []string{"replies-anew"},
+		runs: anew(func() func(int) *meddler {
+			var first any
+			return func(int) *meddler {
+				return &meddler{in: one(func(o object) object {
+					if shortName(o) == "subscription.accepted" && first == nil {
+						first = o["subscription_id"]
+					}
+					return o
+				}), out: one(only("confirmation.reply",
+					func(o object) object { return clone(o, object{"subscription_id": first}) }))}
+			}
+		})},
+	{title: "takes a no for no answer", caught: []string{"answers-sent"},
+		conn: answersOnly(func(v any) bool { return v != false })},
+	{title: "takes nought for no answer", caught: []string{"answers-sent"},
+		conn: answersOnly(func(v any) bool { return v != 0.0 })},
+	{title: "answers with the first choice that sounds alike", caught: []string{"answers-sent"},
+		conn: goes(only("clarification.reply", func(o object) object {
+			if o["response"] == "east" {
+				return clone(o, object{"response": "East"})
+			}
+			return o
+		}))},
+	{title: "keeps handoffs to itself", says: muteOn(typed(aaep.TypeHandoffRequested)),
+		caught: []string{"handoff-told"}},
 }
 
-// TestSubscriberMutants: each broken subscriber is caught by the cases that are meant for it, and by no other; and no
-// case is without a mutant that it catches.
+// TestSubscriberMutants: each broken subscriber is caught by the cases that are meant for it, and
+// by no other; and no case is without a mutant that it catches.
 func TestSubscriberMutants(t *testing.T) {
-	proved := map[string]bool{"goes-on": true, "binding": true, "binding-advice": true} // by real links, in TestStreamMutants and TestWrongWays
+	proved := map[string]bool{"goes-on": true, "binding": true,
+		"binding-advice": true} // by real links, in TestStreamMutants and TestWrongWays
 	caught, all := 0, slices.Concat(faults, severalFaults)
 	var mu sync.Mutex
 	t.Run("all", func(t *testing.T) {

@@ -80,7 +80,11 @@ func program(fault_, url string) error {
 		}
 		d = sse.Dialer{URL: url, Client: &http.Client{Transport: forgets}, RootLayout: true}
 	case strings.Contains(url, relayArg):
-		d = stdio.Dialer{Command: func() *exec.Cmd { words := strings.Fields(url); return exec.Command(words[0], words[1:]...) }}
+		d = stdio.Dialer{Command: func() *exec.Cmd {
+			words := strings.Fields(url)
+			return exec.Command(words[0],
+				words[1:]...)
+		}}
 	case strings.HasPrefix(url, "ws"):
 		d = websocket.Dialer{URL: url}
 	default:
@@ -139,7 +143,8 @@ func at(t *testing.T, transport string) string {
 	return filepath.Join(private, "agent.sock")
 }
 
-// LVL-012, LVL-043: our subscriber passes Level 3 over each transport, as a program that is started for each play.
+// LVL-012, LVL-043: our subscriber passes Level 3 over each transport, as a program that is started
+// for each play.
 func TestRealSubscribers(t *testing.T) {
 	command := self(t, "none")
 	all := []string{"sse", "websocket", "ipc", "stdio", "root layout"}
@@ -152,8 +157,10 @@ func TestRealSubscribers(t *testing.T) {
 			s := standFor(t, transport)
 			defer s.Close()
 			began := time.Now()
-			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
-				Level: map[bool]int{true: 2, false: 3}[transport == "root layout"], Timeout: time.Minute}.Prove(t.Context())
+			r, err := conformance.SubscriberRun{Listener: s,
+				Subscriber: conformance.CommandSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
+				Level:      map[bool]int{true: 2, false: 3}[transport == "root layout"],
+				Timeout:    time.Minute}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +174,8 @@ func TestRealSubscribers(t *testing.T) {
 
 // SSE-012, SSE-015: what can be seen on an event stream alone.
 func TestStreamMutants(t *testing.T) {
-	for header, caught := range map[string]string{"Last-Event-ID": "goes-on", "Cache-Control": "binding", "Accept": "binding"} {
+	for header, caught := range map[string]string{"Last-Event-ID": "goes-on", "Cache-Control": "binding",
+		"Accept": "binding"} {
 		t.Run(header, func(t *testing.T) {
 			t.Parallel()
 			s, err := stand.Listen(at(t, "sse"), nil)
@@ -175,13 +183,17 @@ func TestStreamMutants(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: self(t, header), URL: s.URL()}, Level: 3, Timeout: time.Minute,
-				Only: []string{"goes-on", "binding", "no-doubles", "survives-cut", "request-valid"}}.Prove(t.Context())
+			r, err := conformance.SubscriberRun{Listener: s,
+				Subscriber: conformance.CommandSubscriber{Command: self(t, header), URL: s.URL()}, Level: 3,
+				Timeout: time.Minute,
+				Only: []string{"goes-on", "binding", "no-doubles", "survives-cut",
+					"request-valid"}}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, res := range r.Results {
-				if bad := slices.Contains([]conformance.Verdict{conformance.Fail, conformance.Deviation}, res.Verdict); bad != (res.Case.Name == caught) {
+				if bad := slices.Contains([]conformance.Verdict{conformance.Fail, conformance.Deviation},
+					res.Verdict); bad != (res.Case.Name == caught) {
 					t.Errorf("%s %s: %s", res.Verdict, res.Case.Name, res.Seen)
 				}
 			}
@@ -189,7 +201,8 @@ func TestStreamMutants(t *testing.T) {
 	}
 }
 
-// documented writes the program that a page of the documentation has below a title into a file, and returns how it is run.
+// documented writes the program that a page of the documentation has below a title into a file, and
+// returns how it is run.
 func documented(t *testing.T, name, title string) []string {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -216,13 +229,15 @@ func documented(t *testing.T, name, title string) []string {
 // LVL-044: the producer in the documentation does what is said of it.
 func TestDocumentedProducer(t *testing.T) {
 	_, port, _ := net.SplitHostPort(freeport.Addr())
-	child := &conformance.ChildDriver{Command: append(documented(t, "conformance.md", "Proving a producer"), port), Stderr: os.Stderr}
+	child := &conformance.ChildDriver{Command: append(documented(t, "conformance.md", "Proving a producer"), port),
+		Stderr: os.Stderr}
 	defer child.Close()
 	if err := child.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	run := conformance.ProducerRun{Dialer: sse.Dialer{URL: "http://127.0.0.1:" + port, Client: client}, Driver: child, Level: 1}
+	run := conformance.ProducerRun{Dialer: sse.Dialer{URL: "http://127.0.0.1:" + port, Client: client}, Driver: child,
+		Level: 1}
 	r, err := run.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +249,10 @@ func TestDocumentedProducer(t *testing.T) {
 
 // LVL-044: and so do the subscribers.
 func TestDocumentedSubscriber(t *testing.T) {
-	t.Run("Level 1", func(t *testing.T) { proveDocumented(t, 1, documented(t, "conformance.md", "Proving a subscriber")) })
+	t.Run("Level 1", func(t *testing.T) {
+		proveDocumented(t, 1,
+			documented(t, "conformance.md", "Proving a subscriber"))
+	})
 	if testing.Short() {
 		t.Skip("Level 3 is for make test-all")
 	}
@@ -248,8 +266,9 @@ func proveDocumented(t *testing.T, level int, command []string) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
-		Level: level, Timeout: time.Minute}.Prove(t.Context())
+	r, err := conformance.SubscriberRun{Listener: s,
+		Subscriber: conformance.CommandSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
+		Level:      level, Timeout: time.Minute}.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +296,8 @@ func TestHookOverHTTP(t *testing.T) {
 		}
 	}()
 	r, err := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: 2, Timeout: time.Minute,
-		Only: []string{"start-told", "unknown-type", "decision-kept", "answers-sent", "gone-when-settled"}}.Prove(t.Context())
+		Only: []string{"start-told", "unknown-type", "decision-kept", "answers-sent",
+			"gone-when-settled"}}.Prove(t.Context())
 	stop()
 	<-ended
 	if err != nil {
@@ -323,7 +343,8 @@ func (h overHTTP) Next(ctx context.Context) ([]byte, error) {
 
 // A stand is for this machine, and says what is wrong with an address.
 func TestStand(t *testing.T) {
-	for _, address := range []string{"http://192.0.2.1:80", "http://127.0.0.1", "ftp://127.0.0.1:0", "http://127.0.0.1:0/path"} {
+	for _, address := range []string{"http://192.0.2.1:80", "http://127.0.0.1", "ftp://127.0.0.1:0",
+		"http://127.0.0.1:0/path"} {
 		if s, err := stand.Listen(address, nil); err == nil {
 			s.Close()
 			t.Errorf("%s was taken", address)

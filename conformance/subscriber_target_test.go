@@ -28,7 +28,8 @@ type hook interface {
 	Next(ctx context.Context) ([]byte, error)
 }
 
-// reader is a screen reader in small: what package subscriber and its neighbours make of events, told to the hook.
+// reader is a screen reader in small: what package subscriber and its neighbours make of events,
+// told to the hook.
 type reader struct {
 	dialer transports.Dialer
 	voice  time.Duration // that each utterance takes
@@ -60,12 +61,13 @@ func (rd *reader) Run(ctx context.Context, h *conformance.Hook) error { return r
 
 // follow follows the runner until the user ends it.
 func (rd *reader) follow(ctx context.Context, h hook) error {
-	log := slog.New(slog.NewJSONHandler(logLines{h, rd.f}, &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.MessageKey {
-			a.Key = "log"
-		}
-		return a
-	}}))
+	log := slog.New(slog.NewJSONHandler(logLines{h, rd.f},
+		&slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.MessageKey {
+				a.Key = "log"
+			}
+			return a
+		}}))
 	var d transports.Dialer = dialer(func(ctx context.Context) (transports.Conn, error) {
 		c, err := rd.dialer.Dial(ctx)
 		if err != nil || rd.f.conn == nil {
@@ -173,7 +175,8 @@ func (rd *reader) follow(ctx context.Context, h hook) error {
 				verbosity = a.Verbosity
 			case a.Verbosity != "":
 				running.Go(func() {
-					if _, err := sub.Renegotiate(ctx, aaep.Capabilities{PreferredVerbosity: rd.f.chosen(a.Verbosity)}); err == nil {
+					if _, err := sub.Renegotiate(ctx,
+						aaep.Capabilities{PreferredVerbosity: rd.f.chosen(a.Verbosity)}); err == nil {
 						agreed <- a.Verbosity
 					}
 				})
@@ -210,7 +213,8 @@ func (v voice) Present(ctx context.Context, u announce.Utterance) error {
 	if u.Event == nil {
 		return nil
 	}
-	v.h.Tell(write(object{"event_id": u.Event.EventID, "text": u.Text, "kind": v.f.kind(kind), "language": or(v.f.language, u.Language)}))
+	v.h.Tell(write(object{"event_id": u.Event.EventID, "text": u.Text, "kind": v.f.kind(kind),
+		"language": or(v.f.language, u.Language)}))
 	if v.takes == 0 {
 		return nil
 	}
@@ -277,10 +281,14 @@ func prove(t *testing.T, level int, f fault, slow time.Duration, only ...string)
 		rd := &reader{dialer: st, caps: caps, f: f, voice: slow}
 		var target conformance.Subscriber = rd
 		if f.runs != nil {
-			target = conformance.SubscriberFunc(func(ctx context.Context, h *conformance.Hook) error { return f.runs(ctx, h, rd) })
+			target = conformance.SubscriberFunc(func(ctx context.Context,
+				h *conformance.Hook) error {
+				return f.runs(ctx, h, rd)
+			})
 		}
 		var err error
-		report, err = conformance.SubscriberRun{Listener: st, Subscriber: target, Level: level, Only: only}.Prove(t.Context())
+		report, err = conformance.SubscriberRun{Listener: st, Subscriber: target, Level: level,
+			Only: only}.Prove(t.Context())
 		if err != nil && !errors.Is(err, conformance.ErrUnreachable) {
 			t.Error(err)
 		}
@@ -297,14 +305,15 @@ func notPassed(r *conformance.Report) (text string) {
 	return text
 }
 
-// Our own subscriber passes, at once and with a voice that takes its time:
-// what is told and how: LVL-013, LVL-014, LVL-015, LVL-016, LVL-017, TERM-009, TERM-012, EVT-012, EVT-022, EVT-023, EVT-061;
-// what is unusual: ENV-004, ENV-010, ENV-015, ENV-044, ENV-048, ENV-056, ENV-062, ENV-064, ENV-065, ENV-068, ENV-070, EVT-031,
-// EVT-032, VER-003, VER-011, I18N-005, I18N-011, I18N-018, HS-034;
-// questions: EVT-077, EVT-078, EVT-079, CONF-010, CONF-012, CONF-013, CONF-014, CONF-015, CONF-017, CONF-039, CONF-040, CONF-041,
-// CONF-042, CONF-053, HS-022, LVL-023, LVL-024, LVL-025, LVL-026, LVL-028, SEC-002;
-// terms and links: HS-001, HS-006, HS-063, HS-068, HS-070, HS-074, HS-077, HS-079, HS-080, HS-081, EXT-007, TR-008, TR-010, LVL-035,
-// LVL-036, LVL-037, LVL-038, LVL-040; all of it, LVL-041, LVL-042, LVL-043.
+// Our own subscriber passes, at once and with a voice that takes its time: what is told and how:
+// LVL-013, LVL-014, LVL-015, LVL-016, LVL-017, TERM-009, TERM-012, EVT-012, EVT-022, EVT-023,
+// EVT-061; what is unusual: ENV-004, ENV-010, ENV-015, ENV-044, ENV-048, ENV-056, ENV-062, ENV-064,
+// ENV-065, ENV-068, ENV-070, EVT-031, EVT-032, VER-003, VER-011, I18N-005, I18N-011, I18N-018,
+// HS-034; questions: EVT-077, EVT-078, EVT-079, CONF-010, CONF-012, CONF-013, CONF-014, CONF-015,
+// CONF-017, CONF-039, CONF-040, CONF-041, CONF-042, CONF-053, HS-022, LVL-023, LVL-024, LVL-025,
+// LVL-026, LVL-028, SEC-002; terms and links: HS-001, HS-006, HS-063, HS-068, HS-070, HS-074,
+// HS-077, HS-079, HS-080, HS-081, EXT-007, TR-008, TR-010, LVL-035, LVL-036, LVL-037, LVL-038,
+// LVL-040; all of it, LVL-041, LVL-042, LVL-043.
 func TestOurSubscriber(t *testing.T) {
 	for _, slow := range []time.Duration{0, time.Second} {
 		f := fault{}
@@ -327,11 +336,16 @@ func TestOurSubscriber(t *testing.T) {
 	}
 }
 
-// A target that starts its agent anew for each link may take as long to ask again as it took to come. (EXT-007)
+// A target that starts its agent anew for each link may take as long to ask again as it took to
+// come. (EXT-007)
 func TestAsksAgainLate(t *testing.T) {
 	runs := func(ctx context.Context, h *conformance.Hook, rd *reader) error {
 		link := rd.dialer
-		rd.dialer = dialer(func(ctx context.Context) (transports.Conn, error) { time.Sleep(8 * time.Second); return link.Dial(ctx) })
+		rd.dialer = dialer(func(ctx context.Context) (transports.Conn,
+			error) {
+			time.Sleep(8 * time.Second)
+			return link.Dial(ctx)
+		})
 		return rd.Run(ctx, h)
 	}
 	r := prove(t, 3, fault{runs: runs}, 0, "asks-for-less")

@@ -15,8 +15,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// What the runner sends is itself right, but for what is wrong on purpose: a subscriber must not learn from it to expect
-// what no producer may send.
+// What the runner sends is itself right, but for what is wrong on purpose: a subscriber must not
+// learn from it to expect what no producer may send.
 func TestSubscribersAreTreatedWell(t *testing.T) {
 	onPurpose := map[string]bool{}
 	for _, c := range conformance.SubscriberCases() {
@@ -24,7 +24,8 @@ func TestSubscribersAreTreatedWell(t *testing.T) {
 			onPurpose[strings.ReplaceAll(c.Name, "-", "")] = true
 		}
 	}
-	for _, label := range []string{"nocontext", "nosession", "notime", "two", "double", "takenback", "casecontext", "casesession", "casetime"} {
+	for _, label := range []string{"nocontext", "nosession", "notime", "two", "double", "takenback", "casecontext",
+		"casesession", "casetime"} {
 		onPurpose[label] = true
 	}
 	var mu sync.Mutex
@@ -69,8 +70,13 @@ func TestSubscribersThatDoNotPlayAlong(t *testing.T) {
 		want conformance.Verdict
 		err  error
 	}{
-		"never comes":  {func(ctx context.Context, _ *conformance.Hook, _ transports.Dialer) error { <-ctx.Done(); return nil }, "", conformance.ErrUnreachable},
-		"ends at once": {func(context.Context, *conformance.Hook, transports.Dialer) error { return nil }, "", conformance.ErrUnreachable},
+		"never comes": {func(ctx context.Context, _ *conformance.Hook,
+			_ transports.Dialer) error {
+			<-ctx.Done()
+			return nil
+		}, "", conformance.ErrUnreachable},
+		"ends at once": {func(context.Context, *conformance.Hook, transports.Dialer) error { return nil }, "",
+			conformance.ErrUnreachable},
 		"cannot be started": {func(context.Context, *conformance.Hook, transports.Dialer) error {
 			return errors.New("no such program")
 		}, "", conformance.ErrUnreachable},
@@ -96,7 +102,8 @@ func TestSubscribersThatDoNotPlayAlong(t *testing.T) {
 			return nil
 		}, conformance.Inconclusive, nil},
 		"floods": {func(ctx context.Context, _ *conformance.Hook, d transports.Dialer) error {
-			for c := dial(ctx, d); c != nil && c.Send(ctx, []byte(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"f","capabilities":{}}`)) == nil; {
+			for c := dial(ctx, d); c != nil &&
+				c.Send(ctx, []byte(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"f","capabilities":{}}`)) == nil; {
 			}
 			return nil
 		}, conformance.Inconclusive, nil},
@@ -130,16 +137,20 @@ func TestSubscribersThatDoNotPlayAlong(t *testing.T) {
 					began := time.Now()
 					st := newStation()
 					var said []string
-					r, err := conformance.SubscriberRun{Listener: st, Level: level, Progress: func(what string, _, _ int) { said = append(said, what) }, Subscriber: conformance.SubscriberFunc(func(ctx context.Context, h *conformance.Hook) error {
-						return tt.run(ctx, h, st)
-					})}.Prove(t.Context())
+					r, err := conformance.SubscriberRun{Listener: st, Level: level,
+						Progress: func(what string, _, _ int) { said = append(said, what) },
+						Subscriber: conformance.SubscriberFunc(func(ctx context.Context, h *conformance.Hook) error {
+							return tt.run(ctx, h, st)
+						})}.Prove(t.Context())
 					if !errors.Is(err, tt.err) {
 						t.Fatal(err)
 					}
 					if r != nil && (r.Verdict == conformance.Pass || level == 1 && r.Verdict != tt.want) {
 						t.Errorf("level %d: %s", level, r.Summary())
 					}
-					if want := []string{"story", "story, waiting up to 17 more seconds for the subscriber"}; name == "never comes" && !slices.Equal(said, want) {
+					if want := []string{"story",
+						"story, waiting up to 17 more seconds for the subscriber"}; name == "never comes" &&
+						!slices.Equal(said, want) {
 						t.Errorf("it is told %q, want %q", said, want)
 					}
 					if took := time.Since(began); took > 30*time.Minute {
@@ -156,7 +167,7 @@ func TestSubscriberWithoutHandshake(t *testing.T) {
 	silent := fault{conn: func(c transports.Conn, _ hook) transports.Conn {
 		told := false
 		return &meddler{Conn: c, out: func(o object) []object {
-			if short(o) == "subscription.request" {
+			if shortName(o) == "subscription.request" {
 				return nil
 			}
 			return []object{o}
@@ -181,7 +192,8 @@ func TestSubscriberWithoutHandshake(t *testing.T) {
 func TestSubscriberRunIsChecked(t *testing.T) {
 	st := newStation()
 	target := conformance.SubscriberFunc(func(context.Context, *conformance.Hook) error { return nil })
-	for _, run := range []conformance.SubscriberRun{{Subscriber: target, Level: 1}, {Listener: st, Level: 1}, {Listener: st, Subscriber: target},
+	for _, run := range []conformance.SubscriberRun{{Subscriber: target, Level: 1}, {Listener: st, Level: 1},
+		{Listener: st, Subscriber: target},
 		{Listener: st, Subscriber: target, Level: 1, Only: []string{"asks-first"}}} {
 		if _, err := run.Prove(t.Context()); err == nil {
 			t.Errorf("%+v ran", run)

@@ -12,12 +12,13 @@ import (
 
 const tablePage = "../docs/conformance-cases.md"
 
-// Every MUST of producers has a case, or a reason that is not stale; and the page that says so is current. AAEP_REPORT=1 writes
-// it anew.
+// Every MUST of producers has a case, or a reason that is not stale; and the page that says so is
+// current. AAEP_REPORT=1 writes it anew.
 func TestTable(t *testing.T) {
 	var cases, rows strings.Builder
 	for _, c := range conformance.Cases() {
-		fmt.Fprintf(&cases, "| %s | %d | %s | %s | %s |\n", c.Name, c.Level, c.Strength, c.Rule, strings.Join(c.Requirements, ", "))
+		fmt.Fprintf(&cases, "| %s | %d | %s | %s | %s |\n", c.Name, c.Level, c.Strength, c.Rule,
+			strings.Join(c.Requirements, ", "))
 		for _, id := range append(c.Requirements, c.Also...) {
 			if _, ok := requirements.Find(id); !ok {
 				t.Errorf("%s decides %s, which there is not", c.Name, id)
@@ -84,12 +85,14 @@ Of the %d MUSTs that producers have, cases decide %d. The other %d have none, an
 	}
 }
 
-// subscriberTables are the same two tables for subscribers, of which every MUST has a case or a reason as well.
+// subscriberTables are the same two tables for subscribers, of which every MUST has a case or a
+// reason as well.
 func subscriberTables(t *testing.T) (string, string) {
 	t.Helper()
 	var cases, rows strings.Builder
 	for _, c := range conformance.SubscriberCases() {
-		fmt.Fprintf(&cases, "| %s | %d | %s | %s | %s |\n", c.Name, c.Level, c.Strength, c.Rule, strings.Join(c.Requirements, ", "))
+		fmt.Fprintf(&cases, "| %s | %d | %s | %s | %s |\n", c.Name, c.Level, c.Strength, c.Rule,
+			strings.Join(c.Requirements, ", "))
 	}
 	for _, r := range requirements.All() {
 		if r.Strength != "MUST" || r.Side == "producer" || r.Side == "transport" {
@@ -125,7 +128,8 @@ func TestReasonsAreNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range append(conformance.Unjudged(), conformance.UnjudgedOfSubscribers()...) {
-		if row, _ := requirements.Find(id); row.Level != "" && !strings.Contains(string(page), id) && row.Side != "both" {
+		if row, _ := requirements.Find(id); row.Level != "" && !strings.Contains(string(page), id) &&
+			row.Side != "both" {
 			t.Errorf("docs/conformance.md does not say that %s is not judged", id)
 		}
 	}

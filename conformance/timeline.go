@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A timeline is the picture of one play: a lane for each subscriber, and below it, for each agreed rate, how many events
-// came within the second before. Shapes tell apart what colours do as well.
+// A timeline is the picture of one play: a lane for each subscriber, and below it, for each agreed
+// rate, how many events came within the second before. Shapes tell apart what colours do as well.
 type timeline struct {
 	ID, Title, Desc string
 	Height          int
@@ -48,14 +48,14 @@ const (
 	chartHeight         = 84
 )
 
-func (p played) timeline() timeline {
+func (p runSummary) drawTimeline() timeline {
 	span := math.Max(p.Seconds, 0.1)
 	x := func(seconds float64) float64 { return plotLeft + seconds/span*(plotRight-plotLeft) }
 	links := 1
 	for _, m := range p.Marks {
 		links = max(links, m.Link+1)
 	}
-	t := timeline{ID: "play-" + p.Name, Title: "Timeline of " + p.Name, Desc: p.describe(links)}
+	t := timeline{ID: "play-" + p.Name, Title: "Timeline of " + p.Name, Desc: p.describeTimeline(links)}
 	for link := range links {
 		t.Lanes = append(t.Lanes, lane{p.Lane(link), 20 + link*laneHeight})
 	}
@@ -86,8 +86,8 @@ func (p played) timeline() timeline {
 	}
 	y += 12
 	for _, b := range p.Budgets {
-		if times := p.times(b.Link); len(times) > 0 && b.PerSecond > 0 {
-			t.Charts = append(t.Charts, b.chart(times, span, x, y))
+		if times := p.rateLimitedTimes(b.Link); len(times) > 0 && b.PerSecond > 0 {
+			t.Charts = append(t.Charts, b.drawChart(times, span, x, y))
 			y += chartHeight
 		}
 	}
@@ -95,9 +95,10 @@ func (p played) timeline() timeline {
 	return t
 }
 
-// chart draws, over time, how many events came within the second before.
-func (b budget) chart(times []float64, span float64, x func(float64) float64, top int) chart {
-	c := chart{Name: played{}.Lane(b.Link), Top: top + 12, Base: top + chartHeight - 10, Line: fmt.Sprintf("%g a second", b.PerSecond)}
+// drawChart draws, over time, how many events came within the second before.
+func (b budget) drawChart(times []float64, span float64, x func(float64) float64, top int) chart {
+	c := chart{Name: runSummary{}.Lane(b.Link), Top: top + 12, Base: top + chartHeight - 10,
+		Line: fmt.Sprintf("%g a second", b.PerSecond)}
 	most := math.Max(b.PerSecond, float64(b.Peak)) * 1.15
 	y := func(n float64) float64 { return float64(c.Base) - n/most*float64(c.Base-c.Top) }
 	c.Budget = y(b.PerSecond)
@@ -122,8 +123,8 @@ func (b budget) chart(times []float64, span float64, x func(float64) float64, to
 	return c
 }
 
-// describe says in words what the picture shows.
-func (p played) describe(links int) string {
+// describeTimeline says in words what the picture shows.
+func (p runSummary) describeTimeline(links int) string {
 	var events, critical, answers, sent int
 	for _, m := range p.Marks {
 		switch {
@@ -142,22 +143,23 @@ func (p played) describe(links int) string {
 	if does != "" {
 		does = strings.ToUpper(does[:1]) + does[1:] + ". "
 	}
-	text := fmt.Sprintf("%s%s over %.1f seconds. Received: %s, %d of them critical, and %s. Sent: %s.", does, plural(links, "subscriber"), p.Seconds,
-		plural(events, "event"), critical, plural(answers, "answer"), plural(sent, "message"))
+	text := fmt.Sprintf("%s%s over %.1f seconds. Received: %s, %d of them critical, and %s. Sent: %s.", does,
+		pluralOf(links, "subscriber"), p.Seconds,
+		pluralOf(events, "event"), critical, pluralOf(answers, "answer"), pluralOf(sent, "message"))
 	if p.caller {
-		text = fmt.Sprintf("%s, over %.1f seconds. The suite sent: %s, %d of them critical, and %s. It received and was told: %s.", plural(links, "link"), p.Seconds,
-			plural(events, "event"), critical, plural(sent, "other message"), plural(answers, "message"))
+		text = fmt.Sprintf("%s, over %.1f seconds. The suite sent: %s, %d of them critical, and %s. It received and was told: %s.", pluralOf(links, "link"), p.Seconds,
+			pluralOf(events, "event"), critical, pluralOf(sent, "other message"), pluralOf(answers, "message"))
 	}
 	for _, b := range p.Budgets {
-		text += fmt.Sprintf(" Subscriber %d got at most %s within any second that were not critical; the rate agreed is %g a second.", b.Link+1, plural(b.Peak, "event"), b.PerSecond)
+		text += fmt.Sprintf(" Subscriber %d got at most %s within any second that were not critical; the rate agreed is %g a second.", b.Link+1, pluralOf(b.Peak, "event"), b.PerSecond)
 	}
 	if p.Left > 0 {
-		text += fmt.Sprintf(" %s more are left out.", plural(p.Left, "message"))
+		text += fmt.Sprintf(" %s more are left out.", pluralOf(p.Left, "message"))
 	}
 	return text
 }
 
-func plural(n int, what string) string {
+func pluralOf(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

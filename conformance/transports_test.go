@@ -27,9 +27,10 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// LVL-029, SEC-001: our own producer passes Level 3 over Server-Sent Events, WebSocket, and standard input and output, and over the
-// layout that knows no handshake all that it can have there, which is Level 2 but for one case. So it does over the framings of
-// local sockets, in package ipc; gRPC keeps real time, in its own module.
+// LVL-029, SEC-001: our own producer passes Level 3 over Server-Sent Events, WebSocket, and
+// standard input and output, and over the layout that knows no handshake all that it can have
+// there, which is Level 2 but for one case. So it does over the framings of local sockets, in
+// package ipc; gRPC keeps real time, in its own module.
 func TestTransports(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -46,7 +47,7 @@ func TestTransports(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newTarget(t)
-				run := whole(g, nil)
+				run := checkExtraCases(g, nil)
 				run.Level, run.Known = tt.level, tt.known
 				tt.reach(t, &run, g)
 				r, err := run.Prove(t.Context())
@@ -167,8 +168,8 @@ func guarded(t *testing.T, g *target) *memnet.Listener {
 	return net
 }
 
-// overRoot serves the layout without a handshake twice: a subscriber there can ask for nothing, so those who cannot be asked
-// have a place of their own.
+// overRoot serves the layout without a handshake twice: a subscriber there can ask for nothing, so
+// those who cannot be asked have a place of their own.
 func overRoot(t *testing.T, run *conformance.ProducerRun, g *target) {
 	mount := func(c aaep.Capabilities) transports.Dialer {
 		rs, err := sse.NewRootServer(sse.RootOptions{Capabilities: c})
@@ -188,10 +189,12 @@ func overRoot(t *testing.T, run *conformance.ProducerRun, g *target) {
 		places[can] = mount(aaep.Capabilities{SupportsConfirmationReply: &can[0], SupportsClarificationReply: &can[1]})
 	}
 	run.Dialer = dialer(func(context.Context) (transports.Conn, error) {
-		return &chosen{made: make(chan struct{}), dial: func(ctx context.Context, request []byte) (transports.Conn, error) {
-			can := [2]bool{bytes.Contains(request, []byte(`"supports_confirmation_reply":true`)), bytes.Contains(request, []byte(`"supports_clarification_reply":true`))}
-			return places[can].Dial(ctx)
-		}}, nil
+		return &chosen{made: make(chan struct{}),
+			dial: func(ctx context.Context, request []byte) (transports.Conn, error) {
+				can := [2]bool{bytes.Contains(request, []byte(`"supports_confirmation_reply":true`)),
+					bytes.Contains(request, []byte(`"supports_clarification_reply":true`))}
+				return places[can].Dial(ctx)
+			}}, nil
 	})
 }
 
@@ -236,7 +239,8 @@ func (c *chosen) Close() error {
 	return c.conn.Close()
 }
 
-// overStdio speaks in lines as an agent's parent does (B.6), with a reader and writer that are none of ours.
+// overStdio speaks in lines as an agent's parent does (B.6), with a reader and writer that are none
+// of ours.
 func overStdio(_ *testing.T, run *conformance.ProducerRun, g *target) {
 	run.Dialer = dialer(func(context.Context) (transports.Conn, error) {
 		in, toAgent := io.Pipe()
@@ -273,7 +277,8 @@ func (p *parent) Send(_ context.Context, msg []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	method := "aaep.reply"
-	for typ, name := range map[string]string{"subscription.request": "aaep.subscribe", "subscription.renegotiate": "aaep.renegotiate", "subscription.close": "aaep.close"} {
+	for typ, name := range map[string]string{"subscription.request": "aaep.subscribe",
+		"subscription.renegotiate": "aaep.renegotiate", "subscription.close": "aaep.close"} {
 		if strings.Contains(string(msg), `"type":"`+typ+`"`) {
 			method = name
 		}

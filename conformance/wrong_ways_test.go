@@ -57,51 +57,63 @@ func (n novice) subscribed(ctx context.Context) string {
 
 const asJSON = "Content-Type: application/json"
 
-// CONF-014, WS-004: what the runner never gets to see, or in another form than it came, is judged all the same.
+// CONF-014, WS-004: what the runner never gets to see, or in another form than it came, is judged
+// all the same.
 func TestBelowTheMessages(t *testing.T) {
 	for _, tt := range []struct {
 		name, listen, caught, want string
 		does                       func(ctx context.Context, n novice)
 	}{
-		{"a reply in another's name", "http://127.0.0.1:0", "binding", "confirmation.reply names the subscription sub_other, which there is none of (CONF-014)", func(ctx context.Context, n novice) {
-			stream := n.do(ctx, "GET", n.subscribed(ctx), "", "Accept: text/event-stream", "Cache-Control: no-cache")
-			n.do(ctx, "POST", "/aaep/v1/replies", `{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept","subscription_id":"sub_other","timestamp":"2026-01-01T00:00:00Z"}`, asJSON)
-			io.Copy(io.Discard, stream.Body)
-		}},
-		{"another goodbye", "ws://127.0.0.1:0", "binding", "after a subscription.close the link ends with the code 1000, not with 4000 or 4005 (WS-009)", func(ctx context.Context, n novice) {
-			d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
-			ws, _, err := d.DialContext(ctx, n.at, nil)
-			if err != nil {
-				return
-			}
-			defer ws.Close()
-			ws.WriteMessage(gorilla.TextMessage, []byte(firstRequest))
-			ws.ReadMessage()
-			ws.WriteMessage(gorilla.TextMessage, []byte(`{"type":"subscription.close","subscription_id":"sub_1","reason_code":"subscriber_shutdown","reason_message":"Bye."}`))
-			ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(gorilla.CloseNormalClosure, ""), time.Now().Add(time.Second))
-		}},
-		{"a request without an id", "stdio", "binding", "aaep.subscribe: a request without an id cannot be answered (STDIO-003)", func(ctx context.Context, n novice) {
-			_, path, _ := strings.Cut(n.at, " ")
-			c, err := net.Dial("unix", path)
-			if err != nil {
-				return
-			}
-			defer c.Close()
-			fmt.Fprintf(c, `{"jsonrpc":"2.0","method":"aaep.subscribe","params":%s}`+"\n", firstRequest)
-			<-ctx.Done()
-		}},
-		{"binary frames", "ws://127.0.0.1:0", "binding-advice", "a message is a binary frame, not one of text (WS-004)", func(ctx context.Context, n novice) {
-			d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
-			ws, _, err := d.DialContext(ctx, n.at, nil)
-			if err != nil {
-				return
-			}
-			defer ws.Close()
-			ws.WriteMessage(gorilla.BinaryMessage, []byte(firstRequest))
-			for context.AfterFunc(ctx, func() { ws.Close() }); err == nil; {
-				_, _, err = ws.ReadMessage()
-			}
-		}},
+		{"a reply in another's name", "http://127.0.0.1:0", "binding",
+			"confirmation.reply names the subscription sub_other, which there is none of (CONF-014)",
+			func(ctx context.Context, n novice) {
+				stream := n.do(ctx, "GET", n.subscribed(ctx), "", "Accept: text/event-stream",
+					"Cache-Control: no-cache")
+				n.do(ctx, "POST", "/aaep/v1/replies",
+					`{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept","subscription_id":"sub_other","timestamp":"2026-01-01T00:00:00Z"}`, asJSON)
+				io.Copy(io.Discard, stream.Body)
+			}},
+		{"another goodbye", "ws://127.0.0.1:0", "binding",
+			"after a subscription.close the link ends with the code 1000, not with 4000 or 4005 (WS-009)",
+			func(ctx context.Context, n novice) {
+				d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
+				ws, _, err := d.DialContext(ctx, n.at, nil)
+				if err != nil {
+					return
+				}
+				defer ws.Close()
+				ws.WriteMessage(gorilla.TextMessage, []byte(firstRequest))
+				ws.ReadMessage()
+				ws.WriteMessage(gorilla.TextMessage,
+					[]byte(`{"type":"subscription.close","subscription_id":"sub_1","reason_code":"subscriber_shutdown","reason_message":"Bye."}`))
+				ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(gorilla.CloseNormalClosure, ""),
+					time.Now().Add(time.Second))
+			}},
+		{"a request without an id", "stdio", "binding",
+			"aaep.subscribe: a request without an id cannot be answered (STDIO-003)",
+			func(ctx context.Context, n novice) {
+				_, path, _ := strings.Cut(n.at, " ")
+				c, err := net.Dial("unix", path)
+				if err != nil {
+					return
+				}
+				defer c.Close()
+				fmt.Fprintf(c, `{"jsonrpc":"2.0","method":"aaep.subscribe","params":%s}`+"\n", firstRequest)
+				<-ctx.Done()
+			}},
+		{"binary frames", "ws://127.0.0.1:0", "binding-advice",
+			"a message is a binary frame, not one of text (WS-004)", func(ctx context.Context, n novice) {
+				d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
+				ws, _, err := d.DialContext(ctx, n.at, nil)
+				if err != nil {
+					return
+				}
+				defer ws.Close()
+				ws.WriteMessage(gorilla.BinaryMessage, []byte(firstRequest))
+				for context.AfterFunc(ctx, func() { ws.Close() }); err == nil; {
+					_, _, err = ws.ReadMessage()
+				}
+			}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -114,16 +126,19 @@ func TestBelowTheMessages(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			report, err := conformance.SubscriberRun{Listener: s, Level: 3, Only: []string{tt.caught}, Subscriber: conformance.SubscriberFunc(func(ctx context.Context, _ *conformance.Hook) error {
-				tt.does(ctx, novice{s.URL()})
-				<-ctx.Done()
-				return nil
-			})}.Prove(t.Context())
+			report, err := conformance.SubscriberRun{Listener: s, Level: 3, Only: []string{tt.caught},
+				Subscriber: conformance.SubscriberFunc(func(ctx context.Context, _ *conformance.Hook) error {
+					tt.does(ctx, novice{s.URL()})
+					<-ctx.Done()
+					return nil
+				})}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, res := range report.Results {
-				if bad := res.Verdict == conformance.Fail || res.Verdict == conformance.Deviation; bad != (res.Case.Name == tt.caught) || bad && res.Seen != tt.want {
+				if bad := res.Verdict == conformance.Fail ||
+					res.Verdict == conformance.Deviation; bad != (res.Case.Name == tt.caught) || bad &&
+					res.Seen != tt.want {
 					t.Errorf("%s %s: %s", res.Verdict, res.Case.Name, res.Seen)
 				}
 			}
@@ -131,9 +146,10 @@ func TestBelowTheMessages(t *testing.T) {
 	}
 }
 
-// TR-004: of links that tell nothing of what is below the messages nothing is claimed, and the report says so.
+// TR-004: of links that tell nothing of what is below the messages nothing is claimed, and the
+// report says so.
 func TestUnreported(t *testing.T) {
-	report := inBubble(t, func(g *target) conformance.ProducerRun { return whole(g, g) })
+	report := inBubble(t, func(g *target) conformance.ProducerRun { return checkExtraCases(g, g) })
 	if report == nil {
 		t.FailNow()
 	}
@@ -179,7 +195,8 @@ func tells(label string, edit func(text string) []string) func(context.Context, 
 	}
 }
 
-// wordy is a hook whose user's answers count when the words are over, of which each takes a moment: before that they are passed over.
+// wordy is a hook whose user's answers count when the words are over, of which each takes a moment:
+// before that they are passed over.
 type wordy struct {
 	*conformance.Hook
 	mu    sync.Mutex
@@ -215,12 +232,14 @@ func (h *wordy) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// SEC-002: a subscriber that takes no answer before its user can have heard the question is judged by what that user then does.
+// SEC-002: a subscriber that takes no answer before its user can have heard the question is judged
+// by what that user then does.
 func TestAnswersWhenHeard(t *testing.T) {
 	f := fault{runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
 		return rd.follow(ctx, &wordy{Hook: h, until: map[string]time.Time{}})
 	}}
-	r := prove(t, 2, f, 0, "decision-sent", "decision-kept", "reply-once", "answers-sent", "reply-stamp", "prompt-whole")
+	r := prove(t, 2, f, 0, "decision-sent", "decision-kept", "reply-once", "answers-sent", "reply-stamp",
+		"prompt-whole")
 	if r == nil || r.Verdict != conformance.Pass {
 		t.Error(notPassed(r))
 	}
@@ -240,8 +259,8 @@ func TestActionCut(t *testing.T) {
 	}
 }
 
-// D-76: an agent that takes its subscriber and never says a word is not asked for it again in each play; and whoever
-// watches is told what is waited for.
+// D-76: an agent that takes its subscriber and never says a word is not asked for it again in each
+// play; and whoever watches is told what is waited for.
 func TestSilentAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
@@ -253,14 +272,20 @@ func TestSilentAgent(t *testing.T) {
 			c.Receive(context.Background())
 		})
 		began := time.Now()
-		r, err := conformance.ProducerRun{Dialer: target, Level: 3, Progress: func(what string, _, _ int) { told = append(told, what) },
-			Driver: conformance.DriverFunc(func(context.Context, conformance.Scenario) error { return nil })}.Prove(t.Context())
+		r, err := conformance.ProducerRun{Dialer: target, Level: 3,
+			Progress: func(what string, _, _ int) { told = append(told, what) },
+			Driver: conformance.DriverFunc(func(context.Context,
+				conformance.Scenario) error {
+				return nil
+			})}.Prove(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
 		r.WriteText(&b)
-		if took := time.Since(began); !slices.Equal(told, []string{"stream", "stream, waiting up to 17 more seconds for the first event"}) || took > time.Minute || r.Verdict != conformance.Inconclusive || !strings.Contains(b.String(), "no event came within 20s") {
+		if took := time.Since(began); !slices.Equal(told,
+			[]string{"stream", "stream, waiting up to 17 more seconds for the first event"}) || took > time.Minute ||
+			r.Verdict != conformance.Inconclusive || !strings.Contains(b.String(), "no event came within 20s") {
 			t.Errorf("%q in %v:\n%s", told, took, b.String())
 		}
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// played is what came and went in one play, without what was said.
-type played struct {
+// runSummary is what came and went in one play, without what was said.
+type runSummary struct {
 	Name     string  `json:"name"`
 	Does     string  `json:"does"` // what the subscribers and the target do, in words
 	Scenario string  `json:"scenario,omitzero"`
@@ -26,7 +26,7 @@ type played struct {
 }
 
 // Lane says whose link it is.
-func (p played) Lane(link int) string {
+func (p runSummary) Lane(link int) string {
 	switch {
 	case link == hookLink:
 		return "The hook"
@@ -58,37 +58,38 @@ type mark struct {
 // maxMarks bounds what a report holds of a target that talks without end.
 const maxMarks = 500
 
-func playedOf(p play, r *Recording) played {
-	out := played{Name: p.name, Does: p.does, Scenario: p.scenario.Name, Marks: []mark{}, caller: r.limit > 0}
+func summarizeRun(p scenarioRun, r *Recording) runSummary {
+	out := runSummary{Name: p.name, Does: p.does, Scenario: p.scenario.Name, Marks: []mark{}, caller: r.limit > 0}
 	var all []message
-	for link := hookLink; link < r.links(); link++ {
-		all = slices.Concat(all, r.all(link, false), r.all(link, true))
+	for link := hookLink; link < r.linkCount(); link++ {
+		all = slices.Concat(all, r.messagesOn(link, false), r.messagesOn(link, true))
 	}
 	// Two readers may note what comes at one moment in either order.
 	slices.SortFunc(all, func(a, b message) int {
-		return cmp.Or(cmp.Compare(r.since(a.At), r.since(b.At)), a.Link-b.Link, a.n-b.n)
+		return cmp.Or(cmp.Compare(r.secondsSince(a.At), r.secondsSince(b.At)), a.Link-b.Link, a.n-b.n)
 	})
 	for _, m := range all {
-		name := cmp.Or(aaep.SafeText(strings.TrimPrefix(m.typ(), "aaep:agent.")), hooked(m), "no type")
-		event := m.Sent == out.caller && m.str("session_id") != ""
-		out.Marks = append(out.Marks, mark{r.since(m.At), m.Link, m.Sent, name[:min(len(name), 80)], event && m.critical(), event})
+		name := cmp.Or(aaep.SafeText(strings.TrimPrefix(m.compactType(), "aaep:agent.")), hookEntryName(m), "no type")
+		event := m.Sent == out.caller && m.stringMember("session_id") != ""
+		out.Marks = append(out.Marks, mark{r.secondsSince(m.At), m.Link, m.Sent, name[:min(len(name), 80)], event &&
+			m.isCritical(), event})
 	}
-	for link := range r.links() {
-		if rate, ok := r.rate(link); ok && !out.caller {
-			out.Budgets = append(out.Budgets, budget{link, rate, peak(out.times(link))})
+	for link := range r.linkCount() {
+		if rate, ok := r.agreedRate(link); ok && !out.caller {
+			out.Budgets = append(out.Budgets, budget{link, rate, maxPerSecond(out.rateLimitedTimes(link))})
 		}
 	}
 	if n := len(out.Marks); n > maxMarks {
 		out.Marks, out.Left = out.Marks[:maxMarks], n-maxMarks
 	}
 	if n := len(r.Entries); n > 0 {
-		out.Seconds = r.since(r.Entries[n-1].At)
+		out.Seconds = r.secondsSince(r.Entries[n-1].At)
 	}
 	return out
 }
 
-// hooked names what passes the hook.
-func hooked(m message) string {
+// hookEntryName names what passes the hook.
+func hookEntryName(m message) string {
 	switch {
 	case m.Link != hookLink:
 	case m.Sent:
@@ -101,13 +102,13 @@ func hooked(m message) string {
 	return ""
 }
 
-// since is a moment of a recording, in seconds.
-func (r *Recording) since(at time.Time) float64 {
+// secondsSince is a moment of a recording, in seconds.
+func (r *Recording) secondsSince(at time.Time) float64 {
 	return at.Sub(r.began).Round(time.Millisecond).Seconds()
 }
 
-// times are when events came to a subscriber that its rate is for.
-func (p played) times(link int) (list []float64) {
+// rateLimitedTimes are when events came to a subscriber that its rate is for.
+func (p runSummary) rateLimitedTimes(link int) (list []float64) {
 	for _, m := range p.Marks {
 		if m.Link == link && m.Session && !m.Critical {
 			list = append(list, m.Seconds)
@@ -116,8 +117,8 @@ func (p played) times(link int) (list []float64) {
 	return list
 }
 
-// peak is the most that any one second holds of sorted times.
-func peak(times []float64) (most int) {
+// maxPerSecond is the most that any one second holds of sorted times.
+func maxPerSecond(times []float64) (most int) {
 	first := 0
 	for i, t := range times {
 		for times[first] <= t-1 {

@@ -7,15 +7,16 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// A hostile message is one that must have no effect, or be refused: a good message of which some members are others. A member that
-// is null is taken away.
-type hostile struct {
+// A invalidMessage message is one that must have no effect, or be refused: a good message of which
+// some members are others. A member that is null is taken away.
+type invalidMessage struct {
 	What string `json:"what"` // "for a rate below one", for instance
 	// Members and Capabilities are what differs in the message, and in its capabilities.
 	Members      object `json:"members"`
 	Capabilities object `json:"capabilities"`
 	Response     any    `json:"response"` // of an answer to a clarification
-	// Handshake says that it is hostile only where there was a handshake: the clients that know none name no subscription.
+	// Handshake says that it is hostile only where there was a handshake: the clients that know
+	// none name no subscription.
 	Handshake bool `json:"handshake"`
 }
 
@@ -27,25 +28,25 @@ var (
 	//go:embed testdata/responses.json
 	responsesData []byte
 
-	hostileRequests  = parseHostile(requestsData)
-	hostileReplies   = parseHostile(repliesData)
-	hostileResponses = parseHostile(responsesData)
+	invalidRequests  = parseInvalidMessages(requestsData)
+	invalidReplies   = parseInvalidMessages(repliesData)
+	invalidResponses = parseInvalidMessages(responsesData)
 )
 
-func parseHostile(data []byte) (list []hostile) {
+func parseInvalidMessages(data []byte) (list []invalidMessage) {
 	if err := jsonv2.Unmarshal(data, &list, jsonv2.RejectUnknownMembers(true)); err != nil {
 		panic(err) // it is part of the program
 	}
 	return list
 }
 
-// request is the hostile message as a subscription.request.
-func (h hostile) request() object {
-	return with(request(with(usual(), h.Capabilities)), h.Members)
+// requestMessage is the hostile message as a subscription.request.
+func (h invalidMessage) requestMessage() object {
+	return withMembers(requestMessage(withMembers(usualCapabilities(), h.Capabilities)), h.Members)
 }
 
-// reply is what differs in the reply to a question, with the token of that question.
-func (h hostile) reply(token string) object {
+// replyMembers is what differs in the reply to a question, with the token of that question.
+func (h invalidMessage) replyMembers(token string) object {
 	prefix, digits, _ := strings.Cut(token, "_")
 	tokens := strings.NewReplacer("{token}", token, "{TOKEN}", prefix+"_"+strings.ToUpper(digits))
 	more := object{}

@@ -11,7 +11,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// ReadKnown reads a list for ProducerRun.Known: the name of a case on each line. What follows a # is a comment, and should say why.
+// ReadKnown reads a list for ProducerRun.Known: the name of a case on each line. What follows a #
+// is a comment, and should say why.
 func ReadKnown(r io.Reader) (names []string, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -27,9 +28,11 @@ func ReadKnown(r io.Reader) (names []string, err error) {
 	return names, lines.Err()
 }
 
-// begin says which cases the report is of: those up to its level or, of these, the ones that were named.
-func (r *Report) begin(cases, extra []Case, only, known []string) (chosen func(Case) bool, err error) {
-	r.Suite, r.SuiteVersion, r.SpecVersion, r.Began, r.Partial = "aaep-go", SuiteVersion, aaep.Version, time.Now().UTC(), len(only) > 0
+// beginReport says which cases the report is of: those up to its level or, of these, the ones that
+// were named.
+func (r *Report) beginReport(cases, extra []Case, only, known []string) (chosen func(Case) bool, err error) {
+	r.Suite, r.SuiteVersion, r.SpecVersion, r.Began, r.Partial = "aaep-go", SuiteVersion, aaep.Version,
+		time.Now().UTC(), len(only) > 0
 	switch {
 	case r.Level < 1 || r.Level > 3:
 		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", r.Level)
@@ -40,7 +43,7 @@ func (r *Report) begin(cases, extra []Case, only, known []string) (chosen func(C
 		if len(Match(cases, name)) == 0 {
 			why := ""
 			if r.Kind == "producer" {
-				why = ": " + whyNot(name)
+				why = ": " + whyUnjudged(name)
 			}
 			return nil, fmt.Errorf("conformance: no case for %ss is named %q or decides it%s", r.Kind, name, why)
 		}
@@ -51,12 +54,12 @@ func (r *Report) begin(cases, extra []Case, only, known []string) (chosen func(C
 		}
 	}
 	return func(c Case) bool {
-		return c.Level <= r.Level && (len(only) == 0 || slices.ContainsFunc(only, c.matches))
+		return c.Level <= r.Level && (len(only) == 0 || slices.ContainsFunc(only, c.isNamed))
 	}, nil
 }
 
-// known notes whether a result was expected.
-func (res Result) known(names []string) Result {
+// withKnown notes whether a result was expected.
+func (res Result) withKnown(names []string) Result {
 	res.Known = slices.Contains(names, res.Case.Name)
 	return res
 }

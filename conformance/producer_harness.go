@@ -1,0 +1,332 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+const (
+	patience = 5 * time.Second  // for an answer, or for what follows one
+	slow     = 20 * time.Second // for a scenario's next step
+	// settle is how long after the end of a play its subscribers still listen: what must not come
+	// would come now.
+	settle = 500 * time.Millisecond
+	// puzzling is a silence after which the user wants to know what is waited for, and again each
+	// time that reminding has passed.
+	puzzling  = 3 * time.Second
+	reminding = 30 * time.Second
+)
+
+const (
+	noteFlood      = "the producer sent more than the runner keeps"
+	noteClosed     = "the producer closed the link"
+	noteNoDial     = "no link could be made"
+	noteLost       = "the runner broke the event stream"
+	noteFound      = "the runner opened the event stream again"
+	noteNoSend     = "the message could not be sent"
+	noteRefused    = "refused with " // and the code
+	noteManifest   = "the manifest"
+	noteSigned     = "the manifest, signed"
+	noteNoManifest = "no manifest: " // and why
+	// noteSubstitute stands for a message that the transport of the runner wrote itself.
+	noteSubstitute = "the target sent no such message as is expected here, and the link of the suite went on without it"
+	noteStart      = "the scenario was started"
+	noteUnstarted  = "the scenario could not be started"
+	noteEnd        = "the runner listened until here"
+)
+
+// A producerHarness is where one play is played.
+type producerHarness struct {
+	ctx         context.Context
+	run         ProducerRun
+	recorder    *recorder
+	links       []*link
+	running     sync.WaitGroup
+	stop        context.CancelFunc // of readers and driver
+	scenarioRun scenarioRun
+	turn        chan struct{}    // held while a scenario is being started, for drivers start one after another
+	progress    func(string)     // tells what is played
+	before      *producerHarness // whose subscribers may still listen; nil is nobody's
+	ended       int              // entries at the end of the play
+	mute        bool             // its subscriber was accepted, and not one event came
+	endless     bool             // in it, or before, a session was waited for that had begun and did not end
+	over        chan struct{}    // closed when all that it started has ended
+}
+
+type object = map[string]any
+
+// usualCapabilities asks for everything as it is, and may be asked.
+func usualCapabilities() object {
+	return object{"languages": []string{"en-US", "en"}, "coalesce_boundaries": []string{"sentence", "completion"},
+		"supports_confirmation_reply": true, "supports_clarification_reply": true,
+		"supported_conformance_levels": []int{1, 2, 3}}
+}
+
+// withMembers returns an object with other members as well; nil takes one away.
+func withMembers(o object, more object) object {
+	all := object{}
+	for k, v := range o {
+		all[k] = v
+	}
+	for k, v := range more {
+		if all[k] = v; v == nil {
+			delete(all, k)
+		}
+	}
+	return all
+}
+
+func requestMessage(capabilities object) object {
+	return object{"type": "subscription.request", "aaep_version": aaep.Version, "subscriber_id": "aaep-conformance",
+		"capabilities": capabilities}
+}
+
+// dialLink opens a link and starts to read from it.
+func (st *producerHarness) dialLink(dialer transports.Dialer) *link {
+	l := &link{st: st, n: len(st.links), id: "sub_implicit", told: make(chan struct{})}
+	st.links = append(st.links, l)
+	ctx, cancel := l.withPatience()
+	defer cancel()
+	conn, err := dialer.Dial(ctx)
+	if err != nil && st.before.awaitListeners() { // the target may have one subscriber at a time
+		conn, err = dialer.Dial(ctx)
+	}
+	if err != nil {
+		l.noteUnreached("the opening of the link", err)
+		st.recorder.addEntry(Entry{Link: l.n, Note: noteNoDial})
+		l.noteRefusal(err)
+		close(l.told)
+		return l
+	}
+	l.conn = conn
+	st.running.Go(l.readLoop)
+	return l
+}
+
+// subscribeLink opens a link, asks, and waits for the answer. A producer of Level 1 may know no
+// handshake (§9.3.3): then the link just listens.
+func (st *producerHarness) subscribeLink(capabilities object) *link {
+	return st.sendRequest(requestMessage(capabilities))
+}
+
+func (st *producerHarness) sendRequest(req object) *link { return st.sendRequestBy(st.run.Dialer, req) }
+
+func (st *producerHarness) sendRequestBy(dialer transports.Dialer, req object) *link {
+	l := st.dialLink(dialer)
+	can, _ := req["capabilities"].(object)
+	l.answers = can["supports_confirmation_reply"] == true || can["supports_clarification_reply"] == true
+	if l.dead = !l.sendObject(req); l.dead && l.conn != nil {
+		if _, unsent := st.recorder.snapshot().noteOn(l.n, noteNoSend); unsent {
+			l.noteUnreached("the subscription.request", l.err)
+			st.recorder.addEntry(Entry{Link: l.n, Note: noteNoDial}) // some links are made with the first message
+		}
+	}
+	l.awaitAnswer(1)
+	return l
+}
+
+// startScenario makes the producer act, if anybody is there to see it.
+func (st *producerHarness) startScenario() { st.driveScenario(st.scenarioRun.scenario) }
+
+func (st *producerHarness) driveScenario(sc Scenario) {
+	if !slices.ContainsFunc(st.links, func(l *link) bool { return !l.dead }) {
+		return
+	}
+	select {
+	case st.turn <- struct{}{}:
+	case <-st.ctx.Done():
+		return
+	}
+	if st.recorder.snapshot().DriverErr != nil { // nothing more of this play can be judged, and the next would meet what is started here
+		<-st.turn
+		return
+	}
+	st.recorder.addEntry(Entry{Note: noteStart})
+	st.running.Go(func() {
+		defer func() { <-st.turn }()
+		err := st.run.Driver.Start(st.ctx, sc)
+		if sc.Name == Shutdown && errors.Is(err, ErrNoDriver) {
+			err = nil // it may have ended with the target
+		}
+		if err != nil && st.ctx.Err() == nil {
+			st.recorder.mu.Lock()
+			st.recorder.rec.DriverErr = err
+			st.recorder.mu.Unlock()
+			st.recorder.addEntry(Entry{Note: noteUnstarted})
+		}
+	})
+}
+
+// awaitEvent returns the first new event of a type that comes on a link in time. It does not wait
+// for one that came already, but so that nobody can read it.
+func (st *producerHarness) awaitEvent(l *link, limit time.Duration, types ...string) (message, bool) {
+	var got []message
+	over := func(r *Recording) bool {
+		got = ofTypes(r.eventsOn(l.n), types...)
+		return len(got) > 0 || st.isSilenced(r, l) || slices.ContainsFunc(r.unreadableOn(l.n), namesDecidingEvent)
+	}
+	word := time.Now().Add(puzzling)
+	for until := time.Now().Add(limit); ; {
+		heard, left := len(st.recorder.snapshot().Entries), time.Until(until)
+		if st.mayStaySilent(l) {
+			left = min(left, patience)
+		}
+		more := func(r *Recording) bool { return len(r.Entries) > heard || over(r) }
+		came := false
+		for end := time.Now().Add(left); !came && st.ctx.Err() == nil && !st.recorder.isFull() &&
+			time.Now().Before(end); {
+			came = st.recorder.awaitCondition(st.ctx, min(time.Until(end), max(time.Until(word), 0)), more)
+			if rest := time.Until(end); !came && rest > 0 && !time.Now().Before(word) {
+				st.reportWaiting(l, rest, types)
+				word = time.Now().Add(reminding)
+			}
+		}
+		if !came || over(st.recorder.snapshot()) {
+			break
+		}
+	}
+	if len(got) == 0 {
+		return message{}, false
+	}
+	return got[0], true
+}
+
+// reportWaiting tells whoever watches the run what is waited for.
+func (st *producerHarness) reportWaiting(l *link, left time.Duration, types []string) {
+	what := "the end of the session"
+	switch asked := slices.Contains(types, confirm) || slices.Contains(types, clarify); {
+	case len(st.recorder.snapshot().eventsOn(l.n)) == 0:
+		what = "the first event"
+	case asked:
+		what = "its question"
+	case st.hasUnansweredQuestion(l):
+		what = "the end of a question that nobody answers"
+	}
+	st.progress(fmt.Sprintf("%s, waiting up to %d more seconds for %s", st.scenarioRun.name, int(left.Seconds()), what))
+}
+
+// hasUnansweredQuestion reports whether a question came on a link, and the runner answered none.
+func (st *producerHarness) hasUnansweredQuestion(l *link) bool {
+	r := st.recorder.snapshot()
+	return len(ofTypes(r.eventsOn(l.n), confirm, clarify)) > 0 &&
+		len(ofTypes(r.messagesOn(l.n, true), "confirmation.reply", "clarification.reply")) == 0
+}
+
+// namesDecidingEvent reports whether what cannot be read names an event that a play goes on with.
+func namesDecidingEvent(garbled []byte) bool {
+	return slices.ContainsFunc([]string{confirm, clarify, completed, errored, cancelled}, func(typ string) bool {
+		return bytes.Contains(garbled, []byte(strings.TrimPrefix(typ, "aaep:agent.")))
+	})
+}
+
+// isSilenced reports whether nothing more comes on a link.
+func (st *producerHarness) isSilenced(r *Recording, l *link) bool {
+	_, over := r.noteOn(l.n, noteClosed)
+	return over || l.dead || r.DriverErr != nil ||
+		slices.ContainsFunc(ofTypes(r.messagesOn(l.n, false), started), r.reusesSessionID)
+}
+
+// mayStaySilent reports whether what is waited for on a link may never come, or not so that it can
+// be read: then silence is its end, but where the scenario has something that takes long.
+func (st *producerHarness) mayStaySilent(l *link) bool {
+	r := st.recorder.snapshot()
+	return st.scenarioRun.scenario.TimeoutSeconds == 0 &&
+		(st.endless || r.hasViolation() || len(r.unreadableOn(l.n)) > 0)
+}
+
+// awaitSessionEnd waits for the end of the session on a link.
+func (st *producerHarness) awaitSessionEnd(l *link, limit time.Duration) {
+	_, ended := st.awaitEvent(l, limit, completed, errored, cancelled)
+	r := st.recorder.snapshot()
+	st.mute = !ended && limit >= slow && !st.isSilenced(r, l) && !r.hasViolation() && len(r.unreadableOn(l.n)) == 0 &&
+		len(r.messagesOn(l.n, false)) == 1 && len(ofTypes(r.messagesOn(l.n, false), "subscription.accepted")) == 1
+	st.endless = st.endless || !ended && limit >= slow && !st.isSilenced(r, l) && len(r.eventsOn(l.n)) > 0
+}
+
+// pauseFor lets time go by in which something might come.
+func (st *producerHarness) pauseFor(d time.Duration) {
+	st.recorder.awaitCondition(st.ctx, d, func(*Recording) bool { return false })
+}
+
+// performRun plays the play. Its subscribers then listen a little longer, while the next play is
+// played already.
+func (st *producerHarness) performRun() {
+	st.scenarioRun.run(st)
+	st.recorder.markLeft()
+	st.ended = len(st.recorder.snapshot().Entries)
+	go func() {
+		defer close(st.over)
+		st.pauseFor(settle)
+		st.closeLinks()
+	}()
+}
+
+// couldAnswer reports whether somebody in a play or those before it still listens who may be asked.
+func (st *producerHarness) couldAnswer() bool {
+	for ; st != nil; st = st.before {
+		select {
+		case <-st.over:
+		default:
+			if slices.ContainsFunc(st.links, func(l *link) bool { return l.answers }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// awaitListeners waits until nobody listens any more in a play and those before it. It reports
+// whether somebody did.
+func (st *producerHarness) awaitListeners() (did bool) {
+	for ; st != nil; st = st.before {
+		select {
+		case <-st.over:
+		default:
+			did = true
+			<-st.over
+		}
+	}
+	return did
+}
+
+// closeLinks takes leave, and waits for all that the play started.
+func (st *producerHarness) closeLinks() {
+	st.recorder.addEntry(Entry{Note: noteEnd})
+	for _, l := range st.links {
+		if l.dead || l.gone {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(st.ctx, patience)
+		if bye, err := jsonv2.Marshal(object{"type": "subscription.close", "subscription_id": l.id,
+			"reason_code":    "subscriber_shutdown",
+			"reason_message": "The play is over."}, jsonv2.Deterministic(true)); err == nil {
+			_ = l.conn.Send(ctx, bye) // whoever is gone needs no goodbye
+		}
+		cancel()
+	}
+	st.stop()
+	for _, l := range st.links {
+		if l.conn != nil {
+			_ = l.conn.Close()
+		}
+	}
+	st.running.Wait()
+}
+
+// finishedRecording is what came of the play, once it is over.
+func (st *producerHarness) finishedRecording() *Recording {
+	rec := st.recorder.snapshot()
+	rec.dropForeignSessions(st.ended)
+	return rec
+}

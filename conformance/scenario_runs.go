@@ -1,0 +1,562 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// sentences are what is streamed: short and long, with what cutting gets wrong.
+var sentences = []string{
+	"The first sentence is short. ",
+	"Dr. Adé paid $3.50 at 9.30 a.m. for 2 coffees – and left. ",
+	"Ẹ káàárọ̀, ó dára! ",
+	"Family 👨‍👩‍👧‍👦 emoji stay whole. ",
+	"Did all of it arrive? Yes.",
+}
+
+func manySentences(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf("This is sentence number %d of many. ", i+1))
+	}
+	return list
+}
+
+// maxQuestion is the longest that a question is waited for.
+const maxQuestion = 10 * time.Minute
+
+// Seconds that questions should be open for: those that are answered, and those that nobody
+// answers.
+const openFor, shortly = 20, 2
+
+func askScenario() Scenario { return Scenario{Name: Ask, TimeoutSeconds: openFor} }
+
+func clarifyScenario() Scenario { return Scenario{Name: Clarify, TimeoutSeconds: openFor} }
+
+// wholeRuns are those in which a link sees whole sessions as they are.
+var wholeRuns = []string{"stream", "tools", "accept", "reject", "silence", "fail", "handoff", "clarify", "idle"}
+
+// runsBeside are those in which messages come under other terms, or to several, or after something
+// unusual.
+var runsBeside = []string{"late-arrival", "old-token", "latecomer", "one-leaves", "twice", "modified", "cannot-reply",
+	"bare-ask", "withdrawn", "relayed", "two",
+	"unanswered", "verbosity", "filtered-fail", "filtered-handoff", "slow-fail", "rate", "again", "completion",
+	"filtered", "included", "literal", "slower", "renegotiate",
+	"beside-slow", "silenced"}
+
+// askingRuns are those in which the first subscriber is asked for a confirmation.
+var askingRuns = []string{"accept", "reject", "silence", "old-token", "latecomer", "twice", "changed-mind",
+	"foreign-token", "foreign-subscription", "late-stamp",
+	"broken-reply", "modified", "relayed", "two", "not-entitled"}
+
+var scenarioRuns = []scenarioRun{
+	{"stream", "a subscriber follows an output of several sentences",
+		Scenario{Name: Stream, Sentences: sentences}, 1, watchSession},
+	{"tools", "a subscriber follows a tool of low risk",
+		Scenario{Name: Tools}, 1, watchSession},
+	{"fail", "a subscriber follows a session that reports progress in a rush, and fails",
+		Scenario{Name: Errored}, 1, watchSession},
+	{"idle", "a subscriber follows a session that thinks and is cancelled",
+		Scenario{Name: Idle}, 1, watchSession},
+	{"hang", "a subscriber follows a tool that never returns",
+		Scenario{Name: Hang, TimeoutSeconds: shortly}, 1, watchSession},
+	{"handoff", "a subscriber follows a session that is handed over",
+		Scenario{Name: Handoff}, 2, watchSession},
+	{"accept", "a subscriber is asked, waits a moment, and accepts",
+		askScenario(), 2, answerQuestion(func(l *link, q message) {
+			l.st.pauseFor(settle) // time for a producer that does not wait
+			l.replyTo(q, "accept", nil)
+		})},
+	{"reject", "a subscriber is asked, and rejects",
+		askScenario(), 2, answerQuestion(func(l *link, q message) { l.replyTo(q, "reject", nil) })},
+	{"silence", "a subscriber is asked, and says nothing",
+		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			st.startScenario()
+			q, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled)
+			limit := slow
+			if ok && q.compactType() == confirm {
+				limit = min(max(time.Duration(q.numberMember("timeout_seconds"))*time.Second, 0), maxQuestion) + slow
+			}
+			st.awaitSessionEnd(l, limit)
+		}},
+	{"twice", "a subscriber is asked, and sends the same accept three times",
+		askScenario(), 2, answerQuestion(func(l *link, q message) {
+			l.replyTo(q, "accept", nil)
+			l.replyTo(q, "accept", nil)
+			l.st.awaitEvent(l, patience, completed, errored, cancelled)
+			l.replyTo(q, "accept", nil)
+		})},
+	{"changed-mind", "a subscriber is asked, rejects, and accepts right after",
+		askScenario(), 2, answerQuestion(func(l *link, q message) {
+			l.replyTo(q, "reject", nil)
+			l.replyTo(q, "accept", nil)
+		})},
+	{"foreign-token", "a subscriber is asked, accepts with a token that was never given out, and rejects a moment later",
+		askScenario(), 2, sendInvalidReplies(func(l *link, q message) {
+			l.replyTo(q, "accept", object{"reply_token": "rpl_" + strings.Repeat("0", 32)})
+		})},
+	{"foreign-subscription", "a subscriber is asked, accepts in the name of a subscription that does not exist, and rejects a moment later",
+		askScenario(), 2, sendInvalidReplies(func(l *link, q message) {
+			l.replyTo(q, "accept", object{"subscription_id": "sub_" + strings.Repeat("0", 32)})
+		})},
+	{"late-stamp", "a subscriber is asked, accepts with a stamp of the end of the question and one of tomorrow, and rejects a moment later",
+		askScenario(), 2, sendInvalidReplies(func(l *link, q message) {
+			if at, ok := aaep.ParseTimestamp(q.stringMember("timestamp")); ok { // a reply is stamped before its end, not at it
+				end := at.Add(time.Duration(q.numberMember("timeout_seconds")) * time.Second)
+				l.replyTo(q, "accept", object{"timestamp": aaep.FormatTimestamp(end)})
+			}
+			l.replyTo(q, "accept", object{"timestamp": aaep.FormatTimestamp(time.Now().Add(25 * time.Hour))})
+		})},
+	{"broken-reply", "a subscriber is asked, sends many replies that are not valid, and rejects a moment later",
+		askScenario(), 2, sendInvalidReplies(func(l *link, q message) {
+			_, agreed := l.st.recorder.snapshot().firstAnswer(l.n)
+			for _, h := range invalidReplies {
+				if h.Handshake && !agreed {
+					continue
+				}
+				if more := h.replyMembers(q.stringMember("reply_token")); more["reply_token"] != q.m["reply_token"] { // which may have no letters
+					l.replyTo(q, "accept", more)
+				}
+			}
+			l.sendRaw(fmt.Appendf(nil, `{"type":"confirmation.reply","reply_token":%q,"decision":"reject","decision":"accept","subscription_id":%q,"timestamp":%q}`,
+				q.stringMember("reply_token"), l.id, aaep.FormatTimestamp(time.Now())))
+		})},
+	{"late-arrival", "a subscriber is asked, says nothing until the question is over, and then accepts, with a stamp from before its end",
+		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, answerQuestion(func(l *link, q message) {
+			due := q.At.Add(time.Duration(q.numberMember("timeout_seconds")) * time.Second)
+			l.st.awaitEvent(l, min(max(time.Until(due), 0), maxQuestion)+slow, completed, errored, cancelled)
+			l.replyTo(q, "accept", object{"timestamp": aaep.FormatTimestamp(q.At)})
+		})},
+	{"old-token", "a subscriber is asked, and rejects; in the next session it is asked again, accepts with the token of the first question, and rejects a moment later",
+		askScenario(), 2, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			st.driveScenario(askScenario())
+			first, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled)
+			if !ok || first.compactType() != confirm {
+				return
+			}
+			l.replyTo(first, "reject", nil)
+			if _, over := st.awaitEvent(l, slow, completed, errored, cancelled); !over {
+				return
+			}
+			st.startScenario()
+			var asked []message
+			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
+				asked = ofTypes(r.eventsOn(l.n), confirm)
+				return len(asked) > 1 || len(ofTypes(r.eventsOn(l.n), completed, errored, cancelled)) > 1 ||
+					st.isSilenced(r, l)
+			})
+			if len(asked) > 1 {
+				again := asked[1]
+				l.replyTo(again, "accept", object{"reply_token": first.stringMember("reply_token")})
+				st.pauseFor(settle)
+				l.replyTo(again, "reject", nil)
+			}
+			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
+				return len(ofTypes(r.eventsOn(l.n), completed, errored, cancelled)) > 1 || st.isSilenced(r, l)
+			})
+		}},
+	{"silenced", "a subscriber is asked, gives up its right to reply by a renegotiation, and accepts after that",
+		Scenario{Name: Ask, TimeoutSeconds: shortly}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			st.startScenario()
+			limit := slow
+			if q, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
+				q.compactType() == confirm {
+				limit += min(max(time.Duration(q.numberMember("timeout_seconds"))*time.Second, 0), maxQuestion)
+				l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
+					"capabilities": object{"supports_confirmation_reply": false}})
+				if l.awaitAnswer(2) {
+					st.pauseFor(settle / 2) // in which a target may settle the question at once
+					l.replyTo(q, "accept", nil)
+				}
+			}
+			st.awaitSessionEnd(l, limit)
+		}},
+	{"latecomer", "a subscriber is asked; another one subscribes meanwhile, and the first rejects",
+		askScenario(), 2, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			st.startScenario()
+			if q, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
+				q.compactType() == confirm {
+				st.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
+				l.replyTo(q, "reject", nil)
+			}
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"modified", "a subscriber is asked, and accepts with changes; a while later, or if it is asked again, it rejects",
+		askScenario(), 2, answerQuestion(func(l *link, q message) {
+			l.replyTo(q, "accept", object{"modified_action": object{"amount": "changed"}})
+			if again, ok := l.awaitSecondQuestion(q); ok {
+				q = again
+			}
+			l.replyTo(q, "reject", nil) // or the question stays open
+		})},
+	{"cannot-reply", "a subscriber says that it cannot answer confirmations, and the agent wants one",
+		askScenario(), 2, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(),
+				object{"supports_confirmation_reply": false, "supports_clarification_reply": nil}))
+			st.startScenario()
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"cannot-answer", "a subscriber says that it cannot answer questions, and the agent has one",
+		clarifyScenario(), 2, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(),
+				object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
+			st.startScenario()
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"bare-ask", "a subscriber asks with empty capabilities, and the agent wants a confirmation",
+		askScenario(), 2, func(st *producerHarness) {
+			l := st.subscribeLink(object{})
+			st.startScenario()
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"one-leaves", "two subscribers are asked; one leaves, and the other accepts",
+		askScenario(), 2, func(st *producerHarness) {
+			l, other := st.subscribeLink(usualCapabilities()), st.subscribeLink(usualCapabilities())
+			st.startScenario()
+			if q, ok := st.awaitEvent(other, slow, confirm, completed, errored, cancelled); ok &&
+				q.compactType() == confirm {
+				l.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
+					"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+				st.awaitSettled(l)
+				other.replyTo(q, "accept", nil)
+			}
+			st.awaitSessionEnd(other, slow)
+		}},
+	{"withdrawn", "a subscriber is asked, the session is cancelled meanwhile, and it accepts after that",
+		Scenario{Name: Withdraw, TimeoutSeconds: openFor}, 2, answerQuestion(func(l *link, q message) {
+			if _, ok := l.st.awaitEvent(l, slow, completed, errored, cancelled); ok {
+				l.replyTo(q, "accept", nil)
+			}
+		})},
+	{"relayed", "two subscribers are asked, and the second accepts",
+		askScenario(), 2, func(st *producerHarness) {
+			l, other := st.subscribeLink(usualCapabilities()), st.subscribeLink(usualCapabilities())
+			st.startScenario()
+			if q, ok := st.awaitEvent(other, slow, confirm, completed, errored, cancelled); ok &&
+				q.compactType() == confirm {
+				other.replyTo(q, "accept", nil)
+			}
+			st.awaitSessionEnd(l, slow)
+		}},
+	{resumePlay, "of two subscribers the stream of one breaks, and is opened again while the other is asked, who rejects then",
+		askScenario(), 2, breakStreamAndResume},
+	{resumedTextPlay, "the stream of a subscriber breaks within a long output, and is opened again",
+		Scenario{Name: Stream, Sentences: manySentences(12)}, 2, resumedText},
+	{"left", "of two subscribers one can answer, is asked, leaves, and accepts after that; the other watches",
+		askScenario(), 3, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			observer := st.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
+			st.startScenario()
+			if q, ok := st.awaitEvent(l, slow, confirm); ok {
+				l.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
+					"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+				l.replyTo(q, "accept", nil) // whoever has left says nothing more that counts
+			}
+			st.awaitSessionEnd(observer, slow/2)
+		}},
+	{"two", "two subscribers are asked; one rejects, and then the other accepts",
+		askScenario(), 2, func(st *producerHarness) {
+			l, other := st.subscribeLink(usualCapabilities()), st.subscribeLink(usualCapabilities())
+			st.startScenario()
+			if q, ok := st.awaitEvent(l, slow, confirm); ok {
+				st.awaitEvent(other, patience, confirm)
+				l.replyTo(q, "reject", nil)
+				st.pauseFor(settle / 2) // on two links there is no order but time
+				other.replyTo(q, "accept", nil)
+			}
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"clarify", "a subscriber is questioned, answers in several ways that were not asked for, and a moment later as was asked for",
+		clarifyScenario(), 2, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			st.startScenario()
+			if q, ok := st.awaitEvent(l, slow, clarify); ok {
+				for _, h := range invalidResponses { // none of them is an answer to a yes-or-no question
+					l.answerClarification(q, h.Response)
+				}
+				l.replyTo(q, "accept", nil)
+				st.pauseFor(settle)
+				l.answerClarification(q, properAnswer(q))
+			}
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"not-entitled", "of two subscribers one is asked; the other, which cannot answer, accepts with that token; a moment later the first rejects",
+		askScenario(), 2, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			other := st.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
+			st.startScenario()
+			if q, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
+				q.compactType() == confirm {
+				other.replyTo(q, "accept", nil)
+				st.pauseFor(settle)
+				l.replyTo(q, "reject", nil)
+			}
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"unanswered", "a subscriber is questioned, and says nothing",
+		Scenario{Name: Clarify, TimeoutSeconds: shortly}, 2, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			st.startScenario()
+			limit := slow
+			if q, ok := st.awaitEvent(l, slow, clarify, completed, errored, cancelled); ok &&
+				q.compactType() == clarify {
+				limit = min(max(time.Duration(q.numberMember("timeout_seconds"))*time.Second, 0), maxQuestion) + slow
+			}
+			st.awaitSessionEnd(l, limit)
+		}},
+	{"verbosity", "two subscribers, one that wants few words and one that wants many, follow a tool",
+		Scenario{Name: Tools}, 3, func(st *producerHarness) {
+			l, other := st.subscribeLink(withMembers(usualCapabilities(), object{"preferred_verbosity": "terse"})),
+				st.subscribeLink(withMembers(usualCapabilities(), object{"preferred_verbosity": "detailed"}))
+			st.startScenario()
+			st.awaitEvent(other, slow, completed, errored, cancelled)
+			st.awaitSessionEnd(l, patience)
+		}},
+	{"filtered-fail", "a subscriber that excludes every event, at one a second, has a session fail",
+		Scenario{Name: Errored}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(),
+				object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
+			st.startScenario()
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"slow-fail", "two subscribers, one with one event a second, have a session fail",
+		Scenario{Name: Errored}, 3, func(st *producerHarness) {
+			whole, l := st.subscribeLink(usualCapabilities()),
+				st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 1}))
+			st.startScenario()
+			st.awaitEvent(whole, slow, errored)
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"filtered-ask", "a subscriber that excludes every event, at one a second, is asked and rejects; another one watches",
+		askScenario(), 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(),
+				object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
+			watcher := l // has the end filtered out
+			if !st.run.OneLink {
+				watcher = st.subscribeLink(withMembers(usualCapabilities(),
+					object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
+			}
+			st.startScenario()
+			if q, ok := st.awaitEvent(l, slow, confirm); ok {
+				l.replyTo(q, "reject", nil)
+			}
+			st.awaitSessionEnd(watcher, patience)
+		}},
+	{"rate", "a subscriber with two events a second follows a long output",
+		Scenario{Name: Stream, Sentences: manySentences(40)}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 2}))
+			st.pauseUntilLateInWindow()
+			st.startScenario()
+			st.awaitSessionEnd(l, 2*slow)
+		}},
+	{"slow-tools", "a subscriber with two events a second follows a tool",
+		Scenario{Name: Tools}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 2}))
+			st.startScenario()
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"again", "a subscriber with ten events a second follows a short session, and most of a second later a long output",
+		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 10}))
+			st.runShortSession(l)
+			st.startScenario()
+			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
+				return len(ofTypes(r.eventsOn(l.n), completed, errored, cancelled)) > 1 || st.isSilenced(r, l)
+			})
+		}},
+	{"completion", "a subscriber that wants outputs whole follows one of several sentences",
+		Scenario{Name: Stream, Sentences: sentences}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(),
+				object{"coalesce_boundaries": []string{"completion"}}))
+			st.startScenario()
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"filtered", "a subscriber that excludes states and tools follows a tool",
+		Scenario{Name: Tools}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(),
+				object{"event_filters": object{"include": []string{"aaep:agent.*"},
+					"exclude": []string{state, "aaep:agent.tool.*"}}}))
+			st.startScenario()
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"literal", "a subscriber that includes types without their ends, and one whole, follows a tool",
+		Scenario{Name: Tools}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(),
+				object{"event_filters": object{"include": []string{"aaep:agent.session", "aaep:agent.tool",
+					completed}}}))
+			st.startScenario()
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"filtered-handoff", "a subscriber that excludes every event has a session handed over; another one watches",
+		Scenario{Name: Handoff}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(),
+				object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
+			watcher := l
+			if !st.run.OneLink {
+				watcher = st.subscribeLink(usualCapabilities())
+			}
+			st.startScenario()
+			st.awaitSessionEnd(watcher, patience)
+		}},
+	{"included", "a subscriber that includes sessions, and one type beside, follows a tool",
+		Scenario{Name: Tools}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(),
+				object{"event_filters": object{"include": []string{"aaep:agent.session.*", invoked}}}))
+			st.startScenario()
+			st.awaitSessionEnd(l, slow)
+		}},
+	{"renegotiate", "a subscriber asks for a lower rate and no output, and follows an output",
+		Scenario{Name: Stream, Sentences: manySentences(12)}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 5}))
+			l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
+				"capabilities": object{"max_events_per_second": 3,
+					"event_filters": object{"exclude": []string{output}}}})
+			if l.awaitAnswer(2) {
+				st.startScenario()
+				st.awaitSessionEnd(l, slow)
+			}
+		}},
+	{"still-filtered", "a subscriber that excludes states asks for another rate, and follows a tool",
+		Scenario{Name: Tools}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(withMembers(usualCapabilities(),
+				object{"max_events_per_second": 50,
+					"event_filters": object{"include": []string{"aaep:agent.*"}, "exclude": []string{state}}}))
+			l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
+				"capabilities": object{"max_events_per_second": 20}})
+			if l.awaitAnswer(2) {
+				st.startScenario()
+				st.awaitSessionEnd(l, slow)
+			}
+		}},
+	{"slower", "a subscriber without a rate asks for two events a second, and follows a long output",
+		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
+				"capabilities": object{"max_events_per_second": 2}})
+			if l.awaitAnswer(2) {
+				st.startScenario()
+				st.awaitSessionEnd(l, 2*slow)
+			}
+		}},
+	{"turned-away", "of two subscribers one asks in version 99.0.0; the other follows an output",
+		Scenario{Name: Stream, Sentences: sentences}, 3, func(st *producerHarness) {
+			st.sendRequest(withMembers(requestMessage(usualCapabilities()), object{"aaep_version": "99.0.0"}))
+			other := st.subscribeLink(usualCapabilities())
+			st.startScenario()
+			st.awaitSessionEnd(other, slow)
+		}},
+	{"closed", "of two subscribers one closes its subscription before the session begins; the other follows it",
+		Scenario{Name: Stream, Sentences: manySentences(12)}, 3, func(st *producerHarness) {
+			l, other := st.subscribeLink(usualCapabilities()), st.subscribeLink(usualCapabilities())
+			l.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
+				"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+			st.awaitSettled(l)
+			st.startScenario()
+			st.awaitSessionEnd(other, slow)
+		}},
+	{"beside-slow", "two subscribers, one with one event a second and one without a rate, follow a long output",
+		Scenario{Name: Stream, Sentences: manySentences(12)}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 1}))
+			st.startScenario()
+			st.awaitSessionEnd(l, slow)
+		}},
+	// A target that waits a while for a subscriber whose line broke is slower from here on.
+	{"lost", "of two subscribers one can answer, is asked, and its line breaks; the other watches",
+		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			observer := st.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
+			st.startScenario()
+			limit := slow
+			if q, ok := st.awaitEvent(l, slow, confirm); ok {
+				limit = min(max(time.Duration(q.numberMember("timeout_seconds"))*time.Second, 0), maxQuestion) + slack
+				l.breakConnection()
+			}
+			st.awaitSessionEnd(observer, limit)
+		}},
+	{"bad-requests", "subscribers ask, one after another, with requests that are not valid",
+		Scenario{}, 3, func(st *producerHarness) {
+			for _, h := range invalidRequests {
+				st.sendRequest(h.requestMessage())
+			}
+		}},
+	requestOnly("restricted", "a subscriber asks for little of everything",
+		requestMessage(object{"max_events_per_second": 3, "preferred_verbosity": "terse",
+			"languages":           []string{"en-US"},
+			"coalesce_boundaries": []string{"completion"}, "supported_conformance_levels": []int{1, 2},
+			"cognitive_load": "low", "pace_wpm": 150,
+			"event_filters": object{"include": []string{"aaep:agent.session.*", "aaep:agent.awaiting.*"},
+				"exclude": []string{started}}})),
+	requestOnly("bare", "a subscriber asks with empty capabilities",
+		requestMessage(object{})),
+	requestOnly("future-version", "a subscriber asks in version 99.0.0",
+		withMembers(requestMessage(usualCapabilities()), object{"aaep_version": "99.0.0"})),
+	requestOnly("signed-only", "a subscriber accepts signed manifests only",
+		requestMessage(withMembers(usualCapabilities(), object{"accept_signed_manifests_only": true}))),
+	requestOnly("unknown-extension", "a subscriber asks for an extension that nobody knows",
+		requestMessage(withMembers(usualCapabilities(),
+			object{"zzz": object{"anything": 1}, "supported_extensions": []string{unknownURI}}))),
+	requestOnly("no-language", "a subscriber understands Klingon only",
+		requestMessage(withMembers(usualCapabilities(), object{"languages": []string{"tlh"}}))),
+	requestOnly("bad-rate", "a subscriber asks for 0 events a second",
+		requestMessage(withMembers(usualCapabilities(), object{"max_events_per_second": 0}))),
+	{strangerPlay, "a subscriber without credentials asks",
+		Scenario{}, 3, func(st *producerHarness) {
+			st.sendRequestBy(st.run.Stranger,
+				requestMessage(usualCapabilities()))
+		}},
+	{neighbourPlay, "a subscriber is asked; another one, with other credentials, accepts, renegotiates and closes in its name; a moment later the first rejects",
+		askScenario(), 3, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			other := st.sendRequestBy(st.run.Neighbour,
+				requestMessage(withMembers(usualCapabilities(),
+					object{"supports_confirmation_reply": false, "supports_clarification_reply": false})))
+			st.startScenario()
+			if q, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
+				q.compactType() == confirm {
+				other.replyTo(q, "accept", object{"subscription_id": l.id})
+				other.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
+					"capabilities": object{"supports_confirmation_reply": false}})
+				other.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
+					"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+				st.pauseFor(settle)
+				l.replyTo(q, "reject", nil)
+			}
+			st.awaitSessionEnd(l, slow)
+		}},
+	requestOnly("no-capabilities", "a subscriber asks without capabilities",
+		withMembers(requestMessage(nil), object{"capabilities": nil})),
+	languageRuns[0], languageRuns[1],
+	// After all others, for it is compared with all that was met.
+	{"manifest", "a subscriber asks, and gets the manifest of the agent that answers",
+		Scenario{}, 3, runManifest},
+	// The last, for the target may end.
+	{"shutdown", "a subscriber listens, and the agent shuts down",
+		Scenario{Name: Shutdown}, 3, func(st *producerHarness) {
+			l := st.subscribeLink(usualCapabilities())
+			st.awaitSettled(l) // a stream may be asked for only now
+			st.startScenario()
+			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
+				_, over := r.noteOn(l.n, noteClosed)
+				return over || l.dead || r.DriverErr != nil ||
+					len(ofTypes(r.messagesOn(l.n, false), "subscription.close")) > 0
+			})
+		}},
+}
+
+// unknownURI names an extension that nobody has.
+const unknownURI = "https://example.invalid/zzz/v1"
+
+// withTwo are the plays with two subscribers.
+var withTwo = []string{resumePlay, "languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail", "closed",
+	"verbosity", "relayed", "turned-away", "beside-slow", neighbourPlay, "latecomer", "one-leaves", "bad-requests"}
+
+// alone are the plays in which nobody else may be there who could answer.
+var alone = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost", "silenced",
+	"late-arrival", "latecomer", "bare-ask", "one-leaves"}

@@ -1,0 +1,157 @@
+package conformance
+
+import (
+	"fmt"
+)
+
+// flowCases judge what is presented of many events, of some twice, and of some in the wrong order.
+var flowCases = []Case{
+	{Name: "error-unannounced", Requirements: []string{"HS-063"}, Level: 3, Strength: Must, plays: []string{"blue"},
+		Rule:  "an error is presented though nothing was known of its session",
+		Judge: judgePresents("outofblue", theError)},
+	{Name: "no-doubles", Requirements: []string{"LVL-037", "TR-010"}, Level: 3, Strength: Must,
+		plays: []string{"twice", "cut"},
+		Rule:  "an event that comes twice is presented once", Judge: judgeDoubles},
+	{Name: "order-checked", Requirements: []string{"LVL-037", "TR-008", "ENV-043"}, Level: 3, Strength: Must,
+		plays: []string{"twice"},
+		Rule:  "events whose sequence_number runs backwards are put in order, or that is logged", Judge: judgeOrder},
+	{Name: "burst-kept", Requirements: []string{"HS-068", "TERM-010"}, Level: 3, Strength: Must,
+		plays: []string{"burst"},
+		Rule:  "as many events at once as were asked for are presented, in their order", Judge: judgeBurst},
+	{Name: "critical-under-load", Requirements: []string{"LVL-040", "HS-070"}, Level: 3, Strength: Must,
+		plays: []string{"burst"},
+		Rule:  "a critical event is presented though many others came before it",
+		Judge: judgePresents("burstend", theError)},
+}
+
+// beginWithError begins with an error.
+func beginWithError(sc *subscriberHarness) {
+	c := sc.beginSubscription()
+	if c == nil {
+		return
+	}
+	c.emitEvent(c.newEvent("outofblue", sessionID(), errored, theError,
+		object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
+	sc.awaitPresented(c.emitEvent(c.newEvent("atlast", sessionID(), started, "At last", nil)))
+}
+
+// sendEventTwice sends an event again, and two in the wrong order.
+func sendEventTwice(sc *subscriberHarness) {
+	c := sc.beginSubscription()
+	if c == nil {
+		return
+	}
+	s := sessionID()
+	c.emitEvent(c.newEvent("zero", s, started, "The first of them", object{"sequence_number": 0}))
+	double := c.newEvent("double", s, invoked, "Twice the same", withMembers(toolCall(), object{"sequence_number": 1}))
+	c.emitEvent(double)
+	c.emitEvent(double)
+	c.emitEvent(c.newEvent("three", s, invoked, "The one that came too soon",
+		withMembers(toolCall(), object{"sequence_number": 3})))
+	c.emitEvent(c.newEvent("two", s, invoked, "The one that came too late",
+		withMembers(toolCall(), object{"sequence_number": 2})))
+	sc.awaitPresented(c.emitEvent(c.newEvent("four", sessionID(), started, "And nothing more", nil)))
+}
+
+func judgeDoubles(r *Recording) Finding {
+	return judgePresented("double", func(r *Recording, m message, text string) Finding {
+		n := 0
+		for l := range r.linkCount() {
+			for _, e := range r.messagesOn(l, true) {
+				if e.stringMember("event_id") == m.stringMember("event_id") {
+					n++
+				}
+			}
+		}
+		if n < 2 {
+			return inconclusiveFinding("the target was gone before the event came again")
+		}
+		all := r.presentedLines(m.stringMember("event_id"))
+		for i, t := range all { // in other words around it, or in the same
+			for _, was := range all[:i] {
+				if containsWords(t.stringMember("text"), was.stringMember("text")) {
+					return failFinding("an event that came twice was presented twice", was.Entry, t.Entry)
+				}
+			}
+		}
+		if text == "" {
+			return inconclusiveFinding("the event was not presented at all")
+		}
+		return passFinding("the event came twice and was presented once", presentedEntries(r, m)...)
+	})(r)
+}
+
+func judgeOrder(r *Recording) Finding {
+	late, f := r.eventToJudge("two")
+	if late.m == nil {
+		return f
+	}
+	soon, _ := r.eventLabelled("three")
+	a, b := r.presentedLines(late.stringMember("event_id")), r.presentedLines(soon.stringMember("event_id"))
+	switch {
+	case len(b) == 0:
+		return inconclusiveFinding("the events were not presented")
+	case len(a) > 0 && a[0].n < b[0].n:
+		return passFinding("the events were put in order", a[0].Entry, b[0].Entry)
+	}
+	for _, m := range r.messagesOn(hookLink, false) {
+		if id := m.stringMember("event_id"); m.stringMember("log") != "" && m.n > soon.n &&
+			(id == "" || id == late.stringMember("event_id") || id == soon.stringMember("event_id")) {
+			return passFinding("the wrong order was logged", late.Entry, m.Entry)
+		}
+	}
+	return failFinding("sequence_number 2 came after 3, and that was neither put right nor logged", soon.Entry,
+		late.Entry)
+}
+
+// maxBurst is how many events a target must be able to take at once that names no rate.
+const maxBurst = 200
+
+// sendBurst sends at once all that the target may be sent in a second, and then an error.
+func sendBurst(sc *subscriberHarness) {
+	c := sc.beginSubscription()
+	if c == nil {
+		return
+	}
+	n := maxBurst
+	if rate, ok := c.terms["max_events_per_second"].(float64); ok {
+		n = min(n, int(rate))
+	}
+	s, other := sessionID(), sessionID()
+	c.emitEvent(c.newEvent("burststart", s, started, "The tide comes in", nil))
+	c.emitEvent(c.newEvent("burstother", other, started, "The crane works", nil))
+	last := ""
+	for i := range n {
+		last = c.emitEvent(c.newEvent(fmt.Sprintf("burst%d", i), s, invoked, fmt.Sprintf("Wave %d", i), toolCall()))
+	}
+	id := c.emitEvent(c.newEvent("burstend", other, errored, theError,
+		object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
+	if sc.awaitPresented(id, theError) && last != "" {
+		sc.awaitPresented(last)
+	}
+}
+
+func judgeBurst(r *Recording) Finding {
+	at, n := -1, 0
+	for _, m := range r.messagesOn(0, true) {
+		if m.compactType() != invoked {
+			continue
+		}
+		got := r.presentedLines(m.stringMember("event_id"))
+		if _, f := r.eventToJudge("burst0"); f.Verdict != "" {
+			return f
+		}
+		switch {
+		case len(got) == 0:
+			return failFinding(fmt.Sprintf("of events that came at once, number %d was not presented", n+1), m.Entry)
+		case got[0].n < at:
+			return failFinding("events that came at once were presented in another order", m.Entry, got[0].Entry)
+		}
+		at = got[0].n
+		n++
+	}
+	if why := r.whyUnobservable(); why != "" {
+		return inconclusiveFinding(why)
+	}
+	return passIfAny(n, "events that came at once were presented in their order")
+}

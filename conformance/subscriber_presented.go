@@ -1,0 +1,430 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// judgePresented judges what a person got of the event with a label.
+func judgePresented(label string, judge func(r *Recording, m message, text string) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		m, f := r.eventToJudge(label)
+		if m.m == nil {
+			return f
+		}
+		return judge(r, m, r.textOf(m.stringMember("event_id")))
+	}
+}
+
+// eventToJudge is the event with a label, or why nothing can be judged by it: a target that had
+// ended before, or the last thing it ever got, says nothing of what came later.
+func (r *Recording) eventToJudge(label string) (message, Finding) {
+	m, ok := r.eventLabelled(label)
+	switch {
+	case r.whyUnobservable() != "":
+		return message{}, inconclusiveFinding(r.whyUnobservable())
+	case !ok:
+		return message{}, inconclusiveFinding("the event was not sent: the target asked not to get it, or was gone")
+	}
+	for i, e := range r.Entries[:m.n] {
+		if e.Link == m.Link && e.Note == noteLeft || strings.HasPrefix(e.Note, noteGone) {
+			return message{}, Finding{Verdict: Inconclusive, Seen: "the target was gone before that",
+				Evidence: r.Entries[i : i+1]}
+		}
+	}
+	return m, Finding{}
+}
+
+// whyUnobservable says why nothing that is presented could be seen, or "".
+func (r *Recording) whyUnobservable() string {
+	if r.usedHook() {
+		return ""
+	}
+	if r.mute != "" {
+		return r.mute
+	}
+	why := "the target tells nothing through the hook"
+	if _, missed := r.noteOn(0, noteNoDial); missed {
+		why = "the target did not connect"
+	} else if _, deaf := r.noteOn(0, noteDeaf); deaf {
+		why = noteDeaf
+	} else if i := slices.IndexFunc(r.Entries,
+		func(e Entry) bool { return e.Link == hookLink && e.Note != "" }); i >= 0 {
+		why = r.Entries[i].Note
+	} else if first := r.messagesOn(0, false); len(first) > 0 && first[0].compactType() != "subscription.request" {
+		why += ", and its first message is " + quoteText(first[0].compactType()) + ", no subscription.request"
+	} else if len(first) == 0 && !slices.ContainsFunc(r.Entries,
+		func(e Entry) bool { return strings.HasPrefix(e.Note, noteStream) }) {
+		why += ", and said nothing over its link"
+	}
+	for _, e := range r.Entries {
+		if strings.HasPrefix(e.Note, noteGone) {
+			return why + "; " + e.Note
+		}
+	}
+	if noticed := r.firstViolation(); noticed != "" {
+		why += "; " + noticed
+	}
+	return why
+}
+
+// judgePresents judges that an event was presented at all, with all of some texts.
+func judgePresents(label string, texts ...string) func(*Recording) Finding {
+	return judgePresented(label, func(r *Recording, m message, text string) Finding {
+		entries := append([]Entry{m.Entry}, presentedEntries(r, m)...)
+		if text == "" {
+			return failFinding(shortName(m)+" was not presented"+r.departureAt(m), entries...)
+		}
+		for _, t := range texts {
+			if !containsWords(text, t) {
+				return failFinding(shortName(m)+" was presented without "+quoteText(t), entries...)
+			}
+		}
+		return passFinding(shortName(m)+" was presented", entries...)
+	})
+}
+
+// judgePresentsAny judges that the target still presents anything: one of two events of different
+// types.
+func judgePresentsAny(labels ...string) func(*Recording) Finding {
+	return func(r *Recording) (f Finding) {
+		for _, label := range labels {
+			if f = judgePresents(label)(r); f.Verdict != Fail {
+				break
+			}
+		}
+		return f
+	}
+}
+
+// judgeIfConnectedAt judges that the target does not leave after the event with a label, or after
+// it was accepted, and then as judge does.
+func judgeIfConnectedAt(label string, judge func(*Recording) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		from := -1
+		if m, ok := r.eventLabelled(label); ok && label != "" {
+			from = m.n
+		} else if a := ofTypes(r.messagesOn(0, true), "subscription.accepted"); label == "" && len(a) > 0 {
+			from = a[0].n
+		}
+		if from >= 0 {
+			for _, e := range r.Entries[from:] {
+				if e.Link == 0 && (e.Note == noteLeft || strings.HasPrefix(e.Note, noteGone)) {
+					return failFinding(e.Note, r.Entries[from], e)
+				}
+			}
+		}
+		return judge(r)
+	}
+}
+
+// departureAt says if the target left when it got a message.
+func (r *Recording) departureAt(m message) string {
+	for _, e := range r.Entries[m.n+1:] {
+		switch {
+		case e.Sent && e.Data != nil && e.Link == m.Link:
+			return ""
+		case strings.HasPrefix(e.Note, noteGone) || e.Note == noteLeft && e.Link == m.Link:
+			return ", and " + e.Note
+		}
+	}
+	return ""
+}
+
+// presentedEntries are what the hook told of an event.
+func presentedEntries(r *Recording, m message) []Entry {
+	return r.Presented(m.stringMember("event_id"))
+}
+
+// presentedForm is how an event is presented, beside its words: what a person can tell two apart
+// by.
+func (r *Recording) presentedForm(m message) string {
+	var all []string
+	for _, t := range r.presentedLines(m.stringMember("event_id")) {
+		all = append(all, t.stringMember("kind"), plainLetters(t.stringMember("text")))
+	}
+	return strings.Join(all, "\n")
+}
+
+// judgeDistinct judges that events with the same words are not presented alike.
+func judgeDistinct(what string, labels ...string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		seen := map[string]message{}
+		var entries []Entry
+		for _, label := range labels {
+			m, f := r.eventToJudge(label)
+			if m.m == nil {
+				return f
+			}
+			if r.textOf(m.stringMember("event_id")) == "" {
+				return inconclusiveFinding(shortName(m) + " was not presented at all")
+			}
+			if was, ok := seen[r.presentedForm(m)]; ok {
+				return failFinding(what, append(presentedEntries(r, was), presentedEntries(r, m)...)...)
+			}
+			seen[r.presentedForm(m)] = m
+			entries = append(entries, presentedEntries(r, m)...)
+		}
+		return passFinding("they are presented in different ways", entries...)
+	}
+}
+
+const (
+	theStart  = "Looking at the harbour"
+	theTool   = "Counting the ships"
+	theEnd    = "The work is over"
+	theHint   = "Ask the harbour master."
+	fragment  = "Seven ships are in and three"
+	theRest   = " are out."
+	theFrench = "Bonjour tout le monde."
+	theError  = "The crane has stopped"
+)
+
+// emitEveryType is a session as it should be, and the beginning and end of two others.
+func emitEveryType(sc *subscriberHarness) {
+	c := sc.beginSubscription()
+	if c == nil {
+		return
+	}
+	a, b, d := sessionID(), sessionID(), sessionID()
+	sc.awaitPresented(c.emitEvent(c.newEvent("started", a, started, theStart, nil)))
+	c.emitEvent(c.newEvent("thinking", a, state, "Thinking about ships", object{"to_state": "thinking"}))
+	call := withMembers(toolCall(), object{"risk_level": "low", "irreversible": false})
+	sc.awaitPresented(c.emitEvent(c.newEvent("invoked", a, invoked, theTool, call)))
+	c.emitEvent(c.newEvent("toolover", a, done, "Ten ships counted",
+		object{"tool": call["tool"], "tool_call_id": call["tool_call_id"], "status": "success"}))
+	c.emitEvent(c.newEvent("french", a, output, "",
+		object{"output_id": "out_" + randomID(), "content_type": "text/plain", "language": "fr-FR",
+			"chunk": theFrench, "position": 0, "complete": true, "coalesce_hint": "completion"}))
+	out := object{"output_id": "out_" + randomID(), "content_type": "text/plain", "language": "en-US"}
+	c.emitEvent(c.newEvent("fragment", a, output, "",
+		withMembers(out, object{"chunk": fragment, "position": 0, "complete": false, "coalesce_hint": "none"})))
+	// What follows in other sessions shows that the fragment has been dealt with.
+	c.emitEvent(c.newEvent("startedtwo", b, started, "Asking the crane", nil))
+	crash := c.emitEvent(c.newEvent("errored", b, errored, theEnd,
+		object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": true,
+			"remediation_hint": theHint}))
+	sc.awaitPresented(crash, theEnd, theHint)
+	c.emitEvent(c.newEvent("startedthree", d, started, "Waiting for the tide", nil))
+	sc.awaitPresented(c.emitEvent(c.newEvent("cancelled", d, cancelled, theEnd,
+		object{"cancelled_by": "user", "cancellation_reason": "user_request"})), theEnd)
+	c.emitEvent(c.newEvent("boundary", a, output, "",
+		withMembers(out, object{"chunk": theRest, "position": len(fragment), "complete": true,
+			"coalesce_hint": "completion"})))
+	c.emitEvent(c.newEvent("still", a, state, "Nothing more to write", object{"to_state": "idle"}))
+	sc.awaitPresented(c.emitEvent(c.newEvent("completed", a, completed, theEnd, nil)), theEnd)
+}
+
+func toolCall() object {
+	return object{"tool": "count", "tool_call_id": "call_" + randomID()}
+}
+
+// severalEnds are how sessions end while another goes on.
+var severalEnds = []struct {
+	label, typ string
+	more       object
+}{
+	{"severaldone", completed, nil},
+	{"severalfailed", errored, object{"error_category": "permanent", "error_code": "CRANE_STOPPED",
+		"recoverable": false}},
+	{"severalcancelled", cancelled, object{"cancelled_by": "user", "cancellation_reason": "user_request"}},
+}
+
+// emitSeveralSessions has several sessions at once, of which one goes on while the others end, and
+// one begins when all are over.
+func emitSeveralSessions(sc *subscriberHarness) {
+	c := sc.beginSubscription()
+	if c == nil {
+		return
+	}
+	whole := sessionID()
+	c.emitEvent(c.newEvent("severalwhole", whole, started, "A long day in the harbour", nil))
+	for i, end := range severalEnds {
+		s := sessionID()
+		c.emitEvent(c.newEvent("several", s, started, fmt.Sprintf("Ship %d comes in", i+1), nil))
+		sc.awaitPresented(c.emitEvent(c.newEvent(end.label, s, end.typ, theEnd, end.more)))
+		call := toolCall()
+		sc.awaitPresented(c.emitEvent(c.newEvent("beside"+end.label, whole, invoked,
+			fmt.Sprintf("Counting after ship %d", i+1), call)))
+		c.emitEvent(c.newEvent("counted", whole, done, "Counted", withMembers(call, object{"status": "success"})))
+	}
+	sc.awaitPresented(c.emitEvent(c.newEvent("besideend", whole, completed, theEnd, nil)))
+	sc.awaitPresented(c.emitEvent(c.newEvent("besidenew", sessionID(), started, "The next day", nil)))
+}
+
+// judgePresentsAll judges that all events with some labels were presented that were sent, and that
+// any was.
+func judgePresentsAll(labels ...string) func(*Recording) Finding {
+	return func(r *Recording) (f Finding) {
+		f = inconclusiveFinding("none of the events was sent")
+		for _, label := range labels {
+			switch one := judgePresents(label)(r); one.Verdict {
+			case Fail:
+				return one
+			case Pass:
+				f = one
+			default:
+				if f.Verdict == Inconclusive {
+					f = one
+				}
+			}
+		}
+		return f
+	}
+}
+
+// emitUrgentEvents has much to say, and then something that cannot wait.
+func emitUrgentEvents(sc *subscriberHarness) {
+	c := sc.beginSubscription()
+	if c == nil {
+		return
+	}
+	s, other := sessionID(), sessionID()
+	c.emitEvent(c.newEvent("hurry", s, started, "A harbour in a hurry", nil))
+	c.emitEvent(c.newEvent("crane", other, started, "The crane works", nil))
+	long := strings.Repeat("and one more ship that is long to tell of, ", 12)
+	for i := range 6 {
+		id := c.emitEvent(c.newEvent(fmt.Sprintf("long%d", i), s, invoked, fmt.Sprintf("Ship %d, %s", i, long),
+			toolCall()))
+		if i == 0 {
+			sc.awaitPresented(id) // it has begun
+		}
+	}
+	id := c.emitEvent(c.newEvent("urgent", other, errored, theError,
+		object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
+	sc.awaitCondition(sc.patience, func(*Recording) bool { return id == "" || sc.hook.presentedText(id) != "" })
+}
+
+// presentedCases judge what a person is told of what is as it should be.
+var presentedCases = []Case{
+	{Name: "start-told", Requirements: []string{"LVL-014", "EVT-012", "LVL-012"}, Level: 1, Strength: Must,
+		plays: []string{"story"},
+		Rule:  "session.started is presented", Judge: judgePresents("started")},
+	{Name: "tool-told", Requirements: []string{"LVL-014"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule: "tool.invoked is presented", Judge: judgePresents("invoked")},
+	{Name: "completion-told", Requirements: []string{"LVL-014", "EVT-016"}, Level: 1, Strength: Must,
+		plays: []string{"story"},
+		Rule:  "session.completed is presented", Judge: judgePresents("completed")},
+	{Name: "cancellation-told", Requirements: []string{"LVL-014"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule: "session.cancelled is presented", Judge: judgePresents("cancelled")},
+	{Name: "error-told", Requirements: []string{"EVT-022", "LVL-014"}, Level: 1, Strength: Must,
+		plays: []string{"story"},
+		Rule:  "session.errored is presented, always", Judge: judgePresents("errored")},
+	{Name: "sessions-apart", Requirements: []string{"LVL-014", "TERM-010"}, Level: 1, Strength: Must,
+		plays: []string{"several"},
+		Rule:  "when one of several sessions is over, the others are presented as before, and so is a new one",
+		Judge: judgePresentsAll("besideseveraldone", "besideseveralfailed", "besideseveralcancelled", "besideend",
+			"besidenew")},
+	{Name: "handoff-told", Requirements: []string{"LVL-017"}, Level: 1, Strength: Must, plays: []string{"odd"},
+		Rule: "handoff.requested is presented, always", Judge: judgePresents("handedover")},
+	{Name: "hint-told", Requirements: []string{"EVT-023"}, Level: 1, Strength: Should, plays: []string{"story"},
+		Rule: "the remediation_hint of an error is presented",
+		Judge: judgePresented("errored", func(r *Recording, m message, text string) Finding {
+			if text == "" {
+				return inconclusiveFinding("the error was not presented at all")
+			}
+			return judgePresents("errored", theHint)(r)
+		})},
+	{Name: "verbosity-kept", Requirements: []string{"LVL-014", "EVT-012"}, Level: 1, Strength: Must,
+		plays: []string{"story"},
+		Rule:  "what is presented is the summary of the verbosity that the user has chosen", Judge: judgeVerbosity},
+	{Name: "ends-distinct", Requirements: []string{"LVL-015"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule:  "completed, errored and cancelled can be told apart though their summaries are the same",
+		Judge: judgeDistinct("two ends of a session are presented alike", "completed", "errored", "cancelled")},
+	{Name: "fragments-held", Requirements: []string{"EVT-061"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule:  "a chunk with the coalesce_hint none is not presented before more of it has come, and then all of it is",
+		Judge: judgeFragment},
+	{Name: "language-kept", Requirements: []string{"I18N-018"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule: "a chunk is presented in the chunk's own language",
+		Judge: judgePresented("french", func(r *Recording, m message, text string) Finding {
+			if text == "" {
+				return inconclusiveFinding("the chunk was not presented")
+			}
+			for _, t := range r.presentedLines(m.stringMember("event_id")) {
+				switch language, ok := t.m["language"].(string); {
+				case !ok:
+					return inconclusiveFinding("the hook does not tell in which language it was presented")
+				case !strings.HasPrefix(strings.ToLower(language), "fr"):
+					return failFinding("a chunk in fr-FR was presented in "+quoteText(language), m.Entry, t.Entry)
+				}
+			}
+			return passFinding("the chunk was presented in its language", presentedEntries(r, m)...)
+		})},
+	{Name: "critical-distinct", Requirements: []string{"LVL-017"}, Level: 1, Strength: Must, plays: []string{"odd"},
+		Rule:  "what is critical stands out from what is not though the words are the same",
+		Judge: judgeDistinct("a critical event is presented like any other", "calmtwin", "criticaltwin")},
+	{Name: "critical-at-once", Requirements: []string{"TERM-009", "LVL-017", "TERM-012"}, Level: 1, Strength: Must,
+		plays: []string{"urgent"},
+		Rule:  "what is critical is presented at once, however much else waits",
+		Judge: judgePresented("urgent", func(r *Recording, m message, text string) Finding {
+			for i := range 6 {
+				if e, ok := r.eventLabelled(fmt.Sprintf("long%d", i)); ok &&
+					r.textOf(e.stringMember("event_id")) != "" {
+					break
+				}
+				if i == 5 {
+					return inconclusiveFinding("nothing else was presented, so nothing could wait")
+				}
+			}
+			got := r.presentedLines(m.stringMember("event_id"))
+			if len(got) == 0 || got[0].At.Sub(m.At) > r.limit {
+				return failFinding(fmt.Sprintf("an error was not presented within %v, while other events were",
+					r.limit), append([]Entry{m.Entry}, presentedEntries(r, m)...)...)
+			}
+			return passFinding("the error was presented at once", m.Entry, got[0].Entry)
+		})},
+}
+
+func judgeVerbosity(r *Recording) Finding {
+	n := 0
+	for label, say := range map[string]string{"started": theStart, "invoked": theTool, "completed": theEnd} {
+		m, f := r.eventToJudge(label)
+		if m.m == nil {
+			return f
+		}
+		text := r.textOf(m.stringMember("event_id"))
+		if text == "" {
+			continue
+		}
+		n++
+		want := m.stringMember("verbosity")
+		for v, words := range summaryTexts(say) {
+			if containsWords(text, words) != (v == want) {
+				return failFinding(fmt.Sprintf("%s was presented in other words than those of the verbosity %s",
+					shortName(m), want), append([]Entry{m.Entry}, presentedEntries(r, m)...)...)
+			}
+		}
+	}
+	return passIfAny(n, "events were presented in the words that were chosen")
+}
+
+func judgeFragment(r *Recording) Finding {
+	m, f := r.eventToJudge("fragment")
+	if m.m == nil {
+		return f
+	}
+	rest, ok := r.eventLabelled("boundary")
+	if !ok {
+		return inconclusiveFinding("the target was gone before the rest was sent")
+	}
+	var all []message
+	for _, t := range r.messagesOn(hookLink, false) {
+		if id := t.stringMember("event_id"); id == m.stringMember("event_id") || id == rest.stringMember("event_id") {
+			all = append(all, t)
+		}
+	}
+	for _, t := range all {
+		if t.n < rest.n && containsWords(t.stringMember("text"), "ships are in") {
+			return failFinding("a fragment was presented by itself", m.Entry, t.Entry)
+		}
+	}
+	if len(all) == 0 {
+		return inconclusiveFinding("the output was not presented at all")
+	}
+	if !containsWords(r.textOf(m.stringMember("event_id"))+r.textOf(rest.stringMember("event_id")), fragment+theRest) {
+		return failFinding("of an output that came in two chunks not all was presented",
+			append([]Entry{m.Entry, rest.Entry}, presentedEntries(r, rest)...)...)
+	}
+	return passFinding("the fragment waited for the rest", m.Entry, all[0].Entry)
+}

@@ -1,0 +1,524 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/conformance/check"
+	"github.com/aaep-go/aaep/internal/spoken"
+)
+
+const (
+	theAction      = "Pay 40 crowns for the berth"
+	theWholeAction = theAction + " at the north end of the long pier, where the ship lies for three nights and takes on water, and 12 crowns to the pilot who brings her in and out"
+	theConsequence = "The money cannot be called back"
+	theQuestion    = "Which berth shall it be"
+)
+
+// clockSlack is how far a stamp may be from the moment it tells of.
+const clockSlack = 2 * time.Second
+
+// mayAsk reports whether the target has said that it can reply. A good producer asks nobody else
+// (§5.3.1.4).
+func (c *targetConn) mayAsk(what string) bool { return c.terms["supports_"+what+"_reply"] == true }
+
+// askDecision asks for a decision, and waits until all of the question was presented.
+func (c *targetConn) askDecision(label, session string, seconds int, risk, action string) (q object, presented bool) {
+	q = c.questionEvent(label, session, seconds, risk, action)
+	if !c.mayAsk("confirmation") {
+		return q, false
+	}
+	return q, c.harness.awaitPresented(c.emitEvent(q), action, theConsequence)
+}
+
+// questionEvent is an event that asks for a decision.
+func (c *targetConn) questionEvent(label, session string, seconds int, risk, action string) object {
+	irreversible := risk == "high"
+	return c.newEvent(label, session, confirm, theAction, object{"action": action, "consequence": theConsequence,
+		"reply_token": "rpl_" + "0O1lI" + randomID() + "Zz", "timeout_seconds": seconds, "default_decision": "reject",
+		"risk_level": risk, "irreversible": irreversible,
+		"reversibility": map[bool]string{true: "irreversible", false: "reversible"}[irreversible]})
+}
+
+// askClarification asks for an answer of a kind.
+func (c *targetConn) askClarification(label, session, kind string, more object) (q object, presented bool) {
+	q = c.newEvent(label, session, clarify, theQuestion,
+		withMembers(object{"question": theQuestion, "reply_token": "rpl_" + randomID(), "timeout_seconds": 60,
+			"accepted_response_kinds": []string{kind}}, more))
+	if !c.mayAsk("clarification") {
+		return q, false
+	}
+	return q, c.harness.awaitPresented(c.emitEvent(q), theQuestion)
+}
+
+// letUserDecide lets the user answer a question, and again as long as they may not have heard all
+// of it: a target tells when it begins to say something, and need not take an answer before its
+// user can have heard what it is to.
+func (c *targetConn) letUserDecide(q object, act object) bool {
+	text := ""
+	for _, m := range c.harness.recorder.snapshot().presentedLines(q["event_id"].(string)) {
+		text += m.stringMember("text") + " "
+	}
+	for heard := time.Now().Add(spoken.Time(text, slowPace)); ; {
+		c.harness.sendUserAct(act)
+		if c.awaitReply(q) {
+			return true
+		}
+		if !time.Now().Before(heard) || c.harness.gone.Load() || c.hasLeft() {
+			return false
+		}
+	}
+}
+
+// slowPace is how many words a minute a patient listener hears.
+const slowPace = 100
+
+// awaitReply waits for the reply to a question.
+func (c *targetConn) awaitReply(q object) bool {
+	return c.harness.awaitCondition(c.harness.patience,
+		func(r *Recording) bool { return len(r.repliesTo(q["reply_token"])) > 0 })
+}
+
+// emitSettled tells that a question was answered, and what came of it.
+func (c *targetConn) emitSettled(label, session string) {
+	c.emitEvent(c.newEvent(label, session, state, "Going on", object{"to_state": "thinking"}))
+}
+
+// questioned are the answers that a user gives to clarifications.
+var questioned = []struct {
+	label, kind string
+	answer      any
+	more        object
+}{
+	{"askyes", "yes_no", true, nil},
+	{"askno", "yes_no", false, nil},
+	{"asknumber", "numeric", 7.0, nil},
+	{"asknought", "numeric", 0.0, nil},
+	{"askchoice", "multiple_choice", "east", object{"choices": []object{{"value": "west", "label": "The west pier"},
+		{"value": "East", "label": "The far pier"},
+		{"value": "east", "label": "The east pier"}}}},
+	{"asktext", "freetext", "Ẹ káàárọ̀, the \"old\" pier", nil},
+}
+
+// askEveryKind asks everything that can be asked, and the user answers.
+func askEveryKind(sc *subscriberHarness) {
+	c := sc.beginSubscription()
+	if c == nil {
+		return
+	}
+	s, other := sessionID(), sessionID()
+	c.emitEvent(c.newEvent("askstart", s, started, "A ship wants a berth", nil))
+	c.emitEvent(c.newEvent("askother", other, started, "Another one waits", nil))
+	for _, step := range []struct{ label, session, risk, decision string }{{"highrisk", s, "high", "accept"},
+		{"lowrisk", other, "low", "reject"}} {
+		if q, ok := c.askDecision(step.label, step.session, 60, step.risk, theWholeAction); ok || sc.isPresented(q) {
+			if step.session == s { // what another session does settles nothing, and a person thinks before they decide
+				c.enterState(other, "thinking")
+				sc.pauseFor(clockSlack + quiet)
+			}
+			act := object{"event_id": q["event_id"], "decision": step.decision}
+			if c.letUserDecide(q, act) {
+				sc.sendUserAct(act) // a finger that trembles
+				sc.pauseFor(quiet)
+			}
+			c.emitSettled(step.label+"over", step.session)
+		}
+	}
+	for _, k := range questioned {
+		if q, ok := c.askClarification(k.label, s, k.kind, k.more); ok || sc.isPresented(q) {
+			c.letUserDecide(q, object{"event_id": q["event_id"], "response": k.answer})
+			c.emitSettled("settled"+k.label, s)
+		}
+	}
+	sc.awaitPresented(c.emitEvent(c.newEvent("askend", s, completed, "The ship is in", nil)))
+}
+
+// isPresented reports whether anything of an event was presented.
+func (sc *subscriberHarness) isPresented(e object) bool {
+	id, _ := e["event_id"].(string)
+	return sc.hook.presentedText(id) != ""
+}
+
+// The two questions that are open at once.
+const (
+	firstAction  = "Open the lock of the west harbour"
+	secondAction = "Close the bridge over the canal"
+)
+
+// askTwoQuestions has two questions open at once, in two sessions. The user accepts the first, and
+// then rejects the second.
+func askTwoQuestions(sc *subscriberHarness) {
+	c := sc.beginSubscription()
+	if c == nil {
+		return
+	}
+	a, b := sessionID(), sessionID()
+	c.emitEvent(c.newEvent("twoa", a, started, "A ship waits at the lock", nil))
+	c.emitEvent(c.newEvent("twob", b, started, "A cart waits at the bridge", nil))
+	first, shown := c.askDecision("first", a, 60, "high", firstAction)
+	if !shown && !sc.isPresented(first) {
+		return
+	}
+	second := c.questionEvent("second", b, 60, "high", secondAction)
+	c.emitEvent(second)
+	sc.pauseFor(2 * quiet) // a target may put one question after the other
+	c.letUserDecide(first, object{"event_id": first["event_id"], "decision": "accept"})
+	c.emitSettled("firstover", a)
+	id, _ := second["event_id"].(string)
+	if sc.awaitPresented(id, secondAction) {
+		c.letUserDecide(second, object{"event_id": id, "decision": "reject"})
+		c.emitSettled("secondover", b)
+	}
+	sc.awaitPresented(c.emitEvent(c.newEvent("twoend", sessionID(), started, "The tide turns", nil)))
+}
+
+// judgeTwoOpen sees that each answer of the user's is to the question that they answered.
+func judgeTwoOpen(r *Recording, q, act message, replies []message) Finding {
+	other, ok := r.eventLabelled("second")
+	if !ok {
+		return inconclusiveFinding("the second question was not sent")
+	}
+	later, pressed := r.userAnswer(other)
+	for _, m := range r.repliesTo(other.m["reply_token"]) {
+		if !pressed || m.n < later.n {
+			return failFinding("the user answered one of two open questions, and the reply was to the other", q.Entry,
+				other.Entry, act.Entry, m.Entry)
+		}
+	}
+	switch {
+	case len(replies) == 0:
+		return failFinding("of two open questions the user answered the first, and no reply to it was sent", q.Entry,
+			other.Entry, act.Entry)
+	case replies[0].stringMember("decision") != "accept":
+		return failFinding("of two open questions the user accepted the first, and "+
+			quoteText(replies[0].stringMember("decision"))+" was sent", q.Entry, act.Entry, replies[0].Entry)
+	case !pressed:
+		return failFinding("of two open questions the second was not presented, neither beside the first nor after it",
+			q.Entry, other.Entry)
+	}
+	got := r.repliesTo(other.m["reply_token"])
+	switch {
+	case len(got) == 0:
+		return failFinding("when the first of two questions was settled, the second could not be answered any more",
+			other.Entry, later.Entry)
+	case got[0].stringMember("decision") != "reject":
+		return failFinding("of two open questions the user rejected the second, and "+
+			quoteText(got[0].stringMember("decision"))+" was sent", other.Entry, later.Entry, got[0].Entry)
+	}
+	return passFinding("each of two questions got the user's answer to it", act.Entry, replies[0].Entry, later.Entry,
+		got[0].Entry)
+}
+
+// leaveUnanswered asks, and nobody answers until it is too late.
+func leaveUnanswered(sc *subscriberHarness) {
+	c := sc.beginSubscription()
+	if c == nil {
+		return
+	}
+	s := sessionID()
+	c.emitEvent(c.newEvent("alone", s, started, "A ship wants a berth", nil))
+	q, ok := c.askDecision("unattended", s, 1, "high", theAction)
+	if !ok && !sc.isPresented(q) {
+		return
+	}
+	sc.pauseFor(time.Second + clockSlack) // and no word that the time is over
+	sc.answerLate(c, q, "accept")
+}
+
+// answerLate lets the user answer what is no longer open.
+func (sc *subscriberHarness) answerLate(c *targetConn, q object, decision string) {
+	sc.sendUserAct(object{"event_id": q["event_id"], "decision": decision})
+	sc.awaitPresented(c.emitEvent(c.newEvent("late", sessionID(), started, "Another ship", nil)))
+	sc.pauseFor(2 * quiet)
+}
+
+// withdrawQuestions asks, and takes the questions back.
+func withdrawQuestions(how func(c *targetConn, session string) object) func(*subscriberHarness) {
+	return func(sc *subscriberHarness) {
+		c := sc.beginSubscription()
+		if c == nil {
+			return
+		}
+		s := sessionID()
+		c.emitEvent(c.newEvent("withdrawn", s, started, "A ship wants a berth", nil))
+		q, ok := c.askDecision("withdrawable", s, 60, "high", theAction)
+		if !ok && !sc.isPresented(q) {
+			return
+		}
+		c.emitEvent(how(c, s))
+		sc.awaitPresented(c.emitEvent(c.newEvent("withdrew", sessionID(), started, "The ship is gone", nil)))
+		sc.answerLate(c, q, "accept")
+	}
+}
+
+func cancelSession(c *targetConn, s string) object {
+	return c.newEvent("takenback", s, cancelled, "The ship turned round",
+		object{"cancelled_by": "user", "cancellation_reason": "user_request"})
+}
+
+func answerElsewhere(c *targetConn, s string) object {
+	return c.newEvent("takenback", s, state, "Somebody else has answered", object{"to_state": "thinking"})
+}
+
+// repliesTo are the replies with a token, on any call.
+func (r *Recording) repliesTo(token any) (list []message) {
+	for _, m := range r.repliesReceived() {
+		if m.m["reply_token"] == token {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func (r *Recording) repliesReceived() (list []message) {
+	for l := range r.linkCount() {
+		list = append(list, ofTypes(r.messagesOn(l, false), "confirmation.reply", "clarification.reply")...)
+	}
+	return list
+}
+
+// userAnswer is when the user answered a question.
+func (r *Recording) userAnswer(q message) (message, bool) {
+	for _, m := range r.messagesOn(hookLink, true) {
+		if m.stringMember("event_id") == q.stringMember("event_id") {
+			return m, true
+		}
+	}
+	return message{}, false
+}
+
+// judgeAnswer judges what came of the user's answer to the question with a label.
+func judgeAnswer(label string, judge func(r *Recording, q, act message,
+	replies []message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		q, f := r.eventToJudge(label)
+		if q.m == nil {
+			if c := r.messagesOn(0, false); len(c) > 0 &&
+				c[0].objectMember("capabilities")["supports_confirmation_reply"] != true && r.whyUnobservable() == "" {
+				return Finding{Verdict: Inconclusive,
+					Seen:     "the target does not say that it can reply, so it was not asked",
+					Evidence: []Entry{c[0].Entry}}
+			}
+			return f
+		}
+		act, ok := r.userAnswer(q)
+		if !ok {
+			return Finding{Verdict: Inconclusive, Seen: "the question was not presented", Evidence: []Entry{q.Entry}}
+		}
+		return judge(r, q, act, r.repliesTo(q.m["reply_token"]))
+	}
+}
+
+// eachReply judges all replies of a play; the first that is wrong decides.
+func eachReply(wrong func(r *Recording, m message) string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		all := r.repliesReceived()
+		for _, m := range all {
+			if w := wrong(r, m); w != "" {
+				return failFinding(w, m.Entry)
+			}
+		}
+		return passIfReplied(len(all), "replies were right")
+	}
+}
+
+// passIfReplied is a pass, if anything was replied at all.
+func passIfReplied(n int, what string) Finding {
+	if n == 0 {
+		return inconclusiveFinding("no reply came")
+	}
+	return passFinding(fmt.Sprintf("%d %s", n, what))
+}
+
+// questionOf is what a reply is to, by its token.
+func (r *Recording) questionOf(reply message) (message, bool) {
+	for _, q := range ofTypes(r.messagesOn(reply.Link, true), confirm, clarify) {
+		if q.n < reply.n && q.stringMember("reply_token") != "" && q.m["reply_token"] == reply.m["reply_token"] {
+			return q, true
+		}
+	}
+	return message{}, false
+}
+
+// noReply judges that the user's answer came too late to be sent.
+func noReply(why string) func(r *Recording, q, act message, replies []message) Finding {
+	return func(r *Recording, q, act message, replies []message) Finding {
+		for _, m := range replies {
+			if m.n > act.n {
+				return failFinding("an answer was sent "+why, q.Entry, act.Entry, m.Entry)
+			}
+		}
+		return passFinding("no answer was sent "+why, q.Entry, act.Entry)
+	}
+}
+
+var asked = []string{"answers"}
+
+// questionedCases judge how questions are presented and answered.
+var questionedCases = []Case{
+	{Name: "says-it-replies", Requirements: []string{"HS-022"}, Level: 2, Strength: Must, plays: asked,
+		Rule: "a subscriber of Level 2 declares supports_confirmation_reply", Judge: func(r *Recording) Finding {
+			all := ofTypes(r.messagesOn(0, false), "subscription.request")
+			switch _, substituted := r.noteOn(0, noteSubstitute); {
+			case substituted:
+				return skippedFinding("without a handshake it declares nothing")
+			case len(all) == 0:
+				return inconclusiveFinding("no subscription.request came")
+			}
+			if all[0].objectMember("capabilities")["supports_confirmation_reply"] != true {
+				return failFinding("supports_confirmation_reply is not true", all[0].Entry)
+			}
+			return passFinding("supports_confirmation_reply is true", all[0].Entry)
+		}},
+	{Name: "prompt-whole", Requirements: []string{"EVT-078", "SEC-002"}, Level: 2, Strength: Must, plays: asked,
+		Rule:  "a confirmation is presented with its action and its consequence, unchanged",
+		Judge: judgePresents("highrisk", theWholeAction, theConsequence)},
+	{Name: "risk-shown", Requirements: []string{"LVL-025"}, Level: 2, Strength: Must, plays: asked,
+		Rule:  "a confirmation of high risk stands out from one of low risk",
+		Judge: judgeDistinct("questions of high and of low risk are presented alike", "highrisk", "lowrisk")},
+	{Name: "decision-sent", Requirements: []string{"LVL-023"}, Level: 2, Strength: Must, plays: asked,
+		Rule: "when the user has decided, a reply is sent",
+		Judge: judgeAnswer("highrisk", func(r *Recording, q, act message, replies []message) Finding {
+			sent := slices.DeleteFunc(ofTypes(r.repliesReceived(), "confirmation.reply"),
+				func(m message) bool { // a token that no question has is judged by itself
+					to, known := r.questionOf(m)
+					return known && to.n != q.n
+				})
+			if len(sent) == 0 {
+				return failFinding("the user accepted, and no reply was sent", q.Entry, act.Entry)
+			}
+			return passFinding("the user decided, and a reply came", act.Entry, sent[0].Entry)
+		})},
+	{Name: "decision-kept", Requirements: []string{"CONF-013", "LVL-023"}, Level: 2, Strength: Must, plays: asked,
+		Rule: "the decision is what the user decided", Judge: func(r *Recording) Finding {
+			n := 0
+			for _, m := range ofTypes(r.repliesReceived(), "confirmation.reply") {
+				if q, ok := r.questionOf(m); ok {
+					if act, ok := r.userAnswer(q); ok {
+						if n++; m.stringMember("decision") != act.stringMember("decision") {
+							return failFinding("the user decided "+quoteText(act.stringMember("decision"))+", and "+
+								quoteText(m.stringMember("decision"))+" was sent", act.Entry, m.Entry)
+						}
+					}
+				}
+			}
+			return passIfReplied(n, "decisions were sent as they were made")
+		}},
+	{Name: "reply-once", Requirements: []string{"LVL-023", "CONF-010"}, Level: 2, Strength: Must, plays: asked,
+		Rule: "a question is replied to once, however often the user presses",
+		Judge: eachReply(func(r *Recording, m message) string {
+			if n := len(r.repliesTo(m.m["reply_token"])); n > 1 {
+				return fmt.Sprintf("a question was replied to %d times", n)
+			}
+			return ""
+		})},
+	{Name: "token-echoed", Requirements: []string{"LVL-024", "EVT-077", "CONF-010", "TERM-017"}, Level: 2,
+		Strength: Must, plays: asked,
+		Rule: "a reply carries the token of a question, byte for byte",
+		Judge: eachReply(func(r *Recording, m message) string {
+			if _, ok := r.questionOf(m); !ok {
+				return "a reply carries the token " + quoteText(m.stringMember("reply_token")) +
+					", which no question had"
+			}
+			return ""
+		})},
+	{Name: "reply-valid", Requirements: []string{"CONF-012", "CONF-017", "CONF-040"}, Level: 2, Strength: Must,
+		plays: asked,
+		Rule:  "a reply has the members it must have, and no others",
+		Judge: eachReply(func(r *Recording, m message) string {
+			if _, substituted := r.noteOn(m.Link, noteSubstitute); substituted &&
+				m.m["subscription_id"] == nil { // there is none to name
+				m.Data = encodeObject(withMembers(m.m, object{"subscription_id": "sub_implicit"}))
+			}
+			return invalidReason(m, "/decision", "/reply_token", "/response")
+		})},
+	{Name: "reply-subscription", Requirements: []string{"CONF-014"}, Level: 2, Strength: Must, plays: asked,
+		Rule: "a reply names the subscription that it comes from",
+		Judge: eachReply(func(r *Recording, m message) string {
+			if _, substituted := r.noteOn(m.Link, noteSubstitute); substituted {
+				return "" // there is none to name
+			}
+			for _, a := range ofTypes(r.messagesOn(m.Link, true), "subscription.accepted") {
+				if a.stringMember("subscription_id") == m.stringMember("subscription_id") {
+					return ""
+				}
+			}
+			return "a reply names the subscription " + quoteText(m.stringMember("subscription_id"))
+		})},
+	{Name: "reply-stamp", Requirements: []string{"CONF-015"}, Level: 2, Strength: Must, plays: asked,
+		Rule: "the timestamp of a reply is when the user decided", Judge: func(r *Recording) Finding {
+			n := 0
+			for _, m := range r.repliesReceived() {
+				q, asks := r.questionOf(m)
+				act, done := r.userAnswer(q)
+				at, ok := aaep.ParseTimestamp(m.stringMember("timestamp"))
+				if !asks || !done || !ok {
+					continue
+				}
+				if n++; at.Before(act.At.Add(-clockSlack)) || at.After(m.At.Add(clockSlack)) {
+					return failFinding(fmt.Sprintf("the stamp is %v from the user's decision",
+						at.Sub(act.At).Round(time.Second)), act.Entry, m.Entry)
+				}
+			}
+			return passIfReplied(n, "replies are stamped with the moment of the decision")
+		}},
+	{Name: "answers-sent", Requirements: []string{"LVL-026", "CONF-041", "CONF-042"}, Level: 2, Strength: Must,
+		plays: asked,
+		Rule:  "each kind of clarification can be answered, and the answer is sent as it was given",
+		Judge: func(r *Recording) Finding {
+			for _, k := range questioned {
+				f := judgeAnswer(k.label, func(r *Recording, q, act message, replies []message) Finding {
+					switch {
+					case len(replies) == 0:
+						return failFinding("the user answered a question of the kind "+k.kind+
+							", and no reply was sent", q.Entry, act.Entry)
+					case replies[0].m["response"] != k.answer:
+						return failFinding(fmt.Sprintf("the user answered %v to a question of the kind %s, and %v was sent", k.answer, k.kind, replies[0].m["response"]), q.Entry, act.Entry, replies[0].Entry)
+					}
+					return passFinding("each kind of question was answered")
+				})(r)
+				if f.Verdict != Pass {
+					return f
+				}
+			}
+			return passFinding("each kind of question was answered as the user did")
+		}},
+	{Name: "answers-the-one", Requirements: []string{"LVL-023", "LVL-024", "CONF-010"}, Level: 2, Strength: Must,
+		plays: []string{"two-open"},
+		Rule:  "of two questions that are open at once, each is answered with what the user answered to it",
+		Judge: judgeAnswer("first", judgeTwoOpen)},
+	{Name: "never-by-itself", Requirements: []string{"EVT-079", "LVL-023", "SEC-002"}, Level: 2, Strength: Must,
+		plays: []string{"unattended"},
+		Rule:  "no reply is sent that the user did not give",
+		Judge: judgeAnswer("unattended", func(r *Recording, q, act message, replies []message) Finding {
+			for _, m := range r.repliesReceived() {
+				if m.n < act.n {
+					return failFinding("a reply was sent though the user had not decided", q.Entry, m.Entry)
+				}
+			}
+			return passFinding("nothing was sent before the user decided", q.Entry, act.Entry)
+		})},
+	{Name: "expires", Requirements: []string{"CONF-039"}, Level: 2, Strength: Must, plays: []string{"unattended"},
+		Rule:  "a question can no longer be answered when its timeout_seconds are over, though nobody says so",
+		Judge: judgeAnswer("unattended", noReply("after the time was over"))},
+	{Name: "gone-when-cancelled", Requirements: []string{"LVL-028", "CONF-053"}, Level: 2, Strength: Must,
+		plays: []string{"cancelled"},
+		Rule:  "a question can no longer be answered when its session was cancelled",
+		Judge: judgeAnswer("withdrawable", noReply("after the session was cancelled"))},
+	{Name: "gone-when-settled", Requirements: []string{"LVL-028"}, Level: 2, Strength: Must, plays: []string{"settled"},
+		Rule:  "a question can no longer be answered when the agent has gone on",
+		Judge: judgeAnswer("withdrawable", noReply("after the agent had gone on"))},
+}
+
+// invalidReason says what is wrong with a message, but for members that other cases judge, or "".
+func invalidReason(m message, but ...string) string {
+	c := check.Checker{SchemaOnly: true}
+	for _, f := range c.Message(1, m.Data) {
+		if !f.Note && !slices.Contains(but, f.Pointer) {
+			return fmt.Sprintf("%s: %s %s", m.compactType(), f.Pointer, f.Problem)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,219 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+)
+
+// wireCases judge what the target says of itself, and how it lives with terms.
+var wireCases = []Case{
+	{Name: "request-first", Requirements: []string{"HS-001", "WS-005", "WS-007"}, Level: 3, Strength: Must,
+		plays: []string{"less", "cut"},
+		Rule:  "the first message on a link is subscription.request, also when the target comes back",
+		Judge: func(r *Recording) Finding {
+			if _, missed := r.noteOn(0, noteNoDial); missed {
+				return inconclusiveFinding("the target did not connect")
+			}
+			for l := range r.linkCount() {
+				all := r.messagesOn(l, false)
+				if len(all) > 0 && all[0].compactType() != "subscription.request" {
+					return failFinding("the first message was "+quoteText(all[0].compactType()), all[0].Entry)
+				}
+				if _, began := r.noteOn(l, noteLeft); len(all) == 0 && !began && l == 0 {
+					return failFinding(fmt.Sprintf("no subscription.request came within %v", r.limit))
+				}
+			}
+			return passIfAny(len(ofTypes(r.messagesOn(0, false), "subscription.request")),
+				"links began with subscription.request")
+		}},
+	{Name: "request-valid", Requirements: []string{"HS-004", "HS-005", "HS-007", "HS-010", "HS-011", "HS-012",
+		"HS-015", "HS-017", "HS-019", "HS-023", "HS-025", "HS-030", "HS-032", "HS-035", "HS-037", "HS-039", "HS-041",
+		"I18N-002", "VER-001"},
+		Level: 3, Strength: Must, plays: []string{"less", "cut"},
+		Rule:  "the request is valid under its schema",
+		Judge: eachOf("subscription.request", func(m message) string { return invalidReason(m) })},
+	{Name: "one-name", Requirements: []string{"HS-006"}, Level: 3, Strength: Must, plays: []string{"cut", "less"},
+		Rule: "subscriber_id is the same whenever the target comes", Judge: func(r *Recording) Finding {
+			n := 0
+			names := map[string]bool{}
+			for name := range r.before {
+				names[name] = true
+			}
+			for l := range r.linkCount() {
+				for _, m := range ofTypes(r.messagesOn(l, false), "subscription.request") {
+					if n++; len(names) > 0 && !names[m.stringMember("subscriber_id")] {
+						return failFinding("the target came as "+quoteText(m.stringMember("subscriber_id"))+
+							", and under another name before", m.Entry)
+					}
+					names[m.stringMember("subscriber_id")] = true
+				}
+			}
+			if n+len(r.before) < 2 {
+				return inconclusiveFinding("the target came only once")
+			}
+			return passFinding("the target always came under one name")
+		}},
+	{Name: "lives-with-less", Requirements: []string{"LVL-035", "HS-054"}, Level: 3, Strength: Must,
+		plays: []string{"less"},
+		Rule:  "a subscriber that is granted less than it asked for goes on",
+		Judge: judgeIfConnectedAt("", judgePresentsAny("granted", "grantedtoo"))},
+	{Name: "changes-terms", Requirements: []string{"LVL-036"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
+		Rule: "when the user wants another verbosity, other terms are asked for",
+		Judge: judgeUserRenegotiation(func(r *Recording, act, m message) Finding {
+			if m.m == nil {
+				return failFinding("the user chose another verbosity, and no subscription.renegotiate came", act.Entry)
+			}
+			if got := m.objectMember("capabilities")["preferred_verbosity"]; got != act.m["verbosity"] {
+				return failFinding(fmt.Sprintf("the user chose %v, and %v was asked for", act.m["verbosity"], got),
+					act.Entry, m.Entry)
+			}
+			return passFinding("the verbosity that the user chose was asked for", act.Entry, m.Entry)
+		})},
+	{Name: "renegotiation-valid", Requirements: []string{"HS-074"}, Level: 3, Strength: Must,
+		plays: []string{"renegotiate"},
+		Rule:  "subscription.renegotiate is valid and names the subscription",
+		Judge: judgeUserRenegotiation(func(r *Recording, act, m message) Finding {
+			a := ofTypes(r.messagesOn(m.Link, true), "subscription.accepted")
+			switch {
+			case m.m == nil:
+				return inconclusiveFinding("no subscription.renegotiate came")
+			case len(a) == 0 || a[0].stringMember("subscription_id") != m.stringMember("subscription_id"):
+				return failFinding("it names the subscription "+quoteText(m.stringMember("subscription_id")), m.Entry)
+			case invalidReason(m) != "":
+				return failFinding(invalidReason(m), m.Entry)
+			}
+			return passFinding("it was valid", m.Entry)
+		})},
+	{Name: "old-terms-heard", Requirements: []string{"HS-077"}, Level: 3, Strength: Must,
+		plays: []string{"renegotiate"},
+		Rule:  "events under the old terms that are still on their way are presented",
+		Judge: judgePresentsAny("oldterms", "oldtermstoo")},
+	{Name: "new-terms-heard", Requirements: []string{"HS-077", "LVL-036"}, Level: 3, Strength: Must,
+		plays: []string{"renegotiate"},
+		Rule:  "the subscription goes on under the new terms", Judge: judgePresentsAny("newterms", "newtermstoo")},
+	{Name: "asks-for-less", Requirements: []string{"EXT-007"}, Level: 3, Strength: Must, plays: []string{"refused"},
+		Rule: "a request that was refused as capabilities_incompatible is not repeated as it was", Judge: judgeRefused},
+}
+
+// eachOf judges all messages of a type that came.
+func eachOf(typ string, wrong func(message) string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		n := 0
+		for l := range r.linkCount() {
+			for _, m := range ofTypes(r.messagesOn(l, false), typ) {
+				if w := wrong(m); w != "" {
+					return failFinding(w, m.Entry)
+				}
+				n++
+			}
+		}
+		return passIfAny(n, typ+" messages were right")
+	}
+}
+
+// grantFewerTerms agrees to less than was asked for.
+func grantFewerTerms(sc *subscriberHarness) {
+	c := sc.nextConn(sc.arrival)
+	if c == nil {
+		return
+	}
+	less := object{"max_events_per_second": 2, "supports_confirmation_reply": false,
+		"supports_clarification_reply": false,
+		"coalesce_boundaries":          nil, "pace_wpm": nil}
+	if rate, ok := c.request.objectMember("capabilities")["max_events_per_second"].(float64); ok && rate < 2 {
+		less["max_events_per_second"] = rate
+	}
+	c.sendAccepted(less)
+	s := sessionID()
+	c.emitEvent(c.newEvent("granted", s, started, "Less than you wanted", nil))
+	sc.awaitPresented(c.emitEvent(c.newEvent("grantedtoo", s, completed, "It was enough", nil)))
+}
+
+// runRenegotiation lets the user choose another verbosity.
+func runRenegotiation(sc *subscriberHarness) {
+	c := sc.beginSubscription()
+	if c == nil {
+		return
+	}
+	s, other := sessionID(), sessionID()
+	c.emitEvent(c.newEvent("other", other, started, "Some words", nil))
+	sc.awaitPresented(c.emitEvent(c.newEvent("verbose", s, started, "Many words", nil)))
+	chosen := "terse"
+	if c.agreedVerbosity() == chosen {
+		chosen = "detailed"
+	}
+	sc.sendUserAct(object{"verbosity": chosen})
+	came := c.awaitMessage("subscription.renegotiate")
+	c.emitEvent(c.newEvent("oldterms", s, invoked, "Still in many words", toolCall()))
+	sc.awaitPresented(c.emitEvent(c.newEvent("oldtermstoo", sessionID(), started, "Many more words", nil)))
+	if came {
+		c.sendAccepted(nil)
+	}
+	c.emitEvent(c.newEvent("newterms", s, invoked, "In other words", toolCall()))
+	sc.awaitPresented(c.emitEvent(c.newEvent("newtermstoo", other, completed, "Fewer words", nil)))
+}
+
+func judgeUserRenegotiation(judge func(r *Recording, act, m message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		if why := r.whyUnobservable(); why != "" {
+			return inconclusiveFinding(why)
+		}
+		acts := r.messagesOn(hookLink, true)
+		if len(acts) == 0 {
+			return inconclusiveFinding("the target was gone before the user chose")
+		}
+		var m message
+		if all := ofTypes(r.messagesOn(0, false), "subscription.renegotiate"); len(all) > 0 {
+			m = all[0]
+		}
+		return judge(r, acts[0], m)
+	}
+}
+
+// refuseFirstRequest refuses the first request, and takes the second.
+func refuseFirstRequest(sc *subscriberHarness) {
+	c := sc.nextConn(sc.arrival)
+	if c == nil {
+		return
+	}
+	c.sendRejected("capabilities_incompatible")
+	if len(requestedExtensions(c.request)) == 0 {
+		return
+	}
+	if again := sc.nextConn(arrival); again != nil { // which is the start of a program, where the target starts its agent
+		again.sendAccepted(nil)
+		sc.awaitPresented(again.emitEvent(again.newEvent("taken", sessionID(), started, "Welcome all the same", nil)))
+	}
+}
+
+// requestedExtensions are those that a request names.
+func requestedExtensions(request message) (list []string) {
+	caps := request.objectMember("capabilities")
+	list = stringList(caps["supported_extensions"])
+	for name, v := range caps {
+		if _, ok := v.(object); ok && name != "event_filters" {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func judgeRefused(r *Recording) Finding {
+	first := ofTypes(r.messagesOn(0, false), "subscription.request")
+	if len(first) == 0 {
+		return inconclusiveFinding("no subscription.request came")
+	}
+	if len(requestedExtensions(first[0])) == 0 {
+		return Finding{Verdict: Skipped, Seen: "the target asks for no extensions, so nothing can conflict"}
+	}
+	again := ofTypes(r.messagesOn(1, false), "subscription.request")
+	switch {
+	case len(again) == 0:
+		return failFinding(fmt.Sprintf("the target did not ask again within %v", arrival), first[0].Entry)
+	case slices.Equal(requestedExtensions(again[0]), requestedExtensions(first[0])):
+		return failFinding("the request that was refused came again with the same extensions", first[0].Entry,
+			again[0].Entry)
+	}
+	return passFinding("the target asked again for less", first[0].Entry, again[0].Entry)
+}

@@ -1,0 +1,328 @@
+package conformance
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// A targetConn is one connection of the target.
+type targetConn struct {
+	harness *subscriberHarness
+	n       int
+	conn    transports.Conn
+	id      string // of the subscription
+	// request is the first; its m is nil if none came.
+	request     message
+	substitute  atomic.Pointer[[]byte] // what the endpoint wrote in its place
+	terms       object                 // what was honored
+	streams     chan transports.Stream
+	open        transports.Stream
+	lacksStream bool              // no stream was opened when one was waited for
+	spent       []time.Time       // when the newest events left, for the rate
+	states      map[string]string // of sessions
+}
+
+func (c *targetConn) hasLeft() bool {
+	r := c.harness.recorder.snapshot()
+	_, left := r.noteOn(c.n, noteLeft)
+	return left
+}
+
+func (c *targetConn) readLoop() {
+	for {
+		data, err := c.conn.Receive(c.harness.ctx)
+		if err != nil {
+			if c.harness.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
+				if !errors.Is(err, io.EOF) {
+					c.harness.recorder.addEntry(Entry{Link: c.n,
+						Note: noteAside + "the link ended: " + aaep.SafeText(err.Error())})
+				}
+				c.harness.recorder.addEntry(Entry{Link: c.n, Note: noteLeft})
+				c.conn.Close() // as an agent does; a target that waits for that would come again too late
+			}
+			return
+		}
+		e := receivedEntry(c.conn, Entry{Link: c.n, Data: append([]byte{}, data...)})
+		if e.Note == noteSubstitute {
+			c.substitute.Store(&data)
+		}
+		if !c.harness.recorder.addEntry(e) {
+			return
+		}
+	}
+}
+
+// substitutedRequest is the request that the endpoint wrote in place of one of the target's, which
+// knows no handshake: the terms that hold. It is nil where there is none.
+func (c *targetConn) substitutedRequest() (request object) {
+	if data := c.substitute.Load(); data != nil && jsonv2.Unmarshal(*data, &request) != nil {
+		return nil
+	}
+	return request
+}
+
+// followStreams takes the event streams of a call, of which the newest counts.
+func (c *targetConn) followStreams(r transports.Resumable) {
+	for {
+		st, err := r.NextStream(c.harness.ctx)
+		if err != nil {
+			return
+		}
+		last := st.LastEventID()
+		if last == "" {
+			last = "nothing"
+		}
+		c.harness.recorder.addEntry(Entry{Link: c.n, Note: noteStream + last})
+		select {
+		case c.streams <- st:
+		case <-st.Done():
+		case <-c.harness.ctx.Done():
+			return
+		}
+	}
+}
+
+// sendBytes sends a message of the runner's as it is; an event goes over the stream, where there is
+// one.
+func (c *targetConn) sendBytes(data []byte, eventID string) bool {
+	c.harness.recorder.addEntry(Entry{Link: c.n, Sent: true, Data: data})
+	ctx, cancel := context.WithTimeout(c.harness.ctx, patience)
+	defer cancel()
+	if _, ok := c.conn.(transports.Resumable); ok && eventID != "" {
+		return c.sendOnStream(ctx, transports.Event{Message: data, ID: eventID})
+	}
+	if err := c.conn.Send(ctx, data); err != nil {
+		c.harness.recorder.addEntry(Entry{Link: c.n, Note: noteNoSend})
+		return false
+	}
+	return true
+}
+
+// sendOnStream sends an event over the newest stream, and waits for one where there is none; but
+// not again, where none came in time.
+func (c *targetConn) sendOnStream(ctx context.Context, ev transports.Event) bool {
+	var refused <-chan struct{}
+	if c.open == nil && !c.lacksStream {
+		refused = c.harness.afterViolation(ctx)
+	}
+	late := ctx.Done()
+	if c.lacksStream {
+		never, cancel := context.WithCancel(ctx)
+		cancel()
+		late = never.Done()
+	}
+	for {
+		select {
+		case c.open = <-c.streams:
+			continue
+		default:
+		}
+		if c.open != nil && c.open.SendEvents(ctx, []transports.Event{ev}) == nil {
+			c.lacksStream = false
+			return true
+		}
+		select { // it may open another
+		case c.open = <-c.streams:
+			continue
+		case <-refused:
+		case <-c.harness.over:
+		case <-late:
+		}
+		note := noteNoSend
+		if c.open == nil {
+			note = noteDeaf
+		}
+		c.lacksStream = true
+		c.harness.recorder.addEntry(Entry{Link: c.n, Note: note})
+		return false
+	}
+}
+
+func (c *targetConn) sendObject(o object) bool { return c.sendBytes(encodeObject(o), "") }
+
+func encodeObject(o object) []byte {
+	data, err := jsonv2.Marshal(o, jsonv2.Deterministic(true))
+	if err != nil {
+		panic(err) // it is of our own making
+	}
+	return data
+}
+
+func randomID() string { return strings.ToLower(rand.Text()) }
+
+// sendAccepted agrees to all that was asked for, but for extensions, which the runner has none of,
+// and for changes; nil takes a term away.
+func (c *targetConn) sendAccepted(changes object) {
+	asked := c.request.objectMember("capabilities")
+	if o, ok := c.latestMessage("subscription.renegotiate"); ok {
+		asked = withMembers(c.terms, o.objectMember("capabilities"))
+	}
+	c.terms = withMembers(asked, object{"supported_extensions": nil})
+	for name, v := range asked {
+		if _, ok := v.(object); ok && name != "event_filters" {
+			delete(c.terms, name)
+		}
+	}
+	c.terms = withMembers(c.terms, changes)
+	answer := object{"type": "subscription.accepted", "subscription_id": c.id, "aaep_version": aaep.Version,
+		"producer":             object{"agent_id": "aaep-conformance", "agent_name": "Conformance"},
+		"honored_capabilities": c.terms}
+	if c.request.m != nil {
+		c.sendObject(answer)
+	}
+}
+
+func (c *targetConn) sendRejected(code string) {
+	c.sendObject(object{"type": "subscription.rejected", "reason_code": code,
+		"reason_message": "The runner tries what a refusal does."})
+}
+
+// latestMessage is the newest message of a type that the target has sent on this call.
+func (c *targetConn) latestMessage(typ string) (m message, ok bool) {
+	if got := ofTypes(c.harness.recorder.snapshot().messagesOn(c.n, false), typ); len(got) > 0 {
+		return got[len(got)-1], true
+	}
+	return m, false
+}
+
+// awaitMessage waits for a message of a type on this call.
+func (c *targetConn) awaitMessage(typ string) (ok bool) {
+	c.harness.awaitCondition(c.harness.patience, func(r *Recording) bool {
+		ok = len(ofTypes(r.messagesOn(c.n, false), typ)) > 0
+		_, left := r.noteOn(c.n, noteLeft)
+		return ok || left
+	})
+	return ok
+}
+
+// agreedVerbosity is what the target is configured for.
+func (c *targetConn) agreedVerbosity() string {
+	if v, _ := c.terms["preferred_verbosity"].(string); v != "" {
+		return v
+	}
+	return "normal"
+}
+
+// newEvent makes an event with all that a good producer writes. Its id ends with a label, by which
+// cases find it.
+func (c *targetConn) newEvent(label, session, typ, say string, more object) object {
+	urgency := map[string]string{errored: "critical", confirm: "critical", clarify: "critical", handoff: "critical",
+		state: "background"}[typ]
+	if urgency == "" {
+		urgency = "normal"
+	}
+	e := object{"@context": aaep.CoreContext, "aaep_version": aaep.Version, "type": typ, "event_id": eventID(label),
+		"session_id": session, "timestamp": aaep.FormatTimestamp(time.Now()),
+		"producer":  object{"agent_id": "aaep-conformance", "agent_name": "Conformance"},
+		"verbosity": c.agreedVerbosity(), "urgency": urgency,
+		"localization_hints": object{"primary_language": "en-US", "text_direction": "ltr"}}
+	if typ != output {
+		for v, text := range summaryTexts(say) {
+			e["summary_"+v] = text
+		}
+	}
+	return withMembers(e, more)
+}
+
+// summaryTexts are the texts of an event at the three verbosities; none is within another.
+func summaryTexts(say string) map[string]string {
+	return map[string]string{"terse": say + " in brief.", "normal": say + " as usual.",
+		"detailed": say + " at length and in detail."}
+}
+
+// stateOf is the state in which events of a type are told (§6.2).
+var stateOf = map[string]string{invoked: "calling_tool", done: "calling_tool", output: "writing_output",
+	confirm: "awaiting_input", clarify: "awaiting_input"}
+
+// emitEvent sends an event as a good producer would: in the right state, not if it is filtered out,
+// and within the rate. It returns the id of what was sent, "" if nothing was.
+func (c *targetConn) emitEvent(e object) string {
+	typ, _ := e["type"].(string)
+	session, _ := e["session_id"].(string)
+	if to := stateOf[typ]; to != "" && session != "" {
+		c.enterState(session, to)
+	}
+	if typ == state {
+		e = withMembers(e, object{"from_state": c.currentState(session)})
+		c.states[session], _ = e["to_state"].(string)
+	}
+	if filters, ok := c.terms["event_filters"].(object); ok && e["urgency"] != "critical" &&
+		!passesFilters(filters, typ) {
+		return ""
+	}
+	c.awaitRate(e)
+	id, _ := e["event_id"].(string)
+	if !c.sendBytes(encodeObject(e), id) {
+		return ""
+	}
+	return id
+}
+
+func (c *targetConn) currentState(session string) string {
+	if now := c.states[session]; now != "" {
+		return now
+	}
+	return "idle"
+}
+
+// enterState tells that a session goes to another state, if it is not there.
+func (c *targetConn) enterState(session, to string) {
+	if c.currentState(session) != to {
+		c.emitEvent(c.newEvent("state", session, state, "Going on", object{"to_state": to}))
+	}
+}
+
+// awaitRate waits until one more event may leave (§5.6).
+func (c *targetConn) awaitRate(e object) {
+	rate, limited := c.terms["max_events_per_second"].(float64)
+	if !limited || rate < 1 || e["urgency"] == "critical" {
+		return
+	}
+	if len(c.spent) >= int(rate) {
+		timer := time.NewTimer(max(time.Until(c.spent[0].Add(time.Second)), time.Millisecond))
+		select {
+		case <-timer.C:
+		case <-c.harness.ctx.Done():
+		}
+		timer.Stop()
+		c.spent = c.spent[1:]
+	}
+	c.spent = append(c.spent, time.Now())
+}
+
+// breakConnection breaks the link without a word.
+func (c *targetConn) breakConnection() {
+	c.harness.recorder.addEntry(Entry{Link: c.n, Note: noteCut})
+	if breaks, ok := c.conn.(interface{ Cut() }); ok {
+		breaks.Cut()
+		return
+	}
+	c.conn.Close()
+}
+
+// closeConnection ends a call, as a producer that shuts down does.
+func (c *targetConn) closeConnection() {
+	ctx, cancel := context.WithTimeout(c.harness.ctx, time.Second)
+	defer cancel()
+	_ = c.conn.Send(ctx, encodeObject(object{"type": "subscription.close", "subscription_id": c.id,
+		"reason_code":    "producer_shutdown",
+		"reason_message": "The play is over."})) // whoever is gone needs no goodbye
+	_ = c.conn.Close()
+}
+
+func sessionID() string { return "sess_" + randomID() }
+
+// labelAt is where the label of an event id begins.
+const labelAt = 16
+
+func eventID(label string) string { return ("evt_" + randomID())[:labelAt] + label }

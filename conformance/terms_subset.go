@@ -1,0 +1,126 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+)
+
+// requestedCapabilities are what the request on a link asked for.
+func requestedCapabilities(r *Recording, link int) object {
+	for _, m := range ofTypes(r.messagesOn(link, true), "subscription.request") {
+		return m.objectMember("capabilities")
+	}
+	return nil
+}
+
+// termsOf are the terms of an answer to what was asked for. What it leaves out is as it was asked
+// for (D-45), as in the answer of §5.4.3, which has no filters.
+func termsOf(asked, answer object) object { return withMembers(asked, answer) }
+
+// honoredTerms are the terms that were answered first, as they were said.
+func honoredTerms(r *Recording, link int) object {
+	a, _ := r.firstAnswer(link)
+	return a.objectMember("honored_capabilities")
+}
+
+// agreedRate is the fewer of what was asked for and what was honored, and whether either was.
+func (r *Recording) agreedRate(link int) (float64, bool) {
+	asked, ok := requestedCapabilities(r, link)["max_events_per_second"].(float64)
+	if rate, said := honoredTerms(r, link)["max_events_per_second"].(float64); said && (!ok || rate < asked) {
+		return rate, true
+	}
+	return asked, ok
+}
+
+func honoredList(r *Recording, link int, name string) (list []string) {
+	return stringList(honoredTerms(r, link)[name])
+}
+
+// inJSON is a value as it was said, for people who do not know Go.
+func inJSON(v any) string {
+	data, err := jsonv2.Marshal(v, jsonv2.Deterministic(true))
+	if err != nil {
+		panic(err) // it came as JSON, or is of our own making
+	}
+	return aaep.SafeText(string(data))
+}
+
+func stringList(v any) (list []string) {
+	all, _ := v.([]any)
+	for _, t := range all {
+		list = append(list, fmt.Sprint(t))
+	}
+	return list
+}
+
+// defaults hold where a request is silent (§5.3.1).
+var defaults = object{
+	"languages":                    []any{"en-US"},
+	"supports_confirmation_reply":  false,
+	"supports_clarification_reply": false,
+	"coalesce_boundaries":          []any{"sentence", "completion"},
+	"supported_conformance_levels": []any{1.0},
+	"supported_extensions":         []any{},
+}
+
+// everyType is what filters are tried on.
+var everyType = []string{started, completed, errored, cancelled, state, progress, invoked, done, output, confirm,
+	clarify, handoff,
+	"medai:dose.given", "aaep:other"}
+
+func judgeSubset(r *Recording, a message) Finding {
+	asked := withMembers(defaults, requestedCapabilities(r, 0))
+	got := termsOf(asked, a.objectMember("honored_capabilities"))
+	wrong := func(name string) Finding {
+		return failFinding(fmt.Sprintf("%s: %s is honored where %s was asked for", name, inJSON(got[name]),
+			inJSON(asked[name])), append(sentOnFirstLink(r), a.Entry)...)
+	}
+	for _, name := range []string{"languages", "coalesce_boundaries", "supported_conformance_levels",
+		"supported_extensions"} {
+		for _, v := range stringList(got[name]) {
+			if !slices.Contains(stringList(asked[name]), v) {
+				return wrong(name)
+			}
+		}
+	}
+	for _, name := range []string{"supports_confirmation_reply", "supports_clarification_reply"} {
+		if got[name] == true && asked[name] != true {
+			return wrong(name)
+		}
+	}
+	if most, ok := asked["max_events_per_second"].(float64); ok {
+		if rate, ok := got["max_events_per_second"].(float64); !ok || rate > most {
+			return wrong("max_events_per_second")
+		}
+	}
+	wants, _ := asked["event_filters"].(object)
+	has, _ := got["event_filters"].(object)
+	has = termsOf(wants, has)
+	for _, t := range everyType {
+		if passesFilters(has, t) && !passesFilters(wants, t) {
+			return wrong("event_filters")
+		}
+	}
+	return passFinding("nothing more was honored than was asked for", a.Entry)
+}
+
+// passesFilters applies filters as §5.3.1.7 says; nil is the default.
+func passesFilters(filters object, typ string) bool {
+	match := func(name string) bool {
+		return slices.ContainsFunc(stringList(filters[name]), func(p string) bool {
+			if stem, ok := strings.CutSuffix(p, "*"); ok {
+				return strings.HasPrefix(typ, stem)
+			}
+			return p == typ
+		})
+	}
+	if _, ok := filters["include"]; !ok {
+		return strings.HasPrefix(typ, "aaep:agent.") && !match("exclude")
+	}
+	return match("include") && !match("exclude")
+}
