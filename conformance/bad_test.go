@@ -31,8 +31,8 @@ type dialer func(context.Context) (transports.Conn, error)
 
 func (d dialer) Dial(ctx context.Context) (transports.Conn, error) { return d(ctx) }
 
-// piped is a target that does with its end of a link whatever it likes.
-func piped(serve func(transports.Conn)) dialer {
+// connectPipe is a target that does with its end of a link whatever it likes.
+func connectPipe(serve func(transports.Conn)) dialer {
 	return func(context.Context) (transports.Conn, error) {
 		a, b := transports.Pipe()
 		go func() { defer b.Close(); serve(b) }()
@@ -40,7 +40,7 @@ func piped(serve func(transports.Conn)) dialer {
 	}
 }
 
-func verdicts(r *conformance.Report) map[string]conformance.Verdict {
+func verdictsByCase(r *conformance.Report) map[string]conformance.Verdict {
 	all := map[string]conformance.Verdict{}
 	for _, res := range r.Results {
 		all[res.Case.Name] = res.Verdict
@@ -95,13 +95,13 @@ func TestTargetsThatDoNotPlayAlong(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				// The floods take memory: fewer plays do.
-				run := conformance.ProducerRun{Dialer: piped(tt.serve), Driver: tt.driver, Level: 3,
+				run := conformance.ProducerRun{Dialer: connectPipe(tt.serve), Driver: tt.driver, Level: 3,
 					Only: []string{"begins-once", "events-valid", "request-answered", "asks-first"}}
 				r, err := run.Prove(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := verdicts(r)
+				got := verdictsByCase(r)
 				if r.Verdict != tt.want || got["begins-once"] != tt.begins || got["events-valid"] != tt.valid ||
 					got["request-answered"] != tt.answered ||
 					got["asks-first"] != conformance.Inconclusive {
@@ -116,8 +116,8 @@ func TestTargetsThatDoNotPlayAlong(t *testing.T) {
 	}
 }
 
-// cannot is a driver that does not have a scenario.
-func cannot(g *target, name string) conformance.Driver {
+// driverWithout is a driver that does not have a scenario.
+func driverWithout(g *target, name string) conformance.Driver {
 	return conformance.DriverFunc(func(ctx context.Context, s conformance.Scenario) error {
 		if s.Name == name {
 			return errors.New("501 not here")
@@ -136,7 +136,7 @@ func TestMissingScenarios(t *testing.T) {
 			t.Parallel()
 			r := inBubble(t, func(g *target) conformance.ProducerRun {
 				run := checkExtraCases(g, g)
-				run.Driver = cannot(g, name)
+				run.Driver = driverWithout(g, name)
 				return run
 			})
 			beside := []string{conformance.Hang, conformance.Withdraw,
@@ -157,11 +157,11 @@ func TestMissingScenarios(t *testing.T) {
 func TestInconclusiveIsNotPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newTarget(t)
-		r, err := conformance.ProducerRun{Dialer: g, Driver: cannot(g, conformance.Ask), Level: 2}.Prove(t.Context())
+		r, err := conformance.ProducerRun{Dialer: g, Driver: driverWithout(g, conformance.Ask), Level: 2}.Prove(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := verdicts(r); r.Verdict != conformance.Inconclusive ||
+		if got := verdictsByCase(r); r.Verdict != conformance.Inconclusive ||
 			got["asks-first"] != conformance.Inconclusive || got["begins-once"] != conformance.Inconclusive ||
 			got["rate-kept"] != conformance.Skipped || r.Counts[conformance.Fail] != 0 {
 			t.Errorf("the verdict is %s: %v", r.Verdict, got)
@@ -183,12 +183,12 @@ func TestInconclusiveIsNotPassed(t *testing.T) {
 
 // LVL-018: at Level 1 nobody needs to know the handshake; at Level 3 it is missed.
 func TestWithoutHandshake(t *testing.T) {
-	m := mutant{out: drop(isType("subscription.accepted"))}
+	m := mutant{out: dropMessages(isType("subscription.accepted"))}
 	for level, want := range map[int]conformance.Verdict{1: conformance.Pass, 3: conformance.Fail} {
 		r := inBubble(t, func(g *target) conformance.ProducerRun {
-			return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: level}
+			return conformance.ProducerRun{Dialer: mutantTarget{g, &m, new(sync.Map), new(int)}, Driver: g, Level: level}
 		})
-		if r == nil || r.Verdict != want || level == 3 && verdicts(r)["request-answered"] != conformance.Fail {
+		if r == nil || r.Verdict != want || level == 3 && verdictsByCase(r)["request-answered"] != conformance.Fail {
 			t.Errorf("level %d: %+v", level, r)
 		}
 	}
@@ -196,9 +196,9 @@ func TestWithoutHandshake(t *testing.T) {
 
 // The report says why nothing could be judged where the target wants nobody.
 func TestRejected(t *testing.T) {
-	m := mutant{in: func(_ *proxy, o object) []object { return []object{clone(o, object{"aaep_version": "99.0.0"})} }}
+	m := mutant{in: func(_ *proxy, o object) []object { return []object{cloneWith(o, object{"aaep_version": "99.0.0"})} }}
 	r := inBubble(t, func(g *target) conformance.ProducerRun {
-		return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 1}
+		return conformance.ProducerRun{Dialer: mutantTarget{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 1}
 	})
 	var text bytes.Buffer
 	if r.WriteText(&text); r.Verdict != conformance.Inconclusive ||
@@ -236,7 +236,8 @@ func TestNothingJudged(t *testing.T) {
 	r := inBubble(t, func(g *target) conformance.ProducerRun {
 		return conformance.ProducerRun{Dialer: g, Driver: g, Level: 3, Only: []string{"strangers-refused"}}
 	})
-	if r.Verdict != conformance.Inconclusive || r.OK() || verdicts(r)["strangers-refused"] != conformance.Skipped {
+	if r.Verdict != conformance.Inconclusive || r.OK() ||
+		verdictsByCase(r)["strangers-refused"] != conformance.Skipped {
 		t.Errorf("%s, OK is %v: %v", r.Verdict, r.OK(), r.Counts)
 	}
 }
@@ -257,8 +258,8 @@ func TestUnreachable(t *testing.T) {
 	g.Producer.Shutdown(context.Background())
 }
 
-// driven is the endpoint that HTTPDriver asks.
-func driven(g *target) http.Handler {
+// driverEndpoint is the endpoint that HTTPDriver asks.
+func driverEndpoint(g *target) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var s conformance.Scenario
 		if err := json.NewDecoder(r.Body).Decode(&s); err != nil || r.URL.Path != "/scenarios/"+s.Name {
@@ -292,7 +293,7 @@ func TestRealTransports(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { served <- g.Producer.Serve(ctx, local) }()
-	driver := httptest.NewServer(driven(g))
+	driver := httptest.NewServer(driverEndpoint(g))
 	for name, d := range map[string]transports.Dialer{
 		"sse":       sse.Dialer{URL: "http://" + ln.Addr().String()},
 		"websocket": websocket.Dialer{URL: "ws://" + ln.Addr().String() + "/aaep/v1/ws"},
@@ -350,7 +351,7 @@ func TestExtra(t *testing.T) {
 		return conformance.ProducerRun{Dialer: g, Driver: g, Level: 1, Extra: []conformance.Case{whole},
 			Only: []string{"x-001"}}
 	})
-	if got := verdicts(r)["x"]; got != conformance.Inconclusive {
+	if got := verdictsByCase(r)["x"]; got != conformance.Inconclusive {
 		t.Errorf("a judge that finds nothing made it %s", got)
 	}
 }

@@ -75,7 +75,7 @@ func TestBinding(t *testing.T) {
 			t.Parallel()
 			report := servedBy(t, tt.level, []string{"binding"}, func(h http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					h.ServeHTTP(&botched{ResponseWriter: w, head: tt.head, body: tt.body}, r)
+					h.ServeHTTP(&faultyWriter{ResponseWriter: w, head: tt.head, body: tt.body}, r)
 				})
 			})
 			beyond := tt.level == 1 && tt.want == "" // passes, and is told of
@@ -148,7 +148,7 @@ func TestResumed(t *testing.T) {
 						r.Header.Del("Last-Event-ID")
 					}
 					if again && tt.drops != nil {
-						w = &botched{ResponseWriter: w, body: func(b []byte) []byte {
+						w = &faultyWriter{ResponseWriter: w, body: func(b []byte) []byte {
 							var kept []byte
 							for frame := range bytes.SplitAfterSeq(b, []byte("\n\n")) {
 								if !tt.drops(frame) {
@@ -260,7 +260,7 @@ func TestResumedText(t *testing.T) {
 						}
 						return edited
 					}
-					h.ServeHTTP(&botched{ResponseWriter: w, body: edit}, r)
+					h.ServeHTTP(&faultyWriter{ResponseWriter: w, body: edit}, r)
 				})
 			})
 			got := report.Results[slices.IndexFunc(report.Results,
@@ -272,14 +272,14 @@ func TestResumedText(t *testing.T) {
 	}
 }
 
-type botched struct {
+type faultyWriter struct {
 	http.ResponseWriter
 	head func(int, http.Header) int
 	body func([]byte) []byte
 	sent bool
 }
 
-func (w *botched) WriteHeader(status int) {
+func (w *faultyWriter) WriteHeader(status int) {
 	w.sent = true
 	if w.head != nil {
 		status = w.head(status, w.Header())
@@ -287,7 +287,7 @@ func (w *botched) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *botched) Write(b []byte) (int, error) {
+func (w *faultyWriter) Write(b []byte) (int, error) {
 	if !w.sent {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -299,5 +299,5 @@ func (w *botched) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-func (w *botched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-func (w *botched) Flush()                      { w.ResponseWriter.(http.Flusher).Flush() }
+func (w *faultyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *faultyWriter) Flush()                      { w.ResponseWriter.(http.Flusher).Flush() }

@@ -1,5 +1,5 @@
 // Package conformance proves that a producer, or a subscriber, keeps the duties of Level 1, 2 or 3
-// (chapter 9), whoever wrote it and over whatever transport it is reached.
+// (chapter 9), in any implementation and over any transport it is reached.
 //
 //	run := conformance.ProducerRun{Dialer: dialer, Driver: conformance.HTTPDriver{Base: "http://127.0.0.1:9100"}, Level: 3}
 //	report, err := run.Prove(ctx)
@@ -8,7 +8,7 @@
 // A Driver makes the producer act: a Scenario says what. The runner connects subscribers that see
 // every byte, some of them ill-behaved, keeps a Recording of what was said, and when, and lets
 // Cases judge it. What was never seen is inconclusive, and passes nothing. A SubscriberRun turns
-// that round: the runner plays the producer, and a Hook tells it what the person got.
+// that round: the runner acts as the producer, and a Hook tells it what the person got.
 package conformance
 
 import (
@@ -60,13 +60,13 @@ type Case struct {
 	Scenario string
 
 	// Play and Judge are set in cases from outside, for ProducerRun.Extra and SubscriberRun.Extra:
-	// what is played, and what is made of it.
+	// what is run, and what is made of it.
 	Play  *Play
 	Judge func(*Recording) Finding
 
 	plays      []string // whose recordings are judged
-	beside     []string // those that are judged too where they were played, of which only what is wrong counts
-	everywhere bool     // and those of all else that is played
+	beside     []string // those that are judged too where they were run, of which only what is wrong counts
+	everywhere bool     // and those of all else that is run
 }
 
 // Play is one of two things. With a producer it is a subscriber that asks for some capabilities
@@ -153,7 +153,7 @@ type Scenario struct {
 // Driver starts scenarios on the target.
 type Driver interface {
 	// Start begins a scenario. It may return at once or when the scenario is over; ctx ends when
-	// nobody listens any more. An error says that it could not be started.
+	// no subscriber listens any more. An error says that it could not be started.
 	Start(ctx context.Context, s Scenario) error
 }
 
@@ -170,7 +170,7 @@ type Finding struct {
 	Seen     string
 	Evidence []Entry
 
-	none  bool   // there was nothing in this play for the case, and need not have been
+	none  bool   // there was nothing in this scenario run for the case, and need not have been
 	cause string // of an inconclusive one, where it keeps other cases from being judged too
 	// problems are all that is wrong, in place of Seen and Evidence, where there may be much.
 	problems []problem
@@ -182,16 +182,26 @@ type problem struct {
 	entry Entry
 }
 
+// passFinding is a Finding of a rule that is kept. Seen is one sentence without its full stop.
 func passFinding(seen string, evidence ...Entry) Finding {
 	return Finding{Verdict: Pass, Seen: seen, Evidence: evidence}
 }
+
+// failFinding is a Finding of a rule that is broken, with the entries that show it.
 func failFinding(seen string, evidence ...Entry) Finding {
 	return Finding{Verdict: Fail, Seen: seen, Evidence: evidence}
 }
+
+// inconclusiveFinding is a Finding of a rule that this recording cannot decide, and says why.
 func inconclusiveFinding(why string) Finding { return Finding{Verdict: Inconclusive, Seen: why} }
+
+// skippedFinding is a Finding of a rule that does not apply to this target, and says why.
 func skippedFinding(why string, evidence ...Entry) Finding {
 	return Finding{Verdict: Skipped, Seen: why, Evidence: evidence}
 }
+
+// nothingToJudge is an inconclusive Finding that does not keep the case from passing by its other
+// recordings.
 func nothingToJudge(why string) Finding { return Finding{Verdict: Inconclusive, Seen: why, none: true} }
 
 // event types, short.

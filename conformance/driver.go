@@ -55,8 +55,8 @@ func (d HTTPDriver) Start(ctx context.Context, s Scenario) error {
 }
 
 // CommandDriver runs a program for each scenario, with its name as one more argument and the
-// Scenario as JSON on standard input. A program that is still running when nobody listens any more
-// is killed.
+// Scenario as JSON on standard input. A program that is still running when no subscriber listens
+// any more is killed.
 type CommandDriver struct {
 	Command []string
 }
@@ -105,14 +105,14 @@ func (h *head) Write(b []byte) (int, error) {
 // when its input ends. Close ends it. Scenarios are started one after another.
 type ChildDriver struct {
 	Command []string
-	// Stderr gets what the program says beside. If nil, nobody.
+	// Stderr gets what the program says beside. If nil, it is discarded.
 	Stderr io.Writer
 
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	out     io.Closer
 	answers chan string
-	owed    int // answers to scenarios that nobody waits for any more
+	owed    int // answers to scenarios that are awaited no more
 }
 
 // Open starts the program, unless it runs, and waits until it is ready.
@@ -128,7 +128,7 @@ func (d *ChildDriver) Open(ctx context.Context) error {
 
 var errNotReady = errors.New("the program did not say that it is ready")
 
-// Start gives the program a scenario. It opens it first, if nobody has.
+// Start gives the program a scenario. It opens it first, if it is not open yet.
 func (d *ChildDriver) Start(ctx context.Context, s Scenario) error {
 	if err := d.Open(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoDriver, err)
@@ -175,6 +175,7 @@ func (d *ChildDriver) awaitAnswer(ctx context.Context, late error) error {
 	}
 }
 
+// startProgram starts the command and reads its lines into d.answers until its output ends.
 func (d *ChildDriver) startProgram() error {
 	if len(d.Command) == 0 {
 		return errors.New("there is no command")

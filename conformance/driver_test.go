@@ -152,7 +152,7 @@ func beAgent(at string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	go http.Serve(ln, driven(&target{Producer: p}))
+	go http.Serve(ln, driverEndpoint(&target{Producer: p}))
 	l, err := stdio.Listen(nil)
 	if err != nil {
 		return 2
@@ -184,7 +184,7 @@ func TestOneLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := verdicts(r)
+	got := verdictsByCase(r)
 	if r.Verdict != conformance.Pass || got["reject-means-no"] != conformance.Pass ||
 		got["version-refused"] != conformance.Pass ||
 		got["all-are-asked"] != conformance.Skipped || len(r.Warnings) != 2 || r.Name != "child" {

@@ -16,14 +16,14 @@ func Explain(w io.Writer, name string) error {
 	found := Match(Cases(), name)
 	row, known := requirements.Find(name)
 	if known {
-		b.WriteString(rowText(row))
+		b.WriteString(requirementText(row))
 	}
 	for _, c := range found {
 		fmt.Fprintf(&b, "Case %s, %s at Level %d. Right is: %s.\n", c.Name, c.Strength, c.Level, c.Rule)
 		if !known {
 			for _, id := range c.Requirements {
 				if row, ok := requirements.Find(id); ok {
-					b.WriteString(rowText(row))
+					b.WriteString(requirementText(row))
 				}
 			}
 		}
@@ -46,7 +46,7 @@ func Explain(w io.Writer, name string) error {
 	return err
 }
 
-func rowText(r requirements.Requirement) string {
+func requirementText(r requirements.Requirement) string {
 	level := "at Level " + r.Level
 	if r.Level == "any" {
 		level = "at any level"

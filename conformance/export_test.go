@@ -66,7 +66,7 @@ func Unanswered(r *Recording) *Recording {
 	changed.Entries, changed.read = slices.Clone(r.Entries), map[int]object{}
 	for link := range r.linkCount() {
 		for _, m := range ofTypes(r.messagesOn(link, false), "subscription.accepted", "subscription.rejected") {
-			changed.Entries[m.n].Data, changed.Entries[m.n].Note = nil, noteSubstitute
+			changed.Entries[m.index].Data, changed.Entries[m.index].Note = nil, noteSubstitute
 		}
 	}
 	return &changed

@@ -42,7 +42,7 @@ func TestBrokenEventsTakeNoTime(t *testing.T) {
 		{"no type", without("type"), 1, time.Minute, "messages that are no JSON objects"},
 		{"all of it lost", events(func([]byte) []byte { return []byte("?") }), 1, time.Minute,
 			"messages that are no JSON objects"},
-		{"no end", mutant{out: drop(func(o object) bool {
+		{"no end", mutant{out: dropMessages(func(o object) bool {
 			return strings.HasPrefix(shortName(o), "session.") && shortName(o) != "session.started"
 		})}, 1, time.Minute, ""},
 		{"cut short, everything", events(func(msg []byte) []byte { return msg[:len(msg)-1] }), 3, 3 * time.Minute,
@@ -52,7 +52,7 @@ func TestBrokenEventsTakeNoTime(t *testing.T) {
 			var began time.Time
 			r := inBubble(t, func(g *target) conformance.ProducerRun {
 				began = time.Now()
-				return conformance.ProducerRun{Dialer: broken{g, &tt.m, new(sync.Map), new(int)}, Driver: g,
+				return conformance.ProducerRun{Dialer: mutantTarget{g, &tt.m, new(sync.Map), new(int)}, Driver: g,
 					Level: tt.level}
 			})
 			if r == nil || r.Verdict != conformance.Fail {

@@ -17,14 +17,14 @@ import (
 // A run that is interrupted reports what was judged by then, and passes nothing that was not played
 // whole; a run that resumes that report judges the rest alone, and keeps what was wrong.
 func TestInterrupted(t *testing.T) {
-	m := mutant{out: drop(isType("handoff.requested"))}
+	m := mutant{out: dropMessages(isType("handoff.requested"))}
 	prove := func(t *testing.T, until string, earlier *conformance.Report) (r *conformance.Report,
 		played []string, err error) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			defer interrupt()
 			g := newTarget(t)
-			run := checkExtraCases(g, broken{g, &m, new(sync.Map), new(int)})
+			run := checkExtraCases(g, mutantTarget{g, &m, new(sync.Map), new(int)})
 			run.Resume = earlier
 			run.Progress = func(play string, _, _ int) {
 				if !strings.Contains(play, ",") {
@@ -44,7 +44,7 @@ func TestInterrupted(t *testing.T) {
 		part.Claim() != "" {
 		t.Fatalf("%v, %+v", err, part)
 	}
-	got := verdicts(part)
+	got := verdictsByCase(part)
 	for name, want := range map[string]conformance.Verdict{"hands-over": conformance.Fail,
 		"text-whole": conformance.Pass, "begins-once": conformance.Pass,
 		"question-times-out": conformance.Inconclusive, "rate-kept": conformance.Inconclusive,
@@ -102,7 +102,7 @@ func TestSubscriberInterrupted(t *testing.T) {
 			part.Verdict != conformance.Inconclusive {
 			t.Fatalf("%v, %+v", err, part)
 		}
-		if got := verdicts(part); got["start-told"] != conformance.Pass ||
+		if got := verdictsByCase(part); got["start-told"] != conformance.Pass ||
 			got["critical-at-once"] != conformance.Inconclusive {
 			t.Errorf("%v", got)
 		}
@@ -125,7 +125,7 @@ func TestLongQuestionIsNotMute(t *testing.T) {
 		})
 		run := conformance.ProducerRun{Dialer: g, Driver: long, Level: 2, Only: []string{"silence-means-no"}}
 		run.Progress = func(what string, _, _ int) { told, last = append(told, time.Now()), what }
-		if r, err := run.Prove(t.Context()); err != nil || verdicts(r)["silence-means-no"] != conformance.Pass {
+		if r, err := run.Prove(t.Context()); err != nil || verdictsByCase(r)["silence-means-no"] != conformance.Pass {
 			t.Errorf("%v", err)
 		}
 		shutDown(g)

@@ -85,8 +85,8 @@ const (
 	notAsked  = "it was not asked for"
 )
 
-// withdrawUnfinished takes back what was judged by some of the plays of a case alone, where the run
-// was interrupted. What is wrong stays so.
+// withdrawUnfinished takes back what was judged by some of the scenario runs of a case alone, where
+// the run was interrupted. What is wrong stays so.
 func (res *Result) withdrawUnfinished(recordings map[string]*Recording) {
 	for _, name := range res.Case.plays {
 		if recordings[name] == nil && res.Verdict != Fail && res.Verdict != Deviation {
@@ -153,7 +153,7 @@ func explainInconclusive(f Finding, r *Recording) Finding {
 	return f
 }
 
-// problems are all that is wrong in several plays, each thing once.
+// problems are all that is wrong in several scenario runs, each thing once.
 type problems struct {
 	texts    []string
 	times    map[string]int

@@ -7,7 +7,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// The plays that need ProducerRun.Stranger, and ProducerRun.Neighbour.
+// The scenario runs that need ProducerRun.Stranger, and ProducerRun.Neighbour.
 const (
 	strangerPlay  = "stranger"
 	neighbourPlay = "other-name"
@@ -53,7 +53,7 @@ var accessCases = []Case{
 			if a, ok := r.firstAnswer(1); !ok || a.compactType() != "subscription.accepted" {
 				return inconclusiveFinding("the other credentials were not accepted")
 			}
-			f := neverRun("the accept was sent by another than the subscription that it named")(r)
+			f := judgeNeverRun("the accept was sent by another than the subscription that it named")(r)
 			if f.Verdict != Pass {
 				return f
 			}
@@ -65,7 +65,7 @@ var accessCases = []Case{
 			}
 			own := ofTypes(r.messagesOn(0, true), "confirmation.reply")
 			for _, m := range r.eventsOn(0) {
-				if len(own) > 0 && m.isTerminal() && m.n > own[0].n {
+				if len(own) > 0 && m.isTerminal() && m.index > own[0].index {
 					return f
 				}
 			}
@@ -74,7 +74,7 @@ var accessCases = []Case{
 	{Name: "not-entitled", Requirements: []string{"SEC-003", "CONF-011", "TERM-017"}, Level: 2, Strength: Must,
 		plays: []string{"not-entitled"},
 		Rule:  "an accept of a subscription that may not reply has no effect, whatever token it knows",
-		Judge: neverRun("the accept came from a subscription that was not asked")},
+		Judge: judgeNeverRun("the accept came from a subscription that was not asked")},
 	{Name: "refusals-mute", Requirements: []string{"CONF-026"}, Level: 2, Strength: Must,
 		plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "twice", "changed-mind",
 			"old-token"},
@@ -94,12 +94,13 @@ var accessCases = []Case{
 					taken = m
 				}
 			}
-			if e, refused := notTaken(r, other); other.m != nil && taken.m != nil && refused {
+			if e, refused := notTaken(r, other); other.members != nil && taken.members != nil && refused {
 				return failFinding("a reply was answered otherwise than another one: "+string(e.Data), other.Entry, e,
 					taken.Entry)
 			}
 			for _, m := range r.messagesOn(0, false) {
-				if m.n > replies[0].n && m.stringMember("session_id") == "" && m.compactType() != "subscription.close" {
+				if m.index > replies[0].index && m.stringMember("session_id") == "" &&
+					m.compactType() != "subscription.close" {
 					return failFinding("a message came that is no event, after a reply that does not count",
 						replies[0].Entry, m.Entry)
 				}
@@ -113,7 +114,7 @@ var accessCases = []Case{
 
 // notTaken is what came of a message that the target did not take.
 func notTaken(r *Recording, m message) (Entry, bool) {
-	for _, e := range r.Entries[m.n+1:] {
+	for _, e := range r.Entries[m.index+1:] {
 		if e.Link == m.Link && (e.Sent || e.Note == noteNoSend) {
 			return e, !e.Sent
 		}
@@ -129,11 +130,11 @@ func judgeDeparted(how string) func(*Recording) Finding {
 		if len(q) == 0 {
 			return inconclusiveFinding(neverAsked)
 		}
-		if f, found := ranAnyway(r, 1, q[0], "after the only one who was asked, "+how+", had gone"); found {
+		if f, found := findRunAnyway(r, 1, q[0], "after the only one who was asked, "+how+", had gone"); found {
 			return f
 		}
 		for _, m := range r.eventsOn(1) {
-			if m.n > q[0].n && (m.isTerminal() || m.compactType() == state &&
+			if m.index > q[0].index && (m.isTerminal() || m.compactType() == state &&
 				m.stringMember("from_state") == "awaiting_input") {
 				return passFinding("the session went on without the tool", m.Entry)
 			}

@@ -29,9 +29,9 @@ var bindingCases = []Case{
 		Rule: "messages are carried as the binding of the transport advises", Judge: violationsOfKind(noteAdvice)},
 }
 
-var bindingRuns = slices.Concat(wholeRuns, greetings, []string{"turned-away", "shutdown"})
+var bindingRuns = slices.Concat(wholeRuns, handshakeRuns, []string{"turned-away", "shutdown"})
 
-// subscriberBindingCases judge the same of a subscriber, in whatever is played.
+// subscriberBindingCases judge the same of a subscriber, in whatever is run.
 var subscriberBindingCases = []Case{
 	{Name: "binding", Requirements: []string{"TR-004"}, Level: 1, Strength: Must,
 		Also: []string{"SSE-003", "SSE-005", "SSE-009", "SSE-015", "CONF-014", "WS-002", "WS-009", "IPC-009",

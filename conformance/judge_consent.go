@@ -35,18 +35,18 @@ func confirmationsOn(r *Recording, link int) []message { return ofTypes(r.events
 
 const neverAsked = "the producer never asked"
 
-// ranAnyway finds on a link that an irreversible call was made after a question, or that one
+// findRunAnyway finds on a link that an irreversible call was made after a question, or that one
 // succeeded then. What was begun before the question is judged by asks-first, and leaves open here
 // whether the tool was run.
-func ranAnyway(r *Recording, link int, q message, although string) (Finding, bool) {
+func findRunAnyway(r *Recording, link int, q message, although string) (Finding, bool) {
 	early := false
 	for _, d := range irreversibleCalls(r, link) {
-		if d.n > q.n {
+		if d.index > q.index {
 			return failFinding("the irreversible tool was run "+although, evidenceBefore(r, d)...), true
 		}
 		early = true
 		for _, over := range ofTypes(r.eventsOn(link), done) {
-			if over.n > q.n && over.sameCall(d) && over.stringMember("status") == "success" {
+			if over.index > q.index && over.sameCall(d) && over.stringMember("status") == "success" {
 				return failFinding("the irreversible tool was run to its end "+although, evidenceBefore(r, over)...),
 					true
 			}
@@ -60,9 +60,10 @@ func (m message) sameCall(other message) bool {
 		m.stringMember("tool_call_id") == other.stringMember("tool_call_id")
 }
 
-// neverRun judges a recording in which a question must have come, and a reply of the runner's must
-// have been sent, after which the tool must not be run. Without either there is nothing to judge.
-func neverRun(because string) func(*Recording) Finding {
+// judgeNeverRun judges a recording in which a question must have come, and a reply of the runner's
+// must have been sent, after which the tool must not be run. Without either there is nothing to
+// judge.
+func judgeNeverRun(because string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		q := confirmationsOn(r, 0)
 		if len(q) == 0 {
@@ -73,12 +74,12 @@ func neverRun(because string) func(*Recording) Finding {
 			return inconclusiveFinding("nothing was replied, so that nothing could come of it")
 		}
 		for _, d := range irreversibleCalls(r, 0) {
-			if d.n > q[0].n && d.n < replies[0].n {
+			if d.index > q[0].index && d.index < replies[0].index {
 				return failFinding("the irreversible tool was run before the question was answered",
 					evidenceBefore(r, d)...)
 			}
 		}
-		if f, found := ranAnyway(r, 0, q[0], "although "+because); found {
+		if f, found := findRunAnyway(r, 0, q[0], "although "+because); found {
 			return f
 		}
 		return passFinding("the tool was not run: "+because, evidenceBefore(r, q[0])...)
@@ -90,19 +91,20 @@ func neverRun(because string) func(*Recording) Finding {
 func (r *Recording) repliesSent() (list []message) {
 	for i, e := range r.Entries {
 		if e.Sent && bytes.Contains(e.Data, []byte(`"confirmation.reply"`)) {
-			list = append(list, message{Entry: e, n: i})
+			list = append(list, message{Entry: e, index: i})
 		}
 	}
 	return list
 }
 
-// neverRunInSilence judges a recording in which a question must have come, and nothing was replied.
-func neverRunInSilence(r *Recording) Finding {
+// judgeNeverRunUnanswered judges a recording in which a question must have come, and nothing was
+// replied.
+func judgeNeverRunUnanswered(r *Recording) Finding {
 	q := confirmationsOn(r, 0)
 	if len(q) == 0 {
 		return inconclusiveFinding(neverAsked)
 	}
-	if f, found := ranAnyway(r, 0, q[0], "although nobody answered"); found {
+	if f, found := findRunAnyway(r, 0, q[0], "although nobody answered"); found {
 		return f
 	}
 	return passFinding("the tool was not run: nobody answered", q[0].Entry)
@@ -114,7 +116,7 @@ func judgeAsksFirst(r *Recording) Finding {
 	q, replies := confirmationsOn(r, 0), r.repliesSent()
 	for _, d := range irreversibleCalls(r, 0) {
 		asked := slices.ContainsFunc(q, func(q message) bool {
-			return q.n < d.n &&
+			return q.index < d.index &&
 				q.stringMember("session_id") == d.stringMember("session_id")
 		})
 		switch {
@@ -124,7 +126,7 @@ func judgeAsksFirst(r *Recording) Finding {
 		case !asked:
 			return failFinding("tool.invoked said that the irreversible tool was begun before the question came",
 				evidenceBefore(r, d)...)
-		case len(replies) > 0 && d.n < replies[0].n:
+		case len(replies) > 0 && d.index < replies[0].index:
 			return failFinding("tool.invoked said that the irreversible tool was begun before anybody had accepted",
 				evidenceBefore(r, d)...)
 		}
@@ -138,12 +140,12 @@ func judgeAsksFirst(r *Recording) Finding {
 // evidenceBefore is a message, and what was said before it that matters.
 func evidenceBefore(r *Recording, m message) (list []Entry) {
 	for i, o := range r.Entries {
-		if i >= m.n {
+		if i >= m.index {
 			break
 		}
 		var about message
 		for _, q := range confirmationsOn(r, o.Link) {
-			if q.n == i {
+			if q.index == i {
 				about = q
 			}
 		}
@@ -151,7 +153,7 @@ func evidenceBefore(r *Recording, m message) (list []Entry) {
 			list = append(list, o)
 		}
 	}
-	for _, e := range r.Entries[:m.n] { // also what is no JSON that everybody reads alike
+	for _, e := range r.Entries[:m.index] { // also what is no JSON that everybody reads alike
 		if e.Link == m.Link && e.Sent && bytes.Contains(e.Data, []byte(`"confirmation.reply"`)) {
 			list = append(list, e)
 		}
@@ -182,10 +184,10 @@ var consentCases = []Case{
 		}},
 	{Name: "reject-means-no", Requirements: []string{"SM-013", "CONF-004"}, Level: 2, Strength: Must,
 		plays: []string{"reject"},
-		Rule:  "a tool that was rejected is not run", Judge: neverRun("it was rejected")},
+		Rule:  "a tool that was rejected is not run", Judge: judgeNeverRun("it was rejected")},
 	{Name: "silence-means-no", Requirements: []string{"CONF-030", "LVL-042"}, Level: 2, Strength: Must,
 		plays: []string{"silence"},
-		Rule:  "without an answer the default, reject, applies", Judge: neverRunInSilence},
+		Rule:  "without an answer the default, reject, applies", Judge: judgeNeverRunUnanswered},
 	{Name: "deadline", Requirements: []string{"SM-014"}, Level: 2, Strength: Must, plays: []string{"silence"},
 		Rule: "a question is open until its timeout, and settled soon after", Judge: judgeDeadline},
 	{Name: "default-reject", Requirements: []string{"CONF-031", "EVT-072", "CONF-034"}, Level: 2, Strength: Must,
@@ -206,7 +208,7 @@ var consentCases = []Case{
 		Judge: eachQuestion(func(r *Recording, q message) Finding {
 			now := ""
 			for _, m := range ofTypes(r.eventsOn(0), state) {
-				if m.n < q.n {
+				if m.index < q.index {
 					now = m.stringMember("to_state")
 				}
 			}
@@ -224,7 +226,7 @@ var consentCases = []Case{
 		Rule: "after a question is settled, a state.changed leaves awaiting_input",
 		Judge: eachQuestion(func(r *Recording, q message) Finding {
 			for _, m := range ofTypes(r.eventsOn(0), state) {
-				if m.n > q.n && m.stringMember("from_state") == "awaiting_input" {
+				if m.index > q.index && m.stringMember("from_state") == "awaiting_input" {
 					return passFinding("a state.changed said that it goes on", q.Entry, m.Entry)
 				}
 			}
@@ -235,7 +237,7 @@ var consentCases = []Case{
 		Judge: eachQuestion(func(r *Recording, q message) Finding {
 			for _, m := range r.eventsOn(0) {
 				switch to := m.stringMember("to_state"); {
-				case m.n <= q.n || m.compactType() != state && !m.isTerminal():
+				case m.index <= q.index || m.compactType() != state && !m.isTerminal():
 				case m.isTerminal() || to == "thinking" || to == "deciding":
 					return passFinding("the session went on to something else", q.Entry, m.Entry)
 				default:
@@ -252,7 +254,8 @@ var consentCases = []Case{
 			}
 			for _, q := range list[1:] {
 				settled := slices.ContainsFunc(ofTypes(r.eventsOn(0), state), func(m message) bool {
-					return m.n > list[0].n && m.n < q.n && m.stringMember("from_state") == "awaiting_input"
+					return m.index > list[0].index && m.index < q.index &&
+						m.stringMember("from_state") == "awaiting_input"
 				})
 				if !settled && q.stringMember("reply_token") != list[0].stringMember("reply_token") {
 					return failFinding("a second question came while the first was open", list[0].Entry, q.Entry)
@@ -289,11 +292,11 @@ func judgeDeadline(r *Recording) Finding {
 	return settledInTime(r, q[0])
 }
 
-// settledInTime judges a question that nobody answers.
+// settledInTime judges a question that is left unanswered.
 func settledInTime(r *Recording, q message) Finding {
 	due := time.Duration(q.numberMember("timeout_seconds")) * time.Second
 	for _, m := range r.eventsOn(0) {
-		if m.n <= q.n || m.compactType() != invoked && !m.isTerminal() &&
+		if m.index <= q.index || m.compactType() != invoked && !m.isTerminal() &&
 			(m.compactType() != state || m.stringMember("from_state") != "awaiting_input") {
 			continue
 		}

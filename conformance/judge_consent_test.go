@@ -35,7 +35,7 @@ func TestBegunBeforeAsked(t *testing.T) {
 						Entry{Sent: true, Data: []byte(`{"type":"confirmation.reply","decision":"reject"}`)})
 				}
 			}
-			if f := neverRun("it was rejected")(r); f.Verdict != tt.want {
+			if f := judgeNeverRun("it was rejected")(r); f.Verdict != tt.want {
 				t.Errorf("%v: %s, want %v", f.Verdict, f.Seen, tt.want)
 			}
 		})
@@ -51,7 +51,7 @@ func TestEvidenceIsWhole(t *testing.T) {
 		{Sent: true, Data: []byte(twice)},
 		{Data: []byte(`{"type":"aaep:agent.tool.invoked","session_id":"sess_1","tool":"pay","risk_level":"high","irreversible":true}`)},
 	}}
-	f := neverRun("no valid accept was sent")(r)
+	f := judgeNeverRun("no valid accept was sent")(r)
 	if f.Verdict != Fail || !slices.ContainsFunc(f.Evidence,
 		func(e Entry) bool { return strings.Contains(string(e.Data), twice) }) {
 		t.Errorf("%v with the evidence %v", f.Verdict, f.Evidence)

@@ -28,14 +28,14 @@ var messageCases = []Case{
 		})},
 	{Name: "version-named", Requirements: []string{"ENV-049"}, Level: 1, Strength: Should,
 		Rule: "every event carries aaep_version", Judge: eachEvent(func(m message) string {
-			if _, ok := m.m["aaep_version"]; !ok {
+			if _, ok := m.members["aaep_version"]; !ok {
 				return shortName(m) + " came without aaep_version"
 			}
 			return ""
 		})},
 	{Name: "version-known", Requirements: []string{"ENV-050", "VER-001"}, Level: 1, Strength: Must,
 		Rule: "aaep_version names a version 1 of AAEP, for there is no other", Judge: eachEvent(func(m message) string {
-			version, there := m.m["aaep_version"]
+			version, there := m.members["aaep_version"]
 			if major, _, _ := strings.Cut(m.stringMember("aaep_version"), "."); there && major != "1" {
 				return fmt.Sprintf("%s has the aaep_version %v", shortName(m), version)
 			}
@@ -105,10 +105,10 @@ var messageCases = []Case{
 		Rule:  "sequence_number is on no event of a session, or on all, from 0 and by 1; text, progress and states that were merged have the number of the last", Judge: eachSession(func(s []message) Finding {
 			next := 0.0
 			for _, m := range s {
-				if _, ok := m.m["sequence_number"]; ok != (s[0].m["sequence_number"] != nil) {
+				if _, ok := m.members["sequence_number"]; ok != (s[0].members["sequence_number"] != nil) {
 					return failFinding("some events of a session are numbered, and some are not", s[0].Entry, m.Entry)
 				}
-				n, ok := m.m["sequence_number"].(float64)
+				n, ok := m.members["sequence_number"].(float64)
 				if merged := n > next && slices.Contains([]string{output, progress, state}, m.compactType()); ok &&
 					n != next && !merged {
 					return failFinding(fmt.Sprintf("%s, where the number %v comes next, has the sequence_number %v",
@@ -129,7 +129,7 @@ var messageCases = []Case{
 	{Name: "no-secrets", Requirements: []string{"SEC-010", "EVT-045", "EVT-011"}, Level: 1, Strength: Must,
 		Rule: "no key, password or card number is in a field that people read or a log keeps",
 		Judge: eachEvent(func(m message) string {
-			for name, value := range m.m {
+			for name, value := range m.members {
 				text, _ := value.(string)
 				if kind, found := secrets.Find(text); found && name != "reply_token" &&
 					!strings.HasSuffix(name, "_id") {
@@ -213,7 +213,7 @@ var answerRows = strings.Fields(`
 var elsewhere = []string{"ENV-021", "ENV-049", "ENV-058", "ENV-059", "ENV-060", "ENV-061", "CONF-031", "CONF-034",
 	"EVT-072"}
 
-// judgeEvents is judgeValid of a play in which events must come.
+// judgeEvents is judgeValid of a scenario run in which events must come.
 func judgeEvents(r *Recording) Finding {
 	f := judgeValid(r)
 	if f.Verdict == Pass && len(r.eventsOn(0)) == 0 {
@@ -236,7 +236,8 @@ func judgeValid(r *Recording) Finding {
 		n++
 		c := check.Checker{}
 		for _, f := range c.Message(1, e.Data) {
-			if f.Note || ownRule(f.Requirement) || slices.Contains(elsewhere, f.Requirement) || noSummary(f, e.Data) ||
+			if f.Note || isOwnRule(f.Requirement) || slices.Contains(elsewhere, f.Requirement) ||
+				noSummary(f, e.Data) ||
 				f.Requirement == "EVT-003" && f.Pointer == "/type" {
 				continue
 			}

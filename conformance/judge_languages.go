@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// nobody is a language that no agent has words in: Klingon.
-const nobody = "tlh"
+// unspokenLanguage is a language that no agent has words in: Klingon.
+const unspokenLanguage = "tlh"
 
 // fewLetters may be the same in two languages, as a name is.
 const fewLetters = 12
@@ -27,7 +27,7 @@ var languageRuns = []scenarioRun{
 			if len(has) < 2 {
 				return // there is nothing to choose
 			}
-			st.subscribeLink(withMembers(usualCapabilities(), object{"languages": []string{nobody, has[1]}}))
+			st.subscribeLink(withMembers(usualCapabilities(), object{"languages": []string{unspokenLanguage, has[1]}}))
 			st.subscribeLink(withMembers(usualCapabilities(), object{"languages": []string{has[1] + "-ZZ", has[0]}}))
 			st.startScenario()
 			if _, ok := st.awaitEvent(l, slow, invoked, completed, errored, cancelled); ok {
@@ -66,6 +66,7 @@ func isSameLanguage(a, b string) bool {
 	return strings.EqualFold(a, b)
 }
 
+// primaryLanguage returns the language tag of the localization hints, or "".
 func (m message) primaryLanguage() string {
 	tag, _ := m.objectMember("localization_hints")["primary_language"].(string)
 	return tag
@@ -79,7 +80,7 @@ type languageReception struct {
 	switched      message  // the answer to its renegotiation
 }
 
-// receivedIn reports whether somebody was told an event in a language.
+// receivedIn reports whether any subscriber was sent an event in a language.
 func (t languageReception) receivedIn(id, language string) (message, bool) {
 	for _, link := range t.links {
 		if m, ok := link[id]; ok && isSameLanguage(m.primaryLanguage(), language) {
@@ -132,7 +133,7 @@ var languageCases = []Case{
 					better, there := t.receivedIn(id, want)
 					switch {
 					case !here || !there || isSameLanguage(m.primaryLanguage(), want):
-					case link == 0 && t.switched.Data != nil && m.n > t.switched.n: // it wants another by then
+					case link == 0 && t.switched.Data != nil && m.index > t.switched.index: // it wants another by then
 					case link == 2 && strings.Contains(better.primaryLanguage(),
 						"-"): // whether another region serves is left open
 					default:
@@ -178,7 +179,7 @@ var languageCases = []Case{
 			var after []message
 			for _, id := range t.order {
 				m := t.links[0][id]
-				if better, there := t.receivedIn(id, t.second); m.n < t.switched.n || !there {
+				if better, there := t.receivedIn(id, t.second); m.index < t.switched.index || !there {
 					continue
 				} else if !isSameLanguage(m.primaryLanguage(), t.second) {
 					return failFinding(fmt.Sprintf("%s came in %s after %s was agreed, in which another got it",
@@ -213,7 +214,7 @@ var languageCases = []Case{
 		Rule: "the same request gets the same answer on every transport, but for what is of one subscription alone",
 		Judge: judgeAcceptance(func(r *Recording, a message) Finding {
 			same, others := func(m message) object {
-				return withMembers(m.m, object{"subscription_id": nil,
+				return withMembers(m.members, object{"subscription_id": nil,
 					"signed_manifest": m.stringMember("signed_manifest") != ""})
 			}, 0
 			for link := 1; link < r.linkCount(); link++ {
@@ -232,7 +233,7 @@ var languageCases = []Case{
 				}) {
 					if !reflect.DeepEqual(is[name], want[name]) {
 						return failFinding("the answer on another transport has another "+quoteText(name)+": "+
-							inJSON(is[name])+", and not "+inJSON(want[name]), a.Entry, b.Entry)
+							jsonText(is[name])+", and not "+jsonText(want[name]), a.Entry, b.Entry)
 					}
 				}
 			}

@@ -22,7 +22,8 @@ func runManifest(st *producerHarness) {
 	fetch := st.run.Manifest
 	if fetch == nil {
 		var answer message
-		st.recorder.awaitCondition(st.ctx, 0, func(r *Recording) bool { answer, _ = r.firstAnswer(l.n); return true })
+		st.recorder.awaitCondition(st.ctx, 0,
+			func(r *Recording) bool { answer, _ = r.firstAnswer(l.index); return true })
 		uri := answer.stringMember("manifest_uri")
 		fetch = func(ctx context.Context) ([]byte, error) {
 			if uri == "" {
@@ -105,7 +106,7 @@ var manifestCases = []Case{
 			c := check.Checker{}
 			var wrong []string
 			for _, f := range c.Message(1, e.Data) {
-				if !f.Note && !ownRule(f.Requirement) {
+				if !f.Note && !isOwnRule(f.Requirement) {
 					wrong = append(wrong, strings.TrimSpace(fmt.Sprintf("%s %s (%s)", f.Pointer, f.Problem,
 						f.Requirement)))
 				}
@@ -123,7 +124,7 @@ var manifestCases = []Case{
 		Rule: "a signed manifest, inline or published, is a compact JWS by ES256 or RS256 over the manifest of the agent that answers", Judge: judgeSigned},
 }
 
-// judgeClaims compares with what came in this play and the earlier ones.
+// judgeClaims compares with what came in this scenario run and the earlier ones.
 func judgeClaims(r *Recording, m object, e Entry) Finding {
 	a, ok := r.firstAnswer(0)
 	switch {
@@ -189,7 +190,8 @@ func judgeSigned(r *Recording) Finding {
 	return passFinding("the signature of the manifest "+where+" is good, and the manifest that of the agent", shown...)
 }
 
-// ownRule reports whether a rule is one that this SDK has for itself, and nobody else owes.
-func ownRule(requirement string) bool {
+// isOwnRule reports whether a rule is one that this SDK sets itself, and no other implementation
+// owes.
+func isOwnRule(requirement string) bool {
 	return strings.HasPrefix(requirement, "INV-") || strings.HasPrefix(requirement, "D-")
 }

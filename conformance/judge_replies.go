@@ -17,7 +17,7 @@ var replyCases = []Case{
 				return inconclusiveFinding(neverAsked)
 			}
 			d := slices.DeleteFunc(ofTypes(irreversibleCalls(r, 0), invoked),
-				func(m message) bool { return m.n < replies[0].n })
+				func(m message) bool { return m.index < replies[0].index })
 			switch {
 			case len(d) > 1:
 				return failFinding(fmt.Sprintf("one accept that was sent three times ran the tool %d times", len(d)),
@@ -29,7 +29,7 @@ var replyCases = []Case{
 		}},
 	{Name: "first-reply-wins", Requirements: []string{"HS-087"}, Level: 2, Strength: Must,
 		plays: []string{"changed-mind"},
-		Rule:  "an accept after a reject has no effect", Judge: neverRun("the first reply rejected it")},
+		Rule:  "an accept after a reject has no effect", Judge: judgeNeverRun("the first reply rejected it")},
 	{Name: "foreign-token", Requirements: []string{"CONF-020"}, Level: 2, Strength: Must,
 		plays: []string{"foreign-token"},
 		Rule:  "a reply with a token that was never given out has no effect",
@@ -55,10 +55,10 @@ var replyCases = []Case{
 				return inconclusiveFinding("the session was over before its question was")
 			}
 			if len(replies) > 0 && slices.ContainsFunc(irreversibleCalls(r, 0),
-				func(m message) bool { return m.n < replies[0].n }) {
+				func(m message) bool { return m.index < replies[0].index }) {
 				return inconclusiveFinding("the tool was run before the late accept was sent")
 			}
-			return neverRun("it was accepted after the question was over")(r)
+			return judgeNeverRun("it was accepted after the question was over")(r)
 		}},
 	{Name: "old-token", Requirements: []string{"CONF-020", "CONF-021", "SEC-004"}, Level: 2, Strength: Must,
 		plays: []string{"old-token"},
@@ -68,7 +68,7 @@ var replyCases = []Case{
 			if len(q) < 2 || len(replies) < 2 {
 				return inconclusiveFinding("the producer did not ask twice")
 			}
-			if f, found := ranAnyway(r, 0, q[1],
+			if f, found := findRunAnyway(r, 0, q[1],
 				"although the accept carried the token of an earlier question"); found {
 				return f
 			}
@@ -84,17 +84,17 @@ var replyCases = []Case{
 			}
 			replies := r.repliesSent()
 			if len(replies) > 0 && slices.ContainsFunc(irreversibleCalls(r, 0),
-				func(m message) bool { return m.n < replies[0].n }) {
+				func(m message) bool { return m.index < replies[0].index }) {
 				return inconclusiveFinding("the tool was run before the accept was sent")
 			}
-			return neverRun("its right to reply had been renegotiated away")(r)
+			return judgeNeverRun("its right to reply had been renegotiated away")(r)
 		}},
 	{Name: "bad-reply-leaves-open", Requirements: []string{"CONF-025"}, Level: 2, Strength: Must,
 		plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply"},
 		Rule:  "after a reply that does not count the question stays open", Judge: judgeStaysOpen},
 	{Name: "modified-action", Requirements: []string{"CONF-018"}, Level: 2, Strength: Must, plays: []string{"modified"},
 		Rule:  "an accept with changes does not run the action as it was",
-		Judge: neverRun("it was accepted only with changes")},
+		Judge: judgeNeverRun("it was accepted only with changes")},
 	{Name: "all-are-asked", Requirements: []string{"CONF-049"}, Level: 2, Strength: Must, plays: []string{"two"},
 		Rule: "all who can reply are asked the same, with the same token", Judge: func(r *Recording) Finding {
 			a, b := confirmationsOn(r, 0), confirmationsOn(r, 1)
@@ -108,7 +108,8 @@ var replyCases = []Case{
 			}
 			for _, name := range []string{"action", "consequence", "timeout_seconds", "default_decision", "risk_level",
 				"irreversible"} {
-				if a[0].primaryLanguage() == b[0].primaryLanguage() && inJSON(a[0].m[name]) != inJSON(b[0].m[name]) {
+				if a[0].primaryLanguage() == b[0].primaryLanguage() &&
+					jsonText(a[0].members[name]) != jsonText(b[0].members[name]) {
 					return failFinding("two subscribers were asked under one token, with another "+name, a[0].Entry,
 						b[0].Entry)
 				}
@@ -124,7 +125,7 @@ var replyCases = []Case{
 			}
 			replies := ofTypes(r.messagesOn(1, true), "confirmation.reply")
 			for _, m := range r.eventsOn(1) {
-				if len(replies) > 0 && m.n > replies[0].n && m.At.Sub(replies[0].At) < patience &&
+				if len(replies) > 0 && m.index > replies[0].index && m.At.Sub(replies[0].At) < patience &&
 					m.compactType() != progress {
 					return passFinding("the second subscriber answered, and that settled it", replies[0].Entry, m.Entry)
 				}
@@ -143,7 +144,7 @@ var replyCases = []Case{
 				return inconclusiveFinding("the session was over before anybody had left")
 			}
 			for _, m := range r.eventsOn(1) {
-				if settlesQuestion(m) && m.n > q[0].n && m.n < replies[0].n {
+				if settlesQuestion(m) && m.index > q[0].index && m.index < replies[0].index {
 					return failFinding("the question was settled when one of two who were asked left", q[0].Entry,
 						m.Entry)
 				}
@@ -163,7 +164,7 @@ var replyCases = []Case{
 			if len(q) == 0 {
 				return inconclusiveFinding(neverAsked)
 			}
-			if f, found := ranAnyway(r, 0, q[0], "although the session was cancelled while it asked"); found {
+			if f, found := findRunAnyway(r, 0, q[0], "although the session was cancelled while it asked"); found {
 				return f
 			}
 			switch {
@@ -196,7 +197,8 @@ var replyCases = []Case{
 		Rule: "a reply_token is 128 random bits in 32 hexadecimal digits", Judge: judgeTokens},
 	{Name: "one-decision", Requirements: []string{"CONF-028", "LVL-042"}, Level: 2, Strength: Must,
 		plays: []string{"two"},
-		Rule:  "of two subscribers' replies the first counts", Judge: neverRun("the first subscriber rejected it")},
+		Rule:  "of two subscribers' replies the first counts",
+		Judge: judgeNeverRun("the first subscriber rejected it")},
 	{Name: "others-told", Requirements: []string{"CONF-050", "HS-088"}, Level: 2, Strength: Must,
 		plays: []string{"two"},
 		Rule:  "those who were asked learn that another one answered", Judge: func(r *Recording) Finding {
@@ -205,7 +207,8 @@ var replyCases = []Case{
 				return secondUnasked(r)
 			}
 			for _, m := range r.eventsOn(1) {
-				if m.n > q[0].n && m.compactType() == state && m.stringMember("from_state") == "awaiting_input" {
+				if m.index > q[0].index && m.compactType() == state &&
+					m.stringMember("from_state") == "awaiting_input" {
 					return passFinding("the second subscriber was told", m.Entry)
 				}
 			}
@@ -225,8 +228,9 @@ func secondUnasked(r *Recording) Finding {
 	return inconclusiveFinding("the second subscriber was not asked")
 }
 
-// judgeDoubtful: nothing in such a play may run the tool, for the only good reply is a late no.
-func judgeDoubtful(why string) func(*Recording) Finding { return neverRun(why) }
+// judgeDoubtful: nothing in such a run may run the tool, for the only good reply is a late
+// no.
+func judgeDoubtful(why string) func(*Recording) Finding { return judgeNeverRun(why) }
 
 // settlesQuestion reports whether an event says that the open question of its session is settled.
 func settlesQuestion(m message) bool {
@@ -243,7 +247,7 @@ func judgeStaysOpen(r *Recording) Finding {
 	good := replies[len(replies)-1]
 	for _, m := range r.eventsOn(0) {
 		leaves := m.isTerminal() || m.compactType() == state && m.stringMember("from_state") == "awaiting_input"
-		if leaves && m.n > q[0].n && m.n < good.n && len(irreversibleCalls(r, 0)) == 0 {
+		if leaves && m.index > q[0].index && m.index < good.index && len(irreversibleCalls(r, 0)) == 0 {
 			return failFinding("a reply that must not count settled the question", evidenceBefore(r, m)...)
 		}
 	}
@@ -251,7 +255,7 @@ func judgeStaysOpen(r *Recording) Finding {
 		return nothingToJudge("a reply that must not count did")
 	}
 	for _, m := range r.eventsOn(0) {
-		if settlesQuestion(m) && m.n > good.n {
+		if settlesQuestion(m) && m.index > good.index {
 			if m.At.Sub(good.At) > patience {
 				break
 			}
@@ -264,15 +268,15 @@ func judgeStaysOpen(r *Recording) Finding {
 // evidenceWithSent is a message, and what the runner sent before it.
 func evidenceWithSent(r *Recording, m message) (list []Entry) {
 	for _, sent := range ofTypes(r.messagesOn(0, true), "clarification.reply", "confirmation.reply") {
-		if sent.n < m.n {
+		if sent.index < m.index {
 			list = append(list, sent.Entry)
 		}
 	}
 	return append(list, m.Entry)
 }
 
-// judgeTokens looks at the tokens of this play and of the earlier ones. What two random tokens have
-// in common at their beginning is a digit or two.
+// judgeTokens looks at the tokens of this scenario run and of the earlier ones. What two random
+// tokens have in common at their beginning is a digit or two.
 func judgeTokens(r *Recording) Finding {
 	const random, alike = 32, 12
 	asked := ofTypes(r.eventsOn(0), confirm, clarify)
@@ -332,11 +336,11 @@ var questionCases = []Case{
 			wrong, right := ofTypes(r.messagesOn(0, true), "clarification.reply", "confirmation.reply")[0],
 				replies[len(replies)-1]
 			for _, m := range r.eventsOn(0) {
-				if settlesQuestion(m) && m.n > wrong.n && m.n < right.n {
+				if settlesQuestion(m) && m.index > wrong.index && m.index < right.index {
 					return failFinding("something that is no answer to a yes-or-no question settled it",
 						append([]Entry{q[0].Entry}, evidenceWithSent(r, m)...)...)
 				}
-				if settlesQuestion(m) && m.n > right.n {
+				if settlesQuestion(m) && m.index > right.index {
 					return passFinding("what was no answer was passed over, the right one taken", wrong.Entry,
 						right.Entry, m.Entry)
 				}
@@ -366,7 +370,7 @@ var questionCases = []Case{
 					q[0].Entry)
 			}
 			for _, m := range r.eventsOn(0) {
-				if m.n > q[0].n && m.n < replies[0].n &&
+				if m.index > q[0].index && m.index < replies[0].index &&
 					(m.compactType() == invoked || m.compactType() == output || m.isTerminal()) {
 					return failFinding(shortName(m)+" came while the question was open", q[0].Entry, m.Entry)
 				}

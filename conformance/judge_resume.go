@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// resumePlay and resumedTextPlay are the names of the plays and of their cases.
+// resumePlay and resumedTextPlay are the names of the scenario runs and of their cases.
 const (
 	resumePlay      = "resumed"
 	resumedTextPlay = "resumed-text"
@@ -19,8 +19,8 @@ func resumedText(st *producerHarness) {
 	l.breaksAfter.Store(new(output))
 	st.startScenario()
 	st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
-		_, lost := r.noteOn(l.n, noteLost)
-		return lost || len(ofTypes(r.eventsOn(l.n), completed, errored, cancelled)) > 0 || st.isSilenced(r, l)
+		_, lost := r.noteOn(l.index, noteLost)
+		return lost || len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 0 || st.isSilenced(r, l)
 	})
 	st.pauseFor(settle)
 	l.restoreStream()
@@ -38,7 +38,7 @@ func judgeResumedText(r *Recording) Finding {
 		return inconclusiveFinding("no output.streaming came")
 	case !broke:
 		return skippedFinding("its transport has no event stream that is opened again")
-	case left && r.quietAfter(lost):
+	case left && r.isQuietAfter(lost):
 		return skippedFinding("the subscription was gone with its stream, so that nothing could go on", found, gone)
 	}
 	next, ids, anew := 0, map[string]bool{}, false
@@ -67,8 +67,8 @@ func judgeResumedText(r *Recording) Finding {
 	return passFinding("the text went on where it had been", found, last.Entry)
 }
 
-// quietAfter reports whether nothing came on the first link after an entry.
-func (r *Recording) quietAfter(e Entry) bool {
+// isQuietAfter reports whether nothing came on the first link after an entry.
+func (r *Recording) isQuietAfter(e Entry) bool {
 	return !slices.ContainsFunc(r.messagesOn(0, false), func(m message) bool { return m.At.After(e.At) })
 }
 
@@ -90,7 +90,7 @@ func breakStreamAndResume(st *producerHarness) {
 		})
 		other.replyTo(q, "reject", nil)
 		st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
-			late := r.eventsOn(other.n)
+			late := r.eventsOn(other.index)
 			return len(late) > 0 && late[len(late)-1].isTerminal() || st.isSilenced(r, other)
 		})
 	}

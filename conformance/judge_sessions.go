@@ -28,7 +28,7 @@ var sessionCases = []Case{
 		Rule: "a session_id is never used for another session", Judge: func(r *Recording) Finding {
 			n := 0
 			for _, m := range ofTypes(r.messagesOn(0, false), started) {
-				// Whoever comes late may be told the beginning again, with the same event.
+				// A late subscriber may get the beginning again, with the same event.
 				if n++; r.reusesSessionID(m) {
 					return failFinding("a session began with the session_id of an earlier one", m.Entry)
 				}
@@ -68,7 +68,7 @@ var sessionCases = []Case{
 					}
 				}
 				switch {
-				case joined > end.n:
+				case joined > end.index:
 				case len(theirs) == 0:
 					return failFinding("the second subscriber never got the end of the session", r.Entries[joined],
 						end.Entry)
@@ -128,7 +128,7 @@ var sessionCases = []Case{
 		Rule:  "tool.completed comes before the state that follows from the result",
 		Judge: eachCall(func(r *Recording, began, over message) Finding {
 			for _, m := range ofTypes(r.eventsOn(0), state) {
-				if m.n > began.n && m.n < over.n && m.stringMember("from_state") == "calling_tool" {
+				if m.index > began.index && m.index < over.index && m.stringMember("from_state") == "calling_tool" {
 					return failFinding("calling_tool was left before tool.completed", began.Entry, m.Entry, over.Entry)
 				}
 			}
@@ -167,6 +167,7 @@ var sessionCases = []Case{
 		}},
 }
 
+// quoteText returns a text of the target in quotation marks, safe to print.
 func quoteText(s string) string { return fmt.Sprintf("%q", aaep.SafeText(s)) }
 
 // eachSession fails with the first session that something is wrong with.

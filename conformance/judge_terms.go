@@ -10,7 +10,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-var greetings = []string{"restricted", "bare", "future-version", "signed-only", "unknown-extension", "no-language",
+var handshakeRuns = []string{"restricted", "bare", "future-version", "signed-only", "unknown-extension", "no-language",
 	"bad-rate", "no-capabilities"}
 
 var reasonCodes = []string{"version_unsupported", "manifest_signature_required", "capabilities_incompatible",
@@ -21,8 +21,9 @@ var subscriptionID = regexp.MustCompile(`\Asub_[A-Za-z0-9]{1,64}\z`)
 
 // handshakeCases judge answers to requests.
 var handshakeCases = []Case{
-	{Name: "request-answered", Requirements: []string{"HS-043", "LVL-029"}, Level: 3, Strength: Must, plays: greetings,
-		Rule: "every request is answered with accepted or rejected", Judge: func(r *Recording) Finding {
+	{Name: "request-answered", Requirements: []string{"HS-043", "LVL-029"}, Level: 3, Strength: Must,
+		plays: handshakeRuns,
+		Rule:  "every request is answered with accepted or rejected", Judge: func(r *Recording) Finding {
 			if a, ok := r.firstAnswer(0); ok {
 				return passFinding("the answer was "+a.compactType(), a.Entry)
 			}
@@ -34,7 +35,7 @@ var handshakeCases = []Case{
 			return failFinding(fmt.Sprintf("no answer came within %v", patience), sentOnFirstLink(r)...)
 		}},
 	{Name: "answer-valid", Requirements: []string{"HS-044", "HS-056", "HS-047"}, Level: 3, Strength: Must,
-		plays: greetings,
+		plays: handshakeRuns,
 		Rule:  "the answer to a request is valid under its schema", Judge: judgeValid, Also: answerRows},
 	{Name: "subscription-id", Requirements: []string{"HS-045"}, Level: 3, Strength: Must,
 		plays: []string{"restricted", "bare"},
@@ -137,7 +138,7 @@ var handshakeCases = []Case{
 			}
 			return passFinding("it was rejected with "+quoteText(a.stringMember("reason_code")), a.Entry)
 		}},
-	{Name: "reason-codes", Requirements: []string{"HS-057"}, Level: 3, Strength: Must, plays: greetings,
+	{Name: "reason-codes", Requirements: []string{"HS-057"}, Level: 3, Strength: Must, plays: handshakeRuns,
 		Rule: "reason_code is one of the eight listed codes", Judge: func(r *Recording) Finding {
 			a, ok := r.firstAnswer(0)
 			switch {
@@ -265,7 +266,7 @@ var termsCases = []Case{
 			switch {
 			case len(got) == 0 && r.DriverErr != nil:
 				return inconclusiveFinding("nothing was there to come through")
-			case len(got) == 0 && want == confirm && !r.before["type "+confirm]: // in no play
+			case len(got) == 0 && want == confirm && !r.before["type "+confirm]: // in no scenario run
 				return inconclusiveFinding(neverAsked)
 			}
 			if len(got) == 0 {
@@ -322,7 +323,7 @@ var termsCases = []Case{
 				}
 			}
 			if rate, ok := is["max_events_per_second"].(float64); !ok || rate > 3 {
-				return failFinding("3 events a second were asked for, and "+inJSON(is["max_events_per_second"])+
+				return failFinding("3 events a second were asked for, and "+jsonText(is["max_events_per_second"])+
 					" is honored", b.Entry)
 			}
 			return passFinding("only what was named changed", a.Entry, b.Entry)
@@ -344,8 +345,8 @@ var termsCases = []Case{
 			if b.compactType() != "subscription.accepted" {
 				return inconclusiveFinding("the renegotiation was rejected")
 			}
-			after := slices.DeleteFunc(r.eventsOn(0), func(m message) bool { return m.n < b.n })
-			return rateOf(after, 2)
+			after := slices.DeleteFunc(r.eventsOn(0), func(m message) bool { return m.index < b.index })
+			return judgeRateOf(after, 2)
 		})},
 	{Name: "no-terms-no-events", Requirements: []string{"TERM-015"}, Level: 3, Strength: Must,
 		plays: []string{"turned-away"},
@@ -415,6 +416,7 @@ func sentOnFirstLink(r *Recording) (list []Entry) {
 	return list[:min(1, len(list))]
 }
 
+// judgeAcceptance judges the acceptance of the first link; without one the case is inconclusive.
 func judgeAcceptance(judge func(*Recording, message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		if a, ok := r.firstAnswer(0); ok && a.compactType() == "subscription.accepted" {
@@ -439,6 +441,8 @@ func rejectedWith(code string) func(*Recording) Finding {
 	}
 }
 
+// judgeRenegotiation judges the acceptance on the first link and the answer to the renegotiation
+// that followed.
 func judgeRenegotiation(judge func(r *Recording, a, b message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		got := ofTypes(r.messagesOn(0, false), "subscription.accepted", "subscription.rejected")
@@ -460,13 +464,13 @@ func judgeRate(r *Recording) (f Finding) {
 			break
 		}
 		if rate, ok := r.agreedRate(link); ok {
-			f = rateOf(r.eventsOn(link), rate)
+			f = judgeRateOf(r.eventsOn(link), rate)
 		}
 	}
 	return f
 }
 
-func rateOf(events []message, rate float64) Finding {
+func judgeRateOf(events []message, rate float64) Finding {
 	const jitter = 0.25
 	var list []message
 	for _, m := range events {

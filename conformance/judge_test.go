@@ -49,12 +49,12 @@ func TestSeveralPlays(t *testing.T) {
 // What was not played takes nothing away from what was: a target that tells nothing is told so by
 // other cases. What its transport did is judged.
 func TestNotPlayed(t *testing.T) {
-	heard := &Recording{read: map[int]object{}, watched: true, limit: told,
+	heard := &Recording{read: map[int]object{}, watched: true, limit: presentTime,
 		Entries: []Entry{{Data: []byte(`{"type":"subscription.request"}`)}}}
 	for name, r := range map[string]*Recording{
-		"the target tells nothing": {read: map[int]object{}, watched: true, limit: told,
+		"the target tells nothing": {read: map[int]object{}, watched: true, limit: presentTime,
 			mute: "the target tells nothing through the hook"},
-		"it did not come": {read: map[int]object{}, watched: true, limit: told, DriverErr: errors.New("gone")},
+		"it did not come": {read: map[int]object{}, watched: true, limit: presentTime, DriverErr: errors.New("gone")},
 	} {
 		want := map[bool]Verdict{true: Pass, false: Inconclusive}[r.mute != ""]
 		c := Case{Strength: Must, plays: []string{"story", "odd"}, Judge: violationsOfKind(noteBreach)}

@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// understands is the n-th language that the link asked for.
-func (p *proxy) understands(n int) string {
+// requestedLanguage is the n-th language that the link asked for.
+func (p *proxy) requestedLanguage(n int) string {
 	if all, _ := p.caps["languages"].([]any); n < len(all) {
 		tag, _ := all[n].(string)
 		return tag
@@ -28,7 +28,7 @@ func languageOf(o object) string {
 
 // inEnglish is an event that was never translated.
 func inEnglish(o object) object {
-	return clone(o, object{"localization_hints": object{"primary_language": "en-US"}, "summary_normal": "In English."})
+	return cloneWith(o, object{"localization_hints": object{"primary_language": "en-US"}, "summary_normal": "In English."})
 }
 
 // languageMutants are producers that do not speak as was agreed. HS-003, I18N-004, I18N-008,
@@ -36,34 +36,34 @@ func inEnglish(o object) object {
 var languageMutants = []mutant{
 	{name: "goes by the first language alone", caught: []string{"language-chosen"},
 		out: func(p *proxy, o object) []object {
-			if p.understands(0) == "tlh" && p.understands(1) == "es" && languageOf(o) == "es" {
+			if p.requestedLanguage(0) == "tlh" && p.requestedLanguage(1) == "es" && languageOf(o) == "es" {
 				o = inEnglish(o)
 			}
 			return []object{o}
 		}},
 	{name: "knows no region but its own", caught: []string{"language-chosen"}, out: func(p *proxy, o object) []object {
-		if p.understands(0) == "es-ZZ" && languageOf(o) == "es" {
+		if p.requestedLanguage(0) == "es-ZZ" && languageOf(o) == "es" {
 			o = inEnglish(o)
 		}
 		return []object{o}
 	}},
 	{name: "goes on in the language it began in", caught: []string{"language-switched"},
 		out: func(p *proxy, o object) []object {
-			if p.understands(1) == "es" && p.understands(0) == "en" && languageOf(o) == "es" {
+			if p.requestedLanguage(1) == "es" && p.requestedLanguage(0) == "en" && languageOf(o) == "es" {
 				o = inEnglish(o)
 			}
 			return []object{o}
 		}},
 	{name: "keeps back what is not translated", caught: []string{"untranslated-sent"},
 		out: func(p *proxy, o object) []object {
-			if p.understands(0) == "tlh" && p.understands(1) == "es" && languageOf(o) == "en-US" {
+			if p.requestedLanguage(0) == "tlh" && p.requestedLanguage(1) == "es" && languageOf(o) == "en-US" {
 				return nil
 			}
 			return []object{o}
 		}},
 	{name: "answers otherwise elsewhere", caught: []string{"same-everywhere"}, out: func(p *proxy, o object) []object {
-		if o["honored_capabilities"] != nil && p.asked("max_events_per_second", 3.0) &&
-			p.asked("preferred_verbosity", "terse") && p.caps["cognitive_load"] == nil && p.shareTwice("one way") {
+		if o["honored_capabilities"] != nil && p.hasRequested("max_events_per_second", 3.0) &&
+			p.hasRequested("preferred_verbosity", "terse") && p.caps["cognitive_load"] == nil && p.shareTwice("one way") {
 			terms, _ := o["honored_capabilities"].(object)
 			terms["preferred_verbosity"] = "normal"
 		}
@@ -84,7 +84,7 @@ func TestOneLanguage(t *testing.T) {
 			}
 			g.Producer.Shutdown(context.Background())
 			g.Producer = p
-			run := checkExtraCases(g, broken{target: g, m: &mutant{out: out}, shared: new(sync.Map), links: new(int)})
+			run := checkExtraCases(g, mutantTarget{target: g, m: &mutant{out: out}, shared: new(sync.Map), links: new(int)})
 			run.Only, run.OtherWays = cases, nil
 			return run
 		})

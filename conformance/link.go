@@ -20,34 +20,35 @@ import (
 
 // A link is one of the runner's subscribers. It repairs nothing.
 type link struct {
-	st   *producerHarness
-	n    int
-	conn transports.Conn // nil if there is none
-	id   string          // of the subscription
-	gone bool            // it was cut, and says no more
-	dead bool            // not even the request could be sent
+	harness *producerHarness
+	index   int
+	conn    transports.Conn // nil if there is none
+	id      string          // of the subscription
+	gone    bool            // it was cut, and says no more
+	dead    bool            // not even the request could be sent
 	// answers says that it may be asked.
 	answers bool
 	// breaksAfter is the type of event after which the reader breaks the event stream, once; nil is
 	// none.
 	breaksAfter atomic.Pointer[string]
-	// connected says that somebody took the connection; err is why there is no link, or what came
+	// connected says that the target took the connection; err is why there is no link, or what came
 	// of the last message.
 	connected atomic.Bool
 	err       error
 	// told is closed when its reader is gone, and end is then what it met.
-	told chan struct{}
-	end  error
+	readerDone chan struct{}
+	end        error
 }
 
-// withPatience is the time for one step of a link. It sees whether somebody takes the connection.
+// withPatience is the time for one step of a link. It notes whether the target takes the
+// connection.
 func (l *link) withPatience() (context.Context, context.CancelFunc) {
 	trace := &httptrace.ClientTrace{ConnectDone: func(_, _ string, err error) {
 		if err == nil {
 			l.connected.Store(true)
 		}
 	}}
-	ctx := l.st.recorder.withReporter(l.st.ctx, l.n, l.st.run.Level)
+	ctx := l.harness.recorder.withReporter(l.harness.ctx, l.index, l.harness.run.Level)
 	return context.WithTimeout(httptrace.WithClientTrace(ctx, trace), patience)
 }
 
@@ -67,17 +68,17 @@ func (l *link) unreachedReason() error {
 		return l.err
 	}
 	ended := l.conn.Close()
-	<-l.told
+	<-l.readerDone
 	return cmp.Or(ended, l.err, l.end)
 }
 
 // awaitAnswer waits for the n-th answer, and takes the subscription's id from it.
 func (l *link) awaitAnswer(n int) bool {
 	var got []message
-	ok := l.st.recorder.awaitCondition(l.st.ctx, patience, func(r *Recording) bool {
-		got = ofTypes(r.messagesOn(l.n, false), "subscription.accepted", "subscription.rejected")
-		_, over := r.noteOn(l.n, noteClosed)
-		_, substituted := r.noteOn(l.n, noteSubstitute)
+	ok := l.harness.recorder.awaitCondition(l.harness.ctx, patience, func(r *Recording) bool {
+		got = ofTypes(r.messagesOn(l.index, false), "subscription.accepted", "subscription.rejected")
+		_, over := r.noteOn(l.index, noteClosed)
+		_, substituted := r.noteOn(l.index, noteSubstitute)
 		return len(got) >= n || over || substituted || l.dead
 	})
 	if len(got) > 0 && got[0].stringMember("subscription_id") != "" {
@@ -88,20 +89,21 @@ func (l *link) awaitAnswer(n int) bool {
 
 // noteRefusal notes a refusal that came by other means than a message.
 func (l *link) noteRefusal(err error) {
-	if refusal := new(aaep.Rejection); errors.As(err, &refusal) && l.st.ctx.Err() == nil {
-		l.st.recorder.addEntry(Entry{Link: l.n, Note: noteRefused + string(refusal.Code)})
+	if refusal := new(aaep.Rejection); errors.As(err, &refusal) && l.harness.ctx.Err() == nil {
+		l.harness.recorder.addEntry(Entry{Link: l.index, Note: noteRefused + string(refusal.Code)})
 	}
 }
 
+// readLoop records what comes on the link until the link ends.
 func (l *link) readLoop() {
-	defer close(l.told)
+	defer close(l.readerDone)
 	reopened := 0
 	for {
-		data, err := l.conn.Receive(l.st.ctx)
+		data, err := l.conn.Receive(l.harness.ctx)
 		var again transports.Reopener
 		if errors.Is(err, transports.ErrInterrupted) && reopened < 3 {
 			l.awaitRestored()
-			if again, _ = l.conn.(transports.Reopener); again != nil && again.Reopen(l.st.ctx) == nil {
+			if again, _ = l.conn.(transports.Reopener); again != nil && again.Reopen(l.harness.ctx) == nil {
 				reopened++
 				continue
 			}
@@ -109,15 +111,15 @@ func (l *link) readLoop() {
 		if err != nil {
 			l.end = err
 			l.noteRefusal(err)
-			if l.st.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
-				if l.n == 0 {
-					l.st.recorder.noteEnded(err)
+			if l.harness.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
+				if l.index == 0 {
+					l.harness.recorder.noteEnded(err)
 				}
-				l.st.recorder.addEntry(Entry{Link: l.n, Note: noteClosed})
+				l.harness.recorder.addEntry(Entry{Link: l.index, Note: noteClosed})
 			}
 			return
 		}
-		if !l.st.recorder.addEntry(receivedEntry(l.conn, Entry{Link: l.n, Data: append([]byte{}, data...)})) {
+		if !l.harness.recorder.addEntry(receivedEntry(l.conn, Entry{Link: l.index, Data: append([]byte{}, data...)})) {
 			return
 		}
 		if typ := l.breaksAfter.Load(); typ != nil && bytes.Contains(data, []byte(*typ)) {
@@ -144,18 +146,19 @@ func (l *link) breakStream() bool {
 	if _, again := l.conn.(transports.Reopener); !is || !again {
 		return false
 	}
-	l.st.recorder.addEntry(Entry{Link: l.n, Note: noteLost})
+	l.harness.recorder.addEntry(Entry{Link: l.index, Note: noteLost})
 	breaks.Cut()
 	return true
 }
 
-func (l *link) restoreStream() { l.st.recorder.addEntry(Entry{Link: l.n, Note: noteFound}) }
+// restoreStream lets the event stream be opened again.
+func (l *link) restoreStream() { l.harness.recorder.addEntry(Entry{Link: l.index, Note: noteFound}) }
 
 // awaitRestored waits while a stream is to stay broken.
 func (l *link) awaitRestored() {
-	if _, lost := l.st.recorder.snapshot().noteOn(l.n, noteLost); lost {
-		l.st.recorder.awaitCondition(l.st.ctx, maxPlay, func(r *Recording) bool {
-			_, found := r.noteOn(l.n, noteFound)
+	if _, lost := l.harness.recorder.snapshot().noteOn(l.index, noteLost); lost {
+		l.harness.recorder.awaitCondition(l.harness.ctx, maxPlay, func(r *Recording) bool {
+			_, found := r.noteOn(l.index, noteFound)
 			return found
 		})
 	}
@@ -163,8 +166,8 @@ func (l *link) awaitRestored() {
 
 // sendObject sends a message, and reports whether it could be sent.
 func (l *link) sendObject(o object) bool {
-	if l.n == 0 && o["type"] == "subscription.close" {
-		l.st.recorder.markLeft()
+	if l.index == 0 && o["type"] == "subscription.close" {
+		l.harness.recorder.markLeft()
 	}
 	data, err := jsonv2.Marshal(o, jsonv2.Deterministic(true))
 	if err != nil {
@@ -177,13 +180,13 @@ func (l *link) sendRaw(data []byte) bool {
 	if l.conn == nil {
 		return false
 	}
-	l.st.recorder.addEntry(Entry{Link: l.n, Sent: true, Data: data})
+	l.harness.recorder.addEntry(Entry{Link: l.index, Sent: true, Data: data})
 	ctx, cancel := l.withPatience()
 	defer cancel()
 	err := l.conn.Send(ctx, data)
 	l.err = err
 	if err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		l.st.recorder.addEntry(Entry{Link: l.n, Note: noteNoSend, Data: []byte(aaep.SafeText(err.Error()))})
+		l.harness.recorder.addEntry(Entry{Link: l.index, Note: noteNoSend, Data: []byte(aaep.SafeText(err.Error()))})
 	}
 	return err == nil
 }
@@ -191,8 +194,8 @@ func (l *link) sendRaw(data []byte) bool {
 // breakConnection breaks the line without a goodbye.
 func (l *link) breakConnection() {
 	if l.conn != nil {
-		if l.n == 0 {
-			l.st.recorder.markLeft()
+		if l.index == 0 {
+			l.harness.recorder.markLeft()
 		}
 		_ = l.conn.Close()
 		l.gone = true
@@ -206,6 +209,7 @@ func (l *link) replyTo(q message, decision string, more object) {
 		"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())}, more))
 }
 
+// answerClarification sends a clarification.reply with a response.
 func (l *link) answerClarification(q message, response any) {
 	l.sendObject(object{"type": "clarification.reply", "reply_token": q.stringMember("reply_token"),
 		"response":        response,

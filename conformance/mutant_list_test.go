@@ -9,16 +9,16 @@ import (
 
 // The mutants, in the order of the cases they are for. LVL-041, LVL-042, LVL-043.
 var mutants = []mutant{
-	{name: "writes an unknown urgency", out: edit("state.changed", object{"urgency": "loud"}),
+	{name: "writes an unknown urgency", out: editType("state.changed", object{"urgency": "loud"}),
 		caught: []string{"events-valid"}},
-	{name: "invents a member", out: edit("session.started", object{"custom_field": 1}),
+	{name: "invents a member", out: editType("session.started", object{"custom_field": 1}),
 		caught: []string{"events-valid"}},
-	{name: "invents a type", out: after("session.started", func(p *proxy, o object) object {
-		return p.event(o, "purple.flamingo", object{"urgency": "critical"})
+	{name: "invents a type", out: insertAfter("session.started", func(p *proxy, o object) object {
+		return p.newEvent(o, "purple.flamingo", object{"urgency": "critical"})
 	}), caught: []string{"events-valid"}},
-	{name: "says nothing of a result", out: edit("tool.completed", object{"summary_normal": nil}),
+	{name: "says nothing of a result", out: editType("tool.completed", object{"summary_normal": nil}),
 		caught: []string{"summaries"}},
-	{name: "names no version", out: edit("progress.updated", object{"aaep_version": nil}),
+	{name: "names no version", out: editType("progress.updated", object{"aaep_version": nil}),
 		caught: []string{"version-named"}},
 	{name: "stamps tenths of a second", caught: []string{"stamp-digits"}, out: func(_ *proxy, o object) []object {
 		if stamp, ok := o["timestamp"].(string); ok && shortName(o) == "session.started" {
@@ -38,25 +38,25 @@ var mutants = []mutant{
 		}
 		return b
 	}},
-	{name: "uses an id again", out: edit("state.changed", object{"event_id": "evt_1"}), caught: []string{"ids-once"}},
-	{name: "never begins", out: drop(isType("session.started")), caught: []string{"begins-once", "included-come"}},
+	{name: "uses an id again", out: editType("state.changed", object{"event_id": "evt_1"}), caught: []string{"ids-once"}},
+	{name: "never begins", out: dropMessages(isType("session.started")), caught: []string{"begins-once", "included-come"}},
 	{name: "begins twice", out: func(p *proxy, o object) []object {
 		if shortName(o) == "session.started" && p.caps["max_events_per_second"] == nil {
-			return []object{o, p.fresh(o, nil)}
+			return []object{o, p.cloneWithNewID(o, nil)}
 		}
 		return []object{o}
 	}, caught: []string{"begins-once", "new-rate-kept"}},
-	{name: "never ends", out: drop(func(o object) bool {
+	{name: "never ends", out: dropMessages(func(o object) bool {
 		return shortName(o) == "session.cancelled" &&
 			o["cancelled_by"] == "system"
 	}), caught: []string{"ends-once"}},
-	{name: "ends twice", out: after("session.completed", func(p *proxy, o object) object {
-		return p.event(o, "session.cancelled", object{"cancelled_by": "system"})
+	{name: "ends twice", out: insertAfter("session.completed", func(p *proxy, o object) object {
+		return p.newEvent(o, "session.cancelled", object{"cancelled_by": "system"})
 	}), caught: []string{"ends-once", "all-hear-the-end", "filters-kept"}},
-	{name: "talks after the end", out: after("session.cancelled", func(p *proxy, o object) object {
-		return p.event(o, "progress.updated", object{"progress": object{"percent": 5}})
+	{name: "talks after the end", out: insertAfter("session.cancelled", func(p *proxy, o object) object {
+		return p.newEvent(o, "progress.updated", object{"progress": object{"percent": 5}})
 	}), caught: []string{"nothing-after-end"}},
-	{name: "turns the clock back", out: edit("handoff.requested", object{"timestamp": "1999-12-31T23:00:00.000Z"}),
+	{name: "turns the clock back", out: editType("handoff.requested", object{"timestamp": "1999-12-31T23:00:00.000Z"}),
 		caught: []string{"time-forward"}},
 	{name: "jumps between states", caught: []string{"states-chained"}, out: func(_ *proxy, o object) []object {
 		if o["to_state"] == "writing_output" {
@@ -72,11 +72,11 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "never completes a tool", out: drop(func(o object) bool {
+	{name: "never completes a tool", out: dropMessages(func(o object) bool {
 		return shortName(o) == "tool.completed" &&
 			o["status"] == "success"
 	}), caught: []string{"tools-paired", "tools-not-merged"}},
-	{name: "fails quietly", out: edit("session.errored", object{"urgency": "normal"}),
+	{name: "fails quietly", out: editType("session.errored", object{"urgency": "normal"}),
 		caught: []string{"error-critical", "events-valid"}},
 
 	{name: "changes a number in the text", caught: []string{"text-whole", "text-whole-slow"},
@@ -92,10 +92,10 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "never completes its output", out: edit("output.streaming", object{"complete": false}),
+	{name: "never completes its output", out: editType("output.streaming", object{"complete": false}),
 		caught: []string{"output-complete"}},
 	{name: "drops text when it is slow", caught: []string{"text-whole-slow"}, out: func(p *proxy, o object) []object {
-		if c, ok := o["chunk"].(string); ok && p.asked("max_events_per_second", 2.0) && len(c) > 5 {
+		if c, ok := o["chunk"].(string); ok && p.hasRequested("max_events_per_second", 2.0) && len(c) > 5 {
 			o["chunk"] = c[5:]
 		}
 		return []object{o}
@@ -107,19 +107,19 @@ var mutants = []mutant{
 			return []object{o}
 		}
 		at := strings.Index(c, " ") + 1
-		return []object{p.fresh(o, object{"chunk": c[:at], "complete": false, "coalesce_hint": "word"}),
-			clone(o, object{"chunk": c[at:], "position": o["position"].(float64) + float64(at)})}
+		return []object{p.cloneWithNewID(o, object{"chunk": c[:at], "complete": false, "coalesce_hint": "word"}),
+			cloneWith(o, object{"chunk": c[at:], "position": o["position"].(float64) + float64(at)})}
 	}},
 
-	{name: "acts before it asks", out: before("awaiting.confirmation",
-		func(p *proxy, o object) object { return p.deed(o) }),
+	{name: "acts before it asks", out: insertBefore("awaiting.confirmation",
+		func(p *proxy, o object) object { return p.newToolCall(o) }),
 		caught: []string{"asks-first", "tools-paired"}},
 	{name: "does not say what it does", caught: []string{"does-what-was-accepted", "others-may-answer"},
-		out: drop(func(o object) bool {
+		out: dropMessages(func(o object) bool {
 			return o["tool"] == "pay" && (shortName(o) == "tool.invoked" || shortName(o) == "tool.completed")
 		})},
 	{name: "takes a no for a yes", caught: []string{"reject-means-no", "first-reply-wins", "one-decision",
-		"not-entitled", "own-name-only", "rejection-told"}, in: replies(func(p *proxy, o object) object {
+		"not-entitled", "own-name-only", "rejection-told"}, in: editReplies(func(p *proxy, o object) object {
 		if o["decision"] == "reject" && !p.flag {
 			o["decision"] = "accept"
 		}
@@ -127,22 +127,22 @@ var mutants = []mutant{
 		return o
 	})},
 	{name: "takes silence for a yes", caught: []string{"silence-means-no", "cancelled-is-no"},
-		in: replies(func(p *proxy, o object) object { p.flag = true; return o }),
+		in: editReplies(func(p *proxy, o object) object { p.flag = true; return o }),
 		out: func(p *proxy, o object) []object {
 			if o["from_state"] == "awaiting_input" && !p.flag && p.asking {
-				return []object{p.deed(o), o}
+				return []object{p.newToolCall(o), o}
 			}
 			return []object{o}
 		}},
-	{name: "lies about the time to answer", out: edit("awaiting.confirmation", object{"timeout_seconds": 60}),
+	{name: "lies about the time to answer", out: editType("awaiting.confirmation", object{"timeout_seconds": 60}),
 		caught: []string{"deadline"}},
-	{name: "means yes by default", out: edit("awaiting.confirmation", object{"default_decision": "accept"}),
+	{name: "means yes by default", out: editType("awaiting.confirmation", object{"default_decision": "accept"}),
 		caught: []string{"default-reject"}},
-	{name: "asks out of nowhere", out: drop(func(o object) bool { return o["to_state"] == "awaiting_input" }),
+	{name: "asks out of nowhere", out: dropMessages(func(o object) bool { return o["to_state"] == "awaiting_input" }),
 		caught: []string{"waiting-told"}},
-	{name: "keeps the outcome to itself", out: drop(func(o object) bool { return o["from_state"] == "awaiting_input" }), caught: []string{"outcome-told", "others-told"}},
+	{name: "keeps the outcome to itself", out: dropMessages(func(o object) bool { return o["from_state"] == "awaiting_input" }), caught: []string{"outcome-told", "others-told"}},
 	{name: "asks who cannot reply", caught: []string{"not-asked-if-mute"}, in: func(p *proxy, o object) []object {
-		if p.asked("supports_confirmation_reply", false) && p.caps["supports_clarification_reply"] == nil {
+		if p.hasRequested("supports_confirmation_reply", false) && p.caps["supports_clarification_reply"] == nil {
 			p.caps["supports_confirmation_reply"] = true
 		}
 		return []object{o}
@@ -156,8 +156,8 @@ var mutants = []mutant{
 			return []object{o}
 		}},
 
-	{name: "acts twice on two replies", caught: []string{"accept-is-single"}, delay: lingers,
-		in: replies(func(p *proxy, o object) object {
+	{name: "acts twice on two replies", caught: []string{"accept-is-single"}, delay: holdSessionEnd,
+		in: editReplies(func(p *proxy, o object) object {
 			if o["decision"] == "accept" {
 				p.flag = p.replied
 				p.replied = true
@@ -168,12 +168,12 @@ var mutants = []mutant{
 			return o
 		}), out: func(p *proxy, o object) []object {
 			if shortName(o) == "session.completed" && p.flag {
-				return []object{p.deed(o), o}
+				return []object{p.newToolCall(o), o}
 			}
 			return []object{o}
 		}},
-	{name: "can be talked round", caught: []string{"first-reply-wins", "broken-reply", "old-token"}, delay: lingers,
-		in: replies(func(p *proxy, o object) object {
+	{name: "can be talked round", caught: []string{"first-reply-wins", "broken-reply", "old-token"}, delay: holdSessionEnd,
+		in: editReplies(func(p *proxy, o object) object {
 			if o["decision"] == "reject" {
 				p.rejected = true
 			}
@@ -181,50 +181,50 @@ var mutants = []mutant{
 			return o
 		}), out: func(p *proxy, o object) []object {
 			if shortName(o) == "session.completed" && p.flag {
-				return []object{p.deed(o), o}
+				return []object{p.newToolCall(o), o}
 			}
 			return []object{o}
 		}},
 	{name: "believes any token", caught: []string{"foreign-token", "broken-reply", "old-token"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			o["reply_token"] = p.token
 			return o
 		})},
 	{name: "believes any subscription", caught: []string{"foreign-subscription", "broken-reply"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			o["subscription_id"] = p.id
 			return o
 		})},
 	{name: "believes any stamp", caught: []string{"late-stamp", "broken-reply"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			if s, _ := o["timestamp"].(string); s > "2000-01-02" {
 				o["timestamp"] = "2000-01-01T00:00:00.000Z"
 			}
 			return o
 		})},
-	{name: "takes yes for accept", caught: []string{"broken-reply"}, in: replies(func(p *proxy, o object) object {
+	{name: "takes yes for accept", caught: []string{"broken-reply"}, in: editReplies(func(p *proxy, o object) object {
 		if o["decision"] == "yes" {
 			o["decision"] = "accept"
 		}
 		return o
 	})},
 	{name: "takes a wrong token for a no", caught: []string{"bad-reply-leaves-open"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			if o["reply_token"] != p.token {
 				o["reply_token"], o["decision"] = p.token, "reject"
 			}
 			return o
 		})},
 	{name: "passes over changes", caught: []string{"modified-action"},
-		in: replies(func(p *proxy, o object) object { return clone(o, object{"modified_action": nil}) })},
+		in: editReplies(func(p *proxy, o object) object { return cloneWith(o, object{"modified_action": nil}) })},
 	{name: "asks only one", caught: []string{"all-are-asked"}, out: func(p *proxy, o object) []object {
 		if shortName(o) == "awaiting.confirmation" && p.shareTwice(fmt.Sprint(o["reply_token"])) {
 			return nil
 		}
 		return []object{o}
 	}},
-	{name: "lets both decide", caught: []string{"one-decision"}, delay: lingers,
-		in: replies(func(p *proxy, o object) object {
+	{name: "lets both decide", caught: []string{"one-decision"}, delay: holdSessionEnd,
+		in: editReplies(func(p *proxy, o object) object {
 			if first, other := p.shared.LoadOrStore(fmt.Sprint(o["reply_token"]), p.link); other && first != p.link &&
 				o["decision"] == "accept" {
 				p.shared.Store("both "+p.token, true)
@@ -232,11 +232,11 @@ var mutants = []mutant{
 			return o
 		}), out: func(p *proxy, o object) []object {
 			if _, both := p.shared.Load("both " + p.token); both && shortName(o) == "session.completed" {
-				return []object{p.deed(o), o}
+				return []object{p.newToolCall(o), o}
 			}
 			return []object{o}
 		}},
-	{name: "forgets the others", caught: []string{"others-told"}, in: replies(func(p *proxy, o object) object {
+	{name: "forgets the others", caught: []string{"others-told"}, in: editReplies(func(p *proxy, o object) object {
 		p.shared.LoadOrStore(p.token, p.link)
 		return o
 	}), out: func(p *proxy, o object) []object {
@@ -252,7 +252,7 @@ var mutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "hands over silently", out: drop(isType("handoff.requested")),
+	{name: "hands over silently", out: dropMessages(isType("handoff.requested")),
 		caught: []string{"hands-over", "critical-through-filters"}},
 	{name: "takes anything for an answer", caught: []string{"wrong-answer-waits"},
 		in: func(p *proxy, o object) []object {
@@ -266,14 +266,14 @@ var mutants = []mutant{
 			return []object{o}
 		}
 		if first, _ := p.shared.LoadOrStore("asked", o["session_id"]); first == o["session_id"] {
-			return []object{o, p.event(o, "tool.invoked", object{"tool": "paint", "tool_call_id": "call_1"})}
+			return []object{o, p.newEvent(o, "tool.invoked", object{"tool": "paint", "tool_call_id": "call_1"})}
 		}
 		return []object{o}
 	}},
 
 	{name: "leaves a request unanswered", caught: []string{"request-answered"},
-		in: drop(func(o object) bool { return o["aaep_version"] == "99.0.0" })},
-	{name: "adds to a rejection", out: edit("subscription.rejected", object{"trace": "main.go:7"}),
+		in: dropMessages(func(o object) bool { return o["aaep_version"] == "99.0.0" })},
+	{name: "adds to a rejection", out: editType("subscription.rejected", object{"trace": "main.go:7"}),
 		caught: []string{"answer-valid"}},
 	{name: "names subscriptions badly", caught: []string{"answer-valid", "subscription-id", "events-valid"},
 		out: func(p *proxy, o object) []object {
@@ -283,7 +283,7 @@ var mutants = []mutant{
 			return []object{o}
 		}},
 	{name: "gives more than was asked", caught: []string{"honors-no-more"}, out: func(p *proxy, o object) []object {
-		if h, ok := o["honored_capabilities"].(object); ok && p.asked("max_events_per_second", 3.0) {
+		if h, ok := o["honored_capabilities"].(object); ok && p.hasRequested("max_events_per_second", 3.0) {
 			h["max_events_per_second"] = 5
 		}
 		return []object{o}
@@ -302,7 +302,7 @@ var mutants = []mutant{
 		return []object{o}
 	}},
 	{name: "needs no signature", caught: []string{"signature-demanded"},
-		out: edit("subscription.accepted", object{"signed_manifest": nil})},
+		out: editType("subscription.accepted", object{"signed_manifest": nil})},
 	{name: "refuses what it does not know", caught: []string{"unknown-extension"},
 		in: func(p *proxy, o object) []object {
 			if p.caps["zzz"] != nil {
@@ -317,7 +317,7 @@ var mutants = []mutant{
 		return []object{o}
 	}},
 	{name: "mends a request", caught: []string{"invalid-refused"}, in: func(p *proxy, o object) []object {
-		if p.asked("max_events_per_second", 0.0) {
+		if p.hasRequested("max_events_per_second", 0.0) {
 			delete(p.caps, "max_events_per_second")
 		}
 		return []object{o}
@@ -331,7 +331,7 @@ var mutants = []mutant{
 		}},
 
 	{name: "hurries", caught: []string{"rate-kept"}, in: func(p *proxy, o object) []object {
-		if p.asked("max_events_per_second", 2.0) {
+		if p.hasRequested("max_events_per_second", 2.0) {
 			delete(p.caps, "max_events_per_second")
 		}
 		return []object{o}
@@ -343,8 +343,8 @@ var mutants = []mutant{
 		in: func(p *proxy, o object) []object {
 			if f, ok := p.caps["event_filters"].(object); ok && f["include"] != nil &&
 				p.caps["max_events_per_second"] == nil {
-				p.caps = clone(p.caps, object{"event_filters": object{"include": []string{"aaep:*"}}})
-				return []object{clone(o, object{"capabilities": p.caps})}
+				p.caps = cloneWith(p.caps, object{"event_filters": object{"include": []string{"aaep:*"}}})
+				return []object{cloneWith(o, object{"capabilities": p.caps})}
 			}
 			return []object{o}
 		}},
@@ -355,13 +355,13 @@ var mutants = []mutant{
 		return []object{o}
 	}},
 	{name: "lets errors queue", caught: []string{"critical-at-once"}, delay: func(p *proxy, o object) time.Duration {
-		if shortName(o) == "session.errored" && p.asked("max_events_per_second", 1.0) {
+		if shortName(o) == "session.errored" && p.hasRequested("max_events_per_second", 1.0) {
 			return 2 * time.Second
 		}
 		return 0
 	}},
 	{name: "does not answer a renegotiation", caught: []string{"renegotiation-answered"},
-		in: drop(isType("subscription.renegotiate"))},
+		in: dropMessages(isType("subscription.renegotiate"))},
 	{name: "renegotiates what nobody named", caught: []string{"renegotiation-keeps"},
 		out: func(p *proxy, o object) []object {
 			if h, ok := o["honored_capabilities"].(object); ok {

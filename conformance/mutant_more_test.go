@@ -45,7 +45,7 @@ var moreMutants = []mutant{
 			return []object{o}
 		}},
 	{name: "speaks a version that is to come", caught: []string{"version-known"},
-		out: edit("session.started", object{"aaep_version": "7.0.0"})},
+		out: editType("session.started", object{"aaep_version": "7.0.0"})},
 	{name: "stamps all with the beginning", caught: []string{"stamps-real"}, out: func(p *proxy, o object) []object {
 		if id, ok := o["session_id"].(string); ok && !p.asking { // the stamp of a question is what replies go by
 			o["timestamp"], _ = p.shared.LoadOrStore(id, o["timestamp"])
@@ -60,7 +60,7 @@ var moreMutants = []mutant{
 			return []object{o}
 		}},
 	{name: "numbers only the first", caught: []string{"numbered-right"},
-		out: edit("session.started", object{"sequence_number": 0})},
+		out: editType("session.started", object{"sequence_number": 0})},
 	{name: "numbers from one", caught: []string{"numbered-right"}, out: func(p *proxy, o object) []object {
 		if o["session_id"] != nil {
 			p.n++
@@ -79,9 +79,9 @@ var moreMutants = []mutant{
 		return []object{o}
 	}},
 	{name: "declares no language", caught: []string{"language-declared"},
-		out: edit("state.changed", object{"localization_hints": nil})},
+		out: editType("state.changed", object{"localization_hints": nil})},
 	{name: "tells a key", caught: []string{"no-secrets"},
-		out: edit("tool.invoked", object{"args_summary": "with the key AKIAIOSFODNN7REALKEY"})},
+		out: editType("tool.invoked", object{"args_summary": "with the key AKIAIOSFODNN7REALKEY"})},
 	{name: "uses a session's id again", caught: []string{"session-ids-once"}, out: func(p *proxy, o object) []object {
 		if shortName(o) == "session.started" {
 			if first, there := p.shared.LoadOrStore("first", o["session_id"]); there && !p.shareTwice("second") {
@@ -101,7 +101,7 @@ var moreMutants = []mutant{
 		return []object{o}
 	}},
 	{name: "names another tool when it is over", caught: []string{"call-named"},
-		out: edit("tool.completed", object{"tool": "other"})},
+		out: editType("tool.completed", object{"tool": "other"})},
 	{name: "moves on before the result", caught: []string{"result-before-state", "tools-not-merged"},
 		out: func(p *proxy, o object) []object {
 			switch {
@@ -109,14 +109,14 @@ var moreMutants = []mutant{
 				p.held = o
 				return nil
 			case p.held != nil && o["from_state"] == "calling_tool":
-				late := clone(p.held, object{"timestamp": o["timestamp"]})
+				late := cloneWith(p.held, object{"timestamp": o["timestamp"]})
 				p.held = nil
 				return []object{o, late}
 			}
 			return []object{o}
 		}},
 
-	{name: "celebrates a rejection", caught: []string{"rejection-told"}, in: replies(func(p *proxy, o object) object {
+	{name: "celebrates a rejection", caught: []string{"rejection-told"}, in: editReplies(func(p *proxy, o object) object {
 		p.rejected = p.rejected || o["decision"] == "reject"
 		return o
 	}), out: func(p *proxy, o object) []object {
@@ -128,8 +128,8 @@ var moreMutants = []mutant{
 		return []object{o}
 	}},
 	{name: "asks twice at once", caught: []string{"asks-once"},
-		out: after("awaiting.confirmation", func(p *proxy, o object) object {
-			return p.fresh(o, object{"reply_token": strings.Replace(o["session_id"].(string), "sess_", "rpl_", 1)})
+		out: insertAfter("awaiting.confirmation", func(p *proxy, o object) object {
+			return p.cloneWithNewID(o, object{"reply_token": strings.Replace(o["session_id"].(string), "sess_", "rpl_", 1)})
 		})},
 	{name: "has one token for all", caught: []string{"tokens-fresh", "old-token", "tokens-random"},
 		out: func(p *proxy, o object) []object {
@@ -145,7 +145,7 @@ var moreMutants = []mutant{
 		}},
 	{name: "serves all at the pace of the slowest", caught: []string{"slow-costs-nobody"},
 		in: func(p *proxy, o object) []object {
-			if p.asked("max_events_per_second", 1.0) {
+			if p.hasRequested("max_events_per_second", 1.0) {
 				p.shared.Store("slow", o["type"] == "subscription.request")
 			}
 			return []object{o}
@@ -157,27 +157,27 @@ var moreMutants = []mutant{
 			return 0
 		}},
 	{name: "hears a reply in another's name", caught: []string{"own-name-only"},
-		in: inAnothersName("confirmation.reply"), out: known},
+		in: inAnothersName("confirmation.reply"), out: noteSubscriptionLink},
 	{name: "renegotiates in another's name", caught: []string{"own-name-only"},
-		in: inAnothersName("subscription.renegotiate"), out: known},
+		in: inAnothersName("subscription.renegotiate"), out: noteSubscriptionLink},
 	{name: "closes in another's name", caught: []string{"own-name-only"}, in: inAnothersName("subscription.close"),
-		out: known},
+		out: noteSubscriptionLink},
 	{name: "hears whoever knows the token", caught: []string{"not-entitled", "own-name-only"},
-		in: replies(func(p *proxy, o object) object {
-			if p.asked("supports_confirmation_reply", false) {
+		in: editReplies(func(p *proxy, o object) object {
+			if p.hasRequested("supports_confirmation_reply", false) {
 				p.shared.Store("stolen", true)
 			}
 			return o
 		}), out: func(p *proxy, o object) []object {
 			if o["from_state"] == "awaiting_input" && p.asking {
 				if _, ok := p.shared.LoadAndDelete("stolen"); ok {
-					return []object{p.deed(o), o}
+					return []object{p.newToolCall(o), o}
 				}
 			}
 			return []object{o}
 		}},
 	{name: "explains what was wrong", caught: []string{"refusals-mute", "events-valid"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			p.flag = p.flag || o["reply_token"] != p.token
 			return o
 		}), out: func(p *proxy, o object) []object {
@@ -206,12 +206,12 @@ var moreMutants = []mutant{
 		if !ok || len(b) != 1 || len(c) < 10 {
 			return []object{o}
 		}
-		return []object{clone(p.fresh(o, object{"chunk": c[:5], "complete": false}), object{"coalesce_hint": nil}),
-			clone(o, object{"chunk": c[5:], "position": o["position"].(float64) + 5})}
+		return []object{cloneWith(p.cloneWithNewID(o, object{"chunk": c[:5], "complete": false}), object{"coalesce_hint": nil}),
+			cloneWith(o, object{"chunk": c[5:], "position": o["position"].(float64) + 5})}
 	}},
 	{name: "starves whoever is slow", caught: []string{"held-not-starved"},
 		delay: func(p *proxy, o object) time.Duration {
-			if p.flag = p.flag || shortName(o) == "output.streaming"; p.flag && p.asked("max_events_per_second", 2.0) {
+			if p.flag = p.flag || shortName(o) == "output.streaming"; p.flag && p.hasRequested("max_events_per_second", 2.0) {
 				return 6 * time.Second
 			}
 			return 0
@@ -235,7 +235,7 @@ var moreMutants = []mutant{
 		out: func(p *proxy, o object) []object {
 			if shortName(o) == "session.started" && p.caps["event_filters"] == nil &&
 				p.caps["max_events_per_second"] == nil {
-				dose := p.event(o, "", object{"type": "medai:dose.given",
+				dose := p.newEvent(o, "", object{"type": "medai:dose.given",
 					"@context": []string{o["@context"].(string), "https://example.org/medai/v1"}})
 				return []object{o, dose}
 			}
@@ -243,7 +243,7 @@ var moreMutants = []mutant{
 		}},
 	{name: "has fewer events for few words", caught: []string{"verbosity-words-only"},
 		out: func(p *proxy, o object) []object {
-			if p.asked("preferred_verbosity", "terse") && shortName(o) == "state.changed" {
+			if p.hasRequested("preferred_verbosity", "terse") && shortName(o) == "state.changed" {
 				return nil
 			}
 			return []object{o}
@@ -276,14 +276,14 @@ var moreMutants = []mutant{
 			})
 		}},
 	{name: "leaves strangers waiting", caught: []string{"strangers-refused"}, run: func(run *conformance.ProducerRun) {
-		run.Stranger = piped(func(c transports.Conn) { c.Receive(context.Background()); c.Receive(context.Background()) })
+		run.Stranger = connectPipe(func(c transports.Conn) { c.Receive(context.Background()); c.Receive(context.Background()) })
 	}},
 
 	{name: "refuses a token that it does not know", caught: []string{"refusals-mute"}, refuses: func(o object) bool {
 		return o["type"] == "confirmation.reply" && o["reply_token"] == "rpl_"+strings.Repeat("0", 32)
 	}},
 	{name: "waits for ever for a tool", caught: []string{"hanging-tool"},
-		out: drop(func(o object) bool { return shortName(o) == "tool.completed" && o["status"] == "timeout" })},
+		out: dropMessages(func(o object) bool { return shortName(o) == "tool.completed" && o["status"] == "timeout" })},
 	{name: "calls a tool that hangs a success", caught: []string{"hanging-tool"},
 		out: func(_ *proxy, o object) []object {
 			if o["status"] == "timeout" {
@@ -292,7 +292,7 @@ var moreMutants = []mutant{
 			return []object{o}
 		}},
 	{name: "acts on a yes after the end", caught: []string{"cancelled-is-no"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			if p.held != nil && o["decision"] == "accept" { // whose answer comes when the deed does
 				return object{"type": "subscription.renegotiate", "subscription_id": p.id, "capabilities": object{}}
 			}
@@ -302,14 +302,14 @@ var moreMutants = []mutant{
 			case shortName(o) == "session.cancelled" && p.asking:
 				p.held = o
 			case shortName(o) == "subscription.accepted" && p.held != nil:
-				return []object{p.deed(p.held)}
+				return []object{p.newToolCall(p.held)}
 			}
 			return []object{o}
 		}},
 	{name: "goes on although it was cancelled", caught: []string{"cancelled-is-no"},
 		out: func(p *proxy, o object) []object {
 			if shortName(o) == "session.cancelled" && p.asking {
-				return []object{p.event(o, "session.completed", nil)}
+				return []object{p.newEvent(o, "session.completed", nil)}
 			}
 			return []object{o}
 		}},
@@ -342,14 +342,14 @@ var moreMutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "leaves without a word", caught: []string{"close-announced"}, out: drop(isType("subscription.close"))},
+	{name: "leaves without a word", caught: []string{"close-announced"}, out: dropMessages(isType("subscription.close"))},
 	{name: "leaves without a reason", caught: []string{"close-whole"},
-		out: edit("subscription.close", object{"reason_message": nil})},
+		out: editType("subscription.close", object{"reason_message": nil})},
 	{name: "includes what was not included", caught: []string{"filters-kept"}, in: func(p *proxy, o object) []object {
 		f, _ := p.caps["event_filters"].(object)
 		if list, _ := f["include"].([]any); len(list) == 2 && list[1] == "aaep:agent.tool.invoked" {
-			p.caps = clone(p.caps, object{"event_filters": object{"include": []string{"aaep:agent.*"}}})
-			return []object{clone(o, object{"capabilities": p.caps})}
+			p.caps = cloneWith(p.caps, object{"event_filters": object{"include": []string{"aaep:agent.*"}}})
+			return []object{cloneWith(o, object{"capabilities": p.caps})}
 		}
 		return []object{o}
 	}},
@@ -369,15 +369,15 @@ var moreMutants = []mutant{
 			return []object{o}
 		}
 		id, _ := o["event_id"].(string)
-		return []object{clone(o, object{"chunk": text[:9], "event_id": id + "0"}),
-			clone(o, object{"chunk": text[9:], "position": 9})}
+		return []object{cloneWith(o, object{"chunk": text[:9], "event_id": id + "0"}),
+			cloneWith(o, object{"chunk": text[9:], "position": 9})}
 	}},
 	{name: "closes another's subscription", caught: []string{"close-whole"},
-		out: edit("subscription.close", object{"subscription_id": "sub_1"})},
+		out: editType("subscription.close", object{"subscription_id": "sub_1"})},
 }
 
-// known keeps which link a subscription has.
-func known(p *proxy, o object) []object {
+// noteSubscriptionLink keeps which link a subscription has.
+func noteSubscriptionLink(p *proxy, o object) []object {
 	if o["type"] == "subscription.accepted" {
 		p.shared.Store(o["subscription_id"], p)
 	}
@@ -389,7 +389,7 @@ func inAnothersName(typ string) func(*proxy, object) []object {
 	return func(p *proxy, o object) []object {
 		named, _ := p.shared.Load(o["subscription_id"])
 		if other, is := named.(*proxy); is && other != p && o["type"] == typ {
-			_ = other.Conn.Send(context.Background(), write(o))
+			_ = other.Conn.Send(context.Background(), encodeObject(o))
 			return nil
 		}
 		return []object{o}

@@ -9,7 +9,7 @@ func fromTheFirst(name string) mutant {
 		sent  int
 	}
 	return mutant{name: name, caught: []string{"rate-kept"}, in: func(p *proxy, o object) []object {
-		if p.asked("max_events_per_second", 10.0) {
+		if p.hasRequested("max_events_per_second", 10.0) {
 			delete(p.caps, "max_events_per_second")
 			p.shared.Store(p, &window{})
 		}
@@ -39,7 +39,7 @@ func inWindows(name string, begin func() time.Time) mutant {
 		at, sent int
 	}
 	return mutant{name: name, caught: []string{"rate-kept"}, in: func(p *proxy, o object) []object {
-		if p.asked("max_events_per_second", 2.0) {
+		if p.hasRequested("max_events_per_second", 2.0) {
 			delete(p.caps, "max_events_per_second")
 			p.shared.Store(p, &windows{begin: begin()})
 		}

@@ -19,19 +19,19 @@ import (
 // follow them. LVL-042, LVL-043.
 var termsMutants = []mutant{
 	{name: "plays down what it does against a no", caught: []string{"reject-means-no"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			p.rejected = p.rejected || o["decision"] == "reject"
 			return o
 		}), out: func(p *proxy, o object) []object {
 			if o["from_state"] == "awaiting_input" && p.rejected && !p.shareTwice("once") {
-				return []object{clone(p.deed(o), object{"risk_level": "low", "irreversible": false}), o}
+				return []object{cloneWith(p.newToolCall(o), object{"risk_level": "low", "irreversible": false}), o}
 			}
 			return []object{o}
 		}},
 	{name: "calls the irreversible harmless", caught: []string{"does-what-was-accepted"},
 		out: func(_ *proxy, o object) []object {
 			if shortName(o) == "tool.invoked" && o["tool"] == "pay" {
-				o = clone(o, object{"risk_level": "low", "irreversible": nil})
+				o = cloneWith(o, object{"risk_level": "low", "irreversible": nil})
 			}
 			return []object{o}
 		}},
@@ -39,7 +39,7 @@ var termsMutants = []mutant{
 		in: func(p *proxy, o object) []object {
 			if shortName(o) == "subscription.request" && p.caps != nil && len(p.caps) == 0 {
 				p.flag = true
-				o = clone(o, object{"capabilities": object{"supports_confirmation_reply": true}})
+				o = cloneWith(o, object{"capabilities": object{"supports_confirmation_reply": true}})
 			}
 			return []object{o}
 		}, out: func(p *proxy, o object) []object {
@@ -55,7 +55,7 @@ var termsMutants = []mutant{
 			}
 			if _, given := p.shared.Load("given up " + p.token); given && shortName(o) == "confirmation.reply" &&
 				p.token != "" {
-				o = clone(o, object{"decision": "reject"})
+				o = cloneWith(o, object{"decision": "reject"})
 			}
 			return []object{o}
 		}},
@@ -80,7 +80,7 @@ var termsMutants = []mutant{
 		in: func(p *proxy, o object) []object {
 			if c, ok := o["capabilities"].(object); ok && shortName(o) == "subscription.renegotiate" &&
 				c["max_events_per_second"] == 20.0 {
-				o = clone(o, object{"capabilities": clone(c,
+				o = cloneWith(o, object{"capabilities": cloneWith(c,
 					object{"event_filters": object{"include": []string{"aaep:agent.*"}, "exclude": []string{}}})})
 			}
 			return []object{o}
@@ -108,21 +108,21 @@ var termsMutants = []mutant{
 		}},
 	{name: "calls everything critical where there is a rate", caught: []string{"urgency-honest"},
 		out: func(p *proxy, o object) []object {
-			if o["urgency"] != nil && p.asked("max_events_per_second", 2.0) && shortName(o) == "output.streaming" {
+			if o["urgency"] != nil && p.hasRequested("max_events_per_second", 2.0) && shortName(o) == "output.streaming" {
 				o["urgency"] = "critical"
 			}
 			return []object{o}
 		}},
 	{name: "keeps tools back where there is a rate", caught: []string{"tools-not-merged"},
 		out: func(p *proxy, o object) []object {
-			if p.asked("max_events_per_second", 2.0) && strings.HasPrefix(shortName(o), "tool.") {
+			if p.hasRequested("max_events_per_second", 2.0) && strings.HasPrefix(shortName(o), "tool.") {
 				return nil
 			}
 			return []object{o}
 		}},
 	{name: "keeps the end of a tool back where there is a rate", caught: []string{"tools-not-merged"},
 		out: func(p *proxy, o object) []object {
-			if p.asked("max_events_per_second", 2.0) && shortName(o) == "tool.completed" {
+			if p.hasRequested("max_events_per_second", 2.0) && shortName(o) == "tool.completed" {
 				return nil
 			}
 			return []object{o}
@@ -161,7 +161,7 @@ var termsMutants = []mutant{
 			}
 		}()},
 	{name: "counts a stamp of the deadline", caught: []string{"late-stamp"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			if at, ok := aaep.ParseTimestamp(fmt.Sprint(o["timestamp"])); ok && at.After(time.Now()) &&
 				time.Until(at) < time.Hour {
 				o["timestamp"] = aaep.FormatTimestamp(time.Now())
@@ -186,8 +186,8 @@ func editIncluded(change func(string) string) func(*proxy, object) []object {
 			}
 			list = append(list, text)
 		}
-		return []object{clone(o, object{"capabilities": clone(p.caps,
-			object{"event_filters": clone(filters, object{"include": list})})})}
+		return []object{cloneWith(o, object{"capabilities": cloneWith(p.caps,
+			object{"event_filters": cloneWith(filters, object{"include": list})})})}
 	}
 }
 
@@ -195,7 +195,7 @@ func editIncluded(change func(string) string) func(*proxy, object) []object {
 // CONF-019, CONF-045, HS-007, HS-012
 func TestHostileMessages(t *testing.T) {
 	asJSON := func(v any) (same any) {
-		if err := jsonv2.Unmarshal(write(object{"v": v}), &same); err != nil {
+		if err := jsonv2.Unmarshal(encodeObject(object{"v": v}), &same); err != nil {
 			t.Fatal(err)
 		}
 		return same.(object)["v"]
@@ -212,7 +212,7 @@ func TestHostileMessages(t *testing.T) {
 		t.Run(name+" "+id, func(t *testing.T) {
 			t.Parallel()
 			report := inBubble(t, func(g *target) conformance.ProducerRun {
-				run := checkExtraCases(g, broken{g, &m, new(sync.Map), new(int)})
+				run := checkExtraCases(g, mutantTarget{g, &m, new(sync.Map), new(int)})
 				run.Only = []string{name}
 				return run
 			})

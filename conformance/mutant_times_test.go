@@ -12,25 +12,25 @@ import (
 // under other terms. LVL-042, LVL-043.
 var lateMutants = []mutant{
 	{name: "runs the tool on an accept that arrives late", caught: []string{"late-arrival", "right-given-up"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			if p.held != nil && o["decision"] == "accept" && o["reply_token"] == p.token {
-				p.inject(p.deed(p.held))
+				p.injectMessage(p.newToolCall(p.held))
 			}
 			p.replied = true
 			return o
 		}), out: keepsOver(func(p *proxy) bool { return p.replied })},
 	{name: "goes by the stamp of a late accept", caught: []string{"late-arrival"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			at, _ := aaep.ParseTimestamp(fmt.Sprint(o["timestamp"]))
 			if p.held != nil && !p.rejected && o["decision"] == "accept" && time.Since(at) < time.Minute &&
 				time.Until(at) < 0 {
-				p.inject(p.event(p.held, "tool.completed", object{"tool": "pay", "status": "success"}))
+				p.injectMessage(p.newEvent(p.held, "tool.completed", object{"tool": "pay", "status": "success"}))
 			}
 			p.rejected = p.rejected || o["decision"] == "reject"
 			return o
 		}), out: keepsOver(func(p *proxy) bool { return p.rejected })},
 	{name: "takes the token of any of its questions", caught: []string{"old-token"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			if known, _ := p.shared.Load(fmt.Sprint(o["reply_token"])); known == true {
 				o["reply_token"] = p.token
 			}
@@ -44,7 +44,7 @@ var lateMutants = []mutant{
 	{name: "forgets who may reply no more", caught: []string{"right-given-up"}, in: func(p *proxy, o object) []object {
 		if c, ok := o["capabilities"].(object); ok && shortName(o) == "subscription.renegotiate" &&
 			c["supports_confirmation_reply"] == false {
-			return []object{clone(o, object{"capabilities": object{}})}
+			return []object{cloneWith(o, object{"capabilities": object{}})}
 		}
 		return []object{o}
 	}, out: func(p *proxy, o object) []object {
@@ -56,18 +56,18 @@ var lateMutants = []mutant{
 	{name: "tells the end only to who was there at the beginning", caught: []string{"all-hear-the-end"},
 		out: func(p *proxy, o object) []object {
 			p.flag = p.flag || shortName(o) == "session.started"
-			if !p.flag && strings.HasPrefix(shortName(o), "session.") && p.asked("supports_confirmation_reply", false) {
+			if !p.flag && strings.HasPrefix(shortName(o), "session.") && p.hasRequested("supports_confirmation_reply", false) {
 				return nil
 			}
 			return []object{o}
 		}},
 	{name: "tells the end only to who decided", caught: []string{"all-hear-the-end"},
-		in: replies(func(p *proxy, o object) object {
+		in: editReplies(func(p *proxy, o object) object {
 			p.shared.LoadOrStore("by "+p.token, p.link)
 			return o
 		}), out: func(p *proxy, o object) []object {
 			if by, ok := p.shared.Load("by " + p.token); ok && p.token != "" && by != p.link &&
-				shortName(o) == "session.completed" && p.asked("supports_confirmation_reply", true) {
+				shortName(o) == "session.completed" && p.hasRequested("supports_confirmation_reply", true) {
 				return nil
 			}
 			return []object{o}
@@ -77,7 +77,7 @@ var lateMutants = []mutant{
 			if c, ok := o["capabilities"].(object); ok && shortName(o) == "subscription.renegotiate" && len(c) == 1 &&
 				c["max_events_per_second"] == 2.0 {
 				p.flag = true
-				return []object{clone(o, object{"capabilities": object{}})}
+				return []object{cloneWith(o, object{"capabilities": object{}})}
 			}
 			return []object{o}
 		}, out: func(p *proxy, o object) []object {
@@ -139,7 +139,7 @@ var lateMutants = []mutant{
 				return nil
 			}
 			if p.flag && shortName(o) == "confirmation.reply" {
-				return []object{clone(o, object{"decision": "reject"})}
+				return []object{cloneWith(o, object{"decision": "reject"})}
 			}
 			return []object{o}
 		}, out: actsAfter("left")},

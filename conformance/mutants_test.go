@@ -55,28 +55,28 @@ type proxy struct {
 	wake                      func() // ends what Receive waits for; nil where it waits for nothing
 }
 
-// inject has the link receive a message that the producer did not send.
-func (p *proxy) inject(o object) { // with p.mu held
-	p.waiting = append(p.waiting, write(o))
+// injectMessage has the link receive a message that the producer did not send.
+func (p *proxy) injectMessage(o object) { // with p.mu held
+	p.waiting = append(p.waiting, encodeObject(o))
 	if p.wake != nil {
 		p.wake()
 	}
 }
 
-type broken struct {
+type mutantTarget struct {
 	*target
 	m      *mutant
 	shared *sync.Map // what the links of a mutant know together
 	links  *int
 }
 
-func (b broken) Dial(ctx context.Context) (transports.Conn, error) {
+func (b mutantTarget) Dial(ctx context.Context) (transports.Conn, error) {
 	c, err := b.target.Dial(ctx)
 	*b.links++
 	return &proxy{Conn: c, m: b.m, shared: b.shared, link: *b.links}, err
 }
 
-func write(o object) []byte {
+func encodeObject(o object) []byte {
 	data, err := jsonv2.Marshal(o, jsonv2.Deterministic(true))
 	if err != nil {
 		panic(err)
@@ -103,7 +103,7 @@ func (p *proxy) Send(ctx context.Context, msg []byte) error {
 	}
 	p.mu.Unlock()
 	for _, o := range list {
-		if err := p.Conn.Send(ctx, write(o)); err != nil {
+		if err := p.Conn.Send(ctx, encodeObject(o)); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (p *proxy) Receive(ctx context.Context) ([]byte, error) {
 			list = p.m.out(p, o)
 		}
 		for _, o := range list {
-			data := write(o)
+			data := encodeObject(o)
 			if p.m.raw != nil {
 				data = p.m.raw(data)
 			}
@@ -174,10 +174,12 @@ func shortName(o object) string {
 	return strings.TrimPrefix(t, "aaep:agent.")
 }
 
-// asked reports whether the link asked for a capability with a value.
-func (p *proxy) asked(name string, value any) bool { return p.caps != nil && p.caps[name] == value }
+// hasRequested reports whether the link asked for a capability with a value.
+func (p *proxy) hasRequested(name string, value any) bool {
+	return p.caps != nil && p.caps[name] == value
+}
 
-func clone(o object, more object) object {
+func cloneWith(o object, more object) object {
 	c := object{}
 	for k, v := range o {
 		c[k] = v
@@ -190,24 +192,24 @@ func clone(o object, more object) object {
 	return c
 }
 
-// fresh is another event with an id of its own.
-func (p *proxy) fresh(o object, more object) object {
+// cloneWithNewID is another event with an id of its own.
+func (p *proxy) cloneWithNewID(o object, more object) object {
 	p.n++
-	return clone(o, clone(object{"event_id": fmt.Sprintf("evt_x%dy%d", p.link, p.n)}, more))
+	return cloneWith(o, cloneWith(object{"event_id": fmt.Sprintf("evt_x%dy%d", p.link, p.n)}, more))
 }
 
-// edit changes members of the messages of a type; nil takes one away.
-func edit(typ string, more object) func(*proxy, object) []object {
+// editType changes members of the messages of a type; nil takes one away.
+func editType(typ string, more object) func(*proxy, object) []object {
 	return func(_ *proxy, o object) []object {
 		if shortName(o) == typ {
-			return []object{clone(o, more)}
+			return []object{cloneWith(o, more)}
 		}
 		return []object{o}
 	}
 }
 
-// drop keeps messages back.
-func drop(is func(object) bool) func(*proxy, object) []object {
+// dropMessages keeps messages back.
+func dropMessages(is func(object) bool) func(*proxy, object) []object {
 	return func(_ *proxy, o object) []object {
 		if is(o) {
 			return nil
@@ -220,8 +222,8 @@ func isType(types ...string) func(object) bool {
 	return func(o object) bool { return slices.Contains(types, shortName(o)) }
 }
 
-// after sends one more event after those of a type.
-func after(typ string, next func(*proxy, object) object) func(*proxy, object) []object {
+// insertAfter sends one more event after those of a type.
+func insertAfter(typ string, next func(*proxy, object) object) func(*proxy, object) []object {
 	return func(p *proxy, o object) []object {
 		if shortName(o) == typ {
 			return []object{o, next(p, o)}
@@ -230,7 +232,7 @@ func after(typ string, next func(*proxy, object) object) func(*proxy, object) []
 	}
 }
 
-func before(typ string, first func(*proxy, object) object) func(*proxy, object) []object {
+func insertBefore(typ string, first func(*proxy, object) object) func(*proxy, object) []object {
 	return func(p *proxy, o object) []object {
 		if shortName(o) == typ {
 			return []object{first(p, o), o}
@@ -239,8 +241,8 @@ func before(typ string, first func(*proxy, object) object) func(*proxy, object) 
 	}
 }
 
-// replies edits the confirmations that go to the producer.
-func replies(change func(p *proxy, o object) object) func(*proxy, object) []object {
+// editReplies edits the confirmations that go to the producer.
+func editReplies(change func(p *proxy, o object) object) func(*proxy, object) []object {
 	return func(p *proxy, o object) []object {
 		if shortName(o) == "confirmation.reply" {
 			if o = change(p, o); o == nil {
@@ -251,19 +253,19 @@ func replies(change func(p *proxy, o object) object) func(*proxy, object) []obje
 	}
 }
 
-// event is one with the envelope of another.
-func (p *proxy) event(like object, typ string, more object) object {
+// newEvent is one with the envelope of another.
+func (p *proxy) newEvent(like object, typ string, more object) object {
 	o := object{"type": "aaep:agent." + typ, "summary_normal": "Said."}
 	for _, k := range []string{"@context", "aaep_version", "session_id", "timestamp", "producer", "verbosity",
 		"localization_hints"} {
 		o[k] = like[k]
 	}
 	o["urgency"] = "normal"
-	return p.fresh(o, more)
+	return p.cloneWithNewID(o, more)
 }
 
-func (p *proxy) deed(like object) object {
-	return p.event(like, "tool.invoked", object{"tool": "pay", "tool_call_id": fmt.Sprintf("call_x%dy%d", p.link, p.n),
+func (p *proxy) newToolCall(like object) object {
+	return p.newEvent(like, "tool.invoked", object{"tool": "pay", "tool_call_id": fmt.Sprintf("call_x%dy%d", p.link, p.n),
 		"irreversible": true, "risk_level": "high"})
 }
 
@@ -279,7 +281,7 @@ func TestMutants(t *testing.T) {
 		for _, m := range mutants {
 			t.Run(m.name, func(t *testing.T) {
 				t.Parallel()
-				got := judged(t, &m)
+				got := catchingCases(t, &m)
 				mu.Lock()
 				defer mu.Unlock()
 				if got != nil {
@@ -299,10 +301,10 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// mutated runs the suite on a mutant.
-func mutated(t *testing.T, m *mutant) *conformance.Report {
+// runMutant runs the suite on a mutant.
+func runMutant(t *testing.T, m *mutant) *conformance.Report {
 	report := inBubble(t, func(g *target) conformance.ProducerRun {
-		run := checkExtraCases(g, broken{g, m, new(sync.Map), new(int)})
+		run := checkExtraCases(g, mutantTarget{g, m, new(sync.Map), new(int)})
 		if m.run != nil {
 			m.run(&run)
 		}
@@ -314,10 +316,10 @@ func mutated(t *testing.T, m *mutant) *conformance.Report {
 	return report
 }
 
-// judged returns the cases that caught a mutant, or nil if they are not those that should.
-func judged(t *testing.T, m *mutant) []string {
+// catchingCases returns the cases that caught a mutant, or nil if they are not those that should.
+func catchingCases(t *testing.T, m *mutant) []string {
 	var got, why []string
-	for _, r := range mutated(t, m).Results {
+	for _, r := range runMutant(t, m).Results {
 		if r.Verdict == conformance.Fail || r.Verdict == conformance.Deviation {
 			got = append(got, r.Case.Name)
 			why = append(why, r.Case.Name+" ("+r.Play+"): "+r.Seen)
@@ -330,27 +332,27 @@ func judged(t *testing.T, m *mutant) []string {
 	return got
 }
 
-// lingers holds the end of a session up in which something was asked, so that replies still come in
-// time.
-func lingers(p *proxy, o object) time.Duration {
+// holdSessionEnd holds the end of a session up in which something was asked, so that replies still
+// come in time.
+func holdSessionEnd(p *proxy, o object) time.Duration {
 	if shortName(o) == "session.completed" && p.asking {
 		return time.Second
 	}
 	return 0
 }
 
-// observes reports whether the link watches what others are asked.
-func (p *proxy) observes() bool {
-	return p.asked("supports_confirmation_reply", false) && p.asked("supports_clarification_reply", true)
+// watchesOthers reports whether the link watches what others are asked.
+func (p *proxy) watchesOthers() bool {
+	return p.hasRequested("supports_confirmation_reply", false) && p.hasRequested("supports_clarification_reply", true)
 }
 
 // actsAfter does an irreversible thing, as an observer sees it, when a question is settled after
 // something was shared.
 func actsAfter(what string) func(p *proxy, o object) []object {
 	return func(p *proxy, o object) []object {
-		if o["from_state"] == "awaiting_input" && p.observes() {
+		if o["from_state"] == "awaiting_input" && p.watchesOthers() {
 			if _, ok := p.shared.LoadAndDelete(what); ok {
-				return []object{p.deed(o), o}
+				return []object{p.newToolCall(o), o}
 			}
 		}
 		return []object{o}
@@ -367,7 +369,7 @@ func editManifest(more object) func(*conformance.ProducerRun) {
 			if err == nil {
 				err = jsonv2.Unmarshal(data, &o)
 			}
-			return write(clone(o, more)), err
+			return encodeObject(cloneWith(o, more)), err
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// ours are recordings in which only the suite's own half speaks.
-func ours(all map[string]*conformance.Recording, substitutes bool) map[string]*conformance.Recording {
+// suiteHalf are recordings in which only the suite's own half speaks.
+func suiteHalf(all map[string]*conformance.Recording, substitutes bool) map[string]*conformance.Recording {
 	alone := map[string]*conformance.Recording{}
 	for name, r := range all {
 		alone[name] = conformance.OursAlone(r, substitutes)
@@ -25,8 +25,8 @@ func ours(all map[string]*conformance.Recording, substitutes bool) map[string]*c
 	return alone
 }
 
-// recorded are the recordings of a whole run on our own producer.
-func recorded(t *testing.T) (all map[string]*conformance.Recording) {
+// recordedRuns are the recordings of a whole run on our own producer.
+func recordedRuns(t *testing.T) (all map[string]*conformance.Recording) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		g := newTarget(t)
@@ -45,7 +45,7 @@ func recorded(t *testing.T) (all map[string]*conformance.Recording) {
 // heard, no case passes and none fails, nor where the link of the suite wrote in the target's
 // place.
 func TestOurHalfProvesNothing(t *testing.T) {
-	all := recorded(t)
+	all := recordedRuns(t)
 	subscribers := map[string]*conformance.Recording{}
 	synctest.Test(t, func(t *testing.T) {
 		st := newStation()
@@ -62,7 +62,7 @@ func TestOurHalfProvesNothing(t *testing.T) {
 	}{{conformance.Cases(), all}, {conformance.SubscriberCases(), subscribers}} {
 		for _, c := range role.cases {
 			for _, substitutes := range []bool{false, true} {
-				switch res := conformance.Judged(c, ours(role.all, substitutes)); res.Verdict {
+				switch res := conformance.Judged(c, suiteHalf(role.all, substitutes)); res.Verdict {
 				case conformance.Pass, conformance.Fail, conformance.Deviation:
 					t.Errorf("%s, with substitutes %v: %s, %s", c.Name, substitutes, res.Verdict, res.Seen)
 				}
@@ -79,7 +79,7 @@ func TestOurHalfProvesNothing(t *testing.T) {
 // judged by answers alone is not passed, though events came.
 func TestSubstitutedAnswer(t *testing.T) {
 	all := map[string]*conformance.Recording{}
-	for name, r := range recorded(t) {
+	for name, r := range recordedRuns(t) {
 		all[name] = conformance.Unanswered(r)
 	}
 	byAnswers := []string{"answer-valid", "subscription-id", "honors-no-more", "version-refused", "signature-demanded",
@@ -141,18 +141,18 @@ func TestNeverAsks(t *testing.T) {
 		if shortName(o) != "awaiting.confirmation" {
 			return []object{o}
 		}
-		action := p.deed(o)
-		return []object{action, p.event(o, "tool.completed",
+		action := p.newToolCall(o)
+		return []object{action, p.newEvent(o, "tool.completed",
 			object{"tool": "pay", "tool_call_id": action["tool_call_id"], "status": "success"})}
 	}}
-	r := mutated(t, &m)
+	r := runMutant(t, &m)
 	for _, res := range r.Results {
 		if res.Verdict == conformance.Fail &&
 			!slices.Contains([]string{"asks-first", "states-chained"}, res.Case.Name) {
 			t.Errorf("%s: %s", res.Case.Name, res.Seen)
 		}
 	}
-	if got := verdicts(r)["asks-first"]; got != conformance.Fail {
+	if got := verdictsByCase(r)["asks-first"]; got != conformance.Fail {
 		t.Errorf("asks-first: %s", got)
 	}
 	var text bytes.Buffer

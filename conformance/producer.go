@@ -40,8 +40,9 @@ type ProducerRun struct {
 	// OtherWays reach the target in other ways than Dialer, as over another transport; what is
 	// agreed there is compared.
 	OtherWays []transports.Dialer
-	// Neighbour reaches the target with credentials too, but as somebody else than Dialer. Nil is
-	// where nobody else is known; whether they can speak in each other's name is then not judged.
+	// Neighbour reaches the target with credentials too, but as a principal other than that of
+	// Dialer. It is nil where no other principal is known; whether they can speak in each other's
+	// name is then not judged.
 	Neighbour transports.Dialer
 	// Manifest fetches the manifest. If nil, it is fetched from the manifest_uri of an accepted
 	// subscription.
@@ -64,13 +65,13 @@ type ProducerRun struct {
 	Resume *Report
 	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
 	Known []string
-	// Progress is told before each play what is played, and again after three seconds of silence
-	// with what is waited for. Nil is nobody.
+	// Progress is called before each scenario run with its name, and again after three seconds of
+	// silence with what is waited for. Nil is none.
 	Progress func(play string, n, of int)
 	// Extensions are the URIs of extensions that the target is said to support (§9.7): it must then
 	// honor them.
 	Extensions []string
-	// Timeout bounds each play. If 0, 12 minutes.
+	// Timeout bounds each scenario run. If 0, 12 minutes.
 	Timeout time.Duration
 	// OneLink says that a target has one subscriber at a time, as a program that speaks on its
 	// standard output has. What needs two is then skipped, and the report says so.
@@ -79,11 +80,11 @@ type ProducerRun struct {
 	Target, Transport string
 }
 
-// Prove puts the target through all plays that the cases need, one after another, and judges. It
-// takes some seconds, and longer if the target's questions are open for longer than they should be.
-// Where ctx ends, Prove returns its error and a report of what was played by then, in which nothing
-// is passed that was not played whole; the report is nil where nothing was. Any other error comes
-// without a report: ErrUnreachable, ErrNoDriver, or a wrong ProducerRun.
+// Prove puts the target through all scenario runs that the cases need, one after another, and
+// judges. It takes some seconds, and longer if the target's questions are open for longer than they
+// should be. Where ctx ends, Prove returns its error and a report of what was run by then, in which
+// nothing is passed that was not run to its end; the report is nil where nothing was. Any other
+// error comes without a report: ErrUnreachable, ErrNoDriver, or a wrong ProducerRun.
 func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 	if run.Dialer == nil || run.Driver == nil || slices.Contains(run.OtherWays, nil) {
 		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver, and OtherWays that are there")
@@ -172,8 +173,8 @@ func nameOf(r *Recording) string {
 	return ""
 }
 
-// allCases are the suite's cases and plays, and those from outside. The play of a case from outside
-// has its name.
+// allCases are the suite's cases and scenario runs, and those from outside. The scenario run of a
+// case from outside has its name.
 func (run ProducerRun) allCases() ([]Case, []scenarioRun, error) {
 	cases, list := Cases(), slices.Clone(scenarioRuns)
 	extra := run.Extra
@@ -201,7 +202,7 @@ func (run ProducerRun) allCases() ([]Case, []scenarioRun, error) {
 }
 
 // checkExtraCases refuses cases from outside that are not whole, or have a name that a case or a
-// play of the suite has.
+// scenario run of the suite has.
 func checkExtraCases(extra, cases []Case, plays []string, fits func(*Play) bool) error {
 	taken := slices.Clone(plays)
 	for _, c := range cases {
@@ -228,20 +229,20 @@ func checkExtraCases(extra, cases []Case, plays []string, fits func(*Play) bool)
 	return nil
 }
 
-// whyUnplayable says why a play cannot be played with what there is, or "".
+// whyUnplayable says why a scenario run cannot be run with what there is, or "".
 func (run ProducerRun) whyUnplayable(play string) string {
 	switch {
 	case play == strangerPlay && run.Stranger == nil:
 		return "no way was given to reach the target without credentials"
 	case play == neighbourPlay && run.Neighbour == nil:
 		return "no way was given to reach the target as somebody else, with other credentials"
-	case run.OneLink && slices.Contains(withTwo, play):
+	case run.OneLink && slices.Contains(twoSubscriberRuns, play):
 		return "it needs two subscribers at once, and the target has one"
 	}
 	return ""
 }
 
-// neededRuns are the plays that the chosen cases are judged by.
+// neededRuns are the scenario runs that the chosen cases are judged by.
 func (run ProducerRun) neededRuns(plays []scenarioRun, cases []Case, chosen func(Case) bool) (list []scenarioRun) {
 	for _, p := range plays {
 		if run.whyUnplayable(p.name) == "" && p.level <= run.Level &&
@@ -252,7 +253,7 @@ func (run ProducerRun) neededRuns(plays []scenarioRun, cases []Case, chosen func
 	return list
 }
 
-// performRuns plays all plays, one after another.
+// performRuns runs all scenarios, one after another.
 func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (stages []*producerHarness, err error) {
 	met, turn, begun := map[string]bool{}, make(chan struct{}, 1), false
 	var last *producerHarness
@@ -264,7 +265,7 @@ func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (st
 			}
 		}
 		progress(p.name)
-		if run.OneLink || slices.Contains(alone, p.name) && last.couldAnswer() {
+		if run.OneLink || slices.Contains(soloRuns, p.name) && last.couldAnswer() {
 			last.awaitListeners()
 		}
 		within, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxPlay))

@@ -19,8 +19,8 @@ import (
 const (
 	patience = 5 * time.Second  // for an answer, or for what follows one
 	slow     = 20 * time.Second // for a scenario's next step
-	// settle is how long after the end of a play its subscribers still listen: what must not come
-	// would come now.
+	// settle is how long after the end of a scenario run its subscribers still listen: what must
+	// not come would come now.
 	settle = 500 * time.Millisecond
 	// puzzling is a silence after which the user wants to know what is waited for, and again each
 	// time that reminding has passed.
@@ -46,7 +46,7 @@ const (
 	noteEnd        = "the runner listened until here"
 )
 
-// A producerHarness is where one play is played.
+// A producerHarness is the fixture of one scenario run.
 type producerHarness struct {
 	ctx         context.Context
 	run         ProducerRun
@@ -56,9 +56,9 @@ type producerHarness struct {
 	stop        context.CancelFunc // of readers and driver
 	scenarioRun scenarioRun
 	turn        chan struct{}    // held while a scenario is being started, for drivers start one after another
-	progress    func(string)     // tells what is played
-	before      *producerHarness // whose subscribers may still listen; nil is nobody's
-	ended       int              // entries at the end of the play
+	progress    func(string)     // reports what is run
+	before      *producerHarness // whose subscribers may still listen; nil where there is none
+	ended       int              // entries at the end of the scenario run
 	mute        bool             // its subscriber was accepted, and not one event came
 	endless     bool             // in it, or before, a session was waited for that had begun and did not end
 	over        chan struct{}    // closed when all that it started has ended
@@ -66,14 +66,15 @@ type producerHarness struct {
 
 type object = map[string]any
 
-// usualCapabilities asks for everything as it is, and may be asked.
+// usualCapabilities returns capabilities that ask for everything as it is, and for both kinds of
+// questions.
 func usualCapabilities() object {
 	return object{"languages": []string{"en-US", "en"}, "coalesce_boundaries": []string{"sentence", "completion"},
 		"supports_confirmation_reply": true, "supports_clarification_reply": true,
 		"supported_conformance_levels": []int{1, 2, 3}}
 }
 
-// withMembers returns an object with other members as well; nil takes one away.
+// withMembers returns a copy of an object with other members as well; nil takes one away.
 func withMembers(o object, more object) object {
 	all := object{}
 	for k, v := range o {
@@ -87,6 +88,7 @@ func withMembers(o object, more object) object {
 	return all
 }
 
+// requestMessage returns a valid subscription.request for some capabilities.
 func requestMessage(capabilities object) object {
 	return object{"type": "subscription.request", "aaep_version": aaep.Version, "subscriber_id": "aaep-conformance",
 		"capabilities": capabilities}
@@ -94,7 +96,7 @@ func requestMessage(capabilities object) object {
 
 // dialLink opens a link and starts to read from it.
 func (st *producerHarness) dialLink(dialer transports.Dialer) *link {
-	l := &link{st: st, n: len(st.links), id: "sub_implicit", told: make(chan struct{})}
+	l := &link{harness: st, index: len(st.links), id: "sub_implicit", readerDone: make(chan struct{})}
 	st.links = append(st.links, l)
 	ctx, cancel := l.withPatience()
 	defer cancel()
@@ -104,9 +106,9 @@ func (st *producerHarness) dialLink(dialer transports.Dialer) *link {
 	}
 	if err != nil {
 		l.noteUnreached("the opening of the link", err)
-		st.recorder.addEntry(Entry{Link: l.n, Note: noteNoDial})
+		st.recorder.addEntry(Entry{Link: l.index, Note: noteNoDial})
 		l.noteRefusal(err)
-		close(l.told)
+		close(l.readerDone)
 		return l
 	}
 	l.conn = conn
@@ -120,6 +122,7 @@ func (st *producerHarness) subscribeLink(capabilities object) *link {
 	return st.sendRequest(requestMessage(capabilities))
 }
 
+// sendRequest opens a link with the run's dialer, sends a request and waits for its answer.
 func (st *producerHarness) sendRequest(req object) *link { return st.sendRequestBy(st.run.Dialer, req) }
 
 func (st *producerHarness) sendRequestBy(dialer transports.Dialer, req object) *link {
@@ -127,18 +130,21 @@ func (st *producerHarness) sendRequestBy(dialer transports.Dialer, req object) *
 	can, _ := req["capabilities"].(object)
 	l.answers = can["supports_confirmation_reply"] == true || can["supports_clarification_reply"] == true
 	if l.dead = !l.sendObject(req); l.dead && l.conn != nil {
-		if _, unsent := st.recorder.snapshot().noteOn(l.n, noteNoSend); unsent {
+		if _, unsent := st.recorder.snapshot().noteOn(l.index, noteNoSend); unsent {
 			l.noteUnreached("the subscription.request", l.err)
-			st.recorder.addEntry(Entry{Link: l.n, Note: noteNoDial}) // some links are made with the first message
+			st.recorder.addEntry(Entry{Link: l.index, Note: noteNoDial}) // some links are made with the first message
 		}
 	}
 	l.awaitAnswer(1)
 	return l
 }
 
-// startScenario makes the producer act, if anybody is there to see it.
+// startScenario makes the producer act, if a subscriber is there to see it.
 func (st *producerHarness) startScenario() { st.driveScenario(st.scenarioRun.scenario) }
 
+// driveScenario has the driver start a scenario on a goroutine of the harness, one at a time, and
+// notes in the recording that it starts, or why it could not. Without a working link it does
+// nothing.
 func (st *producerHarness) driveScenario(sc Scenario) {
 	if !slices.ContainsFunc(st.links, func(l *link) bool { return !l.dead }) {
 		return
@@ -148,7 +154,7 @@ func (st *producerHarness) driveScenario(sc Scenario) {
 	case <-st.ctx.Done():
 		return
 	}
-	if st.recorder.snapshot().DriverErr != nil { // nothing more of this play can be judged, and the next would meet what is started here
+	if st.recorder.snapshot().DriverErr != nil { // nothing more of this scenario run can be judged, and the next would meet what is started here
 		<-st.turn
 		return
 	}
@@ -169,12 +175,12 @@ func (st *producerHarness) driveScenario(sc Scenario) {
 }
 
 // awaitEvent returns the first new event of a type that comes on a link in time. It does not wait
-// for one that came already, but so that nobody can read it.
+// for one that came already, but in a form that cannot be read.
 func (st *producerHarness) awaitEvent(l *link, limit time.Duration, types ...string) (message, bool) {
 	var got []message
 	over := func(r *Recording) bool {
-		got = ofTypes(r.eventsOn(l.n), types...)
-		return len(got) > 0 || st.isSilenced(r, l) || slices.ContainsFunc(r.unreadableOn(l.n), namesDecidingEvent)
+		got = ofTypes(r.eventsOn(l.index), types...)
+		return len(got) > 0 || st.isSilenced(r, l) || slices.ContainsFunc(r.unreadableOn(l.index), namesDecidingEvent)
 	}
 	word := time.Now().Add(puzzling)
 	for until := time.Now().Add(limit); ; {
@@ -202,11 +208,11 @@ func (st *producerHarness) awaitEvent(l *link, limit time.Duration, types ...str
 	return got[0], true
 }
 
-// reportWaiting tells whoever watches the run what is waited for.
+// reportWaiting tells the caller's Progress what is waited for.
 func (st *producerHarness) reportWaiting(l *link, left time.Duration, types []string) {
 	what := "the end of the session"
 	switch asked := slices.Contains(types, confirm) || slices.Contains(types, clarify); {
-	case len(st.recorder.snapshot().eventsOn(l.n)) == 0:
+	case len(st.recorder.snapshot().eventsOn(l.index)) == 0:
 		what = "the first event"
 	case asked:
 		what = "its question"
@@ -219,11 +225,12 @@ func (st *producerHarness) reportWaiting(l *link, left time.Duration, types []st
 // hasUnansweredQuestion reports whether a question came on a link, and the runner answered none.
 func (st *producerHarness) hasUnansweredQuestion(l *link) bool {
 	r := st.recorder.snapshot()
-	return len(ofTypes(r.eventsOn(l.n), confirm, clarify)) > 0 &&
-		len(ofTypes(r.messagesOn(l.n, true), "confirmation.reply", "clarification.reply")) == 0
+	return len(ofTypes(r.eventsOn(l.index), confirm, clarify)) > 0 &&
+		len(ofTypes(r.messagesOn(l.index, true), "confirmation.reply", "clarification.reply")) == 0
 }
 
-// namesDecidingEvent reports whether what cannot be read names an event that a play goes on with.
+// namesDecidingEvent reports whether what cannot be read names an event that a scenario run goes on
+// with.
 func namesDecidingEvent(garbled []byte) bool {
 	return slices.ContainsFunc([]string{confirm, clarify, completed, errored, cancelled}, func(typ string) bool {
 		return bytes.Contains(garbled, []byte(strings.TrimPrefix(typ, "aaep:agent.")))
@@ -232,9 +239,9 @@ func namesDecidingEvent(garbled []byte) bool {
 
 // isSilenced reports whether nothing more comes on a link.
 func (st *producerHarness) isSilenced(r *Recording, l *link) bool {
-	_, over := r.noteOn(l.n, noteClosed)
+	_, over := r.noteOn(l.index, noteClosed)
 	return over || l.dead || r.DriverErr != nil ||
-		slices.ContainsFunc(ofTypes(r.messagesOn(l.n, false), started), r.reusesSessionID)
+		slices.ContainsFunc(ofTypes(r.messagesOn(l.index, false), started), r.reusesSessionID)
 }
 
 // mayStaySilent reports whether what is waited for on a link may never come, or not so that it can
@@ -242,16 +249,18 @@ func (st *producerHarness) isSilenced(r *Recording, l *link) bool {
 func (st *producerHarness) mayStaySilent(l *link) bool {
 	r := st.recorder.snapshot()
 	return st.scenarioRun.scenario.TimeoutSeconds == 0 &&
-		(st.endless || r.hasViolation() || len(r.unreadableOn(l.n)) > 0)
+		(st.endless || r.hasViolation() || len(r.unreadableOn(l.index)) > 0)
 }
 
 // awaitSessionEnd waits for the end of the session on a link.
 func (st *producerHarness) awaitSessionEnd(l *link, limit time.Duration) {
 	_, ended := st.awaitEvent(l, limit, completed, errored, cancelled)
 	r := st.recorder.snapshot()
-	st.mute = !ended && limit >= slow && !st.isSilenced(r, l) && !r.hasViolation() && len(r.unreadableOn(l.n)) == 0 &&
-		len(r.messagesOn(l.n, false)) == 1 && len(ofTypes(r.messagesOn(l.n, false), "subscription.accepted")) == 1
-	st.endless = st.endless || !ended && limit >= slow && !st.isSilenced(r, l) && len(r.eventsOn(l.n)) > 0
+	st.mute = !ended && limit >= slow && !st.isSilenced(r, l) && !r.hasViolation() &&
+		len(r.unreadableOn(l.index)) == 0 &&
+		len(r.messagesOn(l.index, false)) == 1 &&
+		len(ofTypes(r.messagesOn(l.index, false), "subscription.accepted")) == 1
+	st.endless = st.endless || !ended && limit >= slow && !st.isSilenced(r, l) && len(r.eventsOn(l.index)) > 0
 }
 
 // pauseFor lets time go by in which something might come.
@@ -259,8 +268,8 @@ func (st *producerHarness) pauseFor(d time.Duration) {
 	st.recorder.awaitCondition(st.ctx, d, func(*Recording) bool { return false })
 }
 
-// performRun plays the play. Its subscribers then listen a little longer, while the next play is
-// played already.
+// performRun runs the scenario. Its subscribers then listen a little longer, while the next
+// scenario run is run already.
 func (st *producerHarness) performRun() {
 	st.scenarioRun.run(st)
 	st.recorder.markLeft()
@@ -272,7 +281,8 @@ func (st *producerHarness) performRun() {
 	}()
 }
 
-// couldAnswer reports whether somebody in a play or those before it still listens who may be asked.
+// couldAnswer reports whether a subscriber in a scenario run or those before it still listens who
+// may be asked.
 func (st *producerHarness) couldAnswer() bool {
 	for ; st != nil; st = st.before {
 		select {
@@ -286,8 +296,8 @@ func (st *producerHarness) couldAnswer() bool {
 	return false
 }
 
-// awaitListeners waits until nobody listens any more in a play and those before it. It reports
-// whether somebody did.
+// awaitListeners waits until no subscriber listens any more in a scenario run and those before it.
+// It reports whether any subscriber did.
 func (st *producerHarness) awaitListeners() (did bool) {
 	for ; st != nil; st = st.before {
 		select {
@@ -300,7 +310,7 @@ func (st *producerHarness) awaitListeners() (did bool) {
 	return did
 }
 
-// closeLinks takes leave, and waits for all that the play started.
+// closeLinks takes leave, and waits for all that the scenario run started.
 func (st *producerHarness) closeLinks() {
 	st.recorder.addEntry(Entry{Note: noteEnd})
 	for _, l := range st.links {
@@ -311,7 +321,7 @@ func (st *producerHarness) closeLinks() {
 		if bye, err := jsonv2.Marshal(object{"type": "subscription.close", "subscription_id": l.id,
 			"reason_code":    "subscriber_shutdown",
 			"reason_message": "The play is over."}, jsonv2.Deterministic(true)); err == nil {
-			_ = l.conn.Send(ctx, bye) // whoever is gone needs no goodbye
+			_ = l.conn.Send(ctx, bye) // a peer that is gone needs no close
 		}
 		cancel()
 	}

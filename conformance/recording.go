@@ -22,8 +22,9 @@ type Entry struct {
 	Note string // in place of Data, or what Data is if it is no message: "the producer closed the link"
 }
 
-// Recording is all that was said in one play. What is sent is noted before it leaves, what is
-// received when it has come, so what the producer does because of a message never stands before it.
+// Recording is all that was said in one scenario run. What is sent is noted before it leaves, what
+// is received when it has come, so what the producer does because of a message never stands before
+// it.
 type Recording struct {
 	Entries []Entry
 	// Scenario is what the producer was asked to do. DriverErr says why it could not be.
@@ -38,8 +39,8 @@ type Recording struct {
 	keys  *manifest.KeySet // for a signed manifest
 	// watched says that the transport told what it noticed below the messages.
 	watched bool
-	// before is what was met in earlier plays: the ids of sessions and events, tokens, and types
-	// and languages as "type …" and "language …".
+	// before is what was met in earlier scenario runs: the ids of sessions and events, tokens, and
+	// types and languages as "type …" and "language …".
 	before map[string]bool
 	read   map[int]object // entries that were read before, by their place; nil is no JSON object
 }
@@ -56,7 +57,7 @@ const (
 	floodPause = 20 * time.Millisecond
 )
 
-// A recorder is a Recording that is still being made.
+// A recorder makes a Recording. Its methods may be called by any goroutine.
 type recorder struct {
 	mu      sync.Mutex
 	rec     Recording
@@ -68,12 +69,13 @@ type recorder struct {
 	reporters []func() bool
 }
 
+// newRecorder begins the recording of one scenario run. before holds what earlier runs met.
 func newRecorder(s Scenario, before map[string]bool) *recorder {
 	return &recorder{rec: Recording{Scenario: s, before: before, began: time.Now(), read: map[int]object{}},
 		changed: make(chan struct{})}
 }
 
-// addEntry keeps an entry, and reports whether there is room for more.
+// addEntry stamps and appends an entry, and reports whether there is room for more.
 func (t *recorder) addEntry(e Entry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +100,8 @@ func (t *recorder) isFull() bool {
 	return t.full
 }
 
-// markLeft says that the first subscriber leaves, or need hear no more.
+// markLeft notes that the first subscriber leaves on purpose: how its link ends is not recorded any
+// more.
 func (t *recorder) markLeft() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,8 +117,9 @@ func (t *recorder) noteEnded(err error) {
 	}
 }
 
-// awaitCondition waits until something is on the tape, which is asked on the play's own goroutine,
-// and reports whether it was before ctx is done or the time is over.
+// awaitCondition waits until the recording meets a condition, and reports whether it did before ctx
+// was done, the limit was over or the recording was full. The condition is called on the caller's
+// goroutine.
 func (t *recorder) awaitCondition(ctx context.Context, limit time.Duration, is func(*Recording) bool) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -157,28 +161,35 @@ func (t *recorder) awaitCondition(ctx context.Context, limit time.Duration, is f
 // would refuse, or repair, must still be seen.
 type message struct {
 	Entry
-	n int // its place in the recording
-	m map[string]any
+	index   int // its place in the recording
+	members map[string]any
 }
 
-func (m message) stringMember(name string) string { s, _ := m.m[name].(string); return s }
-func (m message) boolMember(name string) bool     { b, _ := m.m[name].(bool); return b }
-func (m message) compactType() string             { return string(aaep.CompactType(m.stringMember("type"))) } // in any spelling (D-04)
+// stringMember returns a member that is a string, or "".
+func (m message) stringMember(name string) string { s, _ := m.members[name].(string); return s }
 
+// boolMember reports whether a member is true.
+func (m message) boolMember(name string) bool { b, _ := m.members[name].(bool); return b }
+
+// compactType returns the type in the compact spelling, in whatever spelling it was sent (D-04).
+func (m message) compactType() string { return string(aaep.CompactType(m.stringMember("type"))) } // in any spelling (D-04)
+
+// numberMember returns a member that is a number, or -1.
 func (m message) numberMember(name string) float64 {
-	if f, ok := m.m[name].(float64); ok {
+	if f, ok := m.members[name].(float64); ok {
 		return f
 	}
 	return -1
 }
 
+// objectMember returns a member that is an object, or nil.
 func (m message) objectMember(name string) map[string]any {
-	o, _ := m.m[name].(map[string]any)
+	o, _ := m.members[name].(map[string]any)
 	return o
 }
 
-// isCritical goes by the type too: a producer must not get rid of a duty by leaving out the
-// urgency.
+// isCritical reports whether the message is critical. It goes by the type too: a producer must not
+// get rid of a duty by leaving out the urgency.
 func (m message) isCritical() bool {
 	switch m.compactType() {
 	case errored, confirm, clarify, handoff:
@@ -187,11 +198,13 @@ func (m message) isCritical() bool {
 	return m.stringMember("urgency") == "critical"
 }
 
+// isTerminal reports whether the message ends its session.
 func (m message) isTerminal() bool {
 	return m.compactType() == completed || m.compactType() == errored || m.compactType() == cancelled
 }
 
-// messagesOn are the messages of a link in one direction, in order.
+// messagesOn returns the messages of a link in one direction, in order. Entries that are no JSON
+// objects are left out.
 func (r *Recording) messagesOn(link int, sent bool) (list []message) {
 	for i, e := range r.Entries {
 		if e.Data == nil || e.Note != "" || e.Link != link || e.Sent != sent {
@@ -205,7 +218,7 @@ func (r *Recording) messagesOn(link int, sent bool) (list []message) {
 			r.read[i] = o
 		}
 		if o != nil {
-			list = append(list, message{Entry: e, n: i, m: o})
+			list = append(list, message{Entry: e, index: i, members: o})
 		}
 	}
 	return list
@@ -221,7 +234,8 @@ func (r *Recording) Events(link int) (list []Entry) {
 	return list
 }
 
-// Presented are the lines in which a subscriber told through the hook that it presents an event.
+// Presented are the lines in which a subscriber reported through the hook that it presents an
+// event.
 func (r *Recording) Presented(eventID string) (list []Entry) {
 	for _, m := range r.presentedLines(eventID) {
 		list = append(list, m.Entry)
@@ -230,12 +244,12 @@ func (r *Recording) Presented(eventID string) (list []Entry) {
 }
 
 // reusesSessionID reports whether a session begins under the id of one that was met in an earlier
-// play: nobody can tell the two apart.
+// scenario run: the two cannot be told apart.
 func (r *Recording) reusesSessionID(begin message) bool {
 	return r.before[begin.stringMember("session_id")] && !r.before[begin.stringMember("event_id")]
 }
 
-// eventsOn are those of sessions that began in this play.
+// eventsOn returns the events on a link of the sessions that began in this scenario run.
 func (r *Recording) eventsOn(link int) (list []message) {
 	for _, m := range r.messagesOn(link, r.limit > 0) {
 		if id := m.stringMember("session_id"); id != "" && !r.before[id] {
@@ -245,6 +259,7 @@ func (r *Recording) eventsOn(link int) (list []message) {
 	return list
 }
 
+// ofTypes returns those messages of a list that have one of some types, in their order.
 func ofTypes(list []message, types ...string) (some []message) {
 	for _, m := range list {
 		for _, t := range types {
@@ -256,12 +271,12 @@ func ofTypes(list []message, types ...string) (some []message) {
 	return some
 }
 
-// unreadableOn are the messages that came on a link and of which nobody can say which event of
+// unreadableOn are the messages that came on a link and that do not say which event of
 // which session they are.
 func (r *Recording) unreadableOn(link int) (list [][]byte) {
 	plain := map[int]bool{}
 	for _, m := range r.messagesOn(link, false) {
-		plain[m.n] = m.compactType() != "" && m.stringMember("session_id") != "" ||
+		plain[m.index] = m.compactType() != "" && m.stringMember("session_id") != "" ||
 			strings.HasPrefix(m.compactType(), "subscription.")
 	}
 	for i, e := range r.Entries {
@@ -272,7 +287,8 @@ func (r *Recording) unreadableOn(link int) (list [][]byte) {
 	return list
 }
 
-// addKnown adds what was met on the links to what later plays know.
+// addKnown adds the ids, tokens, types and languages of this recording to what later scenario runs
+// know.
 func (r *Recording) addKnown(met map[string]bool) {
 	for link := range r.linkCount() {
 		for _, m := range r.messagesOn(link, false) {
@@ -291,13 +307,14 @@ func (r *Recording) addKnown(met map[string]bool) {
 	delete(met, "")
 }
 
-// dropForeignSessions forgets what came from an entry on of other sessions than those that had
-// something come before: they are of the next play, and so is one that begins under the same id.
+// dropForeignSessions removes the events, from the entry with the index ended on, of sessions that
+// had no event before it: they belong to the next scenario run, and so does a session that begins
+// under the same id.
 func (r *Recording) dropForeignSessions(ended int) {
 	own, foreign := map[string]bool{}, map[int]bool{}
 	for link := range r.linkCount() {
 		for _, m := range r.messagesOn(link, false) {
-			if id := m.stringMember("session_id"); id != "" && m.n < ended {
+			if id := m.stringMember("session_id"); id != "" && m.index < ended {
 				own[id], own[m.stringMember("event_id")] = true, true
 			}
 		}
@@ -308,7 +325,7 @@ func (r *Recording) dropForeignSessions(ended int) {
 			id := m.stringMember("session_id")
 			again[id] = again[id] || m.compactType() == started && !own[m.stringMember("event_id")]
 			if id != "" && (again[id] || !own[id]) {
-				foreign[m.n] = true
+				foreign[m.index] = true
 			}
 		}
 	}
@@ -362,7 +379,7 @@ func (r *Recording) firstAnswer(link int) (message, bool) {
 // of the suite went on without one.
 func (r *Recording) joinedAt(link int) (at int, ok bool) {
 	if a, answered := r.firstAnswer(link); answered {
-		return a.n, a.compactType() == "subscription.accepted"
+		return a.index, a.compactType() == "subscription.accepted"
 	}
 	at = slices.IndexFunc(r.Entries, func(e Entry) bool { return e.Link == link && e.Note == noteSubstitute })
 	return at, at >= 0
@@ -372,16 +389,16 @@ func (r *Recording) joinedAt(link int) (at int, ok bool) {
 var ourNotes = []string{noteStart, noteUnstarted, noteEnd, noteLost, noteFound, noteCut, noteNoDial, noteNoSend,
 	noteSubstitute}
 
-// hasTargetActivity reports whether the target gave any sign of itself, in this play or an earlier
-// one. Without one nothing is judged: what the runner said proves nothing, and silence is a fault
-// of a target that is there.
+// hasTargetActivity reports whether the target gave any sign of itself, in this scenario run or an
+// earlier one. Without one nothing is judged: what the runner said proves nothing, and silence is a
+// fault of a target that is there.
 func (r *Recording) hasTargetActivity() bool {
 	return len(r.before) > 0 || slices.ContainsFunc(r.Entries, func(e Entry) bool {
 		return !e.Sent && !slices.Contains(ourNotes, e.Note) && !strings.HasPrefix(e.Note, noteNoManifest)
 	})
 }
 
-// noteOn returns the first note of that text on a link.
+// noteOn returns the first entry on a link with this note.
 func (r *Recording) noteOn(link int, note string) (Entry, bool) {
 	for _, e := range r.Entries {
 		if e.Link == link && e.Note == note {
@@ -396,7 +413,7 @@ func (r *Recording) hasViolation() bool {
 	return slices.ContainsFunc(r.Entries, func(e Entry) bool { return strings.HasPrefix(e.Note, noteBreach) })
 }
 
-// linkCount is how many subscribers there were.
+// linkCount returns how many links the recording has entries of.
 func (r *Recording) linkCount() int {
 	n := 0
 	for _, e := range r.Entries {

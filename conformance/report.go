@@ -25,7 +25,7 @@ type Report struct {
 	Warnings []string
 	// Partial says that only some cases were judged, which proves no level.
 	Partial bool
-	// Interrupted says that the run was ended before all was played.
+	// Interrupted says that the run was ended before all was run.
 	Interrupted bool
 	// Verdict is Fail if one MUST failed, Inconclusive if one could not be put to the test, and
 	// Pass otherwise.
@@ -56,13 +56,13 @@ type Result struct {
 
 // Evidence is one message of a recording, or what happened instead.
 type Evidence struct {
-	Seconds float64 `json:"seconds"` // since the play began
+	Seconds float64 `json:"seconds"` // since the scenario run began
 	Link    int     `json:"link"`
 	Sent    bool    `json:"sent"`
 	Text    string  `json:"text"` // of the message as it was on the wire, at most 600 bytes
+	caller  bool    // the link is the target's, not one of the runner's subscribers
+	play    string  // that it is from, if that is not Result.Play
 
-	caller bool   // the link is the target's, not one of the runner's subscribers
-	play   string // that it is from, if that is not Result.Play
 }
 
 // direction says in which direction it went, as the runner's subscriber saw it.
@@ -86,7 +86,7 @@ func (e Evidence) Who() string {
 	return fmt.Sprintf("subscriber %d %s", e.Link+1, e.direction())
 }
 
-// In tells it in one line, with the play it is from.
+// In tells it in one line, with the scenario run it is from.
 func (e Evidence) In(play string) string {
 	return fmt.Sprintf("%s, after %.3f seconds, %s: %s", cmp.Or(e.play, play), e.Seconds, e.Who(), oneLine(e.Text))
 }
@@ -105,6 +105,8 @@ func evidenceOf(r *Recording, entries []Entry) (list []Evidence) {
 	return list
 }
 
+// addResult appends the result of a case, counts its verdict and lowers that of the report where it
+// must.
 func (r *Report) addResult(res Result) {
 	if r.Counts == nil {
 		r.Counts, r.Verdict = map[Verdict]int{}, Pass
@@ -132,7 +134,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 	}
 	var causes []string
-	for i, res := range r.Results { // next to the summary: whoever hears the report should not have to go back
+	for i, res := range r.Results { // next to the summary: a listener to the report should not have to go back
 		if res.Verdict == Pass || res.Verdict == Skipped || isUnproved(&res) &&
 			slices.Contains(causes, cmp.Or(res.cause, res.Seen)) {
 			continue
@@ -163,6 +165,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
+// isUnproved reports whether a result is inconclusive and was not known to be.
 func isUnproved(res *Result) bool { return res.Verdict == Inconclusive && !res.Known }
 
 // verdictLabel is the verdict as it is written. What a case is about may never have happened; then

@@ -32,7 +32,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		seconds[p.Name] = p.Seconds
 	}
 	for i, res := range r.Results {
-		all[i] = jsonOf(res, seconds[res.Play])
+		all[i] = jsonResultOf(res, seconds[res.Play])
 		if all[i].Severity != "info" {
 			failures = append(failures, all[i])
 		}
@@ -174,8 +174,8 @@ type jsonResult struct {
 	Evidence     []Evidence `json:"evidence,omitzero"`
 }
 
-// jsonOf calls severe what keeps a level from being passed.
-func jsonOf(res Result, seconds float64) jsonResult {
+// jsonResultOf calls severe what keeps a level from being passed.
+func jsonResultOf(res Result, seconds float64) jsonResult {
 	severity := "info"
 	switch res.Verdict {
 	case Fail, Inconclusive:

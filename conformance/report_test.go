@@ -21,9 +21,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// faulty is the report of a target that does several things wrong, calls itself something hostile,
-// and cannot hand over.
-func faulty(t *testing.T, known ...string) *conformance.Report {
+// faultyReport is the report of a target that does several things wrong, calls itself something
+// hostile, and cannot hand over.
+func faultyReport(t *testing.T, known ...string) *conformance.Report {
 	t.Helper()
 	m := mutant{out: func(p *proxy, o object) []object {
 		if who, ok := o["producer"].(object); ok {
@@ -40,9 +40,9 @@ func faulty(t *testing.T, known ...string) *conformance.Report {
 		return []object{o}
 	}}
 	return inBubble(t, func(g *target) conformance.ProducerRun {
-		return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Level: 2, Known: known,
+		return conformance.ProducerRun{Dialer: mutantTarget{g, &m, new(sync.Map), new(int)}, Level: 2, Known: known,
 			Target: "pipe", Transport: "test",
-			Driver: cannot(g, conformance.Clarify)}
+			Driver: driverWithout(g, conformance.Clarify)}
 	})
 }
 
@@ -51,7 +51,7 @@ func faulty(t *testing.T, known ...string) *conformance.Report {
 // somewhere, and nothing from the target that is taken for markup. LVL-044.
 func TestHTML(t *testing.T) {
 	var page bytes.Buffer
-	if err := faulty(t, "hands-over").WriteHTML(&page); err != nil {
+	if err := faultyReport(t, "hands-over").WriteHTML(&page); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(page.String(), "<script") || strings.ContainsAny(page.String(), "\x1b\u202e") {
@@ -73,7 +73,7 @@ func TestHTML(t *testing.T) {
 // known to fail does not fail the run, unless it passes.
 func TestSubscriberReport(t *testing.T) {
 	hasty := fault{says: func(*aaep.Event, string) string { return "" }}
-	report := prove(t, 1, hasty, 0)
+	report := proveReader(t, 1, hasty, 0)
 	var page bytes.Buffer
 	if err := report.WriteHTML(&page); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestAllProblemsTold(t *testing.T) {
 		return []object{o}
 	}}
 	r := inBubble(t, func(g *target) conformance.ProducerRun {
-		return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 2,
+		return conformance.ProducerRun{Dialer: mutantTarget{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 2,
 			Only: []string{"events-valid"}}
 	})
 	var text bytes.Buffer
@@ -224,7 +224,7 @@ func checkPage(t *testing.T, page string) {
 // what was not proved.
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := faulty(t).WriteJSON(&b); err != nil {
+	if err := faultyReport(t).WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
 	var r map[string]any
@@ -279,7 +279,7 @@ func TestJUnitAndKnown(t *testing.T) {
 		}
 		return s.Suite.Tests, s.Suite.Failures, s.Suite.Errors, s.Suite.Skipped
 	}
-	r := faulty(t)
+	r := faultyReport(t)
 	tests, failures, errs, skipped := read(r)
 	if tests != len(r.Results) || failures != r.Counts[conformance.Fail] ||
 		errs != r.Counts[conformance.Inconclusive] || skipped != r.Counts[conformance.Skipped] || failures == 0 ||
@@ -292,13 +292,13 @@ func TestJUnitAndKnown(t *testing.T) {
 			bad = append(bad, res.Case.Name)
 		}
 	}
-	known := faulty(t, bad...)
+	known := faultyReport(t, bad...)
 	if _, failures, errs, _ := read(known); r.OK() || !known.OK() || failures+errs != 0 ||
 		known.Verdict != conformance.Fail || known.Claim() != "" {
 		t.Errorf("OK is %v, and with known failures %v, %d failures, %d errors, %s", r.OK(), known.OK(), failures,
 			errs, known.Verdict)
 	}
-	stale := faulty(t, append(bad, "text-whole")...)
+	stale := faultyReport(t, append(bad, "text-whole")...)
 	if _, failures, _, _ := read(stale); stale.OK() || failures != 1 ||
 		!slices.Equal(stale.Stale, []string{"text-whole"}) {
 		t.Errorf("a stale list: OK is %v, %d failures, %v", stale.OK(), failures, stale.Stale)
@@ -320,7 +320,7 @@ func TestClaim(t *testing.T) {
 		t.Errorf("the claim is %q, want %q", got, want)
 	}
 	for _, res := range r.Results {
-		if passed(res) != (res.Case.Level == 1) {
+		if hasPassed(res) != (res.Case.Level == 1) {
 			t.Errorf("%s of Level %d is %s", res.Case.Name, res.Case.Level, res.Verdict)
 		}
 	}

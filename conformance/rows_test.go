@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/conformance"
 )
 
-// long is a text of n characters.
-func long(n int) string { return strings.Repeat("a", n) }
+// longText is a text of n characters.
+func longText(n int) string { return strings.Repeat("a", n) }
 
 // rows are the requirements that events-valid decides beside those it is known by: for each a fault
 // in one event of a type.
@@ -58,9 +58,9 @@ var rows = []struct {
 	{"EXT-002", "session.started", object{"medai_dose": 1}},
 	{"I18N-002", "session.started", object{"localization_hints": object{"primary_language": "english language"}}},
 
-	{"EVT-006", "session.started", object{"summary_normal": long(16385)}},
-	{"EVT-013", "session.completed", object{"summary_normal": long(16385)}},
-	{"EVT-007", "session.started", object{"summary_terse": long(4097)}},
+	{"EVT-006", "session.started", object{"summary_normal": longText(16385)}},
+	{"EVT-013", "session.completed", object{"summary_normal": longText(16385)}},
+	{"EVT-007", "session.started", object{"summary_terse": longText(4097)}},
 	{"EVT-008", "session.completed", object{"duration_ms": -1}},
 	{"EVT-009", "session.started", object{"requested_by": ""}},
 	{"EVT-010", "session.started", object{"tools_available": []string{"a", "a"}}},
@@ -83,7 +83,7 @@ var rows = []struct {
 	{"EVT-048", "tool.completed", object{"status": nil}},
 	{"EVT-049", "tool.completed", object{"status": "fine"}},
 	{"EVT-054", "output.streaming", object{"complete": nil}},
-	{"EVT-055", "output.streaming", object{"chunk": long(16385)}},
+	{"EVT-055", "output.streaming", object{"chunk": longText(16385)}},
 	{"EVT-062", "output.streaming", object{"coalesce_hint": "verse"}},
 	{"EVT-063", "output.streaming", object{"output_id": "output1"}},
 	{"EVT-064", "output.streaming", object{"content_type": "text"}},
@@ -101,7 +101,7 @@ var rows = []struct {
 	{"EVT-082", "awaiting.clarification", object{"accepted_response_kinds": []string{"dance"}}},
 	{"EVT-083", "awaiting.clarification", object{"choices": []any{object{"value": "a", "label": "A"}}}},
 	{"EVT-084", "awaiting.clarification", object{"accepted_response_kinds": []string{"multiple_choice"}}},
-	{"EVT-085", "awaiting.clarification", object{"default_response": long(4097)}},
+	{"EVT-085", "awaiting.clarification", object{"default_response": longText(4097)}},
 	{"EVT-087", "handoff.requested", object{"target_kind": "alien"}},
 	{"EVT-089", "handoff.requested", object{"urgency_for_handoff": "extreme"}},
 	{"EVT-095", "handoff.requested", object{"reason": ""}},
@@ -113,7 +113,7 @@ var answerRows = []struct {
 	more    object
 }{
 	{"HS-046", "subscription.accepted", object{"producer": object{"agent_id": "target", "mood": "good"}}},
-	{"HS-048", "subscription.accepted", object{"negotiation_notes": long(4097)}},
+	{"HS-048", "subscription.accepted", object{"negotiation_notes": longText(4097)}},
 	{"HS-060", "subscription.rejected", object{"retry": true}},
 	{"HS-092", "subscription.accepted", object{"aaep_version": "one"}},
 	{"HS-093", "subscription.accepted", object{"honored_capabilities": object{"max_events_per_second": 0}}},
@@ -151,10 +151,10 @@ func TestRows(t *testing.T) {
 		})
 	}
 	for _, row := range rows {
-		try("events-valid", row.id, mutant{out: edit(row.typ, row.more)})
+		try("events-valid", row.id, mutant{out: editType(row.typ, row.more)})
 	}
 	for _, row := range answerRows {
-		try("answer-valid", row.id, mutant{out: edit(row.typ, row.more)})
+		try("answer-valid", row.id, mutant{out: editType(row.typ, row.more)})
 	}
 	for id, text := range map[string]string{"ENV-064": `{"type":"aaep:agent.progress.updated",}`,
 		"ENV-068": `["aaep:agent.progress.updated"]`} {
@@ -180,7 +180,7 @@ func TestRows(t *testing.T) {
 // tryRow sees that a case fails with a requirement, and names it.
 func tryRow(t *testing.T, name, id string, m *mutant) {
 	r := inBubble(t, func(g *target) conformance.ProducerRun {
-		return conformance.ProducerRun{Dialer: broken{g, m, new(sync.Map), new(int)}, Driver: g, Level: 3,
+		return conformance.ProducerRun{Dialer: mutantTarget{g, m, new(sync.Map), new(int)}, Driver: g, Level: 3,
 			Only: []string{name}}
 	})
 	as := cmp.Or(namedAs[id], id)

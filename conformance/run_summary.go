@@ -10,7 +10,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// runSummary is what came and went in one play, without what was said.
+// A runSummary says what came and went in one scenario run, without the contents of the messages.
 type runSummary struct {
 	Name     string  `json:"name"`
 	Does     string  `json:"does"` // what the subscribers and the target do, in words
@@ -46,7 +46,7 @@ type budget struct {
 
 // mark is one message.
 type mark struct {
-	Seconds  float64 `json:"seconds"`       // since the play began
+	Seconds  float64 `json:"seconds"`       // since the scenario run began
 	Link     int     `json:"link"`          // from 0; -1 is the hook of a subscriber
 	Sent     bool    `json:"sent,omitzero"` // by the runner
 	Type     string  `json:"type"`
@@ -58,6 +58,7 @@ type mark struct {
 // maxMarks bounds what a report holds of a target that talks without end.
 const maxMarks = 500
 
+// summarizeRun makes the summary of a recording for the report.
 func summarizeRun(p scenarioRun, r *Recording) runSummary {
 	out := runSummary{Name: p.name, Does: p.does, Scenario: p.scenario.Name, Marks: []mark{}, caller: r.limit > 0}
 	var all []message
@@ -66,7 +67,7 @@ func summarizeRun(p scenarioRun, r *Recording) runSummary {
 	}
 	// Two readers may note what comes at one moment in either order.
 	slices.SortFunc(all, func(a, b message) int {
-		return cmp.Or(cmp.Compare(r.secondsSince(a.At), r.secondsSince(b.At)), a.Link-b.Link, a.n-b.n)
+		return cmp.Or(cmp.Compare(r.secondsSince(a.At), r.secondsSince(b.At)), a.Link-b.Link, a.index-b.index)
 	})
 	for _, m := range all {
 		name := cmp.Or(aaep.SafeText(strings.TrimPrefix(m.compactType(), "aaep:agent.")), hookEntryName(m), "no type")
@@ -88,26 +89,26 @@ func summarizeRun(p scenarioRun, r *Recording) runSummary {
 	return out
 }
 
-// hookEntryName names what passes the hook.
+// hookEntryName names a message that passed the hook, or returns "" for one that did not.
 func hookEntryName(m message) string {
 	switch {
 	case m.Link != hookLink:
 	case m.Sent:
 		return "the user acts"
-	case m.m["text"] != nil:
+	case m.members["text"] != nil:
 		return "presented"
-	case m.m["log"] != nil:
+	case m.members["log"] != nil:
 		return "logged"
 	}
 	return ""
 }
 
-// secondsSince is a moment of a recording, in seconds.
+// secondsSince returns the seconds from the start of the recording to a moment.
 func (r *Recording) secondsSince(at time.Time) float64 {
 	return at.Sub(r.began).Round(time.Millisecond).Seconds()
 }
 
-// rateLimitedTimes are when events came to a subscriber that its rate is for.
+// rateLimitedTimes returns when the events came on a link that count against its rate.
 func (p runSummary) rateLimitedTimes(link int) (list []float64) {
 	for _, m := range p.Marks {
 		if m.Link == link && m.Session && !m.Critical {
@@ -117,7 +118,7 @@ func (p runSummary) rateLimitedTimes(link int) (list []float64) {
 	return list
 }
 
-// maxPerSecond is the most that any one second holds of sorted times.
+// maxPerSecond returns the most of some sorted times, in seconds, that lie within any one second.
 func maxPerSecond(times []float64) (most int) {
 	first := 0
 	for i, t := range times {

@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// scenarioRun is how the runner's subscribers behave in one scenario.
+// A scenarioRun is what the runner's subscribers do while the target acts out one scenario.
 type scenarioRun struct {
 	name     string
 	does     string // what the subscribers and the agent do, in words
 	scenario Scenario
-	level    int // the least level at which it is played
+	level    int // the least level at which it is run
 	run      func(*producerHarness)
 }
 
+// scenarioRunNamed returns the suite's scenario run of that name, and panics if there is none.
 func scenarioRunNamed(name string) scenarioRun {
 	for _, p := range scenarioRuns {
 		if p.name == name {
@@ -23,14 +24,15 @@ func scenarioRunNamed(name string) scenarioRun {
 	panic(fmt.Sprintf("there is no play %q", name))
 }
 
-// watchSession follows a session and says nothing.
+// watchSession follows a session to its end and sends nothing.
 func watchSession(st *producerHarness) {
 	l := st.subscribeLink(usualCapabilities())
 	st.startScenario()
 	st.awaitSessionEnd(l, slow)
 }
 
-// answerQuestion plays a subscriber that does something about the question.
+// answerQuestion returns a scenario run in which do is called with the first question, if one
+// comes.
 func answerQuestion(do func(*link, message)) func(*producerHarness) {
 	return func(st *producerHarness) {
 		l := st.subscribeLink(usualCapabilities())
@@ -43,30 +45,32 @@ func answerQuestion(do func(*link, message)) func(*producerHarness) {
 	}
 }
 
-// sendInvalidReplies sends replies that must have no effect, and later a good no.
+// sendInvalidReplies returns a scenario run in which do sends replies that must have no effect, and
+// a valid rejection follows.
 func sendInvalidReplies(do func(*link, message)) func(*producerHarness) {
 	return answerQuestion(func(l *link, q message) {
 		do(l, q)
-		l.st.pauseFor(settle)
+		l.harness.pauseFor(settle)
 		l.replyTo(q, "reject", nil)
 	})
 }
 
-// awaitSettled gives the target time to hear what was said on a link, unless it closes the link
-// first.
+// awaitSettled waits for the settle time after something was sent on a link, or until the target
+// closes the link.
 func (st *producerHarness) awaitSettled(l *link) {
 	st.recorder.awaitCondition(st.ctx, settle, func(r *Recording) bool {
-		_, over := r.noteOn(l.n, noteClosed)
+		_, over := r.noteOn(l.index, noteClosed)
 		return over
 	})
 }
 
-// awaitSecondQuestion waits for a question after q.
+// awaitSecondQuestion waits for the second question on the link, and reports whether it came before
+// the session ended.
 func (l *link) awaitSecondQuestion(q message) (message, bool) {
 	var got []message
-	l.st.recorder.awaitCondition(l.st.ctx, patience, func(r *Recording) bool {
-		got = ofTypes(r.eventsOn(l.n), confirm)
-		return len(got) > 1 || len(ofTypes(r.eventsOn(l.n), completed, errored, cancelled)) > 0
+	l.harness.recorder.awaitCondition(l.harness.ctx, patience, func(r *Recording) bool {
+		got = ofTypes(r.eventsOn(l.index), confirm)
+		return len(got) > 1 || len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 0
 	})
 	if len(got) < 2 {
 		return message{}, false
@@ -90,28 +94,28 @@ func (st *producerHarness) pauseUntilLateInWindow() {
 	}
 }
 
-// runShortSession has a short session begin, and returns when that second is nearly over: a
-// producer that counts in windows, which open with the first event, can fill the rest of one and, a
+// runShortSession has a short session run, and returns 850 ms after its first event: a producer
+// that counts in windows, which open with the first event, can then fill the rest of one and, a
 // moment later, the next. A budget that is refilled smoothly is full by then, and no fuller.
 func (st *producerHarness) runShortSession(l *link) {
 	const nearly = 850 * time.Millisecond
 	st.driveScenario(Scenario{Name: Idle})
 	st.recorder.awaitCondition(st.ctx, patience,
-		func(r *Recording) bool { return len(r.eventsOn(l.n)) > 0 || st.isSilenced(r, l) })
-	if first := st.recorder.snapshot().eventsOn(l.n); len(first) > 0 {
+		func(r *Recording) bool { return len(r.eventsOn(l.index)) > 0 || st.isSilenced(r, l) })
+	if first := st.recorder.snapshot().eventsOn(l.index); len(first) > 0 {
 		st.awaitEvent(l, patience, completed, errored, cancelled)
 		st.pauseFor(nearly - time.Since(first[0].At))
 	}
 }
 
-// requestOnly asks, and does no more.
+// requestOnly returns a scenario run that sends one request, and does no more.
 func requestOnly(name, does string, req object) scenarioRun {
 	return scenarioRun{name, does, Scenario{}, 3, func(st *producerHarness) { st.sendRequest(req) }}
 }
 
-// properAnswer is one that the question allows.
+// properAnswer returns an answer that the question allows.
 func properAnswer(q message) any {
-	kinds, _ := q.m["accepted_response_kinds"].([]any)
+	kinds, _ := q.members["accepted_response_kinds"].([]any)
 	for _, k := range kinds {
 		switch k {
 		case "yes_no":
@@ -119,7 +123,7 @@ func properAnswer(q message) any {
 		case "numeric":
 			return 7
 		case "multiple_choice":
-			if list, _ := q.m["choices"].([]any); len(list) > 0 {
+			if list, _ := q.members["choices"].([]any); len(list) > 0 {
 				if c, _ := list[0].(map[string]any); c != nil {
 					return c["value"]
 				}

@@ -17,6 +17,7 @@ var sentences = []string{
 	"Did all of it arrive? Yes.",
 }
 
+// manySentences returns n sentences, each different.
 func manySentences(n int) (list []string) {
 	for i := range n {
 		list = append(list, fmt.Sprintf("This is sentence number %d of many. ", i+1))
@@ -31,8 +32,10 @@ const maxQuestion = 10 * time.Minute
 // answers.
 const openFor, shortly = 20, 2
 
+// askScenario is the scenario Ask with a timeout long enough for an answer.
 func askScenario() Scenario { return Scenario{Name: Ask, TimeoutSeconds: openFor} }
 
+// clarifyScenario is the scenario Clarify with a timeout long enough for an answer.
 func clarifyScenario() Scenario { return Scenario{Name: Clarify, TimeoutSeconds: openFor} }
 
 // wholeRuns are those in which a link sees whole sessions as they are.
@@ -66,7 +69,7 @@ var scenarioRuns = []scenarioRun{
 		Scenario{Name: Handoff}, 2, watchSession},
 	{"accept", "a subscriber is asked, waits a moment, and accepts",
 		askScenario(), 2, answerQuestion(func(l *link, q message) {
-			l.st.pauseFor(settle) // time for a producer that does not wait
+			l.harness.pauseFor(settle) // time for a producer that does not wait
 			l.replyTo(q, "accept", nil)
 		})},
 	{"reject", "a subscriber is asked, and rejects",
@@ -86,7 +89,7 @@ var scenarioRuns = []scenarioRun{
 		askScenario(), 2, answerQuestion(func(l *link, q message) {
 			l.replyTo(q, "accept", nil)
 			l.replyTo(q, "accept", nil)
-			l.st.awaitEvent(l, patience, completed, errored, cancelled)
+			l.harness.awaitEvent(l, patience, completed, errored, cancelled)
 			l.replyTo(q, "accept", nil)
 		})},
 	{"changed-mind", "a subscriber is asked, rejects, and accepts right after",
@@ -112,12 +115,12 @@ var scenarioRuns = []scenarioRun{
 		})},
 	{"broken-reply", "a subscriber is asked, sends many replies that are not valid, and rejects a moment later",
 		askScenario(), 2, sendInvalidReplies(func(l *link, q message) {
-			_, agreed := l.st.recorder.snapshot().firstAnswer(l.n)
+			_, agreed := l.harness.recorder.snapshot().firstAnswer(l.index)
 			for _, h := range invalidReplies {
 				if h.Handshake && !agreed {
 					continue
 				}
-				if more := h.replyMembers(q.stringMember("reply_token")); more["reply_token"] != q.m["reply_token"] { // which may have no letters
+				if more := h.replyMembers(q.stringMember("reply_token")); more["reply_token"] != q.members["reply_token"] { // which may have no letters
 					l.replyTo(q, "accept", more)
 				}
 			}
@@ -127,7 +130,7 @@ var scenarioRuns = []scenarioRun{
 	{"late-arrival", "a subscriber is asked, says nothing until the question is over, and then accepts, with a stamp from before its end",
 		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, answerQuestion(func(l *link, q message) {
 			due := q.At.Add(time.Duration(q.numberMember("timeout_seconds")) * time.Second)
-			l.st.awaitEvent(l, min(max(time.Until(due), 0), maxQuestion)+slow, completed, errored, cancelled)
+			l.harness.awaitEvent(l, min(max(time.Until(due), 0), maxQuestion)+slow, completed, errored, cancelled)
 			l.replyTo(q, "accept", object{"timestamp": aaep.FormatTimestamp(q.At)})
 		})},
 	{"old-token", "a subscriber is asked, and rejects; in the next session it is asked again, accepts with the token of the first question, and rejects a moment later",
@@ -145,8 +148,8 @@ var scenarioRuns = []scenarioRun{
 			st.startScenario()
 			var asked []message
 			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
-				asked = ofTypes(r.eventsOn(l.n), confirm)
-				return len(asked) > 1 || len(ofTypes(r.eventsOn(l.n), completed, errored, cancelled)) > 1 ||
+				asked = ofTypes(r.eventsOn(l.index), confirm)
+				return len(asked) > 1 || len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 1 ||
 					st.isSilenced(r, l)
 			})
 			if len(asked) > 1 {
@@ -156,7 +159,7 @@ var scenarioRuns = []scenarioRun{
 				l.replyTo(again, "reject", nil)
 			}
 			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
-				return len(ofTypes(r.eventsOn(l.n), completed, errored, cancelled)) > 1 || st.isSilenced(r, l)
+				return len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 1 || st.isSilenced(r, l)
 			})
 		}},
 	{"silenced", "a subscriber is asked, gives up its right to reply by a renegotiation, and accepts after that",
@@ -230,7 +233,7 @@ var scenarioRuns = []scenarioRun{
 		}},
 	{"withdrawn", "a subscriber is asked, the session is cancelled meanwhile, and it accepts after that",
 		Scenario{Name: Withdraw, TimeoutSeconds: openFor}, 2, answerQuestion(func(l *link, q message) {
-			if _, ok := l.st.awaitEvent(l, slow, completed, errored, cancelled); ok {
+			if _, ok := l.harness.awaitEvent(l, slow, completed, errored, cancelled); ok {
 				l.replyTo(q, "accept", nil)
 			}
 		})},
@@ -256,7 +259,7 @@ var scenarioRuns = []scenarioRun{
 			if q, ok := st.awaitEvent(l, slow, confirm); ok {
 				l.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
 					"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
-				l.replyTo(q, "accept", nil) // whoever has left says nothing more that counts
+				l.replyTo(q, "accept", nil) // a subscriber that has left says nothing more that counts
 			}
 			st.awaitSessionEnd(observer, slow/2)
 		}},
@@ -367,7 +370,7 @@ var scenarioRuns = []scenarioRun{
 			st.runShortSession(l)
 			st.startScenario()
 			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
-				return len(ofTypes(r.eventsOn(l.n), completed, errored, cancelled)) > 1 || st.isSilenced(r, l)
+				return len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 1 || st.isSilenced(r, l)
 			})
 		}},
 	{"completion", "a subscriber that wants outputs whole follows one of several sentences",
@@ -543,20 +546,21 @@ var scenarioRuns = []scenarioRun{
 			st.awaitSettled(l) // a stream may be asked for only now
 			st.startScenario()
 			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
-				_, over := r.noteOn(l.n, noteClosed)
+				_, over := r.noteOn(l.index, noteClosed)
 				return over || l.dead || r.DriverErr != nil ||
-					len(ofTypes(r.messagesOn(l.n, false), "subscription.close")) > 0
+					len(ofTypes(r.messagesOn(l.index, false), "subscription.close")) > 0
 			})
 		}},
 }
 
-// unknownURI names an extension that nobody has.
+// unknownURI names an extension that no target has.
 const unknownURI = "https://example.invalid/zzz/v1"
 
-// withTwo are the plays with two subscribers.
-var withTwo = []string{resumePlay, "languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail", "closed",
+// twoSubscriberRuns are the scenario runs with two subscribers.
+var twoSubscriberRuns = []string{resumePlay, "languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail",
+	"closed",
 	"verbosity", "relayed", "turned-away", "beside-slow", neighbourPlay, "latecomer", "one-leaves", "bad-requests"}
 
-// alone are the plays in which nobody else may be there who could answer.
-var alone = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost", "silenced",
+// soloRuns are the scenario runs in which no other subscriber that could answer may be connected.
+var soloRuns = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost", "silenced",
 	"late-arrival", "latecomer", "bare-ask", "one-leaves"}

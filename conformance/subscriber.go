@@ -13,11 +13,11 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// SubscriberRun says which subscriber is to be proved. The runner plays its producer.
+// SubscriberRun says which subscriber is to be proved. The runner acts as its producer.
 type SubscriberRun struct {
 	// Listener is where the target connects to, such as a stand.Stand. A Conn with a method Cut()
 	// is broken by it without a word; others are closed. What the transports of this module notice
-	// of how it speaks is judged too, and said where nobody comes.
+	// of how it speaks is judged too, and reported where the target does not connect.
 	Listener transports.Listener
 	// Subscriber starts the target.
 	Subscriber Subscriber
@@ -40,10 +40,10 @@ type SubscriberRun struct {
 	// seconds.
 	Timeout time.Duration
 	// Arrival is how long the target may take to come for the first time. Zero is twenty seconds,
-	// as for each play after that.
+	// as for each scenario run after that.
 	Arrival time.Duration
-	// Progress is told before each play what is played, and again where the target is long in
-	// coming. Nil is nobody.
+	// Progress is called before each scenario run with its name, and again where the target is long
+	// in coming. Nil is none.
 	Progress func(play string, n, of int)
 	// Target and Transport are for the report.
 	Target, Transport string
@@ -51,9 +51,9 @@ type SubscriberRun struct {
 
 // Subscriber is a target: an AT, or a program that drives one.
 type Subscriber interface {
-	// Run runs the target for one play. It returns nil when ctx is done, and else why the target
-	// ended. The target connects to the runner by itself, tells h what it presents, and does what
-	// the user does there.
+	// Run runs the target for one scenario run. It returns nil when ctx is done, and else why the
+	// target ended. The target connects to the runner by itself, tells h what it presents, and does
+	// what the user does there.
 	Run(ctx context.Context, h *Hook) error
 }
 
@@ -76,10 +76,10 @@ func SubscriberCases() []Case {
 	return all
 }
 
-// Prove puts the target through all plays that the cases need, one after another, each with a fresh
-// start of the target, and judges. Where ctx ends, Prove returns its error and a report of what was
-// played by then, as that of a producer; any other error comes without a report: ErrUnreachable
-// where the target never connected, or a wrong SubscriberRun.
+// Prove puts the target through all scenario runs that the cases need, one after another, each with
+// a fresh start of the target, and judges. Where ctx ends, Prove returns its error and a report of
+// what was played by then, as that of a producer; any other error comes without a report:
+// ErrUnreachable where the target never connected, or a wrong SubscriberRun.
 func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 	if run.Listener == nil || run.Subscriber == nil {
 		return nil, errors.New("conformance: a SubscriberRun needs a Listener and a Subscriber")
@@ -147,20 +147,20 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 	return report, err
 }
 
-// recorded is what came of the plays of a run.
-type recorded struct {
+// recordedRuns is what came of the scenario runs of a run.
+type recordedRuns struct {
 	of      map[string]*Recording
 	played  []string // in order
-	useless string   // why nothing more was played
+	useless string   // why nothing more was run
 }
 
-// recordScenarios puts the target through plays, one after another. Where ctx ends, it returns what
-// was played to its end, and the error.
-func (run SubscriberRun) recordScenarios(ctx context.Context, plays []subscriberScenario) (recorded, error) {
-	all := recorded{of: map[string]*Recording{}}
+// recordScenarios puts the target through scenario runs, one after another. Where ctx ends, it
+// returns what was run to its end, and the error.
+func (run SubscriberRun) recordScenarios(ctx context.Context, plays []subscriberScenario) (recordedRuns, error) {
+	all := recordedRuns{of: map[string]*Recording{}}
 	came, mute, names := false, "", map[string]bool{}
 	plain := false // the target knows no handshake
-	missed := 0    // plays in a row to which it did not come
+	missed := 0    // scenario runs in a row to which it did not come
 	for i, p := range plays {
 		progress := func(what string) {
 			if run.Progress != nil {
@@ -173,14 +173,14 @@ func (run SubscriberRun) recordScenarios(ctx context.Context, plays []subscriber
 		case i == 0:
 			wait = cmp.Or(run.Arrival, arrival)
 		case missed > 1:
-			wait = told
+			wait = presentTime
 		}
 		rec := run.performScenario(ctx, p, progress, wait, mute, plain, maps.Clone(names))
 		if ctx.Err() != nil {
 			return all, ctx.Err()
 		}
 		if _, away := rec.noteOn(0, noteNoDial); away && !came {
-			return recorded{}, rec.noConnectionError()
+			return recordedRuns{}, rec.noConnectionError()
 		} else if missed++; !away {
 			missed = 0
 		}
@@ -195,15 +195,15 @@ func (run SubscriberRun) recordScenarios(ctx context.Context, plays []subscriber
 			}
 		}
 		all.of[p.name], all.played = rec, append(all.played, p.name)
-		if _, deaf := rec.noteOn(0, noteDeaf); deaf && i == 0 {
+		if _, deaf := rec.noteOn(0, noteNoStream); deaf && i == 0 {
 			all.useless = rec.whyUnobservable()
-			break // nor will it at the next play
+			break // nor will it at the next scenario run
 		}
 	}
 	return all, nil
 }
 
-// noConnectionError says why nobody came.
+// noConnectionError says why the target did not connect.
 func (r *Recording) noConnectionError() error {
 	err := ErrUnreachable
 	if noticed := r.firstViolation(); noticed != "" {
@@ -218,5 +218,5 @@ func (r *Recording) noConnectionError() error {
 	return err
 }
 
-// usedHook reports whether the target ever told what it presents.
+// usedHook reports whether the target ever reported what it presents.
 func (r *Recording) usedHook() bool { return len(r.messagesOn(hookLink, false)) > 0 }

@@ -14,7 +14,7 @@ func quitTarget(sc *subscriberHarness) {
 		return
 	}
 	sc.awaitPresented(c.emitEvent(c.newEvent("farewell", sessionID(), started, "This will not take long", nil)))
-	sc.sendUserAct(quits)
+	sc.sendUserAct(quitAct)
 	sc.recorder.awaitCondition(sc.ctx, leaving, func(r *Recording) bool { // its last words may come after its end
 		_, left := r.noteOn(0, noteLeft)
 		return left || len(ofTypes(r.messagesOn(0, false), "subscription.close")) > 0
@@ -25,6 +25,8 @@ func quitTarget(sc *subscriberHarness) {
 	})
 }
 
+// judgeQuit judges the subscription.close of a target that its user ended; the message is empty
+// where none came.
 func judgeQuit(judge func(r *Recording, m message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		if _, missed := r.noteOn(0, noteNoDial); missed {
@@ -41,7 +43,8 @@ func judgeQuit(judge func(r *Recording, m message) Finding) func(*Recording) Fin
 	}
 }
 
-// sendForgedManifest shows a manifest whose signature is none to who demands one.
+// sendForgedManifest shows a manifest with an invalid signature to a target that demands a signed
+// one.
 func sendForgedManifest(sc *subscriberHarness) {
 	c := sc.nextConn(sc.arrival)
 	if c == nil || c.request.objectMember("capabilities")["accept_signed_manifests_only"] != true {
@@ -86,7 +89,7 @@ var linkCases = []Case{
 		plays: []string{"quit"},
 		Rule:  "when the user ends it, the target sends subscription.close before it goes",
 		Judge: judgeQuit(func(r *Recording, m message) Finding {
-			if m.m == nil {
+			if m.members == nil {
 				entries := []Entry{}
 				if e, ok := r.noteOn(0, noteLeft); ok {
 					entries = append(entries, e)
@@ -100,7 +103,7 @@ var linkCases = []Case{
 		Judge: judgeQuit(func(r *Recording, m message) Finding {
 			a := ofTypes(r.messagesOn(m.Link, true), "subscription.accepted")
 			switch {
-			case m.m == nil:
+			case m.members == nil:
 				return inconclusiveFinding("no subscription.close came")
 			case len(a) == 0 || a[0].stringMember("subscription_id") != m.stringMember("subscription_id"):
 				return failFinding("it names the subscription "+quoteText(m.stringMember("subscription_id")), m.Entry)
@@ -134,17 +137,17 @@ var linkCases = []Case{
 	{Name: "nothing-lost", Requirements: []string{"HS-080", "LVL-012"}, Level: 3, Strength: Must,
 		plays: []string{"cut"},
 		Rule:  "what comes after a link that broke is presented, from the first event on",
-		Judge: cameBack(judgePresentsAll("aftercut", "aftercuttoo"))},
+		Judge: judgeAfterReconnection(judgePresentsAll("aftercut", "aftercuttoo"))},
 	{Name: "replies-anew", Requirements: []string{"CONF-014", "WS-007"}, Level: 3, Strength: Must,
 		plays: []string{"cut"},
 		Rule:  "after a link that broke, a reply names the subscription that holds then",
-		Judge: cameBack(func(r *Recording) Finding {
+		Judge: judgeAfterReconnection(func(r *Recording) Finding {
 			q, ok := r.eventLabelled("aftercutask")
 			if !ok {
 				return skippedFinding("the target was not asked after it had come back")
 			}
 			act, ok := r.userAnswer(q)
-			replies := r.repliesTo(q.m["reply_token"])
+			replies := r.repliesTo(q.members["reply_token"])
 			switch {
 			case !ok:
 				return failFinding("a question that came after a link that broke was not presented", q.Entry)
@@ -191,8 +194,8 @@ var linkCases = []Case{
 		}},
 }
 
-// cameBack judges a target that came back after a cut, which none has to.
-func cameBack(judge func(*Recording) Finding) func(*Recording) Finding {
+// judgeAfterReconnection judges a target that came back after a cut, which none has to.
+func judgeAfterReconnection(judge func(*Recording) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		cut, broken := r.noteOn(0, noteCut)
 		switch {
@@ -205,8 +208,8 @@ func cameBack(judge func(*Recording) Finding) func(*Recording) Finding {
 	}
 }
 
-// reconnection is how the target came back after the first cut: a stream that it opened, or a first
-// message; nil if it did not.
+// reconnection returns how the target came back after its connection was first broken: a stream
+// that it opened, or a first message. It is nil if it did not.
 func (r *Recording) reconnection() *Entry {
 	cut := false
 	for i := range r.Entries {
@@ -221,7 +224,7 @@ func (r *Recording) reconnection() *Entry {
 	return nil
 }
 
-// breakAndResume cuts, and sends again what was sent last.
+// breakAndResume breaks the connection, sends the last event again and then goes on.
 func breakAndResume(sc *subscriberHarness) {
 	c := sc.beginSubscription()
 	if c == nil {
@@ -251,8 +254,9 @@ func breakAndResume(sc *subscriberHarness) {
 // cutLimit is how long a target may take to come back.
 const cutLimit = 8 * time.Second
 
-// awaitReconnection waits until the target is back after a cut: on the same call with another
-// stream, or on a new one.
+// awaitReconnection waits until the target is back after its connection was broken, and returns the
+// connection that holds then: the same with another stream, or a new one. It returns nil if the
+// target does not come back.
 func (c *targetConn) awaitReconnection() *targetConn {
 	select {
 	case conn := <-c.harness.arrivals:
@@ -273,8 +277,9 @@ const (
 	inThisTime = time.Second
 )
 
-// breakLinkTwice cuts whenever the target is back.
-func breakLinkTwice(sc *subscriberHarness) {
+// breakLinkRepeatedly breaks the connection each time the target is back, up to maxReturns times
+// within a second.
+func breakLinkRepeatedly(sc *subscriberHarness) {
 	c := sc.beginSubscription()
 	if c == nil {
 		return

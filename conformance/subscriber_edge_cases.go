@@ -102,6 +102,7 @@ var edgeCases = []edgeCase{
 // manyParts is a text in which few places are between two characters.
 var manyParts = "Signs of many parts: " + strings.Repeat("\U0001F468\u200d\U0001F469\u200d\U0001F467\u200d\U0001F466 o\u0323\u0300e\u0323\u0302 \U0001F44B\U0001F3FD ", 6) + "and an end."
 
+// nestedObject returns objects within each other to a depth.
 func nestedObject(depth int) object {
 	if depth == 0 {
 		return object{}
@@ -293,8 +294,8 @@ func keepsLetter(label, say string, forms []string) func(*Recording) Finding {
 	})
 }
 
-// judgeCharacters looks at where the lines of the hook end and begin. Whoever presents all at once
-// cuts nothing.
+// judgeCharacters looks at where the lines of the hook end and begin. A target that presents all at
+// once cuts nothing.
 func judgeCharacters(r *Recording, m message, _ string) Finding {
 	const joiner, lightest, darkest = '\u200d', '\U0001F3FB', '\U0001F3FF'
 	for _, t := range r.presentedLines(m.stringMember("event_id")) {

@@ -23,14 +23,14 @@ func (a *Agent) Tell(typ, say string, more map[string]any) (eventID string) {
 // User does what the target's user would, through the hook, such as {"event_id": id, "decision":
 // "accept"}, and waits until the target has sent something, or has had its time for that.
 func (a *Agent) User(act map[string]any) {
-	heard := func(r *Recording) int { return len(r.messagesOn(a.call.n, false)) }
+	heard := func(r *Recording) int { return len(r.messagesOn(a.call.index, false)) }
 	before := heard(a.call.harness.recorder.snapshot())
 	a.call.harness.sendUserAct(act)
 	a.call.harness.awaitCondition(a.call.harness.patience, func(r *Recording) bool { return heard(r) > before })
 }
 
-// allCases are the suite's cases and plays, and those from outside. The play of a case from outside
-// has its name.
+// allCases are the suite's cases and scenario runs, and those from outside. The scenario run of a
+// case from outside has its name.
 func (run SubscriberRun) allCases() ([]Case, []subscriberScenario, error) {
 	cases, list := SubscriberCases(), slices.Clone(subscriberScenarios)
 	var names []string
@@ -49,7 +49,7 @@ func (run SubscriberRun) allCases() ([]Case, []subscriberScenario, error) {
 	return cases, list, nil
 }
 
-// performExtra plays the play of a case from outside: a session around what its Agent does.
+// performExtra runs the scenario of a case from outside: a session around what its Agent does.
 func performExtra(sc *subscriberHarness, p *Play) {
 	c := sc.nextConn(arrival)
 	if c == nil {

@@ -32,47 +32,47 @@ type fault struct {
 	alone, logsNothing, stays, fifo bool
 }
 
-func (f fault) name(s string) string {
+func (f fault) faultyName(s string) string {
 	if f.names != nil {
 		return f.names()
 	}
 	return s
 }
 
-func (f fault) text(ev *aaep.Event, text string) string {
+func (f fault) faultyText(ev *aaep.Event, text string) string {
 	if f.says != nil {
 		return f.says(ev, text)
 	}
 	return text
 }
 
-func or[T ~string](a, b T) T {
+func firstNonzero[T ~string](a, b T) T {
 	if a != "" {
 		return a
 	}
 	return b
 }
 
-func (f fault) verbosity(v aaep.Verbosity) aaep.Verbosity { return or(f.shows, v) }
-func (f fault) chosen(v aaep.Verbosity) aaep.Verbosity    { return or(f.asks, v) }
-func (f fault) decided(d aaep.Decision) aaep.Decision     { return or(f.decides, d) }
+func (f fault) presentedVerbosity(v aaep.Verbosity) aaep.Verbosity { return firstNonzero(f.shows, v) }
+func (f fault) chosenVerbosity(v aaep.Verbosity) aaep.Verbosity    { return firstNonzero(f.asks, v) }
+func (f fault) sentDecision(d aaep.Decision) aaep.Decision         { return firstNonzero(f.decides, d) }
 
-func (f fault) presses(ev *aaep.Event) aaep.Decision {
+func (f fault) userDecision(ev *aaep.Event) aaep.Decision {
 	if f.answers != nil {
 		return f.answers(ev)
 	}
 	return ""
 }
 
-func (f fault) kind(kind string) string {
+func (f fault) presentedKind(kind string) string {
 	if f.kinds != nil {
 		return f.kinds(kind)
 	}
 	return kind
 }
 
-// meddler edits what passes a reader's link.
-type meddler struct {
+// messageMutator edits what passes a reader's link.
+type messageMutator struct {
 	transports.Conn
 	raw     func([]byte) []byte     // of what comes, before all else; nil drops it
 	in, out func(o object) []object // what comes, what goes
@@ -80,7 +80,7 @@ type meddler struct {
 	waiting [][]byte
 }
 
-func (m *meddler) Receive(ctx context.Context) ([]byte, error) {
+func (m *messageMutator) Receive(ctx context.Context) ([]byte, error) {
 	for {
 		if len(m.waiting) > 0 {
 			msg := m.waiting[0]
@@ -106,27 +106,27 @@ func (m *meddler) Receive(ctx context.Context) ([]byte, error) {
 			return msg, nil
 		default:
 			for _, o := range m.in(o) {
-				m.waiting = append(m.waiting, write(o))
+				m.waiting = append(m.waiting, encodeObject(o))
 			}
 		}
 	}
 }
 
-func (m *meddler) Send(ctx context.Context, msg []byte) error {
+func (m *messageMutator) Send(ctx context.Context, msg []byte) error {
 	var o object
 	if m.out == nil || jsonv2.Unmarshal(msg, &o) != nil {
 		return m.Conn.Send(ctx, msg)
 	}
 	for _, o := range m.out(o) {
-		if err := m.Conn.Send(ctx, write(o)); err != nil {
+		if err := m.Conn.Send(ctx, encodeObject(o)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// meddling makes the conn of a fault. Its state is that of one link.
-func meddling(fresh func() *meddler) func(transports.Conn, hook) transports.Conn {
+// mutateWith makes the conn of a fault. Its state is that of one link.
+func mutateWith(fresh func() *messageMutator) func(transports.Conn, hook) transports.Conn {
 	return func(c transports.Conn, _ hook) transports.Conn {
 		m := fresh()
 		m.Conn = c
@@ -134,16 +134,16 @@ func meddling(fresh func() *meddler) func(transports.Conn, hook) transports.Conn
 	}
 }
 
-// comes edits what comes.
-func comes(edit func(o object) object) func(transports.Conn, hook) transports.Conn {
-	return meddling(func() *meddler { return &meddler{in: one(edit)} })
+// editReceived edits what comes.
+func editReceived(edit func(o object) object) func(transports.Conn, hook) transports.Conn {
+	return mutateWith(func() *messageMutator { return &messageMutator{in: editEach(edit)} })
 }
 
-func goes(edit func(o object) object) func(transports.Conn, hook) transports.Conn {
-	return meddling(func() *meddler { return &meddler{out: one(edit)} })
+func editSent(edit func(o object) object) func(transports.Conn, hook) transports.Conn {
+	return mutateWith(func() *messageMutator { return &messageMutator{out: editEach(edit)} })
 }
 
-func one(edit func(o object) object) func(object) []object {
+func editEach(edit func(o object) object) func(object) []object {
 	return func(o object) []object {
 		if o = edit(o); o == nil {
 			return nil
@@ -152,9 +152,9 @@ func one(edit func(o object) object) func(object) []object {
 	}
 }
 
-// unless drops what comes.
-func unless(is func(o object) bool) func(transports.Conn, hook) transports.Conn {
-	return comes(func(o object) object {
+// dropReceived drops what comes.
+func dropReceived(is func(o object) bool) func(transports.Conn, hook) transports.Conn {
+	return editReceived(func(o object) object {
 		if is(o) {
 			return nil
 		}
@@ -162,7 +162,7 @@ func unless(is func(o object) bool) func(transports.Conn, hook) transports.Conn 
 	})
 }
 
-func only(typ string, change func(o object) object) func(object) object {
+func editOnly(typ string, change func(o object) object) func(object) object {
 	return func(o object) object {
 		if shortName(o) == typ {
 			return change(o)
@@ -171,8 +171,8 @@ func only(typ string, change func(o object) object) func(object) object {
 	}
 }
 
-func members(more object) func(object) object {
-	return func(o object) object { return clone(o, more) }
+func setMembers(more object) func(object) object {
+	return func(o object) object { return cloneWith(o, more) }
 }
 
 // muteOn says nothing of some events.
@@ -185,7 +185,7 @@ func muteOn(is func(ev *aaep.Event) bool) func(*aaep.Event, string) string {
 	}
 }
 
-func typed(t aaep.Type) func(*aaep.Event) bool {
+func hasType(t aaep.Type) func(*aaep.Event) bool {
 	return func(ev *aaep.Event) bool { return ev.Type() == t }
 }
 
@@ -194,10 +194,10 @@ func hasExtension(o object, name string) bool {
 	return all[name] != nil
 }
 
-// raws drops what comes by its bytes.
-func raws(is func([]byte) bool) func(transports.Conn, hook) transports.Conn {
-	return meddling(func() *meddler {
-		return &meddler{raw: func(msg []byte) []byte {
+// dropReceivedBytes drops what comes by its bytes.
+func dropReceivedBytes(is func([]byte) bool) func(transports.Conn, hook) transports.Conn {
+	return mutateWith(func() *messageMutator {
+		return &messageMutator{raw: func(msg []byte) []byte {
 			if is(msg) && bytes.Contains(msg, []byte(`"event_id"`)) {
 				return nil
 			}
@@ -206,11 +206,11 @@ func raws(is func([]byte) bool) func(transports.Conn, hook) transports.Conn {
 	})
 }
 
-// counting drops what comes late on a link.
-func counting(is func(n int, o object) bool) func(transports.Conn, hook) transports.Conn {
-	return meddling(func() *meddler {
+// dropCounted drops what comes late on a link.
+func dropCounted(is func(n int, o object) bool) func(transports.Conn, hook) transports.Conn {
+	return mutateWith(func() *messageMutator {
 		n := 0
-		return &meddler{in: one(func(o object) object {
+		return &messageMutator{in: editEach(func(o object) object {
 			if n++; is(n, o) {
 				return nil
 			}

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	arrival = 20 * time.Second       // for a target to start and connect, if SubscriberRun.Arrival says nothing else of the first time
-	told    = 3 * time.Second        // for it to present or answer what it was sent, if SubscriberRun.Timeout says nothing else
-	amends  = 3 * time.Second        // to come, or to open its stream, in another way than one that was refused
-	longest = time.Minute            // the same for one that goes on presenting other things
-	hurried = 200 * time.Millisecond // the same for one that tells nothing through the hook
-	quiet   = 150 * time.Millisecond // in which what must not come would come
-	leaving = 3 * time.Second        // for it to end
+	arrival        = 20 * time.Second       // for a target to start and connect, if SubscriberRun.Arrival says nothing else of the first time
+	presentTime    = 3 * time.Second        // for it to present or answer what it was sent, if SubscriberRun.Timeout says nothing else
+	correctionTime = 3 * time.Second        // to come, or to open its stream, in another way than one that was refused
+	longest        = time.Minute            // the same for one that goes on presenting other things
+	hurried        = 200 * time.Millisecond // the same for one that reports nothing through the hook
+	quiet          = 150 * time.Millisecond // in which what must not come would come
+	leaving        = 3 * time.Second        // for it to end
 )
 
 const (
-	noteStream = "the target opened the event stream after " // and the id of an event, or "nothing"
-	noteCut    = "the runner broke the link"
-	noteLeft   = "the target closed the link"
-	noteDeaf   = "the target opened no event stream"
-	noteGone   = "the target ended: "
-	noError    = "it reports no error"
+	noteStream   = "the target opened the event stream after " // and the id of an event, or "nothing"
+	noteCut      = "the runner broke the link"
+	noteLeft     = "the target closed the link"
+	noteNoStream = "the target opened no event stream"
+	noteGone     = "the target ended: "
+	noError      = "it reports no error"
 )
 
 // subscriberScenario is what the runner does to the target in one go.
@@ -40,33 +40,33 @@ type subscriberScenario struct {
 	does    string // in words, of a case from outside
 }
 
-// A subscriberHarness is where one play with a subscriber is played.
+// A subscriberHarness is the fixture of one scenario run with a subscriber under test.
 type subscriberHarness struct {
-	ctx      context.Context
-	stop     context.CancelFunc
-	play     string
-	progress func(string) // tells what is played
-	recorder *recorder
-	hook     *Hook
-	arrival  time.Duration
-	patience time.Duration
-	unheard  int // events of which nothing was told, while nothing ever was
-	arrivals chan transports.Conn
-	over     chan struct{} // closed when the target has ended
-	gone     atomic.Bool   // it has ended by itself
-	running  sync.WaitGroup
-	calls    []*targetConn
+	ctx        context.Context
+	stop       context.CancelFunc
+	name       string
+	progress   func(string) // reports what is run
+	recorder   *recorder
+	hook       *Hook
+	arrival    time.Duration
+	patience   time.Duration
+	unreported int // events that were not reported, while none ever was
+	arrivals   chan transports.Conn
+	over       chan struct{} // closed when the target has ended
+	gone       atomic.Bool   // it has ended by itself
+	running    sync.WaitGroup
+	conns      []*targetConn
 }
 
-// performScenario plays one play. The target may take so long to come. A target that is mute, for
-// some reason, is not waited for. Names are those that it came under before.
+// performScenario runs one scenario. The target may take so long to come. A target that is mute,
+// for some reason, is not waited for. Names are those that it came under before.
 func (run SubscriberRun) performScenario(ctx context.Context, p subscriberScenario, progress func(string),
 	wait time.Duration, mute string, plain bool, names map[string]bool) *Recording {
 	ctx, cancel := context.WithTimeout(ctx, maxPlay)
 	defer cancel()
 	t := newRecorder(Scenario{Name: p.name}, names)
-	sc := &subscriberHarness{recorder: t, play: p.name, progress: progress, hook: newHook(t), arrival: wait,
-		patience: cmp.Or(run.Timeout, told), arrivals: make(chan transports.Conn), over: make(chan struct{})}
+	sc := &subscriberHarness{recorder: t, name: p.name, progress: progress, hook: newHook(t), arrival: wait,
+		patience: cmp.Or(run.Timeout, presentTime), arrivals: make(chan transports.Conn), over: make(chan struct{})}
 	t.rec.limit = sc.patience
 	t.rec.plain = plain
 	if t.rec.mute = mute; mute != "" {
@@ -104,7 +104,7 @@ func (run SubscriberRun) performScenario(ctx context.Context, p subscriberScenar
 	t.stopRecording() // what it does when it is ended is not judged
 	kill()
 	<-sc.over
-	for _, c := range sc.calls {
+	for _, c := range sc.conns {
 		c.closeConnection()
 	}
 	sc.stop()
@@ -112,7 +112,7 @@ func (run SubscriberRun) performScenario(ctx context.Context, p subscriberScenar
 	return t.snapshot()
 }
 
-// closeConnections turns away what the target of the play before had still begun.
+// closeConnections turns away what the target of the scenario run before had still begun.
 func closeConnections(l transports.Listener) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
@@ -125,7 +125,7 @@ func closeConnections(l transports.Listener) {
 	}
 }
 
-// acceptConnections hands on who connects.
+// acceptConnections hands the connections of a listener to the scenario run.
 func (sc *subscriberHarness) acceptConnections(ctx context.Context, l transports.Listener) {
 	for {
 		conn, err := l.Accept(ctx)
@@ -141,7 +141,7 @@ func (sc *subscriberHarness) acceptConnections(ctx context.Context, l transports
 	}
 }
 
-// awaitCondition waits until something is on the tape, or the target has ended.
+// awaitCondition waits until something is in the recording, or the target has ended.
 func (sc *subscriberHarness) awaitCondition(limit time.Duration, is func(*Recording) bool) bool {
 	held := false
 	sc.recorder.awaitCondition(sc.ctx, limit, func(r *Recording) bool {
@@ -151,13 +151,13 @@ func (sc *subscriberHarness) awaitCondition(limit time.Duration, is func(*Record
 	return held
 }
 
-// afterViolation is closed when the transport has noticed something while the target was waited
-// for, and the target has had its time to make amends.
+// afterViolation returns a channel that is closed when the transport has noticed a violation while
+// the target was awaited, and the target has had its time to correct it.
 func (sc *subscriberHarness) afterViolation(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	sc.running.Go(func() {
 		if sc.recorder.awaitCondition(ctx, maxPlay, func(r *Recording) bool { return r.firstViolation() != "" }) {
-			sc.recorder.awaitCondition(ctx, amends, func(*Recording) bool { return false })
+			sc.recorder.awaitCondition(ctx, correctionTime, func(*Recording) bool { return false })
 			close(over)
 		}
 	})
@@ -170,7 +170,7 @@ func (sc *subscriberHarness) nextConn(limit time.Duration) *targetConn {
 	defer timer.Stop()
 	puzzled := time.After(puzzling)
 	var refused <-chan struct{}
-	if len(sc.calls) == 0 {
+	if len(sc.conns) == 0 {
 		ctx, cancel := context.WithCancel(sc.ctx)
 		defer cancel()
 		refused = sc.afterViolation(ctx)
@@ -179,21 +179,21 @@ func (sc *subscriberHarness) nextConn(limit time.Duration) *targetConn {
 		select {
 		case <-puzzled:
 			if left := limit - puzzling; left > 0 {
-				sc.progress(fmt.Sprintf("%s, waiting up to %d more seconds for the subscriber", sc.play,
+				sc.progress(fmt.Sprintf("%s, waiting up to %d more seconds for the subscriber", sc.name,
 					int(left.Seconds())))
 			}
 			continue
 		case <-refused:
 		case conn := <-sc.arrivals:
-			if c := sc.beginConn(conn); c.request.m != nil || !c.hasLeft() {
+			if c := sc.beginConn(conn); c.request.members != nil || !c.hasLeft() {
 				return c
-			} // somebody only knocked
+			} // a connection without a message
 			continue
 		case <-sc.over:
 		case <-timer.C:
 		case <-sc.ctx.Done():
 		}
-		sc.recorder.addEntry(Entry{Link: len(sc.calls), Note: noteNoDial})
+		sc.recorder.addEntry(Entry{Link: len(sc.conns), Note: noteNoDial})
 		return nil
 	}
 }
@@ -201,9 +201,9 @@ func (sc *subscriberHarness) nextConn(limit time.Duration) *targetConn {
 // beginConn begins a call, and waits for its request. Who says nothing may know no handshake, which
 // Level 3 alone asks for: they just get events.
 func (sc *subscriberHarness) beginConn(conn transports.Conn) *targetConn {
-	c := &targetConn{harness: sc, n: len(sc.calls), conn: conn, id: "sub_" + randomID(),
+	c := &targetConn{harness: sc, index: len(sc.conns), conn: conn, id: "sub_" + randomID(),
 		streams: make(chan transports.Stream), states: map[string]string{}}
-	sc.calls = append(sc.calls, c)
+	sc.conns = append(sc.conns, c)
 	sc.running.Go(c.readLoop)
 	if r, ok := conn.(transports.Resumable); ok {
 		sc.running.Go(func() { c.followStreams(r) })
@@ -213,26 +213,27 @@ func (sc *subscriberHarness) beginConn(conn transports.Conn) *targetConn {
 		limit = hurried
 	}
 	sc.awaitCondition(limit, func(r *Recording) bool {
-		if got := ofTypes(r.messagesOn(c.n, false), "subscription.request"); len(got) > 0 {
+		if got := ofTypes(r.messagesOn(c.index, false), "subscription.request"); len(got) > 0 {
 			c.request = got[0]
 		}
 		if o := c.substitutedRequest(); o != nil {
-			c.request = message{m: o}
+			c.request = message{members: o}
 		}
-		_, left := r.noteOn(c.n, noteLeft)
-		return left || c.request.m != nil
+		_, left := r.noteOn(c.index, noteLeft)
+		return left || c.request.members != nil
 	})
 	return c
 }
 
-// stopRecording ends a tape.
+// stopRecording takes no more entries from now on.
 func (t *recorder) stopRecording() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.full = true
 }
 
-// snapshot is what is on the tape.
+// snapshot returns the recording as it is now. Only the goroutine of the scenario run may read its
+// messages.
 func (t *recorder) snapshot() *Recording {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -241,18 +242,18 @@ func (t *recorder) snapshot() *Recording {
 	return &r
 }
 
-// sendUserAct does what the user would, through the hook.
+// sendUserAct passes to the hook what the user does next.
 func (sc *subscriberHarness) sendUserAct(act object) {
 	data := encodeObject(act)
 	sc.recorder.addEntry(Entry{Link: hookLink, Sent: true, Data: data})
 	select {
 	case sc.hook.acts <- data:
-	default: // nobody takes them
+	default: // the target does not read them
 	}
 }
 
-// awaitPresented waits until all of some texts were presented of an event. A voice takes its time:
-// as long as the target presents anything at all, it is waited for.
+// awaitPresented waits until all of some texts were presented of an event. Speech takes its time:
+// as long as the target presents anything at all, it is awaited.
 func (sc *subscriberHarness) awaitPresented(eventID string, texts ...string) (done bool) {
 	if eventID == "" {
 		return false // it was not sent
@@ -269,7 +270,7 @@ func (sc *subscriberHarness) awaitPresented(eventID string, texts ...string) (do
 		}
 	}
 	if !done && !sc.hook.isUsed() {
-		if sc.unheard++; sc.unheard > 1 {
+		if sc.unreported++; sc.unreported > 1 {
 			sc.patience = min(sc.patience, hurried)
 		}
 	}
@@ -288,10 +289,10 @@ func (r *Recording) textOf(eventID string) string {
 // containsWords reports whether a text holds another, whatever its case, spacing and signs, which a
 // voice may change.
 func containsWords(text, part string) bool {
-	return strings.Contains(plainLetters(text), plainLetters(part))
+	return strings.Contains(normalizeText(text), normalizeText(part))
 }
 
-func plainLetters(s string) string {
+func normalizeText(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'A' && r <= 'Z':
@@ -303,11 +304,13 @@ func plainLetters(s string) string {
 	}, s)
 }
 
+// pauseFor lets time go by in which something might come, without looking at what comes.
 func (sc *subscriberHarness) pauseFor(d time.Duration) {
 	sc.recorder.awaitCondition(sc.ctx, d, func(*Recording) bool { return false })
 }
 
-// beginSubscription waits for the target and agrees to what it asks for; nil if nobody comes.
+// beginSubscription waits for the target and agrees to what it asks for; nil if it does not
+// connect.
 func (sc *subscriberHarness) beginSubscription() *targetConn {
 	c := sc.nextConn(sc.arrival)
 	if c != nil {

@@ -26,7 +26,7 @@ type Hook struct {
 	recorder *recorder
 	acts     chan []byte
 	lines    atomic.Int64
-	odd      sync.Once // for the first line that is none of the hook's
+	oddLine  sync.Once // for the first line that is none of the hook's
 
 	mu    sync.Mutex
 	texts map[string]string // what was presented, by event
@@ -39,12 +39,12 @@ func newHook(t *recorder) *Hook {
 // hookLink is the Entry.Link of what passes the hook.
 const hookLink = -1
 
-// quits is what the user does to end the target.
-var quits = object{"quit": true}
+// quitAct is what the user does to end the target.
+var quitAct = object{"quit": true}
 
 const (
 	maxHookLine  = 256 << 10 // bytes of a line that is kept
-	maxHookLines = 3000      // lines that are kept of a play
+	maxHookLines = 3000      // lines that are kept of a scenario run
 )
 
 // Tell takes a line from the target: {"event_id":"evt_…","text":"…","kind":"…"} for what it
@@ -59,7 +59,7 @@ func (h *Hook) Tell(line []byte) {
 	id, presents := o["event_id"].(string)
 	_, logs := o["log"].(string)
 	if (presents || logs) && h.lines.Add(1) <= maxHookLines {
-		h.mu.Lock() // a play may end as soon as it is seen, and then it must be on the tape
+		h.mu.Lock() // a scenario run may end as soon as it is seen, and then it must be in the recording
 		defer h.mu.Unlock()
 		if text, _ := o["text"].(string); text != "" {
 			h.texts[id] += text + " "
@@ -74,7 +74,7 @@ func (h *Hook) Tell(line []byte) {
 // prints nothing else has misunderstood it.
 func (h *Hook) noteOddLine(line []byte) {
 	if text := strings.TrimSpace(strings.ToValidUTF8(string(line[:min(len(line), 100)]), "\uFFFD")); text != "" {
-		h.odd.Do(func() {
+		h.oddLine.Do(func() {
 			h.recorder.addEntry(Entry{Link: hookLink, Note: noteOddLine + quoteText(text)})
 		})
 	}
@@ -99,7 +99,7 @@ func (h *Hook) presentedText(eventID string) string {
 	return h.texts[eventID]
 }
 
-// isUsed reports whether the target has used the hook in this play.
+// isUsed reports whether the target has used the hook in this scenario run.
 func (h *Hook) isUsed() bool {
 	return h.lines.Load() > 0
 }
@@ -107,7 +107,7 @@ func (h *Hook) isUsed() bool {
 // presentedLines is what was presented of an event, in order.
 func (r *Recording) presentedLines(eventID string) (list []message) {
 	for _, m := range r.messagesOn(hookLink, false) {
-		if _, ok := m.m["text"].(string); ok && m.stringMember("event_id") == eventID {
+		if _, ok := m.members["text"].(string); ok && m.stringMember("event_id") == eventID {
 			list = append(list, m)
 		}
 	}
@@ -117,8 +117,8 @@ func (r *Recording) presentedLines(eventID string) (list []message) {
 // CommandSubscriber starts a program for every play, with URL as its last argument. What it prints
 // is told to the hook, line by line, and what the user does is written to its standard input. A
 // program that does not use the hook is ended by a signal where it should end by itself; at the end
-// of a play every program is killed. What it said last on its standard error is in the error of one
-// that fails.
+// of a scenario run every program is killed. What it said last on its standard error is in the
+// error of one that fails.
 type CommandSubscriber struct {
 	Command []string
 	URL     string
@@ -155,7 +155,7 @@ func (s CommandSubscriber) Run(ctx context.Context, h *Hook) error {
 			if err != nil {
 				return
 			}
-			if bytes.Equal(act, encodeObject(quits)) && !h.isUsed() && runtime.GOOS != "windows" {
+			if bytes.Equal(act, encodeObject(quitAct)) && !h.isUsed() && runtime.GOOS != "windows" {
 				_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 				continue
 			}
@@ -174,7 +174,7 @@ func (s CommandSubscriber) Run(ctx context.Context, h *Hook) error {
 
 // lastLine keeps the end of what is written.
 type lastLine struct {
-	also io.Writer // nil is nobody
+	also io.Writer // nil is none
 	tail []byte
 }
 
@@ -216,6 +216,7 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 	}
 }
 
+// flushLine hands on the line that has been gathered, unless it was too long.
 func (w *lineWriter) flushLine() {
 	if len(w.rest) > 0 && !w.tooLong {
 		w.line(w.rest)
@@ -224,14 +225,15 @@ func (w *lineWriter) flushLine() {
 }
 
 // HTTPHook is a hook for a target that the runner cannot start, such as a screen reader that runs
-// already. The target must come again after each play. It POSTs its lines to {path}/presented, and
-// GETs {path}/user, which is answered with what the user does next, or with 204 after a while.
+// already. The target must come again after each scenario run. It POSTs its lines to
+// {path}/presented, and GETs {path}/user, which is answered with what the user does next, or with
+// 204 after a while.
 type HTTPHook struct {
 	mu   sync.Mutex
-	hook *Hook // of the play that is played
+	hook *Hook // of the scenario run that is run
 }
 
-// Run waits for the end of the play.
+// Run waits for the end of the scenario run.
 func (s *HTTPHook) Run(ctx context.Context, h *Hook) error {
 	set := func(h *Hook) {
 		s.mu.Lock()
@@ -246,7 +248,7 @@ func (s *HTTPHook) Run(ctx context.Context, h *Hook) error {
 
 const (
 	userWait     = 20 * time.Second       // that a GET waits for the user
-	betweenPlays = 100 * time.Millisecond // that it waits for the next play
+	betweenPlays = 100 * time.Millisecond // that it waits for the next scenario run
 )
 
 // ServeHTTP serves the two endpoints, whatever the path before their names.
@@ -256,7 +258,7 @@ func (s *HTTPHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	w.Header().Set("Cache-Control", "no-store")
 	switch _, name := path.Split(r.URL.Path); {
-	case h == nil: // between two plays
+	case h == nil: // between two scenario runs
 		select {
 		case <-time.After(betweenPlays):
 		case <-r.Context().Done():

@@ -24,15 +24,15 @@ var coreTypes = []string{"session.started", "session.completed", "session.errore
 
 // The mutants, in the order of the cases they are for. LVL-041, LVL-042, LVL-043.
 var faults = []fault{
-	{title: "says nothing when work begins", says: muteOn(typed(aaep.TypeSessionStarted)),
+	{title: "says nothing when work begins", says: muteOn(hasType(aaep.TypeSessionStarted)),
 		caught: []string{"start-told", "sessions-apart"}},
 	{title: "keeps tools of low risk to itself", caught: []string{"tool-told"}, says: muteOn(func(ev *aaep.Event) bool {
 		p, ok := ev.Payload.(*aaep.ToolInvoked)
 		return ok && p.RiskLevel == aaep.RiskLow
 	})},
-	{title: "says nothing when work is over", says: muteOn(typed(aaep.TypeSessionCompleted)),
+	{title: "says nothing when work is over", says: muteOn(hasType(aaep.TypeSessionCompleted)),
 		caught: []string{"completion-told", "nothing-lost", "sessions-apart"}},
-	{title: "says nothing of what was cancelled", says: muteOn(typed(aaep.TypeSessionCancelled)),
+	{title: "says nothing of what was cancelled", says: muteOn(hasType(aaep.TypeSessionCancelled)),
 		caught: []string{"cancellation-told"}},
 	{title: "keeps errors that may pass to itself", caught: []string{"error-told"},
 		says: muteOn(func(ev *aaep.Event) bool {
@@ -53,51 +53,51 @@ var faults = []fault{
 		}
 		return text
 	}},
-	{title: "babbles", conn: comes(only("output.streaming",
-		func(o object) object { return clone(o, object{"coalesce_hint": "sentence"}) })),
+	{title: "babbles", conn: editReceived(editOnly("output.streaming",
+		func(o object) object { return cloneWith(o, object{"coalesce_hint": "sentence"}) })),
 		caught: []string{"fragments-held"}},
 	{title: "reads everything in English", language: "en-US", caught: []string{"language-kept"}},
 	{title: "has one voice", kinds: func(kind string) string { return strings.TrimPrefix(kind, "critical ") },
 		caught: []string{"critical-distinct"}},
 	{title: "says one thing after the other", fifo: true, caught: []string{"critical-at-once"}},
 
-	{title: "knows no strangers", conn: unless(func(o object) bool {
+	{title: "knows no strangers", conn: dropReceived(func(o object) bool {
 		t, _ := o["type"].(string)
 		return strings.Contains(t, ":") && !strings.HasPrefix(t, "aaep:")
 	}), caught: []string{"unknown-type"}},
-	{title: "knows twelve types", conn: unless(func(o object) bool {
+	{title: "knows twelve types", conn: dropReceived(func(o object) bool {
 		t, _ := o["type"].(string)
 		return strings.HasPrefix(t, "aaep:agent.") && !slices.Contains(coreTypes, shortName(o))
 	}), caught: []string{"future-type"}},
-	{title: "wants no other members", conn: unless(func(o object) bool { return o["certainty"] != nil }),
+	{title: "wants no other members", conn: dropReceived(func(o object) bool { return o["certainty"] != nil }),
 		caught: []string{"future-members"}},
-	{title: "wants no other extensions", conn: unless(func(o object) bool { return hasExtension(o, "medai") }),
+	{title: "wants no other extensions", conn: dropReceived(func(o object) bool { return hasExtension(o, "medai") }),
 		caught: []string{"unknown-extension"}},
-	{title: "believes in extensions", conn: unless(func(o object) bool { return hasExtension(o, "haptic") }),
+	{title: "believes in extensions", conn: dropReceived(func(o object) bool { return hasExtension(o, "haptic") }),
 		caught: []string{"broken-extension"}},
-	{title: "knows four kinds of errors", conn: unless(func(o object) bool { return o["error_category"] == "requires_admin" }), caught: []string{"unknown-value"}},
-	{title: "knows few states", conn: unless(func(o object) bool { return o["to_state"] == "juggling" }),
+	{title: "knows four kinds of errors", conn: dropReceived(func(o object) bool { return o["error_category"] == "requires_admin" }), caught: []string{"unknown-value"}},
+	{title: "knows few states", conn: dropReceived(func(o object) bool { return o["to_state"] == "juggling" }),
 		caught: []string{"unknown-state"}},
-	{title: "reads in one order", conn: raws(func(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"v`)) }),
+	{title: "reads in one order", conn: dropReceivedBytes(func(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"v`)) }),
 		caught: []string{"any-order"}},
-	{title: "reads no white space", conn: raws(func(b []byte) bool { return bytes.Contains(b, []byte("\t")) }),
+	{title: "reads no white space", conn: dropReceivedBytes(func(b []byte) bool { return bytes.Contains(b, []byte("\t")) }),
 		caught: []string{"pretty-printed"}},
-	{title: "wants an urgency", conn: unless(func(o object) bool {
+	{title: "wants an urgency", conn: dropReceived(func(o object) bool {
 		return o["event_id"] != nil &&
 			o["urgency"] == nil
 	}), caught: []string{"bare-envelope"}},
-	{title: "knows English", caught: []string{"foreign-language"}, conn: unless(func(o object) bool {
+	{title: "knows English", caught: []string{"foreign-language"}, conn: dropReceived(func(o object) bool {
 		hints, ok := o["localization_hints"].(object)
 		return ok && hints["primary_language"] != "en-US"
 	})},
-	{title: "wants text in its own form", conn: raws(func(b []byte) bool {
+	{title: "wants text in its own form", conn: dropReceivedBytes(func(b []byte) bool {
 		return bytes.Contains(b,
 			[]byte("\u0301"))
 	}), caught: []string{"decomposed"}},
-	{title: "takes 64 KiB", conn: raws(func(b []byte) bool { return len(b) > 64<<10 }), caught: []string{"large"}},
-	{title: "compares ids in small letters", caught: []string{"id-case"}, conn: meddling(func() *meddler {
+	{title: "takes 64 KiB", conn: dropReceivedBytes(func(b []byte) bool { return len(b) > 64<<10 }), caught: []string{"large"}},
+	{title: "compares ids in small letters", caught: []string{"id-case"}, conn: mutateWith(func() *messageMutator {
 		seen := map[string]bool{}
-		return &meddler{in: one(func(o object) object {
+		return &messageMutator{in: editEach(func(o object) object {
 			id, _ := o["event_id"].(string)
 			if id = strings.ToLower(id); id != "" && seen[id] {
 				return nil
@@ -106,29 +106,29 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{title: "gives up on what it cannot read", caught: []string{"survives-garbage"}, conn: meddling(func() *meddler {
-		return &meddler{bye: func(msg []byte) error {
+	{title: "gives up on what it cannot read", caught: []string{"survives-garbage"}, conn: mutateWith(func() *messageMutator {
+		return &messageMutator{bye: func(msg []byte) error {
 			if _, err := aaep.Decode(msg); err != nil {
 				return err
 			}
 			return nil
 		}}
 	})},
-	{title: "needs no context", caught: []string{"context-checked"}, conn: comes(func(o object) object {
+	{title: "needs no context", caught: []string{"context-checked"}, conn: editReceived(func(o object) object {
 		if o["event_id"] != nil && o["@context"] == nil {
-			return clone(o, object{"@context": aaep.CoreContext})
+			return cloneWith(o, object{"@context": aaep.CoreContext})
 		}
 		return o
 	})},
-	{title: "needs no session", caught: []string{"session-checked"}, conn: comes(func(o object) object {
+	{title: "needs no session", caught: []string{"session-checked"}, conn: editReceived(func(o object) object {
 		if o["event_id"] != nil && o["session_id"] == nil {
-			return clone(o, object{"session_id": "sess_1"})
+			return cloneWith(o, object{"session_id": "sess_1"})
 		}
 		return o
 	})},
-	{title: "has time", caught: []string{"time-checked"}, conn: comes(func(o object) object {
+	{title: "has time", caught: []string{"time-checked"}, conn: editReceived(func(o object) object {
 		if o["timestamp"] == "yesterday" {
-			return clone(o, object{"timestamp": aaep.FormatTimestamp(time.Now())})
+			return cloneWith(o, object{"timestamp": aaep.FormatTimestamp(time.Now())})
 		}
 		return o
 	})},
@@ -143,20 +143,20 @@ var faults = []fault{
 		}, text)
 	}},
 	{title: "swallows the ends of an answer", caught: []string{"fragments-held"},
-		runs: tells("boundary", func(text string) []string { return []string{text[:len(text)-5]} })},
+		runs: reportedAs("boundary", func(text string) []string { return []string{text[:len(text)-5]} })},
 	{title: "cuts a line at every 40th code point", caught: []string{"characters-whole"},
-		runs: tells("characterswhole", func(text string) (lines []string) {
+		runs: reportedAs("characterswhole", func(text string) (lines []string) {
 			for part := range slices.Chunk([]rune(text), 40) {
 				lines = append(lines, string(part))
 			}
 			return lines
 		})},
 	{title: "says once more what it has said", caught: []string{"no-doubles"},
-		runs: tells("double", func(text string) []string { return []string{text, "Once more: " + text} })},
+		runs: reportedAs("double", func(text string) []string { return []string{text, "Once more: " + text} })},
 	{title: "forgets its question when another session goes on", caught: []string{"decision-sent", "answers-the-one"},
-		conn: meddling(func() *meddler {
+		conn: mutateWith(func() *messageMutator {
 			var asked any
-			return &meddler{in: one(func(o object) object {
+			return &messageMutator{in: editEach(func(o object) object {
 				if shortName(o) == "awaiting.confirmation" && o["risk_level"] == "high" {
 					asked = o["session_id"]
 				} else if asked != nil && o["to_state"] == "thinking" {
@@ -165,14 +165,14 @@ var faults = []fault{
 				return o
 			})}
 		})},
-	{title: "stamps its reply with the question", caught: []string{"reply-stamp"}, conn: meddling(func() *meddler {
+	{title: "stamps its reply with the question", caught: []string{"reply-stamp"}, conn: mutateWith(func() *messageMutator {
 		stamps := map[any]any{}
-		return &meddler{in: one(func(o object) object {
+		return &messageMutator{in: editEach(func(o object) object {
 			if o["reply_token"] != nil {
 				stamps[o["reply_token"]] = o["timestamp"]
 			}
 			return o
-		}), out: one(func(o object) object {
+		}), out: editEach(func(o object) object {
 			if at := stamps[o["reply_token"]]; at != nil {
 				o["timestamp"] = at
 			}
@@ -195,15 +195,15 @@ var faults = []fault{
 		}
 		return text
 	}},
-	{title: "never replies", conn: goes(func(o object) object {
+	{title: "never replies", conn: editSent(func(o object) object {
 		if shortName(o) == "confirmation.reply" {
 			return nil
 		}
 		return o
 	}), caught: []string{"decision-sent", "answers-the-one", "replies-anew"}},
 	{title: "always accepts", decides: aaep.Accept, caught: []string{"decision-kept", "answers-the-one"}},
-	{title: "replies twice", caught: []string{"reply-once"}, conn: meddling(func() *meddler {
-		return &meddler{out: func(o object) []object {
+	{title: "replies twice", caught: []string{"reply-once"}, conn: mutateWith(func() *messageMutator {
+		return &messageMutator{out: func(o object) []object {
 			if shortName(o) == "confirmation.reply" {
 				return []object{o, o}
 			}
@@ -211,21 +211,21 @@ var faults = []fault{
 		}}
 	})},
 	{title: "tidies tokens", caught: []string{"token-echoed", "answers-the-one", "replies-anew"},
-		conn: goes(only("confirmation.reply", func(o object) object {
-			return clone(o, object{"reply_token": strings.ToLower(o["reply_token"].(string))})
+		conn: editSent(editOnly("confirmation.reply", func(o object) object {
+			return cloneWith(o, object{"reply_token": strings.ToLower(o["reply_token"].(string))})
 		}))},
-	{title: "says why", conn: goes(only("confirmation.reply", members(object{"decision_reason": "I like it."}))),
+	{title: "says why", conn: editSent(editOnly("confirmation.reply", setMembers(object{"decision_reason": "I like it."}))),
 		caught: []string{"reply-valid"}},
-	{title: "replies for another", conn: goes(only("confirmation.reply",
-		members(object{"subscription_id": "sub_another"}))), caught: []string{"reply-subscription", "replies-anew"}},
+	{title: "replies for another", conn: editSent(editOnly("confirmation.reply",
+		setMembers(object{"subscription_id": "sub_another"}))), caught: []string{"reply-subscription", "replies-anew"}},
 	{title: "has a slow clock", caught: []string{"reply-stamp"},
-		conn: goes(only("confirmation.reply", func(o object) object {
-			return clone(o, object{"timestamp": aaep.FormatTimestamp(time.Now().Add(-time.Hour))})
+		conn: editSent(editOnly("confirmation.reply", func(o object) object {
+			return cloneWith(o, object{"timestamp": aaep.FormatTimestamp(time.Now().Add(-time.Hour))})
 		}))},
 	{title: "writes yes as text", caught: []string{"answers-sent"},
-		conn: goes(only("clarification.reply", func(o object) object {
+		conn: editSent(editOnly("clarification.reply", func(o object) object {
 			if o["response"] == true {
-				return clone(o, object{"response": "true"})
+				return cloneWith(o, object{"response": "true"})
 			}
 			return o
 		}))},
@@ -236,15 +236,15 @@ var faults = []fault{
 			}
 			return ""
 		}},
-	{title: "waits for a countdown", caught: []string{"expires"}, conn: comes(func(o object) object {
+	{title: "waits for a countdown", caught: []string{"expires"}, conn: editReceived(func(o object) object {
 		if o["timeout_seconds"] != nil {
-			return clone(o, object{"timeout_seconds": 3600})
+			return cloneWith(o, object{"timeout_seconds": 3600})
 		}
 		return o
 	})},
-	{title: "asks on behalf of who is gone", caught: []string{"gone-when-cancelled"}, conn: meddling(func() *meddler {
+	{title: "asks on behalf of who is gone", caught: []string{"gone-when-cancelled"}, conn: mutateWith(func() *messageMutator {
 		asks := map[any]bool{}
-		return &meddler{in: one(func(o object) object {
+		return &messageMutator{in: editEach(func(o object) object {
 			asks[o["session_id"]] = asks[o["session_id"]] || shortName(o) == "awaiting.confirmation"
 			if shortName(o) == "session.cancelled" && asks[o["session_id"]] {
 				return nil
@@ -253,27 +253,27 @@ var faults = []fault{
 		})}
 	})},
 	{title: "asks what was answered elsewhere", caught: []string{"gone-when-settled"},
-		conn: comes(func(o object) object {
+		conn: editReceived(func(o object) object {
 			if o["from_state"] == "awaiting_input" { // whoever does not know what that means
 				o["from_state"] = "thinking"
 			}
 			return o
 		})},
 
-	{title: "says hello", caught: []string{"request-first"}, conn: meddling(func() *meddler {
-		return &meddler{out: func(o object) []object {
+	{title: "says hello", caught: []string{"request-first"}, conn: mutateWith(func() *messageMutator {
+		return &messageMutator{out: func(o object) []object {
 			if shortName(o) == "subscription.request" {
 				return []object{{"type": "hello"}, o}
 			}
 			return []object{o}
 		}}
 	})},
-	{title: "names half a version", conn: goes(only("subscription.request", members(object{"aaep_version": "1.0"}))),
+	{title: "names half a version", conn: editSent(editOnly("subscription.request", setMembers(object{"aaep_version": "1.0"}))),
 		caught: []string{"request-valid"}},
 	{title: "never has the same name", names: func() string { return fmt.Sprint("reader-", time.Now().UnixNano()) },
 		caught: []string{"one-name"}},
-	{title: "wants all or nothing", caught: []string{"lives-with-less"}, conn: meddling(func() *meddler {
-		return &meddler{bye: func(msg []byte) error {
+	{title: "wants all or nothing", caught: []string{"lives-with-less"}, conn: mutateWith(func() *messageMutator {
+		return &messageMutator{bye: func(msg []byte) error {
 			if bytes.Contains(msg, []byte("subscription.accepted")) &&
 				bytes.Contains(msg, []byte(`"supports_confirmation_reply":false`)) {
 				return errors.New("this is less than was asked for")
@@ -283,24 +283,24 @@ var faults = []fault{
 	})},
 	{title: "chooses alone", alone: true, caught: []string{"changes-terms"}},
 	{title: "asks for something else", asks: aaep.VerbosityDetailed, caught: []string{"changes-terms"}},
-	{title: "forgets its number", conn: goes(only("subscription.renegotiate",
-		members(object{"subscription_id": "sub_another"}))), caught: []string{"renegotiation-valid"}},
-	{title: "wants the new terms at once", caught: []string{"old-terms-heard"}, conn: meddling(func() *meddler {
+	{title: "forgets its number", conn: editSent(editOnly("subscription.renegotiate",
+		setMembers(object{"subscription_id": "sub_another"}))), caught: []string{"renegotiation-valid"}},
+	{title: "wants the new terms at once", caught: []string{"old-terms-heard"}, conn: mutateWith(func() *messageMutator {
 		waits := false
-		return &meddler{out: one(func(o object) object {
+		return &messageMutator{out: editEach(func(o object) object {
 			waits = waits ||
 				shortName(o) == "subscription.renegotiate"
 			return o
-		}), in: one(func(o object) object {
+		}), in: editEach(func(o object) object {
 			if waits = waits && shortName(o) != "subscription.accepted"; waits {
 				return nil
 			}
 			return o
 		})}
 	})},
-	{title: "wants no other terms", caught: []string{"new-terms-heard"}, conn: meddling(func() *meddler {
+	{title: "wants no other terms", caught: []string{"new-terms-heard"}, conn: mutateWith(func() *messageMutator {
 		n := 0
-		return &meddler{in: one(func(o object) object {
+		return &messageMutator{in: editEach(func(o object) object {
 			if shortName(o) == "subscription.accepted" {
 				n++
 			} else if n > 1 {
@@ -311,16 +311,16 @@ var faults = []fault{
 	})},
 	{title: "insists", caught: []string{"asks-for-less"}, conn: func() func(transports.Conn, hook) transports.Conn {
 		var first any
-		return goes(only("subscription.request", func(o object) object {
+		return editSent(editOnly("subscription.request", func(o object) object {
 			if first == nil {
 				first = o["capabilities"]
 			}
-			return clone(o, object{"capabilities": first})
+			return cloneWith(o, object{"capabilities": first})
 		}))
 	}()},
-	{title: "waits for the beginning", caught: []string{"error-unannounced"}, conn: meddling(func() *meddler {
+	{title: "waits for the beginning", caught: []string{"error-unannounced"}, conn: mutateWith(func() *messageMutator {
 		began := map[any]bool{}
-		return &meddler{in: one(func(o object) object {
+		return &messageMutator{in: editEach(func(o object) object {
 			began[o["session_id"]] = began[o["session_id"]] || shortName(o) == "session.started"
 			if shortName(o) == "session.errored" && !began[o["session_id"]] {
 				return nil
@@ -331,21 +331,21 @@ var faults = []fault{
 	{title: "says again what comes again", caught: []string{"no-doubles"},
 		conn: func(c transports.Conn, h hook) transports.Conn {
 			seen := map[string]bool{}
-			return &meddler{Conn: c, in: one(func(o object) object {
+			return &messageMutator{Conn: c, in: editEach(func(o object) object {
 				id, _ := o["event_id"].(string)
 				if seen[id] && id != "" {
-					h.Tell(write(object{"event_id": id, "text": o["summary_normal"], "kind": "news"}))
+					h.Tell(encodeObject(object{"event_id": id, "text": o["summary_normal"], "kind": "news"}))
 				}
 				seen[id] = true
 				return o
 			})}
 		}},
-	{title: "does not count", conn: comes(members(object{"sequence_number": nil})), caught: []string{"order-checked"}},
+	{title: "does not count", conn: editReceived(setMembers(object{"sequence_number": nil})), caught: []string{"order-checked"}},
 	{title: "takes a hundred", caught: []string{"burst-kept"},
-		conn: counting(func(n int, o object) bool { return n > 100 && shortName(o) == "tool.invoked" })},
-	{title: "says the newest first", caught: []string{"burst-kept"}, conn: meddling(func() *meddler {
+		conn: dropCounted(func(n int, o object) bool { return n > 100 && shortName(o) == "tool.invoked" })},
+	{title: "says the newest first", caught: []string{"burst-kept"}, conn: mutateWith(func() *messageMutator {
 		var held object
-		return &meddler{in: func(o object) []object {
+		return &messageMutator{in: func(o object) []object {
 			say, _ := o["summary_normal"].(string)
 			switch {
 			case strings.HasPrefix(say, "Wave 7 "):
@@ -358,38 +358,38 @@ var faults = []fault{
 		}}
 	})},
 	{title: "is tired", caught: []string{"critical-under-load"},
-		conn: counting(func(n int, o object) bool { return n > 100 && shortName(o) == "session.errored" })},
-	{title: "goes without a word", caught: []string{"takes-leave"}, conn: goes(func(o object) object {
+		conn: dropCounted(func(n int, o object) bool { return n > 100 && shortName(o) == "session.errored" })},
+	{title: "goes without a word", caught: []string{"takes-leave"}, conn: editSent(func(o object) object {
 		if shortName(o) == "subscription.close" {
 			return nil
 		}
 		return o
 	})},
-	{title: "says goodbye to nobody", conn: goes(only("subscription.close", members(object{"reason_message": nil}))),
+	{title: "says goodbye to nobody", conn: editSent(editOnly("subscription.close", setMembers(object{"reason_message": nil}))),
 		caught: []string{"leave-valid"}},
-	{title: "demands proof and does not look", caught: []string{"demands-proof"}, conn: meddling(func() *meddler {
+	{title: "demands proof and does not look", caught: []string{"demands-proof"}, conn: mutateWith(func() *messageMutator {
 		demand := func(name string, v any) func(object) object {
 			return func(o object) object {
 				if caps, ok := o[name].(object); ok {
-					return clone(o, object{name: clone(caps, object{"accept_signed_manifests_only": v})})
+					return cloneWith(o, object{name: cloneWith(caps, object{"accept_signed_manifests_only": v})})
 				}
 				return o
 			}
 		}
-		return &meddler{out: one(demand("capabilities", true)), in: one(demand("honored_capabilities", nil))}
+		return &messageMutator{out: editEach(demand("capabilities", true)), in: editEach(demand("honored_capabilities", nil))}
 	})},
 
 	{title: "looks reasons up in a table", caught: []string{"reason-unknown"},
 		runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
 			ctx, crash := context.WithCancelCause(ctx)
 			defer crash(nil)
-			rd.f.conn = comes(func(o object) object {
+			rd.f.conn = editReceived(func(o object) object {
 				if o["reason_code"] == "quota_exceeded" {
 					crash(errors.New("KeyError: quota_exceeded"))
 				}
 				return o
 			})
-			err := rd.follow(ctx, h)
+			err := rd.followEvents(ctx, h)
 			return cmp.Or(context.Cause(ctx), err)
 		}},
 	{title: "falls when the link breaks", stays: true, caught: []string{"survives-cut"}},
@@ -403,8 +403,9 @@ var faults = []fault{
 		}},
 }
 
-// anew is a run of a reader whose links are made by conn, which is told how many there were before.
-func anew(conn func() func(link int) *meddler) func(context.Context, *conformance.Hook, *reader) error {
+// readerOfConns is a run of a reader whose links are made by conn, which is told how many there
+// were before.
+func readerOfConns(conn func() func(link int) *messageMutator) func(context.Context, *conformance.Hook, *reader) error {
 	return func(ctx context.Context, h *conformance.Hook, rd *reader) error {
 		links, fresh := 0, conn()
 		rd.f.conn = func(c transports.Conn, _ hook) transports.Conn {
@@ -413,15 +414,15 @@ func anew(conn func() func(link int) *meddler) func(context.Context, *conformanc
 			m.Conn = c
 			return m
 		}
-		return rd.follow(ctx, h)
+		return rd.followEvents(ctx, h)
 	}
 }
 
 // inLowerCase reads names in any case: those that stand for a missing one, or instead of one that
 // is there.
 func inLowerCase(missing, there bool) func(transports.Conn, hook) transports.Conn {
-	return comes(func(o object) object {
-		read := clone(o, nil)
+	return editReceived(func(o object) object {
+		read := cloneWith(o, nil)
 		for name, v := range o {
 			lower := strings.ToLower(name)
 			if _, is := o[lower]; lower != name && (is && there || !is && missing) {
@@ -434,7 +435,7 @@ func inLowerCase(missing, there bool) func(transports.Conn, hook) transports.Con
 
 // answersOnly drops the answers that the reader gives and is does not hold for.
 func answersOnly(is func(response any) bool) func(transports.Conn, hook) transports.Conn {
-	return goes(func(o object) object {
+	return editSent(func(o object) object {
 		if shortName(o) == "clarification.reply" && !is(o["response"]) {
 			return nil
 		}
@@ -445,34 +446,34 @@ func answersOnly(is func(response any) bool) func(transports.Conn, hook) transpo
 // severalFaults are those of readers that know one session, one question, one link, or one way to
 // write a name.
 var severalFaults = []fault{
-	{title: "answers the newest question", caught: []string{"answers-the-one"}, conn: meddling(func() *meddler {
+	{title: "answers the newest question", caught: []string{"answers-the-one"}, conn: mutateWith(func() *messageMutator {
 		var newest any
-		return &meddler{in: one(func(o object) object {
+		return &messageMutator{in: editEach(func(o object) object {
 			if shortName(o) == "awaiting.confirmation" {
 				newest = o["reply_token"]
 			}
 			return o
-		}), out: one(only("confirmation.reply",
-			func(o object) object { return clone(o, object{"reply_token": newest}) }))}
+		}), out: editEach(editOnly("confirmation.reply",
+			func(o object) object { return cloneWith(o, object{"reply_token": newest}) }))}
 	})},
 	{title: "takes all questions away when one is settled", caught: []string{"answers-the-one"},
-		conn: meddling(func() *meddler {
+		conn: mutateWith(func() *messageMutator {
 			asked := map[any]bool{}
-			return &meddler{in: func(o object) []object {
+			return &messageMutator{in: func(o object) []object {
 				list := []object{o}
 				asked[o["session_id"]] = asked[o["session_id"]] || shortName(o) == "awaiting.confirmation"
 				for s := range asked {
 					if o["from_state"] == "awaiting_input" && s != o["session_id"] && asked[s] {
-						list = append(list, clone(o, object{"session_id": s, "event_id": "evt_more"}))
+						list = append(list, cloneWith(o, object{"session_id": s, "event_id": "evt_more"}))
 					}
 				}
 				return list
 			}}
 		})},
 	{title: "forgets a question when the next one comes", caught: []string{"answers-the-one"},
-		conn: meddling(func() *meddler {
+		conn: mutateWith(func() *messageMutator {
 			var last object
-			return &meddler{in: func(o object) []object {
+			return &messageMutator{in: func(o object) []object {
 				before := last
 				if shortName(o) != "awaiting.confirmation" {
 					return []object{o}
@@ -480,7 +481,7 @@ var severalFaults = []fault{
 				if last = o; before == nil || before["session_id"] == o["session_id"] {
 					return []object{o}
 				}
-				gone := clone(before, object{"type": "aaep:agent.state.changed", "event_id": "evt_gone",
+				gone := cloneWith(before, object{"type": "aaep:agent.state.changed", "event_id": "evt_gone",
 					"from_state": "awaiting_input", "to_state": "thinking", "urgency": "background"})
 				for _, name := range []string{"action", "consequence", "reply_token", "timeout_seconds",
 					"default_decision", "risk_level", "irreversible", "reversibility"} {
@@ -490,9 +491,9 @@ var severalFaults = []fault{
 			}}
 		})},
 	{title: "hears nothing of others when a session is over", caught: []string{"sessions-apart"},
-		conn: meddling(func() *meddler {
+		conn: mutateWith(func() *messageMutator {
 			over, known := false, map[any]bool{}
-			return &meddler{in: one(func(o object) object {
+			return &messageMutator{in: editEach(func(o object) object {
 				if over && known[o["session_id"]] &&
 					(shortName(o) == "tool.invoked" || shortName(o) == "session.completed") {
 					return nil
@@ -502,9 +503,9 @@ var severalFaults = []fault{
 				return o
 			})}
 		})},
-	{title: "takes no more work when all is over", caught: []string{"sessions-apart"}, conn: meddling(func() *meddler {
+	{title: "takes no more work when all is over", caught: []string{"sessions-apart"}, conn: mutateWith(func() *messageMutator {
 		open, ended := map[any]bool{}, 0
-		return &meddler{in: one(func(o object) object {
+		return &messageMutator{in: editEach(func(o object) object {
 			switch shortName(o) {
 			case "session.started":
 				if ended > 3 && len(open) == 0 {
@@ -523,10 +524,10 @@ var severalFaults = []fault{
 		caught: []string{"names-exact"}},
 	{title: "takes the other of two members", conn: inLowerCase(false, true), caught: []string{"member-case"}},
 	{title: "loses what comes first after a cut", caught: []string{"nothing-lost"},
-		runs: anew(func() func(int) *meddler {
-			return func(link int) *meddler {
+		runs: readerOfConns(func() func(int) *messageMutator {
+			return func(link int) *messageMutator {
 				lost := false
-				return &meddler{in: one(func(o object) object {
+				return &messageMutator{in: editEach(func(o object) object {
 					if link > 0 && o["event_id"] != nil && !lost {
 						lost = true
 						return nil
@@ -536,16 +537,16 @@ var severalFaults = []fault{
 			}
 		})},
 	{title: "replies under the name of the first link", caught: []string{"replies-anew"},
-		runs: anew(func() func(int) *meddler {
+		runs: readerOfConns(func() func(int) *messageMutator {
 			var first any
-			return func(int) *meddler {
-				return &meddler{in: one(func(o object) object {
+			return func(int) *messageMutator {
+				return &messageMutator{in: editEach(func(o object) object {
 					if shortName(o) == "subscription.accepted" && first == nil {
 						first = o["subscription_id"]
 					}
 					return o
-				}), out: one(only("confirmation.reply",
-					func(o object) object { return clone(o, object{"subscription_id": first}) }))}
+				}), out: editEach(editOnly("confirmation.reply",
+					func(o object) object { return cloneWith(o, object{"subscription_id": first}) }))}
 			}
 		})},
 	{title: "takes a no for no answer", caught: []string{"answers-sent"},
@@ -553,13 +554,13 @@ var severalFaults = []fault{
 	{title: "takes nought for no answer", caught: []string{"answers-sent"},
 		conn: answersOnly(func(v any) bool { return v != 0.0 })},
 	{title: "answers with the first choice that sounds alike", caught: []string{"answers-sent"},
-		conn: goes(only("clarification.reply", func(o object) object {
+		conn: editSent(editOnly("clarification.reply", func(o object) object {
 			if o["response"] == "east" {
-				return clone(o, object{"response": "East"})
+				return cloneWith(o, object{"response": "East"})
 			}
 			return o
 		}))},
-	{title: "keeps handoffs to itself", says: muteOn(typed(aaep.TypeHandoffRequested)),
+	{title: "keeps handoffs to itself", says: muteOn(hasType(aaep.TypeHandoffRequested)),
 		caught: []string{"handoff-told"}},
 }
 
@@ -574,7 +575,7 @@ func TestSubscriberMutants(t *testing.T) {
 		for _, f := range all {
 			t.Run(f.title, func(t *testing.T) {
 				t.Parallel()
-				report := prove(t, 3, f, 0)
+				report := proveReader(t, 3, f, 0)
 				if report == nil {
 					t.FailNow()
 				}

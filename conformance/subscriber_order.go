@@ -24,7 +24,7 @@ var flowCases = []Case{
 		Judge: judgePresents("burstend", theError)},
 }
 
-// beginWithError begins with an error.
+// beginWithError sends an error as the first event of all, and then begins another session.
 func beginWithError(sc *subscriberHarness) {
 	c := sc.beginSubscription()
 	if c == nil {
@@ -83,7 +83,7 @@ func judgeDoubles(r *Recording) Finding {
 
 func judgeOrder(r *Recording) Finding {
 	late, f := r.eventToJudge("two")
-	if late.m == nil {
+	if late.members == nil {
 		return f
 	}
 	soon, _ := r.eventLabelled("three")
@@ -91,11 +91,11 @@ func judgeOrder(r *Recording) Finding {
 	switch {
 	case len(b) == 0:
 		return inconclusiveFinding("the events were not presented")
-	case len(a) > 0 && a[0].n < b[0].n:
+	case len(a) > 0 && a[0].index < b[0].index:
 		return passFinding("the events were put in order", a[0].Entry, b[0].Entry)
 	}
 	for _, m := range r.messagesOn(hookLink, false) {
-		if id := m.stringMember("event_id"); m.stringMember("log") != "" && m.n > soon.n &&
+		if id := m.stringMember("event_id"); m.stringMember("log") != "" && m.index > soon.index &&
 			(id == "" || id == late.stringMember("event_id") || id == soon.stringMember("event_id")) {
 			return passFinding("the wrong order was logged", late.Entry, m.Entry)
 		}
@@ -144,10 +144,10 @@ func judgeBurst(r *Recording) Finding {
 		switch {
 		case len(got) == 0:
 			return failFinding(fmt.Sprintf("of events that came at once, number %d was not presented", n+1), m.Entry)
-		case got[0].n < at:
+		case got[0].index < at:
 			return failFinding("events that came at once were presented in another order", m.Entry, got[0].Entry)
 		}
-		at = got[0].n
+		at = got[0].index
 		n++
 	}
 	if why := r.whyUnobservable(); why != "" {

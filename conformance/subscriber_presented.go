@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// judgePresented judges what a person got of the event with a label.
+// judgePresented returns a judge of what the target presented of the event with a label.
 func judgePresented(label string, judge func(r *Recording, m message, text string) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		m, f := r.eventToJudge(label)
-		if m.m == nil {
+		if m.members == nil {
 			return f
 		}
 		return judge(r, m, r.textOf(m.stringMember("event_id")))
@@ -27,7 +27,7 @@ func (r *Recording) eventToJudge(label string) (message, Finding) {
 	case !ok:
 		return message{}, inconclusiveFinding("the event was not sent: the target asked not to get it, or was gone")
 	}
-	for i, e := range r.Entries[:m.n] {
+	for i, e := range r.Entries[:m.index] {
 		if e.Link == m.Link && e.Note == noteLeft || strings.HasPrefix(e.Note, noteGone) {
 			return message{}, Finding{Verdict: Inconclusive, Seen: "the target was gone before that",
 				Evidence: r.Entries[i : i+1]}
@@ -36,7 +36,7 @@ func (r *Recording) eventToJudge(label string) (message, Finding) {
 	return m, Finding{}
 }
 
-// whyUnobservable says why nothing that is presented could be seen, or "".
+// whyUnobservable says why nothing that is presented could be observed, or "".
 func (r *Recording) whyUnobservable() string {
 	if r.usedHook() {
 		return ""
@@ -47,8 +47,8 @@ func (r *Recording) whyUnobservable() string {
 	why := "the target tells nothing through the hook"
 	if _, missed := r.noteOn(0, noteNoDial); missed {
 		why = "the target did not connect"
-	} else if _, deaf := r.noteOn(0, noteDeaf); deaf {
-		why = noteDeaf
+	} else if _, deaf := r.noteOn(0, noteNoStream); deaf {
+		why = noteNoStream
 	} else if i := slices.IndexFunc(r.Entries,
 		func(e Entry) bool { return e.Link == hookLink && e.Note != "" }); i >= 0 {
 		why = r.Entries[i].Note
@@ -104,9 +104,9 @@ func judgeIfConnectedAt(label string, judge func(*Recording) Finding) func(*Reco
 	return func(r *Recording) Finding {
 		from := -1
 		if m, ok := r.eventLabelled(label); ok && label != "" {
-			from = m.n
+			from = m.index
 		} else if a := ofTypes(r.messagesOn(0, true), "subscription.accepted"); label == "" && len(a) > 0 {
-			from = a[0].n
+			from = a[0].index
 		}
 		if from >= 0 {
 			for _, e := range r.Entries[from:] {
@@ -121,7 +121,7 @@ func judgeIfConnectedAt(label string, judge func(*Recording) Finding) func(*Reco
 
 // departureAt says if the target left when it got a message.
 func (r *Recording) departureAt(m message) string {
-	for _, e := range r.Entries[m.n+1:] {
+	for _, e := range r.Entries[m.index+1:] {
 		switch {
 		case e.Sent && e.Data != nil && e.Link == m.Link:
 			return ""
@@ -132,7 +132,7 @@ func (r *Recording) departureAt(m message) string {
 	return ""
 }
 
-// presentedEntries are what the hook told of an event.
+// presentedEntries are what the hook reported of an event.
 func presentedEntries(r *Recording, m message) []Entry {
 	return r.Presented(m.stringMember("event_id"))
 }
@@ -142,7 +142,7 @@ func presentedEntries(r *Recording, m message) []Entry {
 func (r *Recording) presentedForm(m message) string {
 	var all []string
 	for _, t := range r.presentedLines(m.stringMember("event_id")) {
-		all = append(all, t.stringMember("kind"), plainLetters(t.stringMember("text")))
+		all = append(all, t.stringMember("kind"), normalizeText(t.stringMember("text")))
 	}
 	return strings.Join(all, "\n")
 }
@@ -154,7 +154,7 @@ func judgeDistinct(what string, labels ...string) func(*Recording) Finding {
 		var entries []Entry
 		for _, label := range labels {
 			m, f := r.eventToJudge(label)
-			if m.m == nil {
+			if m.members == nil {
 				return f
 			}
 			if r.textOf(m.stringMember("event_id")) == "" {
@@ -342,7 +342,7 @@ var presentedCases = []Case{
 				return inconclusiveFinding("the chunk was not presented")
 			}
 			for _, t := range r.presentedLines(m.stringMember("event_id")) {
-				switch language, ok := t.m["language"].(string); {
+				switch language, ok := t.members["language"].(string); {
 				case !ok:
 					return inconclusiveFinding("the hook does not tell in which language it was presented")
 				case !strings.HasPrefix(strings.ToLower(language), "fr"):
@@ -380,7 +380,7 @@ func judgeVerbosity(r *Recording) Finding {
 	n := 0
 	for label, say := range map[string]string{"started": theStart, "invoked": theTool, "completed": theEnd} {
 		m, f := r.eventToJudge(label)
-		if m.m == nil {
+		if m.members == nil {
 			return f
 		}
 		text := r.textOf(m.stringMember("event_id"))
@@ -401,7 +401,7 @@ func judgeVerbosity(r *Recording) Finding {
 
 func judgeFragment(r *Recording) Finding {
 	m, f := r.eventToJudge("fragment")
-	if m.m == nil {
+	if m.members == nil {
 		return f
 	}
 	rest, ok := r.eventLabelled("boundary")
@@ -415,7 +415,7 @@ func judgeFragment(r *Recording) Finding {
 		}
 	}
 	for _, t := range all {
-		if t.n < rest.n && containsWords(t.stringMember("text"), "ships are in") {
+		if t.index < rest.index && containsWords(t.stringMember("text"), "ships are in") {
 			return failFinding("a fragment was presented by itself", m.Entry, t.Entry)
 		}
 	}

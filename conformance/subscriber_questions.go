@@ -20,14 +20,14 @@ const (
 // clockSlack is how far a stamp may be from the moment it tells of.
 const clockSlack = 2 * time.Second
 
-// mayAsk reports whether the target has said that it can reply. A good producer asks nobody else
-// (§5.3.1.4).
-func (c *targetConn) mayAsk(what string) bool { return c.terms["supports_"+what+"_reply"] == true }
+// canReply reports whether the target has said that it can reply. A good producer asks no other
+// subscriber (§5.3.1.4).
+func (c *targetConn) canReply(what string) bool { return c.terms["supports_"+what+"_reply"] == true }
 
 // askDecision asks for a decision, and waits until all of the question was presented.
 func (c *targetConn) askDecision(label, session string, seconds int, risk, action string) (q object, presented bool) {
 	q = c.questionEvent(label, session, seconds, risk, action)
-	if !c.mayAsk("confirmation") {
+	if !c.canReply("confirmation") {
 		return q, false
 	}
 	return q, c.harness.awaitPresented(c.emitEvent(q), action, theConsequence)
@@ -47,7 +47,7 @@ func (c *targetConn) askClarification(label, session, kind string, more object) 
 	q = c.newEvent(label, session, clarify, theQuestion,
 		withMembers(object{"question": theQuestion, "reply_token": "rpl_" + randomID(), "timeout_seconds": 60,
 			"accepted_response_kinds": []string{kind}}, more))
-	if !c.mayAsk("clarification") {
+	if !c.canReply("clarification") {
 		return q, false
 	}
 	return q, c.harness.awaitPresented(c.emitEvent(q), theQuestion)
@@ -81,13 +81,13 @@ func (c *targetConn) awaitReply(q object) bool {
 		func(r *Recording) bool { return len(r.repliesTo(q["reply_token"])) > 0 })
 }
 
-// emitSettled tells that a question was answered, and what came of it.
+// emitSettled emits that a question was answered, and what came of it.
 func (c *targetConn) emitSettled(label, session string) {
 	c.emitEvent(c.newEvent(label, session, state, "Going on", object{"to_state": "thinking"}))
 }
 
-// questioned are the answers that a user gives to clarifications.
-var questioned = []struct {
+// questionKinds are the answers that a user gives to clarifications.
+var questionKinds = []struct {
 	label, kind string
 	answer      any
 	more        object
@@ -126,7 +126,7 @@ func askEveryKind(sc *subscriberHarness) {
 			c.emitSettled(step.label+"over", step.session)
 		}
 	}
-	for _, k := range questioned {
+	for _, k := range questionKinds {
 		if q, ok := c.askClarification(k.label, s, k.kind, k.more); ok || sc.isPresented(q) {
 			c.letUserDecide(q, object{"event_id": q["event_id"], "response": k.answer})
 			c.emitSettled("settled"+k.label, s)
@@ -181,8 +181,8 @@ func judgeTwoOpen(r *Recording, q, act message, replies []message) Finding {
 		return inconclusiveFinding("the second question was not sent")
 	}
 	later, pressed := r.userAnswer(other)
-	for _, m := range r.repliesTo(other.m["reply_token"]) {
-		if !pressed || m.n < later.n {
+	for _, m := range r.repliesTo(other.members["reply_token"]) {
+		if !pressed || m.index < later.index {
 			return failFinding("the user answered one of two open questions, and the reply was to the other", q.Entry,
 				other.Entry, act.Entry, m.Entry)
 		}
@@ -198,7 +198,7 @@ func judgeTwoOpen(r *Recording, q, act message, replies []message) Finding {
 		return failFinding("of two open questions the second was not presented, neither beside the first nor after it",
 			q.Entry, other.Entry)
 	}
-	got := r.repliesTo(other.m["reply_token"])
+	got := r.repliesTo(other.members["reply_token"])
 	switch {
 	case len(got) == 0:
 		return failFinding("when the first of two questions was settled, the second could not be answered any more",
@@ -211,7 +211,7 @@ func judgeTwoOpen(r *Recording, q, act message, replies []message) Finding {
 		got[0].Entry)
 }
 
-// leaveUnanswered asks, and nobody answers until it is too late.
+// leaveUnanswered asks, and leaves them unanswered until it is too late.
 func leaveUnanswered(sc *subscriberHarness) {
 	c := sc.beginSubscription()
 	if c == nil {
@@ -265,13 +265,14 @@ func answerElsewhere(c *targetConn, s string) object {
 // repliesTo are the replies with a token, on any call.
 func (r *Recording) repliesTo(token any) (list []message) {
 	for _, m := range r.repliesReceived() {
-		if m.m["reply_token"] == token {
+		if m.members["reply_token"] == token {
 			list = append(list, m)
 		}
 	}
 	return list
 }
 
+// repliesReceived returns the replies of the target on all links, of both kinds.
 func (r *Recording) repliesReceived() (list []message) {
 	for l := range r.linkCount() {
 		list = append(list, ofTypes(r.messagesOn(l, false), "confirmation.reply", "clarification.reply")...)
@@ -279,7 +280,7 @@ func (r *Recording) repliesReceived() (list []message) {
 	return list
 }
 
-// userAnswer is when the user answered a question.
+// userAnswer returns the act by which the user answered a question.
 func (r *Recording) userAnswer(q message) (message, bool) {
 	for _, m := range r.messagesOn(hookLink, true) {
 		if m.stringMember("event_id") == q.stringMember("event_id") {
@@ -294,7 +295,7 @@ func judgeAnswer(label string, judge func(r *Recording, q, act message,
 	replies []message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		q, f := r.eventToJudge(label)
-		if q.m == nil {
+		if q.members == nil {
 			if c := r.messagesOn(0, false); len(c) > 0 &&
 				c[0].objectMember("capabilities")["supports_confirmation_reply"] != true && r.whyUnobservable() == "" {
 				return Finding{Verdict: Inconclusive,
@@ -307,11 +308,11 @@ func judgeAnswer(label string, judge func(r *Recording, q, act message,
 		if !ok {
 			return Finding{Verdict: Inconclusive, Seen: "the question was not presented", Evidence: []Entry{q.Entry}}
 		}
-		return judge(r, q, act, r.repliesTo(q.m["reply_token"]))
+		return judge(r, q, act, r.repliesTo(q.members["reply_token"]))
 	}
 }
 
-// eachReply judges all replies of a play; the first that is wrong decides.
+// eachReply judges all replies of a scenario run; the first that is wrong decides.
 func eachReply(wrong func(r *Recording, m message) string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		all := r.repliesReceived()
@@ -335,18 +336,19 @@ func passIfReplied(n int, what string) Finding {
 // questionOf is what a reply is to, by its token.
 func (r *Recording) questionOf(reply message) (message, bool) {
 	for _, q := range ofTypes(r.messagesOn(reply.Link, true), confirm, clarify) {
-		if q.n < reply.n && q.stringMember("reply_token") != "" && q.m["reply_token"] == reply.m["reply_token"] {
+		if q.index < reply.index && q.stringMember("reply_token") != "" &&
+			q.members["reply_token"] == reply.members["reply_token"] {
 			return q, true
 		}
 	}
 	return message{}, false
 }
 
-// noReply judges that the user's answer came too late to be sent.
-func noReply(why string) func(r *Recording, q, act message, replies []message) Finding {
+// judgeNoReply judges that the user's answer came too late to be sent.
+func judgeNoReply(why string) func(r *Recording, q, act message, replies []message) Finding {
 	return func(r *Recording, q, act message, replies []message) Finding {
 		for _, m := range replies {
-			if m.n > act.n {
+			if m.index > act.index {
 				return failFinding("an answer was sent "+why, q.Entry, act.Entry, m.Entry)
 			}
 		}
@@ -354,11 +356,11 @@ func noReply(why string) func(r *Recording, q, act message, replies []message) F
 	}
 }
 
-var asked = []string{"answers"}
+var questionRuns = []string{"answers"}
 
 // questionedCases judge how questions are presented and answered.
 var questionedCases = []Case{
-	{Name: "says-it-replies", Requirements: []string{"HS-022"}, Level: 2, Strength: Must, plays: asked,
+	{Name: "says-it-replies", Requirements: []string{"HS-022"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule: "a subscriber of Level 2 declares supports_confirmation_reply", Judge: func(r *Recording) Finding {
 			all := ofTypes(r.messagesOn(0, false), "subscription.request")
 			switch _, substituted := r.noteOn(0, noteSubstitute); {
@@ -372,27 +374,28 @@ var questionedCases = []Case{
 			}
 			return passFinding("supports_confirmation_reply is true", all[0].Entry)
 		}},
-	{Name: "prompt-whole", Requirements: []string{"EVT-078", "SEC-002"}, Level: 2, Strength: Must, plays: asked,
+	{Name: "prompt-whole", Requirements: []string{"EVT-078", "SEC-002"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule:  "a confirmation is presented with its action and its consequence, unchanged",
 		Judge: judgePresents("highrisk", theWholeAction, theConsequence)},
-	{Name: "risk-shown", Requirements: []string{"LVL-025"}, Level: 2, Strength: Must, plays: asked,
+	{Name: "risk-shown", Requirements: []string{"LVL-025"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule:  "a confirmation of high risk stands out from one of low risk",
 		Judge: judgeDistinct("questions of high and of low risk are presented alike", "highrisk", "lowrisk")},
-	{Name: "decision-sent", Requirements: []string{"LVL-023"}, Level: 2, Strength: Must, plays: asked,
+	{Name: "decision-sent", Requirements: []string{"LVL-023"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule: "when the user has decided, a reply is sent",
 		Judge: judgeAnswer("highrisk", func(r *Recording, q, act message, replies []message) Finding {
 			sent := slices.DeleteFunc(ofTypes(r.repliesReceived(), "confirmation.reply"),
 				func(m message) bool { // a token that no question has is judged by itself
 					to, known := r.questionOf(m)
-					return known && to.n != q.n
+					return known && to.index != q.index
 				})
 			if len(sent) == 0 {
 				return failFinding("the user accepted, and no reply was sent", q.Entry, act.Entry)
 			}
 			return passFinding("the user decided, and a reply came", act.Entry, sent[0].Entry)
 		})},
-	{Name: "decision-kept", Requirements: []string{"CONF-013", "LVL-023"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "the decision is what the user decided", Judge: func(r *Recording) Finding {
+	{Name: "decision-kept", Requirements: []string{"CONF-013", "LVL-023"}, Level: 2, Strength: Must,
+		plays: questionRuns,
+		Rule:  "the decision is what the user decided", Judge: func(r *Recording) Finding {
 			n := 0
 			for _, m := range ofTypes(r.repliesReceived(), "confirmation.reply") {
 				if q, ok := r.questionOf(m); ok {
@@ -406,16 +409,16 @@ var questionedCases = []Case{
 			}
 			return passIfReplied(n, "decisions were sent as they were made")
 		}},
-	{Name: "reply-once", Requirements: []string{"LVL-023", "CONF-010"}, Level: 2, Strength: Must, plays: asked,
+	{Name: "reply-once", Requirements: []string{"LVL-023", "CONF-010"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule: "a question is replied to once, however often the user presses",
 		Judge: eachReply(func(r *Recording, m message) string {
-			if n := len(r.repliesTo(m.m["reply_token"])); n > 1 {
+			if n := len(r.repliesTo(m.members["reply_token"])); n > 1 {
 				return fmt.Sprintf("a question was replied to %d times", n)
 			}
 			return ""
 		})},
 	{Name: "token-echoed", Requirements: []string{"LVL-024", "EVT-077", "CONF-010", "TERM-017"}, Level: 2,
-		Strength: Must, plays: asked,
+		Strength: Must, plays: questionRuns,
 		Rule: "a reply carries the token of a question, byte for byte",
 		Judge: eachReply(func(r *Recording, m message) string {
 			if _, ok := r.questionOf(m); !ok {
@@ -425,16 +428,16 @@ var questionedCases = []Case{
 			return ""
 		})},
 	{Name: "reply-valid", Requirements: []string{"CONF-012", "CONF-017", "CONF-040"}, Level: 2, Strength: Must,
-		plays: asked,
+		plays: questionRuns,
 		Rule:  "a reply has the members it must have, and no others",
 		Judge: eachReply(func(r *Recording, m message) string {
 			if _, substituted := r.noteOn(m.Link, noteSubstitute); substituted &&
-				m.m["subscription_id"] == nil { // there is none to name
-				m.Data = encodeObject(withMembers(m.m, object{"subscription_id": "sub_implicit"}))
+				m.members["subscription_id"] == nil { // there is none to name
+				m.Data = encodeObject(withMembers(m.members, object{"subscription_id": "sub_implicit"}))
 			}
 			return invalidReason(m, "/decision", "/reply_token", "/response")
 		})},
-	{Name: "reply-subscription", Requirements: []string{"CONF-014"}, Level: 2, Strength: Must, plays: asked,
+	{Name: "reply-subscription", Requirements: []string{"CONF-014"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule: "a reply names the subscription that it comes from",
 		Judge: eachReply(func(r *Recording, m message) string {
 			if _, substituted := r.noteOn(m.Link, noteSubstitute); substituted {
@@ -447,7 +450,7 @@ var questionedCases = []Case{
 			}
 			return "a reply names the subscription " + quoteText(m.stringMember("subscription_id"))
 		})},
-	{Name: "reply-stamp", Requirements: []string{"CONF-015"}, Level: 2, Strength: Must, plays: asked,
+	{Name: "reply-stamp", Requirements: []string{"CONF-015"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule: "the timestamp of a reply is when the user decided", Judge: func(r *Recording) Finding {
 			n := 0
 			for _, m := range r.repliesReceived() {
@@ -465,17 +468,17 @@ var questionedCases = []Case{
 			return passIfReplied(n, "replies are stamped with the moment of the decision")
 		}},
 	{Name: "answers-sent", Requirements: []string{"LVL-026", "CONF-041", "CONF-042"}, Level: 2, Strength: Must,
-		plays: asked,
+		plays: questionRuns,
 		Rule:  "each kind of clarification can be answered, and the answer is sent as it was given",
 		Judge: func(r *Recording) Finding {
-			for _, k := range questioned {
+			for _, k := range questionKinds {
 				f := judgeAnswer(k.label, func(r *Recording, q, act message, replies []message) Finding {
 					switch {
 					case len(replies) == 0:
 						return failFinding("the user answered a question of the kind "+k.kind+
 							", and no reply was sent", q.Entry, act.Entry)
-					case replies[0].m["response"] != k.answer:
-						return failFinding(fmt.Sprintf("the user answered %v to a question of the kind %s, and %v was sent", k.answer, k.kind, replies[0].m["response"]), q.Entry, act.Entry, replies[0].Entry)
+					case replies[0].members["response"] != k.answer:
+						return failFinding(fmt.Sprintf("the user answered %v to a question of the kind %s, and %v was sent", k.answer, k.kind, replies[0].members["response"]), q.Entry, act.Entry, replies[0].Entry)
 					}
 					return passFinding("each kind of question was answered")
 				})(r)
@@ -494,7 +497,7 @@ var questionedCases = []Case{
 		Rule:  "no reply is sent that the user did not give",
 		Judge: judgeAnswer("unattended", func(r *Recording, q, act message, replies []message) Finding {
 			for _, m := range r.repliesReceived() {
-				if m.n < act.n {
+				if m.index < act.index {
 					return failFinding("a reply was sent though the user had not decided", q.Entry, m.Entry)
 				}
 			}
@@ -502,14 +505,14 @@ var questionedCases = []Case{
 		})},
 	{Name: "expires", Requirements: []string{"CONF-039"}, Level: 2, Strength: Must, plays: []string{"unattended"},
 		Rule:  "a question can no longer be answered when its timeout_seconds are over, though nobody says so",
-		Judge: judgeAnswer("unattended", noReply("after the time was over"))},
+		Judge: judgeAnswer("unattended", judgeNoReply("after the time was over"))},
 	{Name: "gone-when-cancelled", Requirements: []string{"LVL-028", "CONF-053"}, Level: 2, Strength: Must,
 		plays: []string{"cancelled"},
 		Rule:  "a question can no longer be answered when its session was cancelled",
-		Judge: judgeAnswer("withdrawable", noReply("after the session was cancelled"))},
+		Judge: judgeAnswer("withdrawable", judgeNoReply("after the session was cancelled"))},
 	{Name: "gone-when-settled", Requirements: []string{"LVL-028"}, Level: 2, Strength: Must, plays: []string{"settled"},
 		Rule:  "a question can no longer be answered when the agent has gone on",
-		Judge: judgeAnswer("withdrawable", noReply("after the agent had gone on"))},
+		Judge: judgeAnswer("withdrawable", judgeNoReply("after the agent had gone on"))},
 }
 
 // invalidReason says what is wrong with a message, but for members that other cases judge, or "".

@@ -39,7 +39,7 @@ func beAReader() bool {
 	if len(os.Args) != 4 || os.Args[1] != readerArg {
 		return false
 	}
-	if err := program(os.Args[2], os.Args[3]); err != nil {
+	if err := runFaultyReader(os.Args[2], os.Args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -70,7 +70,7 @@ func (w without) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func program(fault_, url string) error {
+func runFaultyReader(fault_, url string) error {
 	var d transports.Dialer
 	switch {
 	case strings.HasPrefix(url, "http"):
@@ -97,10 +97,10 @@ func program(fault_, url string) error {
 		}
 	}()
 	rd := &reader{dialer: d, caps: usualReader()}
-	return rd.follow(context.Background(), h)
+	return rd.followEvents(context.Background(), h)
 }
 
-func self(t *testing.T, fault string) []string {
+func testCommand(t *testing.T, fault string) []string {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -109,14 +109,14 @@ func self(t *testing.T, fault string) []string {
 	return []string{exe, readerArg, fault}
 }
 
-func standFor(t *testing.T, transport string) *stand.Stand {
+func endpointFor(t *testing.T, transport string) *stand.Stand {
 	t.Helper()
 	var s *stand.Stand
 	var err error
 	if transport == "stdio" {
-		s, err = stand.Child(self(t, "")[0] + " " + relayArg)
+		s, err = stand.Child(testCommand(t, "")[0] + " " + relayArg)
 	} else {
-		s, err = stand.Listen(at(t, transport), nil)
+		s, err = stand.Listen(listenAddress(t, transport), nil)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -124,8 +124,8 @@ func standFor(t *testing.T, transport string) *stand.Stand {
 	return s
 }
 
-// at is where a stand may be, by the name of its transport.
-func at(t *testing.T, transport string) string {
+// listenAddress is where a stand may be, by the name of its transport.
+func listenAddress(t *testing.T, transport string) string {
 	t.Helper()
 	switch transport {
 	case "sse":
@@ -146,7 +146,7 @@ func at(t *testing.T, transport string) string {
 // LVL-012, LVL-043: our subscriber passes Level 3 over each transport, as a program that is started
 // for each play.
 func TestRealSubscribers(t *testing.T) {
-	command := self(t, "none")
+	command := testCommand(t, "none")
 	all := []string{"sse", "websocket", "ipc", "stdio", "root layout"}
 	if testing.Short() {
 		all = all[:1]
@@ -154,7 +154,7 @@ func TestRealSubscribers(t *testing.T) {
 	for _, transport := range all {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel() // they wait more than they work
-			s := standFor(t, transport)
+			s := endpointFor(t, transport)
 			defer s.Close()
 			began := time.Now()
 			r, err := conformance.SubscriberRun{Listener: s,
@@ -178,13 +178,13 @@ func TestStreamMutants(t *testing.T) {
 		"Accept": "binding"} {
 		t.Run(header, func(t *testing.T) {
 			t.Parallel()
-			s, err := stand.Listen(at(t, "sse"), nil)
+			s, err := stand.Listen(listenAddress(t, "sse"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
 			r, err := conformance.SubscriberRun{Listener: s,
-				Subscriber: conformance.CommandSubscriber{Command: self(t, header), URL: s.URL()}, Level: 3,
+				Subscriber: conformance.CommandSubscriber{Command: testCommand(t, header), URL: s.URL()}, Level: 3,
 				Timeout: time.Minute,
 				Only: []string{"goes-on", "binding", "no-doubles", "survives-cut",
 					"request-valid"}}.Prove(t.Context())
@@ -201,9 +201,9 @@ func TestStreamMutants(t *testing.T) {
 	}
 }
 
-// documented writes the program that a page of the documentation has below a title into a file, and
-// returns how it is run.
-func documented(t *testing.T, name, title string) []string {
+// documentedProgram writes the program that a page of the documentation has below a title into a
+// file, and returns how it is run.
+func documentedProgram(t *testing.T, name, title string) []string {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -229,7 +229,7 @@ func documented(t *testing.T, name, title string) []string {
 // LVL-044: the producer in the documentation does what is said of it.
 func TestDocumentedProducer(t *testing.T) {
 	_, port, _ := net.SplitHostPort(freeport.Addr())
-	child := &conformance.ChildDriver{Command: append(documented(t, "conformance.md", "Proving a producer"), port),
+	child := &conformance.ChildDriver{Command: append(documentedProgram(t, "conformance.md", "Proving a producer"), port),
 		Stderr: os.Stderr}
 	defer child.Close()
 	if err := child.Open(t.Context()); err != nil {
@@ -251,17 +251,17 @@ func TestDocumentedProducer(t *testing.T) {
 func TestDocumentedSubscriber(t *testing.T) {
 	t.Run("Level 1", func(t *testing.T) {
 		proveDocumented(t, 1,
-			documented(t, "conformance.md", "Proving a subscriber"))
+			documentedProgram(t, "conformance.md", "Proving a subscriber"))
 	})
 	if testing.Short() {
 		t.Skip("Level 3 is for make test-all")
 	}
-	t.Run("Level 3", func(t *testing.T) { proveDocumented(t, 3, documented(t, "wire.md", "The wire")) })
+	t.Run("Level 3", func(t *testing.T) { proveDocumented(t, 3, documentedProgram(t, "wire.md", "The wire")) })
 }
 
 func proveDocumented(t *testing.T, level int, command []string) {
 	t.Helper()
-	s, err := stand.Listen(at(t, "sse"), nil)
+	s, err := stand.Listen(listenAddress(t, "sse"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func proveDocumented(t *testing.T, level int, command []string) {
 // A target that runs already uses the hook over HTTP, and comes again after each play.
 func TestHookOverHTTP(t *testing.T) {
 	web := &conformance.HTTPHook{}
-	s, err := stand.Listen(at(t, "sse"), web)
+	s, err := stand.Listen(listenAddress(t, "sse"), web)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestHookOverHTTP(t *testing.T) {
 		defer close(ended)
 		for ctx.Err() == nil { // it comes again and again
 			rd := &reader{dialer: sse.Dialer{URL: s.URL()}, caps: usualReader(), f: fault{stays: true}}
-			rd.follow(ctx, overHTTP{s.URL() + stand.HookPath})
+			rd.followEvents(ctx, overHTTP{s.URL() + stand.HookPath})
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
@@ -350,7 +350,7 @@ func TestStand(t *testing.T) {
 			t.Errorf("%s was taken", address)
 		}
 	}
-	if s, err := stand.Listen(at(t, "ipc"), &conformance.HTTPHook{}); err == nil {
+	if s, err := stand.Listen(listenAddress(t, "ipc"), &conformance.HTTPHook{}); err == nil {
 		s.Close()
 		t.Error("a hook over a socket was taken")
 	}

@@ -26,11 +26,11 @@ var reasonCases = []Case{
 			}
 			why := said[0].Entry
 			for _, m := range r.logEntries() {
-				if m.n > said[0].n {
+				if m.index > said[0].index {
 					return passFinding("it told what happened", why, m.Entry)
 				}
 			}
-			for _, e := range r.Entries[said[0].n+1:] {
+			for _, e := range r.Entries[said[0].index+1:] {
 				switch {
 				case e.Link > 0:
 					return passFinding("it came back", why, e)
@@ -45,7 +45,7 @@ var reasonCases = []Case{
 		}},
 }
 
-// refuseUnknownReason refuses the target.
+// refuseUnknownReason refuses the target with a reason code that no version has.
 func refuseUnknownReason(sc *subscriberHarness) {
 	if c := sc.nextConn(sc.arrival); c != nil {
 		c.sendObject(object{"type": "subscription.rejected", "reason_code": oddReason, "reason_message": oddMessage})
@@ -53,7 +53,7 @@ func refuseUnknownReason(sc *subscriberHarness) {
 	}
 }
 
-// closeUnknownReason takes the target, and leaves it.
+// closeUnknownReason accepts the target, and closes with a reason code that no version has.
 func closeUnknownReason(sc *subscriberHarness) {
 	c := sc.beginSubscription()
 	if c == nil {
@@ -65,12 +65,13 @@ func closeUnknownReason(sc *subscriberHarness) {
 	c.endAndObserve()
 }
 
-// endAndObserve ends a call, and waits for what the target does then.
+// endAndObserve ends a connection, and waits until the target connects again or logs something, or
+// until presentTime is over.
 func (c *targetConn) endAndObserve() {
 	c.conn.Close()
 	over, before := make(chan struct{}), len(c.harness.recorder.snapshot().Entries)
 	c.harness.running.Go(func() { // beside the play, which alone may read messages
-		c.harness.awaitCondition(told, func(r *Recording) bool {
+		c.harness.awaitCondition(presentTime, func(r *Recording) bool {
 			return slices.ContainsFunc(r.Entries[before:],
 				isLogEntry)
 		})
@@ -83,7 +84,7 @@ func (c *targetConn) endAndObserve() {
 	}
 }
 
-// isLogEntry reports whether the target told something for an operator.
+// isLogEntry reports whether the target reported something for an operator.
 func isLogEntry(e Entry) bool {
 	var line struct {
 		Log string `json:"log"`
@@ -91,7 +92,7 @@ func isLogEntry(e Entry) bool {
 	return e.Link == hookLink && !e.Sent && e.Note == "" && jsonv2.Unmarshal(e.Data, &line) == nil && line.Log != ""
 }
 
-// logEntries are the lines that the target told for an operator.
+// logEntries are the lines that the target reported for an operator.
 func (r *Recording) logEntries() (list []message) {
 	for _, m := range r.messagesOn(hookLink, false) {
 		if m.stringMember("log") != "" {

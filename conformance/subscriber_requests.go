@@ -31,7 +31,7 @@ var wireCases = []Case{
 		"I18N-002", "VER-001"},
 		Level: 3, Strength: Must, plays: []string{"less", "cut"},
 		Rule:  "the request is valid under its schema",
-		Judge: eachOf("subscription.request", func(m message) string { return invalidReason(m) })},
+		Judge: eachMessageOf("subscription.request", func(m message) string { return invalidReason(m) })},
 	{Name: "one-name", Requirements: []string{"HS-006"}, Level: 3, Strength: Must, plays: []string{"cut", "less"},
 		Rule: "subscriber_id is the same whenever the target comes", Judge: func(r *Recording) Finding {
 			n := 0
@@ -60,11 +60,12 @@ var wireCases = []Case{
 	{Name: "changes-terms", Requirements: []string{"LVL-036"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
 		Rule: "when the user wants another verbosity, other terms are asked for",
 		Judge: judgeUserRenegotiation(func(r *Recording, act, m message) Finding {
-			if m.m == nil {
+			if m.members == nil {
 				return failFinding("the user chose another verbosity, and no subscription.renegotiate came", act.Entry)
 			}
-			if got := m.objectMember("capabilities")["preferred_verbosity"]; got != act.m["verbosity"] {
-				return failFinding(fmt.Sprintf("the user chose %v, and %v was asked for", act.m["verbosity"], got),
+			if got := m.objectMember("capabilities")["preferred_verbosity"]; got != act.members["verbosity"] {
+				return failFinding(fmt.Sprintf("the user chose %v, and %v was asked for", act.members["verbosity"],
+					got),
 					act.Entry, m.Entry)
 			}
 			return passFinding("the verbosity that the user chose was asked for", act.Entry, m.Entry)
@@ -75,7 +76,7 @@ var wireCases = []Case{
 		Judge: judgeUserRenegotiation(func(r *Recording, act, m message) Finding {
 			a := ofTypes(r.messagesOn(m.Link, true), "subscription.accepted")
 			switch {
-			case m.m == nil:
+			case m.members == nil:
 				return inconclusiveFinding("no subscription.renegotiate came")
 			case len(a) == 0 || a[0].stringMember("subscription_id") != m.stringMember("subscription_id"):
 				return failFinding("it names the subscription "+quoteText(m.stringMember("subscription_id")), m.Entry)
@@ -95,8 +96,8 @@ var wireCases = []Case{
 		Rule: "a request that was refused as capabilities_incompatible is not repeated as it was", Judge: judgeRefused},
 }
 
-// eachOf judges all messages of a type that came.
-func eachOf(typ string, wrong func(message) string) func(*Recording) Finding {
+// eachMessageOf judges all messages of a type that came.
+func eachMessageOf(typ string, wrong func(message) string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		n := 0
 		for l := range r.linkCount() {
@@ -153,6 +154,7 @@ func runRenegotiation(sc *subscriberHarness) {
 	sc.awaitPresented(c.emitEvent(c.newEvent("newtermstoo", other, completed, "Fewer words", nil)))
 }
 
+// judgeUserRenegotiation judges the subscription.renegotiate that came after the user's act.
 func judgeUserRenegotiation(judge func(r *Recording, act, m message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		if why := r.whyUnobservable(); why != "" {

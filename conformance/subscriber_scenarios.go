@@ -23,5 +23,5 @@ var subscriberScenarios = []subscriberScenario{
 	{name: "quit", perform: quitTarget},
 	{name: "forged", perform: sendForgedManifest},
 	{name: "cut", perform: breakAndResume},
-	{name: "calm", perform: breakLinkTwice},
+	{name: "calm", perform: breakLinkRepeatedly},
 }

@@ -57,10 +57,10 @@ type act struct {
 }
 
 // Run is follow, as a conformance.Subscriber.
-func (rd *reader) Run(ctx context.Context, h *conformance.Hook) error { return rd.follow(ctx, h) }
+func (rd *reader) Run(ctx context.Context, h *conformance.Hook) error { return rd.followEvents(ctx, h) }
 
-// follow follows the runner until the user ends it.
-func (rd *reader) follow(ctx context.Context, h hook) error {
+// followEvents follows the runner until the user ends it.
+func (rd *reader) followEvents(ctx context.Context, h hook) error {
 	log := slog.New(slog.NewJSONHandler(logLines{h, rd.f},
 		&slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.MessageKey {
@@ -75,7 +75,7 @@ func (rd *reader) follow(ctx context.Context, h hook) error {
 		}
 		return rd.f.conn(c, h), nil
 	})
-	cfg := subscriber.Config{ID: rd.f.name("reader"), Capabilities: rd.caps, Logger: log, NoReconnect: rd.f.stays}
+	cfg := subscriber.Config{ID: rd.f.faultyName("reader"), Capabilities: rd.caps, Logger: log, NoReconnect: rd.f.stays}
 	if rd.caps.AcceptSignedManifestsOnly != nil {
 		cfg.Trust = &manifest.Trust{Verifier: manifest.Verifier{Keys: new(manifest.KeySet)}}
 	}
@@ -159,10 +159,10 @@ func (rd *reader) follow(ctx context.Context, h hook) error {
 			case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
 				prompts[ev.EventID] = ev
 			}
-			if text := rd.f.text(ev, announce.Text(ev, rd.f.verbosity(verbosity)).String()); text != "" {
+			if text := rd.f.faultyText(ev, announce.Text(ev, rd.f.presentedVerbosity(verbosity)).String()); text != "" {
 				add(ev, text)
 			}
-			if d := rd.f.presses(ev); d != "" {
+			if d := rd.f.userDecision(ev); d != "" {
 				sub.Reply(ctx, ev, d)
 			}
 		case a := <-acts:
@@ -176,13 +176,13 @@ func (rd *reader) follow(ctx context.Context, h hook) error {
 			case a.Verbosity != "":
 				running.Go(func() {
 					if _, err := sub.Renegotiate(ctx,
-						aaep.Capabilities{PreferredVerbosity: rd.f.chosen(a.Verbosity)}); err == nil {
+						aaep.Capabilities{PreferredVerbosity: rd.f.chosenVerbosity(a.Verbosity)}); err == nil {
 						agreed <- a.Verbosity
 					}
 				})
 			case q == nil:
 			case a.Decision != "":
-				sub.Reply(ctx, q, rd.f.decided(a.Decision))
+				sub.Reply(ctx, q, rd.f.sentDecision(a.Decision))
 			default:
 				sub.Answer(ctx, q, a.Response)
 			}
@@ -213,8 +213,8 @@ func (v voice) Present(ctx context.Context, u announce.Utterance) error {
 	if u.Event == nil {
 		return nil
 	}
-	v.h.Tell(write(object{"event_id": u.Event.EventID, "text": u.Text, "kind": v.f.kind(kind),
-		"language": or(v.f.language, u.Language)}))
+	v.h.Tell(encodeObject(object{"event_id": u.Event.EventID, "text": u.Text, "kind": v.f.presentedKind(kind),
+		"language": firstNonzero(v.f.language, u.Language)}))
 	if v.takes == 0 {
 		return nil
 	}
@@ -241,14 +241,14 @@ func (l logLines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// station is where readers come to, within this process.
-type station struct {
+// memListener is where readers come to, within this process.
+type memListener struct {
 	arrivals chan transports.Conn
 }
 
-func newStation() *station { return &station{arrivals: make(chan transports.Conn)} }
+func newStation() *memListener { return &memListener{arrivals: make(chan transports.Conn)} }
 
-func (s *station) Accept(ctx context.Context) (transports.Conn, error) {
+func (s *memListener) Accept(ctx context.Context) (transports.Conn, error) {
 	select {
 	case c := <-s.arrivals:
 		return c, nil
@@ -257,9 +257,9 @@ func (s *station) Accept(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
-func (s *station) Close() error { return nil }
+func (s *memListener) Close() error { return nil }
 
-func (s *station) Dial(ctx context.Context) (transports.Conn, error) {
+func (s *memListener) Dial(ctx context.Context) (transports.Conn, error) {
 	a, b := transports.Pipe()
 	select {
 	case s.arrivals <- b:
@@ -269,8 +269,8 @@ func (s *station) Dial(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
-// prove judges a reader in virtual time.
-func prove(t *testing.T, level int, f fault, slow time.Duration, only ...string) (report *conformance.Report) {
+// proveReader judges a reader in virtual time.
+func proveReader(t *testing.T, level int, f fault, slow time.Duration, only ...string) (report *conformance.Report) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		st := newStation()
@@ -320,7 +320,7 @@ func TestOurSubscriber(t *testing.T) {
 		if slow > 0 {
 			f.caps = func(c *aaep.Capabilities) { c.MaxEventsPerSecond = 2 }
 		}
-		r := prove(t, 3, f, slow)
+		r := proveReader(t, 3, f, slow)
 		if r == nil {
 			t.FailNow()
 		}
@@ -348,8 +348,8 @@ func TestAsksAgainLate(t *testing.T) {
 		})
 		return rd.Run(ctx, h)
 	}
-	r := prove(t, 3, fault{runs: runs}, 0, "asks-for-less")
-	if r == nil || verdicts(r)["asks-for-less"] != conformance.Pass {
+	r := proveReader(t, 3, fault{runs: runs}, 0, "asks-for-less")
+	if r == nil || verdictsByCase(r)["asks-for-less"] != conformance.Pass {
 		t.Error(notPassed(r))
 	}
 }

@@ -32,7 +32,7 @@ func TestSubscribersAreTreatedWell(t *testing.T) {
 	seen := 0
 	watch := fault{conn: func(c transports.Conn, _ hook) transports.Conn {
 		var checker check.Checker
-		return &meddler{Conn: c, raw: func(msg []byte) []byte {
+		return &messageMutator{Conn: c, raw: func(msg []byte) []byte {
 			mu.Lock()
 			defer mu.Unlock()
 			seen++
@@ -50,7 +50,7 @@ func TestSubscribersAreTreatedWell(t *testing.T) {
 			return msg
 		}}
 	}}
-	if prove(t, 3, watch, 0); seen < 100 {
+	if proveReader(t, 3, watch, 0); seen < 100 {
 		t.Errorf("only %d messages came", seen)
 	}
 }
@@ -166,7 +166,7 @@ func TestSubscribersThatDoNotPlayAlong(t *testing.T) {
 func TestSubscriberWithoutHandshake(t *testing.T) {
 	silent := fault{conn: func(c transports.Conn, _ hook) transports.Conn {
 		told := false
-		return &meddler{Conn: c, out: func(o object) []object {
+		return &messageMutator{Conn: c, out: func(o object) []object {
 			if shortName(o) == "subscription.request" {
 				return nil
 			}
@@ -181,8 +181,8 @@ func TestSubscriberWithoutHandshake(t *testing.T) {
 		}}
 	}}
 	for level, want := range map[int]conformance.Verdict{1: conformance.Pass, 3: conformance.Fail} {
-		r := prove(t, level, silent, 0)
-		if r == nil || r.Verdict != want || level == 3 && verdicts(r)["request-first"] != conformance.Fail {
+		r := proveReader(t, level, silent, 0)
+		if r == nil || r.Verdict != want || level == 3 && verdictsByCase(r)["request-first"] != conformance.Fail {
 			t.Errorf("level %d: %s\n%s", level, r.Summary(), notPassed(r))
 		}
 	}

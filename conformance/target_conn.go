@@ -15,10 +15,10 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A targetConn is one connection of the target.
+// A targetConn is one connection of a subscriber under test, seen from the runner's producer.
 type targetConn struct {
 	harness *subscriberHarness
-	n       int
+	index   int
 	conn    transports.Conn
 	id      string // of the subscription
 	// request is the first; its m is nil if none came.
@@ -28,31 +28,33 @@ type targetConn struct {
 	streams     chan transports.Stream
 	open        transports.Stream
 	lacksStream bool              // no stream was opened when one was waited for
-	spent       []time.Time       // when the newest events left, for the rate
+	sentTimes   []time.Time       // when the newest events left, for the rate
 	states      map[string]string // of sessions
 }
 
+// hasLeft reports whether the target has ended this connection.
 func (c *targetConn) hasLeft() bool {
 	r := c.harness.recorder.snapshot()
-	_, left := r.noteOn(c.n, noteLeft)
+	_, left := r.noteOn(c.index, noteLeft)
 	return left
 }
 
+// readLoop records what the target sends until the connection ends.
 func (c *targetConn) readLoop() {
 	for {
 		data, err := c.conn.Receive(c.harness.ctx)
 		if err != nil {
 			if c.harness.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
 				if !errors.Is(err, io.EOF) {
-					c.harness.recorder.addEntry(Entry{Link: c.n,
+					c.harness.recorder.addEntry(Entry{Link: c.index,
 						Note: noteAside + "the link ended: " + aaep.SafeText(err.Error())})
 				}
-				c.harness.recorder.addEntry(Entry{Link: c.n, Note: noteLeft})
+				c.harness.recorder.addEntry(Entry{Link: c.index, Note: noteLeft})
 				c.conn.Close() // as an agent does; a target that waits for that would come again too late
 			}
 			return
 		}
-		e := receivedEntry(c.conn, Entry{Link: c.n, Data: append([]byte{}, data...)})
+		e := receivedEntry(c.conn, Entry{Link: c.index, Data: append([]byte{}, data...)})
 		if e.Note == noteSubstitute {
 			c.substitute.Store(&data)
 		}
@@ -62,8 +64,8 @@ func (c *targetConn) readLoop() {
 	}
 }
 
-// substitutedRequest is the request that the endpoint wrote in place of one of the target's, which
-// knows no handshake: the terms that hold. It is nil where there is none.
+// substitutedRequest returns the request that the endpoint wrote in place of one of the target's,
+// which knows no handshake: the terms that hold. It is nil where there is none.
 func (c *targetConn) substitutedRequest() (request object) {
 	if data := c.substitute.Load(); data != nil && jsonv2.Unmarshal(*data, &request) != nil {
 		return nil
@@ -71,7 +73,8 @@ func (c *targetConn) substitutedRequest() (request object) {
 	return request
 }
 
-// followStreams takes the event streams of a call, of which the newest counts.
+// followStreams accepts the event streams that the target opens, until the connection or the
+// scenario run ends. The newest stream counts.
 func (c *targetConn) followStreams(r transports.Resumable) {
 	for {
 		st, err := r.NextStream(c.harness.ctx)
@@ -82,7 +85,7 @@ func (c *targetConn) followStreams(r transports.Resumable) {
 		if last == "" {
 			last = "nothing"
 		}
-		c.harness.recorder.addEntry(Entry{Link: c.n, Note: noteStream + last})
+		c.harness.recorder.addEntry(Entry{Link: c.index, Note: noteStream + last})
 		select {
 		case c.streams <- st:
 		case <-st.Done():
@@ -95,14 +98,14 @@ func (c *targetConn) followStreams(r transports.Resumable) {
 // sendBytes sends a message of the runner's as it is; an event goes over the stream, where there is
 // one.
 func (c *targetConn) sendBytes(data []byte, eventID string) bool {
-	c.harness.recorder.addEntry(Entry{Link: c.n, Sent: true, Data: data})
+	c.harness.recorder.addEntry(Entry{Link: c.index, Sent: true, Data: data})
 	ctx, cancel := context.WithTimeout(c.harness.ctx, patience)
 	defer cancel()
 	if _, ok := c.conn.(transports.Resumable); ok && eventID != "" {
 		return c.sendOnStream(ctx, transports.Event{Message: data, ID: eventID})
 	}
 	if err := c.conn.Send(ctx, data); err != nil {
-		c.harness.recorder.addEntry(Entry{Link: c.n, Note: noteNoSend})
+		c.harness.recorder.addEntry(Entry{Link: c.index, Note: noteNoSend})
 		return false
 	}
 	return true
@@ -140,16 +143,17 @@ func (c *targetConn) sendOnStream(ctx context.Context, ev transports.Event) bool
 		}
 		note := noteNoSend
 		if c.open == nil {
-			note = noteDeaf
+			note = noteNoStream
 		}
 		c.lacksStream = true
-		c.harness.recorder.addEntry(Entry{Link: c.n, Note: note})
+		c.harness.recorder.addEntry(Entry{Link: c.index, Note: note})
 		return false
 	}
 }
 
 func (c *targetConn) sendObject(o object) bool { return c.sendBytes(encodeObject(o), "") }
 
+// encodeObject returns an object as JSON with its members in a fixed order.
 func encodeObject(o object) []byte {
 	data, err := jsonv2.Marshal(o, jsonv2.Deterministic(true))
 	if err != nil {
@@ -158,6 +162,7 @@ func encodeObject(o object) []byte {
 	return data
 }
 
+// randomID returns random lower-case letters and digits for an id.
 func randomID() string { return strings.ToLower(rand.Text()) }
 
 // sendAccepted agrees to all that was asked for, but for extensions, which the runner has none of,
@@ -177,11 +182,12 @@ func (c *targetConn) sendAccepted(changes object) {
 	answer := object{"type": "subscription.accepted", "subscription_id": c.id, "aaep_version": aaep.Version,
 		"producer":             object{"agent_id": "aaep-conformance", "agent_name": "Conformance"},
 		"honored_capabilities": c.terms}
-	if c.request.m != nil {
+	if c.request.members != nil {
 		c.sendObject(answer)
 	}
 }
 
+// sendRejected refuses the request with a reason code.
 func (c *targetConn) sendRejected(code string) {
 	c.sendObject(object{"type": "subscription.rejected", "reason_code": code,
 		"reason_message": "The runner tries what a refusal does."})
@@ -189,7 +195,7 @@ func (c *targetConn) sendRejected(code string) {
 
 // latestMessage is the newest message of a type that the target has sent on this call.
 func (c *targetConn) latestMessage(typ string) (m message, ok bool) {
-	if got := ofTypes(c.harness.recorder.snapshot().messagesOn(c.n, false), typ); len(got) > 0 {
+	if got := ofTypes(c.harness.recorder.snapshot().messagesOn(c.index, false), typ); len(got) > 0 {
 		return got[len(got)-1], true
 	}
 	return m, false
@@ -198,8 +204,8 @@ func (c *targetConn) latestMessage(typ string) (m message, ok bool) {
 // awaitMessage waits for a message of a type on this call.
 func (c *targetConn) awaitMessage(typ string) (ok bool) {
 	c.harness.awaitCondition(c.harness.patience, func(r *Recording) bool {
-		ok = len(ofTypes(r.messagesOn(c.n, false), typ)) > 0
-		_, left := r.noteOn(c.n, noteLeft)
+		ok = len(ofTypes(r.messagesOn(c.index, false), typ)) > 0
+		_, left := r.noteOn(c.index, noteLeft)
 		return ok || left
 	})
 	return ok
@@ -240,7 +246,7 @@ func summaryTexts(say string) map[string]string {
 		"detailed": say + " at length and in detail."}
 }
 
-// stateOf is the state in which events of a type are told (§6.2).
+// stateOf is the state in which events of a type are sent (§6.2).
 var stateOf = map[string]string{invoked: "calling_tool", done: "calling_tool", output: "writing_output",
 	confirm: "awaiting_input", clarify: "awaiting_input"}
 
@@ -268,6 +274,7 @@ func (c *targetConn) emitEvent(e object) string {
 	return id
 }
 
+// currentState returns the state that a session was last announced to be in.
 func (c *targetConn) currentState(session string) string {
 	if now := c.states[session]; now != "" {
 		return now
@@ -275,7 +282,7 @@ func (c *targetConn) currentState(session string) string {
 	return "idle"
 }
 
-// enterState tells that a session goes to another state, if it is not there.
+// enterState emits that a session goes to another state, if it is not there.
 func (c *targetConn) enterState(session, to string) {
 	if c.currentState(session) != to {
 		c.emitEvent(c.newEvent("state", session, state, "Going on", object{"to_state": to}))
@@ -288,21 +295,21 @@ func (c *targetConn) awaitRate(e object) {
 	if !limited || rate < 1 || e["urgency"] == "critical" {
 		return
 	}
-	if len(c.spent) >= int(rate) {
-		timer := time.NewTimer(max(time.Until(c.spent[0].Add(time.Second)), time.Millisecond))
+	if len(c.sentTimes) >= int(rate) {
+		timer := time.NewTimer(max(time.Until(c.sentTimes[0].Add(time.Second)), time.Millisecond))
 		select {
 		case <-timer.C:
 		case <-c.harness.ctx.Done():
 		}
 		timer.Stop()
-		c.spent = c.spent[1:]
+		c.sentTimes = c.sentTimes[1:]
 	}
-	c.spent = append(c.spent, time.Now())
+	c.sentTimes = append(c.sentTimes, time.Now())
 }
 
-// breakConnection breaks the link without a word.
+// breakConnection ends the connection without a subscription.close.
 func (c *targetConn) breakConnection() {
-	c.harness.recorder.addEntry(Entry{Link: c.n, Note: noteCut})
+	c.harness.recorder.addEntry(Entry{Link: c.index, Note: noteCut})
 	if breaks, ok := c.conn.(interface{ Cut() }); ok {
 		breaks.Cut()
 		return
@@ -310,13 +317,13 @@ func (c *targetConn) breakConnection() {
 	c.conn.Close()
 }
 
-// closeConnection ends a call, as a producer that shuts down does.
+// closeConnection ends the connection as a producer that shuts down does.
 func (c *targetConn) closeConnection() {
 	ctx, cancel := context.WithTimeout(c.harness.ctx, time.Second)
 	defer cancel()
 	_ = c.conn.Send(ctx, encodeObject(object{"type": "subscription.close", "subscription_id": c.id,
 		"reason_code":    "producer_shutdown",
-		"reason_message": "The play is over."})) // whoever is gone needs no goodbye
+		"reason_message": "The play is over."})) // a peer that is gone needs no close
 	_ = c.conn.Close()
 }
 

@@ -107,9 +107,9 @@ func inBubble(t *testing.T, run func(*target) conformance.ProducerRun) (report *
 	return report
 }
 
-// passed reports whether a case passed. What is below the messages nobody tells of in memory, no
+// hasPassed reports whether a case passed. What is below the messages nobody tells of in memory, no
 // stream breaks there, and a target may be reached in one way only.
-func passed(r conformance.Result) bool {
+func hasPassed(r conformance.Result) bool {
 	return r.Verdict == conformance.Pass || r.Verdict == conformance.Skipped &&
 		(strings.HasPrefix(r.Case.Name, "binding") || strings.HasPrefix(r.Seen, "its transport has no event stream") ||
 			strings.HasPrefix(r.Seen, "the agent could be reached in one way"))
@@ -123,7 +123,7 @@ func TestOurProducer(t *testing.T) {
 		t.FailNow()
 	}
 	for _, r := range report.Results {
-		if !passed(r) {
+		if !hasPassed(r) {
 			t.Errorf("%s %s (%s): %s\n%v", r.Verdict, r.Case.Name, r.Play, r.Seen, r.Evidence)
 		}
 	}

@@ -41,8 +41,8 @@ func honoredList(r *Recording, link int, name string) (list []string) {
 	return stringList(honoredTerms(r, link)[name])
 }
 
-// inJSON is a value as it was said, for people who do not know Go.
-func inJSON(v any) string {
+// jsonText is a value as it was said, for people who do not know Go.
+func jsonText(v any) string {
 	data, err := jsonv2.Marshal(v, jsonv2.Deterministic(true))
 	if err != nil {
 		panic(err) // it came as JSON, or is of our own making
@@ -50,6 +50,7 @@ func inJSON(v any) string {
 	return aaep.SafeText(string(data))
 }
 
+// stringList returns the values of a JSON array as text, and nil for what is no array.
 func stringList(v any) (list []string) {
 	all, _ := v.([]any)
 	for _, t := range all {
@@ -77,8 +78,8 @@ func judgeSubset(r *Recording, a message) Finding {
 	asked := withMembers(defaults, requestedCapabilities(r, 0))
 	got := termsOf(asked, a.objectMember("honored_capabilities"))
 	wrong := func(name string) Finding {
-		return failFinding(fmt.Sprintf("%s: %s is honored where %s was asked for", name, inJSON(got[name]),
-			inJSON(asked[name])), append(sentOnFirstLink(r), a.Entry)...)
+		return failFinding(fmt.Sprintf("%s: %s is honored where %s was asked for", name, jsonText(got[name]),
+			jsonText(asked[name])), append(sentOnFirstLink(r), a.Entry)...)
 	}
 	for _, name := range []string{"languages", "coalesce_boundaries", "supported_conformance_levels",
 		"supported_extensions"} {

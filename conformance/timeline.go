@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// A timeline is the picture of one play: a lane for each subscriber, and below it, for each agreed
-// rate, how many events came within the second before. Shapes tell apart what colours do as well.
+// A timeline is the picture of one scenario run: a lane for each subscriber, and below it, for each
+// agreed rate, how many events came within the second before. Shapes tell apart what colours do as
+// well.
 type timeline struct {
 	ID, Title, Desc string
 	Height          int
@@ -48,6 +49,7 @@ const (
 	chartHeight         = 84
 )
 
+// drawTimeline lays out the lanes, shapes, ticks and charts of the picture.
 func (p runSummary) drawTimeline() timeline {
 	span := math.Max(p.Seconds, 0.1)
 	x := func(seconds float64) float64 { return plotLeft + seconds/span*(plotRight-plotLeft) }
@@ -159,6 +161,7 @@ func (p runSummary) describeTimeline(links int) string {
 	return text
 }
 
+// pluralOf returns a number with its noun, in the plural unless the number is 1.
 func pluralOf(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -56,7 +56,7 @@ func TestTransports(t *testing.T) {
 					r = &conformance.Report{}
 				}
 				for _, res := range r.Results {
-					if passed(res) == res.Known && res.Case.Level <= tt.level {
+					if hasPassed(res) == res.Known && res.Case.Level <= tt.level {
 						t.Errorf("%s %s (%s): %s\n%v", res.Verdict, res.Case.Name, res.Play, res.Seen, res.Evidence)
 					}
 				}
@@ -70,7 +70,7 @@ func TestTransports(t *testing.T) {
 
 // overSSE asks for credentials: with them all is judged, and without them nobody is served.
 func overSSE(t *testing.T, run *conformance.ProducerRun, g *target) {
-	client := guarded(t, g).Client(t)
+	client := listenGuarded(t, g).Client(t)
 	at := sse.Dialer{URL: "http://localhost", Client: client}
 	run.Stranger = at
 	at.Credentials = func(context.Context) (http.Header, error) { return good, nil }
@@ -84,7 +84,7 @@ func overSSE(t *testing.T, run *conformance.ProducerRun, g *target) {
 
 // overWebSocket asks for credentials too, with a client that is none of ours.
 func overWebSocket(t *testing.T, run *conformance.ProducerRun, g *target) {
-	net := guarded(t, g)
+	net := listenGuarded(t, g)
 	dial := func(header http.Header) dialer {
 		return func(ctx context.Context) (transports.Conn, error) {
 			d := gorilla.Dialer{NetDialContext: net.Dial, Subprotocols: []string{websocket.Subprotocol}}
@@ -96,7 +96,7 @@ func overWebSocket(t *testing.T, run *conformance.ProducerRun, g *target) {
 				return nil, err
 			}
 			c := &framed{ws: ws, msgs: make(chan []byte), done: make(chan struct{})}
-			go c.read()
+			go c.readFrames()
 			return c, nil
 		}
 	}
@@ -111,7 +111,7 @@ type framed struct {
 	once sync.Once
 }
 
-func (c *framed) read() {
+func (c *framed) readFrames() {
 	defer close(c.msgs)
 	for {
 		_, msg, err := c.ws.ReadMessage()
@@ -149,8 +149,8 @@ func (c *framed) Close() error {
 
 var good, other = http.Header{"Authorization": {"Bearer good"}}, http.Header{"Authorization": {"Bearer other"}}
 
-// guarded serves those who have credentials.
-func guarded(t *testing.T, g *target) *memnet.Listener {
+// listenGuarded serves those who have credentials.
+func listenGuarded(t *testing.T, g *target) *memnet.Listener {
 	net := memnet.Listen()
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error)

@@ -24,7 +24,7 @@ var virtues = []mutant{
 		o["sequence_number"] = p.n
 		p.n++
 		if p.held != nil {
-			o = clone(o, object{"chunk": p.held["chunk"].(string) + o["chunk"].(string),
+			o = cloneWith(o, object{"chunk": p.held["chunk"].(string) + o["chunk"].(string),
 				"position": p.held["position"]})
 			p.held = nil
 		}
@@ -42,8 +42,8 @@ func TestVirtues(t *testing.T) {
 	for _, v := range virtues {
 		t.Run(v.name, func(t *testing.T) {
 			t.Parallel()
-			for _, r := range mutated(t, &v).Results {
-				if !passed(r) {
+			for _, r := range runMutant(t, &v).Results {
+				if !hasPassed(r) {
 					t.Errorf("%s %s (%s): %s", r.Verdict, r.Case.Name, r.Play, r.Seen)
 				}
 			}

@@ -29,10 +29,10 @@ const firstRequest = `{"type":"subscription.request","aaep_version":"1.0.0","sub
 // apart keeps no connection: one to a server that was here before would fail its only POST.
 var apart = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// novice is a subscriber of somebody's who writes their first one.
-type novice struct{ at string }
+// rawClient is a subscriber of somebody's who writes their first one.
+type rawClient struct{ at string }
 
-func (n novice) do(ctx context.Context, method, path, body string, header ...string) *http.Response {
+func (n rawClient) sendHTTP(ctx context.Context, method, path, body string, header ...string) *http.Response {
 	req, err := http.NewRequestWithContext(ctx, method, n.at+path, strings.NewReader(body))
 	if err != nil {
 		panic(err)
@@ -48,9 +48,9 @@ func (n novice) do(ctx context.Context, method, path, body string, header ...str
 	return resp
 }
 
-// subscribed asks as is right, and returns where the stream is.
-func (n novice) subscribed(ctx context.Context) string {
-	resp := n.do(ctx, "POST", "/aaep/v1/subscriptions", firstRequest, "Content-Type: application/json")
+// subscribe asks as is right, and returns where the stream is.
+func (n rawClient) subscribe(ctx context.Context) string {
+	resp := n.sendHTTP(ctx, "POST", "/aaep/v1/subscriptions", firstRequest, "Content-Type: application/json")
 	resp.Body.Close()
 	return resp.Header.Get("Location")
 }
@@ -62,20 +62,20 @@ const asJSON = "Content-Type: application/json"
 func TestBelowTheMessages(t *testing.T) {
 	for _, tt := range []struct {
 		name, listen, caught, want string
-		does                       func(ctx context.Context, n novice)
+		does                       func(ctx context.Context, n rawClient)
 	}{
 		{"a reply in another's name", "http://127.0.0.1:0", "binding",
 			"confirmation.reply names the subscription sub_other, which there is none of (CONF-014)",
-			func(ctx context.Context, n novice) {
-				stream := n.do(ctx, "GET", n.subscribed(ctx), "", "Accept: text/event-stream",
+			func(ctx context.Context, n rawClient) {
+				stream := n.sendHTTP(ctx, "GET", n.subscribe(ctx), "", "Accept: text/event-stream",
 					"Cache-Control: no-cache")
-				n.do(ctx, "POST", "/aaep/v1/replies",
+				n.sendHTTP(ctx, "POST", "/aaep/v1/replies",
 					`{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept","subscription_id":"sub_other","timestamp":"2026-01-01T00:00:00Z"}`, asJSON)
 				io.Copy(io.Discard, stream.Body)
 			}},
 		{"another goodbye", "ws://127.0.0.1:0", "binding",
 			"after a subscription.close the link ends with the code 1000, not with 4000 or 4005 (WS-009)",
-			func(ctx context.Context, n novice) {
+			func(ctx context.Context, n rawClient) {
 				d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
 				ws, _, err := d.DialContext(ctx, n.at, nil)
 				if err != nil {
@@ -91,7 +91,7 @@ func TestBelowTheMessages(t *testing.T) {
 			}},
 		{"a request without an id", "stdio", "binding",
 			"aaep.subscribe: a request without an id cannot be answered (STDIO-003)",
-			func(ctx context.Context, n novice) {
+			func(ctx context.Context, n rawClient) {
 				_, path, _ := strings.Cut(n.at, " ")
 				c, err := net.Dial("unix", path)
 				if err != nil {
@@ -102,7 +102,7 @@ func TestBelowTheMessages(t *testing.T) {
 				<-ctx.Done()
 			}},
 		{"binary frames", "ws://127.0.0.1:0", "binding-advice",
-			"a message is a binary frame, not one of text (WS-004)", func(ctx context.Context, n novice) {
+			"a message is a binary frame, not one of text (WS-004)", func(ctx context.Context, n rawClient) {
 				d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
 				ws, _, err := d.DialContext(ctx, n.at, nil)
 				if err != nil {
@@ -128,7 +128,7 @@ func TestBelowTheMessages(t *testing.T) {
 			defer s.Close()
 			report, err := conformance.SubscriberRun{Listener: s, Level: 3, Only: []string{tt.caught},
 				Subscriber: conformance.SubscriberFunc(func(ctx context.Context, _ *conformance.Hook) error {
-					tt.does(ctx, novice{s.URL()})
+					tt.does(ctx, rawClient{s.URL()})
 					<-ctx.Done()
 					return nil
 				})}.Prove(t.Context())
@@ -175,18 +175,18 @@ func (h retold) Tell(line []byte) {
 		return
 	}
 	for _, o := range h.edit(o) {
-		h.Hook.Tell(write(o))
+		h.Hook.Tell(encodeObject(o))
 	}
 }
 
-// tells makes a reader tell other lines of the event with a label.
-func tells(label string, edit func(text string) []string) func(context.Context, *conformance.Hook, *reader) error {
+// reportedAs makes a reader tell other lines of the event with a label.
+func reportedAs(label string, edit func(text string) []string) func(context.Context, *conformance.Hook, *reader) error {
 	return func(ctx context.Context, h *conformance.Hook, rd *reader) error {
-		return rd.follow(ctx, retold{h, func(o object) (all []object) {
+		return rd.followEvents(ctx, retold{h, func(o object) (all []object) {
 			id, _ := o["event_id"].(string)
 			if text, _ := o["text"].(string); strings.HasSuffix(id, label) && text != "" {
 				for _, text := range edit(text) {
-					all = append(all, clone(o, object{"text": text}))
+					all = append(all, cloneWith(o, object{"text": text}))
 				}
 				return all
 			}
@@ -236,9 +236,9 @@ func (h *wordy) Next(ctx context.Context) ([]byte, error) {
 // by what that user then does.
 func TestAnswersWhenHeard(t *testing.T) {
 	f := fault{runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
-		return rd.follow(ctx, &wordy{Hook: h, until: map[string]time.Time{}})
+		return rd.followEvents(ctx, &wordy{Hook: h, until: map[string]time.Time{}})
 	}}
-	r := prove(t, 2, f, 0, "decision-sent", "decision-kept", "reply-once", "answers-sent", "reply-stamp",
+	r := proveReader(t, 2, f, 0, "decision-sent", "decision-kept", "reply-once", "answers-sent", "reply-stamp",
 		"prompt-whole")
 	if r == nil || r.Verdict != conformance.Pass {
 		t.Error(notPassed(r))
@@ -253,8 +253,8 @@ func TestActionCut(t *testing.T) {
 		}
 		return text
 	}}
-	r := prove(t, 2, f, 0, "prompt-whole")
-	if r == nil || verdicts(r)["prompt-whole"] != conformance.Fail {
+	r := proveReader(t, 2, f, 0, "prompt-whole")
+	if r == nil || verdictsByCase(r)["prompt-whole"] != conformance.Fail {
 		t.Error(notPassed(r))
 	}
 }
@@ -264,7 +264,7 @@ func TestActionCut(t *testing.T) {
 func TestSilentAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
-		target := piped(func(c transports.Conn) {
+		target := connectPipe(func(c transports.Conn) {
 			if _, err := c.Receive(context.Background()); err != nil {
 				return
 			}
