@@ -15,9 +15,9 @@ import (
 
 // SubscriberRun says which subscriber is to be proved. The runner acts as its producer.
 type SubscriberRun struct {
-	// Listener is where the target connects to, such as a stand.Stand. A Conn with a method Cut()
-	// is broken by it without a word; others are closed. What the transports of this module notice
-	// of how it speaks is judged too, and reported where the target does not connect.
+	// Listener is where the target connects to, such as an endpoint.Endpoint. A Conn with a method
+	// Cut() is broken by it without a word; others are closed. What the transports of this module
+	// notice of how it speaks is judged too, and reported where the target does not connect.
 	Listener transports.Listener
 	// Subscriber starts the target.
 	Subscriber Subscriber

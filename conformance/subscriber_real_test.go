@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/conformance"
-	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/conformance/endpoint"
 	"github.com/aaep-go/aaep/internal/freeport"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/ipc"
@@ -31,7 +31,7 @@ const readerArg, relayArg = "be-a-reader", "be-a-relay"
 // beAReader makes this binary the program that is started for every play, if it is started so.
 func beAReader() bool {
 	if len(os.Args) == 3 && os.Args[1] == relayArg {
-		if err := stand.Relay(os.Args[2], os.Stdin, os.Stdout); err != nil {
+		if err := endpoint.Relay(os.Args[2], os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
 		}
 		return true
@@ -109,14 +109,14 @@ func testCommand(t *testing.T, fault string) []string {
 	return []string{exe, readerArg, fault}
 }
 
-func endpointFor(t *testing.T, transport string) *stand.Stand {
+func endpointFor(t *testing.T, transport string) *endpoint.Endpoint {
 	t.Helper()
-	var s *stand.Stand
+	var s *endpoint.Endpoint
 	var err error
 	if transport == "stdio" {
-		s, err = stand.Child(testCommand(t, "")[0] + " " + relayArg)
+		s, err = endpoint.Child(testCommand(t, "")[0] + " " + relayArg)
 	} else {
-		s, err = stand.Listen(listenAddress(t, transport), nil)
+		s, err = endpoint.Listen(listenAddress(t, transport), nil)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func endpointFor(t *testing.T, transport string) *stand.Stand {
 	return s
 }
 
-// listenAddress is where a stand may be, by the name of its transport.
+// listenAddress is where an endpoint may listen, by the name of its transport.
 func listenAddress(t *testing.T, transport string) string {
 	t.Helper()
 	switch transport {
@@ -178,7 +178,7 @@ func TestStreamMutants(t *testing.T) {
 		"Accept": "binding"} {
 		t.Run(header, func(t *testing.T) {
 			t.Parallel()
-			s, err := stand.Listen(listenAddress(t, "sse"), nil)
+			s, err := endpoint.Listen(listenAddress(t, "sse"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,7 +261,7 @@ func TestDocumentedSubscriber(t *testing.T) {
 
 func proveDocumented(t *testing.T, level int, command []string) {
 	t.Helper()
-	s, err := stand.Listen(listenAddress(t, "sse"), nil)
+	s, err := endpoint.Listen(listenAddress(t, "sse"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func proveDocumented(t *testing.T, level int, command []string) {
 // A target that runs already uses the hook over HTTP, and comes again after each play.
 func TestHookOverHTTP(t *testing.T) {
 	web := &conformance.HTTPHook{}
-	s, err := stand.Listen(listenAddress(t, "sse"), web)
+	s, err := endpoint.Listen(listenAddress(t, "sse"), web)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestHookOverHTTP(t *testing.T) {
 		defer close(ended)
 		for ctx.Err() == nil { // it comes again and again
 			rd := &reader{dialer: sse.Dialer{URL: s.URL()}, caps: usualReader(), f: fault{stays: true}}
-			rd.followEvents(ctx, overHTTP{s.URL() + stand.HookPath})
+			rd.followEvents(ctx, overHTTP{s.URL() + endpoint.HookPath})
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
@@ -341,16 +341,16 @@ func (h overHTTP) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// A stand is for this machine, and says what is wrong with an address.
-func TestStand(t *testing.T) {
+// An endpoint is for this machine, and says what is wrong with an address.
+func TestEndpoint(t *testing.T) {
 	for _, address := range []string{"http://192.0.2.1:80", "http://127.0.0.1", "ftp://127.0.0.1:0",
 		"http://127.0.0.1:0/path"} {
-		if s, err := stand.Listen(address, nil); err == nil {
+		if s, err := endpoint.Listen(address, nil); err == nil {
 			s.Close()
 			t.Errorf("%s was taken", address)
 		}
 	}
-	if s, err := stand.Listen(listenAddress(t, "ipc"), &conformance.HTTPHook{}); err == nil {
+	if s, err := endpoint.Listen(listenAddress(t, "ipc"), &conformance.HTTPHook{}); err == nil {
 		s.Close()
 		t.Error("a hook over a socket was taken")
 	}

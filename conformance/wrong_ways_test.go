@@ -19,7 +19,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
-	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/conformance/endpoint"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
@@ -117,10 +117,10 @@ func TestBelowTheMessages(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := stand.Child("relay")
+			s, err := endpoint.Child("relay")
 			if tt.listen != "stdio" {
 				s.Close()
-				s, err = stand.Listen(tt.listen, nil)
+				s, err = endpoint.Listen(tt.listen, nil)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -1,4 +1,5 @@
-// Package aaeptest proves in a test of your own that a producer, or a subscriber, is conformant, with a subtest for each case:
+// Package aaeptest proves in a test of your own that a producer, or a subscriber, is conformant,
+// with a subtest for each case:
 //
 //	func TestConformance(t *testing.T) {
 //		aaeptest.Producer(t, conformance.ProducerRun{
@@ -8,7 +9,8 @@
 //		})
 //	}
 //
-// What lives in one process and is reached over transports.Pipe can be proved in virtual time, in less than a second:
+// What lives in one process and is reached over transports.Pipe can be proved in virtual time, in
+// less than a second:
 //
 //	func TestConformance(t *testing.T) {
 //		aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
@@ -25,8 +27,9 @@ import (
 	"github.com/aaep-go/aaep/conformance"
 )
 
-// Producer runs the suite and has a subtest for each case, by its name. A case that failed or could not be judged fails its
-// subtest, with the evidence; one in run.Known is skipped, unless it passed. A whole level takes some seconds.
+// Producer runs the suite and has a subtest for each case, by its name. A case that failed or could
+// not be judged fails its subtest, with the evidence; one in run.Known is skipped, unless it
+// passed. A whole level takes some seconds.
 func Producer(t *testing.T, run conformance.ProducerRun) *conformance.Report {
 	t.Helper()
 	report, err := run.Prove(t.Context())
@@ -48,8 +51,9 @@ func Subscriber(t *testing.T, run conformance.SubscriberRun) *conformance.Report
 	return report
 }
 
-// Virtual is Producer in virtual time. What start makes lives in a synctest bubble: it must use no network and no processes,
-// and its goroutines must have ended when the cleanups of start's t have run.
+// Virtual is Producer in virtual time. What start makes lives in a synctest bubble: it must use no
+// network and no processes, and its goroutines must have ended when the cleanups of start's t have
+// run.
 func Virtual(t *testing.T, start func(t *testing.T) conformance.ProducerRun) *conformance.Report {
 	t.Helper()
 	var report *conformance.Report

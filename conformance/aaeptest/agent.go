@@ -14,9 +14,10 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Agent plays the suite's scenarios on a producer of this SDK: it proves how that producer is configured and reached, and
-// shows what a driver does. An agent of your own needs one of its own. With producer.Config.ShortTimeouts questions are open for
-// as long as the suite wants, which is shorter than people need.
+// Agent plays the suite's scenarios on a producer of this SDK: it proves how that producer is
+// configured and reached, and shows what a driver does. An agent of your own needs one of its own.
+// With producer.Config.ShortTimeouts questions are open for as long as the suite wants, which is
+// shorter than people need.
 type Agent struct {
 	Producer *producer.Producer
 	// Step, if set, is called before each text that is written and each report that is made.
@@ -30,7 +31,8 @@ func (a *Agent) Dial(context.Context) (transports.Conn, error) {
 	return near, nil
 }
 
-// Manifest is that of the producer, for conformance.ProducerRun.Manifest. It is valid once the producer has an endpoint.
+// Manifest is that of the producer, for conformance.ProducerRun.Manifest. It is valid once the
+// producer has an endpoint.
 func (a *Agent) Manifest(context.Context) ([]byte, error) {
 	m, err := a.Producer.Manifest()
 	if err != nil {
@@ -90,23 +92,27 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 		if sc.Name == conformance.Withdraw && errors.Is(err, producer.ErrSessionOver) {
 			return nil
 		}
-		if errors.Is(err, producer.ErrRejected) || errors.Is(err, producer.ErrTimedOut) || errors.Is(err, producer.ErrUnreachable) {
+		if errors.Is(err, producer.ErrRejected) || errors.Is(err, producer.ErrTimedOut) ||
+			errors.Is(err, producer.ErrUnreachable) {
 			err = nil
 		}
 	case conformance.Errored:
 		for i := range 20 {
 			a.step()
-			if err := s.Progress(aaep.Say(fmt.Sprintf("Step %d.", i+1)), aaep.Progress{Step: int64(i + 1), TotalSteps: 20}, 0); err != nil {
+			if err := s.Progress(aaep.Say(fmt.Sprintf("Step %d.", i+1)),
+				aaep.Progress{Step: int64(i + 1), TotalSteps: 20}, 0); err != nil {
 				return err
 			}
 		}
 		a.step()
 		return s.Fail(errors.New("the disk is full"), aaep.Say("It failed."))
 	case conformance.Handoff:
-		err = s.Handoff(aaep.Say("A person takes over."), aaep.HandoffRequested{Reason: "A person must decide.", TargetKind: "human"})
+		err = s.Handoff(aaep.Say("A person takes over."),
+			aaep.HandoffRequested{Reason: "A person must decide.", TargetKind: "human"})
 	case conformance.Clarify:
 		err = patiently(timeout, func(timeout time.Duration) error {
-			_, err := s.Clarify(ctx, producer.Question{Text: aaep.Say("Shall it be green?"), Kinds: []aaep.ResponseKind{"yes_no"}, Default: "false", Timeout: timeout})
+			_, err := s.Clarify(ctx, producer.Question{Text: aaep.Say("Shall it be green?"),
+				Kinds: []aaep.ResponseKind{"yes_no"}, Default: "false", Timeout: timeout})
 			return err
 		})
 	case conformance.Idle:

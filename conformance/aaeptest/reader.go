@@ -15,8 +15,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Reader is a screen reader in small, on the subscriber of this SDK: it proves how that subscriber reaches agents, and shows
-// what a hook does. An assistive technology of your own needs one of its own.
+// Reader is a screen reader in small, on the subscriber of this SDK: it proves how that subscriber
+// reaches agents, and shows what a hook does. An assistive technology of your own needs one of its
+// own.
 type Reader struct {
 	Dialer       transports.Dialer
 	Capabilities aaep.Capabilities
@@ -24,13 +25,15 @@ type Reader struct {
 
 // Run follows the runner until the user ends it.
 func (rd Reader) Run(ctx context.Context, h *conformance.Hook) error {
-	logger := slog.New(slog.NewJSONHandler(operator{h}, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.MessageKey {
-			a.Key = "log"
-		}
-		return a
-	}}))
-	sub, err := subscriber.Dial(ctx, rd.Dialer, subscriber.Config{ID: "aaeptest-reader", Capabilities: rd.Capabilities, Logger: logger})
+	logger := slog.New(slog.NewJSONHandler(operator{h},
+		&slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.MessageKey {
+				a.Key = "log"
+			}
+			return a
+		}}))
+	sub, err := subscriber.Dial(ctx, rd.Dialer,
+		subscriber.Config{ID: "aaeptest-reader", Capabilities: rd.Capabilities, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -41,7 +44,8 @@ func (rd Reader) Run(ctx context.Context, h *conformance.Hook) error {
 	defer stop()
 	speech := present.New(announce.Preferences{})
 	running.Go(func() { speech.Run(ctx, voice{h}) })
-	s := screen{sub: sub, verbosity: sub.Accepted().HonoredCapabilities.PreferredVerbosity, open: map[string]*aaep.Event{}}
+	s := screen{sub: sub, verbosity: sub.Accepted().HonoredCapabilities.PreferredVerbosity,
+		open: map[string]*aaep.Event{}}
 	running.Go(func() {
 		defer stop() // the user ends it
 		for s.act(ctx, h) {
@@ -131,7 +135,8 @@ func (v voice) Present(_ context.Context, u announce.Utterance) error {
 	if u.Critical {
 		kind = "critical " + kind
 	}
-	line, err := json.Marshal(map[string]string{"event_id": u.Event.EventID, "text": u.Text, "kind": kind, "language": u.Language})
+	line, err := json.Marshal(map[string]string{"event_id": u.Event.EventID, "text": u.Text, "kind": kind,
+		"language": u.Language})
 	if err != nil {
 		return err
 	}

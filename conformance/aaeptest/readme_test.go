@@ -22,7 +22,8 @@ import (
 )
 
 // follow is, to the letter, how README.md says that an agent is followed.
-func follow(ctx context.Context, dialer transports.Dialer, voice present.Output, keys func(answer func(text string))) error {
+func follow(ctx context.Context, dialer transports.Dialer, voice present.Output,
+	keys func(answer func(text string))) error {
 	sub, err := subscriber.Dial(ctx, dialer, subscriber.Config{
 		ID: "my-reader", Capabilities: subscriber.ScreenReader("en-US")})
 	if err != nil {
@@ -35,8 +36,8 @@ func follow(ctx context.Context, dialer transports.Dialer, voice present.Output,
 	return present.Follow(ctx, sub, "Planner", person)
 }
 
-// What README.md shows to the authors of assistive technology is complete: it compiles, and it is conformant.
-// EVT-061, LVL-013, LVL-014, LVL-015, LVL-017, LVL-023, LVL-024
+// What README.md shows to the authors of assistive technology is complete: it compiles, and it is
+// conformant. EVT-061, LVL-013, LVL-014, LVL-015, LVL-017, LVL-023, LVL-024
 func TestReadme(t *testing.T) {
 	read := func(name, from, to string) string {
 		data, err := os.ReadFile(name)
@@ -52,7 +53,8 @@ func TestReadme(t *testing.T) {
 	}
 	ours := strings.ReplaceAll(read("readme_test.go", "answer func(text string))) error {\n", "\n}\n"), "\n\t", "\n")
 	ours = strings.Replace(ours, "(ctx, dialer,", `(ctx, sse.Dialer{URL: "http://127.0.0.1:8080"},`, 1)
-	if shown := read("../../README.md", "## Follow an agent from your assistive technology\n\n```go\n", "```"); shown != ours {
+	if shown := read("../../README.md", "## Follow an agent from your assistive technology\n\n```go\n",
+		"```"); shown != ours {
 		t.Errorf("README.md shows:\n%s\nand what is tested is:\n%s", shown, ours)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +71,8 @@ func TestReadme(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, res := range report.Results {
-			if res.Verdict != conformance.Pass && res.Verdict != conformance.Skipped && res.Verdict != conformance.Deviation {
+			if res.Verdict != conformance.Pass && res.Verdict != conformance.Skipped &&
+				res.Verdict != conformance.Deviation {
 				t.Errorf("%s: %s %s\n%v", res.Case.ID(), res.Verdict, res.Seen, res.Evidence)
 			}
 		}
@@ -96,7 +99,8 @@ type user struct {
 	heard          map[string]time.Time // the newest words of each event
 }
 
-// press does what the suite wants, a second after the question was heard. No key says which question it is for.
+// press does what the suite wants, a second after the question was heard. No key says which
+// question it is for.
 func (u *user) press(ctx context.Context, quit func()) {
 	defer close(u.keys)
 	defer quit()

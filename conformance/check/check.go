@@ -1,5 +1,5 @@
-// Package check judges messages that somebody wrote down: one by one, and in their order where they are
-// the events of a session. It reads a stream of any length in constant memory.
+// Package check judges messages that somebody wrote down: one by one, and in their order where they
+// are the events of a session. It reads a stream of any length in constant memory.
 package check
 
 import (
@@ -25,8 +25,8 @@ type Finding struct {
 	Note bool
 }
 
-// A Checker judges messages in the order in which they were sent. The zero Checker is ready. It is not safe
-// for concurrent use.
+// A Checker judges messages in the order in which they were sent. The zero Checker is ready. It is
+// not safe for concurrent use.
 type Checker struct {
 	// SchemaOnly asks the schemas alone: nothing about order, and nothing a schema cannot say.
 	SchemaOnly bool
@@ -95,13 +95,15 @@ func (c *Checker) Message(line int, data []byte) []Finding {
 		if found := findings(line, m.MessageType(), "", schemas.Validate(data)); found != nil {
 			return noted(nil, found)
 		}
-		return noted(nil, merge(findings(line, m.MessageType(), "", aaep.Validate(m)), findings(line, m.MessageType(), "", capabilities(m))))
+		return noted(nil, merge(findings(line, m.MessageType(), "", aaep.Validate(m)),
+			findings(line, m.MessageType(), "", capabilities(m))))
 	}
 	c.Events++
 	found := findings(line, string(ev.Type()), ev.SessionID, aaep.Validate(m))
 	// The schemas see what was written, and not only what was read.
 	found = merge(found, findings(line, string(ev.Type()), ev.SessionID, schemas.Validate(data)))
-	found = merge(found, findings(line, string(ev.Type()), ev.SessionID, extended("event", "/extensions/", ev.Context, ev.Extensions)))
+	found = merge(found, findings(line, string(ev.Type()), ev.SessionID,
+		extended("event", "/extensions/", ev.Context, ev.Extensions)))
 	for _, v := range ev.Diagnostics {
 		found = merge(found, []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Violation: v}})
 	}
@@ -120,16 +122,19 @@ func capabilities(m aaep.Message) error {
 	return extended("capability", "/capabilities/", c.SupportedExtensions, c.Extensions)
 }
 
-// extended judges the objects of those extensions that are named by their URIs, and that this SDK has schemas of.
+// extended judges the objects of those extensions that are named by their URIs, and that this SDK
+// has schemas of.
 func extended(part, at string, uris []string, objects map[string]json.RawMessage) error {
 	all := &aaep.InvalidError{}
 	for _, prefix := range slices.Sorted(maps.Keys(objects)) {
 		var invalid *aaep.InvalidError
-		if !slices.Contains(uris, "https://github.com/aaep-go/aaep/extensions/"+prefix+"/v1") || !errors.As(schemas.ValidateExtension(prefix, part, objects[prefix]), &invalid) {
+		if !slices.Contains(uris, "https://github.com/aaep-go/aaep/extensions/"+prefix+"/v1") ||
+			!errors.As(schemas.ValidateExtension(prefix, part, objects[prefix]), &invalid) {
 			continue
 		}
 		for _, v := range invalid.Violations {
-			all.Violations = append(all.Violations, aaep.Violation{Requirement: "ENV-069", Pointer: at + prefix + v.Pointer, Problem: v.Problem})
+			all.Violations = append(all.Violations,
+				aaep.Violation{Requirement: "ENV-069", Pointer: at + prefix + v.Pointer, Problem: v.Problem})
 		}
 	}
 	if all.Violations == nil {
@@ -140,20 +145,22 @@ func extended(part, at string, uris []string, objects map[string]json.RawMessage
 
 const manifest = "aaep:producer.manifest" // a document with a type of its own, and no event
 
-// merge adds what was not found before at the same place, or in the same words. That a member is missing says more than that
-// it is empty.
+// merge adds what was not found before at the same place, or in the same words. That a member is
+// missing says more than that it is empty.
 func merge(found, more []Finding) []Finding {
 	for _, f := range more {
 		at := slices.IndexFunc(found, func(g Finding) bool {
 			i := strings.LastIndexByte(g.Pointer, '/')
-			return i >= 0 && g.Pointer[:i] == f.Pointer && f.Problem == fmt.Sprintf("member %q is missing", g.Pointer[i+1:])
+			return i >= 0 && g.Pointer[:i] == f.Pointer &&
+				f.Problem == fmt.Sprintf("member %q is missing", g.Pointer[i+1:])
 		})
 		if at >= 0 {
 			found[at].Problem = "is missing"
 			continue
 		}
 		same := func(g Finding) bool {
-			return g.Pointer == f.Pointer && (f.Pointer != "" || g.Requirement == f.Requirement || strings.HasPrefix(g.Problem, f.Problem))
+			return g.Pointer == f.Pointer && (f.Pointer != "" || g.Requirement == f.Requirement ||
+				strings.HasPrefix(g.Problem, f.Problem))
 		}
 		if !slices.ContainsFunc(found, same) {
 			found = append(found, f)
@@ -170,9 +177,9 @@ func noted(ev *aaep.Event, found []Finding) []Finding {
 	return found
 }
 
-// allowed reports whether what was found is within the prose and the published schemas: a decision of this
-// project, a soft limit (§3.7), a member that only the prose demands, text that could deceive, or the one default that
-// is only discouraged (§6.4.1). This SDK sends none of it.
+// allowed reports whether what was found is within the prose and the published schemas: a decision
+// of this project, a soft limit (§3.7), a member that only the prose demands, text that could
+// deceive, or the one default that is only discouraged (§6.4.1). This SDK sends none of it.
 func allowed(ev *aaep.Event, v aaep.Violation) bool {
 	switch {
 	case slices.Contains([]string{"ENV-058", "ENV-059", "ENV-060"}, v.Requirement):
@@ -204,8 +211,9 @@ func (c *Checker) order(line int, ev *aaep.Event) []Finding {
 		s = &session{line: line, partial: ev.Type() != aaep.TypeSessionStarted, parts: map[string]*lifecycle.Session{}}
 		c.sessions[ev.SessionID] = s
 		if s.partial {
-			return []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true, Violation: aaep.Violation{
-				Requirement: "EVT-003", Problem: "its session does not begin here; the order of the session is not judged"}}}
+			return []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true,
+				Violation: aaep.Violation{
+					Requirement: "EVT-003", Problem: "its session does not begin here; the order of the session is not judged"}}}
 		}
 	}
 	if s.partial {
@@ -214,7 +222,8 @@ func (c *Checker) order(line int, ev *aaep.Event) []Finding {
 	var found []Finding
 	if s.ids.seen[ev.EventID] {
 		found = findings(line, string(ev.Type()), ev.SessionID, &aaep.InvalidError{Violations: []aaep.Violation{{
-			Requirement: "ENV-013", Pointer: "/event_id", Problem: "was used before; every event has an id of its own"}}})
+			Requirement: "ENV-013", Pointer: "/event_id",
+			Problem: "was used before; every event has an id of its own"}}})
 	}
 	s.ids.add(ev.EventID, maxIDs)
 	mine := s.part(ev)
@@ -284,7 +293,8 @@ func (c *Checker) reply(m aaep.Message) {
 // End says which sessions never ended.
 func (c *Checker) End() []Finding {
 	var found []Finding
-	for _, id := range slices.SortedFunc(maps.Keys(c.sessions), func(a, b string) int { return c.sessions[a].line - c.sessions[b].line }) {
+	for _, id := range slices.SortedFunc(maps.Keys(c.sessions),
+		func(a, b string) int { return c.sessions[a].line - c.sessions[b].line }) {
 		if c.sessions[id].partial {
 			continue
 		}

@@ -62,21 +62,29 @@ func judge(t *testing.T, c *Checker, text string) []string {
 
 func TestSessions(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"a whole session, with a yes that nobody wrote down", sessionOf(started, thinking, waiting, question, yes, pay, paid, completed), ""},
-		{"a no, and then the deed", sessionOf(started, thinking, waiting, question, no, toolState, pay, paid, completed), "7 SM-009"}, // SM-009
-		{"never asked", sessionOf(started, thinking, toolState, pay, paid, completed), "4 EVT-042"},                                   // EVT-042
-		{"a state that does not follow costs one finding", sessionOf(started, toolState, pay, paid, completed), "2 EVT-029, 3 EVT-042"},
-		{"a summary that is missing is missing once", strings.Replace(sessionOf(started, completed), `"summary_normal"`, `"summary_terse"`, 1), "1 LVL-010"},
-		{"an unknown value is understood, and wrong", strings.Replace(sessionOf(started, completed), `"urgency":"normal",`, `"urgency":"loud",`, 1), "1 ENV-033"},
+		{"a whole session, with a yes that nobody wrote down",
+			sessionOf(started, thinking, waiting, question, yes, pay, paid, completed), ""},
+		{"a no, and then the deed", sessionOf(started, thinking, waiting, question, no, toolState, pay, paid,
+			completed), "7 SM-009"}, // SM-009
+		{"never asked", sessionOf(started, thinking, toolState, pay, paid, completed), "4 EVT-042"}, // EVT-042
+		{"a state that does not follow costs one finding", sessionOf(started, toolState, pay, paid, completed),
+			"2 EVT-029, 3 EVT-042"},
+		{"a summary that is missing is missing once",
+			strings.Replace(sessionOf(started, completed), `"summary_normal"`, `"summary_terse"`, 1), "1 LVL-010"},
+		{"an unknown value is understood, and wrong",
+			strings.Replace(sessionOf(started, completed), `"urgency":"normal",`, `"urgency":"loud",`, 1), "1 ENV-033"},
 		{"two ends", sessionOf(started, completed, completed), "3 EVT-005"}, // EVT-004, 005
 		{"an event after the end", sessionOf(started, completed, thinking), "3 EVT-005"},
 		{"no beginning: a note, and no judgement", sessionOf(toolState, completed, completed), "1 EVT-003"},
 		{"no end", sessionOf(started, thinking), "1 EVT-004"},
-		{"an id used twice", strings.Replace(sessionOf(started, thinking, completed), "evt_1", "evt_0", 1), "2 ENV-013"}, // ENV-013
-		{"one bad line costs one message", "{\"type\":\n" + sessionOf(started, completed) + "nonsense\n", "1 ENV-064, 4 ENV-064"},
+		{"an id used twice", strings.Replace(sessionOf(started, thinking, completed), "evt_1", "evt_0", 1),
+			"2 ENV-013"}, // ENV-013
+		{"one bad line costs one message", "{\"type\":\n" + sessionOf(started, completed) + "nonsense\n",
+			"1 ENV-064, 4 ENV-064"},
 		{"the answer was written down", sessionOf(started, thinking, waiting, question) +
 			`{"type":"confirmation.reply","reply_token":"rpl_1","decision":"reject","subscription_id":"sub_1","timestamp":"2026-07-01T09:30:00Z"}` + "\n" +
-			strings.Join(strings.SplitAfter(sessionOf(started, thinking, waiting, question, yes, pay, paid, completed), "\n")[4:], ""), "7 SM-009"},
+			strings.Join(strings.SplitAfter(sessionOf(started, thinking, waiting, question, yes, pay, paid, completed),
+				"\n")[4:], ""), "7 SM-009"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := strings.Join(judge(t, new(Checker), tt.text), ", "); got != tt.want {
@@ -139,7 +147,8 @@ func TestMessagesErrors(t *testing.T) {
 	}
 }
 
-// ENV-062, INV-32: a stream of any length is judged in constant memory; ended sessions are forgotten.
+// ENV-062, INV-32: a stream of any length is judged in constant memory; ended sessions are
+// forgotten.
 func TestManySessions(t *testing.T) {
 	var c Checker
 	for i := range 3 * maxEnded {
@@ -182,7 +191,8 @@ func FuzzMessages(f *testing.F) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	lines := strings.Split(strings.TrimSpace(sessionOf(started, thinking, waiting, question, yes, pay, paid, completed)), "\n")
+	lines := strings.Split(strings.TrimSpace(sessionOf(started, thinking, waiting, question, yes, pay, paid,
+		completed)), "\n")
 	n := 0
 	for _, l := range lines {
 		n += len(l)
@@ -207,9 +217,12 @@ func TestNotes(t *testing.T) {
 		note bool
 	}{
 		{strings.Replace(good, `"urgency":"normal",`, `"urgency":"loud",`, 1), false},
-		{strings.Replace(good, `"verbosity":"normal",`, "", 1), true},                                                                                               // D-03
-		{strings.Replace(good, `"localization_hints":{"primary_language":"en","text_direction":"ltr"},`, "", 1), true},                                              // D-72
-		{strings.Replace(fmt.Sprintf(envelope, 1, 1, "critical", question), `"reversibility":"irreversible"`, `"reversibility":"reversible_with_effort"`, 1), true}, // D-21
+		{strings.Replace(good, `"verbosity":"normal",`, "", 1), true},
+		// D-03
+		{strings.Replace(good, `"localization_hints":{"primary_language":"en","text_direction":"ltr"},`, "", 1), true},
+		// D-72
+		{strings.Replace(fmt.Sprintf(envelope, 1, 1, "critical", question), `"reversibility":"irreversible"`,
+			`"reversibility":"reversible_with_effort"`, 1), true}, // D-21
 	} {
 		var c Checker
 		found := c.Message(1, []byte(strings.TrimSpace(tt.text)))
@@ -224,7 +237,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// SM-016, D-29: several producers share a session's beginning and end; the states and tools are each one's own.
+// SM-016, D-29: several producers share a session's beginning and end; the states and tools are
+// each one's own.
 func TestSeveralProducers(t *testing.T) {
 	of := func(agent string, text string) string {
 		return strings.ReplaceAll(text, `"agent_id":"a"`, `"agent_id":"`+agent+`"`)
@@ -252,9 +266,11 @@ func TestSeveralProducers(t *testing.T) {
 	}
 }
 
-// ENV-069: data of an extension that is known is judged by its schema; what is not named by its URI, or not known, is not.
+// ENV-069: data of an extension that is known is judged by its schema; what is not named by its
+// URI, or not known, is not.
 func TestExtensionData(t *testing.T) {
-	const core, haptic = `"https://aaep-protocol.org/context/v1"`, `"https://github.com/aaep-go/aaep/extensions/haptic/v1"`
+	const core, haptic = `"https://aaep-protocol.org/context/v1"`,
+		`"https://github.com/aaep-go/aaep/extensions/haptic/v1"`
 	event := func(context, extensions string) string {
 		whole := fmt.Sprintf(envelope, 1, 1, "normal", started+`,"extensions":`+extensions)
 		return strings.Replace(whole, `"@context":`+core, `"@context":[`+context+`]`, 1)
@@ -263,13 +279,14 @@ func TestExtensionData(t *testing.T) {
 		return `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"s","capabilities":{"supported_extensions":[` + uris + `],"haptic":` + object + `}}`
 	}
 	for name, tt := range map[string]struct{ text, want string }{
-		"right":             {event(core+","+haptic, `{"haptic":{"pattern":"tap"}}`), ""},
-		"wrong":             {event(core+","+haptic, `{"haptic":{"pattern":7}}`), "/extensions/haptic/pattern"},
-		"not whole":         {event(core+","+haptic, `{"haptic":{}}`), "/extensions/haptic"},
-		"another's":         {event(core+`,"https://example.org/haptic/v1"`, `{"haptic":{"pattern":7}}`), ""},
-		"asked for":         {request(haptic, `{"patterns_supported":["tap"]}`), ""},
-		"wrongly asked for": {request(haptic, `{"patterns_supported":"tap"}`), "/capabilities/haptic/patterns_supported"},
-		"another's, too":    {request(`"https://example.org/haptic/v1"`, `{"patterns_supported":"tap"}`), ""},
+		"right":     {event(core+","+haptic, `{"haptic":{"pattern":"tap"}}`), ""},
+		"wrong":     {event(core+","+haptic, `{"haptic":{"pattern":7}}`), "/extensions/haptic/pattern"},
+		"not whole": {event(core+","+haptic, `{"haptic":{}}`), "/extensions/haptic"},
+		"another's": {event(core+`,"https://example.org/haptic/v1"`, `{"haptic":{"pattern":7}}`), ""},
+		"asked for": {request(haptic, `{"patterns_supported":["tap"]}`), ""},
+		"wrongly asked for": {request(haptic, `{"patterns_supported":"tap"}`),
+			"/capabilities/haptic/patterns_supported"},
+		"another's, too": {request(`"https://example.org/haptic/v1"`, `{"patterns_supported":"tap"}`), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c Checker
@@ -288,9 +305,11 @@ func TestExtensionData(t *testing.T) {
 	}
 }
 
-// ENV-067, EVT-068, EVT-073: an event that cannot be read, for a member is missing, is told everything that is wrong with it, each once.
+// ENV-067, EVT-068, EVT-073: an event that cannot be read, for a member is missing, is told
+// everything that is wrong with it, each once.
 func TestUnreadableToldAll(t *testing.T) {
-	wrong := strings.NewReplacer(`"default_decision":"reject",`, "", `"irreversible":true,"reversibility":"irreversible"`, `"irreversible":"yes"`).Replace(question)
+	wrong := strings.NewReplacer(`"default_decision":"reject",`, "",
+		`"irreversible":true,"reversibility":"irreversible"`, `"irreversible":"yes"`).Replace(question)
 	var got []string
 	for _, f := range (&Checker{}).Message(1, fmt.Appendf(nil, envelope, 1, 1, "normal", wrong)) {
 		got = append(got, f.Requirement+" "+f.Pointer)
@@ -303,12 +322,15 @@ func TestUnreadableToldAll(t *testing.T) {
 
 // D-04: a type is judged by the same rules in each of its spellings.
 func TestSpellingsOfAType(t *testing.T) {
-	for _, spelling := range []string{"aaep:", "https://aaep-protocol.org/types/", "https://aaep-protocol.org/vocab/v1#"} {
-		valid := strings.Replace(fmt.Sprintf(envelope, 1, 0, "normal", `"type":"aaep:agent.session.started"`), "aaep:agent", spelling+"agent", 1)
+	for _, spelling := range []string{"aaep:", "https://aaep-protocol.org/types/",
+		"https://aaep-protocol.org/vocab/v1#"} {
+		valid := strings.Replace(fmt.Sprintf(envelope, 1, 0, "normal", `"type":"aaep:agent.session.started"`),
+			"aaep:agent", spelling+"agent", 1)
 		for _, c := range []struct {
 			line  string
 			wrong bool
-		}{{valid, false}, {strings.Replace(valid, `"type"`, `"requested_by":5,"type"`, 1), true}, {strings.Replace(valid, "session.started", "awaiting.confirmation", 1), true}} {
+		}{{valid, false}, {strings.Replace(valid, `"type"`, `"requested_by":5,"type"`, 1), true},
+			{strings.Replace(valid, "session.started", "awaiting.confirmation", 1), true}} {
 			for _, schemaOnly := range []bool{false, true} {
 				found := (&Checker{SchemaOnly: schemaOnly}).Message(1, []byte(c.line))
 				if wrong := slices.ContainsFunc(found, func(f Finding) bool { return !f.Note }); wrong != c.wrong {
@@ -319,7 +341,8 @@ func TestSpellingsOfAType(t *testing.T) {
 	}
 }
 
-// D-12, ENV-058 to ENV-062: the limits of what this SDK sends are notes where others exceed them within the published schemas.
+// D-12, ENV-058 to ENV-062: the limits of what this SDK sends are notes where others exceed them
+// within the published schemas.
 func TestOwnLimitsAreNotes(t *testing.T) {
 	const event = `{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.session.started","event_id":"evt_1","session_id":"sess_1","timestamp":"2026-07-01T09:30:00.000Z",` +
 		`"verbosity":"normal","urgency":"normal","localization_hints":{"primary_language":"en"%s},"producer":{"agent_id":"bills"%s}%s}`
@@ -333,14 +356,16 @@ func TestOwnLimitsAreNotes(t *testing.T) {
 		hints, producer, more string
 		wrong                 bool
 	}{
-		"wide summary":         {"", "", `,"summary_normal":"` + wide + `"`, false},
-		"long summary":         {"", "", `,"summary_normal":"` + long + `"`, true},
-		"long correlation":     {"", "", `,"summary_normal":"x","correlation_id":"` + long + `"`, false},
-		"long agent name":      {"", `,"agent_name":"` + long + `"`, `,"summary_normal":"x"`, false},
-		"empty agent name":     {"", `,"agent_name":""`, `,"summary_normal":"x"`, true},
-		"long calendar":        {`,"calendar":"` + long + `"`, "", `,"summary_normal":"x"`, false},
-		"64 KiB and more":      {"", "", `,"summary_normal":"x","extensions":{"x":{"a":"` + strings.Repeat("y", 70000) + `"}}`, false},
-		"deep extension":       {"", "", `,"summary_normal":"x","extensions":{"x":{"a":` + strings.Repeat("[", 12) + strings.Repeat("]", 12) + `}}`, false},
+		"wide summary":     {"", "", `,"summary_normal":"` + wide + `"`, false},
+		"long summary":     {"", "", `,"summary_normal":"` + long + `"`, true},
+		"long correlation": {"", "", `,"summary_normal":"x","correlation_id":"` + long + `"`, false},
+		"long agent name":  {"", `,"agent_name":"` + long + `"`, `,"summary_normal":"x"`, false},
+		"empty agent name": {"", `,"agent_name":""`, `,"summary_normal":"x"`, true},
+		"long calendar":    {`,"calendar":"` + long + `"`, "", `,"summary_normal":"x"`, false},
+		"64 KiB and more": {"", "", `,"summary_normal":"x","extensions":{"x":{"a":"` + strings.Repeat("y",
+			70000) + `"}}`, false},
+		"deep extension": {"", "", `,"summary_normal":"x","extensions":{"x":{"a":` + strings.Repeat("[", 12) +
+			strings.Repeat("]", 12) + `}}`, false},
 		"more than 32 members": {"", "", `,"summary_normal":"x","extensions":{"x":{}` + many + `}`, false},
 	} {
 		line := fmt.Sprintf(event, c.hints, c.producer, c.more)

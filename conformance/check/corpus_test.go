@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// What the project's corpus of hostile messages calls valid is valid here, and nothing else is (ENV-067, ENV-070).
+// What the project's corpus of hostile messages calls valid is valid here, and nothing else is
+// (ENV-067, ENV-070).
 func TestCorpus(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "corpus", "index.json"))
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/aaep-go/aaep/conformance/check"
 )
 
-// A recording is judged line by line: each message by itself, and the events of a session in their order.
+// A recording is judged line by line: each message by itself, and the events of a session in their
+// order.
 func Example() {
 	recording := `{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.session.completed","aaep_version":"1.0.0","event_id":"evt_1","session_id":"sess_1","timestamp":"2026-07-01T09:30:00.000Z","producer":{"agent_id":"planner"},"verbosity":"normal","urgency":"normal","localization_hints":{"primary_language":"en","text_direction":"ltr"},"summary_normal":"Done."}
 {"type":"subscription.close","subscription_id":"sub_1"}`

@@ -10,10 +10,11 @@ import (
 
 const maxMessage = 16 << 20
 
-// Messages cuts a stream into messages: one on each line, or written over several lines. A line that
-// is neither is handed on as it is, so that one bad message costs one message. The pair is the line a
-// message begins at, from 1, and its bytes, which are valid until the next pair. After the last pair, err
-// says why reading ended, if not at the end of the stream: one message takes at most 16 MiB, pretty-printed.
+// Messages cuts a stream into messages: one on each line, or written over several lines. A line
+// that is neither is handed on as it is, so that one bad message costs one message. The pair is the
+// line a message begins at, from 1, and its bytes, which are valid until the next pair. After the
+// last pair, err says why reading ended, if not at the end of the stream: one message takes at most
+// 16 MiB, pretty-printed.
 func Messages(r io.Reader, err *error) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)

@@ -132,7 +132,7 @@ var theMap = []folder{
 		why:    "it judges what was on the wire, and must not know the insides of what it judges",
 	},
 	{
-		path:   "conformance/stand",
+		path:   "conformance/endpoint",
 		arrows: []string{".", "internal/httpguard", "internal/violation", "transports", "transports/ipc", "transports/sse", "transports/stdio", "transports/websocket"},
 		why:    "it is where targets come to, over whatever transport, and judges nothing",
 	},

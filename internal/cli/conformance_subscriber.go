@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep/conformance"
-	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/conformance/endpoint"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber/discover"
@@ -28,7 +28,7 @@ type subscriberProof struct {
 	known, resume            string
 	list, json, verbose      bool
 
-	stand     *stand.Stand
+	endpoint  *endpoint.Endpoint
 	url       string // of it, as its subscriber is told
 	transport string
 }
@@ -109,8 +109,8 @@ func (p *subscriberProof) runSubscriberSuite(cmd *cobra.Command) error {
 	if err := p.openAddress(web); err != nil {
 		return err
 	}
-	defer p.stand.Close()
-	run.Listener, run.Transport, run.Subscriber = p.stand, p.transport, web
+	defer p.endpoint.Close()
+	run.Listener, run.Transport, run.Subscriber = p.endpoint, p.transport, web
 	status := announcer{out: cmd.ErrOrStderr()}
 	run.Progress = func(play string, n, of int) {
 		status.printLabelled("aaep",
@@ -152,21 +152,21 @@ func (p *subscriberProof) checkFlags() error {
 // there too, where it speaks HTTP.
 func (p *subscriberProof) openAddress(web http.Handler) (err error) {
 	var at string
-	if at, p.transport, err = standAt(p.listen); err != nil {
+	if at, p.transport, err = endpointAddress(p.listen); err != nil {
 		return err
 	}
 	if p.command != "" || !strings.Contains(at, "://") {
 		web = nil
 	}
 	if p.transport == manifest.Stdio {
-		p.stand, err = stand.Child(relayLine())
+		p.endpoint, err = endpoint.Child(relayLine())
 	} else {
-		p.stand, err = stand.Listen(at, web)
+		p.endpoint, err = endpoint.Listen(at, web)
 	}
 	if err != nil {
 		return usageError("cannot take --listen: %s", plainError(err))
 	}
-	if p.url = p.stand.URL(); p.transport == discover.LocalTransport {
+	if p.url = p.endpoint.URL(); p.transport == discover.LocalTransport {
 		p.url = localScheme + p.url
 	}
 	return nil
@@ -206,8 +206,8 @@ func (p *subscriberProof) notProved(err error) error {
 	return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", p.url, why)}
 }
 
-// standAt is what stand.Listen takes for an address, and the transport's name.
-func standAt(address string) (at, transport string, err error) {
+// endpointAddress is what endpoint.Listen takes for an address, and the transport's name.
+func endpointAddress(address string) (at, transport string, err error) {
 	switch {
 	case address == "stdio":
 		return "", manifest.Stdio, nil
@@ -240,7 +240,7 @@ func relayLine() string {
 func relayCommand() *cobra.Command {
 	return &cobra.Command{Use: "relay PATH", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := stand.Relay(args[0], cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
+			if err := endpoint.Relay(args[0], cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
 				return &exitError{exitUnreachable, fmt.Errorf("no suite is at %s: %s", args[0], plainError(err))}
 			}
 			return nil

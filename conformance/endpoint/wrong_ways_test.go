@@ -1,4 +1,4 @@
-package stand_test
+package endpoint_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	gorilla "github.com/gorilla/websocket"
 
 	"github.com/aaep-go/aaep/conformance"
-	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/conformance/endpoint"
 	"github.com/aaep-go/aaep/internal/memnet"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
@@ -58,25 +58,33 @@ func (n novice) dialer(subprotocols ...string) *gorilla.Dialer {
 	return &gorilla.Dialer{NetDialContext: n.ln.Dial, Subprotocols: subprotocols}
 }
 
-// Whoever goes wrong on the way in is told at once what came and what would be right, by the requirement, and is not waited for
-// for long, in virtual time. SSE-003, SSE-005, WS-002, CONF-014.
+// Whoever goes wrong on the way in is told at once what came and what would be right, by the
+// requirement, and is not waited for for long, in virtual time. SSE-003, SSE-005, WS-002, CONF-014.
 func TestWrongWays(t *testing.T) {
 	for _, tt := range []struct {
 		name, listen string
 		does         func(ctx context.Context, n novice)
 		want         string
 	}{
-		{"another path", "", func(ctx context.Context, n novice) { n.do(ctx, "POST", "/subscribe", firstRequest, asJSON) }, "POST /subscribe was answered with 404; a subscription is asked for with a subscription.request to POST /aaep/v1/subscriptions, as application/json (SSE-003)"},
-		{"another method", "", func(ctx context.Context, n novice) { n.do(ctx, "GET", "/aaep/v1/subscriptions", "") }, "(SSE-003)"},
+		{"another path", "", func(ctx context.Context,
+			n novice) {
+			n.do(ctx, "POST", "/subscribe", firstRequest, asJSON)
+		}, "POST /subscribe was answered with 404; a subscription is asked for with a subscription.request to POST /aaep/v1/subscriptions, as application/json (SSE-003)"},
+		{"another method", "", func(ctx context.Context, n novice) { n.do(ctx, "GET", "/aaep/v1/subscriptions", "") },
+			"(SSE-003)"},
 		{"a form", "", func(ctx context.Context, n novice) {
 			n.do(ctx, "POST", "/aaep/v1/subscriptions", firstRequest, "Content-Type: application/x-www-form-urlencoded")
 		}, "answered with 415 (Content-Type must be application/json"},
-		{"no JSON", "", func(ctx context.Context, n novice) { n.do(ctx, "POST", "/aaep/v1/subscriptions", "{'type'}", asJSON) }, "(SSE-003)"},
+		{"no JSON", "", func(ctx context.Context,
+			n novice) {
+			n.do(ctx, "POST", "/aaep/v1/subscriptions", "{'type'}", asJSON)
+		}, "(SSE-003)"},
 		{"another type", "", func(ctx context.Context, n novice) {
 			n.do(ctx, "POST", "/aaep/v1/subscriptions", `{"type":"subscribe"}`, asJSON)
 		}, "(the type of the message is subscribe)"},
 		{"no capabilities", "", func(ctx context.Context, n novice) {
-			n.do(ctx, "POST", "/aaep/v1/subscriptions", `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"first"}`, asJSON)
+			n.do(ctx, "POST", "/aaep/v1/subscriptions",
+				`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"first"}`, asJSON)
 		}, `"capabilities" is missing`},
 		{"too large", "", func(ctx context.Context, n novice) {
 			n.do(ctx, "POST", "/aaep/v1/subscriptions", strings.Repeat(" ", 2<<20)+firstRequest, asJSON)
@@ -98,8 +106,12 @@ func TestWrongWays(t *testing.T) {
 			n.subscribed(ctx)
 			n.do(ctx, "GET", "/events", "", "Accept: text/event-stream")
 		}, "the target opened no event stream; GET /events was answered with 404; the stream is at the Location"},
-		{"a stream by POST", "", func(ctx context.Context, n novice) { n.do(ctx, "POST", n.subscribed(ctx), "{}", asJSON) }, "asked for with GET (SSE-005)"},
-		{"no stream, and is gone", "", func(ctx context.Context, n novice) { n.subscribed(ctx) }, "the target opened no event stream"},
+		{"a stream by POST", "", func(ctx context.Context,
+			n novice) {
+			n.do(ctx, "POST", n.subscribed(ctx), "{}", asJSON)
+		}, "asked for with GET (SSE-005)"},
+		{"no stream, and is gone", "", func(ctx context.Context, n novice) { n.subscribed(ctx) },
+			"the target opened no event stream"},
 		{"without the subprotocol", "ws", func(ctx context.Context, n novice) {
 			n.dialer().DialContext(ctx, n.at, nil)
 		}, "(WS-002)"},
@@ -113,19 +125,21 @@ func TestWrongWays(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				address := map[string]string{"": "http://127.0.0.1:0", "ws": "ws://127.0.0.1:0", "bare": "http://127.0.0.1:0/events"}[tt.listen]
+				address := map[string]string{"": "http://127.0.0.1:0", "ws": "ws://127.0.0.1:0",
+					"bare": "http://127.0.0.1:0/events"}[tt.listen]
 				ln := memnet.Listen()
-				s, err := stand.ListenOn(ln, address)
+				s, err := endpoint.ListenOn(ln, address)
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer s.Close()
 				began := time.Now()
-				report, err := conformance.SubscriberRun{Listener: s, Level: 1, Subscriber: conformance.SubscriberFunc(func(ctx context.Context, _ *conformance.Hook) error {
-					tt.does(ctx, novice{ln, s.URL()})
-					<-ctx.Done()
-					return nil
-				})}.Prove(t.Context())
+				report, err := conformance.SubscriberRun{Listener: s, Level: 1,
+					Subscriber: conformance.SubscriberFunc(func(ctx context.Context, _ *conformance.Hook) error {
+						tt.does(ctx, novice{ln, s.URL()})
+						<-ctx.Done()
+						return nil
+					})}.Prove(t.Context())
 				said := ""
 				if err != nil && !errors.Is(err, conformance.ErrUnreachable) {
 					t.Fatal(err)

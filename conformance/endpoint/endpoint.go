@@ -1,9 +1,9 @@
-// Package stand is where subscribers that are to be proved come to: over Server-Sent Events, with and without a handshake,
-// WebSocket, a local socket, or standard input and output.
+// Package endpoint listens for the subscribers that a conformance run proves: over Server-Sent
+// Events, with and without a handshake, WebSocket, a local socket, or standard input and output.
 //
-//	s, err := stand.Listen("http://127.0.0.1:0", nil)
+//	s, err := endpoint.Listen("http://127.0.0.1:0", nil)
 //	run := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: reader, URL: s.URL()}, Level: 1}
-package stand
+package endpoint
 
 import (
 	"context"
@@ -29,8 +29,8 @@ import (
 // HookPath is where the hook is, if Listen was given one.
 const HookPath = "/conformance/"
 
-// Stand is a transports.Listener, whose Conns can be cut.
-type Stand struct {
+// Endpoint is a transports.Listener. Its Conns can be cut.
+type Endpoint struct {
 	url      string
 	arrivals chan transports.Conn
 	stop     context.CancelFunc
@@ -48,17 +48,20 @@ type Stand struct {
 	replies    [][]byte           // that were posted without a handshake and not received yet, as they were on the wire
 }
 
-// Listen listens at "http://HOST:PORT", which serves Server-Sent Events and WebSocket, at "ws://HOST:PORT", which is the same
-// and makes URL one of WebSocket, at "http://HOST:PORT/events", which serves the layout without a handshake alone, or at the path
-// of a local socket. HOST is this machine; port 0 is any. A hook is served at HookPath over HTTP; nil is none.
-func Listen(address string, hook http.Handler) (*Stand, error) {
+// Listen listens at "http://HOST:PORT", which serves Server-Sent Events and WebSocket, at
+// "ws://HOST:PORT", which is the same and makes URL one of WebSocket, at "http://HOST:PORT/events",
+// which serves the layout without a handshake alone, or at the path of a local socket. HOST is this
+// machine; port 0 is any. A hook is served at HookPath over HTTP; nil is none.
+func Listen(address string, hook http.Handler) (*Endpoint, error) {
 	return listen(address, hook, net.Listen)
 }
 
 // listen is Listen with the call that opens the TCP listener, which tests in virtual time replace.
-func listen(address string, hook http.Handler, open func(network, address string) (net.Listener, error)) (*Stand, error) {
+func listen(address string, hook http.Handler, open func(network, address string) (net.Listener, error)) (*Endpoint,
+	error) {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Stand{arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{}, given: map[string]bool{}}
+	s := &Endpoint{arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{},
+		given: map[string]bool{}}
 	ctx, _ = violation.WithReporter(ctx, s.report)
 	scheme, _, isURL := strings.Cut(address, "://")
 	err := error(nil)
@@ -74,9 +77,9 @@ func listen(address string, hook http.Handler, open func(network, address string
 	return s, nil
 }
 
-func (s *Stand) overSocket(ctx context.Context, path string, hook http.Handler) error {
+func (s *Endpoint) overSocket(ctx context.Context, path string, hook http.Handler) error {
 	if hook != nil {
-		return errors.New("stand: a hook over HTTP needs an address of HTTP")
+		return errors.New("endpoint: a hook over HTTP needs an address of HTTP")
 	}
 	l, err := ipc.Listen(path, nil)
 	if err != nil {
@@ -87,26 +90,29 @@ func (s *Stand) overSocket(ctx context.Context, path string, hook http.Handler) 
 	return nil
 }
 
-func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.Handler, open func(network, address string) (net.Listener, error)) error {
+func (s *Endpoint) overHTTP(ctx context.Context, scheme, address string, hook http.Handler,
+	open func(network, address string) (net.Listener, error)) error {
 	u, err := url.Parse(address)
 	bare := err == nil && scheme == "http" && u.Path == "/events"
 	if err != nil || scheme != "http" && scheme != "ws" || u.Port() == "" || strings.Trim(u.Path, "/") != "" && !bare {
-		return fmt.Errorf("stand: %q is no address such as http://127.0.0.1:0, ws://127.0.0.1:0 or http://127.0.0.1:0/events", address)
+		return fmt.Errorf("endpoint: %q is no address such as http://127.0.0.1:0, ws://127.0.0.1:0 or http://127.0.0.1:0/events", address)
 	}
 	if !httpguard.LoopbackName(u.Hostname()) {
-		return fmt.Errorf("stand: %s is not this machine, and nobody is asked who they are here; use 127.0.0.1", u.Hostname())
+		return fmt.Errorf("endpoint: %s is not this machine, and nobody is asked who they are here; use 127.0.0.1",
+			u.Hostname())
 	}
 	ln, err := open("tcp", u.Host)
 	if err != nil {
-		return fmt.Errorf("stand: %w", err)
+		return fmt.Errorf("endpoint: %w", err)
 	}
 	mux := http.NewServeMux()
 	listeners := []transports.Listener{}
 	if s.bare = bare; bare {
 		can := true
-		root, err := sse.NewRootServer(sse.RootOptions{Capabilities: aaep.Capabilities{SupportsConfirmationReply: &can, SupportsClarificationReply: &can}})
+		root, err := sse.NewRootServer(sse.RootOptions{Capabilities: aaep.Capabilities{SupportsConfirmationReply: &can,
+			SupportsClarificationReply: &can}})
 		if err != nil {
-			return fmt.Errorf("stand: %w", err)
+			return fmt.Errorf("endpoint: %w", err)
 		}
 		mux.Handle("/", root)
 		mux.Handle("/events", s.carrying(root))
@@ -122,8 +128,12 @@ func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.
 		mux.Handle(HookPath, hook)
 	}
 	srv := &http.Server{Handler: s.seeing(mux, bare), ReadHeaderTimeout: 5 * time.Second,
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
-		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // it is reported
+		ConnContext: func(ctx context.Context,
+			c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // it is reported
 	s.scheme = scheme
 	s.url = u.Scheme + "://" + ln.Addr().String()
 	if scheme == "ws" {
@@ -139,8 +149,9 @@ func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.
 
 type connKey struct{}
 
-// carrying remembers the connection that events go over, so that it can be cut, and how it was asked for.
-func (s *Stand) carrying(next http.Handler) http.Handler {
+// carrying remembers the connection that events go over, so that it can be cut, and how it was
+// asked for.
+func (s *Endpoint) carrying(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, _ := r.Context().Value(connKey{}).(net.Conn)
 		s.mu.Lock()
@@ -162,7 +173,7 @@ func (s *Stand) carrying(next http.Handler) http.Handler {
 	})
 }
 
-func (s *Stand) cut() {
+func (s *Endpoint) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.links {
@@ -173,10 +184,10 @@ func (s *Stand) cut() {
 // link is a Conn that can be cut, and stream one with event streams.
 type link struct {
 	transports.Conn
-	s *Stand
+	s *Endpoint
 }
 
-func (s *Stand) cuttable(c transports.Conn) transports.Conn {
+func (s *Endpoint) cuttable(c transports.Conn) transports.Conn {
 	if r, ok := c.(transports.Resumable); ok {
 		return stream{r, s}
 	}
@@ -187,17 +198,19 @@ func (l link) Cut() { l.s.cut() }
 
 type stream struct {
 	transports.Resumable
-	s *Stand
+	s *Endpoint
 }
 
 func (l stream) Cut() { l.s.cut() }
 
-// Substituted reports whether a message was written by the endpoint: without a handshake, each request.
+// Substituted reports whether a message was written by the endpoint: without a handshake, each
+// request.
 func (l stream) Substituted(msg []byte) bool {
 	return l.s.bare && typeOf(msg).Type == "subscription.request"
 }
 
-// Receive returns a reply without a handshake as it was posted, and not as the RootServer writes it anew for a producer.
+// Receive returns a reply without a handshake as it was posted, and not as the RootServer writes it
+// anew for a producer.
 func (l stream) Receive(ctx context.Context) ([]byte, error) {
 	msg, err := l.Resumable.Receive(ctx)
 	if err != nil || !l.s.bare {
@@ -206,7 +219,7 @@ func (l stream) Receive(ctx context.Context) ([]byte, error) {
 	return l.s.asPosted(msg), nil
 }
 
-func (s *Stand) take(ctx context.Context, l transports.Listener, with func(transports.Conn) transports.Conn) {
+func (s *Endpoint) take(ctx context.Context, l transports.Listener, with func(transports.Conn) transports.Conn) {
 	for {
 		c, err := l.Accept(ctx)
 		if err != nil {
@@ -222,11 +235,11 @@ func (s *Stand) take(ctx context.Context, l transports.Listener, with func(trans
 }
 
 // URL is what to give to the target.
-func (s *Stand) URL() string { return s.url }
+func (s *Endpoint) URL() string { return s.url }
 
-// Accept returns the Conn of the next subscriber. Until it is called again, the Reporter of ctx gets all that comes and is refused,
-// and first what was refused while there was no Reporter.
-func (s *Stand) Accept(ctx context.Context) (transports.Conn, error) {
+// Accept returns the Conn of the next subscriber. Until it is called again, the Reporter of ctx
+// gets all that comes and is refused, and first what was refused while there was no Reporter.
+func (s *Endpoint) Accept(ctx context.Context) (transports.Conn, error) {
 	s.setReporter(violation.ReporterOf(ctx))
 	select {
 	case c := <-s.arrivals:
@@ -237,7 +250,7 @@ func (s *Stand) Accept(ctx context.Context) (transports.Conn, error) {
 }
 
 // Close ends everything.
-func (s *Stand) Close() error {
+func (s *Endpoint) Close() error {
 	s.stop()
 	err := s.close()
 	s.running.Wait()

@@ -1,4 +1,4 @@
-package stand
+package endpoint
 
 import (
 	"bytes"
@@ -22,9 +22,9 @@ const maxUnreported = 100
 
 type deviation struct{ requirement, problem string }
 
-// setReporter makes w the Reporter of what comes from now on, and reports to it what came while there was none. A nil w forgets that:
-// it belongs to a scenario that is over.
-func (s *Stand) setReporter(w violation.Reporter) {
+// setReporter makes w the Reporter of what comes from now on, and reports to it what came while
+// there was none. A nil w forgets that: it belongs to a scenario that is over.
+func (s *Endpoint) setReporter(w violation.Reporter) {
 	s.mu.Lock()
 	unreported := s.unreported
 	s.reporter, s.unreported = w, nil
@@ -36,9 +36,9 @@ func (s *Stand) setReporter(w violation.Reporter) {
 	}
 }
 
-// report reports a deviation. A target may come before the runner calls Accept, and then ends its attempt: what
-// it did wrong is kept for that call, or nobody would ever learn of it.
-func (s *Stand) report(requirement, problem string) {
+// report reports a deviation. A target may come before the runner calls Accept, and then ends its
+// attempt: what it did wrong is kept for that call, or nobody would ever learn of it.
+func (s *Endpoint) report(requirement, problem string) {
 	if problem == "" {
 		return
 	}
@@ -52,7 +52,7 @@ func (s *Stand) report(requirement, problem string) {
 }
 
 // seeing reports which requests come otherwise than the bindings say.
-func (s *Stand) seeing(next http.Handler, bare bool) http.Handler {
+func (s *Endpoint) seeing(next http.Handler, bare bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, HookPath) {
 			next.ServeHTTP(w, r)
@@ -88,7 +88,8 @@ func (s *Stand) seeing(next http.Handler, bare bool) http.Handler {
 }
 
 // refusals are the codes with which a transport itself refuses a request.
-var refusals = map[int]bool{400: true, 403: true, 404: true, 405: true, 408: true, 411: true, 413: true, 415: true, 426: true, 431: true}
+var refusals = map[int]bool{400: true, 403: true, 404: true, 405: true, 408: true, 411: true, 413: true, 415: true,
+	426: true, 431: true}
 
 type message struct {
 	Type           string `json:"type"`
@@ -103,7 +104,7 @@ func typeOf(msg []byte) (m message) {
 }
 
 // keep keeps what was posted until the runner receives it.
-func (s *Stand) keep(body []byte) {
+func (s *Endpoint) keep(body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.replies = append(s.replies, body); len(s.replies) > maxUnreported {
@@ -111,8 +112,9 @@ func (s *Stand) keep(body []byte) {
 	}
 }
 
-// asPosted is the message as it was posted that has the same token, or the message where there is none.
-func (s *Stand) asPosted(msg []byte) []byte {
+// asPosted is the message as it was posted that has the same token, or the message where there is
+// none.
+func (s *Endpoint) asPosted(msg []byte) []byte {
 	token := typeOf(msg).ReplyToken
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +127,9 @@ func (s *Stand) asPosted(msg []byte) []byte {
 	return msg
 }
 
-// posted notes the subscriptions that are given, and tells of messages that name another: the runner never sees those.
-func (s *Stand) posted(seen *answered, sent message) {
+// posted notes the subscriptions that are given, and tells of messages that name another: the
+// runner never sees those.
+func (s *Endpoint) posted(seen *answered, sent message) {
 	var got message
 	if sent.Type == "subscription.request" && json.Unmarshal(seen.body.Bytes(), &got) == nil {
 		s.mu.Lock()
@@ -138,14 +141,16 @@ func (s *Stand) posted(seen *answered, sent message) {
 	known := s.given[sent.SubscriptionID]
 	s.mu.Unlock()
 	if !known {
-		s.report("CONF-014", fmt.Sprintf("%s names the subscription %s, which there is none of", short(sent.Type), short(sent.SubscriptionID)))
+		s.report("CONF-014", fmt.Sprintf("%s names the subscription %s, which there is none of", short(sent.Type),
+			short(sent.SubscriptionID)))
 	}
 }
 
 // wrong is what was wrong with a request that was refused, and what would be right.
-func (s *Stand) wrong(r *http.Request, seen *answered, sent message) (requirement, problem string) {
+func (s *Endpoint) wrong(r *http.Request, seen *answered, sent message) (requirement, problem string) {
 	what := fmt.Sprintf("%s %s was answered with %d", short(r.Method), short(r.URL.RequestURI()), seen.status)
-	if why := seen.reason(); seen.status == http.StatusBadRequest && sent.Type != "" && !strings.HasPrefix(sent.Type, "subscription.") {
+	if why := seen.reason(); seen.status == http.StatusBadRequest && sent.Type != "" &&
+		!strings.HasPrefix(sent.Type, "subscription.") {
 		what += " (the type of the message is " + short(sent.Type) + ")"
 	} else if why != "" && seen.status != http.StatusNotFound {
 		what += " (" + why + ")"
@@ -154,7 +159,8 @@ func (s *Stand) wrong(r *http.Request, seen *answered, sent message) (requiremen
 	subscribed := len(s.given) > 0
 	s.mu.Unlock()
 	switch path := r.URL.Path; {
-	case strings.HasPrefix(path, "/.well-known/"), strings.HasPrefix(path, sse.DefaultPrefix+"/schemas/"), path == "/favicon.ico":
+	case strings.HasPrefix(path, "/.well-known/"), strings.HasPrefix(path, sse.DefaultPrefix+"/schemas/"),
+		path == "/favicon.ico":
 		return "", "" // which may be there or not
 	case seen.status == http.StatusForbidden:
 		return "", what
@@ -164,10 +170,13 @@ func (s *Stand) wrong(r *http.Request, seen *answered, sent message) (requiremen
 		return "", what + "; the WebSocket is at " + websocket.DefaultPath
 	case path == sse.DefaultPrefix+"/events":
 		return "SSE-005", what + theStream
-	case path == sse.DefaultPrefix+"/replies", r.Method == http.MethodPost && subscribed && sent.Type != "subscription.request":
-		return "SSE-009", what + "; replies, renegotiation and close go to POST " + sse.DefaultPrefix + "/replies, as application/json"
+	case path == sse.DefaultPrefix+"/replies", r.Method == http.MethodPost && subscribed &&
+		sent.Type != "subscription.request":
+		return "SSE-009", what + "; replies, renegotiation and close go to POST " + sse.DefaultPrefix +
+			"/replies, as application/json"
 	case path == sse.DefaultPrefix+"/subscriptions", r.Method == http.MethodPost:
-		return "SSE-003", what + "; a subscription is asked for with a subscription.request to POST " + sse.DefaultPrefix + "/subscriptions, as application/json"
+		return "SSE-003", what + "; a subscription is asked for with a subscription.request to POST " +
+			sse.DefaultPrefix + "/subscriptions, as application/json"
 	case strings.Contains(r.Header.Get("Accept"), "text/event-stream"), subscribed:
 		return "SSE-005", what + theStream
 	}
@@ -180,7 +189,8 @@ func bareWrong(r *http.Request, seen *answered) (requirement, problem string) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") || r.URL.Path == "/favicon.ico" {
 		return "", ""
 	}
-	return "", fmt.Sprintf("%s %s was answered with %d; here are GET /events and POST /messages, and no handshake", short(r.Method), short(r.URL.RequestURI()), seen.status)
+	return "", fmt.Sprintf("%s %s was answered with %d; here are GET /events and POST /messages, and no handshake",
+		short(r.Method), short(r.URL.RequestURI()), seen.status)
 }
 
 func short(s string) string {
@@ -244,7 +254,7 @@ func (w *atMost) Write(b []byte) (int, error) {
 // knocked is a connection of which the first bytes are looked at: HTTP begins with a letter.
 type knocked struct {
 	net.Conn
-	s     *Stand
+	s     *Endpoint
 	known bool // used by the server's goroutine of the connection
 }
 
@@ -254,7 +264,8 @@ func (c *knocked) Read(b []byte) (int, error) {
 		c.known = true
 		switch first := b[0]; {
 		case first == 0x16:
-			c.s.report("", "a connection came that speaks TLS, and this address is one without: it begins with "+c.s.scheme+"://, not "+c.s.scheme+"s://")
+			c.s.report("", "a connection came that speaks TLS, and this address is one without: it begins with "+
+				c.s.scheme+"://, not "+c.s.scheme+"s://")
 		case first < 'A' || first > 'Z':
 			c.s.report("", fmt.Sprintf("a connection came that does not speak HTTP: it begins with %#02x", first))
 		}
@@ -271,7 +282,7 @@ func (c *knocked) Close() error {
 
 type knocking struct {
 	net.Listener
-	s *Stand
+	s *Endpoint
 }
 
 func (l knocking) Accept() (net.Conn, error) {

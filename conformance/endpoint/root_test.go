@@ -1,4 +1,4 @@
-package stand_test
+package endpoint_test
 
 import (
 	"context"
@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/conformance/endpoint"
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Without a handshake the request is the endpoint's own, which it says, and a reply is judged as it was posted, with all that is
-// wrong with it. CONF-012
+// Without a handshake the request is the endpoint's own, which it says, and a reply is judged as it
+// was posted, with all that is wrong with it. CONF-012
 func TestRootLayoutAsPosted(t *testing.T) {
-	s, err := stand.Listen("http://127.0.0.1:0/events", nil)
+	s, err := endpoint.Listen("http://127.0.0.1:0/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,8 @@ func TestRootLayoutAsPosted(t *testing.T) {
 	if !conn.(interface{ Substituted([]byte) bool }).Substituted(request) {
 		t.Errorf("the endpoint does not say that it wrote %s", request)
 	}
-	accepted, err := aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: "sub_1", AAEPVersion: aaep.Version, Producer: aaep.Producer{AgentID: "a"}})
+	accepted, err := aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: "sub_1", AAEPVersion: aaep.Version,
+		Producer: aaep.Producer{AgentID: "a"}})
 	if err == nil {
 		err = conn.Send(ctx, accepted)
 	}

@@ -1,4 +1,4 @@
-package stand_test
+package endpoint_test
 
 import (
 	"context"
@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/conformance/endpoint"
 	"github.com/aaep-go/aaep/internal/violation"
 )
 
-// CONF-014: a target that was refused before the runner had called Accept is reported all the same, once, and not to the
-// Reporter of a scenario after that one.
+// CONF-014: a target that was refused before the runner had called Accept is reported all the same,
+// once, and not to the Reporter of a scenario after that one.
 func TestRefusedBeforeAccept(t *testing.T) {
-	s, err := stand.Listen("http://127.0.0.1:0", nil)
+	s, err := endpoint.Listen("http://127.0.0.1:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,12 +32,16 @@ func TestRefusedBeforeAccept(t *testing.T) {
 	accept := func() (reported []string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		ctx, _ = violation.WithReporter(ctx, func(requirement, problem string) { reported = append(reported, requirement+" "+problem) })
+		ctx, _ = violation.WithReporter(ctx, func(requirement,
+			problem string) {
+			reported = append(reported, requirement+" "+problem)
+		})
 		s.Accept(ctx)
 		return reported
 	}
 	ask()
-	if got := accept(); len(got) != 1 || !strings.HasPrefix(got[0], "SSE-003 GET /aaep/v1/subscriptions was answered with 405") {
+	if got := accept(); len(got) != 1 || !strings.HasPrefix(got[0],
+		"SSE-003 GET /aaep/v1/subscriptions was answered with 405") {
 		t.Errorf("%q was reported", got)
 	}
 	if got := accept(); len(got) != 0 {

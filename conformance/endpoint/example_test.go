@@ -1,4 +1,4 @@
-package stand_test
+package endpoint_test
 
 import (
 	"context"
@@ -7,14 +7,14 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
-	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/conformance/endpoint"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
 // A subscriber of one's own is proved within a test: what it presents, it tells the hook.
 func Example() {
-	s, err := stand.Listen("http://127.0.0.1:0", nil)
+	s, err := endpoint.Listen("http://127.0.0.1:0", nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -38,7 +38,8 @@ func Example() {
 		}
 		return nil
 	})
-	run := conformance.SubscriberRun{Listener: s, Subscriber: reader, Level: 1, Only: []string{"start-told", "hint-told"}}
+	run := conformance.SubscriberRun{Listener: s, Subscriber: reader, Level: 1,
+		Only: []string{"start-told", "hint-told"}}
 	report, err := run.Prove(context.Background())
 	if err != nil {
 		fmt.Println(err)

@@ -1,4 +1,4 @@
-package stand
+package endpoint
 
 import (
 	"context"
@@ -14,21 +14,23 @@ import (
 	"github.com/aaep-go/aaep/transports/stdio"
 )
 
-// Child is a stand for subscribers that start the agent themselves, and speak with it over its standard input and output. URL is
-// what they start: relay, with one more argument that is passed to Relay. Relay is a command line, whose words a space separates.
-func Child(relay string) (*Stand, error) {
+// Child is an endpoint for subscribers that start the agent themselves, and speak with it over its
+// standard input and output. URL is what they start: relay, with one more argument that is passed
+// to Relay. Relay is a command line, whose words a space separates.
+func Child(relay string) (*Endpoint, error) {
 	dir, err := os.MkdirTemp("", "aaep") // 0700, and short enough for a socket
 	if err != nil {
-		return nil, fmt.Errorf("stand: %w", err)
+		return nil, fmt.Errorf("endpoint: %w", err)
 	}
 	path := filepath.Join(dir, "s")
 	ln, err := net.Listen("unix", path)
 	if err != nil {
 		os.RemoveAll(dir)
-		return nil, fmt.Errorf("stand: %w", err)
+		return nil, fmt.Errorf("endpoint: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Stand{url: relay + " " + path, arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{}}
+	s := &Endpoint{url: relay + " " + path, arrivals: make(chan transports.Conn), stop: stop,
+		links: map[net.Conn]bool{}}
 	ctx, _ = violation.WithReporter(ctx, s.report)
 	s.close = func() error { return errors.Join(ln.Close(), os.RemoveAll(dir)) }
 	s.running.Go(func() {
@@ -61,12 +63,12 @@ type child struct {
 
 func (c child) Cut() { c.line.Close() }
 
-// Relay is the program that a subscriber starts: it carries what comes on in to the Child at path, and what that says to out,
-// until either ends.
+// Relay is the program that a subscriber starts: it carries what comes on in to the Child at path,
+// and what that says to out, until either ends.
 func Relay(path string, in io.Reader, out io.Writer) error {
 	conn, err := net.Dial("unix", path)
 	if err != nil {
-		return fmt.Errorf("stand: %w", err)
+		return fmt.Errorf("endpoint: %w", err)
 	}
 	defer conn.Close()
 	go func() {
