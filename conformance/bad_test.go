@@ -171,7 +171,7 @@ func TestInconclusiveIsNotPassed(t *testing.T) {
 			!strings.Contains(text.String(), "INCONCLUSIVE LVL-009 events-valid: it was right in 6 plays, and accept, reject, silence could not be judged: the scenario ask could not be started: 501 not here. Right would be:") {
 			t.Errorf("%v: %s", err, text.String())
 		}
-		// Whoever hears it hears one cause once, however many cases it kept from being judged.
+		// A listener hears one cause once, however many cases it kept from being judged.
 		if said := text.String(); strings.Count(said, "501 not here") != 1 ||
 			!strings.Contains(said, "\nINCONCLUSIVE for the same reason: ") ||
 			!strings.Contains(said, " reject-means-no") {
@@ -181,7 +181,7 @@ func TestInconclusiveIsNotPassed(t *testing.T) {
 	})
 }
 
-// LVL-018: at Level 1 nobody needs to know the handshake; at Level 3 it is missed.
+// LVL-018: at Level 1 no handshake is needed; at Level 3 it is missed.
 func TestWithoutHandshake(t *testing.T) {
 	m := mutant{out: dropMessages(isType("subscription.accepted"))}
 	for level, want := range map[int]conformance.Verdict{1: conformance.Pass, 3: conformance.Fail} {
@@ -194,7 +194,7 @@ func TestWithoutHandshake(t *testing.T) {
 	}
 }
 
-// The report says why nothing could be judged where the target wants nobody.
+// The report says why nothing could be judged where the target accepts no subscriber.
 func TestRejected(t *testing.T) {
 	m := mutant{in: func(_ *proxy, o object) []object { return []object{cloneWith(o, object{"aaep_version": "99.0.0"})} }}
 	r := inBubble(t, func(g *target) conformance.ProducerRun {

@@ -95,7 +95,7 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// A stream that nobody can follow keeps most of a level from being judged, which is told once,
+// A stream that cannot be followed keeps most of a level from being judged, which is told once,
 // beside the rule that is broken.
 func TestLinkThatEnds(t *testing.T) {
 	report := servedBy(t, 1, nil, func(http.Handler) http.Handler {

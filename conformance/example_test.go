@@ -39,7 +39,7 @@ func Example() {
 	// pass HS-012 it was rejected with "unknown"
 }
 
-// A profile for medicine says that whoever hands over says to whom. Its case counts as the suite's
+// A profile for medicine says that a handoff names its recipient. Its case counts as the suite's
 // own do.
 func ExampleCase() {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "nurse"}})

@@ -384,7 +384,7 @@ func noteSubscriptionLink(p *proxy, o object) []object {
 	return []object{o}
 }
 
-// inAnothersName passes a type of message on to the subscription that it names, whoever sent it.
+// inAnothersName passes a type of message on to the subscription that it names, whatever principal sent it.
 func inAnothersName(typ string) func(*proxy, object) []object {
 	return func(p *proxy, o object) []object {
 		named, _ := p.shared.Load(o["subscription_id"])

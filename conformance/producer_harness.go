@@ -125,6 +125,8 @@ func (st *producerHarness) subscribeLink(capabilities object) *link {
 // sendRequest opens a link with the run's dialer, sends a request and waits for its answer.
 func (st *producerHarness) sendRequest(req object) *link { return st.sendRequestBy(st.run.Dialer, req) }
 
+// sendRequestBy is sendRequest with another dialer. Where the request could not be sent, the link
+// is dead.
 func (st *producerHarness) sendRequestBy(dialer transports.Dialer, req object) *link {
 	l := st.dialLink(dialer)
 	can, _ := req["capabilities"].(object)

@@ -28,8 +28,8 @@ func manySentences(n int) (list []string) {
 // maxQuestion is the longest that a question is waited for.
 const maxQuestion = 10 * time.Minute
 
-// Seconds that questions should be open for: those that are answered, and those that nobody
-// answers.
+// Seconds that questions should be open for: those that are answered, and those that stay
+// unanswered.
 const openFor, shortly = 20, 2
 
 // askScenario is the scenario Ask with a timeout long enough for an answer.

@@ -162,7 +162,7 @@ func TestSubscribersThatDoNotPlayAlong(t *testing.T) {
 	}
 }
 
-// LVL-018: at Level 1 nobody needs to know the handshake.
+// LVL-018: at Level 1 no handshake is needed.
 func TestSubscriberWithoutHandshake(t *testing.T) {
 	silent := fault{conn: func(c transports.Conn, _ hook) transports.Conn {
 		told := false

@@ -68,7 +68,7 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// overSSE asks for credentials: with them all is judged, and without them nobody is served.
+// overSSE asks for credentials: with them all is judged, and without them no request is served.
 func overSSE(t *testing.T, run *conformance.ProducerRun, g *target) {
 	client := listenGuarded(t, g).Client(t)
 	at := sse.Dialer{URL: "http://localhost", Client: client}

@@ -29,7 +29,7 @@ const firstRequest = `{"type":"subscription.request","aaep_version":"1.0.0","sub
 // apart keeps no connection: one to a server that was here before would fail its only POST.
 var apart = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// rawClient is a subscriber of somebody's who writes their first one.
+// rawClient is a first attempt at a subscriber, without a library.
 type rawClient struct{ at string }
 
 func (n rawClient) sendHTTP(ctx context.Context, method, path, body string, header ...string) *http.Response {
@@ -260,7 +260,7 @@ func TestActionCut(t *testing.T) {
 }
 
 // D-76: an agent that takes its subscriber and never says a word is not asked for it again in each
-// play; and whoever watches is told what is waited for.
+// play; and the progress callback gets what is waited for.
 func TestSilentAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string

@@ -36,7 +36,7 @@ func Producer(t *testing.T, run conformance.ProducerRun) *conformance.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge(t, report)
+	checkReport(t, report)
 	return report
 }
 
@@ -47,7 +47,7 @@ func Subscriber(t *testing.T, run conformance.SubscriberRun) *conformance.Report
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge(t, report)
+	checkReport(t, report)
 	return report
 }
 
@@ -66,11 +66,12 @@ func Virtual(t *testing.T, start func(t *testing.T) conformance.ProducerRun) *co
 	if report == nil {
 		t.FailNow()
 	}
-	judge(t, report)
+	checkReport(t, report)
 	return report
 }
 
-func judge(t *testing.T, report *conformance.Report) {
+// checkReport makes a subtest of every case of a report.
+func checkReport(t *testing.T, report *conformance.Report) {
 	for _, res := range report.Results {
 		t.Run(res.Case.Name, func(t *testing.T) {
 			for _, e := range res.Evidence {

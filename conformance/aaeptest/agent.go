@@ -41,7 +41,8 @@ func (a *Agent) Manifest(context.Context) ([]byte, error) {
 	return manifest.Encode(m)
 }
 
-func (a *Agent) step() {
+// callStep calls a.Step, if it is set.
+func (a *Agent) callStep() {
 	if a.Step != nil {
 		a.Step()
 	}
@@ -63,7 +64,7 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 	case conformance.Stream:
 		out := s.Output()
 		for _, text := range sc.Sentences {
-			a.step()
+			a.callStep()
 			if _, err := io.WriteString(out, text); err != nil {
 				return err
 			}
@@ -84,7 +85,7 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 			cancelling := time.AfterFunc(500*time.Millisecond, func() { s.Cancel("user", aaep.Say("Cancelled.")) })
 			defer cancelling.Stop()
 		}
-		err = patiently(timeout, func(timeout time.Duration) error {
+		err = askPatiently(timeout, func(timeout time.Duration) error {
 			_, err := s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: timeout,
 				Action: aaep.Say("Pay 5 dollars."), Consequence: aaep.Say("The money is gone.")}, ok)
 			return err
@@ -98,19 +99,19 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 		}
 	case conformance.Errored:
 		for i := range 20 {
-			a.step()
+			a.callStep()
 			if err := s.Progress(aaep.Say(fmt.Sprintf("Step %d.", i+1)),
 				aaep.Progress{Step: int64(i + 1), TotalSteps: 20}, 0); err != nil {
 				return err
 			}
 		}
-		a.step()
+		a.callStep()
 		return s.Fail(errors.New("the disk is full"), aaep.Say("It failed."))
 	case conformance.Handoff:
 		err = s.Handoff(aaep.Say("A person takes over."),
 			aaep.HandoffRequested{Reason: "A person must decide.", TargetKind: "human"})
 	case conformance.Clarify:
-		err = patiently(timeout, func(timeout time.Duration) error {
+		err = askPatiently(timeout, func(timeout time.Duration) error {
 			_, err := s.Clarify(ctx, producer.Question{Text: aaep.Say("Shall it be green?"),
 				Kinds: []aaep.ResponseKind{"yes_no"}, Default: "false", Timeout: timeout})
 			return err
@@ -131,8 +132,8 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 	return s.Complete(aaep.Say("Done."))
 }
 
-// patiently asks once more, for longer, where the producer refuses to ask for so short a time.
-func patiently(timeout time.Duration, ask func(time.Duration) error) error {
+// askPatiently asks once more, for longer, where the producer refuses to ask for so short a time.
+func askPatiently(timeout time.Duration, ask func(time.Duration) error) error {
 	err := ask(timeout)
 	if invalid := new(aaep.InvalidError); errors.As(err, &invalid) {
 		err = ask(max(timeout, 20*time.Second))

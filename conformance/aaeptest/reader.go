@@ -48,7 +48,7 @@ func (rd Reader) Run(ctx context.Context, h *conformance.Hook) error {
 		open: map[string]*aaep.Event{}}
 	running.Go(func() {
 		defer stop() // the user ends it
-		for s.act(ctx, h) {
+		for s.performUserAct(ctx, h) {
 		}
 	})
 	for {
@@ -59,7 +59,7 @@ func (rd Reader) Run(ctx context.Context, h *conformance.Hook) error {
 		case err != nil:
 			return err
 		}
-		words := s.show(ev)
+		words := s.showEvent(ev)
 		speech.Plan(func(a *announce.Announcer, now time.Time) { a.Add(now, "", ev, words) })
 	}
 }
@@ -73,8 +73,8 @@ type screen struct {
 	open      map[string]*aaep.Event
 }
 
-// show takes away what an event settles, keeps what it asks, and returns what is to be said.
-func (s *screen) show(ev *aaep.Event) announce.Words {
+// showEvent takes away what an event settles, keeps what it asks, and returns what is to be said.
+func (s *screen) showEvent(ev *aaep.Event) announce.Words {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, q := range s.open {
@@ -89,8 +89,8 @@ func (s *screen) show(ev *aaep.Event) announce.Words {
 	return announce.Text(ev, s.verbosity)
 }
 
-// act does what the user does next, and reports whether there may be more.
-func (s *screen) act(ctx context.Context, h *conformance.Hook) bool {
+// performUserAct does what the user does next, and reports whether there may be more.
+func (s *screen) performUserAct(ctx context.Context, h *conformance.Hook) bool {
 	line, err := h.Next(ctx)
 	if err != nil {
 		return false

@@ -1,4 +1,4 @@
-// Package check judges messages that somebody wrote down: one by one, and in their order where they
+// Package check judges messages that were recorded: one by one, and in their order where they
 // are the events of a session. It reads a stream of any length in constant memory.
 package check
 
@@ -50,7 +50,8 @@ type recent struct {
 	order []string // oldest first
 }
 
-func (r *recent) add(s string, most int) {
+// addBounded remembers a string, and forgets the oldest when there are more than most.
+func (r *recent) addBounded(s string, most int) {
 	if r.seen == nil {
 		r.seen = map[string]bool{}
 	}
@@ -75,43 +76,43 @@ type session struct {
 func (c *Checker) Message(line int, data []byte) []Finding {
 	c.Messages++
 	if c.SchemaOnly {
-		return noted(nil, findings(line, "", "", schemas.Validate(data)))
+		return markAllowed(nil, findingsOf(line, "", "", schemas.Validate(data)))
 	}
 	m, err := aaep.Decode(data)
 	if err != nil {
 		var invalid *aaep.InvalidError
 		if errors.As(err, &invalid) && invalid.Message == manifest {
-			return findings(line, manifest, "", schemas.Validate(data))
+			return findingsOf(line, manifest, "", schemas.Validate(data))
 		}
-		found := findings(line, "", "", err)
+		found := findingsOf(line, "", "", err)
 		if invalid != nil && invalid.Message != "" { // reading ends where it cannot go on; what is wrong besides the schemas say
-			found = merge(found, findings(line, invalid.Message, "", schemas.Validate(data)))
+			found = mergeFindings(found, findingsOf(line, invalid.Message, "", schemas.Validate(data)))
 		}
 		return found
 	}
 	ev, ok := m.(*aaep.Event)
 	if !ok {
-		c.reply(m)
-		if found := findings(line, m.MessageType(), "", schemas.Validate(data)); found != nil {
-			return noted(nil, found)
+		c.applyReply(m)
+		if found := findingsOf(line, m.MessageType(), "", schemas.Validate(data)); found != nil {
+			return markAllowed(nil, found)
 		}
-		return noted(nil, merge(findings(line, m.MessageType(), "", aaep.Validate(m)),
-			findings(line, m.MessageType(), "", capabilities(m))))
+		return markAllowed(nil, mergeFindings(findingsOf(line, m.MessageType(), "", aaep.Validate(m)),
+			findingsOf(line, m.MessageType(), "", checkCapabilities(m))))
 	}
 	c.Events++
-	found := findings(line, string(ev.Type()), ev.SessionID, aaep.Validate(m))
+	found := findingsOf(line, string(ev.Type()), ev.SessionID, aaep.Validate(m))
 	// The schemas see what was written, and not only what was read.
-	found = merge(found, findings(line, string(ev.Type()), ev.SessionID, schemas.Validate(data)))
-	found = merge(found, findings(line, string(ev.Type()), ev.SessionID,
-		extended("event", "/extensions/", ev.Context, ev.Extensions)))
+	found = mergeFindings(found, findingsOf(line, string(ev.Type()), ev.SessionID, schemas.Validate(data)))
+	found = mergeFindings(found, findingsOf(line, string(ev.Type()), ev.SessionID,
+		checkExtensions("event", "/extensions/", ev.Context, ev.Extensions)))
 	for _, v := range ev.Diagnostics {
-		found = merge(found, []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Violation: v}})
+		found = mergeFindings(found, []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Violation: v}})
 	}
-	return append(noted(ev, found), c.order(line, ev)...)
+	return append(markAllowed(ev, found), c.checkOrder(line, ev)...)
 }
 
-// capabilities judges what a subscriber declares of the extensions that are known.
-func capabilities(m aaep.Message) error {
+// checkCapabilities judges what a subscriber declares of the extensions that are known.
+func checkCapabilities(m aaep.Message) error {
 	var c aaep.Capabilities
 	switch m := m.(type) {
 	case *aaep.SubscriptionRequest:
@@ -119,12 +120,12 @@ func capabilities(m aaep.Message) error {
 	case *aaep.SubscriptionRenegotiate:
 		c = m.Capabilities
 	}
-	return extended("capability", "/capabilities/", c.SupportedExtensions, c.Extensions)
+	return checkExtensions("capability", "/capabilities/", c.SupportedExtensions, c.Extensions)
 }
 
-// extended judges the objects of those extensions that are named by their URIs, and that this SDK
-// has schemas of.
-func extended(part, at string, uris []string, objects map[string]json.RawMessage) error {
+// checkExtensions judges the objects of those extensions that are named by their URIs, and that
+// this SDK has schemas of.
+func checkExtensions(part, at string, uris []string, objects map[string]json.RawMessage) error {
 	all := &aaep.InvalidError{}
 	for _, prefix := range slices.Sorted(maps.Keys(objects)) {
 		var invalid *aaep.InvalidError
@@ -145,9 +146,9 @@ func extended(part, at string, uris []string, objects map[string]json.RawMessage
 
 const manifest = "aaep:producer.manifest" // a document with a type of its own, and no event
 
-// merge adds what was not found before at the same place, or in the same words. That a member is
-// missing says more than that it is empty.
-func merge(found, more []Finding) []Finding {
+// mergeFindings adds what was not found before at the same place, or in the same words. That a
+// member is missing says more than that it is empty.
+func mergeFindings(found, more []Finding) []Finding {
 	for _, f := range more {
 		at := slices.IndexFunc(found, func(g Finding) bool {
 			i := strings.LastIndexByte(g.Pointer, '/')
@@ -169,18 +170,18 @@ func merge(found, more []Finding) []Finding {
 	return found
 }
 
-// noted marks what is allowed of what was found; ev is nil for any other message.
-func noted(ev *aaep.Event, found []Finding) []Finding {
+// markAllowed marks what is allowed of what was found; ev is nil for any other message.
+func markAllowed(ev *aaep.Event, found []Finding) []Finding {
 	for i := range found {
-		found[i].Note = allowed(ev, found[i].Violation)
+		found[i].Note = isAllowed(ev, found[i].Violation)
 	}
 	return found
 }
 
-// allowed reports whether what was found is within the prose and the published schemas: a decision
-// of this project, a soft limit (§3.7), a member that only the prose demands, text that could
-// deceive, or the one default that is only discouraged (§6.4.1). This SDK sends none of it.
-func allowed(ev *aaep.Event, v aaep.Violation) bool {
+// isAllowed reports whether what was found is within the prose and the published schemas: a
+// decision of this project, a soft limit (§3.7), a member that only the prose demands, text that
+// could deceive, or the one default that is only discouraged (§6.4.1). This SDK sends none of it.
+func isAllowed(ev *aaep.Event, v aaep.Violation) bool {
 	switch {
 	case slices.Contains([]string{"ENV-058", "ENV-059", "ENV-060"}, v.Requirement):
 		return true
@@ -193,10 +194,10 @@ func allowed(ev *aaep.Event, v aaep.Violation) bool {
 	return false
 }
 
-// order judges where an event stands among the others of its session.
-func (c *Checker) order(line int, ev *aaep.Event) []Finding {
+// checkOrder judges where an event stands among the others of its session.
+func (c *Checker) checkOrder(line int, ev *aaep.Event) []Finding {
 	if c.over.seen[ev.SessionID] {
-		return findings(line, string(ev.Type()), ev.SessionID, &aaep.InvalidError{Violations: []aaep.Violation{{
+		return findingsOf(line, string(ev.Type()), ev.SessionID, &aaep.InvalidError{Violations: []aaep.Violation{{
 			Requirement: "EVT-005", Problem: "comes after the end of its session; nothing may"}}})
 	}
 	s := c.sessions[ev.SessionID]
@@ -221,31 +222,32 @@ func (c *Checker) order(line int, ev *aaep.Event) []Finding {
 	}
 	var found []Finding
 	if s.ids.seen[ev.EventID] {
-		found = findings(line, string(ev.Type()), ev.SessionID, &aaep.InvalidError{Violations: []aaep.Violation{{
+		found = findingsOf(line, string(ev.Type()), ev.SessionID, &aaep.InvalidError{Violations: []aaep.Violation{{
 			Requirement: "ENV-013", Pointer: "/event_id",
 			Problem: "was used before; every event has an id of its own"}}})
 	}
-	s.ids.add(ev.EventID, maxIDs)
-	mine := s.part(ev)
+	s.ids.addBounded(ev.EventID, maxIDs)
+	mine := s.producerSession(ev)
 	if mine == nil {
 		return append(found, Finding{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true,
 			Violation: aaep.Violation{Problem: "the session has too many producers; the order of this one's events is not judged"}})
 	}
 	mine.Infer(ev) // replies are seldom written down
-	found = append(found, findings(line, string(ev.Type()), ev.SessionID, mine.Judge(ev))...)
+	found = append(found, findingsOf(line, string(ev.Type()), ev.SessionID, mine.Judge(ev))...)
 	if ev.Type().Terminal() {
 		for _, other := range s.parts {
 			if other != mine { // what it left open is open for good
-				found = merge(found, findings(line, string(ev.Type()), ev.SessionID, other.Judge(ev)))
+				found = mergeFindings(found, findingsOf(line, string(ev.Type()), ev.SessionID, other.Judge(ev)))
 			}
 		}
-		c.end(ev.SessionID)
+		c.endSession(ev.SessionID)
 	}
 	return found
 }
 
-// part returns the machine of the event's producer, or nil if there are too many producers.
-func (s *session) part(ev *aaep.Event) *lifecycle.Session {
+// producerSession returns the machine of the event's producer, or nil if there are too many
+// producers.
+func (s *session) producerSession(ev *aaep.Event) *lifecycle.Session {
 	agent := ev.Producer.AgentID
 	if s.parts[agent] == nil {
 		if len(s.parts) >= maxProducers {
@@ -260,13 +262,14 @@ func (s *session) part(ev *aaep.Event) *lifecycle.Session {
 	return s.parts[agent]
 }
 
-func (c *Checker) end(id string) {
+// endSession forgets what is known of a session, except that it ended.
+func (c *Checker) endSession(id string) {
 	delete(c.sessions, id)
-	c.over.add(id, maxEnded)
+	c.over.addBounded(id, maxEnded)
 }
 
-// reply takes an answer that was written down.
-func (c *Checker) reply(m aaep.Message) {
+// applyReply passes a recorded reply to the session whose open question it answers.
+func (c *Checker) applyReply(m aaep.Message) {
 	var token aaep.ReplyToken
 	var decision aaep.Decision
 	switch r := m.(type) {
@@ -304,7 +307,8 @@ func (c *Checker) End() []Finding {
 	return found
 }
 
-func findings(line int, typ, session string, err error) []Finding {
+// findingsOf returns the findings of an error of the parser or the validator.
+func findingsOf(line int, typ, session string, err error) []Finding {
 	if err == nil {
 		return nil
 	}

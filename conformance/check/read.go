@@ -39,7 +39,7 @@ func Messages(r io.Reader, err *error) iter.Seq2[int, []byte] {
 			trimmed := bytes.Trim(text, " \t\r\n") // what JSON calls white space, and nothing else
 			switch {
 			case len(trimmed) == 0:
-			case complete(trimmed) && (len(held) == 0 || bytes.Contains(trimmed, []byte(`"type"`))):
+			case isComplete(trimmed) && (len(held) == 0 || bytes.Contains(trimmed, []byte(`"type"`))):
 				// A message on one line. What was held never became one.
 				if !flush() || !yield(line, trimmed) {
 					return
@@ -57,7 +57,7 @@ func Messages(r io.Reader, err *error) iter.Seq2[int, []byte] {
 					return
 				}
 				held = append(held, text...)
-				if depth.add(text); depth.closed() && !flush() {
+				if depth.addText(text); depth.isClosed() && !flush() {
 					return
 				}
 			}
@@ -65,10 +65,11 @@ func Messages(r io.Reader, err *error) iter.Seq2[int, []byte] {
 	}
 }
 
-func complete(line []byte) bool {
+// isComplete reports whether a line is one whole JSON object.
+func isComplete(line []byte) bool {
 	var n nesting
-	n.add(line)
-	return line[0] == '{' && n.closed() && line[len(line)-1] == '}'
+	n.addText(line)
+	return line[0] == '{' && n.isClosed() && line[len(line)-1] == '}'
 }
 
 // nesting counts the brackets that are open, outside strings.
@@ -78,9 +79,11 @@ type nesting struct {
 	inString, quote bool
 }
 
-func (n *nesting) closed() bool { return n.begun && n.depth <= 0 && !n.inString }
+// isClosed reports whether every bracket that was opened is closed again, and at least one was.
+func (n *nesting) isClosed() bool { return n.begun && n.depth <= 0 && !n.inString }
 
-func (n *nesting) add(text []byte) {
+// addText counts the brackets of some more text.
+func (n *nesting) addText(text []byte) {
 	for _, b := range text {
 		switch {
 		case n.quote:

@@ -31,7 +31,7 @@ func Child(relay string) (*Endpoint, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Endpoint{url: relay + " " + path, arrivals: make(chan transports.Conn), stop: stop,
 		links: map[net.Conn]bool{}}
-	ctx, _ = violation.WithReporter(ctx, s.report)
+	ctx, _ = violation.WithReporter(ctx, s.reportViolation)
 	s.close = func() error { return errors.Join(ln.Close(), os.RemoveAll(dir)) }
 	s.running.Go(func() {
 		for {

@@ -53,16 +53,17 @@ type Endpoint struct {
 // which serves the layout without a handshake alone, or at the path of a local socket. HOST is this
 // machine; port 0 is any. A hook is served at HookPath over HTTP; nil is none.
 func Listen(address string, hook http.Handler) (*Endpoint, error) {
-	return listen(address, hook, net.Listen)
+	return listenWith(address, hook, net.Listen)
 }
 
-// listen is Listen with the call that opens the TCP listener, which tests in virtual time replace.
-func listen(address string, hook http.Handler, open func(network, address string) (net.Listener, error)) (*Endpoint,
+// listenWith is Listen with the call that opens the TCP listener, which tests in virtual time
+// replace.
+func listenWith(address string, hook http.Handler, open func(network, address string) (net.Listener, error)) (*Endpoint,
 	error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Endpoint{arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{},
 		given: map[string]bool{}}
-	ctx, _ = violation.WithReporter(ctx, s.report)
+	ctx, _ = violation.WithReporter(ctx, s.reportViolation)
 	scheme, _, isURL := strings.Cut(address, "://")
 	err := error(nil)
 	if isURL {
@@ -86,7 +87,7 @@ func (s *Endpoint) overSocket(ctx context.Context, path string, hook http.Handle
 		return err
 	}
 	s.url, s.close = path, l.Close
-	s.running.Go(func() { s.take(ctx, l, func(c transports.Conn) transports.Conn { return c }) })
+	s.running.Go(func() { s.acceptFrom(ctx, l, func(c transports.Conn) transports.Conn { return c }) })
 	return nil
 }
 
@@ -115,19 +116,19 @@ func (s *Endpoint) overHTTP(ctx context.Context, scheme, address string, hook ht
 			return fmt.Errorf("endpoint: %w", err)
 		}
 		mux.Handle("/", root)
-		mux.Handle("/events", s.carrying(root))
+		mux.Handle("/events", s.trackConnection(root))
 		listeners = append(listeners, root)
 	} else {
 		events, sockets := sse.NewServer(sse.ServerOptions{}), websocket.NewServer(websocket.ServerOptions{})
 		mux.Handle(sse.DefaultPrefix+"/", events)
-		mux.Handle(sse.DefaultPrefix+"/events", s.carrying(events))
-		mux.Handle(websocket.DefaultPath, s.carrying(sockets))
+		mux.Handle(sse.DefaultPrefix+"/events", s.trackConnection(events))
+		mux.Handle(websocket.DefaultPath, s.trackConnection(sockets))
 		listeners = append(listeners, events, sockets)
 	}
 	if hook != nil {
 		mux.Handle(HookPath, hook)
 	}
-	srv := &http.Server{Handler: s.seeing(mux, bare), ReadHeaderTimeout: 5 * time.Second,
+	srv := &http.Server{Handler: s.reportRequests(mux, bare), ReadHeaderTimeout: 5 * time.Second,
 		ConnContext: func(ctx context.Context,
 			c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c)
@@ -142,16 +143,16 @@ func (s *Endpoint) overHTTP(ctx context.Context, scheme, address string, hook ht
 	s.close = srv.Close
 	s.running.Go(func() { srv.Serve(knocking{ln, s}) }) // until Close
 	for _, l := range listeners {
-		s.running.Go(func() { s.take(ctx, l, s.cuttable) })
+		s.running.Go(func() { s.acceptFrom(ctx, l, s.breakableConn) })
 	}
 	return nil
 }
 
 type connKey struct{}
 
-// carrying remembers the connection that events go over, so that it can be cut, and how it was
-// asked for.
-func (s *Endpoint) carrying(next http.Handler) http.Handler {
+// trackConnection remembers the connection that events go over, so that it can be cut, and how it
+// was asked for.
+func (s *Endpoint) trackConnection(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, _ := r.Context().Value(connKey{}).(net.Conn)
 		s.mu.Lock()
@@ -160,7 +161,7 @@ func (s *Endpoint) carrying(next http.Handler) http.Handler {
 		if r.URL.Path != websocket.DefaultPath && r.Method == http.MethodGet {
 			for name, want := range map[string]string{"Accept": "text/event-stream", "Cache-Control": "no-cache"} {
 				if !strings.Contains(r.Header.Get(name), want) {
-					s.report("SSE-015", fmt.Sprintf("the stream was asked for without %s: %s", name, want))
+					s.reportViolation("SSE-015", fmt.Sprintf("the stream was asked for without %s: %s", name, want))
 				}
 			}
 		}
@@ -173,7 +174,8 @@ func (s *Endpoint) carrying(next http.Handler) http.Handler {
 	})
 }
 
-func (s *Endpoint) cut() {
+// breakLinks closes the TCP connections that carry events, without a word.
+func (s *Endpoint) breakLinks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.links {
@@ -187,21 +189,22 @@ type link struct {
 	s *Endpoint
 }
 
-func (s *Endpoint) cuttable(c transports.Conn) transports.Conn {
+// breakableConn adds the method Cut to a Conn, and keeps its event streams where it has any.
+func (s *Endpoint) breakableConn(c transports.Conn) transports.Conn {
 	if r, ok := c.(transports.Resumable); ok {
 		return stream{r, s}
 	}
 	return link{c, s}
 }
 
-func (l link) Cut() { l.s.cut() }
+func (l link) Cut() { l.s.breakLinks() }
 
 type stream struct {
 	transports.Resumable
 	s *Endpoint
 }
 
-func (l stream) Cut() { l.s.cut() }
+func (l stream) Cut() { l.s.breakLinks() }
 
 // Substituted reports whether a message was written by the endpoint: without a handshake, each
 // request.
@@ -219,7 +222,9 @@ func (l stream) Receive(ctx context.Context) ([]byte, error) {
 	return l.s.asPosted(msg), nil
 }
 
-func (s *Endpoint) take(ctx context.Context, l transports.Listener, with func(transports.Conn) transports.Conn) {
+// acceptFrom hands the connections of a listener to Accept, each as with returns it, until ctx
+// ends.
+func (s *Endpoint) acceptFrom(ctx context.Context, l transports.Listener, with func(transports.Conn) transports.Conn) {
 	for {
 		c, err := l.Accept(ctx)
 		if err != nil {

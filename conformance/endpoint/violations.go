@@ -36,9 +36,9 @@ func (s *Endpoint) setReporter(w violation.Reporter) {
 	}
 }
 
-// report reports a deviation. A target may come before the runner calls Accept, and then ends its
-// attempt: what it did wrong is kept for that call, or nobody would ever learn of it.
-func (s *Endpoint) report(requirement, problem string) {
+// reportViolation reports a deviation. A target may come before the runner calls Accept, and then
+// ends its attempt: what it did wrong is kept for that call, or it would never be reported.
+func (s *Endpoint) reportViolation(requirement, problem string) {
 	if problem == "" {
 		return
 	}
@@ -51,8 +51,8 @@ func (s *Endpoint) report(requirement, problem string) {
 	w.Report(requirement, problem)
 }
 
-// seeing reports which requests come otherwise than the bindings say.
-func (s *Endpoint) seeing(next http.Handler, bare bool) http.Handler {
+// reportRequests reports which requests come otherwise than the bindings say.
+func (s *Endpoint) reportRequests(next http.Handler, bare bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, HookPath) {
 			next.ServeHTTP(w, r)
@@ -67,7 +67,7 @@ func (s *Endpoint) seeing(next http.Handler, bare bool) http.Handler {
 		}
 		if bare && r.Method == http.MethodPost {
 			if body, err := io.ReadAll(io.LimitReader(r.Body, transports.MaxMessage+1)); err == nil {
-				s.keep(body)
+				s.keepReply(body)
 				r.Body = io.NopCloser(bytes.NewReader(body))
 			}
 		}
@@ -78,11 +78,11 @@ func (s *Endpoint) seeing(next http.Handler, bare bool) http.Handler {
 		switch {
 		case seen.status >= 400 && !refusals[seen.status]: // by the runner, or because it is slow
 		case seen.status >= 400 && bare:
-			s.report(bareWrong(r, seen))
+			s.reportViolation(bareWrong(r, seen))
 		case seen.status >= 400:
-			s.report(s.wrong(r, seen, sent))
+			s.reportViolation(s.requestViolation(r, seen, sent))
 		case r.Method == http.MethodPost && !bare:
-			s.posted(seen, sent)
+			s.notePosted(seen, sent)
 		}
 	})
 }
@@ -103,8 +103,9 @@ func typeOf(msg []byte) (m message) {
 	return m
 }
 
-// keep keeps what was posted until the runner receives it.
-func (s *Endpoint) keep(body []byte) {
+// keepReply keeps a reply as it was posted until the runner receives it. The oldest is dropped when
+// there are too many.
+func (s *Endpoint) keepReply(body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.replies = append(s.replies, body); len(s.replies) > maxUnreported {
@@ -127,9 +128,9 @@ func (s *Endpoint) asPosted(msg []byte) []byte {
 	return msg
 }
 
-// posted notes the subscriptions that are given, and tells of messages that name another: the
+// notePosted notes the subscriptions that are given, and reports messages that name another: the
 // runner never sees those.
-func (s *Endpoint) posted(seen *answered, sent message) {
+func (s *Endpoint) notePosted(seen *answered, sent message) {
 	var got message
 	if sent.Type == "subscription.request" && json.Unmarshal(seen.body.Bytes(), &got) == nil {
 		s.mu.Lock()
@@ -141,17 +142,17 @@ func (s *Endpoint) posted(seen *answered, sent message) {
 	known := s.given[sent.SubscriptionID]
 	s.mu.Unlock()
 	if !known {
-		s.report("CONF-014", fmt.Sprintf("%s names the subscription %s, which there is none of", short(sent.Type),
-			short(sent.SubscriptionID)))
+		s.reportViolation("CONF-014", fmt.Sprintf("%s names the subscription %s, which there is none of", shortened(sent.Type),
+			shortened(sent.SubscriptionID)))
 	}
 }
 
-// wrong is what was wrong with a request that was refused, and what would be right.
-func (s *Endpoint) wrong(r *http.Request, seen *answered, sent message) (requirement, problem string) {
-	what := fmt.Sprintf("%s %s was answered with %d", short(r.Method), short(r.URL.RequestURI()), seen.status)
-	if why := seen.reason(); seen.status == http.StatusBadRequest && sent.Type != "" &&
+// requestViolation says what was wrong with a request that was refused, and what would be right.
+func (s *Endpoint) requestViolation(r *http.Request, seen *answered, sent message) (requirement, problem string) {
+	what := fmt.Sprintf("%s %s was answered with %d", shortened(r.Method), shortened(r.URL.RequestURI()), seen.status)
+	if why := seen.refusalReason(); seen.status == http.StatusBadRequest && sent.Type != "" &&
 		!strings.HasPrefix(sent.Type, "subscription.") {
-		what += " (the type of the message is " + short(sent.Type) + ")"
+		what += " (the type of the message is " + shortened(sent.Type) + ")"
 	} else if why != "" && seen.status != http.StatusNotFound {
 		what += " (" + why + ")"
 	}
@@ -190,10 +191,12 @@ func bareWrong(r *http.Request, seen *answered) (requirement, problem string) {
 		return "", ""
 	}
 	return "", fmt.Sprintf("%s %s was answered with %d; here are GET /events and POST /messages, and no handshake",
-		short(r.Method), short(r.URL.RequestURI()), seen.status)
+		shortened(r.Method), shortened(r.URL.RequestURI()), seen.status)
 }
 
-func short(s string) string {
+// shortened returns at most 100 bytes of a text of the target, safe to print; an empty text is
+// "nothing".
+func shortened(s string) string {
 	if s == "" {
 		return "nothing"
 	}
@@ -224,8 +227,8 @@ func (a *answered) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// reason is why a request was refused, as it was told.
-func (a *answered) reason() string {
+// refusalReason returns why a request was refused, as the answer says it.
+func (a *answered) refusalReason() string {
 	var said struct {
 		Error   string `json:"error"`
 		Message string `json:"reason_message"`
@@ -264,10 +267,10 @@ func (c *knocked) Read(b []byte) (int, error) {
 		c.known = true
 		switch first := b[0]; {
 		case first == 0x16:
-			c.s.report("", "a connection came that speaks TLS, and this address is one without: it begins with "+
+			c.s.reportViolation("", "a connection came that speaks TLS, and this address is one without: it begins with "+
 				c.s.scheme+"://, not "+c.s.scheme+"s://")
 		case first < 'A' || first > 'Z':
-			c.s.report("", fmt.Sprintf("a connection came that does not speak HTTP: it begins with %#02x", first))
+			c.s.reportViolation("", fmt.Sprintf("a connection came that does not speak HTTP: it begins with %#02x", first))
 		}
 	}
 	return n, err
@@ -275,7 +278,7 @@ func (c *knocked) Read(b []byte) (int, error) {
 
 func (c *knocked) Close() error {
 	if !c.known {
-		c.s.report("", "a connection came, and nothing over it")
+		c.s.reportViolation("", "a connection came, and nothing over it")
 	}
 	return c.Conn.Close()
 }

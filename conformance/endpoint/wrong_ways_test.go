@@ -25,13 +25,13 @@ const (
 	asJSON       = "Content-Type: application/json"
 )
 
-// novice is a raw client that makes the mistakes of a first subscriber.
-type novice struct {
+// rawClient is a raw client that makes the mistakes of a first subscriber.
+type rawClient struct {
 	ln *memnet.Listener
 	at string
 }
 
-func (n novice) do(ctx context.Context, method, path, body string, header ...string) *http.Response {
+func (n rawClient) do(ctx context.Context, method, path, body string, header ...string) *http.Response {
 	req, err := http.NewRequestWithContext(ctx, method, n.at+path, strings.NewReader(body))
 	if err != nil {
 		panic(err)
@@ -48,78 +48,78 @@ func (n novice) do(ctx context.Context, method, path, body string, header ...str
 }
 
 // subscribed asks as is right, and returns where the stream is.
-func (n novice) subscribed(ctx context.Context) string {
+func (n rawClient) subscribed(ctx context.Context) string {
 	resp := n.do(ctx, "POST", "/aaep/v1/subscriptions", firstRequest, asJSON)
 	resp.Body.Close()
 	return resp.Header.Get("Location")
 }
 
-func (n novice) dialer(subprotocols ...string) *gorilla.Dialer {
+func (n rawClient) dialer(subprotocols ...string) *gorilla.Dialer {
 	return &gorilla.Dialer{NetDialContext: n.ln.Dial, Subprotocols: subprotocols}
 }
 
-// Whoever goes wrong on the way in is told at once what came and what would be right, by the
+// A target that goes wrong on the way in is told at once what came and what would be right, by the
 // requirement, and is not waited for for long, in virtual time. SSE-003, SSE-005, WS-002, CONF-014.
 func TestWrongWays(t *testing.T) {
 	for _, tt := range []struct {
 		name, listen string
-		does         func(ctx context.Context, n novice)
+		does         func(ctx context.Context, n rawClient)
 		want         string
 	}{
 		{"another path", "", func(ctx context.Context,
-			n novice) {
+			n rawClient) {
 			n.do(ctx, "POST", "/subscribe", firstRequest, asJSON)
 		}, "POST /subscribe was answered with 404; a subscription is asked for with a subscription.request to POST /aaep/v1/subscriptions, as application/json (SSE-003)"},
-		{"another method", "", func(ctx context.Context, n novice) { n.do(ctx, "GET", "/aaep/v1/subscriptions", "") },
+		{"another method", "", func(ctx context.Context, n rawClient) { n.do(ctx, "GET", "/aaep/v1/subscriptions", "") },
 			"(SSE-003)"},
-		{"a form", "", func(ctx context.Context, n novice) {
+		{"a form", "", func(ctx context.Context, n rawClient) {
 			n.do(ctx, "POST", "/aaep/v1/subscriptions", firstRequest, "Content-Type: application/x-www-form-urlencoded")
 		}, "answered with 415 (Content-Type must be application/json"},
 		{"no JSON", "", func(ctx context.Context,
-			n novice) {
+			n rawClient) {
 			n.do(ctx, "POST", "/aaep/v1/subscriptions", "{'type'}", asJSON)
 		}, "(SSE-003)"},
-		{"another type", "", func(ctx context.Context, n novice) {
+		{"another type", "", func(ctx context.Context, n rawClient) {
 			n.do(ctx, "POST", "/aaep/v1/subscriptions", `{"type":"subscribe"}`, asJSON)
 		}, "(the type of the message is subscribe)"},
-		{"no capabilities", "", func(ctx context.Context, n novice) {
+		{"no capabilities", "", func(ctx context.Context, n rawClient) {
 			n.do(ctx, "POST", "/aaep/v1/subscriptions",
 				`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"first"}`, asJSON)
 		}, `"capabilities" is missing`},
-		{"too large", "", func(ctx context.Context, n novice) {
+		{"too large", "", func(ctx context.Context, n rawClient) {
 			n.do(ctx, "POST", "/aaep/v1/subscriptions", strings.Repeat(" ", 2<<20)+firstRequest, asJSON)
 		}, "larger than 1 MiB"},
-		{"another name", "", func(ctx context.Context, n novice) {
+		{"another name", "", func(ctx context.Context, n rawClient) {
 			n.do(ctx, "POST", "/aaep/v1/subscriptions", firstRequest, asJSON, "Origin: http://elsewhere.example")
 		}, "was answered with 403"},
-		{"TLS", "", func(ctx context.Context, n novice) {
+		{"TLS", "", func(ctx context.Context, n rawClient) {
 			if c, err := n.ln.Dial(ctx, "", ""); err == nil {
 				tls.Client(c, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx)
 			}
 		}, "speaks TLS, and this address is one without: it begins with http://, not https://"},
-		{"JSON without HTTP", "", func(ctx context.Context, n novice) {
+		{"JSON without HTTP", "", func(ctx context.Context, n rawClient) {
 			if c, err := n.ln.Dial(ctx, "", ""); err == nil {
 				fmt.Fprintln(c, firstRequest)
 			}
 		}, "does not speak HTTP: it begins with 0x7b"},
-		{"another stream", "", func(ctx context.Context, n novice) {
+		{"another stream", "", func(ctx context.Context, n rawClient) {
 			n.subscribed(ctx)
 			n.do(ctx, "GET", "/events", "", "Accept: text/event-stream")
 		}, "the target opened no event stream; GET /events was answered with 404; the stream is at the Location"},
 		{"a stream by POST", "", func(ctx context.Context,
-			n novice) {
+			n rawClient) {
 			n.do(ctx, "POST", n.subscribed(ctx), "{}", asJSON)
 		}, "asked for with GET (SSE-005)"},
-		{"no stream, and is gone", "", func(ctx context.Context, n novice) { n.subscribed(ctx) },
+		{"no stream, and is gone", "", func(ctx context.Context, n rawClient) { n.subscribed(ctx) },
 			"the target opened no event stream"},
-		{"without the subprotocol", "ws", func(ctx context.Context, n novice) {
+		{"without the subprotocol", "ws", func(ctx context.Context, n rawClient) {
 			n.dialer().DialContext(ctx, n.at, nil)
 		}, "(WS-002)"},
-		{"a WebSocket elsewhere", "ws", func(ctx context.Context, n novice) {
+		{"a WebSocket elsewhere", "ws", func(ctx context.Context, n rawClient) {
 			d := n.dialer(websocket.Subprotocol)
 			d.DialContext(ctx, strings.Replace(n.at, websocket.DefaultPath, "/ws", 1), nil)
 		}, "the WebSocket is at /aaep/v1/ws"},
-		{"a layout without a handshake", "bare", func(ctx context.Context, n novice) {
+		{"a layout without a handshake", "bare", func(ctx context.Context, n rawClient) {
 			n.do(ctx, "POST", "/aaep/v1/subscriptions", firstRequest, asJSON)
 		}, "here are GET /events and POST /messages"},
 	} {
@@ -136,7 +136,7 @@ func TestWrongWays(t *testing.T) {
 				began := time.Now()
 				report, err := conformance.SubscriberRun{Listener: s, Level: 1,
 					Subscriber: conformance.SubscriberFunc(func(ctx context.Context, _ *conformance.Hook) error {
-						tt.does(ctx, novice{ln, s.URL()})
+						tt.does(ctx, rawClient{ln, s.URL()})
 						<-ctx.Done()
 						return nil
 					})}.Prove(t.Context())

@@ -15,7 +15,7 @@ import (
 // plainRooms are the packages whose names and comments are in the words of the field. A package
 // joins the list when it is through, and never leaves it.
 var plainRooms = []string{
-	".", "bridges/acp", "handshake", "handshake/extensions", "internal/bench", "internal/budget",
+	".", "bridges/acp", "conformance/check", "conformance/endpoint", "handshake", "handshake/extensions", "internal/bench", "internal/budget",
 	"internal/cli/acp", "internal/credentials", "internal/delivery", "internal/duplex", "internal/eventlog",
 	"internal/faultproxy", "internal/httpguard", "internal/idle", "internal/negotiation", "internal/release",
 	"internal/replica", "internal/safetext", "internal/shaper", "internal/shield", "internal/soak",
