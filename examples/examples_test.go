@@ -420,9 +420,14 @@ func TestService(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte("ada 0123456789abcdef0123456789abcdef\nben fedcba9876543210fedcba9876543210\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ name, token, end string }{
-		{"ada", "0123456789abcdef0123456789abcdef", "Your savings are in order. Receipt 7."},
-		{"ben", "fedcba9876543210fedcba9876543210", "No money was moved."},
+	for _, c := range []struct {
+		name, token string
+		decision    aaep.Decision
+		end         string
+	}{
+		{"ada", "0123456789abcdef0123456789abcdef", aaep.Accept, "Your savings are in order. Receipt 7."},
+		{"ada", "0123456789abcdef0123456789abcdef", aaep.Reject, "No money was moved."},
+		{"ben", "fedcba9876543210fedcba9876543210", "", "No money was moved."},
 	} {
 		service := start(t, nil, "service", "-listen", "127.0.0.1:0", "-state", state, "-tokens", tokens, "-may-answer", "ada")
 		if _, err := subscriber.Dial(t.Context(), sse.Dialer{URL: service.address()}, subscriber.Config{ID: "stranger"}); err == nil {
@@ -430,16 +435,40 @@ func TestService(t *testing.T) {
 		}
 		over := sse.Dialer{URL: service.address(), Header: http.Header{"Authorization": {"Bearer " + c.token}}}
 		heard := followOver(t, over, subscriber.ScreenReader("en-US"), func(sub *subscriber.Subscription, ev *aaep.Event) {
-			if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil || c.name != "ada" {
+			if err := sub.Reply(t.Context(), ev, c.decision); err != nil || c.decision == "" {
 				t.Errorf("%s was asked: %v", c.name, err)
 			}
 		})
 		contains(t, heard, "Looking after your savings.", c.end)
-		service.end()
+		if service.end(); service.code() != 0 || strings.Contains(service.printed(), "level=ERROR") {
+			t.Errorf("%s, %q: the exit code is %d, and it says:\n%s", c.name, c.decision, service.code(), service.printed())
+		}
+	}
+	misspelt := start(t, nil, "service", "-listen", "127.0.0.1:0", "-state", state, "-tokens", tokens, "-may-answer", "ada,bne")
+	contains(t, misspelt.end(), `-may-answer has \"bne\"`, "there is ada, ben")
+	if misspelt.code() != 1 {
+		t.Errorf("the exit code is %d", misspelt.code())
 	}
 	trail := filepath.Join(state, "trail.jsonl")
 	if verify := start(t, nil, "aaep", "audit", "verify", trail); !strings.Contains(verify.end(), "trail") || verify.code() != 0 {
 		t.Errorf("the trail does not verify: %s", verify.printed())
 	}
 	contains(t, start(t, nil, "aaep", "audit", "show", trail).end(), "Transfer $500", "authenticated as ada, accept. It counted.", "because nobody could answer")
+}
+
+// TestServingFails checks that an agent that cannot be served ends with the reason.
+func TestServingFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tokens := filepath.Join(dir, "tokens")
+	if err := os.WriteFile(tokens, []byte("ada 0123456789abcdef0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{"bank": nil, "model": nil, "service": {"-state", dir, "-tokens", tokens}} {
+		agent := start(t, nil, name, append(args, "-listen", "0.0.0.0:0")...)
+		contains(t, agent.end(), "is not a loopback address")
+		if agent.code() != 1 {
+			t.Errorf("%s: the exit code is %d", name, agent.code())
+		}
+	}
 }

@@ -58,11 +58,13 @@ func run(ctx context.Context, addr string, ada *account) error {
 	if err != nil {
 		return err
 	}
-	go serve.Serve(context.Background(), ln, p) // until the producer is shut down
-	defer p.Shutdown(context.Background())      // which waits until everybody has heard the end
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() { stop(new(serve.Server).Serve(context.Background(), ln, p)) }() // until the producer is shut down
+	defer p.Shutdown(context.Background())                                     // which waits until everybody has heard the end
 	fmt.Printf("Follow me: aaep listen http://%s\n", ln.Addr())
 	if err := p.WaitSubscriber(ctx); err != nil {
-		return err
+		return context.Cause(ctx) // that the agent could not be served, or Ctrl-C
 	}
 
 	s, err := p.StartSession(context.WithoutCancel(ctx), aaep.Say("Looking after your savings."))

@@ -43,7 +43,11 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	go serve.Serve(context.Background(), ln, p) // 2
+	go func() { // 2
+		if serve.Serve(context.Background(), ln, p) != nil {
+			os.Exit(1) // it has logged why
+		}
+	}()
 	fmt.Printf("Follow me: aaep listen http://%s\n", ln.Addr())
 	p.WaitSubscriber(ctx)
 

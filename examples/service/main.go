@@ -35,18 +35,29 @@ func main() {
 	addr := flag.String("listen", "127.0.0.1:8080", "where the agent can be followed")
 	state := flag.String("state", "", "the folder of the log and the trail, which is made if need be")
 	tokens := flag.String("tokens", "", "the file of those who may listen: a name, a space and a token on each line")
-	answers := flag.String("may-answer", "", "the names of those who may answer, with commas between")
+	answers := flag.String("may-answer", "", "the names of those who may answer, with commas between; without it nobody may, and nothing is done")
 	flag.Parse()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, logger, *addr, *state, *tokens, strings.Split(*answers, ",")); err != nil && ctx.Err() == nil {
+	mayAnswer := strings.FieldsFunc(*answers, func(r rune) bool { return r == ',' })
+	if err := run(ctx, logger, *addr, *state, *tokens, mayAnswer); err != nil && ctx.Err() == nil {
 		logger.Error("the agent ended", "error", err)
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, logger *slog.Logger, addr, state, tokens string, answers []string) (err error) {
+	names, err := auth.TokenNames(tokens)
+	if err != nil {
+		return err
+	}
+	for _, name := range answers {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("-may-answer has %q, and nobody who can come here is called that; there is %s",
+				name, strings.Join(names, ", "))
+		}
+	}
 	kept, err := sqlite.Open(filepath.Join(state, "log"), sqlite.Options{})
 	if err != nil {
 		return err
@@ -75,24 +86,13 @@ func run(ctx context.Context, logger *slog.Logger, addr, state, tokens string, a
 		return err
 	}
 	server := serve.Server{Authenticate: known, Logger: logger}
-	go server.Serve(context.Background(), ln, p) // until the producer is shut down
-	defer p.Shutdown(context.Background())       // before the trail and the log are closed
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() { stop(server.Serve(context.Background(), ln, p)) }() // until the producer is shut down
+	defer p.Shutdown(context.Background())                          // before the trail and the log are closed
 	fmt.Printf("Follow me: aaep listen --token-file FILE http://%s\n", ln.Addr())
 	if err := p.WaitSubscriber(ctx); err != nil {
-		return err
+		return context.Cause(ctx) // that the agent could not be served, or the signal
 	}
-	s, err := p.StartSession(context.WithoutCancel(ctx), aaep.Say("Looking after your savings."))
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	receipt, err := s.Tool(ctx, producer.Tool{
-		Name: "transfer_funds", Risk: aaep.RiskHigh, Irreversible: true,
-		Action:      aaep.Say("Transfer $500 from checking to savings."),
-		Consequence: aaep.Say("The money moves at once and cannot be called back."),
-	}, func(context.Context) (string, error) { return "Receipt 7.", nil })
-	if err != nil {
-		return errors.Join(err, s.Complete(aaep.Say("No money was moved.")))
-	}
-	return s.Complete(aaep.Say("Your savings are in order. " + receipt))
+	return transfer(ctx, p)
 }
