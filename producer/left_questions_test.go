@@ -57,11 +57,7 @@ func TestRestartSettlesAnOpenQuestion(t *testing.T) {
 						t.Fatal(err)
 					}
 					return f, func() string {
-						var all []audit.Record
-						for _, r := range f.Questions() {
-							all = append(all, r)
-						}
-						return kinds(all)
+						return kinds(f.Questions())
 					}, func() { f.Close() }
 				}
 				trail, _, die := open()

@@ -195,7 +195,7 @@ func TestLanguageOnRecord(t *testing.T) {
 			before := stream.place()
 			go s.Tool(context.Background(), transfer, ok)
 			stream.events()
-			stream = open("evt_unknown") // nothing can be sent again as it was
+			open("evt_unknown") // nothing can be sent again as it was
 			if n := len(of[*aaep.AwaitingConfirmation](stream.events())); n != 1 {
 				t.Fatalf("%d questions", n)
 			}
@@ -329,7 +329,7 @@ func TestQuestionInTheNewLanguageComesOnceByTheLog(t *testing.T) {
 		before := stream.place()
 		go s.Tool(context.Background(), transfer, ok)
 		stream.events()
-		stream = open("evt_unknown") // nothing can be sent again as it was
+		open("evt_unknown") // nothing can be sent again as it was
 		l.renegotiate(inSpanish)
 		stream = open(before)
 		out := s.Output()

@@ -28,7 +28,6 @@ type scripted struct {
 
 	mu       sync.Mutex
 	requests []string // methods, and the text of messages
-	came     chan struct{}
 }
 
 const plainCard = `{"name":"Archive","capabilities":{"streaming":true,"pushNotifications":true},

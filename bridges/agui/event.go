@@ -1,8 +1,6 @@
 package agui
 
 import (
-	"strings"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep/internal/bridge"
@@ -53,11 +51,6 @@ func (e *event) text() (s string) {
 		bridge.Decode(e.Delta, &s)
 	}
 	return s
-}
-
-// isReasoning reports whether an event is about what the model thinks.
-func (e *event) isReasoning() bool {
-	return strings.HasPrefix(e.Type, "REASONING_") || strings.HasPrefix(e.Type, "THINKING_")
 }
 
 // A resumeEntry answers an interrupt.
