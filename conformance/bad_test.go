@@ -94,7 +94,7 @@ func TestTargetsThatDoNotPlayAlong(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				// The floods take memory: fewer plays do.
+				// The floods take memory: fewer runs do.
 				run := conformance.ProducerRun{Dialer: connectPipe(tt.serve), Driver: tt.driver, Level: 3,
 					Only: []string{"begins-once", "events-valid", "request-answered", "asks-first"}}
 				r, err := run.Prove(t.Context())
@@ -324,8 +324,8 @@ func TestRealTransports(t *testing.T) {
 	}
 }
 
-// A case from outside that is not whole, or has a name that is taken, is refused before anything is
-// played.
+// A case from outside that is not whole, or has a name that is taken, is refused before any
+// scenario is run.
 func TestExtra(t *testing.T) {
 	whole := conformance.Case{Name: "x", Requirements: []string{"X-001"}, Level: 1, Strength: conformance.Must,
 		Rule: "r",

@@ -20,8 +20,9 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// Whoever breaks the rules of Server-Sent Events below the messages is told which, whether the link
-// works in spite of that or not; whoever keeps them passes. SSE-004, SSE-006, SSE-010, SSE-016.
+// A target that breaks the rules of Server-Sent Events below the messages is told which, whether
+// the link works in spite of that or not; a target that keeps them passes. SSE-004, SSE-006,
+// SSE-010, SSE-016.
 func TestBinding(t *testing.T) {
 	header := func(name, value string) func(int, http.Header) int {
 		return func(status int, h http.Header) int {

@@ -97,7 +97,7 @@ func (c Case) isNamed(name string) bool {
 // Cases returns all cases, by level.
 func Cases() []Case {
 	all := slices.Concat(messageCases, bindingCases, sessionCases, outputCases, consentCases, replyCases, resumeCases,
-		questionCases, accessCases, handshakeCases, termsCases, languageCases, besideCases, manifestCases)
+		questionCases, accessCases, handshakeCases, termsCases, languageCases, isolationCases, manifestCases)
 	slices.SortStableFunc(all, func(a, b Case) int { return a.Level - b.Level })
 	for i := range all {
 		if all[i].plays == nil {

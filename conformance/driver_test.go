@@ -60,7 +60,8 @@ func init() {
 	}
 }
 
-// A command gets the scenario, its failure is told, and one that hangs is ended with the play.
+// A command gets the scenario, its failure is told, and one that hangs is ended with the scenario
+// run.
 func TestCommandDriver(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -164,7 +165,7 @@ func beAgent(at string) int {
 }
 
 // An agent that is a child, and therefore has one subscriber at a time: what needs two is skipped,
-// and the report says so. It says too that nobody was asked for credentials. TR-017.
+// and the report says so. It says too that no subscriber was asked for credentials. TR-017.
 func TestOneLink(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

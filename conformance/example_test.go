@@ -61,7 +61,7 @@ func ExampleCase() {
 				}
 				ev, _ := m.(*aaep.Event)
 				if h, ok := ev.Payload.(*aaep.HandoffRequested); ok && h.TargetURI == "" {
-					return conformance.Finding{Verdict: conformance.Fail, Seen: "a handoff went to nobody by name",
+					return conformance.Finding{Verdict: conformance.Fail, Seen: "a handoff named no agent",
 						Evidence: []conformance.Entry{e}}
 				} else if ok {
 					return conformance.Finding{Verdict: conformance.Pass, Seen: "the handoff went to " + h.TargetURI}
@@ -83,5 +83,5 @@ func ExampleCase() {
 		}
 	}
 	// Output:
-	// fail MEDAI-007 a handoff went to nobody by name
+	// fail MEDAI-007 a handoff named no agent
 }

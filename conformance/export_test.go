@@ -25,13 +25,13 @@ func Unjudged() (ids []string) {
 	return ids
 }
 
-// Record puts a producer through all plays of its run, and returns what was recorded of each.
+// Record puts a producer through all scenario runs, and returns what was recorded of each.
 func Record(ctx context.Context, run ProducerRun) (map[string]*Recording, error) {
-	stages, err := run.performRuns(ctx, run.neededRuns(scenarioRuns, Cases(), func(Case) bool { return true }))
+	harnesses, err := run.performRuns(ctx, run.neededRuns(scenarioRuns, Cases(), func(Case) bool { return true }))
 	all := map[string]*Recording{}
-	for _, st := range stages {
-		all[st.scenarioRun.name] = st.finishedRecording()
-		all[st.scenarioRun.name].keys = run.Keys
+	for _, h := range harnesses {
+		all[h.scenarioRun.name] = h.finishedRecording()
+		all[h.scenarioRun.name].keys = run.Keys
 	}
 	return all, err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/aaep-go/aaep/conformance"
 )
 
-// A run that is interrupted reports what was judged by then, and passes nothing that was not played
+// A run that is interrupted reports what was judged by then, and passes nothing that was not run
 // whole; a run that resumes that report judges the rest alone, and keeps what was wrong.
 func TestInterrupted(t *testing.T) {
 	m := mutant{out: dropMessages(isType("handoff.requested"))}
@@ -113,7 +113,8 @@ func TestSubscriberInterrupted(t *testing.T) {
 	})
 }
 
-// Whoever waits for a question of five minutes is told what for, and again every half a minute.
+// The author who waits for a question of five minutes is told what for, and again every half a
+// minute.
 func TestLongQuestionIsNotMute(t *testing.T) {
 	var told []time.Time
 	var last string

@@ -21,29 +21,29 @@ var manyLanguages = []string{"en", "es", "fr", "de", "ar", "yo", "zh", "ja", "pt
 // languageRuns are those that are about several languages, and about several ways to one agent.
 var languageRuns = []scenarioRun{
 	{"languages", "a subscriber follows a tool that hangs, in the first of the agent's languages, and meanwhile asks for the second; two more want the second, one after a language that nobody has, the other of a region that is none",
-		Scenario{Name: Hang, TimeoutSeconds: shortly}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(), object{"languages": manyLanguages}))
-			has := servedLanguages(st.recorder.snapshot())
+		Scenario{Name: Hang, TimeoutSeconds: shortly}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(), object{"languages": manyLanguages}))
+			has := servedLanguages(h.recorder.snapshot())
 			if len(has) < 2 {
 				return // there is nothing to choose
 			}
-			st.subscribeLink(withMembers(usualCapabilities(), object{"languages": []string{unspokenLanguage, has[1]}}))
-			st.subscribeLink(withMembers(usualCapabilities(), object{"languages": []string{has[1] + "-ZZ", has[0]}}))
-			st.startScenario()
-			if _, ok := st.awaitEvent(l, slow, invoked, completed, errored, cancelled); ok {
+			h.subscribeLink(withMembers(usualCapabilities(), object{"languages": []string{unspokenLanguage, has[1]}}))
+			h.subscribeLink(withMembers(usualCapabilities(), object{"languages": []string{has[1] + "-ZZ", has[0]}}))
+			h.startScenario()
+			if _, ok := h.awaitEvent(l, slow, invoked, completed, errored, cancelled); ok {
 				l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
 					"capabilities": object{"languages": []string{has[1], has[0]}}})
 				l.awaitAnswer(2)
 			}
-			st.awaitSessionEnd(l, slow)
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"ways", "the same request is made on each way to the agent that is known",
-		Scenario{}, 3, func(st *producerHarness) {
+		Scenario{}, 3, func(h *producerHarness) {
 			req := requestMessage(withMembers(usualCapabilities(),
 				object{"max_events_per_second": 3, "preferred_verbosity": "terse"}))
-			st.sendRequest(req)
-			for _, other := range st.run.OtherWays {
-				st.sendRequestBy(other, req)
+			h.sendRequest(req)
+			for _, other := range h.run.OtherWays {
+				h.sendRequestBy(other, req)
 			}
 		}},
 }

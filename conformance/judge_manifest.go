@@ -17,12 +17,12 @@ import (
 )
 
 // runManifest asks for a subscription, and gets the manifest of the one who answers.
-func runManifest(st *producerHarness) {
-	l := st.subscribeLink(usualCapabilities())
-	fetch := st.run.Manifest
+func runManifest(h *producerHarness) {
+	l := h.subscribeLink(usualCapabilities())
+	fetch := h.run.Manifest
 	if fetch == nil {
 		var answer message
-		st.recorder.awaitCondition(st.ctx, 0,
+		h.recorder.awaitCondition(h.ctx, 0,
 			func(r *Recording) bool { answer, _ = r.firstAnswer(l.index); return true })
 		uri := answer.stringMember("manifest_uri")
 		fetch = func(ctx context.Context) ([]byte, error) {
@@ -32,16 +32,16 @@ func runManifest(st *producerHarness) {
 			return manifest.Fetch(ctx, uri, nil)
 		}
 	}
-	ctx, cancel := context.WithTimeout(st.ctx, patience)
+	ctx, cancel := context.WithTimeout(h.ctx, patience)
 	defer cancel()
 	switch data, err := fetch(ctx); {
 	case err != nil:
-		st.recorder.addEntry(Entry{Note: noteNoManifest + aaep.SafeText(err.Error())})
+		h.recorder.addEntry(Entry{Note: noteNoManifest + aaep.SafeText(err.Error())})
 	default:
 		payload := unwrapManifest(data)
-		st.recorder.addEntry(Entry{Note: noteManifest, Data: payload})
+		h.recorder.addEntry(Entry{Note: noteManifest, Data: payload})
 		if !bytes.Equal(payload, data) {
-			st.recorder.addEntry(Entry{Note: noteSigned, Data: bytes.TrimSpace(data)})
+			h.recorder.addEntry(Entry{Note: noteSigned, Data: bytes.TrimSpace(data)})
 		}
 	}
 }

@@ -14,17 +14,17 @@ const (
 
 // resumedText has a stream break after the first part of an output, and opened again a moment
 // later.
-func resumedText(st *producerHarness) {
-	l := st.subscribeLink(usualCapabilities())
+func resumedText(h *producerHarness) {
+	l := h.subscribeLink(usualCapabilities())
 	l.breaksAfter.Store(new(output))
-	st.startScenario()
-	st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
+	h.startScenario()
+	h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
 		_, lost := r.noteOn(l.index, noteLost)
-		return lost || len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 0 || st.isSilenced(r, l)
+		return lost || len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 0 || h.isSilenced(r, l)
 	})
-	st.pauseFor(settle)
+	h.pauseFor(settle)
 	l.restoreStream()
-	st.awaitSessionEnd(l, slow)
+	h.awaitSessionEnd(l, slow)
 }
 
 // judgeResumedText sees that no part of a text is told twice as if it were new, and that none is
@@ -74,24 +74,24 @@ func (r *Recording) isQuietAfter(e Entry) bool {
 
 // breakStreamAndResume has a stream break between two sessions, and opened again in the second,
 // while that waits for an answer: so it is known what was missed, and what the state is.
-func breakStreamAndResume(st *producerHarness) {
-	l, other := st.subscribeLink(usualCapabilities()), st.subscribeLink(usualCapabilities())
-	st.driveScenario(Scenario{Name: Idle}) // a stream goes on after an event
-	if _, ok := st.awaitEvent(l, slow, completed, errored, cancelled); !ok || !l.breakStream() {
+func breakStreamAndResume(h *producerHarness) {
+	l, other := h.subscribeLink(usualCapabilities()), h.subscribeLink(usualCapabilities())
+	h.driveScenario(Scenario{Name: Idle}) // a stream goes on after an event
+	if _, ok := h.awaitEvent(l, slow, completed, errored, cancelled); !ok || !l.breakStream() {
 		return
 	}
-	st.startScenario()
-	q, ok := st.awaitEvent(other, slow, confirm)
+	h.startScenario()
+	q, ok := h.awaitEvent(other, slow, confirm)
 	l.restoreStream()
 	if ok {
-		st.recorder.awaitCondition(st.ctx, patience, func(r *Recording) bool {
+		h.recorder.awaitCondition(h.ctx, patience, func(r *Recording) bool {
 			_, heard := r.resumedWith(q)
-			return heard || st.isSilenced(r, l)
+			return heard || h.isSilenced(r, l)
 		})
 		other.replyTo(q, "reject", nil)
-		st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
+		h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
 			late := r.eventsOn(other.index)
-			return len(late) > 0 && late[len(late)-1].isTerminal() || st.isSilenced(r, other)
+			return len(late) > 0 && late[len(late)-1].isTerminal() || h.isSilenced(r, other)
 		})
 	}
 }

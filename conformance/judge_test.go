@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What becomes of a case that several plays are judged by. A pass means that each was right, or
-// need not have had anything in it.
+// What becomes of a case that several scenario runs are judged by. A pass means that each was
+// right, or need not have had anything in it.
 func TestSeveralPlays(t *testing.T) {
 	right, wrong, never, nothing := passFinding("right"), failFinding("wrong"), inconclusiveFinding("no event came"),
 		nothingToJudge("nothing was rejected")
@@ -46,8 +46,8 @@ func TestSeveralPlays(t *testing.T) {
 	}
 }
 
-// What was not played takes nothing away from what was: a target that tells nothing is told so by
-// other cases. What its transport did is judged.
+// A scenario that was not run takes nothing away from what was: a target that tells nothing is told
+// so by other cases. What its transport did is judged.
 func TestNotPlayed(t *testing.T) {
 	heard := &Recording{read: map[int]object{}, watched: true, limit: presentTime,
 		Entries: []Entry{{Data: []byte(`{"type":"subscription.request"}`)}}}

@@ -157,7 +157,7 @@ func (l *link) restoreStream() { l.harness.recorder.addEntry(Entry{Link: l.index
 // awaitRestored waits while a stream is to stay broken.
 func (l *link) awaitRestored() {
 	if _, lost := l.harness.recorder.snapshot().noteOn(l.index, noteLost); lost {
-		l.harness.recorder.awaitCondition(l.harness.ctx, maxPlay, func(r *Recording) bool {
+		l.harness.recorder.awaitCondition(l.harness.ctx, maxRunTime, func(r *Recording) bool {
 			_, found := r.noteOn(l.index, noteFound)
 			return found
 		})

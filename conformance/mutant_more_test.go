@@ -293,7 +293,7 @@ var moreMutants = []mutant{
 		}},
 	{name: "acts on a yes after the end", caught: []string{"cancelled-is-no"},
 		in: editReplies(func(p *proxy, o object) object {
-			if p.held != nil && o["decision"] == "accept" { // whose answer comes when the deed does
+			if p.held != nil && o["decision"] == "accept" { // whose answer comes when the tool call does
 				return object{"type": "subscription.renegotiate", "subscription_id": p.id, "capabilities": object{}}
 			}
 			return o
@@ -317,7 +317,7 @@ var moreMutants = []mutant{
 		in: func(p *proxy, o object) []object {
 			if shortName(o) == "subscription.request" {
 				_, ended := p.shared.Load(p.link - 1)
-				p.flag = !ended // the one before is of the same play
+				p.flag = !ended // the one before is of the same scenario run
 			}
 			if p.flag && p.link > 1 && o["decision"] == "accept" {
 				return nil
@@ -384,7 +384,8 @@ func noteSubscriptionLink(p *proxy, o object) []object {
 	return []object{o}
 }
 
-// inAnothersName passes a type of message on to the subscription that it names, whatever principal sent it.
+// inAnothersName passes a type of message on to the subscription that it names, whatever principal
+// sent it.
 func inAnothersName(typ string) func(*proxy, object) []object {
 	return func(p *proxy, o object) []object {
 		named, _ := p.shared.Load(o["subscription_id"])

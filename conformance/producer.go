@@ -26,8 +26,8 @@ var (
 	ErrNoDriver = errors.New("conformance: the driver cannot be reached")
 )
 
-// maxPlay bounds one play, whatever the target does, unless ProducerRun.Timeout does.
-const maxPlay = 12 * time.Minute
+// maxRunTime bounds one scenario run, whatever the target does, unless ProducerRun.Timeout does.
+const maxRunTime = 12 * time.Minute
 
 // ProducerRun says what is to be proved of whom.
 type ProducerRun struct {
@@ -106,17 +106,17 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 		_, settled := run.Resume.settledResult(c)
 		return chosen(c) && !settled
 	}
-	stages, err := run.performRuns(ctx, run.neededRuns(plays, cases, open))
-	if err != nil && (len(stages) == 0 || ctx.Err() == nil) {
+	harnesses, err := run.performRuns(ctx, run.neededRuns(plays, cases, open))
+	if err != nil && (len(harnesses) == 0 || ctx.Err() == nil) {
 		return nil, err
 	}
 	report.Interrupted = err != nil
 	recordings := map[string]*Recording{}
-	for _, st := range stages {
-		rec := st.finishedRecording()
+	for _, h := range harnesses {
+		rec := h.finishedRecording()
 		rec.keys = run.Keys
-		recordings[st.scenarioRun.name] = rec
-		report.plays = append(report.plays, summarizeRun(st.scenarioRun, rec))
+		recordings[h.scenarioRun.name] = rec
+		report.plays = append(report.plays, summarizeRun(h.scenarioRun, rec))
 		report.Name = cmp.Or(report.Name, nameOf(rec))
 		report.addHigherLevelWarnings(rec)
 	}
@@ -129,7 +129,7 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 		report.Warnings = append(report.Warnings,
 			"what a producer owes to several subscribers at once was not judged, for the target has one at a time")
 	}
-	if !slices.ContainsFunc(stages, func(st *producerHarness) bool { return recordings[st.scenarioRun.name].watched }) {
+	if !slices.ContainsFunc(harnesses, func(h *producerHarness) bool { return recordings[h.scenarioRun.name].watched }) {
 		report.Warnings = append(report.Warnings, unreported)
 	}
 	for _, c := range cases {
@@ -142,7 +142,7 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 			continue
 		}
 		result := judgeCase(c, recordings)
-		if len(stages) == 1 && stages[0].mute && result.Play == "" && result.Verdict == Inconclusive {
+		if len(harnesses) == 1 && harnesses[0].mute && result.Play == "" && result.Verdict == Inconclusive {
 			result.Seen = "nothing more was played, for no event came within " + slow.String() +
 				" of a scenario that the driver said had begun"
 		}
@@ -192,10 +192,10 @@ func (run ProducerRun) allCases() ([]Case, []scenarioRun, error) {
 		c.plays = []string{c.Name}
 		c.Scenario = c.Play.Scenario.Name
 		cases = append(cases, c)
-		list = append(list, scenarioRun{c.Name, c.Play.Does, c.Play.Scenario, c.Level, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(), c.Play.Capabilities))
-			st.startScenario()
-			st.awaitSessionEnd(l, slow)
+		list = append(list, scenarioRun{c.Name, c.Play.Does, c.Play.Scenario, c.Level, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(), c.Play.Capabilities))
+			h.startScenario()
+			h.awaitSessionEnd(l, slow)
 		}})
 	}
 	return cases, list, nil
@@ -254,7 +254,7 @@ func (run ProducerRun) neededRuns(plays []scenarioRun, cases []Case, chosen func
 }
 
 // performRuns runs all scenarios, one after another.
-func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (stages []*producerHarness, err error) {
+func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (harnesses []*producerHarness, err error) {
 	met, turn, begun := map[string]bool{}, make(chan struct{}, 1), false
 	var last *producerHarness
 	defer func() { last.awaitListeners() }()
@@ -268,19 +268,19 @@ func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (st
 		if run.OneLink || slices.Contains(soloRuns, p.name) && last.couldAnswer() {
 			last.awaitListeners()
 		}
-		within, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxPlay))
+		within, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxRunTime))
 		last = &producerHarness{ctx: within, run: run, recorder: newRecorder(p.scenario, maps.Clone(met)), stop: stop,
 			scenarioRun: p, turn: turn, progress: progress, before: last,
 			endless: last != nil && last.endless, over: make(chan struct{})}
 		last.performRun()
-		stages = append(stages, last)
+		harnesses = append(harnesses, last)
 		rec := last.recorder.snapshot()
 		_, missed := rec.noteOn(0, noteNoDial)
 		_, hungUp := rec.noteOn(0, noteClosed)
 		begun = begun || p.scenario.Name != "" && rec.DriverErr == nil
 		switch {
 		case ctx.Err() != nil:
-			return stages[:len(stages)-1], ctx.Err()
+			return harnesses[:len(harnesses)-1], ctx.Err()
 		case i == 0 && !rec.hasViolation() && (missed || run.OneLink && (hungUp || last.links[0].dead)) &&
 			p.name != strangerPlay && len(rec.messagesOn(0, false)) == 0:
 			err := last.links[0].unreachedReason()
@@ -292,9 +292,9 @@ func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (st
 			return nil, rec.DriverErr
 		}
 		rec.addKnown(met)
-		if last.mute && len(stages) == 1 {
+		if last.mute && len(harnesses) == 1 {
 			break // nor will anything come of the others
 		}
 	}
-	return stages, nil
+	return harnesses, nil
 }

@@ -95,46 +95,46 @@ func requestMessage(capabilities object) object {
 }
 
 // dialLink opens a link and starts to read from it.
-func (st *producerHarness) dialLink(dialer transports.Dialer) *link {
-	l := &link{harness: st, index: len(st.links), id: "sub_implicit", readerDone: make(chan struct{})}
-	st.links = append(st.links, l)
+func (h *producerHarness) dialLink(dialer transports.Dialer) *link {
+	l := &link{harness: h, index: len(h.links), id: "sub_implicit", readerDone: make(chan struct{})}
+	h.links = append(h.links, l)
 	ctx, cancel := l.withPatience()
 	defer cancel()
 	conn, err := dialer.Dial(ctx)
-	if err != nil && st.before.awaitListeners() { // the target may have one subscriber at a time
+	if err != nil && h.before.awaitListeners() { // the target may have one subscriber at a time
 		conn, err = dialer.Dial(ctx)
 	}
 	if err != nil {
 		l.noteUnreached("the opening of the link", err)
-		st.recorder.addEntry(Entry{Link: l.index, Note: noteNoDial})
+		h.recorder.addEntry(Entry{Link: l.index, Note: noteNoDial})
 		l.noteRefusal(err)
 		close(l.readerDone)
 		return l
 	}
 	l.conn = conn
-	st.running.Go(l.readLoop)
+	h.running.Go(l.readLoop)
 	return l
 }
 
 // subscribeLink opens a link, asks, and waits for the answer. A producer of Level 1 may know no
 // handshake (§9.3.3): then the link just listens.
-func (st *producerHarness) subscribeLink(capabilities object) *link {
-	return st.sendRequest(requestMessage(capabilities))
+func (h *producerHarness) subscribeLink(capabilities object) *link {
+	return h.sendRequest(requestMessage(capabilities))
 }
 
 // sendRequest opens a link with the run's dialer, sends a request and waits for its answer.
-func (st *producerHarness) sendRequest(req object) *link { return st.sendRequestBy(st.run.Dialer, req) }
+func (h *producerHarness) sendRequest(req object) *link { return h.sendRequestBy(h.run.Dialer, req) }
 
 // sendRequestBy is sendRequest with another dialer. Where the request could not be sent, the link
 // is dead.
-func (st *producerHarness) sendRequestBy(dialer transports.Dialer, req object) *link {
-	l := st.dialLink(dialer)
+func (h *producerHarness) sendRequestBy(dialer transports.Dialer, req object) *link {
+	l := h.dialLink(dialer)
 	can, _ := req["capabilities"].(object)
 	l.answers = can["supports_confirmation_reply"] == true || can["supports_clarification_reply"] == true
 	if l.dead = !l.sendObject(req); l.dead && l.conn != nil {
-		if _, unsent := st.recorder.snapshot().noteOn(l.index, noteNoSend); unsent {
+		if _, unsent := h.recorder.snapshot().noteOn(l.index, noteNoSend); unsent {
 			l.noteUnreached("the subscription.request", l.err)
-			st.recorder.addEntry(Entry{Link: l.index, Note: noteNoDial}) // some links are made with the first message
+			h.recorder.addEntry(Entry{Link: l.index, Note: noteNoDial}) // some links are made with the first message
 		}
 	}
 	l.awaitAnswer(1)
@@ -142,65 +142,65 @@ func (st *producerHarness) sendRequestBy(dialer transports.Dialer, req object) *
 }
 
 // startScenario makes the producer act, if a subscriber is there to see it.
-func (st *producerHarness) startScenario() { st.driveScenario(st.scenarioRun.scenario) }
+func (h *producerHarness) startScenario() { h.driveScenario(h.scenarioRun.scenario) }
 
 // driveScenario has the driver start a scenario on a goroutine of the harness, one at a time, and
 // notes in the recording that it starts, or why it could not. Without a working link it does
 // nothing.
-func (st *producerHarness) driveScenario(sc Scenario) {
-	if !slices.ContainsFunc(st.links, func(l *link) bool { return !l.dead }) {
+func (h *producerHarness) driveScenario(scenario Scenario) {
+	if !slices.ContainsFunc(h.links, func(l *link) bool { return !l.dead }) {
 		return
 	}
 	select {
-	case st.turn <- struct{}{}:
-	case <-st.ctx.Done():
+	case h.turn <- struct{}{}:
+	case <-h.ctx.Done():
 		return
 	}
-	if st.recorder.snapshot().DriverErr != nil { // nothing more of this scenario run can be judged, and the next would meet what is started here
-		<-st.turn
+	if h.recorder.snapshot().DriverErr != nil { // nothing more of this scenario run can be judged, and the next would meet what is started here
+		<-h.turn
 		return
 	}
-	st.recorder.addEntry(Entry{Note: noteStart})
-	st.running.Go(func() {
-		defer func() { <-st.turn }()
-		err := st.run.Driver.Start(st.ctx, sc)
-		if sc.Name == Shutdown && errors.Is(err, ErrNoDriver) {
+	h.recorder.addEntry(Entry{Note: noteStart})
+	h.running.Go(func() {
+		defer func() { <-h.turn }()
+		err := h.run.Driver.Start(h.ctx, scenario)
+		if scenario.Name == Shutdown && errors.Is(err, ErrNoDriver) {
 			err = nil // it may have ended with the target
 		}
-		if err != nil && st.ctx.Err() == nil {
-			st.recorder.mu.Lock()
-			st.recorder.rec.DriverErr = err
-			st.recorder.mu.Unlock()
-			st.recorder.addEntry(Entry{Note: noteUnstarted})
+		if err != nil && h.ctx.Err() == nil {
+			h.recorder.mu.Lock()
+			h.recorder.rec.DriverErr = err
+			h.recorder.mu.Unlock()
+			h.recorder.addEntry(Entry{Note: noteUnstarted})
 		}
 	})
 }
 
 // awaitEvent returns the first new event of a type that comes on a link in time. It does not wait
 // for one that came already, but in a form that cannot be read.
-func (st *producerHarness) awaitEvent(l *link, limit time.Duration, types ...string) (message, bool) {
+func (h *producerHarness) awaitEvent(l *link, limit time.Duration, types ...string) (message, bool) {
 	var got []message
 	over := func(r *Recording) bool {
 		got = ofTypes(r.eventsOn(l.index), types...)
-		return len(got) > 0 || st.isSilenced(r, l) || slices.ContainsFunc(r.unreadableOn(l.index), namesDecidingEvent)
+		return len(got) > 0 || h.isSilenced(r, l) || slices.ContainsFunc(r.unreadableOn(l.index), namesDecidingEvent)
 	}
 	word := time.Now().Add(puzzling)
 	for until := time.Now().Add(limit); ; {
-		heard, left := len(st.recorder.snapshot().Entries), time.Until(until)
-		if st.mayStaySilent(l) {
+		heard, left := len(h.recorder.snapshot().Entries), time.Until(until)
+		if h.mayStaySilent(l) {
 			left = min(left, patience)
 		}
 		more := func(r *Recording) bool { return len(r.Entries) > heard || over(r) }
 		came := false
-		for end := time.Now().Add(left); !came && st.ctx.Err() == nil && !st.recorder.isFull() &&
+		for end := time.Now().Add(left); !came && h.ctx.Err() == nil && !h.recorder.isFull() &&
 			time.Now().Before(end); {
-			came = st.recorder.awaitCondition(st.ctx, min(time.Until(end), max(time.Until(word), 0)), more)
+			came = h.recorder.awaitCondition(h.ctx, min(time.Until(end), max(time.Until(word), 0)), more)
 			if rest := time.Until(end); !came && rest > 0 && !time.Now().Before(word) {
-				st.reportWaiting(l, rest, types)
+				h.reportWaiting(l, rest, types)
 				word = time.Now().Add(reminding)
 			}
 		}
-		if !came || over(st.recorder.snapshot()) {
+		if !came || over(h.recorder.snapshot()) {
 			break
 		}
 	}
@@ -211,22 +211,22 @@ func (st *producerHarness) awaitEvent(l *link, limit time.Duration, types ...str
 }
 
 // reportWaiting tells the caller's Progress what is waited for.
-func (st *producerHarness) reportWaiting(l *link, left time.Duration, types []string) {
+func (h *producerHarness) reportWaiting(l *link, left time.Duration, types []string) {
 	what := "the end of the session"
 	switch asked := slices.Contains(types, confirm) || slices.Contains(types, clarify); {
-	case len(st.recorder.snapshot().eventsOn(l.index)) == 0:
+	case len(h.recorder.snapshot().eventsOn(l.index)) == 0:
 		what = "the first event"
 	case asked:
 		what = "its question"
-	case st.hasUnansweredQuestion(l):
+	case h.hasUnansweredQuestion(l):
 		what = "the end of a question that nobody answers"
 	}
-	st.progress(fmt.Sprintf("%s, waiting up to %d more seconds for %s", st.scenarioRun.name, int(left.Seconds()), what))
+	h.progress(fmt.Sprintf("%s, waiting up to %d more seconds for %s", h.scenarioRun.name, int(left.Seconds()), what))
 }
 
 // hasUnansweredQuestion reports whether a question came on a link, and the runner answered none.
-func (st *producerHarness) hasUnansweredQuestion(l *link) bool {
-	r := st.recorder.snapshot()
+func (h *producerHarness) hasUnansweredQuestion(l *link) bool {
+	r := h.recorder.snapshot()
 	return len(ofTypes(r.eventsOn(l.index), confirm, clarify)) > 0 &&
 		len(ofTypes(r.messagesOn(l.index, true), "confirmation.reply", "clarification.reply")) == 0
 }
@@ -240,7 +240,7 @@ func namesDecidingEvent(garbled []byte) bool {
 }
 
 // isSilenced reports whether nothing more comes on a link.
-func (st *producerHarness) isSilenced(r *Recording, l *link) bool {
+func (h *producerHarness) isSilenced(r *Recording, l *link) bool {
 	_, over := r.noteOn(l.index, noteClosed)
 	return over || l.dead || r.DriverErr != nil ||
 		slices.ContainsFunc(ofTypes(r.messagesOn(l.index, false), started), r.reusesSessionID)
@@ -248,49 +248,49 @@ func (st *producerHarness) isSilenced(r *Recording, l *link) bool {
 
 // mayStaySilent reports whether what is waited for on a link may never come, or not so that it can
 // be read: then silence is its end, but where the scenario has something that takes long.
-func (st *producerHarness) mayStaySilent(l *link) bool {
-	r := st.recorder.snapshot()
-	return st.scenarioRun.scenario.TimeoutSeconds == 0 &&
-		(st.endless || r.hasViolation() || len(r.unreadableOn(l.index)) > 0)
+func (h *producerHarness) mayStaySilent(l *link) bool {
+	r := h.recorder.snapshot()
+	return h.scenarioRun.scenario.TimeoutSeconds == 0 &&
+		(h.endless || r.hasViolation() || len(r.unreadableOn(l.index)) > 0)
 }
 
 // awaitSessionEnd waits for the end of the session on a link.
-func (st *producerHarness) awaitSessionEnd(l *link, limit time.Duration) {
-	_, ended := st.awaitEvent(l, limit, completed, errored, cancelled)
-	r := st.recorder.snapshot()
-	st.mute = !ended && limit >= slow && !st.isSilenced(r, l) && !r.hasViolation() &&
+func (h *producerHarness) awaitSessionEnd(l *link, limit time.Duration) {
+	_, ended := h.awaitEvent(l, limit, completed, errored, cancelled)
+	r := h.recorder.snapshot()
+	h.mute = !ended && limit >= slow && !h.isSilenced(r, l) && !r.hasViolation() &&
 		len(r.unreadableOn(l.index)) == 0 &&
 		len(r.messagesOn(l.index, false)) == 1 &&
 		len(ofTypes(r.messagesOn(l.index, false), "subscription.accepted")) == 1
-	st.endless = st.endless || !ended && limit >= slow && !st.isSilenced(r, l) && len(r.eventsOn(l.index)) > 0
+	h.endless = h.endless || !ended && limit >= slow && !h.isSilenced(r, l) && len(r.eventsOn(l.index)) > 0
 }
 
 // pauseFor lets time go by in which something might come.
-func (st *producerHarness) pauseFor(d time.Duration) {
-	st.recorder.awaitCondition(st.ctx, d, func(*Recording) bool { return false })
+func (h *producerHarness) pauseFor(d time.Duration) {
+	h.recorder.awaitCondition(h.ctx, d, func(*Recording) bool { return false })
 }
 
 // performRun runs the scenario. Its subscribers then listen a little longer, while the next
 // scenario run is run already.
-func (st *producerHarness) performRun() {
-	st.scenarioRun.run(st)
-	st.recorder.markLeft()
-	st.ended = len(st.recorder.snapshot().Entries)
+func (h *producerHarness) performRun() {
+	h.scenarioRun.run(h)
+	h.recorder.markLeft()
+	h.ended = len(h.recorder.snapshot().Entries)
 	go func() {
-		defer close(st.over)
-		st.pauseFor(settle)
-		st.closeLinks()
+		defer close(h.over)
+		h.pauseFor(settle)
+		h.closeLinks()
 	}()
 }
 
 // couldAnswer reports whether a subscriber in a scenario run or those before it still listens who
 // may be asked.
-func (st *producerHarness) couldAnswer() bool {
-	for ; st != nil; st = st.before {
+func (h *producerHarness) couldAnswer() bool {
+	for ; h != nil; h = h.before {
 		select {
-		case <-st.over:
+		case <-h.over:
 		default:
-			if slices.ContainsFunc(st.links, func(l *link) bool { return l.answers }) {
+			if slices.ContainsFunc(h.links, func(l *link) bool { return l.answers }) {
 				return true
 			}
 		}
@@ -300,26 +300,26 @@ func (st *producerHarness) couldAnswer() bool {
 
 // awaitListeners waits until no subscriber listens any more in a scenario run and those before it.
 // It reports whether any subscriber did.
-func (st *producerHarness) awaitListeners() (did bool) {
-	for ; st != nil; st = st.before {
+func (h *producerHarness) awaitListeners() (did bool) {
+	for ; h != nil; h = h.before {
 		select {
-		case <-st.over:
+		case <-h.over:
 		default:
 			did = true
-			<-st.over
+			<-h.over
 		}
 	}
 	return did
 }
 
 // closeLinks takes leave, and waits for all that the scenario run started.
-func (st *producerHarness) closeLinks() {
-	st.recorder.addEntry(Entry{Note: noteEnd})
-	for _, l := range st.links {
+func (h *producerHarness) closeLinks() {
+	h.recorder.addEntry(Entry{Note: noteEnd})
+	for _, l := range h.links {
 		if l.dead || l.gone {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(st.ctx, patience)
+		ctx, cancel := context.WithTimeout(h.ctx, patience)
 		if bye, err := jsonv2.Marshal(object{"type": "subscription.close", "subscription_id": l.id,
 			"reason_code":    "subscriber_shutdown",
 			"reason_message": "The play is over."}, jsonv2.Deterministic(true)); err == nil {
@@ -327,18 +327,18 @@ func (st *producerHarness) closeLinks() {
 		}
 		cancel()
 	}
-	st.stop()
-	for _, l := range st.links {
+	h.stop()
+	for _, l := range h.links {
 		if l.conn != nil {
 			_ = l.conn.Close()
 		}
 	}
-	st.running.Wait()
+	h.running.Wait()
 }
 
-// finishedRecording is what came of the play, once it is over.
-func (st *producerHarness) finishedRecording() *Recording {
-	rec := st.recorder.snapshot()
-	rec.dropForeignSessions(st.ended)
+// finishedRecording is what came of the scenario run, once it is over.
+func (h *producerHarness) finishedRecording() *Recording {
+	rec := h.recorder.snapshot()
+	rec.dropForeignSessions(h.ended)
 	return rec
 }

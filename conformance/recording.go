@@ -224,9 +224,9 @@ func (r *Recording) messagesOn(link int, sent bool) (list []message) {
 	return list
 }
 
-// Events are the messages that came to a subscriber in the sessions that began in this play, as
-// they were on the wire: to the runner's, or to the target where that is one. Judges of cases from
-// outside read them.
+// Events are the messages that came to a subscriber in the sessions that began in this scenario
+// run, as they were on the wire: to the runner's, or to the target where that is one. Judges of
+// cases from outside read them.
 func (r *Recording) Events(link int) (list []Entry) {
 	for _, m := range r.eventsOn(link) {
 		list = append(list, m.Entry)

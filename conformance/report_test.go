@@ -109,7 +109,7 @@ func TestSubscriberReport(t *testing.T) {
 }
 
 // All that is wrong with messages is told, each thing once, with the first message that shows it
-// and the play that is from.
+// and the scenario run that is from.
 func TestAllProblemsTold(t *testing.T) {
 	m := mutant{out: func(p *proxy, o object) []object {
 		switch shortName(o) {

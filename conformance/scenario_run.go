@@ -25,23 +25,23 @@ func scenarioRunNamed(name string) scenarioRun {
 }
 
 // watchSession follows a session to its end and sends nothing.
-func watchSession(st *producerHarness) {
-	l := st.subscribeLink(usualCapabilities())
-	st.startScenario()
-	st.awaitSessionEnd(l, slow)
+func watchSession(h *producerHarness) {
+	l := h.subscribeLink(usualCapabilities())
+	h.startScenario()
+	h.awaitSessionEnd(l, slow)
 }
 
 // answerQuestion returns a scenario run in which do is called with the first question, if one
 // comes.
 func answerQuestion(do func(*link, message)) func(*producerHarness) {
-	return func(st *producerHarness) {
-		l := st.subscribeLink(usualCapabilities())
-		st.startScenario()
-		q, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled)
+	return func(h *producerHarness) {
+		l := h.subscribeLink(usualCapabilities())
+		h.startScenario()
+		q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled)
 		if ok && q.compactType() == confirm {
 			do(l, q)
 		}
-		st.awaitSessionEnd(l, slow)
+		h.awaitSessionEnd(l, slow)
 	}
 }
 
@@ -57,8 +57,8 @@ func sendInvalidReplies(do func(*link, message)) func(*producerHarness) {
 
 // awaitSettled waits for the settle time after something was sent on a link, or until the target
 // closes the link.
-func (st *producerHarness) awaitSettled(l *link) {
-	st.recorder.awaitCondition(st.ctx, settle, func(r *Recording) bool {
+func (h *producerHarness) awaitSettled(l *link) {
+	h.recorder.awaitCondition(h.ctx, settle, func(r *Recording) bool {
 		_, over := r.noteOn(l.index, noteClosed)
 		return over
 	})
@@ -66,7 +66,7 @@ func (st *producerHarness) awaitSettled(l *link) {
 
 // awaitSecondQuestion waits for the second question on the link, and reports whether it came before
 // the session ended.
-func (l *link) awaitSecondQuestion(q message) (message, bool) {
+func (l *link) awaitSecondQuestion() (message, bool) {
 	var got []message
 	l.harness.recorder.awaitCondition(l.harness.ctx, patience, func(r *Recording) bool {
 		got = ofTypes(r.eventsOn(l.index), confirm)
@@ -81,36 +81,36 @@ func (l *link) awaitSecondQuestion(q message) (message, bool) {
 // pauseUntilLateInWindow pauses until windows of a second that began with a subscription made just
 // now, or with a second of the clock, are a third to four fifths over: a producer that counts in
 // them fills one and, before half a second is over, the next.
-func (st *producerHarness) pauseUntilLateInWindow() {
+func (h *producerHarness) pauseUntilLateInWindow() {
 	const early, late = 300 * time.Millisecond, 800 * time.Millisecond
 	soon := time.Now().Add(early)
 	switch part := soon.Sub(soon.Truncate(time.Second)); {
 	case part < early:
-		st.pauseFor(early + early - part)
+		h.pauseFor(early + early - part)
 	case part > late:
-		st.pauseFor(early + time.Second + early - part)
+		h.pauseFor(early + time.Second + early - part)
 	default:
-		st.pauseFor(early)
+		h.pauseFor(early)
 	}
 }
 
 // runShortSession has a short session run, and returns 850 ms after its first event: a producer
 // that counts in windows, which open with the first event, can then fill the rest of one and, a
 // moment later, the next. A budget that is refilled smoothly is full by then, and no fuller.
-func (st *producerHarness) runShortSession(l *link) {
+func (h *producerHarness) runShortSession(l *link) {
 	const nearly = 850 * time.Millisecond
-	st.driveScenario(Scenario{Name: Idle})
-	st.recorder.awaitCondition(st.ctx, patience,
-		func(r *Recording) bool { return len(r.eventsOn(l.index)) > 0 || st.isSilenced(r, l) })
-	if first := st.recorder.snapshot().eventsOn(l.index); len(first) > 0 {
-		st.awaitEvent(l, patience, completed, errored, cancelled)
-		st.pauseFor(nearly - time.Since(first[0].At))
+	h.driveScenario(Scenario{Name: Idle})
+	h.recorder.awaitCondition(h.ctx, patience,
+		func(r *Recording) bool { return len(r.eventsOn(l.index)) > 0 || h.isSilenced(r, l) })
+	if first := h.recorder.snapshot().eventsOn(l.index); len(first) > 0 {
+		h.awaitEvent(l, patience, completed, errored, cancelled)
+		h.pauseFor(nearly - time.Since(first[0].At))
 	}
 }
 
 // requestOnly returns a scenario run that sends one request, and does no more.
 func requestOnly(name, does string, req object) scenarioRun {
-	return scenarioRun{name, does, Scenario{}, 3, func(st *producerHarness) { st.sendRequest(req) }}
+	return scenarioRun{name, does, Scenario{}, 3, func(h *producerHarness) { h.sendRequest(req) }}
 }
 
 // properAnswer returns an answer that the question allows.

@@ -75,15 +75,15 @@ var scenarioRuns = []scenarioRun{
 	{"reject", "a subscriber is asked, and rejects",
 		askScenario(), 2, answerQuestion(func(l *link, q message) { l.replyTo(q, "reject", nil) })},
 	{"silence", "a subscriber is asked, and says nothing",
-		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			st.startScenario()
-			q, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled)
+		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			h.startScenario()
+			q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled)
 			limit := slow
 			if ok && q.compactType() == confirm {
 				limit = min(max(time.Duration(q.numberMember("timeout_seconds"))*time.Second, 0), maxQuestion) + slow
 			}
-			st.awaitSessionEnd(l, limit)
+			h.awaitSessionEnd(l, limit)
 		}},
 	{"twice", "a subscriber is asked, and sends the same accept three times",
 		askScenario(), 2, answerQuestion(func(l *link, q message) {
@@ -134,102 +134,102 @@ var scenarioRuns = []scenarioRun{
 			l.replyTo(q, "accept", object{"timestamp": aaep.FormatTimestamp(q.At)})
 		})},
 	{"old-token", "a subscriber is asked, and rejects; in the next session it is asked again, accepts with the token of the first question, and rejects a moment later",
-		askScenario(), 2, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			st.driveScenario(askScenario())
-			first, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled)
+		askScenario(), 2, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			h.driveScenario(askScenario())
+			first, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled)
 			if !ok || first.compactType() != confirm {
 				return
 			}
 			l.replyTo(first, "reject", nil)
-			if _, over := st.awaitEvent(l, slow, completed, errored, cancelled); !over {
+			if _, over := h.awaitEvent(l, slow, completed, errored, cancelled); !over {
 				return
 			}
-			st.startScenario()
+			h.startScenario()
 			var asked []message
-			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
+			h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
 				asked = ofTypes(r.eventsOn(l.index), confirm)
 				return len(asked) > 1 || len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 1 ||
-					st.isSilenced(r, l)
+					h.isSilenced(r, l)
 			})
 			if len(asked) > 1 {
 				again := asked[1]
 				l.replyTo(again, "accept", object{"reply_token": first.stringMember("reply_token")})
-				st.pauseFor(settle)
+				h.pauseFor(settle)
 				l.replyTo(again, "reject", nil)
 			}
-			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
-				return len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 1 || st.isSilenced(r, l)
+			h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
+				return len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 1 || h.isSilenced(r, l)
 			})
 		}},
 	{"silenced", "a subscriber is asked, gives up its right to reply by a renegotiation, and accepts after that",
-		Scenario{Name: Ask, TimeoutSeconds: shortly}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			st.startScenario()
+		Scenario{Name: Ask, TimeoutSeconds: shortly}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			h.startScenario()
 			limit := slow
-			if q, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
+			if q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
 				q.compactType() == confirm {
 				limit += min(max(time.Duration(q.numberMember("timeout_seconds"))*time.Second, 0), maxQuestion)
 				l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
 					"capabilities": object{"supports_confirmation_reply": false}})
 				if l.awaitAnswer(2) {
-					st.pauseFor(settle / 2) // in which a target may settle the question at once
+					h.pauseFor(settle / 2) // in which a target may settle the question at once
 					l.replyTo(q, "accept", nil)
 				}
 			}
-			st.awaitSessionEnd(l, limit)
+			h.awaitSessionEnd(l, limit)
 		}},
 	{"latecomer", "a subscriber is asked; another one subscribes meanwhile, and the first rejects",
-		askScenario(), 2, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			st.startScenario()
-			if q, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
+		askScenario(), 2, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			h.startScenario()
+			if q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
 				q.compactType() == confirm {
-				st.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
+				h.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
 				l.replyTo(q, "reject", nil)
 			}
-			st.awaitSessionEnd(l, slow)
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"modified", "a subscriber is asked, and accepts with changes; a while later, or if it is asked again, it rejects",
 		askScenario(), 2, answerQuestion(func(l *link, q message) {
 			l.replyTo(q, "accept", object{"modified_action": object{"amount": "changed"}})
-			if again, ok := l.awaitSecondQuestion(q); ok {
+			if again, ok := l.awaitSecondQuestion(); ok {
 				q = again
 			}
 			l.replyTo(q, "reject", nil) // or the question stays open
 		})},
 	{"cannot-reply", "a subscriber says that it cannot answer confirmations, and the agent wants one",
-		askScenario(), 2, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(),
+		askScenario(), 2, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"supports_confirmation_reply": false, "supports_clarification_reply": nil}))
-			st.startScenario()
-			st.awaitSessionEnd(l, slow)
+			h.startScenario()
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"cannot-answer", "a subscriber says that it cannot answer questions, and the agent has one",
-		clarifyScenario(), 2, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(),
+		clarifyScenario(), 2, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
-			st.startScenario()
-			st.awaitSessionEnd(l, slow)
+			h.startScenario()
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"bare-ask", "a subscriber asks with empty capabilities, and the agent wants a confirmation",
-		askScenario(), 2, func(st *producerHarness) {
-			l := st.subscribeLink(object{})
-			st.startScenario()
-			st.awaitSessionEnd(l, slow)
+		askScenario(), 2, func(h *producerHarness) {
+			l := h.subscribeLink(object{})
+			h.startScenario()
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"one-leaves", "two subscribers are asked; one leaves, and the other accepts",
-		askScenario(), 2, func(st *producerHarness) {
-			l, other := st.subscribeLink(usualCapabilities()), st.subscribeLink(usualCapabilities())
-			st.startScenario()
-			if q, ok := st.awaitEvent(other, slow, confirm, completed, errored, cancelled); ok &&
+		askScenario(), 2, func(h *producerHarness) {
+			l, other := h.subscribeLink(usualCapabilities()), h.subscribeLink(usualCapabilities())
+			h.startScenario()
+			if q, ok := h.awaitEvent(other, slow, confirm, completed, errored, cancelled); ok &&
 				q.compactType() == confirm {
 				l.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
 					"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
-				st.awaitSettled(l)
+				h.awaitSettled(l)
 				other.replyTo(q, "accept", nil)
 			}
-			st.awaitSessionEnd(other, slow)
+			h.awaitSessionEnd(other, slow)
 		}},
 	{"withdrawn", "a subscriber is asked, the session is cancelled meanwhile, and it accepts after that",
 		Scenario{Name: Withdraw, TimeoutSeconds: openFor}, 2, answerQuestion(func(l *link, q message) {
@@ -238,255 +238,255 @@ var scenarioRuns = []scenarioRun{
 			}
 		})},
 	{"relayed", "two subscribers are asked, and the second accepts",
-		askScenario(), 2, func(st *producerHarness) {
-			l, other := st.subscribeLink(usualCapabilities()), st.subscribeLink(usualCapabilities())
-			st.startScenario()
-			if q, ok := st.awaitEvent(other, slow, confirm, completed, errored, cancelled); ok &&
+		askScenario(), 2, func(h *producerHarness) {
+			l, other := h.subscribeLink(usualCapabilities()), h.subscribeLink(usualCapabilities())
+			h.startScenario()
+			if q, ok := h.awaitEvent(other, slow, confirm, completed, errored, cancelled); ok &&
 				q.compactType() == confirm {
 				other.replyTo(q, "accept", nil)
 			}
-			st.awaitSessionEnd(l, slow)
+			h.awaitSessionEnd(l, slow)
 		}},
 	{resumePlay, "of two subscribers the stream of one breaks, and is opened again while the other is asked, who rejects then",
 		askScenario(), 2, breakStreamAndResume},
 	{resumedTextPlay, "the stream of a subscriber breaks within a long output, and is opened again",
 		Scenario{Name: Stream, Sentences: manySentences(12)}, 2, resumedText},
 	{"left", "of two subscribers one can answer, is asked, leaves, and accepts after that; the other watches",
-		askScenario(), 3, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			observer := st.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
-			st.startScenario()
-			if q, ok := st.awaitEvent(l, slow, confirm); ok {
+		askScenario(), 3, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			observer := h.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
+			h.startScenario()
+			if q, ok := h.awaitEvent(l, slow, confirm); ok {
 				l.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
 					"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
 				l.replyTo(q, "accept", nil) // a subscriber that has left says nothing more that counts
 			}
-			st.awaitSessionEnd(observer, slow/2)
+			h.awaitSessionEnd(observer, slow/2)
 		}},
 	{"two", "two subscribers are asked; one rejects, and then the other accepts",
-		askScenario(), 2, func(st *producerHarness) {
-			l, other := st.subscribeLink(usualCapabilities()), st.subscribeLink(usualCapabilities())
-			st.startScenario()
-			if q, ok := st.awaitEvent(l, slow, confirm); ok {
-				st.awaitEvent(other, patience, confirm)
+		askScenario(), 2, func(h *producerHarness) {
+			l, other := h.subscribeLink(usualCapabilities()), h.subscribeLink(usualCapabilities())
+			h.startScenario()
+			if q, ok := h.awaitEvent(l, slow, confirm); ok {
+				h.awaitEvent(other, patience, confirm)
 				l.replyTo(q, "reject", nil)
-				st.pauseFor(settle / 2) // on two links there is no order but time
+				h.pauseFor(settle / 2) // on two links there is no order but time
 				other.replyTo(q, "accept", nil)
 			}
-			st.awaitSessionEnd(l, slow)
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"clarify", "a subscriber is questioned, answers in several ways that were not asked for, and a moment later as was asked for",
-		clarifyScenario(), 2, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			st.startScenario()
-			if q, ok := st.awaitEvent(l, slow, clarify); ok {
-				for _, h := range invalidResponses { // none of them is an answer to a yes-or-no question
-					l.answerClarification(q, h.Response)
+		clarifyScenario(), 2, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			h.startScenario()
+			if q, ok := h.awaitEvent(l, slow, clarify); ok {
+				for _, invalid := range invalidResponses { // none of them is an answer to a yes-or-no question
+					l.answerClarification(q, invalid.Response)
 				}
 				l.replyTo(q, "accept", nil)
-				st.pauseFor(settle)
+				h.pauseFor(settle)
 				l.answerClarification(q, properAnswer(q))
 			}
-			st.awaitSessionEnd(l, slow)
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"not-entitled", "of two subscribers one is asked; the other, which cannot answer, accepts with that token; a moment later the first rejects",
-		askScenario(), 2, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			other := st.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
-			st.startScenario()
-			if q, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
+		askScenario(), 2, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			other := h.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
+			h.startScenario()
+			if q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
 				q.compactType() == confirm {
 				other.replyTo(q, "accept", nil)
-				st.pauseFor(settle)
+				h.pauseFor(settle)
 				l.replyTo(q, "reject", nil)
 			}
-			st.awaitSessionEnd(l, slow)
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"unanswered", "a subscriber is questioned, and says nothing",
-		Scenario{Name: Clarify, TimeoutSeconds: shortly}, 2, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			st.startScenario()
+		Scenario{Name: Clarify, TimeoutSeconds: shortly}, 2, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			h.startScenario()
 			limit := slow
-			if q, ok := st.awaitEvent(l, slow, clarify, completed, errored, cancelled); ok &&
+			if q, ok := h.awaitEvent(l, slow, clarify, completed, errored, cancelled); ok &&
 				q.compactType() == clarify {
 				limit = min(max(time.Duration(q.numberMember("timeout_seconds"))*time.Second, 0), maxQuestion) + slow
 			}
-			st.awaitSessionEnd(l, limit)
+			h.awaitSessionEnd(l, limit)
 		}},
 	{"verbosity", "two subscribers, one that wants few words and one that wants many, follow a tool",
-		Scenario{Name: Tools}, 3, func(st *producerHarness) {
-			l, other := st.subscribeLink(withMembers(usualCapabilities(), object{"preferred_verbosity": "terse"})),
-				st.subscribeLink(withMembers(usualCapabilities(), object{"preferred_verbosity": "detailed"}))
-			st.startScenario()
-			st.awaitEvent(other, slow, completed, errored, cancelled)
-			st.awaitSessionEnd(l, patience)
+		Scenario{Name: Tools}, 3, func(h *producerHarness) {
+			l, other := h.subscribeLink(withMembers(usualCapabilities(), object{"preferred_verbosity": "terse"})),
+				h.subscribeLink(withMembers(usualCapabilities(), object{"preferred_verbosity": "detailed"}))
+			h.startScenario()
+			h.awaitEvent(other, slow, completed, errored, cancelled)
+			h.awaitSessionEnd(l, patience)
 		}},
 	{"filtered-fail", "a subscriber that excludes every event, at one a second, has a session fail",
-		Scenario{Name: Errored}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(),
+		Scenario{Name: Errored}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
-			st.startScenario()
-			st.awaitSessionEnd(l, slow)
+			h.startScenario()
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"slow-fail", "two subscribers, one with one event a second, have a session fail",
-		Scenario{Name: Errored}, 3, func(st *producerHarness) {
-			whole, l := st.subscribeLink(usualCapabilities()),
-				st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 1}))
-			st.startScenario()
-			st.awaitEvent(whole, slow, errored)
-			st.awaitSessionEnd(l, slow)
+		Scenario{Name: Errored}, 3, func(h *producerHarness) {
+			whole, l := h.subscribeLink(usualCapabilities()),
+				h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 1}))
+			h.startScenario()
+			h.awaitEvent(whole, slow, errored)
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"filtered-ask", "a subscriber that excludes every event, at one a second, is asked and rejects; another one watches",
-		askScenario(), 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(),
+		askScenario(), 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
 			watcher := l // has the end filtered out
-			if !st.run.OneLink {
-				watcher = st.subscribeLink(withMembers(usualCapabilities(),
+			if !h.run.OneLink {
+				watcher = h.subscribeLink(withMembers(usualCapabilities(),
 					object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
 			}
-			st.startScenario()
-			if q, ok := st.awaitEvent(l, slow, confirm); ok {
+			h.startScenario()
+			if q, ok := h.awaitEvent(l, slow, confirm); ok {
 				l.replyTo(q, "reject", nil)
 			}
-			st.awaitSessionEnd(watcher, patience)
+			h.awaitSessionEnd(watcher, patience)
 		}},
 	{"rate", "a subscriber with two events a second follows a long output",
-		Scenario{Name: Stream, Sentences: manySentences(40)}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 2}))
-			st.pauseUntilLateInWindow()
-			st.startScenario()
-			st.awaitSessionEnd(l, 2*slow)
+		Scenario{Name: Stream, Sentences: manySentences(40)}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 2}))
+			h.pauseUntilLateInWindow()
+			h.startScenario()
+			h.awaitSessionEnd(l, 2*slow)
 		}},
 	{"slow-tools", "a subscriber with two events a second follows a tool",
-		Scenario{Name: Tools}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 2}))
-			st.startScenario()
-			st.awaitSessionEnd(l, slow)
+		Scenario{Name: Tools}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 2}))
+			h.startScenario()
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"again", "a subscriber with ten events a second follows a short session, and most of a second later a long output",
-		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 10}))
-			st.runShortSession(l)
-			st.startScenario()
-			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
-				return len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 1 || st.isSilenced(r, l)
+		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 10}))
+			h.runShortSession(l)
+			h.startScenario()
+			h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
+				return len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 1 || h.isSilenced(r, l)
 			})
 		}},
 	{"completion", "a subscriber that wants outputs whole follows one of several sentences",
-		Scenario{Name: Stream, Sentences: sentences}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(),
+		Scenario{Name: Stream, Sentences: sentences}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"coalesce_boundaries": []string{"completion"}}))
-			st.startScenario()
-			st.awaitSessionEnd(l, slow)
+			h.startScenario()
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"filtered", "a subscriber that excludes states and tools follows a tool",
-		Scenario{Name: Tools}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(),
+		Scenario{Name: Tools}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"event_filters": object{"include": []string{"aaep:agent.*"},
 					"exclude": []string{state, "aaep:agent.tool.*"}}}))
-			st.startScenario()
-			st.awaitSessionEnd(l, slow)
+			h.startScenario()
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"literal", "a subscriber that includes types without their ends, and one whole, follows a tool",
-		Scenario{Name: Tools}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(),
+		Scenario{Name: Tools}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"event_filters": object{"include": []string{"aaep:agent.session", "aaep:agent.tool",
 					completed}}}))
-			st.startScenario()
-			st.awaitSessionEnd(l, slow)
+			h.startScenario()
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"filtered-handoff", "a subscriber that excludes every event has a session handed over; another one watches",
-		Scenario{Name: Handoff}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(),
+		Scenario{Name: Handoff}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
 			watcher := l
-			if !st.run.OneLink {
-				watcher = st.subscribeLink(usualCapabilities())
+			if !h.run.OneLink {
+				watcher = h.subscribeLink(usualCapabilities())
 			}
-			st.startScenario()
-			st.awaitSessionEnd(watcher, patience)
+			h.startScenario()
+			h.awaitSessionEnd(watcher, patience)
 		}},
 	{"included", "a subscriber that includes sessions, and one type beside, follows a tool",
-		Scenario{Name: Tools}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(),
+		Scenario{Name: Tools}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"event_filters": object{"include": []string{"aaep:agent.session.*", invoked}}}))
-			st.startScenario()
-			st.awaitSessionEnd(l, slow)
+			h.startScenario()
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"renegotiate", "a subscriber asks for a lower rate and no output, and follows an output",
-		Scenario{Name: Stream, Sentences: manySentences(12)}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 5}))
+		Scenario{Name: Stream, Sentences: manySentences(12)}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 5}))
 			l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
 				"capabilities": object{"max_events_per_second": 3,
 					"event_filters": object{"exclude": []string{output}}}})
 			if l.awaitAnswer(2) {
-				st.startScenario()
-				st.awaitSessionEnd(l, slow)
+				h.startScenario()
+				h.awaitSessionEnd(l, slow)
 			}
 		}},
 	{"still-filtered", "a subscriber that excludes states asks for another rate, and follows a tool",
-		Scenario{Name: Tools}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(withMembers(usualCapabilities(),
+		Scenario{Name: Tools}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"max_events_per_second": 50,
 					"event_filters": object{"include": []string{"aaep:agent.*"}, "exclude": []string{state}}}))
 			l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
 				"capabilities": object{"max_events_per_second": 20}})
 			if l.awaitAnswer(2) {
-				st.startScenario()
-				st.awaitSessionEnd(l, slow)
+				h.startScenario()
+				h.awaitSessionEnd(l, slow)
 			}
 		}},
 	{"slower", "a subscriber without a rate asks for two events a second, and follows a long output",
-		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
+		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
 			l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
 				"capabilities": object{"max_events_per_second": 2}})
 			if l.awaitAnswer(2) {
-				st.startScenario()
-				st.awaitSessionEnd(l, 2*slow)
+				h.startScenario()
+				h.awaitSessionEnd(l, 2*slow)
 			}
 		}},
 	{"turned-away", "of two subscribers one asks in version 99.0.0; the other follows an output",
-		Scenario{Name: Stream, Sentences: sentences}, 3, func(st *producerHarness) {
-			st.sendRequest(withMembers(requestMessage(usualCapabilities()), object{"aaep_version": "99.0.0"}))
-			other := st.subscribeLink(usualCapabilities())
-			st.startScenario()
-			st.awaitSessionEnd(other, slow)
+		Scenario{Name: Stream, Sentences: sentences}, 3, func(h *producerHarness) {
+			h.sendRequest(withMembers(requestMessage(usualCapabilities()), object{"aaep_version": "99.0.0"}))
+			other := h.subscribeLink(usualCapabilities())
+			h.startScenario()
+			h.awaitSessionEnd(other, slow)
 		}},
 	{"closed", "of two subscribers one closes its subscription before the session begins; the other follows it",
-		Scenario{Name: Stream, Sentences: manySentences(12)}, 3, func(st *producerHarness) {
-			l, other := st.subscribeLink(usualCapabilities()), st.subscribeLink(usualCapabilities())
+		Scenario{Name: Stream, Sentences: manySentences(12)}, 3, func(h *producerHarness) {
+			l, other := h.subscribeLink(usualCapabilities()), h.subscribeLink(usualCapabilities())
 			l.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
 				"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
-			st.awaitSettled(l)
-			st.startScenario()
-			st.awaitSessionEnd(other, slow)
+			h.awaitSettled(l)
+			h.startScenario()
+			h.awaitSessionEnd(other, slow)
 		}},
 	{"beside-slow", "two subscribers, one with one event a second and one without a rate, follow a long output",
-		Scenario{Name: Stream, Sentences: manySentences(12)}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			st.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 1}))
-			st.startScenario()
-			st.awaitSessionEnd(l, slow)
+		Scenario{Name: Stream, Sentences: manySentences(12)}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 1}))
+			h.startScenario()
+			h.awaitSessionEnd(l, slow)
 		}},
 	// A target that waits a while for a subscriber whose line broke is slower from here on.
 	{"lost", "of two subscribers one can answer, is asked, and its line breaks; the other watches",
-		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			observer := st.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
-			st.startScenario()
+		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			observer := h.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
+			h.startScenario()
 			limit := slow
-			if q, ok := st.awaitEvent(l, slow, confirm); ok {
+			if q, ok := h.awaitEvent(l, slow, confirm); ok {
 				limit = min(max(time.Duration(q.numberMember("timeout_seconds"))*time.Second, 0), maxQuestion) + slack
 				l.breakConnection()
 			}
-			st.awaitSessionEnd(observer, limit)
+			h.awaitSessionEnd(observer, limit)
 		}},
 	{"bad-requests", "subscribers ask, one after another, with requests that are not valid",
-		Scenario{}, 3, func(st *producerHarness) {
-			for _, h := range invalidRequests {
-				st.sendRequest(h.requestMessage())
+		Scenario{}, 3, func(h *producerHarness) {
+			for _, invalid := range invalidRequests {
+				h.sendRequest(invalid.requestMessage())
 			}
 		}},
 	requestOnly("restricted", "a subscriber asks for little of everything",
@@ -510,28 +510,28 @@ var scenarioRuns = []scenarioRun{
 	requestOnly("bad-rate", "a subscriber asks for 0 events a second",
 		requestMessage(withMembers(usualCapabilities(), object{"max_events_per_second": 0}))),
 	{strangerPlay, "a subscriber without credentials asks",
-		Scenario{}, 3, func(st *producerHarness) {
-			st.sendRequestBy(st.run.Stranger,
+		Scenario{}, 3, func(h *producerHarness) {
+			h.sendRequestBy(h.run.Stranger,
 				requestMessage(usualCapabilities()))
 		}},
 	{neighbourPlay, "a subscriber is asked; another one, with other credentials, accepts, renegotiates and closes in its name; a moment later the first rejects",
-		askScenario(), 3, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			other := st.sendRequestBy(st.run.Neighbour,
+		askScenario(), 3, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			other := h.sendRequestBy(h.run.Neighbour,
 				requestMessage(withMembers(usualCapabilities(),
 					object{"supports_confirmation_reply": false, "supports_clarification_reply": false})))
-			st.startScenario()
-			if q, ok := st.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
+			h.startScenario()
+			if q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
 				q.compactType() == confirm {
 				other.replyTo(q, "accept", object{"subscription_id": l.id})
 				other.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
 					"capabilities": object{"supports_confirmation_reply": false}})
 				other.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
 					"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
-				st.pauseFor(settle)
+				h.pauseFor(settle)
 				l.replyTo(q, "reject", nil)
 			}
-			st.awaitSessionEnd(l, slow)
+			h.awaitSessionEnd(l, slow)
 		}},
 	requestOnly("no-capabilities", "a subscriber asks without capabilities",
 		withMembers(requestMessage(nil), object{"capabilities": nil})),
@@ -541,11 +541,11 @@ var scenarioRuns = []scenarioRun{
 		Scenario{}, 3, runManifest},
 	// The last, for the target may end.
 	{"shutdown", "a subscriber listens, and the agent shuts down",
-		Scenario{Name: Shutdown}, 3, func(st *producerHarness) {
-			l := st.subscribeLink(usualCapabilities())
-			st.awaitSettled(l) // a stream may be asked for only now
-			st.startScenario()
-			st.recorder.awaitCondition(st.ctx, slow, func(r *Recording) bool {
+		Scenario{Name: Shutdown}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			h.awaitSettled(l) // a stream may be asked for only now
+			h.startScenario()
+			h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
 				_, over := r.noteOn(l.index, noteClosed)
 				return over || l.dead || r.DriverErr != nil ||
 					len(ofTypes(r.messagesOn(l.index, false), "subscription.close")) > 0

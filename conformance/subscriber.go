@@ -78,7 +78,7 @@ func SubscriberCases() []Case {
 
 // Prove puts the target through all scenario runs that the cases need, one after another, each with
 // a fresh start of the target, and judges. Where ctx ends, Prove returns its error and a report of
-// what was played by then, as that of a producer; any other error comes without a report:
+// what was run by then, as that of a producer; any other error comes without a report:
 // ErrUnreachable where the target never connected, or a wrong SubscriberRun.
 func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 	if run.Listener == nil || run.Subscriber == nil {

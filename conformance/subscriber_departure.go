@@ -8,18 +8,18 @@ import (
 )
 
 // quitTarget lets the user end the target.
-func quitTarget(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func quitTarget(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
-	sc.awaitPresented(c.emitEvent(c.newEvent("farewell", sessionID(), started, "This will not take long", nil)))
-	sc.sendUserAct(quitAct)
-	sc.recorder.awaitCondition(sc.ctx, leaving, func(r *Recording) bool { // its last words may come after its end
+	h.awaitPresented(c.emitEvent(c.newEvent("farewell", sessionID(), started, "This will not take long", nil)))
+	h.sendUserAct(quitAct)
+	h.recorder.awaitCondition(h.ctx, leaving, func(r *Recording) bool { // its last words may come after its end
 		_, left := r.noteOn(0, noteLeft)
 		return left || len(ofTypes(r.messagesOn(0, false), "subscription.close")) > 0
 	})
-	sc.recorder.awaitCondition(sc.ctx, 2*quiet, func(r *Recording) bool { // how it closes the link is judged too
+	h.recorder.awaitCondition(h.ctx, 2*quiet, func(r *Recording) bool { // how it closes the link is judged too
 		_, left := r.noteOn(0, noteLeft)
 		return left
 	})
@@ -45,8 +45,8 @@ func judgeQuit(judge func(r *Recording, m message) Finding) func(*Recording) Fin
 
 // sendForgedManifest shows a manifest with an invalid signature to a target that demands a signed
 // one.
-func sendForgedManifest(sc *subscriberHarness) {
-	c := sc.nextConn(sc.arrival)
+func sendForgedManifest(h *subscriberHarness) {
+	c := h.nextConn(h.arrival)
 	if c == nil || c.request.objectMember("capabilities")["accept_signed_manifests_only"] != true {
 		return
 	}
@@ -56,11 +56,11 @@ func sendForgedManifest(sc *subscriberHarness) {
 		"producer":             object{"agent_id": "aaep-conformance", "agent_name": "Conformance"},
 		"signed_manifest": "eyJhbGciOiJFUzI1NiJ9.eyJhZ2VudF9pZCI6ImFhZXAtY29uZm9ybWFuY2UifQ." +
 			strings.Repeat("A", 86)})
-	if !sc.awaitCondition(sc.patience, func(r *Recording) bool {
+	if !h.awaitCondition(h.patience, func(r *Recording) bool {
 		_, left := r.noteOn(0, noteLeft)
 		return left || len(ofTypes(r.messagesOn(0, false), "subscription.close")) > 0
 	}) {
-		sc.awaitPresented(c.emitEvent(c.newEvent("forged", sessionID(), started, "Trust me", nil)))
+		h.awaitPresented(c.emitEvent(c.newEvent("forged", sessionID(), started, "Trust me", nil)))
 	}
 }
 
@@ -225,8 +225,8 @@ func (r *Recording) reconnection() *Entry {
 }
 
 // breakAndResume breaks the connection, sends the last event again and then goes on.
-func breakAndResume(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func breakAndResume(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
@@ -234,7 +234,7 @@ func breakAndResume(sc *subscriberHarness) {
 	c.emitEvent(c.newEvent("other", other, started, "The moon comes up", nil))
 	c.emitEvent(c.newEvent("beforecut", s, started, "The tide comes in", nil))
 	double := c.newEvent("double", s, invoked, "A wave that comes twice", toolCall())
-	sc.awaitPresented(c.emitEvent(double))
+	h.awaitPresented(c.emitEvent(double))
 	c.breakConnection()
 	again := c.awaitReconnection()
 	if again == nil {
@@ -244,8 +244,8 @@ func breakAndResume(sc *subscriberHarness) {
 	again.emitEvent(again.newEvent("aftercut", s, invoked, "Measuring the water",
 		toolCall())) // in the state that it is in, so that this is the first
 	again.sendBytes(encodeObject(double), double["event_id"].(string))
-	sc.awaitPresented(again.emitEvent(again.newEvent("aftercuttoo", other, completed, "The tide goes out", nil)))
-	if q, ok := again.askDecision("aftercutask", s, 60, "low", theAction); ok || sc.isPresented(q) {
+	h.awaitPresented(again.emitEvent(again.newEvent("aftercuttoo", other, completed, "The tide goes out", nil)))
+	if q, ok := again.askDecision("aftercutask", s, 60, "low", theAction); ok || h.isPresented(q) {
 		again.letUserDecide(q, object{"event_id": q["event_id"], "decision": "reject"})
 		again.emitSettled("aftercutover", s)
 	}
@@ -279,12 +279,12 @@ const (
 
 // breakLinkRepeatedly breaks the connection each time the target is back, up to maxReturns times
 // within a second.
-func breakLinkRepeatedly(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func breakLinkRepeatedly(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
-	sc.awaitPresented(c.emitEvent(c.newEvent("uncut", sessionID(), started, "The sea is rough", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("uncut", sessionID(), started, "The sea is rough", nil)))
 	for began, n := time.Now(), 1; ; n++ {
 		c.breakConnection()
 		if n == maxReturns || time.Since(began) >= inThisTime {

@@ -124,8 +124,8 @@ func reverseMembers(data []byte) []byte {
 }
 
 // sendEdgeCases sends the oddities, one when the other was presented.
-func sendEdgeCases(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func sendEdgeCases(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
@@ -157,18 +157,18 @@ func sendEdgeCases(sc *subscriberHarness) {
 			c.sendBytes(bytes.ReplaceAll(odd.raw(encodeObject(e)), []byte("\n"), []byte(" ")), id)
 		}
 		if id != "" {
-			sc.awaitPresented(id, odd.say)
+			h.awaitPresented(id, odd.say)
 		}
 	}
 	given := sessionID()
 	c.emitEvent(c.newEvent("giving", given, started, "Asking for a pilot", nil))
-	sc.awaitPresented(c.emitEvent(c.newEvent("handedover", given, handoff, "A pilot takes over",
+	h.awaitPresented(c.emitEvent(c.newEvent("handedover", given, handoff, "A pilot takes over",
 		object{"reason": "The pilot must steer.", "target_kind": "human"})), "A pilot takes over")
 	alarm := object{"@context": []string{aaep.CoreContext, someContext}, "type": "medai:alarm.rang"}
 	c.emitEvent(c.newEvent("calmtwin", s, "medai:alarm.rang", "The alarm rings", alarm))
-	sc.awaitPresented(c.emitEvent(c.newEvent("criticaltwin", s, "medai:alarm.rang", "The alarm rings",
+	h.awaitPresented(c.emitEvent(c.newEvent("criticaltwin", s, "medai:alarm.rang", "The alarm rings",
 		withMembers(alarm, object{"urgency": "critical"}))), "The alarm rings")
-	sc.awaitPresented(c.emitEvent(c.newEvent("oddend", sessionID(), started, "Odd no more", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("oddend", sessionID(), started, "Odd no more", nil)))
 }
 
 // garbage is what no subscriber can use.
@@ -182,14 +182,14 @@ var wrongCase = []struct{ label, without, name, as string }{
 	{"casetime", "notime", "timestamp", "Timestamp"}}
 
 // sendGarbage sends what cannot be used among what can.
-func sendGarbage(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func sendGarbage(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
 	s, other := sessionID(), sessionID()
 	c.emitEvent(c.newEvent("other", other, started, "All is well elsewhere", nil))
-	sc.awaitPresented(c.emitEvent(c.newEvent("before", s, started, "All is well", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("before", s, started, "All is well", nil)))
 	for _, data := range garbage {
 		c.sendBytes([]byte(data), "evt_garbage")
 	}
@@ -203,9 +203,9 @@ func sendGarbage(sc *subscriberHarness) {
 		e := c.newEvent(w.label, s, invoked, "With a name in another case", toolCall())
 		c.emitEvent(withMembers(e, object{w.name: nil, w.as: e[w.name]}))
 	}
-	sc.awaitPresented(c.emitEvent(c.newEvent("after", s, invoked, "All is well again", toolCall())))
-	if sc.awaitPresented(c.emitEvent(c.newEvent("aftertoo", other, completed, "All is well", nil))) {
-		sc.pauseFor(quiet)
+	h.awaitPresented(c.emitEvent(c.newEvent("after", s, invoked, "All is well again", toolCall())))
+	if h.awaitPresented(c.emitEvent(c.newEvent("aftertoo", other, completed, "All is well", nil))) {
+		h.pauseFor(quiet)
 	}
 }
 

@@ -44,14 +44,14 @@ func (run SubscriberRun) allCases() ([]Case, []subscriberScenario, error) {
 		c.plays, c.Scenario = []string{c.Name}, c.Name
 		cases = append(cases, c)
 		list = append(list, subscriberScenario{name: c.Name, does: c.Play.Does,
-			perform: func(sc *subscriberHarness) { performExtra(sc, c.Play) }})
+			perform: func(h *subscriberHarness) { performExtra(h, c.Play) }})
 	}
 	return cases, list, nil
 }
 
 // performExtra runs the scenario of a case from outside: a session around what its Agent does.
-func performExtra(sc *subscriberHarness, p *Play) {
-	c := sc.nextConn(arrival)
+func performExtra(h *subscriberHarness, p *Play) {
+	c := h.nextConn(arrival)
 	if c == nil {
 		return
 	}
@@ -59,7 +59,7 @@ func performExtra(sc *subscriberHarness, p *Play) {
 	s := sessionID()
 	c.emitEvent(c.newEvent("", s, started, "It begins", nil))
 	p.Agent(&Agent{c, s})
-	sc.awaitPresented(c.emitEvent(c.newEvent("", s, completed, "It is over", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("", s, completed, "It is over", nil)))
 }
 
 // grantedTerms are those terms that were asked for; of extensions, those. What takes a term away

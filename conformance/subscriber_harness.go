@@ -62,26 +62,26 @@ type subscriberHarness struct {
 // for some reason, is not waited for. Names are those that it came under before.
 func (run SubscriberRun) performScenario(ctx context.Context, p subscriberScenario, progress func(string),
 	wait time.Duration, mute string, plain bool, names map[string]bool) *Recording {
-	ctx, cancel := context.WithTimeout(ctx, maxPlay)
+	ctx, cancel := context.WithTimeout(ctx, maxRunTime)
 	defer cancel()
 	t := newRecorder(Scenario{Name: p.name}, names)
-	sc := &subscriberHarness{recorder: t, name: p.name, progress: progress, hook: newHook(t), arrival: wait,
+	h := &subscriberHarness{recorder: t, name: p.name, progress: progress, hook: newHook(t), arrival: wait,
 		patience: cmp.Or(run.Timeout, presentTime), arrivals: make(chan transports.Conn), over: make(chan struct{})}
-	t.rec.limit = sc.patience
+	t.rec.limit = h.patience
 	t.rec.plain = plain
 	if t.rec.mute = mute; mute != "" {
-		sc.patience = hurried
+		h.patience = hurried
 	}
-	sc.ctx, sc.stop = context.WithCancel(ctx)
+	h.ctx, h.stop = context.WithCancel(ctx)
 	if _, itself := run.Subscriber.(*HTTPHook); !itself {
 		closeConnections(run.Listener)
 	}
-	reporting := t.withReporter(sc.ctx, 0, run.Level)
-	sc.running.Go(func() { sc.acceptConnections(reporting, run.Listener) })
+	reporting := t.withReporter(h.ctx, 0, run.Level)
+	h.running.Go(func() { h.acceptConnections(reporting, run.Listener) })
 	target, kill := context.WithCancel(ctx)
 	go func() {
-		defer close(sc.over)
-		if err := run.Subscriber.Run(target, sc.hook); target.Err() == nil {
+		defer close(h.over)
+		if err := run.Subscriber.Run(target, h.hook); target.Err() == nil {
 			why := noError
 			if err != nil {
 				why = err.Error()
@@ -91,24 +91,24 @@ func (run SubscriberRun) performScenario(ctx context.Context, p subscriberScenar
 				t.rec.DriverErr = err
 			}
 			t.mu.Unlock()
-			sc.gone.Store(true)
+			h.gone.Store(true)
 			t.addEntry(Entry{Note: noteGone + why})
 		}
 	}()
 	if !p.hook || mute == "" {
-		p.perform(sc)
+		p.perform(h)
 	} else {
 		t.addEntry(Entry{Note: noteStart})
 	}
 	t.addEntry(Entry{Note: noteEnd})
 	t.stopRecording() // what it does when it is ended is not judged
 	kill()
-	<-sc.over
-	for _, c := range sc.conns {
+	<-h.over
+	for _, c := range h.conns {
 		c.closeConnection()
 	}
-	sc.stop()
-	sc.running.Wait()
+	h.stop()
+	h.running.Wait()
 	return t.snapshot()
 }
 
@@ -126,15 +126,15 @@ func closeConnections(l transports.Listener) {
 }
 
 // acceptConnections hands the connections of a listener to the scenario run.
-func (sc *subscriberHarness) acceptConnections(ctx context.Context, l transports.Listener) {
+func (h *subscriberHarness) acceptConnections(ctx context.Context, l transports.Listener) {
 	for {
 		conn, err := l.Accept(ctx)
 		if err != nil {
 			return
 		}
 		select {
-		case sc.arrivals <- conn:
-		case <-sc.ctx.Done():
+		case h.arrivals <- conn:
+		case <-h.ctx.Done():
 			conn.Close()
 			return
 		}
@@ -142,22 +142,22 @@ func (sc *subscriberHarness) acceptConnections(ctx context.Context, l transports
 }
 
 // awaitCondition waits until something is in the recording, or the target has ended.
-func (sc *subscriberHarness) awaitCondition(limit time.Duration, is func(*Recording) bool) bool {
+func (h *subscriberHarness) awaitCondition(limit time.Duration, is func(*Recording) bool) bool {
 	held := false
-	sc.recorder.awaitCondition(sc.ctx, limit, func(r *Recording) bool {
+	h.recorder.awaitCondition(h.ctx, limit, func(r *Recording) bool {
 		held = is(r)
-		return held || sc.gone.Load()
+		return held || h.gone.Load()
 	})
 	return held
 }
 
 // afterViolation returns a channel that is closed when the transport has noticed a violation while
 // the target was awaited, and the target has had its time to correct it.
-func (sc *subscriberHarness) afterViolation(ctx context.Context) <-chan struct{} {
+func (h *subscriberHarness) afterViolation(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
-	sc.running.Go(func() {
-		if sc.recorder.awaitCondition(ctx, maxPlay, func(r *Recording) bool { return r.firstViolation() != "" }) {
-			sc.recorder.awaitCondition(ctx, correctionTime, func(*Recording) bool { return false })
+	h.running.Go(func() {
+		if h.recorder.awaitCondition(ctx, maxRunTime, func(r *Recording) bool { return r.firstViolation() != "" }) {
+			h.recorder.awaitCondition(ctx, correctionTime, func(*Recording) bool { return false })
 			close(over)
 		}
 	})
@@ -165,54 +165,54 @@ func (sc *subscriberHarness) afterViolation(ctx context.Context) <-chan struct{}
 }
 
 // nextConn waits for a connection of the target, and for its request; nil is none.
-func (sc *subscriberHarness) nextConn(limit time.Duration) *targetConn {
+func (h *subscriberHarness) nextConn(limit time.Duration) *targetConn {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	puzzled := time.After(puzzling)
 	var refused <-chan struct{}
-	if len(sc.conns) == 0 {
-		ctx, cancel := context.WithCancel(sc.ctx)
+	if len(h.conns) == 0 {
+		ctx, cancel := context.WithCancel(h.ctx)
 		defer cancel()
-		refused = sc.afterViolation(ctx)
+		refused = h.afterViolation(ctx)
 	}
 	for {
 		select {
 		case <-puzzled:
 			if left := limit - puzzling; left > 0 {
-				sc.progress(fmt.Sprintf("%s, waiting up to %d more seconds for the subscriber", sc.name,
+				h.progress(fmt.Sprintf("%s, waiting up to %d more seconds for the subscriber", h.name,
 					int(left.Seconds())))
 			}
 			continue
 		case <-refused:
-		case conn := <-sc.arrivals:
-			if c := sc.beginConn(conn); c.request.members != nil || !c.hasLeft() {
+		case conn := <-h.arrivals:
+			if c := h.beginConn(conn); c.request.members != nil || !c.hasLeft() {
 				return c
 			} // a connection without a message
 			continue
-		case <-sc.over:
+		case <-h.over:
 		case <-timer.C:
-		case <-sc.ctx.Done():
+		case <-h.ctx.Done():
 		}
-		sc.recorder.addEntry(Entry{Link: len(sc.conns), Note: noteNoDial})
+		h.recorder.addEntry(Entry{Link: len(h.conns), Note: noteNoDial})
 		return nil
 	}
 }
 
 // beginConn begins a call, and waits for its request. Who says nothing may know no handshake, which
 // Level 3 alone asks for: they just get events.
-func (sc *subscriberHarness) beginConn(conn transports.Conn) *targetConn {
-	c := &targetConn{harness: sc, index: len(sc.conns), conn: conn, id: "sub_" + randomID(),
+func (h *subscriberHarness) beginConn(conn transports.Conn) *targetConn {
+	c := &targetConn{harness: h, index: len(h.conns), conn: conn, id: "sub_" + randomID(),
 		streams: make(chan transports.Stream), states: map[string]string{}}
-	sc.conns = append(sc.conns, c)
-	sc.running.Go(c.readLoop)
+	h.conns = append(h.conns, c)
+	h.running.Go(c.readLoop)
 	if r, ok := conn.(transports.Resumable); ok {
-		sc.running.Go(func() { c.followStreams(r) })
+		h.running.Go(func() { c.followStreams(r) })
 	}
-	limit := sc.recorder.rec.limit
-	if sc.recorder.rec.plain {
+	limit := h.recorder.rec.limit
+	if h.recorder.rec.plain {
 		limit = hurried
 	}
-	sc.awaitCondition(limit, func(r *Recording) bool {
+	h.awaitCondition(limit, func(r *Recording) bool {
 		if got := ofTypes(r.messagesOn(c.index, false), "subscription.request"); len(got) > 0 {
 			c.request = got[0]
 		}
@@ -243,35 +243,35 @@ func (t *recorder) snapshot() *Recording {
 }
 
 // sendUserAct passes to the hook what the user does next.
-func (sc *subscriberHarness) sendUserAct(act object) {
+func (h *subscriberHarness) sendUserAct(act object) {
 	data := encodeObject(act)
-	sc.recorder.addEntry(Entry{Link: hookLink, Sent: true, Data: data})
+	h.recorder.addEntry(Entry{Link: hookLink, Sent: true, Data: data})
 	select {
-	case sc.hook.acts <- data:
+	case h.hook.acts <- data:
 	default: // the target does not read them
 	}
 }
 
 // awaitPresented waits until all of some texts were presented of an event. Speech takes its time:
 // as long as the target presents anything at all, it is awaited.
-func (sc *subscriberHarness) awaitPresented(eventID string, texts ...string) (done bool) {
+func (h *subscriberHarness) awaitPresented(eventID string, texts ...string) (done bool) {
 	if eventID == "" {
 		return false // it was not sent
 	}
 	for end := time.Now().Add(longest); !done && time.Now().Before(end); {
-		n := sc.hook.lines.Load()
-		more := sc.awaitCondition(sc.patience, func(*Recording) bool {
-			got := sc.hook.presentedText(eventID)
+		n := h.hook.lines.Load()
+		more := h.awaitCondition(h.patience, func(*Recording) bool {
+			got := h.hook.presentedText(eventID)
 			done = got != "" && !slices.ContainsFunc(texts, func(t string) bool { return !containsWords(got, t) })
-			return done || sc.hook.lines.Load() > n
+			return done || h.hook.lines.Load() > n
 		})
 		if !more || n > maxHookLines {
 			break
 		}
 	}
-	if !done && !sc.hook.isUsed() {
-		if sc.unreported++; sc.unreported > 1 {
-			sc.patience = min(sc.patience, hurried)
+	if !done && !h.hook.isUsed() {
+		if h.unreported++; h.unreported > 1 {
+			h.patience = min(h.patience, hurried)
 		}
 	}
 	return done
@@ -305,14 +305,14 @@ func normalizeText(s string) string {
 }
 
 // pauseFor lets time go by in which something might come, without looking at what comes.
-func (sc *subscriberHarness) pauseFor(d time.Duration) {
-	sc.recorder.awaitCondition(sc.ctx, d, func(*Recording) bool { return false })
+func (h *subscriberHarness) pauseFor(d time.Duration) {
+	h.recorder.awaitCondition(h.ctx, d, func(*Recording) bool { return false })
 }
 
 // beginSubscription waits for the target and agrees to what it asks for; nil if it does not
 // connect.
-func (sc *subscriberHarness) beginSubscription() *targetConn {
-	c := sc.nextConn(sc.arrival)
+func (h *subscriberHarness) beginSubscription() *targetConn {
+	c := h.nextConn(h.arrival)
 	if c != nil {
 		c.sendAccepted(nil)
 	}

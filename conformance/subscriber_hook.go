@@ -114,11 +114,11 @@ func (r *Recording) presentedLines(eventID string) (list []message) {
 	return list
 }
 
-// CommandSubscriber starts a program for every play, with URL as its last argument. What it prints
-// is told to the hook, line by line, and what the user does is written to its standard input. A
-// program that does not use the hook is ended by a signal where it should end by itself; at the end
-// of a scenario run every program is killed. What it said last on its standard error is in the
-// error of one that fails.
+// CommandSubscriber starts a program for every scenario run, with URL as its last argument. What it
+// prints is told to the hook, line by line, and what the user does is written to its standard
+// input. A program that does not use the hook is ended by a signal where it should end by itself;
+// at the end of a scenario run every program is killed. What it said last on its standard error is
+// in the error of one that fails.
 type CommandSubscriber struct {
 	Command []string
 	URL     string

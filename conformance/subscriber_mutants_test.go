@@ -254,7 +254,7 @@ var faults = []fault{
 	})},
 	{title: "asks what was answered elsewhere", caught: []string{"gone-when-settled"},
 		conn: editReceived(func(o object) object {
-			if o["from_state"] == "awaiting_input" { // whoever does not know what that means
+			if o["from_state"] == "awaiting_input" { // a subscriber that does not know what that means
 				o["from_state"] = "thinking"
 			}
 			return o

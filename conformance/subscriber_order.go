@@ -25,19 +25,19 @@ var flowCases = []Case{
 }
 
 // beginWithError sends an error as the first event of all, and then begins another session.
-func beginWithError(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func beginWithError(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
 	c.emitEvent(c.newEvent("outofblue", sessionID(), errored, theError,
 		object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
-	sc.awaitPresented(c.emitEvent(c.newEvent("atlast", sessionID(), started, "At last", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("atlast", sessionID(), started, "At last", nil)))
 }
 
 // sendEventTwice sends an event again, and two in the wrong order.
-func sendEventTwice(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func sendEventTwice(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
@@ -50,7 +50,7 @@ func sendEventTwice(sc *subscriberHarness) {
 		withMembers(toolCall(), object{"sequence_number": 3})))
 	c.emitEvent(c.newEvent("two", s, invoked, "The one that came too late",
 		withMembers(toolCall(), object{"sequence_number": 2})))
-	sc.awaitPresented(c.emitEvent(c.newEvent("four", sessionID(), started, "And nothing more", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("four", sessionID(), started, "And nothing more", nil)))
 }
 
 func judgeDoubles(r *Recording) Finding {
@@ -108,8 +108,8 @@ func judgeOrder(r *Recording) Finding {
 const maxBurst = 200
 
 // sendBurst sends at once all that the target may be sent in a second, and then an error.
-func sendBurst(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func sendBurst(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
@@ -126,8 +126,8 @@ func sendBurst(sc *subscriberHarness) {
 	}
 	id := c.emitEvent(c.newEvent("burstend", other, errored, theError,
 		object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
-	if sc.awaitPresented(id, theError) && last != "" {
-		sc.awaitPresented(last)
+	if h.awaitPresented(id, theError) && last != "" {
+		h.awaitPresented(last)
 	}
 }
 

@@ -182,16 +182,16 @@ const (
 )
 
 // emitEveryType is a session as it should be, and the beginning and end of two others.
-func emitEveryType(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func emitEveryType(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
 	a, b, d := sessionID(), sessionID(), sessionID()
-	sc.awaitPresented(c.emitEvent(c.newEvent("started", a, started, theStart, nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("started", a, started, theStart, nil)))
 	c.emitEvent(c.newEvent("thinking", a, state, "Thinking about ships", object{"to_state": "thinking"}))
 	call := withMembers(toolCall(), object{"risk_level": "low", "irreversible": false})
-	sc.awaitPresented(c.emitEvent(c.newEvent("invoked", a, invoked, theTool, call)))
+	h.awaitPresented(c.emitEvent(c.newEvent("invoked", a, invoked, theTool, call)))
 	c.emitEvent(c.newEvent("toolover", a, done, "Ten ships counted",
 		object{"tool": call["tool"], "tool_call_id": call["tool_call_id"], "status": "success"}))
 	c.emitEvent(c.newEvent("french", a, output, "",
@@ -205,15 +205,15 @@ func emitEveryType(sc *subscriberHarness) {
 	crash := c.emitEvent(c.newEvent("errored", b, errored, theEnd,
 		object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": true,
 			"remediation_hint": theHint}))
-	sc.awaitPresented(crash, theEnd, theHint)
+	h.awaitPresented(crash, theEnd, theHint)
 	c.emitEvent(c.newEvent("startedthree", d, started, "Waiting for the tide", nil))
-	sc.awaitPresented(c.emitEvent(c.newEvent("cancelled", d, cancelled, theEnd,
+	h.awaitPresented(c.emitEvent(c.newEvent("cancelled", d, cancelled, theEnd,
 		object{"cancelled_by": "user", "cancellation_reason": "user_request"})), theEnd)
 	c.emitEvent(c.newEvent("boundary", a, output, "",
 		withMembers(out, object{"chunk": theRest, "position": len(fragment), "complete": true,
 			"coalesce_hint": "completion"})))
 	c.emitEvent(c.newEvent("still", a, state, "Nothing more to write", object{"to_state": "idle"}))
-	sc.awaitPresented(c.emitEvent(c.newEvent("completed", a, completed, theEnd, nil)), theEnd)
+	h.awaitPresented(c.emitEvent(c.newEvent("completed", a, completed, theEnd, nil)), theEnd)
 }
 
 func toolCall() object {
@@ -233,8 +233,8 @@ var severalEnds = []struct {
 
 // emitSeveralSessions has several sessions at once, of which one goes on while the others end, and
 // one begins when all are over.
-func emitSeveralSessions(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func emitSeveralSessions(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
@@ -243,14 +243,14 @@ func emitSeveralSessions(sc *subscriberHarness) {
 	for i, end := range severalEnds {
 		s := sessionID()
 		c.emitEvent(c.newEvent("several", s, started, fmt.Sprintf("Ship %d comes in", i+1), nil))
-		sc.awaitPresented(c.emitEvent(c.newEvent(end.label, s, end.typ, theEnd, end.more)))
+		h.awaitPresented(c.emitEvent(c.newEvent(end.label, s, end.typ, theEnd, end.more)))
 		call := toolCall()
-		sc.awaitPresented(c.emitEvent(c.newEvent("beside"+end.label, whole, invoked,
+		h.awaitPresented(c.emitEvent(c.newEvent("beside"+end.label, whole, invoked,
 			fmt.Sprintf("Counting after ship %d", i+1), call)))
 		c.emitEvent(c.newEvent("counted", whole, done, "Counted", withMembers(call, object{"status": "success"})))
 	}
-	sc.awaitPresented(c.emitEvent(c.newEvent("besideend", whole, completed, theEnd, nil)))
-	sc.awaitPresented(c.emitEvent(c.newEvent("besidenew", sessionID(), started, "The next day", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("besideend", whole, completed, theEnd, nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("besidenew", sessionID(), started, "The next day", nil)))
 }
 
 // judgePresentsAll judges that all events with some labels were presented that were sent, and that
@@ -275,8 +275,8 @@ func judgePresentsAll(labels ...string) func(*Recording) Finding {
 }
 
 // emitUrgentEvents has much to say, and then something that cannot wait.
-func emitUrgentEvents(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func emitUrgentEvents(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
@@ -288,12 +288,12 @@ func emitUrgentEvents(sc *subscriberHarness) {
 		id := c.emitEvent(c.newEvent(fmt.Sprintf("long%d", i), s, invoked, fmt.Sprintf("Ship %d, %s", i, long),
 			toolCall()))
 		if i == 0 {
-			sc.awaitPresented(id) // it has begun
+			h.awaitPresented(id) // it has begun
 		}
 	}
 	id := c.emitEvent(c.newEvent("urgent", other, errored, theError,
 		object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
-	sc.awaitCondition(sc.patience, func(*Recording) bool { return id == "" || sc.hook.presentedText(id) != "" })
+	h.awaitCondition(h.patience, func(*Recording) bool { return id == "" || h.hook.presentedText(id) != "" })
 }
 
 // presentedCases judge what a person is told of what is as it should be.

@@ -103,8 +103,8 @@ var questionKinds = []struct {
 }
 
 // askEveryKind asks everything that can be asked, and the user answers.
-func askEveryKind(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func askEveryKind(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
@@ -113,32 +113,32 @@ func askEveryKind(sc *subscriberHarness) {
 	c.emitEvent(c.newEvent("askother", other, started, "Another one waits", nil))
 	for _, step := range []struct{ label, session, risk, decision string }{{"highrisk", s, "high", "accept"},
 		{"lowrisk", other, "low", "reject"}} {
-		if q, ok := c.askDecision(step.label, step.session, 60, step.risk, theWholeAction); ok || sc.isPresented(q) {
+		if q, ok := c.askDecision(step.label, step.session, 60, step.risk, theWholeAction); ok || h.isPresented(q) {
 			if step.session == s { // what another session does settles nothing, and a person thinks before they decide
 				c.enterState(other, "thinking")
-				sc.pauseFor(clockSlack + quiet)
+				h.pauseFor(clockSlack + quiet)
 			}
 			act := object{"event_id": q["event_id"], "decision": step.decision}
 			if c.letUserDecide(q, act) {
-				sc.sendUserAct(act) // a finger that trembles
-				sc.pauseFor(quiet)
+				h.sendUserAct(act) // a finger that trembles
+				h.pauseFor(quiet)
 			}
 			c.emitSettled(step.label+"over", step.session)
 		}
 	}
 	for _, k := range questionKinds {
-		if q, ok := c.askClarification(k.label, s, k.kind, k.more); ok || sc.isPresented(q) {
+		if q, ok := c.askClarification(k.label, s, k.kind, k.more); ok || h.isPresented(q) {
 			c.letUserDecide(q, object{"event_id": q["event_id"], "response": k.answer})
 			c.emitSettled("settled"+k.label, s)
 		}
 	}
-	sc.awaitPresented(c.emitEvent(c.newEvent("askend", s, completed, "The ship is in", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("askend", s, completed, "The ship is in", nil)))
 }
 
 // isPresented reports whether anything of an event was presented.
-func (sc *subscriberHarness) isPresented(e object) bool {
+func (h *subscriberHarness) isPresented(e object) bool {
 	id, _ := e["event_id"].(string)
-	return sc.hook.presentedText(id) != ""
+	return h.hook.presentedText(id) != ""
 }
 
 // The two questions that are open at once.
@@ -149,8 +149,8 @@ const (
 
 // askTwoQuestions has two questions open at once, in two sessions. The user accepts the first, and
 // then rejects the second.
-func askTwoQuestions(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func askTwoQuestions(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
@@ -158,20 +158,20 @@ func askTwoQuestions(sc *subscriberHarness) {
 	c.emitEvent(c.newEvent("twoa", a, started, "A ship waits at the lock", nil))
 	c.emitEvent(c.newEvent("twob", b, started, "A cart waits at the bridge", nil))
 	first, shown := c.askDecision("first", a, 60, "high", firstAction)
-	if !shown && !sc.isPresented(first) {
+	if !shown && !h.isPresented(first) {
 		return
 	}
 	second := c.questionEvent("second", b, 60, "high", secondAction)
 	c.emitEvent(second)
-	sc.pauseFor(2 * quiet) // a target may put one question after the other
+	h.pauseFor(2 * quiet) // a target may put one question after the other
 	c.letUserDecide(first, object{"event_id": first["event_id"], "decision": "accept"})
 	c.emitSettled("firstover", a)
 	id, _ := second["event_id"].(string)
-	if sc.awaitPresented(id, secondAction) {
+	if h.awaitPresented(id, secondAction) {
 		c.letUserDecide(second, object{"event_id": id, "decision": "reject"})
 		c.emitSettled("secondover", b)
 	}
-	sc.awaitPresented(c.emitEvent(c.newEvent("twoend", sessionID(), started, "The tide turns", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("twoend", sessionID(), started, "The tide turns", nil)))
 }
 
 // judgeTwoOpen sees that each answer of the user's is to the question that they answered.
@@ -212,44 +212,44 @@ func judgeTwoOpen(r *Recording, q, act message, replies []message) Finding {
 }
 
 // leaveUnanswered asks, and leaves them unanswered until it is too late.
-func leaveUnanswered(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func leaveUnanswered(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
 	s := sessionID()
 	c.emitEvent(c.newEvent("alone", s, started, "A ship wants a berth", nil))
 	q, ok := c.askDecision("unattended", s, 1, "high", theAction)
-	if !ok && !sc.isPresented(q) {
+	if !ok && !h.isPresented(q) {
 		return
 	}
-	sc.pauseFor(time.Second + clockSlack) // and no word that the time is over
-	sc.answerLate(c, q, "accept")
+	h.pauseFor(time.Second + clockSlack) // and no word that the time is over
+	h.answerLate(c, q, "accept")
 }
 
 // answerLate lets the user answer what is no longer open.
-func (sc *subscriberHarness) answerLate(c *targetConn, q object, decision string) {
-	sc.sendUserAct(object{"event_id": q["event_id"], "decision": decision})
-	sc.awaitPresented(c.emitEvent(c.newEvent("late", sessionID(), started, "Another ship", nil)))
-	sc.pauseFor(2 * quiet)
+func (h *subscriberHarness) answerLate(c *targetConn, q object, decision string) {
+	h.sendUserAct(object{"event_id": q["event_id"], "decision": decision})
+	h.awaitPresented(c.emitEvent(c.newEvent("late", sessionID(), started, "Another ship", nil)))
+	h.pauseFor(2 * quiet)
 }
 
 // withdrawQuestions asks, and takes the questions back.
 func withdrawQuestions(how func(c *targetConn, session string) object) func(*subscriberHarness) {
-	return func(sc *subscriberHarness) {
-		c := sc.beginSubscription()
+	return func(h *subscriberHarness) {
+		c := h.beginSubscription()
 		if c == nil {
 			return
 		}
 		s := sessionID()
 		c.emitEvent(c.newEvent("withdrawn", s, started, "A ship wants a berth", nil))
 		q, ok := c.askDecision("withdrawable", s, 60, "high", theAction)
-		if !ok && !sc.isPresented(q) {
+		if !ok && !h.isPresented(q) {
 			return
 		}
 		c.emitEvent(how(c, s))
-		sc.awaitPresented(c.emitEvent(c.newEvent("withdrew", sessionID(), started, "The ship is gone", nil)))
-		sc.answerLate(c, q, "accept")
+		h.awaitPresented(c.emitEvent(c.newEvent("withdrew", sessionID(), started, "The ship is gone", nil)))
+		h.answerLate(c, q, "accept")
 	}
 }
 

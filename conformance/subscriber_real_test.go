@@ -28,7 +28,8 @@ import (
 
 const readerArg, relayArg = "be-a-reader", "be-a-relay"
 
-// beAReader makes this binary the program that is started for every play, if it is started so.
+// beAReader makes this binary the program that is started for every scenario run, if it is started
+// so.
 func beAReader() bool {
 	if len(os.Args) == 3 && os.Args[1] == relayArg {
 		if err := endpoint.Relay(os.Args[2], os.Stdin, os.Stdout); err != nil {
@@ -144,7 +145,7 @@ func listenAddress(t *testing.T, transport string) string {
 }
 
 // LVL-012, LVL-043: our subscriber passes Level 3 over each transport, as a program that is started
-// for each play.
+// for each scenario run.
 func TestRealSubscribers(t *testing.T) {
 	command := testCommand(t, "none")
 	all := []string{"sse", "websocket", "ipc", "stdio", "root layout"}
@@ -277,7 +278,7 @@ func proveDocumented(t *testing.T, level int, command []string) {
 	}
 }
 
-// A target that runs already uses the hook over HTTP, and comes again after each play.
+// A target that runs already uses the hook over HTTP, and comes again after each scenario run.
 func TestHookOverHTTP(t *testing.T) {
 	web := &conformance.HTTPHook{}
 	s, err := endpoint.Listen(listenAddress(t, "sse"), web)
@@ -334,7 +335,7 @@ func (h overHTTP) Next(ctx context.Context) ([]byte, error) {
 			return line, err
 		}
 		select {
-		case <-time.After(10 * time.Millisecond): // between two plays
+		case <-time.After(10 * time.Millisecond): // between two scenario runs
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -46,20 +46,20 @@ var reasonCases = []Case{
 }
 
 // refuseUnknownReason refuses the target with a reason code that no version has.
-func refuseUnknownReason(sc *subscriberHarness) {
-	if c := sc.nextConn(sc.arrival); c != nil {
+func refuseUnknownReason(h *subscriberHarness) {
+	if c := h.nextConn(h.arrival); c != nil {
 		c.sendObject(object{"type": "subscription.rejected", "reason_code": oddReason, "reason_message": oddMessage})
 		c.endAndObserve()
 	}
 }
 
 // closeUnknownReason accepts the target, and closes with a reason code that no version has.
-func closeUnknownReason(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func closeUnknownReason(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
-	sc.awaitPresented(c.emitEvent(c.newEvent("beforeclose", sessionID(), started, "This is all for today", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("beforeclose", sessionID(), started, "This is all for today", nil)))
 	c.sendObject(object{"type": "subscription.close", "subscription_id": c.id, "reason_code": oddReason,
 		"reason_message": oddMessage})
 	c.endAndObserve()
@@ -70,7 +70,7 @@ func closeUnknownReason(sc *subscriberHarness) {
 func (c *targetConn) endAndObserve() {
 	c.conn.Close()
 	over, before := make(chan struct{}), len(c.harness.recorder.snapshot().Entries)
-	c.harness.running.Go(func() { // beside the play, which alone may read messages
+	c.harness.running.Go(func() { // beside the scenario, which alone may read messages
 		c.harness.awaitCondition(presentTime, func(r *Recording) bool {
 			return slices.ContainsFunc(r.Entries[before:],
 				isLogEntry)

@@ -113,8 +113,8 @@ func eachMessageOf(typ string, wrong func(message) string) func(*Recording) Find
 }
 
 // grantFewerTerms agrees to less than was asked for.
-func grantFewerTerms(sc *subscriberHarness) {
-	c := sc.nextConn(sc.arrival)
+func grantFewerTerms(h *subscriberHarness) {
+	c := h.nextConn(h.arrival)
 	if c == nil {
 		return
 	}
@@ -127,31 +127,31 @@ func grantFewerTerms(sc *subscriberHarness) {
 	c.sendAccepted(less)
 	s := sessionID()
 	c.emitEvent(c.newEvent("granted", s, started, "Less than you wanted", nil))
-	sc.awaitPresented(c.emitEvent(c.newEvent("grantedtoo", s, completed, "It was enough", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("grantedtoo", s, completed, "It was enough", nil)))
 }
 
 // runRenegotiation lets the user choose another verbosity.
-func runRenegotiation(sc *subscriberHarness) {
-	c := sc.beginSubscription()
+func runRenegotiation(h *subscriberHarness) {
+	c := h.beginSubscription()
 	if c == nil {
 		return
 	}
 	s, other := sessionID(), sessionID()
 	c.emitEvent(c.newEvent("other", other, started, "Some words", nil))
-	sc.awaitPresented(c.emitEvent(c.newEvent("verbose", s, started, "Many words", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("verbose", s, started, "Many words", nil)))
 	chosen := "terse"
 	if c.agreedVerbosity() == chosen {
 		chosen = "detailed"
 	}
-	sc.sendUserAct(object{"verbosity": chosen})
+	h.sendUserAct(object{"verbosity": chosen})
 	came := c.awaitMessage("subscription.renegotiate")
 	c.emitEvent(c.newEvent("oldterms", s, invoked, "Still in many words", toolCall()))
-	sc.awaitPresented(c.emitEvent(c.newEvent("oldtermstoo", sessionID(), started, "Many more words", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("oldtermstoo", sessionID(), started, "Many more words", nil)))
 	if came {
 		c.sendAccepted(nil)
 	}
 	c.emitEvent(c.newEvent("newterms", s, invoked, "In other words", toolCall()))
-	sc.awaitPresented(c.emitEvent(c.newEvent("newtermstoo", other, completed, "Fewer words", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("newtermstoo", other, completed, "Fewer words", nil)))
 }
 
 // judgeUserRenegotiation judges the subscription.renegotiate that came after the user's act.
@@ -173,8 +173,8 @@ func judgeUserRenegotiation(judge func(r *Recording, act, m message) Finding) fu
 }
 
 // refuseFirstRequest refuses the first request, and takes the second.
-func refuseFirstRequest(sc *subscriberHarness) {
-	c := sc.nextConn(sc.arrival)
+func refuseFirstRequest(h *subscriberHarness) {
+	c := h.nextConn(h.arrival)
 	if c == nil {
 		return
 	}
@@ -182,9 +182,9 @@ func refuseFirstRequest(sc *subscriberHarness) {
 	if len(requestedExtensions(c.request)) == 0 {
 		return
 	}
-	if again := sc.nextConn(arrival); again != nil { // which is the start of a program, where the target starts its agent
+	if again := h.nextConn(arrival); again != nil { // which is the start of a program, where the target starts its agent
 		again.sendAccepted(nil)
-		sc.awaitPresented(again.emitEvent(again.newEvent("taken", sessionID(), started, "Welcome all the same", nil)))
+		h.awaitPresented(again.emitEvent(again.newEvent("taken", sessionID(), started, "Welcome all the same", nil)))
 	}
 }
 

@@ -55,7 +55,7 @@ func TestSubscribersAreTreatedWell(t *testing.T) {
 	}
 }
 
-// D-76, D-77 line 19: a target that does not play along ends in bounded time, and passes nothing.
+// D-76, D-77 line 19: a target that does not cooperate ends in bounded time, and passes nothing.
 func TestSubscribersThatDoNotPlayAlong(t *testing.T) {
 	dial := func(ctx context.Context, d transports.Dialer) transports.Conn {
 		c, err := d.Dial(ctx)

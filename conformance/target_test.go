@@ -107,7 +107,7 @@ func inBubble(t *testing.T, run func(*target) conformance.ProducerRun) (report *
 	return report
 }
 
-// hasPassed reports whether a case passed. What is below the messages nobody tells of in memory, no
+// hasPassed reports whether a case passed. What is below the messages is not reported in memory, no
 // stream breaks there, and a target may be reached in one way only.
 func hasPassed(r conformance.Result) bool {
 	return r.Verdict == conformance.Pass || r.Verdict == conformance.Skipped &&

@@ -36,8 +36,8 @@ var virtues = []mutant{
 	}},
 }
 
-// HS-053, ENV-041, D-10, D-45: whoever does what the specification leaves open passes all that our
-// own producer does.
+// HS-053, ENV-041, D-10, D-45: a target that does what the specification leaves open passes all
+// that our own producer does.
 func TestVirtues(t *testing.T) {
 	for _, v := range virtues {
 		t.Run(v.name, func(t *testing.T) {

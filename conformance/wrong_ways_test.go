@@ -260,7 +260,7 @@ func TestActionCut(t *testing.T) {
 }
 
 // D-76: an agent that takes its subscriber and never says a word is not asked for it again in each
-// play; and the progress callback gets what is waited for.
+// scenario run; and the progress callback gets what is waited for.
 func TestSilentAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string

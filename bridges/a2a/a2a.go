@@ -1,22 +1,28 @@
-// Package a2a connects agents that speak the Agent2Agent protocol (A2A), 1.0 or 0.3, to AAEP. Each task of such an agent is a session
-// of a producer.Producer, which any assistive technology can follow and answer:
+// Package a2a connects agents that speak the Agent2Agent protocol (A2A), 1.0 or 0.3, to AAEP. Each
+// task of such an agent is a session of a producer.Producer, which any assistive technology can
+// follow and answer:
 //
 //	agent, err := a2a.Dial(ctx, "https://agent.example", a2a.Config{})
 //	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent", AgentName: agent.Name()}, Languages: []string{"en"}})
 //	task, err := agent.Send(ctx, p, "Find the newest report.")
 //	err = task.Wait()
 //
-// The sentences of the bridge itself are in English, whatever the agent speaks; Languages has the manifest say so.
+// The sentences of the bridge itself are in English, whatever the agent speaks; Languages has the
+// manifest say so.
 //
-// Where the agent asks for input, or for its user to sign in, the user is asked, and the task goes on with the answer. Silence sends
-// nothing. All text of the agent is untrusted: it is told as the agent's, with what could deceive made visible.
+// Where the agent asks for input, or for its user to sign in, the user is asked, and the task goes
+// on with the answer. Silence sends nothing. All text of the agent is untrusted: it is told as the
+// agent's, with what could deceive made visible.
 //
-// A stream that is cut is taken up again, and what was missed is told once. Push notifications only say that there is news: what is
-// told always comes from the agent itself, so a forged or repeated one has no effect.
+// A stream that is cut is taken up again, and what was missed is told once. Push notifications only
+// say that there is news: what is told always comes from the agent itself, so a forged or repeated
+// one has no effect.
 //
-// The package never follows a card or a redirect to another host than it was given, and it sends its credentials nowhere else.
+// The package never follows a card or a redirect to another host than it was given, and it sends
+// its credentials nowhere else.
 //
-// One goroutine owns each task. Begin reading at Task.follow, and at telling.go for what a person hears.
+// One goroutine owns each task. Begin reading at Task.follow, and at telling.go for what a person
+// hears.
 package a2a
 
 import (
@@ -40,13 +46,16 @@ import (
 
 // Config says how to be the client of an agent. Its zero value is ready.
 type Config struct {
-	// Endpoint is where the agent takes JSON-RPC. Empty is what its card says, which must be of the host that the card came from.
+	// Endpoint is where the agent takes JSON-RPC. Empty is what its card says, which must be of the
+	// host that the card came from.
 	Endpoint string
-	// Token is sent as a bearer token, to the host of the address and to that of Endpoint alone. Empty is none.
+	// Token is sent as a bearer token, to the host of the address and to that of Endpoint alone.
+	// Empty is none.
 	Token string
 	// AnswerTime is how long a question of the agent is open. Zero is five minutes.
 	AnswerTime time.Duration
-	// PushURL is where the agent reaches this Agent's ServeHTTP for push notifications. Empty is none.
+	// PushURL is where the agent reaches this Agent's ServeHTTP for push notifications. Empty is
+	// none.
 	PushURL string
 	// Logger receives what of the agent's messages cannot be read. Nil discards it.
 	Logger *slog.Logger
@@ -59,7 +68,8 @@ const (
 	maxAnswer    = 16 << 20
 )
 
-// An Agent is one that speaks A2A. What is sent to it belongs to one conversation. All its methods may be called at once.
+// An Agent is one that speaks A2A. What is sent to it belongs to one conversation. All its methods
+// may be called at once.
 type Agent struct {
 	cfg      Config
 	http     *http.Client
@@ -73,7 +83,8 @@ type Agent struct {
 	tasks   int                         // that are followed
 }
 
-// Dial reads the card of the agent at an address: that of the card itself, or of the host that has it at its well-known place.
+// Dial reads the card of the agent at an address: that of the card itself, or of the host that has
+// it at its well-known place.
 func Dial(ctx context.Context, address string, cfg Config) (*Agent, error) {
 	return dial(ctx, address, cfg, http.DefaultTransport.(*http.Transport).Clone())
 }

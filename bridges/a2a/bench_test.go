@@ -18,8 +18,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// BenchmarkThousandTasks is how long it takes from an agent's sending an update until a listener has it, while 1,000 tasks are followed
-// at once on one core: agent, bridge and listener together. Each iteration is an update of another task, two milliseconds after the last.
+// BenchmarkThousandTasks is how long it takes from an agent's sending an update until a listener
+// has it, while 1,000 tasks are followed at once on one core: agent, bridge and listener together.
+// Each iteration is an update of another task, two milliseconds after the last.
 func BenchmarkThousandTasks(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const tasks = 1000

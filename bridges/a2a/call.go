@@ -47,7 +47,8 @@ func codeOf(err error) int {
 	return 0
 }
 
-// reasonOf is an error without the address that net/http puts before it, which may hold what is secret.
+// reasonOf is an error without the address that net/http puts before it, which may hold what is
+// secret.
 func reasonOf(err error) error {
 	var at *url.Error
 	if errors.As(err, &at) {

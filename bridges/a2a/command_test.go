@@ -43,8 +43,8 @@ func goCommand(t *testing.T) string {
 	return filepath.Join(dir, "a2a")
 }
 
-// The command of the Go library serves a program's output in parts, in both versions of the protocol, the older one with a card that
-// names the newer; each part is heard once.
+// The command of the Go library serves a program's output in parts, in both versions of the
+// protocol, the older one with a card that names the newer; each part is heard once.
 func TestGoCommand(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the agent is a shell script")

@@ -17,8 +17,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// What the bridge makes of a remote agent's tasks conforms at Level 3: streamed results, questions, failures and cancelled tasks come
-// from an agent that speaks A2A. What A2A has no words for, such as a tool that asks first, is done beside it by the suite's own agent.
+// What the bridge makes of a remote agent's tasks conforms at Level 3: streamed results, questions,
+// failures and cancelled tasks come from an agent that speaks A2A. What A2A has no words for, such
+// as a tool that asks first, is done beside it by the suite's own agent.
 func TestConformance(t *testing.T) {
 	report := aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, Languages: []string{"en"}, ShortTimeouts: true})

@@ -28,8 +28,9 @@ var ErrNoRecords = errors.New("a2a: the agent does not offer its records: its ca
 type RecordConfig struct {
 	// Prefix is how the keys of the records begin. Empty is all of them.
 	Prefix string
-	// Approval is a JSON pointer, such as /approval: where a record has "pending" there, the user is asked, and "approved" or "rejected"
-	// is written there, unless the record has changed meanwhile. Empty asks nothing.
+	// Approval is a JSON pointer, such as /approval: where a record has "pending" there, the user
+	// is asked, and "approved" or "rejected" is written there, unless the record has changed
+	// meanwhile. Empty asks nothing.
 	Approval string
 	// Window is how long what follows a change is gathered and told together. Zero is 2 seconds.
 	Window time.Duration
@@ -96,9 +97,10 @@ type approval struct {
 	err     error
 }
 
-// FollowRecords follows the records that an agent keeps, by the extension Engram, as one session of p, until ctx ends, the agent
-// cancels that, or it does not answer for ten minutes: first what there is, then each change. A link that is cut is taken up where it
-// was, and a subscription that ends by its own limits is made anew; neither is told but as a cut.
+// FollowRecords follows the records that an agent keeps, by the extension Engram, as one session of
+// p, until ctx ends, the agent cancels that, or it does not answer for ten minutes: first what
+// there is, then each change. A link that is cut is taken up where it was, and a subscription that
+// ends by its own limits is made anew; neither is told but as a cut.
 func (a *Agent) FollowRecords(ctx context.Context, p *producer.Producer, cfg RecordConfig) error {
 	if !slices.ContainsFunc(a.card.Capabilities.Extensions, func(e extension) bool { return e.URI == EngramURI }) {
 		return ErrNoRecords
@@ -187,7 +189,8 @@ func (r *records) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// subscribe has the agent make a subscription where there is none, which goes on after what was applied.
+// subscribe has the agent make a subscription where there is none, which goes on after what was
+// applied.
 func (r *records) subscribe(ctx context.Context) error {
 	if r.taskID != "" {
 		return nil
@@ -217,7 +220,8 @@ func (r *records) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// stream applies what comes on the stream of the subscription until it ends. No error and no task says that it ended by its limits.
+// stream applies what comes on the stream of the subscription until it ends. No error and no task
+// says that it ended by its limits.
 func (r *records) stream(ctx context.Context) error {
 	s := r.agent.openStream(ctx, "SubscribeToTask", taskParams{r.taskID})
 	defer s.cancel()
@@ -244,7 +248,8 @@ func (r *records) stream(ctx context.Context) error {
 	}
 }
 
-// take applies an update, and reports whether the subscription is over, and whether that is an error.
+// take applies an update, and reports whether the subscription is over, and whether that is an
+// error.
 func (r *records) take(ctx context.Context, u update) (over bool, err error) {
 	var status taskStatus
 	switch {
@@ -284,7 +289,8 @@ func (r *records) parts(ctx context.Context, parts []part) {
 	}
 }
 
-// apply applies an event, once and in the order of its versions. A change that does not fit what is known has the record read anew.
+// apply applies an event, once and in the order of its versions. A change that does not fit what is
+// known has the record read anew.
 func (r *records) apply(ctx context.Context, e *engramEvent) {
 	key := e.Key.Key
 	if !strings.HasPrefix(key, r.cfg.Prefix) || e.Version < 0 {
@@ -329,7 +335,8 @@ func (r *records) apply(ctx context.Context, e *engramEvent) {
 	}
 }
 
-// less reports whether a sequence is before another: shorter numbers are, whatever zeros they begin with.
+// less reports whether a sequence is before another: shorter numbers are, whatever zeros they begin
+// with.
 func less(a, b string) bool {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	return len(a) < len(b) || len(a) == len(b) && a < b

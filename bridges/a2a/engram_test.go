@@ -13,9 +13,10 @@ import (
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 )
 
-// The records of a store are followed: what there is, each change as it becomes, thousands as a few sentences, a patch that does not
-// fit by reading the record, and an approval that is written only while the record is as it was told. The store is a peer of ours
-// over the library of A2A's authors, written from Engram's founding text, for there is no public one.
+// The records of a store are followed: what there is, each change as it becomes, thousands as a few
+// sentences, a patch that does not fit by reading the record, and an approval that is written only
+// while the record is as it was told. The store is a peer of ours over the library of A2A's
+// authors, written from Engram's founding text, for there is no public one.
 func TestEngramPeerOfOurs(t *testing.T) {
 	dir := bridgetest.Install(t, "testdata/sdk")
 	for _, version := range []string{"1.0", "0.3"} {

@@ -19,8 +19,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// A scripted agent answers requests as its functions say. It knows only the wire, which was taken from the library of the
-// protocol's authors.
+// A scripted agent answers requests as its functions say. It knows only the wire, which was taken
+// from the library of the protocol's authors.
 type scripted struct {
 	card    string
 	streams func(method string, params map[string]any, send func(result string)) // streams; returns to end it
@@ -124,7 +124,8 @@ func chunkOf(id, text string, appended, last bool) string {
 		id, id, value, appended, last)
 }
 
-// follow sends a message to a scripted agent and returns all that was heard until the task was over, and its error.
+// follow sends a message to a scripted agent and returns all that was heard until the task was
+// over, and its error.
 func follow(t *testing.T, transport http.RoundTripper, cfg a2a.Config, reply func(*bridgetest.Listener, *aaep.Event)) (string, error) {
 	agent, err := a2a.DialOver(t.Context(), "http://archive.example", cfg, transport)
 	if err != nil {
@@ -191,8 +192,8 @@ func TestStreamsThatLie(t *testing.T) {
 	}
 }
 
-// A stream that is cut in the middle of a result is taken up again, whether or not the new stream begins with the task, and each
-// word is told once.
+// A stream that is cut in the middle of a result is taken up again, whether or not the new stream
+// begins with the task, and each word is told once.
 func TestCutStreams(t *testing.T) {
 	for _, withTask := range []bool{true, false} {
 		whole := bare("WORKING", "", `,"artifacts":[{"artifactId":"r","name":"r","parts":[{"text":"One. "},{"text":"Two. "}]}]`)
@@ -224,7 +225,8 @@ func TestCutStreams(t *testing.T) {
 	}
 }
 
-// An agent that goes away in the middle is told of at once, tried for ten minutes, and then given up.
+// An agent that goes away in the middle is told of at once, tried for ten minutes, and then given
+// up.
 func TestAgentThatGoesAway(t *testing.T) {
 	s := &scripted{task: func() string { panic(http.ErrAbortHandler) }}
 	s.streams = func(_ string, _ map[string]any, send func(string)) {
@@ -246,8 +248,8 @@ func TestAgentThatGoesAway(t *testing.T) {
 	})
 }
 
-// Silence sends nothing to the agent; a question that is answered elsewhere is withdrawn; an answer whose delivery is cut is sent
-// again; and one that the agent refuses is told.
+// Silence sends nothing to the agent; a question that is answered elsewhere is withdrawn; an answer
+// whose delivery is cut is sent again; and one that the agent refuses is told.
 func TestAnswers(t *testing.T) {
 	say := func(l *bridgetest.Listener, ev *aaep.Event) { l.Sub.Answer(context.Background(), ev, "May") }
 	tests := []struct {
@@ -298,8 +300,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A card that names another host, one that redirects, one without an end and one of another protocol are refused, each with what
-// would be right.
+// A card that names another host, one that redirects, one without an end and one of another
+// protocol are refused, each with what would be right.
 func TestCardsThatLie(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was asked") }))
 	defer elsewhere.Close()
@@ -337,7 +339,8 @@ func TestCardsThatLie(t *testing.T) {
 	}
 }
 
-// A push notification counts only with the token of its task, and tells nothing by itself: what is told is what the agent answers.
+// A push notification counts only with the token of its task, and tells nothing by itself: what is
+// told is what the agent answers.
 func TestForgedPushes(t *testing.T) {
 	token := make(chan string, 1)
 	s := &scripted{task: func() string { return bare("COMPLETED", "Really done.", "") }}

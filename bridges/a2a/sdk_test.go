@@ -12,15 +12,16 @@ import (
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 )
 
-// sdkAgent runs the agent on the library of the protocol's authors, which speaks a version of the protocol.
+// sdkAgent runs the agent on the library of the protocol's authors, which speaks a version of the
+// protocol.
 func sdkAgent(t *testing.T, dir, version string) (*bridgetest.Program, string) {
 	t.Helper()
 	p := bridgetest.Start(t, dir, "node", "agent.mjs", version)
 	return p, p.Line(t)
 }
 
-// A task of an agent on the library of the protocol's authors is heard from its beginning to its end, and goes on with the
-// answer to what the agent asked, in both versions of the protocol.
+// A task of an agent on the library of the protocol's authors is heard from its beginning to its
+// end, and goes on with the answer to what the agent asked, in both versions of the protocol.
 func TestSDKAgent(t *testing.T) {
 	dir := bridgetest.Install(t, "testdata/sdk")
 	for _, version := range []string{"1.0", "0.3"} {
@@ -65,8 +66,8 @@ func TestSDKAgent(t *testing.T) {
 	}
 }
 
-// A task that is cancelled here ends at the agent on the library, and one that another client has begun is followed from its
-// beginning; a push notification brings what no stream does.
+// A task that is cancelled here ends at the agent on the library, and one that another client has
+// begun is followed from its beginning; a push notification brings what no stream does.
 func TestSDKTasks(t *testing.T) {
 	dir := bridgetest.Install(t, "testdata/sdk")
 	for _, version := range []string{"1.0", "0.3"} {

@@ -30,7 +30,8 @@ const (
 // ErrTooMany is returned by Send and Follow while 4096 tasks are followed.
 var ErrTooMany = errors.New("a2a: too many tasks are followed at once")
 
-// A Task is one of an agent, and a session of AAEP from when it is followed to its end. All its methods may be called at once.
+// A Task is one of an agent, and a session of AAEP from when it is followed to its end. All its
+// methods may be called at once.
 type Task struct {
 	agent *Agent
 	telling
@@ -63,8 +64,8 @@ type answer struct {
 	err  error
 }
 
-// Send sends a message to the agent and follows the task that it makes of it as a session of p. When ctx ends the task is no longer
-// followed, and goes on at the agent; Cancel ends it there.
+// Send sends a message to the agent and follows the task that it makes of it as a session of p.
+// When ctx ends the task is no longer followed, and goes on at the agent; Cancel ends it there.
 func (a *Agent) Send(ctx context.Context, p *producer.Producer, text string) (*Task, error) {
 	t, err := a.begin(ctx, p, aaep.Say(cmp.Or(toolwords.Label(text), "A message without words.")))
 	if err != nil {
@@ -104,7 +105,8 @@ func (a *Agent) send(text string, push *pushConfig) (p sendParams) {
 	return p
 }
 
-// register asks for push notifications of a task that is there already. Without them it is still followed.
+// register asks for push notifications of a task that is there already. Without them it is still
+// followed.
 func (a *Agent) register(ctx context.Context, t *Task) {
 	var params any = struct {
 		TaskID string `json:"taskId"`
@@ -152,7 +154,8 @@ func (t *Task) ID() string {
 	}
 }
 
-// Wait waits for the end of the task, or of following it. The error says why it did not reach its aim; it was told in the session, too.
+// Wait waits for the end of the task, or of following it. The error says why it did not reach its
+// aim; it was told in the session, too.
 func (t *Task) Wait() error {
 	<-t.done
 	return t.err
@@ -213,7 +216,8 @@ func (t *Task) run(ctx context.Context, start func(context.Context)) {
 	close(t.done)
 }
 
-// follow applies what comes until the task is over. An error says that it could not be followed to its end.
+// follow applies what comes until the task is over. An error says that it could not be followed to
+// its end.
 func (t *Task) follow(ctx context.Context) error {
 	for !t.over {
 		var updates chan update
@@ -282,7 +286,8 @@ func (t *Task) take(ctx context.Context, u update) error {
 	return nil
 }
 
-// mine reports whether an update with a task's id is of this task, which gets its id from the first.
+// mine reports whether an update with a task's id is of this task, which gets its id from the
+// first.
 func (t *Task) mine(id string) bool {
 	t.name(id)
 	if id != t.ID() {
@@ -413,8 +418,8 @@ func (t *Task) sendFirst(ctx context.Context) {
 	t.sendOut(ctx, params)
 }
 
-// switchVersion has 0.3 spoken from now on where the agent knows no method of 1.0, and reports whether it was not yet tried. The
-// server of a2a-go 2.3.1 has such a card.
+// switchVersion has 0.3 spoken from now on where the agent knows no method of 1.0, and reports
+// whether it was not yet tried. The server of a2a-go 2.3.1 has such a card.
 func (t *Task) switchVersion(err error) bool {
 	if codeOf(err) != codeMethodNotFound || t.switched {
 		return false

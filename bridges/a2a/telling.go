@@ -23,7 +23,8 @@ const (
 	mostAsked    = 4 << 10
 )
 
-// A telling is what a person has heard of a task so far. It belongs to the goroutine that owns the task.
+// A telling is what a person has heard of a task so far. It belongs to the goroutine that owns the
+// task.
 type telling struct {
 	s         *producer.Session
 	agentName string
@@ -262,7 +263,8 @@ func (t *telling) sent() { t.now = "" }
 // errDeclined says that the user does not want to sign in.
 var errDeclined = errors.New("the user does not want to sign in")
 
-// question makes what is put to the user upon a status. The function it returns puts it, and waits; it runs beside the owner.
+// question makes what is put to the user upon a status. The function it returns puts it, and waits;
+// it runs beside the owner.
 func (t *telling) question(s taskStatus, open time.Duration) func(context.Context) answer {
 	text, session := words.Fit(bridge.Line(s.text()), mostAsked), t.s
 	if s.state() == authRequired {

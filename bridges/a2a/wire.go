@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep/internal/toolwords"
 )
 
-// The types of A2A as far as they are used here, 1.0 and 0.3 in one: members that only one of the two has stay empty with the other.
+// The types of A2A as far as they are used here, 1.0 and 0.3 in one: members that only one of the
+// two has stay empty with the other.
 
 type agentCard struct {
 	Name         string           `json:"name"`
@@ -149,7 +150,8 @@ func (s taskStatus) text() string {
 	return strings.TrimSpace(textOf(s.Message.Parts))
 }
 
-// key is the same for the same status, however often it is sent; empty where nothing tells it from others.
+// key is the same for the same status, however often it is sent; empty where nothing tells it from
+// others.
 func (s taskStatus) key() string {
 	id := s.Timestamp
 	if s.Message != nil {

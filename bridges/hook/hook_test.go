@@ -33,9 +33,9 @@ func Example() {
 			fmt.Println(err)
 		}
 	}
-	fmt.Println("Nobody listens, so nothing is printed, and the agent asks by itself.")
+	fmt.Println("No subscriber listens, so nothing is printed, and the agent asks by itself.")
 	// Output:
-	// Nobody listens, so nothing is printed, and the agent asks by itself.
+	// No subscriber listens, so nothing is printed, and the agent asks by itself.
 }
 
 // A turn is heard from the prompt to the answer, with the tools in words, once and in order.
@@ -387,7 +387,8 @@ func TestGeminiAnswer(t *testing.T) {
 	}
 }
 
-// A form of a server is filled in field by field, and one that nobody answers is left to the agent.
+// A form of a server is filled in field by field, and one that is not answered is left to the
+// agent.
 func TestElicitation(t *testing.T) {
 	form := event("Elicitation",
 		`"mcp_server_name":"bank","message":"Whose account?","mode":"form","requested_schema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)

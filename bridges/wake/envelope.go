@@ -100,8 +100,8 @@ func decode(message []byte) (*envelope, error) {
 	return e, nil
 }
 
-// names are the words by which a wake is known when it comes again: the id of its event, which stays in retries, and what it is
-// about, which stays when it is replayed under a new id.
+// names are the words by which a wake is known when it comes again: the id of its event, which
+// stays in retries, and what it is about, which stays when it is replayed under a new id.
 func (e *envelope) names() [][]string {
 	all := [][]string{{"event", e.Subscription, e.EventID}}
 	if about := cmp.Or(e.body.MessageID, e.body.TaskID+e.body.State, e.body.Scope+e.body.GrantedBy); about != "" && e.log > 0 {
@@ -115,7 +115,7 @@ type gathered struct {
 	kinds   map[string]*kindOfNews
 	singles []string // the sentences of wakes that came alone, three at most
 	several bool     // some came as digests, or more than three
-	urgent  string   // the sentence of a task that waits for somebody, or ""
+	urgent  string   // the sentence of a task that waits for a person, or ""
 }
 
 type kindOfNews struct {
@@ -135,7 +135,8 @@ func (g *gathered) total() (n int) {
 	return n
 }
 
-// add adds what came later. The newest is that with the highest place in the swarm's log, whenever it came.
+// add adds what came later. The newest is that with the highest place in the swarm's log, whenever
+// it came.
 func (g *gathered) add(more gathered) {
 	if g.kinds == nil {
 		g.kinds = map[string]*kindOfNews{}
@@ -203,7 +204,7 @@ func (e *envelope) gather(only []string) gathered {
 	return g
 }
 
-// waits reports whether a task waits for somebody.
+// waits reports whether a task waits for a person.
 func (p *payload) waits() bool {
 	switch stateWords(p.State) {
 	case "input required", "auth required":
@@ -265,7 +266,8 @@ func (p *payload) sentence(kind string) string {
 // nouns are what a count of each kind is called.
 var nouns = map[string]string{sentToMe: "message", taskState: "task change", permission: "permission"}
 
-// sentences are what is told of all that was gathered: each by itself where they are few, else one digest.
+// sentences are what is told of all that was gathered: each by itself where they are few, else one
+// digest.
 func (g *gathered) sentences() []string {
 	if !g.several {
 		return g.singles

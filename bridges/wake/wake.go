@@ -1,17 +1,20 @@
-// Package wake makes the wake messages of a Neo agent swarm (its ADR 0002) news that a person hears: messages that were sent to an
-// identity, changes of its tasks, permissions that it got, and digests of those.
+// Package wake makes the wake messages of a Neo agent swarm (its ADR 0002) news that a person
+// hears: messages that were sent to an identity, changes of its tasks, permissions that it got, and
+// digests of those.
 //
 //	bridge, err := wake.New(p, wake.Config{Keys: keys})
 //	http.Handle("POST /wake", bridge)
 //
-// A message counts only if it is signed with the key of its subscription, and once, however often it comes. A digest in which nothing
-// is counted, as of a heartbeat, is nothing and is not told. The sentences are in English: give p Config.Languages with "en", so that
-// its manifest says so.
+// A message counts only if it is signed with the key of its subscription, and once, however often
+// it comes. A digest in which nothing is counted, as of a heartbeat, is nothing and is not told.
+// The sentences are in English: give p Config.Languages with "en", so that its manifest says so.
 //
-// What comes in a burst is told as one digest, so that a swarm does not drown its listener; a task that needs somebody is told at once.
-// Wake has no way to answer: nothing is asked here, and what a task waits for is told with who waits.
+// What comes in a burst is told as one digest, so that a swarm does not drown its listener; a task
+// that needs a person is told at once. Wake has no way to answer: nothing is asked here, and what a
+// task waits for is told with who waits.
 //
-// All state is guarded by Bridge.mu; a timer of the coalescing window is the only goroutine. Begin reading at Bridge.Take.
+// All state is guarded by Bridge.mu; a timer of the coalescing window is the only goroutine. Begin
+// reading at Bridge.Take.
 package wake
 
 import (
@@ -34,14 +37,17 @@ import (
 
 // Config says whose wakes are taken and how they are told. Its zero value takes none.
 type Config struct {
-	// Keys are the signing keys of each subscription, by its id. Of several keys each counts, so that one can take the place of another.
+	// Keys are the signing keys of each subscription, by its id. Of several keys each counts, so
+	// that one can take the place of another.
 	Keys map[string][]string
 	// Identity, if set, is the only one whose wakes are taken, such as @ada.
 	Identity string
-	// Only, if set, are the kinds that are told, such as sent_to_me; digests are told as far as they count those.
+	// Only, if set, are the kinds that are told, such as sent_to_me; digests are told as far as
+	// they count those.
 	Only []string
-	// Window is how long what follows a wake is gathered into one digest, 5 minutes at most. Zero tells each at once. Neo's own default
-	// is 30 seconds, and what comes through its window was gathered there.
+	// Window is how long what follows a wake is gathered into one digest, 5 minutes at most. Zero
+	// tells each at once. Neo's own default is 30 seconds, and what comes through its window was
+	// gathered there.
 	Window time.Duration
 	// Seen is a file that remembers what was told across restarts. Empty is memory alone.
 	Seen string
@@ -111,8 +117,9 @@ func (b *Bridge) Close() error {
 	return b.seen.Close()
 }
 
-// Take tells a message as the swarm sends it, once it is known to come from there, and reports whether it was new. The error is
-// ErrInvalid or ErrUnknown, or says why it cannot be told; then it may be sent again.
+// Take tells a message as the swarm sends it, once it is known to come from there, and reports
+// whether it was new. The error is ErrInvalid or ErrUnknown, or says why it cannot be told; then it
+// may be sent again.
 func (b *Bridge) Take(message []byte) (fresh bool, err error) {
 	e, err := decode(message)
 	if err != nil {
@@ -195,7 +202,7 @@ func (b *Bridge) flush(in *inbox) error {
 	}
 	if waits := in.pending.urgent; waits != "" {
 		h := aaep.HandoffRequested{Reason: waits, TargetKind: aaep.TargetHuman, UrgencyForHandoff: aaep.RiskMedium}
-		if err := in.s.Handoff(aaep.Say(waits+" It waits for somebody, and cannot be answered here."), h); err != nil {
+		if err := in.s.Handoff(aaep.Say(waits+" It waits for a person, and cannot be answered here."), h); err != nil {
 			return err
 		}
 		in.told++
@@ -240,7 +247,8 @@ func (in *inbox) end() {
 	}
 }
 
-// ReadKeys reads the keys of subscriptions: on each line an id, a space and a key. Empty lines and those that begin with # are left out.
+// ReadKeys reads the keys of subscriptions: on each line an id, a space and a key. Empty lines and
+// those that begin with # are left out.
 func ReadKeys(r io.Reader) (map[string][]string, error) {
 	text, err := io.ReadAll(io.LimitReader(r, 1<<20))
 	if err != nil {

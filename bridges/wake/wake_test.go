@@ -149,7 +149,8 @@ func TestReplayedWakes(t *testing.T) {
 	})
 }
 
-// Each kind of wake is told in words; of a digest what it really counts; and what counts nothing is nothing.
+// Each kind of wake is told in words; of a digest what it really counts; and what counts nothing is
+// nothing.
 func TestWords(t *testing.T) {
 	for _, test := range []struct{ kind, payload, heard string }{
 		{"sent_to_me", message(1, "Hello"), "Message from @bob: Hello."},
@@ -168,7 +169,7 @@ func TestWords(t *testing.T) {
 		{"digest", `{"totalEvents":5,"breakdown":{"sent_to_me":{"count":5}}}`, "5 wakes. 5 messages."},
 		{"digest", `{}`, ""},
 		{"digest", `{"totalEvents":1,"breakdown":{"task_state_changed":{"count":1,"latest":` + task("t", "AuthRequired") + `}}}`,
-			"Task t of @bob: auth required, it was working. It waits for somebody, and cannot be answered here."},
+			"Task t of @bob: auth required, it was working. It waits for a person, and cannot be answered here."},
 	} {
 		p := bridgetest.NewProducer(t)
 		l := bridgetest.Listen(t, p, nil)
@@ -188,8 +189,9 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The first of a burst is told at once and the rest as one digest; three at most are told one by one; what somebody is waited for is
-// told at once; and the newest is that with the highest place in the log, in whichever order they come.
+// The first of a burst is told at once and the rest as one digest; three at most are told one by
+// one; what a person is waited for is told at once; and the newest is that with the highest place
+// in the log, in whichever order they come.
 func TestWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := bridgetest.NewProducer(t)
@@ -219,18 +221,19 @@ func TestWindow(t *testing.T) {
 		began = time.Now()
 		send("sent_to_me", 10, message(10, "Before"))
 		send("task_state_changed", 11, task("t", "InputRequired"))
-		l.AwaitHeard(t, "It waits for somebody, and cannot be answered here.")
+		l.AwaitHeard(t, "It waits for a person, and cannot be answered here.")
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("that somebody is waited for was told after %v", took)
 		}
 		heard := ended(t, b, l)
-		if want := "Task t of @bob: input required, it was working. It waits for somebody, and cannot be answered here."; strings.Count(heard, want) != 1 || !strings.Contains(heard, "Message from @bob: Before.") {
+		if want := "Task t of @bob: input required, it was working. It waits for a person, and cannot be answered here."; strings.Count(heard, want) != 1 || !strings.Contains(heard, "Message from @bob: Before.") {
 			t.Errorf("heard %q", heard)
 		}
 	})
 }
 
-// Ten thousand wakes in a minute, from many connections at once, are heard as a handful of sentences, and each is counted once.
+// Ten thousand wakes in a minute, from many connections at once, are heard as a handful of
+// sentences, and each is counted once.
 func TestFlood(t *testing.T) {
 	const flood = 10_000
 	p := bridgetest.NewProducer(t)
@@ -287,7 +290,8 @@ func TestReadKeys(t *testing.T) {
 	}
 }
 
-// neoSender runs the sender of Neo's swarm as it is published on npm; only its store and its log are replaced.
+// neoSender runs the sender of Neo's swarm as it is published on npm; only its store and its log
+// are replaced.
 func neoSender(t *testing.T) func(what, url string, events ...string) {
 	dir := bridgetest.Install(t, "testdata/neo")
 	node := bridgetest.Start(t, dir, "node", "sender.mjs")
@@ -304,8 +308,8 @@ func neoSender(t *testing.T) func(what, url string, events ...string) {
 	}
 }
 
-// What Neo's own sender posts is taken: its signature, its retries of one event, its digest, and the digest of a heartbeat, which
-// counts nothing.
+// What Neo's own sender posts is taken: its signature, its retries of one event, its digest, and
+// the digest of a heartbeat, which counts nothing.
 func TestNeoSender(t *testing.T) {
 	send := neoSender(t)
 	p := bridgetest.NewProducer(t)

@@ -226,7 +226,7 @@ func (p *person) hears(t *testing.T, text string) {
 }
 
 // The real Gemini CLI, with --yolo and hooks that our command has installed: a no keeps the file, a
-// yes deletes it, and if nobody is there all is as if there were no hook.
+// yes deletes it, and without a person all is as if there were no hook.
 func TestGemini(t *testing.T) {
 	modules := npm(t, filepath.Join("..", "acp", "testdata", "gemini"), "--omit=optional")
 	h := newHome(t)

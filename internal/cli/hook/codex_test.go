@@ -97,8 +97,8 @@ func (c *codex) call(id int, method string, params, result any) {
 }
 
 // The real Codex, with a model of ours and hooks that our command has installed and that are
-// trusted as with /hooks: a yes deletes the file and a no keeps it, and Codex asks nobody else; if
-// nobody listens it asks its own client.
+// trusted as with /hooks: a yes deletes the file and a no keeps it, and Codex asks no other client;
+// where no person listens it asks its own client.
 func TestCodex(t *testing.T) {
 	program := codexProgram(t)
 	h := newHome(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// besideCases judge whether subscriptions are served as if there were no others.
-var besideCases = []Case{
+// isolationCases judge whether subscriptions are served as if there were no others.
+var isolationCases = []Case{
 	{Name: "others-go-on", Requirements: []string{"HS-085", "HS-084", "TERM-014"}, Level: 3, Strength: Must,
 		plays: []string{"closed"},
 		Rule:  "closing one subscription does not disturb another", Judge: func(r *Recording) Finding {
