@@ -54,7 +54,7 @@ func (sub *subscription) refuseMalformed(err error) {
 	sub.p.cfg.Observer.Began(Reply)(err)
 	if write, left := sub.p.malformed.countWarning(time.Now()); write {
 		sub.p.cfg.Logger.Warn("a message cannot be read, and does not count", "subscription_id", sub.id,
-			"subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "cause", err, "left_out_before", left)
+			"subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer, "cause", err, "left_out_before", left)
 	}
 }
 

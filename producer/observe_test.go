@@ -156,7 +156,8 @@ func TestMalformedMessages(t *testing.T) {
 			t.Errorf("the instruments show %q", o.told)
 		}
 		text := logged.String()
-		if got := strings.Count(text, "a message cannot be read, and does not count"); got != 10 || !strings.Contains(text, "decision") {
+		if got := strings.Count(text, "a message cannot be read, and does not count"); got != 10 || !strings.Contains(text, "decision") ||
+			!strings.Contains(text, "peer=") {
 			t.Errorf("%d lines: %s", got, text)
 		}
 		if l.reply(q, aaep.Accept); (<-paid).err != nil {

@@ -38,7 +38,7 @@ var delayBounds = [...]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 // refusals are the reasons that are always there, so that an alarm sees their first increase.
 var refusals = []string{"no_credentials", "bad_credentials", "authorization_denied", "transport_unavailable",
 	"rate_limit", "capabilities_incompatible", "version_unsupported", "invalid_request", "malformed",
-	"unknown_subscription"}
+	"unknown_subscription", "unknown_stream", "forbidden", "too_large"}
 
 // newObserved makes counts, with a zero for each reason that an alarm may watch.
 func newObserved() *requestCounts {

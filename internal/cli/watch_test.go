@@ -84,8 +84,68 @@ func TestRefusedRepliesAreSeen(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"a message cannot be read, and does not count", "a reply came for a subscription that is not here"} {
-		if strings.Count(talk.String(), line) != 1 {
+		if strings.Count(talk.String(), line) != 1 || strings.Count(talk.String(), "peer=127.0.0.1:") != 2 {
 			t.Errorf("the log has %q", talk.String())
 		}
 	}
+}
+
+// TestRefusedRequestsAreSeen checks that requests which the producer never sees are counted by their
+// reason, and in the log with the peer and, where it is known, the subscriber.
+func TestRefusedRequestsAreSeen(t *testing.T) {
+	p, _ := agentOf(t, producer.Config{})
+	defer p.Shutdown(t.Context())
+	var talk said
+	s := &serving{addrs: []string{"127.0.0.1:0"}, seen: newObserved()}
+	at, served, err := s.serveEverywhere(t.Context(), func() (*producer.Producer, error) { return p, nil }, &talk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := func(reason string) int {
+		s.seen.mu.Lock()
+		defer s.seen.mu.Unlock()
+		return s.seen.refused[reason]
+	}
+	for _, c := range []struct {
+		method, path, body, header, value string
+		status                            int
+		reason, logged                    string
+	}{
+		{"POST", "/aaep/v1/subscriptions", `{"type":`, "", "", 400, "malformed", ""},
+		{"POST", "/aaep/v1/subscriptions", `{"type":"subscription.request","subscriber_id":"orca"}`, "", "", 400, "malformed", "subscriber_id=orca"},
+		{"POST", "/aaep/v1/subscriptions", strings.Repeat(" ", 1<<20+1), "", "", 413, "too_large", ""},
+		{"POST", "/aaep/v1/replies", strings.Repeat(" ", 1<<20+1), "", "", 413, "too_large", ""},
+		{"GET", "/aaep/v1/events?subscription_id=sub_0", "", "", "", 404, "unknown_stream", ""},
+		{"POST", "/aaep/v1/subscriptions", `{}`, "Origin", "https://elsewhere.example", 403, "forbidden", "elsewhere.example"},
+		{"GET", "/aaep/v1/ws", "", "Host", "elsewhere.example", 403, "forbidden", "elsewhere.example"},
+		{"GET", "/.well-known/aaep-manifest.json", "", "Host", "elsewhere.example", 403, "forbidden", "elsewhere.example"},
+	} {
+		before, logged := counted(c.reason), talk.String()
+		r, err := http.NewRequestWithContext(t.Context(), c.method, at[0].at+c.path, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		switch c.header {
+		case "Host":
+			r.Host = c.value
+		case "Origin":
+			r.Header.Set(c.header, c.value)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		line := strings.TrimPrefix(talk.String(), logged)
+		if resp.StatusCode != c.status || counted(c.reason) != before+1 || strings.Count(line, "\n") != 1 ||
+			!strings.Contains(line, "request refused") || !strings.Contains(line, "peer=127.0.0.1:") ||
+			!strings.Contains(line, "reason="+c.reason) || !strings.Contains(line, c.logged) {
+			t.Errorf("%s %s: %d, counted %d, logged %q", c.method, c.path, resp.StatusCode, counted(c.reason)-before, line)
+		}
+	}
+	if err := p.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-served
 }

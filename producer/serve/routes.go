@@ -19,11 +19,12 @@ const (
 
 // guardReadOnly serves GET and HEAD requests that pass the rules of the host and the origin, and
 // refuses all others.
-func guardReadOnly(guard httpguard.Rules, h http.Handler) http.Handler {
+func guardReadOnly(guard httpguard.Rules, refusals httpguard.Refusals, h http.Handler) http.Handler {
 	const methods = "GET, HEAD"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if err := guard.Check(r); err != nil {
+			refusals.Report(r, "", httpguard.Forbidden, err.Error())
 			http.Error(w, err.Error(), http.StatusForbidden)
 			return
 		}
@@ -38,13 +39,19 @@ func guardReadOnly(guard httpguard.Rules, h http.Handler) http.Handler {
 	})
 }
 
+// refusals returns what logs and counts requests for documents that are refused.
+func (s *Server) refusals() httpguard.Refusals {
+	return httpguard.Refusals{Transport: "serve", Log: httpguard.LimitLog(s.Logger), Count: s.Refused}
+}
+
 // newMux puts the manifest, the schemas, the page and the health checks beside the bindings events,
 // at socket sockets, and root, which may be nil. The documents hold no secret, so they are served
 // without credentials.
 func (s *Server) newMux(p *producer.Producer, hosts []string, at string, events http.Handler, socket string,
 	sockets http.Handler, root *sse.RootServer) http.Handler {
+	refusals := s.refusals()
 	guarded := func(h http.Handler) http.Handler {
-		return guardReadOnly(httpguard.Rules{Hosts: hosts, Origins: s.Origins}, h)
+		return guardReadOnly(httpguard.Rules{Hosts: hosts, Origins: s.Origins}, refusals, h)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", events)

@@ -61,7 +61,8 @@ type Server struct {
 	// terms for everyone; on loopback only, whatever else is served. Nil serves none. See
 	// sse.RootServer.
 	RootLayout *aaep.Capabilities
-	// Refused is called with why a reply over HTTP reached no subscription; see sse.ServerOptions.
+	// Refused is called with why a request was refused that the producer never saw; see
+	// sse.ServerOptions.
 	Refused func(reason string)
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
@@ -251,7 +252,7 @@ func (s *Server) mountAgent(ctx context.Context, p *producer.Producer, hosts []s
 	prefix := cmp.Or(at, sse.DefaultPrefix)
 	events := sse.NewServer(sse.ServerOptions{Refused: s.Refused, Prefix: prefix, Authenticate: s.Authenticate, Hosts: hosts,
 		Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: most})
-	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts,
+	sockets := websocket.NewServer(websocket.ServerOptions{Refused: s.Refused, Authenticate: s.Authenticate, Hosts: hosts,
 		Origins: s.Origins, Logger: s.Logger, MaxConnections: most})
 	addEndpoints(p, prefix)
 	running.Go(func() { p.Serve(ctx, events) })

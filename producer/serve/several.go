@@ -51,7 +51,7 @@ func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[strin
 				}
 				handlers[name] = h
 			}
-			list := guardReadOnly(httpguard.Rules{Hosts: hosts, Origins: s.Origins},
+			list := guardReadOnly(httpguard.Rules{Hosts: hosts, Origins: s.Origins}, s.refusals(),
 				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					for _, name := range slices.Sorted(maps.Keys(handlers)) {
 						fmt.Fprintf(w, "/%s\n", name)

@@ -96,7 +96,16 @@ const largeBodyWait = 2 * time.Second // for a large message to find room
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal string) (msg []byte, done func(),
 	status int, problem string) {
 	done = func() {}
-	refuse := func(status int, problem string) ([]byte, func(), int, string) { return nil, done, status, problem }
+	refuse := func(status int, problem string) ([]byte, func(), int, string) {
+		switch status {
+		case http.StatusServiceUnavailable: // the sender is to come again
+		case http.StatusRequestEntityTooLarge:
+			s.refusals.Report(r, principal, httpguard.TooLarge, problem)
+		default:
+			s.refusals.Report(r, principal, httpguard.Malformed, problem)
+		}
+		return nil, done, status, problem
+	}
 	const tooLarge = "the message is larger than 1 MiB"
 	if !isJSON(r.Header.Values("Content-Type")) {
 		drainBody(r)

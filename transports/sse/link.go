@@ -15,15 +15,16 @@ import (
 
 // A link is the producer's Conn: one subscription, over as many requests and streams as it takes.
 type link struct {
-	srv         *Server
-	principal   string
-	peer        string              // where the request came from
-	history     *sentHistory        // nil after a handshake
-	in          chan *postedMessage // what the peer POSTed, for Receive; holds one
-	streams     chan *stream        // the newest stream, if NextStream has not taken it
-	done        chan struct{}       // closed by endLink
-	hungUp      chan struct{}       // closed once the peer's subscription.close is in the queue
-	closeHungUp sync.Once
+	srv          *Server
+	principal    string
+	peer         string              // where the request came from
+	subscriberID string              // what the subscriber calls itself
+	history      *sentHistory        // nil after a handshake
+	in           chan *postedMessage // what the peer POSTed, for Receive; holds one
+	streams      chan *stream        // the newest stream, if NextStream has not taken it
+	done         chan struct{}       // closed by endLink
+	hungUp       chan struct{}       // closed once the peer's subscription.close is in the queue
+	closeHungUp  sync.Once
 
 	posts sync.WaitGroup // POSTs that are being answered
 

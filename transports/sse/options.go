@@ -35,9 +35,10 @@ type ServerOptions struct {
 	// AnswerTimeout bounds how long a POST waits for the producer: for the answer to a request or a
 	// renegotiation, and for room in a full queue. If zero, 10 seconds.
 	AnswerTimeout time.Duration
-	// Refused is called with why a POST to replies brought no message to a subscription,
-	// "malformed" or "unknown_subscription", from many goroutines at once; it must not wait. If
-	// nil, nothing is.
+	// Refused is called with why a request was refused that the producer never saw: "malformed",
+	// "too_large", "forbidden" for its Host or its Origin, "unknown_stream", or, for a reply,
+	// "unknown_subscription". It is called from many goroutines at once, and must not wait. It may
+	// be nil.
 	Refused func(reason string)
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
@@ -56,9 +57,6 @@ func (o *ServerOptions) setDefaults() {
 	}
 	if o.AnswerTimeout <= 0 {
 		o.AnswerTimeout = 10 * time.Second
-	}
-	if o.Refused == nil {
-		o.Refused = func(string) {}
 	}
 	o.Logger = httpguard.LimitLog(o.Logger)
 }

@@ -1,12 +1,14 @@
 package sse
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/credentials"
+	"github.com/aaep-go/aaep/internal/httpguard"
 )
 
 // serveSubscribe serves POST subscriptions: it makes a link, and the producer's answer is the
@@ -26,16 +28,25 @@ func (s *Server) serveSubscribe(w http.ResponseWriter, r *http.Request, principa
 		return
 	}
 	m, err := aaep.Decode(body)
+	subscriber := ""
 	if err == nil {
-		if _, ok := m.(*aaep.SubscriptionRequest); !ok {
+		if request, ok := m.(*aaep.SubscriptionRequest); ok {
+			subscriber = request.SubscriberID
+		} else {
 			err = fmt.Errorf("this endpoint takes a subscription.request, not %s", m.MessageType())
 		}
 	}
 	if err != nil {
+		named := struct {
+			ID string `json:"subscriber_id"`
+		}{}
+		_ = json.Unmarshal(body, &named) // what cannot be read names none
+		s.refusals.Report(r, principal, httpguard.Malformed, err.Error(),
+			"subscriber_id", shortenText(aaep.SafeText(named.ID), 256))
 		refuse(http.StatusBadRequest, err.Error())
 		return
 	}
-	_, a, refusal := s.openLink(r, principal, body, nil)
+	_, a, refusal := s.openLink(r, principal, subscriber, body, nil)
 	if refusal != nil {
 		s.rejectRequest(w, credentials.Status(refusal.ReasonCode), refusal)
 		return
@@ -45,10 +56,10 @@ func (s *Server) serveSubscribe(w http.ResponseWriter, r *http.Request, principa
 
 // openLink hands a request to the producer and waits for its answer. A refusal is this transport's
 // own. t is nil after a handshake.
-func (s *Server) openLink(r *http.Request, principal string, request []byte, t *sentHistory) (*link, answer,
+func (s *Server) openLink(r *http.Request, principal, subscriber string, request []byte, t *sentHistory) (*link, answer,
 	*aaep.SubscriptionRejected) {
 	l, q := newLink(s, principal, request, t)
-	l.peer = r.RemoteAddr
+	l.peer, l.subscriberID = r.RemoteAddr, subscriber
 	switch code := s.admitLink(l); code {
 	case aaep.TransportUnavailable:
 		return nil, answer{},
@@ -93,7 +104,7 @@ func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal st
 	}
 	m, err := aaep.Decode(body)
 	if err != nil {
-		s.refuseMalformed(w, principal, badReply, err)
+		s.refuseMalformed(w, r, principal, body, badReply, err)
 		return
 	}
 	switch m := m.(type) {
@@ -106,15 +117,23 @@ func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal st
 	case *aaep.SubscriptionRenegotiate:
 		s.serveRenegotiate(w, r, m.SubscriptionID, principal, body)
 	default:
-		s.refuseMalformed(w, principal, badReply, fmt.Errorf("it is a %s", m.MessageType()))
+		s.refuseMalformed(w, r, principal, body, badReply, fmt.Errorf("it is a %s", m.MessageType()))
 	}
 }
 
 // refuseMalformed answers and logs a message that is none for its endpoint. cause is what is wrong
 // with its own bytes, or nil; it says nothing of any question (D-36).
-func (s *Server) refuseMalformed(w http.ResponseWriter, principal, text string, cause error) {
-	s.o.Refused("malformed")
-	s.o.Logger.Warn("sse: a message cannot be read, and does not count", "principal", principal, "cause", cause)
+func (s *Server) refuseMalformed(w http.ResponseWriter, r *http.Request, principal string, body []byte, text string,
+	cause error) {
+	named := struct {
+		ID string `json:"subscription_id"`
+	}{}
+	_ = json.Unmarshal(body, &named) // what cannot be read names none
+	attrs := []any{"cause", cause}
+	if l := s.lookupLink(named.ID, principal); l != nil {
+		attrs = append(attrs, "subscription_id", named.ID, "subscriber_id", l.subscriberID)
+	}
+	s.refusals.Warn(r, "a message cannot be read, and does not count", principal, httpguard.Malformed, attrs...)
 	if cause != nil {
 		text += ": " + cause.Error()
 	}
@@ -126,11 +145,8 @@ func (s *Server) refuseMalformed(w http.ResponseWriter, principal, text string, 
 func (s *Server) forwardMessage(w http.ResponseWriter, r *http.Request, id, principal string, body []byte, last bool) {
 	l := s.lookupLink(id, principal)
 	if l == nil && !last { // the sender is not told (INV-10), so the log must say it
-		s.o.Refused("unknown_subscription")
-		s.o.Logger.Warn(
-			"sse: a reply came for a subscription that is not here, and does not count; where several processes "+
-				"serve an agent, each listener has to stay at one of them",
-			"principal", principal)
+		s.refusals.Warn(r, "a reply came for a subscription that is not here, and does not count; where several processes "+
+			"serve an agent, each listener has to stay at one of them", principal, httpguard.UnknownSubscription)
 	}
 	if !s.deliverPosted(w, r, l, body, last) {
 		return

@@ -112,7 +112,7 @@ func (rs *RootServer) buildRequest(tags []string) ([]byte, error) {
 // a new one.
 func (rs *RootServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
-		rs.server.writeError(w, http.StatusBadRequest, "a request for the event stream has no body")
+		rs.server.refuseBadStream(w, r, "", "a request for the event stream has no body")
 		return
 	}
 	if !rs.server.isUnambiguous(w, r) {
@@ -145,10 +145,10 @@ func (rs *RootServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 // openLink makes a new subscription. A browser's languages are a wish: where the producer has none
 // of them, it is asked without.
 func (rs *RootServer) openLink(r *http.Request, request []byte) (*link, answer, *aaep.SubscriptionRejected) {
-	l, a, refusal := rs.server.openLink(r, "", request, &sentHistory{request: request})
+	l, a, refusal := rs.server.openLink(r, "", implicitID, request, &sentHistory{request: request})
 	if a.rejected != nil && a.rejected.ReasonCode == aaep.CapabilitiesIncompatible {
 		if plain, err := rs.buildRequest(nil); err == nil && !bytes.Equal(plain, request) {
-			return rs.server.openLink(r, "", plain, &sentHistory{request: request})
+			return rs.server.openLink(r, "", implicitID, plain, &sentHistory{request: request})
 		}
 	}
 	return l, a, refusal
@@ -175,7 +175,7 @@ func (rs *RootServer) serveMessage(w http.ResponseWriter, r *http.Request) {
 	case *aaep.ClarificationReply:
 		token, id = m.ReplyToken, &m.SubscriptionID
 	default:
-		rs.server.refuseMalformed(w, "", notAReply, err)
+		rs.server.refuseMalformed(w, r, "", body, notAReply, err)
 		return
 	}
 	l := rs.linkAsked(token)
@@ -183,7 +183,7 @@ func (rs *RootServer) serveMessage(w http.ResponseWriter, r *http.Request) {
 		*id = l.subscriptionID()
 	}
 	if body, err = aaep.Encode(m); err != nil {
-		rs.server.refuseMalformed(w, "", notAReply, err)
+		rs.server.refuseMalformed(w, r, "", body, notAReply, err)
 		return
 	}
 	if rs.server.deliverPosted(w, r, l, body, false) {

@@ -2,6 +2,7 @@ package sse
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,6 +23,7 @@ type Server struct {
 	o             ServerOptions
 	guard         httpguard.Rules
 	authenticator credentials.Authenticator
+	refusals      httpguard.Refusals
 	queue         chan *link // links that wait for Accept
 	done          chan struct{}
 
@@ -57,6 +59,7 @@ func NewServer(o ServerOptions) *Server {
 		o:             o,
 		guard:         httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins},
 		authenticator: credentials.Authenticator{Authenticate: o.Authenticate, Transport: "sse", Log: o.Logger},
+		refusals:      httpguard.Refusals{Transport: "sse", Log: o.Logger, Count: o.Refused},
 		queue:         make(chan *link, o.MaxWaiting),
 		done:          make(chan struct{}),
 		links:         map[*link]struct{}{},
@@ -230,13 +233,12 @@ func (s *Server) checkAccess(w http.ResponseWriter, r *http.Request) (cors, ok b
 		// Stays in force until the body is read whole (INV-54).
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime))
 	}
+	err := s.guard.Check(r)
 	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
-		s.writeError(w, http.StatusForbidden,
-			"this listener has no authentication and serves loopback connections only")
-		return false, false
+		err = errors.New("this listener has no authentication and serves loopback connections only")
 	}
-	if err := s.guard.Check(r); err != nil {
-		s.o.Logger.Info("sse: request refused", "cause", err.Error())
+	if err != nil {
+		s.refusals.Report(r, "", httpguard.Forbidden, err.Error())
 		s.writeError(w, http.StatusForbidden, err.Error())
 		return false, false
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/idle"
 	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
@@ -189,8 +190,14 @@ func (s *Server) isUnambiguous(w http.ResponseWriter, r *http.Request) bool {
 	if problem == "" {
 		return true
 	}
-	s.writeError(w, http.StatusBadRequest, problem)
+	s.refuseBadStream(w, r, "", problem)
 	return false
+}
+
+// refuseBadStream answers, logs and counts a request for a stream that is not well formed.
+func (s *Server) refuseBadStream(w http.ResponseWriter, r *http.Request, principal, problem string) {
+	s.refusals.Report(r, principal, httpguard.Malformed, problem)
+	s.writeError(w, http.StatusBadRequest, problem)
 }
 
 // serveStream serves a GET or POST of events with credentials.
@@ -203,13 +210,14 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, principal s
 // had credentials: r itself, or the one that the ticket was issued for.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, principal string, shown *http.Request) {
 	if r.ContentLength != 0 {
-		s.writeError(w, http.StatusBadRequest, "a request for the event stream has no body")
+		s.refuseBadStream(w, r, principal, "a request for the event stream has no body")
 		return
 	}
 	l := s.lookupLink(r.URL.Query().Get("subscription_id"), principal)
 	if l == nil {
-		s.writeError(w, http.StatusNotFound,
-			"there is no such subscription; GET the Location of an accepted subscription.request")
+		const gone = "there is no such subscription; GET the Location of an accepted subscription.request"
+		s.refusals.Report(r, principal, httpguard.UnknownStream, gone)
+		s.writeError(w, http.StatusNotFound, gone)
 		return
 	}
 	if r.Method == http.MethodPost {

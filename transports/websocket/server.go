@@ -38,6 +38,9 @@ type ServerOptions struct {
 	Origins []string
 	// MaxConnections bounds the connections alive at once. If zero, 1024.
 	MaxConnections int
+	// Refused is called with "forbidden" when a request was refused for its Host or its Origin,
+	// from many goroutines at once; it must not wait. It may be nil.
+	Refused func(reason string)
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
 }
@@ -97,7 +100,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if status == http.StatusUpgradeRequired {
 			w.Header().Set("Upgrade", "websocket")
 		}
-		s.refuse(w, status, cause)
+		if status == http.StatusForbidden {
+			refusals := httpguard.Refusals{Transport: "websocket", Log: s.o.Logger, Count: s.o.Refused}
+			refusals.Report(r, "", httpguard.Forbidden, cause)
+		} else {
+			s.o.Logger.Info("websocket: request refused", "peer", r.RemoteAddr, "status", status, "cause", cause)
+		}
+		http.Error(w, cause, status)
 		return
 	}
 	principal, refused := s.authenticator.Identify(r)
@@ -108,7 +117,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case slots <- struct{}{}:
 	default:
-		s.refuseFull(w, refused)
+		s.refuseFull(w, r, refused)
 		return
 	}
 	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
@@ -154,15 +163,9 @@ func (s *Server) checkRequest(r *http.Request) (status int, cause string) {
 	return 0, ""
 }
 
-// refuse answers a request with an error, and logs it.
-func (s *Server) refuse(w http.ResponseWriter, status int, cause string) {
-	s.o.Logger.Info("websocket: request refused", "status", status, "cause", cause)
-	http.Error(w, cause, status)
-}
-
 // refuseFull refuses a request for which there is no slot: for that reason, or as refused says
 // where the peer would have been refused in any case.
-func (s *Server) refuseFull(w http.ResponseWriter, refused *aaep.Rejection) {
+func (s *Server) refuseFull(w http.ResponseWriter, r *http.Request, refused *aaep.Rejection) {
 	if refused == nil {
 		refused = &aaep.Rejection{Code: aaep.TransportUnavailable,
 			Message:    "there are as many connections as can be served; try again later",
@@ -174,7 +177,9 @@ func (s *Server) refuseFull(w http.ResponseWriter, refused *aaep.Rejection) {
 	if refused.Code == aaep.AuthenticationRequired {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="aaep"`)
 	}
-	s.refuse(w, credentials.Status(refused.Code), refused.Message)
+	status := credentials.Status(refused.Code)
+	s.o.Logger.Info("websocket: request refused", "peer", r.RemoteAddr, "status", status, "cause", refused.Message)
+	http.Error(w, refused.Message, status)
 }
 
 // newConn returns the Conn of a request that was upgraded. It ends with the request's context, or
