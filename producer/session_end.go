@@ -137,7 +137,7 @@ func (s *Session) endSession(text aaep.Text, otherwise phrase.ID, payload func()
 		}
 	}
 	for _, open := range s.machine.OpenTools() {
-		call, words := toolCall{open, open.Tool, nil}, phrase.ToolDidNotFinish // it was replayed
+		call, words := toolCall{open, open.Tool, nil}, phrase.ToolEndUnknown // it was replayed
 		if i := slices.IndexFunc(s.calls, func(c toolCall) bool { return c.ToolCall == open }); i >= 0 {
 			if call = s.calls[i]; !*call.begun {
 				words = phrase.ActionWithdrawn

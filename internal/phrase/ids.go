@@ -15,13 +15,13 @@ const (
 	HandingOff       ID = "HandingOff"
 	InState          ID = "InState" // any other state
 
-	UsingTool        ID = "UsingTool"
-	ToolFinished     ID = "ToolFinished"
-	ToolTookTooLong  ID = "ToolTookTooLong"
-	ToolFailed       ID = "ToolFailed"
-	ToolDidNotFinish ID = "ToolDidNotFinish"
-	TookTooLong      ID = "TookTooLong"
-	Failed           ID = "Failed"
+	UsingTool       ID = "UsingTool"
+	ToolFinished    ID = "ToolFinished"
+	ToolTookTooLong ID = "ToolTookTooLong"
+	ToolFailed      ID = "ToolFailed"
+	ToolEndUnknown  ID = "ToolEndUnknown"
+	TookTooLong     ID = "TookTooLong"
+	Failed          ID = "Failed"
 
 	AgentFinished ID = "AgentFinished"
 	AgentFailed   ID = "AgentFailed"
