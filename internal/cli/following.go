@@ -312,6 +312,9 @@ func (f *following) announce(ev *aaep.Event) {
 	w := f.news(ev)
 	f.out.plan(func(a *announce.Announcer, now time.Time) { a.Add(now, f.name, ev, w) })
 	says, outcome := f.asked.Told(f.name, ev, w)
+	if outcome && !ev.Type().Terminal() { // what comes of an answer waits for no other question
+		waits = false
+	}
 	text := says.String()
 	f.before.done(f.name, ev, text)
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {

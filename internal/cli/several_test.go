@@ -126,6 +126,41 @@ func TestContextOfQuestion(t *testing.T) {
 	})
 }
 
+// What came of a yes, and how it ended, is told at once, also while the question of another agent is
+// on the screen; what that agent says besides can wait.
+func TestOutcomeWhileAnotherAsks(t *testing.T) {
+	inCompany(t, []string{"Ada", "Bob"}, func(c *company) {
+		ada := c.session(0, "Working.")
+		go func() {
+			_, _ = ada.Tool(c.t.Context(), producer.Tool{Name: "transfer_funds", Confirm: true, Risk: aaep.RiskMedium,
+				Timeout: 5 * time.Minute, Action: aaep.Say("Transfer funds."), Consequence: aaep.Say("It is done at once.")},
+				func(context.Context) (string, error) { time.Sleep(4 * time.Second); return "", nil })
+		}()
+		pass(3 * time.Second)
+		c.asks(1, "Pay $20.", 5*time.Minute)
+		pass(time.Minute)
+		c.screen.Reset()
+		c.wants("y", "Ada: Answer sent: accept.")
+		pass(8 * time.Second)
+		c.session(0, "Elsewhere.")
+		pass(2 * time.Second)
+		got := c.screen.String()
+		for _, want := range []string{"\nBob: Decide: Pay $20.", "\nAda: Accepted, and being done: ", "\nAda: Transfer funds finished."} {
+			if !strings.Contains(got, want) {
+				c.t.Errorf("while Bob asks, %q is missing:\n%s", want, got)
+			}
+		}
+		if strings.Contains(got, "Elsewhere.") {
+			c.t.Errorf("news stands behind the question:\n%s", got)
+		}
+		c.wants("n", "Bob: Answer sent: reject.")
+		pass(time.Second)
+		if got := c.screen.String(); strings.Count(got, "Accepted, and being done: ") != 1 || !strings.Contains(got, "Elsewhere.") {
+			c.t.Errorf("afterwards:\n%s", got)
+		}
+	})
+}
+
 // An agent that leaves takes its own questions with it, and nobody else's.
 func TestOneAgentLeaves(t *testing.T) {
 	inCompany(t, []string{"Planner", "Bank"}, func(c *company) {
