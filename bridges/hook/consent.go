@@ -21,7 +21,7 @@ const (
 )
 
 // permission asks whether a call may be done, and answers the agent.
-func (c *conversation) permission(ctx context.Context, in *input, about *call, answer func([]byte) error) {
+func (c *conversation) permission(ctx context.Context, in *input, about *call, r reply) {
 	c.mu.Lock()
 	t := c.turn
 	if about == nil || t == nil {
@@ -45,11 +45,23 @@ func (c *conversation) permission(ctx context.Context, in *input, about *call, a
 		c.tell(err.Error())
 		return
 	}
+	if c.d.isFinal && r.unanswered != nil && r.unanswered(encode(c.d.deny(unanswered))) != nil {
+		return // the hook is gone
+	}
 	ctx, stop := c.asks(ctx, t)
 	decision, done, err := t.s.Confirm(ctx, tool)
 	withdrawn := ctx.Err() != nil
 	stop()
+	var invalid *aaep.InvalidError // of a question that was put to no user
 	c.mu.Lock()
+	reason := "" // for which an agent that asks nothing itself is told no
+	if accepted := decision == aaep.Accept && !withdrawn && !t.over; c.d.isFinal && !accepted && !errors.As(err, &invalid) {
+		reason = unanswered
+		if errors.Is(err, producer.ErrNotRecorded) {
+			reason = unsettled
+		}
+		about.denied = true
+	}
 	switch {
 	case decision == aaep.Accept && (withdrawn || t.over):
 		done(context.Canceled)
@@ -68,17 +80,20 @@ func (c *conversation) permission(ctx context.Context, in *input, about *call, a
 	over := t.over
 	c.mu.Unlock()
 	switch {
-	case over:
+	case errors.Is(err, producer.ErrRejected):
+		r.answer(encode(c.d.deny(declined)))
+	case reason != "":
+		r.answer(encode(c.d.deny(reason)))
+	}
+	switch {
+	case over, errors.Is(err, producer.ErrRejected):
 	case withdrawn:
 		c.tell(c.d.name + " does not wait for an answer here any more.")
 	case decision == aaep.Accept:
-		if c.d.allow != nil && answer(encode(c.d.allow())) != nil {
+		if c.d.allow != nil && r.answer(encode(c.d.allow())) != nil {
 			c.lost(about)
 		}
-	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut) && c.d.isFinal:
-		answer(encode(c.d.deny()))
-	case errors.Is(err, producer.ErrUnreachable) && c.d.isFinal: // it goes on as if there were no hook
-		c.begun(about)
+	case reason != "":
 	case errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
 		c.tell(c.d.name + " asks now in its own window.")
 	default: // such as for a secret in it

@@ -75,7 +75,7 @@ func (c *conversation) prefix() string {
 }
 
 // handle applies an input.
-func (c *conversation) handle(ctx context.Context, in *input, answer func([]byte) error) {
+func (c *conversation) handle(ctx context.Context, in *input, r reply) {
 	quiet := c.b.cfg.QuietUntilDone
 	switch c.d.events[in.event()] {
 	case began:
@@ -86,9 +86,9 @@ func (c *conversation) handle(ctx context.Context, in *input, answer func([]byte
 		c.end("")
 		c.begin(in.Prompt)
 	case calling:
-		c.calling(ctx, in, answer)
+		c.calling(ctx, in, r)
 	case permission:
-		c.permission(ctx, in, c.reported(in), answer)
+		c.permission(ctx, in, c.reported(in), r)
 	case called, failed:
 		c.called(in)
 	case chunk:
@@ -104,7 +104,7 @@ func (c *conversation) handle(ctx context.Context, in *input, answer func([]byte
 	case helperEnded:
 		c.helper(in, "A helper has ended")
 	case elicitation:
-		c.elicit(ctx, in, answer)
+		c.elicit(ctx, in, r.answer)
 	case over:
 		if !c.end("The agent was closed.") && !quiet {
 			c.news("It has ended.")
@@ -222,14 +222,14 @@ func (c *conversation) news(text string) {
 
 // calling tells that a tool is about to run, or asks about it where the agent has no other event
 // for that.
-func (c *conversation) calling(ctx context.Context, in *input, answer func([]byte) error) {
+func (c *conversation) calling(ctx context.Context, in *input, r reply) {
 	tool := c.describe(in)
 	risky := tool.Risk == aaep.RiskHigh
 	found := c.reported(in)
 	switch {
 	case found == nil:
 	case c.d.asksAtCall && risky:
-		c.permission(ctx, in, found, answer)
+		c.permission(ctx, in, found, r)
 	case c.b.cfg.QuietUntilDone:
 	case risky:
 		c.mu.Lock()

@@ -40,7 +40,8 @@ type dialect struct {
 	isFinal bool
 	// allow and deny make outputs. Without allow the agent takes none, and an accepted call is left
 	// to its own rules.
-	allow, deny func() any
+	allow func() any
+	deny  func(reason string) any
 }
 
 var claudeEvents = map[string]meaning{
@@ -53,64 +54,64 @@ var claudeEvents = map[string]meaning{
 
 // dialects are those of the agents, by the names that the command has for them.
 var dialects = map[string]*dialect{
-	"claude": {name: "Claude Code", events: claudeEvents, tools: claudeTools, allow: decision("allow", ""),
-		deny: decision("deny", declined)},
-	"codex": {name: "Codex", events: claudeEvents, tools: claudeTools, allow: decision("allow", ""),
-		deny: decision("deny", declined)},
+	"claude": {name: "Claude Code", events: claudeEvents, tools: claudeTools, allow: allowed, deny: denied},
+	"codex":  {name: "Codex", events: claudeEvents, tools: claudeTools, allow: allowed, deny: denied},
 	"gemini": {name: "Gemini CLI", events: map[string]meaning{
 		"SessionStart": began, "BeforeAgent": prompted, "BeforeTool": calling, "AfterTool": called, "AfterModel": chunk,
 		"AfterAgent":   answered,
 		"Notification": notice, "SessionEnd": over,
-	}, tools: geminiTools, asksAtCall: true, isFinal: true, deny: plainDecision("deny")},
+	}, tools: geminiTools, asksAtCall: true, isFinal: true, deny: plainDenial},
 	"copilot": {name: "Copilot CLI", events: map[string]meaning{
 		"SessionStart": began, "UserPromptSubmit": prompted, "PreToolUse": calling, "PostToolUse": called,
 		"PostToolUseFailure": failed,
 		"Stop":               answered, "Notification": notice, "SubagentStop": helperEnded, "SessionEnd": over,
-	}, tools: copilotTools, asksAtCall: true, deny: func() any {
+	}, tools: copilotTools, asksAtCall: true, deny: func(reason string) any {
 		return struct {
 			Decision string `json:"permissionDecision"`
 			Reason   string `json:"permissionDecisionReason"`
-		}{"deny", declined}
+		}{"deny", reason}
 	}},
 	"crush": {name: "Crush", events: map[string]meaning{"PreToolUse": calling}, tools: crushTools, asksAtCall: true,
-		allow: plainDecision("allow"), deny: plainDecision("deny")},
+		allow: plainAllowance, deny: plainDenial},
 }
 
-// declined is what an agent is told of a rejection.
-const declined = "The user declined this action."
+// What an agent is told of why it may not do something.
+const (
+	declined   = "The user declined this action."
+	unanswered = "Nobody answered, so this was not allowed."
+	unsettled  = "The answer could not be put on record, so this was not allowed."
+)
 
 // specific is the form of output that Claude Code and Codex take.
 type specific struct {
 	Output any `json:"hookSpecificOutput"`
 }
 
-// decision makes the output that decides a permission of Claude Code and Codex.
-func decision(behavior, message string) func() any {
+// permissionDecision is the output that decides a permission of Claude Code and Codex.
+func permissionDecision(behavior, message string) any {
 	type decided struct {
 		Behavior string `json:"behavior"`
 		Message  string `json:"message,omitzero"`
 	}
-	return func() any {
-		return specific{struct {
-			Event    string  `json:"hookEventName"`
-			Decision decided `json:"decision"`
-		}{"PermissionRequest", decided{behavior, message}}}
-	}
+	return specific{struct {
+		Event    string  `json:"hookEventName"`
+		Decision decided `json:"decision"`
+	}{"PermissionRequest", decided{behavior, message}}}
 }
 
-// plainDecision makes the output that decides a call of Gemini CLI and of Crush.
-func plainDecision(decision string) func() any {
-	return func() any {
-		out := struct {
-			Decision string `json:"decision"`
-			Reason   string `json:"reason,omitzero"`
-		}{Decision: decision}
-		if decision == "deny" {
-			out.Reason = declined
-		}
-		return out
-	}
+func allowed() any { return permissionDecision("allow", "") }
+
+func denied(reason string) any { return permissionDecision("deny", reason) }
+
+// plainDecision is the output that decides a call of Gemini CLI and of Crush.
+type plainDecision struct {
+	Decision string `json:"decision"`
+	Reason   string `json:"reason,omitzero"`
 }
+
+func plainAllowance() any { return plainDecision{Decision: "allow"} }
+
+func plainDenial(reason string) any { return plainDecision{"deny", reason} }
 
 // filled is the output that answers an elicitation of Claude Code.
 func filled(answer form.Answer) any {

@@ -157,7 +157,7 @@ func (f *fixture) callUntil(ctx context.Context, agent, input string) (printed s
 		}
 		printed = string(output)
 		return nil
-	})
+	}, nil)
 	if err != nil {
 		f.t.Errorf("%s: %v", agent, err)
 	}

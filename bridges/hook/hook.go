@@ -3,7 +3,7 @@
 // gives it a JSON object; Handle takes that object and answers it:
 //
 //	b := hook.New(p, hook.Config{})
-//	err := b.Handle(ctx, "claude", input, func(output []byte) error { _, err := os.Stdout.Write(output); return err })
+//	err := b.Handle(ctx, "claude", input, func(output []byte) error { _, err := os.Stdout.Write(output); return err }, nil)
 //
 // Each prompt of the user, with all the agent does upon it, is a session of the producer.Producer,
 // named by the agent and its folder.
@@ -13,7 +13,7 @@
 // explicit no is an output that says so. Everything else, such as silence, no subscriber to ask, or
 // an input that cannot be told whole, is no output, and leaves the agent to its own rules and its
 // own question. (Gemini CLI has no question after its hooks: there, a question that was put and not
-// answered is a no, as was said with it.)
+// answered is a no, however it ended.)
 //
 // All text of the agents is untrusted, and is told with what could deceive made visible. Handle may
 // be called by many goroutines at once; Bridge.mu guards the list of conversations, and each
@@ -69,7 +69,13 @@ func New(p *producer.Producer, cfg Config) *Bridge {
 // told, or answered. Where there is something to answer it calls answer, once, with a JSON object;
 // an error of that says that the agent did not get it. When ctx ends, as where the hook is killed,
 // what is asked is withdrawn. An error says that the input is none of that agent.
-func (b *Bridge) Handle(ctx context.Context, agent string, input []byte, answer func(output []byte) error) error {
+//
+// Handle calls unanswered, if it is not nil, before it puts a question to a subscriber of an agent
+// that has no question of its own afterwards: with the output that forbids the action, which the
+// agent must get if this program ends before Handle returns. What is answered, or that nothing is,
+// takes its place.
+func (b *Bridge) Handle(ctx context.Context, agent string, input []byte, answer func(output []byte) error,
+	unanswered func(output []byte) error) error {
 	d := dialects[agent]
 	if d == nil {
 		return ErrUnknownAgent
@@ -79,13 +85,19 @@ func (b *Bridge) Handle(ctx context.Context, agent string, input []byte, answer 
 		return fmt.Errorf("hook: the input of %s cannot be read: %w", d.name, err)
 	}
 	c := b.conversation(d, in)
-	c.handle(ctx, in, answer)
+	c.handle(ctx, in, reply{answer, unanswered})
 	if d.events[in.event()] == over {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		delete(b.talks, in.key(d))
 	}
 	return nil
+}
+
+// A reply is how the agent gets what comes of an input; see Handle.
+type reply struct {
+	answer     func(output []byte) error
+	unanswered func(output []byte) error // may be nil
 }
 
 // conversation returns the one that an input belongs to.

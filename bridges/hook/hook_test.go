@@ -29,7 +29,7 @@ func Example() {
 		`{"hook_event_name":"PermissionRequest","session_id":"1","cwd":"/srv/plans","tool_name":"Bash","tool_input":{"command":"rm report.txt"}}`,
 		`{"hook_event_name":"Stop","session_id":"1","cwd":"/srv/plans","last_assistant_message":"The report is still there."}`,
 	} {
-		if err := b.Handle(context.Background(), "claude", []byte(input), print); err != nil {
+		if err := b.Handle(context.Background(), "claude", []byte(input), print, nil); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -92,6 +92,7 @@ func TestPermission(t *testing.T) {
 		allowed = `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`
 		denied  = `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"The user declined this action."}}}`
 		no      = `{"decision":"deny","reason":"The user declined this action."}`
+		nobody  = `{"decision":"deny","reason":"Nobody answered, so this was not allowed."}`
 	)
 	for _, c := range []struct {
 		agent, input          string
@@ -99,7 +100,7 @@ func TestPermission(t *testing.T) {
 	}{
 		{"claude", event("PermissionRequest", tool("Bash", remove)), allowed, denied, ""},
 		{"codex", event("PermissionRequest", tool("Bash", remove)+`,"turn_id":"1","model":"m"`), allowed, denied, ""},
-		{"gemini", event("BeforeTool", tool("run_shell_command", remove)), "", no, no},
+		{"gemini", event("BeforeTool", tool("run_shell_command", remove)), "", no, nobody},
 		// it has no question of its own after the hook
 		{"copilot", event("PreToolUse", tool("bash", remove)), "",
 			`{"permissionDecision":"deny","permissionDecisionReason":"The user declined this action."}`, ""},
@@ -112,7 +113,7 @@ func TestPermission(t *testing.T) {
 		}{
 			"accept": {answers(aaep.Accept), c.accept}, "reject": {answers(aaep.Reject), c.reject}, "silence": {silent,
 				c.later}, "nobody": {nil, ""},
-			"closed": {func(f *fixture, _ *aaep.Event) { go f.sub.Close() }, ""},
+			"closed": {func(f *fixture, _ *aaep.Event) { go f.sub.Close() }, c.later},
 		} {
 			t.Run(c.agent+" "+name, func(t *testing.T) {
 				bridged(t, hook.Config{}, outcome.decide, func(t *testing.T, f *fixture) {
@@ -237,7 +238,7 @@ func FuzzHandle(f *testing.F) {
 				t.Errorf("%s prints %s", agent,
 					out)
 				return nil
-			})
+			}, nil)
 		}
 	})
 }
@@ -254,12 +255,12 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("%.100q prints %s",
 					input, out)
 				return nil
-			})
+			}, nil)
 			if err == nil {
 				t.Errorf("%.100q is taken", input)
 			}
 		}
-		if err := f.bridge.Handle(t.Context(), "other", []byte(whole), nil); err != hook.ErrUnknownAgent {
+		if err := f.bridge.Handle(t.Context(), "other", []byte(whole), nil, nil); err != hook.ErrUnknownAgent {
 			t.Errorf("an unknown agent is %v", err)
 		}
 		for _, input := range []string{event("Surprise", `"more":{"a":[1]}`), event("PostToolUse", tool("Bash", remove)),
@@ -415,7 +416,7 @@ func TestElicitation(t *testing.T) {
 func TestAfterwards(t *testing.T) {
 	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
 		f.bridge.Handle(t.Context(), "claude", []byte(event("PermissionRequest", tool("Bash", remove))),
-			func([]byte) error { return context.Canceled })
+			func([]byte) error { return context.Canceled }, nil)
 		synctest.Wait()
 		if said := f.said(); strings.Contains(said, "done.") {
 			t.Errorf("heard\n%s", said)
@@ -428,5 +429,35 @@ func TestAfterwards(t *testing.T) {
 			`Although that was not allowed, the agent reports that it was done: Run the command "rm report.txt".`) {
 			t.Errorf("heard\n%s", said)
 		}
+	})
+}
+
+// An agent without a question of its own gets a no when what it asks about is withdrawn, whether the
+// hook is ended or the conversation; before the question is put it gets what to take if nothing
+// follows. Where no user can be asked it gets neither.
+func TestUnanswered(t *testing.T) {
+	const nobody = `{"decision":"deny","reason":"Nobody answered, so this was not allowed."}`
+	asks := event("BeforeTool", tool("run_shell_command", remove))
+	for name, withdraw := range map[string]func(f *fixture, cancel func()){
+		"the hook is ended": func(_ *fixture, cancel func()) { cancel() },
+		"the agent is closed": func(f *fixture, _ func()) {
+			f.bridge.Handle(t.Context(), "gemini", []byte(event("SessionEnd", "")), nil, nil)
+		},
+	} {
+		bridged(t, hook.Config{}, silent, func(t *testing.T, f *fixture) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var printed, before string
+			time.AfterFunc(time.Minute, func() { withdraw(f, cancel) })
+			f.bridge.Handle(ctx, "gemini", []byte(asks), func(out []byte) error { printed = string(out); return nil },
+				func(out []byte) error { before = string(out); return nil })
+			if printed != nobody || before != nobody {
+				t.Errorf("%s: it prints %q, and %q beforehand", name, printed, before)
+			}
+		})
+	}
+	bridged(t, hook.Config{}, nil, func(t *testing.T, f *fixture) {
+		print := func(out []byte) error { t.Errorf("without a subscriber it prints %s", out); return nil }
+		f.bridge.Handle(t.Context(), "gemini", []byte(asks), print, print)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -334,5 +335,35 @@ func TestStatusOfBroken(t *testing.T) {
 	if out, _, code := h.aaep("", "hook", "serve", "--print-unit"); code != 0 || !strings.Contains(out,
 		"ExecStart="+os.Args[0]+" hook serve\n") {
 		t.Errorf("the unit: %d %s", code, out)
+	}
+}
+
+// What was asked in the name of an agent that has no question of its own is forbidden when the
+// listener leaves, the server is killed, or the hook is told to end.
+func TestForbiddenUnanswered(t *testing.T) {
+	if !unix {
+		t.Skip("a process cannot be told to end by a signal here")
+	}
+	const forbidden = `{"decision":"deny","reason":"Nobody answered, so this was not allowed."}` + "\n"
+	input := strings.NewReplacer("PermissionRequest", "BeforeTool", "Bash", "run_shell_command").Replace(asks)
+	for name, end := range map[string]func(server, hook *exec.Cmd, who *person){
+		"the listener leaves":     func(_, _ *exec.Cmd, who *person) { who.sub.Close() },
+		"the server is killed":    func(server, _ *exec.Cmd, _ *person) { server.Process.Kill() },
+		"the hook is told to end": func(_, hook *exec.Cmd, _ *person) { hook.Process.Signal(syscall.SIGTERM) },
+	} {
+		h := newHome(t)
+		server := h.serve()
+		who := h.follow(func(*person, *aaep.Event) {})
+		var printed locked
+		hook := h.command("hook", "gemini")
+		hook.Stdin, hook.Stdout = strings.NewReader(input), &printed
+		if err := hook.Start(); err != nil {
+			t.Fatal(err)
+		}
+		who.hears(t, "rm report.txt")
+		end(server, hook, who)
+		if err := hook.Wait(); err != nil || printed.String() != forbidden {
+			t.Errorf("%s: %v %q", name, err, printed.String())
+		}
 	}
 }

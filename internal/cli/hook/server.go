@@ -162,6 +162,11 @@ func (s *Server) serveHook(ctx context.Context, conn transports.Conn) {
 			return transports.ErrClosed
 		}
 		return nil
+	}, func(output []byte) error {
+		if !reply(ctx, conn, call.Outcome{Unanswered: output}) {
+			return transports.ErrClosed
+		}
+		return nil
 	})
 	if !answered {
 		reply(ctx, conn, call.Outcome{})
@@ -235,7 +240,7 @@ func (s *Server) Handler(secret string) http.Handler {
 			w.Header().Set("Content-Type", "application/json")
 			_, err := w.Write(output)
 			return errors.Join(err, http.NewResponseController(w).Flush())
-		})
+		}, nil)
 	})
 }
 

@@ -1,7 +1,8 @@
 // Package call is "aaep hook AGENT": it hands the input of a hook to the server, and prints what
 // that answers. An agent runs it at every tool call, so it depends on little, and package early has
 // it run before anything else of the command is initialised. Whatever goes wrong it prints nothing,
-// and it never ends with 2, by which agents take an action as forbidden.
+// unless a user was asked and the agent would go on without the answer: then it prints that the
+// action is forbidden. It never ends with 2, by which agents take any action as forbidden.
 package call
 
 import (
@@ -11,9 +12,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -35,7 +38,7 @@ func Known(agent string) bool { return slices.Contains(Agents, agent) }
 const MaxInput = 8 << 20
 
 // The two talk in messages: a Request, the input in parts, a receipt at once, and an outcome when
-// there is one.
+// there is one. An Outcome with Unanswered may come before it: that is printed if none follows.
 type (
 	Request struct {
 		Agent string `json:"agent"` // empty asks how the server is
@@ -46,7 +49,8 @@ type (
 		Listeners int  `json:"listeners"`
 	}
 	Outcome struct {
-		Output json.RawMessage `json:"output,omitempty"`
+		Output     json.RawMessage `json:"output,omitempty"`
+		Unanswered json.RawMessage `json:"unanswered,omitempty"`
 	}
 )
 
@@ -87,7 +91,9 @@ func Run(agent string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 }
 
 // Call hands an input to the server, which it starts if there is none, and prints what the server
-// answers. An error says why nothing was printed; the agent then goes on as if there were no hook.
+// answers. An error says why nothing was printed, and the agent goes on as if there were no hook; or
+// why a question that was put has no answer, and the action is forbidden. A signal that ends the
+// program does the same.
 func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, start func() (ended <-chan error,
 	err error)) error {
 	data, err := io.ReadAll(io.LimitReader(input, MaxInput))
@@ -99,6 +105,8 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 			return err
 		}
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
 	for attempt := 0; ; attempt++ {
 		conn, err := connect(ctx, start)
 		if err != nil {
@@ -109,27 +117,36 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 			context.DeadlineExceeded) && attempt == 0 { // a server that was about to end
 			continue
 		}
-		if err != nil || len(answer.Output) == 0 {
+		if len(answer.Output) == 0 {
 			return err
 		}
-		_, err = output.Write(append(answer.Output, '\n'))
-		return err
+		_, failed := output.Write(append(answer.Output, '\n'))
+		return errors.Join(err, failed)
 	}
 }
 
 var errNoReceipt = errors.New("the server of hooks did not take the input")
 
-// ask sends a Request, and waits for its outcome.
+// ask sends a Request, and waits for its outcome. Beside an error it is what to print nevertheless.
 func ask(ctx context.Context, conn transports.Conn, r Request, input []byte) (answer Outcome, err error) {
 	defer conn.Close()
 	if _, err := send(ctx, conn, r, input); err != nil {
 		return answer, err
 	}
-	msg, err := conn.Receive(ctx)
-	if err != nil {
-		return answer, err
+	for {
+		var got Outcome
+		msg, err := conn.Receive(ctx)
+		if err == nil {
+			err = json.Unmarshal(msg, &got)
+		}
+		if err != nil || got.Unanswered == nil {
+			if err != nil {
+				got.Output = answer.Unanswered
+			}
+			return got, err
+		}
+		answer = got
 	}
-	return answer, json.Unmarshal(msg, &answer)
 }
 
 // send sends a Request, and returns the receipt.
