@@ -89,10 +89,10 @@ const remove = `{"command":"rm report.txt","description":"Delete the old report"
 // anything.
 func TestPermission(t *testing.T) {
 	const (
-		allowed = `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`
-		denied  = `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"The user declined this action."}}}`
-		no      = `{"decision":"deny","reason":"The user declined this action."}`
-		nobody  = `{"decision":"deny","reason":"Nobody answered, so this was not allowed."}`
+		allowed   = `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`
+		denied    = `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"The user declined this action."}}}`
+		no        = `{"decision":"deny","reason":"The user declined this action."}`
+		forbidden = `{"decision":"deny","reason":"Nobody answered, so this was not allowed."}`
 	)
 	for _, c := range []struct {
 		agent, input          string
@@ -100,7 +100,7 @@ func TestPermission(t *testing.T) {
 	}{
 		{"claude", event("PermissionRequest", tool("Bash", remove)), allowed, denied, ""},
 		{"codex", event("PermissionRequest", tool("Bash", remove)+`,"turn_id":"1","model":"m"`), allowed, denied, ""},
-		{"gemini", event("BeforeTool", tool("run_shell_command", remove)), "", no, nobody},
+		{"gemini", event("BeforeTool", tool("run_shell_command", remove)), "", no, forbidden},
 		// it has no question of its own after the hook
 		{"copilot", event("PreToolUse", tool("bash", remove)), "",
 			`{"permissionDecision":"deny","permissionDecisionReason":"The user declined this action."}`, ""},
@@ -432,11 +432,11 @@ func TestAfterwards(t *testing.T) {
 	})
 }
 
-// An agent without a question of its own gets a no when what it asks about is withdrawn, whether the
-// hook is ended or the conversation; before the question is put it gets what to take if nothing
+// An agent without a question of its own gets a no when what it asks about is withdrawn, whether
+// the hook is ended or the conversation; before the question is put it gets what to take if nothing
 // follows. Where no user can be asked it gets neither.
 func TestUnanswered(t *testing.T) {
-	const nobody = `{"decision":"deny","reason":"Nobody answered, so this was not allowed."}`
+	const forbidden = `{"decision":"deny","reason":"Nobody answered, so this was not allowed."}`
 	asks := event("BeforeTool", tool("run_shell_command", remove))
 	for name, withdraw := range map[string]func(f *fixture, cancel func()){
 		"the hook is ended": func(_ *fixture, cancel func()) { cancel() },
@@ -451,7 +451,7 @@ func TestUnanswered(t *testing.T) {
 			time.AfterFunc(time.Minute, func() { withdraw(f, cancel) })
 			f.bridge.Handle(ctx, "gemini", []byte(asks), func(out []byte) error { printed = string(out); return nil },
 				func(out []byte) error { before = string(out); return nil })
-			if printed != nobody || before != nobody {
+			if printed != forbidden || before != forbidden {
 				t.Errorf("%s: it prints %q, and %q beforehand", name, printed, before)
 			}
 		})

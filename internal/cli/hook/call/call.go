@@ -91,7 +91,7 @@ func Run(agent string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 }
 
 // Call hands an input to the server, which it starts if there is none, and prints what the server
-// answers. An error says why nothing was printed, and the agent goes on as if there were no hook; or
+// answers. An error says why nothing was printed, and the agent goes on as if there were none; or
 // why a question that was put has no answer, and the action is forbidden. A signal that ends the
 // program does the same.
 func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, start func() (ended <-chan error,
@@ -127,7 +127,7 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 
 var errNoReceipt = errors.New("the server of hooks did not take the input")
 
-// ask sends a Request, and waits for its outcome. Beside an error it is what to print nevertheless.
+// ask sends a Request, and waits for its outcome. Beside an error that is what to print even so.
 func ask(ctx context.Context, conn transports.Conn, r Request, input []byte) (answer Outcome, err error) {
 	defer conn.Close()
 	if _, err := send(ctx, conn, r, input); err != nil {
