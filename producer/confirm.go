@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/phrase"
@@ -58,7 +59,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 	if t.Irreversible {
 		reversibility = aaep.Irreversible
 	}
-	about, err := questionContext(t.ExtraContext, call)
+	about, err := questionContext(t.ExtraContext, call, t.AsksElsewhere)
 	if err != nil {
 		return "", nil, nil, err
 	}
@@ -90,7 +91,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 				changes = c
 				return s.p.speechOrPhrase(aaep.Text{}, phrase.ActionChanged, ""), nil
 			}
-			return s.explainOutcome(out, t.Action)
+			return s.explainOutcome(out, t)
 		})
 	switch {
 	case err == nil && changes != nil:
@@ -101,10 +102,10 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 	return aaep.Accept, nil, asked, nil
 }
 
-// questionContext returns the extra_context of a confirmation: the call that it is for (D-22), and
-// the members of own, the agent's own JSON object, or nil. The error is an *aaep.InvalidError that
-// says what is wrong with own.
-func questionContext(own json.RawMessage, call toolCall) (json.RawMessage, error) {
+// questionContext returns the extra_context of a confirmation: the call that it is for (D-22),
+// whether the agent asks elsewhere where it gets no answer, and the members of own, the agent's own
+// JSON object, or nil. The error is an *aaep.InvalidError that says what is wrong with own.
+func questionContext(own json.RawMessage, call toolCall, elsewhere bool) (json.RawMessage, error) {
 	refuse := func(at, problem string) error {
 		return inFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation),
 			Violations: []aaep.Violation{{Requirement: "EVT-075", Pointer: "/extra_context" + at, Problem: problem}}})
@@ -124,6 +125,9 @@ func questionContext(own json.RawMessage, call toolCall) (json.RawMessage, error
 		}
 	}
 	members["tool"], members["tool_call_id"] = call.Tool, call.ToolCallID
+	if elsewhere {
+		members["unanswered"] = closes.Elsewhere
+	}
 	return jsonv2.Marshal(members, jsonv2.Deterministic(true))
 }
 
@@ -139,7 +143,7 @@ func changesIn(out *ledger.Outcome) json.RawMessage {
 // explainOutcome maps the outcome of a confirmation to the words that announce it, and to the error
 // that the agent gets. An acceptance has no words and no error: the action follows, and is
 // announced. It takes no lock, as askQuestion demands.
-func (s *Session) explainOutcome(out *ledger.Outcome, action aaep.Text) (speech, error) {
+func (s *Session) explainOutcome(out *ledger.Outcome, t Tool) (speech, error) {
 	id, err := phrase.ActionRejected, ErrRejected
 	switch {
 	case out.Decision == aaep.Accept:
@@ -151,7 +155,15 @@ func (s *Session) explainOutcome(out *ledger.Outcome, action aaep.Text) (speech,
 	case out.Cause == ledger.Withdrawn:
 		id, err = phrase.ActionWithdrawn, context.Canceled
 	}
-	return s.p.phraseAbout(id, action), err
+	if t.AsksElsewhere {
+		switch id {
+		case phrase.ActionTimedOut, phrase.ActionUnreachable:
+			id = phrase.ActionElsewhere
+		case phrase.ActionWithdrawn:
+			id = phrase.ActionNotAskedHere
+		}
+	}
+	return s.p.phraseAbout(id, t.Action), err
 }
 
 // phraseAbout returns one of the package's own phrases with asked, what the user was asked about,

@@ -48,6 +48,9 @@ type Tool struct {
 	// Default is what silence means. Empty is aaep.Reject; aaep.Accept is refused for what is
 	// irreversible or of high risk.
 	Default aaep.Decision
+	// AsksElsewhere says that the agent puts the question to its user in its own window where it
+	// gets no answer here, or withdraws it. Users are told so instead of that nothing is done.
+	AsksElsewhere bool
 	// RunTimeout bounds the run; zero is no bound.
 	RunTimeout time.Duration
 	// Modified takes over what a user changed before they accepted, as a JSON object in the agent's

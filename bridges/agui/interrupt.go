@@ -139,7 +139,7 @@ func approval(i interrupt) (field string, ok bool) {
 
 // confirm asks whether the agent may go on.
 func (x *run) confirm(ctx context.Context, i interrupt, timeout time.Duration) (aaep.Decision, func(error), error) {
-	tool := producer.Tool{Name: "approval", Risk: aaep.RiskHigh, Timeout: timeout}
+	tool := producer.Tool{Name: "approval", Risk: aaep.RiskHigh, Timeout: timeout, AsksElsewhere: true}
 	action := cmp.Or(words.Sentence(toolwords.Line(i.Message)), "The agent asks whether it may go on.")
 	consequence := "The agent says no more about it."
 	x.mu.Lock()

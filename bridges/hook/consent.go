@@ -166,11 +166,8 @@ func (c *conversation) question(in *input) (producer.Tool, error) {
 		return tool, errors.New("It asks for permission for something that is too long to be told. " + c.left())
 	}
 	says := c.consequence(in) + " " + words.Sentence(c.d.name+" asks, in the folder "+toolwords.Exact(in.Folder))
-	if !c.d.isFinal {
-		says += " If you do not answer here, it asks in its own window."
-	}
 	tool.Action = aaep.Say(c.prefix() + actionOf(tool))
-	tool.Confirm, tool.Timeout = true, c.b.cfg.AnswerTime
+	tool.Confirm, tool.Timeout, tool.AsksElsewhere = true, c.b.cfg.AnswerTime, !c.d.isFinal
 	tool.Risk = aaep.RiskHigh
 	tool.Consequence = aaep.Say(says)
 	return tool, nil

@@ -3,6 +3,7 @@ package hook_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/aaep-go/aaep/bridges/hook"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
 // A prompt to an agent is handed to a Bridge by the agent's hooks, one after the other.
@@ -141,7 +143,7 @@ func TestPermission(t *testing.T) {
 // A question has all that is known in words, and comes before anything is told as done.
 func TestQuestionWords(t *testing.T) {
 	for _, c := range []struct{ tool, input, want string }{
-		{"Bash", remove, `Confirm: Run the command "rm report.txt". Delete the old report. Claude Code asks, in the folder /srv/plans. If you do not answer here, it asks in its own window.`},
+		{"Bash", remove, `Confirm: Run the command "rm report.txt". Delete the old report. Claude Code asks, in the folder /srv/plans.`},
 		{"Bash", `{"command":"rm a\nrm b","dangerouslyDisableSandbox":true}`,
 			`Confirm: Run the command "rm a <new line> rm b". dangerouslyDisableSandbox: true. Claude Code asks`},
 		{"Edit", `{"file_path":"/srv/plans/a.txt","old_string":"x","new_string":"y","replace_all":true}`,
@@ -459,5 +461,38 @@ func TestUnanswered(t *testing.T) {
 	bridged(t, hook.Config{}, nil, func(t *testing.T, f *fixture) {
 		print := func(out []byte) error { t.Errorf("without a subscriber it prints %s", out); return nil }
 		f.bridge.Handle(t.Context(), "gemini", []byte(asks), print, print)
+	})
+}
+
+// Of a question that gets no answer, an agent that asks again in its own window is not said to have
+// done nothing, on record either; one that does not ask again is.
+func TestSilenceWords(t *testing.T) {
+	for _, c := range []struct{ agent, input, silence, settled, recorded string }{
+		{"claude", event("PermissionRequest", tool("Bash", remove)), "No answer: the agent asks in its own window.",
+			`Nobody answered here; the agent asks in its own window: Run the command "rm report.txt".`, "asks_elsewhere"},
+		{"gemini", event("BeforeTool", tool("run_shell_command", remove)), "No answer: it will not be done.",
+			`Nobody answered in time, so this was not done: Run the command "rm report.txt".`, "reject"},
+	} {
+		put := ""
+		bridged(t, hook.Config{}, func(_ *fixture, ev *aaep.Event) { put = announce.Text(ev, aaep.VerbosityNormal).String() },
+			func(t *testing.T, f *fixture) {
+				f.call(c.agent, c.input)
+				if said := f.said(); !strings.Contains(said, c.settled) {
+					t.Errorf("%s: heard\n%s\nwant\n%s", c.agent, said, c.settled)
+				}
+				if !strings.Contains(put, c.silence) {
+					t.Errorf("%s: asked is\n%s\nwant\n%s", c.agent, put, c.silence)
+				}
+				if asked := f.trail[slices.IndexFunc(f.trail, func(r audit.Record) bool { return r.Kind == audit.Asked })]; asked.Default != c.recorded {
+					t.Errorf("%s: on record is %q", c.agent, asked.Default)
+				}
+			})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	bridged(t, hook.Config{}, func(*fixture, *aaep.Event) { cancel() }, func(t *testing.T, f *fixture) {
+		f.callUntil(ctx, "claude", event("PermissionRequest", tool("Bash", remove)))
+		if said := f.said(); !strings.Contains(said, `Not asked here any more: Run the command "rm report.txt".`) {
+			t.Errorf("heard\n%s", said)
+		}
 	})
 }

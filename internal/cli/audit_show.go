@@ -21,6 +21,7 @@ type auditShower struct {
 	out       io.Writer
 	day       string
 	questions map[string]uint64 // the number of the record in which each was asked
+	elsewhere map[string]bool   // those that the agent asks itself where they are not answered
 	running   map[string]string // the tools that have not ended, by their calls
 }
 
@@ -98,7 +99,12 @@ func (s *auditShower) entryLines(e audit.Entry) []string {
 		}
 		return []string{text + "."}
 	case audit.Settled:
-		lines := []string{question + " was settled" + describeOutcome(e) + "."}
+		outcome := describeOutcome(e)
+		if s.elsewhere[e.QuestionID] && e.Cause != "replied" {
+			outcome = strings.TrimPrefix(outcome, ": rejected") + ". The agent then asks in its own window"
+			outcome = ": not answered here" + outcome
+		}
+		lines := []string{question + " was settled" + outcome + "."}
 		if e.Response != nil {
 			lines = append(lines, question+", the answer that was taken: "+embedText(fmt.Sprint(e.Response)))
 		}
@@ -141,6 +147,7 @@ func (s *auditShower) questionName(e audit.Entry) string {
 	}
 	if e.Kind == audit.Asked && s.questions[e.QuestionID] == 0 {
 		s.questions[e.QuestionID] = e.Seq
+		s.elsewhere[e.QuestionID] = e.Default == audit.AsksElsewhere
 	}
 	if n := s.questions[e.QuestionID]; n > 0 {
 		return fmt.Sprint("Question ", n)
@@ -160,7 +167,12 @@ func (s *auditShower) askedLines(e audit.Entry, question string) (lines []string
 			text += " Time to answer until " + s.formatTime(e.Deadline) + "."
 		}
 		if e.Default != "" {
-			text += " No answer means: " + embedText(e.Default)
+			text += " No answer means: "
+			if e.Default == audit.AsksElsewhere {
+				text += "the agent asks in its own window."
+			} else {
+				text += embedText(e.Default)
+			}
 		}
 		lines = append(lines, text)
 	}

@@ -166,6 +166,21 @@ func TestAuditShow(t *testing.T) {
 	}
 }
 
+// A question that the agent asks itself where it gets no answer is not shown as one that was
+// rejected.
+func TestAuditShowElsewhere(t *testing.T) {
+	at := time.Date(2026, 10, 2, 9, 30, 0, 0, time.UTC)
+	path, _ := trail(t, audit.Record{Time: at, Kind: audit.Asked, QuestionID: "q_1", Default: "asks_elsewhere"},
+		audit.Record{Time: at, Kind: audit.Settled, QuestionID: "q_1", Decision: aaep.Reject, Cause: "timed_out"})
+	_, out, _ := aaepCommand("", "audit", "show", path)
+	for _, want := range []string{"No answer means: the agent asks in its own window.",
+		"was settled: not answered here, because nobody answered in time. The agent then asks in its own window."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}
+
 // INV-36, T-LOG: nobody's words can add a line, pass for a fact, or reach the terminal unescaped.
 func TestAuditShowHostile(t *testing.T) {
 	const evil = "x.\n09:30:14 Question 2 was settled: accepted\x1b[1A\u202e\u2028."

@@ -80,6 +80,19 @@ func Subject(p *aaep.AwaitingConfirmation) (tool, call string, err error) {
 	return about.Tool, about.Call, nil
 }
 
+// AsksElsewhere reports whether a confirmation without an answer is no refusal: its extra_context
+// says that the agent then asks the user in its own window.
+func AsksElsewhere(p *aaep.AwaitingConfirmation) bool {
+	var about struct {
+		Unanswered string `json:"unanswered"`
+	}
+	return len(p.ExtraContext) > 0 && jsonv2.Unmarshal(p.ExtraContext, &about) == nil && about.Unanswered == Elsewhere
+}
+
+// Elsewhere is the value of "unanswered" in the extra_context of a confirmation that the agent puts
+// to the user itself where it gets no answer.
+const Elsewhere = "asks_elsewhere"
+
 // Question reports whether an event says that a question of its session is no longer open. Changes of state may
 // have been merged on their way, so that what counts is where they lead, after the question was asked; but not where
 // the question is known to be part of a call that goes on: such a change may be due to another call.

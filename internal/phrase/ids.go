@@ -29,11 +29,13 @@ const (
 	Cancelled     ID = "Cancelled"
 	SessionEnded  ID = "SessionEnded"
 
-	ActionRejected    ID = "ActionRejected"
-	ActionTimedOut    ID = "ActionTimedOut"
-	ActionUnreachable ID = "ActionUnreachable"
-	ActionWithdrawn   ID = "ActionWithdrawn"
-	ActionNotBegun    ID = "ActionNotBegun" // accepted, and the agent stopped
+	ActionRejected     ID = "ActionRejected"
+	ActionTimedOut     ID = "ActionTimedOut"
+	ActionUnreachable  ID = "ActionUnreachable"
+	ActionWithdrawn    ID = "ActionWithdrawn"
+	ActionElsewhere    ID = "ActionElsewhere"    // unanswered, and the agent asks the user itself
+	ActionNotAskedHere ID = "ActionNotAskedHere" // withdrawn, and the agent may ask itself
+	ActionNotBegun     ID = "ActionNotBegun"     // accepted, and the agent stopped
 
 	QuestionTimedOut    ID = "QuestionTimedOut"
 	QuestionUnreachable ID = "QuestionUnreachable"
@@ -100,12 +102,13 @@ const (
 
 	TimeToAnswer ID = "TimeToAnswer"
 
-	SilenceAccepts ID = "SilenceAccepts"
-	SilenceRejects ID = "SilenceRejects"
-	SilenceUnknown ID = "SilenceUnknown"
-	SilenceYes     ID = "SilenceYes"
-	SilenceNo      ID = "SilenceNo"
-	SilenceMeans   ID = "SilenceMeans"
+	SilenceAccepts   ID = "SilenceAccepts"
+	SilenceRejects   ID = "SilenceRejects"
+	SilenceElsewhere ID = "SilenceElsewhere"
+	SilenceUnknown   ID = "SilenceUnknown"
+	SilenceYes       ID = "SilenceYes"
+	SilenceNo        ID = "SilenceNo"
+	SilenceMeans     ID = "SilenceMeans"
 
 	AgentSays   ID = "AgentSays"
 	Code        ID = "Code"

@@ -76,11 +76,13 @@ func TestEnglish(t *testing.T) {
 		Cancelled:     {"", "Cancelled."},
 		SessionEnded:  {"", "The session ended."},
 
-		ActionRejected:    {"Pay $5.", "Rejected, and not done: Pay $5."},
-		ActionTimedOut:    {"Write to my_file {tool}", "Nobody answered in time, so this was not done: Write to my_file {tool}"},
-		ActionUnreachable: {"Pay $5.", "Nobody could be asked, so this was not done: Pay $5."},
-		ActionWithdrawn:   {"Pay $5.", "Withdrawn, and not done: Pay $5."},
-		ActionNotBegun:    {"Pay $5.", "Accepted, and not done: Pay $5."},
+		ActionRejected:     {"Pay $5.", "Rejected, and not done: Pay $5."},
+		ActionTimedOut:     {"Write to my_file {tool}", "Nobody answered in time, so this was not done: Write to my_file {tool}"},
+		ActionUnreachable:  {"Pay $5.", "Nobody could be asked, so this was not done: Pay $5."},
+		ActionWithdrawn:    {"Pay $5.", "Withdrawn, and not done: Pay $5."},
+		ActionElsewhere:    {"Pay $5.", "Nobody answered here; the agent asks in its own window: Pay $5."},
+		ActionNotAskedHere: {"Pay $5.", "Not asked here any more: Pay $5."},
+		ActionNotBegun:     {"Pay $5.", "Accepted, and not done: Pay $5."},
 
 		QuestionTimedOut:    {"Pay.", "Nobody answered in time: Pay."},
 		QuestionUnreachable: {"Pay.", "Nobody could be asked: Pay."},
@@ -132,12 +134,13 @@ func TestEnglish(t *testing.T) {
 
 		TimeToAnswer: {"2 minutes", "You have 2 minutes to answer."},
 
-		SilenceAccepts: {"", "No answer: it will be done."},
-		SilenceRejects: {"", "No answer: it will not be done."},
-		SilenceUnknown: {"", "No answer: nobody knows what will happen."},
-		SilenceYes:     {"", "No answer means yes."},
-		SilenceNo:      {"", "No answer means no."},
-		SilenceMeans:   {"Pay $5.", "No answer means: Pay $5."},
+		SilenceAccepts:   {"", "No answer: it will be done."},
+		SilenceRejects:   {"", "No answer: it will not be done."},
+		SilenceElsewhere: {"", "No answer: the agent asks in its own window."},
+		SilenceUnknown:   {"", "No answer: nobody knows what will happen."},
+		SilenceYes:       {"", "No answer means yes."},
+		SilenceNo:        {"", "No answer means no."},
+		SilenceMeans:     {"Pay $5.", "No answer means: Pay $5."},
 
 		AgentSays: {"Pay $5.", "The agent says: Pay $5."},
 		Code:      {"3 lines", "Code, 3 lines."},

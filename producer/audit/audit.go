@@ -135,7 +135,7 @@ type Record struct {
 	// Deadline is when the time to answer ends. Of a question that is about to be put it is counted
 	// from the record; the time itself begins when the record is kept. [asked, extended]
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Default is what silence means: a decision, or the default response. [asked]
+	// Default is what silence means: a decision, the default response, or AsksElsewhere. [asked]
 	Default    string         `json:"default,omitzero"`
 	Recipients []Subscription `json:"recipients,omitzero"` // [asked]
 

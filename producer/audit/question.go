@@ -9,6 +9,10 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 )
 
+// AsksElsewhere is the Default of a question that the agent puts to its user in its own window if
+// it gets no answer.
+const AsksElsewhere = closes.Elsewhere
+
 // QuestionID names a question in a trail: "q_" and 32 hex digits of the SHA-256 of its reply token,
 // from which the token cannot be found.
 func QuestionID(token aaep.ReplyToken) string {
@@ -35,6 +39,9 @@ func Question(ev *aaep.Event) Record {
 		r.QuestionID, timeout = QuestionID(p.ReplyToken), p.TimeoutSeconds
 		r.Risk, r.Irreversible, r.Default = p.RiskLevel, p.IsIrreversible(), string(p.DefaultDecision)
 		r.Tool, r.ToolCallID, _ = closes.Subject(p)
+		if closes.AsksElsewhere(p) {
+			r.Default = AsksElsewhere
+		}
 	case *aaep.AwaitingClarification:
 		r.QuestionID, timeout, r.Default = QuestionID(p.ReplyToken), p.TimeoutSeconds, p.DefaultResponse
 	}

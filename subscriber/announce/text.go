@@ -120,10 +120,12 @@ func stakes(language string, p *aaep.AwaitingConfirmation) (undo Words) {
 // silence says in a language what no answer means.
 func silence(language string, p *aaep.AwaitingConfirmation) Words {
 	silence := phrase.SilenceUnknown // the agent said something that is neither (D-13)
-	switch p.DefaultDecision {
-	case aaep.Accept:
+	switch {
+	case closes.AsksElsewhere(p):
+		silence = phrase.SilenceElsewhere
+	case p.DefaultDecision == aaep.Accept:
 		silence = phrase.SilenceAccepts
-	case aaep.Reject:
+	case p.DefaultDecision == aaep.Reject:
 		silence = phrase.SilenceRejects
 	}
 	return ours(language, silence, "")
