@@ -120,6 +120,8 @@ type item struct {
 	reminds         bool      // of the question that is put, or says that what follows is about something else
 	outcome         bool      // it tells what comes of a question
 	voiceless       bool      // it was said that there is no voice for it
+	lists           int       // sentences that may name other questions than the one that is put, which follows
+	begun           bool      // it was presented, be it in part
 	receipt         Receipt
 }
 
@@ -348,7 +350,7 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		}
 		a.speaker = it.source
 	}
-	it.receipt.Outcome = Speaking
+	it.receipt.Outcome, it.begun = Speaking, true
 	a.saying, a.latest = &part{item: it, u: u, words: spoken.Words(u.Text), began: now}, it
 	return Do{Say: &u}, wake
 }

@@ -13,7 +13,9 @@ import (
 // agent is how one session of an agent is doing.
 type agent struct {
 	source   string
-	newest   Words // what was last told of it, but for its answer
+	newest   Words // what was last told of it, but for its answer and its questions
+	before   Words // what newest was before the session waited for an answer,
+	awaits   bool  // which newest says
 	progress Words
 	told     time.Time // when progress was last heard
 	states   int       // so far,
@@ -43,23 +45,33 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 		a.settled(q, now)
 	}
 	a.putNext(now)
+	timed := a.open.about(source, ev) != nil // which is said as it is when the person asks
 	if _, ok := ev.Payload.(*aaep.ProgressUpdated); ok {
-		g.progress = w
+		if !timed {
+			g.progress = w
+		}
 		return told
 	}
 	g.news++
-	switch ev.Payload.(type) {
+	switch p := ev.Payload.(type) {
 	case *aaep.OutputStreaming:
 		return false
 	case *aaep.StateChanged:
 		g.states++
+		if awaits := p.ToState == aaep.StateAwaitingInput; awaits != g.awaits {
+			g.before, g.awaits = g.newest, awaits
+		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
 		if !a.ask(now, source, ev) { // what nobody could answer is not put
 			a.tell(now, a.of(source, ours(a.language, phrase.AsksTooMuch, "")), false, nil)
 			return true
 		}
+		if g.awaits {
+			g.newest, g.awaits = g.before, false
+		}
+		timed = true
 	}
-	if w != nil {
+	if w != nil && !timed {
 		g.newest = w
 	}
 	if ev.Type().Terminal() {
@@ -244,7 +256,8 @@ func (a *Announcer) Again(now time.Time) {
 	if q != nil && q != a.open.First() && (it.kind == Question || it.reminds) { // another is put instead: that comes whole
 		return
 	}
-	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about, sentences: it.sentences, arrived: now}
+	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
+		lists: it.lists, sentences: it.sentences, arrived: now}
 	a.keep(again)
 	if it.receipt.Outcome != Speaking && it.receipt.Outcome != Waiting {
 		a.asked = append(a.asked, again)
@@ -287,11 +300,32 @@ func (a *Announcer) WhatWaits(now time.Time) {
 			more++
 		}
 	}
-	it := a.say(now, whatWaits(a.language, a.open.InWords(a.language, len(a.sources) > 1), more, len(a.missed)))
-	it.about = a.open.First()
+	w := whatWaits(a.language, a.open.InWords(a.language, len(a.sources) > 1), more, len(a.missed))
+	if a.open.Len() > 1 {
+		a.sayLast(now, w)
+	} else {
+		a.say(now, w).about = a.open.First()
+	}
 }
 
-// WhereAreWe says how each session is doing.
+// sayLast is say of what ends with the question that is put: an answer is for that.
+func (a *Announcer) sayLast(now time.Time, w Words) {
+	q, lists := a.open.First(), 0
+	if a.open.Len() > 1 {
+		lists = len(w.sentences(false))
+	}
+	it := a.say(now, w.And(" ", a.reminder(now, q)))
+	it.about, it.lists = q, lists
+}
+
+// reminder says which question is put, how much time is left to answer it, and how to.
+func (a *Announcer) reminder(now time.Time, q *Asked) Words {
+	theirs := q.Event.Language()
+	return a.of(q.Source, q.label(theirs).And(" ", timeToAnswer(theirs, q.Left(now))).And(" ", q.answering))
+}
+
+// WhereAreWe says how each session is doing, then which questions are open, and last of the one that
+// is put how much time is left for it.
 func (a *Announcer) WhereAreWe(now time.Time) {
 	var told []Words
 	for _, g := range a.agents {
@@ -302,5 +336,15 @@ func (a *Announcer) WhereAreWe(now time.Time) {
 		told = append(told, a.of(g.source, w))
 	}
 	slices.SortFunc(told, func(x, y Words) int { return cmp.Compare(x.String(), y.String()) })
-	a.say(now, whereWeAre(a.language, told))
+	if a.open.Len() > 1 {
+		told = append(told, a.open.InWords(a.language, len(a.sources) > 1))
+	}
+	switch q := a.open.First(); {
+	case q == nil:
+		a.say(now, whereWeAre(a.language, told))
+	case len(told) == 0:
+		a.sayLast(now, nil)
+	default:
+		a.sayLast(now, whereWeAre(a.language, told))
+	}
 }

@@ -21,10 +21,19 @@ import (
 // accepts nothing. Asking changes nothing.
 func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
 	q := a.open.First()
-	if !q.readable(began) || d != aaep.Reject && !q.mayCount(began, a.typed) {
+	if a.namesOthers() || !q.readable(began) || d != aaep.Reject && !q.mayCount(began, a.typed) {
 		return "", nil
 	}
 	return q.Source, q.Event
+}
+
+// namesOthers reports whether the person hears of other questions than the one that is put, before
+// they hear of that: an answer may be for one of those.
+func (a *Announcer) namesOthers() bool {
+	return slices.ContainsFunc(a.asked, func(it *item) bool {
+		says := a.saying != nil && a.saying.item == it
+		return it.begun && it.lists > 0 && (it.next < it.lists || it.next == it.lists && !says)
+	})
 }
 
 // readable reports whether a question was put long enough ago that an answer is not for the
@@ -76,7 +85,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	if !q.sending.IsZero() { // what becomes of it is told
 		return nil
 	}
-	if !q.readable(began) {
+	if a.namesOthers() || !q.readable(began) {
 		a.say(now, a.of(q.Source, ours(a.language, phrase.TypedTooSoon, "")))
 		return nil
 	}

@@ -153,7 +153,7 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 		var asked []*aaep.Event
 		for range 60 {
-			switch random.IntN(9) {
+			switch random.IntN(10) {
 			case 0, 1:
 				p := pay()
 				p.Action = "Do " + string(rune('A'+len(asked)%26))
@@ -176,6 +176,8 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 					r.silence()
 				}
 			case 8:
+				r.a.WhereAreWe(r.now)
+			case 9:
 				r.answers([]string{"y", "n"}[random.IntN(2)], []error{nil, errors.New("cut")}[random.IntN(2)])
 			}
 			for range random.IntN(12) {
@@ -188,8 +190,72 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 				if shown == nil || shown.Event != question || shown.Source != source || !slices.Contains(asked, question) {
 					t.Fatalf("seed %d: an answer is for %v of %s, and what was presented last is %+v", seed, question, source, shown)
 				}
+				action := question.Payload.(*aaep.AwaitingConfirmation).Action
+				if named := r.namedLast(); named != "" && named != action {
+					t.Fatalf("seed %d: an answer is for %q, and heard last was %q: %q", seed, action, named, r.heard)
+				}
 			}
 		}
+	}
+}
+
+// namedLast is the action that was named last in what was presented, "Do" and a letter, but for what
+// tells of the time of a question that waits, or of an answer that may not count.
+func (r *room) namedLast() (action string) {
+	for n, heard := range r.heard {
+		if strings.Contains(heard, "The question is: ") && n > 0 &&
+			(strings.Contains(r.heard[n-1], "almost over") || strings.Contains(r.heard[n-1], "may not count")) {
+			continue
+		}
+		if i := strings.LastIndex(heard, "Do "); i >= 0 && len(heard) >= i+4 {
+			action = heard[i : i+4]
+		}
+	}
+	return action
+}
+
+// Where a person is says how each session is doing; of the questions, what waits in short, and last
+// the one that an answer is for, with the time that is left now. Nothing is said of a question that is
+// settled, and of its time.
+func TestWhereAreWeWithQuestions(t *testing.T) {
+	keys := func(*aaep.Event) Words { return In("en", "Press y or n.") }
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: keys})
+	ask := func(source, action string) *aaep.Event {
+		p := pay()
+		p.Action, p.TimeoutSeconds = action, 300
+		return r.from(source, "sess_"+source, p, "")
+	}
+	where := func() string {
+		t.Helper()
+		r.heard = nil
+		r.a.WhereAreWe(r.now)
+		r.after(40 * time.Second)
+		return r.since("")
+	}
+	r.from("Ada", "sess_Ada", &aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateAwaitingInput}, "Waiting for you.")
+	ada, bob := ask("Ada", "Pay five dollars."), ask("Bob", "Send it.")
+	r.after(2 * time.Minute)
+	want := "2 questions are open.|1: Ada: Pay five dollars.|2: Bob: Send it.|Ada: The question is: Pay five dollars.|" +
+		"You have about 2 minutes 30 seconds to answer.|Press y or n."
+	if got := where(); got != want {
+		t.Errorf("heard %s\nwant  %s", got, want)
+	}
+	r.is(ada, ada)
+	r.a.WhereAreWe(r.now)
+	r.after(time.Second)
+	r.is(nil, nil) // what is heard may be of Bob's
+	r.after(40 * time.Second)
+	if !r.answers("y", nil) {
+		t.Fatal("the answer is not sent")
+	}
+	r.after(40 * time.Second)
+	if got := where(); strings.Contains(got, "five dollars") || !strings.HasPrefix(got, "Bob: The question is: Send it.|"+
+		"You have about 55 seconds to answer.|Press y or n.") {
+		t.Errorf("after an answer: heard %s", got)
+	}
+	r.a.Settle(r.now, bob)
+	if got := where(); strings.Contains(got, "Send it") || strings.Contains(got, "to answer") {
+		t.Errorf("after all is settled: heard %s", got)
 	}
 }
 

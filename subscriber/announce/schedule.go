@@ -72,6 +72,10 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		s.unsaid = true
 		a.goOn(s.item, now)
 	case Cut:
+		if s.item.next < s.lists && !s.moot { // the question that is put is named last all the same
+			s.item.next, s.receipt.Outcome = s.lists, Waiting
+			return
+		}
 		a.remove(s.item)
 		a.end(s.item, now, what)
 	default:

@@ -100,10 +100,8 @@ func (a *Announcer) remind(now time.Time) {
 			return
 		}
 	}
-	theirs := q.Event.Language()
-	w := a.of(q.Source, q.label(theirs).And(" ", timeToAnswer(theirs, q.Left(now))).And(" ", q.answering))
 	q.led, q.drowned, q.reminded = false, false, now
-	a.about(now, q, w)
+	a.about(now, q, a.reminder(now, q))
 }
 
 // holdsUp reports whether a question that something was said after is called to mind only after an announcement: what its session
