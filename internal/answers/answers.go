@@ -50,7 +50,11 @@ func Response(p *aaep.AwaitingClarification, line string, languages ...string) R
 	line = strings.TrimSpace(line)
 	k := KindsOf(p)
 	if k.Choice {
-		if place, doubtful := choice(p.Choices, line); place > 0 {
+		place, doubtful := choice(p.Choices, line)
+		if dictated := strings.TrimSuffix(line, "."); place == 0 && dictated != line { // as a dictation ends it
+			place, doubtful = choice(p.Choices, strings.TrimSpace(dictated))
+		}
+		if place > 0 {
 			return Reading{p.Choices[place-1].Value, place, doubtful}
 		}
 	}
@@ -101,9 +105,8 @@ func choice(choices []aaep.Choice, line string) (place int, doubtful bool) {
 		return labelled[0], inPlace && n != labelled[0]
 	case len(labelled) > 1:
 		return labelled[0], true
-	case inPlace:
-		_, _, other := leadingNumber(choices[n-1].Label)
-		return n, other
+	case inPlace: // no label is the number
+		return n, false
 	}
 	return named, false
 }

@@ -32,7 +32,7 @@ func TestResponse(t *testing.T) {
 		line  string
 		want  any
 	}{
-		{choice, "1", "c-1"}, {choice, " 3 ", "x"}, {choice, "savings", "2"}, {choice, "c-1", "c-1"}, {choice, "2", "2"},
+		{choice, "1", "c-1"}, {choice, " 3 ", "x"}, {choice, "savings", "2"}, {choice, "Checking.", "c-1"}, {choice, "CHECKING.", "c-1"}, {choice, "3.", "x"}, {choice, ".", nil}, {choice, "c-1", "c-1"}, {choice, "2", "2"},
 		{choice, "0", nil}, {choice, "4", nil}, {choice, "-1", nil}, {choice, "", nil}, {choice, "other", nil}, {choice, "n", nil},
 		{yesNo, "y", true}, {yesNo, "No", false}, {yesNo, "", nil}, {yesNo, "true", nil}, {yesNo, "1", nil},
 		{number, "12", 12.0}, {number, "-0.5", -0.5}, {number, "+3", 3.0}, {number, "", nil}, {number, "1,000", nil}, {number, "0x10", nil},
@@ -65,10 +65,10 @@ func TestNumberedChoices(t *testing.T) {
 		labels, line, want string
 		doubtful           bool
 	}{
-		{"5|1|2", "5", "5", false}, {"5|1|2", "1", "1", true}, {"5|1|2", "2", "2", true}, {"5|1|2", "3", "2", true}, {"5|1|2", "4", "", false},
-		{"1|2|3", "2", "2", false}, {"Red|Green", "2", "Green", false}, {"10|20|30", "20", "20", false}, {"10|20|30", "2", "20", true},
-		{"5 dollars|1 dollar", "1", "1 dollar", true}, {"5 dollars|1 dollar", "5", "5 dollars", false}, {"5 dollars|1 dollar", "2", "1 dollar", true},
-		{"1 day|1 week", "1", "1 day", true}, {"1 day|1|2", "1", "1", true}, {"1.5 litres|2 litres", "1", "1.5 litres", false},
+		{"5|1|2", "5", "5", false}, {"5|1|2", "1", "1", true}, {"5|1|2", "2", "2", true}, {"5|1|2", "3", "2", false}, {"5|1|2", "3.", "2", false}, {"5|1|2", "1.", "1", true}, {"5|1|2", "4", "", false},
+		{"1|2|3", "2", "2", false}, {"Red|Green", "2", "Green", false}, {"10|20|30", "20", "20", false}, {"10|20|30", "2", "20", false},
+		{"5 dollars|1 dollar", "1", "1 dollar", true}, {"5 dollars|1 dollar", "5", "5 dollars", false}, {"5 dollars|1 dollar", "2", "1 dollar", false},
+		{"1 day|1 week", "1", "1 day", true}, {"1 day|1|2", "1", "1", true}, {"1.5 litres|2 litres", "1", "1.5 litres", false}, {"A.|A", "A.", "A.", false}, {"A|A.", "A.", "A.", false},
 		{"1.5 litres|2 litres", "2", "2 litres", false}, {"٥|١", "1", "١", true}, {"5|1", "١", "1", true}, {"2)|1)", "2", "2)", true},
 		{"one\ntwo|three", "one two", "one\ntwo", false}, {"99999999999999999999|1", "1", "1", true},
 	} {
