@@ -88,6 +88,13 @@ var forms = []form{
 	{"hv", regexp.MustCompile(`\bhv[sbr]\.([A-Za-z0-9_-]{24,})`), "Vault token", isMixed},
 	{"uthorization", regexp.MustCompile(`(?i)authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token|apikey)\s+([A-Za-z0-9._~+/-]{8,}=*)`), "credential", isMixed},
 	{"earer ", regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/-]{20,}=*)`), "credential", hasLongPart},
+	{"pass", regexp.MustCompile(`(?:^|[^A-Za-z0-9_$])[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE)=["']?([^\s"'` + "`" + `,;]+)`), "password", isValue},
+	{"=", regexp.MustCompile(`(?:^|[^A-Za-z0-9_$])[A-Z0-9_]*(?:SECRET|TOKEN|CREDENTIALS?|SECRET_KEY|API_?KEY|ACCESS_KEY|PRIVATE_KEY)=["']?([^\s"'` + "`" + `,;]{6,})`), "credential", isWordlessValue},
+	{"=", regexp.MustCompile(`(?i)(?:^|[^a-z0-9_$])[a-z0-9_-]*(?:password|passwd|secret|token|api[_-]?key|credential)=["']?([^\s"'` + "`" + `,;&]{6,})`), "credential", isRandomWord},
+	{"--", regexp.MustCompile(`--(?:[a-z]+-)*(?:password|passwd|passphrase|secret|token|api-key)(?:=|\s+)["']?([^\s"'` + "`" + `,;]{6,})`), "credential", isRandomWord},
+	{" -p", regexp.MustCompile(`\b(?:mysql(?:dump|admin|import)?|mariadb(?:-dump|-admin)?)\b[^\n|;&]*?\s-p["']?([^\s"'` + "`" + `;]+)`), "password", isValue},
+	{"sshpass", regexp.MustCompile(`\bsshpass\s+-p\s*["']?([^\s"'` + "`" + `;]+)`), "password", isValue},
+	{"curl", regexp.MustCompile(`\bcurl\b[^\n|;&]*?\s(?:-u\s*|--user[\s=]+)["']?[^\s:"'$<]+:([^\s"'` + "`" + `;]+)`), "password", isValue},
 }
 
 // formIn returns the kind of the first form that s has.
@@ -111,6 +118,27 @@ var omitted = regexp.MustCompile(`^(?:[*xX.•…_-]+|\$(?:[A-Z0-9_]+|[a-z_]+)|\
 
 // isPassword reports whether what stands in the place of a password may be one.
 func isPassword(s string) bool { return !omitted.MatchString(s) }
+
+// placeholder is all of what stands in the place of a value that is given elsewhere, or that is none.
+var placeholder = regexp.MustCompile(`(?i)^(?:true|false|null|none|nil|required|optional|string|changeme|change_me|redacted|example|` +
+	`placeholder|value|your.*|my.*|(?:new|old)?_?(?:password|passwd|passphrase|secret|token|key))$`)
+
+// isValue reports whether what is given as a password, such as in an assignment, may be one: no
+// variable, call, path or placeholder.
+func isValue(s string) bool {
+	s = strings.TrimRight(s, ".)")
+	return len(s) >= 4 && !strings.ContainsRune("$<{[(%/~.*-", rune(s[0])) && !strings.ContainsAny(s, "(<") &&
+		!omitted.MatchString(s) && !placeholder.MatchString(s)
+}
+
+// isWordlessValue is isValue for names that numbers are given to, too, such as MAX_TOKEN.
+func isWordlessValue(s string) bool { return isValue(s) && strings.Trim(s, "0123456789.") != "" }
+
+// isRandomWord is isValue for names that stand in programs and in prose: it has digits and letters,
+// and is no member of anything.
+func isRandomWord(s string) bool {
+	return isWordlessValue(s) && strings.ContainsAny(s, "0123456789") && !strings.Contains(strings.TrimRight(s, "."), ".")
+}
 
 // isMixed reports whether a value is one that a machine made: letters and digits together, or capitals within small letters.
 func isMixed(s string) bool {

@@ -42,8 +42,9 @@ var known = map[string][]string{
 	"Hugging Face token": {"hf" + "_" + strings.Repeat("aBcDeFgHiJ", 4)[:34]},
 	"npm token":          {"npm" + "_" + mixed[:36]},
 	"web token":          {"eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0." + mixed[:43]},
+	"password":           {"PASSWORD=hunter2", "DB_PASSWORD='correct-horse'", "export PGPASSWORD=1234", "mysql -psecretpw123", "mysqldump -u root -pS3cret shop", "sshpass -p hunter2 ssh ada@host", "curl -u ada:hunter2 https://example.org", "curl -s --user ada:pw-of-ada https://example.org"},
 	"password in a URL":  {"https://ada:hunter2@example.org/", "postgres://admin:s3cr%21t@db.example:5432/x?sslmode=require", "redis://:p4ss@10.0.0.1", "ftp://u:p@a.b", "https://ada:a@b@example.org", "AMQPS://svc:correct-horse@mq", "postgres://app:Hunter$Two@db.example/x", "postgres://app:$ecretP4ss@db", "https://u:pa[ss]word@h", "postgres://app:per%Cent@db"},
-	"credential":         {"Authorization: Bearer " + hex[:32], "authorization: basic dXNlcjpwYXNzd29yZA==", `"Authorization": "Bearer ` + mixed[:24] + `"`, "-H 'Authorization: Token " + hex[:40] + "'", "Bearer " + mixed[:40], "bearer " + hex[:32]},
+	"credential":         {"Authorization: Bearer " + hex[:32], "authorization: basic dXNlcjpwYXNzd29yZA==", `"Authorization": "Bearer ` + mixed[:24] + `"`, "-H 'Authorization: Token " + hex[:40] + "'", "Bearer " + mixed[:40], "bearer " + hex[:32], "API_TOKEN=abcdef123", "CLIENT_SECRET=s3cr3t-value", "password=hunter2", "deploy --password hunter2", "deploy --api-key=abc123def"},
 	"Azure key":          {"ACCOUNTKEY=" + mixed[:86] + "==", "AccountKey=" + mixed[:86] + "==", "Endpoint=sb://x.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey=" + mixed[:43] + "=", "https://x.blob.core.windows.net/c?sv=2024-01-01&sig=" + mixed[:40] + "%2F%3D", "a1B8Q~" + mixed[:34]},
 	"Telegram token":     {"123456789:" + "AA" + mixed[:33], "123456:" + "ABC-DEF1234ghIkl-zyx57W2v1u123ew11", "https://api.telegram.org/bot123456789:" + "AA" + mixed[:33] + "/getMe"},
 	"Discord token":      {"M" + mixed[:23] + ".Ab12cD." + mixed[:27], "N" + mixed[:25] + "." + mixed[:6] + "." + mixed[:38], "https://discord.com/api/webhooks/123456789012345678/" + mixed[:68]},
@@ -95,6 +96,9 @@ var innocents = []string{
 	"AccountKey=<key>", "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=...", "?sig=abc", "Q~ is a question", "At 12:30:45 on 2026-07-01", "urn:123456789:a-b-c", "1234567:one-two-three-four-five-six-seven-ei",
 	"hooks.slack.com/services/T000/B000/XXXXXXXXXXXXXXXXXXXXXXXX", "discord.com/api/webhooks/123", "NASA.gov is a site.", "Nothing.abcdef.everything", "SG.something", "hv.de is a site", "pypi-server", "xoxc-please-do-not-write-tokens-here", "ya29.short",
 	"Meet at Maximilianstrasse.Munich.Germany-in-the-summer-of-love", "NetworkConfigurationManager.Tables.ServiceDiscoveryConfigurationRecord", "MyCompanyApplicationServer.config.ConnectionStringSettingsCollection",
+	"PASSWORD=", `PASSWORD=""`, "PASSWORD=$PW", "PASSWORD=${DB_PASSWORD}", "PASSWORD=<password>", "PASSWORD=changeme", "PASSWORD=your_password", "PASSWORD=********", "DB_PASSWORD=$(cat /run/pw)", "PASSWORD_FILE=/run/secrets/db1",
+	"MAX_TOKEN=4096000", "TOKEN=$TOKEN", "PWD=/srv/plans2", "connect(password=password)", "login(token=self.token2)", "password=getpass()", "secret=null", "GOOGLE_APPLICATION_CREDENTIALS=/etc/key1.json", "Use --password to set it, or --token with a token.", "docker login --password-stdin", "--max-token 4096000", "--token $TOKEN",
+	"mysql -p shop", "mysql -u root -p", "mysql --protocol=tcp -P3306", "mkdir -pv src/main1", "curl -u ada https://example.org", "curl -u $USER:$PASSWORD https://example.org", "sshpass -p $PW ssh host", "curl -X POST https://example.org:8080/a1",
 	"https://ada:$password@example.org", "https://ada:%s@example.org", "https://ada:{{.Password}}@example.org", "https://ada:[password]@example.org",
 }
 
