@@ -131,7 +131,10 @@ func (s *auditShower) entryLines(e audit.Entry) []string {
 				text += " after " + words.Spoken(d)
 			}
 		}
-		return []string{text + inSession(e) + ": " + embedText(string(e.Status))}
+		if text += inSession(e) + ": " + embedText(string(e.Status)); e.Cause != "" {
+			text += ", it " + embedText(e.Cause)
+		}
+		return []string{text}
 	case audit.NotDone:
 		return []string{nameOf(e.Tool, "A tool") + " was accepted, in " + strings.ToLower(question[:1]) +
 			question[1:] + ", and not done" + inSession(e) + "."}

@@ -56,7 +56,7 @@ func TestRunNotRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var talk bytes.Buffer
-	r := &runner{name: "printer", audit: f, status: announcer{out: &talk}}
+	r := &runner{name: "printer", args: []string{"printer"}, audit: f, status: announcer{out: &talk}}
 	if err := r.runRecorded(t.Context(), s, func() error { return f.Close() }); err != nil || talk.String() != "aaep: The trail does not say that printer ended: it cannot be written.\n" {
 		t.Errorf("%v, and said %q", err, talk.String())
 	}
@@ -81,7 +81,7 @@ func TestRunStoppedOnRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	r := &runner{name: "printer", audit: f}
+	r := &runner{name: "printer", args: []string{"printer"}, audit: f}
 	killed := errors.New("signal: terminated")
 	if err := r.runRecorded(ctx, s, func() error { stop(); return killed }); err != killed {
 		t.Error(err)

@@ -354,12 +354,18 @@ func (r *runner) runRecorded(ctx context.Context, s *producer.Session, run func(
 	if r.audit == nil {
 		return run()
 	}
-	if r.audit.Record(audit.Record{Kind: audit.Invoked, SessionID: s.ID(), Tool: r.name}) != nil {
+	program, err := exec.LookPath(r.args[0])
+	if err != nil {
+		program = r.args[0]
+	} else if at, err := filepath.Abs(program); err == nil {
+		program = at
+	}
+	if r.audit.Record(audit.Record{Kind: audit.Invoked, SessionID: s.ID(), Tool: program}) != nil {
 		return producer.ErrNotRecorded
 	}
 	began := time.Now()
-	err := run()
-	status := aaep.ToolSuccess
+	err = run()
+	status, how := aaep.ToolSuccess, ""
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -368,7 +374,13 @@ func (r *runner) runRecorded(ctx context.Context, s *producer.Session, run func(
 	default:
 		status = aaep.ToolError
 	}
-	ended := audit.Record{Kind: audit.Completed, SessionID: s.ID(), Tool: r.name, Status: status,
+	switch {
+	case errors.As(err, &exit):
+		_, how = programEnding(exit)
+	case status == aaep.ToolError:
+		how = "could not be run: " + explainStart(err)
+	}
+	ended := audit.Record{Kind: audit.Completed, SessionID: s.ID(), Tool: program, Status: status, Cause: how,
 		DurationMS: new(time.Since(began).Milliseconds())}
 	if r.audit.Record(ended) != nil {
 		r.status.printLabelled("aaep", "The trail does not say that "+r.name+" ended: it cannot be written.")

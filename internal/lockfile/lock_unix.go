@@ -54,6 +54,17 @@ func mine(f *os.File) error {
 	return nil
 }
 
+// Removed reports whether a file that is open has no name any more: what is written to it is lost
+// when it is closed.
+func Removed(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink == 0
+}
+
 // SyncFolder makes the names in a folder durable.
 func SyncFolder(path string) error {
 	d, err := os.Open(path)

@@ -37,3 +37,6 @@ func Open(path string) (*os.File, error) {
 
 // SyncFolder does nothing: the file system keeps names in order by itself.
 func SyncFolder(string) error { return nil }
+
+// Removed reports false: a file that is open keeps its name here.
+func Removed(*os.File) bool { return false }

@@ -147,7 +147,8 @@ type Record struct {
 	Counted bool   `json:"counted,omitzero"`
 	Refused string `json:"refused,omitzero"`
 
-	// Cause is what settled the question: replied, timed_out, unreachable or withdrawn. [settled]
+	// Cause is what settled the question: replied, timed_out, unreachable or withdrawn; of a
+	// program that aaep run ran, how it failed. [settled, completed]
 	Cause    string        `json:"cause,omitzero"`
 	Decision aaep.Decision `json:"decision,omitzero"` // [settled] of a confirmation
 	// Response is a string, a bool or a float64, or nil if there was none. [settled] of a

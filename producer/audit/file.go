@@ -201,8 +201,8 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, questions questionList, repai
 }
 
 // Record adds a record. The error is about the record, which then is not in the file, or about the
-// disk. What a disk holds after an error is not known, so from then on every Record returns it:
-// close the File, see to the disk, and open it again.
+// disk, or that the file was removed. What a disk holds after an error is not known, so from then
+// on every Record returns it: close the File, see to the disk, and open it again.
 func (f *File) Record(r Record) error {
 	if r.Kind == Opened {
 		return errors.New("audit: only a File itself records that it was opened")
@@ -232,6 +232,10 @@ func (f *File) writeRecord(r Record) (uint64, error) {
 	}
 	if _, err := f.out.Write(line); err != nil {
 		return 0, f.failFile(err)
+	}
+	// A file that was moved away, as to be rotated, still has its records.
+	if file, ok := f.out.(*os.File); ok && lockfile.Removed(file) {
+		return 0, f.failFile(errors.New("the file was removed; restart to begin a new trail"))
 	}
 	f.seq, f.head = f.seq+1, head
 	f.questions.note(r, false)

@@ -340,3 +340,23 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("the trail knows %q, want %q", got, want)
 	}
 }
+
+// TestRemoved checks that records for a trail that was removed are refused, and that one that was
+// moved away goes on where it is.
+func TestRemoved(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there a file that is open cannot be removed")
+	}
+	path := filepath.Join(t.TempDir(), "trail.jsonl")
+	f, err := Open(path, Options{})
+	must(t, err)
+	defer f.Close()
+	must(t, os.Rename(path, path+".1"))
+	must(t, f.Record(sample(1)))
+	must(t, os.Remove(path+".1"))
+	for range 2 {
+		if err := f.Record(sample(2)); err == nil || !strings.Contains(err.Error(), "the file was removed") {
+			t.Errorf("Record = %v", err)
+		}
+	}
+}

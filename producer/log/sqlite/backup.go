@@ -18,6 +18,9 @@ import (
 // producer appends to the log. The file must not exist. Only its owner may read it, and it is on
 // the disk when Backup returns. Restore puts it back.
 func Backup(ctx context.Context, dir, file string) (err error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return errors.New("it is a file: name the folder of the log first, and then the new file")
+	}
 	if _, err := os.Stat(filepath.Join(dir, fileName)); err != nil {
 		return err
 	}
@@ -27,10 +30,12 @@ func Backup(ctx context.Context, dir, file string) (err error) {
 	}
 	defer s.Close()
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		err = fmt.Errorf("%w: name a new file for the copy", err)
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s: %w: name a new file for the copy", file, fs.ErrExist)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no folder %s for the copy", filepath.Dir(file))
+	case err != nil:
 		return err
 	}
 	defer func() {
@@ -62,7 +67,7 @@ func Restore(ctx context.Context, file, dir string) (err error) {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return fmt.Errorf("%s is a folder: name the file that aaep log backup wrote", file)
+		return errors.New("it is a folder: name first the file that aaep log backup wrote, and then the new folder")
 	}
 	s, err := openReadOnly(ctx, &Store{dir: filepath.Dir(file), backup: file}, file)
 	if err != nil {

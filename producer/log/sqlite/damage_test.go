@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -310,5 +311,26 @@ func TestReadableByOthersOfTheOwner(t *testing.T) {
 	must(t, db.QueryRow("SELECT count(*) FROM events").Scan(&n))
 	if n != 6 {
 		t.Errorf("%d events", n)
+	}
+}
+
+// TestRemoved checks that a log whose folder was removed, or replaced, takes nothing more.
+func TestRemoved(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there a file that is open cannot be removed")
+	}
+	for name, replace := range map[string]bool{"removed": false, "replaced": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "log")
+			s := opened(t, dir)
+			must(t, s.Append([][]byte{[]byte("one")}))
+			must(t, os.RemoveAll(dir))
+			if replace {
+				opened(t, dir)
+			}
+			if err := s.Append([][]byte{[]byte("two")}); err == nil || !strings.Contains(err.Error(), "was removed") {
+				t.Errorf("Append = %v", err)
+			}
+		})
 	}
 }

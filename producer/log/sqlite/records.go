@@ -2,6 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/aaep-go/aaep/producer/log"
 )
@@ -16,6 +19,9 @@ func (s *Store) Bounds() (start, end uint64) { return s.start.Load(), s.end.Load
 
 // Append is that of log.Store.
 func (s *Store) Append(records [][]byte) error {
+	if now, err := os.Stat(filepath.Join(s.dir, fileName)); err != nil || !os.SameFile(now, s.file) {
+		return fmt.Errorf("the log in %s was removed or moved away while it was in use; restart to begin a new one", s.dir)
+	}
 	ctx := context.Background()
 	cut, err := s.excessCursor(ctx, records)
 	start, end, count := s.start.Load(), s.end.Load(), uint64(len(records))

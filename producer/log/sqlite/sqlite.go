@@ -63,11 +63,12 @@ type Store struct {
 	add    *sql.Stmt
 	drop   *sql.Stmt
 
-	began  time.Time // when out was opened
-	at     int64     // and what time it was by the log's clock, in Unix milliseconds
-	oldest int64     // what that clock said when the oldest record came; 0: there is none
-	used   int64     // bytes, when they were counted last
-	added  int64     // since then
+	file   os.FileInfo // of log.db
+	began  time.Time   // when out was opened
+	at     int64       // and what time it was by the log's clock, in Unix milliseconds
+	oldest int64       // what that clock said when the oldest record came; 0: there is none
+	used   int64       // bytes, when they were counted last
+	added  int64       // since then
 
 	start, end atomic.Uint64
 	closing    sync.Once
@@ -283,6 +284,9 @@ func (s *Store) loadEnd(ctx context.Context) error {
 	}
 	if first != start+1 || end != start+count {
 		return s.damagedError(fmt.Sprintf("of the events %d to %d only %d are there", start+1, end, count))
+	}
+	if s.file, err = os.Stat(filepath.Join(s.dir, fileName)); err != nil {
+		return err
 	}
 	s.start.Store(start)
 	s.end.Store(end)
