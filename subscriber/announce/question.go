@@ -46,7 +46,8 @@ type Asked struct {
 	here      bool          // and not by the agent
 	sending   time.Time     // since when an answer to it is on its way; zero is none
 	tried     bool          // an answer may have arrived that could not be sent
-	doubted   string        // an answer that may mean two choices, and is taken when it comes again
+	doubted   string        // an answer that may mean two choices, and is taken when it comes again,
+	meant     *item         // after this, which says which of the two it means
 	answered  time.Time     // that was sent
 }
 

@@ -89,10 +89,15 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		a.say(now, a.of(q.Source, ours(a.language, phrase.TypedTooSoon, "")))
 		return nil
 	}
-	r, refused := a.read(q, text)
+	r, refused := a.read(q, began, text)
 	switch {
+	case r == nil && refused == nil: // why is being told
+		return nil
 	case refused != nil:
-		a.say(now, a.of(q.Source, refused))
+		it := a.say(now, a.of(q.Source, refused))
+		if it.about = q; q.doubted != "" && q.meant == nil {
+			q.meant = it
+		}
 		return nil
 	case r.Decision != aaep.Reject && !q.mayCount(began, typed):
 		a.say(now, a.of(q.Source, ours(a.language, phrase.NotAllHeard, "")))
@@ -103,8 +108,9 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	return r
 }
 
-// read makes of a line what it says to a question, or says why it says nothing.
-func (a *Announcer) read(q *Asked, text string) (r *Reply, refused Words) {
+// read makes of a line what it says to a question, or says why it says nothing; neither is where the
+// person is being told that.
+func (a *Announcer) read(q *Asked, began time.Time, text string) (r *Reply, refused Words) {
 	r = &Reply{Source: q.Source, Question: q.Event, asked: q}
 	switch p := q.Event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
@@ -114,8 +120,12 @@ func (a *Announcer) read(q *Asked, text string) (r *Reply, refused Words) {
 		}
 	case *aaep.AwaitingClarification:
 		said := answers.Response(p, text, q.Event.Language(), a.language)
-		if again := strings.TrimSpace(text); said.Doubtful && q.doubted != again {
-			q.doubted = again
+		again := strings.TrimSpace(text)
+		if said.Doubtful && q.doubted == again && a.waits(q.meant) {
+			return nil, nil
+		}
+		if said.Doubtful && (q.doubted != again || !a.heardBefore(q.meant, began)) {
+			q.doubted, q.meant = again, nil
 			meant := In(q.Event.Language(), words.Sentence(words.OneLine(p.Choices[said.Choice-1].Label)))
 			return nil, ours(a.language, phrase.ChoiceMeant, "").And("", meant)
 		}
@@ -125,6 +135,24 @@ func (a *Announcer) read(q *Asked, text string) (r *Reply, refused Words) {
 		return nil, ours(a.language, phrase.NoAnswer, "").And(" ", q.answering)
 	}
 	return r, nil
+}
+
+// waits reports whether something has yet to be said to its end.
+func (a *Announcer) waits(it *item) bool {
+	return it != nil && (it.receipt.Outcome == Waiting || it.receipt.Outcome == Speaking)
+}
+
+// heardBefore reports whether the person can have heard all of something before a time, also where
+// its output returned at once.
+func (a *Announcer) heardBefore(it *item, at time.Time) bool {
+	if it == nil || it.receipt.Outcome != Heard {
+		return false
+	}
+	by, n := it.receipt.Ended, Words(it.sentences).count()
+	if by.Sub(it.arrived) < time.Duration(n)*time.Minute/fastest {
+		by = by.Add(a.speaking(n))
+	}
+	return !by.After(at)
 }
 
 // putAgain says a question once more, unless it is being said or waits for that.

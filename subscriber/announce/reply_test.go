@@ -114,9 +114,31 @@ func TestChoiceByNumber(t *testing.T) {
 	if reply := r.a.Answer(r.now, r.now, "2"); reply != nil {
 		t.Errorf("another that may mean two is taken as %v", reply.Response)
 	}
+	r.after(time.Second)
+	if reply := r.a.Answer(r.now, r.now, "2"); reply != nil {
+		t.Errorf("it is taken before the person heard what it means, as %v", reply.Response)
+	}
+	r.after(20 * time.Second)
 	reply := r.a.Answer(r.now, r.now, "2")
 	if reply == nil || reply.Response != "two" {
-		t.Errorf("it means %+v", reply)
+		t.Fatalf("it means %+v", reply)
+	}
+}
+
+// What a doubtful choice means is not said of the next question.
+func TestChoiceMeantOfASettledQuestion(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	q := r.say(&aaep.AwaitingClarification{Question: "How many?", TimeoutSeconds: 600,
+		AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice},
+		Choices:               []aaep.Choice{{Value: "two", Label: "2"}, {Value: "one", Label: "1"}}}, "")
+	r.after(time.Minute)
+	r.heard = nil
+	r.answers("1", nil)
+	r.asks("Planner", "sess_2", "Send it.")
+	r.a.Settle(r.now, q)
+	r.after(time.Minute)
+	if got := strings.Join(r.heard, "|"); strings.Contains(got, "Given once more") || !strings.Contains(got, "Send it.") {
+		t.Errorf("heard %s", got)
 	}
 }
 
