@@ -2,6 +2,7 @@ package announce
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -132,9 +133,30 @@ func (a *Announcer) read(q *Asked, began time.Time, text string) (r *Reply, refu
 		r.Response = said.Response
 	}
 	if r.Decision == "" && r.Response == nil {
-		return nil, ours(a.language, phrase.NoAnswer, "").And(" ", q.answering)
+		return nil, ours(a.language, phrase.NoAnswer, "").And(" ", a.wanted(q)).And(" ", q.answering)
 	}
 	return r, nil
+}
+
+// wanted says which answers a clarification takes, where these are choices or a number.
+func (a *Announcer) wanted(q *Asked) (w Words) {
+	p, ok := q.Event.Payload.(*aaep.AwaitingClarification)
+	if !ok {
+		return nil
+	}
+	kinds := answers.KindsOf(p)
+	if kinds.Choice {
+		w = ours(a.language, phrase.Expected, "")
+		for i, c := range p.Choices {
+			label := words.Sentence(words.OneLine(c.Label))
+			w = w.And(" ", In(q.Event.Language(), fmt.Sprintf("%d: %s", i+1, label)))
+		}
+	}
+	if kinds.Numeric {
+		number, _ := phrase.In(a.language, phrase.ANumber, "")
+		w = w.And(" ", ours(a.language, phrase.Expected, words.Sentence(number)))
+	}
+	return w
 }
 
 // waits reports whether something has yet to be said to its end.

@@ -125,6 +125,25 @@ func TestChoiceByNumber(t *testing.T) {
 	}
 }
 
+// What is no answer to a number or a choice says what would be one.
+func TestWantedAnswer(t *testing.T) {
+	for want, kind := range map[string]aaep.ResponseKind{
+		"That is no answer.|Right would be: a number such as 12.5.": aaep.ResponseNumeric,
+		"That is no answer.|Right would be: 1: Checking.|2: Sav.":   aaep.ResponseMultipleChoice,
+	} {
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		r.say(&aaep.AwaitingClarification{Question: "Which?", TimeoutSeconds: 600, AcceptedResponseKinds: []aaep.ResponseKind{kind},
+			Choices: []aaep.Choice{{Value: "a", Label: "Checking"}, {Value: "b", Label: "Sav"}}}, "")
+		r.after(time.Minute)
+		r.heard = nil
+		r.answers("perhaps", nil)
+		r.after(20 * time.Second)
+		if got := r.since(""); got != want {
+			t.Errorf("heard %s, want %s", got, want)
+		}
+	}
+}
+
 // What a doubtful choice means is not said of the next question.
 func TestChoiceMeantOfASettledQuestion(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
