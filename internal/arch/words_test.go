@@ -16,7 +16,7 @@ import (
 // joins the list when it is through, and never leaves it.
 var plainRooms = []string{
 	".", "bridges/a2a", "bridges/acp", "bridges/agui", "bridges/hook", "bridges/wake", "conformance", "conformance/check", "conformance/endpoint", "handshake", "handshake/extensions", "internal/bench", "internal/budget",
-	"internal/cli/acp", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early", "internal/credentials", "internal/delivery", "internal/duplex", "internal/eventlog",
+	"internal/cli", "internal/cli/acp", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early", "internal/credentials", "internal/delivery", "internal/duplex", "internal/eventlog",
 	"internal/faultproxy", "internal/httpguard", "internal/idle", "internal/negotiation", "internal/release",
 	"internal/replica", "internal/safetext", "internal/shaper", "internal/shield", "internal/soak",
 	"internal/speechtest", "internal/toolwords", "internal/violation", "internal/writer", "manifest",

@@ -30,8 +30,8 @@ import (
 
 // acpOptions are what the flags of "acp" say.
 type acpOptions struct {
-	listening
-	where         *serving
+	listenFlags
+	where         *serveFlags
 	folder, trail string
 	thoughts, tee bool
 }
@@ -71,7 +71,7 @@ whoever listens hears it, and what the agent asks can be answered in both places
 	f.StringVar(&o.settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
 	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+
 		strings.Join(outputNames()[:len(outputNames())-1], ", "))
-	o.ask = askingFlags(cmd)
+	o.ask = addCapabilityFlags(cmd)
 	o.where = servingFlags(cmd)
 	o.where.addrs, f.Lookup("listen").DefValue = nil, "[]"
 	return cmd
@@ -124,7 +124,7 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 	if o.tee {
 		return o.runBetween(cmd, args)
 	}
-	caps, err := o.wanted(cmd)
+	caps, err := o.wantedCapabilities(cmd)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 	}
 	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
-	l, keys, end, err := o.person(ctx, cmd, caps)
+	l, keys, end, err := o.openConsole(ctx, cmd, caps)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	keys *keyboard, caps aaep.Capabilities) (err error) {
 	program := exec.Command(args[0], args[1:]...)
 	program.Dir = o.folder
-	stop := l.connecting(filepath.Base(args[0]))
+	stop := l.announceConnecting(filepath.Base(args[0]))
 	agent, err := bridge.Start(ctx, program, bridge.Config{Folder: o.folder, Thoughts: o.thoughts,
 		Logger: logTo(cmd.ErrOrStderr()), BeforeAsking: l.awaitTold})
 	stop()
@@ -167,11 +167,11 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	}
 	defer end(&err)
 	mine.p = p
-	f := &following{listener: l, wanted: caps}
+	f := &followedAgent{listener: l, wanted: caps}
 	defer func() { <-served }()
 	over := make(chan struct{}) // closed once everyone has heard the end
 	defer func() { <-over }()
-	if f.sub, err = subscriber.Dial(ctx, mine, f.config(true)); err != nil {
+	if f.sub, err = subscriber.Dial(ctx, mine, f.subscriberConfig(true)); err != nil {
 		go func() { defer close(over); mine.p.Shutdown(ctx) }()
 		return dialError(ctx, args[0], err, caps.Languages...)
 	}
@@ -192,7 +192,7 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 		ended <- console.Run(talking)
 		drainListeners(ctx, mine.p, drainTime, &l.status) // which ends what is followed here, once all of it was told
 	}()
-	err = f.follow(ctx, keys.lines, f)
+	err = f.followAgents(ctx, keys.lines, f)
 	leave()
 	f.sub.Close()
 	failed := <-ended
@@ -314,13 +314,13 @@ const (
 func (l *listener) awaitTold(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, mostBehind)
 	defer cancel()
-	for since := time.Now(); l.out.any() && time.Since(since) < tellsSoon; {
+	for since := time.Now(); l.out.hasAny() && time.Since(since) < tellsSoon; {
 		select {
 		case <-time.After(tellsSoon / 3):
 		case <-ctx.Done():
 			return
 		}
-		l.out.each(func(p *present.Presenter) {
+		l.out.forEach(func(p *present.Presenter) {
 			if slices.ContainsFunc(p.Status().Receipts,
 				func(r announce.Receipt) bool { return r.Outcome == announce.Speaking }) {
 				since = time.Now()

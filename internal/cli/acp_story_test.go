@@ -15,7 +15,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 )
 
-// codes is a coding agent that speaks ACP: it answers one prompt, in chunks as a model makes them, and asks before it changes a file.
+// codes is a coding agent that speaks ACP: it answers one prompt, in chunks as a model makes them,
+// and asks before it changes a file.
 func codes(ctx context.Context, s *story, p *producer.Producer) {
 	in, toAgent := io.Pipe()
 	fromAgent, out := io.Pipe()
@@ -29,7 +30,10 @@ func codes(ctx context.Context, s *story, p *producer.Producer) {
 			if err := json.Unmarshal(r.Bytes(), &m); err != nil {
 				s.Error(err)
 			}
-			answer := func(result string) { fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result) }
+			answer := func(result string) {
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID,
+					result)
+			}
 			switch {
 			case m.Method == "initialize":
 				answer(`{"protocolVersion":1,"agentInfo":{"name":"coder","title":"Coder"}}`)
@@ -84,13 +88,13 @@ func codes(ctx context.Context, s *story, p *producer.Producer) {
 	}
 }
 
-// TestAgentRecordings keeps what a turn with a coding agent is to somebody who only hears, and to somebody who only has fourteen cells, as
-// "aaep acp" asks for it.
+// TestAgentRecordings keeps what a turn with a coding agent is to a person who only hears, and to a
+// person who only has fourteen cells, as "aaep acp" asks for it.
 func TestAgentRecordings(t *testing.T) {
 	t.Run("ear", func(t *testing.T) {
 		caps := subscriber.ScreenReader("en-US")
 		ownTerms(&caps, true)
-		byEar(t, "Coder", codes, caps, "agent-by-ear.txt", `A turn with a coding agent, by ear alone
+		recordSpeech(t, "Coder", codes, caps, "agent-by-ear.txt", `A turn with a coding agent, by ear alone
 
 What a person hears of "aaep acp --output speech", from when to when in seconds, at 172 words a minute. Made by a test with an
 agent that follows a script, and a speech server that keeps the pace of a real one; quotation marks hold what the voice says.

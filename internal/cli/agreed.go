@@ -22,7 +22,7 @@ func termsInForce(asked, honored aaep.Capabilities) aaep.Capabilities {
 }
 
 // inWords says terms to a person, a phrase for each. Only what about holds is said.
-func inWords(t tongue, c, about aaep.Capabilities) []string {
+func inWords(t uiLanguage, c, about aaep.Capabilities) []string {
 	var list []string
 	say := func(is bool, text string) {
 		if is && text != "" {
@@ -39,15 +39,15 @@ func inWords(t tongue, c, about aaep.Capabilities) []string {
 	}
 	if f := c.EventFilters; about.EventFilters != nil && f != nil {
 		say(!slices.Contains(f.Include, "aaep:agent.*") && f.Include != nil,
-			t.says(phrase.OnlyCriticalAnd, t.list(f.Include)))
-		say(len(f.Exclude) > 0, t.says(phrase.WithoutTypes, t.list(f.Exclude)))
+			t.phraseText(phrase.OnlyCriticalAnd, t.joinList(f.Include)))
+		say(len(f.Exclude) > 0, t.phraseText(phrase.WithoutTypes, t.joinList(f.Exclude)))
 	}
 	for _, prefix := range slices.Sorted(maps.Keys(about.Extensions)) {
 		say(c.Extensions[prefix] != nil, extensionInWords(t, prefix, c.Extensions[prefix]))
 	}
 	if about.SupportsConfirmationReply != nil {
-		say(isTrue(c.SupportsConfirmationReply), t.says(phrase.QuestionsToDecide, ""))
-		say(!isTrue(c.SupportsConfirmationReply), t.says(phrase.NoQuestions, ""))
+		say(isTrue(c.SupportsConfirmationReply), t.phraseText(phrase.QuestionsToDecide, ""))
+		say(!isTrue(c.SupportsConfirmationReply), t.phraseText(phrase.NoQuestions, ""))
 	}
 	return list
 }
@@ -61,35 +61,35 @@ func everyTerm(c aaep.Capabilities) aaep.Capabilities {
 }
 
 // rateInWords says at most how many events a second are told; 0 is no limit.
-func rateInWords(t tongue, n int64) string {
+func rateInWords(t uiLanguage, n int64) string {
 	if n == 0 {
-		return t.says(phrase.EveryEvent, "")
+		return t.phraseText(phrase.EveryEvent, "")
 	}
 	return phrase.Counted(string(t), phrase.AtMost, n, "event")
 }
 
 // languagesInWords says in which languages, the best first.
-func languagesInWords(t tongue, tags []string) string {
+func languagesInWords(t uiLanguage, tags []string) string {
 	if len(tags) == 0 {
-		return t.says(phrase.InOwnLanguage, "")
+		return t.phraseText(phrase.InOwnLanguage, "")
 	}
-	return t.says(phrase.InLanguage, strings.Join(tags, t.says(phrase.OrElse, "")+" "))
+	return t.phraseText(phrase.InLanguage, strings.Join(tags, t.phraseText(phrase.OrElse, "")+" "))
 }
 
 // verbosityInWords says in how many words.
-func verbosityInWords(t tongue, v aaep.Verbosity) string {
+func verbosityInWords(t uiLanguage, v aaep.Verbosity) string {
 	switch v {
 	case aaep.VerbosityTerse:
-		return t.says(phrase.FewWords, "")
+		return t.phraseText(phrase.FewWords, "")
 	case aaep.VerbosityDetailed:
-		return t.says(phrase.ManyWords, "")
+		return t.phraseText(phrase.ManyWords, "")
 	}
-	return t.says(phrase.NormalWords, "")
+	return t.phraseText(phrase.NormalWords, "")
 }
 
 // boundaryInWords says where answers are cut: as finely as was asked for, and for a low load as
 // coarsely (D-53).
-func boundaryInWords(t tongue, c aaep.Capabilities) string {
+func boundaryInWords(t uiLanguage, c aaep.Capabilities) string {
 	words := []struct {
 		is aaep.Boundary
 		id phrase.ID
@@ -103,25 +103,25 @@ func boundaryInWords(t tongue, c aaep.Capabilities) string {
 	}
 	for _, w := range words {
 		if slices.Contains(c.CoalesceBoundaries, w.is) {
-			return t.says(w.id, "")
+			return t.phraseText(w.id, "")
 		}
 	}
 	return ""
 }
 
 // loadInWords says how much of what happens is told.
-func loadInWords(t tongue, l aaep.CognitiveLoad) string {
+func loadInWords(t uiLanguage, l aaep.CognitiveLoad) string {
 	switch l {
 	case aaep.LoadLow:
-		return t.says(phrase.MainSteps, "")
+		return t.phraseText(phrase.MainSteps, "")
 	case aaep.LoadHigh:
-		return t.says(phrase.EveryStep, "")
+		return t.phraseText(phrase.EveryStep, "")
 	}
-	return t.says(phrase.UsualSteps, "")
+	return t.phraseText(phrase.UsualSteps, "")
 }
 
 // extensionInWords says what a capability object means; "" is nothing a person would notice.
-func extensionInWords(t tongue, prefix string, capability json.RawMessage) string {
+func extensionInWords(t uiLanguage, prefix string, capability json.RawMessage) string {
 	switch prefix {
 	case extensions.BrailleVocabulary.Prefix:
 		if d := readExtension[extensions.Braille](capability); d.Cells > 0 {
@@ -129,18 +129,18 @@ func extensionInWords(t tongue, prefix string, capability json.RawMessage) strin
 		}
 	case extensions.TimingVocabulary.Prefix:
 		if m := readExtension[extensions.Timing](capability).TimeoutMultiplier; m > 0 {
-			return t.says(phrase.TimesTheTime, strconv.FormatFloat(m, 'f', -1, 64))
+			return t.phraseText(phrase.TimesTheTime, strconv.FormatFloat(m, 'f', -1, 64))
 		}
 	case extensions.HapticVocabulary.Prefix:
 		if h := readExtension[extensions.Haptic](capability); len(h.PatternsSupported) > 0 {
-			return t.says(phrase.ThePatterns, t.list(h.PatternsSupported))
+			return t.phraseText(phrase.ThePatterns, t.joinList(h.PatternsSupported))
 		}
 	case extensions.DeliveryVocabulary.Prefix:
 		if readExtension[extensions.Delivery](capability).Presence == extensions.PresenceTyping {
-			return t.says(phrase.QuietExcept, "")
+			return t.phraseText(phrase.QuietExcept, "")
 		}
 	default:
-		return t.says(phrase.TheExtension, prefix)
+		return t.phraseText(phrase.TheExtension, prefix)
 	}
 	return ""
 }
@@ -154,7 +154,7 @@ func readExtension[T any](data json.RawMessage) (v T) {
 // notGranted says which terms of the request do not hold. Where the agent has sent a note, that
 // explains the rate, the words, the boundaries and the load, and, where it mentions questions, the
 // right to answer.
-func notGranted(t tongue, asked, got aaep.Capabilities, note string) []string {
+func notGranted(t uiLanguage, asked, got aaep.Capabilities, note string) []string {
 	var short aaep.Capabilities
 	if note == "" {
 		if n := got.MaxEventsPerSecond; n > 0 && (asked.MaxEventsPerSecond == 0 || n < asked.MaxEventsPerSecond) {
@@ -171,7 +171,7 @@ func notGranted(t tongue, asked, got aaep.Capabilities, note string) []string {
 		}
 	}
 	if isTrue(asked.SupportsConfirmationReply) && !isTrue(got.SupportsConfirmationReply) &&
-		!strings.Contains(note, "question") && !strings.Contains(note, t.says(phrase.OnlyListen, "")) {
+		!strings.Contains(note, "question") && !strings.Contains(note, t.phraseText(phrase.OnlyListen, "")) {
 		short.SupportsConfirmationReply = new(true)
 	}
 	for prefix, capability := range asked.Extensions {
@@ -187,7 +187,7 @@ func notGranted(t tongue, asked, got aaep.Capabilities, note string) []string {
 		for _, tag := range asked.Languages {
 			if !slices.ContainsFunc(got.Languages,
 				func(has string) bool { return strings.EqualFold(has, tag) || isWithinTag(tag, has) }) {
-				list = append(list, t.says(phrase.TheLanguage, tag))
+				list = append(list, t.phraseText(phrase.TheLanguage, tag))
 			}
 		}
 	}

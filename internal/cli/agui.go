@@ -12,7 +12,7 @@ import (
 
 // aguiOptions are what the flags of "agui" say.
 type aguiOptions struct {
-	bridging
+	bridgeFlags
 	at                 string
 	observe, reasoning bool
 }
@@ -35,9 +35,9 @@ It serves one person: whoever listens hears all runs. The app is on this machine
   aaep agui --observe --at 127.0.0.1:9000 https://agents.example/agui
   aaep agui --origin http://localhost:3000 http://127.0.0.1:8000/`,
 		Args: cobra.ExactArgs(1),
-		RunE: o.run,
+		RunE: o.runProxy,
 	}
-	o.flags(cmd, "where it is")
+	o.addFlags(cmd, "where it is")
 	f := cmd.Flags()
 	f.StringVar(&o.at, "at", "127.0.0.1:8081", "where the app finds it: an `ADDRESS` of this machine")
 	f.BoolVar(&o.observe, "observe", false, "only tell what the agent asks, and leave the answer to the app")
@@ -45,14 +45,15 @@ It serves one person: whoever listens hears all runs. The app is on this machine
 	return cmd
 }
 
-func (o *aguiOptions) run(cmd *cobra.Command, args []string) error {
+func (o *aguiOptions) runProxy(cmd *cobra.Command, args []string) error {
 	const see = "\nSee: aaep agui --help"
 	upstream, err := url.Parse(args[0])
 	switch {
 	case err != nil, upstream.Host == "", upstream.Scheme != "http" && upstream.Scheme != "https":
 		return usageError("%q is not the address of an agent, such as http://127.0.0.1:8000/agent."+see, args[0])
 	case upstream.User != nil, upstream.RawQuery != "", upstream.Fragment != "":
-		return usageError("The address of the agent has no user, key or \"?\" in it; those are the app's to send." + see)
+		return usageError("The address of the agent has no user, key or \"?\" in it; those are the app's to send." +
+			see)
 	}
 	ln, err := listenForPrograms(cmd.Context(), "--at", o.at)
 	if err != nil {
@@ -64,7 +65,7 @@ func (o *aguiOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	o.status.out = cmd.ErrOrStderr()
 	name, cfg := firstOf(o.name, upstream.Host), agui.Config{Observe: o.observe, Reasoning: o.reasoning}
-	return o.bridging.run(cmd, name, nil, nil, func(ctx context.Context, p *producer.Producer) error {
+	return o.bridgeFlags.serveBridge(cmd, name, nil, nil, func(ctx context.Context, p *producer.Producer) error {
 		o.status.printLabelled("aaep", "The app finds its agent at http://"+ln.Addr().String()+upstream.Path)
 		return servePrograms(ctx, ln, agui.Proxy(p, upstream, cfg), o.where.origins)
 	})

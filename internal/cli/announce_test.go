@@ -40,8 +40,8 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// Where nobody reads any more, nothing more is written.
-func TestSayToNobody(t *testing.T) {
+// Where the reader is gone, nothing more is written.
+func TestOutputWithoutReader(t *testing.T) {
 	out, told := &failing{}, 0
 	a := &announcer{out: out, gone: func() { told++ }}
 	a.printLabelled("", "One.\nTwo.")

@@ -14,37 +14,38 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// prompt says how to answer a question.
-func prompt(t tongue, question *aaep.Event) string {
+// answerPrompt says how to answer a question.
+func answerPrompt(t uiLanguage, question *aaep.Event) string {
 	p, ok := question.Payload.(*aaep.AwaitingClarification)
 	if !ok {
-		return t.says(phrase.Decide, "")
+		return t.phraseText(phrase.Decide, "")
 	}
 	var ways []string
 	k := answers.KindsOf(p)
 	if k.Choice {
-		ways = append(ways, t.says(phrase.ANumberTo, strconv.Itoa(len(p.Choices))))
+		ways = append(ways, t.phraseText(phrase.ANumberTo, strconv.Itoa(len(p.Choices))))
 	}
 	if k.YesNo {
-		ways = append(ways, t.says(phrase.YesOrNo, ""))
+		ways = append(ways, t.phraseText(phrase.YesOrNo, ""))
 	}
 	if k.Numeric {
-		ways = append(ways, t.says(phrase.ANumber, ""))
+		ways = append(ways, t.phraseText(phrase.ANumber, ""))
 	}
 	if k.Text {
-		ways = append(ways, t.says(phrase.YourAnswer, ""))
+		ways = append(ways, t.phraseText(phrase.YourAnswer, ""))
 	}
-	return t.says(phrase.TypeIt, strings.Join(ways, t.says(phrase.Or, "")+" "))
+	return t.phraseText(phrase.TypeIt, strings.Join(ways, t.phraseText(phrase.Or, "")+" "))
 }
 
-// inShort is an answer as it is repeated to whoever gave it: a person with a screen reader does not hear a single
-// letter they type. What is typed in full is not repeated, it may be a secret.
-func inShort(t tongue, p *aaep.AwaitingClarification, response any) string {
+// repeatAnswer is an answer as it is repeated to the person who gave it: one with a screen reader
+// does not hear a single letter they type. What is typed in full is not repeated, it may be a
+// secret.
+func repeatAnswer(t uiLanguage, p *aaep.AwaitingClarification, response any) string {
 	switch response {
 	case true:
-		return t.says(phrase.SaidYes, "")
+		return t.phraseText(phrase.SaidYes, "")
 	case false:
-		return t.says(phrase.SaidNo, "")
+		return t.phraseText(phrase.SaidNo, "")
 	}
 	for _, c := range p.Choices {
 		if c.Value == response {
@@ -54,8 +55,8 @@ func inShort(t tongue, p *aaep.AwaitingClarification, response any) string {
 	return ""
 }
 
-// typed is a line a person typed, and when; or a key that is not the end of one.
-type typed struct {
+// typedLine is a line a person typed, and when; or a key that is not the end of one.
+type typedLine struct {
 	text   string
 	at     time.Time
 	began  time.Time // when the first key of the line was pressed; zero where there is none, or it was not seen
@@ -63,14 +64,14 @@ type typed struct {
 	unseen bool // that the line was begun may be long ago
 }
 
-// longestTyped is how much of a line is read: what is longer was pasted by mistake, and is taken as an empty one, upon which a question
-// is put again.
+// longestTyped is how much of a line is read: what is longer was pasted by mistake, and is taken as
+// an empty one, upon which a question is put again.
 const longestTyped = 1 << 20 // bytes
 
-// readLines hands on the lines a person types, until the input ends. A read that waits for a person cannot be
-// cancelled; the goroutine ends with the program.
-func readLines(ctx context.Context, r io.Reader) <-chan typed {
-	lines := make(chan typed, 64) // so that a line knows when it was typed, not when it was wanted
+// readLines hands on the lines a person types, until the input ends. A read that waits for a person
+// cannot be cancelled; the goroutine ends with the program.
+func readLines(ctx context.Context, r io.Reader) <-chan typedLine {
+	lines := make(chan typedLine, 64) // so that a line knows when it was typed, not when it was wanted
 	go func() {
 		defer close(lines)
 		in := bufio.NewReader(r)
@@ -89,7 +90,7 @@ func readLines(ctx context.Context, r io.Reader) <-chan typed {
 				text = ""
 			}
 			select {
-			case lines <- typed{text: text, at: time.Now(), unseen: true}:
+			case lines <- typedLine{text: text, at: time.Now(), unseen: true}:
 			case <-ctx.Done():
 				return
 			}

@@ -181,7 +181,7 @@ func TestAuditShowElsewhere(t *testing.T) {
 	}
 }
 
-// INV-36, T-LOG: nobody's words can add a line, pass for a fact, or reach the terminal unescaped.
+// INV-36, T-LOG: no peer's words can add a line, pass for a fact, or reach the terminal unescaped.
 func TestAuditShowHostile(t *testing.T) {
 	const evil = "x.\n09:30:14 Question 2 was settled: accepted\x1b[1A\u202e\u2028."
 	sub := audit.Subscription{SubscriptionID: evil, SubscriberID: evil, Principal: "alice. It counted.", Language: evil}

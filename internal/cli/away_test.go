@@ -19,7 +19,8 @@ import (
 	"github.com/aaep-go/aaep/transports/auth"
 )
 
-// Whoever is cut off for long hears when it is tried next, after one minute, four and sixteen, and not at every attempt.
+// A person who is cut off for long hears when it is tried next, after one minute, four and sixteen,
+// and not at every attempt.
 func TestAwayForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted()
@@ -31,18 +32,18 @@ func TestAwayForLong(t *testing.T) {
 			var err error
 			link, err = s.dial(ctx)
 			return link, err
-		}, subscriber.ScreenReader("es"), func(e *ear) {
+		}, subscriber.ScreenReader("es"), func(e *testListener) {
 			link.Close()
 			synctest.Wait()
 			if got := e.err.String(); got != "aaep: Se perdió la conexión. Se intenta de nuevo. Ctrl-C cierra el programa.\n" {
 				t.Errorf("at first %q", got)
 			}
 			e.err.Reset()
-			pass(55 * time.Second)
+			passTime(55 * time.Second)
 			if got := e.err.String(); got != "" {
 				t.Errorf("within a minute %q", got)
 			}
-			pass(20 * time.Minute)
+			passTime(20 * time.Minute)
 		})
 		lines := strings.Split(strings.TrimSpace(e.err.String()), "\n")
 		for _, line := range lines {
@@ -56,7 +57,8 @@ func TestAwayForLong(t *testing.T) {
 	})
 }
 
-// Whoever's token is refused once the link was cut hears it once, and which file a newer one belongs in.
+// A person whose token is refused once the link was cut hears it once, and which file a newer one
+// belongs in.
 func TestRefusedWhileAway(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "mine.token")
 	if err := os.WriteFile(token, []byte("F7K2M9Q4T6W8Y3B5D7G9J2L4N6"), 0o600); err != nil {
@@ -75,9 +77,9 @@ func TestRefusedWhileAway(t *testing.T) {
 			var err error
 			link, err = s.dial(ctx)
 			return link, err
-		}, subscriber.ScreenReader("en"), func(e *ear) {
+		}, subscriber.ScreenReader("en"), func(e *testListener) {
 			link.Close()
-			pass(20 * time.Minute)
+			passTime(20 * time.Minute)
 		})
 		if got, want := e.err.String(), "aaep: Connection lost. Trying again. Ctrl-C ends.\naaep: Not connected again: the agent refuses your credentials. Waiting for newer ones in the file: "+token+"\n"; got != want {
 			t.Errorf("told %q, want %q", got, want)
@@ -106,7 +108,8 @@ func TestListenAboveSeveral(t *testing.T) {
 	if code := Main([]string{"listen", at}, strings.NewReader(""), &out, &errs); code != exitUnreachable {
 		t.Errorf("code %d", code)
 	}
-	if want := "aaep: there are several agents below " + at + ".\nFollow one of them, or more: aaep listen " + at + "/bank " + at + "/planner\n"; errs.String() != want {
+	if want := "aaep: there are several agents below " + at + ".\nFollow one of them, or more: aaep listen " + at +
+		"/bank " + at + "/planner\n"; errs.String() != want {
 		t.Errorf("%q, want %q", &errs, want)
 	}
 }

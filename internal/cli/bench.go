@@ -29,7 +29,7 @@ type benchOptions struct {
 	plain    bool
 	pid      int
 	profiles string // a folder
-	reach    *reaching
+	reach    *reachFlags
 }
 
 // benchCommand makes "aaep bench".
@@ -61,7 +61,7 @@ processor time and memory are told too.`,
 	f.DurationVar(&o.Length, "for", 5*time.Second, "how long each measurement takes")
 	f.StringVar(&o.profiles, "profiles", "", "leave in this `DIR` what took each server's processor time, for go tool pprof")
 	f.IntVar(&o.pid, "pid", 0, "the process of the server at ADDRESS, where it runs on this machine")
-	o.reach = reachingFlags(cmd)
+	o.reach = addReachFlags(cmd)
 	cmd.AddCommand(&cobra.Command{
 		Use: "server KIND WIRE LISTENERS [PROFILE]", Hidden: true, Args: cobra.RangeArgs(3, 4),
 		RunE: func(cmd *cobra.Command, args []string) error {

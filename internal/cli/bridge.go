@@ -37,9 +37,9 @@ answers what it asks. Nothing is followed but what the command names.`,
 	return cmd
 }
 
-// bridging is what the commands of "bridge" share.
-type bridging struct {
-	where       *serving
+// bridgeFlags is what the commands of "bridge" share.
+type bridgeFlags struct {
+	where       *serveFlags
 	name, trail string
 	hookAt      string // where messages of the other system are taken; empty is none
 	hookURL     string // how that system reaches it
@@ -48,7 +48,7 @@ type bridging struct {
 	cfg         producer.Config // what else the agent is
 }
 
-func (b *bridging) flags(cmd *cobra.Command, whose string) {
+func (b *bridgeFlags) addFlags(cmd *cobra.Command, whose string) {
 	f := cmd.Flags()
 	f.StringVar(&b.name, "name", "", "the agent's name (default is "+whose+")")
 	f.StringVar(&b.trail, "audit", "", "put on record in this `FILE` what is asked and answered")
@@ -56,9 +56,9 @@ func (b *bridging) flags(cmd *cobra.Command, whose string) {
 	b.where = servingFlags(cmd)
 }
 
-// openHook opens the address at which the other system's messages are taken; nil where none is wanted. They come from other
-// machines through a proxy, which has the certificate.
-func (b *bridging) openHook(ctx context.Context) (net.Listener, error) {
+// openHook opens the address at which the other system's messages are taken; nil where none is
+// wanted. They come from other machines through a proxy, which has the certificate.
+func (b *bridgeFlags) openHook(ctx context.Context) (net.Listener, error) {
 	if b.hookAt == "" {
 		return nil, nil
 	}
@@ -80,9 +80,11 @@ func (b *bridging) openHook(ctx context.Context) (net.Listener, error) {
 	return ln, nil
 }
 
-// run serves an agent and does work, which returns when there is nothing more to follow. What begin returns takes the messages that
-// come to hook; it is nil where none come.
-func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, begin func(*producer.Producer) (http.Handler, error), work func(context.Context, *producer.Producer) error) (err error) {
+// serveBridge serves an agent and does work, which returns when there is nothing more to follow.
+// What begin returns takes the messages that come to hook; it is nil where none come.
+func (b *bridgeFlags) serveBridge(cmd *cobra.Command, name string, hook net.Listener,
+	begin func(*producer.Producer) (http.Handler, error),
+	work func(context.Context, *producer.Producer) error) (err error) {
 	ctx, stop := withServiceStop(cmd.Context(), &b.status)
 	defer stop()
 	shared := &acpOptions{where: b.where, trail: b.trail}
@@ -102,7 +104,8 @@ func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, begin
 		}
 	}
 	if hook != nil {
-		server := &http.Server{Handler: httpguard.WithDeadlines(take), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
+		server := &http.Server{Handler: httpguard.WithDeadlines(take), ReadHeaderTimeout: 10 * time.Second,
+			MaxHeaderBytes: 16 << 10}
 		go server.Serve(hook)
 		defer server.Close()
 		b.status.printLabelled("aaep", "Messages for it are taken at "+b.hookURL)
@@ -121,7 +124,7 @@ func (b *bridging) run(cmd *cobra.Command, name string, hook net.Listener, begin
 
 // a2aOptions are what the flags of "bridge a2a" say.
 type a2aOptions struct {
-	bridging
+	bridgeFlags
 	send, endpoint, token string
 	tasks                 []string
 	records, approval     string
@@ -147,8 +150,8 @@ is news. Silence is no answer: nothing is sent then, and the task waits at the a
   aaep bridge a2a --task 7f3c --hook 127.0.0.1:9090 --hook-url https://me.example/push https://agent.example`,
 		Args: cobra.ExactArgs(1),
 	}
-	cmd.RunE = o.run
-	o.flags(cmd, "what its card says")
+	cmd.RunE = o.runA2A
+	o.addFlags(cmd, "what its card says")
 	f := cmd.Flags()
 	f.StringVar(&o.send, "send", "", "send this `MESSAGE`, and end when the agent has")
 	f.StringArrayVar(&o.tasks, "task", nil, "follow the task with this `ID`; may be repeated")
@@ -161,7 +164,7 @@ is news. Silence is no answer: nothing is sent then, and the task waits at the a
 	return cmd
 }
 
-func (o *a2aOptions) run(cmd *cobra.Command, args []string) error {
+func (o *a2aOptions) runA2A(cmd *cobra.Command, args []string) error {
 	const see = "\nSee: aaep bridge a2a --help"
 	if at, err := url.Parse(args[0]); err != nil || at.Host == "" {
 		return usageError("%q is not the address of an agent, such as https://agent.example."+see, args[0])
@@ -198,9 +201,11 @@ func (o *a2aOptions) run(cmd *cobra.Command, args []string) error {
 		o.name = agent.Name()
 	}
 	o.status.out = cmd.ErrOrStderr()
-	return o.bridging.run(cmd, firstOf(o.name, "remote agent"), hook, func(*producer.Producer) (http.Handler, error) { return agent, nil }, func(ctx context.Context, p *producer.Producer) error {
-		return o.follow(ctx, agent, p, cmd.InOrStdin())
-	})
+	return o.bridgeFlags.serveBridge(cmd, firstOf(o.name, "remote agent"), hook,
+		func(*producer.Producer) (http.Handler, error) { return agent, nil },
+		func(ctx context.Context, p *producer.Producer) error {
+			return o.followTasks(ctx, agent, p, cmd.InOrStdin())
+		})
 }
 
 func firstOf(name, other string) string {
@@ -210,20 +215,21 @@ func firstOf(name, other string) string {
 	return other
 }
 
-// follow follows what is asked for, until all of it has ended.
-func (o *a2aOptions) follow(ctx context.Context, agent *a2a.Agent, p *producer.Producer, in io.Reader) error {
+// followTasks follows what is asked for, until all of it has ended.
+func (o *a2aOptions) followTasks(ctx context.Context, agent *a2a.Agent, p *producer.Producer, in io.Reader) error {
 	if o.records != "" {
-		err := agent.FollowRecords(ctx, p, a2a.RecordConfig{Prefix: strings.TrimPrefix(o.records, "/"), Approval: o.approval})
+		err := agent.FollowRecords(ctx, p, a2a.RecordConfig{Prefix: strings.TrimPrefix(o.records, "/"),
+			Approval: o.approval})
 		return &exitError{exitFailed, errors.New(strings.TrimPrefix(err.Error(), "a2a: "))}
 	}
 	f := &remoteTasks{agent: agent, status: &o.status, open: map[*a2a.Task]bool{}}
 	for _, id := range o.tasks {
-		if err := f.begin(ctx)(agent.Follow(ctx, p, id)); err != nil {
+		if err := f.taskStarter(ctx)(agent.Follow(ctx, p, id)); err != nil {
 			return &exitError{exitFailed, errors.New(plainError(err))}
 		}
 	}
 	if o.send != "" {
-		if err := f.begin(ctx)(agent.Send(ctx, p, o.send)); err != nil {
+		if err := f.taskStarter(ctx)(agent.Send(ctx, p, o.send)); err != nil {
 			return &exitError{exitFailed, errors.New(plainError(err))}
 		}
 	}
@@ -240,9 +246,9 @@ func (o *a2aOptions) follow(ctx context.Context, agent *a2a.Agent, p *producer.P
 			case !ok:
 				return nil
 			case line == "/stop":
-				f.cancel(ctx)
+				f.cancelAll(ctx)
 			case line != "":
-				if err := f.begin(ctx)(agent.Send(ctx, p, line)); err != nil {
+				if err := f.taskStarter(ctx)(agent.Send(ctx, p, line)); err != nil {
 					o.status.printLabelled("aaep", "The message was not sent: "+words.Sentence(plainError(err)))
 				}
 			}
@@ -262,8 +268,8 @@ type remoteTasks struct {
 	failed  error // one of them did not reach its aim, which was said
 }
 
-// begin returns what takes a task that begins, or why it does not.
-func (r *remoteTasks) begin(ctx context.Context) func(*a2a.Task, error) error {
+// taskStarter returns what takes a task that begins, or why it does not.
+func (r *remoteTasks) taskStarter(ctx context.Context) func(*a2a.Task, error) error {
 	return func(task *a2a.Task, err error) error {
 		if err != nil {
 			return err
@@ -277,7 +283,8 @@ func (r *remoteTasks) begin(ctx context.Context) func(*a2a.Task, error) error {
 			defer r.mu.Unlock()
 			delete(r.open, task)
 			if err != nil && ctx.Err() == nil {
-				r.status.printLabelled("aaep", "A task did not reach its aim: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
+				r.status.printLabelled("aaep",
+					"A task did not reach its aim: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
 				r.failed = &exitError{exitFailed, errors.New("")}
 			}
 		})
@@ -285,20 +292,22 @@ func (r *remoteTasks) begin(ctx context.Context) func(*a2a.Task, error) error {
 	}
 }
 
-// cancel cancels all of them.
-func (r *remoteTasks) cancel(ctx context.Context) {
+// cancelAll cancels all of them.
+func (r *remoteTasks) cancelAll(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for task := range r.open {
 		r.running.Go(func() {
 			if err := task.Cancel(ctx); err != nil {
-				r.status.printLabelled("aaep", "It was not cancelled: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
+				r.status.printLabelled("aaep",
+					"It was not cancelled: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
 			}
 		})
 	}
 }
 
-// linesOf are the lines of in, until it ends. The reading goroutine ends with ctx, once in has another line.
+// linesOf are the lines of in, until it ends. The reading goroutine ends with ctx, once in has
+// another line.
 func linesOf(ctx context.Context, in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
@@ -318,7 +327,7 @@ func linesOf(ctx context.Context, in io.Reader) <-chan string {
 
 // wakeOptions are what the flags of "bridge wake" say.
 type wakeOptions struct {
-	bridging
+	bridgeFlags
 	keys, seen, identity string
 	only                 []string
 	window               time.Duration
@@ -339,23 +348,25 @@ Wake has no way to answer: what waits for an answer is told with who waits.`,
   aaep bridge wake --keys keys.txt --identity @ada --only task_state_changed --window 150s --seen seen.db`,
 		Args: cobra.NoArgs,
 	}
-	cmd.RunE = o.run
-	o.flags(cmd, "Swarm")
+	cmd.RunE = o.runWake
+	o.addFlags(cmd, "Swarm")
 	f := cmd.Flags()
 	f.StringVar(&o.hookAt, "hook", "127.0.0.1:9090", "take wakes at this `ADDRESS` of this machine")
 	f.StringVar(&o.keys, "keys", "", "the signing keys: on each line of this `FILE` a subscription's id, a space, its key")
 	f.StringVar(&o.identity, "identity", "", "take only the wakes of this `IDENTITY`, such as @ada")
 	f.StringSliceVar(&o.only, "only", nil, "tell only these `KINDS`: sent_to_me, task_state_changed, permission_granted")
-	f.DurationVar(&o.window, "window", 30*time.Second, "what follows a wake for this `TIME` is one digest, up to 5m; 0 tells each at once")
+	f.DurationVar(&o.window, "window", 30*time.Second,
+		"what follows a wake for this `TIME` is one digest, up to 5m; 0 tells each at once")
 	f.StringVar(&o.seen, "seen", "", "remember in this `FILE` what was told, so that nothing is told again after a restart")
 	return cmd
 }
 
-func (o *wakeOptions) run(cmd *cobra.Command, _ []string) (err error) {
+func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 	if o.keys == "" {
 		return usageError("--keys is missing: a wake counts only if it is signed.\nSee: aaep bridge wake --help")
 	}
-	cfg := wake.Config{Identity: o.identity, Only: o.only, Window: o.window, Seen: o.seen, Logger: logTo(cmd.ErrOrStderr())}
+	cfg := wake.Config{Identity: o.identity, Only: o.only, Window: o.window, Seen: o.seen,
+		Logger: logTo(cmd.ErrOrStderr())}
 	file, err := os.Open(o.keys)
 	if err == nil {
 		cfg.Keys, err = wake.ReadKeys(file)
@@ -377,8 +388,9 @@ func (o *wakeOptions) run(cmd *cobra.Command, _ []string) (err error) {
 		}
 		return bridge, nil
 	}
-	return o.bridging.run(cmd, firstOf(o.name, "Swarm"), hook, begin, func(ctx context.Context, _ *producer.Producer) error {
-		<-ctx.Done()
-		return bridge.Close()
-	})
+	return o.bridgeFlags.serveBridge(cmd, firstOf(o.name, "Swarm"), hook, begin,
+		func(ctx context.Context, _ *producer.Producer) error {
+			<-ctx.Done()
+			return bridge.Close()
+		})
 }

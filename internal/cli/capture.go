@@ -22,7 +22,7 @@ import (
 // captureCommand makes "aaep capture".
 func captureCommand() *cobra.Command {
 	var once, questions bool
-	var reach *reaching
+	var reach *reachFlags
 	cmd := &cobra.Command{
 		Use:   "capture ADDRESS",
 		Short: "Record what an agent sends, as it sends it",
@@ -54,8 +54,8 @@ read by validate and replay. Ctrl-C ends.`,
 	cmd.Flags().BoolVar(&once, "once", false, "end with the first session that ends")
 	cmd.Flags().BoolVar(&questions, "questions", false,
 		"record questions too: the agent then counts on this listener to answer")
-	reach = reachingFlags(cmd)
-	reach.trustFlags(cmd)
+	reach = addReachFlags(cmd)
+	reach.addTrustFlags(cmd)
 	return cmd
 }
 
@@ -76,13 +76,13 @@ func captureTerms(questions bool) aaep.Capabilities {
 func captureMessages(ctx context.Context, url string, ways []discover.Way, trust *manifest.Trust, once, questions bool,
 	out io.Writer, status *announcer) error {
 	host, _ := os.Hostname()
-	tape := &captureWriter{out: out}
+	recording := &captureWriter{out: out}
 	if f, ok := out.(*os.File); ok {
-		tape.shown = term.IsTerminal(int(f.Fd()))
+		recording.shown = term.IsTerminal(int(f.Fd()))
 	}
 	var dialers []transports.Dialer
 	for _, w := range ways {
-		dialers = append(dialers, recorder{w.Dialer, tape})
+		dialers = append(dialers, recorder{w.Dialer, recording})
 	}
 	wanted := captureTerms(questions)
 	if trust != nil {
@@ -101,8 +101,8 @@ func captureMessages(ctx context.Context, url string, ways []discover.Way, trust
 			return nil
 		case err != nil:
 			return &exitError{exitFailed, err}
-		case tape.writeError() != nil:
-			return unwrittenError(tape.writeError())
+		case recording.writeError() != nil:
+			return unwrittenError(recording.writeError())
 		case ev.Type() == aaep.TypeLost:
 			text, _ := phrase.In(ev.Language(), phrase.MayBeLost, "")
 			status.printLabelled("aaep", text)
@@ -173,7 +173,7 @@ func (t *captureWriter) writeError() error {
 // A recorder makes links whose messages are written.
 type recorder struct {
 	transports.Dialer
-	tape *captureWriter
+	recording *captureWriter
 }
 
 func (r recorder) Dial(ctx context.Context) (transports.Conn, error) {
@@ -182,28 +182,28 @@ func (r recorder) Dial(ctx context.Context) (transports.Conn, error) {
 		return nil, err
 	}
 	if reopener, ok := conn.(transports.Reopener); ok {
-		return &recordedStream{reopener, r.tape}, nil
+		return &recordedStream{reopener, r.recording}, nil
 	}
-	return &recordedLink{conn, r.tape}, nil
+	return &recordedLink{conn, r.recording}, nil
 }
 
 type recordedLink struct {
 	transports.Conn
-	tape *captureWriter
+	recording *captureWriter
 }
 
 func (r *recordedLink) Receive(ctx context.Context) ([]byte, error) {
-	return r.tape.receiveAndWrite(ctx, r.Conn)
+	return r.recording.receiveAndWrite(ctx, r.Conn)
 }
 
 // recordedStream is a link whose stream can be opened again.
 type recordedStream struct {
 	transports.Reopener
-	tape *captureWriter
+	recording *captureWriter
 }
 
 func (r *recordedStream) Receive(ctx context.Context) ([]byte, error) {
-	return r.tape.receiveAndWrite(ctx, r.Reopener)
+	return r.recording.receiveAndWrite(ctx, r.Reopener)
 }
 
 // receiveAndWrite receives a message and writes it before it is handed on.

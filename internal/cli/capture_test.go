@@ -13,7 +13,7 @@ import (
 )
 
 // INV-36: a recording has every byte as it came, and a terminal gets none that it would obey.
-func TestTapeOnATerminal(t *testing.T) {
+func TestCaptureOnATerminal(t *testing.T) {
 	for _, tt := range []struct{ came, shown string }{
 		{"{\"a\":\"\u009b2J\u202e b\"}", `{"a":"\u009b2J\u202e b"}`},
 		{"{\"a\": \"é\\u001b\"}", "{\"a\": \"é\\u001b\"}"},
@@ -47,7 +47,8 @@ func TestPrintedJSONIsHarmless(t *testing.T) {
 	}
 	_, found, _ := aaepCommand("", "validate", "--json", message)
 	_, verified, _ := aaepCommand("", "audit", "verify", "--json", message)
-	for name, out := range map[string]string{"conformance": report.String(), "validate": found, "audit verify": verified} {
+	for name, out := range map[string]string{"conformance": report.String(), "validate": found,
+		"audit verify": verified} {
 		var any json.RawMessage
 		if first, _, _ := strings.Cut(out, "}\n"); json.Unmarshal([]byte(first+"}"), &any) != nil {
 			t.Errorf("%s: no JSON in %+q", name, out)

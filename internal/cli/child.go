@@ -37,11 +37,12 @@ func (s *childAgent) Dial(ctx context.Context) (transports.Conn, error) {
 }
 
 // listenToChild follows the agent that a command starts.
-func (l *listener) listenToChild(ctx context.Context, reach *reaching, command string, wanted aaep.Capabilities, lines <-chan typed, talk io.Writer) (err error) {
-	if err := reach.ofChild(); err != nil {
+func (l *listener) listenToChild(ctx context.Context, reach *reachFlags, command string, wanted aaep.Capabilities,
+	lines <-chan typedLine, talk io.Writer) (err error) {
+	if err := reach.checkChild(); err != nil {
 		return err
 	}
-	f := &following{listener: l, wanted: wanted}
+	f := &followedAgent{listener: l, wanted: wanted}
 	if f.trust, err = reach.readTrust(""); err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (l *listener) listenToChild(ctx context.Context, reach *reaching, command s
 }
 
 // listenTo starts an agent and follows it until one of the two ends.
-func (f *following) listenTo(ctx context.Context, command string, lines <-chan typed, stderr io.Writer) error {
+func (f *followedAgent) listenTo(ctx context.Context, command string, lines <-chan typedLine, stderr io.Writer) error {
 	args, err := splitWords(command)
 	if err != nil {
 		return usageError("--exec %s.\nSee: aaep listen --help", err)
@@ -60,12 +61,12 @@ func (f *following) listenTo(ctx context.Context, command string, lines <-chan t
 		return cmd
 	}}}
 	// Reaching the agent again would start it again, and do again what it has done.
-	sub, err := subscriber.Dial(ctx, agent, f.config(true))
+	sub, err := subscriber.Dial(ctx, agent, f.subscriberConfig(true))
 	if err != nil {
 		return agent.notFollowed(ctx, args[0], err, f.wanted.Languages)
 	}
 	f.sub = sub
-	err = f.follow(ctx, lines, f)
+	err = f.followAgents(ctx, lines, f)
 	left := ctx.Err() != nil || f.isUnread()
 	sub.Close()
 	if left {
@@ -74,8 +75,9 @@ func (f *following) listenTo(ctx context.Context, command string, lines <-chan t
 	if how := howEnded(agent.conn.Close()); how != "" {
 		return &exitError{exitFailed, errors.New("the agent " + how)}
 	}
-	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, subscriber.ErrEnded) || err == nil {
-		f.inform(f.phrase(phrase.AgentHasEnded, ""))
+	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, subscriber.ErrEnded) ||
+		err == nil {
+		f.informPerson(f.phraseText(phrase.AgentHasEnded, ""))
 		return nil
 	}
 	return err
@@ -89,14 +91,17 @@ func (s *childAgent) notFollowed(ctx context.Context, program string, err error,
 		return dialError(ctx, program, err)
 	}
 	if s.conn == nil {
-		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", program, explainStart(err))}
+		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path",
+			program, explainStart(err))}
 	}
 	how := howEnded(s.conn.Close())
 	switch {
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
-		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s\n%s", program, words.Sentence(plainError(err)), otherTerms(err, languages))}
+		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s\n%s", program,
+			words.Sentence(plainError(err)), otherTerms(err, languages))}
 	case errors.As(err, &refused):
-		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s", program, words.Sentence(plainError(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s", program,
+			words.Sentence(plainError(err)))}
 	case how != "" && !errors.Is(err, context.DeadlineExceeded):
 		return &exitError{exitUnreachable, fmt.Errorf("the agent %s", how)}
 	case errors.Is(err, context.DeadlineExceeded): // "go run" builds first
@@ -117,8 +122,9 @@ func howEnded(err error) string {
 	return fmt.Sprintf("ended with exit code %d", exit.ExitCode())
 }
 
-// splitWords splits a command into its words, without a shell: spaces part them, and what is between two single or two
-// double quotes is kept as it is. Nothing else means anything, so that a path of Windows does too.
+// splitWords splits a command into its words, without a shell: spaces part them, and what is
+// between two single or two double quotes is kept as it is. Nothing else means anything, so that a
+// path of Windows does too.
 func splitWords(command string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -171,7 +177,8 @@ func stdioMisused(in io.Reader, out io.Writer, program []string, elsewhere bool)
 	return nil
 }
 
-// serveParent serves p to whoever started this program, on its standard streams. The context ends when that one leaves.
+// serveParent serves p to the parent of this program, on its standard streams. The context ends
+// when that one leaves.
 func serveParent(ctx context.Context, p *producer.Producer) (context.Context, <-chan error, error) {
 	l, err := stdio.Listen(nil)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// shared is where an agent that several machines serve keeps its log.
-type shared struct {
+// clusterFlags is where an agent that several machines serve keeps its log.
+type clusterFlags struct {
 	servers string
 	opts    jetstream.Options
 }
 
-// sharedFlags adds the flags for a log in NATS servers.
-func sharedFlags(cmd *cobra.Command) *shared {
-	s := &shared{}
+// addClusterFlags adds the flags for a log in NATS servers.
+func addClusterFlags(cmd *cobra.Command) *clusterFlags {
+	s := &clusterFlags{}
 	f := cmd.Flags()
 	f.StringVar(&s.servers, "nats", "", "keep what is said in the NATS servers at these `URLS`, separated by commas")
 	f.StringVar(&s.opts.Credentials, "nats-creds", "",
@@ -35,7 +35,7 @@ func sharedFlags(cmd *cobra.Command) *shared {
 }
 
 // checkAlone refuses the other flags about NATS servers where --nats names none.
-func (s *shared) checkAlone(f *pflag.FlagSet) (err error) {
+func (s *clusterFlags) checkAlone(f *pflag.FlagSet) (err error) {
 	f.Visit(func(f *pflag.Flag) {
 		if s.servers == "" && strings.HasPrefix(f.Name, "nats-") {
 			err = usageError("--%s is about NATS servers: name them with --nats.\nSee: aaep run --help", f.Name)
@@ -45,7 +45,7 @@ func (s *shared) checkAlone(f *pflag.FlagSet) (err error) {
 }
 
 // dialCluster connects to the NATS servers.
-func (s *shared) dialCluster(ctx context.Context) (*jetstream.Cluster, error) {
+func (s *clusterFlags) dialCluster(ctx context.Context) (*jetstream.Cluster, error) {
 	if (s.opts.Certificate == "") != (s.opts.Key == "") {
 		return nil, usageError("--nats-cert and --nats-key belong together.\nSee: aaep run --help")
 	}

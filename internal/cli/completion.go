@@ -37,9 +37,11 @@ commands, flags, and what a flag may be.`,
 	}
 }
 
-// completeFlags lets shells complete the flags that are one of several words, of a command and of those below it.
+// completeFlags lets shells complete the flags that are one of several words, of a command and of
+// those below it.
 func completeFlags(cmd *cobra.Command) {
-	must := map[string]string{"as": aidNames(), "output": strings.Join(outputNames(), ", "), "answer": "accept, reject or timeout",
+	must := map[string]string{"as": aidNames(), "output": strings.Join(outputNames(), ", "),
+		"answer":    "accept, reject or timeout",
 		"transport": "sse, websocket, unix or pipe", "level": "1, 2 or 3", "alg": "ES256, RS256 or EdDSA"}
 	for _, w := range wishes {
 		must[w.name] = w.must
@@ -55,7 +57,8 @@ func completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// unquoteFlags takes the marks off the name of a flag's value, which are for the help of a command and not for a shell.
+// unquoteFlags takes the marks off the name of a flag's value, which are for the help of a command
+// and not for a shell.
 func unquoteFlags(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
 	for _, sub := range cmd.Commands() {

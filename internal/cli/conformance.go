@@ -46,7 +46,7 @@ type proof struct {
 	level                           int
 	cases, reports                  []string
 	list, json                      bool
-	reach                           *reaching
+	reach                           *reachFlags
 	old                             publishedFlags
 }
 
@@ -112,7 +112,7 @@ exactly those cases did not pass.`,
 	f.StringVar(&p.resume, "resume", "", "go on where the run ended that wrote this JSON `REPORT`")
 	f.IntVar(&p.old.timeout, "timeout", 0, "the most that one scenario may take, in `SECONDS`; 0 is 12 minutes")
 	p.old.addFlags(cmd)
-	p.reach = reachingFlags(cmd)
+	p.reach = addReachFlags(cmd)
 	f.StringSliceVar(&p.reach.keys, "trust", nil, "the keys that its manifest is signed with are in these `FILES`")
 	f.StringVar(&p.other, "other-token-file", "",
 		"a token of somebody else is in this `FILE`; they must not speak in the first one's name")
@@ -239,7 +239,7 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 		if err != nil {
 			return "", usageError("--exec %s.\nSee: aaep conformance producer --help", err)
 		}
-		if err := p.reach.ofChild(); err != nil {
+		if err := p.reach.checkChild(); err != nil {
 			return "", err
 		}
 		run.Dialer = stdio.Dialer{Command: func() *exec.Cmd {
@@ -262,7 +262,7 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 	run.Dialer, run.Target, run.Transport = way.Dialer, way.Address, way.Transport
 	run.OtherWays = discover.Dialers(ways[1:])
 	if p.reach.token+p.reach.cert != "" {
-		stranger := &reaching{transports: p.reach.transports, ca: p.reach.ca}
+		stranger := &reachFlags{transports: p.reach.transports, ca: p.reach.ca}
 		others, err := stranger.findWays(ctx, at)
 		if err != nil {
 			return "", err
@@ -283,7 +283,7 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 				return "", usageError("--other-token-file has the token of --token-file; it has to be that of somebody else")
 			}
 		}
-		other := &reaching{transports: p.reach.transports, ca: p.reach.ca, token: p.other}
+		other := &reachFlags{transports: p.reach.transports, ca: p.reach.ca, token: p.other}
 		others, err := other.findWays(ctx, at)
 		if err != nil {
 			return "", err

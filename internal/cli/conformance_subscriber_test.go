@@ -50,12 +50,18 @@ func TestConformanceSubscriber(t *testing.T) {
 		want string // in what is printed
 	}{
 		{"passed", append([]string{"--exec", good}, slow...), exitOK, "AAEP 1.0.0 subscriber Level 1: passed."},
-		{"failed", append([]string{"--exec", rude, "--case", "ends-distinct"}, slow...), exitFailed, "FAIL LVL-015 ends-distinct: two ends of a session are presented alike. Right would be: "},
-		{"without the hook", []string{"--exec", deaf, "--timeout", "1"}, exitFailed, "NOT RUN LVL-014 start-told: the target tells nothing through the hook."},
-		{"known failure", append([]string{"--exec", rude, "--case", "ends-distinct", "--known-failures", write("known", "ends-distinct # alike so far")}, slow...), exitOK, "FAIL LVL-015 ends-distinct, as is known: "},
-		{"unknown failure", []string{"--exec", good, "--known-failures", write("wrong", "no-such")}, exitUsage, "no case has that name"},
+		{"failed", append([]string{"--exec", rude, "--case", "ends-distinct"}, slow...), exitFailed,
+			"FAIL LVL-015 ends-distinct: two ends of a session are presented alike. Right would be: "},
+		{"without the hook", []string{"--exec", deaf, "--timeout", "1"}, exitFailed,
+			"NOT RUN LVL-014 start-told: the target tells nothing through the hook."},
+		{"known failure", append([]string{"--exec", rude, "--case", "ends-distinct", "--known-failures",
+			write("known", "ends-distinct # alike so far")}, slow...), exitOK,
+			"FAIL LVL-015 ends-distinct, as is known: "},
+		{"unknown failure", []string{"--exec", good, "--known-failures", write("wrong", "no-such")}, exitUsage,
+			"no case has that name"},
 		{"no program", []string{"--exec", "/no/such/reader"}, exitUnreachable, "no such file"},
-		{"a program that does not come", []string{"--exec", python + " -c pass"}, exitUnreachable, "no subscriber came to http://127.0.0.1:"},
+		{"a program that does not come", []string{"--exec", python + " -c pass"}, exitUnreachable,
+			"no subscriber came to http://127.0.0.1:"},
 		{"no case", []string{"--exec", good, "--case", "asks-first"}, exitUsage, "no case for subscribers is named"},
 		{"no level", []string{"--exec", good, "--level", "4"}, exitUsage, "none of 1, 2 and 3"},
 		{"no time", []string{"--exec", good, "--timeout", "0"}, exitUsage, "not from 1 to 600"},
@@ -75,14 +81,16 @@ func TestConformanceSubscriber(t *testing.T) {
 	}
 	var out, talk bytes.Buffer
 	var report map[string]any
-	code := Main(append([]string{"conformance", "subscriber", "--exec", good, "--case", "unknown-type", "--json"}, slow...), strings.NewReader(""), &out, &talk)
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil || code != exitOK || report["target_kind"] != "subscriber" {
+	code := Main(append([]string{"conformance", "subscriber", "--exec", good, "--case", "unknown-type", "--json"},
+		slow...), strings.NewReader(""), &out, &talk)
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil || code != exitOK ||
+		report["target_kind"] != "subscriber" {
 		t.Errorf("code %d, %v: %s", code, err, out.String())
 	}
 }
 
-// Whoever starts their subscriber themselves is told where it is awaited, and is judged by the wire
-// alone if it has no hook.
+// An author who starts the subscriber by hand is told where it is awaited, and is judged by the
+// wire alone if it has no hook.
 func TestConformanceSubscriberAwaited(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -93,7 +101,8 @@ func TestConformanceSubscriberAwaited(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() {
 		defer write.Close()
-		ended <- Main([]string{"conformance", "subscriber", "--level", "3", "--timeout", "1", "--case", "request-valid", "--listen", "127.0.0.1:0"}, strings.NewReader(""), &out, write)
+		ended <- Main([]string{"conformance", "subscriber", "--level", "3", "--timeout", "1", "--case",
+			"request-valid", "--listen", "127.0.0.1:0"}, strings.NewReader(""), &out, write)
 	}()
 	line, err := readLine(read)
 	_, at, found := strings.Cut(line, "Waiting 5 minutes for your subscriber at ")
@@ -101,7 +110,7 @@ func TestConformanceSubscriberAwaited(t *testing.T) {
 		t.Fatalf("%v: %q", err, line)
 	}
 	go func() {
-		for { // that nobody reads any more must not keep it
+		for { // that is not read any more must not keep it
 			if _, err := readLine(read); err != nil {
 				return
 			}
@@ -109,7 +118,8 @@ func TestConformanceSubscriberAwaited(t *testing.T) {
 	}()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	sub, err := subscriber.Dial(ctx, sse.Dialer{URL: at}, subscriber.Config{ID: "reader", Capabilities: subscriber.ScreenReader("en-US")})
+	sub, err := subscriber.Dial(ctx, sse.Dialer{URL: at},
+		subscriber.Config{ID: "reader", Capabilities: subscriber.ScreenReader("en-US")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,15 +129,17 @@ func TestConformanceSubscriberAwaited(t *testing.T) {
 	}
 }
 
-// Nobody is waited for without end.
+// No subscriber is waited for without end.
 func TestConformanceSubscriberNeverComes(t *testing.T) {
 	p := &subscriberProof{listen: "127.0.0.1:0", level: 1, timeout: 1, patience: time.Millisecond}
 	var talk bytes.Buffer
-	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error { return p.runSubscriberSuite(cmd) }, SilenceErrors: true, SilenceUsage: true}
+	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error { return p.runSubscriberSuite(cmd) },
+		SilenceErrors: true, SilenceUsage: true}
 	cmd.SetArgs(nil)
 	cmd.SetErr(&talk)
 	err := cmd.ExecuteContext(t.Context())
-	if err == nil || code(err) != exitUnreachable || !strings.Contains(err.Error(), " within ") || !strings.Contains(err.Error(), "--exec") {
+	if err == nil || exitCodeOf(err) != exitUnreachable || !strings.Contains(err.Error(), " within ") ||
+		!strings.Contains(err.Error(), "--exec") {
 		t.Errorf("%v: %s", err, talk.String())
 	}
 }

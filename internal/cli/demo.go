@@ -58,7 +58,7 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 			if answer == "" {
 				d.keys = openKeyboard(ctx, in)
 				defer d.keys.stop()
-				d.out = d.keys.over(d.out)
+				d.out = d.keys.wrapWriter(d.out)
 			}
 			err := d.runDemo(ctx)
 			switch {
@@ -207,8 +207,8 @@ type person struct {
 	received []receipt
 	less     time.Time // when other terms were agreed upon
 
-	telling sync.Mutex
-	gist    announce.Gist[string]
+	telling    sync.Mutex
+	duplicates announce.Gist[string]
 }
 
 type receipt struct {
@@ -252,9 +252,9 @@ func (w *person) followSession(ctx context.Context) {
 			word := ""
 			if w.answer == "" {
 				if !w.keys.sees() {
-					word = newWord(english, nil, text)
+					word = chooseAcceptWord(english, nil, text)
 				}
-				text += "\n" + decide(english, word)
+				text += "\n" + decisionPrompt(english, word)
 			}
 			w.announceEvent(ev, text)
 			go w.decideQuestion(ctx, ev, text, word, settled)
@@ -273,7 +273,7 @@ func (w *person) announceEvent(ev *aaep.Event, text string) {
 	defer w.telling.Unlock()
 	told := []string{text}
 	if !w.feels {
-		told, _ = w.gist.Add(time.Now(), w.name, ev, text)
+		told, _ = w.duplicates.Add(time.Now(), w.name, ev, text)
 	}
 	for _, text := range told {
 		w.printLabelled(w.name, text)
@@ -284,7 +284,7 @@ func (w *person) announceEvent(ev *aaep.Event, text string) {
 // announceLasting announces the states that have lasted, and sets a timer for those that have not.
 // It is called with w.telling held.
 func (w *person) announceLasting() {
-	told, wake := w.gist.Due(time.Now())
+	told, wake := w.duplicates.Due(time.Now())
 	for _, text := range told {
 		w.printLabelled(w.name, text)
 	}
@@ -323,7 +323,7 @@ func (w *person) decideQuestion(ctx context.Context, ev *aaep.Event, asked, word
 		return
 	}
 	put, doubted, shown := time.Now(), false, word != "" // with the question
-	var lines <-chan typed
+	var lines <-chan typedLine
 	if w.keys != nil {
 		lines = w.keys.lines
 	}
@@ -342,17 +342,18 @@ func (w *person) decideQuestion(ctx context.Context, ev *aaep.Event, asked, word
 			switch {
 			case line.key || line.text == "":
 			case began.Sub(put) < readingTime:
-				w.printLabelled(w.name, english.says(phrase.TypedTooSoon, "")+" "+decide(english, word))
+				w.printLabelled(w.name, english.phraseText(phrase.TypedTooSoon, "")+" "+decisionPrompt(english, word))
 			case byWord && shown:
 				d = aaep.Accept
 			case yes && line.unseen, !byWord && answers.Decision(line.text) == "":
 				if line.unseen && word == "" {
-					word = newWord(english, nil, asked)
+					word = chooseAcceptWord(english, nil, asked)
 				}
-				w.printLabelled(w.name, english.says(phrase.NoAnswer, "")+" "+decide(english, word))
+				w.printLabelled(w.name, english.phraseText(phrase.NoAnswer, "")+" "+decisionPrompt(english, word))
 			case (yes || byWord) && !doubted && began.Sub(put) < spoken.Time(asked, usualPace):
 				put, doubted = time.Now(), true
-				w.printLabelled(w.name, english.says(phrase.NotAllHeard, "")+" "+english.says(phrase.DecideAgain, ""))
+				w.printLabelled(w.name, english.phraseText(phrase.NotAllHeard, "")+" "+
+					english.phraseText(phrase.DecideAgain, ""))
 			case byWord:
 				d = aaep.Accept
 			default:

@@ -14,8 +14,9 @@ import (
 	"github.com/aaep-go/aaep/internal/brailletest"
 )
 
-// display is a BRLTTY with a display of 40 cells, whose reader pans on as soon as a text that waits for that has stood for a second.
-// It prints where it is, and then each line that the display shows.
+// display is a BRLTTY with a display of 40 cells, whose reader pans on as soon as a text that waits
+// for that has stood for a second. It prints where it is, and then each line that the display
+// shows.
 func display() {
 	s := brailletest.New(40)
 	ln := must(net.Listen("tcp", "127.0.0.1:0"))
@@ -42,11 +43,13 @@ func display() {
 	}
 }
 
-// Who asks for contracted braille where nothing makes it is told what to install, and not left with something else.
+// Who asks for contracted braille where nothing makes it is told what to install, and not left with
+// something else.
 func TestContractedMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var out, errs bytes.Buffer
-	code := Main([]string{"listen", "--output", "contracted-braille", "http://127.0.0.1:1"}, strings.NewReader(""), &out, &errs)
+	code := Main([]string{"listen", "--output", "contracted-braille", "http://127.0.0.1:1"}, strings.NewReader(""),
+		&out, &errs)
 	want := "aaep: cannot tell it over contracted-braille: there is no program lou_translate to translate with.\n" +
 		"It needs BRLTTY with a display, as --output braille does, and liblouis: in Debian, the packages liblouis-bin and liblouis-data.\n"
 	if code != exitUnreachable || out.String()+errs.String() != want {

@@ -18,24 +18,30 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// INV-53: whoever is behind at the end is waited for, but not for ever, and not in silence.
+// INV-53: a listener that is behind at the end is waited for, but not for ever, and not in silence.
 func TestDrain(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		sessions int
-		stopped  time.Duration // when somebody wants to be done; zero is never
+		stopped  time.Duration // when the operator wants to be done; zero is never
 		deaf     bool          // takes nothing that is sent
 		takes    time.Duration // at one event a second, three for each session
 		says     string
 		away     bool // has no stream, and takes no last words
 	}{
 		{"nobody is behind", 0, 0, false, 0, "", false},
-		{"somebody is", 5, 0, false, 14 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
-		{"far behind, and gets on", 50, 0, false, 151 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
-		{"for too long", 250, 0, false, drainLong, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 10 minutes, and did not hear the end.\n", false},
-		{"stopped before", 50, time.Nanosecond, false, drainTime, "aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1).\naaep: Somebody was still behind after 30 seconds, and did not hear the end.\n", false},
-		{"stopped meanwhile", 50, 45 * time.Second, false, 75 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 1 minute 15 seconds, and did not hear the end.\n", false},
-		{"takes nothing", 50, 0, true, 27 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
+		{"somebody is", 5, 0, false, 14 * time.Second,
+			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
+		{"far behind, and gets on", 50, 0, false, 151 * time.Second,
+			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
+		{"for too long", 250, 0, false, drainLong,
+			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 10 minutes, and did not hear the end.\n", false},
+		{"stopped before", 50, time.Nanosecond, false, drainTime,
+			"aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1).\naaep: Somebody was still behind after 30 seconds, and did not hear the end.\n", false},
+		{"stopped meanwhile", 50, 45 * time.Second, false, 75 * time.Second,
+			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 1 minute 15 seconds, and did not hear the end.\n", false},
+		{"takes nothing", 50, 0, true, 27 * time.Second,
+			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
 		{"has gone away", 5, 0, false, 4 * time.Second, "", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -110,14 +116,14 @@ func (a *away) Send(ctx context.Context, msg []byte) error {
 }
 
 // The listeners of an agent that cannot be followed any more are told so once: at the end of serve
-// nobody is said to have missed it.
+// no listener is said to have missed it.
 func TestServedAgentGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var out said
+		var out saidLine
 		s := &server{agents: map[string]*producer.Producer{}, gone: map[string]bool{}, status: announcer{out: &out}}
 		for name, cfg := range map[string]producer.Config{"lost": {Log: kept}, "other": {}} {
 			cfg.Agent.AgentID = name
@@ -134,13 +140,14 @@ func TestServedAgentGone(t *testing.T) {
 		stop()
 		watching.Wait()
 		s.endAgents(ctx)
-		if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "aaep: lost cannot be served any more: ") {
+		if got := out.String(); strings.Count(got, "\n") != 1 ||
+			!strings.HasPrefix(got, "aaep: lost cannot be served any more: ") {
 			t.Errorf("it says %q", got)
 		}
 	})
 }
 
-// Where listeners could not come any more, for a reason of the system's, whoever serves is told at
+// Where listeners could not come any more, for a reason of the system's, the operator is told at
 // once, and once; at a regular end nothing is.
 func TestServingFails(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -150,8 +157,8 @@ func TestServingFails(t *testing.T) {
 		"broken": {errors.New("accept tcp: the socket is gone"), "aaep: Nobody can come any more at http://127.0.0.1:"},
 		"over":   {producer.ErrClosed, ""},
 	} {
-		var talk said
-		s := &serving{addrs: []string{"127.0.0.1:0"}}
+		var talk saidLine
+		s := &serveFlags{addrs: []string{"127.0.0.1:0"}}
 		_, served, err := s.openWith(t.Context(), &talk, func() (*producer.Producer, error) { return nil, nil },
 			func(_ context.Context, _ *serve.Server, ln net.Listener, _ *producer.Producer) error {
 				ln.Close()

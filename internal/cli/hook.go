@@ -51,8 +51,9 @@ nothing. It tells one server, which the first of them starts, and which ends whe
 				return nil
 			}
 			// An agent that calls a hook in this way must not take the exit code as a decision.
-			return &exitError{exitFailed, fmt.Errorf("there are no hooks for %q.\nThere are some for: %s", strings.Join(args,
-				" "), strings.Join(call.Agents, ", "))}
+			return &exitError{exitFailed, fmt.Errorf("there are no hooks for %q.\nThere are some for: %s",
+				strings.Join(args,
+					" "), strings.Join(call.Agents, ", "))}
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -81,7 +82,8 @@ shows.`,
 			}
 			for _, agent := range agents {
 				if !call.Known(agent) {
-					return usageError("there are no hooks for %q.\nThere are some for: %s", agent, strings.Join(call.Agents, ", "))
+					return usageError("there are no hooks for %q.\nThere are some for: %s", agent,
+						strings.Join(call.Agents, ", "))
 				}
 				if pieces && !hook.HasPieces(agent) {
 					return usageError("--pieces is for gemini: %s reports its answers only when they are whole.\nLeave it out.",
@@ -134,7 +136,8 @@ func installHook(out io.Writer, agent string, printed, remove, pieces bool) erro
 	case remove:
 		fmt.Fprintf(out, "The hooks are taken out of the settings of %s, %s.\n", name, change.Path)
 	case change.Same():
-		fmt.Fprintf(out, "The hooks are in the settings of %s already, %s.\nTo listen: aaep listen\n", name, change.Path)
+		fmt.Fprintf(out, "The hooks are in the settings of %s already, %s.\nTo listen: aaep listen\n", name,
+			change.Path)
 	default:
 		fmt.Fprintf(out, "The hooks are in the settings of %s, %s.\n", name, change.Path)
 		if change.Backup != "" {
@@ -223,16 +226,16 @@ func tryHook(ctx context.Context, line string) error {
 	return nil
 }
 
-// hookServing is what the flags of "hook serve" say.
-type hookServing struct {
-	where       *serving
+// hookServeFlags is what the flags of "hook serve" say.
+type hookServeFlags struct {
+	where       *serveFlags
 	idle        time.Duration
 	http, trail string
 	quiet, unit bool
 }
 
 func hookServeCommand() *cobra.Command {
-	o := &hookServing{}
+	o := &hookServeFlags{}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve what hooks report to whoever listens, for all agents of this user",
@@ -246,7 +249,7 @@ agent asks.`,
   aaep hook serve --web --listen 127.0.0.1:8080
   aaep hook serve --print-unit > ~/.config/systemd/user/aaep-hook.service`,
 		Args: cobra.NoArgs,
-		RunE: o.run,
+		RunE: o.serveHooks,
 	}
 	f := cmd.Flags()
 	o.where = servingFlags(cmd)
@@ -261,7 +264,7 @@ agent asks.`,
 	return cmd
 }
 
-func (o *hookServing) run(cmd *cobra.Command, _ []string) (err error) {
+func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) {
 	talk := cmd.ErrOrStderr()
 	if o.unit {
 		unit, err := hook.Unit()
@@ -326,7 +329,7 @@ func (o *hookServing) run(cmd *cobra.Command, _ []string) (err error) {
 	}
 	defer inputs.Close()
 	if o.http != "" {
-		end, err := o.post(ctx, s, dir, status)
+		end, err := o.serveInputs(ctx, s, dir, status)
 		if err != nil {
 			return err
 		}
@@ -343,8 +346,9 @@ func (o *hookServing) run(cmd *cobra.Command, _ []string) (err error) {
 	return nil
 }
 
-// post takes inputs over HTTP. End stops that.
-func (o *hookServing) post(ctx context.Context, s *hook.Server, dir string, status *announcer) (end func(), err error) {
+// serveInputs takes inputs over HTTP. End stops that.
+func (o *hookServeFlags) serveInputs(ctx context.Context, s *hook.Server, dir string,
+	status *announcer) (end func(), err error) {
 	addr, err := net.ResolveTCPAddr("tcp", o.http)
 	if err != nil || !addr.IP.IsLoopback() {
 		return nil, usageError("--http %q is no loopback address.\nGive one such as 127.0.0.1:7338.", o.http)

@@ -38,7 +38,7 @@ func printInvitations(status *announcer, agent, below string, all []invitation) 
 
 // newInvitation is how to follow an agent that srv serves at a TCP address: which name of it leads
 // there from this machine, what vouches for it, and what a listener has to show.
-func (s *serving) newInvitation(addr net.Addr, srv *serve.Server) (v invitation) {
+func (s *serveFlags) newInvitation(addr net.Addr, srv *serve.Server) (v invitation) {
 	tcp := addr.(*net.TCPAddr)
 	words := []string{"aaep listen"}
 	note := func(format string, args ...any) { v.notes = append(v.notes, fmt.Sprintf(format, args...)) }
@@ -97,7 +97,7 @@ func (s *serving) newInvitation(addr net.Addr, srv *serve.Server) (v invitation)
 
 // trustAnchor is the file with which a listener trusts a certificate that is not of a public
 // authority, also after the certificate was renewed where that can be, and what to know about it.
-func (s *serving) trustAnchor(cert tls.Certificate) (file, about string) {
+func (s *serveFlags) trustAnchor(cert tls.Certificate) (file, about string) {
 	leaf := cert.Leaf
 	if bytes.Equal(leaf.RawIssuer, leaf.RawSubject) {
 		return s.cert, fmt.Sprintf("The certificate in %s vouches for itself: when you renew it, give the new one to who listens first.", s.cert)

@@ -23,34 +23,46 @@ func TestInvitation(t *testing.T) {
 	loopback, everywhere := net.IPv4(127, 0, 0, 1), net.IPv4zero
 	for _, tt := range []struct {
 		name  string
-		s     serving
+		s     serveFlags
 		at    net.IP
 		certs []string // names in the certificate; nil is none
 		hosts []string
 		want  string
 	}{
-		{"a loopback agent", serving{}, loopback, nil, nil, "aaep listen http://127.0.0.1:8443"},
-		{"one with a page", serving{web: true}, loopback, nil, nil, "aaep listen http://127.0.0.1:8443\nOr open http://127.0.0.1:8443 in a browser."},
-		{"one with a page and tokens", serving{web: true, tokens: "tokens"}, loopback, nil, nil, "aaep listen --token-file FILE http://127.0.0.1:8443\n" + file},
-		{"one with tokens", serving{tokens: "tokens"}, loopback, nil, nil, "aaep listen --token-file FILE http://127.0.0.1:8443\n" + file},
-		{"one with certificates", serving{cert: "agent.pem", clientCA: "ca.pem"}, everywhere, []string{"agent.example"}, nil,
-			"aaep listen --ca agent.pem --cert FILE --key FILE https://agent.example:8443" + own + "\nFILE is the listener's certificate, and then its key."},
-		{"a certificate for others and this machine", serving{cert: "my agent.pem"}, everywhere, []string{"localhost", "agent.example", "127.0.0.1"}, nil,
+		{"a loopback agent", serveFlags{}, loopback, nil, nil, "aaep listen http://127.0.0.1:8443"},
+		{"one with a page", serveFlags{web: true}, loopback, nil, nil,
+			"aaep listen http://127.0.0.1:8443\nOr open http://127.0.0.1:8443 in a browser."},
+		{"one with a page and tokens", serveFlags{web: true, tokens: "tokens"}, loopback, nil, nil,
+			"aaep listen --token-file FILE http://127.0.0.1:8443\n" + file},
+		{"one with tokens", serveFlags{tokens: "tokens"}, loopback, nil, nil,
+			"aaep listen --token-file FILE http://127.0.0.1:8443\n" + file},
+		{"one with certificates", serveFlags{cert: "agent.pem", clientCA: "ca.pem"}, everywhere,
+			[]string{"agent.example"}, nil,
+			"aaep listen --ca agent.pem --cert FILE --key FILE https://agent.example:8443" + own +
+				"\nFILE is the listener's certificate, and then its key."},
+		{"a certificate for others and this machine", serveFlags{cert: "my agent.pem"}, everywhere,
+			[]string{"localhost", "agent.example", "127.0.0.1"}, nil,
 			"aaep listen --ca \"my agent.pem\" https://agent.example:8443\nOn this machine https://localhost:8443 will do too." + strings.Replace(own, "agent.pem", "my agent.pem", 1)},
-		{"on loopback", serving{cert: "agent.pem"}, loopback, []string{"agent.example", "127.0.0.1"}, nil, "aaep listen --ca agent.pem https://127.0.0.1:8443" + own},
-		{"on loopback under a name of the network", serving{cert: "agent.pem"}, loopback, []string{"agent.example"}, nil,
+		{"on loopback", serveFlags{cert: "agent.pem"}, loopback, []string{"agent.example", "127.0.0.1"}, nil,
+			"aaep listen --ca agent.pem https://127.0.0.1:8443" + own},
+		{"on loopback under a name of the network", serveFlags{cert: "agent.pem"}, loopback, []string{"agent.example"},
+			nil,
 			"aaep listen --ca agent.pem https://agent.example:8443\nThe name agent.example has to lead to 127.0.0.1 on this machine." + own},
-		{"with a port of its own", serving{cert: "agent.pem"}, everywhere, []string{"agent.example"}, []string{"agent.example:443"},
+		{"with a port of its own", serveFlags{cert: "agent.pem"}, everywhere, []string{"agent.example"},
+			[]string{"agent.example:443"},
 			"aaep listen --ca agent.pem https://agent.example:443" + own},
-		{"behind a proxy", serving{issuer: "https://login.example"}, loopback, nil, []string{"agent.example:9443"},
+		{"behind a proxy", serveFlags{issuer: "https://login.example"}, loopback, nil, []string{"agent.example:9443"},
 			"aaep listen --token-file FILE https://agent.example:9443\nA proxy has to pass on to 127.0.0.1:8443 what comes for agent.example:9443.\n" + file},
-		{"behind a proxy on this machine", serving{}, loopback, nil, []string{"localhost:9443"},
+		{"behind a proxy on this machine", serveFlags{}, loopback, nil, []string{"localhost:9443"},
 			"aaep listen https://localhost:9443\nA proxy has to pass on to 127.0.0.1:8443 what comes for localhost:9443."},
-		{"below a path of a proxy", serving{issuer: "https://login.example", below: "planner"}, loopback, nil, []string{"agent.example"},
+		{"below a path of a proxy", serveFlags{issuer: "https://login.example", below: "planner"}, loopback, nil,
+			[]string{"agent.example"},
 			"aaep listen --token-file FILE https://agent.example/planner\nA proxy has to pass on to 127.0.0.1:8443 what comes for agent.example/planner.\n" + file},
-		{"below a path with TLS", serving{cert: "agent.pem", below: "planner"}, everywhere, []string{"agent.example"}, []string{"agent.example"},
+		{"below a path with TLS", serveFlags{cert: "agent.pem", below: "planner"}, everywhere,
+			[]string{"agent.example"}, []string{"agent.example"},
 			"aaep listen --ca agent.pem https://agent.example:8443/planner" + own},
-		{"under another name of this machine", serving{}, loopback, nil, []string{"localhost"}, "aaep listen http://localhost:8443"},
+		{"under another name of this machine", serveFlags{}, loopback, nil, []string{"localhost"},
+			"aaep listen http://localhost:8443"},
 	} {
 		srv := &serve.Server{Hosts: tt.hosts}
 		if tt.certs != nil {

@@ -15,7 +15,7 @@ import (
 // connectionLog is the log of who comes and who goes, for where listeners are asked who they are.
 // Elsewhere there is no one to name, and a person who runs a program at a terminal is told nothing
 // but what is wrong: otherwise is that log.
-func (s *serving) connectionLog(talk io.Writer, otherwise *slog.Logger) *slog.Logger {
+func (s *serveFlags) connectionLog(talk io.Writer, otherwise *slog.Logger) *slog.Logger {
 	if s.tokens == "" && s.clientCA == "" && s.issuer == "" {
 		return otherwise
 	}

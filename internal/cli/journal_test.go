@@ -20,8 +20,10 @@ func TestAnswered(t *testing.T) {
 	a := answered{slog.New(slog.NewTextHandler(&log, nil))}
 	by := &audit.Subscription{SubscriptionID: "sub_1", SubscriberID: "reader", Principal: "ada"}
 	for _, r := range []audit.Record{
-		{Kind: audit.Asked, SessionID: "ses_1", QuestionID: "q_1", Shown: []audit.Words{{Action: "secret"}}, Default: "secret", Recipients: []audit.Subscription{*by}},
-		{Kind: audit.Replied, SessionID: "ses_1", QuestionID: "q_1", By: by, Claims: &audit.Claims{Rationale: "secret"}},
+		{Kind: audit.Asked, SessionID: "ses_1", QuestionID: "q_1", Shown: []audit.Words{{Action: "secret"}},
+			Default: "secret", Recipients: []audit.Subscription{*by}},
+		{Kind: audit.Replied, SessionID: "ses_1", QuestionID: "q_1", By: by,
+			Claims: &audit.Claims{Rationale: "secret"}},
 		{Kind: audit.Settled, SessionID: "ses_1", QuestionID: "q_1", By: by, Cause: "replied", Decision: aaep.Accept},
 		{Kind: audit.Settled, SessionID: "ses_1", QuestionID: "q_2", Cause: "timed_out", Response: "secret"},
 	} {
@@ -78,7 +80,7 @@ func TestPriorities(t *testing.T) {
 // An agent of the command without a trail logs that it asked, and what came of it, and no word of
 // that.
 func TestNoWordsInTheLog(t *testing.T) {
-	var log said
+	var log saidLine
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	p, err := newProducer("planner", producer.Config{Logger: logger})
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/hook/call"
 )
 
-// listening is what the flags of "listen" say.
-type listening struct {
+// listenFlags is what the flags of "listen" say.
+type listenFlags struct {
 	asJSON, noReply, plain bool
 	program, settings      string
 	outs                   []string
-	ask                    *asking
-	reach                  *reaching
+	ask                    *capabilityFlags
+	reach                  *reachFlags
 }
 
 const seeListen = "\nSee: aaep listen --help"
 
 func listenCommand() *cobra.Command {
-	o := &listening{}
+	o := &listenFlags{}
 	cmd := &cobra.Command{
 		Use:   "listen [ADDRESS... | --exec COMMAND]",
 		Short: "Follow agents: hear what they say, sentence by sentence, and answer their questions",
@@ -58,43 +58,46 @@ keep what is between them together. No shell reads it.`,
   aaep listen --exec "aaep run --stdio -- some-llm 'Plan my week'"
   aaep listen --output web --token-file token.txt https://bank.example
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
-		Args: o.named,
-		RunE: o.run,
+		Args: o.checkArgs,
+		RunE: o.runListen,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
 	f.StringVar(&o.program, "exec", "", "start the agent with this `COMMAND`, and follow it")
 	f.BoolVar(&o.plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
 	f.StringVar(&o.settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
-	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+strings.Join(outputNames(), ", ")+" (a page)")
+	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+
+		strings.Join(outputNames(), ", ")+" (a page)")
 	f.BoolVar(&o.noReply, "no-reply", false, "follow without being asked anything")
-	o.ask = askingFlags(cmd)
-	o.reach = reachingFlags(cmd)
-	o.reach.trustFlags(cmd)
+	o.ask = addCapabilityFlags(cmd)
+	o.reach = addReachFlags(cmd)
+	o.reach.addTrustFlags(cmd)
 	return cmd
 }
 
-// named refuses to listen to two things that exclude each other.
-func (o *listening) named(_ *cobra.Command, args []string) error {
+// checkArgs refuses to listen to two things that exclude each other.
+func (o *listenFlags) checkArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 && o.program != "" {
 		return usageError("--exec starts the agent, so there is no address to name too; give one of them." + seeListen)
 	}
 	return nil
 }
 
-func (o *listening) run(cmd *cobra.Command, args []string) error {
+func (o *listenFlags) runListen(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && o.program == "" { // the server of hooks
 		if err := call.Ensure(cmd.Context(), call.Start); err != nil {
-			return &exitError{exitUnreachable, fmt.Errorf("no address is given, and the agents that call hooks cannot be followed: %s.\nName an agent to follow, for example: aaep listen http://127.0.0.1:8080", plainError(err))}
+			return &exitError{exitUnreachable,
+				fmt.Errorf("no address is given, and the agents that call hooks cannot be followed: %s.\nName an agent to follow, for example: aaep listen http://127.0.0.1:8080", plainError(err))}
 		}
 		args = []string{localScheme + call.AgentID}
 	}
-	urls, err := addresses(args)
+	urls, err := checkAddresses(args)
 	if err != nil {
 		return err
 	}
 	if o.plain && len(o.outs) > 0 {
-		return usageError("--plain is for lines on the terminal alone, and --output for more; give one of them." + seeListen)
+		return usageError("--plain is for lines on the terminal alone, and --output for more; give one of them." +
+			seeListen)
 	}
 	if err := o.reach.checkOneAgent(urls); err != nil {
 		return err
@@ -102,13 +105,13 @@ func (o *listening) run(cmd *cobra.Command, args []string) error {
 	if slices.Contains(o.outs, onPage) { // which has settings of its own
 		return o.onPage(cmd, urls)
 	}
-	caps, err := o.wanted(cmd)
+	caps, err := o.wantedCapabilities(cmd)
 	if err != nil {
 		return err
 	}
 	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
-	l, keys, end, err := o.person(ctx, cmd, caps)
+	l, keys, end, err := o.openConsole(ctx, cmd, caps)
 	if err != nil {
 		return err
 	}
@@ -116,33 +119,35 @@ func (o *listening) run(cmd *cobra.Command, args []string) error {
 	caps.Languages = l.out.spokenFirst(caps.Languages)
 	o.reach.languages = caps.Languages
 	if o.program == "" {
-		return l.listen(ctx, o.reach, urls, caps, keys.lines)
+		return l.followAddresses(ctx, o.reach, urls, caps, keys.lines)
 	}
 	return l.listenToChild(ctx, o.reach, o.program, caps, keys.lines, cmd.ErrOrStderr())
 }
 
-// person opens the outputs and the keyboard of whoever listens. End closes them.
-func (o *listening) person(ctx context.Context, cmd *cobra.Command, caps aaep.Capabilities) (l *listener, keys *keyboard, end func(), err error) {
-	l = &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: o.asJSON}
-	l.speak(caps.Languages)
+// openConsole opens the outputs and the keyboard of the person. The function end closes them.
+func (o *listenFlags) openConsole(ctx context.Context, cmd *cobra.Command, caps aaep.Capabilities) (l *listener,
+	keys *keyboard, end func(), err error) {
+	l = &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()},
+		json: o.asJSON}
+	l.setLanguages(caps.Languages)
 	closeOutputs := func() {}
 	if len(o.outs) > 0 {
-		if err := l.tellOver(ctx, o.outs, caps.PaceWPM); err != nil {
+		if err := l.useOutputs(ctx, o.outs, caps.PaceWPM); err != nil {
 			return nil, nil, nil, err
 		}
-		closeOutputs = l.out.close
-		l.speak(caps.Languages)
+		closeOutputs = l.out.closeAll
+		l.setLanguages(caps.Languages)
 	}
 	keys = openKeyboard(ctx, cmd.InOrStdin())
-	l.sees, l.attended, l.status.out = keys.sees, keys.tty, keys.over(l.status.out)
+	l.sees, l.attended, l.status.out = keys.sees, keys.tty, keys.wrapWriter(l.status.out)
 	if l.out == nil {
-		l.announcer.out = keys.over(l.announcer.out)
+		l.announcer.out = keys.wrapWriter(l.announcer.out)
 	}
 	return l, keys, func() { keys.stop(); closeOutputs() }, nil
 }
 
-// addresses completes and checks what names the agents.
-func addresses(args []string) (urls []string, err error) {
+// checkAddresses completes and checks what names the agents.
+func checkAddresses(args []string) (urls []string, err error) {
 	for _, arg := range args {
 		url, err := checkAddress(arg)
 		if err != nil {
@@ -156,8 +161,8 @@ func addresses(args []string) (urls []string, err error) {
 	return urls, nil
 }
 
-// wanted takes the person's settings, and is what to ask the agents for.
-func (o *listening) wanted(cmd *cobra.Command) (aaep.Capabilities, error) {
+// wantedCapabilities takes the person's settings, and is what to ask the agents for.
+func (o *listenFlags) wantedCapabilities(cmd *cobra.Command) (aaep.Capabilities, error) {
 	chosen := len(o.outs) > 0
 	if err := applySettings(cmd, o.settings); err != nil {
 		return aaep.Capabilities{}, err

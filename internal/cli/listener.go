@@ -23,35 +23,35 @@ import (
 // listener is a person at a terminal, who follows one or several agents.
 type listener struct {
 	announcer
-	status  announcer
-	json    bool
-	agents  []*following
-	asked   announce.Questions       // the first is on the screen
-	before  past                     // of what was asked before
-	tried   map[*announce.Asked]bool // an answer was sent and may have arrived
-	doubted *announce.Asked          // an acceptance came too soon, and is asked for once more
+	status       announcer
+	json         bool
+	agents       []*followedAgent
+	asked        announce.Questions       // the first is on the screen
+	lastQuestion lastQuestion             // of what was asked before
+	tried        map[*announce.Asked]bool // an answer was sent and may have arrived
+	doubted      *announce.Asked          // an acceptance came too soon, and is asked for once more
 	// twoChoices is an answer that may mean two of the choices; it counts when it comes again.
-	twoChoices doubtful
+	twoChoices doubtfulChoice
 	talk       conversation // nil where the person only listens
 	askedAt    time.Time    // when a question was open last
 	out        *outputs     // nil if the terminal is all there is
-	aim        aiming       // of the line that is being typed
+	context    lineContext  // of the line that is being typed
 	sees       func() bool  // whether keys are seen; nil if they are
 	attended   bool         // a person is at a terminal
 	word       string       // that is a yes to the question on the screen where they are not; empty if none was shown,
 	wordFor    *aaep.Event  // and that question
 	words      []string     // that were shown last; none is a yes to another question
-	own        atomic.Value // a tongue
+	language   atomic.Value // a tongue
 
-	happens chan func()                                            // what the agents do
-	after   func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
-	speaker string                                                 // who was named last
-	gone    int                                                    // agents whose subscriptions are over
-	last    error                                                  // why the last of them is
+	loopCalls chan func()                                            // what the agents do
+	after     func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
+	speaker   string                                                 // who was named last
+	gone      int                                                    // agents whose subscriptions are over
+	last      error                                                  // why the last of them is
 
-	meanwhile []held          // what came while a question was on the screen
-	dropped   int             // of it
-	offered   *announce.Asked // of whose session it was said that there is more
+	waiting []heldLine      // what came while a question was on the screen
+	dropped int             // of it
+	offered *announce.Asked // of whose session it was said that there is more
 
 	questions int             // that were put
 	hushed    *time.Timer     // until it is over; nil where it is not quiet
@@ -60,20 +60,23 @@ type listener struct {
 	given     *announce.Asked // of which the agent has yet to say that there is more time
 }
 
-// several reports whether more than one agent is followed, and each has to be named.
-func (l *listener) several() bool { return len(l.agents) > 1 }
+// hasSeveral reports whether more than one agent is followed, and each has to be named.
+func (l *listener) hasSeveral() bool { return len(l.agents) > 1 }
 
-// slowReach is when it is said that an agent is being reached: silence would be taken for nothing at all.
+// slowReach is when it is said that an agent is being reached: silence would be taken for nothing
+// at all.
 const slowReach = 2 * time.Second
 
-// connecting says after a moment that an agent is being reached, until the function that it returns is called.
-func (l *listener) connecting(url string) (stop func() bool) {
-	return time.AfterFunc(slowReach, func() { l.inform(l.phrase(phrase.Connecting, url)) }).Stop
+// announceConnecting says after a moment that an agent is being reached, until the function that it
+// returns is called.
+func (l *listener) announceConnecting(url string) (stop func() bool) {
+	return time.AfterFunc(slowReach, func() { l.informPerson(l.phraseText(phrase.Connecting, url)) }).Stop
 }
 
-// reach subscribes to an agent.
-func (l *listener) reach(ctx context.Context, reach *reaching, url string, wanted aaep.Capabilities) (*following, error) {
-	f := &following{listener: l, wanted: wanted}
+// dialAgent subscribes to an agent.
+func (l *listener) dialAgent(ctx context.Context, reach *reachFlags, url string,
+	wanted aaep.Capabilities) (*followedAgent, error) {
+	f := &followedAgent{listener: l, wanted: wanted}
 	ways, err := reach.findWays(ctx, url)
 	if err != nil {
 		return nil, err
@@ -84,7 +87,7 @@ func (l *listener) reach(ctx context.Context, reach *reaching, url string, wante
 	if f.trust, err = reach.readTrust(url); err != nil {
 		return nil, err
 	}
-	cfg := f.config(false)
+	cfg := f.subscriberConfig(false)
 	cfg.Fallback = discover.Dialers(ways[1:])
 	if f.sub, err = subscriber.Dial(ctx, ways[0].Dialer, cfg); err != nil {
 		return nil, dialError(ctx, url, err, wanted.Languages...)
@@ -92,15 +95,17 @@ func (l *listener) reach(ctx context.Context, reach *reaching, url string, wante
 	return f, nil
 }
 
-// listen follows the agents at some addresses. Those that are not there are followed when they are; but one alone must be, where no person
-// is at a terminal who would wait for it.
-func (l *listener) listen(ctx context.Context, reach *reaching, urls []string, wanted aaep.Capabilities, lines <-chan typed) error {
-	agents := make([]*following, len(urls))
+// followAddresses follows the agents at some addresses. Those that are not there are followed when
+// they are; but one alone must be, where no person is at a terminal who would wait for it.
+func (l *listener) followAddresses(ctx context.Context, reach *reachFlags, urls []string, wanted aaep.Capabilities,
+	lines <-chan typedLine) error {
+	agents := make([]*followedAgent, len(urls))
 	for i, url := range urls {
-		agents[i] = l.awaited(url, wanted, func(ctx context.Context) (*following, error) { return l.reach(ctx, reach, url, wanted) })
+		agents[i] = l.newPendingAgent(url, wanted,
+			func(ctx context.Context) (*followedAgent, error) { return l.dialAgent(ctx, reach, url, wanted) })
 	}
 	if len(agents) == 1 && !l.attended {
-		stop := l.connecting(urls[0])
+		stop := l.announceConnecting(urls[0])
 		var err error
 		agents[0], err = agents[0].reach(ctx)
 		stop()
@@ -115,56 +120,59 @@ func (l *listener) listen(ctx context.Context, reach *reaching, urls []string, w
 			}
 		}
 	}()
-	return l.follow(ctx, lines, agents...)
+	return l.followAgents(ctx, lines, agents...)
 }
 
-// config is how to subscribe. Proof of who the agent is is asked for, if the person wants that.
-func (f *following) config(once bool) subscriber.Config {
+// subscriberConfig is how to subscribe. Proof of who the agent is is asked for, if the person wants
+// that.
+func (f *followedAgent) subscriberConfig(once bool) subscriber.Config {
 	if f.trust != nil {
 		f.wanted.AcceptSignedManifestsOnly = new(true)
 	}
-	cfg := listenConfig(f.wanted, once)
+	cfg := newSubscriberConfig(f.wanted, once)
 	cfg.Trust = f.trust
-	f.garbled = newGarbled()
-	cfg.Unreadable = f.garbled.note
+	f.invalid = newInvalidMessages()
+	cfg.Unreadable = f.invalid.noteInvalid
 	return cfg
 }
 
-func listenConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
+func newSubscriberConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
 	host, _ := os.Hostname()
-	return subscriber.Config{ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version, Capabilities: wanted, NoReconnect: once}
+	return subscriber.Config{ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version,
+		Capabilities: wanted, NoReconnect: once}
 }
 
-// post lets the listener's own goroutine do something, and reports whether it does.
-func (l *listener) post(ctx context.Context, do func()) bool {
+// runInLoop lets the listener's own goroutine do something, and reports whether it does.
+func (l *listener) runInLoop(ctx context.Context, do func()) bool {
 	select {
-	case l.happens <- do:
+	case l.loopCalls <- do:
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// follow tells what comes, and obeys the lines a person types, until ctx or the last subscription ends.
-func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*following) error {
+// followAgents tells what comes, and obeys the lines a person types, until ctx or the last
+// subscription ends.
+func (l *listener) followAgents(ctx context.Context, lines <-chan typedLine, agents ...*followedAgent) error {
 	var awaiting sync.WaitGroup
 	defer awaiting.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l.agents, l.happens = agents, make(chan func())
-	l.speak(agents[0].wanted.Languages)
+	l.agents, l.loopCalls = agents, make(chan func())
+	l.setLanguages(agents[0].wanted.Languages)
 	l.after = func(d time.Duration, do func(context.Context)) *time.Timer {
-		return time.AfterFunc(d, func() { l.post(ctx, func() { do(ctx) }) })
+		return time.AfterFunc(d, func() { l.runInLoop(ctx, func() { do(ctx) }) })
 	}
 	for _, f := range agents {
 		if f.sub == nil {
-			awaiting.Go(func() { f.await(ctx) })
+			awaiting.Go(func() { f.awaitAgent(ctx) })
 		} else {
-			f.begin(ctx)
+			f.startFollowing(ctx)
 		}
 	}
-	if l.several() {
-		l.inform(l.phrase(phrase.HelpIsThere, ""), l.phrase(phrase.CtrlCEnds, ""))
+	if l.hasSeveral() {
+		l.informPerson(l.phraseText(phrase.HelpIsThere, ""), l.phraseText(phrase.CtrlCEnds, ""))
 	}
 	timer := time.NewTimer(math.MaxInt64) // set below
 	defer timer.Stop()
@@ -172,9 +180,9 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 		if l.asked.Len() > 0 {
 			l.askedAt = time.Now()
 		}
-		at := l.timeLeft()
+		at := l.warnOfDeadlines()
 		for _, f := range l.agents {
-			if wake := f.lasted(); at.IsZero() || !wake.IsZero() && wake.Before(at) {
+			if wake := f.announceLasting(); at.IsZero() || !wake.IsZero() && wake.Before(at) {
 				at = wake
 			}
 		}
@@ -184,22 +192,22 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 			timer.Reset(max(time.Until(at), time.Millisecond))
 		}
 		select {
-		case do := <-l.happens:
+		case do := <-l.loopCalls:
 			do()
 			if l.isUnread() {
 				return l.writeError()
 			}
-			if l.gone == len(l.agents) || l.last != nil && code(l.last) == exitUsage {
+			if l.gone == len(l.agents) || l.last != nil && exitCodeOf(l.last) == exitUsage {
 				return l.last
 			}
 			l.keepPace(ctx)
 		case line, ok := <-lines:
 			if !ok {
 				lines = nil
-				l.answersNoMore(ctx)
+				l.stopAnswering(ctx)
 				continue
 			}
-			l.typed(ctx, line)
+			l.handleTyped(ctx, line)
 		case <-timer.C:
 		case <-ctx.Done():
 			return nil
@@ -207,47 +215,48 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 	}
 }
 
-// ended counts an agent whose subscription is over.
-func (l *listener) ended(f *following, err error) {
+// countEnded counts an agent whose subscription is over.
+func (l *listener) countEnded(f *followedAgent, err error) {
 	l.gone++
 	if err == nil {
 		l.last = nil
 		return
 	}
 	says := "the agent ended the link: " + words.Sentence(plainError(err))
-	if !l.tongue().isEnglish() {
-		says = l.phrase(phrase.AgentEndedLink, l.tongue().why(err))
+	if !l.uiLanguage().isEnglish() {
+		says = l.phraseText(phrase.AgentEndedLink, l.uiLanguage().explainError(err))
 	}
 	l.last = &exitError{exitFailed, errors.New(says + howToAccept(err))}
-	if l.several() {
-		f.note(l.phrase(phrase.AgentEndedLink, l.tongue().why(err)) + howToAccept(err))
+	if l.hasSeveral() {
+		f.informOfLink(l.phraseText(phrase.AgentEndedLink, l.uiLanguage().explainError(err)) + howToAccept(err))
 	}
 }
 
-// timeLeft prints that the time for a question ends soon, and returns when to ask again. Outputs say it themselves. And it tells
-// which answers nothing shows to have arrived, for the person believes that they decided.
-func (l *listener) timeLeft() time.Time {
+// warnOfDeadlines prints that the time for a question ends soon, and returns when to ask again.
+// Outputs say it themselves. And it tells which answers nothing shows to have arrived, for the
+// person believes that they decided.
+func (l *listener) warnOfDeadlines() time.Time {
 	for {
-		q, wake := l.asked.TimeEnds(time.Now(), l.pace())
+		q, wake := l.asked.TimeEnds(time.Now(), l.listeningPace())
 		if q == nil {
 			return wake
 		}
 		text := l.asked.Warning(time.Now(), q).String()
 		if l.asked.Find(q.Event) != nil {
-			l.printLabelled("", l.named(q)+text)
+			l.printLabelled("", l.speakerPrefix(q)+text)
 			continue
 		}
-		unheeded := l.phrase(phrase.AnswerUnheeded, "")
-		l.from(q).note(unheeded, text)
-		if l.before.last == q {
-			l.before.unheeded = unheeded
+		unheeded := l.phraseText(phrase.AnswerUnheeded, "")
+		l.agentOf(q).informOfLink(unheeded, text)
+		if l.lastQuestion.last == q {
+			l.lastQuestion.unheeded = unheeded
 		}
 	}
 }
 
-// pace is how fast the person listens, as far as is known, in words a minute. No agent has a say in it: how long a question takes to
-// be heard depends on it.
-func (l *listener) pace() int64 {
+// listeningPace is how fast the person listens, as far as is known, in words a minute. No agent has
+// a say in it: how long a question takes to be heard depends on it.
+func (l *listener) listeningPace() int64 {
 	for _, f := range l.agents {
 		if pace := f.wanted.PaceWPM; pace > 0 {
 			return pace
@@ -256,45 +265,47 @@ func (l *listener) pace() int64 {
 	return usualPace
 }
 
-// answersNoMore lets the agents know that nobody can answer here: what is typed has come to its end. A question would only wait.
-func (l *listener) answersNoMore(ctx context.Context) {
+// stopAnswering lets the agents know that no person can answer here: what is typed has come to its
+// end. A question would only wait.
+func (l *listener) stopAnswering(ctx context.Context) {
 	if l.talk != nil {
 		l.talk.End()
 	}
-	for f := range l.there() {
-		if c := f.terms(); isTrue(c.SupportsConfirmationReply) || isTrue(c.SupportsClarificationReply) {
+	for f := range l.liveAgents() {
+		if c := f.currentTerms(); isTrue(c.SupportsConfirmationReply) || isTrue(c.SupportsClarificationReply) {
 			if f.sub != nil {
-				f.note(l.phrase(phrase.OthersAnswer, ""))
+				f.informOfLink(l.phraseText(phrase.OthersAnswer, ""))
 			}
-			f.change(ctx, aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)})
+			f.changeTerms(ctx, aaep.Capabilities{SupportsConfirmationReply: new(false),
+				SupportsClarificationReply: new(false)})
 		}
 	}
 }
 
-// typed obeys a key or a line that the person typed.
-func (l *listener) typed(ctx context.Context, line typed) {
+// handleTyped obeys a key or a line that the person typed.
+func (l *listener) handleTyped(ctx context.Context, line typedLine) {
 	began := line.began
-	if !line.key && began.IsZero() { // nobody saw its keys
+	if !line.key && began.IsZero() { // its keys were not seen
 		began = line.at
 	}
-	if began != l.aim.began { // or the keys before were taken back
-		l.aim = l.aimed(began)
+	if began != l.context.began { // or the keys before were taken back
+		l.context = l.newLineContext(began)
 	}
 	if line.key {
-		l.out.each((*present.Presenter).Typing)
+		l.out.forEach((*present.Presenter).Typing)
 		return
 	}
-	aim := l.aim
+	aim := l.context
 	aim.unseen = line.unseen
-	l.aim = aiming{}
-	l.out.each((*present.Presenter).Rest)
-	for f := range l.there() {
-		f.look()
+	l.context = lineContext{}
+	l.out.forEach((*present.Presenter).Rest)
+	for f := range l.liveAgents() {
+		f.checkLink()
 	}
 	if strings.HasPrefix(line.text, "/") {
-		l.command(ctx, line.text)
+		l.runCommand(ctx, line.text)
 	} else {
-		l.answer(ctx, line.text, aim)
+		l.answerQuestion(ctx, line.text, aim)
 	}
 }
 

@@ -304,7 +304,7 @@ func readManifest(ctx context.Context, name, ca string, stdin io.Reader) ([]byte
 	var data []byte
 	var err error
 	if at, ok := manifestAddress(name); ok {
-		conf, failed := (&reaching{ca: ca}).tlsConfig()
+		conf, failed := (&reachFlags{ca: ca}).tlsConfig()
 		if failed != nil {
 			return nil, failed
 		}

@@ -20,15 +20,15 @@ import (
 	"github.com/aaep-go/aaep/subscriber/discover"
 )
 
-// believing is whose signatures count.
-type believing struct {
+// signerFlags is whose signatures count.
+type signerFlags struct {
 	keys, algorithms []string
 	ca, tlsCA, agent string
 }
 
-// believingFlags adds the flags that say whose signature counts.
-func believingFlags(cmd *cobra.Command) *believing {
-	b := &believing{}
+// addSignerFlags adds the flags that say whose signature counts.
+func addSignerFlags(cmd *cobra.Command) *signerFlags {
+	b := &signerFlags{}
 	f := cmd.Flags()
 	f.StringArrayVar(&b.keys, "trust", nil, "public keys to believe: a JWK, JWK Set or PEM `FILE`, or the URL of one; may be repeated")
 	f.StringVar(&b.ca, "key-ca", "", "believe keys that the CAs in this PEM `FILE` vouch for")
@@ -40,11 +40,11 @@ func believingFlags(cmd *cobra.Command) *believing {
 }
 
 // isGiven reports whether any key is believed.
-func (b *believing) isGiven() bool { return len(b.keys) > 0 || b.ca != "" }
+func (b *signerFlags) isGiven() bool { return len(b.keys) > 0 || b.ca != "" }
 
 // verifyManifest says whether a signed manifest is to be believed. Its error is one for the user
 // where nothing could be judged, and refused where it was.
-func (b *believing) verifyManifest(ctx context.Context, signed string) (m *manifest.Manifest, id *manifest.Identity,
+func (b *signerFlags) verifyManifest(ctx context.Context, signed string) (m *manifest.Manifest, id *manifest.Identity,
 	refused, err error) {
 	for _, a := range b.algorithms {
 		if !slices.Contains([]string{manifest.ES256, manifest.RS256, manifest.EdDSA}, a) {
@@ -61,7 +61,7 @@ func (b *believing) verifyManifest(ctx context.Context, signed string) (m *manif
 		if trust.Source != nil {
 			return nil, nil, nil, usageError("--trust may name one URL, and any number of files")
 		}
-		conf, err := (&reaching{ca: b.tlsCA}).tlsConfig()
+		conf, err := (&reachFlags{ca: b.tlsCA}).tlsConfig()
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -97,7 +97,7 @@ func (b *believing) verifyManifest(ctx context.Context, signed string) (m *manif
 
 // manifestVerify makes "aaep manifest verify".
 func manifestVerify() *cobra.Command {
-	var b *believing
+	var b *signerFlags
 	cmd := &cobra.Command{
 		Use:   "verify FILE | - | URL",
 		Short: "Tell whether a manifest is signed by somebody you believe",
@@ -132,19 +132,19 @@ Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 something could not be re
 			return nil
 		},
 	}
-	b = believingFlags(cmd)
+	b = addSignerFlags(cmd)
 	return cmd
 }
 
-// showing is what the flags of "manifest show" say.
-type showing struct {
-	*believing
+// manifestShowFlags is what the flags of "manifest show" say.
+type manifestShowFlags struct {
+	*signerFlags
 	ask bool
 }
 
 // manifestShow makes "aaep manifest show".
 func manifestShow() *cobra.Command {
-	o := &showing{}
+	o := &manifestShowFlags{}
 	cmd := &cobra.Command{
 		Use:   "show FILE | - | URL",
 		Short: "Print what a manifest says, and who signed it",
@@ -159,13 +159,13 @@ Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no 
 		Args: cobra.ExactArgs(1),
 		RunE: o.showManifest,
 	}
-	o.believing = believingFlags(cmd)
+	o.signerFlags = addSignerFlags(cmd)
 	cmd.Flags().BoolVar(&o.ask, "ask", false, "subscribe to the agent at URL, and compare its answer")
 	return cmd
 }
 
 // showManifest is "aaep manifest show".
-func (o *showing) showManifest(cmd *cobra.Command, args []string) error {
+func (o *manifestShowFlags) showManifest(cmd *cobra.Command, args []string) error {
 	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
 	data, err := readManifest(ctx, args[0], o.tlsCA, cmd.InOrStdin())
@@ -274,7 +274,7 @@ func claimLines(m *manifest.Manifest) (lines []string) {
 func keepsItsWord(ctx context.Context, at, ca string, m *manifest.Manifest) (line string, agrees bool) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	conf, err := (&reaching{ca: ca}).tlsConfig()
+	conf, err := (&reachFlags{ca: ca}).tlsConfig()
 	if err != nil {
 		return words.Sentence("The agent could not be asked: " + plainError(err)), true
 	}

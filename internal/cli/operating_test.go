@@ -51,12 +51,14 @@ func TestOperatingUnit(t *testing.T) {
 	if err := os.WriteFile(path, []byte(unit), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", path).CombinedOutput(); err != nil || strings.Contains(string(out), path) {
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", path).CombinedOutput(); err != nil ||
+		strings.Contains(string(out), path) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// Through nginx as it is set up there, what an agent says comes at once over both transports, and who is not known is kept out.
+// Through nginx as it is set up there, what an agent says comes at once over both transports, and
+// who is not known is kept out.
 func TestOperatingProxy(t *testing.T) {
 	nginx, err := exec.LookPath("nginx")
 	if err != nil {
@@ -80,7 +82,8 @@ func TestOperatingProxy(t *testing.T) {
 	go func() { served <- srv.Serve(context.Background(), behind, p) }()
 	defer func() { p.Shutdown(context.Background()); <-served }()
 
-	site = strings.NewReplacer("listen 443", "listen "+at, "agent.example", "localhost", "/etc/nginx/", here+"/", "127.0.0.1:8080", behind.Addr().String()).Replace(site)
+	site = strings.NewReplacer("listen 443", "listen "+at, "agent.example", "localhost", "/etc/nginx/", here+"/",
+		"127.0.0.1:8080", behind.Addr().String()).Replace(site)
 	conf := "daemon off; master_process off; pid pid; error_log stderr; events {} http { access_log off;"
 	for _, of := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		conf += " " + of + "_temp_path " + of + ";"
@@ -108,12 +111,15 @@ func TestOperatingProxy(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	trusted := must(auth.ClientTLS("ca.pem", "", "", nil))
-	follow := func(transport string, show func(context.Context) (http.Header, error)) (*subscriber.Subscription, error) {
-		ways, err := discover.Ways(ctx, "https://localhost:"+port, discover.Options{TLS: trusted, Credentials: show, Transports: []string{transport}})
+	follow := func(transport string, show func(context.Context) (http.Header, error)) (*subscriber.Subscription,
+		error) {
+		ways, err := discover.Ways(ctx, "https://localhost:"+port,
+			discover.Options{TLS: trusted, Credentials: show, Transports: []string{transport}})
 		if err != nil {
 			return nil, err
 		}
-		return subscriber.Dial(ctx, ways[0].Dialer, subscriber.Config{ID: "reader", Capabilities: subscriber.ScreenReader("en-US")})
+		return subscriber.Dial(ctx, ways[0].Dialer,
+			subscriber.Config{ID: "reader", Capabilities: subscriber.ScreenReader("en-US")})
 	}
 	var subs []*subscriber.Subscription
 	for _, transport := range []string{manifest.SSE, manifest.WebSocket} {
@@ -123,7 +129,8 @@ func TestOperatingProxy(t *testing.T) {
 		}
 		defer sub.Close()
 		subs = append(subs, sub)
-		if _, err := follow(transport, auth.Bearer("A1B2C3D4E5F6G7H8J9K1L2M3N4")); !errors.Is(err, aaep.AuthenticationRequired) {
+		if _, err := follow(transport, auth.Bearer("A1B2C3D4E5F6G7H8J9K1L2M3N4")); !errors.Is(err,
+			aaep.AuthenticationRequired) {
 			t.Errorf("%s, not known: %v", transport, err)
 		}
 	}
@@ -136,15 +143,18 @@ func TestOperatingProxy(t *testing.T) {
 	}
 }
 
-// Whoever names an issuer that is not proved to this machine is told that, and how to mend it.
+// An operator who names an issuer that is not proved to this machine is told that, and how to mend
+// it.
 func TestIssuerNotTrusted(t *testing.T) {
 	issuer := httptest.NewUnstartedServer(http.NotFoundHandler())
 	issuer.Config.ErrorLog = log.New(io.Discard, "", 0)
 	issuer.StartTLS()
 	defer issuer.Close()
 	var said strings.Builder
-	code := Main([]string{"run", "--listen", "127.0.0.1:0", "--oidc-issuer", issuer.URL, "--oidc-audience", "planner", "--", must(os.Executable())}, strings.NewReader(""), io.Discard, &said)
-	if code != exitUnreachable || !strings.Contains(said.String(), "x509: ") || !strings.Contains(said.String(), "update-ca-certificates") {
+	code := Main([]string{"run", "--listen", "127.0.0.1:0", "--oidc-issuer", issuer.URL, "--oidc-audience", "planner",
+		"--", must(os.Executable())}, strings.NewReader(""), io.Discard, &said)
+	if code != exitUnreachable || !strings.Contains(said.String(), "x509: ") ||
+		!strings.Contains(said.String(), "update-ca-certificates") {
 		t.Errorf("%d: %s", code, said.String())
 	}
 }

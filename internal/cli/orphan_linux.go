@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// noOrphan has the kernel tell a program to end when we die, even of kill -9. It means the thread that starts the program,
-// which therefore has to live until the program has ended and release is called.
+// noOrphan has the kernel tell a program to end when we die, even of kill -9. It means the thread
+// that starts the program, which therefore has to live until the program has ended and release is
+// called.
 func noOrphan(cmd *exec.Cmd) (release func()) {
 	runtime.LockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}

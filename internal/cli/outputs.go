@@ -34,35 +34,44 @@ type outputKind struct {
 
 // The outputs there are, beside the lines on the terminal.
 var outputKinds = []outputKind{
-	{"speech", true, true, phrase.PrintedInstead, "It needs Speech Dispatcher, and sound that works: try spd-say hello.", func(ctx context.Context, wpm int64) (present.Output, error) {
-		return opened(speech.Open(ctx, speech.Options{WordsPerMinute: int(wpm), Spawn: true}))
-	}},
-	{"orca", true, false, phrase.PrintedInstead, "It needs Orca, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
-		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
-	}},
-	{"nvda", true, true, phrase.MayBeGarbled, "It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.", func(context.Context, int64) (present.Output, error) {
-		out, err := nvda.Open(nvda.Options{})
-		if err == nil && !out.Running() {
-			out.Close()
-			err = nvda.ErrAbsent
-		}
-		return opened(out, err)
-	}},
-	{"braille", true, true, phrase.MarksLost, needsDisplay + "; BRLAPI_HOST says where, if it is elsewhere.", onDisplay(nil)},
-	{"contracted-braille", true, true, phrase.MarksLost, needsDisplay + ", as --output braille does, and liblouis: in Debian, the packages liblouis-bin and liblouis-data.",
+	{"speech", true, true, phrase.PrintedInstead,
+		"It needs Speech Dispatcher, and sound that works: try spd-say hello.",
+		func(ctx context.Context, wpm int64) (present.Output, error) {
+			return asOutput(speech.Open(ctx, speech.Options{WordsPerMinute: int(wpm), Spawn: true}))
+		}},
+	{"orca", true, false, phrase.PrintedInstead, "It needs Orca, running in the same desktop session.",
+		func(ctx context.Context, wpm int64) (present.Output, error) {
+			return asOutput(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
+		}},
+	{"nvda", true, true, phrase.MayBeGarbled,
+		"It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.",
+		func(context.Context, int64) (present.Output, error) {
+			out, err := nvda.Open(nvda.Options{})
+			if err == nil && !out.Running() {
+				out.Close()
+				err = nvda.ErrAbsent
+			}
+			return asOutput(out, err)
+		}},
+	{"braille", true, true, phrase.MarksLost, needsDisplay + "; BRLAPI_HOST says where, if it is elsewhere.",
+		onDisplay(nil)},
+	{"contracted-braille", true, true, phrase.MarksLost,
+		needsDisplay + ", as --output braille does, and liblouis: in Debian, the packages liblouis-bin and liblouis-data.",
 		onDisplay(braille.DefaultTables())},
-	{"touch", false, false, phrase.MayBeGarbled, "It needs feedbackd, in the same desktop session.", func(ctx context.Context, _ int64) (present.Output, error) {
-		device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})
-		if err != nil {
-			return nil, err
-		}
-		return haptic.New(device), nil
-	}},
+	{"touch", false, false, phrase.MayBeGarbled, "It needs feedbackd, in the same desktop session.",
+		func(ctx context.Context, _ int64) (present.Output, error) {
+			device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})
+			if err != nil {
+				return nil, err
+			}
+			return haptic.New(device), nil
+		}},
 }
 
 const needsDisplay = "It needs BRLTTY with a display"
 
-// onDisplay opens the braille display. Without tables BRLTTY translates, as the person has it there.
+// onDisplay opens the braille display. Without tables BRLTTY translates, as the person has it
+// there.
 func onDisplay(tables map[string]string) func(context.Context, int64) (present.Output, error) {
 	return func(ctx context.Context, _ int64) (present.Output, error) {
 		d, err := braille.Open(ctx, braille.Options{Tables: tables})
@@ -70,12 +79,12 @@ func onDisplay(tables map[string]string) func(context.Context, int64) (present.O
 			d.Close()
 			err = braille.ErrNoDisplay
 		}
-		return opened(d, err)
+		return asOutput(d, err)
 	}
 }
 
-// opened keeps a nil pointer from becoming an output that is there.
-func opened[T present.Output](out T, err error) (present.Output, error) {
+// asOutput keeps a nil pointer from becoming an output that is there.
+func asOutput[T present.Output](out T, err error) (present.Output, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -96,21 +105,22 @@ func outputNames() []string {
 type outputs struct {
 	plain    bool         // the terminal tells it too
 	down     atomic.Int32 // outputs that are gone
-	tellings []*telling
+	tellings []*personOutput
 	running  sync.WaitGroup
 	stop     context.CancelFunc
 }
 
-// telling is one output, which is opened again when it dies.
-type telling struct {
+// personOutput is one output, which is opened again when it dies.
+type personOutput struct {
 	outputKind
 	p      *present.Presenter
 	speaks func(language string) bool // nil is every language
 }
 
-// openOutputs opens those that were asked for. Lost is told of those that die, and come back, while the program runs, and
-// unsaid of what there is no voice for.
-func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phrase.ID, string), unsaid func(announce.Utterance), answering func(*aaep.Event) announce.Words) (*outputs, error) {
+// openOutputs opens those that were asked for. Lost is told of those that die, and come back, while
+// the program runs, and unsaid of what there is no voice for.
+func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phrase.ID, string),
+	unsaid func(announce.Utterance), answering func(*aaep.Event) announce.Words) (*outputs, error) {
 	o := &outputs{}
 	ctx, o.stop = context.WithCancel(ctx)
 	for _, name := range names {
@@ -120,41 +130,47 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phras
 		}
 		i := slices.IndexFunc(outputKinds, func(k outputKind) bool { return k.name == name })
 		if i < 0 {
-			o.close()
-			return nil, usageError("--output %q is none of %s.\nSee: aaep listen --help", name, strings.Join(outputNames(), ", "))
+			o.closeAll()
+			return nil, usageError("--output %q is none of %s.\nSee: aaep listen --help", name,
+				strings.Join(outputNames(), ", "))
 		}
 		kind := outputKinds[i]
 		out, err := kind.open(ctx, wpm)
 		if err != nil {
-			o.close()
+			o.closeAll()
 			hint := kind.hint
 			if errors.Is(err, speech.ErrScreenReader) {
 				hint = "With Orca, that is: --output orca."
 			}
-			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plainError(err), hint)}
+			return nil, &exitError{exitUnreachable,
+				fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plainError(err), hint)}
 		}
-		t := &telling{outputKind: kind, p: present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks, Answering: answering,
-			Otherwise: func(own string) announce.Words { return otherwise(tongue(own), kind.other) }})}
+		t := &personOutput{outputKind: kind, p: present.New(announce.Preferences{WordsPerMinute: wpm,
+			Speaks: out.Speaks, Answering: answering,
+			Otherwise: func(own string) announce.Words { return explainUnspoken(uiLanguage(own), kind.other) }})}
 		t.p.Unsaid, t.speaks = unsaid, out.Speaks
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {
-			t.run(ctx, &o.down, out, lost, func() (present.Output, error) { return kind.open(ctx, wpm) })
+			t.runOutput(ctx, &o.down, out, lost, func() (present.Output, error) { return kind.open(ctx, wpm) })
 		})
 	}
 	return o, nil
 }
 
-// otherwise says what becomes of text that cannot be spoken, and what a person can ask for instead.
-func otherwise(t tongue, becomes phrase.ID) announce.Words {
-	says := t.says(becomes, "")
+// explainUnspoken says what becomes of text that cannot be spoken, and what a person can ask for
+// instead.
+func explainUnspoken(t uiLanguage, becomes phrase.ID) announce.Words {
+	says := t.phraseText(becomes, "")
 	if becomes == phrase.PrintedInstead {
-		says += " " + t.says(phrase.OtherWays, "")
+		says += " " + t.phraseText(phrase.OtherWays, "")
 	}
-	return t.words(says)
+	return t.inLanguage(says)
 }
 
-// run presents until ctx is done. An output that died is opened again; what it had not said is said then.
-func (t *telling) run(ctx context.Context, down *atomic.Int32, out present.Output, lost func(phrase.ID, string), again func() (present.Output, error)) {
+// runOutput presents until ctx is done. An output that died is opened again; what it had not said
+// is said then.
+func (t *personOutput) runOutput(ctx context.Context, down *atomic.Int32, out present.Output,
+	lost func(phrase.ID, string), again func() (present.Output, error)) {
 	for {
 		err := t.p.Run(ctx, out)
 		out.Close()
@@ -177,8 +193,9 @@ func (t *telling) run(ctx context.Context, down *atomic.Int32, out present.Outpu
 	}
 }
 
-// lines are written to the terminal where the person wants that, and where no output is left to tell them.
-func (o *outputs) lines(terminal io.Writer) io.Writer {
+// terminalLines are written to the terminal where the person wants that, and where no output is
+// left to tell them.
+func (o *outputs) terminalLines(terminal io.Writer) io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		if o.plain || int(o.down.Load()) == len(o.tellings) {
 			return terminal.Write(b)
@@ -191,25 +208,29 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// close silences all of them.
-func (o *outputs) close() {
+// closeAll silences all of them.
+func (o *outputs) closeAll() {
 	o.stop()
 	o.running.Wait()
 }
 
-// any reports whether there is one beside the terminal.
-func (o *outputs) any() bool { return o != nil && len(o.tellings) > 0 }
+// hasAny reports whether there is one beside the terminal.
+func (o *outputs) hasAny() bool { return o != nil && len(o.tellings) > 0 }
 
-// speaks reports whether all who have words can present a language.
-func (o *outputs) speaks(language string) bool {
+// canSpeak reports whether all who have words can present a language.
+func (o *outputs) canSpeak(language string) bool {
 	if o == nil {
 		return true
 	}
-	return !slices.ContainsFunc(o.tellings, func(t *telling) bool { return t.words && t.speaks != nil && !t.speaks(language) })
+	return !slices.ContainsFunc(o.tellings, func(t *personOutput) bool {
+		return t.words && t.speaks != nil &&
+			!t.speaks(language)
+	})
 }
 
-// spokenFirst is somebody's languages with those first that all who have words can present, unless the terminal shows them all: of an
-// agent that has several, it is asked for one that will be heard.
+// spokenFirst returns a person's languages with those first that all who have words can present,
+// unless the terminal shows them all: of an agent that has several, it is asked for one that will
+// be heard.
 func (o *outputs) spokenFirst(languages []string) []string {
 	if o == nil || o.plain {
 		return languages
@@ -217,9 +238,9 @@ func (o *outputs) spokenFirst(languages []string) []string {
 	ordered := slices.Clone(languages)
 	slices.SortStableFunc(ordered, func(a, b string) int {
 		switch {
-		case o.speaks(a) == o.speaks(b):
+		case o.canSpeak(a) == o.canSpeak(b):
 			return 0
-		case o.speaks(a):
+		case o.canSpeak(a):
 			return -1
 		}
 		return 1
@@ -227,8 +248,8 @@ func (o *outputs) spokenFirst(languages []string) []string {
 	return ordered
 }
 
-// each does something with each, if there are any.
-func (o *outputs) each(f func(p *present.Presenter)) {
+// forEach does something with each, if there are any.
+func (o *outputs) forEach(f func(p *present.Presenter)) {
 	if o == nil {
 		return
 	}
@@ -237,13 +258,14 @@ func (o *outputs) each(f func(p *present.Presenter)) {
 	}
 }
 
-// plan plans something for each, if there are any.
-func (o *outputs) plan(do func(a *announce.Announcer, now time.Time)) {
-	o.each(func(p *present.Presenter) { p.Plan(do) })
+// planAll plans something for each, if there are any.
+func (o *outputs) planAll(do func(a *announce.Announcer, now time.Time)) {
+	o.forEach(func(p *present.Presenter) { p.Plan(do) })
 }
 
-// heard reports whether the person had a question whole before they began to answer it, and whether anybody can know.
-func (o *outputs) heard(began time.Time, question *aaep.Event) (heard, known bool) {
+// heardWhole reports whether the person had a question whole before they began to answer it, and
+// whether an output can know.
+func (o *outputs) heardWhole(began time.Time, question *aaep.Event) (heard, known bool) {
 	if o == nil {
 		return false, false
 	}
@@ -260,8 +282,8 @@ func (o *outputs) heard(began time.Time, question *aaep.Event) (heard, known boo
 	return heard, known
 }
 
-// tellOver opens outputs, which tell what the terminal would.
-func (l *listener) tellOver(ctx context.Context, names []string, wpm int64) (err error) {
+// useOutputs opens outputs, which tell what the terminal would.
+func (l *listener) useOutputs(ctx context.Context, names []string, wpm int64) (err error) {
 	terminal := l.announcer.out
 	written := announcer{out: terminal}
 	unsaid := func(u announce.Utterance) {
@@ -269,25 +291,25 @@ func (l *listener) tellOver(ctx context.Context, names []string, wpm int64) (err
 			written.printLabelled("", u.Text)
 		}
 	}
-	if l.out, err = openOutputs(ctx, names, wpm, l.lost, unsaid, l.answering); err != nil {
+	if l.out, err = openOutputs(ctx, names, wpm, l.informOfOutput, unsaid, l.howToAnswer); err != nil {
 		return err
 	}
-	l.status.also = func(text string) { l.out.each(func(p *present.Presenter) { p.Tell(text, false) }) }
-	l.announcer.out = l.out.lines(terminal)
+	l.status.also = func(text string) { l.out.forEach(func(p *present.Presenter) { p.Tell(text, false) }) }
+	l.announcer.out = l.out.terminalLines(terminal)
 	return nil
 }
 
-// lost tells that an output is gone, or is there again.
-func (l *listener) lost(id phrase.ID, what string) {
-	said := []string{l.phrase(id, what)}
+// informOfOutput tells that an output is gone, or is there again.
+func (l *listener) informOfOutput(id phrase.ID, what string) {
+	said := []string{l.phraseText(id, what)}
 	if id == phrase.OutputGone {
-		said = append(said, l.phrase(phrase.TryingAgain, ""))
+		said = append(said, l.phraseText(phrase.TryingAgain, ""))
 	}
-	l.inform(said...)
+	l.informPerson(said...)
 }
 
-// outputCommand obeys what only outputs can do.
-func (l *listener) outputCommand(name string) bool {
+// runOutputCommand obeys what only outputs can do.
+func (l *listener) runOutputCommand(name string) bool {
 	do := map[string]func(*present.Presenter){
 		"again": (*present.Presenter).Again, "where": (*present.Presenter).WhereAreWe,
 		"waiting": (*present.Presenter).WhatWaits, "details": (*present.Presenter).Details,
@@ -296,20 +318,20 @@ func (l *listener) outputCommand(name string) bool {
 	if do == nil {
 		return false
 	}
-	if !l.out.any() && name == "waiting" {
-		l.inform(l.asked.InWords(string(l.tongue()), l.several()).String())
+	if !l.out.hasAny() && name == "waiting" {
+		l.informPerson(l.asked.InWords(string(l.uiLanguage()), l.hasSeveral()).String())
 		return true
 	}
-	if !l.out.any() && (name == "skip" || name == "newest") {
+	if !l.out.hasAny() && (name == "skip" || name == "newest") {
 		return false
 	}
-	if !l.out.any() {
-		l.inform(l.phrase(phrase.ForOutputs, "/"+name))
+	if !l.out.hasAny() {
+		l.informPerson(l.phraseText(phrase.ForOutputs, "/"+name))
 		return true
 	}
-	l.out.each(do)
+	l.out.forEach(do)
 	if name == "skip" || name == "newest" {
-		l.meanwhile, l.dropped = nil, 0
+		l.waiting, l.dropped = nil, 0
 	}
 	return true
 }
@@ -317,7 +339,8 @@ func (l *listener) outputCommand(name string) bool {
 // lookAtPace is how often the pace is looked at, while something happens.
 const lookAtPace = 5 * time.Second
 
-// keepPace asks for the pace that the person really listens at, when that is known and another than was asked for.
+// keepPace asks for the pace that the person really listens at, when that is known and another than
+// was asked for.
 func (l *listener) keepPace(ctx context.Context) {
 	if l.out == nil || time.Since(l.paced) < lookAtPace {
 		return
@@ -334,9 +357,10 @@ func (l *listener) keepPace(ctx context.Context) {
 	}
 	wpm = min(max(wpm, 50), 1000) // what AAEP can say
 	for _, f := range l.agents {
-		if now := f.terms().PaceWPM; !f.changing && !f.paceless && !f.link.Over && (now == 0 || wpm*5 < now*4 || wpm*4 > now*5) && f.pace != wpm {
+		if now := f.currentTerms().PaceWPM; !f.changing && !f.paceless && !f.link.Over &&
+			(now == 0 || wpm*5 < now*4 || wpm*4 > now*5) && f.pace != wpm {
 			f.pace = wpm // an agent that does not take it is not asked again
-			f.change(ctx, aaep.Capabilities{PaceWPM: wpm})
+			f.changeTerms(ctx, aaep.Capabilities{PaceWPM: wpm})
 		}
 	}
 }

@@ -45,8 +45,8 @@ func plainError(err error) string {
 	case errors.As(err, &file) && file.Op != "fork/exec":
 		return faultOf(file)
 	}
-	if id, arg := phraseFor(err); id != "" {
-		return english.says(id, arg)
+	if id, arg := phraseForError(err); id != "" {
+		return english.phraseText(id, arg)
 	}
 	return trimPackageNames(words.OneLine(err.Error()))
 }
@@ -178,15 +178,15 @@ const proxyAlone = "at %s a proxy answers, and the agent behind it does not.\nSt
 // dialError says why an agent could not be followed that was asked for some languages, and what to
 // do.
 func dialError(ctx context.Context, at string, err error, languages ...string) error {
-	says, later := explainMissed(at, err, languages), notYet{}
+	says, later := explainMissed(at, err, languages), retryAfter{}
 	in := explainUnfollowed(ctx, at, err, languages)
 	if says == "" || ctx.Err() != nil {
 		return in
 	}
 	if errors.As(in, &later) {
-		return &exitError{code(in), notYet{errors.New(says), later.after}}
+		return &exitError{exitCodeOf(in), retryAfter{errors.New(says), later.after}}
 	}
-	return &exitError{code(in), errors.New(says)}
+	return &exitError{exitCodeOf(in), errors.New(says)}
 }
 
 // explainUnfollowed returns the command's error for an agent that could not be followed: in the
@@ -220,7 +220,7 @@ func explainUnfollowed(ctx context.Context, at string, err error, languages []st
 		refused.Message == "": // an agent says why
 		return unreachable(proxyAlone, at)
 	case errors.As(err, &refused) && refused.RetryAfter > 0:
-		return &exitError{exitUnreachable, notYet{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(plainError(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter}}
+		return &exitError{exitUnreachable, retryAfter{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(plainError(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter}}
 	case errors.As(err, &refused):
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", at,
 			words.Sentence(plainError(err)))}
@@ -255,8 +255,8 @@ func explainUnfollowed(ctx context.Context, at string, err error, languages []st
 		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", at,
 			strings.Join(below, " "))
 	}
-	if t := tongue(phrase.Best(languages)); !t.isEnglish() {
-		return unreachable("%s\n%s", t.says(phrase.NoAgentThere, at), t.says(phrase.CheckAddress, ""))
+	if t := uiLanguage(phrase.Best(languages)); !t.isEnglish() {
+		return unreachable("%s\n%s", t.phraseText(phrase.NoAgentThere, at), t.phraseText(phrase.CheckAddress, ""))
 	}
 	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", at)
 }
@@ -264,14 +264,14 @@ func explainUnfollowed(ctx context.Context, at string, err error, languages []st
 // explainMissed says why an agent could not be followed to a person whose languages are known and
 // others than English, and what to do; "" where there are no words for it.
 func explainMissed(at string, err error, languages []string) string {
-	t := tongue(phrase.Best(languages))
+	t := uiLanguage(phrase.Best(languages))
 	if t.isEnglish() {
 		return ""
 	}
 	var refused *aaep.Rejection
 	var network *net.OpError
 	var noName *net.DNSError
-	there, do := "", t.says(phrase.CheckAddress, "")
+	there, do := "", t.phraseText(phrase.CheckAddress, "")
 	switch {
 	case errors.Is(err, manifest.ErrKeyChanged), errors.Is(err, aaep.AuthenticationRequired),
 		errors.Is(err, aaep.ManifestSignatureRequired):
@@ -281,17 +281,17 @@ func explainMissed(at string, err error, languages []string) string {
 		case refused.RetryAfter > 0:
 			do = phrase.Lasting(string(t), phrase.TryAgainAfter, refused.RetryAfter)
 		case errors.Is(err, aaep.CapabilitiesIncompatible) && strings.Contains(plainError(err), "language"):
-			do = t.says(phrase.AskOtherLanguage, alsoTheirs(err, languages))
+			do = t.phraseText(phrase.AskOtherLanguage, alsoTheirs(err, languages))
 		}
-		return strings.TrimSpace(t.says(phrase.CannotFollow, t.why(err)) + "\n" + do)
+		return strings.TrimSpace(t.phraseText(phrase.CannotFollow, t.explainError(err)) + "\n" + do)
 	case errors.As(err, &noName):
-		there = t.says(phrase.NoMachine, noName.Name)
+		there = t.phraseText(phrase.NoMachine, noName.Name)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		there = t.says(phrase.NoAnswerFrom, at)
+		there = t.phraseText(phrase.NoAnswerFrom, at)
 	case network != nil && network.Op == "dial", errors.Is(err, fs.ErrNotExist) && isLocal(at):
-		there = t.says(phrase.NothingThere, at)
+		there = t.phraseText(phrase.NothingThere, at)
 		if _, command, ok := strings.Cut(startThere(at), ": "); ok {
-			do = t.says(phrase.OrStart, command)
+			do = t.phraseText(phrase.OrStart, command)
 		}
 	default:
 		return ""

@@ -73,7 +73,7 @@ func (r *runner) runProgram(ctx context.Context, out, errs io.Writer) error {
 			// drop everything.
 			select {
 			case <-gone:
-			case <-time.After(heedTime):
+			case <-time.After(interruptTime):
 			}
 		}
 		return cmd.Process.Signal(sig)
@@ -102,7 +102,7 @@ func (r *runner) runProgram(ctx context.Context, out, errs io.Writer) error {
 	case <-ctx.Done():
 		select {
 		case err = <-copied:
-		case <-time.After(heedTime + lastChance + time.Second): // what the program left behind may hold on
+		case <-time.After(interruptTime + lastChance + time.Second): // what the program left behind may hold on
 			read.Close()
 			err = <-copied
 		}

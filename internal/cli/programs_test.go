@@ -70,7 +70,8 @@ func asker() {
 		both.Wait()
 	case "choice":
 		clarify(p, producer.Question{Text: aaep.Say("Which account?"), Timeout: *timeout,
-			Choices: []producer.Choice{{Value: "c-1", Label: aaep.Say("Checking")}, {Value: "s-1", Label: aaep.Say("Savings")}}})
+			Choices: []producer.Choice{{Value: "c-1", Label: aaep.Say("Checking")},
+				{Value: "s-1", Label: aaep.Say("Savings")}}})
 	case "number":
 		clarify(p, producer.Question{Text: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric},
 			Timeout: *timeout, Default: "20"})
@@ -78,7 +79,7 @@ func asker() {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	p.Shutdown(ctx)
-	<-served // which answers whoever is still asking
+	<-served // which answers a peer that is still asking
 }
 
 func must[T any](value T, err error) T {
@@ -122,7 +123,8 @@ func printer() {
 		fmt.Fprintln(os.Stderr, "printer: out of paper")
 		os.Exit(3)
 	case "binary":
-		for _, piece := range []string{"Gr\xc3", "\xbc\xc3\x9fe. ", "\x1b", "[1;3", "1mRed\x1b[0m word. \x1b]0;ti", "tle\x1b", "\\Shown. ",
+		for _, piece := range []string{"Gr\xc3", "\xbc\xc3\x9fe. ", "\x1b", "[1;3", "1mRed\x1b[0m word. \x1b]0;ti",
+			"tle\x1b", "\\Shown. ",
 			"\xff\xfe\x00 bytes. ", "Carriage\r\nreturn. \xe2\x82"} {
 			fmt.Print(piece)
 		}
@@ -143,7 +145,8 @@ func printer() {
 		}
 		fmt.Printf("Told %d times more.\n", extra)
 	case "leave": // something behind that holds the output
-		child := must(os.StartProcess(must(os.Executable()), []string{"printer", "late"}, &os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}}))
+		child := must(os.StartProcess(must(os.Executable()), []string{"printer", "late"},
+			&os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}}))
 		child.Release()
 		fmt.Println("I go.")
 	case "late":

@@ -20,126 +20,132 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-// readingTime is how long a question is on the screen before a line that begins is taken as an answer to it. What began
-// sooner was typed for something else.
+// readingTime is how long a question is on the screen before a line that begins is taken as an
+// answer to it. What began sooner was typed for something else.
 const readingTime = time.Second
 
-// lateAnswer is how long after a question was closed a yes or a no is taken for an answer to it, and not for a message to the agent.
+// lateAnswer is how long after a question was closed a yes or a no is taken for an answer to it,
+// and not for a message to the agent.
 const lateAnswer = time.Minute
 
-// toDeliver is how long a link may take to take an answer. Everybody else waits meanwhile, so that what the agent does upon it
-// is told after it.
+// toDeliver is how long a link may take to take an answer. Everybody else waits meanwhile, so that
+// what the agent does upon it is told after it.
 const toDeliver = 3 * time.Second
 
-// hinted is with how many questions it is said how to have more time, which takes as long to hear as what is at risk; the terminal shows it
-// with each.
+// hinted is with how many questions it is said how to have more time, which takes as long to hear
+// as what is at risk; the terminal shows it with each.
 const hinted = 3
 
 // canAnswer reports whether the agreed terms let this listener answer an event.
-func (f *following) canAnswer(ev *aaep.Event) bool {
-	terms := f.terms()
+func (f *followedAgent) canAnswer(ev *aaep.Event) bool {
+	terms := f.currentTerms()
 	if ev.Type() == aaep.TypeAwaitingClarification {
 		return isTrue(terms.SupportsClarificationReply)
 	}
 	return isTrue(terms.SupportsConfirmationReply)
 }
 
-// ask adds a question. One is put at a time, and none takes the place of another, so that a person never
-// answers what they have not heard.
-func (f *following) ask(ev *aaep.Event) {
+// addQuestion adds a question. One is put at a time, and none takes the place of another, so that a
+// person never answers what they have not heard.
+func (f *followedAgent) addQuestion(ev *aaep.Event) {
 	n := f.asked.Len()
 	q := f.asked.Add(time.Now(), f.name, ev)
 	if q == nil {
-		f.note(f.phrase(phrase.AsksTooMuch, ""))
+		f.informOfLink(f.phraseText(phrase.AsksTooMuch, ""))
 		return
 	}
 	if f.asked.Len() == n { // it is told once more, in another language
-		f.out.plan(func(a *announce.Announcer, now time.Time) { a.Expect(now, f.name, ev) })
+		f.out.planAll(func(a *announce.Announcer, now time.Time) { a.Expect(now, f.name, ev) })
 		if q == f.asked.First() && !f.changing { // else it is put with what was agreed, in one language
-			f.put(q)
+			f.putQuestion(q)
 		}
 		return
 	}
-	f.out.plan(func(a *announce.Announcer, now time.Time) { a.Expect(now, f.name, ev) })
+	f.out.planAll(func(a *announce.Announcer, now time.Time) { a.Expect(now, f.name, ev) })
 	if f.asked.Len() > 1 {
-		f.says(f.phrase(phrase.AnotherWaits, "") + " " + f.phrase(phrase.NextFirst, ""))
+		f.printSaid(f.phraseText(phrase.AnotherWaits, "") + " " + f.phraseText(phrase.NextFirst, ""))
 		return
 	}
-	f.next()
+	f.putNext()
 }
 
-// next puts the first question that waits.
-func (l *listener) next() {
+// putNext puts the first question that waits.
+func (l *listener) putNext() {
 	q := l.asked.First()
 	for ; q != nil && q.Left(time.Now()) <= 0; q = l.asked.First() {
-		l.remove(q)
-		l.from(q).note(l.phrase(phrase.OverNotPut, ""))
+		l.removeQuestion(q)
+		l.agentOf(q).informOfLink(l.phraseText(phrase.OverNotPut, ""))
 	}
 	if q != nil {
-		l.leadUp(q)
-		l.put(q)
+		l.printLeadUp(q)
+		l.putQuestion(q)
 	}
 }
 
-// put puts a question, or puts it again: whoever types silences a screen reader for good.
-func (l *listener) put(q *announce.Asked) {
-	f := l.from(q)
+// putQuestion puts a question, or puts it again: a person who types silences a screen reader for
+// good.
+func (l *listener) putQuestion(q *announce.Asked) {
+	f := l.agentOf(q)
 	if q.Event != l.wordFor { // told once more, it has another
 		l.word, l.wordFor = "", q.Event
 	}
-	if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && isGrave(p) && l.word == "" && l.sees != nil && !l.sees() {
-		l.word = l.newWord(q)
+	if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && isGrave(p) && l.word == "" && l.sees != nil &&
+		!l.sees() {
+		l.word = l.newAcceptWord(q)
 	}
-	w, more := q.Words(time.Now()).And("\n", l.tongue().words(f.askedBy(q))), l.phrase(phrase.MoreAsks, "")
+	w, more := q.Words(time.Now()).And("\n", l.uiLanguage().inLanguage(f.describeAsker(q))),
+		l.phraseText(phrase.MoreAsks, "")
 	l.speaker = "" // who asks is named in any case
-	f.says(w.And("\n", l.answering(q.Event)).String() + " " + more)
+	f.printSaid(w.And("\n", l.howToAnswer(q.Event)).String() + " " + more)
 	if q.Put.IsZero() {
 		l.questions++
 	}
 	if l.questions <= hinted {
-		w = w.And("\n", l.tongue().words(more))
+		w = w.And("\n", l.uiLanguage().inLanguage(more))
 	}
-	l.out.plan(func(a *announce.Announcer, now time.Time) { a.Add(now, f.name, q.Event, w) })
+	l.out.planAll(func(a *announce.Announcer, now time.Time) { a.Add(now, f.name, q.Event, w) })
 	q.Put, l.doubted = time.Now(), nil
 }
 
-// answering is how to answer a question that waits for that.
-func (l *listener) answering(question *aaep.Event) announce.Words {
+// howToAnswer is how to answer a question that waits for that.
+func (l *listener) howToAnswer(question *aaep.Event) announce.Words {
 	if l.asked.Find(question) == nil {
 		return nil
 	}
-	return l.tongue().words(l.prompt(l.asked.Find(question)))
+	return l.uiLanguage().inLanguage(l.promptFor(l.asked.Find(question)))
 }
 
-// prompt is how to answer a question; with the word for a yes, if one is asked for.
-func (l *listener) prompt(q *announce.Asked) string {
+// promptFor is how to answer a question; with the word for a yes, if one is asked for.
+func (l *listener) promptFor(q *announce.Asked) string {
 	if _, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && q == l.asked.First() {
-		return decide(l.tongue(), l.word)
+		return decisionPrompt(l.uiLanguage(), l.word)
 	}
-	return prompt(l.tongue(), q.Event)
+	return answerPrompt(l.uiLanguage(), q.Event)
 }
 
-// decide asks for a yes or a no; for a yes by a word, if there is one.
-func decide(t tongue, word string) string {
+// decisionPrompt asks for a yes or a no; for a yes by a word, if there is one.
+func decisionPrompt(t uiLanguage, word string) string {
 	if word == "" {
-		return t.says(phrase.Decide, "")
+		return t.phraseText(phrase.Decide, "")
 	}
 	return phrase.DecideBy(string(t), word)
 }
 
-// newWord is a word that a person can only type for a yes to a question when they know it: none that was shown with the questions
-// before, one of which they may still mean, and none that the question says itself.
-func (l *listener) newWord(q *announce.Asked) string {
+// newAcceptWord is a word that a person can only type for a yes to a question when they know it:
+// none that was shown with the questions before, one of which they may still mean, and none that
+// the question says itself.
+func (l *listener) newAcceptWord(q *announce.Asked) string {
 	const most = 20 // of some 50
-	word := newWord(l.tongue(), l.words, q.Words(time.Now()).String())
+	word := chooseAcceptWord(l.uiLanguage(), l.words, q.Words(time.Now()).String())
 	l.words = append(l.words, word)
 	l.words = l.words[max(len(l.words)-most, 0):]
 	return word
 }
 
-func newWord(t tongue, before []string, said string) string {
+func chooseAcceptWord(t uiLanguage, before []string, said string) string {
 	list := slices.DeleteFunc(phrase.Words(string(t)), func(word string) bool {
-		return slices.ContainsFunc(before, func(b string) bool { return phrase.Is(b, word) }) || strings.Contains(strings.ToLower(said), strings.ToLower(word))
+		return slices.ContainsFunc(before, func(b string) bool { return phrase.Is(b, word) }) ||
+			strings.Contains(strings.ToLower(said), strings.ToLower(word))
 	})
 	if len(list) == 0 { // it says all of them
 		list = phrase.Words(string(t))
@@ -150,25 +156,26 @@ func newWord(t tongue, before []string, said string) string {
 // putAside puts another question that waits, and this one after it.
 func (l *listener) putAside() {
 	if l.asked.Len() < 2 {
-		l.inform(l.phrase(phrase.NoOtherWaits, ""))
+		l.informPerson(l.phraseText(phrase.NoOtherWaits, ""))
 		return
 	}
 	l.asked.Later()
-	l.next()
+	l.putNext()
 }
 
-// from is the agent that asks a question.
-func (l *listener) from(q *announce.Asked) *following {
+// agentOf is the agent that asks a question.
+func (l *listener) agentOf(q *announce.Asked) *followedAgent {
 	for _, f := range l.agents {
 		if f.name == q.Source {
 			return f
 		}
 	}
-	return &following{listener: l, name: q.Source}
+	return &followedAgent{listener: l, name: q.Source}
 }
 
-// askedBy says whose question it is, and whether that is proven: what a person consents to depends on it.
-func (f *following) askedBy(q *announce.Asked) string {
+// describeAsker says whose question it is, and whether that is proven: what a person consents to
+// depends on it.
+func (f *followedAgent) describeAsker(q *announce.Asked) string {
 	if f.sub == nil {
 		return ""
 	}
@@ -180,13 +187,14 @@ func (f *following) askedBy(q *announce.Asked) string {
 		}
 	}
 	name = f.nameOf(name, agent)
-	return strings.Join(append([]string{f.phrase(id, name)}, f.misled(name)...), " ")
+	return strings.Join(append([]string{f.phraseText(id, name)}, f.warnOfName(name)...), " ")
 }
 
-// nameOf is what people call an agent, who chose it. It stands within sentences of ours, so it ends none of them: what comes
-// behind it would be heard as said by us, such as that the agent has proved who it is. Nor is it longer than a person would listen to.
+// nameOf is what people call an agent, who chose it. It stands within sentences of ours, so it ends
+// none of them: what comes behind it would be heard as said by us, such as that the agent has
+// proved who it is. Nor is it longer than a person would listen to.
 func (l *listener) nameOf(name, id string) string {
-	return cmp.Or(embedded(name), embedded(id), l.phrase(phrase.AnAgent, ""))
+	return cmp.Or(embedPeerText(name), embedPeerText(id), l.phraseText(phrase.AnAgent, ""))
 }
 
 // sentenceEnds are what a voice pauses at, as in no URL.
@@ -194,8 +202,8 @@ var sentenceEnds = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[.!?:;,]+([^\pL\pN\s/]*)(?:\s|$)|[。！？：；؟؛।॥…۔።፧։՞၊။។៕｡．]+()`)
 })
 
-// embedded is a peer's text that stands within a sentence of ours.
-func embedded(text string) string {
+// embedPeerText is a peer's text that stands within a sentence of ours.
+func embedPeerText(text string) string {
 	const most = 100 // characters
 	text = strings.ToValidUTF8(text[:min(len(text), 20*most)], "")
 	text = words.OneLine(sentenceEnds().ReplaceAllString(words.OneLine(aaep.SafeText(text)), "$1 "))
@@ -205,78 +213,79 @@ func embedded(text string) string {
 	return text
 }
 
-// settle tells of the questions that an event closed; first was on the screen before.
-func (l *listener) settle(first *announce.Asked, closed []*announce.Asked, ev *aaep.Event) {
+// settleQuestions tells of the questions that an event closed; first was on the screen before.
+func (l *listener) settleQuestions(first *announce.Asked, closed []*announce.Asked, ev *aaep.Event) {
 	for _, q := range closed {
 		what, mine := phrase.WaitingClosed, phrase.NotAnswered
 		if q == first {
 			what = phrase.QuestionClosed
-			l.before.leave(q)
-			l.before.heed(q.Source, ev)
+			l.lastQuestion.recordLeft(q)
+			l.lastQuestion.recordOutcome(q.Source, ev)
 		}
 		if l.tried[q] {
 			mine = phrase.MayHaveArrived
 		}
 		delete(l.tried, q)
-		l.from(q).note(l.phrase(what, ""), l.phrase(mine, ""))
+		l.agentOf(q).informOfLink(l.phraseText(what, ""), l.phraseText(mine, ""))
 	}
 	if slices.Contains(closed, first) {
-		l.next()
+		l.putNext()
 	}
 }
 
 // loseQuestions takes away the questions of an agent, which can be answered no more.
-func (f *following) loseQuestions() {
+func (f *followedAgent) loseQuestions() {
 	first, lost, tried := f.asked.First(), 0, false
 	for _, q := range f.asked.All() {
 		if q.Source == f.name {
 			tried = tried || f.tried[q]
-			f.remove(q)
+			f.removeQuestion(q)
 			lost++
 		}
 	}
 	if lost == 0 {
 		return
 	}
-	said := []string{f.phrase(phrase.QuestionClosed, ""), f.phrase(phrase.AsksAgain, "")}
+	said := []string{f.phraseText(phrase.QuestionClosed, ""), f.phraseText(phrase.AsksAgain, "")}
 	if tried {
-		said = slices.Insert(said, 1, f.phrase(phrase.MayHaveArrived, ""))
+		said = slices.Insert(said, 1, f.phraseText(phrase.MayHaveArrived, ""))
 	}
-	f.note(said...)
+	f.informOfLink(said...)
 	if first.Source == f.name {
-		f.before = past{}
-		f.next()
+		f.lastQuestion = lastQuestion{}
+		f.putNext()
 		f.catchUp()
 	}
 }
 
-// done takes away the question on the screen, and puts the next.
-func (l *listener) done(news string) {
-	l.inform(news)
+// closeQuestion takes away the question on the screen, and puts the next.
+func (l *listener) closeQuestion(news string) {
+	l.informPerson(news)
 	q := l.asked.First()
-	l.before.leave(q)
-	l.remove(q)
-	l.next()
+	l.lastQuestion.recordLeft(q)
+	l.removeQuestion(q)
+	l.putNext()
 	l.catchUp()
 }
 
-// remove takes away a question that needs no answer any more.
-func (l *listener) remove(q *announce.Asked) {
+// removeQuestion takes away a question that needs no answer any more.
+func (l *listener) removeQuestion(q *announce.Asked) {
 	l.asked.Remove(q)
 	delete(l.tried, q)
-	l.out.plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, q.Event) })
+	l.out.planAll(func(a *announce.Announcer, now time.Time) { a.Settle(now, q.Event) })
 }
 
-// answer takes a line the person typed.
-func (l *listener) answer(ctx context.Context, text string, aim aiming) {
+// answerQuestion takes a line the person typed.
+func (l *listener) answerQuestion(ctx context.Context, text string, aim lineContext) {
 	q := l.asked.First()
 	if q == nil {
 		switch {
 		case text == "":
 		case l.talk == nil:
-			l.nothingAsked()
-		case aim.question != nil || answers.Decision(text, string(l.tongue())) != "" && time.Since(l.askedAt) < lateAnswer:
-			l.nothingAsked()
+			l.informNothingAsked()
+		case aim.question != nil || answers.Decision(text, string(l.uiLanguage())) != "" &&
+			time.Since(l.askedAt) < lateAnswer:
+			l.informNothingAsked()
 			l.talk.Keep(text)
 		default:
 			l.talk.Prompt(text)
@@ -285,7 +294,7 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 	}
 	if q.Put.IsZero() || aim.question != q || aim.began.Sub(q.Put) < readingTime {
 		if text != "" {
-			l.inform(l.phrase(phrase.TypedTooSoon, ""), l.phrase(phrase.EnterThenAnswer, ""))
+			l.informPerson(l.phraseText(phrase.TypedTooSoon, ""), l.phraseText(phrase.EnterThenAnswer, ""))
 			if l.talk != nil {
 				l.talk.Keep(text)
 			}
@@ -298,91 +307,96 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, toDeliver)
 	defer cancel()
-	sub := l.from(q).sub
+	sub := l.agentOf(q).sub
 	var err error
 	said := ""
 	switch p := q.Event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		d := answers.Decision(text, q.Event.Language(), string(l.tongue()))
+		d := answers.Decision(text, q.Event.Language(), string(l.uiLanguage()))
 		byWord := l.word != "" && phrase.Is(text, l.word)
 		if byWord {
 			d = aaep.Accept
 		}
 		switch {
 		case d == "":
-			l.noAnswer(q, aim.unseen)
+			l.explainAnswers(q, aim.unseen)
 			return
 		case p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, d):
-			l.inform(l.phrase(phrase.AnswerNotTaken, ""))
+			l.informPerson(l.phraseText(phrase.AnswerNotTaken, ""))
 			return
 		case d == aaep.Accept && !byWord && aim.unseen && isGrave(p):
-			l.noAnswer(q, true)
+			l.explainAnswers(q, true)
 			return
-		case d == aaep.Accept && l.unheard(q, aim):
+		case d == aaep.Accept && l.refuseUnheard(q, aim):
 			return
-		case (!byWord || l.sees == nil || l.sees()) && l.tooSoon(q, p, d, aim): // else the word came with the question
+		case (!byWord || l.sees == nil || l.sees()) &&
+			l.acceptedTooSoon(q, p, d, aim): // else the word came with the question
 			return
 		}
-		err, said = sub.Reply(ctx, q.Event, d), l.phrase(phrase.SaidReject, "")
+		err, said = sub.Reply(ctx, q.Event, d), l.phraseText(phrase.SaidReject, "")
 		if d == aaep.Accept {
-			said = l.phrase(phrase.SaidAccept, "")
+			said = l.phraseText(phrase.SaidAccept, "")
 		}
 	case *aaep.AwaitingClarification:
-		response := answers.Response(p, text, q.Event.Language(), string(l.tongue()))
+		response := answers.Response(p, text, q.Event.Language(), string(l.uiLanguage()))
 		switch {
 		case response.Response == nil:
-			l.noAnswer(q, aim.unseen)
+			l.explainAnswers(q, aim.unseen)
 			return
-		case response.Doubtful && l.twoChoices != (doubtful{q, strings.TrimSpace(text)}):
-			l.twoChoices = doubtful{q, strings.TrimSpace(text)}
-			l.inform(l.phrase(phrase.ChoiceMeant, words.Sentence(words.OneLine(p.Choices[response.Choice-1].Label))))
+		case response.Doubtful && l.twoChoices != (doubtfulChoice{q, strings.TrimSpace(text)}):
+			l.twoChoices = doubtfulChoice{q, strings.TrimSpace(text)}
+			l.informPerson(l.phraseText(phrase.ChoiceMeant,
+				words.Sentence(words.OneLine(p.Choices[response.Choice-1].Label))))
 			return
 		case l.answeredTooSoon(q, response, aim):
 			return
 		}
-		err, said = sub.Answer(ctx, q.Event, response.Response), inShort(l.tongue(), p, response.Response)
+		err, said = sub.Answer(ctx, q.Event, response.Response), repeatAnswer(l.uiLanguage(), p, response.Response)
 	}
-	to := l.named(q)
+	to := l.speakerPrefix(q)
 	switch {
 	case errors.Is(err, subscriber.ErrLate):
-		l.done(to + l.phrase(phrase.AnswerLate, ""))
+		l.closeQuestion(to + l.phraseText(phrase.AnswerLate, ""))
 	case errors.Is(err, subscriber.ErrUnknownEvent):
-		l.done(to + l.phrase(phrase.QuestionClosed, ""))
+		l.closeQuestion(to + l.phraseText(phrase.QuestionClosed, ""))
 	case err != nil:
 		if l.tried == nil {
 			l.tried = map[*announce.Asked]bool{}
 		}
 		var network *net.OpError
-		l.tried[q] = l.tried[q] || !errors.As(err, &network) || network.Op != "dial" // then nobody was reached
-		l.inform(to+l.phrase(phrase.NotDelivered, l.tongue().why(err)), l.phrase(phrase.TypeItAgain, ""))
+		l.tried[q] = l.tried[q] || !errors.As(err, &network) || network.Op != "dial" // then no agent was reached
+		l.informPerson(to+l.phraseText(phrase.NotDelivered, l.uiLanguage().explainError(err)),
+			l.phraseText(phrase.TypeItAgain, ""))
 	case said != "":
-		l.done(to + l.phrase(phrase.AnswerSentIs, words.Sentence(said)))
-		l.sent(q)
+		l.closeQuestion(to + l.phraseText(phrase.AnswerSentIs, words.Sentence(said)))
+		l.expectOutcome(q)
 	default:
-		l.done(to + l.phrase(phrase.AnswerSent, ""))
-		l.sent(q)
+		l.closeQuestion(to + l.phraseText(phrase.AnswerSent, ""))
+		l.expectOutcome(q)
 	}
 }
 
-// named names the agent whose question it is, before what is said of that, where there are several.
-func (l *listener) named(q *announce.Asked) string {
-	if !l.several() {
+// speakerPrefix names the agent whose question it is, before what is said of that, where there are
+// several.
+func (l *listener) speakerPrefix(q *announce.Asked) string {
+	if !l.hasSeveral() {
 		return ""
 	}
 	return announce.Speaker(q.Source) + " "
 }
 
-// sent notes that something has to come of an answer, where the person wants to hear of what the agent does then.
-func (l *listener) sent(q *announce.Asked) {
-	if l.from(q).terms().EventFilters.Match(aaep.TypeStateChanged) {
+// expectOutcome notes that something has to come of an answer, where the person wants to hear of
+// what the agent does then.
+func (l *listener) expectOutcome(q *announce.Asked) {
+	if l.agentOf(q).currentTerms().EventFilters.Match(aaep.TypeStateChanged) {
 		l.asked.Answered(time.Now(), q)
 	}
 }
 
-// noAnswer says how to answer a question; the line may have silenced it.
-func (l *listener) noAnswer(q *announce.Asked, unseen bool) {
+// explainAnswers says how to answer a question; the line may have silenced it.
+func (l *listener) explainAnswers(q *announce.Asked, unseen bool) {
 	if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && isGrave(p) && unseen && l.word == "" {
-		l.word = l.newWord(q)
+		l.word = l.newAcceptWord(q)
 	}
-	l.inform(l.phrase(phrase.NoAnswer, ""), l.prompt(q), l.phrase(phrase.EnterAgain, ""))
+	l.informPerson(l.phraseText(phrase.NoAnswer, ""), l.promptFor(q), l.phraseText(phrase.EnterAgain, ""))
 }

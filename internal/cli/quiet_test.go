@@ -81,22 +81,23 @@ func (s *scripted) changes() (list []aaep.Capabilities) {
 	return list
 }
 
-// Somebody who types is left alone, but for at most five minutes; the other extensions stay as they were.
+// A person who types is left alone, but for at most five minutes; the other extensions stay as they
+// were.
 func TestQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted()
 		caps := subscriber.Braille(40, "en")
 		caps.Extensions["delivery"] = json.RawMessage(`{"min_relevance":0.3}`)
-		listenTo(t, s.dial, caps, func(e *ear) {
-			e.wants("/quiet", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
-			e.wants("/quiet off", "No longer quiet. What was held back follows.")
-			e.wants("/quiet on", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
-			e.wants("/rate 1", "From now on: at most 1 event a second.")
-			pass(quietTime)
+		listenTo(t, s.dial, caps, func(e *testListener) {
+			e.wantSaid("/quiet", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
+			e.wantSaid("/quiet off", "No longer quiet. What was held back follows.")
+			e.wantSaid("/quiet on", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
+			e.wantSaid("/rate 1", "From now on: at most 1 event a second.")
+			passTime(quietTime)
 			if got := e.err.String(); !strings.HasSuffix(got, "aaep: No longer quiet. What was held back follows.\n") {
 				t.Errorf("after five minutes %q", got)
 			}
-			e.wants("/quiet off", "It is not quiet.")
+			e.wantSaid("/quiet off", "It is not quiet.")
 		})
 		var got []string
 		for _, c := range s.changes() {
@@ -108,42 +109,46 @@ func TestQuiet(t *testing.T) {
 			}
 			got = append(got, string(c.Extensions["delivery"]))
 		}
-		typing, not := `{"min_relevance":0.3,"presence":"user_typing","presence_expires_in":300}`, `{"min_relevance":0.3,"presence":"active"}`
+		typing, not := `{"min_relevance":0.3,"presence":"user_typing","presence_expires_in":300}`,
+			`{"min_relevance":0.3,"presence":"active"}`
 		if want := []string{typing, not, typing, not}; !slices.Equal(got, want) {
 			t.Errorf("asked for %q, want %q", got, want)
 		}
 	})
 }
 
-// While somebody types, the agent holds back what can wait, and a question still comes. What was held follows.
+// While a person types, the agent holds back what can wait, and a question still comes. What was
+// held follows.
 func TestQuietAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dial := agentOf(t, producer.Config{})
 		defer p.Shutdown(t.Context())
-		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *ear) {
-			e.wants("/quiet", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
+		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *testListener) {
+			e.wantSaid("/quiet", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
 			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			pass(time.Minute)
+			passTime(time.Minute)
 			if got := e.out.String(); got != "" {
 				t.Errorf("while somebody types: %q", got)
 			}
 			answered := make(chan any, 1)
 			go func() {
-				answer, _ := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
+				answer, _ := s.Clarify(t.Context(),
+					producer.Question{Text: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
 				answered <- answer
 			}()
-			pass(5 * time.Second)
-			if got := e.out.String(); !strings.HasPrefix(got, "What came before the next question:\nWorking.\nQuestion: Which file?\n") {
+			passTime(5 * time.Second)
+			if got := e.out.String(); !strings.HasPrefix(got,
+				"What came before the next question:\nWorking.\nQuestion: Which file?\n") {
 				t.Errorf("the question did not come first: %q", got)
 			}
-			e.wants("mine", "Answer sent.")
+			e.wantSaid("mine", "Answer sent.")
 			<-answered
-			e.wants("/quiet off", "No longer quiet. What was held back follows.")
-			pass(5 * time.Second)
+			e.wantSaid("/quiet off", "No longer quiet. What was held back follows.")
+			passTime(5 * time.Second)
 			if got := e.out.String(); !strings.HasSuffix(got, "\nThinking.\n") {
 				t.Errorf("what was held back did not follow: %q", got)
 			}
@@ -151,14 +156,15 @@ func TestQuietAgent(t *testing.T) {
 	})
 }
 
-// Where an agent does not serve the extension, what it says waits here, but for what cannot; it is not asked for it again.
+// Where an agent does not serve the extension, what it says waits here, but for what cannot; it is
+// not asked for it again.
 func TestQuietNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dial := agentOf(t, producer.Config{Extensions: []handshake.Extension{}})
 		defer p.Shutdown(t.Context())
-		listenTo(t, dial, subscriber.Braille(40, "en-US"), func(e *ear) {
-			e.wants("/skip", "There is nothing more to hear.")
-			e.wants("/quiet", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
+		listenTo(t, dial, subscriber.Braille(40, "en-US"), func(e *testListener) {
+			e.wantSaid("/skip", "There is nothing more to hear.")
+			e.wantSaid("/quiet", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
 			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
 			if err != nil {
 				t.Fatal(err)
@@ -168,30 +174,30 @@ func TestQuietNotServed(t *testing.T) {
 				out := s.Output()
 				out.Write([]byte(text))
 				out.Close()
-				pass(5 * time.Second)
+				passTime(5 * time.Second)
 			}
 			say("One. ")
 			if got := e.out.String(); got != "" {
 				t.Errorf("while it is quiet: %q", got)
 			}
-			e.wants("/quiet off", "No longer quiet. What was held back follows.")
+			e.wantSaid("/quiet off", "No longer quiet. What was held back follows.")
 			if got := e.out.String(); got != "What else was said:\nWorking.\nOne.\nThinking.\n" {
 				t.Errorf("afterwards: %q", got)
 			}
-			e.wants("/quiet", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
+			e.wantSaid("/quiet", "Quiet for 5 minutes, except for what cannot wait. /quiet off ends it.")
 			say("Two. ")
 			say("Three. ")
-			e.wants("/newest", "3 lines left out.")
+			e.wantSaid("/newest", "3 lines left out.")
 			if got := e.out.String(); !strings.HasSuffix(got, "\nThinking.\nThe newest:\nThinking.\n") {
 				t.Errorf("of the newest: %q", got)
 			}
 			say("Four. ")
-			e.wants("/skip", "2 lines left out.")
-			pass(quietTime)
+			e.wantSaid("/skip", "2 lines left out.")
+			passTime(quietTime)
 			if got := e.out.String(); !strings.HasSuffix(got, "\nThe newest:\nThinking.\n") {
 				t.Errorf("what was left out is told: %q", got)
 			}
-			e.wants("/quiet off", "It is not quiet.")
+			e.wantSaid("/quiet off", "It is not quiet.")
 			if isQuiet(e.l.agents[0].wanted) {
 				t.Errorf("a new link would ask for %+v", e.l.agents[0].wanted)
 			}

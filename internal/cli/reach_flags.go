@@ -17,8 +17,8 @@ import (
 	"github.com/aaep-go/aaep/transports/auth"
 )
 
-// reaching is how agents are reached.
-type reaching struct {
+// reachFlags is how agents are reached.
+type reachFlags struct {
 	transports    []string
 	token         string
 	ca, cert, key string
@@ -30,9 +30,9 @@ type reaching struct {
 
 const caHelp = "trust agents with certificates of the CAs in this PEM `FILE`, and no others"
 
-// reachingFlags adds the flags of how an agent is reached.
-func reachingFlags(cmd *cobra.Command) *reaching {
-	r := &reaching{}
+// addReachFlags adds the flags of how an agent is reached.
+func addReachFlags(cmd *cobra.Command) *reachFlags {
+	r := &reachFlags{}
 	r.known = sync.OnceValues(func() (*manifest.FirstUse, error) { return manifest.OpenFirstUse(r.firstUse) })
 	f := cmd.Flags()
 	f.StringSliceVar(&r.transports, "transport", nil,
@@ -44,16 +44,16 @@ func reachingFlags(cmd *cobra.Command) *reaching {
 	return r
 }
 
-// trustFlags are for those who follow an agent only if it proves who it is.
-func (r *reaching) trustFlags(cmd *cobra.Command) {
+// addTrustFlags are for those who follow an agent only if it proves who it is.
+func (r *reachFlags) addTrustFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&r.keys, "trust", nil, "follow only an agent that proves who it is with one of the keys in these `FILES`")
 	f.StringVar(&r.firstUse, "trust-first-use", "",
 		"follow only an agent that has the key it had the first time, kept in this `FILE`")
 }
 
-// ofChild refuses what means nothing for an agent that listen starts itself.
-func (r *reaching) ofChild() error {
+// checkChild refuses what means nothing for an agent that listen starts itself.
+func (r *reachFlags) checkChild() error {
 	if len(r.transports) > 0 || r.token+r.ca+r.cert+r.key+r.firstUse != "" {
 		return usageError("--exec starts the agent and needs no way to it; of the flags about that, only --trust goes with it.\nSee: aaep listen --help")
 	}
@@ -61,7 +61,7 @@ func (r *reaching) ofChild() error {
 }
 
 // checkOneAgent refuses to show to several agents what only one of them may learn.
-func (r *reaching) checkOneAgent(urls []string) error {
+func (r *reachFlags) checkOneAgent(urls []string) error {
 	if r.token != "" && len(urls) > 1 {
 		return usageError("--token-file would show the token of one agent to the others.\nFollow each with a command of its own, or know them by --cert")
 	}
@@ -69,7 +69,7 @@ func (r *reaching) checkOneAgent(urls []string) error {
 }
 
 // readTrust returns whose proof counts, or nil if none is asked for.
-func (r *reaching) readTrust(at string) (*manifest.Trust, error) {
+func (r *reachFlags) readTrust(at string) (*manifest.Trust, error) {
 	if len(r.keys) == 0 && r.firstUse == "" {
 		return nil, nil
 	}
@@ -106,7 +106,7 @@ func (r *reaching) readTrust(at string) (*manifest.Trust, error) {
 }
 
 // tlsConfig returns how network connections are encrypted; nil is as usual.
-func (r *reaching) tlsConfig() (*tls.Config, error) {
+func (r *reachFlags) tlsConfig() (*tls.Config, error) {
 	if r.ca+r.cert+r.key == "" {
 		return nil, nil
 	}
@@ -144,7 +144,7 @@ func wireWords(transport string) string {
 }
 
 // findWays returns the ways to the agent at an address that checkAddress has checked.
-func (r *reaching) findWays(ctx context.Context, at string) ([]discover.Way, error) {
+func (r *reachFlags) findWays(ctx context.Context, at string) ([]discover.Way, error) {
 	o := discover.Options{RootLayout: true}
 	for _, name := range r.transports {
 		i := slices.Index(wireNames(), strings.ToLower(name))

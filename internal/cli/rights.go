@@ -26,7 +26,7 @@ type rights struct {
 const maxTold = 16
 
 // rightsOf returns the producer's question who may do what; nil lets every listener do all.
-func (s *serving) rightsOf(status *announcer) func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
+func (s *serveFlags) rightsOf(status *announcer) func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
 	if len(s.answer) == 0 {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (r *rights) noteRefused(principal string, may bool) {
 }
 
 // checkAnswer refuses names that no listener who can come can have.
-func (s *serving) checkAnswer() error {
+func (s *serveFlags) checkAnswer() error {
 	var called []string // those there are
 	var forms []string  // how names begin
 	if s.tokens != "" {

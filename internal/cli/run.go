@@ -71,7 +71,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the program's name is the program's
-	r.where, r.nats = servingFlags(cmd), sharedFlags(cmd)
+	r.where, r.nats = servingFlags(cmd), addClusterFlags(cmd)
 	f.IntVar(&r.nats.opts.Replicas, "nats-replicas", 0, "on how many of them it is kept (default 3 in a cluster)")
 	f.StringVar(&r.language, "language", "en-US", "the tag of the language the program prints")
 	f.StringVar(&r.name, "name", "", "the agent's name (default is the program's)")
@@ -95,8 +95,8 @@ type runner struct {
 	trail          string  // the name of the file; empty is none
 	log            string  // the folder; empty is none
 	crashOnly      bool    // it need not survive a power cut
-	where          *serving
-	nats           *shared
+	where          *serveFlags
+	nats           *clusterFlags
 	in             io.Reader
 	out, errs      io.Writer
 	status         announcer
@@ -107,8 +107,8 @@ type runner struct {
 }
 
 const (
-	heedTime   = 2 * time.Second // for a program to heed a Ctrl-C that came from the terminal
-	lastChance = 5 * time.Second // for a program that was told to end, before it is killed
+	interruptTime = 2 * time.Second // for a program to heed a Ctrl-C that came from the terminal
+	lastChance    = 5 * time.Second // for a program that was told to end, before it is killed
 )
 
 // checkFlags refuses flags that make no sense together, and settles the agent's name.
@@ -188,9 +188,9 @@ func (r *runner) runAgent(ctx context.Context) (err error) {
 		metricsAt, stop = serveMetrics(gauges, map[string]*producer.Producer{"": r.p}, r.where.seen)
 		defer stop()
 	}
-	printed := newOutlet(ctx, r.out)
+	printed := newAsyncWriter(ctx, r.out)
 	r.out = printed
-	defer printed.finish(&err) // when listeners have heard the end
+	defer printed.awaitReader(&err) // when listeners have heard the end
 	defer r.drainAgent(ctx, served)
 	if !r.parent { // who reads our standard error is followed by the program that started us
 		r.printAddresses(at, metricsAt)

@@ -25,9 +25,9 @@ import (
 
 func TestMain(m *testing.M) {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
-		os.Unsetenv(name) // whoever tests may speak another language
+		os.Unsetenv(name) // the developer may speak another language
 	}
-	sessionbus.Processes = os.DevNull // nor do they find the screen reader of whoever tests, of which the scripts know nothing
+	sessionbus.Processes = os.DevNull // nor do they find the screen reader of the developer, of which the scripts know nothing
 	flag.Set("test.parallel", "16")   // the scripts do little but wait for each other's processes
 	testscript.Main(m, map[string]func(){
 		"aaep":     func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
@@ -40,8 +40,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the command as people do: as processes that talk over real connections and get real
-// signals. Nothing sleeps; what must happen is awaited. EVT-078: listen_answer wants the whole question and both answers.
+// TestScripts runs the command as people do: as processes that talk over real connections and get
+// real signals. Nothing sleeps; what must happen is awaited. EVT-078: listen_answer wants the whole
+// question and both answers.
 func TestScripts(t *testing.T) { runScripts(t, "script", nil) }
 
 // TestServe has the scripts that need NATS servers, on three of them.
@@ -74,8 +75,9 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "await": await, "type": typeLine, "keys": keys, "raw": raw, "insist": insist, "signal": sendSignal,
-			"ended": ended, "inorder": inOrder, "cooked": cooked, "valid": valid, "plain": plainText,
+			"start": start, "await": await, "type": typeLine, "keys": keys, "raw": raw, "insist": insist,
+			"signal": sendSignal,
+			"ended":  ended, "inorder": inOrder, "cooked": cooked, "valid": valid, "plain": plainText,
 		},
 	})
 }
@@ -123,8 +125,9 @@ func named(ts *testscript.TestScript, name string) *process {
 	return p
 }
 
-// start [-tty] NAME PROGRAM ARGUMENTS runs a program in a process group of its own, as a terminal does, or with a terminal to read
-// from, of which NAME.tty has what appears there. What it prints is in NAME.out and NAME.err.
+// start [-tty] NAME PROGRAM ARGUMENTS runs a program in a process group of its own, as a terminal
+// does, or with a terminal to read from, of which NAME.tty has what appears there. What it prints
+// is in NAME.out and NAME.err.
 func start(ts *testscript.TestScript, neg bool, args []string) {
 	tty := len(args) > 0 && args[0] == "-tty"
 	if tty {
@@ -143,7 +146,8 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(path, args[2:]...)
 	cmd.Args[0] = args[1]
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE", "SPEECHD_ADDRESS", "TERM", "BRLAPI_HOST", "DBUS_SESSION_BUS_ADDRESS", "XDG_CONFIG_HOME"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE",
+		"SPEECHD_ADDRESS", "TERM", "BRLAPI_HOST", "DBUS_SESSION_BUS_ADDRESS", "XDG_CONFIG_HOME"} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
@@ -177,7 +181,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	ps := ts.Value("processes").(*processes)
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if before := ps.all[args[0]]; before != nil { // which nobody can name any more
+	if before := ps.all[args[0]]; before != nil { // which no command can name any more
 		before.kill()
 	}
 	ps.all[args[0]] = p
@@ -208,7 +212,8 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cooked NAME checks that the terminal of a program hands on lines; ! cooked, that it hands on keys.
+// cooked NAME checks that the terminal of a program hands on lines; ! cooked, that it hands on
+// keys.
 func cooked(ts *testscript.TestScript, neg bool, args []string) {
 	if got := handsOnLines(named(ts, args[0]).stdin.(*os.File)); got == neg {
 		ts.Fatalf("the terminal hands on lines: %v", got)
@@ -217,7 +222,8 @@ func cooked(ts *testscript.TestScript, neg bool, args []string) {
 
 // raw NAME waits until a terminal hands on keys.
 func raw(ts *testscript.TestScript, neg bool, args []string) {
-	until(ts, func() string { return "keys of " + args[0] }, func() bool { return !handsOnLines(named(ts, args[0]).stdin.(*os.File)) })
+	until(ts, func() string { return "keys of " + args[0] },
+		func() bool { return !handsOnLines(named(ts, args[0]).stdin.(*os.File)) })
 }
 
 // type NAME LINE types a line, key by key at a terminal; without a line it ends the input.
@@ -242,10 +248,12 @@ func press(ts *testscript.TestScript, p *process, keys string) {
 	before := len(ts.ReadFile(p.tty))
 	_, err := io.WriteString(p.stdin, keys)
 	ts.Check(err)
-	until(ts, func() string { return fmt.Sprintf("%q in\n%s", keys, ts.ReadFile(p.tty)) }, func() bool { return len(ts.ReadFile(p.tty)) > before })
+	until(ts, func() string { return fmt.Sprintf("%q in\n%s", keys, ts.ReadFile(p.tty)) },
+		func() bool { return len(ts.ReadFile(p.tty)) > before })
 }
 
-// keys NAME TEXT writes to a terminal in one piece, as a paste does. \n in it is Enter; ^Z and ^\ are keys that send signals.
+// keys NAME TEXT writes to a terminal in one piece, as a paste does. \n in it is Enter; ^Z and ^\
+// are keys that send signals.
 func keys(ts *testscript.TestScript, neg bool, args []string) {
 	p, text := named(ts, args[0]), strings.NewReplacer(`\n`, "\n", "^Z", "\x1a", "^\\", "\x1c").Replace(args[1])
 	if text[0] != '\n' && text[0] < ' ' { // of which nothing need appear
@@ -268,10 +276,11 @@ func yes(ts *testscript.TestScript, name string) string {
 
 var asksFor = regexp.MustCompile(`(?m)(?:^|[.:] )Type (\S+) to accept`)
 
-// insist NAME LINE REGEXP types a line, and again while it came too soon after the question, until NAME.err
-// matches. Where a word is asked for, y is that.
+// insist NAME LINE REGEXP types a line, and again while it came too soon after the question, until
+// NAME.err matches. Where a word is asked for, y is that.
 func insist(ts *testscript.TestScript, neg bool, args []string) {
-	re, tooSoon := regexp.MustCompile("(?m)"+args[2]), regexp.MustCompile("(?m)^aaep: (That was typed before|You may not have heard) .*$")
+	re, tooSoon := regexp.MustCompile("(?m)"+args[2]),
+		regexp.MustCompile("(?m)^aaep: (That was typed before|You may not have heard) .*$")
 	if strings.EqualFold(args[1], "y") { // a word may be asked for
 		tooSoon = regexp.MustCompile("(?m)^aaep: (That was typed before|You may not have heard|That is no answer).*$")
 	}
@@ -294,14 +303,16 @@ func insist(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// signal [-one] NAME SIGNAL sends a signal to the process group, as a terminal does, or to the process alone.
+// signal [-one] NAME SIGNAL sends a signal to the process group, as a terminal does, or to the
+// process alone.
 func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 	one := args[0] == "-one"
 	if one {
 		args = args[1:]
 	}
 	p := named(ts, args[0])
-	sig := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "QUIT": syscall.SIGQUIT, "ABRT": syscall.SIGABRT}[args[1]]
+	sig := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP,
+		"KILL": syscall.SIGKILL, "QUIT": syscall.SIGQUIT, "ABRT": syscall.SIGABRT}[args[1]]
 	if one {
 		ts.Check(p.cmd.Process.Signal(sig))
 		return
@@ -315,14 +326,17 @@ func ended(ts *testscript.TestScript, neg bool, args []string) {
 	select {
 	case <-p.done:
 	case <-time.After(patience):
-		ts.Fatalf("%s has not ended after %v; it said:\n%s%s", args[0], patience, ts.ReadFile(args[0]+".out"), ts.ReadFile(args[0]+".err"))
+		ts.Fatalf("%s has not ended after %v; it said:\n%s%s", args[0], patience, ts.ReadFile(args[0]+".out"),
+			ts.ReadFile(args[0]+".err"))
 	}
 	if got := p.cmd.ProcessState.ExitCode(); strconv.Itoa(got) != args[1] {
-		ts.Fatalf("%s ended with %d, want %s; it said:\n%s%s", args[0], got, args[1], ts.ReadFile(args[0]+".out"), ts.ReadFile(args[0]+".err"))
+		ts.Fatalf("%s ended with %d, want %s; it said:\n%s%s", args[0], got, args[1], ts.ReadFile(args[0]+".out"),
+			ts.ReadFile(args[0]+".err"))
 	}
 }
 
-// inorder FILE WANT checks that every line of WANT is a line of FILE, in this order; "..." in it is anything.
+// inorder FILE WANT checks that every line of WANT is a line of FILE, in this order; "..." in it is
+// anything.
 func inOrder(ts *testscript.TestScript, neg bool, args []string) {
 	text := ts.ReadFile(args[0])
 	lines := strings.Split(text, "\n")
@@ -351,11 +365,13 @@ func valid(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// plain FILES checks that a terminal shows just these lines, one after the other, and without colour.
+// plain FILES checks that a terminal shows just these lines, one after the other, and without
+// colour.
 func plainText(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range args {
 		for _, r := range ts.ReadFile(name) {
-			if r < 0x20 && r != '\n' || r >= 0x7f && r < 0xa0 || r >= 0x2500 && r < 0x2600 || r >= 0x2800 && r < 0x2900 {
+			if r < 0x20 && r != '\n' || r >= 0x7f && r < 0xa0 || r >= 0x2500 && r < 0x2600 || r >= 0x2800 &&
+				r < 0x2900 {
 				ts.Fatalf("%s holds %U", name, r)
 			}
 		}

@@ -51,7 +51,7 @@ With --audit it is put on record who was asked here, and what they answered. The
 			return s.runServer(cmd.Context(), names)
 		},
 	}
-	s.where, s.nats = servingFlags(cmd), sharedFlags(cmd)
+	s.where, s.nats = servingFlags(cmd), addClusterFlags(cmd)
 	s.metrics = metricsFlag(cmd.Flags())
 	cmd.Flags().StringVar(&s.trail, "audit", "", "put on record in this `FILE` what is asked and answered here")
 	return cmd
@@ -135,8 +135,8 @@ func (s *server) agentsToServe(ctx context.Context, cluster *jetstream.Cluster, 
 
 // server serves agents that run elsewhere.
 type server struct {
-	where   *serving
-	nats    *shared
+	where   *serveFlags
+	nats    *clusterFlags
 	trail   string  // the name of the file; empty is none
 	metrics *string // an address; empty is none
 	talk    io.Writer

@@ -23,7 +23,7 @@ func TestSettings(t *testing.T) {
 	} {
 		cmd := &cobra.Command{Use: "listen"}
 		outs := cmd.Flags().StringSlice("output", nil, "")
-		a := askingFlags(cmd)
+		a := addCapabilityFlags(cmd)
 		if err := cmd.ParseFlags(strings.Fields(tt.args)); err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,8 @@ func TestSettings(t *testing.T) {
 		if err := applySettings(cmd, name); err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprintln(a.as, a.cells, *a.words["pace"], *outs, cmd.Flags().Changed("pace")); got != tt.want+"\n" {
+		if got := fmt.Sprintln(a.as, a.cells, *a.words["pace"], *outs, cmd.Flags().Changed("pace")); got != tt.want+
+			"\n" {
 			t.Errorf("%q %s: %swant %s", tt.settings, tt.args, got, tt.want)
 		}
 	}
@@ -55,13 +56,15 @@ func TestSettingsRefused(t *testing.T) {
 		"include aaep:agent.session.*":      `line 1: include would leave out all that the agent turns to, for good; say so when you listen, with --include`,
 		"as mouse":                          `line 1: as must be ` + aidNames() + `; it is "mouse"`,
 		"pace = 100":                        `line 1: pace must be a whole number from 50 to 1000; it is "= 100"`,
-		strings.Repeat("x", maxSettings):    `line 1: ` + fmt.Sprintf("%q", strings.Repeat("x", 40)) + ` is no setting; there are output, as, cells, profile, rate, verbosity, boundary, language, load, pace, include, exclude`,
+		strings.Repeat("x", maxSettings): `line 1: ` + fmt.Sprintf("%q", strings.Repeat("x", 40)) +
+			` is no setting; there are output, as, cells, profile, rate, verbosity, boundary, language, load, pace, include, exclude`,
 	} {
 		if _, err := parseSettings([]byte(settings)); err == nil || err.Error() != want {
 			t.Errorf("%.40q: %.200v\nwant %.200s", settings, err, want)
 		}
 	}
-	if err := applySettings(&cobra.Command{}, filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "cannot read the settings") {
+	if err := applySettings(&cobra.Command{}, filepath.Join(t.TempDir(), "none")); err == nil ||
+		!strings.Contains(err.Error(), "cannot read the settings") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

@@ -17,31 +17,31 @@ import (
 	"github.com/aaep-go/aaep/subscriber/present"
 )
 
-// company is some agents that one person follows.
-type company struct {
-	*ear
+// testAgents is some agents that one person follows.
+type testAgents struct {
+	*testListener
 	agents   []*producer.Producer
 	outcomes chan string
 }
 
-func inCompany(t *testing.T, names []string, f func(*company)) {
+func inCompany(t *testing.T, names []string, f func(*testAgents)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := &company{outcomes: make(chan string, 10)}
+		c := &testAgents{outcomes: make(chan string, 10)}
 		var dials []dialerFunc
 		for _, name := range names {
 			p, dial := agentNamed(t, name, producer.Config{})
 			defer p.Shutdown(t.Context())
 			c.agents, dials = append(c.agents, p), append(dials, dial)
 		}
-		listenToAll(t, subscriber.ScreenReader("en-US"), dials, func(e *ear) {
-			c.ear = e
+		listenToAll(t, subscriber.ScreenReader("en-US"), dials, func(e *testListener) {
+			c.testListener = e
 			f(c)
 		})
 	})
 }
 
-func (c *company) session(i int, text string) *producer.Session {
+func (c *testAgents) beginSession(i int, text string) *producer.Session {
 	s, err := c.agents[i].StartSession(c.t.Context(), aaep.Say(text))
 	if err != nil {
 		c.t.Fatal(err)
@@ -49,103 +49,110 @@ func (c *company) session(i int, text string) *producer.Session {
 	return s
 }
 
-// asks lets an agent ask whether to pay, and tells what came of it.
-func (c *company) asks(i int, what string, timeout time.Duration) {
-	s := c.session(i, "Working.")
+// askToPay lets an agent ask whether to pay, and tells what came of it.
+func (c *testAgents) askToPay(i int, what string, timeout time.Duration) {
+	s := c.beginSession(i, "Working.")
 	go func() {
-		_, err := s.Tool(c.t.Context(), producer.Tool{Name: "pay", Confirm: true, Risk: aaep.RiskMedium, Timeout: timeout, Action: aaep.Say(what),
+		_, err := s.Tool(c.t.Context(), producer.Tool{Name: "pay", Confirm: true, Risk: aaep.RiskMedium,
+			Timeout: timeout, Action: aaep.Say(what),
 			Consequence: aaep.Say("It is done at once.")}, func(context.Context) (string, error) { return "", nil })
 		c.outcomes <- fmt.Sprintf("%s %v", what, err == nil)
 		s.Complete(aaep.Say("Ready."))
 	}()
-	pass(3 * time.Second)
+	passTime(3 * time.Second)
 }
 
-// Three agents ask at once. Their questions queue, none takes the place of another, and each answer goes to its own agent.
+// Three agents ask at once. Their questions queue, none takes the place of another, and each answer
+// goes to its own agent.
 func TestThreeAsk(t *testing.T) {
-	inCompany(t, []string{"Planner", "Bank", "Post"}, func(c *company) {
-		c.asks(0, "Book the train.", 5*time.Minute)
-		c.asks(1, "Pay $20.", 5*time.Minute)
-		c.asks(2, "Send the letter.", 5*time.Minute)
+	inCompany(t, []string{"Planner", "Bank", "Post"}, func(c *testAgents) {
+		c.askToPay(0, "Book the train.", 5*time.Minute)
+		c.askToPay(1, "Pay $20.", 5*time.Minute)
+		c.askToPay(2, "Send the letter.", 5*time.Minute)
 		put := func() string { return c.screen.String()[strings.LastIndex(c.screen.String(), "Decide:"):] }
-		if got := c.screen.String(); strings.Count(got, "Decide:") != 1 || strings.Count(got, "Another question waits. It comes after this one.") != 2 {
+		if got := c.screen.String(); strings.Count(got, "Decide:") != 1 ||
+			strings.Count(got, "Another question waits. It comes after this one.") != 2 {
 			c.t.Fatalf("three questions at once:\n%s", got)
 		}
-		if got := c.types("/agents"); got != "aaep: Planner: connected, 1 open question.\naaep: Bank: connected, 1 open question.\naaep: Post: connected, 1 open question.\n" {
+		if got := c.typeLine("/agents"); got != "aaep: Planner: connected, 1 open question.\naaep: Bank: connected, 1 open question.\naaep: Post: connected, 1 open question.\n" {
 			c.t.Errorf("how it stands: %s", got)
 		}
-		c.wants("/waiting", "3 questions are open. 1: Planner: Book the train. 2: Bank: Pay $20. 3: Post: Send the letter.")
-		c.types("/next")
-		pass(2 * time.Second)
+		c.wantSaid("/waiting", "3 questions are open. 1: Planner: Book the train. 2: Bank: Pay $20. 3: Post: Send the letter.")
+		c.typeLine("/next")
+		passTime(2 * time.Second)
 		if !strings.Contains(put(), "Decide: Pay $20.\n") || !strings.Contains(c.screen.String(), "\nBank: Decide: ") {
 			c.t.Fatalf("the next question:\n%s", c.screen.String())
 		}
-		c.wants("n", "Bank: Answer sent: reject.")
-		pass(2 * time.Second)
+		c.wantSaid("n", "Bank: Answer sent: reject.")
+		passTime(2 * time.Second)
 		if !strings.Contains(put(), "Decide: Send the letter.\n") {
 			c.t.Fatalf("after that:\n%s", c.screen.String())
 		}
-		c.wants("y", "Post: Answer sent: accept.")
-		pass(2 * time.Second)
+		c.wantSaid("y", "Post: Answer sent: accept.")
+		passTime(2 * time.Second)
 		if !strings.Contains(put(), "Decide: Book the train.\n") {
 			c.t.Fatalf("and the one that was put aside:\n%s", c.screen.String())
 		}
-		c.wants("n", "Planner: Answer sent: reject.")
-		pass(time.Second)
+		c.wantSaid("n", "Planner: Answer sent: reject.")
+		passTime(time.Second)
 		got := []string{<-c.outcomes, <-c.outcomes, <-c.outcomes}
 		slices.Sort(got)
-		if want := []string{"Book the train. false", "Pay $20. false", "Send the letter. true"}; !slices.Equal(got, want) {
+		if want := []string{"Book the train. false", "Pay $20. false", "Send the letter. true"}; !slices.Equal(got,
+			want) {
 			c.t.Errorf("the agents were told %q, want %q", got, want)
 		}
 	})
 }
 
-// What an agent said before its question, while another's was on the screen, is told before it is put: whoever decides must know. What the
-// others say can wait.
+// What an agent said before its question, while another's was on the screen, is told before it is
+// put: a person who decides must know. What the others say can wait.
 func TestContextOfQuestion(t *testing.T) {
-	inCompany(t, []string{"Planner", "Bank"}, func(c *company) {
-		c.asks(0, "Book the train.", 5*time.Minute)
-		c.session(0, "Elsewhere.")
-		c.session(1, "The bill of the plumber is due.")
-		pass(2 * time.Second)
-		c.asks(1, "Pay $20.", 5*time.Minute)
+	inCompany(t, []string{"Planner", "Bank"}, func(c *testAgents) {
+		c.askToPay(0, "Book the train.", 5*time.Minute)
+		c.beginSession(0, "Elsewhere.")
+		c.beginSession(1, "The bill of the plumber is due.")
+		passTime(2 * time.Second)
+		c.askToPay(1, "Pay $20.", 5*time.Minute)
 		c.screen.Reset()
-		c.wants("n", "Planner: Answer sent: reject.")
-		pass(time.Second)
+		c.wantSaid("n", "Planner: Answer sent: reject.")
+		passTime(time.Second)
 		got := c.screen.String()
 		want := "aaep: Planner: Answer sent: reject.\nWhat came before the next question:\nBank: The bill of the plumber is due.\nThinking.\nWorking.\n"
 		if !strings.HasPrefix(got, want) || strings.Contains(got, "Elsewhere.") {
 			c.t.Errorf("the next question:\n%s", got)
 		}
 		c.screen.Reset()
-		c.wants("n", "Bank: Answer sent: reject.")
-		pass(time.Second)
-		if got := c.screen.String(); strings.Contains(got, "plumber") || !strings.Contains(got, "What else was said:\nPlanner: Elsewhere.\n") {
+		c.wantSaid("n", "Bank: Answer sent: reject.")
+		passTime(time.Second)
+		if got := c.screen.String(); strings.Contains(got, "plumber") ||
+			!strings.Contains(got, "What else was said:\nPlanner: Elsewhere.\n") {
 			c.t.Errorf("afterwards:\n%s", got)
 		}
 	})
 }
 
-// What came of a yes, and how it ended, is told at once, also while the question of another agent is
-// on the screen; what that agent says besides can wait.
+// What came of a yes, and how it ended, is told at once, also while the question of another agent
+// is on the screen; what that agent says besides can wait.
 func TestOutcomeWhileAnotherAsks(t *testing.T) {
-	inCompany(t, []string{"Ada", "Bob"}, func(c *company) {
-		ada := c.session(0, "Working.")
+	inCompany(t, []string{"Ada", "Bob"}, func(c *testAgents) {
+		ada := c.beginSession(0, "Working.")
 		go func() {
 			_, _ = ada.Tool(c.t.Context(), producer.Tool{Name: "transfer_funds", Confirm: true, Risk: aaep.RiskMedium,
-				Timeout: 5 * time.Minute, Action: aaep.Say("Transfer funds."), Consequence: aaep.Say("It is done at once.")},
+				Timeout: 5 * time.Minute, Action: aaep.Say("Transfer funds."),
+				Consequence: aaep.Say("It is done at once.")},
 				func(context.Context) (string, error) { time.Sleep(4 * time.Second); return "", nil })
 		}()
-		pass(3 * time.Second)
-		c.asks(1, "Pay $20.", 5*time.Minute)
-		pass(time.Minute)
+		passTime(3 * time.Second)
+		c.askToPay(1, "Pay $20.", 5*time.Minute)
+		passTime(time.Minute)
 		c.screen.Reset()
-		c.wants("y", "Ada: Answer sent: accept.")
-		pass(8 * time.Second)
-		c.session(0, "Elsewhere.")
-		pass(2 * time.Second)
+		c.wantSaid("y", "Ada: Answer sent: accept.")
+		passTime(8 * time.Second)
+		c.beginSession(0, "Elsewhere.")
+		passTime(2 * time.Second)
 		got := c.screen.String()
-		for _, want := range []string{"\nBob: Decide: Pay $20.", "\nAda: Accepted, and being done: ", "\nAda: Transfer funds finished."} {
+		for _, want := range []string{"\nBob: Decide: Pay $20.", "\nAda: Accepted, and being done: ",
+			"\nAda: Transfer funds finished."} {
 			if !strings.Contains(got, want) {
 				c.t.Errorf("while Bob asks, %q is missing:\n%s", want, got)
 			}
@@ -153,31 +160,33 @@ func TestOutcomeWhileAnotherAsks(t *testing.T) {
 		if strings.Contains(got, "Elsewhere.") {
 			c.t.Errorf("news stands behind the question:\n%s", got)
 		}
-		c.wants("n", "Bob: Answer sent: reject.")
-		pass(time.Second)
-		if got := c.screen.String(); strings.Count(got, "Accepted, and being done: ") != 1 || !strings.Contains(got, "Elsewhere.") {
+		c.wantSaid("n", "Bob: Answer sent: reject.")
+		passTime(time.Second)
+		if got := c.screen.String(); strings.Count(got, "Accepted, and being done: ") != 1 ||
+			!strings.Contains(got, "Elsewhere.") {
 			c.t.Errorf("afterwards:\n%s", got)
 		}
 	})
 }
 
-// An agent that leaves takes its own questions with it, and nobody else's.
+// An agent that leaves takes its own questions with it, and no others.
 func TestOneAgentLeaves(t *testing.T) {
-	inCompany(t, []string{"Planner", "Bank"}, func(c *company) {
-		c.asks(0, "Book the train.", 5*time.Minute)
-		c.asks(1, "Pay $20.", 5*time.Minute)
+	inCompany(t, []string{"Planner", "Bank"}, func(c *testAgents) {
+		c.askToPay(0, "Book the train.", 5*time.Minute)
+		c.askToPay(1, "Pay $20.", 5*time.Minute)
 		c.screen.Reset()
 		c.agents[0].Shutdown(c.t.Context())
-		pass(5 * time.Second)
+		passTime(5 * time.Second)
 		got := c.screen.String()
 		if !strings.Contains(got, "Bank: Decide: ") || !strings.Contains(got, "Planner: The agent has ended.") {
 			c.t.Fatalf("when one leaves:\n%s", got)
 		}
-		if got := c.types("/agents"); !strings.Contains(got, "Planner: not connected; trying again.") || !strings.Contains(got, "Bank: connected, 1 open question.") {
+		if got := c.typeLine("/agents"); !strings.Contains(got, "Planner: not connected; trying again.") ||
+			!strings.Contains(got, "Bank: connected, 1 open question.") {
 			c.t.Errorf("how it stands: %s", got)
 		}
-		c.wants("y", "Bank: Answer sent: accept.")
-		pass(time.Second)
+		c.wantSaid("y", "Bank: Answer sent: accept.")
+		passTime(time.Second)
 	})
 }
 
@@ -206,12 +215,13 @@ func TestNameWithinASentence(t *testing.T) {
 	}
 }
 
-// The one that speaks is named when it is another than before, and with how a session ended; nobody can speak in the name of another, or of this program.
+// The one that speaks is named when it is another than before, and with how a session ended; no
+// agent can speak in the name of another, or of this program.
 func TestNamed(t *testing.T) {
-	inCompany(t, []string{"Planner", "aaep", "planner"}, func(c *company) {
+	inCompany(t, []string{"Planner", "aaep", "planner"}, func(c *testAgents) {
 		say := func(i int, text string) {
-			c.session(i, text).Complete(aaep.Say("Ready."))
-			pass(3 * time.Second)
+			c.beginSession(i, text).Complete(aaep.Say("Ready."))
+			passTime(3 * time.Second)
 		}
 		c.screen.Reset()
 		say(0, "One.")
@@ -231,20 +241,21 @@ func TestPaceNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted()
 		s.short = func(c *aaep.Capabilities) { c.PaceWPM = 60 }
-		listenTo(t, s.dial, subscriber.ScreenReader("en-US"), func(e *ear) {
+		listenTo(t, s.dial, subscriber.ScreenReader("en-US"), func(e *testListener) {
 			ctx, cancel := context.WithCancel(t.Context())
 			run := make(chan error, 1)
 			p := present.New(announce.Preferences{})
 			go func() { run <- p.Run(ctx, &pacedVoice{}) }()
 			defer func() { cancel(); <-run }()
 			p.Tell(strings.Repeat("word ", 60)+"end.", false)
-			pass(time.Minute)
-			e.l.post(t.Context(), func() {
-				e.l.out = &outputs{tellings: []*telling{{outputKind: outputKind{name: "test", words: true, knows: true}, p: p}}}
+			passTime(time.Minute)
+			e.l.runInLoop(t.Context(), func() {
+				e.l.out = &outputs{tellings: []*personOutput{{outputKind: outputKind{name: "test", words: true,
+					knows: true}, p: p}}}
 			})
 			for range 5 {
-				e.l.post(t.Context(), func() {}) // something happens
-				pass(time.Minute)
+				e.l.runInLoop(t.Context(), func() {}) // something happens
+				passTime(time.Minute)
 			}
 		})
 		if got := s.changes(); len(got) != 1 || got[0].PaceWPM < 80 || got[0].PaceWPM > 120 {
@@ -253,30 +264,33 @@ func TestPaceNotTaken(t *testing.T) {
 	})
 }
 
-// The pace at which a person really listens is asked for by itself, of each agent, and nothing is said about it.
+// The pace at which a person really listens is asked for by itself, of each agent, and nothing is
+// said about it.
 func TestTruePace(t *testing.T) {
-	inCompany(t, []string{"Planner", "Bank"}, func(c *company) {
+	inCompany(t, []string{"Planner", "Bank"}, func(c *testAgents) {
 		ctx, cancel := context.WithCancel(c.t.Context())
 		voice, run := &pacedVoice{}, make(chan error, 1)
 		p := present.New(announce.Preferences{})
 		go func() { run <- p.Run(ctx, voice) }()
 		defer func() { cancel(); <-run }()
-		c.do(func() {
-			c.l.out = &outputs{tellings: []*telling{{outputKind: outputKind{name: "test", words: true, knows: true}, p: p}}}
+		c.runInLoop(func() {
+			c.l.out = &outputs{tellings: []*personOutput{{outputKind: outputKind{name: "test", words: true,
+				knows: true}, p: p}}}
 		})
-		s := c.session(0, "Working.")
+		s := c.beginSession(0, "Working.")
 		out := s.Output()
 		for range 10 {
 			fmt.Fprint(out, "This sentence has seven words in it. ")
-			pass(4 * time.Second)
+			passTime(4 * time.Second)
 		}
 		out.Close()
-		pass(time.Minute)
+		passTime(time.Minute)
 		s.Complete(aaep.Say("Ready."))
-		pass(10 * time.Second)
+		passTime(10 * time.Second)
 		for i, p := range c.agents {
 			if got := p.Subscriptions()[0].Terms.PaceWPM; got < 110 || got > 130 {
-				c.t.Errorf("agent %d was asked for a pace of %d words a minute; the person listens at about 120", i, got)
+				c.t.Errorf("agent %d was asked for a pace of %d words a minute; the person listens at about 120", i,
+					got)
 			}
 		}
 		if got := c.screen.String(); strings.Contains(got, "pace") {
@@ -285,17 +299,17 @@ func TestTruePace(t *testing.T) {
 	})
 }
 
-// do lets the listener's own goroutine do something.
-func (c *company) do(f func()) {
+// runInLoop lets the listener's own goroutine do something.
+func (c *testAgents) runInLoop(f func()) {
 	done := make(chan bool)
-	c.l.post(c.t.Context(), func() { f(); close(done) })
+	c.l.runInLoop(c.t.Context(), func() { f(); close(done) })
 	<-done
 }
 
-// One agent that floods its listener keeps nobody from another's question, nor from its outcome.
+// One agent that floods its listener keeps no person from another's question, nor from its outcome.
 func TestOneFloods(t *testing.T) {
-	inCompany(t, []string{"Noise", "Bank"}, func(c *company) {
-		s := c.session(0, "Noise.")
+	inCompany(t, []string{"Noise", "Bank"}, func(c *testAgents) {
+		s := c.beginSession(0, "Noise.")
 		var flood sync.WaitGroup
 		defer flood.Wait()
 		ctx, stop := context.WithCancel(c.t.Context())
@@ -306,14 +320,14 @@ func TestOneFloods(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		})
-		pass(10 * time.Second)
-		c.asks(1, "Pay $20.", time.Minute)
+		passTime(10 * time.Second)
+		c.askToPay(1, "Pay $20.", time.Minute)
 		if got := c.screen.String(); !strings.Contains(got, "Bank: Decide: ") {
 			c.t.Fatalf("in the flood:\n%s", got[max(0, len(got)-500):])
 		}
 		c.screen.Reset()
-		c.wants("y", "Bank: Answer sent: accept.")
-		pass(3 * time.Second)
+		c.wantSaid("y", "Bank: Answer sent: accept.")
+		passTime(3 * time.Second)
 		if got := c.screen.String(); !strings.Contains(got, "Accepted, and being done: Pay $20.") {
 			c.t.Errorf("the outcome:\n%s", got[:min(len(got), 500)])
 		}

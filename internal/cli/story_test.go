@@ -28,17 +28,17 @@ import (
 
 var record = flag.Bool("record", false, "write docs/recordings anew")
 
-// A story is the demo's agent, followed by one person with one output and a keyboard, and nothing else: no line of the terminal
-// reaches them.
+// A story is the demo's agent, followed by one person with one output and a keyboard, and nothing
+// else: no line of the terminal reaches them.
 type story struct {
 	*testing.T
 	began time.Time
-	lines chan typed
+	lines chan typedLine
 	told  func(context.Context) // waits until what was said was told
 	asked func() bool           // whether they have had the question, and all else there was to hear
 	mu    sync.Mutex
 	did   []instant
-	ended <-chan struct{} // closed when nobody follows any more
+	ended <-chan struct{} // closed when no listener follows any more
 }
 
 // instant is something that happened at a time of the story.
@@ -65,7 +65,7 @@ func (s *story) answers() {
 	time.Sleep(2 * time.Second)
 	s.note("The person types y and Enter.")
 	select {
-	case s.lines <- typed{text: "y", at: time.Now()}:
+	case s.lines <- typedLine{text: "y", at: time.Now()}:
 	case <-s.Context().Done():
 	}
 }
@@ -85,9 +85,10 @@ func plans(ctx context.Context, s *story, p *producer.Producer) {
 }
 
 // tell plays the story of an agent over an output, until its sessions are over and told.
-func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open func(s *story) present.Output, hands func(s *story)) *story {
+func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open func(s *story) present.Output,
+	hands func(s *story)) *story {
 	t.Helper()
-	s := &story{T: t, began: time.Now(), lines: make(chan typed)}
+	s := &story{T: t, began: time.Now(), lines: make(chan typedLine)}
 	p, err := newProducer(name, producer.Config{Language: "en-US", Languages: []string{"es"}, ShortTimeouts: true})
 	if err != nil {
 		t.Fatal(err)
@@ -99,21 +100,22 @@ func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open fun
 		t.Fatal(err)
 	}
 	defer sub.Close()
-	var terminal, talk said
+	var terminal, talk saidLine
 	l := &listener{announcer: announcer{out: &terminal}, status: announcer{out: &talk}}
 	out := open(s)
-	pr := present.New(announce.Preferences{Speaks: out.Speaks, Answering: l.answering})
-	l.out = &outputs{tellings: []*telling{{outputKind: outputKind{name: "story", words: true, knows: true}, p: pr}}}
+	pr := present.New(announce.Preferences{Speaks: out.Speaks, Answering: l.howToAnswer})
+	l.out = &outputs{tellings: []*personOutput{{outputKind: outputKind{name: "story", words: true, knows: true},
+		p: pr}}}
 	l.status.also = func(text string) { pr.Tell(text, false) }
 	ctx, cancel := context.WithCancel(t.Context())
 	s.ended = ctx.Done()
 	presented, followed := make(chan error, 1), make(chan error, 1)
 	go func() { presented <- pr.Run(ctx, out) }()
-	go func() { followed <- l.follow(ctx, s.lines, &following{listener: l, sub: sub, wanted: caps}) }()
+	go func() { followed <- l.followAgents(ctx, s.lines, &followedAgent{listener: l, sub: sub, wanted: caps}) }()
 	s.told = l.awaitTold
 	s.asked = func() bool {
 		had := make(chan bool, 1)
-		l.post(ctx, func() {
+		l.runInLoop(ctx, func() {
 			q := l.asked.First()
 			var put *aaep.Event
 			pr.Plan(func(a *announce.Announcer, now time.Time) { _, put = a.Question(now, aaep.Accept) })
@@ -137,7 +139,8 @@ func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open fun
 	}
 	synctest.Wait()
 	for _, r := range pr.Status().Receipts { // nothing was lost
-		if r.Outcome != announce.Heard && r.Kind != announce.News && r.Kind != announce.Progress && r.Kind != announce.Notice {
+		if r.Outcome != announce.Heard && r.Kind != announce.News && r.Kind != announce.Progress &&
+			r.Kind != announce.Notice {
 			t.Errorf("%s %s: %d of %d", r.Kind, r.Outcome, r.Said, r.Of)
 		}
 	}
@@ -150,21 +153,25 @@ func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open fun
 
 // speaking reports whether something is being said.
 func speaking(p *present.Presenter) bool {
-	return slices.ContainsFunc(p.Status().Receipts, func(r announce.Receipt) bool { return r.Outcome == announce.Speaking })
+	return slices.ContainsFunc(p.Status().Receipts,
+		func(r announce.Receipt) bool { return r.Outcome == announce.Speaking })
 }
 
-// TestRecordings keeps what the demo's whole story is to somebody who only hears, and to somebody who only has fourteen cells; both
-// decide. The recordings are for people, and for the next change of what is said: go test ./internal/cli -run Recordings -record
+// TestRecordings keeps what the demo's whole story is to a person who only hears, and to a person
+// who only has fourteen cells; both decide. The recordings are for people, and for the next change
+// of what is said: go test ./internal/cli -run Recordings -record
 func TestRecordings(t *testing.T) {
 	t.Run("ear", func(t *testing.T) {
-		byEar(t, "retirement-planner", plans, subscriber.ScreenReader("en-US"), "by-ear.txt", `The demo, followed by ear alone
+		recordSpeech(t, "retirement-planner", plans, subscriber.ScreenReader("en-US"), "by-ear.txt",
+			`The demo, followed by ear alone
 
 What a person hears of "aaep demo" with "aaep listen --output speech", from when to when in seconds, at 172 words a minute.
 Made by a test with a speech server that keeps the pace of a real one; quotation marks hold what the voice says.
 `)
 	})
 	t.Run("braille", func(t *testing.T) {
-		byCells(t, "retirement-planner", plans, subscriber.Braille(14, "en-US"), "by-14-cells.txt", `The demo, followed by 14 cells alone
+		byCells(t, "retirement-planner", plans, subscriber.Braille(14, "en-US"), "by-14-cells.txt",
+			`The demo, followed by 14 cells alone
 
 What a person reads of "aaep demo" with "aaep listen --as braille --cells 14 --output braille", from which second on. They pan on every
 1.7 seconds until they have had all of it. The last two cells mean: ⠒ it goes on, ⠿ it stays until you pan on, ⠶ something waits.
@@ -173,14 +180,17 @@ Made by a test with a BRLTTY that shows what it is sent.
 	})
 }
 
-// byEar compares the story of an agent, as a voice tells it, with a recording, or records it.
-func byEar(t *testing.T, name string, act actor, caps aaep.Capabilities, file, title string) {
+// recordSpeech compares the story of an agent, as a voice tells it, with a recording, or records
+// it.
+func recordSpeech(t *testing.T, name string, act actor, caps aaep.Capabilities, file, title string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := &speechtest.Server{}
 		defer server.Close()
 		s := tell(t, name, act, caps, func(s *story) present.Output {
-			return opening(s)(speech.Open(t.Context(), speech.Options{Dial: func(ctx context.Context) (net.Conn, error) { return server.Dial(ctx) }, Force: true}))
+			return opening(s)(speech.Open(t.Context(),
+				speech.Options{Dial: func(ctx context.Context) (net.Conn, error) { return server.Dial(ctx) },
+					Force: true}))
 		}, (*story).answers)
 		for _, m := range server.Messages() {
 			text := "“" + m.Text + "”"
@@ -255,7 +265,8 @@ func (s *story) keep(name, title string, ends bool) {
 			fmt.Fprintf(&b, "%6.1f  %s\n", m.at.Seconds(), strings.TrimRight(m.what, " "))
 		}
 	}
-	// That the answer was sent and that its action begins come at one moment. Which of them is shown for a second first is chance.
+	// That the answer was sent and that its action begins come at one moment. Which of them is
+	// shown for a second first is chance.
 	told := regexp.MustCompile(`(\n *[0-9.]+  )\|Answer sent: ⠒\|\n *[0-9.]+  (\|Accepted,)`).ReplaceAllString(b.String(), "$1$2")
 	file := filepath.Join("..", "..", "docs", "recordings", name)
 	if *record {

@@ -40,7 +40,7 @@ var modelAPIs = []modelAPI{
 
 // tapOptions are what the flags of "tap" say.
 type tapOptions struct {
-	bridging
+	bridgeFlags
 	at                string
 	languages, silent []string
 }
@@ -72,17 +72,18 @@ A tap only hears: it cannot ask before a tool runs. What the program asks, it as
   aaep tap --at 127.0.0.1:9000 --skip-model llama3.2:1b ollama
   aaep tap --web --language de,en https://gateway.example/v1`,
 		Args: cobra.ExactArgs(1),
-		RunE: o.run,
+		RunE: o.runTap,
 	}
-	o.flags(cmd, "the provider's")
+	o.addFlags(cmd, "the provider's")
 	f := cmd.Flags()
 	f.StringVar(&o.at, "at", "127.0.0.1:8081", "where programs find it: an `ADDRESS` of this machine")
-	f.StringSliceVar(&o.languages, "language", []string{"en-US"}, "the `TAGS` of the languages that the model answers in")
+	f.StringSliceVar(&o.languages, "language", []string{"en-US"},
+		"the `TAGS` of the languages that the model answers in")
 	f.StringSliceVar(&o.silent, "skip-model", nil, "do not tell what these `MODELS` answer")
 	return cmd
 }
 
-func (o *tapOptions) run(cmd *cobra.Command, args []string) error {
+func (o *tapOptions) runTap(cmd *cobra.Command, args []string) error {
 	api, upstream, err := upstreamOf(args[0])
 	if err != nil {
 		return err
@@ -98,12 +99,13 @@ func (o *tapOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	defer ln.Close()
 	if upstream.Host == ln.Addr().String() {
-		return usageError("%s is where this tap is itself: name the address of the provider.\nSee: aaep tap --help", upstream.Host)
+		return usageError("%s is where this tap is itself: name the address of the provider.\nSee: aaep tap --help",
+			upstream.Host)
 	}
 	o.status.out = cmd.ErrOrStderr()
 	o.cfg = producer.Config{Language: o.languages[0], Languages: o.languages[1:]}
 	name := firstOf(cmp.Or(o.name, api.name), upstream.Host)
-	return o.bridging.run(cmd, name, nil, nil, func(ctx context.Context, p *producer.Producer) error {
+	return o.bridgeFlags.serveBridge(cmd, name, nil, nil, func(ctx context.Context, p *producer.Producer) error {
 		here := "http://" + ln.Addr().String()
 		o.status.printLabelled("aaep", "Programs find "+upstream.Host+" at "+here)
 		if api.variable != "" {
@@ -142,7 +144,8 @@ func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, er
 	case err != nil:
 		return nil, usageError("%s %q is not an address of this machine.\n"+such, flag, addr)
 	case !at.IP.IsLoopback():
-		return nil, usageError("%s %q could be reached from other machines, and keys would come in the clear.\n"+such, flag, addr)
+		return nil, usageError("%s %q could be reached from other machines, and keys would come in the clear.\n"+such,
+			flag, addr)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
@@ -168,7 +171,8 @@ func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler, ori
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusForbidden)
 				json.NewEncoder(w).Encode(map[string]any{"type": "error", "error": map[string]any{
-					"type": "permission_error", "message": "only programs of this machine are served: " + plainError(err)}})
+					"type":    "permission_error",
+					"message": "only programs of this machine are served: " + plainError(err)}})
 				return
 			}
 			proxy.ServeHTTP(w, r)

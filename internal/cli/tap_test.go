@@ -21,7 +21,8 @@ func TestTapClients(t *testing.T) {
 	var answers []fakemodel.Answer
 	for _, dialect := range []string{fakemodel.Chat, fakemodel.Responses, fakemodel.Messages, fakemodel.Ollama} {
 		answers = append(answers,
-			fakemodel.Answer{Thinks: "Hm.", Says: []string{"I look ", "at the weather.\n"}, Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Ibadan"}`}}},
+			fakemodel.Answer{Thinks: "Hm.", Says: []string{"I look ", "at the weather.\n"},
+				Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Ibadan"}`}}},
 			fakemodel.Answer{Says: []string{"The sun ", fmt.Sprintf("shines in %s.", dialect)}})
 	}
 	model := fakemodel.New(answers...)
@@ -31,7 +32,8 @@ func TestTapClients(t *testing.T) {
 	runScripts(t, "tap", map[string]string{"CLIENTS": clients, "UPSTREAM": server.URL})
 }
 
-// Only programs of this machine get through a tap: no page, whatever name it has given this machine.
+// Only programs of this machine get through a tap: no page, whatever name it has given this
+// machine.
 func TestTapRefusesPages(t *testing.T) {
 	ln, err := listenForPrograms(t.Context(), "--at", "127.0.0.1:0")
 	if err != nil {
@@ -40,16 +42,21 @@ func TestTapRefusesPages(t *testing.T) {
 	over := make(chan error)
 	ctx, end := context.WithCancel(t.Context())
 	go func() {
-		over <- servePrograms(ctx, ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }), nil)
+		over <- servePrograms(ctx, ln, http.HandlerFunc(func(w http.ResponseWriter,
+			_ *http.Request) {
+			w.WriteHeader(204)
+		}), nil)
 	}()
 	for _, tt := range []struct {
 		host, origin string
 		status       int
 	}{
 		{"", "", 204}, {"localhost:" + portOf(ln), "", 204}, {"host.docker.internal:" + portOf(ln), "", 204},
-		{"evil.example:" + portOf(ln), "", 403}, {"evil.example", "http://evil.example", 403}, {"", "https://evil.example", 403}, {"", "null", 403},
+		{"evil.example:" + portOf(ln), "", 403}, {"evil.example", "http://evil.example", 403},
+		{"", "https://evil.example", 403}, {"", "null", 403},
 	} {
-		r, _ := http.NewRequestWithContext(t.Context(), "POST", "http://"+ln.Addr().String()+"/v1/chat/completions", strings.NewReader("{}"))
+		r, _ := http.NewRequestWithContext(t.Context(), "POST", "http://"+ln.Addr().String()+"/v1/chat/completions",
+			strings.NewReader("{}"))
 		if r.Host = tt.host; tt.origin != "" {
 			r.Header.Set("Origin", tt.origin)
 		}
@@ -70,21 +77,24 @@ func TestTapRefusesPages(t *testing.T) {
 
 func portOf(ln net.Listener) string { return fmt.Sprint(ln.Addr().(*net.TCPAddr).Port) }
 
-// TestTapGemini has Gemini CLI talk through the command. It asks for what it routes its requests by in JSON.
+// TestTapGemini has Gemini CLI talk through the command. It asks for what it routes its requests by
+// in JSON.
 func TestTapGemini(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts Gemini CLI: make test-all runs it")
 	}
 	gemini := bridgetest.Install(t, "acp/testdata/gemini")
 	model := fakemodel.New(
-		fakemodel.Answer{Thinks: "Hm.", Says: []string{"I look ", "at the folder. "}, Calls: []fakemodel.Call{{Name: "list_directory", Args: `{"dir_path":"."}`}}},
+		fakemodel.Answer{Thinks: "Hm.", Says: []string{"I look ", "at the folder. "},
+			Calls: []fakemodel.Call{{Name: "list_directory", Args: `{"dir_path":"."}`}}},
 		fakemodel.Answer{Says: []string{"There is ", "one file."}})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		t.Logf("%s %s of %s, %d bytes", r.Method, r.URL.Path, r.UserAgent(), len(body))
 		if bytes.Contains(body, []byte(`"application/json"`)) {
 			w.Header().Set("Content-Type", "application/json")
-			w.Write(fakemodel.Whole(fakemodel.Gemini, fakemodel.Answer{Says: []string{`{"complexity_reasoning":"decided","complexity_score":10}`}}))
+			w.Write(fakemodel.Whole(fakemodel.Gemini,
+				fakemodel.Answer{Says: []string{`{"complexity_reasoning":"decided","complexity_score":10}`}}))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -94,7 +104,8 @@ func TestTapGemini(t *testing.T) {
 	runScripts(t, "tapgemini", map[string]string{"GEMINI": gemini, "UPSTREAM": server.URL})
 }
 
-// TestAGUI runs the command between a web app and an agent on the libraries of the protocol's authors.
+// TestAGUI runs the command between a web app and an agent on the libraries of the protocol's
+// authors.
 func TestAGUI(t *testing.T) {
 	sdk := bridgetest.Install(t, "../../bridges/agui/testdata/sdk")
 	runScripts(t, "agui", map[string]string{"SDK": sdk})

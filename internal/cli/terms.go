@@ -104,19 +104,19 @@ var aids = []aid{
 // is critical.
 var patterns = []string{"buzz buzz", "buzz", "long buzz"}
 
-// asking is what a person asks for on the command line: a preset, a profile over it, and flags over
-// both.
-type asking struct {
+// capabilityFlags is what a person asks for on the command line: a preset, a profile over it, and
+// flags over both.
+type capabilityFlags struct {
 	as, cells, profile string
 	words              map[string]*string // by wish
 	include, exclude   []string
 	flags              interface{ Changed(string) bool }
 }
 
-// askingFlags adds the flags of what to ask an agent for.
-func askingFlags(cmd *cobra.Command) *asking {
+// addCapabilityFlags adds the flags of what to ask an agent for.
+func addCapabilityFlags(cmd *cobra.Command) *capabilityFlags {
 	f := cmd.Flags()
-	a := &asking{words: map[string]*string{}, flags: f}
+	a := &capabilityFlags{words: map[string]*string{}, flags: f}
 	f.StringVar(&a.as, "as", "screen-reader", "ask for what suits a `DEVICE` (default screen-reader):\n"+aidNames())
 	f.Lookup("as").DefValue = "" // it is said in the first line
 	f.StringVar(&a.cells, "cells", "40", "how many `CELLS` the braille display has, with --as braille")
@@ -147,7 +147,7 @@ func orList(words []string) string {
 
 // parseCapabilities returns what to ask for. An error says which word is wrong and what would be
 // right.
-func (a *asking) parseCapabilities() (aaep.Capabilities, error) {
+func (a *capabilityFlags) parseCapabilities() (aaep.Capabilities, error) {
 	wrong := func(flag, is string) (aaep.Capabilities, error) {
 		return aaep.Capabilities{}, usageError("--%s must be %s; it is %q.\nSee: aaep listen --help", flag,
 			mustBe(flag), is)
@@ -176,7 +176,7 @@ func (a *asking) parseCapabilities() (aaep.Capabilities, error) {
 	if !setWhole(&cells, a.cells, 1, 1000) {
 		return wrong("cells", a.cells)
 	}
-	c := aids[i].preset(int(cells), homeLanguages())
+	c := aids[i].preset(int(cells), systemLanguages())
 	if a.profile != "" {
 		profile, err := readProfile(a.profile)
 		if err != nil {

@@ -28,7 +28,7 @@ func askedBy(t *testing.T, profile string, args ...string) (aaep.Capabilities, s
 		args = append(args, "--profile", name)
 	}
 	cmd := &cobra.Command{Use: "listen"}
-	a := askingFlags(cmd)
+	a := addCapabilityFlags(cmd)
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +54,17 @@ func TestAsking(t *testing.T) {
 		{"--as captions", "", subscriber.Captions("en-US")},
 		{"--as switch --load low", "", subscriber.Switch("en-US").With(aaep.Capabilities{CognitiveLoad: aaep.LoadLow})},
 		{"--as haptic", "", subscriber.Haptic(patterns...).With(aaep.Capabilities{Languages: []string{"en-US"}})},
-		{"--as logger --rate 100000", "", subscriber.Logger().With(aaep.Capabilities{Languages: []string{"en-US"}, MaxEventsPerSecond: 100000})},
-		{"--rate 1 --verbosity terse --boundary completion --pace 300", "", subscriber.ScreenReader("en-US").With(aaep.Capabilities{
-			MaxEventsPerSecond: 1, PreferredVerbosity: aaep.VerbosityTerse, CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryCompletion}, PaceWPM: 300})},
+		{"--as logger --rate 100000", "", subscriber.Logger().With(aaep.Capabilities{Languages: []string{"en-US"},
+			MaxEventsPerSecond: 100000})},
+		{"--rate 1 --verbosity terse --boundary completion --pace 300", "",
+			subscriber.ScreenReader("en-US").With(aaep.Capabilities{
+				MaxEventsPerSecond: 1, PreferredVerbosity: aaep.VerbosityTerse,
+				CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryCompletion}, PaceWPM: 300})},
 		{"--boundary word", "", subscriber.ScreenReader("en-US").With(aaep.Capabilities{
 			CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryWord, aaep.BoundaryCompletion}})},
-		{"--rate 5", `{"max_events_per_second": 9, "languages": ["de"], "pace_wpm": 90}`, subscriber.ScreenReader("de").With(aaep.Capabilities{
-			MaxEventsPerSecond: 5, PaceWPM: 90})},
+		{"--rate 5", `{"max_events_per_second": 9, "languages": ["de"], "pace_wpm": 90}`,
+			subscriber.ScreenReader("de").With(aaep.Capabilities{
+				MaxEventsPerSecond: 5, PaceWPM: 90})},
 		{"--language es", `{"languages": ["de"]}`, subscriber.ScreenReader("es")},
 		{"--exclude aaep:agent.state.changed", `{"event_filters": {"include": ["aaep:agent.*"]}}`,
 			subscriber.ScreenReader("en-US").With(aaep.Capabilities{EventFilters: &noHistory})},
@@ -73,7 +77,9 @@ func TestAsking(t *testing.T) {
 		}
 	}
 	got, wrong := askedBy(t, `{"supported_extensions": ["https://acme.example/x"], "acme": {}}`, "--as", "switch")
-	if want := []string{"https://acme.example/x", extensions.DeliveryVocabulary.URI, extensions.TimingVocabulary.URI}; wrong != "" || !reflect.DeepEqual(got.SupportedExtensions, want) || got.Extensions["timing"] == nil {
+	if want := []string{"https://acme.example/x", extensions.DeliveryVocabulary.URI,
+		extensions.TimingVocabulary.URI}; wrong != "" || !reflect.DeepEqual(got.SupportedExtensions, want) ||
+		got.Extensions["timing"] == nil {
 		t.Errorf("%s %+v, want the extensions of both", wrong, got)
 	}
 }
@@ -99,17 +105,22 @@ func TestAskingRefused(t *testing.T) {
 		{"--exclude aaep:agent.*.changed", "", `--exclude ` + types + `"aaep:agent.*.changed".`},
 		{"--exclude :x", "", `--exclude ` + types + `":x".`},
 		{"", `{"max_events_per_second": 0}`, `the profile mine.json cannot be used: max_events_per_second must be at least 1`},
-		{"", `{"max_events_per_second": "3"}`, `the profile mine.json cannot be used: max_events_per_second must be an integer`},
+		{"", `{"max_events_per_second": "3"}`,
+			`the profile mine.json cannot be used: max_events_per_second must be an integer`},
 		{"", `{"max_event_per_second": 3}`, `the profile mine.json cannot be used: max_event_per_second is no capability of AAEP; if it is an extension it must be an object`},
 		{"", `{"languages": null}`, `the profile mine.json cannot be used: languages must not be null; leave the member out instead`},
-		{"", `{"languages": ["en"], "languages": ["es"]}`, `the profile mine.json cannot be used: languages duplicate object member name`},
-		{"", `{"coalesce_boundaries": ["letter"]}`, `the profile mine.json cannot be used: coalesce_boundaries 0 must be one of none, word, sentence, paragraph, completion`},
-		{"", `{"braille": {"cells": 0}, "supported_extensions": ["` + extensions.BrailleVocabulary.URI + `"]}`, `the profile mine.json cannot be used: braille cells must be at least 1`},
+		{"", `{"languages": ["en"], "languages": ["es"]}`,
+			`the profile mine.json cannot be used: languages duplicate object member name`},
+		{"", `{"coalesce_boundaries": ["letter"]}`,
+			`the profile mine.json cannot be used: coalesce_boundaries 0 must be one of none, word, sentence, paragraph, completion`},
+		{"", `{"braille": {"cells": 0}, "supported_extensions": ["` + extensions.BrailleVocabulary.URI + `"]}`,
+			`the profile mine.json cannot be used: braille cells must be at least 1`},
 		{"", "{\n\n\"languages\": [}", "the profile mine.json cannot be used: line 3 is not JSON: invalid character '}' looking for beginning of value" + such},
 		{"", `{}, "subscriber_id": {}`, "the profile mine.json cannot be used: line 1 is not JSON: invalid character ',' after top-level value" + such},
 		{"", ` `, "the profile mine.json cannot be used: line 1 is not JSON: unexpected end of JSON input" + such},
 		{"", `["en"]`, "the profile mine.json cannot be used: it is not a JSON object" + such},
-		{"", `{"x": "` + strings.Repeat(" ", maxProfile) + `"}`, "the profile mine.json cannot be used: it is too long"},
+		{"", `{"x": "` + strings.Repeat(" ", maxProfile) + `"}`,
+			"the profile mine.json cannot be used: it is too long"},
 	} {
 		if _, got := askedBy(t, tt.profile, strings.Fields(tt.args)...); got != tt.want {
 			t.Errorf("%s %.60s: %s\nwant %s", tt.args, tt.profile, got, tt.want)
@@ -127,9 +138,12 @@ func TestInWords(t *testing.T) {
 		{subscriber.Braille(20, "yo", "en"), "at most 1 event a second, in the language yo, or else en, in few words, answers when they are whole, the usual steps, text cut to 20 cells, 3 times the time to answer, and questions to decide"},
 		{subscriber.Haptic("buzz", "pulse"), "at most 1 event a second, in the agent's own language, in few words, answers when they are whole, only the main steps, only what is critical and aaep:agent.session.* and aaep:agent.state.changed, the patterns buzz and pulse, and no questions"},
 		{subscriber.Logger(), "every event as it comes, in the agent's own language, in many words, answers as they are written, every small step, and no questions"},
-		{aaep.Capabilities{MaxEventsPerSecond: 100000, CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryParagraph, aaep.BoundaryWord}, PaceWPM: 300,
-			CognitiveLoad: aaep.LoadLow, EventFilters: &aaep.EventFilters{Include: []string{}, Exclude: []string{"a:b"}},
-			Extensions: map[string]json.RawMessage{"acme": json.RawMessage("{}"), "timing": json.RawMessage(`3`), "delivery": json.RawMessage(`{"presence":"user_typing"}`)}},
+		{aaep.Capabilities{MaxEventsPerSecond: 100000,
+			CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryParagraph, aaep.BoundaryWord}, PaceWPM: 300,
+			CognitiveLoad: aaep.LoadLow, EventFilters: &aaep.EventFilters{Include: []string{},
+				Exclude: []string{"a:b"}},
+			Extensions: map[string]json.RawMessage{"acme": json.RawMessage("{}"), "timing": json.RawMessage(`3`),
+				"delivery": json.RawMessage(`{"presence":"user_typing"}`)}},
 			"at most 100,000 events a second, in the agent's own language, in a normal number of words, answers paragraph by paragraph, only the main steps, " +
 				"a pace of 300 words a minute, only what is critical and nothing else, without a:b, the extension acme, quiet, except for what cannot wait, and no questions"},
 	} {
@@ -151,25 +165,33 @@ func TestNotGranted(t *testing.T) {
 		{"what is left out is as asked for", aaep.Capabilities{Extensions: asked.Extensions}, "", ""},
 		{"a wider tag", aaep.Capabilities{Languages: []string{"yo", "en", "DE"}, Extensions: asked.Extensions}, "", ""},
 		{"no extensions", aaep.Capabilities{}, "", "text cut to 20 cells, 3 times the time to answer"},
-		{"less of everything", aaep.Capabilities{PreferredVerbosity: aaep.VerbosityNormal, Languages: []string{"en-US"}, CognitiveLoad: aaep.LoadMedium,
-			SupportsConfirmationReply: new(false), CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence}, Extensions: asked.Extensions},
+		{"less of everything", aaep.Capabilities{PreferredVerbosity: aaep.VerbosityNormal,
+			Languages: []string{"en-US"}, CognitiveLoad: aaep.LoadMedium,
+			SupportsConfirmationReply: new(false), CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence},
+			Extensions: asked.Extensions},
 			"", "in few words, answers when they are whole, questions to decide, the language yo, the language de"},
-		{"the agent says why", aaep.Capabilities{PreferredVerbosity: aaep.VerbosityNormal}, "Verbosity is normal.", "text cut to 20 cells, 3 times the time to answer"},
-		{"the agent says that others are asked", aaep.Capabilities{SupportsConfirmationReply: new(false), Extensions: asked.Extensions},
+		{"the agent says why", aaep.Capabilities{PreferredVerbosity: aaep.VerbosityNormal}, "Verbosity is normal.",
+			"text cut to 20 cells, 3 times the time to answer"},
+		{"the agent says that others are asked",
+			aaep.Capabilities{SupportsConfirmationReply: new(false), Extensions: asked.Extensions},
 			"You may listen here, but questions are put to others.", ""},
-		{"the agent says something else", aaep.Capabilities{SupportsConfirmationReply: new(false), Extensions: asked.Extensions},
+		{"the agent says something else", aaep.Capabilities{SupportsConfirmationReply: new(false),
+			Extensions: asked.Extensions},
 			"At most 5 events per second are served.", "questions to decide"},
 	} {
-		if got := strings.Join(notGranted(english, asked, termsInForce(asked, tt.honored), tt.note), ", "); got != tt.want {
+		if got := strings.Join(notGranted(english, asked, termsInForce(asked, tt.honored), tt.note),
+			", "); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 	listens := aaep.Capabilities{SupportsConfirmationReply: new(false), Extensions: asked.Extensions}
-	if got := notGranted("es", asked, termsInForce(asked, listens), tongue("es").says(phrase.OnlyListen, "")); len(got) != 0 {
+	if got := notGranted("es", asked, termsInForce(asked, listens),
+		uiLanguage("es").phraseText(phrase.OnlyListen, "")); len(got) != 0 {
 		t.Errorf("the agent says in Spanish that others are asked: %q", got)
 	}
 	fast := aaep.Capabilities{MaxEventsPerSecond: 50}
-	if got := notGranted(english, fast, termsInForce(fast, aaep.Capabilities{MaxEventsPerSecond: 5}), ""); len(got) != 1 || got[0] != "at most 50 events a second" {
+	if got := notGranted(english, fast, termsInForce(fast, aaep.Capabilities{MaxEventsPerSecond: 5}),
+		""); len(got) != 1 || got[0] != "at most 50 events a second" {
 		t.Errorf("a lower rate: %q", got)
 	}
 }
@@ -177,7 +199,8 @@ func TestNotGranted(t *testing.T) {
 // What is felt comes before the words, and cannot pretend to be other lines.
 func TestFelt(t *testing.T) {
 	for data, want := range map[string]string{
-		``: "", `{"pattern":"buzz buzz"}`: "[buzz buzz]", `{"pattern":"a\nb"}`: "[a b]", `{"pattern":3}`: "", `[]`: "", `{"location":"wrist"}`: "",
+		``: "", `{"pattern":"buzz buzz"}`: "[buzz buzz]", `{"pattern":"a\nb"}`: "[a b]", `{"pattern":3}`: "", `[]`: "",
+		`{"location":"wrist"}`: "",
 	} {
 		ev := event(pay(), "")
 		if data != "" {
@@ -188,7 +211,8 @@ func TestFelt(t *testing.T) {
 		}
 	}
 	waits := event(&aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "")
-	if got := hapticPattern(waits, subscriber.Haptic("long", "short")) + hapticPattern(waits, subscriber.ScreenReader()); got != "[long]" {
+	if got := hapticPattern(waits, subscriber.Haptic("long", "short")) + hapticPattern(waits,
+		subscriber.ScreenReader()); got != "[long]" {
 		t.Errorf("that the agent waits is felt as %q, want the first pattern, and only by a device", got)
 	}
 }

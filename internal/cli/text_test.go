@@ -139,8 +139,8 @@ func FuzzTextWriter(f *testing.F) {
 	})
 }
 
-// What a program prints on standard error is told as that, where it was read, and what follows it is not taken for it; in English where
-// the language of the program is not known.
+// What a program prints on standard error is told as that, where it was read, and what follows it
+// is not taken for it; in English where the language of the program is not known.
 func TestProgramStreams(t *testing.T) {
 	for language, want := range map[string]string{
 		"en": "One. Two\nError output:\nx.go:1: oops\nx.go:2: oops\nOutput:\nThree.\nError output:\nlast\n",
@@ -150,25 +150,26 @@ func TestProgramStreams(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p, dial := agentOf(t, producer.Config{Language: language})
 			defer p.Shutdown(t.Context())
-			listenTo(t, dial, subscriber.ScreenReader(language), func(e *ear) {
+			listenTo(t, dial, subscriber.ScreenReader(language), func(e *testListener) {
 				s, err := p.StartSession(t.Context(), inEnglish("Running."))
 				if err != nil {
 					t.Fatal(err)
 				}
 				both := &programStreams{Output: s.Output(), language: language}
-				pass(3 * time.Second)
+				passTime(3 * time.Second)
 				e.out.Reset()
 				out, errs := &programStream{of: both}, &programStream{of: both, errs: true}
 				for _, w := range []struct {
 					to   *programStream
 					text string
-				}{{out, "One. Two"}, {errs, "x.go:1: oops\n"}, {out, "\n"}, {errs, "x.go:2: oops\n"}, {out, "Three.\n"}, {errs, "last\n"}} {
+				}{{out, "One. Two"}, {errs, "x.go:1: oops\n"}, {out, "\n"}, {errs, "x.go:2: oops\n"},
+					{out, "Three.\n"}, {errs, "last\n"}} {
 					if _, err := w.to.Write([]byte(w.text)); err != nil {
 						t.Fatal(err)
 					}
 				}
 				both.Output.Close()
-				pass(10 * time.Second)
+				passTime(10 * time.Second)
 				var lines []string
 				for line := range strings.Lines(e.out.String()) {
 					if line != "\n" {
@@ -176,7 +177,8 @@ func TestProgramStreams(t *testing.T) {
 					}
 				}
 				// After it the agent goes on thinking.
-				if got := strings.ReplaceAll(strings.Join(lines, ""), "One.\nTwo", "One. Two"); !strings.HasPrefix(got, want) {
+				if got := strings.ReplaceAll(strings.Join(lines, ""), "One.\nTwo", "One. Two"); !strings.HasPrefix(got,
+					want) {
 					t.Errorf("%s: printed %q, want %q", language, got, want)
 				}
 			})

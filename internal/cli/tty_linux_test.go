@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onTTY gives a program a terminal of its own to read from, and returns the end at which a person types.
+// onTTY gives a program a terminal of its own to read from, and returns the end at which a person
+// types.
 func onTTY(cmd *exec.Cmd) (*os.File, error) {
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -30,7 +31,8 @@ func onTTY(cmd *exec.Cmd) (*os.File, error) {
 	return keyboard, nil
 }
 
-// handsOnLines reports whether a terminal shows what is typed and hands on lines, as it does for other programs.
+// handsOnLines reports whether a terminal shows what is typed and hands on lines, as it does for
+// other programs.
 func handsOnLines(keyboard *os.File) bool {
 	t, err := unix.IoctlGetTermios(int(keyboard.Fd()), unix.TCGETS)
 	return err == nil && t.Lflag&unix.ICANON != 0 && t.Lflag&unix.ECHO != 0

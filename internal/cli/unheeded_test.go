@@ -17,7 +17,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// swallowing loses the answers of a link, as what spreads requests over several agents does: their sender is told that all is well.
+// swallowing loses the answers of a link, as what spreads requests over several agents does: their
+// sender is told that all is well.
 type swallowing struct{ transports.Conn }
 
 func (c swallowing) Send(ctx context.Context, msg []byte) error {
@@ -27,8 +28,8 @@ func (c swallowing) Send(ctx context.Context, msg []byte) error {
 	return c.Conn.Send(ctx, msg)
 }
 
-// paying asks a listener about a payment that takes a minute.
-func paying(t *testing.T, lossy bool, caps aaep.Capabilities, f func(k *talk)) {
+// followPayment asks a listener about a payment that takes a minute.
+func followPayment(t *testing.T, lossy bool, caps aaep.Capabilities, f func(k *questionSession)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p, dial := agentOf(t, producer.Config{})
@@ -40,19 +41,19 @@ func paying(t *testing.T, lossy bool, caps aaep.Capabilities, f func(k *talk)) {
 			}
 			return conn, err
 		}
-		listenTo(t, link, caps, func(e *ear) {
+		listenTo(t, link, caps, func(e *testListener) {
 			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
 			if err != nil {
 				t.Fatal(err)
 			}
-			k := &talk{ear: e, paid: make(chan error, 1)}
+			k := &questionSession{testListener: e, paid: make(chan error, 1)}
 			go func() {
 				_, err := s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Timeout: time.Minute,
 					Action: aaep.Say("Pay $20 to Ada. Now."), Consequence: aaep.Say("The money is gone.")},
 					func(context.Context) (string, error) { time.Sleep(time.Minute); return "", nil })
 				k.paid <- err
 			}()
-			pass(15 * time.Second)
+			passTime(15 * time.Second)
 			e.screen.Reset()
 			f(k)
 			<-k.paid
@@ -62,33 +63,35 @@ func paying(t *testing.T, lossy bool, caps aaep.Capabilities, f func(k *talk)) {
 
 const unheeded = "Nothing shows that the agent got your answer. It may not count."
 
-// Whoever takes an answer says the same whatever becomes of it. That nothing comes of one is told once, by itself and to whoever asks, for
-// the person believes that they decided; and no more when the agent has told what became of it. D-36
+// An agent that takes an answer says the same whatever becomes of it. That nothing comes of one is
+// told once, by itself and to a person who asks, for the person believes that they decided; and no
+// more when the agent has told what became of it. D-36
 func TestAnswerUnheeded(t *testing.T) {
-	paying(t, true, subscriber.ScreenReader("es", "en-US"), func(k *talk) { // the agent knows no Spanish
-		k.types("y")
-		pass(14 * time.Second)
-		k.shows("at first", "aaep: Respuesta enviada: aceptar.\n")
-		pass(2 * time.Second)
-		k.shows("then", "aaep: Nada indica que el agente haya recibido su respuesta. Puede que no cuente. The question is: Pay $20 to Ada. Now.\n")
-	})
-	paying(t, true, subscriber.ScreenReader("en-US"), func(k *talk) {
-		k.types("y")
-		pass(14 * time.Second)
-		k.shows("at first", "aaep: Answer sent: accept.\n")
-		pass(2 * time.Second)
-		k.shows("then", "aaep: "+unheeded+" The question is: Pay $20 to Ada. Now.\n")
-		k.types("y")
-		k.shows("once more", "aaep: Nothing is being asked.\naaep: The last question: "+unheeded+"\n")
-		pass(time.Minute)
+	followPayment(t, true, subscriber.ScreenReader("es", "en-US"),
+		func(k *questionSession) { // the agent knows no Spanish
+			k.typeLine("y")
+			passTime(14 * time.Second)
+			k.wantShown("at first", "aaep: Respuesta enviada: aceptar.\n")
+			passTime(2 * time.Second)
+			k.wantShown("then", "aaep: Nada indica que el agente haya recibido su respuesta. Puede que no cuente. The question is: Pay $20 to Ada. Now.\n")
+		})
+	followPayment(t, true, subscriber.ScreenReader("en-US"), func(k *questionSession) {
+		k.typeLine("y")
+		passTime(14 * time.Second)
+		k.wantShown("at first", "aaep: Answer sent: accept.\n")
+		passTime(2 * time.Second)
+		k.wantShown("then", "aaep: "+unheeded+" The question is: Pay $20 to Ada. Now.\n")
+		k.typeLine("y")
+		k.wantShown("once more", "aaep: Nothing is being asked.\naaep: The last question: "+unheeded+"\n")
+		passTime(time.Minute)
 		const outcome = "Nobody answered in time, so this was not done: Pay $20 to Ada. Now.\n"
-		k.shows("when the time is over", warning+outcome)
-		k.types("y")
-		k.shows("after that", "aaep: Nothing is being asked.\naaep: The last question: "+outcome)
+		k.wantShown("when the time is over", warning+outcome)
+		k.typeLine("y")
+		k.wantShown("after that", "aaep: Nothing is being asked.\naaep: The last question: "+outcome)
 	})
 }
 
-// Nobody is alarmed where the agent does what they said, however little of it they want to hear.
+// No person is alarmed where the agent does what they said, however little of it they want to hear.
 func TestAnswerHeeded(t *testing.T) {
 	all := subscriber.ScreenReader("en-US")
 	low, few := all, all
@@ -99,14 +102,15 @@ func TestAnswerHeeded(t *testing.T) {
 		caps         aaep.Capabilities
 	}{{"everything", "", all}, {"low load", "", low}, {"few events", "", few}, {"quiet", "/quiet", all}} {
 		t.Run(c.about, func(t *testing.T) {
-			paying(t, false, c.caps, func(k *talk) {
+			followPayment(t, false, c.caps, func(k *questionSession) {
 				if c.types != "" {
-					k.types(c.types)
-					pass(time.Second)
+					k.typeLine(c.types)
+					passTime(time.Second)
 				}
-				k.types("y")
-				pass(30 * time.Second)
-				if got := k.screen.String(); !strings.Contains(got, "Answer sent: accept.") || strings.Contains(got, unheeded) {
+				k.typeLine("y")
+				passTime(30 * time.Second)
+				if got := k.screen.String(); !strings.Contains(got, "Answer sent: accept.") ||
+					strings.Contains(got, unheeded) {
 					t.Errorf("heard\n%s", got)
 				}
 			})
@@ -114,8 +118,8 @@ func TestAnswerHeeded(t *testing.T) {
 	}
 }
 
-// Of an answer whose fate nobody knows when its agent was started again, the person is told that it may have arrived; not of one
-// that reached nobody.
+// Of an answer whose fate is not known when its agent was started again, the person is told that it
+// may have arrived; not of one that reached no agent.
 func TestTriedAndLost(t *testing.T) {
 	for _, c := range []struct {
 		about string
@@ -133,20 +137,24 @@ func TestTriedAndLost(t *testing.T) {
 					conn, err := dial(ctx)
 					return breaking{conn, c.err}, err
 				}
-				listenTo(t, link, subscriber.ScreenReader("en-US"), func(e *ear) {
+				listenTo(t, link, subscriber.ScreenReader("en-US"), func(e *testListener) {
 					s, err := p.StartSession(t.Context(), aaep.Say("Working."))
 					if err != nil {
 						t.Fatal(err)
 					}
-					go s.Confirm(t.Context(), producer.Tool{Name: "pay", Action: aaep.Say("Pay."), Consequence: aaep.Say("It is gone."), Risk: aaep.RiskHigh})
-					pass(20 * time.Second)
-					(&talk{ear: e}).types("y")
-					pass(time.Second)
+					go s.Confirm(t.Context(),
+						producer.Tool{Name: "pay", Action: aaep.Say("Pay."), Consequence: aaep.Say("It is gone."),
+							Risk: aaep.RiskHigh})
+					passTime(20 * time.Second)
+					(&questionSession{testListener: e}).typeLine("y")
+					passTime(time.Second)
 					e.screen.Reset()
-					e.l.post(t.Context(), e.l.agents[0].loseQuestions)
+					e.l.runInLoop(t.Context(), e.l.agents[0].loseQuestions)
 					synctest.Wait()
-					told := strings.Contains(e.screen.String(), "The question is no longer open. Your answer may have arrived. If it still matters")
-					if plain := strings.Contains(e.screen.String(), "The question is no longer open. If it still matters"); told != c.told || plain == c.told {
+					told := strings.Contains(e.screen.String(),
+						"The question is no longer open. Your answer may have arrived. If it still matters")
+					if plain := strings.Contains(e.screen.String(),
+						"The question is no longer open. If it still matters"); told != c.told || plain == c.told {
 						t.Errorf("heard\n%s", e.screen.String())
 					}
 				})

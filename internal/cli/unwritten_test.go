@@ -15,7 +15,8 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// What can be printed no more, as on a disk that is full, ends with an error that says so; that nobody reads any more is none.
+// What can be printed no more, as on a disk that is full, ends with an error that says so; that no
+// reader reads any more is none.
 func TestUnwritten(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
 	if err != nil {
@@ -30,9 +31,12 @@ func TestUnwritten(t *testing.T) {
 	go func() { served <- new(serve.Server).Serve(ctx, ln, p) }()
 	for failure, want := range map[error]string{syscall.ENOSPC: "aaep: cannot print what is said: no space left on device\n", syscall.EPIPE: ""} {
 		for _, command := range []string{"capture", "listen"} {
-			var errs said
+			var errs saidLine
 			ended := make(chan int)
-			full := writerFunc(func([]byte) (int, error) { return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: failure} })
+			full := writerFunc(func([]byte) (int, error) {
+				return 0,
+					&fs.PathError{Op: "write", Path: "/dev/stdout", Err: failure}
+			})
 			in, typed := io.Pipe()
 			go func() { ended <- Main([]string{command, "http://" + ln.Addr().String()}, in, full, &errs) }()
 			var code int
@@ -49,7 +53,8 @@ func TestUnwritten(t *testing.T) {
 				}
 			}
 			typed.Close()
-			if got := errs.String(); !strings.HasSuffix(got, want) || (code == exitOK) != (want == "") || want == "" && strings.Contains(got, "cannot print") {
+			if got := errs.String(); !strings.HasSuffix(got, want) || (code == exitOK) != (want == "") || want == "" &&
+				strings.Contains(got, "cannot print") {
 				t.Errorf("%s, %v: code %d, and says %q", command, failure, code, got)
 			}
 		}

@@ -43,7 +43,7 @@ Exit codes: 0 all valid, 1 something is not, 2 wrong use, 3 something could not 
 			ctx, stop := withInterrupt(cmd.Context())
 			defer stop()
 			var err error
-			if v.tls, err = (&reaching{ca: ca}).tlsConfig(); err != nil {
+			if v.tls, err = (&reachFlags{ca: ca}).tlsConfig(); err != nil {
 				return err
 			}
 			v.out, v.status = cmd.OutOrStdout(), announcer{out: cmd.ErrOrStderr()}

@@ -10,7 +10,7 @@ import (
 )
 
 // pacedVoice says two words a second, and keeps what it said; " /" is behind what was cut.
-type pacedVoice struct{ said }
+type pacedVoice struct{ saidLine }
 
 func (v *pacedVoice) Present(ctx context.Context, u announce.Utterance) error {
 	v.Write([]byte(u.Text))

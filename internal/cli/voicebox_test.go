@@ -9,7 +9,8 @@ import (
 	"github.com/aaep-go/aaep/internal/speechtest"
 )
 
-// voicebox is a speech server at the socket that is named. It prints what was heard whole, as soon as it was.
+// voicebox is a speech server at the socket that is named. It prints what was heard whole, as soon
+// as it was.
 func voicebox() {
 	ln := must(net.Listen("unix", os.Args[1]))
 	s := &speechtest.Server{WordsPerMinute: 1200}

@@ -15,7 +15,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// A file of tokens that was changed for a wrong one is in the log within ten seconds, though nobody comes.
+// A file of tokens that was changed for a wrong one is in the log within ten seconds, though no
+// client comes.
 func TestChangedFilesAreLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "tokens")
@@ -26,7 +27,7 @@ func TestChangedFilesAreLookedAt(t *testing.T) {
 		}
 		write("ada 0123456789abcdef0123456789abcdef\n")
 		var talk bytes.Buffer
-		s := &serving{tokens: file, seen: newObserved()}
+		s := &serveFlags{tokens: file, seen: newObserved()}
 		if _, err := s.newServer(t.Context(), &talk); err != nil {
 			t.Fatal(err)
 		}
@@ -49,13 +50,13 @@ func TestChangedFilesAreLookedAt(t *testing.T) {
 	})
 }
 
-// Replies that are none, and those to a subscription that is not here, are in the log and counted, also where nobody is asked
-// for credentials; a 400 says what is wrong.
+// Replies that are none, and those to a subscription that is not here, are in the log and counted,
+// also where no credentials are asked for; a 400 says what is wrong.
 func TestRefusedRepliesAreSeen(t *testing.T) {
 	p, _ := agentOf(t, producer.Config{})
 	defer p.Shutdown(t.Context())
-	var talk said
-	s := &serving{addrs: []string{"127.0.0.1:0"}, seen: newObserved()}
+	var talk saidLine
+	s := &serveFlags{addrs: []string{"127.0.0.1:0"}, seen: newObserved()}
 	at, served, err := s.serveEverywhere(t.Context(), func() (*producer.Producer, error) { return p, nil }, &talk)
 	if err != nil {
 		t.Fatal(err)
@@ -90,13 +91,13 @@ func TestRefusedRepliesAreSeen(t *testing.T) {
 	}
 }
 
-// TestRefusedRequestsAreSeen checks that requests which the producer never sees are counted by their
-// reason, and in the log with the peer and, where it is known, the subscriber.
+// TestRefusedRequestsAreSeen checks that requests which the producer never sees are counted by
+// their reason, and in the log with the peer and, where it is known, the subscriber.
 func TestRefusedRequestsAreSeen(t *testing.T) {
 	p, _ := agentOf(t, producer.Config{})
 	defer p.Shutdown(t.Context())
-	var talk said
-	s := &serving{addrs: []string{"127.0.0.1:0"}, seen: newObserved()}
+	var talk saidLine
+	s := &serveFlags{addrs: []string{"127.0.0.1:0"}, seen: newObserved()}
 	at, served, err := s.serveEverywhere(t.Context(), func() (*producer.Producer, error) { return p, nil }, &talk)
 	if err != nil {
 		t.Fatal(err)

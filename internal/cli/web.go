@@ -19,7 +19,7 @@ const onPage = "web"
 // onPage serves the page for one agent until it is interrupted. The page is the listener: what it
 // asks for is set there, and it says where the agent is not there (yet). Nothing subscribes before
 // it does, for an agent may wait for its first listener.
-func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
+func (o *listenFlags) onPage(cmd *cobra.Command, urls []string) error {
 	switch name := o.ask.givenFlag(); {
 	case len(urls) == 0:
 		return usageError("--output %s needs the address of an agent. To start one with a page: aaep run --web -- COMMAND", onPage)
@@ -33,13 +33,13 @@ func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
 	}
 	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
-	url, f := urls[0], &following{}
+	url, f := urls[0], &followedAgent{}
 	if o.noReply {
 		f.wanted.SupportsConfirmationReply, f.wanted.SupportsClarificationReply = new(false), new(false)
 	}
 	l := &listener{status: announcer{out: cmd.ErrOrStderr()}}
-	l.speak(homeLanguages()) // the page has a setting of its own
-	stopTelling := l.connecting(url)
+	l.setLanguages(systemLanguages()) // the page has a setting of its own
+	stopTelling := l.announceConnecting(url)
 	ways, err := o.reach.findWays(ctx, url)
 	stopTelling()
 	if err != nil {
@@ -48,14 +48,15 @@ func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
 	if f.trust, err = o.reach.readTrust(url); err != nil {
 		return err
 	}
-	cfg := f.config(false)
+	cfg := f.subscriberConfig(false)
 	cfg.Fallback, cfg.Unreadable = discover.Dialers(ways[1:]), nil
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}
 	r := relay.New(ways[0].Dialer, cfg)
-	l.inform(l.phrase(phrase.PageIsHere, ""), l.phrase(phrase.PageIsSecret, ""), l.phrase(phrase.CtrlCEnds, ""))
+	l.informPerson(l.phraseText(phrase.PageIsHere, ""), l.phraseText(phrase.PageIsSecret, ""),
+		l.phraseText(phrase.CtrlCEnds, ""))
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", ln.Addr(), r.Path())
 	if err := r.Serve(ctx, ln); err != nil && !errors.Is(err, context.Canceled) {
 		return &exitError{exitFailed, err}
@@ -64,7 +65,7 @@ func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
 }
 
 // givenFlag returns the first flag about the terms that was given, or "".
-func (a *asking) givenFlag() string {
+func (a *capabilityFlags) givenFlag() string {
 	names := []string{"as", "cells", "profile", "include", "exclude"}
 	for _, w := range wishes {
 		names = append(names, w.name)

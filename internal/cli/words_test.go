@@ -24,7 +24,8 @@ import (
 )
 
 func TestDollars(t *testing.T) {
-	for amount, want := range map[float64]string{0: "$0", 61500: "$61,500", 999.999: "$1,000", 1491.5: "$1,491.50", 0.05: "$0.05"} {
+	for amount, want := range map[float64]string{0: "$0", 61500: "$61,500", 999.999: "$1,000", 1491.5: "$1,491.50",
+		0.05: "$0.05"} {
 		if got := formatDollars(amount); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -38,15 +39,19 @@ func TestPlain(t *testing.T) {
 		want string
 	}{
 		{&aaep.Rejection{Code: aaep.RateLimit, Message: "Too many\nlisteners."}, "Too many listeners"},
-		{fmt.Errorf("sse: not delivered: cannot reach x: %w", &url.Error{Op: "Post", URL: "http://x", Err: refused}), "nothing answers there"},
-		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "bank.example", Err: "no such host"}}, "there is no machine named bank.example"},
+		{fmt.Errorf("sse: not delivered: cannot reach x: %w", &url.Error{Op: "Post", URL: "http://x", Err: refused}),
+			"nothing answers there"},
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "bank.example", Err: "no such host"}},
+			"there is no machine named bank.example"},
 		{fmt.Errorf("x: %w", context.DeadlineExceeded), "it did not answer in time"},
 		{fmt.Errorf("x: %w", transports.ErrInterrupted), "the link broke"},
 		{fmt.Errorf("sse: it is unknown: %w", io.ErrUnexpectedEOF), "the link broke"},
 		{subscriber.ErrUnknownEvent, "the question is no longer open"},
-		{&aaep.InvalidError{Message: "m", Violations: []aaep.Violation{{Requirement: "HS-012", Pointer: "/capabilities/pace_wpm", Problem: "must be less"}}}, "pace wpm must be less"},
+		{&aaep.InvalidError{Message: "m", Violations: []aaep.Violation{{Requirement: "HS-012",
+			Pointer: "/capabilities/pace_wpm", Problem: "must be less"}}}, "pace wpm must be less"},
 		{errors.New("subscriber: odd"), "odd"},
-		{fmt.Errorf("auth: tokens: line 1: %w", errors.New("auth: oidc: a token: could be guessed; sse: and more")), "tokens: line 1: a token: could be guessed; and more"},
+		{fmt.Errorf("auth: tokens: line 1: %w", errors.New("auth: oidc: a token: could be guessed; sse: and more")),
+			"tokens: line 1: a token: could be guessed; and more"},
 	} {
 		if got := plainError(tt.err); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
@@ -54,11 +59,14 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// Where nothing answers, an agent can be started only where this machine is meant, and at that very address.
+// Where nothing answers, an agent can be started only where this machine is meant, and at that very
+// address.
 func TestStartThere(t *testing.T) {
 	for at, want := range map[string]string{
-		"http://127.0.0.1:8081": "--listen 127.0.0.1:8081 --", "ws://localhost:1/x": "--listen localhost:1 --", localScheme + "planner": "--listen " + localScheme + "planner --",
-		"https://bank.example": "try again later", "https://127.0.0.1:8081": "try again later", "http://127.0.0.1": "try again later",
+		"http://127.0.0.1:8081": "--listen 127.0.0.1:8081 --", "ws://localhost:1/x": "--listen localhost:1 --",
+		localScheme + "planner": "--listen " + localScheme + "planner --",
+		"https://bank.example":  "try again later", "https://127.0.0.1:8081": "try again later",
+		"http://127.0.0.1": "try again later",
 	} {
 		if got := startThere(at); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", at, got, want)
@@ -68,10 +76,13 @@ func TestStartThere(t *testing.T) {
 
 func TestAddress(t *testing.T) {
 	for in, want := range map[string]string{
-		"http://127.0.0.1:8080": "http://127.0.0.1:8080", "127.0.0.1:8080": "http://127.0.0.1:8080", "localhost:1/x": "http://localhost:1/x",
+		"http://127.0.0.1:8080": "http://127.0.0.1:8080", "127.0.0.1:8080": "http://127.0.0.1:8080",
+		"localhost:1/x":             "http://localhost:1/x",
 		"https://bank.example/aaep": "https://bank.example/aaep", "[::1]:80": "http://[::1]:80",
-		"ws://x": "ws://x", "wss://bank.example": "wss://bank.example", localExample: localExample, localScheme: "", foreignScheme + "planner": "",
-		"": "", "http://": "", "ftp://x": "", "a:b:c": "", "http://a:b@c": "", "http://a?b=c": "", "http://a#b": "", "127.0.0.1:99999": "", "https://x:0": "",
+		"ws://x": "ws://x", "wss://bank.example": "wss://bank.example", localExample: localExample, localScheme: "",
+		foreignScheme + "planner": "",
+		"":                        "", "http://": "", "ftp://x": "", "a:b:c": "", "http://a:b@c": "",
+		"http://a?b=c": "", "http://a#b": "", "127.0.0.1:99999": "", "https://x:0": "",
 	} {
 		got, err := checkAddress(in)
 		if got != want || (err == nil) != (want != "") {
@@ -94,7 +105,8 @@ func TestHighestRate(t *testing.T) {
 		rs   []receipt
 		want int
 	}{
-		{nil, 0}, {at(false, 1), 1}, {at(true, 1, 1, 1), 0}, {at(false, 0, 1, 2), 1}, {at(false, 0, 0.999, 2), 1}, {at(false, 0, 0.9, 1.8), 2},
+		{nil, 0}, {at(false, 1), 1}, {at(true, 1, 1, 1), 0}, {at(false, 0, 1, 2), 1}, {at(false, 0, 0.999, 2), 1},
+		{at(false, 0, 0.9, 1.8), 2},
 		{at(false, 0, 0.8, 0.9, 1.0, 1.7, 5), 4}, {append(at(true, 0.5), at(false, 0, 0.1)...), 2},
 	} {
 		if got := highestRate(tt.rs); got != tt.want {
@@ -130,14 +142,17 @@ func TestProject(t *testing.T) {
 
 // The help of each command is plain text in lines that a terminal does not break.
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{}, {"help"}, {"demo", "--help"}, {"run", "-h"}, {"help", "listen"}, {"help", "serve"}, {"help", "bench"},
-		{"help", "conformance", "producer"}, {"help", "conformance", "subscriber"}, {"help", "manifest", "init"}, {"help", "manifest", "keygen"}, {"help", "manifest", "accept"}} {
+	for _, args := range [][]string{{}, {"help"}, {"demo", "--help"}, {"run", "-h"}, {"help", "listen"},
+		{"help", "serve"}, {"help", "bench"},
+		{"help", "conformance", "producer"}, {"help", "conformance", "subscriber"}, {"help", "manifest", "init"},
+		{"help", "manifest", "keygen"}, {"help", "manifest", "accept"}} {
 		var out, errs bytes.Buffer
 		if code := Main(args, strings.NewReader(""), &out, &errs); code != exitOK || errs.Len() > 0 {
 			t.Errorf("%q: code %d, %s", args, code, &errs)
 		}
 		for line := range strings.Lines(out.String()) {
-			if len(line) > 121 || strings.ContainsFunc(line, func(r rune) bool { return r > 0x7e || r < 0x20 && r != '\n' }) {
+			if len(line) > 121 || strings.ContainsFunc(line,
+				func(r rune) bool { return r > 0x7e || r < 0x20 && r != '\n' }) {
 				t.Errorf("%q: %q", args, line)
 			}
 		}
@@ -154,7 +169,8 @@ func TestPrefixes(t *testing.T) {
 			return err
 		}
 		if d.IsDir() {
-			if _, other := os.Stat(filepath.Join(path, "go.mod")); other == nil && path != root || strings.HasSuffix(path, "test") {
+			if _, other := os.Stat(filepath.Join(path, "go.mod")); other == nil && path != root ||
+				strings.HasSuffix(path, "test") {
 				return fs.SkipDir // modules of their own, and what is for tests
 			}
 			return nil

@@ -31,8 +31,8 @@ import (
 	"github.com/aaep-go/aaep/transports/ipc"
 )
 
-// serving is where an agent is served, and to whom.
-type serving struct {
+// serveFlags is where an agent is served, and to whom.
+type serveFlags struct {
 	addrs               []string
 	cert, key, clientCA string
 	tokens              string
@@ -48,8 +48,8 @@ type serving struct {
 }
 
 // servingFlags adds the flags of the commands that serve an agent.
-func servingFlags(cmd *cobra.Command) *serving {
-	s := &serving{seen: newObserved()}
+func servingFlags(cmd *cobra.Command) *serveFlags {
+	s := &serveFlags{seen: newObserved()}
 	f := cmd.Flags()
 	cmd.PreRunE = func(*cobra.Command, []string) error { return nothingEmpty(f) }
 	f.StringArrayVar(&s.addrs, "listen", []string{"127.0.0.1:8080"},
@@ -90,7 +90,7 @@ func nothingEmpty(f *pflag.FlagSet) (err error) {
 }
 
 // readSigners reads the keys to sign manifests with; the function returns those that hold now.
-func (s *serving) readSigners(talk io.Writer) (func() []*manifest.Signer, error) {
+func (s *serveFlags) readSigners(talk io.Writer) (func() []*manifest.Signer, error) {
 	if s.sign == "" {
 		return nil, nil
 	}
@@ -113,7 +113,7 @@ func logFrom(level slog.Level, talk io.Writer) *slog.Logger {
 }
 
 // findPath finds the path that the agent is below, in --host agent.example/planner.
-func (s *serving) findPath() error {
+func (s *serveFlags) findPath() error {
 	for i, host := range s.hosts {
 		name, path, _ := strings.Cut(host, "/")
 		if strings.Contains(host, "://") {
@@ -140,7 +140,7 @@ func (s *serving) findPath() error {
 }
 
 // newServer makes what serves over TCP.
-func (s *serving) newServer(ctx context.Context, talk io.Writer) (*serve.Server, error) {
+func (s *serveFlags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, error) {
 	log := logTo(talk)
 	if err := s.findPath(); err != nil {
 		return nil, err
@@ -229,7 +229,7 @@ func (s *serving) newServer(ctx context.Context, talk io.Writer) (*serve.Server,
 
 // serveEverywhere serves what begin returns everywhere until it is shut down, and returns how to
 // follow it there. Nothing is served, or begun, unless all can be.
-func (s *serving) serveEverywhere(ctx context.Context, begin func() (*producer.Producer, error),
+func (s *serveFlags) serveEverywhere(ctx context.Context, begin func() (*producer.Producer, error),
 	talk io.Writer) (at []invitation, served <-chan error, err error) {
 	return s.openWith(ctx, talk, begin, func(ctx context.Context, srv *serve.Server, ln net.Listener,
 		p *producer.Producer) error {
@@ -241,7 +241,8 @@ func (s *serving) serveEverywhere(ctx context.Context, begin func() (*producer.P
 }
 
 // openAll is open for several agents, each under its name.
-func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Producer, talk io.Writer) (at []invitation,
+func (s *serveFlags) openAll(ctx context.Context, agents map[string]*producer.Producer,
+	talk io.Writer) (at []invitation,
 	served <-chan error, err error) {
 	const one = "%s is for one agent; serve each of them with an aaep serve of its own.\nSee: aaep serve --help"
 	switch {
@@ -269,7 +270,7 @@ func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Produ
 
 // openWith opens all addresses, and begins; over TCP it serves as it is told, and what has begun
 // where only that user reaches it.
-func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*producer.Producer, error),
+func (s *serveFlags) openWith(ctx context.Context, talk io.Writer, begin func() (*producer.Producer, error),
 	overTCP func(context.Context, *serve.Server, net.Listener, *producer.Producer) error) (at []invitation,
 	served <-chan error, err error) {
 	srv, err := s.newServer(ctx, talk)
@@ -332,7 +333,7 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*p
 
 // watchFiles looks every ten seconds whether a file of tokens or certificates has changed, until
 // ctx ends: what is wrong with it is in the log also where no listener comes.
-func (s *serving) watchFiles(ctx context.Context) {
+func (s *serveFlags) watchFiles(ctx context.Context) {
 	for ticker := time.NewTicker(10 * time.Second); ; {
 		select {
 		case <-ticker.C:

@@ -19,21 +19,24 @@ func TestCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dial := agentOf(t, producer.Config{MaxEventsPerSecond: 10})
 		defer p.Shutdown(t.Context())
-		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *ear) {
-			e.wants("/rate 1", "From now on: at most 1 event a second.")
-			e.wants("/rate 50", "From now on: at most 10 events a second.", "At most 10 events per second are served.")
-			e.wants("/verbosity terse", "From now on: in few words.")
-			e.wants("/load low", "From now on: answers when they are whole and only the main steps.")
-			e.wants("/load medium", "From now on: answers sentence by sentence and the usual steps.")
-			e.wants("/PACE  300", "From now on: a pace of 300 words a minute.")
-			e.wants("/boundary word", "From now on: answers word by word.")
-			e.wants("/terms", "You get at most 10 events a second, in the language en-US, in few words, answers word by word, the usual steps, "+
+		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *testListener) {
+			e.wantSaid("/rate 1", "From now on: at most 1 event a second.")
+			e.wantSaid("/rate 50", "From now on: at most 10 events a second.",
+				"At most 10 events per second are served.")
+			e.wantSaid("/verbosity terse", "From now on: in few words.")
+			e.wantSaid("/load low", "From now on: answers when they are whole and only the main steps.")
+			e.wantSaid("/load medium", "From now on: answers sentence by sentence and the usual steps.")
+			e.wantSaid("/PACE  300", "From now on: a pace of 300 words a minute.")
+			e.wantSaid("/boundary word", "From now on: answers word by word.")
+			e.wantSaid("/terms", "You get at most 10 events a second, in the language en-US, in few words, answers word by word, the usual steps, "+
 				"a pace of 300 words a minute, and questions to decide.")
-			if got := e.types("/help"); !strings.HasPrefix(got, "aaep: Type a line with one of these:\naaep: /rate 1: ") {
+			if got := e.typeLine("/help"); !strings.HasPrefix(got,
+				"aaep: Type a line with one of these:\naaep: /rate 1: ") {
 				t.Errorf("/help: %q", got)
 			}
 			c := p.Subscriptions()[0].Terms
-			if c.MaxEventsPerSecond != 10 || c.PreferredVerbosity != aaep.VerbosityTerse || c.CognitiveLoad != aaep.LoadMedium || c.PaceWPM != 300 ||
+			if c.MaxEventsPerSecond != 10 || c.PreferredVerbosity != aaep.VerbosityTerse ||
+				c.CognitiveLoad != aaep.LoadMedium || c.PaceWPM != 300 ||
 				!slices.Equal(c.CoalesceBoundaries, []aaep.Boundary{aaep.BoundaryWord, aaep.BoundaryCompletion}) {
 				t.Errorf("the agent holds %+v", c)
 			}
@@ -41,11 +44,12 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// A wrong command says what would be right and sends nothing: the scripted producer would take it. D-54
+// A wrong command says what would be right and sends nothing: the scripted producer would take it.
+// D-54
 func TestWrongCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted()
-		listenTo(t, s.dial, subscriber.ScreenReader("en-US"), func(e *ear) {
+		listenTo(t, s.dial, subscriber.ScreenReader("en-US"), func(e *testListener) {
 			for line, want := range map[string]string{
 				"/rate":             `Not understood: /rate. Right would be: /rate 1-100000.`,
 				"/rate 0":           `Not understood: /rate 0. Right would be: /rate 1-100000.`,
@@ -61,7 +65,7 @@ func TestWrongCommands(t *testing.T) {
 				"/":                 `There is no command /. Type /help for commands.`,
 				"/\x1b[2J":          `There is no command /<U+001B>[2j. Type /help for commands.`,
 			} {
-				e.wants(line, want)
+				e.wantSaid(line, want)
 			}
 		})
 		for m := range s.got {
@@ -72,16 +76,16 @@ func TestWrongCommands(t *testing.T) {
 	})
 }
 
-// An agent that has none of the languages would end the subscription, so the ones that are heard stay behind the
-// new ones. D-46, D-54
+// An agent that has none of the languages would end the subscription, so the ones that are heard
+// stay behind the new ones. D-46, D-54
 func TestLanguageCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dial := agentOf(t, producer.Config{})
 		defer p.Shutdown(t.Context())
-		e := listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *ear) {
-			e.wants("/language yo, ha", "Láti ìsinsìnyí lọ: ní èdè en-US.", "A kò fúnni ní: èdè yo, èdè ha.")
-			e.wants("/language en", "From now on: in the language en, or else en-US.")
-			e.wants("/rate 1", "From now on: at most 1 event a second.")
+		e := listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *testListener) {
+			e.wantSaid("/language yo, ha", "Láti ìsinsìnyí lọ: ní èdè en-US.", "A kò fúnni ní: èdè yo, èdè ha.")
+			e.wantSaid("/language en", "From now on: in the language en, or else en-US.")
+			e.wantSaid("/rate 1", "From now on: at most 1 event a second.")
 			if got := p.Subscriptions(); len(got) != 1 || !got[0].Connected {
 				t.Errorf("subscriptions %+v", got)
 			}
@@ -92,13 +96,13 @@ func TestLanguageCommand(t *testing.T) {
 	})
 }
 
-// A command is never an answer, and the question stays while the terms change; a space before the slash makes it
-// one. EVT-078, HS-077
+// A command is never an answer, and the question stays while the terms change; a space before the
+// slash makes it one. EVT-078, HS-077
 func TestCommandWhileAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dial := agentOf(t, producer.Config{})
 		defer p.Shutdown(t.Context())
-		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *ear) {
+		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *testListener) {
 			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
 			if err != nil {
 				t.Fatal(err)
@@ -111,28 +115,29 @@ func TestCommandWhileAsked(t *testing.T) {
 					func(context.Context) (string, error) { return "", nil })
 				paid <- err
 			}()
-			pass(15 * time.Second) // the question is read
-			e.wants("/rate 1", "From now on: at most 1 event a second.")
-			e.wants("/y", "There is no command /y. Type /help for commands. If it is your answer, type a space before it.")
-			e.wants("/terms", "You get at most 1 event a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide.")
-			e.wants("maybe", "That is no answer. Type y to accept or n to reject, then Enter. Enter alone repeats the question.")
+			passTime(15 * time.Second) // the question is read
+			e.wantSaid("/rate 1", "From now on: at most 1 event a second.")
+			e.wantSaid("/y", "There is no command /y. Type /help for commands. If it is your answer, type a space before it.")
+			e.wantSaid("/terms", "You get at most 1 event a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide.")
+			e.wantSaid("maybe", "That is no answer. Type y to accept or n to reject, then Enter. Enter alone repeats the question.")
 			select {
 			case err := <-paid:
 				t.Fatalf("the question was settled: %v", err)
 			default:
 			}
-			e.wants("y", "Answer sent: accept.")
+			e.wantSaid("y", "Answer sent: accept.")
 			if err := <-paid; err != nil {
 				t.Error(err)
 			}
 
 			where := make(chan any, 1)
 			go func() {
-				answer, _ := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
+				answer, _ := s.Clarify(t.Context(),
+					producer.Question{Text: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
 				where <- answer
 			}()
-			pass(5 * time.Second)
-			e.wants(" /letters/ada", "Answer sent.")
+			passTime(5 * time.Second)
+			e.wantSaid(" /letters/ada", "Answer sent.")
 			if got := <-where; got != "/letters/ada" {
 				t.Errorf("the answer is %v", got)
 			}
@@ -140,12 +145,13 @@ func TestCommandWhileAsked(t *testing.T) {
 	})
 }
 
-// New terms hold in the middle of an output, and no character of it is lost or said twice. HS-076, INV-20
+// New terms hold in the middle of an output, and no character of it is lost or said twice. HS-076,
+// INV-20
 func TestCommandWithinOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dial := agentOf(t, producer.Config{})
 		defer p.Shutdown(t.Context())
-		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *ear) {
+		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *testListener) {
 			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
 			if err != nil {
 				t.Fatal(err)
@@ -155,10 +161,10 @@ func TestCommandWithinOutput(t *testing.T) {
 				if _, err := out.Write([]byte(text)); err != nil {
 					t.Fatal(err)
 				}
-				pass(2 * time.Second)
+				passTime(2 * time.Second)
 			}
 			write("One is short. Two is ")
-			e.wants("/boundary completion", "From now on: answers when they are whole.")
+			e.wantSaid("/boundary completion", "From now on: answers when they are whole.")
 			write("longer. Three")
 			write(" is last.")
 			if !strings.HasSuffix(e.out.String(), "\nOne is short.\n") {
@@ -166,26 +172,27 @@ func TestCommandWithinOutput(t *testing.T) {
 			}
 			out.Close()
 			s.Complete(aaep.Say("Ready."))
-			pass(3 * time.Second)
-			if got := e.out.String(); !strings.HasSuffix(got, "\nOne is short.\nTwo is longer. Three is last.\nDone. Ready.\n") {
+			passTime(3 * time.Second)
+			if got := e.out.String(); !strings.HasSuffix(got,
+				"\nOne is short.\nTwo is longer. Three is last.\nDone. Ready.\n") {
 				t.Errorf("heard %q", got)
 			}
 		})
 	})
 }
 
-// While an answer is waited for, lines are taken, and what they ask for is asked for together. The agent's
-// silence changes nothing and ends nothing. HS-072, TERM-008
+// While an answer is waited for, lines are taken, and what they ask for is asked for together. The
+// agent's silence changes nothing and ends nothing. HS-072, TERM-008
 func TestCommandsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted()
 		s.let = make(chan struct{}, 100)
-		listenTo(t, s.dial, subscriber.ScreenReader("en-US"), func(e *ear) {
-			e.wants("/rate 1")
-			e.wants("/rate 5")
-			e.wants("/verbosity terse")
-			e.wants("/terms", "You get at most 2 events a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide.")
-			e.wants("y", "Nothing is being asked.")
+		listenTo(t, s.dial, subscriber.ScreenReader("en-US"), func(e *testListener) {
+			e.wantSaid("/rate 1")
+			e.wantSaid("/rate 5")
+			e.wantSaid("/verbosity terse")
+			e.wantSaid("/terms", "You get at most 2 events a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide.")
+			e.wantSaid("y", "Nothing is being asked.")
 			e.err.Reset()
 			s.let <- struct{}{}
 			s.let <- struct{}{}
@@ -193,14 +200,15 @@ func TestCommandsAtOnce(t *testing.T) {
 			if got, want := e.err.String(), "aaep: From now on: at most 1 event a second.\naaep: From now on: at most 5 events a second and in few words.\n"; got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
-			e.wants("/pace 200")
-			pass(time.Minute)
+			e.wantSaid("/pace 200")
+			passTime(time.Minute)
 			if got, want := e.err.String(), "aaep: Asked for: a pace of 200 words a minute. Not changed so far: the producer did not answer the renegotiation in time.\n"; got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
 			close(s.let)
 		})
-		if got := s.changes(); len(got) != 3 || got[1].MaxEventsPerSecond != 5 || got[1].PreferredVerbosity != aaep.VerbosityTerse {
+		if got := s.changes(); len(got) != 3 || got[1].MaxEventsPerSecond != 5 ||
+			got[1].PreferredVerbosity != aaep.VerbosityTerse {
 			t.Errorf("asked for %+v", got)
 		}
 	})
@@ -215,20 +223,22 @@ func TestCommandRefused(t *testing.T) {
 				c.MaxEventsPerSecond = 4
 			}
 		}
-		e := listenTo(t, s.dial, subscriber.ScreenReader("en-US"), func(e *ear) { e.types("/rate 1") })
+		e := listenTo(t, s.dial, subscriber.ScreenReader("en-US"), func(e *testListener) { e.typeLine("/rate 1") })
 		var exit *exitError
-		if !errors.As(e.ended, &exit) || exit.code != exitFailed || !strings.Contains(exit.Error(), "honors 4 events per second; 1 were asked for") {
+		if !errors.As(e.ended, &exit) || exit.code != exitFailed ||
+			!strings.Contains(exit.Error(), "honors 4 events per second; 1 were asked for") {
 			t.Errorf("ended with %v", e.ended)
 		}
 	})
 }
 
-// On the screen too, a state is told when it lasts, and a call that is over at once in one line. EVT-032, LVL-014
+// On the screen too, a state is told when it lasts, and a call that is over at once in one line.
+// EVT-032, LVL-014
 func TestStatesThatLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dial := agentOf(t, producer.Config{})
 		defer p.Shutdown(t.Context())
-		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *ear) {
+		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *testListener) {
 			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
 			if err != nil {
 				t.Fatal(err)
@@ -240,10 +250,10 @@ func TestStatesThatLast(t *testing.T) {
 				})
 			}
 			call(20 * time.Millisecond)
-			pass(10 * time.Second)
+			passTime(10 * time.Second)
 			call(4 * time.Second)
 			s.Complete(aaep.Say("Ready."))
-			pass(10 * time.Second)
+			passTime(10 * time.Second)
 			if got, want := e.out.String(), "Working.\nUsing the tool balance.\nThinking.\nUsing the tool balance.\nBalance finished.\nDone. Ready.\n"; got != want {
 				t.Errorf("the screen shows\n%s\nwant\n%s", got, want)
 			}

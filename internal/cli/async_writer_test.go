@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// pager takes what is written to it when somebody scrolls.
+// pager takes what is written to it when the person scrolls.
 type pager struct {
 	scroll chan struct{}
 	bytes.Buffer
@@ -26,13 +26,14 @@ func (p *pager) Write(b []byte) (int, error) {
 	return p.Buffer.Write(b)
 }
 
-// INV-53: who prints does not wait for who reads until much is unread; nothing is lost, and when somebody wants to be done it is.
+// INV-53: who prints does not wait for who reads until much is unread; nothing is lost, and when
+// the person wants to be done it is.
 func TestOutlet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unread := &pager{scroll: make(chan struct{})}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		o := newOutlet(ctx, unread)
+		o := newAsyncWriter(ctx, unread)
 		piece := bytes.Repeat([]byte("x"), 1<<20)
 		var mu sync.Mutex
 		wrote := 0
@@ -56,7 +57,7 @@ func TestOutlet(t *testing.T) {
 		close(unread.scroll)
 		synctest.Wait()
 		var err error
-		if o.finish(&err); err != nil || unread.Len() != pieces*len(piece) {
+		if o.awaitReader(&err); err != nil || unread.Len() != pieces*len(piece) {
 			t.Errorf("%d bytes arrived, %v", unread.Len(), err)
 		}
 	})
@@ -64,7 +65,8 @@ func TestOutlet(t *testing.T) {
 		fails error
 		want  string
 	}{
-		"full":   {&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, "cannot print what is said: no space left on device"},
+		"full": {&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC},
+			"cannot print what is said: no space left on device"},
 		"gone":   {syscall.EPIPE, ""},
 		"unread": {nil, ""},
 	} {
@@ -73,7 +75,7 @@ func TestOutlet(t *testing.T) {
 			defer stop()
 			began, never := time.Now(), make(chan struct{})
 			defer close(never)
-			o := newOutlet(ctx, writerFunc(func([]byte) (int, error) {
+			o := newAsyncWriter(ctx, writerFunc(func([]byte) (int, error) {
 				if c.fails == nil {
 					<-never
 				}
@@ -91,16 +93,17 @@ func TestOutlet(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			var err error
-			o.finish(&err)
-			if took := time.Since(began); (err != nil) != (c.want != "") || err != nil && err.Error() != c.want || took > time.Minute+time.Second {
+			o.awaitReader(&err)
+			if took := time.Since(began); (err != nil) != (c.want != "") || err != nil && err.Error() != c.want ||
+				took > time.Minute+time.Second {
 				t.Errorf("%s: %v after %v", name, err, took)
 			}
 		})
 	}
 }
 
-// Listeners hear the end of a program whose output nobody reads.
-func TestNobodyScrolls(t *testing.T) {
+// Listeners hear the end of a program whose output is not read.
+func TestPagerThatIsNotScrolled(t *testing.T) {
 	unread := &pager{scroll: make(chan struct{})}
 	in, typed := io.Pipe()
 	talk, errs := io.Pipe()
@@ -115,15 +118,16 @@ func TestNobodyScrolls(t *testing.T) {
 		t.Fatalf("it says %q, %v", line, err)
 	}
 	go io.Copy(io.Discard, lines)
-	var heard said
+	var heard saidLine
 	listened := make(chan int, 1)
 	go func() {
-		listened <- Main([]string{"listen", strings.TrimSpace(url)}, strings.NewReader(""), writerFunc(func(b []byte) (int, error) {
-			if n, _ := heard.Write(b); !strings.Contains(heard.String(), "Done.") {
-				return n, nil
-			}
-			return 0, syscall.EPIPE // they have heard it
-		}), io.Discard)
+		listened <- Main([]string{"listen", strings.TrimSpace(url)}, strings.NewReader(""),
+			writerFunc(func(b []byte) (int, error) {
+				if n, _ := heard.Write(b); !strings.Contains(heard.String(), "Done.") {
+					return n, nil
+				}
+				return 0, syscall.EPIPE // they have heard it
+			}), io.Discard)
 	}()
 	io.WriteString(typed, "Here it is.\n")
 	typed.Close()

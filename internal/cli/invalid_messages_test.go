@@ -10,8 +10,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// outspoken is an agent that accepts one subscription, under that id, and then says what it is told to.
-func outspoken(t *testing.T, id string) (say func(msg string), dial func(context.Context) (transports.Conn, error)) {
+// rawAgent is an agent that accepts one subscription, under that id, and then says what it is told
+// to.
+func rawAgent(t *testing.T, id string) (say func(msg string), dial func(context.Context) (transports.Conn, error)) {
 	theirs, ours := transports.Pipe()
 	t.Cleanup(func() { ours.Close() })
 	say = func(msg string) {
@@ -23,21 +24,25 @@ func outspoken(t *testing.T, id string) (say func(msg string), dial func(context
 		if _, err := ours.Receive(t.Context()); err != nil {
 			t.Error(err)
 		}
-		say(`{"type":"subscription.accepted","subscription_id":"` + id + `","aaep_version":"1.0.0","producer":{"agent_id":"planner"},"honored_capabilities":{}}`)
+		say(`{"type":"subscription.accepted","subscription_id":"` + id +
+			`","aaep_version":"1.0.0","producer":{"agent_id":"planner"},"honored_capabilities":{}}`)
 		ours.Receive(context.Background()) // the end
 	}()
 	return say, func(context.Context) (transports.Conn, error) { return theirs, nil }
 }
 
-// A person learns that something is missing, and above all that they were asked something. SEC-002, HS-070
+// A person learns that something is missing, and above all that they were asked something. SEC-002,
+// HS-070
 func TestGarbled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		say, dial := outspoken(t, "sub_1")
+		say, dial := rawAgent(t, "sub_1")
 		envelope := func(id, typ, rest string) string {
-			return `{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"` + typ + `","event_id":"` + id +
-				`","session_id":"sess_1","timestamp":"2026-01-01T00:00:00Z","producer":{"agent_id":"planner"}` + rest + `}`
+			return `{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"` + typ +
+				`","event_id":"` + id +
+				`","session_id":"sess_1","timestamp":"2026-01-01T00:00:00Z","producer":{"agent_id":"planner"}` + rest +
+				`}`
 		}
-		listenTo(t, dial, aaep.Capabilities{Languages: []string{"en"}}, func(e *ear) {
+		listenTo(t, dial, aaep.Capabilities{Languages: []string{"en"}}, func(e *testListener) {
 			for range 3 {
 				say(envelope("evt_1", "aaep:agent.output.streaming", `,"chunk":"Hello."`))
 				say(envelope("evt_2", "aaep:agent.awaiting.confirmation", `,"urgency":"critical","action":"Pay."`))
@@ -60,16 +65,18 @@ func TestGarbled(t *testing.T) {
 	})
 }
 
-// An agent without a handshake asks everybody. Who cannot answer here hears that too, and is not told how. D-34, D-43
+// An agent without a handshake asks everybody. Who cannot answer here hears that too, and is not
+// told how. D-34, D-43
 func TestAskedWithoutAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		say, dial := outspoken(t, "sub_implicit")
-		listenTo(t, dial, aaep.Capabilities{Languages: []string{"en"}}, func(e *ear) {
+		say, dial := rawAgent(t, "sub_implicit")
+		listenTo(t, dial, aaep.Capabilities{Languages: []string{"en"}}, func(e *testListener) {
 			say(`{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.awaiting.confirmation","event_id":"evt_1","session_id":"sess_1",
 				"timestamp":"2026-01-01T00:00:00Z","producer":{"agent_id":"planner"},"action":"Pay.","consequence":"Gone.","reply_token":"rpl_1",
 				"timeout_seconds":60,"default_decision":"reject","summary_normal":"Pay?"}`)
 			synctest.Wait()
-			if said := e.out.String(); !strings.Contains(said, "Decide: Pay.") || !strings.Contains(said, "It cannot be answered here.") || strings.Contains(said, "Type y") {
+			if said := e.out.String(); !strings.Contains(said, "Decide: Pay.") ||
+				!strings.Contains(said, "It cannot be answered here.") || strings.Contains(said, "Type y") {
 				t.Errorf("it is told:\n%s", said)
 			}
 		})

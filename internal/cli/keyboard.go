@@ -13,35 +13,39 @@ import (
 	"golang.org/x/term"
 )
 
-// A keyboard is where a person types. At a terminal each key is seen as it is pressed, so that a line is known by when it was begun:
-// whoever hears nothing while they type can be left in peace, and what was typed before a question was put is no answer to it.
+// A keyboard is where a person types. At a terminal each key is seen as it is pressed, so that a
+// line is known by when it was begun: a person who hears nothing while they type can be left in
+// peace, and what was typed before a question was put is no answer to it.
 type keyboard struct {
-	lines <-chan typed
-	sees  func() bool // whether keys are seen now, one by one
-	tty   bool        // it is a terminal: somebody is there
-	stop  func()      // gives the terminal back
-	over  func(io.Writer) io.Writer
+	lines      <-chan typedLine
+	sees       func() bool // whether keys are seen now, one by one
+	tty        bool        // it is a terminal: a person is there
+	stop       func()      // gives the terminal back
+	wrapWriter func(io.Writer) io.Writer
 }
 
-// openKeyboard reads what is typed until ctx is done or stop is called. From a terminal it reads keys and shows them, as the terminal
-// itself would; while that cannot be had, as in the background and where TERM is dumb, and from anything else, it reads lines.
+// openKeyboard reads what is typed until ctx is done or stop is called. From a terminal it reads
+// keys and shows them, as the terminal itself would; while that cannot be had, as in the background
+// and where TERM is dumb, and from anything else, it reads lines.
 func openKeyboard(ctx context.Context, in io.Reader) *keyboard {
 	file, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return &keyboard{lines: readLines(ctx, in), sees: func() bool { return false }, stop: func() {}, over: func(w io.Writer) io.Writer { return w }}
+		return &keyboard{lines: readLines(ctx, in), sees: func() bool { return false }, stop: func() {},
+			wrapWriter: func(w io.Writer) io.Writer { return w }}
 	}
 	t := &terminal{file: file, dumb: os.Getenv("TERM") == "dumb"}
-	t.take()
+	t.takeTerminal()
 	release := t.watch()
 	stop := func() {
 		release()
-		t.giveBack()
+		t.releaseForGood()
 	}
 	context.AfterFunc(ctx, stop) // a second Ctrl-C kills, and would leave a terminal that does not show what is typed
-	return &keyboard{lines: keysOf(ctx, file, t), sees: t.taken, tty: true, stop: stop, over: t.over}
+	return &keyboard{lines: keysOf(ctx, file, t), sees: t.isTaken, tty: true, stop: stop, wrapWriter: t.wrapWriter}
 }
 
-// terminal is one that a person types at. While it is taken, it hands on each key and shows none; then show does.
+// terminal is one that a person types at. While it is taken, it hands on each key and shows none;
+// then show does.
 type terminal struct {
 	file *os.File
 	dumb bool // what is between it and the person hands on lines
@@ -54,8 +58,8 @@ type terminal struct {
 	hidden  bool   // and stands above something that was printed since
 }
 
-// take takes the terminal, if it can be had now.
-func (t *terminal) take() {
+// takeTerminal takes the terminal, if it can be had now.
+func (t *terminal) takeTerminal() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.dumb || t.done || t.screen != nil {
@@ -66,8 +70,8 @@ func (t *terminal) take() {
 	}
 }
 
-// leave lets the terminal be as it was, for somebody else to use it, until take.
-func (t *terminal) leave() {
+// releaseTerminal lets the terminal be as it was, for another program, until takeTerminal.
+func (t *terminal) releaseTerminal() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.screen != nil {
@@ -76,23 +80,23 @@ func (t *terminal) leave() {
 	}
 }
 
-// giveBack is leave for good.
-func (t *terminal) giveBack() {
-	t.leave()
+// releaseForGood is leave for good.
+func (t *terminal) releaseForGood() {
+	t.releaseTerminal()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.done = true
 }
 
-func (t *terminal) taken() bool {
+func (t *terminal) isTaken() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.screen != nil
 }
 
-// show shows a key, and what the line is then. A line above which something was printed is shown anew, so that a screen reader and a
-// braille display find it whole in one line.
-func (t *terminal) show(key, line string) {
+// showKey shows a key, and what the line is then. A line above which something was printed is shown
+// anew, so that a screen reader and a braille display find it whole in one line.
+func (t *terminal) showKey(key, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.line
@@ -110,15 +114,16 @@ func (t *terminal) show(key, line string) {
 	io.WriteString(t.screen, key)
 }
 
-// over is w, where it is a terminal, with what is printed there beginning in a line of its own while another is being typed.
-func (t *terminal) over(w io.Writer) io.Writer {
+// wrapWriter is w, where it is a terminal, with what is printed there beginning in a line of its
+// own while another is being typed.
+func (t *terminal) wrapWriter(w io.Writer) io.Writer {
 	if file, ok := w.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
 		return w
 	}
-	return t.overScreen(w)
+	return t.wrapScreen(w)
 }
 
-func (t *terminal) overScreen(w io.Writer) io.Writer {
+func (t *terminal) wrapScreen(w io.Writer) io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -130,11 +135,12 @@ func (t *terminal) overScreen(w io.Writer) io.Writer {
 	})
 }
 
-// keysOf hands on the keys that are read, and the lines that they make. A line was typed here key by key if its first key began a
-// piece that was read, and its Enter ended a later one. Any other was pasted, typed ahead, or comes from a program that hands on lines;
-// a long paste comes in several pieces, which end anywhere.
-func keysOf(ctx context.Context, in io.Reader, t *terminal) <-chan typed {
-	keys := make(chan typed, 1024)
+// keysOf hands on the keys that are read, and the lines that they make. A line was typed here key
+// by key if its first key began a piece that was read, and its Enter ended a later one. Any other
+// was pasted, typed ahead, or comes from a program that hands on lines; a long paste comes in
+// several pieces, which end anywhere.
+func keysOf(ctx context.Context, in io.Reader, t *terminal) <-chan typedLine {
+	keys := make(chan typedLine, 1024)
 	go func() {
 		defer close(keys)
 		var e editor
@@ -151,15 +157,15 @@ func keysOf(ctx context.Context, in io.Reader, t *terminal) <-chan typed {
 				r, size := utf8.DecodeRune(data)
 				data = data[size:]
 				empty := len(e.line) == 0
-				shown, line, over := e.key(r)
-				if t.show(shown, string(e.line)); over {
+				shown, line, over := e.handleKey(r)
+				if t.showKey(shown, string(e.line)); over {
 					return
 				}
 				if empty {
 					began, first, alone = now, piece, begins
 				}
 				begins = false
-				next := typed{at: now, began: began, key: line == nil}
+				next := typedLine{at: now, began: began, key: line == nil}
 				if line != nil {
 					next.text, next.unseen = *line, *line != "" && (first == piece || !alone || len(data) > 0)
 				} else if len(e.line) == 0 {
@@ -187,16 +193,16 @@ func keysOf(ctx context.Context, in io.Reader, t *terminal) <-chan typed {
 	return keys
 }
 
-// editor makes lines of keys, as a terminal does: it knows the keys that take back a letter, a word or the line, and the end of
-// input. Keys that move the cursor are left out.
+// editor makes lines of keys, as a terminal does: it knows the keys that take back a letter, a word
+// or the line, and the end of input. Keys that move the cursor are left out.
 type editor struct {
 	line   []rune
 	escape textWriter // which knows escape sequences
 	shift  bool       // the next character belongs to the key before, as of ESC O P
 }
 
-// key takes a key. Shown is what appears for it, and line is not nil if it ends one.
-func (e *editor) key(r rune) (shown string, line *string, over bool) {
+// handleKey takes a key. Shown is what appears for it, and line is not nil if it ends one.
+func (e *editor) handleKey(r rune) (shown string, line *string, over bool) {
 	if r == '\n' || r == '\r' { // which ends whatever another key began
 		e.escape.escape, e.shift = ground, false
 	}
@@ -208,7 +214,7 @@ func (e *editor) key(r rune) (shown string, line *string, over bool) {
 	take := func(n int) {
 		var b strings.Builder
 		for _, r := range e.line[len(e.line)-n:] {
-			b.WriteString(strings.Repeat("\b \b", columns(r)))
+			b.WriteString(strings.Repeat("\b \b", columnsOf(r)))
 		}
 		e.line, shown = e.line[:len(e.line)-n], b.String()
 	}
@@ -221,7 +227,7 @@ func (e *editor) key(r rune) (shown string, line *string, over bool) {
 		return "", nil, len(e.line) == 0
 	case '\b', 0x7f:
 		n := min(len(e.line), 1)
-		for n > 0 && n < len(e.line) && columns(e.line[len(e.line)-n]) == 0 { // marks go with their letter
+		for n > 0 && n < len(e.line) && columnsOf(e.line[len(e.line)-n]) == 0 { // marks go with their letter
 			n++
 		}
 		take(n)
@@ -240,8 +246,8 @@ func (e *editor) key(r rune) (shown string, line *string, over bool) {
 	return shown, nil, false
 }
 
-// columns is how many cells of the terminal a letter takes.
-func columns(r rune) int {
+// columnsOf is how many cells of the terminal a letter takes.
+func columnsOf(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		return 0

@@ -36,7 +36,7 @@ func TestEditor(t *testing.T) {
 		var e editor
 		screen, got := "", ""
 		for _, r := range keys {
-			shown, line, over := e.key(r)
+			shown, line, over := e.handleKey(r)
 			screen += shown
 			if over {
 				t.Errorf("%q ends the input", keys)
@@ -53,22 +53,23 @@ func TestEditor(t *testing.T) {
 		}
 	}
 	var e editor
-	if shown, _, _ := e.key('日'); shown != "日" {
+	if shown, _, _ := e.handleKey('日'); shown != "日" {
 		t.Errorf("shows %q", shown)
 	}
-	if shown, _, _ := e.key(0x7f); shown != "\b \b\b \b" {
+	if shown, _, _ := e.handleKey(0x7f); shown != "\b \b\b \b" {
 		t.Errorf("a wide letter is taken back by %q", shown)
 	}
-	if _, _, over := e.key(0x04); !over {
+	if _, _, over := e.handleKey(0x04); !over {
 		t.Error("Ctrl-D at the beginning of a line is no end")
 	}
 }
 
-// A key hushes what can wait; Enter ends that, and what came is told in one sentence. An acceptance counts by when its first key
-// was pressed: a question that came, or was heard, only while it was typed is not accepted by it. CONF-013, LVL-025, EVT-078
+// A key hushes what can wait; Enter ends that, and what came is told in one sentence. An acceptance
+// counts by when its first key was pressed: a question that came, or was heard, only while it was
+// typed is not accepted by it. CONF-013, LVL-025, EVT-078
 func TestKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out, status said
+		var out, status saidLine
 		l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
 		p := present.New(announce.Preferences{})
 		v := &pacedVoice{}
@@ -76,49 +77,51 @@ func TestKeys(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { run <- p.Run(ctx, v) }()
 		defer func() { cancel(); <-run }()
-		l.out = &outputs{tellings: []*telling{{outputKind: outputKind{name: "test", words: true}, p: p}}}
-		f := &following{listener: l, name: "asker"}
-		l.agents = []*following{f}
+		l.out = &outputs{tellings: []*personOutput{{outputKind: outputKind{name: "test", words: true}, p: p}}}
+		f := &followedAgent{listener: l, name: "asker"}
+		l.agents = []*followedAgent{f}
 		var began time.Time
 		keys := func(text string) {
 			for range text {
 				if began.IsZero() {
 					began = time.Now()
 				}
-				l.typed(ctx, typed{at: time.Now(), began: began, key: true})
-				pass(100 * time.Millisecond)
+				l.handleTyped(ctx, typedLine{at: time.Now(), began: began, key: true})
+				passTime(100 * time.Millisecond)
 			}
 		}
 		enter := func(text string) {
-			l.typed(ctx, typed{text: text, at: time.Now(), began: began})
+			l.handleTyped(ctx, typedLine{text: text, at: time.Now(), began: began})
 			began = time.Time{}
 		}
-		f.announce(event(&aaep.SessionStarted{}, "Thinking of a very long sentence that takes a while."))
-		pass(time.Second)
+		f.announceEvent(event(&aaep.SessionStarted{}, "Thinking of a very long sentence that takes a while."))
+		passTime(time.Second)
 		keys("hello agen")
 		for _, text := range []string{"One.", "Two.", "Three."} {
-			f.announce(event(&aaep.Extension{Type: "acme:news"}, text))
+			f.announceEvent(event(&aaep.Extension{Type: "acme:news"}, text))
 		}
 		question := event(pay(), "")
 		question.Timestamp = time.Now()
-		f.ask(question)
+		f.addQuestion(question)
 		keys("t")
 		enter("y") // the line began before the question came
-		if got := status.String(); !strings.Contains(got, "typed before the question could be read") || l.asked.Len() != 1 {
+		if got := status.String(); !strings.Contains(got, "typed before the question could be read") ||
+			l.asked.Len() != 1 {
 			t.Fatalf("a line that began before the question: %q", got)
 		}
-		pass(2 * time.Second) // a part of the question was heard
+		passTime(2 * time.Second) // a part of the question was heard
 		status.Reset()
 		keys("y")
 		enter("y")
 		if got := status.String(); !strings.Contains(got, "You may not have heard all of it.") || l.asked.Len() != 1 {
 			t.Fatalf("a yes in the middle of the question: %q", got)
 		}
-		pass(time.Minute)
-		if got := v.String(); !strings.Contains(got, "Thinking of a very long sentence that takes a while. /") || !strings.Contains(got, "While you typed, this came: 3 announcements.\nThe newest: Three.") {
+		passTime(time.Minute)
+		if got := v.String(); !strings.Contains(got, "Thinking of a very long sentence that takes a while. /") ||
+			!strings.Contains(got, "While you typed, this came: 3 announcements.\nThe newest: Three.") {
 			t.Errorf("heard %s", got)
 		}
-		if aim := l.aimed(time.Now()); !aim.heard || !aim.known {
+		if aim := l.newLineContext(time.Now()); !aim.heard || !aim.known {
 			t.Errorf("afterwards: %+v", aim)
 		}
 	})
@@ -131,7 +134,7 @@ func TestDeaf(t *testing.T) {
 			var e editor
 			got := ""
 			for _, r := range keys + string(enter) + "n" + string(enter) {
-				if _, line, _ := e.key(r); line != nil {
+				if _, line, _ := e.handleKey(r); line != nil {
 					got += *line + "."
 				}
 			}
@@ -142,7 +145,8 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// What was pasted or handed on by a program is not taken for typed, wherever a read ends within it. INV-60
+// What was pasted or handed on by a program is not taken for typed, wherever a read ends within it.
+// INV-60
 func TestPasted(t *testing.T) {
 	for _, tc := range []struct {
 		pieces []string
@@ -179,7 +183,8 @@ func TestPasted(t *testing.T) {
 	}
 }
 
-// A line is known by its first key, also when all before was taken back. One that came in one piece was not seen being typed. INV-60
+// A line is known by its first key, also when all before was taken back. One that came in one piece
+// was not seen being typed. INV-60
 func TestPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, typing := io.Pipe()
@@ -187,7 +192,8 @@ func TestPieces(t *testing.T) {
 		start, done := time.Now(), make(chan struct{})
 		go func() {
 			defer close(done)
-			for _, piece := range []string{"y", "\n", "y\n", "n", "\x7f", "y", "\r", "\n", "\xc3", "\xa9", "\n", "x", "\x04\x15", "\x04"} {
+			for _, piece := range []string{"y", "\n", "y\n", "n", "\x7f", "y", "\r", "\n", "\xc3", "\xa9", "\n", "x",
+				"\x04\x15", "\x04"} {
 				io.WriteString(typing, piece)
 				time.Sleep(time.Second)
 			}
@@ -195,28 +201,30 @@ func TestPieces(t *testing.T) {
 		var got []string
 		for line := range lines {
 			if !line.key {
-				got = append(got, fmt.Sprintf("%q begun at %.0f, unseen %t", line.text, line.began.Sub(start).Seconds(), line.unseen))
+				got = append(got, fmt.Sprintf("%q begun at %.0f, unseen %t", line.text,
+					line.began.Sub(start).Seconds(), line.unseen))
 			}
 		}
 		<-done
-		want := []string{`"y" begun at 0, unseen false`, `"y" begun at 2, unseen true`, `"y" begun at 5, unseen false`, `"" begun at 7, unseen false`, `"é" begun at 9, unseen false`}
+		want := []string{`"y" begun at 0, unseen false`, `"y" begun at 2, unseen true`, `"y" begun at 5, unseen false`,
+			`"" begun at 7, unseen false`, `"é" begun at 9, unseen false`}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	})
 }
 
-// What is printed while a line is being typed stands in a line of its own; the next key shows the typed line whole, for a screen reader
-// and a braille display.
+// What is printed while a line is being typed stands in a line of its own; the next key shows the
+// typed line whole, for a screen reader and a braille display.
 func TestShow(t *testing.T) {
 	var screen strings.Builder
 	term := &terminal{screen: &screen}
-	print := term.overScreen(&screen)
+	print := term.wrapScreen(&screen)
 	var e editor
 	press := func(keys string) {
 		for _, r := range keys {
-			shown, _, _ := e.key(r)
-			term.show(shown, string(e.line))
+			shown, _, _ := e.handleKey(r)
+			term.showKey(shown, string(e.line))
 		}
 	}
 	io.WriteString(print, "One.\n")

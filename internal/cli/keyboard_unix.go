@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eachKey makes a terminal hand on each key as it is pressed, and show none; screen is where they can be shown. Keys that send signals
-// still do.
+// eachKey makes a terminal hand on each key as it is pressed, and show none; screen is where they
+// can be shown. Keys that send signals still do.
 func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 	fd := int(file.Fd())
 	before, err := unix.IoctlGetTermios(fd, getTermios)
@@ -38,8 +38,9 @@ func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 	return screen, func() { unix.IoctlSetTermios(fd, setTermios, before) }, nil
 }
 
-// watch leaves the terminal as it was to whoever uses it while this program is stopped, and takes it again when it goes on. A signal
-// to quit or to abort ends the program with the terminal given back.
+// watch leaves the terminal as it was to the program that uses it while this program is stopped,
+// and takes it again when it goes on. A signal to quit or to abort ends the program with the
+// terminal given back.
 func (t *terminal) watch() (stop func()) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGQUIT, syscall.SIGABRT)
@@ -50,15 +51,16 @@ func (t *terminal) watch() (stop func()) {
 			case s := <-signals:
 				switch s {
 				case syscall.SIGCONT:
-					t.take()
+					t.takeTerminal()
 				case syscall.SIGQUIT, syscall.SIGABRT:
-					t.giveBack()
+					t.releaseForGood()
 					signal.Reset(s)
 					syscall.Kill(os.Getpid(), s.(syscall.Signal))
 				case syscall.SIGTSTP:
 					if hasShell() {
-						t.leave()
-						syscall.Kill(os.Getpid(), syscall.SIGSTOP) // Go does not stop by SIGTSTP once that was asked for
+						t.releaseTerminal()
+						syscall.Kill(os.Getpid(),
+							syscall.SIGSTOP) // Go does not stop by SIGTSTP once that was asked for
 					}
 				}
 			case <-done:
@@ -81,8 +83,8 @@ func hasTerminal() bool {
 	return err == nil
 }
 
-// hasShell reports whether somebody can let this program go on when it is stopped: its parent is of the same session, and not stopped
-// with it for good.
+// hasShell reports whether a shell can let this program go on when it is stopped: its parent is of
+// the same session, and not stopped with it for good.
 func hasShell() bool {
 	parent := unix.Getppid()
 	session, err := unix.Getsid(parent)

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// eachKey makes a console hand on each key as it is pressed, and show none; screen is where they can be shown. Ctrl-C still interrupts.
+// eachKey makes a console hand on each key as it is pressed, and show none; screen is where they
+// can be shown. Ctrl-C still interrupts.
 func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 	console := windows.Handle(file.Fd())
 	var before uint32
@@ -32,5 +33,6 @@ func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 // watch has nothing to watch: no signal stops a program here.
 func (t *terminal) watch() (stop func()) { return func() {} }
 
-// hasTerminal reports whether there is a terminal that this program ends with, which nothing here tells.
+// hasTerminal reports whether there is a terminal that this program ends with, which nothing here
+// tells.
 func hasTerminal() bool { return true }

@@ -15,5 +15,6 @@ func eachKey(*os.File) (screen io.Writer, restore func(), err error) {
 
 func (t *terminal) watch() (stop func()) { return func() {} }
 
-// hasTerminal reports whether there is a terminal that this program ends with, which nothing here tells.
+// hasTerminal reports whether there is a terminal that this program ends with, which nothing here
+// tells.
 func hasTerminal() bool { return true }

@@ -16,16 +16,16 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 )
 
-// An expected agent is one at an address where nobody is, until dial is set.
-type expected struct {
+// A delayedAgent is one at an address where no server is, until dial is set.
+type delayedAgent struct {
 	mu    sync.Mutex
 	dial  dialerFunc
 	err   error // while it is not
 	tries []time.Time
 }
 
-// try is one attempt to reach it.
-func (x *expected) try(ctx context.Context) (dialerFunc, error) {
+// dialOnce is one attempt to reach it.
+func (x *delayedAgent) dialOnce(ctx context.Context) (dialerFunc, error) {
 	x.mu.Lock()
 	x.tries = append(x.tries, time.Now())
 	dial, err := x.dial, x.err
@@ -37,26 +37,28 @@ func (x *expected) try(ctx context.Context) (dialerFunc, error) {
 	return dial, err
 }
 
-func (x *expected) tried() []time.Time {
+func (x *delayedAgent) dialTimes() []time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Clone(x.tries)
 }
 
-func (x *expected) appears(dial dialerFunc) {
+func (x *delayedAgent) appear(dial dialerFunc) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.dial, x.err = dial, nil
 }
 
-// expecting follows an agent that is there and another that is expected. It must be called in a bubble.
-func expecting(t *testing.T, there dialerFunc, x *expected, f func(*ear)) *ear {
-	e := &ear{t: t, lines: make(chan typed)}
-	e.l = &listener{announcer: announcer{out: io.MultiWriter(&e.out, &e.screen)}, status: announcer{out: io.MultiWriter(&e.err, &e.screen)}}
-	reach := func(dial dialerFunc) (*following, error) {
-		f := &following{listener: e.l, wanted: subscriber.ScreenReader("en-US")}
+// followDelayed follows an agent that is there and another that is expected. It must be called in a
+// bubble.
+func followDelayed(t *testing.T, there dialerFunc, x *delayedAgent, f func(*testListener)) *testListener {
+	e := &testListener{t: t, lines: make(chan typedLine)}
+	e.l = &listener{announcer: announcer{out: io.MultiWriter(&e.out, &e.screen)},
+		status: announcer{out: io.MultiWriter(&e.err, &e.screen)}}
+	reach := func(dial dialerFunc) (*followedAgent, error) {
+		f := &followedAgent{listener: e.l, wanted: subscriber.ScreenReader("en-US")}
 		var err error
-		if f.sub, err = subscriber.Dial(t.Context(), dial, f.config(false)); err == nil {
+		if f.sub, err = subscriber.Dial(t.Context(), dial, f.subscriberConfig(false)); err == nil {
 			t.Cleanup(func() { f.sub.Close() })
 		}
 		return f, err
@@ -65,16 +67,17 @@ func expecting(t *testing.T, there dialerFunc, x *expected, f func(*ear)) *ear {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := e.l.awaited("http://late.example", first.wanted, func(ctx context.Context) (*following, error) {
-		dial, err := x.try(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return reach(dial)
-	})
+	second := e.l.newPendingAgent("http://late.example", first.wanted,
+		func(ctx context.Context) (*followedAgent, error) {
+			dial, err := x.dialOnce(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return reach(dial)
+		})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); e.ended = e.l.follow(ctx, e.lines, second, first) }()
+	go func() { defer close(done); e.ended = e.l.followAgents(ctx, e.lines, second, first) }()
 	synctest.Wait()
 	f(e)
 	cancel()
@@ -88,13 +91,14 @@ func TestConnecting(t *testing.T) {
 		here, dialHere := agentNamed(t, "Planner", producer.Config{})
 		defer here.Shutdown(t.Context())
 		for _, slow := range []bool{true, false} {
-			x := &expected{}
+			x := &delayedAgent{}
 			if !slow {
-				x.err = nobody
+				x.err = errNotThere
 			}
-			expecting(t, dialHere, x, func(e *ear) {
-				pass(time.Minute)
-				if n := strings.Count(e.screen.String(), "aaep: Connecting to http://late.example.\n"); n != map[bool]int{true: 1}[slow] {
+			followDelayed(t, dialHere, x, func(e *testListener) {
+				passTime(time.Minute)
+				if n := strings.Count(e.screen.String(),
+					"aaep: Connecting to http://late.example.\n"); n != map[bool]int{true: 1}[slow] {
 					t.Errorf("slow: %t; told %d times that it connects:\n%s", slow, n, e.screen.String())
 				}
 			})
@@ -102,52 +106,53 @@ func TestConnecting(t *testing.T) {
 	})
 }
 
-var nobody = &exitError{exitUnreachable, errors.New("nothing answers at http://late.example")}
+var errNotThere = &exitError{exitUnreachable, errors.New("nothing answers at http://late.example")}
 
-// An agent that is not there yet keeps nobody from the others, is tried with patience, and comes in when it is there, with what was
-// asked for meanwhile.
+// An agent that is not there yet does not delay the others, is tried with patience, and comes in
+// when it is there, with what was asked for meanwhile.
 func TestAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, dialHere := agentNamed(t, "Planner", producer.Config{})
 		defer here.Shutdown(t.Context())
 		late, dialLate := agentNamed(t, "Bank", producer.Config{})
 		defer late.Shutdown(t.Context())
-		x := &expected{err: nobody}
-		expecting(t, dialHere, x, func(e *ear) {
+		x := &delayedAgent{err: errNotThere}
+		followDelayed(t, dialHere, x, func(e *testListener) {
 			s, err := here.StartSession(t.Context(), aaep.Say("Planning."))
 			if err != nil {
 				t.Fatal(err)
 			}
 			s.Complete(aaep.Say("Ready."))
-			pass(10 * time.Minute)
-			if got := e.screen.String(); !strings.Contains(got, "Planner: Planning.\n") || strings.Count(got, "late.example") != 1 ||
+			passTime(10 * time.Minute)
+			if got := e.screen.String(); !strings.Contains(got, "Planner: Planning.\n") ||
+				strings.Count(got, "late.example") != 1 ||
 				!strings.Contains(got, "aaep: nothing answers at http://late.example. It is tried again until it is there.\n") {
 				t.Errorf("beside one that is not there:\n%s", got)
 			}
-			tries := x.tried()
+			tries := x.dialTimes()
 			for i, at := range tries[1:] {
 				if d := at.Sub(tries[i]); d < firstWait/2 || d > longestWait {
 					t.Errorf("attempt %d came after %v", i+1, d)
 				}
 			}
-			e.wants("/verbosity terse", "Planner: From now on: in few words.")
-			if got := e.types("/agents"); got != "aaep: http://late.example: not connected; trying again.\naaep: Planner: connected.\n" {
+			e.wantSaid("/verbosity terse", "Planner: From now on: in few words.")
+			if got := e.typeLine("/agents"); got != "aaep: http://late.example: not connected; trying again.\naaep: Planner: connected.\n" {
 				t.Errorf("how it stands: %s", got)
 			}
-			e.types("/quiet")
-			e.types("/terms")
+			e.typeLine("/quiet")
+			e.typeLine("/terms")
 			e.err.Reset()
-			x.appears(dialLate)
-			pass(longestWait)
+			x.appear(dialLate)
+			passTime(longestWait)
 			if got, want := e.err.String(), "aaep: Following Bank. Who it is has not been verified.\naaep: Bank: From now on: in few words.\n"; got != want {
 				t.Errorf("when it is there: %q, want %q", got, want)
 			}
-			e.types("/quiet off") // which held for who came later, too
+			e.typeLine("/quiet off") // which held for who came later, too
 			if s, err = late.StartSession(t.Context(), aaep.Say("Banking.")); err != nil {
 				t.Fatal(err)
 			}
 			s.Complete(aaep.Say("Ready."))
-			pass(3 * time.Second)
+			passTime(3 * time.Second)
 			if got := e.screen.String(); !strings.Contains(got, "Bank: Banking.\n") {
 				t.Errorf("it is not heard:\n%s", got)
 			}
@@ -160,7 +165,7 @@ func TestAwaitedHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dial := agentNamed(t, "Planner", producer.Config{})
 		defer p.Shutdown(t.Context())
-		expecting(t, dial, &expected{}, func(e *ear) {
+		followDelayed(t, dial, &delayedAgent{}, func(e *testListener) {
 			if got := e.screen.String(); !strings.Contains(got, "aaep: Following Planner.") {
 				t.Errorf("at once:\n%s", got)
 			}
@@ -170,38 +175,43 @@ func TestAwaitedHangs(t *testing.T) {
 
 // One that refuses is not asked again; one that says when to come is not asked sooner.
 func TestAwaitedRefuses(t *testing.T) {
-	refuses := func(r *aaep.Rejection, f func(e *ear, x *expected)) {
+	refuses := func(r *aaep.Rejection, f func(e *testListener, x *delayedAgent)) {
 		synctest.Test(t, func(t *testing.T) {
 			p, dial := agentNamed(t, "Planner", producer.Config{})
 			defer p.Shutdown(t.Context())
-			x := &expected{err: dialError(t.Context(), "http://late.example", r)}
-			expecting(t, dial, x, func(e *ear) {
-				pass(time.Minute)
+			x := &delayedAgent{err: dialError(t.Context(), "http://late.example", r)}
+			followDelayed(t, dial, x, func(e *testListener) {
+				passTime(time.Minute)
 				f(e, x)
 			})
 		})
 	}
-	refuses(&aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "Not you.", Remote: true}, func(e *ear, x *expected) {
-		if got := e.screen.String(); len(x.tried()) != 1 || !strings.Contains(got, "aaep: the agent at http://late.example cannot be followed: Not you. It is not followed.\n") {
-			t.Errorf("%d attempts:\n%s", len(x.tried()), got)
-		}
-		if got := e.types("/agents"); !strings.HasPrefix(got, "aaep: http://late.example: not followed.\n") {
-			t.Errorf("how it stands: %s", got)
-		}
-	})
-	refuses(&aaep.Rejection{Code: aaep.RateLimit, Message: "Too many.", RetryAfter: 20 * time.Second, Remote: true}, func(e *ear, x *expected) {
-		if tries := x.tried(); len(tries) < 2 || len(tries) > 3 || tries[1].Sub(tries[0]) < 20*time.Second {
-			t.Errorf("it was to be asked after 20 seconds; it was asked at %v", tries)
-		}
-	})
+	refuses(&aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "Not you.", Remote: true},
+		func(e *testListener, x *delayedAgent) {
+			if got := e.screen.String(); len(x.dialTimes()) != 1 ||
+				!strings.Contains(got, "aaep: the agent at http://late.example cannot be followed: Not you. It is not followed.\n") {
+				t.Errorf("%d attempts:\n%s", len(x.dialTimes()), got)
+			}
+			if got := e.typeLine("/agents"); !strings.HasPrefix(got, "aaep: http://late.example: not followed.\n") {
+				t.Errorf("how it stands: %s", got)
+			}
+		})
+	refuses(&aaep.Rejection{Code: aaep.RateLimit, Message: "Too many.", RetryAfter: 20 * time.Second, Remote: true},
+		func(e *testListener, x *delayedAgent) {
+			if tries := x.dialTimes(); len(tries) < 2 || len(tries) > 3 || tries[1].Sub(tries[0]) < 20*time.Second {
+				t.Errorf("it was to be asked after 20 seconds; it was asked at %v", tries)
+			}
+		})
 }
 
 // Who is refused for the terms they asked for learns which flag mends it.
 func TestDialErrorOfTerms(t *testing.T) {
-	refused := &aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: "None of the requested languages is available. Available: en-US.", Remote: true}
+	refused := &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
+		Message: "None of the requested languages is available. Available: en-US.", Remote: true}
 	want := "the agent at http://a.example cannot be followed: None of the requested languages is available. Available: en-US.\n" +
 		"Ask for a language that it has after your own: --language ha,sw,"
-	for says, paste := range map[string]string{"Available: en-US.": "en-US", "Available: pt-BR, es, de.": "pt-BR,es,de", "": "TAG", "Available: $(rm -r), es.": "es"} {
+	for says, paste := range map[string]string{"Available: en-US.": "en-US",
+		"Available: pt-BR, es, de.": "pt-BR,es,de", "": "TAG", "Available: $(rm -r), es.": "es"} {
 		refused.Message = strings.TrimSpace("None of the requested languages is available. " + says)
 		want := strings.Replace(want, "Available: en-US.", says, 1)
 		want = strings.Replace(want, "available. \n", "available.\n", 1) + paste

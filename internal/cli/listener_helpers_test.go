@@ -19,55 +19,56 @@ type dialerFunc func(context.Context) (transports.Conn, error)
 
 func (f dialerFunc) Dial(ctx context.Context) (transports.Conn, error) { return f(ctx) }
 
-// said is what was written, which the test may read at any time.
-type said struct {
+// saidLine is what was written, which the test may read at any time.
+type saidLine struct {
 	mu sync.Mutex
 	b  strings.Builder
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *saidLine) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.Write(p)
 }
 
-func (s *said) String() string {
+func (s *saidLine) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
 }
 
-func (s *said) Reset() {
+func (s *saidLine) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.b.Reset()
 }
 
-// An ear is a listener in virtual time, with a person who types.
-type ear struct {
+// An testListener is a listener in virtual time, with a person who types.
+type testListener struct {
 	t        *testing.T
 	l        *listener
-	lines    chan typed
-	out, err said
-	screen   said // both, as they come
+	lines    chan typedLine
+	out, err saidLine
+	screen   saidLine // both, as they come
 	ended    error
 }
 
 // listenTo follows what dial reaches while f runs. It must be called in a bubble.
-func listenTo(t *testing.T, dial dialerFunc, caps aaep.Capabilities, f func(e *ear)) *ear {
+func listenTo(t *testing.T, dial dialerFunc, caps aaep.Capabilities, f func(e *testListener)) *testListener {
 	t.Helper()
 	return listenToAll(t, caps, []dialerFunc{dial}, f)
 }
 
-func listenToAll(t *testing.T, caps aaep.Capabilities, dials []dialerFunc, f func(e *ear)) *ear {
+func listenToAll(t *testing.T, caps aaep.Capabilities, dials []dialerFunc, f func(e *testListener)) *testListener {
 	t.Helper()
-	e := &ear{t: t, lines: make(chan typed)}
-	e.l = &listener{announcer: announcer{out: io.MultiWriter(&e.out, &e.screen)}, status: announcer{out: io.MultiWriter(&e.err, &e.screen)}}
-	var agents []*following
+	e := &testListener{t: t, lines: make(chan typedLine)}
+	e.l = &listener{announcer: announcer{out: io.MultiWriter(&e.out, &e.screen)},
+		status: announcer{out: io.MultiWriter(&e.err, &e.screen)}}
+	var agents []*followedAgent
 	for _, dial := range dials {
-		f := &following{listener: e.l, wanted: caps}
+		f := &followedAgent{listener: e.l, wanted: caps}
 		var err error
-		if f.sub, err = subscriber.Dial(t.Context(), dial, f.config(false)); err != nil {
+		if f.sub, err = subscriber.Dial(t.Context(), dial, f.subscriberConfig(false)); err != nil {
 			t.Fatal(err)
 		}
 		defer f.sub.Close()
@@ -75,7 +76,7 @@ func listenToAll(t *testing.T, caps aaep.Capabilities, dials []dialerFunc, f fun
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); e.ended = e.l.follow(ctx, e.lines, agents...) }()
+	go func() { defer close(done); e.ended = e.l.followAgents(ctx, e.lines, agents...) }()
 	synctest.Wait()
 	e.err.Reset() // the first lines
 	f(e)
@@ -84,28 +85,28 @@ func listenToAll(t *testing.T, caps aaep.Capabilities, dials []dialerFunc, f fun
 	return e
 }
 
-// types types a line, and returns what is said about it.
-func (e *ear) types(line string) string {
+// typeLine types a line, and returns what is said about it.
+func (e *testListener) typeLine(line string) string {
 	e.err.Reset()
-	e.lines <- typed{text: line, at: time.Now()}
+	e.lines <- typedLine{text: line, at: time.Now()}
 	synctest.Wait()
 	return e.err.String()
 }
 
-// pass lets time pass.
-func pass(d time.Duration) {
+// passTime lets time pass.
+func passTime(d time.Duration) {
 	time.Sleep(d) // in a bubble, where it takes no time
 	synctest.Wait()
 }
 
-// wants types a line, and checks what is said about it.
-func (e *ear) wants(line string, said ...string) {
+// wantSaid types a line, and checks what is said about it.
+func (e *testListener) wantSaid(line string, said ...string) {
 	e.t.Helper()
 	want := ""
 	for _, s := range said {
 		want += "aaep: " + s + "\n"
 	}
-	if got := e.types(line); got != want {
+	if got := e.typeLine(line); got != want {
 		e.t.Errorf("%s: %q, want %q", line, got, want)
 	}
 }

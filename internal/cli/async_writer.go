@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// mostUnread is how much of what a program prints waits for whoever reads standard output. More of it waits within the program, as
-// in any pipe, and listeners wait with it.
+// mostUnread is how much of what a program prints waits for the reader of standard output. More of
+// it waits within the program, as in any pipe, and listeners wait with it.
 const mostUnread = 16 << 20
 
-// An outlet passes on what is written to it. Its writers do not wait for a reader who is not there, such as a pager that nobody scrolls.
-type outlet struct {
-	ctx  context.Context // once it has ended nobody waits for room
+// An asyncWriter passes on what is written to it. Its writers do not wait for a reader who is not
+// there, such as a pager that is not scrolled.
+type asyncWriter struct {
+	ctx  context.Context // once it has ended no writer waits for room
 	out  io.Writer
 	done chan struct{} // closed when nothing more is passed on
 
@@ -25,19 +26,19 @@ type outlet struct {
 	err   error
 }
 
-func newOutlet(ctx context.Context, out io.Writer) *outlet {
-	o := &outlet{ctx: ctx, out: out, done: make(chan struct{})}
+func newAsyncWriter(ctx context.Context, out io.Writer) *asyncWriter {
+	o := &asyncWriter{ctx: ctx, out: out, done: make(chan struct{})}
 	o.turn = sync.NewCond(&o.mu)
 	context.AfterFunc(ctx, func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.turn.Broadcast()
 	})
-	go o.pass()
+	go o.passOn()
 	return o
 }
 
-func (o *outlet) Write(p []byte) (int, error) {
+func (o *asyncWriter) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.held) >= mostUnread && o.err == nil {
@@ -54,7 +55,7 @@ func (o *outlet) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (o *outlet) pass() {
+func (o *asyncWriter) passOn() {
 	defer close(o.done)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,9 +77,9 @@ func (o *outlet) pass() {
 	o.turn.Broadcast()
 }
 
-// finish waits until all was read, or somebody wants to be done, and sets an error that says that not all could be printed where
-// there is no other.
-func (o *outlet) finish(err *error) {
+// awaitReader waits until all was read or the person wants to be done, and sets an error that says
+// that not all could be printed where there is no other.
+func (o *asyncWriter) awaitReader(err *error) {
 	o.mu.Lock()
 	o.ended = true
 	o.turn.Broadcast()
@@ -88,7 +89,7 @@ func (o *outlet) finish(err *error) {
 	case <-o.ctx.Done():
 		select {
 		case <-o.done:
-		case <-time.After(time.Second): // whoever reads at all has had it
+		case <-time.After(time.Second): // a reader that reads at all has had it
 			return
 		}
 	}

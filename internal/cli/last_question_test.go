@@ -27,11 +27,11 @@ func TestOutcomeOfTheLast(t *testing.T) {
 		{"cancelled", event(&aaep.SessionCancelled{}, "The account is closed."), "Cancelled. The account is closed."},
 		{"another session", other, ""},
 	} {
-		b := past{}
-		b.heed("", tt.ev)
-		b.leave(&announce.Asked{Event: event(pay(), "")})
-		b.heed("", tt.ev)
-		b.heed("", event(&aaep.SessionCancelled{}, "Later."))
+		b := lastQuestion{}
+		b.recordOutcome("", tt.ev)
+		b.recordLeft(&announce.Asked{Event: event(pay(), "")})
+		b.recordOutcome("", tt.ev)
+		b.recordOutcome("", event(&aaep.SessionCancelled{}, "Later."))
 		if want := tt.want; b.outcome != want && (want != "" || b.outcome != "Cancelled. Later.") {
 			t.Errorf("%s: %q, want %q", tt.name, b.outcome, want)
 		}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// An agent that is not there yet is one of several all the same, under its address, and does not
+// delay the others. What is asked of all of them is asked of it when it comes.
+
+// Between two attempts to reach such an agent; the wait is doubled each time.
+const (
+	firstWait   = time.Second
+	longestWait = 30 * time.Second
+)
+
+// retryAfter is an agent's wish not to be asked again before some time has passed.
+type retryAfter struct {
+	error
+	after time.Duration
+}
+
+// newPendingAgent is an agent that reach is to reach.
+func (l *listener) newPendingAgent(at string, wanted aaep.Capabilities,
+	reach func(context.Context) (*followedAgent, error)) *followedAgent {
+	return &followedAgent{listener: l, name: at, wanted: wanted, reach: reach, changing: true}
+}
+
+// awaitAgent reaches the agent, as often as it takes, until ctx is done or the agent refuses.
+func (f *followedAgent) awaitAgent(ctx context.Context) {
+	told, stop := false, f.announceConnecting(f.name)
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		came, err := f.reach(ctx)
+		stop()
+		if err == nil {
+			if !f.runInLoop(ctx, func() { f.replacePending(ctx, came) }) {
+				came.sub.Close()
+			}
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if exitCodeOf(err) != exitUnreachable {
+			f.runInLoop(ctx, func() { f.giveUpAgent(err) })
+			return
+		}
+		if !told {
+			told = true
+			said := []string{words.Sentence(plainError(err)), f.phraseText(phrase.TriedUntilThere, "")}
+			if !f.hasSeveral() {
+				said = append(said, f.phraseText(phrase.CtrlCEnds, ""))
+			}
+			f.runInLoop(ctx, func() { f.informPerson(said...) })
+		}
+		pause := wait/2 + rand.N(wait/2)
+		var asked retryAfter
+		if errors.As(err, &asked) {
+			pause += asked.after
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// replacePending puts the agent in the place that was kept for it, and asks it for what was asked
+// of all agents meanwhile.
+func (f *followedAgent) replacePending(ctx context.Context, came *followedAgent) {
+	for i, other := range f.agents {
+		if other == f {
+			f.agents[i] = came
+		}
+	}
+	came.startFollowing(ctx)
+	if f.later != nil {
+		came.changeTerms(ctx, came.keepLanguages(*f.later))
+	}
+}
+
+// giveUpAgent gives up an agent that does not want to be followed, or not so.
+func (f *followedAgent) giveUpAgent(err error) {
+	f.link.Over = true
+	f.gone++
+	f.last = err
+	if exitCodeOf(err) != exitUsage && f.hasSeveral() { // else it ends the command, and says so itself
+		f.informPerson(words.Sentence(plainError(err)), f.phraseText(phrase.NotFollowed, ""))
+	}
+}
+
+// exitCodeOf is the exit code that an error asks for.
+func exitCodeOf(err error) int {
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code
+	}
+	return exitFailed
+}

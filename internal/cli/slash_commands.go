@@ -1,0 +1,306 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
+)
+
+// liveAgents are the agents whose subscriptions are not over, those that have yet to come among
+// them.
+func (l *listener) liveAgents() iter.Seq[*followedAgent] {
+	return func(yield func(*followedAgent) bool) {
+		for _, f := range l.agents {
+			if !f.link.Over && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// A line that begins with a slash changes the terms, or asks for more time, and is never an answer.
+// To answer with one, a space goes before it.
+
+// quietTime is how long a person can be quiet for at most; it is what the extension allows.
+const quietTime = 5 * time.Minute
+
+// tellsAnew is how long an agent may take to tell a question in a language that was asked for,
+// until it is put as it is.
+const tellsAnew = time.Second
+
+// runCommand obeys a line that begins with a slash. What is wrong gets a line and changes nothing.
+func (l *listener) runCommand(ctx context.Context, line string) {
+	name, word, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
+	name, word = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(word)
+	if l.talk != nil && l.talk.Command(ctx, name, word) {
+		return
+	}
+	if i := slices.IndexFunc(wishes, func(w wish) bool { return w.name == name }); i >= 0 {
+		var change aaep.Capabilities
+		if w := wishes[i]; !w.set(&change, word) {
+			l.informOfMisuse("/"+name+" "+word, w.form)
+			return
+		}
+		for f := range l.liveAgents() {
+			f.changeTerms(ctx, f.keepLanguages(change))
+		}
+		return
+	}
+	if l.runOutputCommand(name) {
+		return
+	}
+	switch name {
+	case "help", "?":
+		l.status.printLabelled("aaep", l.phraseText(phrase.CommandsHelp, ""))
+	case "terms":
+		for f := range l.liveAgents() {
+			if f.sub == nil {
+				continue
+			}
+			c := f.currentTerms()
+			f.informOfLink(f.phraseText(phrase.YouGet,
+				f.uiLanguage().joinList(inWords(f.uiLanguage(), c, everyTerm(c)))))
+		}
+	case "agents":
+		for _, f := range l.agents {
+			l.informPerson(announce.Speaker(f.name), f.describeState())
+		}
+	case "next":
+		l.putAside()
+	case "skip", "newest":
+		l.skipHeld(name == "newest")
+	case "more":
+		if word != "" {
+			l.informOfMisuse(line, "/more")
+			return
+		}
+		l.askMoreTime(ctx)
+	case "quiet":
+		if word != "" && word != "on" && word != "off" {
+			l.informOfMisuse(line, "/quiet, /quiet off")
+			return
+		}
+		l.setQuiet(ctx, word != "off")
+	default:
+		if l.talk != nil && l.asked.Len() == 0 && l.talk.Own(line) {
+			return
+		}
+		said := []string{l.phraseText(phrase.NoCommand, "/"+name), l.phraseText(phrase.HelpIsThere, "")}
+		if l.asked.Len() > 0 {
+			said = append(said, l.phraseText(phrase.SpaceBefore, ""))
+		}
+		l.informPerson(said...)
+	}
+}
+
+// informOfMisuse says of a command that it cannot be obeyed, and which could.
+func (l *listener) informOfMisuse(line, right string) {
+	l.informPerson(l.phraseText(phrase.NotUnderstood, words.Sentence(line)),
+		l.phraseText(phrase.Expected, words.Sentence(right)))
+}
+
+// keepLanguages makes a change one that cannot be refused: a producer that has none of the
+// languages ends the subscription (§5.7, D-46), so those that are heard now come last.
+func (f *followedAgent) keepLanguages(change aaep.Capabilities) aaep.Capabilities {
+	if change.Languages == nil {
+		return change
+	}
+	for _, tag := range f.currentTerms().Languages {
+		if !slices.Contains(change.Languages, tag) && len(change.Languages) < 32 {
+			change.Languages = append(change.Languages, tag)
+		}
+	}
+	return change
+}
+
+// presenceTerms says that the person types, or does not. What else is asked of the extension stays,
+// and so do the extensions the agent serves; to name one again that it could not might be refused
+// (§7.3.1).
+func (f *followedAgent) presenceTerms(typing bool) aaep.Capabilities {
+	c := aaep.Capabilities{SupportedExtensions: f.sub.Accepted().HonoredCapabilities.SupportedExtensions}
+	d := readExtension[extensions.Delivery](f.wanted.Extensions[extensions.DeliveryVocabulary.Prefix])
+	d.Presence, d.PresenceExpiresIn = "active", 0
+	if typing {
+		d.Presence, d.PresenceExpiresIn = extensions.PresenceTyping, int64(quietTime/time.Second)
+	}
+	if err := c.AddExtension(extensions.DeliveryVocabulary, d); err != nil {
+		panic(err) // it is of our own making
+	}
+	return c
+}
+
+// setQuiet has only what cannot wait told from now on, for a time, or ends that. What an agent
+// sends all the same waits here.
+func (l *listener) setQuiet(ctx context.Context, on bool) {
+	was := l.hushed != nil
+	if l.hushed != nil {
+		l.hushed.Stop()
+		l.hushed = nil
+	}
+	for f := range l.liveAgents() {
+		was = was || f.quiet != nil
+		if f.sub != nil && (on || f.quiet != nil) {
+			f.changeTerms(ctx, f.presenceTerms(on))
+		}
+		if f.quiet != nil {
+			f.startQuiet() // once more, in case that this fails
+		}
+	}
+	l.out.forEach(func(p *present.Presenter) { p.Hush(on) })
+	switch {
+	case on:
+		l.hushed = l.after(quietTime, func(ctx context.Context) { l.setQuiet(ctx, false) })
+		l.informPerson(phrase.Lasting(string(l.uiLanguage()), phrase.QuietNow, quietTime))
+	case was:
+		l.informPerson(l.phraseText(phrase.NoLongerQuiet, ""))
+		l.catchUp()
+	default:
+		l.informPerson(l.phraseText(phrase.NotQuiet, ""))
+	}
+}
+
+// skipHeld leaves out the lines that wait on the terminal, and says how many; of the newest of
+// them, what it is.
+func (l *listener) skipHeld(newest bool) {
+	n := l.dropped + len(l.waiting)
+	if n == 0 {
+		l.informPerson(l.phraseText(phrase.NothingMore, ""))
+		return
+	}
+	last := l.waiting[len(l.waiting)-1]
+	l.waiting, l.dropped = nil, 0
+	if newest {
+		n--
+	}
+	if n > 0 {
+		l.informPerson(phrase.Counted(string(l.uiLanguage()), phrase.LinesLeftOut, n, "line"))
+	}
+	if newest {
+		l.printLabelled("", l.phraseText(phrase.TheNewest, ""))
+		last.of.printSaid(last.text)
+	}
+}
+
+// startQuiet notes that an agent is quiet for a time, and ends that.
+func (f *followedAgent) startQuiet() {
+	f.endQuiet()
+	var until *time.Timer
+	until = f.after(quietTime, func(ctx context.Context) {
+		if f.quiet == until && f.hushed == nil { // else it was ended, or began anew, or quieten ends it
+			f.changeTerms(ctx, f.presenceTerms(false))
+		}
+	})
+	f.quiet = until
+}
+
+// endQuiet ends the time for which it is quiet.
+func (f *followedAgent) endQuiet() {
+	if f.quiet != nil {
+		f.quiet.Stop()
+		f.quiet = nil
+	}
+}
+
+// isQuiet reports whether terms say that the person types.
+func isQuiet(c aaep.Capabilities) bool {
+	return readExtension[extensions.Delivery](c.Extensions[extensions.DeliveryVocabulary.Prefix]).Presence == extensions.PresenceTyping
+}
+
+// changeTerms asks for other terms. Nothing waits for the answer: announcements and questions go
+// on. What is asked for meanwhile is asked for together when it has come.
+func (f *followedAgent) changeTerms(ctx context.Context, change aaep.Capabilities) {
+	if f.changing {
+		if f.later == nil {
+			f.later = new(aaep.Capabilities)
+		}
+		*f.later = f.later.With(change)
+		return
+	}
+	f.changing = true
+	go func() {
+		_, err := f.sub.Renegotiate(ctx, change)
+		f.runInLoop(ctx, func() { f.handleTermsAnswer(ctx, change, err) })
+	}()
+}
+
+// handleTermsAnswer tells what came of a change, and asks for what came up meanwhile.
+func (f *followedAgent) handleTermsAnswer(ctx context.Context, change aaep.Capabilities, err error) {
+	f.changing = false
+	gone := change.SupportsConfirmationReply != nil           // no person can type here any more, which was said
+	switch mine := change.PaceWPM == f.pace && f.pace != 0; { // which the person did not ask for, and is not told
+	case ctx.Err() != nil || f.link.Over:
+		return
+	case err == nil:
+		f.wanted = f.wanted.With(change)
+		if gone {
+			change.SupportsConfirmationReply, change.SupportsClarificationReply = nil, nil
+		}
+		if mine {
+			change.PaceWPM = 0
+		}
+		f.announceTerms(ctx, change)
+	case !mine && !gone:
+		asked := inWords(f.uiLanguage(), change, change)
+		if asked == nil { // of all that is asked for, only this has no words
+			asked = []string{f.phraseText(phrase.EndOfQuiet, "")}
+		}
+		f.informOfLink(f.phraseText(phrase.AskedFor, f.uiLanguage().joinList(asked)),
+			f.phraseText(phrase.NotChanged, f.uiLanguage().explainError(err)))
+		if refused := new(aaep.Rejection); errors.As(err, &refused) {
+			f.endQuiet() // the new subscription knows of no quiet
+		} else if f.quiet != nil {
+			f.startQuiet() // to end it, if that is what failed
+		}
+	case mine:
+		f.paceless = f.paceless || errors.As(err, new(*aaep.Rejection))
+	}
+	if q := f.asked.First(); q != nil && q.Put.IsZero() { // it was told once more meanwhile
+		f.putQuestion(q)
+	}
+	if next := f.later; next != nil {
+		f.later = nil
+		f.changeTerms(ctx, *next)
+	}
+}
+
+// announceTerms says what holds from now on of what was asked for.
+func (f *followedAgent) announceTerms(ctx context.Context, change aaep.Capabilities) {
+	terms := f.currentTerms()
+	delivery := extensions.DeliveryVocabulary.Prefix
+	if presence := change.Extensions[delivery]; presence != nil {
+		f.endQuiet()
+		switch asked := isQuiet(change); {
+		case asked && isQuiet(terms):
+			f.startQuiet()
+		case asked:
+			f.changeTerms(ctx, f.presenceTerms(false)) // so that it is not asked for when the link begins anew
+		}
+	}
+	change.Extensions = nil
+	was := f.uiLanguage()
+	if change.Languages != nil {
+		f.setLanguages(f.wanted.Languages)
+	}
+	if list := inWords(f.uiLanguage(), terms, change); len(list) > 0 {
+		f.informOfLink(f.phraseText(phrase.FromNowOn, f.uiLanguage().joinList(list)))
+		f.explainRefusals(terms.With(change))
+	}
+	if q := f.asked.First(); q != nil && f.uiLanguage() != was { // what is to be typed is another key
+		put := q.Put
+		f.after(tellsAnew, func(context.Context) {
+			if f.asked.First() == q && q.Put.Equal(put) {
+				f.putQuestion(q)
+			}
+		})
+	}
+}
