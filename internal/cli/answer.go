@@ -37,9 +37,9 @@ func answerPrompt(t uiLanguage, question *aaep.Event) string {
 	return t.phraseText(phrase.TypeIt, strings.Join(ways, t.phraseText(phrase.Or, "")+" "))
 }
 
-// repeatAnswer is an answer as it is repeated to the person who gave it: one with a screen reader
-// does not hear a single letter they type. What is typed in full is not repeated, it may be a
-// secret.
+// repeatAnswer returns an answer as it is repeated to the person who gave it, who with a screen
+// reader does not hear a single letter that they type. What is typed in full is not repeated: it
+// may be a secret.
 func repeatAnswer(t uiLanguage, p *aaep.AwaitingClarification, response any) string {
 	switch response {
 	case true:
@@ -55,7 +55,7 @@ func repeatAnswer(t uiLanguage, p *aaep.AwaitingClarification, response any) str
 	return ""
 }
 
-// typedLine is a line a person typed, and when; or a key that is not the end of one.
+// typedLine is a line that a person typed, and when; or a key that does not end one.
 type typedLine struct {
 	text   string
 	at     time.Time

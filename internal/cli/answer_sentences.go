@@ -19,6 +19,7 @@ type unfinishedAnswer struct {
 	seg *coalesce.Segmenter
 }
 
+// belongsTo reports whether this is the answer of an output in a session.
 func (u *unfinishedAnswer) belongsTo(session, output string) bool {
 	return u.ev.SessionID == session && u.ev.Payload.(*aaep.OutputStreaming).OutputID == output
 }
@@ -28,7 +29,8 @@ const (
 	mostUnfinished = 64   // answers; of more, the chunks are printed as they come
 )
 
-// printableText is what to print of a chunk of an answer.
+// printableText returns what to print of a chunk of an answer, which is whole sentences where the
+// agent sends no boundaries.
 func (f *followedAgent) printableText(ev *aaep.Event, p *aaep.OutputStreaming) string {
 	var u *unfinishedAnswer
 	i := slices.IndexFunc(f.unfinished, func(u *unfinishedAnswer) bool { return u.belongsTo(ev.SessionID, p.OutputID) })
@@ -54,8 +56,8 @@ func (f *followedAgent) printableText(ev *aaep.Event, p *aaep.OutputStreaming) s
 	return u.joinPieces(pieces)
 }
 
-// flushUnfinished is what a session has said so far without coming to a boundary: a question is
-// about to be put that may be about it.
+// flushUnfinished returns what a session has said so far without coming to a boundary. A question
+// that is about to be put may be about it.
 func (f *followedAgent) flushUnfinished(session string) string {
 	var b strings.Builder
 	for _, u := range f.unfinished {
@@ -66,14 +68,14 @@ func (f *followedAgent) flushUnfinished(session string) string {
 	return b.String()
 }
 
-// takeUnfinished is what a session that is over leaves unfinished.
+// takeUnfinished returns what a session that is over leaves unfinished, and forgets it.
 func (f *followedAgent) takeUnfinished(session string) string {
 	text := f.flushUnfinished(session)
 	f.unfinished = slices.DeleteFunc(f.unfinished, func(u *unfinishedAnswer) bool { return u.ev.SessionID == session })
 	return text
 }
 
-// joinPieces is that of pieces, a line for each.
+// joinPieces returns the text of pieces, a line for each.
 func (u *unfinishedAnswer) joinPieces(pieces []coalesce.Piece) string {
 	p := *u.ev.Payload.(*aaep.OutputStreaming)
 	p.Chunk = ""

@@ -55,6 +55,7 @@ func (o *asyncWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// passOn writes what was taken to the reader, until the reader is gone or the writer is finished.
 func (o *asyncWriter) passOn() {
 	defer close(o.done)
 	o.mu.Lock()

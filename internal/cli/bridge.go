@@ -37,7 +37,7 @@ answers what it asks. Nothing is followed but what the command names.`,
 	return cmd
 }
 
-// bridgeFlags is what the commands of "bridge" share.
+// bridgeFlags are what the commands of "bridge" share.
 type bridgeFlags struct {
 	where       *serveFlags
 	name, trail string
@@ -215,7 +215,7 @@ func firstOf(name, other string) string {
 	return other
 }
 
-// followTasks follows what is asked for, until all of it has ended.
+// followTasks follows the tasks that are asked for, until all of them have ended.
 func (o *a2aOptions) followTasks(ctx context.Context, agent *a2a.Agent, p *producer.Producer, in io.Reader) error {
 	if o.records != "" {
 		err := agent.FollowRecords(ctx, p, a2a.RecordConfig{Prefix: strings.TrimPrefix(o.records, "/"),
@@ -268,7 +268,7 @@ type remoteTasks struct {
 	failed  error // one of them did not reach its aim, which was said
 }
 
-// taskStarter returns what takes a task that begins, or why it does not.
+// taskStarter returns a function that takes over a task that begins, or the error why it does not.
 func (r *remoteTasks) taskStarter(ctx context.Context) func(*a2a.Task, error) error {
 	return func(task *a2a.Task, err error) error {
 		if err != nil {

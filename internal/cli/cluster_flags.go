@@ -14,7 +14,7 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// clusterFlags is where an agent that several machines serve keeps its log.
+// clusterFlags say where an agent that several machines serve keeps its log.
 type clusterFlags struct {
 	servers string
 	opts    jetstream.Options

@@ -44,8 +44,8 @@ type followedAgent struct {
 	quiet      *time.Timer         // until it is over; nil where it is not quiet
 }
 
-// startFollowing says who is followed, and lets the listener know what happens there, until ctx is
-// done.
+// startFollowing says who is followed, and starts the goroutines that hand events and changes of
+// the link to the listener's loop, until ctx is done.
 func (f *followedAgent) startFollowing(ctx context.Context) {
 	name, proof := f.describeIdentity()
 	f.name = f.uniqueName(name)
@@ -94,7 +94,8 @@ func (f *followedAgent) startFollowing(ctx context.Context) {
 	}()
 }
 
-// describeIdentity is what the agent is called, and what that is worth.
+// describeIdentity returns what the agent is called, and the sentences that say what that name is
+// worth.
 func (f *followedAgent) describeIdentity() (name string, proof []string) {
 	who := f.sub.Accepted().Producer
 	v := f.sub.Verified()
@@ -137,7 +138,8 @@ func (f *followedAgent) uniqueName(name string) string {
 	}
 }
 
-// informOfLink says something about the link to this agent.
+// informOfLink prints sentences about the link to this agent, behind its name where there are
+// several.
 func (f *followedAgent) informOfLink(sentences ...string) {
 	if f.hasSeveral() {
 		sentences = append([]string{announce.Speaker(f.name)}, sentences...)
@@ -153,7 +155,7 @@ func (f *followedAgent) describeRoute() string {
 	return " " + f.phraseText(phrase.OverWay, f.over[f.link.Way])
 }
 
-// currentTerms are what holds now; before anything was agreed on, what is wanted.
+// currentTerms returns the terms in force; before any were agreed on, those that are wanted.
 func (f *followedAgent) currentTerms() aaep.Capabilities {
 	if f.sub == nil {
 		return f.wanted
@@ -161,7 +163,7 @@ func (f *followedAgent) currentTerms() aaep.Capabilities {
 	return termsInForce(f.wanted, f.sub.Accepted().HonoredCapabilities)
 }
 
-// explainRefusals says what of a request the agent did not grant.
+// explainRefusals says which terms of a request the agent did not grant.
 func (f *followedAgent) explainRefusals(asked aaep.Capabilities) {
 	note := words.OneLine(f.sub.Accepted().NegotiationNotes)
 	if note != "" && note != f.remark {
@@ -177,8 +179,8 @@ func (f *followedAgent) explainRefusals(asked aaep.Capabilities) {
 // is told four times as late each time.
 const firstTold = time.Minute
 
-// checkLink tells what became of the link since it was last looked at, when what came before that
-// has been told.
+// checkLink says what became of the link since the last check. It does nothing before every event
+// that was received is announced, so that the news of the link come behind what the agent said.
 func (f *followedAgent) checkLink() {
 	if f.sub == nil {
 		return // nothing was agreed on yet
@@ -193,7 +195,7 @@ func (f *followedAgent) checkLink() {
 		f.lost, f.tellAt = time.Now(), firstTold
 	}
 	switch {
-	case now.Over: // left tells why
+	case now.Over: // endSubscription tells why
 	case now.Awaits != "":
 		if was.Awaits == "" {
 			f.informOfLink(f.phraseText(phrase.StillRefused, now.Awaits))
@@ -233,13 +235,13 @@ func (f *followedAgent) checkLink() {
 	}
 }
 
-// endSubscription takes away an agent whose subscription is over.
+// endSubscription counts an agent whose subscription is over, and takes its questions away.
 func (f *followedAgent) endSubscription(err error) {
 	f.loseQuestions()
 	f.countEnded(f, err)
 }
 
-// describeState says how it stands with this agent, and how far the person is with what it says.
+// describeState says whether the agent is reached, and how far the person is with what it said.
 func (f *followedAgent) describeState() string {
 	t := f.uiLanguage()
 	said := []string{t.phraseText(phrase.StandsConnected, "") + f.describeRoute()}
@@ -283,7 +285,8 @@ func (f *followedAgent) describeState() string {
 	return strings.Join(said, t.listComma()) + "."
 }
 
-// announceEvent tells what an event says.
+// announceEvent prints an event, holds it back while a question is on the screen, or puts it where
+// it is a question.
 func (f *followedAgent) announceEvent(ev *aaep.Event) {
 	if ev.Type() == aaep.TypeLost && !f.json {
 		if !f.lossTold {
@@ -362,7 +365,7 @@ func (f *followedAgent) announceEvent(ev *aaep.Event) {
 	f.catchUp()
 }
 
-// lastingState is a state that is told when it has lasted.
+// lastingState is a state that is printed once it has lasted.
 type lastingState struct {
 	ev   *aaep.Event
 	text string

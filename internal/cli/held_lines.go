@@ -20,7 +20,7 @@ import (
 // maxMeanwhile is how many lines are kept for after the question.
 const maxMeanwhile = 100
 
-// mustWait reports whether an event is told only when no question is on the screen any more.
+// mustWait reports whether an event is printed only when no question is on the screen any more.
 func (f *followedAgent) mustWait(ev *aaep.Event) bool {
 	if ev.Critical() || f.lastQuestion.hasFailed(f.name, ev) {
 		return false
@@ -37,15 +37,15 @@ func (f *followedAgent) mustWait(ev *aaep.Event) bool {
 	return true
 }
 
-// heldLine is a line of an agent that waits.
+// heldLine is a line of an agent that waits until no question is on the screen.
 type heldLine struct {
 	of   *followedAgent
 	ev   *aaep.Event
 	text string
 }
 
-// holdLine keeps what an event says for after the question. Progress is no news any more when its
-// session tells something newer. An agent that says more than is kept crowds out itself.
+// holdLine keeps the line of an event until the question is closed. It drops older progress of the
+// same session, and where there are too many lines the oldest of the same agent.
 func (f *followedAgent) holdLine(ev *aaep.Event, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
@@ -73,7 +73,7 @@ func (l *listener) catchUp() {
 	l.dropped = 0
 }
 
-// printHeld tells some of the lines that wait, if there are any.
+// printHeld prints the held lines that which selects, behind begin.
 func (l *listener) printHeld(begin string, which func(heldLine) bool) {
 	if !slices.ContainsFunc(l.waiting, which) {
 		return
@@ -88,8 +88,8 @@ func (l *listener) printHeld(begin string, which func(heldLine) bool) {
 	l.waiting = slices.DeleteFunc(l.waiting, which)
 }
 
-// offerHeld says, once, that lines of the session whose question is on the screen wait: a question
-// overtakes what was said right before it, and what is decided may depend on that.
+// offerHeld says, once a question, that lines of its session are held: the question overtook what
+// was said right before it, and the decision may depend on that.
 func (f *followedAgent) offerHeld() {
 	q := f.asked.First()
 	if q == nil {
@@ -103,7 +103,7 @@ func (f *followedAgent) offerHeld() {
 	f.printSaid(f.phraseText(phrase.SaidMore, ""))
 }
 
-// isSaidWith reports which lines belong to the session of a question.
+// isSaidWith returns a filter of held lines for those of a question's session.
 func (l *listener) isSaidWith(q *announce.Asked) func(heldLine) bool {
 	return func(h heldLine) bool { return h.of.name == q.Source && h.ev.SessionID == q.Event.SessionID }
 }
@@ -115,8 +115,8 @@ func (l *listener) putAgain(q *announce.Asked) {
 	l.putQuestion(q)
 }
 
-// printLeadUp tells what an agent said before it asked a question that had to wait: what is decided
-// may depend on it. Times that an agent gives to what it sends never run backwards (D-09).
+// printLeadUp prints what an agent said before it asked a question that had to wait: the decision
+// may depend on it. The timestamps of one agent never run backwards (D-09).
 func (l *listener) printLeadUp(q *announce.Asked) {
 	if q.Put.IsZero() {
 		l.printHeld(l.phraseText(phrase.BeforeNext, ""),
@@ -136,7 +136,7 @@ type lineContext struct {
 	unseen       bool            // the line may have begun long before
 }
 
-// newLineContext is what holds for a line that begins.
+// newLineContext returns what holds for a line whose first key is pressed at began.
 func (l *listener) newLineContext(began time.Time) lineContext {
 	a := lineContext{began: began, question: l.asked.First()}
 	if q := a.question; q != nil && !began.IsZero() {

@@ -226,7 +226,7 @@ func tryHook(ctx context.Context, line string) error {
 	return nil
 }
 
-// hookServeFlags is what the flags of "hook serve" say.
+// hookServeFlags are what the flags of "hook serve" say.
 type hookServeFlags struct {
 	where       *serveFlags
 	idle        time.Duration
@@ -346,7 +346,7 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 	return nil
 }
 
-// serveInputs takes inputs over HTTP. End stops that.
+// serveInputs takes inputs over HTTP until end is called.
 func (o *hookServeFlags) serveInputs(ctx context.Context, s *hook.Server, dir string,
 	status *announcer) (end func(), err error) {
 	addr, err := net.ResolveTCPAddr("tcp", o.http)

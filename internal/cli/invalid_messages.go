@@ -11,7 +11,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 )
 
-// invalidMessages are messages of an agent that are not valid, and so told as no event.
+// invalidMessages are messages of an agent that are not valid, and so are no events. The goroutine
+// that reads the link fills it, and the listener's loop empties it.
 type invalidMessages struct {
 	came chan error      // what was wrong with each; what does not fit in is one too many to be told of
 	told map[string]bool // the kinds that were told of
@@ -21,7 +22,7 @@ func newInvalidMessages() invalidMessages {
 	return invalidMessages{make(chan error, 64), map[string]bool{}}
 }
 
-// noteInvalid takes one from the goroutine that reads the link.
+// noteInvalid takes the error of one message. It never blocks the goroutine that reads the link.
 func (g invalidMessages) noteInvalid(err error) {
 	select {
 	case g.came <- err:
@@ -29,7 +30,7 @@ func (g invalidMessages) noteInvalid(err error) {
 	}
 }
 
-// watchInvalid lets the listener know of them until ctx is done.
+// watchInvalid hands them to the listener's loop until ctx is done.
 func (f *followedAgent) watchInvalid(ctx context.Context) {
 	for {
 		select {
@@ -67,7 +68,7 @@ func (f *followedAgent) announceInvalid(err error) {
 	f.informOfLink(words.Sentence(f.phraseText(what, why)))
 }
 
-// firstProblem is the first thing that is wrong with a message.
+// firstProblem returns the first violation of an invalid message, in words.
 func firstProblem(err error) string {
 	var invalid *aaep.InvalidError
 	if !errors.As(err, &invalid) || len(invalid.Violations) == 0 {

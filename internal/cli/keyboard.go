@@ -58,7 +58,7 @@ type terminal struct {
 	hidden  bool   // and stands above something that was printed since
 }
 
-// takeTerminal takes the terminal, if it can be had now.
+// takeTerminal switches the terminal to single keys, if that can be had now.
 func (t *terminal) takeTerminal() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *terminal) takeTerminal() {
 	}
 }
 
-// releaseTerminal lets the terminal be as it was, for another program, until takeTerminal.
+// releaseTerminal gives the terminal back as it was, for another program, until takeTerminal.
 func (t *terminal) releaseTerminal() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +80,7 @@ func (t *terminal) releaseTerminal() {
 	}
 }
 
-// releaseForGood is leave for good.
+// releaseForGood is releaseTerminal, after which takeTerminal does nothing.
 func (t *terminal) releaseForGood() {
 	t.releaseTerminal()
 	t.mu.Lock()
@@ -88,14 +88,15 @@ func (t *terminal) releaseForGood() {
 	t.done = true
 }
 
+// isTaken reports whether single keys are seen now.
 func (t *terminal) isTaken() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.screen != nil
 }
 
-// showKey shows a key, and what the line is then. A line above which something was printed is shown
-// anew, so that a screen reader and a braille display find it whole in one line.
+// showKey shows a key, and keeps the line that it makes. A line above which something was printed
+// is shown anew, so that a screen reader and a braille display find it whole in one line.
 func (t *terminal) showKey(key, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,8 +115,8 @@ func (t *terminal) showKey(key, line string) {
 	io.WriteString(t.screen, key)
 }
 
-// wrapWriter is w, where it is a terminal, with what is printed there beginning in a line of its
-// own while another is being typed.
+// wrapWriter returns w; where w is a terminal, what is printed begins on a line of its own while a
+// line is being typed.
 func (t *terminal) wrapWriter(w io.Writer) io.Writer {
 	if file, ok := w.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
 		return w
@@ -246,7 +247,7 @@ func (e *editor) handleKey(r rune) (shown string, line *string, over bool) {
 	return shown, nil, false
 }
 
-// columnsOf is how many cells of the terminal a letter takes.
+// columnsOf returns how many cells of the terminal a letter takes.
 func columnsOf(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):

@@ -18,11 +18,11 @@ type lastQuestion struct {
 	unheeded string          // that the agent does not show that it got the answer
 }
 
-// recordLeft takes over a question that is no longer open for the person.
+// recordLeft keeps a question that is no longer open for the person, and forgets the one before it.
 func (b *lastQuestion) recordLeft(q *announce.Asked) { *b = lastQuestion{last: q} }
 
-// recordOutcome takes from an event how the last question ended, where the event says so. Of what
-// is being done, the call itself says which it is.
+// recordOutcome takes from an event how the last question ended, where the event says so. What is
+// being done is left to the tool call, which says it itself.
 func (b *lastQuestion) recordOutcome(source string, ev *aaep.Event) {
 	if b.last == nil || b.outcome != "" || b.last.Source != source || b.last.Event.SessionID != ev.SessionID {
 		return
@@ -44,7 +44,7 @@ func (b *lastQuestion) recordOutcome(source string, ev *aaep.Event) {
 	b.outcome = announce.Text(ev, ev.Verbosity).String()
 }
 
-// recordStart takes from what is told of a tool call that it was what the last question was about.
+// recordStart keeps what was said of a tool call, where the last question was about that call.
 func (b *lastQuestion) recordStart(source string, ev *aaep.Event, told string) {
 	p, ok := ev.Payload.(*aaep.ToolInvoked)
 	if ok && p.ToolCallID != "" && b.last != nil && b.last.Source == source &&
@@ -53,16 +53,16 @@ func (b *lastQuestion) recordStart(source string, ev *aaep.Event, told string) {
 	}
 }
 
-// hasFailed reports whether an event says that what the last question was about came to nothing: a
-// person who accepted it takes it for done, and what is asked next may depend on it.
+// hasFailed reports whether an event says that what the last question was about came to nothing. A
+// person who accepted it believes that it is done, and what is asked next may depend on it.
 func (b *lastQuestion) hasFailed(source string, ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.ToolCompleted)
 	return ok && p.Status != aaep.ToolSuccess && p.ToolCallID != "" && b.last != nil && b.last.Source == source &&
 		b.last.Event.SessionID == ev.SessionID && announce.CallOf(b.last.Event) == p.ToolCallID
 }
 
-// eventWords is what is said of an event to a person who was asked: that the agent waits is said by
-// the question, which begins with what matters most.
+// eventWords returns what is said of an event, and nothing for what a question says itself: that
+// the agent waits.
 func (f *followedAgent) eventWords(ev *aaep.Event) announce.Words {
 	f.lastQuestion.recordOutcome(f.name, ev)
 	w := announce.Text(ev, ev.Verbosity)
@@ -83,8 +83,8 @@ func (f *followedAgent) eventWords(ev *aaep.Event) announce.Words {
 	return w
 }
 
-// informNothingAsked tells a person who answers that there is nothing to answer, and what became of
-// what they may mean.
+// informNothingAsked tells a person who answers that no question is open, and what became of the
+// last one.
 func (l *listener) informNothingAsked() {
 	l.informPerson(l.phraseText(phrase.NothingAsked, ""))
 	if known := cmp.Or(l.lastQuestion.outcome, l.lastQuestion.unheeded); known != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/hook/call"
 )
 
-// listenFlags is what the flags of "listen" say.
+// listenFlags are what the flags of "listen" say.
 type listenFlags struct {
 	asJSON, noReply, plain bool
 	program, settings      string
@@ -75,7 +75,7 @@ keep what is between them together. No shell reads it.`,
 	return cmd
 }
 
-// checkArgs refuses to listen to two things that exclude each other.
+// checkArgs refuses to follow both an address and a program.
 func (o *listenFlags) checkArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 && o.program != "" {
 		return usageError("--exec starts the agent, so there is no address to name too; give one of them." + seeListen)
@@ -83,6 +83,7 @@ func (o *listenFlags) checkArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+// runListen runs "aaep listen".
 func (o *listenFlags) runListen(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && o.program == "" { // the server of hooks
 		if err := call.Ensure(cmd.Context(), call.Start); err != nil {
@@ -146,7 +147,7 @@ func (o *listenFlags) openConsole(ctx context.Context, cmd *cobra.Command, caps 
 	return l, keys, func() { keys.stop(); closeOutputs() }, nil
 }
 
-// checkAddresses completes and checks what names the agents.
+// checkAddresses completes and checks the addresses of agents, each of which may be named once.
 func checkAddresses(args []string) (urls []string, err error) {
 	for _, arg := range args {
 		url, err := checkAddress(arg)
@@ -161,7 +162,8 @@ func checkAddresses(args []string) (urls []string, err error) {
 	return urls, nil
 }
 
-// wantedCapabilities takes the person's settings, and is what to ask the agents for.
+// wantedCapabilities applies the person's settings, and returns the capabilities to ask the agents
+// for.
 func (o *listenFlags) wantedCapabilities(cmd *cobra.Command) (aaep.Capabilities, error) {
 	chosen := len(o.outs) > 0
 	if err := applySettings(cmd, o.settings); err != nil {

@@ -41,7 +41,7 @@ type listener struct {
 	word       string       // that is a yes to the question on the screen where they are not; empty if none was shown,
 	wordFor    *aaep.Event  // and that question
 	words      []string     // that were shown last; none is a yes to another question
-	language   atomic.Value // a tongue
+	language   atomic.Value // a uiLanguage
 
 	loopCalls chan func()                                            // what the agents do
 	after     func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
@@ -60,20 +60,20 @@ type listener struct {
 	given     *announce.Asked // of which the agent has yet to say that there is more time
 }
 
-// hasSeveral reports whether more than one agent is followed, and each has to be named.
+// hasSeveral reports whether more than one agent is followed, so that each has to be named.
 func (l *listener) hasSeveral() bool { return len(l.agents) > 1 }
 
 // slowReach is when it is said that an agent is being reached: silence would be taken for nothing
 // at all.
 const slowReach = 2 * time.Second
 
-// announceConnecting says after a moment that an agent is being reached, until the function that it
-// returns is called.
+// announceConnecting says after slowReach that an agent is being reached, unless stop is called
+// before.
 func (l *listener) announceConnecting(url string) (stop func() bool) {
 	return time.AfterFunc(slowReach, func() { l.informPerson(l.phraseText(phrase.Connecting, url)) }).Stop
 }
 
-// dialAgent subscribes to an agent.
+// dialAgent finds the ways to an agent and subscribes to it.
 func (l *listener) dialAgent(ctx context.Context, reach *reachFlags, url string,
 	wanted aaep.Capabilities) (*followedAgent, error) {
 	f := &followedAgent{listener: l, wanted: wanted}
@@ -95,8 +95,8 @@ func (l *listener) dialAgent(ctx context.Context, reach *reachFlags, url string,
 	return f, nil
 }
 
-// followAddresses follows the agents at some addresses. Those that are not there are followed when
-// they are; but one alone must be, where no person is at a terminal who would wait for it.
+// followAddresses follows the agents at some addresses. An agent that is not there yet is awaited,
+// except a single one where no person is at the terminal to wait for it.
 func (l *listener) followAddresses(ctx context.Context, reach *reachFlags, urls []string, wanted aaep.Capabilities,
 	lines <-chan typedLine) error {
 	agents := make([]*followedAgent, len(urls))
@@ -123,8 +123,8 @@ func (l *listener) followAddresses(ctx context.Context, reach *reachFlags, urls 
 	return l.followAgents(ctx, lines, agents...)
 }
 
-// subscriberConfig is how to subscribe. Proof of who the agent is is asked for, if the person wants
-// that.
+// subscriberConfig returns how to subscribe. It asks for proof of who the agent is, if the person
+// wants that.
 func (f *followedAgent) subscriberConfig(once bool) subscriber.Config {
 	if f.trust != nil {
 		f.wanted.AcceptSignedManifestsOnly = new(true)
@@ -142,7 +142,8 @@ func newSubscriberConfig(wanted aaep.Capabilities, once bool) subscriber.Config 
 		Capabilities: wanted, NoReconnect: once}
 }
 
-// runInLoop lets the listener's own goroutine do something, and reports whether it does.
+// runInLoop has the listener's own goroutine call do, and reports whether it will: false once ctx
+// is done.
 func (l *listener) runInLoop(ctx context.Context, do func()) bool {
 	select {
 	case l.loopCalls <- do:
@@ -152,8 +153,8 @@ func (l *listener) runInLoop(ctx context.Context, do func()) bool {
 	}
 }
 
-// followAgents tells what comes, and obeys the lines a person types, until ctx or the last
-// subscription ends.
+// followAgents is the listener's loop: it prints what agents send and obeys the lines that a person
+// types, until ctx or the last subscription ends.
 func (l *listener) followAgents(ctx context.Context, lines <-chan typedLine, agents ...*followedAgent) error {
 	var awaiting sync.WaitGroup
 	defer awaiting.Wait()
@@ -232,8 +233,8 @@ func (l *listener) countEnded(f *followedAgent, err error) {
 	}
 }
 
-// warnOfDeadlines prints that the time for a question ends soon, and returns when to ask again.
-// Outputs say it themselves. And it tells which answers nothing shows to have arrived, for the
+// warnOfDeadlines prints that the time for a question ends soon, and returns when to check again;
+// outputs say it themselves. It also says which answers nothing shows to have arrived, for the
 // person believes that they decided.
 func (l *listener) warnOfDeadlines() time.Time {
 	for {
@@ -254,8 +255,8 @@ func (l *listener) warnOfDeadlines() time.Time {
 	}
 }
 
-// listeningPace is how fast the person listens, as far as is known, in words a minute. No agent has
-// a say in it: how long a question takes to be heard depends on it.
+// listeningPace returns how fast the person listens, as far as is known, in words per minute. No
+// agent has a say in it: how long a question takes to be heard depends on it.
 func (l *listener) listeningPace() int64 {
 	for _, f := range l.agents {
 		if pace := f.wanted.PaceWPM; pace > 0 {
@@ -265,8 +266,8 @@ func (l *listener) listeningPace() int64 {
 	return usualPace
 }
 
-// stopAnswering lets the agents know that no person can answer here: what is typed has come to its
-// end. A question would only wait.
+// stopAnswering tells the agents that no person can answer here any more, because the input has
+// ended: a question would only wait.
 func (l *listener) stopAnswering(ctx context.Context) {
 	if l.talk != nil {
 		l.talk.End()

@@ -20,7 +20,7 @@ import (
 	"github.com/aaep-go/aaep/subscriber/discover"
 )
 
-// signerFlags is whose signatures count.
+// signerFlags say whose signatures count.
 type signerFlags struct {
 	keys, algorithms []string
 	ca, tlsCA, agent string
@@ -136,7 +136,7 @@ Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 something could not be re
 	return cmd
 }
 
-// manifestShowFlags is what the flags of "manifest show" say.
+// manifestShowFlags are what the flags of "manifest show" say.
 type manifestShowFlags struct {
 	*signerFlags
 	ask bool

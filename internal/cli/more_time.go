@@ -15,7 +15,7 @@ import (
 // without them: it does not reach those who want few events, or none now.
 const agentsWord = 3 * time.Second
 
-// askMoreTime asks for more time for the question on the screen. Nothing waits for the answer.
+// askMoreTime asks for more time for the question on the screen, and does not wait for the answer.
 func (l *listener) askMoreTime(ctx context.Context) {
 	q := l.asked.First()
 	switch {
@@ -34,7 +34,7 @@ func (l *listener) askMoreTime(ctx context.Context) {
 	}()
 }
 
-// handleMoreTime tells what came of asking for more time for a question that had so much then.
+// handleMoreTime says what came of asking for more time for a question, whose limit was was.
 func (l *listener) handleMoreTime(q *announce.Asked, was time.Duration, err error) {
 	l.extending = false
 	if l.asked.Find(q.Event) != q {

@@ -83,7 +83,7 @@ func onDisplay(tables map[string]string) func(context.Context, int64) (present.O
 	}
 }
 
-// asOutput keeps a nil pointer from becoming an output that is there.
+// asOutput returns the output without a nil pointer in the interface.
 func asOutput[T present.Output](out T, err error) (present.Output, error) {
 	if err != nil {
 		return nil, err
@@ -167,8 +167,8 @@ func explainUnspoken(t uiLanguage, becomes phrase.ID) announce.Words {
 	return t.inLanguage(says)
 }
 
-// runOutput presents until ctx is done. An output that died is opened again; what it had not said
-// is said then.
+// runOutput presents on out until ctx is done. An output that died is opened again, and says then
+// what it had not said.
 func (t *personOutput) runOutput(ctx context.Context, down *atomic.Int32, out present.Output,
 	lost func(phrase.ID, string), again func() (present.Output, error)) {
 	for {
@@ -193,8 +193,8 @@ func (t *personOutput) runOutput(ctx context.Context, down *atomic.Int32, out pr
 	}
 }
 
-// terminalLines are written to the terminal where the person wants that, and where no output is
-// left to tell them.
+// terminalLines returns a writer to the terminal that writes only where the person wants lines, or
+// no other output is left.
 func (o *outputs) terminalLines(terminal io.Writer) io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		if o.plain || int(o.down.Load()) == len(o.tellings) {
@@ -208,16 +208,16 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// closeAll silences all of them.
+// closeAll silences and closes all of them.
 func (o *outputs) closeAll() {
 	o.stop()
 	o.running.Wait()
 }
 
-// hasAny reports whether there is one beside the terminal.
+// hasAny reports whether there is an output beside the terminal.
 func (o *outputs) hasAny() bool { return o != nil && len(o.tellings) > 0 }
 
-// canSpeak reports whether all who have words can present a language.
+// canSpeak reports whether all outputs with words can present a language.
 func (o *outputs) canSpeak(language string) bool {
 	if o == nil {
 		return true
@@ -248,7 +248,7 @@ func (o *outputs) spokenFirst(languages []string) []string {
 	return ordered
 }
 
-// forEach does something with each, if there are any.
+// forEach calls f with each presenter, if there are any.
 func (o *outputs) forEach(f func(p *present.Presenter)) {
 	if o == nil {
 		return
@@ -258,12 +258,12 @@ func (o *outputs) forEach(f func(p *present.Presenter)) {
 	}
 }
 
-// planAll plans something for each, if there are any.
+// planAll plans something for each output, if there are any.
 func (o *outputs) planAll(do func(a *announce.Announcer, now time.Time)) {
 	o.forEach(func(p *present.Presenter) { p.Plan(do) })
 }
 
-// heardWhole reports whether the person had a question whole before they began to answer it, and
+// heardWhole reports whether the person had the whole question before they began to answer it, and
 // whether an output can know.
 func (o *outputs) heardWhole(began time.Time, question *aaep.Event) (heard, known bool) {
 	if o == nil {
@@ -282,7 +282,7 @@ func (o *outputs) heardWhole(began time.Time, question *aaep.Event) (heard, know
 	return heard, known
 }
 
-// useOutputs opens outputs, which tell what the terminal would.
+// useOutputs opens outputs, which then say what the terminal would print.
 func (l *listener) useOutputs(ctx context.Context, names []string, wpm int64) (err error) {
 	terminal := l.announcer.out
 	written := announcer{out: terminal}
@@ -299,7 +299,7 @@ func (l *listener) useOutputs(ctx context.Context, names []string, wpm int64) (e
 	return nil
 }
 
-// informOfOutput tells that an output is gone, or is there again.
+// informOfOutput says that an output is gone, or is there again.
 func (l *listener) informOfOutput(id phrase.ID, what string) {
 	said := []string{l.phraseText(id, what)}
 	if id == phrase.OutputGone {
@@ -308,7 +308,7 @@ func (l *listener) informOfOutput(id phrase.ID, what string) {
 	l.informPerson(said...)
 }
 
-// runOutputCommand obeys what only outputs can do.
+// runOutputCommand obeys a command that only outputs can obey, and reports whether name is one.
 func (l *listener) runOutputCommand(name string) bool {
 	do := map[string]func(*present.Presenter){
 		"again": (*present.Presenter).Again, "where": (*present.Presenter).WhereAreWe,

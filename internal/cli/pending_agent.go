@@ -20,19 +20,19 @@ const (
 	longestWait = 30 * time.Second
 )
 
-// retryAfter is an agent's wish not to be asked again before some time has passed.
+// retryAfter is the error of an agent that wants no further attempt before some time has passed.
 type retryAfter struct {
 	error
 	after time.Duration
 }
 
-// newPendingAgent is an agent that reach is to reach.
+// newPendingAgent returns an agent that is not reached yet; reach makes one attempt.
 func (l *listener) newPendingAgent(at string, wanted aaep.Capabilities,
 	reach func(context.Context) (*followedAgent, error)) *followedAgent {
 	return &followedAgent{listener: l, name: at, wanted: wanted, reach: reach, changing: true}
 }
 
-// awaitAgent reaches the agent, as often as it takes, until ctx is done or the agent refuses.
+// awaitAgent tries to reach the agent, with growing pauses, until ctx is done or the agent refuses.
 func (f *followedAgent) awaitAgent(ctx context.Context) {
 	told, stop := false, f.announceConnecting(f.name)
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
@@ -72,8 +72,8 @@ func (f *followedAgent) awaitAgent(ctx context.Context) {
 	}
 }
 
-// replacePending puts the agent in the place that was kept for it, and asks it for what was asked
-// of all agents meanwhile.
+// replacePending puts the agent that was reached in the place of the pending one, and asks it for
+// the terms that were asked of all agents in the meantime.
 func (f *followedAgent) replacePending(ctx context.Context, came *followedAgent) {
 	for i, other := range f.agents {
 		if other == f {
@@ -86,7 +86,7 @@ func (f *followedAgent) replacePending(ctx context.Context, came *followedAgent)
 	}
 }
 
-// giveUpAgent gives up an agent that does not want to be followed, or not so.
+// giveUpAgent counts an agent that refuses to be followed, or to be followed with these terms.
 func (f *followedAgent) giveUpAgent(err error) {
 	f.link.Over = true
 	f.gone++
@@ -96,7 +96,7 @@ func (f *followedAgent) giveUpAgent(err error) {
 	}
 }
 
-// exitCodeOf is the exit code that an error asks for.
+// exitCodeOf returns the exit code that an error asks for.
 func exitCodeOf(err error) int {
 	var exit *exitError
 	if errors.As(err, &exit) {

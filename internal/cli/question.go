@@ -45,8 +45,8 @@ func (f *followedAgent) canAnswer(ev *aaep.Event) bool {
 	return isTrue(terms.SupportsConfirmationReply)
 }
 
-// addQuestion adds a question. One is put at a time, and none takes the place of another, so that a
-// person never answers what they have not heard.
+// addQuestion adds a question. One is on the screen at a time, and none takes the place of another,
+// so that a person never answers what they have not heard.
 func (f *followedAgent) addQuestion(ev *aaep.Event) {
 	n := f.asked.Len()
 	q := f.asked.Add(time.Now(), f.name, ev)
@@ -69,7 +69,7 @@ func (f *followedAgent) addQuestion(ev *aaep.Event) {
 	f.putNext()
 }
 
-// putNext puts the first question that waits.
+// putNext puts the first question that waits, and says of those before it that their time is over.
 func (l *listener) putNext() {
 	q := l.asked.First()
 	for ; q != nil && q.Left(time.Now()) <= 0; q = l.asked.First() {
@@ -107,7 +107,7 @@ func (l *listener) putQuestion(q *announce.Asked) {
 	q.Put, l.doubted = time.Now(), nil
 }
 
-// howToAnswer is how to answer a question that waits for that.
+// howToAnswer returns how to answer a question; nothing where it is not open.
 func (l *listener) howToAnswer(question *aaep.Event) announce.Words {
 	if l.asked.Find(question) == nil {
 		return nil
@@ -115,7 +115,7 @@ func (l *listener) howToAnswer(question *aaep.Event) announce.Words {
 	return l.uiLanguage().inLanguage(l.promptFor(l.asked.Find(question)))
 }
 
-// promptFor is how to answer a question; with the word for a yes, if one is asked for.
+// promptFor returns how to answer a question, with the word for a yes if one is asked for.
 func (l *listener) promptFor(q *announce.Asked) string {
 	if _, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && q == l.asked.First() {
 		return decisionPrompt(l.uiLanguage(), l.word)
@@ -131,9 +131,9 @@ func decisionPrompt(t uiLanguage, word string) string {
 	return phrase.DecideBy(string(t), word)
 }
 
-// newAcceptWord is a word that a person can only type for a yes to a question when they know it:
-// none that was shown with the questions before, one of which they may still mean, and none that
-// the question says itself.
+// newAcceptWord returns a word that a person can only type for a yes to this question when they
+// know it. No question before had it, since the person may still mean that one, and the question
+// does not say it itself.
 func (l *listener) newAcceptWord(q *announce.Asked) string {
 	const most = 20 // of some 50
 	word := chooseAcceptWord(l.uiLanguage(), l.words, q.Words(time.Now()).String())
@@ -142,6 +142,7 @@ func (l *listener) newAcceptWord(q *announce.Asked) string {
 	return word
 }
 
+// chooseAcceptWord draws a word that is neither in before nor in said.
 func chooseAcceptWord(t uiLanguage, before []string, said string) string {
 	list := slices.DeleteFunc(phrase.Words(string(t)), func(word string) bool {
 		return slices.ContainsFunc(before, func(b string) bool { return phrase.Is(b, word) }) ||
@@ -163,7 +164,7 @@ func (l *listener) putAside() {
 	l.putNext()
 }
 
-// agentOf is the agent that asks a question.
+// agentOf returns the agent that asks a question.
 func (l *listener) agentOf(q *announce.Asked) *followedAgent {
 	for _, f := range l.agents {
 		if f.name == q.Source {
@@ -190,9 +191,9 @@ func (f *followedAgent) describeAsker(q *announce.Asked) string {
 	return strings.Join(append([]string{f.phraseText(id, name)}, f.warnOfName(name)...), " ")
 }
 
-// nameOf is what people call an agent, who chose it. It stands within sentences of ours, so it ends
-// none of them: what comes behind it would be heard as said by us, such as that the agent has
-// proved who it is. Nor is it longer than a person would listen to.
+// nameOf returns what an agent calls itself. It stands within sentences of this program and ends
+// none of them: what comes behind it would be heard as said by this program, such as that the agent
+// has proved who it is. Nor is it longer than a person would listen to.
 func (l *listener) nameOf(name, id string) string {
 	return cmp.Or(embedPeerText(name), embedPeerText(id), l.phraseText(phrase.AnAgent, ""))
 }
@@ -202,7 +203,7 @@ var sentenceEnds = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[.!?:;,]+([^\pL\pN\s/]*)(?:\s|$)|[。！？：；؟؛।॥…۔።፧։՞၊။។៕｡．]+()`)
 })
 
-// embedPeerText is a peer's text that stands within a sentence of ours.
+// embedPeerText returns a peer's text in a form that can stand within a sentence of this program.
 func embedPeerText(text string) string {
 	const most = 100 // characters
 	text = strings.ToValidUTF8(text[:min(len(text), 20*most)], "")
@@ -213,7 +214,8 @@ func embedPeerText(text string) string {
 	return text
 }
 
-// settleQuestions tells of the questions that an event closed; first was on the screen before.
+// settleQuestions says which questions an event closed, and puts the next; first was on the screen
+// before.
 func (l *listener) settleQuestions(first *announce.Asked, closed []*announce.Asked, ev *aaep.Event) {
 	for _, q := range closed {
 		what, mine := phrase.WaitingClosed, phrase.NotAnswered
@@ -258,7 +260,7 @@ func (f *followedAgent) loseQuestions() {
 	}
 }
 
-// closeQuestion takes away the question on the screen, and puts the next.
+// closeQuestion says news, takes the question off the screen, and puts the next.
 func (l *listener) closeQuestion(news string) {
 	l.informPerson(news)
 	q := l.asked.First()
@@ -268,14 +270,14 @@ func (l *listener) closeQuestion(news string) {
 	l.catchUp()
 }
 
-// removeQuestion takes away a question that needs no answer any more.
+// removeQuestion removes a question that needs no answer any more, here and in the outputs.
 func (l *listener) removeQuestion(q *announce.Asked) {
 	l.asked.Remove(q)
 	delete(l.tried, q)
 	l.out.planAll(func(a *announce.Announcer, now time.Time) { a.Settle(now, q.Event) })
 }
 
-// answerQuestion takes a line the person typed.
+// answerQuestion takes a line that the person typed as the answer to the question on the screen.
 func (l *listener) answerQuestion(ctx context.Context, text string, aim lineContext) {
 	q := l.asked.First()
 	if q == nil {
@@ -376,8 +378,8 @@ func (l *listener) answerQuestion(ctx context.Context, text string, aim lineCont
 	}
 }
 
-// speakerPrefix names the agent whose question it is, before what is said of that, where there are
-// several.
+// speakerPrefix returns the name of the agent that asks, to stand before what is said of its
+// question; "" where there is one agent.
 func (l *listener) speakerPrefix(q *announce.Asked) string {
 	if !l.hasSeveral() {
 		return ""
@@ -385,15 +387,15 @@ func (l *listener) speakerPrefix(q *announce.Asked) string {
 	return announce.Speaker(q.Source) + " "
 }
 
-// expectOutcome notes that something has to come of an answer, where the person wants to hear of
-// what the agent does then.
+// expectOutcome notes that an outcome must follow an answer, where the person's terms let it come.
 func (l *listener) expectOutcome(q *announce.Asked) {
 	if l.agentOf(q).currentTerms().EventFilters.Match(aaep.TypeStateChanged) {
 		l.asked.Answered(time.Now(), q)
 	}
 }
 
-// explainAnswers says how to answer a question; the line may have silenced it.
+// explainAnswers says how to answer a question. A line whose keys were not seen may have silenced
+// the question, so a high-impact one asks for a word from then on.
 func (l *listener) explainAnswers(q *announce.Asked, unseen bool) {
 	if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && isGrave(p) && unseen && l.word == "" {
 		l.word = l.newAcceptWord(q)

@@ -17,7 +17,7 @@ import (
 	"github.com/aaep-go/aaep/transports/auth"
 )
 
-// reachFlags is how agents are reached.
+// reachFlags say how agents are reached.
 type reachFlags struct {
 	transports    []string
 	token         string

@@ -16,8 +16,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/present"
 )
 
-// liveAgents are the agents whose subscriptions are not over, those that have yet to come among
-// them.
+// liveAgents iterates over the agents whose subscriptions are not over, including those that are
+// not reached yet.
 func (l *listener) liveAgents() iter.Seq[*followedAgent] {
 	return func(yield func(*followedAgent) bool) {
 		for _, f := range l.agents {
@@ -38,7 +38,7 @@ const quietTime = 5 * time.Minute
 // until it is put as it is.
 const tellsAnew = time.Second
 
-// runCommand obeys a line that begins with a slash. What is wrong gets a line and changes nothing.
+// runCommand obeys a line that begins with a slash. A wrong one gets an answer and changes nothing.
 func (l *listener) runCommand(ctx context.Context, line string) {
 	name, word, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
 	name, word = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(word)
@@ -103,14 +103,14 @@ func (l *listener) runCommand(ctx context.Context, line string) {
 	}
 }
 
-// informOfMisuse says of a command that it cannot be obeyed, and which could.
+// informOfMisuse says that a command cannot be obeyed, and which one could.
 func (l *listener) informOfMisuse(line, right string) {
 	l.informPerson(l.phraseText(phrase.NotUnderstood, words.Sentence(line)),
 		l.phraseText(phrase.Expected, words.Sentence(right)))
 }
 
-// keepLanguages makes a change one that cannot be refused: a producer that has none of the
-// languages ends the subscription (§5.7, D-46), so those that are heard now come last.
+// keepLanguages adds the languages in force to the end of those that a change asks for, so that it
+// cannot be refused: a producer that has none of the languages ends the subscription (§5.7, D-46).
 func (f *followedAgent) keepLanguages(change aaep.Capabilities) aaep.Capabilities {
 	if change.Languages == nil {
 		return change
@@ -123,9 +123,9 @@ func (f *followedAgent) keepLanguages(change aaep.Capabilities) aaep.Capabilitie
 	return change
 }
 
-// presenceTerms says that the person types, or does not. What else is asked of the extension stays,
-// and so do the extensions the agent serves; to name one again that it could not might be refused
-// (§7.3.1).
+// presenceTerms returns terms that say whether the person types. What else is asked of the
+// extension stays, and so do the extensions that the agent serves: to name again one that it could
+// not serve might be refused (§7.3.1).
 func (f *followedAgent) presenceTerms(typing bool) aaep.Capabilities {
 	c := aaep.Capabilities{SupportedExtensions: f.sub.Accepted().HonoredCapabilities.SupportedExtensions}
 	d := readExtension[extensions.Delivery](f.wanted.Extensions[extensions.DeliveryVocabulary.Prefix])
@@ -139,8 +139,8 @@ func (f *followedAgent) presenceTerms(typing bool) aaep.Capabilities {
 	return c
 }
 
-// setQuiet has only what cannot wait told from now on, for a time, or ends that. What an agent
-// sends all the same waits here.
+// setQuiet asks the agents to hold back, for quietTime, all that can wait, or ends that. What an
+// agent sends all the same is held here.
 func (l *listener) setQuiet(ctx context.Context, on bool) {
 	was := l.hushed != nil
 	if l.hushed != nil {
@@ -169,8 +169,8 @@ func (l *listener) setQuiet(ctx context.Context, on bool) {
 	}
 }
 
-// skipHeld leaves out the lines that wait on the terminal, and says how many; of the newest of
-// them, what it is.
+// skipHeld drops the lines that are held for the terminal and says how many; the newest is printed
+// where newest is set.
 func (l *listener) skipHeld(newest bool) {
 	n := l.dropped + len(l.waiting)
 	if n == 0 {
@@ -191,19 +191,19 @@ func (l *listener) skipHeld(newest bool) {
 	}
 }
 
-// startQuiet notes that an agent is quiet for a time, and ends that.
+// startQuiet notes that the agent holds back for quietTime, and ends that then.
 func (f *followedAgent) startQuiet() {
 	f.endQuiet()
 	var until *time.Timer
 	until = f.after(quietTime, func(ctx context.Context) {
-		if f.quiet == until && f.hushed == nil { // else it was ended, or began anew, or quieten ends it
+		if f.quiet == until && f.hushed == nil { // else it was ended, or began anew, or setQuiet ends it
 			f.changeTerms(ctx, f.presenceTerms(false))
 		}
 	})
 	f.quiet = until
 }
 
-// endQuiet ends the time for which it is quiet.
+// endQuiet notes that the agent holds nothing back any more.
 func (f *followedAgent) endQuiet() {
 	if f.quiet != nil {
 		f.quiet.Stop()
@@ -216,8 +216,8 @@ func isQuiet(c aaep.Capabilities) bool {
 	return readExtension[extensions.Delivery](c.Extensions[extensions.DeliveryVocabulary.Prefix]).Presence == extensions.PresenceTyping
 }
 
-// changeTerms asks for other terms. Nothing waits for the answer: announcements and questions go
-// on. What is asked for meanwhile is asked for together when it has come.
+// changeTerms asks for other terms without waiting for the answer: announcements and questions go
+// on. Further changes are gathered, and asked for together when the answer has come.
 func (f *followedAgent) changeTerms(ctx context.Context, change aaep.Capabilities) {
 	if f.changing {
 		if f.later == nil {
@@ -233,7 +233,8 @@ func (f *followedAgent) changeTerms(ctx context.Context, change aaep.Capabilitie
 	}()
 }
 
-// handleTermsAnswer tells what came of a change, and asks for what came up meanwhile.
+// handleTermsAnswer says what came of a change of terms, and asks for the changes that were
+// gathered since.
 func (f *followedAgent) handleTermsAnswer(ctx context.Context, change aaep.Capabilities, err error) {
 	f.changing = false
 	gone := change.SupportsConfirmationReply != nil           // no person can type here any more, which was said
@@ -273,7 +274,7 @@ func (f *followedAgent) handleTermsAnswer(ctx context.Context, change aaep.Capab
 	}
 }
 
-// announceTerms says what holds from now on of what was asked for.
+// announceTerms says which of the terms that a change asked for hold from now on.
 func (f *followedAgent) announceTerms(ctx context.Context, change aaep.Capabilities) {
 	terms := f.currentTerms()
 	delivery := extensions.DeliveryVocabulary.Prefix

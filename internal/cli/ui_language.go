@@ -20,7 +20,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A uiLanguage is the language of this program's own words to a listener: the first of their
+// uiLanguage is the language of this program's own words to a listener: the first of their
 // languages that there are phrases in.
 type uiLanguage string
 
@@ -36,10 +36,10 @@ func (t uiLanguage) isEnglish() bool {
 	return t == english || strings.HasPrefix(string(t), ownLanguage+"-")
 }
 
-// inLanguage is what it says, with its language.
+// inLanguage returns text marked with its language.
 func (t uiLanguage) inLanguage(text string) announce.Words { return announce.In(string(t), text) }
 
-// joinList joins pieces; English has a word before the last.
+// joinList joins pieces to a list; in English "and" stands before the last.
 func (t uiLanguage) joinList(pieces []string) string {
 	switch {
 	case len(pieces) == 0:
@@ -50,15 +50,15 @@ func (t uiLanguage) joinList(pieces []string) string {
 	return strings.Join(pieces, t.listComma())
 }
 
-// listComma is what is between the pieces of a list.
+// listComma returns what stands between the pieces of a list.
 func (t uiLanguage) listComma() string {
 	or := t.phraseText(phrase.Or, "") // begins with one
 	_, n := utf8.DecodeRuneInString(or)
 	return or[:n] + " "
 }
 
-// explainError is an error as a sentence; an error without a phrase is in English, or in the peer's
-// words.
+// explainError returns an error as a sentence. An error without a phrase is in English, or in the
+// peer's words.
 func (t uiLanguage) explainError(err error) string {
 	if id, arg := phraseForError(err); id != "" {
 		return words.Sentence(t.phraseText(id, arg))
@@ -66,7 +66,8 @@ func (t uiLanguage) explainError(err error) string {
 	return words.Sentence(plainError(err))
 }
 
-// phraseForError is the phrase that says what an error is, or -1.
+// phraseForError returns the phrase that says what an error is, and its argument; "" where there is
+// none.
 func phraseForError(err error) (id phrase.ID, arg string) {
 	var refused *aaep.Rejection
 	var network *net.OpError
@@ -88,7 +89,7 @@ func phraseForError(err error) (id phrase.ID, arg string) {
 	return "", ""
 }
 
-// uiLanguage is the listener's. It may be called by several goroutines at once.
+// uiLanguage returns the listener's language. Several goroutines may call it at once.
 func (l *listener) uiLanguage() uiLanguage {
 	if t, ok := l.language.Load().(uiLanguage); ok {
 		return t
@@ -96,33 +97,34 @@ func (l *listener) uiLanguage() uiLanguage {
 	return english
 }
 
-// setLanguages takes over the languages that the listener asked for. What cannot be spoken would
-// not be heard.
+// setLanguages takes over the languages that the listener asked for. A language that no output can
+// speak is left out, for it would not be heard.
 func (l *listener) setLanguages(languages []string) {
 	spoken := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !l.out.canSpeak(tag) })
 	l.language.Store(uiLanguage(phrase.Best(spoken)))
 	l.out.forEach(func(p *present.Presenter) { p.SetLanguage(languages...) })
 }
 
-// phraseText is one of this program's own sentences, in the listener's language.
+// phraseText returns one of this program's own sentences, in the listener's language.
 func (l *listener) phraseText(id phrase.ID, arg string) string {
 	return l.uiLanguage().phraseText(id, arg)
 }
 
-// informPerson says such sentences.
+// informPerson prints sentences of this program itself, and has the outputs say them.
 func (l *listener) informPerson(sentences ...string) {
 	l.status.printLabelled("aaep", words.OneLine(strings.Join(sentences, " ")))
 }
 
-// greetPerson is inform of what a question that comes first says too, or makes needless.
+// greetPerson prints sentences that a question which comes first makes needless: the outputs leave
+// them out then.
 func (l *listener) greetPerson(sentences ...string) {
 	text := words.OneLine(strings.Join(sentences, " "))
 	l.status.printToTerminal("aaep", text)
 	l.out.planAll(func(a *announce.Announcer, now time.Time) { a.Mention(now, text) })
 }
 
-// systemLanguages are those of the person at this system, best first, as far as its environment
-// tells.
+// systemLanguages returns the languages of the person at this system, best first, as far as its
+// environment tells.
 func systemLanguages() []string {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if locale := os.Getenv(name); locale != "" {
