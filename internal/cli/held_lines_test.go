@@ -243,7 +243,7 @@ func TestFailedMeanwhile(t *testing.T) {
 	ended("a", "call_3", aaep.ToolError, "Reading failed.")
 	ended("b", "call_1", aaep.ToolError, "Another failed.")
 	ended("a", "call_1", aaep.ToolError, "Paying failed.")
-	if got := out.String(); got != "Paying failed.\n" {
+	if got := out.String(); got != "Accepted, and being done: Paying.\nPaying failed.\n" {
 		t.Errorf("while the next is asked:\n%s", got)
 	}
 	out.Reset()
