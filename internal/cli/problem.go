@@ -68,8 +68,8 @@ var prefixes = sync.OnceValue(func() *regexp.Regexp {
 		`oidc|orca|producer|relay|schemas|serve|speech|sse|stdio|subscriber|transports|wake|websocket|writer): )+`)
 })
 
-// trimPackageNames leaves out the names of packages where an error, or one that is told within it, begins
-// with them.
+// trimPackageNames leaves out the names of packages where an error, or one that is told within it,
+// begins with them.
 func trimPackageNames(text string) string { return prefixes().ReplaceAllString(text, "$1") }
 
 // innermostError returns the cause at the end of a chain of errors; of several, the first.
