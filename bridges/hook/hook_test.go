@@ -496,3 +496,19 @@ func TestSilenceWords(t *testing.T) {
 		}
 	})
 }
+
+// A call whose end the agent does not report is told as one of which that is not known, and not as
+// one that failed.
+func TestEndNotReported(t *testing.T) {
+	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+		f.call("claude", event("UserPromptSubmit", `"prompt":"Delete it"`))
+		f.call("claude", event("PreToolUse", tool("Bash", remove)))
+		f.call("claude", event("PermissionRequest", tool("Bash", remove)))
+		f.call("claude", event("Stop", ""))
+		said := f.said()
+		if !strings.Contains(said, `The command "rm report.txt" may have been done: how it ended is not known.`) ||
+			strings.Contains(said, "failed") {
+			t.Errorf("heard\n%s", said)
+		}
+	})
+}

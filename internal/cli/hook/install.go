@@ -296,7 +296,33 @@ func Installed(agent string) (line string, err error) {
 	if len(lines) == 0 || err != nil {
 		return "", err
 	}
+	if name := switchedOff(settings); name != "" {
+		return "", fmt.Errorf("installed, and switched off by %s in %s. To use the hooks, take that out", name, path)
+	}
 	return lines[0], nil
+}
+
+// switchedOff returns the setting by which an agent calls none of the hooks in its settings, or "".
+func switchedOff(settings []byte) string {
+	var s struct {
+		Disabled bool `json:"disableAllHooks"` // of Claude Code
+		Hooks    struct {
+			Enabled *bool `json:"enabled"`
+		} `json:"hooksConfig"` // of Gemini CLI
+		Tools struct {
+			Enabled *bool `json:"enableHooks"`
+		} `json:"tools"` // of Gemini CLI, too
+	}
+	json.Unmarshal(settings, &s) // what is of another type switches nothing off
+	switch {
+	case s.Disabled:
+		return "disableAllHooks"
+	case s.Hooks.Enabled != nil && !*s.Hooks.Enabled:
+		return "hooksConfig.enabled"
+	case s.Tools.Enabled != nil && !*s.Tools.Enabled:
+		return "tools.enableHooks"
+	}
+	return ""
 }
 
 const maxSettings = 4 << 20

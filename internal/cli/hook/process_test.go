@@ -367,3 +367,29 @@ func TestForbiddenUnanswered(t *testing.T) {
 		}
 	}
 }
+
+// Hooks that the agent's settings switch off are not said to work.
+func TestSwitchedOff(t *testing.T) {
+	for agent, settings := range map[string][]string{
+		"claude": {`{"disableAllHooks":true}`},
+		"gemini": {`{"hooksConfig":{"enabled":false}}`, `{"tools":{"enableHooks":false}}`},
+	} {
+		for _, text := range settings {
+			h := newHome(t)
+			h.stopServer()
+			dir := filepath.Join(h.dir, "."+agent)
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out, errs, code := h.aaep("", "hook", "install", agent); code != 0 {
+				t.Fatal(out, errs)
+			}
+			if out, _, code := h.aaep("", "hook", "status"); code != 1 || !strings.Contains(out, "installed, and switched off by ") {
+				t.Errorf("%s: %d %s", text, code, out)
+			}
+		}
+	}
+}
