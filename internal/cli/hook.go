@@ -91,26 +91,30 @@ shows.`,
 				}
 			}
 			for _, agent := range agents {
-				if err := installHook(cmd.OutOrStdout(), agent, printed, remove, pieces); err != nil {
+				if err := installHook(cmd.OutOrStdout(), cmd.ErrOrStderr(), agent, printed, remove, pieces); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&printed, "print", false, "print what the settings would be, and change nothing")
+	cmd.Flags().BoolVar(&printed, "print", false, "print the hooks, and say which file they go into; with --remove print "+
+		"what the settings would be; change nothing")
 	cmd.Flags().BoolVar(&remove, "remove", false, "take the hooks out")
 	cmd.Flags().BoolVar(&pieces, "pieces", false, "for gemini: also hear answers while they are written; it runs a "+
 		"program for each piece, and waits for it")
 	return cmd
 }
 
-func installHook(out io.Writer, agent string, printed, remove, pieces bool) error {
+func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool) error {
 	name := hook.Name(agent)
 	if printed && !remove {
 		text, err := hook.Printed(agent, pieces)
 		if err != nil {
 			return &exitError{exitFailed, errors.New(plainError(err))}
+		}
+		if path, err := hook.File(agent); err == nil {
+			fmt.Fprintf(talk, "These are the hooks alone. Add them to the settings of %s, %s.\n", name, path)
 		}
 		_, err = out.Write(text)
 		return err

@@ -145,6 +145,9 @@ func Heard(agent string) (heard, not, after string) {
 	return i.heard, i.not, i.after
 }
 
+// File is where an agent has its settings.
+func File(agent string) (string, error) { return installables[agent].file() }
+
 // Printed is what the settings of an agent need besides what is in them.
 func Printed(agent string, pieces bool) ([]byte, error) {
 	line, err := commandLine(agent)
@@ -287,6 +290,9 @@ func Installed(agent string) (line string, err error) {
 	path, err := i.file()
 	if err != nil {
 		return "", err
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil { // reading changes nothing there
+		path = target
 	}
 	settings, _, err := readSettings(path)
 	if err != nil || settings == nil {

@@ -393,3 +393,28 @@ func TestSwitchedOff(t *testing.T) {
 		}
 	}
 }
+
+// What --print prints is said to be the hooks alone, for a file; status finds them where the
+// settings are a link to that file.
+func TestPrinted(t *testing.T) {
+	h := newHome(t)
+	h.stopServer()
+	out, errs, code := h.aaep("", "hook", "install", "--print", "claude")
+	path := filepath.Join(h.dir, ".claude", "settings.json")
+	if code != 0 || !strings.Contains(errs, "These are the hooks alone.") || !strings.Contains(errs, path) {
+		t.Fatalf("%d %s", code, errs)
+	}
+	target := filepath.Join(h.dir, "kept.json")
+	if err := os.WriteFile(target, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, code := h.aaep("", "hook", "status"); code != 0 || !strings.Contains(out, "Claude Code: installed, and works.") {
+		t.Errorf("%d %s%s", code, out, errs)
+	}
+}
