@@ -37,6 +37,7 @@ type Source[T any] struct {
 	infos     []fs.FileInfo     // the files when they were last read
 	settled   bool              // they had not just been written then
 	complaint string
+	emptied   bool // the value in force is that of files that hold nothing
 }
 
 // NewSource makes the first value of the files; an empty path is a file that is always empty. Read
@@ -105,7 +106,9 @@ func (s *Source[T]) loadFiles(now []fs.FileInfo) error {
 	value, err := s.build(contents)
 	if !first && s.settled && errors.Is(err, ErrEmpty) {
 		s.log.Warn("auth: a file was emptied, and what was in it is no longer in force", "cause", err)
-		err, s.complaint = nil, ""
+		err, s.complaint, s.emptied = nil, "", true
+	} else if err == nil && s.emptied {
+		s.complaint, s.emptied = "it was empty", false // Get says that this is over
 	}
 	if err == nil {
 		s.value, s.builtFrom = value, of

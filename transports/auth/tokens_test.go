@@ -154,8 +154,12 @@ func TestTokenFile(t *testing.T) {
 		if _, err := auth.TokenFile(path, nil); err == nil {
 			t.Errorf("%s, at the start: it is used", what)
 		}
+		before = log.String()
 		write(t, path, []byte("bob "+tokenB))
 		knows("after that", tokenB, "bob")
+		if told := strings.TrimPrefix(log.String(), before); strings.Count(told, "the changed files are used now") != 1 {
+			t.Errorf("after %s: the log got %q", what, told)
+		}
 	}
 	check(t, os.Remove(path))
 	knows("gone", tokenB, "bob")
