@@ -24,6 +24,9 @@ import (
 // expires later, or is not valid yet, log is told when it is read and when a peer connects, at most
 // once an hour.
 func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.Config, error) {
+	if certFile == "" || keyFile == "" {
+		return nil, errors.New("auth: TLS needs the file of a certificate and that of its key; name both")
+	}
 	source, err := credentials.NewSource(log, credentials.ReadFile, func(contents [][]byte) (*tls.Config, error) {
 		cert, err := keyPair(certFile, contents[0], contents[1])
 		if err != nil {

@@ -229,3 +229,13 @@ func TestTLSRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestServerTLSWithoutFiles checks that the error says which files are missing.
+func TestServerTLSWithoutFiles(t *testing.T) {
+	for _, files := range [][2]string{{"", ""}, {"agent.pem", ""}, {"", "agent.key"}} {
+		if _, err := auth.ServerTLS(files[0], files[1], "", nil); err == nil ||
+			!strings.Contains(err.Error(), "the file of a certificate and that of its key") {
+			t.Errorf("%q: %v", files, err)
+		}
+	}
+}

@@ -314,6 +314,18 @@ func TestReadableByOthersOfTheOwner(t *testing.T) {
 	}
 }
 
+// TestOpenNoFolder checks that a link that leads nowhere, and a file, are refused in words.
+func TestOpenNoFolder(t *testing.T) {
+	dir := t.TempDir()
+	link, file := filepath.Join(dir, "link"), filepath.Join(dir, "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	refused(t, file, nil, "is no folder")
+	if err := os.Symlink(filepath.Join(dir, "nowhere"), link); err != nil {
+		t.Skip(err)
+	}
+	refused(t, link, nil, "a link to a folder that is not there")
+}
+
 // TestRemoved checks that a log whose folder was removed, or replaced, takes nothing more.
 func TestRemoved(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -101,7 +101,13 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 		return nil, err
 	}
 	s := &Store{limits: opts.Limits.WithDefaults(), late: opts.SurvivesCrash}
-	_, before := os.Stat(dir)
+	info, before := os.Stat(dir)
+	if _, err := os.Lstat(dir); err == nil && errors.Is(before, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is a link to a folder that is not there: make that folder, or name another", dir)
+	}
+	if before == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is no folder: name a folder for the log, which is made if need be", dir)
+	}
 	fresh := false
 	defer func() {
 		if err == nil {
