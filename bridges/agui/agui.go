@@ -8,6 +8,7 @@ package agui
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log"
 	"mime"
@@ -95,6 +96,18 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("Accept", "text/event-stream") // and not the binary form
 	r.Header.Set("Accept-Encoding", "identity")
 	resp, err := t.cfg.Transport.RoundTrip(r)
+	says := ""
+	switch {
+	case err != nil && r.Context().Err() == nil:
+		says = "The agent could not be reached."
+	case err == nil && resp.StatusCode >= http.StatusBadRequest:
+		says = fmt.Sprintf("The agent did not take the request: it answered with the status %d.", resp.StatusCode)
+	}
+	if says != "" {
+		if x := newRun(r, t, in); x != nil {
+			x.end(errUnserved, says)
+		}
+	}
 	if err != nil || !isStream(resp) {
 		return resp, err
 	}

@@ -200,3 +200,23 @@ func TestOtherRequests(t *testing.T) {
 		}
 	}
 }
+
+// An agent that answers a run with an error, or cannot be reached, is told of.
+func TestNoRun(t *testing.T) {
+	for says, answer := range map[string]func(w http.ResponseWriter){
+		"it answered with the status 500.": func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
+		"The agent could not be reached.":  func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+	} {
+		agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w) }))
+		t.Cleanup(agent.Close)
+		upstream, _ := url.Parse(agent.URL)
+		p := bridgetest.NewProducer(t)
+		l := bridgetest.Listen(t, p, nil)
+		proxy := httptest.NewServer(agui.Proxy(p, upstream, agui.Config{}))
+		t.Cleanup(proxy.Close)
+		startRun(t, t.Context(), proxy.URL)
+		if heard := l.AwaitEnd(t, 1); !strings.Contains(heard, says) {
+			t.Errorf("heard %q, want %q", heard, says)
+		}
+	}
+}

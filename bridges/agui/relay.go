@@ -50,8 +50,9 @@ func (x *run) relay(app io.Writer, body io.ReadCloser) error {
 }
 
 var (
-	errBroken = &failure{"the agent broke off"}
-	errGone   = &failure{"the web app is gone"}
+	errUnserved = &failure{"the agent did not begin a run"}
+	errBroken   = &failure{"the agent broke off"}
+	errGone     = &failure{"the web app is gone"}
 )
 
 // A failure is one that may pass.
