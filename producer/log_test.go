@@ -169,7 +169,7 @@ func TestNewOnAFullDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.Shutdown(t.Context())
-			if got := logged.String(); !strings.Contains(got, `level=ERROR msg="ended a session that a crash left open"`) || strings.Contains(got, "error=") {
+			if got := logged.String(); !strings.Contains(got, `level=ERROR msg="ended a session that the run before left open"`) || strings.Contains(got, "error=") {
 				t.Errorf("once there is room the log has %q", got)
 			}
 		})

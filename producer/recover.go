@@ -80,7 +80,7 @@ func (p *Producer) recoverSessions() error {
 		if err != nil {
 			found = found.With("error", err)
 		}
-		found.Error("ended a session that a crash left open")
+		found.Error("ended a session that the run before left open")
 		if ev, failed := s.buildEvent(
 			p.speechOrPhrase(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
 			p.log.Append(ev) // unchecked: a bridge may have republished events in any order
