@@ -68,8 +68,8 @@ func TestSegmenterYieldsCode(t *testing.T) {
 	})
 }
 
-// After a longer wait a final mark is taken for the end, whatever it may be else: nobody hears "It
-// costs" and never how much.
+// After a longer wait a final mark is taken for the end, whatever it may be else: no listener hears
+// "It costs" and never how much.
 func TestSegmenterYield(t *testing.T) {
 	for text, want := range map[string]string{
 		"Pi is about 3.":                        "Pi is about 3./sentence",

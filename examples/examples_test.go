@@ -1,4 +1,5 @@
-// Package examples runs each example as a person would, as a program of its own, and looks at what that person would notice.
+// Package examples runs each example as a person would, as a program of its own, and looks at what
+// that person would notice.
 package examples
 
 import (
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(programs)
-		// The screen reader of whoever runs the tests is not to be found.
+		// The screen reader of the developer who runs the tests is not to be found.
 		hidden := "-ldflags=-X github.com/aaep-go/aaep/internal/sessionbus.Processes=" + programs
 		if out, err := exec.Command("go", "build", hidden, "-o", programs+string(filepath.Separator), "./...", "../cmd/aaep").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
@@ -126,8 +127,8 @@ func (p *program) interrupt() error { return p.cmd.Process.Signal(os.Interrupt) 
 // code is the exit code of a program that has ended.
 func (p *program) code() int { return p.cmd.ProcessState.ExitCode() }
 
-// accept types a yes to the bank, and again whenever that came too soon: a program learns a moment later than the test that
-// the question was heard.
+// accept types a yes to the bank, and again whenever that came too soon: a program learns a moment
+// later than the test that the question was heard.
 func (p *program) accept(bank *program, refused func() int) {
 	p.t.Helper()
 	before := refused()
@@ -226,7 +227,7 @@ func TestBank(t *testing.T) {
 	}
 }
 
-// Whoever starts it hears what the program prints, and how it ended.
+// The listener that starts the program hears what it prints, and how it ended.
 func TestAnyCLI(t *testing.T) {
 	t.Parallel()
 	anycli := filepath.Join(programs, "anycli")
@@ -245,7 +246,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// interrupts says yes in the middle of the question, and again at its end. It is false if the first yes counted.
+// interrupts says yes in the middle of the question, and again at its end. It is false if the first
+// yes counted.
 func interrupts(t *testing.T, pace int) bool {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -394,7 +396,8 @@ func TestWeb(t *testing.T) {
 	}
 }
 
-// Each hears the tones in their own range, and who knows nothing of tones is told the same words without.
+// Each hears the tones in their own range, and who knows nothing of tones is told the same words
+// without.
 func TestExtension(t *testing.T) {
 	t.Parallel()
 	heard := map[string][]string{}
@@ -411,8 +414,8 @@ func TestExtension(t *testing.T) {
 	}
 }
 
-// Whoever may answer decides, which is on record; who may only listen is asked nothing, and a stranger hears nothing. After a restart
-// the log and the trail are gone on with.
+// A user who may answer decides, which is on record; one who may only listen is asked nothing, and
+// one without credentials hears nothing. A restart continues the log and the audit file.
 func TestService(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

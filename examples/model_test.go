@@ -30,11 +30,12 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// interrupted follows an agent, presses Ctrl-C at an event, and returns what was said in answers, and how it ended.
+// interrupted follows an agent, presses Ctrl-C at an event, and returns what was said in answers,
+// and how it ended.
 func interrupted(t *testing.T, agent *program, at func(*aaep.Event) bool) (text string, end *aaep.Event) {
 	t.Helper()
-	ear := subscriber.ScreenReader("en-US").With(aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryWord}, MaxEventsPerSecond: 1000})
-	sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: agent.address()}, subscriber.Config{ID: "test", Capabilities: ear})
+	capabilities := subscriber.ScreenReader("en-US").With(aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryWord}, MaxEventsPerSecond: 1000})
+	sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: agent.address()}, subscriber.Config{ID: "test", Capabilities: capabilities})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func interrupted(t *testing.T, agent *program, at func(*aaep.Event) bool) (text 
 	return text, end
 }
 
-// Ctrl-C in the middle of a sentence, or of a question: what was said is heard, and then one end. Nothing is done.
+// Ctrl-C in the middle of a sentence, or of a question: what was said is heard, and then one end.
+// Nothing is done.
 func TestInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no program can press Ctrl-C for another there")

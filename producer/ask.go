@@ -184,7 +184,7 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	}
 	var out *ledger.Outcome
 	if put.Waiter == nil {
-		out = ledger.Nobody(q)
+		out = ledger.Unanswerable(q)
 		out.At = time.Now()
 		s.p.broker.Log.RecordOutcome(out, put.asked, nil)
 	} else {

@@ -1,10 +1,12 @@
-// Command anycli makes an agent of any program that prints text, as a wrapper of your own would. It shows how output becomes
-// sentences, each listener's way, and how an agent is reached over its standard streams, with no address and no port.
+// Command anycli makes an agent of any program that prints text, as a wrapper of your own would. It
+// shows how output becomes sentences, each listener's way, and how an agent is reached over its
+// standard streams, with no address and no port.
 //
 //	go run ./cmd/aaep listen --exec "go run ./examples/anycli go help buildmode"
 //
-// Whoever starts it follows it: put your own program in the place of "go help buildmode". What it cannot do is ask, because a
-// program that only prints cannot wait for an answer; see examples/bank for that.
+// The command that starts it follows it: put your own program in the place of "go help buildmode".
+// It cannot ask, because a program that only prints cannot wait for an answer; see examples/bank
+// for that.
 package main
 
 import (
@@ -43,7 +45,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx) // when whoever started us has gone, so has the reason to go on
+	ctx, cancel := context.WithCancel(ctx) // the program ends with the command that started it
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {

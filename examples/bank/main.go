@@ -1,10 +1,12 @@
-// Command bank is an agent that may move money, and has to ask first. It shows a guarded tool: Session.Tool asks, waits, runs
-// the transfer only on a yes, and tells everybody what happened either way.
+// Command bank is an agent that may move money, and has to ask first. It shows a guarded tool:
+// Session.Tool asks, waits, runs the transfer only on a yes, and tells everybody what happened
+// either way.
 //
 //	go run ./examples/bank                               # in one terminal
 //	go run ./cmd/aaep listen http://127.0.0.1:8080       # in another: hear it, and answer y or n
 //
-// At the end it prints what is left on the account. With listen --no-reply nobody can be asked, and nothing moves.
+// At the end it prints what is left on the account. With listen --no-reply no question can be
+// answered, and no money moves.
 package main
 
 import (

@@ -1,11 +1,12 @@
-// Package conformance proves in a go test that an agent keeps what AAEP demands of Level 3: each case of the suite is a subtest, and
-// says which requirement it is for, what was seen and what would be right. Copy this file beside your agent, and let play make that
-// agent act.
+// Package conformance proves in a go test that an agent keeps what AAEP demands of Level 3: each
+// case of the suite is a subtest, and says which requirement it is for, what was seen and what
+// would be right. Copy this file beside your agent, and let play make that agent act.
 //
 //	go test ./examples/conformance           # in virtual time: a minute of waiting takes none
 //	go test -v ./examples/conformance        # with a line for each case
 //
-// An agent that is a program of its own, in any language, is proved by: aaep conformance producer --help
+// An agent that is a program of its own, in any language, is proved by: aaep conformance producer
+// --help
 package conformance
 
 import (
@@ -41,7 +42,8 @@ func TestConformance(t *testing.T) {
 // agent is yours.
 type agent struct{ *producer.Producer }
 
-// play makes it do what a case needs to see, as one session. What came of a question is for the suite to judge.
+// play makes it do what a case needs to see, as one session. What came of a question is for the
+// suite to judge.
 func (a agent) play(ctx context.Context, sc conformance.Scenario) error {
 	if sc.Name == conformance.Shutdown {
 		return a.Shutdown(ctx)

@@ -1,6 +1,6 @@
-// Command extension adds something to AAEP that AAEP does not know: progress that is heard as a rising tone. It shows how an
-// extension is one value that says what a listener may declare, what of it is honored and what stands on events, and that it
-// costs those who do not know it nothing.
+// Command extension adds something to AAEP that AAEP does not know: progress that is heard as a
+// rising tone. It shows how an extension is one value that says what a listener may declare, what
+// of it is honored and what stands on events, and that it costs those who do not know it nothing.
 //
 //	go run ./examples/extension     # the agent and three who follow it, in one program; see docs/extensions.md
 package main
@@ -24,21 +24,21 @@ import (
 // The prefix and the URI are yours to choose; the URI is never fetched.
 var vocabulary = aaep.Vocabulary{Prefix: "tone", URI: "https://tones.example/tone/v1"}
 
-// A listener declares the highest tone that its user hears. The agent puts on an event how much is done, from 0 to 1, and each
-// listener gets the tone for its own user.
+// A listener declares the highest tone that its user hears. The agent puts on an event how much is
+// done, from 0 to 1, and each listener gets the tone for its own user.
 var tone = handshake.Extension{
 	Vocabulary: vocabulary,
-	Capability: schemas.MustCompile(`{"$defs": {"ear": {"type": "object", "required": ["max_hz"],
-		"properties": {"max_hz": {"type": "number", "minimum": 100, "maximum": 20000}}}}}`, "ear"),
+	Capability: schemas.MustCompile(`{"$defs": {"hearing": {"type": "object", "required": ["max_hz"],
+		"properties": {"max_hz": {"type": "number", "minimum": 100, "maximum": 20000}}}}}`, "hearing"),
 	Honor: func(asked json.RawMessage) handshake.Effect {
-		var ear map[string]float64
-		vocabulary.Read(asked, &ear) // it has passed Capability
+		var hearing map[string]float64
+		vocabulary.Read(asked, &hearing) // it has passed Capability
 		return handshake.Effect{Data: func(_ *aaep.Event, data json.RawMessage) json.RawMessage {
 			var done map[string]float64
 			if data == nil || vocabulary.Read(data, &done) != nil {
 				return nil
 			}
-			return fmt.Appendf(nil, `{"hz":%.0f}`, done["share"]*ear["max_hz"])
+			return fmt.Appendf(nil, `{"hz":%.0f}`, done["share"]*hearing["max_hz"])
 		}}
 	},
 }
@@ -53,7 +53,7 @@ func main() {
 	var following sync.WaitGroup
 	for name, hears := range map[string]float64{"Ada": 1000, "Bayo": 4000, "Chen": 0} {
 		var wants aaep.Capabilities
-		if hears > 0 { // else this is somebody who knows nothing of the extension
+		if hears > 0 { // else the subscriber does not know the extension
 			if err := wants.AddExtension(vocabulary, map[string]float64{"max_hz": hears}); err != nil {
 				log.Fatal(err)
 			}

@@ -1,5 +1,6 @@
-// Command model is an agent as there are many: it talks to a language model and runs the tool that the model wants. Four lines,
-// which are marked, make it heard while it speaks and let it ask before it moves money. It needs no key: its model is made up.
+// Command model is an agent as there are many: it talks to a language model and runs the tool that
+// the model wants. Four lines, which are marked, make it heard while it speaks and let it ask
+// before it moves money. It needs no key: its model is made up.
 //
 //	go run ./examples/model                              # in one terminal
 //	go run ./cmd/aaep listen http://127.0.0.1:8080       # in another: hear it, and answer y or n
@@ -66,7 +67,7 @@ func main() {
 			break
 		}
 		var in transfer
-		result := "Those are not the arguments of a transfer." // nobody is asked about what the model got wrong
+		result := "Those are not the arguments of a transfer." // the user is not asked about a mistake of the model
 		if json.Unmarshal([]byte(args), &in) == nil {
 			if result, err = move(ctx, in); err != nil {
 				result = "The transfer failed."

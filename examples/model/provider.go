@@ -16,7 +16,8 @@ func moveMoney(_ context.Context, in transfer) (string, error) {
 	return fmt.Sprintf("$%d is in savings now.", in.Amount), nil
 }
 
-// madeUp answers as a provider of language models does, a word at a time: it wants the tool first, and then says what came of it.
+// madeUp answers as a provider of language models does, a word at a time: it wants the tool first,
+// and then says what came of it.
 type madeUp struct{}
 
 func (madeUp) RoundTrip(r *http.Request) (*http.Response, error) {

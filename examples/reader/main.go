@@ -1,4 +1,5 @@
-// Command reader is a small screen reader for agents; with another present.Output it is a reader for another device.
+// Command reader is a small screen reader for agents; with another present.Output it is a reader
+// for another device.
 //
 //	go run ./examples/bank                               # an agent to follow
 //	go run ./examples/reader http://127.0.0.1:8080       # needs Speech Dispatcher; type y or n when you are asked

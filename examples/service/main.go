@@ -1,12 +1,13 @@
-// Command service is the agent of examples/bank as an operator runs it: what it said survives a restart, who allowed what is on
-// record, and only those who show a token may listen, of whom only some may answer.
+// Command service is the agent of examples/bank as an operator runs it: what it said survives a
+// restart, who allowed what is on record, and only those who show a token may listen, of whom only
+// some may answer.
 //
 //	umask 077; echo "ada $(openssl rand -hex 16)" > tokens; cut -d' ' -f2 tokens > ada.token
 //	go run ./examples/service -state state -tokens tokens -may-answer ada        # in one terminal
 //	go run ./cmd/aaep listen --token-file ada.token http://127.0.0.1:8080        # in another: hear it, and answer y or n
 //	go run ./cmd/aaep audit show state/trail.jsonl                               # afterwards: who allowed what
 //
-// For other machines it takes a certificate too: serve.Server.TLS. SIGTERM and Ctrl-C end it in words.
+// Other machines need a certificate too: serve.Server.TLS. SIGTERM and Ctrl-C end it in words.
 package main
 
 import (

@@ -8,8 +8,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// transfer is what the agent does: it asks whether it may move money, and says what came of that. A no, or nobody who could be
-// asked, is an outcome and no error: with Restart=on-failure the same question would come again.
+// transfer is what the agent does: it asks whether it may move money, and says what came of that. A
+// no is an outcome and no error, as is that no user could be asked: with Restart=on-failure the
+// same question would come again.
 func transfer(ctx context.Context, p *producer.Producer) error {
 	s, err := p.StartSession(context.WithoutCancel(ctx), aaep.Say("Looking after your savings."))
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command touch follows an agent for somebody who neither sees nor hears: words on a braille display, and what must not be missed
-// is felt as well. One subscription asks for what hands can follow and feeds two outputs, one of them a device of your own.
+// Command touch follows an agent for a user who neither sees nor hears: words on a braille
+// display, and what must not be missed is felt as well. One subscription asks for what hands can
+// follow and feeds two outputs, one of them a device of your own.
 //
 //	go run ./examples/bank                               # an agent to follow
 //	go run ./examples/touch http://127.0.0.1:8080        # needs BRLTTY with a display; type y or n when you are asked

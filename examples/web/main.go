@@ -1,9 +1,11 @@
-// Command web is a site of its own with an accessible agent in it. It shows how the agent and the page that follows it are mounted
-// in an application's own server: the same origin, no build step, nothing fetched from elsewhere.
+// Command web is a site of its own with an accessible agent in it. It shows how the agent and the
+// page that follows it are mounted in an application's own server: the same origin, no build step,
+// nothing fetched from elsewhere.
 //
 //	go run ./examples/web          # then open http://127.0.0.1:8080 in any browser, with any screen reader
 //
-// "Plan a trip" there starts the agent; follow the link to hear it, and answer what it asks. Other subscribers are served as well:
+// "Plan a trip" there starts the agent; follow the link to hear it, and answer what it asks. Other
+// subscribers are served as well:
 //
 //	go run ./cmd/aaep listen http://127.0.0.1:8080
 package main

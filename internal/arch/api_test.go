@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The exported names of all modules are written down in api.txt, a line each, so that a change of them is deliberate and is read by
-// whoever reviews it.
+// The exported names of all modules are written down in api.txt, a line each, so that a change of
+// them is deliberate and is seen in a review.
 func TestAPI(t *testing.T) {
 	names, err := tracked(os.DirFS(root))
 	if err != nil {
@@ -67,8 +67,8 @@ func differences(was, is string) (problems []string) {
 	return problems
 }
 
-// exported lists what the public packages of a module export, in order: the package, then the thing. What differs from system to
-// system is there in all its forms.
+// exported lists what the public packages of a module export, in order: the package, then the
+// thing. What differs from system to system is there in all its forms.
 func exported(packs []pack, module string) []string {
 	lines := map[string]bool{}
 	for _, p := range packs {
@@ -121,7 +121,8 @@ func exported(packs []pack, module string) []string {
 	return all
 }
 
-// embedding lists the exported structs that have the methods of a type that is not exported, for they embed it.
+// embedding lists the exported structs that have the methods of a type that is not exported, for
+// they embed it.
 func embedding(p pack) map[string][]string {
 	in := map[string][]string{}
 	for _, f := range p.files {

@@ -1,5 +1,5 @@
-// Package arch holds the rules of the house as tests: which package may import which, what the core may
-// never do, and what every package owes its readers. CONTRIBUTING.md tells the same in prose.
+// Package arch holds the rules of the house as tests: which package may import which, what the core
+// may never do, and what every package owes its readers. CONTRIBUTING.md tells the same in prose.
 package arch
 
 import (
@@ -95,7 +95,8 @@ func TestProofs(t *testing.T) {
 		proofs(os.DirFS(root), "docs/security.md", packages(t)))
 }
 
-// tracked lists the files of the repository: those git tracks or, where git cannot tell, all that are there.
+// tracked lists the files of the repository: those git tracks or, where git cannot tell, all that
+// are there.
 func tracked(tree fs.FS) (names []string, err error) {
 	git := exec.Command("git", "ls-files", "-z")
 	git.Dir = root

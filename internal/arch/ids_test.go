@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The ids of our own that Go files name, and the page that says what each means. Those of requirements are in docs/coverage.md.
+// The ids of our own that Go files name, and the page that says what each means. Those of
+// requirements are in docs/coverage.md.
 var idPages = map[string]*regexp.Regexp{
 	"docs/decisions.md":  regexp.MustCompile(`\bD-\d\d\b`),
 	"docs/invariants.md": regexp.MustCompile(`\b(?:INV-\d\d|P(?:[1-9]|10)|T(?:[1-8]|-[A-Z]+))\b`),

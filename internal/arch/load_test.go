@@ -53,8 +53,9 @@ func isPublic(folder string) bool {
 	return first != "cmd" && first != "examples" && !slices.Contains(strings.Split(folder, "/"), "internal")
 }
 
-// load reads every package of the module in the tree. As for the go command, a folder with its own go.mod
-// is another module, and testdata and names that begin with a dot or underscore do not count.
+// load reads every package of the module in the tree. As for the go command, a folder with its own
+// go.mod is another module, and testdata and names that begin with a dot or underscore do not
+// count.
 func load(tree fs.FS) ([]pack, error) {
 	packs := map[string]*pack{}
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {

@@ -17,7 +17,8 @@ type folder struct {
 	why    string
 }
 
-// The map of the module. Whoever adds a package adds its row, with the fewest arrows it can live with.
+// The map of the module. A new package gets a row, with as few arrows as it can live
+// with.
 var theMap = []folder{
 	{
 		path:   ".",

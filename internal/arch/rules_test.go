@@ -80,7 +80,8 @@ func inModule(imported string) (string, bool) {
 // actors are the packages of the standard library that wait, share, roll dice or touch the world.
 var actors = regexp.MustCompile(`^(C|context|crypto/rand|embed|io/fs|io/ioutil|log|math/rand(/v2)?|net(/.+)?|os(/.+)?|path/filepath|plugin|runtime(/.+)?|sync/.+|syscall|testing(/.+)?|unsafe)$`)
 
-// harmless are those of them that only rearrange values, or hold what was fixed when the program was built.
+// harmless are those of them that only rearrange values, or hold what was fixed when the program
+// was built.
 var harmless = []string{"net/url", "embed", "io/fs"}
 
 // acts are the functions that do so in packages which are otherwise harmless.
@@ -92,8 +93,8 @@ var acts = map[string][]string{
 		"Log", "LogAttrs", "Default", "SetDefault", "SetLogLoggerLevel"},
 }
 
-// purity checks that the packages which the map calls pure take the time as an argument and give decisions
-// back, and do nothing else: no goroutine, lock, clock, randomness, input or output.
+// purity checks that the packages which the map calls pure take the time as an argument and give
+// decisions back, and do nothing else: no goroutine, lock, clock, randomness, input or output.
 func purity(packs []pack, rows []folder) (problems []string) {
 	for _, p := range packs {
 		if !slices.ContainsFunc(rows, func(row folder) bool { return row.path == p.path && row.pure }) {
@@ -175,7 +176,8 @@ func examples(packs []pack) (problems []string) {
 	return problems
 }
 
-// forTests reports whether a package is for tests to use: an example cannot run one. Its package comment shows how.
+// forTests reports whether a package is for tests to use: an example cannot run one. Its package
+// comment shows how.
 func forTests(p pack) bool {
 	found := false
 	for _, f := range p.files {
@@ -202,7 +204,8 @@ func lengths(packs []pack) (problems []string) {
 	return problems
 }
 
-// These are what no file of a finished product holds. The words are cut in two so as not to name themselves.
+// These are what no file of a finished product holds. The words are cut in two so as not to name
+// themselves.
 var (
 	machinePath = regexp.MustCompile(`(^|[^\w.-])/(ro` + `ot|ho` + `me|wo` + `rk)/`)
 	leftover    = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX)\b`)
@@ -210,7 +213,8 @@ var (
 	skips       = regexp.MustCompile(`\.Skip(f|Now)?\(`)
 )
 
-// hygiene checks that the text files work and make sense away from the machine they were written on.
+// hygiene checks that the text files work and make sense away from the machine they were written
+// on.
 func hygiene(tree fs.FS, names []string) (problems []string) {
 	for _, name := range names {
 		text, err := fs.ReadFile(tree, name)
@@ -259,7 +263,8 @@ func guide(tree fs.FS, name string, rows []folder) (problems []string) {
 // testName finds the tests named in a text, as `folder.TestName`; the root folder is called aaep.
 var testName = regexp.MustCompile("`([\\w/]+)\\.((?:Test|Fuzz)\\w+)`")
 
-// proofs checks that the tests which a text names are there, and that each row of its tables that begins a threat names one.
+// proofs checks that the tests which a text names are there, and that each row of its tables that
+// begins a threat names one.
 func proofs(tree fs.FS, name string, packs []pack) (problems []string) {
 	text, err := fs.ReadFile(tree, name)
 	if err != nil {
@@ -297,7 +302,8 @@ var (
 	notSlug   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// links checks that what the pages of the repository lead to is there: files, and headings of other pages.
+// links checks that what the pages of the repository lead to is there: files, and headings of other
+// pages.
 func links(tree fs.FS, names []string) (problems []string) {
 	for _, name := range names {
 		if path.Ext(name) != ".md" {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// keepers are the folders that handle credentials.
-var keepers = []string{"internal/credentials", "internal/httpguard", "transports/auth", "transports/auth/oidc", "transports/sse", "transports/websocket"}
+// credentialFolders are the folders that handle credentials.
+var credentialFolders = []string{"internal/credentials", "internal/httpguard", "transports/auth", "transports/auth/oidc", "transports/sse", "transports/websocket"}
 
 // secret matches the names of values that a stranger must not be able to guess piece by piece.
 var secret = regexp.MustCompile(`(?i)(token|secret|password|passwd|bearer|credential|digest|signature|hash|hmac|macs?\b|sums?\b)`)
@@ -29,8 +29,9 @@ var comparers = map[string][]string{
 	"cmp":     {"Compare"},
 }
 
-// constantTime checks that secrets are compared with crypto/subtle or hmac.Equal only (INV-48). It goes by names: a
-// value counts as secret by what it is called, and an error, a length or a comparison with a constant does not count.
+// constantTime checks that secrets are compared with crypto/subtle or hmac.Equal only (INV-48). It
+// goes by names: a value counts as secret by what it is called, and an error, a length or a
+// comparison with a constant does not count.
 func constantTime(packs []pack, folders []string) (problems []string) {
 	for _, p := range packs {
 		if !slices.Contains(folders, p.path) {
@@ -104,7 +105,8 @@ func isHeader(e ast.Expr) bool {
 	return ok && strings.EqualFold(lit.Value, `"Authorization"`)
 }
 
-// constant reports whether an expression is written out, or nil, so that comparing with it tells nothing.
+// constant reports whether an expression is written out, or nil, so that comparing with it tells
+// nothing.
 func constant(e ast.Expr) bool {
 	if id, ok := e.(*ast.Ident); ok {
 		return id.Name == "nil" || id.Name == "true" || id.Name == "false"
@@ -117,7 +119,7 @@ func constant(e ast.Expr) bool {
 func TestSecrets(t *testing.T) {
 	check(t, "where credentials are handled, secrets are compared with crypto/subtle",
 		"a comparison that stops at the first difference lets a stranger find a secret piece by piece",
-		constantTime(packages(t), keepers))
+		constantTime(packages(t), credentialFolders))
 	used := false
 	for _, p := range packages(t) {
 		for _, f := range p.files {
@@ -129,9 +131,9 @@ func TestSecrets(t *testing.T) {
 	if !used {
 		t.Error("transports/auth compares tokens and does not import crypto/subtle")
 	}
-	for _, folder := range keepers {
+	for _, folder := range credentialFolders {
 		if !slices.ContainsFunc(packages(t), func(p pack) bool { return p.path == folder }) {
-			t.Errorf("keepers names %s, which is not there: remove it", folder)
+			t.Errorf("credentialFolders names %s, which is not there: remove it", folder)
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"testing/fstest"
 )
 
-// A rule that cannot fail protects nothing: each is tried here on sources that keep it and that break it.
+// A rule that cannot fail protects nothing: each is tried here on sources that keep it and that
+// break it.
 
 // files maps file names to their texts. A text of Go without a package clause is given one.
 type files map[string]string

@@ -1,5 +1,5 @@
-// Package brailletest is a BRLTTY for tests: it speaks BrlAPI over connections in memory, remembers with its time all
-// that was on the display, and presses keys.
+// Package brailletest is a BRLTTY for tests: it speaks BrlAPI over connections in memory, remembers
+// with its time all that was on the display, and presses keys.
 //
 //	s := brailletest.New(40)
 //	d, err := braille.Open(ctx, braille.Options{Dial: s.Dial})
@@ -45,11 +45,13 @@ type State struct {
 	Ours bool
 }
 
-// Server is a BRLTTY with a display. All methods are for any goroutine. It serves one connection at a time.
+// Server is a BRLTTY with a display. All methods are for any goroutine. It serves one connection at
+// a time.
 type Server struct {
 	// Key, if it is not empty, is what a client has to know. Set it before the first connection.
 	Key string
-	// Lacks are characters that the table of the display does not have. Set it before the first connection.
+	// Lacks are characters that the table of the display does not have. Set it before the first
+	// connection.
 	Lacks string
 
 	mu      sync.Mutex
@@ -113,7 +115,8 @@ func (s *Server) Resize(cells int) {
 	s.send(conn, 'P'<<8|'U', numbers(1, 6, 0, 0, uint32(cells), 1))
 }
 
-// Press presses keys, one after the other. The client gets those that it accepts while it has the display.
+// Press presses keys, one after the other. The client gets those that it accepts while it has the
+// display.
 func (s *Server) Press(keys ...Key) {
 	for _, k := range keys {
 		s.mu.Lock()

@@ -26,7 +26,8 @@ const mostPatched = 4096
 // errPatch says that a patch is not for the value it was to be applied to.
 var errPatch = errors.New("the patch does not fit the record")
 
-// ApplyPatch returns a value with a patch applied, or an error where any of it does not fit. The value itself stays.
+// ApplyPatch returns a value with a patch applied, or an error where any of it does not fit. The
+// value itself stays.
 func ApplyPatch(value any, patch []PatchOperation) (any, error) {
 	if len(patch) > mostPatched {
 		return nil, errPatch
@@ -78,8 +79,8 @@ func applyOperation(value any, op PatchOperation) (any, error) {
 	return nil, errPatch
 }
 
-// edit changes what is at a pointer: set returns what is there then, and whether anything is. An element of a list that must not be
-// there already is put before the one that is.
+// edit changes what is at a pointer: set returns what is there then, and whether anything is. An
+// element of a list that must not be there already is put before the one that is.
 func edit(value any, pointer string, set func(any, bool) (any, bool), there bool) (any, error) {
 	names, ok := pointerNames(pointer)
 	if !ok {

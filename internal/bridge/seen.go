@@ -22,9 +22,10 @@ const (
 	entrySize = sha256.Size + 8
 )
 
-// A Seen remembers what was told, so that it is told once however often it comes. It is kept in a file, where there is one: what was
-// told is recorded after it is in the producer's log and before the sender is answered. A crash in between has it told once more
-// and never lost; no store of a log takes both in one step. All its methods may be called at once.
+// A Seen remembers what was told, so that it is told once however often it comes. It is kept in a
+// file, where there is one: what was told is recorded after it is in the producer's log and before
+// the sender is answered. A crash in between has it told once more and never lost; no store of a
+// log takes both in one step. All its methods may be called at once.
 type Seen struct {
 	mu    sync.Mutex
 	at    map[[sha256.Size]byte]int64 // when each was sent, in Unix seconds
@@ -34,7 +35,8 @@ type Seen struct {
 	size  int                         // entries in it
 }
 
-// OpenSeen reads what was told from a file, and makes it where there is none. An empty name is memory alone.
+// OpenSeen reads what was told from a file, and makes it where there is none. An empty name is
+// memory alone.
 func OpenSeen(name string, now time.Time) (*Seen, error) {
 	s := &Seen{at: map[[sha256.Size]byte]int64{}}
 	if name == "" {

@@ -10,8 +10,9 @@ import (
 // MostEvent is how many bytes one event of a stream may have.
 const MostEvent = 8 << 20
 
-// ReadEvents gives the data of each server-sent event in r to take, in their order, until r ends or take returns an error. Names, ids
-// and comments are left out. Data is valid until take returns. The error is nil where r ends as a stream does.
+// ReadEvents gives the data of each server-sent event in r to take, in their order, until r ends or
+// take returns an error. Names, ids and comments are left out. Data is valid until take returns.
+// The error is nil where r ends as a stream does.
 func ReadEvents(r io.Reader, take func(data []byte) error) error {
 	in := bufio.NewReaderSize(r, 32<<10)
 	var line, data []byte

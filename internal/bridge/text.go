@@ -1,5 +1,6 @@
-// Package bridge is what the bridges to other systems share: what a peer sends put in words that are safe to tell, the memory of what was told
-// before, and the reading of streams over HTTP. It never decides what is told of a peer.
+// Package bridge is what the bridges to other systems share: what a peer sends put in words that
+// are safe to tell, the memory of what was told before, and the reading of streams over HTTP. It
+// never decides what is told of a peer.
 package bridge
 
 import (
@@ -35,7 +36,8 @@ func Decode(data []byte, into any) error {
 // mostLeaves is how many values Describe names.
 const mostLeaves = 5
 
-// Describe says what is in JSON: its values with their paths, five at most, and how many more there are.
+// Describe says what is in JSON: its values with their paths, five at most, and how many more there
+// are.
 func Describe(text jsontext.Value) string {
 	var v any
 	if Decode(text, &v) != nil {

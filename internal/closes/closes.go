@@ -1,4 +1,5 @@
-// Package closes knows which question to a person an event asks, how long it is open, and when it no longer is.
+// Package closes knows which question to a person an event asks, how long it is open, and when it
+// no longer is.
 package closes
 
 import (
@@ -39,9 +40,10 @@ func Given(question *aaep.Event) time.Duration {
 	return time.Duration(min(max(seconds, 0), int64(longest/time.Second))) * time.Second
 }
 
-// TimeIn is how much time an event says that a question has in all, of which limit was known. Such an event does not name its
-// question, and its session may tell of other work too. But the time that is left, the share of it that is over, and the moments
-// of both events, which are by the same clock, must agree; and it never takes time away.
+// TimeIn is how much time an event says that a question has in all, of which limit was known. Such
+// an event does not name its question, and its session may tell of other work too. But the time
+// that is left, the share of it that is over, and the moments of both events, which are by the same
+// clock, must agree; and it never takes time away.
 func TimeIn(question *aaep.Event, limit time.Duration, ev *aaep.Event) (told time.Duration, ok bool) {
 	p, is := ev.Payload.(*aaep.ProgressUpdated)
 	if !is || ev.SessionID != question.SessionID || p.ETAMS == nil || p.Progress.Percent == nil {
@@ -54,8 +56,8 @@ func TimeIn(question *aaep.Event, limit time.Duration, ev *aaep.Event) (told tim
 	return told, over >= 0 && left > 0 && told >= limit && told <= longest && math.Abs(share-*p.Progress.Percent) <= 1
 }
 
-// CallOf returns the id of the tool call that a confirmation is for, as its extra_context says or what came before it (D-22); "" is
-// unknown.
+// CallOf returns the id of the tool call that a confirmation is for, as its extra_context says or
+// what came before it (D-22); "" is unknown.
 func CallOf(question *aaep.Event) string {
 	call := ""
 	if p, ok := question.Payload.(*aaep.AwaitingConfirmation); ok {
@@ -64,8 +66,9 @@ func CallOf(question *aaep.Event) string {
 	return cmp.Or(call, question.Within)
 }
 
-// Subject returns what the extra_context of a confirmation says that it is for (D-22). Names match exactly, and one that is there
-// twice is an error, with which it is for nothing: whose id it is decides what may run.
+// Subject returns what the extra_context of a confirmation says that it is for (D-22). Names match
+// exactly, and one that is there twice is an error, with which it is for nothing: whose id it is
+// decides what may run.
 func Subject(p *aaep.AwaitingConfirmation) (tool, call string, err error) {
 	if len(p.ExtraContext) == 0 {
 		return "", "", nil
@@ -93,9 +96,10 @@ func AsksElsewhere(p *aaep.AwaitingConfirmation) bool {
 // to the user itself where it gets no answer.
 const Elsewhere = "asks_elsewhere"
 
-// Question reports whether an event says that a question of its session is no longer open. Changes of state may
-// have been merged on their way, so that what counts is where they lead, after the question was asked; but not where
-// the question is known to be part of a call that goes on: such a change may be due to another call.
+// Question reports whether an event says that a question of its session is no longer open. Changes
+// of state may have been merged on their way, so that what counts is where they lead, after the
+// question was asked; but not where the question is known to be part of a call that goes on: such a
+// change may be due to another call.
 func Question(question, ev *aaep.Event) bool {
 	if ev.SessionID != question.SessionID {
 		return false

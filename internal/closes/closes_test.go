@@ -17,7 +17,8 @@ func question(about string) *aaep.Event {
 		ReplyToken: "rpl_1", TimeoutSeconds: 60, ExtraContext: json.RawMessage(about)}}
 }
 
-// The time that an event gives to a question agrees with the event's own share and moment, whatever numbers stand there.
+// The time that an event gives to a question agrees with the event's own share and moment, whatever
+// numbers stand there.
 func TestTimeIn(t *testing.T) {
 	told := func(after time.Duration, eta int64, percent float64) *aaep.Event {
 		return &aaep.Event{SessionID: "sess_1", Timestamp: asked.Add(after), Payload: &aaep.ProgressUpdated{
@@ -43,8 +44,8 @@ func TestTimeIn(t *testing.T) {
 	}
 }
 
-// What a question is for is read as it is written: a name in other letters is another name, and one that is there twice says
-// nothing. INV-33
+// What a question is for is read as it is written: a name in other letters is another name, and one
+// that is there twice says nothing. INV-33
 func TestSubject(t *testing.T) {
 	for context, want := range map[string][2]string{
 		`{"tool":"pay","tool_call_id":"call_1","amount":5}`: {"pay", "call_1"},
@@ -72,7 +73,8 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-// Of changes of state those from before the question tell nothing of it: it may have overtaken them.
+// Of changes of state those from before the question tell nothing of it: it may have overtaken
+// them.
 func TestQuestion(t *testing.T) {
 	for _, c := range []struct {
 		about    string

@@ -1,5 +1,5 @@
-// Command coverage writes docs/coverage.md: for each requirement of AAEP, the tests that name it. Run it
-// from the root of the repository, or with "go generate ./internal/coverage".
+// Command coverage writes docs/coverage.md: for each requirement of AAEP, the tests that name it.
+// Run it from the root of the repository, or with "go generate ./internal/coverage".
 //
 //go:generate go run . ../..
 package main

@@ -1,5 +1,5 @@
-// Package fakemodel stands in for the providers of language models in tests: it says what it is told to in the formats
-// that they document, streamed or whole.
+// Package fakemodel stands in for the providers of language models in tests: it says what it is
+// told to in the formats that they document, streamed or whole.
 package fakemodel
 
 import (
@@ -121,7 +121,8 @@ func Whole(dialect string, a Answer) []byte {
 	return encoded
 }
 
-// Server gives its answers one after the other, to whoever asks, in the dialect of the address.
+// Server gives its answers one after the other, whichever client asks, in the dialect of the
+// address.
 type Server struct {
 	// Piece is how many bytes are written at once; zero is all.
 	Piece int

@@ -1,6 +1,7 @@
-// Package form makes questions of a form that a program wants its user to fill in, as the Model Context Protocol and the Agent Client
-// Protocol have it: each field is one question. It asks them through a producer.Session and waits for the answers; what no question can
-// be made of is an error, and nothing is asked.
+// Package form makes questions of a form that a program wants its user to fill in, as the Model
+// Context Protocol and the Agent Client Protocol have it: each field is one question. It asks them
+// through a producer.Session and waits for the answers; what no question can be made of is an
+// error, and nothing is asked.
 package form
 
 import (
@@ -37,8 +38,9 @@ type Answer struct {
 // attempts are how often a field is asked for until the form takes the answer.
 const attempts = 3
 
-// Fill asks the questions of a form, one after the other. A question that is not answered, or not so that the form takes it, cancels
-// the form; an error that is producer.ErrTimedOut or producer.ErrUnreachable comes with that.
+// Fill asks the questions of a form, one after the other. A question that is not answered, or not
+// so that the form takes it, cancels the form; an error that is producer.ErrTimedOut or
+// producer.ErrUnreachable comes with that.
 func Fill(ctx context.Context, s *producer.Session, questions []Question) (Answer, error) {
 	content := map[string]any{}
 	for _, q := range questions {
@@ -97,7 +99,8 @@ func (q Question) take(answer any) (value any, ok bool) {
 	return q.option(answer)
 }
 
-// takeSeveral returns the options that are named, with commas between them. A single dash is none of them.
+// takeSeveral returns the options that are named, with commas between them. A single dash is none
+// of them.
 func (q Question) takeSeveral(typed string) (values []any, ok bool) {
 	values = []any{}
 	if typed = strings.TrimSpace(typed); typed == "-" {
@@ -142,7 +145,8 @@ func text(value any) string {
 	return fmt.Sprint(value)
 }
 
-// offer puts the options of q as choices where the protocol can (EVT-083), and else names them beside the question.
+// offer puts the options of q as choices where the protocol can (EVT-083), and else names them
+// beside the question.
 func (q *Question) offer(number bool) {
 	choices, seen, fit := []producer.Choice{}, map[string]bool{}, len(q.options) >= 2 && len(q.options) <= 32
 	labels, length := []string{}, 0
@@ -197,7 +201,8 @@ type titled struct {
 	Title string `json:"title"`
 }
 
-// choices are the values that the field can have. One that a person cannot type, such as an object, is an error.
+// choices are the values that the field can have. One that a person cannot type, such as an object,
+// is an error.
 func (f field) choices() (options []option, err error) {
 	for i, value := range f.Enum {
 		o := option{value, text(value), text(value)}
@@ -219,8 +224,9 @@ func (f field) choices() (options []option, err error) {
 	return options, nil
 }
 
-// Questions makes questions of a form's JSON Schema: what is required in that order, then the others by their names. A form without
-// fields is one question, to be answered with yes or no. A choice that cannot be put as one is asked for in words.
+// Questions makes questions of a form's JSON Schema: what is required in that order, then the
+// others by their names. A form without fields is one question, to be answered with yes or no. A
+// choice that cannot be put as one is asked for in words.
 func Questions(message string, schema []byte) (questions []Question, err error) {
 	var form struct {
 		Properties map[string]field `json:"properties"`

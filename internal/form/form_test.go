@@ -2,7 +2,8 @@ package form
 
 import "testing"
 
-// A choice is text, a number, true or false: of an object no person can type which is meant, and two of them cannot be compared.
+// A choice is text, a number, true or false: of an object no person can type which is meant, and
+// two of them cannot be compared.
 func TestChoices(t *testing.T) {
 	for _, tc := range []struct {
 		value string

@@ -1,4 +1,5 @@
-// Package freeport finds TCP ports for programs that are started in tests. It is for tests; nothing that users compile imports it.
+// Package freeport finds TCP ports for programs that are started in tests. It is for tests; nothing
+// that users compile imports it.
 package freeport
 
 import (
@@ -7,9 +8,10 @@ import (
 	"net"
 )
 
-// Addr is an address of the loopback network where nobody listens. It is below the ports that systems give away, so that a server
-// can go and come back. It is not found by listening there: a program that another test starts at that moment has the listener for
-// as long as its start takes, and whoever then dials reaches that.
+// Addr is an address of the loopback network on which no program listens. It is below the ports
+// that systems give away, so that a server can go and come back. It is not found by listening
+// there: a program that another test starts at that moment has the listener for as long as its
+// start takes, and a peer that dials then reaches that.
 func Addr() string {
 	for {
 		addr := fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000))

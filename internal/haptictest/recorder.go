@@ -1,4 +1,5 @@
-// Package haptictest is a device for tests of what is felt: it keeps what it was asked to play, and when.
+// Package haptictest is a device for tests of what is felt: it keeps what it was asked to play, and
+// when.
 //
 //	device := &haptictest.Recorder{}
 //	out := haptic.New(device)

@@ -33,8 +33,8 @@ func clocks() []clock {
 	return all
 }
 
-// INV-07, D-35, CONF-022: a reply counts if it comes before the deadline and is stamped before the end of its
-// question; setting the wall clock changes neither.
+// INV-07, D-35, CONF-022: a reply counts if it comes before the deadline and is stamped before the
+// end of its question; setting the wall clock changes neither.
 func TestReplyInTime(t *testing.T) {
 	around := []time.Duration{-limit - 87600*time.Hour, -1, 0, 1, 10 * time.Minute}
 	for _, c := range clocks() {
@@ -79,7 +79,8 @@ func TestExpireInTime(t *testing.T) {
 	}
 }
 
-// Without a monotonic reading the wall clock is all there is: who wants steps to be harmless passes time.Now.
+// Without a monotonic reading the wall clock is all there is: who wants steps to be harmless passes
+// time.Now.
 func TestWallTimeAlone(t *testing.T) {
 	l := opened(t, confirmation("rpl_1", aaep.RiskHigh, aaep.Reject, "sub_1"))
 	wantOutcomes(t, l.Expire(start.Add(-10*time.Minute)))

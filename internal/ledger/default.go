@@ -6,12 +6,14 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Silence is the outcome of a question that nobody answered in time.
+// Silence is the outcome of a question that was not answered in time.
 func Silence(q *Question) *Outcome { return byDefault(q, TimedOut) }
 
-// Nobody is the outcome of a question that nobody can answer, from the start or any more. The default applies,
-// but cutting a line never consents: above low risk the outcome is a rejection (§5.8.2, D-34, D-80).
-func Nobody(q *Question) *Outcome {
+// Unanswerable is the outcome of a question that no subscription can answer, from the start or any
+// more. The
+// default applies, but cutting a line never consents: above low risk the outcome is a rejection
+// (§5.8.2, D-34, D-80).
+func Unanswerable(q *Question) *Outcome {
 	out := byDefault(q, Unreachable)
 	if c := q.Confirmation; c != nil && c.RiskLevel != aaep.RiskLow {
 		out.Decision = aaep.Reject
@@ -32,8 +34,8 @@ func byDefault(q *Question, cause Cause) *Outcome {
 	return out
 }
 
-// DefaultResponse reads a clarification's default as a value of the kind it stands for, or nil. A choice's
-// value is that choice, even if it reads like a number (D-24).
+// DefaultResponse reads a clarification's default as a value of the kind it stands for, or nil. A
+// choice's value is that choice, even if it reads like a number (D-24).
 func DefaultResponse(q *aaep.AwaitingClarification) any {
 	d := q.DefaultResponse
 	if d == "" {

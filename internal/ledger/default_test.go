@@ -7,7 +7,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// INV-03, INV-04, D-33, D-80, CONF-030, 031 and 033: what silence, a lost line and a withdrawal come to.
+// INV-03, INV-04, D-33, D-80, CONF-030, 031 and 033: what silence, a lost line and a withdrawal
+// come to.
 func TestConfirmationDefaults(t *testing.T) {
 	const accept, reject = aaep.Accept, aaep.Reject
 	for _, tc := range []struct {
@@ -39,7 +40,8 @@ func TestConfirmationDefaults(t *testing.T) {
 		wantOutcomes(t, opened(t, q).Gone(start, "sub_1"), `rpl_1: unreachable "`+string(tc.cut)+`" <nil> by ""`)
 		wantOutcomes(t, opened(t, q).Unable(start, "sub_1", true, false), `rpl_1: unreachable "`+string(tc.cut)+`" <nil> by ""`)
 		wantOutcomes(t, opened(t, q).Withdraw(start, "", ""), `rpl_1: withdrawn "`+string(tc.withdraw)+`" <nil> by ""`)
-		// A line cut after the deadline, but before anybody looked at the clock, does not consent either.
+		// A line cut after the deadline, but before the next call that looks at the clock, does not
+		// consent either.
 		wantOutcomes(t, opened(t, q).Gone(start.Add(limit), "sub_1"), `rpl_1: unreachable "`+string(tc.cut)+`" <nil> by ""`)
 		if t.Failed() {
 			t.Fatalf("at %+v", tc)
@@ -118,7 +120,8 @@ func TestDefaultResponse(t *testing.T) {
 	}
 }
 
-// CONF-041, 042, 043, 044 and 045: a response of the wrong kind is no reply; the right one after it is used.
+// CONF-041, 042, 043, 044 and 045: a response of the wrong kind is no reply; the right one after it
+// is used.
 func TestResponses(t *testing.T) {
 	all := []any{"red", "green", "", "true", true, false, 0.0, 3.5, int64(3), nil, []any{"red"}, map[string]any{}, []byte("red")}
 	for _, tc := range []struct {

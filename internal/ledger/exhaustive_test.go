@@ -22,8 +22,8 @@ func answer(token aaep.ReplyToken, on string, d aaep.Decision) step {
 		says: `"` + string(d) + `" <nil>`}
 }
 
-// Three questions: one that silence accepts and a cut line does not, one that is never accepted unasked, and one
-// that anything but a withdrawal accepts.
+// Three questions: one that silence accepts and a cut line does not, one that is never accepted
+// unasked, and one that anything but a withdrawal accepts.
 var three = []step{
 	{kind: "ask", ask: confirmation("rpl_1", aaep.RiskMedium, aaep.Accept, "sub_1", "sub_2"),
 		quiet: `"accept" <nil>`, cut: `"reject" <nil>`},

@@ -7,8 +7,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// CONF-036, CONF-037, WCAG 2.2.1: more time is as much again, ten times, and a day in all; only for who was asked, while
-// the question is open. A reply stamped in the time that was added counts.
+// CONF-036, CONF-037, WCAG 2.2.1: more time is as much again, ten times, and a day in all; only for
+// who was asked, while the question is open. A reply stamped in the time that was added counts.
 func TestExtend(t *testing.T) {
 	for name, tc := range map[string]struct {
 		seconds int64

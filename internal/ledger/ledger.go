@@ -1,6 +1,6 @@
-// Package ledger settles questions: it decides which reply counts, when silence counts as the default,
-// and that each question has one outcome, once (chapter 6). It is a pure machine: it knows no clock and
-// no connection, and whoever owns it passes now.
+// Package ledger settles questions: it decides which reply counts, when silence counts as the
+// default, and that each question has one outcome, once (chapter 6). It is a pure machine: it knows
+// no clock and no connection, and its owner passes now.
 //
 // A question is open, then settled once, then remembered for a day so that its token stays dead.
 package ledger
@@ -45,9 +45,9 @@ type Cause string
 const (
 	// Replied: a subscriber answered.
 	Replied Cause = "replied"
-	// TimedOut: nobody answered before the deadline, so the default applies.
+	// TimedOut: no answer came before the deadline, so the default applies.
 	TimedOut Cause = "timed_out"
-	// Unreachable: nobody is left who could answer.
+	// Unreachable: no subscription is left that could answer.
 	Unreachable Cause = "unreachable"
 	// Withdrawn: the producer took the question back, or the session or the producer ended.
 	Withdrawn Cause = "withdrawn"
@@ -59,21 +59,24 @@ type Outcome struct {
 	Cause    Cause
 	// Decision is the answer to a confirmation: Accept only if the action may run.
 	Decision aaep.Decision
-	// Response is the answer to a clarification: a string, a bool or a float64, or nil if there is none.
+	// Response is the answer to a clarification: a string, a bool or a float64, or nil if there is
+	// none.
 	Response any
-	// Reply is the reply that settled the question, or nil. What it claims about who decided and when
-	// is the subscriber's word; By and Principal are what the connection says.
+	// Reply is the reply that settled the question, or nil. What it claims about who decided and
+	// when is the subscriber's word; By and Principal are what the connection says.
 	Reply     aaep.Message
 	By        string
 	Principal string
 	At        time.Time
 	// Until is when the time to answer ended or would have, in the wall time of Question.Stamp.
 	Until time.Time
-	// Unrecorded is set by whoever keeps the records, where the outcome could not be kept; it is then a rejection.
+	// Unrecorded is set by the owner of the audit log if the outcome could not be recorded; it is
+	// then a rejection.
 	Unrecorded bool
 }
 
-// A Ledger holds the questions of one producer. The zero Ledger is ready. It is not safe for concurrent use.
+// A Ledger holds the questions of one producer. The zero Ledger is ready. It is not safe for
+// concurrent use.
 type Ledger struct {
 	open    map[aaep.ReplyToken]*open
 	settled map[aaep.ReplyToken]time.Time
@@ -99,8 +102,8 @@ const (
 	maxTimeout = 24 * time.Hour
 )
 
-// Open adds a question. It must have a recipient and a token never used before. The question must not be
-// changed afterwards.
+// Open adds a question. It must have a recipient and a token never used before. The question must
+// not be changed afterwards.
 func (l *Ledger) Open(now time.Time, q *Question) error {
 	if (q.Confirmation == nil) == (q.Clarification == nil) {
 		return errors.New("ledger: a question is a confirmation or a clarification")
@@ -127,8 +130,9 @@ func (l *Ledger) Open(now time.Time, q *Question) error {
 	return nil
 }
 
-// Extend gives a question as much time again as it was put with, for a recipient who asked for that: ten times,
-// and never for longer than a day in all. It returns how long there is now; ok says whether that is more.
+// Extend gives a question as much time again as it was put with, for a recipient who asked for
+// that: ten times, and never for longer than a day in all. It returns how long there is now; ok
+// says whether that is more.
 func (l *Ledger) Extend(now time.Time, subscription string, token aaep.ReplyToken) (left time.Duration, ok bool) {
 	o := l.open[token]
 	if o == nil || !o.recipients[subscription] || !now.Before(o.deadline) {
@@ -144,16 +148,17 @@ func (l *Ledger) Extend(now time.Time, subscription string, token aaep.ReplyToke
 	return o.deadline.Sub(now), ok
 }
 
-// Expect keeps an open question open for a subscription that is about to be asked, for instance once that is on
-// record. Until Join says that it has been asked, it can neither answer nor extend the question. Gone ends that too.
+// Expect keeps an open question open for a subscription that is about to be asked, for instance
+// once that is on record. Until Join says that it has been asked, it can neither answer nor extend
+// the question. Gone ends that too.
 func (l *Ledger) Expect(token aaep.ReplyToken, subscription string) {
 	if o := l.open[token]; o != nil && !o.recipients[subscription] {
 		o.recipients[subscription] = false
 	}
 }
 
-// Dismiss ends what Expect began, for a subscription that is not asked after all. One that has been asked stays a
-// recipient. Where nobody else is left, the outcome is that of Nobody.
+// Dismiss ends what Expect began, for a subscription that is not asked after all. One that has been
+// asked stays a recipient. Where no other is left, the outcome is that of Unanswerable.
 func (l *Ledger) Dismiss(now time.Time, token aaep.ReplyToken, subscription string) []*Outcome {
 	if o := l.open[token]; o == nil || o.recipients[subscription] {
 		return nil
@@ -168,9 +173,9 @@ func (l *Ledger) Join(token aaep.ReplyToken, subscription string) {
 	}
 }
 
-// Reply applies a reply that arrived at now on a subscription. Only the first valid reply to a question
-// settles it (§6.3.5). Any other has no effect, and the error says which check failed: it is for the audit
-// record alone, never for the sender (§6.3.4).
+// Reply applies a reply that arrived at now on a subscription. Only the first valid reply to a
+// question settles it (§6.3.5). Any other has no effect, and the error says which check failed: it
+// is for the audit record alone, never for the sender (§6.3.4).
 func (l *Ledger) Reply(now time.Time, subscription, principal string, reply aaep.Message) (*Outcome, error) {
 	var token aaep.ReplyToken
 	var named string
@@ -206,7 +211,8 @@ func (l *Ledger) Reply(now time.Time, subscription, principal string, reply aaep
 	return out, nil
 }
 
-// Answer is what a reply comes to that has settled a question, wherever that was. The error says that it cannot have.
+// Answer is what a reply comes to that has settled a question, wherever that was. The error says
+// that it cannot have.
 func Answer(question *Question, subscription, principal string, reply aaep.Message) (*Outcome, error) {
 	out := &Outcome{Question: question, Cause: Replied, Reply: reply, By: subscription, Principal: principal}
 	switch r := reply.(type) {
@@ -239,7 +245,8 @@ func Answer(question *Question, subscription, principal string, reply aaep.Messa
 	return out, nil
 }
 
-// answers reports whether a response is of a kind the question accepts, and among its choices (§6.5.5).
+// answers reports whether a response is of a kind the question accepts, and among its choices
+// (§6.5.5).
 func answers(q *aaep.AwaitingClarification, response any) bool {
 	accepts := func(k aaep.ResponseKind) bool {
 		if len(q.AcceptedResponseKinds) == 0 {
@@ -277,8 +284,8 @@ func (l *Ledger) Expire(now time.Time) []*Outcome {
 	return all
 }
 
-// Gone takes a subscription out of the recipients and of those that are expected. Where it was the last one, the
-// outcome is that of Nobody.
+// Gone takes a subscription out of the recipients and of those that are expected. Where it was the
+// last one, the outcome is that of Unanswerable.
 func (l *Ledger) Gone(now time.Time, subscription string) []*Outcome {
 	return l.drop(now, subscription, func(*Question) bool { return true })
 }
@@ -299,12 +306,12 @@ func (l *Ledger) drop(now time.Time, subscription string, match func(*Question) 
 		if len(o.recipients) > 0 {
 			return nil
 		}
-		return Nobody(o.q)
+		return Unanswerable(o.q)
 	})
 }
 
-// Withdraw takes back one question, or every question of a session, or all where both are empty. Nothing
-// withdrawn is ever accepted.
+// Withdraw takes back one question, or every question of a session, or all where both are empty.
+// Nothing withdrawn is ever accepted.
 func (l *Ledger) Withdraw(now time.Time, token aaep.ReplyToken, sessionID string) []*Outcome {
 	if o := l.open[token]; token != "" {
 		if o == nil || sessionID != "" && o.q.SessionID != sessionID {

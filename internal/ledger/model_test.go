@@ -87,7 +87,7 @@ func (r *reference) leave(id string, confirmations, clarifications bool) []strin
 type step struct {
 	kind  string
 	ask   *Question
-	cut   string // of ask: what is expected when nobody is left
+	cut   string // of ask: what is expected when no recipient is left
 	quiet string // of ask: what is expected at the deadline
 
 	token   aaep.ReplyToken
@@ -218,7 +218,8 @@ func take(l *Ledger, r *reference, s step) error {
 	return nil
 }
 
-// INV-01, 03, 05, 06, 07, 09, 12, 15: whatever happens in whatever order, the ledger says what chapter 6 says.
+// INV-01, 03, 05, 06, 07, 09, 12, 15: whatever happens in whatever order, the ledger says what
+// chapter 6 says.
 func TestAgainstReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l Ledger

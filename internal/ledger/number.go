@@ -2,8 +2,8 @@ package ledger
 
 import "strconv"
 
-// parseNumber reads a decimal number as a clarification's default spells it; hexadecimal, infinities
-// and the like are none.
+// parseNumber reads a decimal number as a clarification's default spells it; hexadecimal,
+// infinities and the like are none.
 func parseNumber(s string) (float64, bool) {
 	for _, r := range s {
 		if (r < '0' || r > '9') && r != '.' && r != '-' && r != '+' && r != 'e' && r != 'E' {

@@ -27,7 +27,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// INV-15, HS-083, CONF-049: a question stays open while one recipient is left; a later one is as good as the first.
+// INV-15, HS-083, CONF-049: a question stays open while one recipient is left; a later one is as
+// good as the first.
 func TestRecipients(t *testing.T) {
 	asked := func() *Ledger {
 		return opened(t, confirmation("rpl_1", aaep.RiskLow, aaep.Accept, "sub_1", "sub_2", "sub_1"))
@@ -69,7 +70,8 @@ func TestRecipients(t *testing.T) {
 	}
 }
 
-// INV-15: a question stays open for a subscription that is about to be asked, which has no say before it is asked.
+// INV-15: a question stays open for a subscription that is about to be asked, which has no say
+// before it is asked.
 func TestExpectedRecipients(t *testing.T) {
 	q := confirmation("rpl_1", aaep.RiskLow, aaep.Accept, "sub_1")
 	q.Expected = []string{"sub_2"}
@@ -146,7 +148,8 @@ func TestUnable(t *testing.T) {
 	}
 }
 
-// CONF-051, CONF-052, INV-14: a withdrawal takes what it names; nothing of it is accepted, and its tokens die.
+// CONF-051, CONF-052, INV-14: a withdrawal takes what it names; nothing of it is accepted, and its
+// tokens die.
 func TestWithdraw(t *testing.T) {
 	for _, tc := range []struct {
 		token   aaep.ReplyToken

@@ -59,7 +59,8 @@ func acceptOnly() *Question {
 	return q
 }
 
-// INV-09: a reply that breaks any of the conditions changes nothing, and the question can still be answered.
+// INV-09: a reply that breaks any of the conditions changes nothing, and the question can still be
+// answered.
 func TestReplyConditions(t *testing.T) {
 	for broken := 1; broken < 1<<len(conditions); broken++ {
 		l, a := opened(t, acceptOnly()), valid()
@@ -171,7 +172,8 @@ func TestAuditRecord(t *testing.T) {
 	}
 }
 
-// The first valid reply counts, whoever sends it; the others change nothing. INV-05, HS-087, CONF-028, CONF-048.
+// The first valid reply counts, of whichever recipient it is; the others change nothing. INV-05,
+// HS-087, CONF-028, CONF-048.
 func TestFirstReplyCounts(t *testing.T) {
 	for _, first := range []aaep.Decision{aaep.Accept, aaep.Reject} {
 		for _, second := range []aaep.Decision{aaep.Accept, aaep.Reject} {

@@ -11,7 +11,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// step makes a step out of two bytes: mostly plausible, sometimes absurd. now is the session's state.
+// step makes a step out of two bytes: mostly plausible, sometimes absurd. now is the session's
+// state.
 func step(kind, arg byte, now aaep.State, n int) any {
 	states := []aaep.State{idle, thinking, awaiting, calling, awaiting, calling, writing, ""}
 	pick := func(list ...string) string { return list[int(arg>>4)%len(list)] }
@@ -62,8 +63,8 @@ func step(kind, arg byte, now aaep.State, n int) any {
 	return &aaep.Event{SessionID: session, Timestamp: when, Payload: p}
 }
 
-// A witness remembers what was accepted and judges it from the spec, in other words than the machine: it
-// looks at the whole past each time.
+// A witness remembers what was accepted and judges it from the spec, in other words than the
+// machine: it looks at the whole past each time.
 type witness struct{ past []any }
 
 func (w *witness) count(is func(any) bool) (n int) {
@@ -157,7 +158,8 @@ func (w *witness) answers(id string) (list []string) {
 	return list
 }
 
-// balance compares the counts that must agree: at the end of the session exactly, before it at most.
+// balance compares the counts that must agree: at the end of the session exactly, before it at
+// most.
 func (w *witness) balance(over bool) string {
 	calls := w.count(func(x any) bool { _, ok := payloadOf[*aaep.ToolInvoked](x); return ok })
 	returns := w.count(func(x any) bool { _, ok := payloadOf[*aaep.ToolCompleted](x); return ok })
@@ -246,8 +248,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// take moves past whatever it is given: that is what a lenient machine will be built on. A rejection stays
-// one there too (SM-009).
+// take moves past whatever it is given: that is what a lenient machine will be built on. A
+// rejection stays one there too (SM-009).
 func TestTakeJudgesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	s := new(Session)
@@ -272,7 +274,8 @@ func TestTakeJudgesNothing(t *testing.T) {
 	}
 }
 
-// What a Session takes breaks no rule, what it refuses changes nothing, and there is a way out of every state.
+// What a Session takes breaks no rule, what it refuses changes nothing, and there is a way out of
+// every state.
 func FuzzNext(f *testing.F) {
 	f.Add([]byte{0, 0, 2, 2, 22, 0, 27, 0, 2, 3, 12, 0, 15, 0, 18, 0, 21, 1, 1, 0})
 	f.Add([]byte{0, 0, 2, 3, 10, 0, 10, 17, 15, 17, 15, 0, 1, 1, 29, 0})

@@ -22,8 +22,8 @@ func answered(d aaep.Decision) trace {
 	return append(slices.Clone(asked), settle{"rpl_1", d}, state(awaiting, calling))
 }
 
-// In every row the first steps are legal, bad breaks exactly the rules in want, and then is still legal
-// afterwards; only where the session is over is there no then.
+// In every row the first steps are legal, bad breaks exactly the rules in want, and then is still
+// legal afterwards; only where the session is over is there no then.
 var illegal = []struct {
 	name  string
 	first trace

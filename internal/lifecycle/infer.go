@@ -6,9 +6,10 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Infer settles what an event that is about to be taken tells of open questions, for those who see the events and
-// not the replies. A change out of awaiting_input says that one question is settled, and a change to calling_tool
-// that the answer was yes. Where several are open nobody can tell which (D-40), until the tool is invoked.
+// Infer settles what an event that is about to be taken tells of open questions, for those who see
+// the events and not the replies. A change out of awaiting_input says that one question is settled,
+// and a change to calling_tool that the answer was yes. Where several are open it is not known
+// which (D-40) until the tool is invoked.
 func (s *Session) Infer(ev *aaep.Event) {
 	open := len(s.questions)
 	switch p := ev.Payload.(type) {

@@ -215,7 +215,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// SM-016: a producer that joins a session has states of its own, and may not begin the session again.
+// SM-016: a producer that joins a session has states of its own, and may not begin the session
+// again.
 func TestJoin(t *testing.T) {
 	var s Session
 	s.Join("sess_1")

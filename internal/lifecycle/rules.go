@@ -136,8 +136,8 @@ func (s *Session) checkInvoked(f *finding, p *aaep.ToolInvoked) {
 	}
 }
 
-// checkConsent: ask first, act only on accept, once. A call somebody was asked about waits for the answer
-// whatever its risk.
+// checkConsent: ask first, act only on accept, once. A call that was asked about waits for the
+// answer whatever its risk.
 func checkConsent(f *finding, p *aaep.ToolInvoked, c call) {
 	req, kind := "", ""
 	switch {
@@ -175,8 +175,8 @@ func (s *Session) checkCompleted(f *finding, p *aaep.ToolCompleted) {
 	}
 }
 
-// closes returns the index of the open call p completes, or -1: the one with p's id or, where ids are not
-// used, the oldest one of p's tool (§4.5.2).
+// closes returns the index of the open call p completes, or -1: the one with p's id or, where ids
+// are not used, the oldest one of p's tool (§4.5.2).
 func (s *Session) closes(p *aaep.ToolCompleted) int {
 	return slices.IndexFunc(s.tools, func(t ToolCall) bool {
 		return t.ToolCallID == p.ToolCallID && (p.ToolCallID != "" || t.Tool == p.Tool)
@@ -239,8 +239,8 @@ func (s *Session) checkQuestion(f *finding, token aaep.ReplyToken, toldAgain boo
 	}
 }
 
-// toldAgain returns the index of the open question that ev tells once more, in another language than last, for a listener that
-// changed its own meanwhile; or -1.
+// toldAgain returns the index of the open question that ev tells once more, in another language
+// than last, for a listener that changed its own meanwhile; or -1.
 func (s *Session) toldAgain(ev *aaep.Event) int {
 	token, asks := closes.Token(ev)
 	if !asks {
@@ -266,8 +266,8 @@ func (s *Session) notOpen(token aaep.ReplyToken) error {
 	return &aaep.InvalidError{Message: "settlement", Violations: f}
 }
 
-// wall is ev's time without the monotonic reading, which time.Time.Before would compare instead and which
-// goes on while the wall clock is set back. Peers see the wall clock alone.
+// wall is ev's time without the monotonic reading, which time.Time.Before would compare instead and
+// which goes on while the wall clock is set back. Peers see the wall clock alone.
 func wall(ev *aaep.Event) time.Time { return ev.Timestamp.Round(0) }
 
 func codePoints(chunk string) int64 { return int64(utf8.RuneCountInString(chunk)) }

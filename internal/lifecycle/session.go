@@ -10,12 +10,12 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 )
 
-// A Session checks that the events of one session come in an order the protocol allows. It judges order
-// alone; aaep.Validate judges each event. The zero Session is ready. It is not safe for concurrent use
-// and must not be copied after its first event.
+// A Session checks that the events of one session come in an order the protocol allows. It judges
+// order alone; aaep.Validate judges each event. The zero Session is ready. It is not safe for
+// concurrent use and must not be copied after its first event.
 //
-// It is strict: every transition is explicit (D-29), calls, questions and outputs are closed before the
-// session ends (D-30), and a confirmation is for one tool call, named by its id (D-22).
+// It is strict: every transition is explicit (D-29), calls, questions and outputs are closed before
+// the session ends (D-30), and a confirmation is for one tool call, named by its id (D-22).
 type Session struct {
 	id    string
 	begun bool
@@ -39,8 +39,8 @@ type Session struct {
 // A ToolCall is a tool call that was invoked and is not completed. ToolCallID may be empty.
 type ToolCall struct{ ToolCallID, Tool string }
 
-// An Output is an output that was begun and is not complete. Position is where its next chunk starts,
-// in code points. OutputID is empty for the output of the session as a whole.
+// An Output is an output that was begun and is not complete. Position is where its next chunk
+// starts, in code points. OutputID is empty for the output of the session as a whole.
 type Output struct {
 	OutputID string
 	Position int64
@@ -71,14 +71,14 @@ const (
 type consent int
 
 const (
-	consentNone consent = iota // nobody was asked
+	consentNone consent = iota // no question was asked
 	consentAsked
 	consentAccepted
 	consentRejected // for good (SM-009)
 )
 
-// Next takes ev as the session's next event and returns nil, or returns an *aaep.InvalidError with every
-// rule ev breaks and leaves the Session unchanged.
+// Next takes ev as the session's next event and returns nil, or returns an *aaep.InvalidError with
+// every rule ev breaks and leaves the Session unchanged.
 func (s *Session) Next(ev *aaep.Event) error {
 	if found := s.check(ev); len(found) > 0 {
 		return invalid(ev, found)
@@ -87,8 +87,8 @@ func (s *Session) Next(ev *aaep.Event) error {
 	return nil
 }
 
-// Judge is Next for a session that somebody else sent: what breaks a rule was sent all the same, and what comes behind it is
-// judged with that in mind.
+// Judge is Next for a session of a peer: an event that breaks a rule was sent all the same, and
+// those after it are judged with that in mind.
 func (s *Session) Judge(ev *aaep.Event) error {
 	found := s.check(ev)
 	s.take(ev)
@@ -99,10 +99,10 @@ func (s *Session) Judge(ev *aaep.Event) error {
 }
 
 // Settled records the outcome of the question that was asked with token: a reply, a timeout or a
-// cancellation, whichever came first. Of a confirmation, Accept allows the call it guards to be invoked,
-// once (EVT-042); every other decision, the zero one too, forbids it for good (SM-009). Of a clarification
-// the decision means nothing. Like Next, it returns an *aaep.InvalidError and changes nothing if no question
-// with that token is open.
+// cancellation, whichever came first. Of a confirmation, Accept allows the call it guards to be
+// invoked, once (EVT-042); every other decision, the zero one too, forbids it for good (SM-009). Of
+// a clarification the decision means nothing. Like Next, it returns an *aaep.InvalidError and
+// changes nothing if no question with that token is open.
 func (s *Session) Settled(token aaep.ReplyToken, d aaep.Decision) error {
 	i := slices.IndexFunc(s.questions, func(q question) bool { return q.token == token })
 	if i < 0 {
@@ -133,11 +133,12 @@ func (s *Session) State() aaep.State {
 // Over reports whether the session had its terminal event.
 func (s *Session) Over() bool { return s.end != "" }
 
-// OpenTools returns the calls that wait for their tool.completed, in order of invocation. The slice is
-// the caller's, as are those of OpenOutputs and OpenQuestions.
+// OpenTools returns the calls that wait for their tool.completed, in order of invocation. The slice
+// is the caller's, as are those of OpenOutputs and OpenQuestions.
 func (s *Session) OpenTools() []ToolCall { return slices.Clone(s.tools) }
 
-// OpenOutputs returns the outputs that wait for their closing chunk, in order of their first chunks.
+// OpenOutputs returns the outputs that wait for their closing chunk, in order of their first
+// chunks.
 func (s *Session) OpenOutputs() []Output { return slices.Clone(s.outputs) }
 
 // OpenQuestions returns the tokens of the questions that wait for Settled, in order of asking.
@@ -149,16 +150,16 @@ func (s *Session) OpenQuestions() []aaep.ReplyToken {
 	return tokens
 }
 
-// Join makes a zero Session the part that one more producer has in a session that another began (appendix A.9): its
-// states, tools, outputs and questions are its own, the beginning and the end are shared. The session's end is
-// taken by the part of every producer.
+// Join makes a zero Session the part that one more producer has in a session that another began
+// (appendix A.9): its states, tools, outputs and questions are its own, the beginning and the end
+// are shared. The session's end is taken by the part of every producer.
 func (s *Session) Join(sessionID string) { s.begun, s.id = true, sessionID }
 
 // ToolInvocations returns how many tool.invoked events the session had.
 func (s *Session) ToolInvocations() int { return s.invoked }
 
-// take moves the session past ev. It judges nothing, and nothing in an event can make it panic: a lenient
-// machine may call it with events that check found fault with.
+// take moves the session past ev. It judges nothing, and nothing in an event can make it panic: a
+// lenient machine may call it with events that check found fault with.
 func (s *Session) take(ev *aaep.Event) {
 	if !s.begun {
 		s.begun, s.id = true, ev.SessionID

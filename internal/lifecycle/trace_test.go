@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A trace is written as a list of payloads, whole events and settlements. Payloads get the session id and
-// a time one second after the step before.
+// A trace is written as a list of payloads, whole events and settlements. Payloads get the session
+// id and a time one second after the step before.
 type (
 	trace  []any
 	settle struct {

@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// Open opens a file to be read and appended to, by nobody else who does so. One that is there must be ours, and nobody else may write
-// it: in a shared folder somebody may have been quicker, and whoever pays no heed to locks could change it. A symbolic link is not
-// followed, to a file that is there or not.
+// Open opens a file to read and append to, and locks it against other processes that call Open. A
+// file that exists must belong to this user and must not be writable for others: in a shared folder
+// another user may have made it first, and a program that ignores locks could change it. A symbolic
+// link is not followed, whether its target exists or not.
 func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {

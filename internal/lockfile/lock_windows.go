@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// Open opens a file to be read and appended to. Others may read it meanwhile, and not write, rename or remove it.
+// Open opens a file to be read and appended to. Others may read it meanwhile, and not write, rename
+// or remove it.
 func Open(path string) (*os.File, error) {
 	const sharingViolation = syscall.Errno(32)
 	name, err := syscall.UTF16PtrFromString(path)

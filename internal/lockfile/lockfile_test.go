@@ -9,7 +9,8 @@ import (
 	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
-// T-SQUAT: a symbolic link is not followed, to a file that is there or not, and nothing is made where it leads.
+// T-SQUAT: a symbolic link is not followed, to a file that is there or not, and nothing is made
+// where it leads.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
 	there, nowhere := filepath.Join(dir, "there"), filepath.Join(dir, "nowhere")

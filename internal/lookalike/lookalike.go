@@ -1,7 +1,8 @@
-// Package lookalike compares what texts look like, as Unicode's technical standard 39 does, with a small table of its own: the
-// Cyrillic, Greek, Armenian and Cherokee letters that pass for Latin ones, small capitals, a few Latin ones that pass for others, digits and
-// punctuation. What is alike within or between other scripts, several letters that look like one (rn, m), and what only sounds the
-// same are not found.
+// Package lookalike compares what texts look like, as Unicode's technical standard 39 does, with a
+// small table of its own: the Cyrillic, Greek, Armenian and Cherokee letters that pass for Latin
+// ones, small capitals, a few Latin ones that pass for others, digits and punctuation. What is
+// alike within or between other scripts, several letters that look like one (rn, m), and what only
+// sounds the same are not found.
 package lookalike
 
 import (
@@ -14,7 +15,7 @@ import (
 
 // Skeleton is the same for texts that look the same; with fold, also if they differ in case.
 func Skeleton(s string, fold bool) string {
-	s = norm.NFKC.String(strings.Map(seen, norm.NFKC.String(s))) // which may bring forth what nobody sees
+	s = norm.NFKC.String(strings.Map(seen, norm.NFKC.String(s))) // which may produce invisible characters
 	s = strings.Map(func(r rune) rune { return shapeOf(shapes, r) }, s)
 	if fold {
 		s = cases.Fold().String(s)
@@ -25,7 +26,7 @@ func Skeleton(s string, fold bool) string {
 	return norm.NFC.String(strings.Join(strings.Fields(s), " "))
 }
 
-// Visible is what somebody may see of a text: its first characters, no more than that.
+// Visible returns what a reader may see of a text: its first characters, no more than that.
 func Visible(s string, most int) string {
 	s = strings.Join(strings.Fields(strings.Map(seen, s)), " ")
 	n := 0
@@ -37,7 +38,7 @@ func Visible(s string, most int) string {
 	return s
 }
 
-// seen drops what nobody sees.
+// seen drops invisible characters.
 func seen(r rune) rune {
 	if unicode.In(r, unicode.Cf, unicode.Cc, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && !unicode.IsSpace(r) {
 		return -1
@@ -52,8 +53,8 @@ func shapeOf(table map[rune]rune, r rune) rune {
 	return r
 }
 
-// shapes has for a letter the Latin one, or the digit's letter, that looks like it. In each word the first is what the
-// others look like.
+// shapes has for a letter the Latin one, or the digit's letter, that looks like it. In each word
+// the first is what the others look like.
 var shapes = table(`
 	aаɑαᴀ bЬƄʙ cсᴄ dԁᴅ eеҽᴇ fғƒꜰ gɡցɢ hһհʜ iіıɩιɪ jјϳᴊ kκкᴋ lӏǀ∣ʟ mмᴍ nпռɴ oоοօ๐ᴏ pрρᴘ qԛգꞯ rгᴦʀ sѕꜱ tтᴛ uυսʋᴜ vνѵᴠ wԝѡաᴡ xх× yуүγʏ zᴢ
 	AАΑᎪ BВΒᏴ CСᏟ DᎠ EЕΕᎬ FϜ GԌᏀ HНΗᎻ IІΙӀ JЈᎫ KКΚᏦ LᏞ MМΜᎷ NΝ OОΟՕ PРΡᏢ QԚ RᎡ SЅՏᏚ TТΤᎢ UՍ VѴᏙ WԜᎳ XХΧ YҮΥ ZΖᏃ

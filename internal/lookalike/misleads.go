@@ -8,16 +8,18 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Misleads reports whether a name could mislead who hears or reads it (INV-59): it mixes scripts, has letters or digits of another
-// width or style, or passes a verdict on itself, such as "verified", in words or by a sign. It is for a warning: an honest name may
-// have it, and a deceiver may go without.
+// Misleads reports whether a name could mislead who hears or reads it (INV-59): it mixes scripts,
+// has letters or digits of another width or style, or passes a verdict on itself, such as
+// "verified", in words or by a sign. It is for a warning: an honest name may have it, and a
+// deceiver may go without.
 func Misleads(name string) bool {
 	plain := norm.NFKC.String(strings.Map(seen, norm.NFC.String(name)))
 	return styled(strings.Map(seen, norm.NFC.String(name))) || mixed(plain) || verdict(plain)
 }
 
-// styled reports letters and digits that only look otherwise than plain ones: full width, mathematical, in circles. Forms that the
-// scripts of Arabic and Hangul have for themselves are no style.
+// styled reports letters and digits that only look otherwise than plain ones: full width,
+// mathematical, in circles. Forms that the scripts of Arabic and Hangul have for themselves are no
+// style.
 func styled(name string) bool {
 	for _, r := range name {
 		if r >= 0x1f150 && r <= 0x1f189 { // white on black, which have no plain form
@@ -70,11 +72,12 @@ func mixed(name string) bool {
 	return true
 }
 
-// signs are those by which others say that somebody is verified.
+// signs are those by which other services say that an account is verified.
 const signs = "✓✔✅☑🗸🗹⍻√🛡🔒🔐🔏🏅🎖🥇🆗👌👍💯✪⭐🌟★🏆🎗🏵𐄂ꪜ"
 
-// claims are words, and beginnings of words, by which somebody is said to be verified, in small letters and without accents. Those of
-// five letters or less, of an alphabet, are whole words, for other words have them within.
+// claims are words, and beginnings of words, by which a name is said to be verified, in small
+// letters and without accents. Those of five letters or less, of an alphabet, are whole words, for
+// other words have them within.
 var claims = strings.Fields(`
 	verified verificat trusted trustworthy official authentic genuine certified legit validated approved confirmed authorised authorized hasproved provedwho proveditself
 	verifiziert geprüft überprüft bestätigt vertrauenswürdig offiziell zertifiziert bewiesen beglaubigt
@@ -93,8 +96,9 @@ func init() {
 	}
 }
 
-// verdict reports a word of claims at the beginning of one of the name's, or within scripts without spaces, also where letters are
-// written apart, with accents, as digits or with those of other scripts that look the same.
+// verdict reports a word of claims at the beginning of one of the name's, or within scripts without
+// spaces, also where letters are written apart, with accents, as digits or with those of other
+// scripts that look the same.
 func verdict(name string) bool {
 	if strings.ContainsAny(name, signs) {
 		return true

@@ -2,7 +2,8 @@ package lookalike
 
 import "testing"
 
-// INV-59: a name of mixed scripts, of another width, or with a verdict in it is told; those that people and firms have are not.
+// INV-59: a name of mixed scripts, of another width, or with a verdict in it is told; those that
+// people and firms have are not.
 func TestMisleads(t *testing.T) {
 	for _, name := range []string{"Bаnk", "Bank Банк", "ＢＡＮＫ", "Bank２", "𝐁𝐚𝐧𝐤", "ⒷⒶⓃⓀ", "Bank verified", "Bank ✓", "Bank ✔️", "✅ Bank", "☑ Bank", "🛡️ Bank", "V e r i f i e d Bank", "Vérifié Bank",
 		"Ve\u0301rifie\u0301", "verif\u200bied", "Bank (trusted)", "Offizielle Bank", "Banco oficial", "Banque officielle", "بنك موثوق", "البنك الرسمي", "官方银行", "公式アプリ", "Официальный банк", "VERIFIED", "Verificado",

@@ -1,5 +1,6 @@
-// Package memnet is a network within one process: there net/http's servers and clients meet in a bubble of virtual time, whose
-// clock a socket would stop. To each end the other is on this machine. It is for tests; nothing that users compile imports it.
+// Package memnet is a network within one process: there net/http's servers and clients meet in a
+// bubble of virtual time, whose clock a socket would stop. To each end the other is on this
+// machine. It is for tests; nothing that users compile imports it.
 package memnet
 
 import (

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Certificates writes a CA and what it signed for servers on this machine and for a client, and returns the folder:
-// ca.pem, server.pem, server.key, client.pem and client.key.
+// Certificates writes a CA and what it signed for servers on this machine and for a client, and
+// returns the folder: ca.pem, server.pem, server.key, client.pem and client.key.
 func Certificates(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Package natstest starts real NATS servers for tests, so that what kills them is real. The server is built from the module
-// that tools/go.mod names.
+// Package natstest starts real NATS servers for tests, so that what kills them is real. The server
+// is built from the module that tools/go.mod names.
 package natstest
 
 import (
@@ -47,7 +47,8 @@ type Server struct {
 	log     bytes.Buffer
 }
 
-// binary builds the server, which takes a while when Go's build cache has nothing of it yet, and returns where it is.
+// binary builds the server, which takes a while when Go's build cache has nothing of it yet, and
+// returns where it is.
 var binary = sync.OnceValues(func() (string, error) {
 	root, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
@@ -65,8 +66,8 @@ var binary = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(path)), nil
 })
 
-// Start starts count servers and waits until they are ready: 1, or a cluster of 3 or more. More is added to what they are
-// configured with.
+// Start starts count servers and waits until they are ready: 1, or a cluster of 3 or more. More is
+// added to what they are configured with.
 func Start(t testing.TB, count int, more ...string) *Cluster {
 	t.Helper()
 	path, err := binary()
@@ -82,7 +83,8 @@ func Start(t testing.TB, count int, more ...string) *Cluster {
 			s.name, ports[3*i], ports[3*i+2], s.Files)
 		if count > 1 {
 			conf = strings.Replace(conf, "store_dir", "sync_interval: always\n store_dir", 1)
-			// They know each other by the proxies between them alone: nobody tells anybody of another way.
+			// They know each other by the proxies between them alone: none advertises another
+			// route.
 			var routes []string
 			for j := range count {
 				if j != i {
@@ -123,8 +125,8 @@ func proxy(t testing.TB, target string) *faultproxy.Proxy {
 	return p
 }
 
-// Tear tears the network between a server and the others, for what it sends, for what they send, or for both. With false for
-// both it is whole again.
+// Tear tears the network between a server and the others, for what it sends, for what they send, or
+// for both. With false for both it is whole again.
 func (c *Cluster) Tear(s *Server, sends, hears bool) {
 	i := slices.Index(c.Servers, s)
 	for j := range c.Servers {
@@ -141,7 +143,8 @@ func (s *Server) Behind() (p *faultproxy.Proxy, url string) {
 	return p, "nats://" + p.Addr().String()
 }
 
-// free finds TCP ports that nobody uses, and that a system gives to nobody while a server is dead.
+// free finds TCP ports that are not in use, and that the system gives to no program while a server
+// is dead.
 func free(count int) (ports []int) {
 	for len(ports) < count {
 		_, text, _ := net.SplitHostPort(freeport.Addr())
@@ -161,7 +164,8 @@ func (c *Cluster) URLs() string {
 	return strings.Join(all, ",")
 }
 
-// Ready waits until every server that runs says that it is healthy, and the one that leads hears all of them.
+// Ready waits until every server that runs says that it is healthy, and the one that leads hears
+// all of them.
 func (c *Cluster) Ready() {
 	running := 0
 	for _, s := range c.Servers {
@@ -204,9 +208,10 @@ func (c *Cluster) together() int {
 	return 0
 }
 
-// leads is longer than it takes until a stream has a leader. One that hears nobody looks every ten seconds whether it has been so for
-// ten, so it may be twenty; the others wait for nine more; and then it stands against each of them that they choose, and may stop
-// that a few times, as NATS asks nobody before it does.
+// leads is longer than it takes until a stream has a leader. A server that hears no other
+// checks every ten seconds whether that has lasted ten seconds, which makes twenty at most. The
+// others wait nine more. Then it opposes each leader that they elect, perhaps a few times, for NATS
+// has no vote before the vote.
 const leads = 2 * time.Minute
 
 // Leader waits until a stream has a leader, other than those given, and returns that.

@@ -4,7 +4,8 @@ package natstest
 
 import "syscall"
 
-// Pause stops a server without ending it, as a partition does to those who talk with it; it still believes what it did.
+// Pause stops a server without ending it, as a partition does to those who talk with it; it still
+// believes what it did.
 func (s *Server) Pause() { s.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Resume lets it go on.

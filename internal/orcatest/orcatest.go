@@ -1,8 +1,10 @@
-// Package orcatest is a stand-in for the D-Bus service of Orca, for tests of programs that speak through it: it keeps
-// what it was asked and when, and can be absent, hang, refuse or be restarted. It says nothing.
+// Package orcatest is a stand-in for the D-Bus service of Orca, for tests of programs that speak
+// through it: it keeps what it was asked and when, and can be absent, hang, refuse or be restarted.
+// It says nothing.
 //
-// New needs no bus: what Dial returns is linked to the double alone, so that it can be used in a bubble of
-// testing/synctest, where the seconds of an estimate pass at once. Serve puts the same double on a real bus.
+// New needs no bus: what Dial returns is linked to the double alone, so that it can be used in a
+// bubble of testing/synctest, where the seconds of an estimate pass at once. Serve puts the same
+// double on a real bus.
 //
 // As Orca, it does not know when it has spoken, and does not report a silence key.
 package orcatest
@@ -66,7 +68,8 @@ func New(version int, voices ...string) *Orca {
 // Name is Orca's name on the bus.
 func (o *Orca) Name() string { return "org.gnome." + o.root + ".Service" }
 
-// Dial returns a connection to something like a bus, on which only this Orca is. It fits orca.Options.Bus.
+// Dial returns a connection to something like a bus, on which only this Orca is. It fits
+// orca.Options.Bus.
 func (o *Orca) Dial(context.Context) (*dbus.Conn, error) {
 	client, service, err := sessionbus.Pipe()
 	if err != nil {

@@ -45,7 +45,7 @@ func TestAnswer(t *testing.T) {
 		{"Bee ni", "yo", true, true}, {"bẹẹkọ", "yo", false, true}, {"bee ko", "yo", false, true}, {"نَعَم", "ar", true, true}, {"لأ", "ar", false, true},
 		{"Yes.", "", true, true}, {"Sí.", "es", true, true}, {"Non.", "fr", false, true}, // dictated
 
-		{"s", "", false, false}, {"s", "de", false, false}, {"o", "es", false, false}, {"ja", "fr", false, false}, // of a language nobody speaks here
+		{"s", "", false, false}, {"s", "de", false, false}, {"o", "es", false, false}, {"ja", "fr", false, false}, // of a language that this user does not speak
 		{"sip", "es", false, false}, {"se", "es", false, false}, {"yep", "es", false, false}, {"j.", "de", false, false}, {"yes?", "", false, false}, {"yes..", "", false, false}, // nothing is guessed
 		{"b", "yo", false, false}, {"bẹ́ẹ̀", "yo", false, false}, {"ö", "fr", false, false}, {"ñ", "es", false, false}, {".", "es", false, false},
 		{"s s", "es", false, false}, {"", "es", false, false}, {"ſ", "de", false, false}, {"s", "xx", false, false},

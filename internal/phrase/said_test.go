@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Each phrase is said somewhere: what nobody says is translated in vain, and maybe said in English
-// where it should be.
+// Each phrase is used somewhere: one that is not is translated in vain, and perhaps its place in
+// the code speaks English.
 func TestEachIsSaid(t *testing.T) {
 	use := regexp.MustCompile(`\bphrase\.(\w+)`)
 	said := map[string]bool{}

@@ -36,7 +36,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// WCAG 2.2.1: nobody is told more time than there is but by so little that they cannot tell, nor
+// WCAG 2.2.1: no user is told of noticeably more time than there is, nor of
 // much less.
 func TestTimeIsNear(t *testing.T) {
 	for s := range 25 * 3600 {

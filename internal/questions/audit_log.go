@@ -10,8 +10,9 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// An AuditLog writes the audit records of questions and of the actions that they are about. Package audit says which record must be
-// kept before what. All methods may be called at once; each returns when its record is kept, or cannot be.
+// An AuditLog writes the audit records of questions and of the actions that they are about. Package
+// audit says which record must be kept before what. All methods may be called at once; each returns
+// when its record is kept, or cannot be.
 type AuditLog struct {
 	sink   audit.Sink
 	logger *slog.Logger
@@ -36,8 +37,8 @@ func (l *AuditLog) Record(r audit.Record) error {
 	return err
 }
 
-// RecordOutcome records how a question ended, and whose reply it was where that is known. It makes an outcome that cannot be recorded
-// a rejection.
+// RecordOutcome records how a question ended, and whose reply it was where that is known. It makes
+// an outcome that cannot be recorded a rejection.
 func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, by *audit.Subscription) {
 	r := audit.Record{Kind: audit.Settled, Time: out.At, SessionID: out.Question.SessionID, QuestionID: audit.QuestionID(out.Question.Token),
 		Tool: asked.Tool, ToolCallID: asked.ToolCallID, ShownDigest: asked.ShownDigest,
@@ -74,8 +75,8 @@ func (l *AuditLog) RecordNotDone(asked audit.Record) {
 		QuestionID: asked.QuestionID, ShownDigest: asked.ShownDigest})
 }
 
-// Questions returns the newest record of each question that a process of the agent put before this one, by the id of the question,
-// as far as the sink can read that back.
+// Questions returns the newest record of each question that a process of the agent put before this
+// one, by the id of the question, as far as the sink can read that back.
 func (l *AuditLog) Questions(agentID string) map[string]audit.Record {
 	all := map[string]audit.Record{}
 	if sink, ok := l.sink.(audit.Recovering); ok {
@@ -88,9 +89,10 @@ func (l *AuditLog) Questions(agentID string) map[string]audit.Record {
 	return all
 }
 
-// RecordLeft records the end of a question that the process before this one left behind; newest is the newest record of it. It
-// returns the record that is the newest then: a question without an outcome is withdrawn, and what was accepted and has not begun is
-// not done. Anything else has ended.
+// RecordLeft records the end of a question that the process before this one left behind; newest is
+// the newest record of it. It returns the record that is the newest then: a question without an
+// outcome is withdrawn, and what was accepted and has not begun is not done. Anything else has
+// ended.
 func (l *AuditLog) RecordLeft(newest audit.Record) audit.Record {
 	r := audit.Record{Time: time.Now(), SessionID: newest.SessionID, Tool: newest.Tool, ToolCallID: newest.ToolCallID,
 		QuestionID: newest.QuestionID, ShownDigest: newest.ShownDigest}

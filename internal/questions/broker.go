@@ -1,8 +1,10 @@
-// Package questions keeps the open questions of an agent: who may answer each, until when, and what settles it. What has to be on the
-// audit record before it takes effect is written there, and what cannot be written is a rejection.
+// Package questions keeps the open questions of an agent: who may answer each, until when, and what
+// settles it. What has to be on the audit record before it takes effect is written there, and what
+// cannot be written is a rejection.
 //
-// It decides nothing itself: internal/ledger does. It knows no session, no subscription and no link; the producer puts questions and
-// replies in, and gets one outcome for each. Begin reading at Broker.
+// It decides nothing itself: internal/ledger does. It knows no session, no subscription and no
+// link; the producer puts questions and replies in, and gets one outcome for each. Begin reading at
+// Broker.
 package questions
 
 import (
@@ -20,17 +22,19 @@ import (
 // ErrClosed is returned by Open and Reply once the Broker has been closed.
 var ErrClosed = errors.New("the agent is shutting down")
 
-// A Broker owns the ledger of open questions. One goroutine runs every command on it, with one timer for the next deadline, so that
-// what comes first counts. Each outcome is recorded, claimed and handed out by a goroutine of its own: no other question, and no
-// subscription that begins or ends, waits for a disk. All methods may be called at once.
+// A Broker owns the ledger of open questions. One goroutine runs every command on it, with one
+// timer for the next deadline, so that what comes first counts. Each outcome is recorded, claimed
+// and handed out by a goroutine of its own: no other question, and no subscription that begins or
+// ends, waits for a disk. All methods may be called at once.
 type Broker struct {
 	// Log is where replies and outcomes are recorded.
 	Log *AuditLog
-	// Claim settles a question for all processes of the agent, where there are several, and returns what settled it; nil is an
-	// outcome that means nothing to this process. A nil Claim is for an agent that is one process. Set it before the first question.
+	// Claim settles a question for all processes of the agent, where there are several, and returns
+	// what settled it; nil is an outcome that means nothing to this process. A nil Claim is for an
+	// agent that is one process. Set it before the first question.
 	Claim func(*ledger.Outcome, *Waiter) *ledger.Outcome
-	// Forget is called with each question that is no longer open, before its outcome is recorded. It may be nil. Set it before the
-	// first question.
+	// Forget is called with each question that is no longer open, before its outcome is recorded.
+	// It may be nil. Set it before the first question.
 	Forget func(aaep.ReplyToken)
 
 	commands        chan command
@@ -41,11 +45,12 @@ type Broker struct {
 	delivering      sync.WaitGroup              // the outcomes that are on their way
 }
 
-// LookAgain is how often an open question is looked at though it is not due: a timer does not run while the machine is suspended, but
-// the time to answer does (D-79).
+// LookAgain is how often an open question is looked at though it is not due: a timer does not run
+// while the machine is suspended, but the time to answer does (D-79).
 const LookAgain = 5 * time.Second
 
-// A command is something to do to the ledger, on the goroutine of run. It must not wait. Done is closed when it has been run.
+// A command is something to do to the ledger, on the goroutine of run. It must not wait. Done is
+// closed when it has been run.
 type command struct {
 	do   func(*ledger.Ledger, time.Time) []*ledger.Outcome
 	done chan struct{}
@@ -68,8 +73,9 @@ type Waiter struct {
 	abandoned atomic.Bool      // the asker takes no outcome any more; see GiveUp
 }
 
-// NewBroker returns a Broker without questions, and starts its goroutine, which Close ends. Suspended says how long the machine has been
-// suspended since it was started; nil asks the operating system, where it knows.
+// NewBroker returns a Broker without questions, and starts its goroutine, which Close ends.
+// Suspended says how long the machine has been suspended since it was started; nil asks the
+// operating system, where it knows.
 func NewBroker(log *AuditLog, suspended func() time.Duration) *Broker {
 	if suspended == nil {
 		suspended = suspendedTime
@@ -80,14 +86,15 @@ func NewBroker(log *AuditLog, suspended func() time.Duration) *Broker {
 	return b
 }
 
-// Now is the time by which answers are judged: it runs on while the machine is suspended, and no clock that is set moves it.
+// Now is the time by which answers are judged: it runs on while the machine is suspended, and no
+// clock that is set moves it.
 func (b *Broker) Now() time.Time { return time.Now().Add(b.suspended() - b.suspendedBefore) }
 
 // run is the Broker's goroutine.
 func (b *Broker) run() {
 	var open ledger.Ledger
-	// A timer that is made with 0 fires on this goroutine; in a synctest bubble two that do so at once bring down the race detector
-	// (golang/go#78156).
+	// A timer that is made with 0 fires on this goroutine; in a synctest bubble two that do so at
+	// once bring down the race detector (golang/go#78156).
 	timer := time.NewTimer(math.MaxInt64)
 	defer timer.Stop()
 	defer close(b.done)
@@ -113,7 +120,8 @@ func (b *Broker) run() {
 	}
 }
 
-// deliverAll starts a goroutine for each outcome, which hands it out. It runs on the goroutine of run.
+// deliverAll starts a goroutine for each outcome, which hands it out. It runs on the goroutine of
+// run.
 func (b *Broker) deliverAll(settled []*ledger.Outcome) {
 	for _, out := range settled {
 		w := b.waiters[out.Question.Token]
@@ -122,7 +130,8 @@ func (b *Broker) deliverAll(settled []*ledger.Outcome) {
 	}
 }
 
-// deliver records the reply, claims the question, records its outcome and hands that out. What cannot be recorded is a rejection.
+// deliver records the reply, claims the question, records its outcome and hands that out. What
+// cannot be recorded is a rejection.
 func (b *Broker) deliver(out *ledger.Outcome, w *Waiter) {
 	if b.Forget != nil {
 		b.Forget(out.Question.Token)
@@ -146,8 +155,8 @@ func (b *Broker) deliver(out *ledger.Outcome, w *Waiter) {
 	}
 }
 
-// GiveUp says that the asker takes no outcome any more, for its session is over. An acceptance that comes all the same is on record as
-// not done.
+// GiveUp says that the asker takes no outcome any more, for its session is over. An acceptance that
+// comes all the same is on record as not done.
 func (b *Broker) GiveUp(w *Waiter) {
 	w.abandoned.Store(true) // before the look: either this goroutine or that of deliver finds the outcome
 	b.recordUntaken(w)
@@ -164,7 +173,8 @@ func (b *Broker) recordUntaken(w *Waiter) {
 	}
 }
 
-// runCommand runs f on the ledger, and returns when that is done; or at once, where the Broker is closed.
+// runCommand runs f on the ledger, and returns when that is done; or at once, where the Broker is
+// closed.
 func (b *Broker) runCommand(f func(*ledger.Ledger, time.Time) []*ledger.Outcome) {
 	c := command{f, make(chan struct{})}
 	select {
@@ -174,7 +184,8 @@ func (b *Broker) runCommand(f func(*ledger.Ledger, time.Time) []*ledger.Outcome)
 	}
 }
 
-// Open adds a question, whose time to answer runs from now on. The error is ErrClosed, or says that its token is taken.
+// Open adds a question, whose time to answer runs from now on. The error is ErrClosed, or says that
+// its token is taken.
 func (b *Broker) Open(q *ledger.Question, asked audit.Record) (*Waiter, error) {
 	w := &Waiter{Answer: make(chan *ledger.Outcome, 1), Asked: asked, Settled: make(chan struct{})}
 	err := ErrClosed
@@ -190,8 +201,9 @@ func (b *Broker) Open(q *ledger.Question, asked audit.Record) (*Waiter, error) {
 	return w, nil
 }
 
-// ExpectRecipient keeps a question open for a subscription that is being put on record as asked. It is no recipient
-// until AddRecipient makes it one; DismissRecipient and RemoveSubscription end the waiting.
+// ExpectRecipient keeps a question open for a subscription that is being put on record as asked. It
+// is no recipient until AddRecipient makes it one; DismissRecipient and RemoveSubscription end the
+// waiting.
 func (b *Broker) ExpectRecipient(token aaep.ReplyToken, subscription string) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		l.Expect(token, subscription)
@@ -199,8 +211,9 @@ func (b *Broker) ExpectRecipient(token aaep.ReplyToken, subscription string) {
 	})
 }
 
-// DismissRecipient ends what ExpectRecipient began, for a subscription that could not be put on record. A question for
-// which no other subscription is left is settled. A subscription that was asked before stays a recipient.
+// DismissRecipient ends what ExpectRecipient began, for a subscription that could not be put on
+// record. A question for which no other subscription is left is settled. A subscription that was
+// asked before stays a recipient.
 func (b *Broker) DismissRecipient(token aaep.ReplyToken, subscription string) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome { return l.Dismiss(now, token, subscription) })
 }
@@ -213,7 +226,8 @@ func (b *Broker) AddRecipient(token aaep.ReplyToken, subscription string) {
 	})
 }
 
-// Extend gives a question more time, and returns how much there is now. It reports false where there is no more to give.
+// Extend gives a question more time, and returns how much there is now. It reports false where
+// there is no more to give.
 func (b *Broker) Extend(subscription string, token aaep.ReplyToken) (left time.Duration, ok bool) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		left, ok = l.Extend(now, subscription, token)
@@ -222,9 +236,10 @@ func (b *Broker) Extend(subscription string, token aaep.ReplyToken) (left time.D
 	return left, ok
 }
 
-// Reply hands in a reply, and returns the Waiter of the question that it settles. Replied is called when the effect of the reply is
-// settled and on record, with why it has none after all. The error says why the reply does not count, and is for the audit record
-// alone; it is ErrClosed where nothing counts any more.
+// Reply hands in a reply, and returns the Waiter of the question that it settles. Replied is called
+// when the effect of the reply is settled and on record, with why it has none after all. The error
+// says why the reply does not count, and is for the audit record alone; it is ErrClosed where
+// nothing counts any more.
 func (b *Broker) Reply(by audit.Subscription, m aaep.Message, replied func(lost error)) (w *Waiter, err error) {
 	err = ErrClosed
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
@@ -239,13 +254,14 @@ func (b *Broker) Reply(by audit.Subscription, m aaep.Message, replied func(lost 
 	return w, err
 }
 
-// RemoveSubscription takes a subscription that has ended from the recipients of every question. A question that it was the last
-// recipient of is settled.
+// RemoveSubscription takes a subscription that has ended from the recipients of every question. A
+// question that it was the last recipient of is settled.
 func (b *Broker) RemoveSubscription(subscription string) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome { return l.Gone(now, subscription) })
 }
 
-// NarrowAbilities takes a subscription that can no longer answer confirmations, clarifications or both from the recipients of those.
+// NarrowAbilities takes a subscription that can no longer answer confirmations, clarifications or
+// both from the recipients of those.
 func (b *Broker) NarrowAbilities(subscription string, confirmations, clarifications bool) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		return l.Unable(now, subscription, confirmations, clarifications)
@@ -259,5 +275,6 @@ func (b *Broker) Withdraw(token aaep.ReplyToken, session string) {
 	})
 }
 
-// Close withdraws what is open, and returns once every outcome has been handed out. What is called later does nothing.
+// Close withdraws what is open, and returns once every outcome has been handed out. What is called
+// later does nothing.
 func (b *Broker) Close() { close(b.stop); <-b.done; b.delivering.Wait() }

@@ -12,8 +12,8 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// D-79, INV-07: a machine that slept past the deadline wakes to an expired question, whatever waits to be read; wall clocks have
-// no say.
+// D-79, INV-07: a machine that slept past the deadline wakes to an expired question, whatever waits
+// to be read; wall clocks have no say.
 func TestBrokerSleeps(t *testing.T) {
 	for name, replies := range map[string]bool{"a reply waits": true, "nobody replies": false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,9 +11,9 @@ var cardGroups = [][]int{
 	{13}, {14}, {15}, {16}, {17}, {18}, {19},
 }
 
-// hasCard looks for digits in the groups of a card, with the length and the first digits of an issuer and the
-// right check digit. The groups are at the beginning or at the end of a row of numbers, as after "2 x" or
-// before "12/29".
+// hasCard looks for digits in the groups of a card, with the length and the first digits of an
+// issuer and the right check digit. The groups are at the beginning or at the end of a row of
+// numbers, as after "2 x" or before "12/29".
 func hasCard(s string) bool {
 	var digits []byte
 	var groups []int
@@ -56,8 +56,8 @@ func separatorAt(s string) string {
 	return ""
 }
 
-// standsAlone reports whether the digits s[from:to] are a number of their own: no part of a word, an identifier, a
-// decimal, a path or a phone number with a plus.
+// standsAlone reports whether the digits s[from:to] are a number of their own: no part of a word,
+// an identifier, a decimal, a path or a phone number with a plus.
 func standsAlone(s string, from, to int) bool {
 	if from > 0 {
 		switch b := s[from-1]; {
@@ -103,7 +103,8 @@ func isCard(digits []byte) bool {
 	return issued(digits) && luhn(digits) && !(len(digits) == 13 && barcode(digits))
 }
 
-// issued reports whether some issuer of cards numbers them so: with this length and these first digits.
+// issued reports whether some issuer of cards numbers them so: with this length and these first
+// digits.
 func issued(digits []byte) bool {
 	first := func(n int) (v int) {
 		for _, d := range digits[:n] {
@@ -146,8 +147,8 @@ func luhn(digits []byte) bool {
 	return sum%10 == 0
 }
 
-// barcode reports whether 13 digits have the check digit of an article number, as those of German goods that
-// begin with a 4.
+// barcode reports whether 13 digits have the check digit of an article number, as those of German
+// goods that begin with a 4.
 func barcode(digits []byte) bool {
 	sum := 0
 	for i, d := range digits {

@@ -6,8 +6,9 @@ import (
 	"unicode"
 )
 
-// plain is s as it is compared with the forms of secrets: what shows nothing is left out, and so are accents; digits of any script,
-// letters of full width, dashes and spaces are those of ASCII. A person reads them the same.
+// plain is s as it is compared with the forms of secrets: what shows nothing is left out, and so
+// are accents; digits of any script, letters of full width, dashes and spaces are those of ASCII. A
+// person reads them the same.
 func plain(s string) string {
 	if isASCII(s) {
 		return s
@@ -40,7 +41,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// digitValue is the value of a decimal digit: Unicode has those of a script together, from zero to nine.
+// digitValue is the value of a decimal digit: Unicode has those of a script together, from zero to
+// nine.
 func digitValue(r rune) rune {
 	for _, t := range unicode.Nd.R16 {
 		if r >= rune(t.Lo) && r <= rune(t.Hi) {
@@ -55,8 +57,9 @@ func digitValue(r rune) rune {
 	return 0
 }
 
-// A form is what a secret looks like with what stands around it. A text that has the hint in no case has none
-// of it. The group, if there is one, is the secret, which a placeholder of the same form is not.
+// A form is what a secret looks like with what stands around it. A text that has the hint in no
+// case has none of it. The group, if there is one, is the secret, which a placeholder of the same
+// form is not.
 type form struct {
 	hint string // in small letters
 	re   *regexp.Regexp
@@ -113,13 +116,15 @@ func formIn(s string) string {
 	return ""
 }
 
-// omitted is all of what stands in the place of a password that is left out, as in ***, ${PASSWORD}, $password or %s.
+// omitted is all of what stands in the place of a password that is left out, as in ***,
+// ${PASSWORD}, $password or %s.
 var omitted = regexp.MustCompile(`^(?:[*xX.•…_-]+|\$(?:[A-Z0-9_]+|[a-z_]+)|\$?[{].*[}]|\[.*\]|%[a-z]|%[A-Z_]+%|(?:YOUR_)?PASSWORD)$`)
 
 // isPassword reports whether what stands in the place of a password may be one.
 func isPassword(s string) bool { return !omitted.MatchString(s) }
 
-// placeholder is all of what stands in the place of a value that is given elsewhere, or that is none.
+// placeholder is all of what stands in the place of a value that is given elsewhere, or that is
+// none.
 var placeholder = regexp.MustCompile(`(?i)^(?:true|false|null|none|nil|required|optional|string|changeme|change_me|redacted|example|` +
 	`placeholder|value|your.*|my.*|(?:new|old)?_?(?:password|passwd|passphrase|secret|token|key))$`)
 
@@ -140,7 +145,8 @@ func isRandomWord(s string) bool {
 	return isWordlessValue(s) && strings.ContainsAny(s, "0123456789") && !strings.Contains(strings.TrimRight(s, "."), ".")
 }
 
-// isMixed reports whether a value is one that a machine made: letters and digits together, or capitals within small letters.
+// isMixed reports whether a value is one that a machine made: letters and digits together, or
+// capitals within small letters.
 func isMixed(s string) bool {
 	digit, lower, upper := strings.ContainsAny(s, "0123456789"), s != strings.ToUpper(s), s[1:] != strings.ToLower(s[1:])
 	return digit && (lower || upper) || lower && upper
@@ -149,7 +155,8 @@ func isMixed(s string) bool {
 // isRandom is isMixed for what is never made of words alone.
 func isRandom(s string) bool { return isMixed(s) && strings.ContainsAny(s, "0123456789") }
 
-// hasLongPart reports whether a part between hyphens and the like is long and has digits and letters, as no word does.
+// hasLongPart reports whether a part between hyphens and the like is long and has digits and
+// letters, as no word does.
 func hasLongPart(s string) bool {
 	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune("-_.~+/=", r) }) {
 		if len(part) >= 16 && strings.ContainsAny(part, "0123456789") && strings.Trim(part, "0123456789") != "" {

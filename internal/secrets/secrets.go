@@ -1,14 +1,17 @@
-// Package secrets finds credentials in texts that people would get. It looks at one text and knows nothing of who wrote it.
+// Package secrets finds credentials in texts that people would get. It looks at one text and knows
+// nothing of who wrote it.
 package secrets
 
 import "strings"
 
-// Find looks for a credential in a text that a person would get, and returns what kind it is: a private key, a
-// web token, a key or token of a known service (clouds, code hosts, chats), a password in a URL, what an Authorization
-// header holds, a password or the like that is assigned to a name that says so or given to a command (PASSWORD=…,
-// mysql -p…, curl -u …), or a payment card number (§10 T5). It knows what has a form of its own and nothing else: no
-// other passwords, no names, no account numbers. Characters that show nothing hide nothing from it, nor do digits of another
-// script. It looks at one text, so it cannot see what is split over two chunks. The time is linear in the length of s.
+// Find looks for a credential in a text that a person would get, and returns what kind it is: a
+// private key, a web token, a key or token of a known service (clouds, code hosts, chats), a
+// password in a URL, what an Authorization header holds, a password or the like that is assigned to
+// a name that says so or given to a command (PASSWORD=…, mysql -p…, curl -u …), or a payment card
+// number (§10 T5). It knows what has a form of its own and nothing else: no other passwords, no
+// names, no account numbers. Characters that show nothing hide nothing from it, nor do digits of
+// another script. It looks at one text, so it cannot see what is split over two chunks. The time is
+// linear in the length of s.
 func Find(s string) (kind string, found bool) {
 	s = plain(s)
 	if hasPrivateKey(s) {
@@ -26,8 +29,8 @@ func Find(s string) (kind string, found bool) {
 	return "", false
 }
 
-// hasPrivateKey looks for the header of a PEM block and the beginning of what it promises; prose may name the
-// header alone.
+// hasPrivateKey looks for the header of a PEM block and the beginning of what it promises; prose
+// may name the header alone.
 func hasPrivateKey(s string) bool {
 	const begin = "-----BEGIN "
 	for {
@@ -54,9 +57,9 @@ func hasPrivateKey(s string) bool {
 	}
 }
 
-// A keyForm is how the keys of a service begin and how many characters follow at least. Those of an exact length
-// mix capitals and small letters; the others have a part between hyphens that is long and has digits, as no
-// word does.
+// A keyForm is how the keys of a service begin and how many characters follow at least. Those of an
+// exact length mix capitals and small letters; the others have a part between hyphens that is long
+// and has digits, as no word does.
 type keyForm struct {
 	prefix string
 	least  int
@@ -77,8 +80,8 @@ var keyForms = []keyForm{
 	{"hf_", 34, true, "Hugging Face token"}, {"npm_", 36, false, "npm token"},
 }
 
-// keyIn returns the kind of the first key in s. Every run of letters, digits, hyphens and underscores is looked
-// at once, from its beginning: risk-free has no key in it.
+// keyIn returns the kind of the first key in s. Every run of letters, digits, hyphens and
+// underscores is looked at once, from its beginning: risk-free has no key in it.
 func keyIn(s string) string {
 	for i := 0; i < len(s); {
 		if !inKey(s[i]) {
@@ -125,7 +128,8 @@ func runEnd(s string, i int) int {
 	return i
 }
 
-// isWebToken: a JSON Web Token is three parts of base64url joined by dots, and two of them begin with {" encoded.
+// isWebToken: a JSON Web Token is three parts of base64url joined by dots, and two of them begin
+// with {" encoded.
 func isWebToken(s string, i, end int) bool {
 	if !strings.HasPrefix(s[i:end], "eyJ") || end+4 > len(s) || !strings.HasPrefix(s[end:], ".eyJ") {
 		return false

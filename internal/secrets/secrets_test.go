@@ -102,7 +102,8 @@ var innocents = []string{
 	"https://ada:$password@example.org", "https://ada:%s@example.org", "https://ada:{{.Password}}@example.org", "https://ada:[password]@example.org",
 }
 
-// Secret finds keys and numbers of cards in text of any language, and takes nothing innocent for one.
+// Secret finds keys and numbers of cards in text of any language, and takes nothing innocent for
+// one.
 func TestSecret(t *testing.T) {
 	for kind, all := range known {
 		for _, s := range all {
@@ -169,8 +170,8 @@ func FuzzSecret(f *testing.F) {
 	})
 }
 
-// linear fails if the large work takes far longer than as much of it in small pieces. A machine that is busy with something else
-// gets more tries: work that grows as a square fails all of them.
+// linear fails if the large work takes far longer than as much of it in small pieces. A machine
+// that is busy with something else gets more tries: work that grows as a square fails all of them.
 func linear(t *testing.T, what string, small, large func()) {
 	t.Helper()
 	took := func(work func()) time.Duration {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEval scores `aaep segment` against annotated text in many languages; `make eval` runs it. The texts
-// and the harness are not part of this repository.
+// TestEval scores `aaep segment` against annotated text in many languages; `make eval` runs it. The
+// texts and the harness are not part of this repository.
 func TestEval(t *testing.T) {
 	if os.Getenv("AAEP_EVAL") == "" {
 		t.Skip("make eval runs this")

@@ -1,6 +1,6 @@
 // Package segmentio reads text and writes its sentences: one on each line, or, for a harness that
-// judges sentence boundaries, by a protocol of JSON lines. It is how the rules of coalesce.Segmenter are
-// tried out (HS-071, D-52).
+// judges sentence boundaries, by a protocol of JSON lines. It is how the rules of
+// coalesce.Segmenter are tried out (HS-071, D-52).
 package segmentio
 
 import (
@@ -18,7 +18,8 @@ import (
 	"github.com/aaep-go/aaep/coalesce"
 )
 
-// maxBytes is the most text in one output event (§3.7), and so the longest piece a listener ever gets.
+// maxBytes is the most text in one output event (§3.7), and so the longest piece a listener ever
+// gets.
 const maxBytes = 16384
 
 func segmenter(lang string, maxRunes int) *coalesce.Segmenter {
@@ -28,10 +29,11 @@ func segmenter(lang string, maxRunes int) *coalesce.Segmenter {
 	return s
 }
 
-// Lines reads text from r and writes each sentence to w as one line, as soon as it is complete. White space
-// around a sentence is dropped and line ends inside become spaces. Lang is the text's, as a BCP 47 tag; if empty, the rules that
-// contradict no language are used. MaxRunes is the longest piece in code points, outer white space not counted; zero is as long as
-// an output event may be.
+// Lines reads text from r and writes each sentence to w as one line, as soon as it is complete.
+// White space around a sentence is dropped and line ends inside become spaces. Lang is the text's,
+// as a BCP 47 tag; if empty, the rules that contradict no language are used. MaxRunes is the
+// longest piece in code points, outer white space not counted; zero is as long as an output event
+// may be.
 func Lines(r io.Reader, w io.Writer, lang string, maxRunes int) error {
 	s := segmenter(lang, maxRunes)
 	write := func(pieces []coalesce.Piece) error {
@@ -75,7 +77,8 @@ type Request struct {
 }
 
 // A Response says which sentences a Request has, and after which token each came out; the number of
-// tokens stands for the end of the text. Joined, the sentences are the tokens joined, byte for byte.
+// tokens stands for the end of the text. Joined, the sentences are the tokens joined, byte for
+// byte.
 type Response struct {
 	ID                string   `json:"id"`
 	Sentences         []string `json:"sentences"`
@@ -83,8 +86,8 @@ type Response struct {
 	Error             string   `json:"error,omitempty"`
 }
 
-// Requests answers each Request, one a line in r, with a Response, one a line in w. It fails if a line is
-// not JSON.
+// Requests answers each Request, one a line in r, with a Response, one a line in w. It fails if a
+// line is not JSON.
 func Requests(r io.Reader, w io.Writer) error {
 	in := json.NewDecoder(r)
 	out := bufio.NewWriter(w)

@@ -53,7 +53,8 @@ func TestLinesAtOnce(t *testing.T) {
 	}
 }
 
-// The protocol of the harness that TestEval runs. The text of "bytes" is あA, its first character cut in two.
+// The protocol of the harness that TestEval runs. The text of "bytes" is あA, its first character
+// cut in two.
 func TestRequests(t *testing.T) {
 	for _, tt := range []struct {
 		name, request string

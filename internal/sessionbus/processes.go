@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Running returns the first of some programs of which a process of this user runs, as the folder proc shows them, or "".
+// Running returns the first of some programs of which a process of this user runs, as the folder
+// proc shows them, or "".
 func Running(proc string, names ...string) string {
 	files, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "comm"))
 	for _, file := range files {

@@ -1,7 +1,8 @@
-// Package sessionbus reaches the D-Bus session bus of the user, on which screen readers and feedback daemons are, and
-// holds what a double of them needs to do without a bus.
+// Package sessionbus reaches the D-Bus session bus of the user, on which screen readers and
+// feedback daemons are, and holds what a double of them needs to do without a bus.
 //
-// It never starts a bus, as godbus by itself would with dbus-launch: on a new one nobody is found, and it outlives us.
+// It never starts a bus, as godbus by itself would with dbus-launch: a new one has none
+// of those programs on it, and outlives this process.
 package sessionbus
 
 import (
@@ -14,9 +15,10 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// Processes is the folder where the system shows its processes, in which a screen reader is found that is not on the bus.
-// Tests name another, or the screen reader of whoever runs them would be taken for one of theirs: in their own process before
-// anything reads it, and in programs they build with the linker's -X.
+// Processes is the folder where the system shows its processes, in which a screen reader is found
+// that is not on the bus. Tests name another, or the screen reader of the developer who runs them
+// would be taken for one of theirs: in their own process before anything reads it, and in programs
+// they build with the linker's -X.
 var Processes = "/proc"
 
 // Dial connects to the session bus. ctx bounds the connecting, not the connection.
@@ -42,8 +44,9 @@ func Dial(ctx context.Context) (*dbus.Conn, error) {
 	return conn, nil
 }
 
-// Pipe returns the two ends of a link on which each takes the other for a bus. Nothing of it is real, so that it can
-// be used where time is not, in a bubble of testing/synctest. Both ends are to be closed.
+// Pipe returns the two ends of a link on which each takes the other for a bus. Nothing of it is
+// real, so that it can be used where time is not, in a bubble of testing/synctest. Both ends are to
+// be closed.
 func Pipe() (client, service *dbus.Conn, err error) {
 	a, b := net.Pipe()
 	if client, err = open(a); err != nil {
@@ -64,7 +67,8 @@ func open(end net.Conn) (*dbus.Conn, error) {
 	return conn, err
 }
 
-// welcomed answers the questions with which a client of a bus begins, since godbus has no other half of them.
+// welcomed answers the questions with which a client of a bus begins, since godbus has no other
+// half of them.
 type welcomed struct {
 	net.Conn
 	mu      sync.Mutex

@@ -47,7 +47,7 @@ func TestDialSilence(t *testing.T) {
 	}
 }
 
-func TestDialNobody(t *testing.T) {
+func TestDialWithoutBus(t *testing.T) {
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+filepath.Join(t.TempDir(), "bus"))
 	if _, err := sessionbus.Dial(t.Context()); err == nil {
 		t.Error("there is no bus, and Dial found one")

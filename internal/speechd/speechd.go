@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package speechd runs a real Speech Dispatcher for tests: with eSpeak NG, and a sound card that takes sound at the pace of
-// real ears and throws it away. What was said is read from the server's own transcript of the protocol.
+// Package speechd runs a real Speech Dispatcher for tests: with eSpeak NG, and a sound card that
+// takes sound at the pace of real ears and throws it away. What was said is read from the server's
+// own transcript of the protocol.
 package speechd
 
 import (
@@ -64,7 +65,8 @@ SymbolsPreprocFile "symbols.dic"
 	return s
 }
 
-// run starts a program, waits until it listens at a socket, and returns what kills it and its children.
+// run starts a program, waits until it listens at a socket, and returns what kills it and its
+// children.
 func run(t *testing.T, dir, socket string, name string, args ...string) (kill func()) {
 	t.Helper()
 	var said bytes.Buffer
@@ -124,7 +126,8 @@ func (m Message) Took() time.Duration { return m.Over.Sub(m.Begun) }
 // Heard reports whether it was spoken to its end.
 func (m Message) Heard() bool { return !m.Over.IsZero() && !m.Cut }
 
-// An entry of the transcript has the time, in seconds and microseconds, and what was received or sent.
+// An entry of the transcript has the time, in seconds and microseconds, and what was received or
+// sent.
 var entry = regexp.MustCompile(`(?m)^\[(.{24}) : (\d+)\] speechd: +(\d+):(DATA|REPLY):\|`)
 
 // Messages are those asked for so far, oldest first. Keys and single characters are among them.

@@ -1,12 +1,15 @@
-// Package spoken knows how long a text takes to be heard, in every script. The terminal, the presenters, the web page and the
-// agent's check of its own time limits share it, so that none of them takes a question for heard before a voice can have said it.
-// It never asks for the language, which is often unknown: the script says enough.
+// Package spoken knows how long a text takes to be heard, in every script. The terminal, the
+// presenters, the web page and the agent's check of its own time limits share it, so that none of
+// them takes a question for heard before a voice can have said it. It never asks for the language,
+// which is often unknown: the script says enough.
 //
-// The unit is the word of a pace in words a minute, which is about four and a half letters of English.
+// The unit is the word of a pace in words a minute, which is about four and a half letters of
+// English.
 //
-// The costs come from eSpeak NG 1.51 at 170 words a minute: of 1,089 interface sentences in 79 languages, the ones that take
-// longest decide the cost of their script. Scripts for which it has no voice cost what the most similar script does. The tests of
-// this package measure again, and a test of the page compares it with Table, character by character.
+// The costs come from eSpeak NG 1.51 at 170 words a minute: of 1,089 interface sentences in 79
+// languages, the ones that take longest decide the cost of their script. Scripts for which it has
+// no voice cost what the most similar script does. The tests of this package measure again, and a
+// test of the page compares it with Table, character by character.
 package spoken
 
 import (
@@ -20,15 +23,17 @@ import (
 // A Row says what each of some characters costs, in hundredths of a word.
 type Row struct {
 	Cost int
-	// Of lists general categories, scripts and ranges of code points in hexadecimal; the first two as package unicode and
-	// regular expressions name them.
+	// Of lists general categories, scripts and ranges of code points in hexadecimal; the first two
+	// as package unicode and regular expressions name them.
 	Of string
-	// Kind is "attached" for what belongs to the character before it, "alphabet" for letters of which a voice spells what is no
-	// word, "script" for other letters, and empty for anything else.
+	// Kind is "attached" for what belongs to the character before it, "alphabet" for letters of
+	// which a voice spells what is no word, "script" for other letters, and empty for anything
+	// else.
 	Kind string
 }
 
-// Table is read from its first row: the first row that lists a character decides, and the last where none does.
+// Table is read from its first row: the first row that lists a character decides, and the last
+// where none does.
 var Table = []Row{
 	{0, "Mn Mc Me Cf 1F3FB-1F3FF", "attached"},
 	{0, "Cc Zs Zl Zp", ""},
@@ -58,13 +63,14 @@ var Table = []Row{
 // Spelled is what a letter costs that is spelled, in hundredths of a word.
 const Spelled = 110
 
-// Time is how long it takes at most to hear a text at a pace in words a minute. A second of it is the silence before and after.
+// Time is how long it takes at most to hear a text at a pace in words a minute. A second of it is
+// the silence before and after.
 func Time(text string, wordsPerMinute int64) time.Duration {
 	return time.Duration(hundredths(text))*time.Minute/time.Duration(100*wordsPerMinute) + time.Second
 }
 
-// Words is how many words of a pace a text usually is, rounded up: of the sentences that were measured, those in the middle take
-// five sixths of what the table says.
+// Words is how many words of a pace a text usually is, rounded up: of the sentences that were
+// measured, those in the middle take five sixths of what the table says.
 func Words(text string) int { return (hundredths(text)*5/6 + 99) / 100 }
 
 func hundredths(text string) (sum int) {
@@ -106,7 +112,8 @@ func hundredths(text string) (sum int) {
 	return sum
 }
 
-// spells reports whether a voice may spell a word: a letter alone, a short one in capitals, or one without a vowel.
+// spells reports whether a voice may spell a word: a letter alone, a short one in capitals, or one
+// without a vowel.
 func spells(word []rune) bool {
 	capitals, vowel := true, false
 	for _, r := range word {

@@ -10,7 +10,8 @@ import (
 	"unicode"
 )
 
-// sentences are what an agent may ask, each with how many seconds eSpeak NG 1.51 takes for it at 170 words a minute.
+// sentences are what an agent may ask, each with how many seconds eSpeak NG 1.51 takes for it at
+// 170 words a minute.
 var sentences = []struct {
 	voice   string
 	seconds float64
@@ -44,7 +45,8 @@ var sentences = []struct {
 	{"am", 4.8, "ከሂሳብዎ አምስት መቶ ዶላር ወደ ጡረታ ቁጠባዎ ያስተላልፉ።"},
 }
 
-// others are no sentences. A voice may be quicker with them than another, so they only have a lower bound.
+// others are no sentences. A voice may be quicker with them than another, so they only have a lower
+// bound.
 var others = []struct {
 	voice   string
 	seconds float64
@@ -62,8 +64,9 @@ var others = []struct {
 	{"ar", 2, "دفع Microsoft الآن"}, {"cmn", 3.1, "付款给 Microsoft 公司"}, {"en", 1.9, "Pay Москва now"},
 }
 
-// A text takes no less than a voice takes for it, as measured once and, where eSpeak NG is installed, now; and a sentence at most
-// twice as long, so that nobody waits for a voice that ended long ago.
+// A text takes no less than a voice takes for it, as measured once and, where eSpeak NG is
+// installed, now; and a sentence at most twice as long, so that no user waits for a voice that
+// ended long ago.
 func TestTime(t *testing.T) {
 	check := func(voice, text string, seconds, most float64) {
 		now := measure(t, voice, text)
@@ -99,7 +102,8 @@ func measure(t *testing.T, voice, text string) float64 {
 	return float64(info.Size()-header) / second
 }
 
-// Scripts without a voice take about as long as those that have one; no script puts a long question into one word.
+// Scripts without a voice take about as long as those that have one; no script puts a long question
+// into one word.
 func TestScripts(t *testing.T) {
 	for script, text := range map[string]string{
 		"Khmer": "ផ្ទេរប្រាំរយដុល្លារពីគណនីរបស់អ្នកទៅប្រាក់សន្សំចូលនិវត្តន៍", "Lao": "ໂອນຫ້າຮ້ອຍໂດລາຈາກບັນຊີຂອງທ່ານໄປຫາເງິນຝາກບຳນານ",

@@ -1,5 +1,6 @@
-// Command suite runs the tests as the Makefile asks: apart from whatever else runs on the machine, all of them whatever fails,
-// and with a summary at the end: what was skipped and why, and how each package ended.
+// Command suite runs the tests as the Makefile asks: apart from whatever else runs on the machine,
+// all of them whatever fails, and with a summary at the end: what was skipped and why, and how each
+// package ended.
 //
 //	go run ./internal/suite ARGUMENTS OF GO TEST -- ARGUMENTS OF ANOTHER ...
 //
@@ -60,12 +61,14 @@ func runs(arguments []string) (all [][]string) {
 	return all
 }
 
-// kept are the variables that say how to build and where to fetch from. Every other one, such as those of a display, a session
-// bus, a speech server, a braille display or a language, is the business of whoever runs the tests, and no test of theirs.
+// kept are the variables that say how to build and where to fetch from. Every other one, such as
+// those of a display, a session bus, a speech server, a braille display or a language, belongs
+// to the developer who runs the tests, and no test sees it.
 var kept = regexp.MustCompile(`^(PATH|TMPDIR|USER|LOGNAME|GO[A-Z0-9]*|CGO_.*|CC|CXX|LD_LIBRARY_PATH|PKG_CONFIG.*|AAEP_.*|SSL_CERT_.*|NODE_.*|(?i:npm_config_.*|[a-z]+_proxy))=`)
 
-// environment is what is kept of an environment, with a home, a configuration and a runtime directory of its own in the folder
-// home. There is no session bus but those that tests start. What go, git and npm know of the real home they go on to find.
+// environment is what is kept of an environment, with a home, a configuration and a runtime
+// directory of its own in the folder home. There is no session bus but those that tests start. What
+// go, git and npm know of the real home they go on to find.
 func environment(from []string, home string) (env []string, err error) {
 	for _, v := range from {
 		if kept.MatchString(v) {
@@ -195,8 +198,8 @@ func (s *summary) read(from io.Reader) {
 	}
 }
 
-// fail prints what the tests of a package that failed printed, and those that had not ended when it did; what belongs to no test,
-// such as a panic or a race, comes first.
+// fail prints what the tests of a package that failed printed, and those that had not ended when it
+// did; what belongs to no test, such as a panic or a race, comes first.
 func (s *summary) fail(ev event, tests, built []string) {
 	var printed []string
 	for name := range s.outputs {

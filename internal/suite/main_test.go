@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A package that fails, one that does not compile and one whose test panics hide nothing of what comes after them; the summary
-// names each of them, and why tests were skipped.
+// A package that fails, one that does not compile and one whose test panics hide nothing of what
+// comes after them; the summary names each of them, and why tests were skipped.
 func TestSummary(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -68,8 +68,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// Whoever runs the tests may have a desktop, a screen reader and a language; the tests have none of it, and a home of their own.
-// What it takes to build and to fetch stays.
+// The developer who runs the tests may have a desktop, a screen reader and a language; the tests
+// see none of it, and have a home of their own. What builds and downloads need stays.
 func TestEnvironment(t *testing.T) {
 	home := t.TempDir()
 	env, err := environment([]string{"PATH=/bin", "GOPROXY=https://proxy.example", "https_proxy=http://proxy.example", "AAEP_REAL=1", "DISPLAY=:0",

@@ -52,8 +52,8 @@ func Spoken(d time.Duration) string {
 // OneLine is text that cannot pretend to be another line.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Sentence ends a text with a full stop, so that a voice pauses before what follows. What ends in the mark of another script, or in
-// one within quotation marks, has an end.
+// Sentence ends a text with a full stop, so that a voice pauses before what follows. What ends in
+// the mark of another script, or in one within quotation marks, has an end.
 func Sentence(text string) string {
 	text = strings.TrimSpace(text)
 	bare := strings.TrimRightFunc(text, func(r rune) bool { return unicode.In(r, unicode.Pe, unicode.Pf, unicode.Pi) || r == '"' || r == '\'' })

@@ -1,11 +1,12 @@
-// Package discover finds the ways to an agent: it reads the address that a user gave, asks the agent's manifest which
-// transports there are (§5.10.2), and makes a dialer of each, in the user's order.
+// Package discover finds the ways to an agent: it reads the address that a user gave, asks the
+// agent's manifest which transports there are (§5.10.2), and makes a dialer of each, in the user's
+// order.
 //
 //	ways, err := discover.Ways(ctx, "https://bank.example", discover.Options{})
 //	sub, err := subscriber.Dial(ctx, ways[0].Dialer, subscriber.Config{…, Fallback: discover.Dialers(ways[1:])})
 //
-// A way never leaves the machine, the host or the encryption of the address that the user gave: what the manifest says
-// beyond that is passed over.
+// A way never leaves the machine, the host or the encryption of the address that the user gave:
+// what the manifest says beyond that is passed over.
 package discover
 
 import (
@@ -29,15 +30,17 @@ import (
 
 // Options say what the user wants, and who they are. The zero Options take the usual order.
 type Options struct {
-	// Transports are the names of those that may be used, best first. Nil is manifest.SSE, which goes on after a cut,
-	// manifest.WebSocket and LocalTransport.
+	// Transports are the names of those that may be used, best first. Nil is manifest.SSE, which
+	// goes on after a cut, manifest.WebSocket and LocalTransport.
 	Transports []string
 	// Credentials and TLS are for transports over the network; see sse.Dialer.
 	Credentials func(context.Context) (http.Header, error)
 	TLS         *tls.Config
-	// RootLayout also follows agents that know no handshake; see sse.Dialer. Nothing is agreed with them.
+	// RootLayout also follows agents that know no handshake; see sse.Dialer. Nothing is agreed with
+	// them.
 	RootLayout bool
-	// More makes dialers for transports of other modules, such as gRPC, by their names: of the endpoint in the manifest.
+	// More makes dialers for transports of other modules, such as gRPC, by their names: of the
+	// endpoint in the manifest.
 	More map[string]func(at *url.URL) transports.Dialer
 	// Logger receives diagnostics. Nil discards them.
 	Logger *slog.Logger
@@ -61,10 +64,10 @@ func Dialers(ways []Way) []transports.Dialer {
 	return all
 }
 
-// Ways returns the ways to the agent at an address: at least one, or an error that says what was wrong and what would be
-// right. "https://bank.example" asks for a manifest, which takes at most ten seconds, and does without where there is none;
-// http is for this machine only. An address with a path, "wss://…" and LocalScheme with an agent's id or a path are the one way
-// they name.
+// Ways returns the ways to the agent at an address: at least one, or an error that says what was
+// wrong and what would be right. "https://bank.example" asks for a manifest, which takes at most
+// ten seconds, and does without where there is none; http is for this machine only. An address with
+// a path, "wss://…" and LocalScheme with an agent's id or a path are the one way they name.
 // Connections are made by the dialers.
 func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 	if o.Logger == nil {
@@ -118,7 +121,8 @@ func (o *Options) local(name string) (Way, error) {
 	return Way{LocalTransport, LocalScheme + path, ipc.Dialer{Path: path}}, err
 }
 
-// LocalPath completes an agent's id to the path of its socket, or pipe on Windows; a path stays as it is.
+// LocalPath completes an agent's id to the path of its socket, or pipe on Windows; a path stays as
+// it is.
 func LocalPath(name string) (string, error) {
 	switch {
 	case name == "":
@@ -141,8 +145,8 @@ func (o *Options) socket(u *url.URL) Way {
 	return Way{manifest.WebSocket, u.String(), websocket.Dialer{URL: u.String(), Credentials: o.Credentials, TLS: o.TLS}}
 }
 
-// manifest returns where the transports are. An agent without a manifest, or with one that names none, has its transports at the
-// usual paths, if any.
+// manifest returns where the transports are. An agent without a manifest, or with one that names
+// none, has its transports at the usual paths, if any.
 func (o *Options) manifest(ctx context.Context, origin *url.URL) (map[string]manifest.Endpoint, error) {
 	usual := map[string]manifest.Endpoint{manifest.SSE: {Address: sse.DefaultPrefix}, manifest.WebSocket: {Address: websocket.DefaultPath}}
 	data, err := manifest.Discover(ctx, origin.String(), o.TLS)
@@ -176,7 +180,8 @@ func (o *Options) manifest(ctx context.Context, origin *url.URL) (map[string]man
 	return published, nil
 }
 
-// way is the way that an endpoint names, if it stays where the user was: on this machine, or on that host and encrypted.
+// way is the way that an endpoint names, if it stays where the user was: on this machine, or on
+// that host and encrypted.
 func (o *Options) way(name string, at manifest.Endpoint, origin *url.URL) (Way, bool) {
 	here := httpguard.LoopbackName(origin.Hostname())
 	if path, ok := strings.CutPrefix(at.Address, LocalScheme); ok {
@@ -221,7 +226,7 @@ func port(u *url.URL) string {
 func names(published map[string]manifest.Endpoint) []string {
 	var all []string
 	for name := range published {
-		all = append(all, fmt.Sprintf("%.40q", name)) // anybody may have written it
+		all = append(all, fmt.Sprintf("%.40q", name)) // any program may have written it
 	}
 	slices.Sort(all)
 	return all

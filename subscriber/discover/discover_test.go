@@ -48,8 +48,8 @@ func told(transports, endpoints string) string {
 		manifest.EndpointsVocabulary.URI, transports, endpoints)
 }
 
-// SSE-002, XT-002, D-59, T-DOWNGRADE: the manifest says which ways there are, the user in which order; one that leads
-// elsewhere is none.
+// SSE-002, XT-002, D-59, T-DOWNGRADE: the manifest says which ways there are, the user in which
+// order; one that leads elsewhere is none.
 func TestWays(t *testing.T) {
 	const everywhere = `"sse","websocket","unix-socket","grpc"`
 	for name, c := range map[string]struct {
@@ -141,7 +141,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A manifest that does not come does not keep anybody waiting after they gave up.
+// A manifest that does not come does not hold up a caller whose context has ended.
 func TestNoPatience(t *testing.T) {
 	hang := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
@@ -187,7 +187,8 @@ func ExampleWays() {
 	// Output: Following Planner over websocket
 }
 
-// XT-002: with WebSocket blocked on the way, the subscriber comes up over Server-Sent Events and says so.
+// XT-002: with WebSocket blocked on the way, the subscriber comes up over Server-Sent Events and
+// says so.
 func TestBlockedWebSocket(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 )
 
-// D-59, T-DOWNGRADE: a host has one name in any letters, and a scheme's own port is that port, written or not.
+// D-59, T-DOWNGRADE: a host has one name in any letters, and a scheme's own port is that port,
+// written or not.
 func TestSameHostAndPort(t *testing.T) {
 	for _, c := range []struct {
 		origin, name, address string

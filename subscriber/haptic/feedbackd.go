@@ -23,20 +23,22 @@ var (
 
 // FeedbackdOptions may be zero.
 type FeedbackdOptions struct {
-	// AppID is under what its user finds this program in feedbackd's settings, to silence it or to let it be felt in spite
-	// of silence; "" stands for "io.github.aaep-go".
+	// AppID is under what its user finds this program in feedbackd's settings, to silence it or to
+	// let it be felt in spite of silence; "" stands for "io.github.aaep-go".
 	AppID string
 	// Sound lets feedbackd play sounds as well, where its user's profile has them.
 	Sound bool
-	// Events are feedbackd's events by pattern, for a theme of one's own or for more patterns than five. A nil map stands
-	// for events that feedbackd's own theme has.
+	// Events are feedbackd's events by pattern, for a theme of one's own or for more patterns than
+	// five. A nil map stands for events that feedbackd's own theme has.
 	Events map[string]string
-	// Bus connects to the bus on which feedbackd is; nil stands for the session bus. The Feedbackd closes what it returns.
+	// Bus connects to the bus on which feedbackd is; nil stands for the session bus. The Feedbackd
+	// closes what it returns.
 	Bus func(context.Context) (*dbus.Conn, error)
 }
 
-// What feedbackd's own theme makes of its events is little, so that they are chosen by how they feel, or sound, and not
-// by their names: a tick of 15 ms and one of 12, twice half a second, a tenth of a second, three times 0.75 s.
+// What feedbackd's own theme makes of its events is little, so that they are chosen by how they
+// feel, or sound, and not by their names: a tick of 15 ms and one of 12, twice half a second, a
+// tenth of a second, three times 0.75 s.
 var (
 	toFeel = map[string]string{Started: "button-pressed", Working: "button-released", NeedsYou: "message-new-sms",
 		Done: "timeout-completed", Failed: "message-new-email"}
@@ -51,18 +53,20 @@ const (
 	longest      = 5 * time.Second // of a pattern, whatever the theme says
 )
 
-// Feedbackd plays patterns through feedbackd, the daemon of Phosh and other Linux shells for all that buzzes, sounds and
-// blinks. Whether, and how, is for its user to say: the profile "silent" lets nothing through, "quiet" no sound. Where
-// there is no motor, no sound card or nothing in the theme, nothing happens, and that is no error.
+// Feedbackd plays patterns through feedbackd, the daemon of Phosh and other Linux shells for all
+// that buzzes, sounds and blinks. Whether, and how, is for its user to say: the profile "silent"
+// lets nothing through, "quiet" no sound. Where there is no motor, no sound card or nothing in the
+// theme, nothing happens, and that is no error.
 //
-// NeedsYou and Failed are marked as important; who lets this program be important feels them in any profile.
+// NeedsYou and Failed are marked as important; who lets this program be important feels them in any
+// profile.
 type Feedbackd struct {
 	options FeedbackdOptions
 	conn    *dbus.Conn
 }
 
-// OpenFeedbackd connects to feedbackd, which the bus starts if it is installed, and otherwise returns ErrAbsent. ctx bounds
-// the connecting, not the Feedbackd.
+// OpenFeedbackd connects to feedbackd, which the bus starts if it is installed, and otherwise
+// returns ErrAbsent. ctx bounds the connecting, not the Feedbackd.
 func OpenFeedbackd(ctx context.Context, options FeedbackdOptions) (*Feedbackd, error) {
 	if options.AppID == "" {
 		options.AppID = "io.github.aaep-go"
@@ -169,7 +173,7 @@ func (f *Feedbackd) call(ctx context.Context, limit time.Duration, method string
 	return nil, fmt.Errorf("haptic: %w", call.Err)
 }
 
-// absent are the answers of a bus that knows nobody of that name, or cannot start it.
+// absent are the answers of a bus that knows no program of that name, or cannot start it.
 var absent = []string{"org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
 	"org.freedesktop.DBus.Error.Spawn.ExecFailed", "org.freedesktop.DBus.Error.Spawn.ChildExited", "org.freedesktop.DBus.Error.NoReply"}
 

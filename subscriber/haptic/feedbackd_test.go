@@ -66,7 +66,7 @@ func (d *daemon) trigger(app, event string, hints map[string]dbus.Variant, timeo
 	if d.fault != nil {
 		return 0, d.fault
 	}
-	d.service.Emit(path, name+".FeedbackEnded", id+1000, uint32(0)) // somebody else's
+	d.service.Emit(path, name+".FeedbackEnded", id+1000, uint32(0)) // of another program
 	over := func() { d.service.Emit(path, name+".FeedbackEnded", id, uint32(0)) }
 	switch {
 	case d.length == 0:
@@ -84,7 +84,8 @@ func (d *daemon) end(id uint32) *dbus.Error {
 	return nil
 }
 
-// A pattern is an event of the theme; it ends by itself, with ctx, or after five seconds where a theme has no end.
+// A pattern is an event of the theme; it ends by itself, with ctx, or after five seconds where a
+// theme has no end.
 func TestFeedbackd(t *testing.T) {
 	for _, c := range []struct {
 		name    string

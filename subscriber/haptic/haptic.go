@@ -1,20 +1,25 @@
-// Package haptic makes felt what happens: five patterns of one meaning each, for a wristband, a telephone or a
-// controller, and as five sounds where a device plays those. No words, and no language.
+// Package haptic makes felt what happens: five patterns of one meaning each, for a wristband, a
+// telephone or a controller, and as five sounds where a device plays those. No words, and no
+// language.
 //
-// A pattern is never the only way in which somebody learns of something: use it beside speech, braille or text. That
-// is why what cannot be felt is no error here: a device without a motor, a person who switched it off.
+// A pattern is never the only way in which a person learns of something: use it beside speech,
+// braille or text. That is why it is no error where no pattern can be felt, as with a device
+// without a motor, or one that its owner switched off.
 //
-// A band that buzzes all the time is taken off. So there is at most one pattern a second, that of work going on at most
-// one in ten seconds, and an event that is told in several sentences is felt once. What is Critical is felt at once.
+// A band that buzzes all the time is taken off. So there is at most one pattern a second, that of
+// work going on at most one in ten seconds, and an event that is told in several sentences is felt
+// once. What is Critical is felt at once.
 //
-// An agent that knows better chooses a pattern for its event with the extension of extensions.HapticVocabulary. If the
-// device has it, it is that which is felt. Declare the device's patterns so that the agent knows them:
+// An agent that knows better chooses a pattern for its event with the extension of
+// extensions.HapticVocabulary. If the device has it, it is that which is felt. Declare the device's
+// patterns so that the agent knows them:
 //
 //	caps.AddExtension(extensions.HapticVocabulary, extensions.Haptic{PatternsSupported: device.Patterns()})
 //
-// Feedbackd is the device of Linux telephones and desktops, and plays sounds (earcons) as well: its users decide in one
-// place whether an event of theirs is felt, heard or neither, so both are one package here. Sounds are switched with
-// FeedbackdOptions.Sound; words are another output's and are not touched by it.
+// Feedbackd is the device of Linux telephones and desktops, and plays sounds (earcons) as well: its
+// users decide in one place whether an event of theirs is felt, heard or neither, so both are one
+// package here. Sounds are switched with FeedbackdOptions.Sound; words are another output's and are
+// not touched by it.
 package haptic
 
 import (
@@ -39,11 +44,14 @@ const (
 	Failed   = "failed"    // it did not succeed
 )
 
-// Device makes patterns felt or heard. Play is called by one goroutine at a time, the others by any.
+// Device makes patterns felt or heard. Play is called by one goroutine at a time, the others by
+// any.
 type Device interface {
-	// Patterns are the names of those it has. The first is felt with what is critical where nothing else fits.
+	// Patterns are the names of those it has. The first is felt with what is critical where nothing
+	// else fits.
 	Patterns() []string
-	// Play plays one of them and returns when it is over. When ctx ends first, it stops it and returns ctx's error.
+	// Play plays one of them and returns when it is over. When ctx ends first, it stops it and
+	// returns ctx's error.
 	Play(ctx context.Context, felt extensions.HapticData) error
 	Close() error
 }
@@ -53,7 +61,8 @@ const (
 	again   = 10 * time.Second // for the same event, and for work that goes on
 )
 
-// Output presents through a device. Present is for one goroutine at a time; the other methods may be called from any.
+// Output presents through a device. Present is for one goroutine at a time; the other methods may
+// be called from any.
 type Output struct {
 	device Device
 	closed chan struct{}
@@ -75,8 +84,9 @@ func New(device Device) *Output {
 	return o
 }
 
-// Present makes u felt, if there is a pattern for it and the person was not just disturbed, and returns when that is
-// over. It returns nil for what is not felt, ctx's error if ctx ended first, and the device's if that failed.
+// Present makes u felt, if there is a pattern for it and the person was not just disturbed, and
+// returns when that is over. It returns nil for what is not felt, ctx's error if ctx ended first,
+// and the device's if that failed.
 func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -120,7 +130,8 @@ func (o *Output) choose(u announce.Utterance) (felt extensions.HapticData, ok bo
 	if u.Event != nil {
 		data := u.Event.Extensions[extensions.HapticVocabulary.Prefix]
 		if data != nil && jsonv2.Unmarshal(data, &felt) == nil && slices.Contains(has, felt.Pattern) {
-			// The first on a critical event is what a producer puts where the agent chose none, and says less than our own.
+			// The first on a critical event is what a producer puts where the agent chose none, and
+			// says less than our own.
 			if own := meaning(u); felt.Pattern == has[0] && u.Event.Critical() && slices.Contains(has, own) {
 				felt.Pattern = own
 			}
@@ -140,7 +151,8 @@ func (o *Output) repeats(ev *aaep.Event, pattern string) bool {
 		pattern == Working && !o.working.IsZero() && time.Since(o.working) < again
 }
 
-// meaning returns the pattern for an utterance, or "" for one that has no more to it than its words.
+// meaning returns the pattern for an utterance, or "" for one that has no more to it than its
+// words.
 func meaning(u announce.Utterance) string {
 	if u.Event != nil {
 		switch p := u.Event.Payload.(type) {

@@ -37,7 +37,8 @@ func played(r *haptictest.Recorder, start time.Time) string {
 	return strings.Join(all, ", ")
 }
 
-// What is felt says whether the person is needed, and whether work begins, goes on, is done or has failed.
+// What is felt says whether the person is needed, and whether work begins, goes on, is done or has
+// failed.
 func TestMeaning(t *testing.T) {
 	state := func(to aaep.State) *aaep.Event { return event(&aaep.StateChanged{ToState: to}) }
 	for name, c := range map[string]struct {
@@ -86,7 +87,8 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// Between two patterns is a second: progress is dropped, a problem waits for it, and what needs the person does not.
+// Between two patterns is a second: progress is dropped, a problem waits for it, and what needs the
+// person does not.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		device := &haptictest.Recorder{Length: 100 * time.Millisecond}
@@ -117,7 +119,7 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// What a producer puts on everything that is critical does not hide what failed from what needs somebody.
+// A pattern that a producer puts on all critical events does not hide a failure from a question.
 func TestFailureIsFelt(t *testing.T) {
 	for name, c := range map[string]struct {
 		names   []string

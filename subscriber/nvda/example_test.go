@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/nvda"
 )
 
-// Where NVDA cannot be had, another output speaks. The program's installer has put the library beside it.
+// Where NVDA cannot be had, another output speaks. The program's installer has put the library
+// beside it.
 func Example() {
 	out, err := nvda.Open(nvda.Options{})
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-// Output presents through NVDA. Present is for one goroutine at a time; the other methods may be called from any.
+// Output presents through NVDA. Present is for one goroutine at a time; the other methods may be
+// called from any.
 type Output struct {
 	running, speak, cancel, braille *windows.LazyProc
 
@@ -38,14 +39,15 @@ const (
 	wait      = 0           // until it is over
 )
 
-// atOnce is how many calls may be stuck in NVDA, which before its fix of nvaccess/nvda#20220 could forget one that was cut
-// as it began. Each has a thread.
+// atOnce is how many calls may be stuck in NVDA, which before its fix of nvaccess/nvda#20220 could
+// forget one that was cut as it began. Each has a thread.
 const atOnce = 4
 
 // silent is how long NVDA may take to fall silent.
 const silent = time.Second
 
-// Callbacks are never freed, so there is one for the process, which notes the marks that NVDA has reached.
+// Callbacks are never freed, so there is one for the process, which notes the marks that NVDA has
+// reached.
 var (
 	reached sync.Map // by name
 	names   atomic.Int64
@@ -103,8 +105,8 @@ func failure(code, _ uintptr, _ error) error {
 	}
 }
 
-// Present gives NVDA the text, for the voice and the braille display, and returns nil when it was spoken to its end and
-// announce.ErrCut when it was not. When ctx ends first, NVDA is silenced.
+// Present gives NVDA the text, for the voice and the braille display, and returns nil when it was
+// spoken to its end and announce.ErrCut when it was not. When ctx ends first, NVDA is silenced.
 func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	if err := ctx.Err(); err != nil {
 		return err

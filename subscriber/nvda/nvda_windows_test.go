@@ -14,7 +14,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-// stub opens the library that testdata/stub.c becomes; kept returns what it was asked since the last time.
+// stub opens the library that testdata/stub.c becomes; kept returns what it was asked since the
+// last time.
 func stub(t *testing.T) (out *Output, kept func() string) {
 	t.Helper()
 	path := os.Getenv("AAEP_NVDA_STUB")

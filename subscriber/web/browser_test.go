@@ -29,7 +29,8 @@ func need(t *testing.T, program string) string {
 	return path
 }
 
-// A browser is what a test has of Chromium: a profile of its own, in a process that all tests share.
+// A browser is what a test has of Chromium: a profile of its own, in a process that all tests
+// share.
 type browser struct {
 	t       *testing.T
 	process *chromium

@@ -25,9 +25,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// A desk is a desktop that nobody looks at, whose user has Orca read the page to them: what Orca says is spoken by a real
+// A desktop has no screen; Orca reads the page to its user. What Orca says is spoken by a real
 // speech server, at the pace of a voice.
-type desk struct {
+type desktop struct {
 	t      *testing.T
 	speech *speechd.Server
 	*tab
@@ -35,7 +35,8 @@ type desk struct {
 	slow bool // the voice has no words for what it reads, and spells
 }
 
-// run starts a program that ends with the test. Its output is kept where AAEP_ORCA_LOGS names a folder.
+// run starts a program that ends with the test. Its output is kept where AAEP_ORCA_LOGS names a
+// folder.
 func run(t *testing.T, name string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -54,7 +55,7 @@ func run(t *testing.T, name string, args ...string) {
 }
 
 // sit starts the desktop, Orca and a browser.
-func sit(t *testing.T) *desk {
+func sit(t *testing.T) *desktop {
 	t.Helper()
 	for _, program := range append([]string{"orca", "Xvfb", "openbox", "xdotool", "gsettings"}, speechd.Programs...) {
 		if _, err := exec.LookPath(program); err != nil {
@@ -87,7 +88,7 @@ func sit(t *testing.T) *desk {
 	check(t, err)
 	t.Setenv("DISPLAY", fmt.Sprintf(":%d", number))
 
-	d := &desk{t: t, speech: speechd.Start(t)}
+	d := &desktop{t: t, speech: speechd.Start(t)}
 	bustest.Start(t)
 	for _, key := range []string{"org.gnome.desktop.interface toolkit-accessibility", "org.gnome.desktop.a11y.applications screen-reader-enabled"} {
 		schema, name, _ := strings.Cut(key, " ")
@@ -106,7 +107,7 @@ func sit(t *testing.T) *desk {
 }
 
 // open opens the page in front, and silences the reading of it, as its user would.
-func (d *desk) open(url string) {
+func (d *desktop) open(url string) {
 	d.t.Helper()
 	d.tab = d.browser.open(url, "")
 	d.do("Page.bringToFront", nil)
@@ -117,7 +118,7 @@ func (d *desk) open(url string) {
 	d.idle()
 }
 
-func (d *desk) wait(what string, is func() bool) {
+func (d *desktop) wait(what string, is func() bool) {
 	d.t.Helper()
 	patience := time.Minute
 	if d.slow {
@@ -131,7 +132,7 @@ func (d *desk) wait(what string, is func() bool) {
 }
 
 // idle waits until all has been said, and nothing more comes for a while.
-func (d *desk) idle() {
+func (d *desktop) idle() {
 	d.t.Helper()
 	last, since := -1, time.Now()
 	d.wait("there is silence", func() bool {
@@ -148,7 +149,7 @@ func (d *desk) idle() {
 }
 
 // press presses real keys. Orca does not see those of the DevTools.
-func (d *desk) press(keys ...string) {
+func (d *desktop) press(keys ...string) {
 	d.t.Helper()
 	for _, key := range keys {
 		if out, err := exec.Command("xdotool", "key", key).CombinedOutput(); err != nil {
@@ -166,17 +167,17 @@ type utterance struct {
 }
 
 // heard is what was said since mark.
-func (d *desk) heard() (all []utterance) {
+func (d *desktop) heard() (all []utterance) {
 	for _, m := range d.speech.Messages()[d.from:] {
 		all = append(all, utterance{m, strings.TrimSpace(html.UnescapeString(markup.ReplaceAllString(m.Text, "")))})
 	}
 	return all
 }
 
-func (d *desk) mark() { d.from = len(d.speech.Messages()) }
+func (d *desktop) mark() { d.from = len(d.speech.Messages()) }
 
 // said is that as text, with what was cut off marked.
-func (d *desk) said() string {
+func (d *desktop) said() string {
 	var b strings.Builder
 	var first time.Time
 	for _, u := range d.heard() {
@@ -196,7 +197,7 @@ func (d *desk) said() string {
 }
 
 // times is how often words were heard to their end.
-func (d *desk) times(words string) (n int) {
+func (d *desktop) times(words string) (n int) {
 	for _, u := range d.heard() {
 		if u.Message.Heard() {
 			n += strings.Count(u.words, words)
@@ -205,10 +206,11 @@ func (d *desk) times(words string) (n int) {
 	return n
 }
 
-// testdata/orca has what a person must hear in each scene, in words that one who uses a screen reader can check: "hears" is followed by
-// words that are heard to their end, each after those of the line before or in the same breath; "once" by such that are heard exactly
-// once, and "never" by such that are not asked to be said at all.
-func (d *desk) judge(t *testing.T, scene string) {
+// testdata/orca has what a person must hear in each scene, in words that one who uses a screen
+// reader can check: "hears" is followed by words that are heard to their end, each after those of
+// the line before or in the same breath; "once" by such that are heard exactly once, and "never" by
+// such that are not asked to be said at all.
+func (d *desktop) judge(t *testing.T, scene string) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/orca/" + strings.ReplaceAll(scene, " ", "-") + ".txt")
 	check(t, err)
@@ -258,11 +260,12 @@ func (d *desk) judge(t *testing.T, scene string) {
 
 var four = []string{"The agent read fourteen files.", "It found three failing tests.", "It will fix the payment service first.", "Then it will run all the tests again."}
 
-// A fixture is what every scene begins with: the page in front, connected and silent, and an agent with a session.
+// A fixture is what every scene begins with: the page in front, connected and silent, and an agent
+// with a session.
 type fixture struct {
-	*desk
+	*desktop
 	t    *testing.T
-	page *stage
+	page *agentPage
 	*producer.Session
 	begun map[string]int // how often something was, when that was waited for
 }
@@ -484,7 +487,8 @@ var scenes = []struct {
 	{"in Yoruba", inLanguage("yo", "San owó omi.", "Owó náà yóò kúrò lónìí.")},
 }
 
-// inLanguage has another agent ask in a language, on a page in that, where the page speaks it; Tab cuts the question.
+// inLanguage has another agent ask in a language, on a page in that, where the page speaks it; Tab
+// cuts the question.
 func inLanguage(tag, action, consequence string) func(r *fixture) {
 	return func(r *fixture) {
 		before := r.tab
@@ -509,8 +513,8 @@ func inLanguage(tag, action, consequence string) func(r *fixture) {
 	}
 }
 
-// TestOrca: what a person hears who has Orca read the page. It is no part of the other tests: it takes minutes, and half
-// a desktop. AAEP_ORCA says how many times; make orca brings what it needs.
+// TestOrca: what a person hears who has Orca read the page. It is no part of the other tests: it
+// takes minutes, and half a desktop. AAEP_ORCA says how many times; make orca brings what it needs.
 func TestOrca(t *testing.T) {
 	times, _ := strconv.Atoi(os.Getenv("AAEP_ORCA"))
 	if times == 0 {
@@ -533,7 +537,7 @@ func TestOrca(t *testing.T) {
 				d.idle()
 				d.mark()
 				defer func() { t.Logf("Orca said:\n%s", d.said()) }()
-				scene.play(&fixture{desk: d, t: t, page: st, Session: s, begun: map[string]int{}})
+				scene.play(&fixture{desktop: d, t: t, page: st, Session: s, begun: map[string]int{}})
 				d.idle()
 				d.judge(t, scene.name)
 			}) {

@@ -35,8 +35,8 @@ window.attempts = {
 };
 </script>`
 
-// INV-44, D-66: a page of another site that is listed is let in by a real browser, with what it asks leave for beforehand,
-// over HTTP and WebSocket; one that is not listed gets nothing.
+// INV-44, D-66: a page of another site that is listed is let in by a real browser, with what it
+// asks leave for beforehand, over HTTP and WebSocket; one that is not listed gets nothing.
 func TestListedOrigin(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/browser.md")

@@ -17,7 +17,8 @@ const (
 	spoken    = `Array.from(document.querySelectorAll("#log p"), (p) => p.textContent)`
 )
 
-// TestCut: what was said while the link was down is said once; a page that comes later is told what waits.
+// TestCut: what was said while the link was down is said once; a page that comes later is told what
+// waits.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -50,8 +51,8 @@ func TestCut(t *testing.T) {
 	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("Accepted, and being done: Pay ")`) // and not that it was answered here
 }
 
-// TestRestart: another agent in the old one's place is subscribed to anew. Whether the old one's question is open, nobody
-// knows, and so it can be answered no more.
+// TestRestart: another agent in the old one's place is subscribed to anew. It is not known
+// whether the question of the old one is open, so it can no longer be answered.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -67,7 +68,8 @@ func TestRestart(t *testing.T) {
 	p.until(spoken + `.at(-1) === "A new beginning."`)
 }
 
-// TestGoesOn: a page whose subscription could not be kept goes on, with a new one, where it broke off, and says nothing twice. P8
+// TestGoesOn: a page whose subscription could not be kept goes on, with a new one, where it broke
+// off, and says nothing twice. P8
 func TestGoesOn(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -101,7 +103,8 @@ func TestUnfinished(t *testing.T) {
 	p.until(spoken + `.some((line) => line.trim() === "found three bills.")`)
 }
 
-// I18N-023: text of an event that says nothing of its direction or language runs from left to right.
+// I18N-023: text of an event that says nothing of its direction or language runs from left to
+// right.
 func TestDirectionUnsaid(t *testing.T) {
 	t.Parallel()
 	p := newBrowser(t).open(start(t, producer.Config{}).page, "")
@@ -112,7 +115,8 @@ func TestDirectionUnsaid(t *testing.T) {
 	}
 }
 
-// TestHostile: text from elsewhere stays text, shows what it hides, and neither widens nor fills the page.
+// TestHostile: text from elsewhere stays text, shows what it hides, and neither widens nor fills
+// the page.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -147,7 +151,8 @@ func TestHostile(t *testing.T) {
 	p.screenshot("hostile")
 }
 
-// TestQuestionFlood: an agent that asks without end fills the page neither with questions that wait nor with settled ones.
+// TestQuestionFlood: an agent that asks without end fills the page neither with questions that wait
+// nor with settled ones.
 func TestQuestionFlood(t *testing.T) {
 	t.Parallel()
 	p := newBrowser(t).open(start(t, producer.Config{}).page, "")
@@ -202,11 +207,12 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestMarkup: Markdown is shown as it was written, and read out as a voice can say it; a line of nothing but its marks is not.
+// TestMarkup: Markdown is shown as it was written, and read out as a voice can say it; a line of
+// nothing but its marks is not.
 func TestMarkup(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
-	p := newBrowser(t).open(st.page, tape)
+	p := newBrowser(t).open(st.page, speechRecorder)
 	p.until(connected)
 	eval[any](p, `(() => { const pace = document.getElementById("pace"); pace.value = "450"; pace.dispatchEvent(new Event("change")); })()`)
 	s := st.session(t, "Explaining.")

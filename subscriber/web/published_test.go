@@ -11,9 +11,9 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// A page of somebody else's that knows no handshake, in the manner of the published one: it is of another origin, has an
-// EventSource with onmessage at /events, which it makes anew when that broke, and sends replies without a subscription to
-// /messages.
+// A page of another author that knows no handshake, like the published one: it is of
+// another origin, has an EventSource with onmessage at /events, which it makes anew when that
+// broke, and sends replies without a subscription to /messages.
 const stranger = `
 window.heard = [];
 window.opened = 0;
@@ -34,7 +34,8 @@ window.decide = async (decision) => {
 	return r.status;
 };`
 
-// TestPublishedPage: such a page hears a session and answers, over the compatibility mount and in a real browser. D-43, D-63, D-64
+// TestPublishedPage: such a page hears a session and answers, over the compatibility mount and in a
+// real browser. D-43, D-63, D-64
 func TestPublishedPage(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
@@ -54,7 +55,7 @@ func TestPublishedPage(t *testing.T) {
 	page.until(`document.readyState === "complete"`)
 	eval[any](page, "const agent = "+strconv.Quote(srv.URL)+";"+stranger)
 	page.until("opened === 1")
-	s := (&stage{Producer: p}).session(t, "Paying your bills.")
+	s := (&agentPage{Producer: p}).session(t, "Paying your bills.")
 	outcome := pay(t, s, "$5")
 	page.until("window.waiting")
 	undecided(t, outcome)

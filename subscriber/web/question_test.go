@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// TestAccept: what somebody types while a question comes answers nothing, wherever the focus is; the button does, once there
-// was time to read.
+// TestAccept: what a user types while a question comes answers nothing, wherever the focus is;
+// the button does, once there was time to read.
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -62,8 +62,8 @@ func TestAccept(t *testing.T) {
 	p.until(`document.querySelector("#q1 button") === null`)
 }
 
-// TestUnheeded: an answer that is taken, and of which nothing comes, is told to whoever gave it, until the agent tells what became of the
-// question. D-36
+// TestUnheeded: an answer that is taken, and of which nothing comes, is told to the user who gave
+// it, until the agent tells what became of the question. D-36
 func TestUnheeded(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -111,7 +111,7 @@ func TestTwo(t *testing.T) {
 	p.until(`document.querySelector("#q1 .time").textContent.includes("4 minutes")`)
 }
 
-// TestExpiry: nobody's silence is told as a refusal.
+// TestExpiry: silence is never told as a refusal.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{ShortTimeouts: true})

@@ -7,18 +7,19 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// tape keeps what a screen reader is given, in its order.
-const tape = `window.heard = []; addEventListener("DOMContentLoaded", () => {
+// speechRecorder is a script that records what a screen reader is given, in order.
+const speechRecorder = `window.heard = []; addEventListener("DOMContentLoaded", () => {
 	for (const id of ["log", "alert", "status"]) new MutationObserver((all) => { for (const { addedNodes } of all) for (const p of addedNodes)
 		if (p.nodeType === 1 && p.ariaLive !== "off") heard.push(id + ": " + p.textContent.trim()); }).observe(document.getElementById(id), { childList: true });
 });`
 
-// TestReasons: a question is read out at once, and what was said before it after that, as what came meanwhile; then which question is open, so that it is what was
-// heard last before the answer. What was accepted is told as what is done. LVL-040
+// TestReasons: a question is read out at once, and what was said before it after that, as what came
+// meanwhile; then which question is open, so that it is what was heard last before the answer. What
+// was accepted is told as what is done. LVL-040
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
-	p := newBrowser(t).open(st.page, tape)
+	p := newBrowser(t).open(st.page, speechRecorder)
 	p.until(connected)
 	eval[any](p, `(() => { const pace = document.getElementById("pace"); pace.value = "450"; pace.dispatchEvent(new Event("change")); })()`)
 	s := st.session(t, "Paying your bills.")

@@ -21,8 +21,8 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// TestRelay: the page for an agent elsewhere, over another transport and behind a token, names who has proved who it is, and
-// its answer counts. When the agent ends, it says so.
+// TestRelay: the page for an agent elsewhere, over another transport and behind a token, names who
+// has proved who it is, and its answer counts. When the agent ends, it says so.
 func TestRelay(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
@@ -54,7 +54,7 @@ func TestRelay(t *testing.T) {
 	if said := eval[string](page, `document.querySelector("header").innerText`); strings.Join(strings.Fields(said), " ") != "Verified: it proved that it is who it says. My bank Connected." {
 		t.Errorf("the header says %q", said)
 	}
-	st := &stage{Producer: p}
+	st := &agentPage{Producer: p}
 	outcome := pay(t, st.session(t, "Paying your bills."), "$5")
 	page.until(asked)
 	if by := eval[string](page, whoAsks); by != "Verified: it proved that it is who it says. | Asked by “My bank”" {

@@ -12,8 +12,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// TestSafe: the page makes of every text what aaep.SafeTextIn makes of it, and shows it in the order in which it is heard: in a text
-// from left to right all numbers and Latin words, in one from right to left the numbers that no Latin word parts. INV-57, D-86
+// TestSafe: the page makes of every text what aaep.SafeTextIn makes of it, and shows it in the
+// order in which it is heard: in a text from left to right all numbers and Latin words, in one from
+// right to left the numbers that no Latin word parts. INV-57, D-86
 func TestSafe(t *testing.T) {
 	t.Parallel()
 	type text struct {
@@ -57,8 +58,9 @@ func TestSafe(t *testing.T) {
 	for _, problem := range eval[[]string](p, fmt.Sprintf(`import("./safe.js").then(({ safe, directionOf }) => {
 		const problems = [], line = document.createElement("pre"), range = document.createRange();
 		document.body.append(line);
-		// steps are the ways that the eye goes from each digit, or Latin letter, to the next: 1 to the right, -1 to the left, 0 where
-		// words from left to right part them in a text from right to left.
+		// steps are the ways that the eye goes from each digit, or Latin letter, to the next: 1 to
+		// the right, -1 to the left, 0 where words from left to right part them in a text from
+		// right to left.
 		const steps = (text, dir) => {
 			const found = [];
 			let last, parted = false;
@@ -93,7 +95,8 @@ func TestSafe(t *testing.T) {
 	}
 }
 
-// TestDirectionsOfTexts: a text runs as its language is written, whatever an agent says of its direction. D-86
+// TestDirectionsOfTexts: a text runs as its language is written, whatever an agent says of its
+// direction. D-86
 func TestDirectionsOfTexts(t *testing.T) {
 	t.Parallel()
 	p := newBrowser(t).open(start(t, producer.Config{}).page, "")

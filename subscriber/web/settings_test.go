@@ -19,7 +19,7 @@ func (p *tab) choose(id, value string) {
 }
 
 // agreed waits for a subscription with such terms.
-func (s *stage) agreed(t *testing.T, is func(aaep.Capabilities) bool) {
+func (s *agentPage) agreed(t *testing.T, is func(aaep.Capabilities) bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		for _, sub := range s.Subscriptions() {
@@ -37,7 +37,8 @@ func hasHaptic(c aaep.Capabilities) bool {
 	return slices.Contains(c.SupportedExtensions, extensions.HapticVocabulary.URI)
 }
 
-// TestSettings: what is chosen is agreed at once, there again in the next visit, and the same in another tab. TERM-008
+// TestSettings: what is chosen is agreed at once, there again in the next visit, and the same in
+// another tab. TERM-008
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -70,7 +71,8 @@ func TestSettings(t *testing.T) {
 	again.until(`document.getElementById("link")?.textContent === "Conectado." && document.getElementById("rate").value === "5"`)
 }
 
-// TestFelt: where a person chose that, what happens is felt as one of five patterns, none too often, and a question at once.
+// TestFelt: where a person chose that, what happens is felt as one of five patterns, none too
+// often, and a question at once.
 func TestFelt(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -110,7 +112,8 @@ func TestFelt(t *testing.T) {
 	}
 }
 
-// TestNotified: where a person chose that, a question that waits in another tab is told by the system, and nothing of what it says.
+// TestNotified: where a person chose that, a question that waits in another tab is told by the
+// system, and nothing of what it says.
 func TestNotified(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})

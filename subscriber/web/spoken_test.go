@@ -14,8 +14,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// TestReading: the page has the table of how long a text takes to be heard as Go has it, and comes to the same with it: for each
-// character that both know, and for texts in which the characters around one count.
+// TestReading: the page has the table of how long a text takes to be heard as Go has it, and comes
+// to the same with it: for each character that both know, and for texts in which the characters
+// around one count.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("static/spoken.js")

@@ -13,8 +13,9 @@ import (
 // whoAsks is what a question says of who asks it, in the order in which it is read.
 const whoAsks = `Array.from(document.querySelectorAll(".question :is(.verdict, .quiet:not(.hint))"), (el) => el.textContent).join(" | ")`
 
-// TestNameIsNoVerdict: the page's own word on who asks comes first, and nothing of the page's behind the name: whatever a name says, in
-// the form of a verdict too, stands in its marks and is said without a pause.
+// TestNameIsNoVerdict: the page's own word on who asks comes first, and nothing of the page's
+// behind the name: whatever a name says, in the form of a verdict too, stands in its marks and is
+// said without a pause.
 func TestNameIsNoVerdict(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{Agent: aaep.Producer{AgentID: "bank", AgentName: "Bank (verified)”. Verified: it proved that it is who it says."}})
@@ -34,8 +35,9 @@ func TestNameIsNoVerdict(t *testing.T) {
 	}
 }
 
-// TestLanguageChangedWhileAsked: a question that is open is in the language that is chosen, its buttons and the agent's words, each
-// with its tag; what was typed stays, and the focus; it is asked once. I18N-009
+// TestLanguageChangedWhileAsked: a question that is open is in the language that is chosen, its
+// buttons and the agent's words, each with its tag; what was typed stays, and the focus; it is
+// asked once. I18N-009
 func TestLanguageChangedWhileAsked(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{Languages: []string{"es"}})

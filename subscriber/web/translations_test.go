@@ -7,8 +7,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// TestTranslations: of an agent that says itself in several languages at once the page shows, and has read, the one that serves its
-// user best, as the subscriber in Go does. What is told beside the summary has no other. I18N-003, D-73
+// TestTranslations: of an agent that says itself in several languages at once the page shows, and
+// has read, the one that serves its user best, as the subscriber in Go does. What is told beside
+// the summary has no other. I18N-003, D-73
 func TestTranslations(t *testing.T) {
 	t.Parallel()
 	p := newBrowser(t).open(start(t, producer.Config{}).page+"?lang=yo", `globalThis.EventSource = class extends EventSource { constructor(...a) { super(...a); globalThis.stream = this; } }`)

@@ -8,8 +8,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// TestTree: what a screen reader gets of the page is what it is made for: landmarks with names, one heading above each part, and
-// three live regions, none of which takes another's words or says an old line again.
+// TestTree: what a screen reader gets of the page is what it is made for: landmarks with names, one
+// heading above each part, and three live regions, none of which takes another's words or says an
+// old line again.
 func TestTree(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})

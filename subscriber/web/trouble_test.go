@@ -12,7 +12,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/web"
 )
 
-// TestClock: a page whose clock is ten minutes off tells the time of its own wall, and its answer counts.
+// TestClock: a page whose clock is ten minutes off tells the time of its own wall, and its answer
+// counts.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
@@ -36,7 +37,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestReplyFails: an answer that does not arrive is told so, and can be given again; it did nothing meanwhile.
+// TestReplyFails: an answer that does not arrive is told so, and can be given again; it did nothing
+// meanwhile.
 func TestReplyFails(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -64,7 +66,8 @@ func TestReplyFails(t *testing.T) {
 	check(t, result(t, outcome))
 }
 
-// TestTypedOver: what a key cut off is said again when the hands are still, the question first, and stands in the log once.
+// TestTypedOver: what a key cut off is said again when the hands are still, the question first, and
+// stands in the log once.
 func TestTypedOver(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -91,8 +94,8 @@ func TestTypedOver(t *testing.T) {
 	out.Close()
 }
 
-// TestVanish: a producer that is gone is told as gone, once, and found again when it is back; and that what it said meanwhile may be
-// missing, where nothing says where to go on.
+// TestVanish: a producer that is gone is told as gone, once, and found again when it is back; and
+// that what it said meanwhile may be missing, where nothing says where to go on.
 func TestVanish(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})

@@ -15,8 +15,9 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// TestNeverSaysItWaits: a question of an agent without a handshake, which asks in the middle of a tool call and never tells that it
-// waits, is over on the page when the agent goes on, whoever answered. D-22, D-31, D-43
+// TestNeverSaysItWaits: a question of an agent without a handshake, which asks in the middle of a
+// tool call and never tells that it waits, is over on the page when the agent goes on, by
+// whichever answer. D-22, D-31, D-43
 func TestNeverSaysItWaits(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 8)

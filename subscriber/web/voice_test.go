@@ -13,13 +13,15 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// all keeps every text that comes into a live region, also what is not read out there, and without what a browser can be told itself.
+// all keeps every text that comes into a live region, also what is not read out there, and without
+// what a browser can be told itself.
 const all = `window.all = []; Document.prototype.ariaNotify = undefined; addEventListener("DOMContentLoaded", () => {
 	for (const id of ["log", "alert", "status"]) new MutationObserver((found) => { for (const { addedNodes } of found) for (const p of addedNodes)
 		if (p.nodeType === 1) all.push((p.ariaLive === "off" ? "silent" : id) + ": " + p.textContent.trim()); }).observe(document.getElementById(id), { childList: true });
 });`
 
-// repeats are texts of live regions that the same text stood right before, of which Orca reads out none.
+// repeats are texts of live regions that the same text stood right before, of which Orca reads out
+// none.
 func repeats(p *tab) []string {
 	var found []string
 	last := ""
@@ -39,8 +41,8 @@ func repeats(p *tab) []string {
 // quick is a voice that is fast, so that a test need not wait for it.
 func quick(p *tab) { p.t.Helper(); p.choose("pace", "450") }
 
-// TestAlertDiffers: what is critical is in the alert in other words than what stood in a live region right before; the log's copy of it has
-// a mark.
+// TestAlertDiffers: what is critical is in the alert in other words than what stood in a live
+// region right before; the log's copy of it has a mark.
 func TestAlertDiffers(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -57,8 +59,8 @@ func TestAlertDiffers(t *testing.T) {
 	}
 }
 
-// TestToldUntilHeard: a question that a key or a move of the focus cuts is told again in other words, and cannot be accepted until it was
-// told without either; it can be refused before.
+// TestToldUntilHeard: a question that a key or a move of the focus cuts is told again in other
+// words, and cannot be accepted until it was told without either; it can be refused before.
 func TestToldUntilHeard(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -102,7 +104,8 @@ func TestToldUntilHeard(t *testing.T) {
 	}
 }
 
-// TestUnseenQuestion: a question that came while the page was not there is told on return, and cannot be accepted before.
+// TestUnseenQuestion: a question that came while the page was not there is told on return, and
+// cannot be accepted before.
 func TestUnseenQuestion(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -126,7 +129,8 @@ func TestUnseenQuestion(t *testing.T) {
 	undecided(t, outcome)
 }
 
-// TestOutcomeOnce: what came of an answer is told once, and nothing else of it after that; a state is no outcome.
+// TestOutcomeOnce: what came of an answer is told once, and nothing else of it after that; a state
+// is no outcome.
 func TestOutcomeOnce(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -160,7 +164,8 @@ func TestOutcomeOnce(t *testing.T) {
 	}
 }
 
-// TestSentences: what its producer cut is one line, and where the page has to cut it cuts neither in code nor in a link.
+// TestSentences: what its producer cut is one line, and where the page has to cut it cuts neither
+// in code nor in a link.
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	p := newBrowser(t).open(start(t, producer.Config{}).page, "")
@@ -194,8 +199,9 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestFlood: of more than can be heard it is told how much is left out and what the last of it is, and what came of a question and why
-// something failed do not wait behind it; what waits can be skipped, at once, or all of it.
+// TestFlood: of more than can be heard it is told how much is left out and what the last of it is,
+// and what came of a question and why something failed do not wait behind it; what waits can be
+// skipped, at once, or all of it.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -257,7 +263,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestOnceVerified: whether it was verified who asks is said once on the page, and the settings are folded.
+// TestOnceVerified: whether it was verified who asks is said once on the page, and the settings are
+// folded.
 func TestOnceVerified(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})

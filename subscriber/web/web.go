@@ -1,9 +1,11 @@
-// Package web is one page that listens to an agent in a browser and asks its user, made for screen readers, braille
-// displays, keyboards, touch and large print. It is plain HTML, CSS and JavaScript within the program: nothing is built,
-// nothing is fetched from anywhere else, and nothing has to be stored.
+// Package web is one page that listens to an agent in a browser and asks its user, made for screen
+// readers, braille displays, keyboards, touch and large print. It is plain HTML, CSS and JavaScript
+// within the program: nothing is built, nothing is fetched from anywhere else, and nothing has to
+// be stored.
 //
-// The page speaks to the SSE endpoints under /aaep/v1 of the origin that it comes from (B.1.1), so it belongs beside a
-// producer. It can send no credentials but cookies. Package relay serves it for an agent that is elsewhere.
+// The page speaks to the SSE endpoints under /aaep/v1 of the origin that it comes from (B.1.1), so
+// it belongs beside a producer. It can send no credentials but cookies. Package relay serves it for
+// an agent that is elsewhere.
 package web
 
 import (
@@ -27,12 +29,14 @@ const Path = "/aaep/web/"
 //go:embed static
 var static embed.FS
 
-// policy allows what the page has and nothing else: no script or style within it, no form that is sent, no frame around
-// it in which somebody else could make a user press a button, and no text that becomes markup.
+// policy allows what the page has and nothing else: no script or style within it, no form that is
+// sent, no frame around it in which another site could make a user press a button, and no text
+// that becomes markup.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// types are written here because a system's own table may say otherwise, and a module of the wrong type does not run.
+// types are written here because a system's own table may say otherwise, and a module of the wrong
+// type does not run.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -53,7 +57,8 @@ func newFile(kind string, body []byte) file {
 // table is what the page knows of characters: the table that this program goes by too.
 var table = sync.OnceValue(func() []byte { return []byte(safetext.Script()) })
 
-// Handler serves the page and its files, by their names in a URL below the one that it is mounted at:
+// Handler serves the page and its files, by their names in a URL below the one that it is mounted
+// at:
 //
 //	mux.Handle("GET "+web.Path, http.StripPrefix(web.Path, web.Handler()))
 //
@@ -62,10 +67,12 @@ func Handler() http.Handler { return Page{}.Handler() }
 
 // Page is a page that is not the usual one.
 type Page struct {
-	// Endpoints are where the page speaks to, as the browser sees it: a URL path on its own origin, absolute or relative to
-	// that of the page, without a slash at its end. Empty is /aaep/v1, below the path that the page's own /aaep/web/ is below.
+	// Endpoints are where the page speaks to, as the browser sees it: a URL path on its own origin,
+	// absolute or relative to that of the page, without a slash at its end. Empty is /aaep/v1,
+	// below the path that the page's own /aaep/web/ is below.
 	Endpoints string
-	// Relayed says that who answers there found out who the agent is, and can be believed: package relay.
+	// Relayed says that who answers there found out who the agent is, and can be believed: package
+	// relay.
 	Relayed bool
 }
 

@@ -65,7 +65,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestPage: a page knows where it speaks to, and only one that is relayed believes what is said of who the agent is.
+// TestPage: a page knows where it speaks to, and only one that is relayed believes what is said of
+// who the agent is.
 func TestPage(t *testing.T) {
 	for want, p := range map[string]web.Page{
 		`<body data-endpoints="">`:                   {},
@@ -80,8 +81,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestFiles: nothing comes from elsewhere, nothing is script or style within the page, no text becomes markup, and no letter is
-// a shortcut.
+// TestFiles: nothing comes from elsewhere, nothing is script or style within the page, no text
+// becomes markup, and no letter is a shortcut.
 func TestFiles(t *testing.T) {
 	forbidden := map[string]string{
 		`//[a-z0-9-]+\.[a-z]`:           "names another place",
@@ -108,8 +109,8 @@ func TestFiles(t *testing.T) {
 	}))
 }
 
-// TestWords: every language that the terminal speaks says every line, with the same values in it, in the letters of its script and
-// the marks at which a voice pauses.
+// TestWords: every language that the terminal speaks says every line, with the same values in it,
+// in the letters of its script and the marks at which a voice pauses.
 func TestWords(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^  "?([\w.]+)"?: (.*),$`)
 	value := regexp.MustCompile(`\{\w+\}`)

@@ -7,8 +7,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// TestPlurals: a line that a number decides has the forms of its language, as the browser knows them, and no others; and every
-// number gets words without a hole in them.
+// TestPlurals: a line that a number decides has the forms of its language, as the browser knows
+// them, and no others; and every number gets words without a hole in them.
 func TestPlurals(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -56,7 +56,8 @@ func TestDirection(t *testing.T) {
 	}
 }
 
-// TestNumbers: a number is read as the terminal reads it, and as nothing where two people would mean two amounts.
+// TestNumbers: a number is read as the terminal reads it, and as nothing where two people would
+// mean two amounts.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})

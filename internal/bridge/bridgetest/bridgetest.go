@@ -1,5 +1,5 @@
-// Package bridgetest is what the tests of the bridges share: a listener who hears and answers a Producer, and the programs of other
-// projects, which npm fetches.
+// Package bridgetest is what the tests of the bridges share: a listener who hears and answers a
+// Producer, and the programs of other projects, which npm fetches.
 package bridgetest
 
 import (
@@ -28,7 +28,8 @@ func Missing(t *testing.T, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// Install fetches the npm packages that a folder pins, and returns a folder with them and with what else is there.
+// Install fetches the npm packages that a folder pins, and returns a folder with them and with what
+// else is there.
 func Install(t *testing.T, from string) (dir string) {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {

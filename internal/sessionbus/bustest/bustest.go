@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// Start runs a session bus until the test ends, and makes it the one that the process finds. Services that are installed
-// start on it when they are called, in a home of their own. Without dbus-daemon, or one of the programs that the test
-// needs besides, the test is skipped; with AAEP_REAL=1 it fails.
+// Start runs a session bus until the test ends, and makes it the one that the process finds.
+// Services that are installed start on it when they are called, in a home of their own. Without
+// dbus-daemon, or one of the programs that the test needs besides, the test is skipped; with
+// AAEP_REAL=1 it fails.
 func Start(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range append(programs, "dbus-daemon") {

@@ -12,8 +12,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-// TestEar: what is written for the eye is said on the page as the terminal says it.
-func TestEar(t *testing.T) {
+// TestMarkdownSpeech: Markdown is spoken on the page as the terminal speaks it.
+func TestMarkdownSpeech(t *testing.T) {
 	t.Parallel()
 	p := newBrowser(t).open(start(t, producer.Config{}).page, "")
 	p.until(connected)
@@ -106,7 +106,8 @@ func heardFrom(a *announce.Announcer, now time.Time) (said []string) {
 	}
 }
 
-// TestCodeInAnAnswer: the page and the terminal say alike how much there is of code, and what a change adds and removes, in whatever pieces it comes.
+// TestCodeInAnAnswer: the page and the terminal say alike how much there is of code, and what a
+// change adds and removes, in whatever pieces it comes.
 func TestCodeInAnAnswer(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/web"
 )
 
-// A stage is an agent with the page beside it.
-type stage struct {
+// An agentPage is an agent with the page beside it.
+type agentPage struct {
 	*producer.Producer
 	*httptest.Server
 	page  string
@@ -23,7 +23,7 @@ type stage struct {
 }
 
 // newAgent makes an agent and puts it in the place of the one before.
-func (s *stage) newAgent(t *testing.T, cfg producer.Config) {
+func (s *agentPage) newAgent(t *testing.T, cfg producer.Config) {
 	t.Helper()
 	if cfg.Agent.AgentID == "" {
 		cfg.Agent = aaep.Producer{AgentID: "tester", AgentName: "Tester"}
@@ -41,9 +41,9 @@ func (s *stage) newAgent(t *testing.T, cfg producer.Config) {
 	})
 }
 
-func start(t *testing.T, cfg producer.Config) *stage {
+func start(t *testing.T, cfg producer.Config) *agentPage {
 	t.Helper()
-	s := new(stage)
+	s := new(agentPage)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { (*s.agent.Load()).ServeHTTP(w, r) })
 	mux.Handle("GET "+web.Path, http.StripPrefix(web.Path, web.Handler()))
@@ -57,7 +57,7 @@ func start(t *testing.T, cfg producer.Config) *stage {
 	return s
 }
 
-func (s *stage) session(t *testing.T, about string) *producer.Session {
+func (s *agentPage) session(t *testing.T, about string) *producer.Session {
 	t.Helper()
 	session, err := s.StartSession(t.Context(), aaep.Say(about))
 	check(t, err)
