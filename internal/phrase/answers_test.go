@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // Whatever two languages are taken at once, no word for a yes in one is a word for a no in the
@@ -100,8 +101,9 @@ func TestDecision(t *testing.T) {
 }
 
 // The words that can be a yes are enough not to be guessed, unlike each other also without accents,
-// and no answers in any language; the sentence that offers one has it in place of the usual yes,
-// and the no as ever.
+// and no answers in any language. None begins with the letter that is a yes or a no there or in
+// English: who types the first letter alone would mean both. The sentence that offers one has it in
+// place of the usual yes, and the no as ever.
 func TestAcceptWords(t *testing.T) {
 	for _, tag := range Languages() {
 		list, seen := Words(tag), map[string]bool{}
@@ -115,6 +117,10 @@ func TestAcceptWords(t *testing.T) {
 			seen[foldAccents(word)] = true
 			if _, ok := Decision(word, Languages()...); ok {
 				t.Errorf("%s of %s is an answer", word, tag)
+			}
+			first, _ := utf8.DecodeRuneInString(foldAccents(word))
+			if _, ok := Answer(string(first), tag); ok {
+				t.Errorf("%s of %s begins with an answer", word, tag)
 			}
 			says := strings.Fields(DecideBy(tag, word))
 			if !slices.Contains(says, word) || slices.Contains(says, catalogueFor(tag).yes[0]) || !slices.Contains(says, catalogueFor(tag).no[0]) || !Is(" "+strings.ToUpper(word)+". ", word) {
