@@ -137,7 +137,8 @@ func (s *Server) Messages() []Message {
 	at := entry.FindAllStringSubmatchIndex(log, -1)
 	var all []Message
 	pending := map[string]Message{} // by the client who waits for its number
-	numbers := map[string]int{}     // index in all
+	var numbers []string            // of all
+	spoken := map[string]Message{}  // by number, what the events report; the first may come before the number is told
 	for i, m := range at {
 		when, err := time.ParseInLocation(time.ANSIC, log[m[2]:m[3]], time.Local)
 		if err != nil {
@@ -162,18 +163,17 @@ func (s *Server) Messages() []Message {
 		case code == "225":
 			said := pending[client]
 			said.Text = strings.TrimSuffix(strings.TrimSuffix(said.Text, "\n"), "\n.")
-			numbers[number], all = len(all), append(all, said)
+			numbers, all = append(numbers, number), append(all, said)
 			delete(pending, client)
-		case code == "701" || code == "702" || code == "703":
-			n, ok := numbers[number]
-			switch {
-			case !ok:
-			case code == "701":
-				all[n].Begun = when
-			default:
-				all[n].Over, all[n].Cut = when, code == "703"
-			}
+		case code == "701":
+			spoken[number] = Message{Begun: when}
+		case code == "702" || code == "703":
+			spoken[number] = Message{Begun: spoken[number].Begun, Over: when, Cut: code == "703"}
 		}
+	}
+	for i, number := range numbers {
+		m := spoken[number]
+		all[i].Begun, all[i].Over, all[i].Cut = m.Begun, m.Over, m.Cut
 	}
 	return all
 }

@@ -279,11 +279,15 @@ func (r *real) sayToEnd(t *testing.T, options speech.Options, text string) time.
 
 // awaitBegun waits until the server has begun to say a message, and returns what it reports of it.
 func (r *real) awaitBegun(t *testing.T, text string) speechd.Message {
-	for t.Context().Err() == nil {
+	for late := time.Now().Add(2 * time.Minute); t.Context().Err() == nil; {
 		for _, m := range r.Messages() {
 			if m.Text == text && !m.Begun.IsZero() {
 				return m
 			}
+		}
+		if time.Now().After(late) {
+			t.Errorf("the server did not begin %q", text)
+			break
 		}
 		time.Sleep(20 * time.Millisecond) // it is known from a file alone
 	}
