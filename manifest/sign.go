@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,6 +20,7 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/cryptosigner"
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep/internal/credentials"
 )
@@ -112,6 +114,9 @@ func ParseSigner(text []byte, o SignerOptions) (*Signer, error) {
 
 // parseSigners makes one of each key in text, in their order.
 func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
+	if isPublicHalf(text) {
+		return nil, errPublicHalf
+	}
 	if strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
 		var about struct {
 			ID string `json:"kid"`
@@ -190,10 +195,51 @@ func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 	return signers, err
 }
 
+// errPublicHalf is returned where a private key is expected.
+var errPublicHalf = errors.New("manifest: it is the public half of a key, which proves signatures and makes none: " +
+	"name the file of the private key, which aaep manifest keygen NAME writes to NAME.key")
+
+// isPublicHalf reports whether text holds public keys, in PEM, as a JWK or as a JWK Set, and no
+// private one.
+func isPublicHalf(text []byte) bool {
+	if !strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
+		return bytes.Contains(text, []byte("PUBLIC KEY-----")) && !bytes.Contains(text, []byte("PRIVATE KEY-----"))
+	}
+	type key struct {
+		Type   string         `json:"kty"`
+		Secret jsontext.Value `json:"d"`
+	}
+	var file struct {
+		key
+		Keys []key `json:"keys"`
+	}
+	if jsonv2.Unmarshal(text, &file) != nil {
+		return false
+	}
+	if file.Type != "" {
+		file.Keys = append(file.Keys, file.key)
+	}
+	return len(file.Keys) > 0 && !slices.ContainsFunc(file.Keys, func(k key) bool {
+		return k.Secret != nil || k.Type == "oct"
+	})
+}
+
+// readSigner reads a file of private keys, which only its owner may open. A file of public keys is
+// returned whatever its mode, so that parseSigners says what it is.
+func readSigner(path string) ([]byte, error) {
+	text, err := credentials.ReadOwn(path)
+	if err != nil {
+		if open, failed := credentials.ReadFile(path); failed == nil && isPublicHalf(open) {
+			return open, nil
+		}
+	}
+	return text, err
+}
+
 // ReadSigner is ParseSigner of a file, which only its owner may open, and which is no symbolic
 // link.
 func ReadSigner(path string, o SignerOptions) (*Signer, error) {
-	text, err := credentials.ReadOwn(path)
+	text, err := readSigner(path)
 	if err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
@@ -206,7 +252,7 @@ func ReadSigner(path string, o SignerOptions) (*Signer, error) {
 // key behind the one in use, and it is published; in front of it, and it signs. What cannot be read
 // then changes nothing, and log is told, which may be nil.
 func SignerFiles(o SignerOptions, log *slog.Logger, files ...string) (func() []*Signer, error) {
-	source, err := credentials.NewSource(log, credentials.ReadOwn, func(contents [][]byte) (all []*Signer, err error) {
+	source, err := credentials.NewSource(log, readSigner, func(contents [][]byte) (all []*Signer, err error) {
 		for i, text := range contents {
 			signers, err := parseSigners(text, o)
 			if err != nil {

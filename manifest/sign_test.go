@@ -169,8 +169,9 @@ func TestParseSigner(t *testing.T) {
 	check(t, err)
 	for name, c := range map[string]struct{ text, says string }{
 		"empty":          {"", "no private key"},
-		"public PEM":     {in("PUBLIC KEY", spki), "PUBLIC KEY"},
-		"public JWK":     {string(public), "no private key"},
+		"public PEM":     {in("PUBLIC KEY", spki), "the public half of a key"},
+		"public JWK":     {string(public), "the public half of a key"},
+		"public JWK Set": {`{"keys":[` + string(public) + `]}`, "the public half of a key"},
 		"two keys":       {in("EC PRIVATE KEY", sec1) + in("PRIVATE KEY", pkcs8(k.other)), "one private key"},
 		"encrypted":      {in("ENCRYPTED PRIVATE KEY", sec1), "encrypted"},
 		"P-384":          {in("PRIVATE KEY", pkcs8(k.p384)), "P-256"},
@@ -196,6 +197,11 @@ func TestParseSigner(t *testing.T) {
 		check(t, os.Chmod(path, 0o640))
 		if _, err := ReadSigner(path, SignerOptions{}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("a key that others may read: %v", err)
+		}
+		check(t, os.WriteFile(path, public, 0o644))
+		check(t, os.Chmod(path, 0o644))
+		if _, err := ReadSigner(path, SignerOptions{}); !errors.Is(err, errPublicHalf) {
+			t.Errorf("a public key, which others may read: %v", err)
 		}
 	}
 }

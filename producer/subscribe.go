@@ -64,7 +64,7 @@ func (p *Producer) handleRequest(sub *subscription) bool {
 		answered(err)
 		var r *aaep.Rejection
 		if !errors.As(err, &r) {
-			return false
+			r = &aaep.Rejection{Code: aaep.ReasonUnknown, Message: err.Error()}
 		}
 		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer, "reason", string(r.Code), "error", r)
 		if p.waiting.Err() != nil {
@@ -117,7 +117,7 @@ func (sub *subscription) closeAnnounced(why *aaep.Rejection) {
 
 // negotiateRequest decodes a subscription request, checks the limits, negotiates and asks
 // Config.Admit. It fills in who the subscriber is and its rights. It returns the terms, or an
-// *aaep.Rejection to send.
+// *aaep.Rejection to send, or an *aaep.InvalidError where data is no subscription request.
 func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*negotiation.Terms, error) {
 	if p.isClosed() { // registerSubscription looks again, with the lock held
 		return nil, tooLateRejection()
@@ -127,12 +127,12 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*negotiatio
 	}
 	m, err := aaep.Decode(data)
 	if err != nil {
-		return nil, &aaep.Rejection{Code: aaep.ReasonUnknown, Message: err.Error()}
+		return nil, err
 	}
 	req, ok := m.(*aaep.SubscriptionRequest)
 	if !ok {
-		return nil, &aaep.Rejection{Code: aaep.ReasonUnknown,
-			Message: "The first message must be subscription.request."}
+		return nil, &aaep.InvalidError{Message: m.MessageType(), Violations: []aaep.Violation{{
+			Problem: "The first message must be subscription.request."}}}
 	}
 	sub.subscriberID = req.SubscriberID
 	terms, err := negotiation.Negotiate(req, p.offer)
@@ -294,8 +294,9 @@ func (sub *subscription) acceptedMessage(t negotiation.Terms) (*aaep.Subscriptio
 		m.SignedManifest = signed
 	} else if t.SignedOnly {
 		p.cfg.Logger.Error("the manifest cannot be signed", "error", err)
-		sub.SendMessage(closeTimeout, rejectionMessage(&aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: "The manifest cannot be signed at the moment."}))
-		return nil, err
+		refused := &aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: "The manifest cannot be signed at the moment.", Err: err}
+		sub.SendMessage(closeTimeout, rejectionMessage(refused))
+		return nil, refused
 	}
 	return m, nil
 }

@@ -229,7 +229,7 @@ func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, asked *
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	s.p.log.Wait(pos)
-	r := audit.Record{Kind: audit.Invoked, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID, Risk: t.Risk, Irreversible: t.Irreversible}
+	r := audit.Record{Kind: audit.Invoked, AgentID: s.p.cfg.Agent.AgentID, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID, Risk: t.Risk, Irreversible: t.Irreversible}
 	if asked != nil {
 		r.QuestionID, r.ShownDigest = asked.asked.QuestionID, asked.asked.ShownDigest
 	}

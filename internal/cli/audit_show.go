@@ -23,6 +23,7 @@ type auditShower struct {
 	questions map[string]uint64 // the number of the record in which each was asked
 	elsewhere map[string]bool   // those that the agent asks itself where they are not answered
 	running   map[string]string // the tools that have not ended, by their calls
+	agents    map[string]string // who asked or acts in a session, by its id
 }
 
 // showInput prints the audit log that r reads; name is what it is called in messages.
@@ -75,9 +76,15 @@ func (s *auditShower) showEntry(e audit.Entry) error {
 // entryLines returns what one record says, a fact a line.
 func (s *auditShower) entryLines(e audit.Entry) []string {
 	question := s.questionName(e)
+	if e.AgentID != "" && e.SessionID != "" {
+		s.agents[e.SessionID] = e.AgentID
+	}
 	switch e.Kind {
 	case audit.Opened:
 		text := "The trail was opened."
+		if e.Node != "" {
+			text = "The trail was opened by the process " + nameOf(e.Node, "") + "."
+		}
 		if e.Torn > 0 {
 			text += fmt.Sprintf(" The run before was stopped in the middle of a record: %s before this belong to none.", words.Count(e.Torn, "byte"))
 		}
@@ -115,7 +122,7 @@ func (s *auditShower) entryLines(e audit.Entry) []string {
 		if e.QuestionID != "" {
 			text += ", after " + strings.ToLower(question[:1]) + question[1:]
 		}
-		lines := []string{text + inSession(e) + "." + describeDangers(e)}
+		lines := []string{text + s.inSession(e) + "." + describeDangers(e)}
 		for _, r := range e.Untold {
 			lines = append(lines, nameOf(e.Tool, "A tool")+" was started before this was told to "+
 				describeSubscription(r)+", who was asked.")
@@ -131,13 +138,13 @@ func (s *auditShower) entryLines(e audit.Entry) []string {
 				text += " after " + words.Spoken(d)
 			}
 		}
-		if text += inSession(e) + ": " + embedText(string(e.Status)); e.Cause != "" {
+		if text += s.inSession(e) + ": " + embedText(string(e.Status)); e.Cause != "" {
 			text += ", it " + embedText(e.Cause)
 		}
 		return []string{text}
 	case audit.NotDone:
 		return []string{nameOf(e.Tool, "A tool") + " was accepted, in " + strings.ToLower(question[:1]) +
-			question[1:] + ", and not done" + inSession(e) + "."}
+			question[1:] + ", and not done" + s.inSession(e) + "."}
 	}
 	return []string{"A record of a kind that is not known here: " + embedText(string(e.Kind))}
 }
@@ -161,9 +168,13 @@ func (s *auditShower) questionName(e audit.Entry) string {
 // askedLines says what was asked, what each recipient was shown, and who they were.
 func (s *auditShower) askedLines(e audit.Entry, question string) (lines []string) {
 	if len(e.Shown) > 0 || len(e.Recipients) == 0 {
-		text := question + ": the agent asked something"
+		agent := "the agent"
+		if e.AgentID != "" {
+			agent += " " + nameOf(e.AgentID, "")
+		}
+		text := question + ": " + agent + " asked something"
 		if e.Tool != "" {
-			text = question + ": the agent asked to use " + nameOf(e.Tool, "a tool")
+			text = question + ": " + agent + " asked to use " + nameOf(e.Tool, "a tool")
 		}
 		text += inSession(e) + "." + describeDangers(e)
 		if !e.Deadline.IsZero() {
@@ -285,6 +296,14 @@ func describeDangers(e audit.Entry) string {
 		text += " It cannot be undone."
 	}
 	return text
+}
+
+// inSession says in which session of which agent, after a comma.
+func (s *auditShower) inSession(e audit.Entry) string {
+	if agent := s.agents[e.SessionID]; agent != "" {
+		return inSession(e) + " of " + nameOf(agent, "")
+	}
+	return inSession(e)
 }
 
 // inSession says in which session, after a comma.

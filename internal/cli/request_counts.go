@@ -37,7 +37,7 @@ var delayBounds = [...]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 
 // refusals are the reasons that are always there, so that an alarm sees their first increase.
 var refusals = []string{"no_credentials", "bad_credentials", "authorization_denied", "transport_unavailable",
-	"rate_limit", "capabilities_incompatible", "version_unsupported", "invalid_request", "malformed",
+	"rate_limit", "capabilities_incompatible", "version_unsupported", "malformed",
 	"unknown_subscription", "unknown_stream", "forbidden", "too_large"}
 
 // newObserved makes counts, with a zero for each reason that an alarm may watch.
@@ -53,22 +53,23 @@ func newObserved() *requestCounts {
 func (o *requestCounts) Began(what producer.Operation) func(error) {
 	switch what {
 	case producer.Reply:
-		return func(err error) {
-			if _, malformed := errors.AsType[*aaep.InvalidError](err); malformed {
-				o.countRefused("malformed")
-			}
-		}
+		return o.countMalformed
 	case producer.Resume:
 		return func(error) {}
 	}
 	return func(err error) {
-		var no *aaep.Rejection
-		switch {
-		case errors.As(err, &no):
+		if no, refused := errors.AsType[*aaep.Rejection](err); refused {
 			o.countRefused(string(no.Code))
-		case err != nil:
-			o.countRefused("invalid_request")
+			return
 		}
+		o.countMalformed(err) // any other error is of a link that is gone, and nothing was refused
+	}
+}
+
+// countMalformed counts a message that cannot be read.
+func (o *requestCounts) countMalformed(err error) {
+	if _, malformed := errors.AsType[*aaep.InvalidError](err); malformed {
+		o.countRefused("malformed")
 	}
 }
 

@@ -265,7 +265,8 @@ func openTrail(name string) (*audit.File, error) {
 	case err == nil:
 		return f, nil
 	case errors.Is(err, audit.ErrInUse):
-		code, err = exitFailed, fmt.Errorf("another program writes to the trail %s.\nName another file. To read this one: aaep audit verify %s", name, name)
+		_, inUse, _ := strings.Cut(err.Error(), "is in use: ")
+		code, err = exitFailed, fmt.Errorf("another program writes to the trail %s.\nEnd that, or name another file. To read this one: aaep audit verify %s", inUse, name)
 	case errors.As(err, &fault):
 		err = fmt.Errorf("the trail %s is not as it was written, so nothing is added to it.\nName another file. To see what is wrong: aaep audit verify %s", name, name)
 	default:
@@ -360,7 +361,7 @@ func (r *runner) runRecorded(ctx context.Context, s *producer.Session, run func(
 	} else if at, err := filepath.Abs(program); err == nil {
 		program = at
 	}
-	if r.audit.Record(audit.Record{Kind: audit.Invoked, SessionID: s.ID(), Tool: program}) != nil {
+	if r.audit.Record(audit.Record{Kind: audit.Invoked, AgentID: r.name, SessionID: s.ID(), Tool: program}) != nil {
 		return producer.ErrNotRecorded
 	}
 	began := time.Now()

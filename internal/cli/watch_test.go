@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports/websocket"
 )
 
 // A file of tokens that was changed for a wrong one is in the log within ten seconds, though no
@@ -94,10 +95,10 @@ func TestRefusedRepliesAreSeen(t *testing.T) {
 // TestRefusedRequestsAreSeen checks that requests which the producer never sees are counted by
 // their reason, and in the log with the peer and, where it is known, the subscriber.
 func TestRefusedRequestsAreSeen(t *testing.T) {
-	p, _ := agentOf(t, producer.Config{})
+	s := &serveFlags{addrs: []string{"127.0.0.1:0"}, seen: newObserved()}
+	p, _ := agentOf(t, producer.Config{Observer: s.seen})
 	defer p.Shutdown(t.Context())
 	var talk saidLine
-	s := &serveFlags{addrs: []string{"127.0.0.1:0"}, seen: newObserved()}
 	at, served, err := s.serveEverywhere(t.Context(), func() (*producer.Producer, error) { return p, nil }, &talk)
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +144,23 @@ func TestRefusedRequestsAreSeen(t *testing.T) {
 			!strings.Contains(line, "request refused") || !strings.Contains(line, "peer=127.0.0.1:") ||
 			!strings.Contains(line, "reason="+c.reason) || !strings.Contains(line, c.logged) {
 			t.Errorf("%s %s: %d, counted %d, logged %q", c.method, c.path, resp.StatusCode, counted(c.reason)-before, line)
+		}
+	}
+	for _, first := range []string{`{"type":`, `{"type":"subscription.close","subscription_id":"sub_0","reason_code":"unknown"}`} {
+		before := counted("malformed")
+		link, err := websocket.Dialer{URL: "ws" + strings.TrimPrefix(at[0].at, "http") + websocket.DefaultPath}.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := link.Send(t.Context(), []byte(first)); err != nil {
+			t.Fatal(err)
+		}
+		defer link.Close()
+		if answer, err := link.Receive(t.Context()); err != nil || !strings.Contains(string(answer), `"unknown"`) {
+			t.Errorf("%s is answered %s, %v", first, answer, err)
+		}
+		if n := counted("malformed") - before; n != 1 || counted("unknown") != 0 {
+			t.Errorf("%s is counted: %v", first, s.seen.refused)
 		}
 	}
 	if err := p.Shutdown(t.Context()); err != nil {

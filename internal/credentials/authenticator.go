@@ -76,10 +76,15 @@ func RejectionMessage(r *aaep.Rejection) *aaep.SubscriptionRejected {
 // recheckEvery is how often the credentials of an open stream are checked again.
 const recheckEvery = 5 * time.Second
 
+// errWithdrawn is why Watch ends a stream.
+var errWithdrawn = errors.New("its credentials were withdrawn")
+
 // Watch calls putOut, once, when the credentials that r was let in with are withdrawn, until it is
 // stopped: Authenticate then returns aaep.AuthenticationRequired or aaep.AuthorizationDenied, or
 // another name. Any other error may pass, and changes nothing. No caller waits for Authenticate.
-func (d Authenticator) Watch(ctx context.Context, r *http.Request, principal string, putOut func()) (stop func()) {
+// why is for the producer's log; it has no message for the peer.
+func (d Authenticator) Watch(ctx context.Context, r *http.Request, principal string,
+	putOut func(why *aaep.Rejection)) (stop func()) {
 	if d.Authenticate == nil {
 		return func() {}
 	}
@@ -95,7 +100,11 @@ func (d Authenticator) Watch(ctx context.Context, r *http.Request, principal str
 		case err == nil && now != principal, errors.Is(err, aaep.AuthenticationRequired),
 			errors.Is(err, aaep.AuthorizationDenied):
 			d.Log.Warn(d.Transport+": a stream ends, for its credentials were withdrawn", "principal", principal)
-			putOut()
+			why := &aaep.Rejection{Code: aaep.AuthenticationRequired, Err: errWithdrawn}
+			if errors.Is(err, aaep.AuthorizationDenied) {
+				why.Code = aaep.AuthorizationDenied
+			}
+			putOut(why)
 		default:
 			again.Reset(recheckEvery)
 		}

@@ -49,7 +49,13 @@ func TestWatch(t *testing.T) {
 				old, over := context.WithCancel(t.Context())
 				over() // of the request that bought a ticket
 				var out atomic.Int32
-				stop := d.Watch(t.Context(), r.WithContext(old), "ada", func() { out.Add(1) })
+				stop := d.Watch(t.Context(), r.WithContext(old), "ada", func(why *aaep.Rejection) {
+					if !errors.Is(why, errWithdrawn) || why.Message != "" || errors.Is(tc.now.err, aaep.AuthorizationDenied) !=
+						(why.Code == aaep.AuthorizationDenied) {
+						t.Errorf("put out for %v", why)
+					}
+					out.Add(1)
+				})
 				time.Sleep(time.Hour)
 				if out.Load() != 0 {
 					t.Fatal("put out for nothing")
@@ -69,7 +75,7 @@ func TestWatch(t *testing.T) {
 			})
 		})
 	}
-	Authenticator{}.Watch(t.Context(), nil, "", func() { t.Error("nobody is asked") })()
+	Authenticator{}.Watch(t.Context(), nil, "", func(*aaep.Rejection) { t.Error("nobody is asked") })()
 }
 
 // One that takes long to answer is not asked a second time meanwhile, and holds no peer up who
@@ -83,7 +89,7 @@ func TestWatchSlow(t *testing.T) {
 			return "", aaep.AuthenticationRequired
 		}, "test", slog.New(slog.DiscardHandler)}
 		r, _ := http.NewRequest("GET", "/", nil)
-		stop := d.Watch(t.Context(), r, "ada", func() { t.Error("put out by an answer that came too late") })
+		stop := d.Watch(t.Context(), r, "ada", func(*aaep.Rejection) { t.Error("put out by an answer that came too late") })
 		time.Sleep(time.Minute)
 		stop()
 		time.Sleep(time.Minute)
@@ -106,7 +112,7 @@ func TestAuthenticatePanics(t *testing.T) {
 			t.Errorf("Identify = %q, %v", principal, refused)
 		}
 		out := false
-		defer d.Watch(t.Context(), r, "ada", func() { out = true })()
+		defer d.Watch(t.Context(), r, "ada", func(*aaep.Rejection) { out = true })()
 		time.Sleep(recheckEvery + time.Second)
 		synctest.Wait()
 		if !out || strings.Count(log.String(), "authenticator_test.go") < 2 {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -63,7 +65,8 @@ func (s *Source[T]) Get() T {
 	switch err := s.loadFiles(now); {
 	case err == nil && s.complaint != "":
 		s.complaint = ""
-		s.log.Warn("auth: the changed files are used now")
+		s.log.Warn("auth: the changed files are used now", "files", strings.Join(slices.DeleteFunc(
+			slices.Clone(s.paths), func(path string) bool { return path == "" }), ", "))
 	case err == nil:
 	case changed || err.Error() != s.complaint:
 		s.complaint = err.Error()

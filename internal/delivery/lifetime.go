@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"errors"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -80,8 +81,12 @@ func (sub *Subscription) incompleteShutdown() *aaep.Rejection {
 	return over
 }
 
-// peerGone returns why a subscription ends that the peer has left or whose link ended with err.
+// peerGone returns why a subscription ends that the peer has left or whose link ended with err,
+// which is an *aaep.Rejection where the transport ended it.
 func peerGone(err error) *aaep.Rejection {
+	if why, withdrawn := errors.AsType[*aaep.Rejection](err); withdrawn {
+		return &aaep.Rejection{Code: why.Code, Err: why.Err} // without a message: there is no link for it
+	}
 	return &aaep.Rejection{Code: aaep.SubscriberShutdown, Remote: true, Err: err}
 }
 

@@ -339,6 +339,8 @@ type ungrouped struct {
 	*Subscription
 	away           time.Time // when a stream has to be there; zero: there is one
 	graceShortened bool      // shortenGrace has been called
+	// withdrawn is why the last stream was ended, where its credentials were withdrawn.
+	withdrawn *aaep.Rejection
 }
 
 // newUngrouped prepares runUngrouped. It attaches the stream of a link that cannot be resumed. For
@@ -409,7 +411,12 @@ func (sub *Subscription) linkLostRejection(err error) *aaep.Rejection {
 
 // loseStream notes that the stream is lost, and until when another one has to be there; see
 // detachStream.
-func (l *ungrouped) loseStream() { l.stream, l.away = nil, l.detachStream() }
+func (l *ungrouped) loseStream() {
+	if of, ok := l.stream.Stream.(interface{ Withdrawn() *aaep.Rejection }); ok {
+		l.withdrawn = of.Withdrawn()
+	}
+	l.stream, l.away = nil, l.detachStream()
+}
 
 // shortenGrace shortens, during a shutdown, the time in which a lost stream has to be back. The
 // first call counts. The subscriber may be coming back for events that it has not had.
@@ -426,7 +433,7 @@ func (l *ungrouped) adoptNewStream() {
 		return
 	}
 	if newest, err := l.Link.newestStream(); err == nil {
-		l.stream, l.away = newest, time.Time{}
+		l.stream, l.away, l.withdrawn = newest, time.Time{}, nil
 		l.attachStream(newest)
 	}
 }
@@ -445,6 +452,8 @@ func (l *ungrouped) checkStream(draining bool) *aaep.Rejection {
 	switch late := !time.Now().Before(l.away); {
 	case late && draining:
 		return l.incompleteShutdown()
+	case late && l.withdrawn != nil:
+		return l.withdrawn
 	case late:
 		return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}
 	}

@@ -62,6 +62,7 @@ type Conn struct {
 	incoming   chan []byte            // holds one message
 	onChange   atomic.Pointer[func()] // set by Notify
 	closed     chan struct{}
+	closeCause error         // what Receive returns once closed is closed
 	ended      chan struct{} // closed when nothing more comes in; endCause is set
 	endCause   error
 	sendFailed error // nothing more goes out; guarded by the turn
@@ -145,7 +146,7 @@ func (c *Conn) Closed() <-chan struct{} { return c.closed }
 // Receive returns the next message; see transports.Conn.
 func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	if c.isClosed() {
-		return nil, transports.ErrClosed
+		return nil, c.closeCause
 	}
 	ended := false // looked at first: what came before the end is in by then
 	select {
@@ -159,7 +160,7 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	default:
 	}
 	if ended && c.isClosed() {
-		return nil, transports.ErrClosed
+		return nil, c.closeCause
 	}
 	if ended {
 		return nil, c.endCause
@@ -168,7 +169,7 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	case msg := <-c.incoming:
 		return msg, nil
 	case <-c.closed:
-		return nil, transports.ErrClosed
+		return nil, c.closeCause
 	case <-c.ended:
 		return c.Receive(ctx)
 	case <-ctx.Done():
@@ -348,8 +349,12 @@ func (c *Conn) isClosed() bool {
 }
 
 // Close ends the link and waits for its goroutines. A second Close does nothing.
-func (c *Conn) Close() error {
+func (c *Conn) Close() error { return c.CloseFor(transports.ErrClosed) }
+
+// CloseFor is Close for a reason, which Receive returns from then on.
+func (c *Conn) CloseFor(why error) error {
 	c.once.Do(func() {
+		c.closeCause = why
 		close(c.closed)
 		c.closeErr = c.frames.Close()
 		if c.idle != nil { // Close waits for the error that is read now

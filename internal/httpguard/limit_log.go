@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,8 +18,9 @@ const (
 )
 
 // LimitLog returns a log for what strangers can cause as often as they like: of records with the
-// same level, message and "principal" it writes ten in a minute, and at its end how many it left
-// out (T-LOG). A nil log is written nowhere.
+// same level, message, "reason" and "principal" it writes ten in a minute, and at its end how many
+// it left out (T-LOG). Numbers and addresses in a message tell no kinds apart. A nil log is written
+// nowhere.
 func LimitLog(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -29,8 +31,33 @@ func LimitLog(log *slog.Logger) *slog.Logger {
 
 type recordKind struct {
 	level     slog.Level
-	message   string
+	message   string // as messageKind returns it
+	reason    string // one of knownReasons, or ""
 	principal string // "" of strangers, and of all who come when there are many
+}
+
+// knownReasons are the reasons that tell kinds apart: those of Refusals, and the codes of AAEP with
+// which a subscription is refused or closed. Others may be a peer's, who could make up as many as
+// there is room for.
+var knownReasons = map[string]bool{Malformed: true, TooLarge: true, Forbidden: true, UnknownStream: true,
+	UnknownSubscription: true, "version_unsupported": true, "manifest_signature_required": true,
+	"capabilities_incompatible": true, "rate_limit": true, "authentication_required": true,
+	"authorization_denied": true, "transport_unavailable": true, "unknown": true, "subscriber_shutdown": true,
+	"producer_shutdown": true, "slow_subscriber": true, "policy_violation": true}
+
+// messageKind returns a message with a # in place of each word that has a digit: http.Server puts
+// the peer's address there.
+func messageKind(message string) string {
+	if !strings.ContainsAny(message, "0123456789") {
+		return message
+	}
+	words := strings.Fields(message)
+	for i, word := range words {
+		if strings.ContainsAny(word, "0123456789") {
+			words[i] = "#"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 type recordCount struct {
@@ -56,12 +83,15 @@ func (s *limitedHandler) WithGroup(name string) slog.Handler {
 }
 
 func (s *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
-	of := recordKind{level: r.Level, message: r.Message}
+	of := recordKind{level: r.Level, message: messageKind(r.Message)}
 	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "principal" {
+		switch {
+		case a.Key == "principal":
 			of.principal = a.Value.String()
+		case a.Key == "reason" && knownReasons[a.Value.String()]:
+			of.reason = a.Value.String()
 		}
-		return of.principal == ""
+		return true
 	})
 	of, write, last := s.counts.countRecord(of, r.Time)
 	if !write {
@@ -73,6 +103,9 @@ func (s *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
 		time.AfterFunc(limitWindow, func() { // also where nothing comes any more
 			if n := s.counts.resetLeftOut(of); n > 0 {
 				end := slog.NewRecord(time.Now(), r.Level, cmp.Or(of.message, "others of many kinds"), 0)
+				if of.reason != "" {
+					end.AddAttrs(slog.String("reason", of.reason))
+				}
 				if of.principal != "" {
 					end.AddAttrs(slog.String("principal", of.principal))
 				}

@@ -55,8 +55,28 @@ func TestSparing(t *testing.T) {
 		if lines := told(); len(lines) != 1 || strings.Contains(lines[0], "left") {
 			t.Errorf("then: %q", lines)
 		}
+		// What differs in its reason is not left out for the other, whatever a peer says of itself.
 		for i := range 1000 { // as http.Server writes the peer into the message
-			log.Info(fmt.Sprintf("TLS handshake error from %d", i))
+			log.Info(fmt.Sprintf("TLS handshake error from 192.0.2.%d:4711: EOF", i))
+			log.Info("request refused", "reason", Malformed)
+			log.Info("subscription closed", "reason", fmt.Sprint("made up ", i))
+		}
+		if lines := told(); len(lines) != 3*maxPerWindow {
+			t.Errorf("%d lines of three kinds", len(lines))
+		}
+		log.Info("request refused", "reason", Forbidden, "principal", "")
+		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], "reason=forbidden") {
+			t.Errorf("of another reason: %q", lines)
+		}
+		time.Sleep(limitWindow)
+		synctest.Wait()
+		if lines := told(); len(lines) != 3 || !strings.Contains(fmt.Sprint(lines),
+			`msg="TLS handshake error from # EOF" left_out=990`) ||
+			!strings.Contains(fmt.Sprint(lines), `msg="request refused" reason=malformed left_out=990`) {
+			t.Errorf("a minute later: %q", lines)
+		}
+		for i := range 1000 {
+			log.Info("message " + strings.Repeat("x", i))
 		}
 		if lines := told(); len(lines) > maxKinds+maxPerWindow {
 			t.Errorf("%d lines of messages that differ", len(lines))

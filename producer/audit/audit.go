@@ -114,7 +114,7 @@ type Record struct {
 	Time time.Time `json:"time"`
 	Kind Kind      `json:"kind"`
 
-	AgentID    string `json:"agent_id,omitzero"`   // [asked]
+	AgentID    string `json:"agent_id,omitzero"`   // [asked, invoked]
 	SessionID  string `json:"session_id,omitzero"` // [all but opened]
 	Tool       string `json:"tool,omitzero"`       // [all about a tool]
 	ToolCallID string `json:"tool_call_id,omitzero"`
@@ -158,10 +158,11 @@ type Record struct {
 	Status     aaep.ToolStatus `json:"status,omitzero"`      // [completed] also "stopped": aaep run was told to end
 	DurationMS *int64          `json:"duration_ms,omitzero"` // [completed] in milliseconds
 
-	// Version is that of the format, and Torn how many bytes before it belong to no record.
-	// [opened] A File sets both.
-	Version int   `json:"version,omitzero"`
-	Torn    int64 `json:"torn,omitzero"`
+	// Node is the process that opened the File, HOST:PID, Version the format, and Torn how many
+	// bytes before it belong to no record. [opened] A File sets them.
+	Node    string `json:"node,omitzero"`
+	Version int    `json:"version,omitzero"`
+	Torn    int64  `json:"torn,omitzero"`
 }
 
 // Words are what was shown in one language, or would have been to a listener who prefers it.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/crc32"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -252,7 +253,8 @@ func (c *chain) endFault() *Fault {
 
 // openedRecord is the first record of a run.
 func (c *chain) openedRecord(now time.Time) Record {
-	return Record{Time: now, Kind: Opened, Version: version, Torn: c.torn}
+	host, _ := os.Hostname()
+	return Record{Time: now, Kind: Opened, Node: fmt.Sprint(host, ":", os.Getpid()), Version: version, Torn: c.torn}
 }
 
 // looksTorn reports whether a line that is no record can be what is left of the first line of a

@@ -84,7 +84,8 @@ func TestTwoProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trail.jsonl")
 	first, said := startChild(t, path)
 	said.Scan() // it has the lock
-	if _, err := Open(path, Options{}); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "trail.jsonl") {
+	if _, err := Open(path, Options{}); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "trail.jsonl") ||
+		!strings.Contains(err.Error(), fmt.Sprintf(":%d since 20", first.Process.Pid)) {
 		t.Errorf("Open in a second process: %v", err)
 	}
 	_, other := startChild(t, path)

@@ -73,7 +73,7 @@ func Open(path string, opts Options) (*File, error) {
 	_, before := os.Lstat(path)
 	out, err := lockfile.Open(path)
 	if err == lockfile.ErrInUse {
-		return nil, fmt.Errorf("%w: %s", ErrInUse, path)
+		return nil, fmt.Errorf("%w: %s%s", ErrInUse, path, openedBy(path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
@@ -101,6 +101,26 @@ func Open(path string, opts Options) (*File, error) {
 	}
 	out.Close()
 	return nil, fmt.Errorf("audit: %s: %w", path, err)
+}
+
+// openedBy returns which process opened the trail at path last, and when, after a comma. It is
+// empty where that cannot be read.
+func openedBy(path string) string {
+	in, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer in.Close()
+	var last Record
+	for e := range Read(in) {
+		if e.Kind == Opened {
+			last = e.Record
+		}
+	}
+	if last.Node == "" {
+		return ""
+	}
+	return fmt.Sprintf(", by the process %s since %s", last.Node, last.Time.Format("2006-01-02 15:04:05 UTC"))
 }
 
 // openChain continues the trail that r holds, by writing to out.
@@ -207,7 +227,7 @@ func (f *File) Record(r Record) error {
 	if r.Kind == Opened {
 		return errors.New("audit: only a File itself records that it was opened")
 	}
-	r.Version, r.Torn = 0, 0
+	r.Node, r.Version, r.Torn = "", 0, 0
 	seq, err := f.writeRecord(r)
 	if err != nil || f.late {
 		return err

@@ -187,7 +187,7 @@ func TestSlogNames(t *testing.T) {
 	for _, response := range []any{"blue", false, 0.0} {
 		var r Record
 		fill(reflect.ValueOf(&r).Elem())
-		r.Version, r.Torn = 0, 0 // only a File says these
+		r.Node, r.Version, r.Torn = "", 0, 0 // only a File says these
 		r.Response, r.Claims.Response, r.DurationMS = response, response, new(int64(0))
 		var log bytes.Buffer
 		must(t, Slog(slog.New(slog.NewJSONHandler(&log, nil))).Record(r))

@@ -31,7 +31,7 @@ func TestFormat(t *testing.T) {
 		if !strings.HasPrefix(line, start) {
 			t.Errorf("line %d is %s, want it to begin with %s", i+1, line, start)
 		}
-		if i == 0 && !regexp.MustCompile(`"kind":"opened","version":1,"crc":`).MatchString(line) {
+		if i == 0 && !regexp.MustCompile(`"kind":"opened","node":"[^"]*:\d+","version":1,"crc":`).MatchString(line) {
 			t.Errorf("the first line is %s", line)
 		}
 		if i == 1 && !strings.Contains(line, `می\u200cخواهید؟`) {

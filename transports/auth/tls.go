@@ -20,9 +20,9 @@ import (
 //
 // The files are looked at with each handshake and read again when they have changed; connections
 // that are open stay open. If the files do not fit each other, what was read before stays in force
-// and log is told; log may be nil. A certificate that has expired is an error at first. Of one that
-// expires later, or is not valid yet, log is told when it is read and when a peer connects, at most
-// once an hour.
+// and log is told; log may be nil. A certificate that has expired is an error at first, and takes
+// the place of none later. Of one that expires in use, or is not valid yet, log is told when it is
+// read and when a peer connects, at most once an hour, and then once that a valid one is served.
 func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.Config, error) {
 	if certFile == "" || keyFile == "" {
 		return nil, errors.New("auth: TLS needs the file of a certificate and that of its key; name both")
@@ -31,6 +31,10 @@ func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.C
 		cert, err := keyPair(certFile, contents[0], contents[1])
 		if err != nil {
 			return nil, err
+		}
+		if time.Now().After(cert.Leaf.NotAfter) {
+			return nil, fmt.Errorf("auth: the certificate in %s expired on %s: put a new one in its place", certFile,
+				cert.Leaf.NotAfter.UTC().Format(time.DateTime+" UTC"))
 		}
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 			Certificates: []tls.Certificate{*cert}}
@@ -42,10 +46,6 @@ func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.C
 	}, certFile, keyFile, clientCAFile)
 	if err != nil {
 		return nil, err
-	}
-	if leaf := source.Get().Certificates[0].Leaf; time.Now().After(leaf.NotAfter) {
-		return nil, fmt.Errorf("auth: the certificate in %s expired on %s: put a new one in its place", certFile,
-			leaf.NotAfter.UTC().Format(time.DateTime+" UTC"))
 	}
 	e := expiryWarning{log: log, file: certFile}
 	e.warnIfExpired(source.Get())
@@ -59,24 +59,31 @@ func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.C
 }
 
 // An expiryWarning logs, at most once an hour, that the served certificate has expired or is not
-// valid yet.
+// valid yet, and then once that a valid one is served.
 type expiryWarning struct {
 	log  *slog.Logger // or nil
 	file string
 
 	mu         sync.Mutex
-	lastWarned time.Time
+	lastWarned time.Time // zero while the certificate is valid
 }
 
 // warnIfExpired logs that the certificate of conf is not valid now, unless that was logged within
-// the hour.
+// the hour, or that it is valid again.
 func (e *expiryWarning) warnIfExpired(conf *tls.Config) {
-	now, leaf := time.Now(), conf.Certificates[0].Leaf
-	if e.log == nil || !now.After(leaf.NotAfter) && !now.Before(leaf.NotBefore) {
+	if e.log == nil {
 		return
 	}
+	now, leaf := time.Now(), conf.Certificates[0].Leaf
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if !now.After(leaf.NotAfter) && !now.Before(leaf.NotBefore) {
+		if !e.lastWarned.IsZero() {
+			e.log.Warn("auth: the certificate that is served now is valid", "file", e.file, "until", leaf.NotAfter)
+		}
+		e.lastWarned = time.Time{}
+		return
+	}
 	if !e.lastWarned.IsZero() && now.Sub(e.lastWarned) < time.Hour {
 		return
 	}

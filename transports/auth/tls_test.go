@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aaep-go/aaep/transports/auth"
@@ -179,9 +180,11 @@ func TestCertificateRotation(t *testing.T) {
 	expect("the open connection", open, first)
 }
 
-// A certificate that has expired is refused at the start. One that expires later is told when it is
-// read, and not to each who comes.
-func TestExpiredCertificate(t *testing.T) {
+// A certificate that has expired is refused at the start, and takes no other's place later. One
+// that expires in use is told, though not to each who comes, and so is that it was renewed.
+func TestExpiredCertificate(t *testing.T) { synctest.Test(t, testExpiredCertificate) }
+
+func testExpiredCertificate(t *testing.T) {
 	authority := newCA(t, "CA")
 	cert, key := authority.pairOf(t, names{dns: host.dns, lasts: -time.Minute}, x509.ExtKeyUsageServerAuth)
 	if _, err := auth.ServerTLS(cert, key, "", nil); err == nil || !strings.Contains(err.Error(), cert+" expired on ") {
@@ -192,13 +195,32 @@ func TestExpiredCertificate(t *testing.T) {
 	conf, err := auth.ServerTLS(cert, key, "", log.logger())
 	check(t, err)
 	authority.renew(t, names{dns: host.dns, lasts: -time.Minute}, x509.ExtKeyUsageServerAuth, cert, key)
-	for range 3 { // who come
-		_, err = conf.GetConfigForClient(nil)
-		check(t, err)
+	expect := func(what string, lines ...string) {
+		t.Helper()
+		before := log.String()
+		for range 3 { // who come
+			_, err = conf.GetConfigForClient(nil)
+			check(t, err)
+		}
+		told := strings.TrimPrefix(log.String(), before)
+		if strings.Count(told, "\n") != len(lines) {
+			t.Errorf("%s: the log got %q", what, told)
+		}
+		for _, line := range lines {
+			if strings.Count(told, line) != 1 {
+				t.Errorf("%s: the log got %q; want %q", what, told, line)
+			}
+		}
 	}
-	if n := strings.Count(log.String(), "nobody believes"); n != 1 {
-		t.Errorf("one that had expired when it was renewed: told %d times: %s", n, log.String())
-	}
+	expect("one that has expired is put in its place", "a changed file is not used; ")
+	time.Sleep(2 * time.Hour)
+	expect("the one in use has expired", "nobody believes this certificate now")
+	authority.renew(t, names{dns: host.dns, lasts: time.Hour}, x509.ExtKeyUsageServerAuth, cert, key)
+	expect("it was renewed", "the changed files are used now", "the certificate that is served now is valid")
+	time.Sleep(2 * time.Hour)
+	expect("that one has expired", "nobody believes this certificate now")
+	authority.renew(t, names{dns: host.dns, lasts: time.Hour}, x509.ExtKeyUsageServerAuth, cert, key)
+	expect("it was renewed, too", "the certificate that is served now is valid")
 }
 
 // Files that make no TLS are refused at once, and no key is in the error. INV-37

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -79,6 +80,8 @@ type servedStream struct {
 	once       sync.Once
 	ended      chan struct{} // closed when status is set
 	status     error
+	// withdrawn is set before endStream is called because the credentials were withdrawn.
+	withdrawn atomic.Pointer[aaep.Rejection]
 }
 
 // endStream has the handler return with status, which ends a Send and a Recv that are under way.
@@ -92,7 +95,10 @@ func (f *servedStream) endStream(status error) {
 func (f *servedStream) Read() ([]byte, error) {
 	m, err := f.stream.Recv()
 	var msg []byte
+	why := f.withdrawn.Load()
 	switch {
+	case err != nil && why != nil:
+		err = why
 	case err == nil:
 		msg, err = unpackMessage(m)
 		reportMismatch(f.violations(), m)

@@ -142,7 +142,8 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 	}
 	f := &servedStream{stream: stream, violations: s.currentReporter, ended: make(chan struct{})}
 	c := duplex.New(f, principal)
-	defer s.authenticator.Watch(stream.Context(), r, principal, func() {
+	defer s.authenticator.Watch(stream.Context(), r, principal, func(why *aaep.Rejection) {
+		f.withdrawn.Store(why)
 		f.endStream(status.Error(codes.Unavailable, "These credentials were withdrawn. Connect again with others."))
 	})()
 	if s.queue.Offer(stream.Context(), c, f.ended) {

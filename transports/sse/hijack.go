@@ -32,7 +32,7 @@ func (s *Server) hijackStream(w http.ResponseWriter, r, shown *http.Request, l *
 	st.w.SetConn(conn)
 	st.hijacked.Store(&conn)
 	st.startHeartbeat(s.heartbeat)
-	unwatch := s.authenticator.Watch(until, shown, l.principal, st.endStream)
+	unwatch := s.authenticator.Watch(until, shown, l.principal, st.endWithdrawn)
 	unbind := context.AfterFunc(until, st.endStream)
 	st.awaitReadable(conn, func() {
 		defer l.posts.Done()

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/idle"
 	"github.com/aaep-go/aaep/internal/writer"
@@ -27,6 +28,8 @@ type stream struct {
 	idle     atomic.Pointer[idle.Wait] // waits for the peer to end hijacked
 	done     chan struct{}
 	once     sync.Once
+	// withdrawn is set before the stream ends because its credentials were withdrawn.
+	withdrawn atomic.Pointer[aaep.Rejection]
 
 	// Writes a comment after silence.
 	heartbeatTimer *time.Timer
@@ -37,6 +40,15 @@ var errLost = fmt.Errorf("sse: the event stream is lost: %w", transports.ErrInte
 
 func (st *stream) LastEventID() string   { return st.last }
 func (st *stream) Done() <-chan struct{} { return st.done }
+
+// Withdrawn returns why the stream has ended, if its credentials were withdrawn; or nil.
+func (st *stream) Withdrawn() *aaep.Rejection { return st.withdrawn.Load() }
+
+// endWithdrawn ends the stream because its credentials were withdrawn.
+func (st *stream) endWithdrawn(why *aaep.Rejection) {
+	st.withdrawn.Store(why)
+	st.endStream()
+}
 
 // endStream ends the stream; only the first call counts.
 func (st *stream) endStream() {
@@ -281,7 +293,7 @@ func (s *Server) runStream(w http.ResponseWriter, r, shown *http.Request, l *lin
 		return true
 	}
 	defer l.detachStream(st)
-	defer s.authenticator.Watch(r.Context(), shown, l.principal, st.endStream)()
+	defer s.authenticator.Watch(r.Context(), shown, l.principal, st.endWithdrawn)()
 	w.WriteHeader(http.StatusOK)
 	_ = st.writeFrames(r.Context(), nil) // or it is done
 	st.startHeartbeat(s.heartbeat)

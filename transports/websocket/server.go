@@ -202,10 +202,10 @@ func (s *Server) newConn(r *http.Request, ws *gorilla.Conn, conn *upgradeRespons
 	hangUp := context.AfterFunc(ends, func() { <-made; c.Close() })
 	unwatch := func() {}
 	if watched {
-		unwatch = s.authenticator.Watch(ends, r, principal, func() {
+		unwatch = s.authenticator.Watch(ends, r, principal, func(why *aaep.Rejection) {
 			<-made
 			f.closeCode.Store(closeNotAuthenticated)
-			c.Close()
+			c.CloseFor(why)
 		})
 	}
 	c = duplex.New(&servedFrames{frames: f, out: conn.out, in: conn.in, onClosed: func() { hangUp(); unwatch(); release() }},

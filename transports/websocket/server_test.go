@@ -426,7 +426,7 @@ func TestWithdrawn(t *testing.T) {
 	if _, _, err := ws.ReadMessage(); !gorilla.IsCloseError(err, closeNotAuthenticated) {
 		t.Errorf("closed with %v, want %d", err, closeNotAuthenticated)
 	}
-	if _, err := c.Receive(t.Context()); err == nil {
-		t.Error("the producer's end goes on")
+	if _, err := c.Receive(t.Context()); !errors.Is(err, aaep.AuthenticationRequired) {
+		t.Errorf("the producer's end has %v", err)
 	}
 }
