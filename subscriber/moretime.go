@@ -3,7 +3,6 @@ package subscriber
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -13,7 +12,7 @@ import (
 )
 
 // ErrNoMoreTime is returned by MoreTime where the producer gives no more time.
-var ErrNoMoreTime = errors.New("subscriber: the producer gives no more time to answer")
+var ErrNoMoreTime = closes.ErrNoMoreTime
 
 // MoreTime asks for as much time again to answer a question, on behalf of a user who needs it. A
 // producer of this SDK gives it ten times (WCAG 2.2.1), and tells how much there is in an event;

@@ -47,7 +47,7 @@ func (l *listener) handleMoreTime(q *announce.Asked, was time.Duration, err erro
 			l.after(agentsWord, l.informMoreTime)
 		}
 		q.Extend(was + q.Given())
-		l.out.planAll(func(a *announce.Announcer, _ time.Time) { a.MoreTime(q.Event, q.Limit()) })
+		l.out.planAll(func(a *announce.Announcer, now time.Time) { a.MoreTime(now, q.Event, nil) })
 	case errors.Is(err, subscriber.ErrNoMoreTime):
 		said := []string{l.phraseText(phrase.NoMoreTime, "")}
 		if left := q.Left(time.Now()); left > 0 {

@@ -120,5 +120,7 @@ func Question(question, ev *aaep.Event) bool {
 // The errors of an answer to what is open no longer; package subscriber says what they mean.
 var (
 	ErrUnknown = errors.New("subscriber: not an open question of this subscription")
-	ErrLate    = fmt.Errorf("%w any more: the time to answer it is over, and the answer was not sent", ErrUnknown)
+	// ErrNoMoreTime is of an agent that gives no more time.
+	ErrNoMoreTime = errors.New("subscriber: the producer gives no more time to answer")
+	ErrLate       = fmt.Errorf("%w any more: the time to answer it is over, and the answer was not sent", ErrUnknown)
 )

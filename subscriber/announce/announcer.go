@@ -23,6 +23,14 @@ type Preferences struct {
 	// Answering is how they answer a question, such as by which key. It is said after the question, and when that is called to
 	// mind; nil says nothing.
 	Answering func(question *aaep.Event) Words
+	// Text is what is said of an event; nil is what the function Text says of it at Verbosity.
+	Text func(ev *aaep.Event) Words
+	// Reads says that the person reads lines that stay, at their own pace: what nothing tells they have read whole, and may have. A yes that
+	// comes before it can have been heard then counts where little is at stake, and else when it is given once more.
+	Reads bool
+	// Unseen reports whether the keys of what the person types now are not seen one by one, as of what was pasted; nil is that they are. A yes
+	// to what cannot be undone, or is of high risk, is then a word that is said with the question or asked for.
+	Unseen func() bool
 }
 
 const (
@@ -76,6 +84,9 @@ type Announcer struct {
 	speaker  string         // who was heard last,
 	since    time.Time      // and since when
 	noVoice  map[string]bool
+	accepts  []string  // the words for a yes that were asked for, the newest last
+	gone     *Asked    // the question that was closed last,
+	came     Words     // and what came of it
 	typed    time.Time // the newest key
 	// typedBefore is the newest key before those that the person types now; they may be those of an answer.
 	typedBefore time.Time
@@ -167,8 +178,8 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		return
 	}
 	a.finish(now, source, ev) // an answer that was interrupted by something else
-	if q := a.open.Find(ev); q != nil && a.p.Answering != nil {
-		q.answering = a.p.Answering(ev)
+	if q := a.open.Find(ev); q != nil {
+		a.beginAsking(q)
 		w = w.And("\n", q.answering)
 	}
 	sentences := w.sentences(kindOf(ev) == Question)
@@ -183,6 +194,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		return
 	}
 	it.about, it.closes, it.outcome = a.open.about(source, ev), taken, outcome
+	a.noteOutcome(it)
 	if outcome && ev.Type() == aaep.TypeToolInvoked { // that it begins is awaited, and need not be acknowledged
 		it.critical = false
 	}

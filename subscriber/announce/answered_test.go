@@ -93,7 +93,7 @@ func TestNoLongerWaits(t *testing.T) {
 	r.is(q, q)
 	r.answers("y", nil)
 	r.after(5 * time.Second)
-	r.want("0.0 One question is open: Pay $20. /", "1.0 Answer sent.")
+	r.want("0.0 One question is open: Pay $20. /", "1.0 Answer sent: accept.")
 }
 
 // asks is Question without whose it is.
@@ -113,8 +113,8 @@ func TestAnswered(t *testing.T) {
 		heard string
 		open  bool
 	}{
-		"sent":                 {nil, false, false, "Answer sent.|Nothing shows that the agent got your answer.|It may not count.|The question is: Pay $20.", false},
-		"sent, and settled":    {nil, true, false, "Answer sent.|Nothing shows that the agent got your answer.|It may not count.|The question is: Pay $20.", false},
+		"sent":                 {nil, false, false, "Answer sent: reject.|Nothing shows that the agent got your answer.|It may not count.|The question is: Pay $20.", false},
+		"sent, and settled":    {nil, true, false, "Answer sent: reject.|Nothing shows that the agent got your answer.|It may not count.|The question is: Pay $20.", false},
 		"late":                 {late, false, false, "The time to answer is over.|Your answer was not sent.", false},
 		"late, and settled":    {late, true, false, "The time to answer is over.|Your answer was not sent.", false},
 		"unknown":              {unknown, false, false, "The question is no longer open.", false},

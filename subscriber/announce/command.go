@@ -40,8 +40,10 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 		g = &agent{source: source}
 		a.agents[session] = g
 	}
+	a.noteMoreTime(source, ev)
 	closed, told := a.open.Heed(now, source, ev)
 	for _, q := range closed {
+		a.gone, a.came = q, nil
 		a.settled(q, now)
 	}
 	a.putNext(now)
@@ -282,13 +284,6 @@ func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
 	_, left := a.gist.Add(now, source, question, nil)
 	for _, it := range left {
 		a.leave(now, it)
-	}
-}
-
-// MoreTime says how much time there is in all for a question of which the agent gave more, for where no event tells.
-func (a *Announcer) MoreTime(question *aaep.Event, limit time.Duration) {
-	if q := a.open.Find(question); q != nil {
-		q.Extend(limit)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestOutcomeInAFlood(t *testing.T) {
 	r.state(await, think, "Rejected, and not done: Pay five dollars.")
 	r.after(time.Minute)
 	heard := strings.Split(r.since(""), "|")
-	if heard = heard[1:]; heard[0] != "Answer sent." || heard[1] != "Rejected, and not done: Pay five dollars." || heard[2] != "What came before:" || heard[len(heard)-1] != "Line 19." {
+	if heard = heard[1:]; heard[0] != "Answer sent: reject." || heard[1] != "Rejected, and not done: Pay five dollars." || heard[2] != "What came before:" || heard[len(heard)-1] != "Line 19." {
 		t.Errorf("heard %q", heard)
 	}
 }

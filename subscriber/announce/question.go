@@ -49,6 +49,11 @@ type Asked struct {
 	doubted   string        // an answer that may mean two choices, and is taken when it comes again,
 	meant     *item         // after this, which says which of the two it means
 	answered  time.Time     // that was sent
+	accept    string        // a word for a yes; empty is none
+	late      bool          // that word came later than the question
+	again     bool          // a yes, or a choice, came before the question can have been read, and counts when it comes again
+	limit     time.Duration // when more time was asked for; zero is not, or that the agent has told of it
+	given     time.Time     // when that was given; zero is not, or that it was told
 }
 
 const (
@@ -65,7 +70,7 @@ func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
 		return q
 	}
 	if q := qs.before(source, ev); q != nil {
-		q.first, q.Event, q.Put, q.heard = q.asked(), ev, time.Time{}, time.Time{}
+		q.first, q.Event, q.Put, q.heard, q.accept, q.again = q.asked(), ev, time.Time{}, time.Time{}, "", false
 		if limit := ev.Timestamp.Sub(q.first.Timestamp) + closes.Given(ev); limit > q.Limit()+clocksDiffer {
 			q.Extend(limit)
 		}

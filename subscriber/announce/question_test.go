@@ -90,7 +90,7 @@ func TestTimeEnds(t *testing.T) {
 			[]string{ours}},
 		"the agent tells the half": {func(r *room) { r.tells(30*time.Second, aaep.UrgencyBackground) },
 			[]string{"60.0 Their words.", ours}},
-		"more time": {func(r *room) { r.a.MoreTime(r.a.open.First().Event, time.Hour) }, nil},
+		"more time": {func(r *room) { r.a.MoreTime(r.now, r.a.open.First().Event, nil) }, nil},
 		"it is over": {func(r *room) {
 			r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
 		}, nil},

@@ -55,6 +55,7 @@ type Standing struct {
 	Waiting int           // announcements that wait,
 	Behind  time.Duration // and how long it takes to say them
 	Missed  int           // that are there to be asked for
+	Open    int           // questions
 	LeftOut int           // so far: newer ones took their place
 }
 
@@ -72,6 +73,11 @@ func (a *Announcer) Standing(source string) Standing {
 	for _, it := range a.missed {
 		if it.source == source {
 			s.Missed++
+		}
+	}
+	for _, q := range a.open.all {
+		if q.Source == source {
+			s.Open++
 		}
 	}
 	return s

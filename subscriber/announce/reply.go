@@ -37,6 +37,15 @@ func (a *Announcer) namesOthers() bool {
 	})
 }
 
+// Put returns the question that is put to the person, or is about to be, and the agent whose it is;
+// nil is none.
+func (a *Announcer) Put() (source string, question *aaep.Event) {
+	if q := a.open.First(); q != nil {
+		return q.Source, q.Event
+	}
+	return "", nil
+}
+
 // readable reports whether a question was put long enough ago that an answer is not for the
 // question before, and none is on its way.
 func (q *Asked) readable(began time.Time) bool {
@@ -58,6 +67,8 @@ type Reply struct {
 	Decision aaep.Decision // of a confirmation
 	Response any           // to a clarification: a string, a bool or a float64
 	asked    *Asked
+	by       *Announcer
+	choice   int // the place of a choice, from 1; zero is none
 }
 
 // Answer takes what the person typed, said or pressed, such as "y", "n", "2" or the text of an
@@ -80,7 +91,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	defer a.Rest(now)
 	q := a.open.First()
 	if q == nil || strings.TrimSpace(text) == "" {
-		a.WhatWaits(now)
+		a.answerNothing(now, q, text)
 		return nil
 	}
 	if !q.sending.IsZero() { // what becomes of it is told
@@ -100,6 +111,10 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 			q.meant = it
 		}
 		return nil
+	case a.p.Reads && !q.mayCount(began, time.Time{}):
+		if a.askAgain(now, q, r) {
+			return nil
+		}
 	case r.Decision != aaep.Reject && !q.mayCount(began, typed):
 		a.say(now, a.of(q.Source, ours(a.language, phrase.NotAllHeard, "")))
 		a.putAgain(now, q)
@@ -112,10 +127,10 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 // read makes of a line what it says to a question, or says why it says nothing; neither is where the
 // person is being told that.
 func (a *Announcer) read(q *Asked, began time.Time, text string) (r *Reply, refused Words) {
-	r = &Reply{Source: q.Source, Question: q.Event, asked: q}
+	r = &Reply{Source: q.Source, Question: q.Event, asked: q, by: a}
 	switch p := q.Event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		r.Decision = answers.Decision(text, q.Event.Language(), a.language)
+		r.Decision = a.readDecision(q, p, text)
 		if r.Decision != "" && p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, r.Decision) {
 			return nil, ours(a.language, phrase.AnswerNotTaken, "")
 		}
@@ -130,10 +145,14 @@ func (a *Announcer) read(q *Asked, began time.Time, text string) (r *Reply, refu
 			meant := In(q.Event.Language(), words.Sentence(words.OneLine(p.Choices[said.Choice-1].Label)))
 			return nil, ours(a.language, phrase.ChoiceMeant, "").And("", meant)
 		}
-		r.Response = said.Response
+		r.Response, r.choice = said.Response, said.Choice
 	}
 	if r.Decision == "" && r.Response == nil {
-		return nil, ours(a.language, phrase.NoAnswer, "").And(" ", a.wanted(q)).And(" ", q.answering)
+		refused = ours(a.language, phrase.NoAnswer, "").And(" ", a.wanted(q)).And(" ", q.answering)
+		if a.p.Reads {
+			refused = refused.And(" ", ours(a.language, phrase.EnterAgain, ""))
+		}
+		return nil, refused
 	}
 	return r, nil
 }
@@ -188,21 +207,25 @@ func (a *Announcer) putAgain(now time.Time, q *Asked) {
 	a.asked = append(a.asked, again)
 }
 
-// Answered takes what came of sending a Reply, the error of Subscription.Reply or Answer, once. The
-// person is told, in the name of the agent that asked, whatever became of the question meanwhile.
+// Answered takes what came of sending a Reply, of this Announcer or of another of the same person,
+// the error of Subscription.Reply or Answer, once. The person is told, in the name of the agent that asked, whatever became of the question meanwhile.
 // After nil it is settled, and they are told where nothing shows that the answer arrived; one that
 // was too late, and so not sent, settles it too. Any other error leaves it open as it was, to be
 // answered again; or, where it is gone meanwhile, says so.
 func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	q := r.asked
-	if q.sending.IsZero() {
+	if r.by != a {
+		if q = a.open.Find(r.Question); q == nil {
+			q = &Asked{Source: r.Source, Event: r.Question}
+		}
+	} else if q.sending.IsZero() {
 		return
 	}
 	open := slices.Contains(a.open.all, q)
 	says, settles := ours(a.language, phrase.AnswerUnsent, ""), true
 	switch {
 	case err == nil:
-		says = ours(a.language, phrase.AnswerSent, "")
+		says = a.sent(r)
 	case errors.Is(err, closes.ErrLate):
 		says = ours(a.language, phrase.AnswerLate, "")
 	case errors.Is(err, closes.ErrUnknown):

@@ -164,6 +164,7 @@ func (a *Announcer) settle(now time.Time) {
 		}
 		a.tell(now, a.of(q.Source, ours(a.language, phrase.AnswerUnheeded, "").And(" ", w)), false, nil)
 	}
+	a.tellMoreTime(now)
 	a.yield(now)
 	a.correctTime(now)
 	a.age(now)
@@ -227,6 +228,11 @@ func (a *Announcer) wake(now time.Time) (at time.Time) {
 	}
 	sooner(a.timeEnds)
 	sooner(a.lasts)
+	for _, q := range a.open.all {
+		if !q.given.IsZero() {
+			sooner(q.given.Add(tellsOfMore))
+		}
+	}
 	if a.quiet {
 		sooner(a.typed.Add(stillFor))
 	}

@@ -64,7 +64,7 @@ func (a *Announcer) aside(now time.Time, q *Asked) {
 	it := q.words
 	q.words = nil
 	a.settled(q, now)
-	q.words, q.Put, q.heard, q.led, q.drowned = it, time.Time{}, time.Time{}, false, false
+	q.words, q.Put, q.heard, q.led, q.drowned, q.again = it, time.Time{}, time.Time{}, false, false, false
 }
 
 // NextQuestion puts another question that is open, and the one that is put after all of them.

@@ -1,11 +1,13 @@
 package present
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -27,6 +29,8 @@ type following struct {
 	sub    *subscriber.Subscription
 	name   string
 	people []*Presenter // the outputs of one person
+
+	sending atomic.Bool // an answer
 
 	mu      sync.Mutex
 	ended   bool           // and nothing is begun any more
@@ -110,9 +114,8 @@ func (f *following) settle(question *aaep.Event) {
 	f.plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
 }
 
-// send sends an answer to the agent, and lets the person know what came of it through the output
-// that took it.
-func (f *following) send(r *announce.Reply, through *Presenter) {
+// send sends an answer to the agent, and lets the person know what came of it.
+func (f *following) send(r *announce.Reply) {
 	ctx, cancel := context.WithTimeout(f.ctx, toSend)
 	defer cancel()
 	var err error
@@ -121,7 +124,8 @@ func (f *following) send(r *announce.Reply, through *Presenter) {
 	} else {
 		err = f.sub.Reply(ctx, r.Question, r.Decision)
 	}
-	through.Plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, err) })
+	f.plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, err) })
+	f.sending.Store(false)
 }
 
 // plan plans on each output of the person.
@@ -184,16 +188,79 @@ func (p *Presenter) begin(f *following) (ok bool) {
 // to the agent that asks, and the person is told what came of it, or why it does not count. A yes
 // to what they have not had whole does not: the question is then put once more. See
 // announce.Announcer.
-func (p *Presenter) Answer(text string) {
+func (p *Presenter) Answer(text string) { Answer(time.Time{}, text, p) }
+
+// Answer is Presenter.Answer for a person who has several outputs, and began the answer at a time;
+// the zero time is now, or that of their first key. It counts once they had the question over one of
+// the outputs, while none of the others puts another question.
+func Answer(began time.Time, text string, people ...*Presenter) {
+	p := judge(began, people)
+	if p == nil {
+		return
+	}
 	var r *announce.Reply
 	var f *following
 	p.Plan(func(a *announce.Announcer, now time.Time) {
-		if r = a.Answer(now, time.Time{}, text); r != nil {
-			f = p.agents[r.Source]
+		asks, _ := a.Put()
+		if f = p.agents[asks]; f != nil && f.sending.Load() { // what becomes of that is told
+			return
+		}
+		if r = a.Answer(now, began, text); r == nil {
+			return
+		}
+		if f = p.agents[r.Source]; f != nil {
+			f.sending.Store(true)
 		}
 	})
-	if r == nil || f != nil && f.start(func() { f.send(r, p) }) {
+	if r == nil || f != nil && f.start(func() { f.send(r) }) {
 		return
 	}
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, subscriber.ErrUnknownEvent) })
+}
+
+// judge returns the output that decides whether an answer counts that was begun at a time: one over
+// which the person had the question, else the first. Where two put different questions the person
+// may mean either; they are told what is open, and judge returns nil.
+func judge(began time.Time, people []*Presenter) (best *Presenter) {
+	var put *aaep.Event
+	had := false
+	for _, p := range people {
+		var puts, heard *aaep.Event
+		p.Plan(func(a *announce.Announcer, now time.Time) {
+			_, puts = a.Put()
+			_, heard = a.Question(cmp.Or(began, now), aaep.Accept)
+		})
+		if puts != nil && put != nil && puts != put {
+			p.WhatWaits()
+			return nil
+		}
+		if put = cmp.Or(put, puts); best == nil || heard != nil && !had {
+			best, had = p, heard != nil
+		}
+	}
+	return best
+}
+
+// MoreTime asks for more time for the question that is put to a person with these outputs, and tells
+// them what came of that. It returns at once.
+func MoreTime(people ...*Presenter) {
+	var question *aaep.Event
+	var f *following
+	for i, p := range people {
+		p.Plan(func(a *announce.Announcer, now time.Time) {
+			if i == 0 || question != nil {
+				var source string
+				if source, question = a.AskMore(now, question); question != nil {
+					f = cmp.Or(f, p.agents[source])
+				}
+			}
+		})
+	}
+	if f == nil {
+		return
+	}
+	f.start(func() {
+		err := f.sub.MoreTime(f.ctx, question)
+		f.plan(func(a *announce.Announcer, now time.Time) { a.MoreTime(now, question, err) })
+	})
 }

@@ -192,7 +192,7 @@ func TestWhoseAnswer(t *testing.T) {
 				}
 				for n := range 2 {
 					source, question := l.asked()
-					want = append(want, source+": Answer sent.")
+					want = append(want, source+": Answer sent: "+[]string{"accept.", "reject."}[n])
 					if p := question.Payload.(*aaep.AwaitingConfirmation); !strings.HasPrefix(p.Action, source) {
 						t.Fatalf("%q is said to be asked by %s", p.Action, source)
 					}
@@ -206,7 +206,7 @@ func TestWhoseAnswer(t *testing.T) {
 			time.Sleep(time.Minute)
 			var got []string
 			for _, line := range l.lines() {
-				if strings.Contains(line, "Answer sent.") {
+				if strings.Contains(line, "Answer sent") {
 					got = append(got, line)
 				}
 			}
@@ -336,5 +336,65 @@ func TestFollowErrors(t *testing.T) {
 		}
 		delete(l.ended, "Bank")
 		l.end(agents)
+	})
+}
+
+// A person with a voice and lines to read has all of it on both: an answer counts once they heard
+// the question, and what came of it, and of more time, is told over both. While the two put
+// different questions no answer is sent, for the person may mean either.
+func TestAnswerOverSeveralOutputs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := newAgent(t, "Shop")
+		agents := map[string]*agentOf{"Shop": agent}
+		sub, err := subscriber.Dial(t.Context(), agent, config(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sub.Close()
+		ctx, stop := context.WithCancel(t.Context())
+		ear := &listener{Presenter: present.New(announce.Preferences{}), voice: &voice{}, t: t}
+		lines := &listener{Presenter: present.New(announce.Preferences{Reads: true}), voice: &voice{}, t: t}
+		var running sync.WaitGroup
+		for _, l := range []*listener{ear, lines} {
+			running.Go(func() { l.Run(ctx, l.voice) })
+		}
+		running.Go(func() { present.Follow(ctx, sub, "Shop", lines.Presenter, ear.Presenter) })
+		defer func() { stop(); running.Wait(); agents["Shop"].Shutdown(context.Background()) }()
+		synctest.Wait()
+		did := agent.asks("Send the parcel.")
+		other := agent.asks("Pay for it.")
+		ear.asked()
+		lines.NextQuestion()
+		present.Answer(time.Time{}, "y", lines.Presenter, ear.Presenter)
+		time.Sleep(time.Minute)
+		if n := lines.heard("Answer sent") + ear.heard("Answer sent"); n != 0 {
+			t.Fatalf("a yes was sent while the outputs put different questions: %q, %q", lines.lines(), ear.lines())
+		}
+		lines.NextQuestion()
+		_, question := ear.asked()
+		present.MoreTime(lines.Presenter, ear.Presenter)
+		time.Sleep(time.Minute)
+		for name, l := range map[string]*listener{"lines": lines, "ear": ear} {
+			if n := l.heard("There is more time"); n != 1 {
+				t.Errorf("%s: told of more time %d times: %q", name, n, l.lines())
+			}
+		}
+		present.Answer(time.Time{}, "y", lines.Presenter, ear.Presenter)
+		time.Sleep(time.Minute)
+		for name, l := range map[string]*listener{"lines": lines, "ear": ear} {
+			if n := l.heard("Answer sent: accept."); n != 1 {
+				t.Errorf("%s: told of the answer %d times: %q", name, n, l.lines())
+			}
+		}
+		if strings.HasPrefix(question.Payload.(*aaep.AwaitingConfirmation).Action, "Send") {
+			did, other = other, did
+		}
+		if done := <-other; !done {
+			t.Error("what was accepted was not done")
+		}
+		present.Answer(time.Time{}, "n", lines.Presenter, ear.Presenter)
+		if done := <-did; done {
+			t.Error("what was rejected was done")
+		}
 	})
 }

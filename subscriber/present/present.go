@@ -50,6 +50,7 @@ type Presenter struct {
 	Unsaid func(u announce.Utterance)
 
 	verbosity aaep.Verbosity
+	text      func(ev *aaep.Event) announce.Words
 
 	mu   sync.Mutex
 	a    *announce.Announcer // nil is not made yet
@@ -80,7 +81,15 @@ func New(p announce.Preferences) *Presenter {
 			return w
 		}
 	}
-	return &Presenter{a: announce.New(p), verbosity: p.Verbosity, wake: make(chan struct{}, 1)}
+	if text := p.Text; text != nil {
+		p.Text = func(ev *aaep.Event) (w announce.Words) {
+			if shield("Preferences.Text", func() { w = text(ev) }) != nil {
+				w = announce.Text(ev, cmp.Or(p.Verbosity, aaep.VerbosityNormal))
+			}
+			return w
+		}
+	}
+	return &Presenter{a: announce.New(p), verbosity: p.Verbosity, text: p.Text, wake: make(chan struct{}, 1)}
 }
 
 // shield calls code of others. A panic is logged, and the error.
@@ -120,9 +129,13 @@ func (p *Presenter) Plan(use func(a *announce.Announcer, now time.Time)) {
 // Add takes an event of an agent that source names for the person. Follow does so with all that an
 // agent says.
 func (p *Presenter) Add(source string, ev *aaep.Event) {
-	p.Plan(func(a *announce.Announcer, now time.Time) {
-		a.Add(now, source, ev, announce.Text(ev, cmp.Or(p.verbosity, aaep.VerbosityNormal)))
-	})
+	w := announce.Words(nil)
+	if p.text != nil {
+		w = p.text(ev)
+	} else {
+		w = announce.Text(ev, cmp.Or(p.verbosity, aaep.VerbosityNormal))
+	}
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.Add(now, source, ev, w) })
 }
 
 // Tell says something of the program's own.

@@ -1,0 +1,243 @@
+package announce
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/answers"
+	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// This file has what holds for a person who reads lines and types, beyond what holds for everyone:
+// Preferences.Reads and Unseen. It also has more time to answer.
+
+// isHighImpact reports whether a yes to a question needs more than a key: to what cannot be undone
+// or is of high risk, or of one that is not known.
+func isHighImpact(p *aaep.AwaitingConfirmation) bool {
+	return p.RiskLevel != aaep.RiskLow && p.RiskLevel != aaep.RiskMedium || p.IsIrreversible()
+}
+
+// keysUnseen reports whether the keys of what is typed now are not seen.
+func (a *Announcer) keysUnseen() bool { return a.p.Unseen != nil && a.p.Unseen() }
+
+// beginAsking chooses how a question that came, or came in other words, is answered.
+func (a *Announcer) beginAsking(q *Asked) {
+	q.accept, q.late = "", false
+	if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && isHighImpact(p) && a.keysUnseen() {
+		a.chooseAccept(q, false)
+	}
+	q.answering = a.howToAnswer(q)
+}
+
+// howToAnswer returns how a question is answered, with the word for a yes if there is one.
+func (a *Announcer) howToAnswer(q *Asked) Words {
+	switch {
+	case q.accept != "":
+		return In(a.language, phrase.DecideBy(a.language, q.accept))
+	case a.p.Answering != nil:
+		return a.p.Answering(q.Event)
+	}
+	return nil
+}
+
+// chooseAccept gives a question a word that a person can only type for a yes to it when they know
+// it. No question before had it, since the person may still mean that one, and the question does
+// not say it itself. Late is whether it comes later than the question.
+func (a *Announcer) chooseAccept(q *Asked, late bool) {
+	const most = 20 // of some 50
+	said := strings.ToLower(question(q.Event, q.Given()).String())
+	list := slices.DeleteFunc(phrase.Words(a.language), func(word string) bool {
+		return slices.ContainsFunc(a.accepts, func(before string) bool { return phrase.Is(before, word) }) ||
+			strings.Contains(said, strings.ToLower(word))
+	})
+	if len(list) == 0 { // the question says all of them
+		list = phrase.Words(a.language)
+	}
+	q.accept, q.late = list[rand.N(len(list))], late
+	a.accepts = append(a.accepts, q.accept)
+	a.accepts = a.accepts[max(len(a.accepts)-most, 0):]
+	q.answering = a.howToAnswer(q)
+}
+
+// readDecision reads a line as a yes or a no to a question; "" is neither. A line whose keys were
+// not seen may have silenced the question, or be meant for another: it is no yes to what is of high
+// impact, which from then on asks for a word.
+func (a *Announcer) readDecision(q *Asked, p *aaep.AwaitingConfirmation, text string) aaep.Decision {
+	if q.accept != "" && phrase.Is(text, q.accept) {
+		return aaep.Accept
+	}
+	d := answers.Decision(text, q.Event.Language(), a.language)
+	if d == aaep.Reject || !isHighImpact(p) || !a.keysUnseen() {
+		return d
+	}
+	if q.accept == "" {
+		a.chooseAccept(q, true)
+	}
+	return ""
+}
+
+// askAgain asks once more for an answer that came before the question can have been read, where it
+// must not count yet, and reports whether that is so: a key silences a screen reader, and what it
+// had yet to say is not said again.
+func (a *Announcer) askAgain(now time.Time, q *Asked, r *Reply) bool {
+	early := ours(a.language, phrase.NotAllHeard, "")
+	switch p := q.Event.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		if r.Decision != aaep.Accept || q.again || !isHighImpact(p) ||
+			q.accept != "" && !q.late && a.keysUnseen() { // the word came with the question
+			return false
+		}
+		theirs, once := q.Event.Language(), q.answering
+		if q.accept == "" {
+			once = ours(a.language, phrase.DecideAgain, "")
+		}
+		early = early.And(" ", label(theirs, phrase.ActionIs, words.Sentence(words.OneLine(p.Action)))).
+			And(" ", label(theirs, phrase.ConsequenceIs, words.Sentence(words.OneLine(p.Consequence)))).And(" ", once)
+		q.Put = now
+	case *aaep.AwaitingClarification:
+		_, yesNo := r.Response.(bool)
+		if q.again || r.choice == 0 && !yesNo { // what was typed in full was thought about
+			return false
+		}
+		defer a.putAgain(now, q)
+	}
+	q.again = true
+	a.say(now, a.of(q.Source, early)).about = q
+	return true
+}
+
+// answerNothing takes a line that is empty, or that answers no question.
+func (a *Announcer) answerNothing(now time.Time, q *Asked, text string) {
+	switch {
+	case !a.p.Reads:
+		a.WhatWaits(now)
+	case q != nil && !q.Put.IsZero():
+		a.putAgain(now, q)
+	case q == nil && text != "":
+		w := ours(a.language, phrase.NothingAsked, "")
+		if a.came != nil {
+			w = w.And(" ", ours(a.language, phrase.LastQuestion, "")).And(" ", a.came)
+		}
+		a.say(now, w)
+	}
+}
+
+// noteOutcome keeps what came of the question that was closed last: a person who answers too late
+// may have silenced it.
+func (a *Announcer) noteOutcome(it *item) {
+	if q := a.gone; q != nil && it.outcome && it.session == q.session() && !it.event.Type().Terminal() {
+		a.came = Words(it.sentences)
+	}
+}
+
+// sent says that an answer was sent, and which: a person with a screen reader does not hear a
+// single letter that they type. What was typed in full is not repeated, for it may be a secret.
+func (a *Announcer) sent(r *Reply) Words {
+	says, theirs := "", a.language
+	switch p := r.Question.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		id := phrase.SaidReject
+		if r.Decision == aaep.Accept {
+			id = phrase.SaidAccept
+		}
+		says, _ = phrase.In(a.language, id, "")
+	case *aaep.AwaitingClarification:
+		switch {
+		case r.choice > 0:
+			says, theirs = words.OneLine(p.Choices[r.choice-1].Label), r.Question.Language()
+		case r.Response == true:
+			says, _ = phrase.In(a.language, phrase.SaidYes, "")
+		case r.Response == false:
+			says, _ = phrase.In(a.language, phrase.SaidNo, "")
+		}
+	}
+	if says == "" {
+		return ours(a.language, phrase.AnswerSent, "")
+	}
+	return ours(a.language, phrase.AnswerSentIs, "").And("", In(theirs, words.Sentence(says)))
+}
+
+// tellsOfMore is how long the agent has to tell of more time in its own words, before the person is
+// told without them: they do not reach those who want few events, or none now.
+const tellsOfMore = 3 * time.Second
+
+// AskMore notes that more time is asked for, for a question or, where that is nil, for the one that
+// is put, and returns that and the agent whose it is. It returns nil where nothing is asked, or
+// more time is asked for already; the person is told so.
+func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string, _ *aaep.Event) {
+	q := a.open.First()
+	if question != nil {
+		q = a.open.Find(question)
+	}
+	switch {
+	case q == nil && question == nil:
+		a.say(now, ours(a.language, phrase.NothingAsked, ""))
+		return "", nil
+	case q == nil:
+		return "", nil
+	case q.limit != 0 && q.given.IsZero():
+		a.say(now, ours(a.language, phrase.MoreAskedAlready, ""))
+		return "", nil
+	}
+	q.limit = q.Limit()
+	return q.Source, q.Event
+}
+
+// MoreTime takes what came of asking for more time for a question, the error of
+// Subscription.MoreTime, and tells the person.
+func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
+	q := a.open.Find(question)
+	if q == nil { // what became of it is told
+		return
+	}
+	was := q.limit
+	q.limit = 0
+	var says Words
+	switch {
+	case err == nil:
+		if was == 0 { // another output asked
+			was = q.Limit()
+		}
+		if q.Limit() == was { // else the agent's own words were faster
+			q.given = now
+		}
+		q.Extend(was + q.Given())
+		return
+	case errors.Is(err, closes.ErrNoMoreTime):
+		says = ours(a.language, phrase.NoMoreTime, "")
+		if left := q.Left(now); left > 0 {
+			says = says.And(" ", timeToAnswer(a.language, left))
+		}
+	case errors.Is(err, closes.ErrUnknown):
+		says = ours(a.language, phrase.NoMoreTimeClosed, "")
+	default:
+		broke, _ := phrase.In(a.language, phrase.LinkBroke, "")
+		says = ours(a.language, phrase.NoMoreTimeSoFar, words.Sentence(broke))
+	}
+	a.say(now, a.of(q.Source, says)).about = q
+}
+
+// noteMoreTime takes from an event that the agent itself tells how much time there is.
+func (a *Announcer) noteMoreTime(source string, ev *aaep.Event) {
+	if q := a.open.about(source, ev); q != nil {
+		q.given = time.Time{}
+	}
+}
+
+// tellMoreTime tells that there is more time, where the agent has not.
+func (a *Announcer) tellMoreTime(now time.Time) {
+	for _, q := range a.open.all {
+		if q.given.IsZero() || now.Before(q.given.Add(tellsOfMore)) {
+			continue
+		}
+		q.given = time.Time{}
+		w := ours(a.language, phrase.MoreTime, "").And(" ", timeToAnswer(a.language, q.Left(now)))
+		a.say(now, a.of(q.Source, w)).about = q
+	}
+}

@@ -1,0 +1,224 @@
+package announce
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
+)
+
+// A page is a room whose person reads lines, which are there at once.
+type page struct{ *room }
+
+func newPage(t *testing.T, p Preferences) page {
+	p.Reads = true
+	return page{newRoom(t, p)}
+}
+
+// pass lets time pass, in which each line is printed when it comes.
+func (p page) pass(d time.Duration) {
+	p.t.Helper()
+	for end := p.now.Add(d); ; {
+		for p.act(); p.voice != nil; p.act() {
+			p.over("", Heard)
+		}
+		if !p.now.Before(end) {
+			return
+		}
+		p.now = p.now.Add(min(end.Sub(p.now), 100*time.Millisecond))
+	}
+}
+
+// types has the person type a line now, and returns what was sent, and what was printed then.
+func (p page) types(text string) (r *Reply, printed string) {
+	p.heard = nil
+	r = p.a.Answer(p.now, p.now, text)
+	p.pass(0)
+	return r, p.since("")
+}
+
+func highRisk() *aaep.AwaitingConfirmation {
+	return &aaep.AwaitingConfirmation{ReplyToken: "rpl_1", Action: "Pay $20.", Consequence: "The money is gone.", TimeoutSeconds: 90,
+		DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskHigh}
+}
+
+// CONF-013, INV-58: what cannot be undone is not accepted before it can have been read, but by a
+// second yes; no is no at once, and what was asked a moment ago gets no answer at all.
+func TestReadTooSoon(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*aaep.AwaitingConfirmation)
+		line   string
+		after  time.Duration
+		soon   bool
+	}{
+		"at once":  {func(*aaep.AwaitingConfirmation) {}, "y", 1500 * time.Millisecond, true},
+		"read":     {func(*aaep.AwaitingConfirmation) {}, "y", 20 * time.Second, false},
+		"no":       {func(*aaep.AwaitingConfirmation) {}, "n", 1500 * time.Millisecond, false},
+		"low risk": {func(p *aaep.AwaitingConfirmation) { p.RiskLevel = aaep.RiskLow }, "y", 1500 * time.Millisecond, false},
+		"irreversible": {func(p *aaep.AwaitingConfirmation) { p.RiskLevel, p.Reversibility = aaep.RiskLow, aaep.Irreversible }, "y",
+			1500 * time.Millisecond, true},
+		"long words": {func(p *aaep.AwaitingConfirmation) { p.Consequence = strings.Repeat("word ", 60) }, "y", 12 * time.Second, true},
+		"Thai": {func(p *aaep.AwaitingConfirmation) {
+			p.Action, p.Consequence = "โอนเงินห้าร้อยดอลลาร์จากบัญชีของคุณไปยังเงินออมเพื่อการเกษียณ", "เงินจะถูกโอนทันทีและถอนไม่ได้"
+		}, "y", 9 * time.Second, true},
+	} {
+		p, ask := newPage(t, Preferences{}), highRisk()
+		tc.change(ask)
+		p.say(ask, "")
+		p.pass(900 * time.Millisecond)
+		if r, printed := p.types(tc.line); r != nil || !strings.Contains(printed, "That was typed before the question could be read.") {
+			t.Errorf("%s: a line a moment after the question gives %v, says %s", name, r, printed)
+		}
+		p.pass(tc.after - 900*time.Millisecond)
+		r, printed := p.types(tc.line)
+		if soon := r == nil; soon != tc.soon || soon != strings.Contains(printed, "Type y again to accept.") {
+			t.Errorf("%s: %v, says %s", name, r, printed)
+		}
+		p.pass(2 * time.Second)
+		if r, printed := p.types("y"); tc.soon && (r == nil || r.Decision != aaep.Accept) {
+			t.Errorf("%s: the second yes does not count: %s", name, printed)
+		}
+	}
+}
+
+// A choice is asked for once more before it can have been read; what is typed in full counts.
+func TestChoseTooSoon(t *testing.T) {
+	ask := func(p page, kind aaep.ResponseKind) {
+		p.say(&aaep.AwaitingClarification{ReplyToken: "rpl_1", Question: "How many pages shall be printed of all that is there?",
+			AcceptedResponseKinds: []aaep.ResponseKind{kind}, TimeoutSeconds: 600,
+			Choices: []aaep.Choice{{Value: "a", Label: "All"}, {Value: "o", Label: "One"}}}, "")
+		p.pass(1500 * time.Millisecond)
+	}
+	for kind, line := range map[aaep.ResponseKind]string{aaep.ResponseMultipleChoice: "2", aaep.ResponseYesNo: "n"} {
+		p := newPage(t, Preferences{})
+		ask(p, kind)
+		r, printed := p.types(line)
+		if r != nil || !strings.HasPrefix(printed, "You may not have heard all of it.|Question: How many") {
+			t.Errorf("%s: %v, says %s", kind, r, printed)
+		}
+		p.pass(2 * time.Second)
+		if r, printed = p.types(line); r == nil {
+			t.Errorf("%s: the second %s does not count: %s", kind, line, printed)
+		}
+	}
+	p := newPage(t, Preferences{})
+	ask(p, aaep.ResponseFreetext)
+	if r, printed := p.types("twelve"); r == nil || r.Response != "twelve" {
+		t.Errorf("a text: %v, says %s", r, printed)
+	}
+}
+
+var acceptWord = regexp.MustCompile(`Type (\S+) to accept`)
+
+// A word that was said with one question is a yes to no other, so that it cannot be meant for a
+// question that was withdrawn. INV-60
+func TestWordOfAnother(t *testing.T) {
+	p, last := newPage(t, Preferences{Unseen: func() bool { return true }}), map[string]int{}
+	for i := range 400 {
+		p.heard = nil
+		ev := p.say(highRisk(), "")
+		p.pass(2 * time.Second)
+		word := acceptWord.FindStringSubmatch(p.since(""))[1]
+		if at, ok := last[word]; ok && i-at <= 20 {
+			t.Fatalf("question %d has the word of question %d: %q", i, at, word)
+		}
+		last[word] = i
+		if r, _ := p.types("y"); r != nil {
+			t.Fatal("a y whose keys were not seen accepts what is of high risk")
+		}
+		if r, printed := p.types(word); r == nil || r.Decision != aaep.Accept {
+			t.Fatalf("the word does not count: %s", printed)
+		} else {
+			p.a.Answered(p.now, r, nil)
+		}
+		p.a.Settle(p.now, ev)
+		p.pass(time.Minute)
+	}
+}
+
+// What was pasted is no yes to what is of high risk, and asks for a word; one that comes later than
+// the question does not say that the question was read.
+func TestPastedYes(t *testing.T) {
+	unseen := false
+	p := newPage(t, Preferences{Unseen: func() bool { return unseen }})
+	p.say(highRisk(), "")
+	p.pass(2 * time.Second)
+	if acceptWord.MatchString(p.since("")) {
+		t.Fatalf("a word is asked for where keys are seen: %s", p.since(""))
+	}
+	unseen = true
+	r, printed := p.types("y")
+	if word := acceptWord.FindStringSubmatch(printed); r != nil || word == nil || word[1] == "y" {
+		t.Fatalf("what was pasted: %v, says %s", r, printed)
+	}
+	unseen = false
+	p.pass(time.Second)
+	if r, printed := p.types(acceptWord.FindStringSubmatch(printed)[1]); r != nil || !strings.Contains(printed, "You may not have heard all of it.") {
+		t.Errorf("the word before the question can have been read: %v, says %s", r, printed)
+	}
+}
+
+// Enter alone repeats the question; who answers when nothing is asked hears what came of the last.
+func TestReadAgain(t *testing.T) {
+	p := newPage(t, Preferences{})
+	p.state(aaep.StateThinking, aaep.StateAwaitingInput, "Pay $20.")
+	ev := p.say(highRisk(), "")
+	p.pass(30 * time.Second)
+	if r, printed := p.types(""); r != nil || !strings.HasPrefix(printed, "Decide: Pay $20.|") || !strings.Contains(printed, "You have 1 minute to answer.") {
+		t.Errorf("Enter alone: %v, says %s", r, printed)
+	}
+	p.state(aaep.StateAwaitingInput, aaep.StateThinking, "Nobody answered in time, so this was not done: Pay $20.")
+	p.a.Settle(p.now, ev)
+	p.pass(time.Second)
+	if r, printed := p.types("y"); r != nil || printed != "Nothing is being asked.|The last question: Nobody answered in time, so this was not done: Pay $20." {
+		t.Errorf("a late yes: %v, says %s", r, printed)
+	}
+	if _, printed := p.types(""); printed != "" {
+		t.Errorf("Enter alone where nothing is asked says %s", printed)
+	}
+}
+
+// CONF-036: more time is told by the agent, or else here after a moment; asked for twice, it is
+// asked of the agent once.
+func TestMoreTimeIsTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err   error
+		tells bool // the agent
+		want  string
+		limit time.Duration
+	}{
+		"told by the agent": {nil, true, "More time.", 180 * time.Second},
+		"told here":         {nil, false, "There is more time.|You have about 2 minutes 30 seconds to answer.", 180 * time.Second},
+		"none":              {closes.ErrNoMoreTime, false, "The agent gives no more time for this question.|You have 1 minute 10 seconds to answer.", 90 * time.Second},
+		"closed":            {closes.ErrUnknown, false, "There is no more time: the question is no longer open.", 90 * time.Second},
+		"lost":              {errors.New("no link"), false, "No more time so far: the link broke.", 90 * time.Second},
+	} {
+		p := newPage(t, Preferences{})
+		ev := p.say(highRisk(), "")
+		p.pass(20 * time.Second)
+		p.heard = nil
+		if source, question := p.a.AskMore(p.now, nil); source != "Planner" || question != ev {
+			t.Fatalf("%s: asked of %s for %v", name, source, question)
+		}
+		if _, question := p.a.AskMore(p.now, nil); question != nil {
+			t.Errorf("%s: more time is asked for twice at once", name)
+		}
+		p.pass(0)
+		p.heard = nil
+		if tc.tells {
+			p.say(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(100 * 20. / 180)}, ETAMS: new(int64(160_000))}, "More time.")
+		}
+		p.a.MoreTime(p.now, ev, tc.err)
+		p.pass(5 * time.Second)
+		if got := p.since(""); tc.want != "" && got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+		if got := p.a.open.First().Limit(); got != tc.limit {
+			t.Errorf("%s: there are %v, want %v", name, got, tc.limit)
+		}
+	}
+}
