@@ -179,7 +179,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	}
 	a.finish(now, source, ev) // an answer that was interrupted by something else
 	if q := a.open.Find(ev); q != nil {
-		a.beginAsking(q)
+		a.beginAsking(now, q)
 		w = w.And("\n", q.answering)
 	}
 	sentences := w.sentences(kindOf(ev) == Question)

@@ -2,7 +2,6 @@ package announce
 
 import (
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -27,10 +26,10 @@ func isHighImpact(p *aaep.AwaitingConfirmation) bool {
 func (a *Announcer) keysUnseen() bool { return a.p.Unseen != nil && a.p.Unseen() }
 
 // beginAsking chooses how a question that came, or came in other words, is answered.
-func (a *Announcer) beginAsking(q *Asked) {
+func (a *Announcer) beginAsking(now time.Time, q *Asked) {
 	q.accept, q.late = "", false
 	if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && isHighImpact(p) && a.keysUnseen() {
-		a.chooseAccept(q, false)
+		a.chooseAccept(now, q, false)
 	}
 	q.answering = a.howToAnswer(q)
 }
@@ -47,9 +46,9 @@ func (a *Announcer) howToAnswer(q *Asked) Words {
 }
 
 // chooseAccept gives a question a word that a person can only type for a yes to it when they know
-// it. No question before had it, since the person may still mean that one, and the question does
-// not say it itself. Late is whether it comes later than the question.
-func (a *Announcer) chooseAccept(q *Asked, late bool) {
+// it; the microseconds of now draw it. No question before had it, since the person may still mean
+// that one, and the question does not say it itself. Late is whether it comes later than the question.
+func (a *Announcer) chooseAccept(now time.Time, q *Asked, late bool) {
 	const most = 20 // of some 50
 	said := strings.ToLower(question(q.Event, q.Given()).String())
 	list := slices.DeleteFunc(phrase.Words(a.language), func(word string) bool {
@@ -59,7 +58,7 @@ func (a *Announcer) chooseAccept(q *Asked, late bool) {
 	if len(list) == 0 { // the question says all of them
 		list = phrase.Words(a.language)
 	}
-	q.accept, q.late = list[rand.N(len(list))], late
+	q.accept, q.late = list[now.Nanosecond()/1000%len(list)], late
 	a.accepts = append(a.accepts, q.accept)
 	a.accepts = a.accepts[max(len(a.accepts)-most, 0):]
 	q.answering = a.howToAnswer(q)
@@ -68,7 +67,7 @@ func (a *Announcer) chooseAccept(q *Asked, late bool) {
 // readDecision reads a line as a yes or a no to a question; "" is neither. A line whose keys were
 // not seen may have silenced the question, or be meant for another: it is no yes to what is of high
 // impact, which from then on asks for a word.
-func (a *Announcer) readDecision(q *Asked, p *aaep.AwaitingConfirmation, text string) aaep.Decision {
+func (a *Announcer) readDecision(now time.Time, q *Asked, p *aaep.AwaitingConfirmation, text string) aaep.Decision {
 	if q.accept != "" && phrase.Is(text, q.accept) {
 		return aaep.Accept
 	}
@@ -77,7 +76,7 @@ func (a *Announcer) readDecision(q *Asked, p *aaep.AwaitingConfirmation, text st
 		return d
 	}
 	if q.accept == "" {
-		a.chooseAccept(q, true)
+		a.chooseAccept(now, q, true)
 	}
 	return ""
 }

@@ -101,7 +101,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		a.say(now, a.of(q.Source, ours(a.language, phrase.TypedTooSoon, "")))
 		return nil
 	}
-	r, refused := a.read(q, began, text)
+	r, refused := a.read(now, q, began, text)
 	switch {
 	case r == nil && refused == nil: // why is being told
 		return nil
@@ -126,11 +126,11 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 
 // read makes of a line what it says to a question, or says why it says nothing; neither is where the
 // person is being told that.
-func (a *Announcer) read(q *Asked, began time.Time, text string) (r *Reply, refused Words) {
+func (a *Announcer) read(now time.Time, q *Asked, began time.Time, text string) (r *Reply, refused Words) {
 	r = &Reply{Source: q.Source, Question: q.Event, asked: q, by: a}
 	switch p := q.Event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		r.Decision = a.readDecision(q, p, text)
+		r.Decision = a.readDecision(now, q, p, text)
 		if r.Decision != "" && p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, r.Decision) {
 			return nil, ours(a.language, phrase.AnswerNotTaken, "")
 		}
