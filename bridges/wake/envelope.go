@@ -60,6 +60,7 @@ type payload struct {
 	State      string `json:"newState"`
 	Originator string `json:"originator"`
 	Assignee   string `json:"assignee"`
+	Modified   string `json:"lastModifiedAt"`
 
 	Scope     string `json:"scope"`
 	GrantedBy string `json:"grantedBy"`
@@ -101,11 +102,17 @@ func decode(message []byte) (*envelope, error) {
 }
 
 // names are the words by which a wake is known when it comes again: the id of its event, which
-// stays in retries, and what it is about, which stays when it is replayed under a new id.
+// stays in retries, and what it is about, which stays when it is replayed under a new id. A message
+// comes once; a task may enter a state, and a permission be granted, more than once.
 func (e *envelope) names() [][]string {
 	all := [][]string{{"event", e.Subscription, e.EventID}}
-	if about := cmp.Or(e.body.MessageID, e.body.TaskID+e.body.State, e.body.Scope+e.body.GrantedBy); about != "" && e.log > 0 {
-		all = append(all, []string{"about", e.Subscription, strconv.FormatInt(e.log, 10), e.kind, about})
+	once, place := e.body.MessageID, "log "+strconv.FormatInt(e.log, 10)
+	again := cmp.Or(e.body.TaskID+e.body.State, e.body.Scope+e.body.GrantedBy)
+	switch {
+	case once != "":
+		all = append(all, []string{"about", e.Subscription, e.kind, once})
+	case again != "" && (e.body.Modified != "" || e.log > 0):
+		all = append(all, []string{"about", e.Subscription, cmp.Or(e.body.Modified, place), e.kind, again})
 	}
 	return all
 }

@@ -5,16 +5,21 @@
 //	bridge, err := wake.New(p, wake.Config{Keys: keys})
 //	http.Handle("POST /wake", bridge)
 //
-// A message counts only if it is signed with the key of its subscription, and once, however often
-// it comes. A digest in which nothing is counted, as of a heartbeat, is nothing and is not told.
-// The sentences are in English: give p Config.Languages with "en", so that its manifest says so.
+// Such a message counts only if it is signed with the key of its subscription. Bridge.Follow takes
+// them from the swarm's memory server instead, which needs no signature:
+//
+//	err = bridge.Follow(ctx, wake.Server{URL: "https://swarm.example/mcp", Token: token})
+//
+// A message counts once, however often and on whichever way it comes. A digest in which nothing is
+// counted, as of a heartbeat, is nothing and is not told. The sentences are in English: give p
+// Config.Languages with "en", so that its manifest says so.
 //
 // What comes in a burst is told as one digest, so that a swarm does not drown its listener; a task
 // that needs a person is told at once. Wake has no way to answer: nothing is asked here, and what a
 // task waits for is told with who waits.
 //
-// All state is guarded by Bridge.mu; a timer of the coalescing window is the only goroutine. Begin
-// reading at Bridge.Take.
+// All state is guarded by Bridge.mu. A timer of the coalescing window and the reader of a server's
+// notifications are the only goroutines. Begin reading at Bridge.Take.
 package wake
 
 import (
@@ -49,7 +54,8 @@ type Config struct {
 	// tells each at once. Neo's own default is 30 seconds, and what comes through its window was
 	// gathered there.
 	Window time.Duration
-	// Seen is a file that remembers what was told across restarts. Empty is memory alone.
+	// Seen is a file that remembers across restarts what was told, and one beside it, whose name
+	// ends with .places, how far in the log of a Server. Empty is memory alone.
 	Seen string
 	// Logger receives what was refused or cannot be read. Nil discards it.
 	Logger *slog.Logger
@@ -78,6 +84,7 @@ type Bridge struct {
 
 	mu      sync.Mutex
 	inboxes map[string]*inbox // by identity
+	places  map[string]int64  // how far in the swarm's log each subscription that is followed was told
 	closed  bool
 }
 
@@ -102,7 +109,12 @@ func New(p *producer.Producer, cfg Config) (*Bridge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wake: what was told cannot be remembered: %w", err)
 	}
-	return &Bridge{p: p, cfg: cfg, seen: seen, inboxes: map[string]*inbox{}}, nil
+	b := &Bridge{p: p, cfg: cfg, seen: seen, inboxes: map[string]*inbox{}, places: map[string]int64{}}
+	if err := b.readPlaces(); err != nil {
+		seen.Close()
+		return nil, fmt.Errorf("wake: how far the swarm's log was told cannot be read from %s: %w", b.placesFile(), err)
+	}
+	return b, nil
 }
 
 // Close tells what was gathered, and ends the sessions.
@@ -125,59 +137,92 @@ func (b *Bridge) Take(message []byte) (fresh bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return b.take(e)
+	return b.takeAll([]*envelope{e})
 }
 
-func (b *Bridge) take(e *envelope) (fresh bool, err error) {
-	if b.cfg.Identity != "" && e.Identity != b.cfg.Identity {
-		return false, ErrUnknown
-	}
+// takeAll tells wakes that came together as one, and reports whether any was new.
+func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return false, producer.ErrClosed
 	}
 	now := time.Now()
-	names := e.names()
-	for _, name := range names {
-		if b.seen.Told(now, e.sent, name...) {
-			return false, nil
+	var told []*envelope
+	known := map[string]bool{}
+	for _, e := range all {
+		if b.cfg.Identity != "" && e.Identity != b.cfg.Identity {
+			err = ErrUnknown
+			continue
 		}
+		names := e.names()
+		repeated := func(name []string) bool {
+			return known[strings.Join(name, "\x00")] || b.seen.Told(now, e.sent, name...)
+		}
+		if slices.ContainsFunc(names, repeated) {
+			continue
+		}
+		if e.sent.After(now.Add(clockSkew)) || e.sent.Before(now.Add(-clockSkew)) {
+			b.cfg.Logger.Warn("wake: the sender's clock is off, or the message is late", "sent", e.sent)
+		}
+		for _, name := range names {
+			known[strings.Join(name, "\x00")] = true
+		}
+		told = append(told, e)
 	}
-	if e.sent.After(now.Add(clockSkew)) || e.sent.Before(now.Add(-clockSkew)) {
-		b.cfg.Logger.Warn("wake: the sender's clock is off, or the message is late", "sent", e.sent)
-	}
-	if err := b.tell(e); err != nil {
+	if len(told) == 0 {
 		return false, err
 	}
-	for _, name := range names {
-		if err := b.seen.Record(e.sent, name...); err != nil {
-			b.cfg.Logger.Error("wake: what was told is not remembered across a restart", "error", err)
-			break
+	if err := b.tell(told); err != nil {
+		return false, err
+	}
+	for _, e := range told {
+		for _, name := range e.names() {
+			if err := b.seen.Record(e.sent, name...); err != nil {
+				b.cfg.Logger.Error("wake: what was told is not remembered across a restart", "error", err)
+				return true, nil
+			}
 		}
 	}
 	return true, nil
 }
 
-// tell tells a wake now or when the window ends, with b.mu held.
-func (b *Bridge) tell(e *envelope) error {
-	news := e.gather(b.cfg.Only)
-	if news.total() == 0 {
-		return nil
+// tell tells wakes now or when the window ends, with b.mu held.
+func (b *Bridge) tell(all []*envelope) error {
+	due := map[*inbox]bool{}
+	for _, e := range all {
+		news := e.gather(b.cfg.Only)
+		if news.total() == 0 {
+			continue
+		}
+		in, err := b.inbox(e.Identity)
+		if err != nil {
+			return err
+		}
+		in.pending.add(news)
+		due[in] = due[in] || in.timer == nil || news.urgent != ""
 	}
-	in := b.inboxes[e.Identity]
+	for in, now := range due {
+		if now {
+			if err := b.flush(in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inbox returns what is told to an identity, with b.mu held.
+func (b *Bridge) inbox(identity string) (*inbox, error) {
+	in := b.inboxes[identity]
 	if in == nil {
 		if len(b.inboxes) >= mostIdentities {
-			return fmt.Errorf("wake: more than %d identities are followed", mostIdentities)
+			return nil, fmt.Errorf("wake: more than %d identities are followed", mostIdentities)
 		}
-		in = &inbox{identity: e.Identity}
-		b.inboxes[e.Identity] = in
+		in = &inbox{identity: identity}
+		b.inboxes[identity] = in
 	}
-	in.pending.add(news)
-	if in.timer != nil && news.urgent == "" {
-		return nil
-	}
-	return b.flush(in)
+	return in, nil
 }
 
 // flush tells what was gathered, and begins the next window, with b.mu held.
@@ -193,12 +238,9 @@ func (b *Bridge) flush(in *inbox) error {
 		return err
 	}
 	for _, text := range in.pending.sentences() {
-		out := in.s.Output()
-		out.WriteString(text)
-		if err := out.Close(); err != nil {
+		if err := in.say(b.p, text); err != nil {
 			return err
 		}
-		in.told++
 	}
 	if waits := in.pending.urgent; waits != "" {
 		h := aaep.HandoffRequested{Reason: waits, TargetKind: aaep.TargetHuman, UrgencyForHandoff: aaep.RiskMedium}
@@ -238,6 +280,17 @@ func (in *inbox) open(p *producer.Producer) error {
 	}
 	in.s, in.told = s, 0
 	return nil
+}
+
+// say tells a sentence as a result of its own.
+func (in *inbox) say(p *producer.Producer, text string) error {
+	if err := in.open(p); err != nil {
+		return err
+	}
+	out := in.s.Output()
+	out.WriteString(text)
+	in.told++
+	return out.Close()
 }
 
 func (in *inbox) end() {

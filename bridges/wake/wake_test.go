@@ -290,10 +290,16 @@ func TestReadKeys(t *testing.T) {
 	}
 }
 
+// Neo's own code, as it is published on npm, wakes a listener in both ways in which it sends.
+func TestNeo(t *testing.T) {
+	dir := bridgetest.Install(t, "testdata/neo")
+	t.Run("webhook", func(t *testing.T) { testNeoSender(t, dir) })
+	t.Run("notifications", func(t *testing.T) { testNeoNotifications(t, dir) })
+}
+
 // neoSender runs the sender of Neo's swarm as it is published on npm; only its store and its log
 // are replaced.
-func neoSender(t *testing.T) func(what, url string, events ...string) {
-	dir := bridgetest.Install(t, "testdata/neo")
+func neoSender(t *testing.T, dir string) func(what, url string, events ...string) {
 	node := bridgetest.Start(t, dir, "node", "sender.mjs")
 	if got := node.Line(t); got != "ready" {
 		t.Fatal(got)
@@ -310,8 +316,8 @@ func neoSender(t *testing.T) func(what, url string, events ...string) {
 
 // What Neo's own sender posts is taken: its signature, its retries of one event, its digest, and
 // the digest of a heartbeat, which counts nothing.
-func TestNeoSender(t *testing.T) {
-	send := neoSender(t)
+func testNeoSender(t *testing.T, dir string) {
+	send := neoSender(t, dir)
 	p := bridgetest.NewProducer(t)
 	l := bridgetest.Listen(t, p, nil)
 	b := newBridge(t, p, wake.Config{})

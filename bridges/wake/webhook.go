@@ -48,7 +48,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the headers say otherwise than what is signed", http.StatusConflict)
 		return
 	}
-	switch fresh, err := b.take(e); {
+	switch fresh, err := b.takeAll([]*envelope{e}); {
 	case errors.Is(err, ErrUnknown):
 		http.Error(w, err.Error(), http.StatusConflict)
 	case err != nil:

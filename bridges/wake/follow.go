@@ -1,0 +1,376 @@
+package wake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
+)
+
+// A Server is the memory server of a swarm, which speaks the Model Context Protocol over HTTP.
+type Server struct {
+	// URL is where it takes messages, such as https://swarm.example/mcp.
+	URL string
+	// Token is sent as a bearer token. Empty is none.
+	Token string
+	// Subscriptions are the ids of those whose wakes are taken. Empty are all that the server lists
+	// for the identity of the token as active and sent by notifications; where there is none, one
+	// is made for each trigger.
+	Subscriptions []string
+	// Poll is how often the server is asked for what its notifications did not bring. Zero is
+	// never.
+	Poll time.Duration
+}
+
+const (
+	firstRetry  = time.Second // until a link that was cut is tried again; each further time is twice as long
+	lastRetry   = time.Minute // and never longer than this
+	mostFollows = 64          // subscriptions of one server
+	highestLog  = 1<<53 - 1   // that JSON carries exactly
+)
+
+// A link is what is followed at a Server.
+type link struct {
+	Server
+	conn     *connection
+	identity string // whose subscriptions they are, once it is known
+	noPoll   bool   // the server does not know the action poll-digest
+}
+
+// Follow takes the wakes that a server notifies of, and those that came while it was away, until
+// ctx ends. The server is known by its address: its wakes carry no signature. A link that is cut
+// is taken up again, at most a minute later; that it was cut, and that it is back, is told once.
+// The error is ctx's, or says why the server could not be followed at first.
+func (b *Bridge) Follow(ctx context.Context, s Server) error {
+	l := &link{Server: s}
+	if err := b.connect(ctx, l); err != nil {
+		return fmt.Errorf("wake: the swarm at %s cannot be followed: %w", toolwords.Label(s.URL), err)
+	}
+	for {
+		err := b.attend(ctx, l)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		b.cfg.Logger.Warn("wake: the link to the swarm was cut", "error", err)
+		b.news(l.identity, "The link to the swarm was cut; it is tried again.")
+		for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
+			select {
+			case <-time.After(retry):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if err = b.connect(ctx, l); err == nil {
+				break
+			}
+			b.cfg.Logger.Warn("wake: the swarm cannot be reached", "error", err)
+		}
+		b.news(l.identity, "The link to the swarm is back.")
+	}
+}
+
+// connect begins a session, and finds what is to be followed where that is not known yet.
+func (b *Bridge) connect(ctx context.Context, l *link) (err error) {
+	if l.conn, err = openConnection(ctx, l.Server); err != nil {
+		return err
+	}
+	if len(l.Subscriptions) == 0 {
+		if err := l.find(ctx); err != nil {
+			return err
+		}
+	}
+	if len(l.Subscriptions) > mostFollows {
+		return fmt.Errorf("there are %d subscriptions; %d can be followed at most", len(l.Subscriptions), mostFollows)
+	}
+	return nil
+}
+
+// find lists the subscriptions that are sent by notifications, and makes them where there is none.
+func (l *link) find(ctx context.Context) error {
+	var listed struct {
+		Subscriptions []struct {
+			ID       string `json:"id"`
+			IDToo    string `json:"subscriptionId"`
+			Identity string `json:"agentIdentity"`
+			Target   string `json:"harnessTarget"`
+			Status   string `json:"status"`
+		} `json:"subscriptions"`
+	}
+	if err := l.conn.manage(ctx, map[string]any{"action": "list"}, &listed); err != nil {
+		return err
+	}
+	for _, s := range listed.Subscriptions {
+		if id := s.ID + s.IDToo; id != "" && s.Target == "mcp-notifications" && (s.Status == "" || s.Status == "active") {
+			l.Subscriptions, l.identity = append(l.Subscriptions, id), s.Identity
+		}
+	}
+	if len(l.Subscriptions) > 0 {
+		return nil
+	}
+	for _, trigger := range []string{"SENT_TO_ME", "TASK_STATE_CHANGED", "PERMISSION_GRANTED"} {
+		var made struct {
+			ID string `json:"subscriptionId"`
+		}
+		err := l.conn.manage(ctx, map[string]any{"action": "subscribe", "trigger": trigger, "harnessTarget": "mcp-notifications"}, &made)
+		if err == nil && made.ID == "" {
+			err = errUnreadable
+		}
+		if err != nil {
+			return fmt.Errorf("it makes no subscription to %s: %w", trigger, err)
+		}
+		l.Subscriptions = append(l.Subscriptions, made.ID)
+	}
+	return nil
+}
+
+// attend takes what was missed, and then notifications, until the link ends.
+func (b *Bridge) attend(ctx context.Context, l *link) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- l.conn.listen(ctx, func(message []byte) { b.notified(l, message) }) }()
+	period := mcpPing
+	if l.Poll > 0 {
+		period = l.Poll
+	}
+	due := time.NewTicker(period)
+	defer due.Stop()
+	for first := true; ; first = false {
+		for _, id := range l.Subscriptions {
+			if err := b.catchUp(ctx, l, id, first); err != nil {
+				return err
+			}
+		}
+		for again := false; !again; {
+			select {
+			case err := <-ended:
+				return err
+			case <-due.C:
+			}
+			if again = l.Poll > 0; !again {
+				if err := l.conn.ping(ctx); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// notified takes a notification: the wake is its data, as the decision record has it, or its
+// parameters themselves, as Neo sends it. A swarm may notify each of its clients of the wakes of
+// all: those of other subscriptions are left out.
+func (b *Bridge) notified(l *link, message []byte) {
+	var m struct {
+		Method string         `json:"method"`
+		Params jsontext.Value `json:"params"`
+	}
+	var form struct {
+		Data jsontext.Value `json:"data"`
+		Type string         `json:"eventType"`
+	}
+	if bridge.Decode(message, &m) != nil || m.Method != "notifications/message" || bridge.Decode(m.Params, &form) != nil {
+		return
+	}
+	wake := m.Params
+	if form.Type == "" {
+		wake = form.Data
+	}
+	if len(wake) == 0 || wake.Kind() != '{' {
+		return // another message for a log
+	}
+	e, err := decode(wake)
+	if err == nil && slices.Contains(l.Subscriptions, e.Subscription) {
+		_, err = b.takeAll([]*envelope{e})
+		b.advance(e.Subscription, e.log)
+	}
+	if err != nil && !errors.Is(err, ErrUnknown) {
+		b.cfg.Logger.Warn("wake: a notification was not told", "error", err)
+	}
+}
+
+// catchUp takes what a subscription has after the place in the swarm's log up to which it was told.
+// Where none is known, the head of the log becomes it and nothing is told: what was before is the
+// swarm's past. At the first look of a link the last place itself is asked for, too: a log that
+// does not reach it was rebuilt.
+func (b *Bridge) catchUp(ctx context.Context, l *link, id string, first bool) error {
+	place, known := b.place(id)
+	if !known {
+		return b.findHead(ctx, l, id)
+	}
+	if !first && !l.noPoll {
+		pending, err := b.poll(ctx, l, id, place)
+		if err != nil || pending == 0 {
+			return err
+		}
+	}
+	since := place
+	if first {
+		since = max(place-1, 0)
+	}
+	missed, last, err := l.resync(ctx, id, since)
+	if refused(err) {
+		b.cfg.Logger.Warn("wake: what was missed cannot be had", "subscription", id, "error", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if last < place {
+		b.news(l.identity, "The swarm's log no longer reaches the place up to which you heard it. Wakes may be missing.")
+		if missed, last, err = l.resync(ctx, id, 0); err != nil {
+			return err
+		}
+		b.restart(id)
+	}
+	if _, err := b.takeAll(missed); err != nil && !errors.Is(err, ErrUnknown) {
+		return err
+	}
+	b.advance(id, last)
+	return nil
+}
+
+// findHead makes the head of the swarm's log the place up to which a subscription was told.
+func (b *Bridge) findHead(ctx context.Context, l *link, id string) error {
+	_, head, err := l.resync(ctx, id, highestLog)
+	if err == nil && head >= highestLog { // it gives back what it was given
+		_, head, err = l.resync(ctx, id, 0)
+	}
+	if refused(err) {
+		return fmt.Errorf("the subscription %s cannot be followed: %w", toolwords.Label(id), err)
+	}
+	if err == nil {
+		b.advance(id, head)
+	}
+	return err
+}
+
+// resync has the server give the wakes of a subscription after a place in its log, and the last
+// place that it looked at.
+func (l *link) resync(ctx context.Context, id string, since int64) (wakes []*envelope, last int64, err error) {
+	var answer struct {
+		Events []jsontext.Value `json:"events"`
+		Last   int64            `json:"lastLogId"`
+	}
+	err = l.conn.manage(ctx, map[string]any{"action": "resync", "subscriptionId": id, "sinceLogId": since}, &answer)
+	for _, event := range answer.Events {
+		if e, err := decode(event); err == nil && e.Subscription == id {
+			wakes = append(wakes, e)
+		}
+	}
+	return wakes, answer.Last, err
+}
+
+// poll asks how many wakes there are after a place in the swarm's log. Of a server that does not
+// know that question it is -1: they are asked for themselves.
+func (b *Bridge) poll(ctx context.Context, l *link, id string, since int64) (pending int64, err error) {
+	var answer struct {
+		Pending   int64 `json:"pending"`
+		Watermark int64 `json:"watermark"`
+	}
+	err = l.conn.manage(ctx, map[string]any{"action": "poll-digest", "subscriptionId": id, "sinceLogId": since}, &answer)
+	if refused(err) {
+		l.noPoll = true
+		return -1, nil
+	}
+	if err == nil && answer.Pending == 0 {
+		b.advance(id, answer.Watermark)
+	}
+	return answer.Pending, err
+}
+
+// refused reports whether the swarm answered, and did not do what it was asked for.
+func refused(err error) bool {
+	var e *remoteError
+	return errors.As(err, &e)
+}
+
+// news tells something about the swarm that is no wake.
+func (b *Bridge) news(identity, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	in, err := b.inbox(identity)
+	if err == nil {
+		err = in.open(b.p)
+	}
+	if err != nil {
+		b.cfg.Logger.Error("wake: it could not be told", "error", err)
+		return
+	}
+	in.s.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
+}
+
+// place is how far a subscription was told, and whether that is known.
+func (b *Bridge) place(id string) (int64, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, known := b.places[id]
+	return at, known
+}
+
+// advance notes how far a subscription was told.
+func (b *Bridge) advance(id string, log int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at, known := b.places[id]; known && log <= at {
+		return
+	}
+	b.places[id] = log
+	b.savePlaces()
+}
+
+// restart forgets how far a subscription was told.
+func (b *Bridge) restart(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.places, id)
+}
+
+// placesFile is where the places are kept, beside what was told; "" is nowhere.
+func (b *Bridge) placesFile() string {
+	if b.cfg.Seen == "" {
+		return ""
+	}
+	return b.cfg.Seen + ".places"
+}
+
+// savePlaces writes how far each subscription was told, with b.mu held. A file that is behind has
+// wakes sent again, which are known by their names.
+func (b *Bridge) savePlaces() {
+	name := b.placesFile()
+	if name == "" {
+		return
+	}
+	text, err := json.Marshal(b.places)
+	if err == nil {
+		err = os.WriteFile(name+".new", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(name+".new", name)
+	}
+	if err != nil {
+		b.cfg.Logger.Error("wake: how far the swarm's log was told is not remembered across a restart", "error", err)
+	}
+}
+
+// readPlaces reads how far each subscription was told.
+func (b *Bridge) readPlaces() error {
+	text, err := os.ReadFile(b.placesFile())
+	if b.placesFile() == "" || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &b.places)
+	}
+	return err
+}
