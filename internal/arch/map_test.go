@@ -503,6 +503,12 @@ var theMap = []folder{
 		why:    "what a person types to an agent does not depend on how they hear it",
 	},
 	{
+		path:   "internal/cli/control",
+		arrows: []string{"internal/lockfile", "transports", "transports/ipc"},
+		others: []string{"golang.org/x/sys"},
+		why:    "who asks a listener for what from another window does not depend on what the listener makes of it",
+	},
+	{
 		path:   "internal/cli/hook/call",
 		arrows: []string{".", "transports", "transports/ipc"},
 		why:    "it runs at every tool call of an agent, so each import is waited for",
@@ -520,7 +526,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
+		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/control", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early", "internal/closes", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

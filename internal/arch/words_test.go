@@ -20,7 +20,7 @@ var plainRooms = []string{
 	"examples/bank", "examples/conformance", "examples/extension", "examples/model", "examples/reader",
 	"examples/service", "examples/touch", "examples/web", "handshake", "handshake/extensions",
 	"internal/answers", "internal/arch", "internal/bench", "internal/brailletest", "internal/bridge",
-	"internal/bridge/bridgetest", "internal/budget", "internal/cli", "internal/cli/acp", "internal/cli/hook",
+	"internal/bridge/bridgetest", "internal/budget", "internal/cli", "internal/cli/acp", "internal/cli/control", "internal/cli/hook",
 	"internal/cli/hook/call", "internal/cli/hook/early", "internal/closes", "internal/coverage",
 	"internal/credentials", "internal/delivery", "internal/duplex", "internal/eventlog",
 	"internal/fakemodel", "internal/faultproxy", "internal/form", "internal/freeport", "internal/haptictest",

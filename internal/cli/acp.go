@@ -145,7 +145,7 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, args []string, l *listener,
 	keys *keyboard, caps aaep.Capabilities) (err error) {
 	program := exec.Command(args[0], args[1:]...)
-	program.Dir = o.folder
+	program.Dir, program.Env = o.folder, agentEnvironment()
 	stop := l.announceConnecting(filepath.Base(args[0]))
 	agent, err := bridge.Start(ctx, program, bridge.Config{Folder: o.folder, Thoughts: o.thoughts,
 		Logger: logTo(cmd.ErrOrStderr()), BeforeAsking: l.awaitTold})
@@ -257,7 +257,7 @@ func (o *acpOptions) runBetween(cmd *cobra.Command, args []string) (err error) {
 			strings.Join(args, " "))
 	}
 	program := exec.CommandContext(ctx, args[0], args[1:]...)
-	program.Stderr, program.WaitDelay = cmd.ErrOrStderr(), lastChance
+	program.Stderr, program.WaitDelay, program.Env = cmd.ErrOrStderr(), lastChance, agentEnvironment()
 	in, err := program.StdinPipe()
 	if err != nil {
 		return &exitError{exitFailed, err}

@@ -19,6 +19,7 @@ type announcer struct {
 	err  error             // of the first write that failed
 	gone func()            // called once then, if set
 	also func(text string) // is told what say is, if set
+	said *[]string         // gets what is printed, while recordSaid runs
 }
 
 // ownLanguage is what this program's own words are in.
@@ -42,11 +43,27 @@ func (a *announcer) printToTerminal(label, text string) {
 		if line == "" {
 			continue
 		}
+		if a.said != nil {
+			*a.said = append(*a.said, line)
+		}
 		if label != "" {
 			line = label + ": " + line
 		}
 		a.writeLine(line)
 	}
+}
+
+// recordSaid calls a function and returns the lines that are printed meanwhile, without labels.
+func (a *announcer) recordSaid(do func()) (said []string) {
+	set := func(to *[]string) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.said = to
+	}
+	set(&said)
+	defer set(nil)
+	do()
+	return said
 }
 
 // printLine prints a line as it is.

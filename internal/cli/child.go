@@ -57,7 +57,7 @@ func (f *followedAgent) listenTo(ctx context.Context, command string, lines <-ch
 	}
 	agent := &childAgent{Dialer: stdio.Dialer{Command: func() *exec.Cmd {
 		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Stderr = stderr
+		cmd.Stderr, cmd.Env = stderr, agentEnvironment()
 		return cmd
 	}}}
 	// Reaching the agent again would start it again, and do again what it has done.

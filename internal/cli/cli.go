@@ -91,7 +91,7 @@ Exit codes, of every command:
 		return usageError("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(demoCommand(), acpCommand(), hookCommand(), bridgeCommand(), tapCommand(), aguiCommand(), runCommand(),
-		serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(),
+		serveCommand(), listenCommand(), answerCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(),
 		auditCommand(), logCommand(), manifestCommand(), conformanceCommand(), benchCommand())
 	root.AddCommand(completionCommand(), manCommand())
 	root.InitDefaultHelpCmd()

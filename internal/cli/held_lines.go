@@ -134,6 +134,7 @@ type lineContext struct {
 	question     *announce.Asked // that was on the screen
 	heard, known bool            // whether the person had all of it, and whether an output can know
 	unseen       bool            // the line may have begun long before
+	elsewhere    bool            // it comes from another window, where Enter does nothing
 }
 
 // newLineContext returns what holds for a line whose first key is pressed at began.

@@ -139,12 +139,16 @@ func (o *listenFlags) openConsole(ctx context.Context, cmd *cobra.Command, caps 
 		closeOutputs = l.out.closeAll
 		l.setLanguages(caps.Languages)
 	}
+	closeControl := func() {}
+	if !o.asJSON {
+		closeControl = l.openControl(ctx)
+	}
 	keys = openKeyboard(ctx, cmd.InOrStdin())
 	l.sees, l.attended, l.status.out = keys.sees, keys.tty, keys.wrapWriter(l.status.out)
 	if l.out == nil {
 		l.announcer.out = keys.wrapWriter(l.announcer.out)
 	}
-	return l, keys, func() { keys.stop(); closeOutputs() }, nil
+	return l, keys, func() { keys.stop(); closeControl(); closeOutputs() }, nil
 }
 
 // checkAddresses completes and checks the addresses of agents, each of which may be named once.

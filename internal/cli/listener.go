@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/control"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
@@ -32,16 +33,17 @@ type listener struct {
 	doubted      *announce.Asked          // an acceptance came too soon, and is asked for once more
 	// twoChoices is an answer that may mean two of the choices; it counts when it comes again.
 	twoChoices doubtfulChoice
-	talk       conversation // nil where the person only listens
-	askedAt    time.Time    // when a question was open last
-	out        *outputs     // nil if the terminal is all there is
-	context    lineContext  // of the line that is being typed
-	sees       func() bool  // whether keys are seen; nil if they are
-	attended   bool         // a person is at a terminal
-	word       string       // that is a yes to the question on the screen where they are not; empty if none was shown,
-	wordFor    *aaep.Event  // and that question
-	words      []string     // that were shown last; none is a yes to another question
-	language   atomic.Value // a uiLanguage
+	talk       conversation    // nil where the person only listens
+	askedAt    time.Time       // when a question was open last
+	out        *outputs        // nil if the terminal is all there is
+	context    lineContext     // of the line that is being typed
+	sees       func() bool     // whether keys are seen; nil if they are
+	attended   bool            // a person is at a terminal
+	word       string          // that is a yes to the question on the screen where they are not; empty if none was shown,
+	wordFor    *aaep.Event     // and that question
+	words      []string        // that were shown last; none is a yes to another question
+	control    *control.Server // nil where no other window reaches it
+	language   atomic.Value    // a uiLanguage
 
 	loopCalls chan func()                                            // what the agents do
 	after     func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
@@ -181,6 +183,9 @@ func (l *listener) followAgents(ctx context.Context, lines <-chan typedLine, age
 		if l.asked.Len() > 0 {
 			l.askedAt = time.Now()
 		}
+		if l.control != nil {
+			l.control.Update(l.controlState())
+		}
 		at := l.warnOfDeadlines()
 		for _, f := range l.agents {
 			if wake := f.announceLasting(); at.IsZero() || !wake.IsZero() && wake.Before(at) {
@@ -209,6 +214,8 @@ func (l *listener) followAgents(ctx context.Context, lines <-chan typedLine, age
 				continue
 			}
 			l.handleTyped(ctx, line)
+		case call := <-l.control.Calls():
+			l.handleCall(ctx, call)
 		case <-timer.C:
 		case <-ctx.Done():
 			return nil

@@ -60,7 +60,7 @@ func (r *runner) runProgram(ctx context.Context, out, errs io.Writer) error {
 	defer readErrors.Close()
 	gone := make(chan struct{}) // the output has ended, and most likely the program
 	cmd := exec.CommandContext(ctx, r.args[0], r.args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.in, write, writeErrors
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = r.in, write, writeErrors, agentEnvironment()
 	cmd.WaitDelay = lastChance
 	defer noOrphan(cmd)()
 	cmd.Cancel = func() error {

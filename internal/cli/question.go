@@ -277,8 +277,9 @@ func (l *listener) removeQuestion(q *announce.Asked) {
 	l.out.planAll(func(a *announce.Announcer, now time.Time) { a.Settle(now, q.Event) })
 }
 
-// answerQuestion takes a line that the person typed as the answer to the question on the screen.
-func (l *listener) answerQuestion(ctx context.Context, text string, aim lineContext) {
+// answerQuestion takes a line that the person typed as the answer to the question on the screen,
+// and reports whether it was sent.
+func (l *listener) answerQuestion(ctx context.Context, text string, aim lineContext) (sent bool) {
 	q := l.asked.First()
 	if q == nil {
 		switch {
@@ -292,20 +293,23 @@ func (l *listener) answerQuestion(ctx context.Context, text string, aim lineCont
 		default:
 			l.talk.Prompt(text)
 		}
-		return
+		return false
 	}
 	if q.Put.IsZero() || aim.question != q || aim.began.Sub(q.Put) < readingTime {
-		if text != "" {
+		switch {
+		case aim.elsewhere:
+			l.informPerson(l.phraseText(phrase.TypedTooSoon, ""))
+		case text != "":
 			l.informPerson(l.phraseText(phrase.TypedTooSoon, ""), l.phraseText(phrase.EnterThenAnswer, ""))
 			if l.talk != nil {
 				l.talk.Keep(text)
 			}
 		}
-		return
+		return false
 	}
 	if strings.TrimSpace(text) == "" {
 		l.putAgain(q)
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, toDeliver)
 	defer cancel()
@@ -322,18 +326,18 @@ func (l *listener) answerQuestion(ctx context.Context, text string, aim lineCont
 		switch {
 		case d == "":
 			l.explainAnswers(q, aim.unseen)
-			return
+			return false
 		case p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, d):
 			l.informPerson(l.phraseText(phrase.AnswerNotTaken, ""))
-			return
+			return false
 		case d == aaep.Accept && !byWord && aim.unseen && isGrave(p):
 			l.explainAnswers(q, true)
-			return
+			return false
 		case d == aaep.Accept && l.refuseUnheard(q, aim):
-			return
+			return false
 		case (!byWord || l.sees == nil || l.sees()) &&
 			l.acceptedTooSoon(q, p, d, aim): // else the word came with the question
-			return
+			return false
 		}
 		err, said = sub.Reply(ctx, q.Event, d), l.phraseText(phrase.SaidReject, "")
 		if d == aaep.Accept {
@@ -344,14 +348,14 @@ func (l *listener) answerQuestion(ctx context.Context, text string, aim lineCont
 		switch {
 		case response.Response == nil:
 			l.explainAnswers(q, aim.unseen)
-			return
+			return false
 		case response.Doubtful && l.twoChoices != (doubtfulChoice{q, strings.TrimSpace(text)}):
 			l.twoChoices = doubtfulChoice{q, strings.TrimSpace(text)}
 			l.informPerson(l.phraseText(phrase.ChoiceMeant,
 				words.Sentence(words.OneLine(p.Choices[response.Choice-1].Label))))
-			return
+			return false
 		case l.answeredTooSoon(q, response, aim):
-			return
+			return false
 		}
 		err, said = sub.Answer(ctx, q.Event, response.Response), repeatAnswer(l.uiLanguage(), p, response.Response)
 	}
@@ -372,10 +376,13 @@ func (l *listener) answerQuestion(ctx context.Context, text string, aim lineCont
 	case said != "":
 		l.closeQuestion(to + l.phraseText(phrase.AnswerSentIs, words.Sentence(said)))
 		l.expectOutcome(q)
+		return true
 	default:
 		l.closeQuestion(to + l.phraseText(phrase.AnswerSent, ""))
 		l.expectOutcome(q)
+		return true
 	}
+	return false
 }
 
 // speakerPrefix returns the name of the agent that asks, to stand before what is said of its

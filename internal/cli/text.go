@@ -21,11 +21,11 @@ type textWriter struct {
 type escape uint8
 
 const (
-	ground  escape = iota
-	started        // after ESC
-	control        // in a control sequence, until its final byte
-	str            // in a string (title, hyperlink), until its end or that of the line
-	device         // in a device control string, which may hold lines
+	ground   escape = iota
+	started         // after ESC
+	sequence        // in a control sequence, until its final byte
+	str             // in a string (title, hyperlink), until its end or that of the line
+	device          // in a device control string, which may hold lines
 )
 
 func (w *textWriter) Write(p []byte) (int, error) {
@@ -84,7 +84,7 @@ func (w *textWriter) keepRune(r rune) bool {
 			w.openSequence(r)
 			return false
 		}
-	case control:
+	case sequence:
 		switch {
 		case r >= 0x20 && r <= 0x3f:
 			return false
@@ -110,7 +110,7 @@ func (w *textWriter) keepRune(r rune) bool {
 func (w *textWriter) openSequence(letter rune) {
 	switch letter {
 	case '[':
-		w.escape = control
+		w.escape = sequence
 	case ']', 'X', '^', '_':
 		w.escape = str
 	case 'P':

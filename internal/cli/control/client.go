@@ -1,0 +1,92 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/ipc"
+)
+
+// stateTime is how long a listener may take to say how it stands with it. What listens at its
+// address and does not in that time is none.
+const stateTime = 2 * time.Second
+
+// Link is a link to one listener.
+type Link struct {
+	// Slot tells the listener from the others.
+	Slot int
+	// State is how it stood with it when the Link was made.
+	State State
+	conn  transports.Conn
+}
+
+// Find returns a Link to each listener of this user that runs, but those of the slots to leave out.
+func Find(ctx context.Context, without func(slot int) bool) []*Link {
+	found := make([]*Link, slots)
+	var dialing sync.WaitGroup
+	for slot := range slots {
+		if without != nil && without(slot) {
+			continue
+		}
+		dialing.Go(func() { found[slot] = dial(ctx, slot) })
+	}
+	dialing.Wait()
+	var links []*Link
+	for _, l := range found {
+		if l != nil {
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
+// dial reaches the listener of a slot; nil is that there is none.
+func dial(ctx context.Context, slot int) *Link {
+	ctx, cancel := context.WithTimeout(ctx, stateTime)
+	defer cancel()
+	path, err := slotPath(slot)
+	if err != nil {
+		return nil
+	}
+	conn, err := ipc.Dialer{Path: path}.Dial(ctx)
+	if err != nil {
+		return nil
+	}
+	l := &Link{Slot: slot, conn: conn}
+	if receiveJSON(ctx, conn, &l.State) != nil {
+		conn.Close()
+		return nil
+	}
+	return l
+}
+
+// Call sends a Request, and returns what came of it.
+func (l *Link) Call(ctx context.Context, r Request) (got Response, err error) {
+	if err := sendJSON(ctx, l.conn, r); err != nil {
+		return got, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, replyTime+time.Second) // the listener says so itself before
+	defer cancel()
+	return got, receiveJSON(ctx, l.conn, &got)
+}
+
+// Watch calls changed with each State that follows, until the listener is gone or ctx is done.
+func (l *Link) Watch(ctx context.Context, changed func(State)) {
+	if sendJSON(ctx, l.conn, Request{Name: WatchName}) != nil {
+		return
+	}
+	for {
+		var s State
+		msg, err := l.conn.Receive(ctx)
+		if err != nil || json.Unmarshal(msg, &s) != nil {
+			return
+		}
+		changed(s)
+	}
+}
+
+// Close ends the Link.
+func (l *Link) Close() error { return l.conn.Close() }

@@ -1,0 +1,337 @@
+// Package control lets a person answer their listeners from any window: a key of the desktop, a
+// switch or a voice command runs "aaep answer", which reaches each listener of the same user at a
+// socket. Begin with Server, which a listener has, and Find, which finds them.
+//
+// The package decides nothing about an answer but that it is no repetition: a key that is held down
+// answers once. Whether it may count is up to the listener, which is told when the key was pressed.
+// Other users cannot connect: package ipc asks the operating system who a peer is.
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/lockfile"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/ipc"
+)
+
+const (
+	// slots is how many listeners of one user can be reached. A listener takes the first that is
+	// free, so that they are found on systems that list no sockets.
+	slots     = 8
+	mostConns = 16      // that one listener has at once; more are turned away
+	maxText   = 1 << 16 // bytes of an answer
+	// stillness is how long no key may have been pressed before one that accepts, and how long the
+	// same key is taken for one that is held down.
+	stillness = time.Second
+	replyTime = 10 * time.Second // for a listener to take an answer, or a peer to say something
+	maxAge    = time.Hour        // more is as good as this
+)
+
+// AnswerName is the Request that answers a question. Any other is a command of the listener's.
+const AnswerName = "answer"
+
+// WatchName is the Request for each State from now on.
+const WatchName = "watch"
+
+// Request is what a person wants of a listener.
+type Request struct {
+	Name string `json:"name"`
+	// Text is the answer, such as "y" or "2".
+	Text string `json:"text,omitempty"`
+	// Question is the ID of the one that the answer is for.
+	Question string `json:"question,omitempty"`
+	// Age is how many milliseconds ago the key was pressed, as far as that is known.
+	Age int64 `json:"age_ms,omitempty"`
+}
+
+// Response is what came of a Request.
+type Response struct {
+	Done bool `json:"done"`
+	// Said is what the listener said upon it, as a person hears it.
+	Said []string `json:"said,omitempty"`
+}
+
+// State is how it stands with a listener. Its texts are safe to show.
+type State struct {
+	Agents []string `json:"agents"`
+	// Question is the one that is put; nil is none.
+	Question *Question `json:"question,omitempty"`
+	// Waiting is how many questions come after that.
+	Waiting int `json:"waiting"`
+	// Quiet reports whether only what cannot wait is said.
+	Quiet bool `json:"quiet"`
+	// Stoppable reports whether the person can stop the agent from here.
+	Stoppable bool `json:"stoppable"`
+}
+
+// Question is one that is put to the person.
+type Question struct {
+	// ID is the same at each listener that puts the question.
+	ID           string   `json:"id"`
+	Agent        string   `json:"agent"`
+	Text         string   `json:"text"`
+	Consequence  string   `json:"consequence,omitempty"`
+	Risk         string   `json:"risk,omitempty"`
+	Irreversible bool     `json:"irreversible,omitempty"`
+	Choices      []string `json:"choices,omitempty"`
+	// Kind is "confirmation" or "clarification".
+	Kind string `json:"kind"`
+	// Until is when the time to answer ends, as far as is known.
+	Until time.Time `json:"until"`
+}
+
+// Call is a Request that waits for its Response.
+type Call struct {
+	Request
+	// Began is when the person pressed the key.
+	Began    time.Time
+	response chan Response
+}
+
+// Respond gives the Response. It never waits and is called once.
+func (c *Call) Respond(r Response) { c.response <- r }
+
+// Server is where one listener is reached. The methods of a nil Server do nothing.
+type Server struct {
+	listener *ipc.Listener
+	lock     io.Closer
+	calls    chan *Call
+
+	mu      sync.Mutex
+	state   State
+	changed chan struct{} // closed when state changes
+	presses presses
+	conns   int
+}
+
+// Listen returns the Server of a new listener of this user. The error is that of the first slot
+// where none is free.
+func Listen() (_ *Server, err error) {
+	for slot := range slots {
+		path, bad := slotPath(slot)
+		if bad != nil {
+			return nil, bad
+		}
+		if s, failed := listenAt(path); failed == nil {
+			return s, nil
+		} else if err == nil {
+			err = failed
+		}
+	}
+	return nil, err
+}
+
+// listenAt listens at a path that no other listener has. On Unix a lock says so: of two that start
+// at once, each could take the socket of the other for one that was left behind.
+func listenAt(path string) (s *Server, err error) {
+	var lock io.Closer = io.NopCloser(nil)
+	if runtime.GOOS != "windows" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+		if lock, err = lockfile.Open(path + ".lock"); err != nil {
+			return nil, err
+		}
+	}
+	l, err := ipc.Listen(path, nil)
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return &Server{listener: l, lock: lock, calls: make(chan *Call), changed: make(chan struct{})}, nil
+}
+
+// slotPath is where the listener of a slot is reached.
+func slotPath(slot int) (string, error) { return ipc.Path("aaep-answer-" + strconv.Itoa(slot+1)) }
+
+// Serve takes Requests until ctx is done, and closes the Server.
+func (s *Server) Serve(ctx context.Context) {
+	if s == nil {
+		return
+	}
+	var serving sync.WaitGroup
+	defer s.lock.Close()
+	defer s.listener.Close()
+	defer serving.Wait()
+	for {
+		conn, err := s.listener.Accept(ctx)
+		if err != nil {
+			return
+		}
+		if !s.admit(1) {
+			conn.Close()
+			continue
+		}
+		serving.Go(func() {
+			defer s.admit(-1)
+			defer conn.Close()
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			s.serveConn(ctx, conn)
+		})
+	}
+}
+
+// admit counts a peer in or out, and reports whether there is room for it.
+func (s *Server) admit(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conns+n > mostConns {
+		return false
+	}
+	s.conns += n
+	return true
+}
+
+// serveConn sends a peer the State, and obeys its Requests until it leaves.
+func (s *Server) serveConn(ctx context.Context, conn transports.Conn) {
+	state, changed := s.currentState()
+	if sendJSON(ctx, conn, state) != nil {
+		return
+	}
+	for {
+		var r Request
+		if receiveJSON(ctx, conn, &r) != nil || len(r.Text) > maxText {
+			return
+		}
+		if r.Name == WatchName {
+			sendStates(ctx, conn, s, changed)
+			return
+		}
+		if sendJSON(ctx, conn, s.call(ctx, r)) != nil {
+			return
+		}
+	}
+}
+
+// sendStates sends each new State, the newest where the peer is slow, until the peer leaves.
+func sendStates(ctx context.Context, conn transports.Conn, s *Server, changed <-chan struct{}) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer cancel()
+		conn.Receive(ctx) // nothing more is expected
+	}()
+	for {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+		var state State
+		state, changed = s.currentState()
+		if sendJSON(ctx, conn, state) != nil {
+			return
+		}
+	}
+}
+
+// call hands a Request to the listener, unless it is a repetition, and waits for the Response.
+func (s *Server) call(ctx context.Context, r Request) Response {
+	began := time.Now().Add(-min(time.Duration(max(r.Age, 0)), maxAge/time.Millisecond) * time.Millisecond)
+	s.mu.Lock()
+	repeated := s.presses.isRepeated(began, r)
+	s.mu.Unlock()
+	if repeated {
+		return Response{Said: []string{"That came too soon after the key before, and does nothing. Wait a second."}}
+	}
+	ctx, cancel := context.WithTimeout(ctx, replyTime)
+	defer cancel()
+	c := &Call{Request: r, Began: began, response: make(chan Response, 1)}
+	select {
+	case s.calls <- c:
+	case <-ctx.Done():
+		return Response{Said: []string{"The listener did not take it."}}
+	}
+	select {
+	case response := <-c.response:
+		return response
+	case <-ctx.Done():
+		return Response{Said: []string{"The listener has not said what came of it."}}
+	}
+}
+
+// Calls has the Requests that the listener must respond to.
+func (s *Server) Calls() <-chan *Call {
+	if s == nil {
+		return nil
+	}
+	return s.calls
+}
+
+// Update says how it stands with the listener.
+func (s *Server) Update(state State) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if reflect.DeepEqual(state, s.state) {
+		return
+	}
+	s.state = state
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// currentState returns the State, and a channel that is closed when there is another.
+func (s *Server) currentState() (State, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state, s.changed
+}
+
+// presses are the newest keys of a person, to tell those that are held down.
+type presses struct {
+	answered time.Time // the newest answer
+	last     Request
+	at       time.Time // last
+}
+
+// isRepeated notes a key that was pressed at a time, and reports whether it is to do nothing: the
+// same key came within a second before, or an answer that is no rejection follows any other within
+// that.
+func (p *presses) isRepeated(at time.Time, r Request) bool {
+	r.Age, r.Question = 0, ""
+	repeated := r == p.last && at.Sub(p.at) < stillness
+	if r.Name == AnswerName {
+		repeated = repeated || !isRejection(r.Text) && at.Sub(p.answered) < stillness
+		p.answered = at
+	}
+	p.last, p.at = r, at
+	return repeated
+}
+
+// isRejection reports whether an answer is the no that "aaep answer reject" gives.
+func isRejection(text string) bool { return text == "n" }
+
+// sendJSON sends a value.
+func sendJSON(ctx context.Context, conn transports.Conn, v any) error {
+	ctx, cancel := context.WithTimeout(ctx, replyTime)
+	defer cancel()
+	msg, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return conn.Send(ctx, msg)
+}
+
+// receiveJSON receives a value.
+func receiveJSON(ctx context.Context, conn transports.Conn, v any) error {
+	ctx, cancel := context.WithTimeout(ctx, replyTime)
+	defer cancel()
+	msg, err := conn.Receive(ctx)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(msg, v)
+}
