@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -21,139 +18,10 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// Question is what an agent wants to know from its user.
-type Question struct {
-	// Text is the question itself; Context is what the user should know to answer it. The question
-	// is asked in the languages that all its texts are in, the labels of the choices included.
-	Text    aaep.Text
-	Context aaep.Text
-	// Choices are the answers to choose from, from 2 to 32. Without them the answer is of one of
-	// Kinds.
-	Choices []Choice
-	// Kinds are the forms of answer that the agent understands. Empty is free text, or the choices
-	// alone.
-	Kinds []aaep.ResponseKind
-	// Default is taken as the answer when none comes: a choice's value, "true" or "false", a
-	// number, or text. Empty is none.
-	Default string
-	// Timeout is how long the user has, as in Tool. Zero is two minutes.
-	Timeout time.Duration
-}
-
-// Choice is one answer to choose: {Label: aaep.Say("Savings")}, or, where the agent knows it by
-// another name, {Value: "account-2", Label: aaep.Say("Savings")}.
-type Choice struct {
-	Value string    // what the agent gets; empty is the label in the agent's own language
-	Label aaep.Text // what the user hears
-}
-
-// Clarify asks the user and waits for the answer: a string, a bool or a float64, after the kind of
-// question. Without an answer it returns Question.Default as a value of its kind, or ErrTimedOut or
-// ErrUnreachable if there is none.
-func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
-	if s == nil || s.p == nil {
-		return nil, ErrNoSession
-	}
-	if q.Timeout == 0 {
-		q.Timeout = 2 * time.Minute
-	}
-	if err := s.p.checkTimeout(aaep.TypeAwaitingClarification, q.Timeout); err != nil {
-		err = fmt.Errorf("producer: Question.Timeout: %w", err)
-		return nil, err
-	}
-	if len(q.Kinds) == 0 {
-		q.Kinds = []aaep.ResponseKind{aaep.ResponseFreetext}
-		if len(q.Choices) > 0 {
-			q.Kinds = []aaep.ResponseKind{aaep.ResponseMultipleChoice}
-		}
-	}
-	if err := checkBeside("Question.Context", q.Context); err != nil {
-		return nil, err
-	}
-	for i, c := range q.Choices {
-		if err := checkBeside(fmt.Sprintf("Question.Choices[%d].Label", i), c.Label); err != nil {
-			return nil, err
-		}
-	}
-	p := &aaep.AwaitingClarification{
-		ReplyToken:            aaep.ReplyToken(newID("rpl_")),
-		TimeoutSeconds:        wholeSeconds(q.Timeout),
-		AcceptedResponseKinds: slices.Clone(q.Kinds),
-		DefaultResponse:       q.Default,
-	}
-	// ask fills in the texts of p in a language, and reports whether all of them are in it; "" is
-	// the language that each is said in first.
-	ask := func(p *aaep.AwaitingClarification, tag string) bool {
-		var ok, all bool
-		p.Question, all = textIn(q.Text, tag)
-		p.Context, ok = textIn(q.Context, tag)
-		all = all && ok
-		p.Choices = nil
-		for _, c := range q.Choices {
-			label, ok := textIn(c.Label, tag)
-			own, _ := textIn(c.Label, "")
-			p.Choices = append(p.Choices, aaep.Choice{Value: cmp.Or(c.Value, own), Label: label})
-			all = all && ok
-		}
-		return all
-	}
-	ask(p, "")
-	words := s.p.authoredSpeech(q.Text)
-	words.setPayloads(func(tag string) (aaep.Payload, bool) {
-		p := *p
-		ok := ask(&p, tag)
-		return &p, ok
-	})
-	if q.Default != "" && ledger.DefaultResponse(p) == nil {
-		return nil, inFields(p, &aaep.InvalidError{Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
-			Requirement: "EVT-085", Pointer: "/default_response", Problem: "is no answer to this question: " + answersTo(p)}}})
-	}
-	out, _, err := s.askQuestion(ctx, words,
-		&ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p},
-		func(out *ledger.Outcome) (speech, error) {
-			id, err := phrase.QuestionTimedOut, ErrTimedOut
-			switch {
-			case out.Cause == ledger.Replied:
-				return speech{}, nil
-			case out.Cause == ledger.Withdrawn:
-				id, err = phrase.QuestionWithdrawn, context.Canceled
-			case out.Response != nil:
-				id, err = phrase.DefaultUsed, nil
-			case out.Cause == ledger.Unreachable:
-				id, err = phrase.QuestionUnreachable, ErrUnreachable
-			}
-			return s.p.phraseAbout(id, q.Text), err
-		})
-	if err != nil {
-		return nil, err
-	}
-	return out.Response, nil
-}
-
-// answersTo says which answers a question takes, for an error about its Default.
-func answersTo(p *aaep.AwaitingClarification) string {
-	var all []string
-	for _, kind := range p.AcceptedResponseKinds {
-		switch kind {
-		case aaep.ResponseMultipleChoice:
-			for _, c := range p.Choices {
-				all = append(all, strconv.Quote(c.Value))
-			}
-		case aaep.ResponseYesNo:
-			all = append(all, `"true"`, `"false"`)
-		case aaep.ResponseNumeric:
-			all = append(all, `a number such as "12.5"`)
-		case aaep.ResponseFreetext:
-			all = append(all, "any text")
-		}
-	}
-	return "it takes " + strings.Join(all, ", ")
-}
-
 // askQuestion puts one question, waits for its one outcome and returns that. explain maps the
 // outcome to the words that announce it and to the error that the agent gets. It must take no lock:
 // endSession calls it with s.mu held if the session ends while the question is open. The
-// pendingQuestion is returned with every outcome, also beside an error. Clarify and askConfirmation
+// pendingQuestion is returned with every outcome, also beside an error. clarify and askConfirmation
 // call it on the agent's goroutine, holding no lock.
 //
 // The order is: the state awaiting_input, the question, its outcome, and one change of state that
@@ -182,16 +50,9 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	if err != nil {
 		return nil, nil, err
 	}
-	var out *ledger.Outcome
-	if put.Waiter == nil {
-		out = ledger.Unanswerable(q)
-		out.At = time.Now()
-		s.p.broker.Log.RecordOutcome(out, put.asked, nil)
-	} else {
-		if out = s.awaitOutcome(ctx, put, q); out == nil {
-			return nil, nil, ErrSessionOver // endSession withdraws the question
-		}
-		s.p.removeQuestion(q.Token) // it may have been settled before openQuestion listed it
+	out := s.receiveOutcome(ctx, put, q)
+	if out == nil {
+		return nil, nil, ErrSessionOver // endSession withdraws the question
 	}
 	if q.Confirmation != nil && out.Decision == aaep.Accept {
 		defer func() {
@@ -230,6 +91,22 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 		return nil, nil, errors.Join(failed, err)
 	}
 	return out, put, failed
+}
+
+// receiveOutcome waits for the outcome of a question. One that no recipient can answer has its
+// outcome, and its record, at once. The result is nil if the session ends first.
+func (s *Session) receiveOutcome(ctx context.Context, put *pendingQuestion, q *ledger.Question) *ledger.Outcome {
+	if put.Waiter == nil {
+		out := ledger.Unanswerable(q)
+		out.At = time.Now()
+		s.p.broker.Log.RecordOutcome(out, put.asked, nil)
+		return out
+	}
+	out := s.awaitOutcome(ctx, put, q)
+	if out != nil {
+		s.p.removeQuestion(q.Token) // it may have been settled before openQuestion listed it
+	}
+	return out
 }
 
 // maxAsks is how often putQuestion records a question, once more each time that every recipient on
@@ -360,25 +237,7 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	}
 	p.putting.Lock()
 	defer p.putting.Unlock()
-	q.Recipients, q.Expected, put.subs, put.replicas = nil, nil, nil, nil
-	var late []*subscription
-	for _, sub := range *p.audience.Load() {
-		switch {
-		case sub.IsAborted() || !sub.mayBeAsked(put.isConfirmation()):
-		case put.isRecordedAs(sub.auditIdentity(put.Event)):
-			q.Recipients, put.subs = append(q.Recipients, sub.id), append(put.subs, sub)
-		default:
-			q.Expected, late = append(q.Expected, sub.id), append(late, sub)
-			put.Include(sub.needs())
-		}
-	}
-	some := len(put.subs) > 0
-	// A replica that came meanwhile is included too, for it records itself which of its
-	// subscriptions it asks.
-	for _, party := range p.replicasToAsk(put.isConfirmation(), &put.Needs) {
-		some = some || put.isRecorded(party.ID)
-		q.Recipients, put.replicas = append(q.Recipients, party.ID), append(put.replicas, party.ID)
-	}
+	some, late := p.assignRecipients(q, put)
 	if !some {
 		return false, len(late)+len(put.replicas) > 0, nil
 	}
@@ -427,6 +286,31 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 		sub.lookAgain()
 	}
 	return true, false, nil
+}
+
+// assignRecipients makes recipients of q the subscriptions and replicas that can answer it and are
+// on record as asked, and reports whether there are some. late are the subscriptions that are not
+// on record yet; q expects them. openQuestion calls it with putting held.
+func (p *Producer) assignRecipients(q *ledger.Question, put *pendingQuestion) (some bool, late []*subscription) {
+	q.Recipients, q.Expected, put.subs, put.replicas = nil, nil, nil, nil
+	for _, sub := range *p.audience.Load() {
+		switch {
+		case sub.IsAborted() || !sub.mayBeAsked(put.isConfirmation()):
+		case put.isRecordedAs(sub.auditIdentity(put.Event)):
+			q.Recipients, put.subs = append(q.Recipients, sub.id), append(put.subs, sub)
+		default:
+			q.Expected, late = append(q.Expected, sub.id), append(late, sub)
+			put.Include(sub.needs())
+		}
+	}
+	some = len(put.subs) > 0
+	// A replica that came meanwhile is included too, for it records itself which of its
+	// subscriptions it asks.
+	for _, party := range p.replicasToAsk(put.isConfirmation(), &put.Needs) {
+		some = some || put.isRecorded(party.ID)
+		q.Recipients, put.replicas = append(q.Recipients, party.ID), append(put.replicas, party.ID)
+	}
+	return some, late
 }
 
 // pendingQuestion is a question that is open, or is about to be. Until openQuestion or

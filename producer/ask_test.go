@@ -77,8 +77,8 @@ func TestAskWithADeadContext(t *testing.T) {
 					t.Errorf("Tool = %v", err)
 				}
 			}
-			if _, err := s.Clarify(ctx, producer.Question{Text: aaep.Say("How much?")}); !errors.Is(err, context.Canceled) {
-				t.Errorf("Clarify = %v", err)
+			if _, err := s.AskText(ctx, producer.Question{Text: aaep.Say("How much?")}); !errors.Is(err, context.Canceled) {
+				t.Errorf("AskText = %v", err)
 			}
 		}
 		wantStory(t, l.events(), "session.started idle>thinking thinking>deciding")
@@ -235,7 +235,7 @@ func TestQuestionDoesNotChange(t *testing.T) {
 		l, s := st.listen(answering(caps(1, aaep.BoundaryCompletion))), st.session("Choosing.")
 		choices := []producer.Choice{{Value: "a", Label: aaep.Say("A")}, {Value: "b", Label: aaep.Say("B")}}
 		answer := later(func() (any, error) {
-			return s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which?"), Choices: choices})
+			return s.AskChoice(t.Context(), producer.Question{Text: aaep.Say("Which?"), Choices: choices})
 		})
 		synctest.Wait()
 		choices[0] = producer.Choice{Value: "x", Label: aaep.Say("X")}
@@ -250,41 +250,52 @@ func TestQuestionDoesNotChange(t *testing.T) {
 			l.send(&aaep.ClarificationReply{ReplyToken: q.ReplyToken, Response: choice, SubscriptionID: l.id, Timestamp: time.Now()})
 		}
 		if r := <-answer; r.value != "a" || r.err != nil {
-			t.Errorf("Clarify = %v, %v", r.value, r.err)
+			t.Errorf("AskChoice = %v, %v", r.value, r.err)
 		}
 	})
+}
+
+// untyped returns a method that asks with a result of no type, so that one test can call them all.
+func untyped[T any](ask func(*producer.Session, context.Context, producer.Question) (T, error)) func(*producer.Session, context.Context, producer.Question) (any, error) {
+	return func(s *producer.Session, ctx context.Context, q producer.Question) (any, error) {
+		return ask(s, ctx, q)
+	}
 }
 
 // §6.5, CONF-045: an answer comes back as what it is; one of another kind is none, and does no
 // harm.
 func TestClarify(t *testing.T) {
 	choices := []producer.Choice{{Value: "1", Label: aaep.Say("One")}, {Value: "2", Label: aaep.Say("Two")}}
-	kinds := func(k ...aaep.ResponseKind) producer.Question { return producer.Question{Kinds: k} }
+	text, yesNo := untyped((*producer.Session).AskText), untyped((*producer.Session).AskYesNo)
+	choice, number := untyped((*producer.Session).AskChoice), untyped((*producer.Session).AskNumber)
 	for name, c := range map[string]struct {
-		q         producer.Question
+		ask       func(*producer.Session, context.Context, producer.Question) (any, error)
+		choices   []producer.Choice
 		bad, good any
 	}{
-		"free text":         {producer.Question{}, true, "blue"},
-		"not empty":         {producer.Question{}, "", "blue"},
-		"yes or no":         {kinds(aaep.ResponseYesNo), "true", true},
-		"a number":          {kinds(aaep.ResponseNumeric), "7", 7.5},
-		"a choice":          {producer.Question{Choices: choices}, "One", "1"},
-		"a choice by label": {producer.Question{Choices: []producer.Choice{{Label: aaep.Say("One")}, {Label: aaep.Say("Two")}}}, "1", "One"},
-		"a choice, no no.":  {producer.Question{Choices: choices}, 1.0, "1"},
-		"two kinds":         {kinds(aaep.ResponseYesNo, aaep.ResponseNumeric), "no", false},
+		"free text":         {text, nil, true, "blue"},
+		"not empty":         {text, nil, "", "blue"},
+		"yes or no":         {yesNo, nil, "true", true},
+		"a number":          {number, nil, "7", 7.5},
+		"a choice":          {choice, choices, "One", "1"},
+		"a choice by label": {choice, []producer.Choice{{Label: aaep.Say("One")}, {Label: aaep.Say("Two")}}, "1", "One"},
+		"a choice, no no.":  {choice, choices, 1.0, "1"},
+		"a choice, or text": {text, choices, 1.0, "1"},
+		"text, or a choice": {text, choices, false, "neither"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
 				l, s := st.record(), st.session("Asking.")
-				c.q.Text = aaep.Say("What?")
-				answer := later(func() (any, error) { return s.Clarify(t.Context(), c.q) })
+				answer := later(func() (any, error) {
+					return c.ask(s, t.Context(), producer.Question{Text: aaep.Say("What?"), Choices: c.choices})
+				})
 				q := of[*aaep.AwaitingClarification](l.events())[0]
 				for _, r := range []any{c.bad, c.good} {
 					l.sendObject(map[string]any{"type": "clarification.reply", "reply_token": q.ReplyToken, "response": r,
 						"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())})
 				}
 				if r := <-answer; r.value != c.good || r.err != nil {
-					t.Errorf("Clarify = %v, %v, want %v", r.value, r.err, c.good)
+					t.Errorf("it answers %v, %v, want %v", r.value, r.err, c.good)
 				}
 				wantStory(t, l.events(), "session.started idle>thinking thinking>awaiting_input awaiting.clarification awaiting_input>thinking")
 			})
@@ -295,17 +306,16 @@ func TestClarify(t *testing.T) {
 // Silence is the default, as a value of its kind, or an error that says which silence it was
 // (EVT-086). With no user to ask, that is at once, and the question is not told (HS-021).
 func TestClarifyWithoutAnswer(t *testing.T) {
-	number := producer.Question{Text: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}, Default: "7"}
 	for name, c := range map[string]struct {
-		q       producer.Question
-		noUser  bool
-		want    any
-		wantErr error
+		byDefault string
+		noUser    bool
+		want      float64
+		wantErr   error
 	}{
-		"silence, default": {number, false, 7.0, nil},
-		"nobody, default":  {number, true, 7.0, nil},
-		"silence":          {producer.Question{Text: aaep.Say("What?")}, false, nil, producer.ErrTimedOut},
-		"nobody":           {producer.Question{Text: aaep.Say("What?")}, true, nil, producer.ErrUnreachable},
+		"silence, default": {"7", false, 7.0, nil},
+		"nobody, default":  {"7", true, 7.0, nil},
+		"silence":          {"", false, 0.0, producer.ErrTimedOut},
+		"nobody":           {"", true, 0.0, producer.ErrUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
@@ -313,9 +323,9 @@ func TestClarifyWithoutAnswer(t *testing.T) {
 					st.record()
 				}
 				w, s, began := st.watch(), st.session("Asking."), time.Now()
-				v, err := s.Clarify(t.Context(), c.q)
+				v, err := s.AskNumber(t.Context(), producer.Question{Text: aaep.Say("How much?"), Default: c.byDefault})
 				if v != c.want || !errors.Is(err, c.wantErr) {
-					t.Errorf("Clarify = %v, %v; want %v, %v", v, err, c.want, c.wantErr)
+					t.Errorf("AskNumber = %v, %v; want %v, %v", v, err, c.want, c.wantErr)
 				}
 				if took := time.Since(began); c.noUser && took > 0 || !c.noUser && took != 2*time.Minute {
 					t.Errorf("it took %v", took)

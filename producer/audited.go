@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// ErrNotRecorded is returned by Tool, Confirm and Clarify where Config.Audit could not keep what
-// must be on record first: nothing was run.
+// ErrNotRecorded is returned by Tool, Confirm and the Ask methods where Config.Audit could not keep
+// what must be on record first: nothing was run.
 var ErrNotRecorded = errors.New("producer: it could not be recorded, and was not done")
 
 // refusals keeps a flood of replies without effect from filling the audit log. A reply of one

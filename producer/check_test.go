@@ -35,10 +35,10 @@ func TestRefuseSecrets(t *testing.T) {
 		"progress": s.Progress(aaep.Say("Half."), aaep.Progress{Description: key}, 0),
 		"handoff":  s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{PackagedContext: []byte(`{"key":"` + key + `"}`)}),
 		"tool":     second(s.Tool(ctx, producer.Tool{Name: "pay", Action: aaep.Say("Pay with " + card)}, run)),
-		"question": second(s.Clarify(ctx, producer.Question{Text: aaep.Say("Is it " + card + "?")})),
+		"question": second(s.AskText(ctx, producer.Question{Text: aaep.Say("Is it " + card + "?")})),
 		"confirm": second(s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay."),
 			Consequence: aaep.Say("Charges " + card)}, run)),
-		"choice": second(s.Clarify(ctx, producer.Question{Text: aaep.Say("Which card?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say(card)}, {Value: "b", Label: aaep.Say("Another")}}})),
+		"choice": second(s.AskChoice(ctx, producer.Question{Text: aaep.Say("Which card?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say(card)}, {Value: "b", Label: aaep.Say("Another")}}})),
 		"target": s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{TargetURI: "https://help.example/?key=" + key}),
 		"end":    s.Complete(aaep.Say("The key is " + key)),
 	} {

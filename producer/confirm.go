@@ -29,30 +29,7 @@ import (
 // Confirm calls it on the agent's goroutine, holding no lock.
 func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 	aaep.Decision, json.RawMessage, *pendingQuestion, error) {
-	if t.Default == "" {
-		t.Default = aaep.Reject
-	}
-	if t.Default == aaep.Accept && (t.Irreversible || t.Risk == aaep.RiskHigh) {
-		return "", nil, nil, inFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{
-			Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
-				Requirement: "CONF-031", Pointer: "/default_decision",
-				Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}})
-	}
-	if err := checkBeside("Tool.Consequence", t.Consequence); err != nil {
-		return "", nil, nil, err
-	}
-	if t.Timeout == 0 {
-		switch {
-		case t.Irreversible || t.Risk == aaep.RiskHigh:
-			t.Timeout = 5 * time.Minute
-		case t.Risk == aaep.RiskMedium:
-			t.Timeout = 2 * time.Minute
-		default:
-			t.Timeout = time.Minute
-		}
-	}
-	if err := s.p.checkTimeout(aaep.TypeAwaitingConfirmation, t.Timeout); err != nil {
-		err = fmt.Errorf("producer: Tool.Timeout: %w", err)
+	if err := t.completeQuestion(s.p); err != nil {
 		return "", nil, nil, err
 	}
 	reversibility := aaep.Reversible
@@ -100,6 +77,36 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 		return aaep.Reject, nil, asked, cmp.Or(err, ErrRejected)
 	}
 	return aaep.Accept, nil, asked, nil
+}
+
+// completeQuestion fills in the default decision and the time to answer that a tool leaves open,
+// and returns what is wrong with those that it gives.
+func (t *Tool) completeQuestion(p *Producer) error {
+	highImpact := t.Irreversible || t.Risk == aaep.RiskHigh
+	t.Default = cmp.Or(t.Default, aaep.Reject)
+	if t.Default == aaep.Accept && highImpact {
+		return inFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{
+			Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
+				Requirement: "CONF-031", Pointer: "/default_decision",
+				Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}})
+	}
+	if err := checkBeside("Tool.Consequence", t.Consequence); err != nil {
+		return err
+	}
+	if t.Timeout == 0 {
+		switch {
+		case highImpact:
+			t.Timeout = 5 * time.Minute
+		case t.Risk == aaep.RiskMedium:
+			t.Timeout = 2 * time.Minute
+		default:
+			t.Timeout = time.Minute
+		}
+	}
+	if err := p.checkTimeout(aaep.TypeAwaitingConfirmation, t.Timeout); err != nil {
+		return fmt.Errorf("producer: Tool.Timeout: %w", err)
+	}
+	return nil
 }
 
 // questionContext returns the extra_context of a confirmation: the call that it is for (D-22),

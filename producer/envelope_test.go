@@ -31,7 +31,7 @@ func TestUrgencyOfEachType(t *testing.T) {
 		l.reply(l.question(), aaep.Accept)
 		<-paid
 		asked := later(func() (any, error) {
-			return s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which one?"), Timeout: time.Second})
+			return s.AskText(t.Context(), producer.Question{Text: aaep.Say("Which one?"), Timeout: time.Second})
 		})
 		<-asked
 		s.Handoff(say, aaep.HandoffRequested{})
@@ -80,7 +80,7 @@ func TestTextOfOneLength(t *testing.T) {
 				reserve.Action, reserve.Consequence = text, text
 				reserved := tool(s, reserve, &action{})
 				l.reply(l.question(), aaep.Accept)
-				_, err = s.Clarify(t.Context(), producer.Question{Text: text, Context: text, Choices: []producer.Choice{{Label: text}, {Value: "other", Label: text}},
+				_, err = s.AskChoice(t.Context(), producer.Question{Text: text, Context: text, Choices: []producer.Choice{{Label: text}, {Value: "other", Label: text}},
 					Default: "other", Timeout: time.Second})
 				if err := errors.Join((<-reserved).err, err, s.State(aaep.StateDeciding, text), s.Progress(text, aaep.Progress{Description: words}, 0),
 					s.Progress(aaep.Text{}, aaep.Progress{Description: words}, 0), s.Handoff(text, aaep.HandoffRequested{}),

@@ -17,7 +17,7 @@ func TestErrorsNameFields(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s, ctx := st.session("Working."), context.Background()
 		tool := func(t producer.Tool) error { _, err := s.Tool(ctx, t, ok); return err }
-		clarify := func(q producer.Question) error { _, err := s.Clarify(ctx, q); return err }
+		ask := func(q producer.Question) error { _, err := s.AskText(ctx, q); return err }
 		for want, err := range map[string]error{
 			"Tool.Name: ":                     tool(producer.Tool{}),
 			"Tool.Risk: ":                     tool(producer.Tool{Name: "pay", Risk: "huge"}),
@@ -25,8 +25,7 @@ func TestErrorsNameFields(t *testing.T) {
 			"Progress.Percent: ":              s.Progress(aaep.Text{}, aaep.Progress{Percent: new(150.0)}, 0),
 			"Progress.Step: ":                 s.Progress(aaep.Text{}, aaep.Progress{Step: 5, TotalSteps: 2}, 0),
 			"HandoffRequested.TargetKind: ":   s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{Reason: "R.", TargetKind: "x"}),
-			"Question.Text: ":                 clarify(producer.Question{}),
-			"Question.Kinds: ":                clarify(producer.Question{Text: aaep.Say("Q?"), Kinds: []aaep.ResponseKind{"odd"}}),
+			"Question.Text: ":                 ask(producer.Question{}),
 		} {
 			var invalid *aaep.InvalidError
 			if err == nil || !strings.HasPrefix(err.Error(), "producer: "+want) || !errors.As(err, &invalid) || !strings.Contains(err.Error(), " /") {

@@ -193,10 +193,17 @@ func (p *Producer) openFollowedQuestion(pos uint64, ev *aaep.Event, q *ledger.Qu
 	for _, sub := range able {
 		sub.withhold(q.Token)
 	}
-	if len(able) == 0 || !p.beginRecord() {
-		return
+	if len(able) > 0 && p.beginRecord() {
+		defer p.recording.Done()
+		p.recordFollowedQuestion(q.Token, put, able)
 	}
-	defer p.recording.Done()
+}
+
+// recordFollowedQuestion records that a question of the agent is put to the subscriptions in able,
+// from which it is withheld, and makes them its recipients if that is on record within recordSoon.
+// Otherwise the record goes on, and each subscription learns of its end with keeps.
+// openFollowedQuestion calls it, holding no lock.
+func (p *Producer) recordFollowedQuestion(token aaep.ReplyToken, put *pendingQuestion, able []*subscription) {
 	recorded := func(err error) {
 		p.mu.Lock()
 		if err == nil {
@@ -208,7 +215,7 @@ func (p *Producer) openFollowedQuestion(pos uint64, ev *aaep.Event, q *ledger.Qu
 	err, known := p.recordSoon(put.asked, func(err error) {
 		recorded(err)
 		for i, sub := range able {
-			sub.keeps(keptAsk{q.Token, put.asked.Recipients[i].Language, err == nil})
+			sub.keeps(keptAsk{token, put.asked.Recipients[i].Language, err == nil})
 		}
 	})
 	if !known {
@@ -218,15 +225,15 @@ func (p *Producer) openFollowedQuestion(pos uint64, ev *aaep.Event, q *ledger.Qu
 	p.putting.Lock() // no terms change meanwhile
 	defer p.putting.Unlock()
 	for _, sub := range able { // the log has not shown it yet
-		if err != nil || !sub.mayBeAsked(put.isConfirmation()) || !put.isRecordedAs(sub.auditIdentity(ev)) {
+		if err != nil || !sub.mayBeAsked(put.isConfirmation()) || !put.isRecordedAs(sub.auditIdentity(put.Event)) {
 			sub.lookAgain() // its terms have changed
 			continue
 		}
-		p.broker.AddRecipient(q.Token, sub.id)
+		p.broker.AddRecipient(token, sub.id)
 		p.mu.Lock()
-		if p.asked[q.Token] == put {
+		if p.asked[token] == put {
 			put.subs = append(put.subs, sub)
-			sub.release(q.Token)
+			sub.release(token)
 		}
 		p.mu.Unlock()
 		if sub.IsAborted() { // it ended before the broker knew it as a recipient

@@ -32,7 +32,7 @@ func TestRestartSettlesAnOpenQuestion(t *testing.T) {
 	for name, ask := range map[string]func(s *producer.Session){
 		"Withdrawn, and not done: Pay $5.": func(s *producer.Session) { s.Tool(context.Background(), pay, ok) },
 		"The question was withdrawn: Which account?": func(s *producer.Session) {
-			s.Clarify(context.Background(), producer.Question{Text: aaep.Say("Which account?")})
+			s.AskText(context.Background(), producer.Question{Text: aaep.Say("Which account?")})
 		},
 	} {
 		for _, kind := range []string{"memory", "logger", "file"} {

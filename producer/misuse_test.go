@@ -24,7 +24,15 @@ func TestMisuse(t *testing.T) {
 		synctest.Wait()
 		before := len(l.events())
 		clarify := func(q producer.Question) error {
-			_, err := s.Clarify(t.Context(), q)
+			_, err := s.AskText(t.Context(), q)
+			return err
+		}
+		choose := func(q producer.Question) error {
+			_, err := s.AskChoice(t.Context(), q)
+			return err
+		}
+		yesNo := func(q producer.Question) error {
+			_, err := s.AskYesNo(t.Context(), q)
 			return err
 		}
 		tool := func(change func(*producer.Tool)) error {
@@ -39,7 +47,7 @@ func TestMisuse(t *testing.T) {
 		}{
 			"a blank state":    {s.State("  ", aaep.Text{}), "State"},
 			"a state in words": {s.State("going home", aaep.Text{}), "letters"},
-			"a question's":     {s.State(aaep.StateAwaitingInput, aaep.Text{}), "Clarify"},
+			"a question's":     {s.State(aaep.StateAwaitingInput, aaep.Text{}), "AskText"},
 			"blanks":           {s.State(aaep.StateDeciding, aaep.Say(" \n")), "blanks"},
 			"In without a tag": {s.State(aaep.StateDeciding, aaep.Say("Deciding.").In("", aaep.Say("Decidiendo."))), "tag"},
 			"In without words": {s.State(aaep.StateDeciding, aaep.Text{}.In("es", aaep.Text{})), "without words"},
@@ -49,13 +57,14 @@ func TestMisuse(t *testing.T) {
 			"a channel":        {s.Output().With(lamp, make(chan int)), "Go chan int"},
 			"no members":       {s.Emit(lamp, "on", aaep.Say("On."), nil), "null"},
 			"a list":           {s.Emit(lamp, "on", aaep.Say("On."), []int{1}), "a list"},
-			"no default": {clarify(producer.Question{Text: aaep.Say("Which?"), Default: "c",
+			"no default": {choose(producer.Question{Text: aaep.Say("Which?"), Default: "c",
 				Choices: []producer.Choice{{Label: aaep.Say("a")}, {Label: aaep.Say("b")}}}), `Question.Default: `},
-			"the choices": {clarify(producer.Question{Text: aaep.Say("Which?"), Default: "c",
+			"the choices": {choose(producer.Question{Text: aaep.Say("Which?"), Default: "c",
 				Choices: []producer.Choice{{Label: aaep.Say("a")}, {Label: aaep.Say("b")}}}), `"a", "b"`},
 			"a blank question": {clarify(producer.Question{Text: aaep.Say(" ")}), "Question.Text"},
-			"a choice": {clarify(producer.Question{Text: aaep.Say("Which?"),
+			"a choice": {choose(producer.Question{Text: aaep.Say("Which?"),
 				Choices: []producer.Choice{{Label: aaep.Say("a").In("", aaep.Say("x"))}, {Label: aaep.Say("b")}}}), "Question.Choices[0].Label"},
+			"choices of yes":  {yesNo(producer.Question{Text: aaep.Say("Which?"), Choices: make([]producer.Choice, 2)}), "Question.Choices"},
 			"a default yes":   {tool(func(t *producer.Tool) { t.Default = aaep.Accept }), "Tool.Default"},
 			"no object":       {tool(func(t *producer.Tool) { t.ExtraContext = []byte("[]") }), "Tool.ExtraContext"},
 			"a consequence":   {tool(func(t *producer.Tool) { t.Consequence = t.Consequence.In("es", aaep.Text{}) }), "Tool.Consequence"},

@@ -14,7 +14,7 @@ import (
 func TestNil(t *testing.T) {
 	text := aaep.Say("Hello.")
 	for _, s := range []*producer.Session{nil, {}, producer.SessionOf(context.Background())} {
-		_, asked := s.Clarify(t.Context(), producer.Question{Text: text})
+		_, asked := s.AskText(t.Context(), producer.Question{Text: text})
 		_, ran := s.Tool(t.Context(), look, func(context.Context) (string, error) { t.Error("it ran"); return "", nil })
 		d, done, confirmed := s.Confirm(t.Context(), pay)
 		done(nil)
@@ -76,7 +76,7 @@ func TestClarificationOutcome(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		l, other := st.listen(answering(everything())), st.listen(answering(speaking(everything(), "es")))
 		s := st.session("Asking.")
-		_, err := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which account?").In("es", aaep.Say("¿Qué cuenta?"))})
+		_, err := s.AskText(t.Context(), producer.Question{Text: aaep.Say("Which account?").In("es", aaep.Say("¿Qué cuenta?"))})
 		if !errors.Is(err, producer.ErrTimedOut) {
 			t.Error(err)
 		}

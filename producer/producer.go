@@ -6,6 +6,7 @@
 //	s, err := p.StartSession(ctx, aaep.Say("Planning your retirement."))
 //	defer s.Close()
 //	out := s.Output()                  // an io.WriteCloser: tokens in, sentences out
+//	account, err := s.AskChoice(ctx, producer.Question{Text: aaep.Say("Which account?"), Choices: accounts})
 //	result, err := s.Tool(ctx, tool, run) // asks first where it must, runs only on accept
 //	s.Complete(aaep.Say("Plan ready."))
 //

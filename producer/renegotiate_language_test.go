@@ -166,7 +166,7 @@ func TestClarificationInTheNewLanguage(t *testing.T) {
 	es := func(en, es string) aaep.Text { return aaep.Say(en).In("es", aaep.Say(es)) }
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		l, s := st.listen(answering(everything())), st.session("Choosing.")
-		go s.Clarify(context.Background(), producer.Question{Text: es("Which account?", "¿Qué cuenta?"), Timeout: time.Minute,
+		go s.AskChoice(context.Background(), producer.Question{Text: es("Which account?", "¿Qué cuenta?"), Timeout: time.Minute,
 			Choices: []producer.Choice{{Label: es("Checking", "Corriente")}, {Value: "s", Label: es("Savings", "Ahorros")}}})
 		q := of[*aaep.AwaitingClarification](l.events())[0]
 		l.sendRaw(fmt.Sprintf(`{"type":"subscription.renegotiate","subscription_id":%q,"capabilities":{"timing":{"more_time_for":%q}}}`, l.id, string(q.ReplyToken)))

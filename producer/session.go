@@ -33,10 +33,10 @@ var ErrNoSession = errors.New("producer: there is no session; Producer.StartSess
 
 // Session is one user request's worth of agent activity (§2.2.5). It has one beginning and one end,
 // and in between subscribers are told the state of the agent as it changes. All its methods may be
-// called at once. Only Tool, Confirm and Clarify wait for an answer, and for Config.Audit to keep
-// what must be on record first; other calls on the same session go on meanwhile. Until its end a
-// session keeps some hundred bytes for each of its calls, questions and outputs, so that
-// none is told twice: an agent that runs for months begins one for each thing that it is asked for.
+// called at once. Only Tool, Confirm and the Ask methods wait for an answer, and for Config.Audit
+// to keep what must be on record first; other calls on the same session go on meanwhile. Until its
+// end a session keeps some hundred bytes for each of its calls, questions and outputs, so that none
+// is told twice: an agent that runs for months begins one for each thing that it is asked for.
 //
 // A method that cannot tell something returns an error, and then nothing was told: ErrSessionOver,
 // or an *aaep.InvalidError that names the rule it would break.
@@ -169,7 +169,7 @@ func checkStateName(state aaep.State) error {
 	problem := ""
 	switch {
 	case state == aaep.StateAwaitingInput:
-		problem = "is the state of a question, and none is asked; Tool, Confirm and Clarify ask, and tell it"
+		problem = "is the state of a question, and none is asked; Tool, Confirm and AskText ask, and tell it"
 	case state == "" || strings.ContainsFunc(string(state), func(r rune) bool {
 		return !strings.ContainsRune("_-.:", r) && !unicode.IsDigit(r) && !unicode.IsLetter(r)
 	}):

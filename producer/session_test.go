@@ -29,7 +29,7 @@ func TestAfterTheEnd(t *testing.T) {
 		_, written := out.Write([]byte("more"))
 		_, _, confirmed := s.Confirm(t.Context(), look)
 		_, tooled := s.Tool(t.Context(), pay, ok)
-		_, clarified := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("What?")})
+		_, clarified := s.AskText(t.Context(), producer.Question{Text: aaep.Say("What?")})
 		for name, err := range map[string]error{
 			"Write": written, "Confirm": confirmed, "Tool": tooled, "Clarify": clarified,
 			"State, the same":    s.State(aaep.StateThinking, aaep.Text{}),
@@ -125,7 +125,7 @@ func race(t *testing.T, s *producer.Session) {
 		all.Go(func() { fmt.Fprintf(s.Output(), "Some %d text. And", i) })
 		all.Go(func() { s.Tool(t.Context(), look, ok) })
 		all.Go(func() { s.Tool(t.Context(), pay, ok) })
-		all.Go(func() { s.Clarify(t.Context(), producer.Question{Text: aaep.Say("What?"), Default: "x"}) })
+		all.Go(func() { s.AskText(t.Context(), producer.Question{Text: aaep.Say("What?"), Default: "x"}) })
 		all.Go(func() { s.State(aaep.StateDeciding, aaep.Text{}) })
 	}
 	all.Wait()
@@ -282,15 +282,15 @@ func TestRefusedTexts(t *testing.T) {
 				return err
 			}(),
 			"Clarify": func() error {
-				_, err := s.Clarify(t.Context(), producer.Question{Text: bad})
+				_, err := s.AskText(t.Context(), producer.Question{Text: bad})
 				return err
 			}(),
 			"Clarify, one choice": func() error {
-				_, err := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say("A")}}})
+				_, err := s.AskChoice(t.Context(), producer.Question{Text: aaep.Say("Which?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say("A")}}})
 				return err
 			}(),
 			"Clarify, no default": func() error {
-				_, err := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}, Default: "much"})
+				_, err := s.AskNumber(t.Context(), producer.Question{Text: aaep.Say("How much?"), Default: "much"})
 				return err
 			}(),
 		} {

@@ -301,7 +301,7 @@ func TestShutdownWithdraws(t *testing.T) {
 		saved := tool(s, producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}, d)
 		l.question()
 		asked := later(func() (any, error) {
-			return s.Clarify(t.Context(), producer.Question{Text: aaep.Say("What?"), Default: "x"})
+			return s.AskText(t.Context(), producer.Question{Text: aaep.Say("What?"), Default: "x"})
 		})
 		synctest.Wait()
 		if err := st.p.Shutdown(t.Context()); err != nil {
@@ -310,8 +310,8 @@ func TestShutdownWithdraws(t *testing.T) {
 		if r := <-saved; !errors.Is(r.err, producer.ErrSessionOver) || d.times != 0 {
 			t.Errorf("Tool = %v after %d runs", r.err, d.times)
 		}
-		if r := <-asked; !errors.Is(r.err, producer.ErrSessionOver) || r.value != nil {
-			t.Errorf("Clarify = %v, %v", r.value, r.err)
+		if r := <-asked; !errors.Is(r.err, producer.ErrSessionOver) || r.value != "" {
+			t.Errorf("AskText = %v, %v", r.value, r.err)
 		}
 	})
 }

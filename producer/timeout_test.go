@@ -260,7 +260,7 @@ func TestTimeEnough(t *testing.T) {
 	short := pay
 	short.Timeout = 19 * time.Second
 	_, err = s.Tool(t.Context(), short, ok)
-	_, asking := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("What?"), Timeout: time.Second})
+	_, asking := s.AskText(t.Context(), producer.Question{Text: aaep.Say("What?"), Timeout: time.Second})
 	for _, err := range []error{err, asking} {
 		var invalid *aaep.InvalidError
 		if !errors.As(err, &invalid) || invalid.Violations[0].Requirement != "CONF-035" || !strings.Contains(err.Error(), "20 seconds") {

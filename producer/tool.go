@@ -72,12 +72,12 @@ func (t Tool) highImpact() bool { return t.Irreversible || t.Risk == aaep.RiskHi
 // than was asked. Nothing was done.
 var ErrRejected = errors.New("producer: the user rejected it")
 
-// ErrTimedOut is returned by Tool, Confirm and Clarify where no answer came in time: silence means
-// no, and nothing was done.
+// ErrTimedOut is returned by Tool, Confirm and the Ask methods where no answer came in time:
+// silence means no, and nothing was done.
 var ErrTimedOut = errors.New("producer: nobody answered in time")
 
-// ErrUnreachable is returned by Tool, Confirm and Clarify where no subscriber can answer, or the
-// last one that could has gone. Nothing was done.
+// ErrUnreachable is returned by Tool, Confirm and the Ask methods where no subscriber can answer,
+// or the last one that could has gone. Nothing was done.
 var ErrUnreachable = errors.New("producer: nobody could be asked")
 
 // Tool runs a tool and tells about it. Where the tool must ask, it waits for the user's answer

@@ -131,7 +131,7 @@ func TestClarifyInTheirLanguage(t *testing.T) {
 			l := st.listen(answering(speaking(everything(), "es")))
 			s := st.session("Planning.")
 			asked := later(func() (any, error) {
-				return s.Clarify(t.Context(), producer.Question{Text: es("Which account?", "¿Qué cuenta?"), Context: es("Both are yours.", "Ambas son suyas."),
+				return s.AskChoice(t.Context(), producer.Question{Text: es("Which account?", "¿Qué cuenta?"), Context: es("Both are yours.", "Ambas son suyas."),
 					Choices: []producer.Choice{{Label: es("Checking", "Corriente")}, {Value: "s", Label: tc.second}}, Default: "Checking"})
 			})
 			if got := nth(wordsOf(l), 3); got != tc.want {

@@ -271,14 +271,14 @@ func (t *telling) question(s taskStatus, open time.Duration) func(context.Contex
 		q := producer.Question{
 			Text:    aaep.Say(t.agentName + " wants you to sign in somewhere. Have you done that?"),
 			Context: aaep.Say(cmp.Or(text, t.agentName+" does not say where.") + " Sign in with a program of your own; nothing is opened here."),
-			Kinds:   []aaep.ResponseKind{aaep.ResponseYesNo}, Timeout: open,
+			Timeout: open,
 		}
 		return func(ctx context.Context) answer {
-			yes, err := session.Clarify(ctx, q)
+			yes, err := session.AskYesNo(ctx, q)
 			switch {
 			case err != nil:
 				return answer{err: err}
-			case yes != true:
+			case !yes:
 				return answer{err: errDeclined}
 			}
 			return answer{text: "The user says that they have signed in."}
@@ -289,10 +289,7 @@ func (t *telling) question(s taskStatus, open time.Duration) func(context.Contex
 		Context: aaep.Say("Your answer is sent to " + t.agentName + " as you give it."), Timeout: open,
 	}
 	return func(ctx context.Context) answer {
-		given, err := session.Clarify(ctx, q)
-		if err != nil {
-			return answer{err: err}
-		}
-		return answer{text: fmt.Sprint(given)}
+		given, err := session.AskText(ctx, q)
+		return answer{text: given, err: err}
 	}
 }

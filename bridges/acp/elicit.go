@@ -102,17 +102,17 @@ func (t *turn) askToVisit(ctx context.Context, ask elicitation) (form.Answer, er
 		Text: aaep.Say(fmt.Sprintf("Do you want to go to an address at %s yourself?", toolwords.Line(at.Host))),
 		Context: aaep.Say(words.Fit(toolwords.Line(ask.Message), maxContextBytes-mostAddress-100) +
 			" The whole address is: " + toolwords.Line(ask.URL)),
-		Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}, Timeout: t.c.agent.cfg.AnswerTime,
+		Timeout: t.c.agent.cfg.AnswerTime,
 	}
-	var yes any
+	var yes bool
 	err = t.putQuestion(ctx, nil, func() (err error) {
-		yes, err = t.s.Clarify(ctx, q)
+		yes, err = t.s.AskYesNo(ctx, q)
 		return err
 	})
 	switch {
 	case err != nil:
 		return form.Answer{Action: form.Cancel}, err
-	case yes == true:
+	case yes:
 		return form.Answer{Action: form.Accept}, nil
 	}
 	return form.Answer{Action: form.Decline}, nil

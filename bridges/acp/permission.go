@@ -208,7 +208,7 @@ func (t *turn) putChoice(ctx context.Context, p *permission) (permissionOption, 
 	if len(q.Choices) == 1 { // a choice needs two
 		q.Choices = append(q.Choices, producer.Choice{Value: "0", Label: aaep.Say("None of it")})
 	}
-	answer, err := t.s.Clarify(ctx, q)
+	answer, err := t.s.AskChoice(ctx, q)
 	if err != nil {
 		return permissionOption{}, err
 	}

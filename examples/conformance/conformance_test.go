@@ -75,7 +75,7 @@ func (a agent) play(ctx context.Context, sc conformance.Scenario) error {
 		pay.Risk, pay.Irreversible, pay.Timeout = aaep.RiskHigh, true, limit
 		s.Tool(ctx, pay, run)
 	case conformance.Clarify:
-		s.Clarify(ctx, producer.Question{Text: aaep.Say("Pay at once?"), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}, Default: "false", Timeout: limit})
+		s.AskYesNo(ctx, producer.Question{Text: aaep.Say("Pay at once?"), Default: "false", Timeout: limit})
 	case conformance.Handoff:
 		s.Handoff(aaep.Say("A person takes over."), aaep.HandoffRequested{Reason: "It is beyond me.", TargetKind: "human"})
 	case conformance.Errored:

@@ -83,7 +83,7 @@ func plan(ctx context.Context, p *producer.Producer) error {
 		return err
 	}
 	defer s.Close()
-	city, err := s.Clarify(ctx, producer.Question{Text: aaep.Say("Where do you want to go?"), Choices: []producer.Choice{
+	city, err := s.AskChoice(ctx, producer.Question{Text: aaep.Say("Where do you want to go?"), Choices: []producer.Choice{
 		{Label: aaep.Say("Lagos")}, {Label: aaep.Say("Lima")}}})
 	if err != nil {
 		return s.Fail(err, aaep.Say("Nobody said where to."))

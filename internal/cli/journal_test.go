@@ -91,7 +91,7 @@ func TestNoWordsInTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Clarify(t.Context(), producer.Question{Text: aaep.Say("A secret question?")})
+	s.AskText(t.Context(), producer.Question{Text: aaep.Say("A secret question?")})
 	if got := log.String(); strings.Contains(got, "secret") || !strings.Contains(got, "question settled") {
 		t.Errorf("the log has %q", got)
 	}

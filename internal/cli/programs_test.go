@@ -69,12 +69,11 @@ func asker() {
 		})
 		both.Wait()
 	case "choice":
-		clarify(p, producer.Question{Text: aaep.Say("Which account?"), Timeout: *timeout,
+		clarify(p, (*producer.Session).AskChoice, producer.Question{Text: aaep.Say("Which account?"), Timeout: *timeout,
 			Choices: []producer.Choice{{Value: "c-1", Label: aaep.Say("Checking")},
 				{Value: "s-1", Label: aaep.Say("Savings")}}})
 	case "number":
-		clarify(p, producer.Question{Text: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric},
-			Timeout: *timeout, Default: "20"})
+		clarify(p, (*producer.Session).AskNumber, producer.Question{Text: aaep.Say("How much?"), Timeout: *timeout, Default: "20"})
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -103,10 +102,11 @@ func confirm(ctx context.Context, p *producer.Producer, tool producer.Tool) {
 	}
 }
 
-func clarify(p *producer.Producer, q producer.Question) {
+func clarify[T any](p *producer.Producer, ask func(*producer.Session, context.Context, producer.Question) (T, error),
+	q producer.Question) {
 	s := must(p.StartSession(context.Background(), aaep.Say("Working.")))
 	defer s.Complete(aaep.Say("Ready."))
-	answer, err := s.Clarify(context.Background(), q)
+	answer, err := ask(s, context.Background(), q)
 	fmt.Printf("answer %v, error %v\n", answer, err)
 }
 

@@ -284,21 +284,20 @@ func TestChoices(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := make(chan any, 1)
-			ask := func(kinds ...aaep.ResponseKind) {
-				q := producer.Question{Text: aaep.Say("How many pages shall be printed?"), Kinds: kinds,
-					Timeout: 10 * time.Minute}
-				if len(kinds) == 0 {
-					q.Choices = []producer.Choice{{Value: "five", Label: aaep.Say("5")},
-						{Value: "one", Label: aaep.Say("1")}, {Value: "two", Label: aaep.Say("2")}}
-				}
+			ask := func(put func(producer.Question) (any, error)) {
 				go func() {
-					answer, _ := s.Clarify(t.Context(), q)
+					answer, _ := put(producer.Question{Text: aaep.Say("How many pages shall be printed?"), Timeout: 10 * time.Minute})
 					got <- answer
 				}()
 				passTime(1500 * time.Millisecond)
 			}
+			choice := func(q producer.Question) (any, error) {
+				q.Choices = []producer.Choice{{Value: "five", Label: aaep.Say("5")},
+					{Value: "one", Label: aaep.Say("1")}, {Value: "two", Label: aaep.Say("2")}}
+				return s.AskChoice(t.Context(), q)
+			}
 			const early = "You may not have heard all of it."
-			ask()
+			ask(choice)
 			e.wantSaid("5", early)
 			if n := strings.Count(e.out.String(), "Question: How many pages"); n != 2 {
 				t.Errorf("it is put %d times:\n%s", n, e.out.String())
@@ -308,7 +307,7 @@ func TestChoices(t *testing.T) {
 			if got := <-got; got != "five" {
 				t.Errorf("5 is %v", got)
 			}
-			ask()
+			ask(choice)
 			passTime(20 * time.Second)
 			const meant = "That may mean two of the choices. Given once more, it means this one: "
 			e.wantSaid("1", meant+"1.")
@@ -318,14 +317,14 @@ func TestChoices(t *testing.T) {
 			if got := <-got; got != "one" {
 				t.Errorf("1 is %v", got)
 			}
-			ask(aaep.ResponseYesNo)
+			ask(func(q producer.Question) (any, error) { return s.AskYesNo(t.Context(), q) })
 			e.wantSaid("n", early)
 			passTime(2 * time.Second)
 			e.wantSaid("n", "Answer sent: no.")
 			if got := <-got; got != false {
 				t.Errorf("n is %v", got)
 			}
-			ask(aaep.ResponseFreetext)
+			ask(func(q producer.Question) (any, error) { return s.AskText(t.Context(), q) })
 			e.wantSaid("twelve", "Answer sent.")
 			if got := <-got; got != "twelve" {
 				t.Errorf("twelve is %v", got)

@@ -136,8 +136,8 @@ func TestQuietAgent(t *testing.T) {
 			}
 			answered := make(chan any, 1)
 			go func() {
-				answer, _ := s.Clarify(t.Context(),
-					producer.Question{Text: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
+				answer, _ := s.AskText(t.Context(),
+					producer.Question{Text: aaep.Say("Which file?")})
 				answered <- answer
 			}()
 			passTime(5 * time.Second)

@@ -132,8 +132,8 @@ func TestCommandWhileAsked(t *testing.T) {
 
 			where := make(chan any, 1)
 			go func() {
-				answer, _ := s.Clarify(t.Context(),
-					producer.Question{Text: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
+				answer, _ := s.AskText(t.Context(),
+					producer.Question{Text: aaep.Say("Which file?")})
 				where <- answer
 			}()
 			passTime(5 * time.Second)

@@ -47,7 +47,7 @@ func Fill(ctx context.Context, s *producer.Session, questions []Question) (Answe
 		var value any
 		ok := false
 		for n := 0; n < attempts && !ok; n++ {
-			answer, err := s.Clarify(ctx, q.Question)
+			answer, err := q.ask(s, ctx, q.Question)
 			if err != nil {
 				return Answer{Action: Cancel}, err
 			}
@@ -78,8 +78,26 @@ type Question struct {
 	whole   bool     // it takes whole numbers only
 	several bool     // it takes any number of the options
 	about   string   // what the form is about
+	ask     askFunc  // asks for an answer of the kind that the field takes
 	producer.Question
 }
+
+// askFunc is one of the methods with which a session asks, whatever it returns.
+type askFunc func(*producer.Session, context.Context, producer.Question) (any, error)
+
+// untyped returns a method of a session that asks as an askFunc.
+func untyped[T any](ask func(*producer.Session, context.Context, producer.Question) (T, error)) askFunc {
+	return func(s *producer.Session, ctx context.Context, q producer.Question) (any, error) {
+		return ask(s, ctx, q)
+	}
+}
+
+var (
+	askText   = untyped((*producer.Session).AskText)
+	askYesNo  = untyped((*producer.Session).AskYesNo)
+	askChoice = untyped((*producer.Session).AskChoice)
+	askNumber = untyped((*producer.Session).AskNumber)
+)
 
 // An option is one of the values that a field can have.
 type option struct {
@@ -147,7 +165,7 @@ func text(value any) string {
 
 // offer puts the options of q as choices where the protocol can (EVT-083), and else names them
 // beside the question.
-func (q *Question) offer(number bool) {
+func (q *Question) offer() {
 	choices, seen, fit := []producer.Choice{}, map[string]bool{}, len(q.options) >= 2 && len(q.options) <= 32
 	labels, length := []string{}, 0
 	for _, o := range q.options {
@@ -162,7 +180,7 @@ func (q *Question) offer(number bool) {
 	switch {
 	case len(q.options) == 0:
 	case fit && !q.several:
-		q.Choices, q.Kinds = choices, []aaep.ResponseKind{aaep.ResponseMultipleChoice}
+		q.Choices, q.ask = choices, askChoice
 	default:
 		named := strings.Join(labels, ", ")
 		if len(labels) < len(q.options) {
@@ -172,10 +190,7 @@ func (q *Question) offer(number bool) {
 			named = "Any of these, with commas between them, or - for none: " + named
 		}
 		q.Context = aaep.Say(strings.TrimSpace(words.Fit(q.about, mostContext-len(named)-1) + "\n" + named))
-		q.Kinds = []aaep.ResponseKind{aaep.ResponseFreetext}
-	}
-	if number && len(q.options) > 0 {
-		q.Kinds = append(q.Kinds, aaep.ResponseNumeric)
+		q.ask = askText
 	}
 }
 
@@ -239,7 +254,7 @@ func Questions(message string, schema []byte) (questions []Question, err error) 
 	}
 	context := aaep.Say(words.Fit(message, mostContext))
 	if len(form.Properties) == 0 {
-		return []Question{{Question: producer.Question{Text: context, Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}}}}, nil
+		return []Question{{ask: askYesNo, Question: producer.Question{Text: context}}}, nil
 	}
 	names := slices.SortedFunc(maps.Keys(form.Properties), func(a, b string) int {
 		rank := func(name string) uint { return uint(slices.Index(form.Required, name)) } // of none, the highest
@@ -247,12 +262,12 @@ func Questions(message string, schema []byte) (questions []Question, err error) 
 	})
 	for _, name := range names {
 		f := form.Properties[name]
-		q := Question{field: name, about: message, Question: producer.Question{Text: aaep.Say(words.Fit(cmp.Or(f.Title, f.Description, name), 15000) + "?"), Context: context}}
+		q := Question{field: name, about: message, ask: askText, Question: producer.Question{Text: aaep.Say(words.Fit(cmp.Or(f.Title, f.Description, name), 15000) + "?"), Context: context}}
 		switch f.Type {
 		case "boolean":
-			q.Kinds = []aaep.ResponseKind{aaep.ResponseYesNo}
+			q.ask = askYesNo
 		case "number", "integer":
-			q.Kinds, q.whole = []aaep.ResponseKind{aaep.ResponseNumeric}, f.Type == "integer"
+			q.ask, q.whole = askNumber, f.Type == "integer"
 			q.options, err = f.choices()
 		case "string":
 			q.options, err = f.choices()
@@ -270,7 +285,7 @@ func Questions(message string, schema []byte) (questions []Question, err error) 
 		if err != nil {
 			return nil, fmt.Errorf("the field %q of the form %w", name, err)
 		}
-		q.offer(f.Type == "number" || f.Type == "integer" || f.Type == "boolean")
+		q.offer()
 		questions = append(questions, q)
 	}
 	return questions, nil

@@ -321,8 +321,8 @@ func tools(ctx context.Context, s *producer.Session, r *rand.Rand) (err error) {
 		tool.Name, tool.Irreversible, tool.Risk = grave, true, aaep.RiskHigh
 		tool.Consequence, tool.Timeout = words(r.IntN(1000)), 2*time.Second
 	case 2:
-		_, err = s.Clarify(ctx,
-			producer.Question{Text: words(r.IntN(1000)), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo},
+		_, err = s.AskYesNo(ctx,
+			producer.Question{Text: words(r.IntN(1000)),
 				Default: "false", Timeout: time.Second})
 		return err
 	}

@@ -83,7 +83,7 @@ func TestSessionOfATool(t *testing.T) {
 			if producer.SessionOf(ctx) == nil {
 				st.t.Error("the function has no session")
 			}
-			_, err := producer.SessionOf(ctx).Clarify(ctx,
+			_, err := producer.SessionOf(ctx).AskText(ctx,
 				producer.Question{Text: aaep.Say("Which account?"), Default: "savings"})
 			return "", err
 		})

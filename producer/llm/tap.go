@@ -44,7 +44,7 @@
 //	book = llm.Guard(tap, "book", func(in Trip) producer.Tool {
 //		return producer.Tool{Risk: aaep.RiskLow, Action: aaep.Say("Looking for a train.")}
 //	}, func(ctx context.Context, in Trip) (string, error) {
-//		class, err := producer.SessionOf(ctx).Clarify(ctx, producer.Question{Text: aaep.Say("First or second class?"), …})
+//		class, err := producer.SessionOf(ctx).AskText(ctx, producer.Question{Text: aaep.Say("First or second class?"), …})
 //
 // Tools that the provider runs itself, such as its web search, are announced as they begin and end.
 //

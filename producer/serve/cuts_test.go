@@ -37,8 +37,7 @@ func runFullSession(s *producer.Session) error {
 		return fmt.Errorf("pay: %w", err)
 	}
 	out.Close()
-	if v, err := s.Clarify(ctx, producer.Question{Text: aaep.Say("Which day?"),
-		Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}}); v != 3.0 {
+	if v, err := s.AskNumber(ctx, producer.Question{Text: aaep.Say("Which day?")}); v != 3.0 {
 		return fmt.Errorf("clarify: %v, %v", v, err)
 	}
 	return s.Complete(aaep.Say("Done."))

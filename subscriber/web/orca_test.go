@@ -410,7 +410,7 @@ var scenes = []struct {
 	{"a choice", func(r *fixture) {
 		got := make(chan any, 1)
 		go func() {
-			v, _ := r.Clarify(r.t.Context(), producer.Question{Text: aaep.Say("Which colour shall the door have?"), Timeout: 2 * time.Minute,
+			v, _ := r.AskChoice(r.t.Context(), producer.Question{Text: aaep.Say("Which colour shall the door have?"), Timeout: 2 * time.Minute,
 				Choices: []producer.Choice{{Value: "r", Label: aaep.Say("Red")}, {Value: "b", Label: aaep.Say("Blue")}}})
 			got <- v
 		}()

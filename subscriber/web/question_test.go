@@ -120,7 +120,7 @@ func TestExpiry(t *testing.T) {
 	s := st.session(t, "Asking.")
 	outcome := make(chan error, 1)
 	go func() {
-		_, err := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which colour?"), Timeout: 2 * time.Second})
+		_, err := s.AskText(t.Context(), producer.Question{Text: aaep.Say("Which colour?"), Timeout: 2 * time.Second})
 		outcome <- err
 	}()
 	p.until(asked)
@@ -144,22 +144,28 @@ func TestClarify(t *testing.T) {
 		return `document.querySelector(".question:not(.settled) input").value = "` + text + `"; document.querySelector(".question:not(.settled) button.yes").click()`
 	}
 	for _, c := range []struct {
-		q    producer.Question
+		ask  func() (any, error)
 		act  string
 		want any
 	}{
-		{producer.Question{Text: aaep.Say("Which one?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say("The first")}, {Value: "b", Label: aaep.Say("The second")}}},
-			`Array.from(document.querySelectorAll(".question:not(.settled) button")).find((b) => b.textContent === "Choose: The second").click()`, "b"},
-		{producer.Question{Text: aaep.Say("Shall we?"), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}},
+		{func() (any, error) {
+			return s.AskChoice(t.Context(), producer.Question{Text: aaep.Say("Which one?"), Choices: []producer.Choice{
+				{Value: "a", Label: aaep.Say("The first")}, {Value: "b", Label: aaep.Say("The second")}}})
+		}, `Array.from(document.querySelectorAll(".question:not(.settled) button")).find((b) => b.textContent === "Choose: The second").click()`, "b"},
+		{func() (any, error) { return s.AskYesNo(t.Context(), producer.Question{Text: aaep.Say("Shall we?")}) },
 			`Array.from(document.querySelectorAll(".question:not(.settled) button")).find((b) => b.textContent === "No").click()`, false},
-		{producer.Question{Text: aaep.Say("How many?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}}, fill("2,5"), 2.5},
-		{producer.Question{Text: aaep.Say("What name?")}, fill("Ada"), "Ada"},
-		{producer.Question{Text: aaep.Say("How many, or why?"), Kinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice, aaep.ResponseFreetext},
-			Choices: []producer.Choice{{Value: "all", Label: aaep.Say("5")}, {Value: "one", Label: aaep.Say("1")}}}, fill(" 1"), "one"},
+		{func() (any, error) { return s.AskNumber(t.Context(), producer.Question{Text: aaep.Say("How many?")}) },
+			fill("2,5"), 2.5},
+		{func() (any, error) { return s.AskText(t.Context(), producer.Question{Text: aaep.Say("What name?")}) },
+			fill("Ada"), "Ada"},
+		{func() (any, error) {
+			return s.AskText(t.Context(), producer.Question{Text: aaep.Say("How many, or why?"), Choices: []producer.Choice{
+				{Value: "all", Label: aaep.Say("5")}, {Value: "one", Label: aaep.Say("1")}}})
+		}, fill(" 1"), "one"},
 	} {
 		got := make(chan any, 1)
 		go func() {
-			v, err := s.Clarify(t.Context(), c.q)
+			v, err := c.ask()
 			if err != nil {
 				v = err
 			}
@@ -171,10 +177,10 @@ func TestClarify(t *testing.T) {
 		select {
 		case v := <-got:
 			if v != c.want {
-				t.Errorf("%s: %v, want %v", c.q.Text.Normal, v, c.want)
+				t.Errorf("%v, want %v", v, c.want)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("%s: no answer. The page: %s", c.q.Text.Normal, eval[string](p, "document.body.innerText"))
+			t.Fatalf("no answer for %v. The page: %s", c.want, eval[string](p, "document.body.innerText"))
 		}
 		p.until(`document.querySelectorAll(".question:not(.settled)").length === 0`)
 	}

@@ -45,7 +45,7 @@ func TestLanguageChangedWhileAsked(t *testing.T) {
 	p.until(connected)
 	answer := make(chan any, 1)
 	go func() {
-		got, _ := st.session(t, "Choosing.").Clarify(context.Background(), producer.Question{Text: aaep.Say("What is it for?").In("es", aaep.Say("¿Para qué es?")), Timeout: time.Minute})
+		got, _ := st.session(t, "Choosing.").AskText(context.Background(), producer.Question{Text: aaep.Say("What is it for?").In("es", aaep.Say("¿Para qué es?")), Timeout: time.Minute})
 		answer <- got
 	}()
 	p.until(asked)

@@ -147,7 +147,7 @@ func TestOutcomeOnce(t *testing.T) {
 	}
 	answer := make(chan any, 1)
 	go func() {
-		got, _ := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say("This")}, {Value: "b", Label: aaep.Say("That")}}})
+		got, _ := s.AskChoice(t.Context(), producer.Question{Text: aaep.Say("Which?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say("This")}, {Value: "b", Label: aaep.Say("That")}}})
 		answer <- got
 	}()
 	p.until(asked)

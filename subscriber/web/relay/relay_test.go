@@ -215,8 +215,7 @@ func TestPass(t *testing.T) {
 		t.Errorf("the tool ran %d times, %v", o.runs, o.err)
 	}
 	go func() {
-		v, err := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("How many?"),
-			Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}})
+		v, err := s.AskNumber(t.Context(), producer.Question{Text: aaep.Say("How many?")})
 		if v != 2.5 || err != nil {
 			t.Errorf("the answer was %v, %v", v, err)
 		}

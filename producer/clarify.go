@@ -1,0 +1,190 @@
+package producer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/phrase"
+)
+
+// Question is what an agent wants to know from its user. AskText, AskYesNo, AskChoice and AskNumber
+// ask it, each for an answer of its kind.
+type Question struct {
+	// Text is the question itself; Context is what the user should know to answer it. The question
+	// is asked in the languages that all its texts are in, the labels of the choices included.
+	Text    aaep.Text
+	Context aaep.Text
+	// Choices are the answers to choose from, from 2 to 32. AskChoice needs them, AskText offers
+	// them beside an answer in the user's own words, and the others take none.
+	Choices []Choice
+	// Default is taken as the answer when none comes: a choice's value, "true" or "false", a
+	// number, or text. Empty is none.
+	Default string
+	// Timeout is how long the user has, as in Tool. Zero is two minutes.
+	Timeout time.Duration
+}
+
+// Choice is one answer to choose: {Label: aaep.Say("Savings")}, or, where the agent knows it by
+// another name, {Value: "account-2", Label: aaep.Say("Savings")}.
+type Choice struct {
+	Value string    // what the agent gets; empty is the label in the agent's own language
+	Label aaep.Text // what the user hears
+}
+
+// AskText asks the user and waits for an answer in words, or for the value of one of q.Choices,
+// which the user may choose instead. Without an answer it returns q.Default or, if there is none,
+// ErrTimedOut or ErrUnreachable. Other errors are *aaep.InvalidError for a question that cannot be
+// put, ErrNotRecorded, ErrSessionOver, and that of ctx.
+//
+// Any goroutine may ask. A session puts one question at a time; the next one waits for its turn.
+func (s *Session) AskText(ctx context.Context, q Question) (string, error) {
+	kinds := []aaep.ResponseKind{aaep.ResponseFreetext}
+	if len(q.Choices) > 0 {
+		kinds = []aaep.ResponseKind{aaep.ResponseMultipleChoice, aaep.ResponseFreetext}
+	}
+	return askFor[string](ctx, s, q, kinds...)
+}
+
+// AskYesNo asks the user and waits for yes, which is true, or no. Everything else is as with
+// AskText. For a yes to an action, use Tool: that is the agent's promise to wait for it.
+func (s *Session) AskYesNo(ctx context.Context, q Question) (bool, error) {
+	return askFor[bool](ctx, s, q, aaep.ResponseYesNo)
+}
+
+// AskChoice asks the user and returns the value of the choice that was made. Everything else is as
+// with AskText.
+func (s *Session) AskChoice(ctx context.Context, q Question) (string, error) {
+	return askFor[string](ctx, s, q, aaep.ResponseMultipleChoice)
+}
+
+// AskNumber asks the user and waits for a number. Everything else is as with AskText.
+func (s *Session) AskNumber(ctx context.Context, q Question) (float64, error) {
+	return askFor[float64](ctx, s, q, aaep.ResponseNumeric)
+}
+
+// askFor asks for an answer of one of these kinds, all of which have the type T. An answer that has
+// another type cannot come: the ledger takes only replies of the kinds that the question names.
+func askFor[T string | bool | float64](ctx context.Context, s *Session, q Question, kinds ...aaep.ResponseKind) (
+	answer T, err error) {
+	response, err := s.clarify(ctx, q, kinds)
+	answer, _ = response.(T)
+	return answer, err
+}
+
+// clarify puts a question that takes answers of these kinds, and waits for the answer. The agent's
+// goroutine calls it, holding no lock.
+func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.ResponseKind) (any, error) {
+	if s == nil || s.p == nil {
+		return nil, ErrNoSession
+	}
+	q.Timeout = cmp.Or(q.Timeout, 2*time.Minute)
+	if err := q.check(s.p, kinds); err != nil {
+		return nil, err
+	}
+	p := &aaep.AwaitingClarification{
+		ReplyToken:            aaep.ReplyToken(newID("rpl_")),
+		TimeoutSeconds:        wholeSeconds(q.Timeout),
+		AcceptedResponseKinds: kinds,
+		DefaultResponse:       q.Default,
+	}
+	q.fillIn(p, "")
+	words := s.p.authoredSpeech(q.Text)
+	words.setPayloads(func(tag string) (aaep.Payload, bool) {
+		p := *p
+		ok := q.fillIn(&p, tag)
+		return &p, ok
+	})
+	if q.Default != "" && ledger.DefaultResponse(p) == nil {
+		return nil, inFields(p, &aaep.InvalidError{Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
+			Requirement: "EVT-085", Pointer: "/default_response", Problem: "is no answer to this question: " + answersTo(p)}}})
+	}
+	out, _, err := s.askQuestion(ctx, words,
+		&ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p},
+		func(out *ledger.Outcome) (speech, error) { return s.explainAnswer(out, q) })
+	if err != nil {
+		return nil, err
+	}
+	return out.Response, nil
+}
+
+// check returns what is wrong with the fields of a question that takes answers of these kinds, as
+// far as its event does not show it.
+func (q Question) check(p *Producer, kinds []aaep.ResponseKind) error {
+	if err := p.checkTimeout(aaep.TypeAwaitingClarification, q.Timeout); err != nil {
+		return fmt.Errorf("producer: Question.Timeout: %w", err)
+	}
+	if len(q.Choices) > 0 && kinds[0] != aaep.ResponseMultipleChoice {
+		return errors.New("producer: Question.Choices: only AskChoice and AskText offer choices")
+	}
+	if err := checkBeside("Question.Context", q.Context); err != nil {
+		return err
+	}
+	for i, c := range q.Choices {
+		if err := checkBeside(fmt.Sprintf("Question.Choices[%d].Label", i), c.Label); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillIn sets the texts of p in a language, and reports whether all of them are in it. The tag ""
+// is, for each text, the language in which it is said first.
+func (q Question) fillIn(p *aaep.AwaitingClarification, tag string) bool {
+	var ok, all bool
+	p.Question, all = textIn(q.Text, tag)
+	p.Context, ok = textIn(q.Context, tag)
+	all = all && ok
+	p.Choices = nil
+	for _, c := range q.Choices {
+		label, ok := textIn(c.Label, tag)
+		own, _ := textIn(c.Label, "")
+		p.Choices = append(p.Choices, aaep.Choice{Value: cmp.Or(c.Value, own), Label: label})
+		all = all && ok
+	}
+	return all
+}
+
+// explainAnswer maps the outcome of a clarification to the words that announce it, and to the error
+// that the agent gets. An answer has no words and no error. It takes no lock, as askQuestion
+// demands.
+func (s *Session) explainAnswer(out *ledger.Outcome, q Question) (speech, error) {
+	id, err := phrase.QuestionTimedOut, ErrTimedOut
+	switch {
+	case out.Cause == ledger.Replied:
+		return speech{}, nil
+	case out.Cause == ledger.Withdrawn:
+		id, err = phrase.QuestionWithdrawn, context.Canceled
+	case out.Response != nil:
+		id, err = phrase.DefaultUsed, nil
+	case out.Cause == ledger.Unreachable:
+		id, err = phrase.QuestionUnreachable, ErrUnreachable
+	}
+	return s.p.phraseAbout(id, q.Text), err
+}
+
+// answersTo returns which answers a question takes, for an error about its Default.
+func answersTo(p *aaep.AwaitingClarification) string {
+	var all []string
+	for _, kind := range p.AcceptedResponseKinds {
+		switch kind {
+		case aaep.ResponseMultipleChoice:
+			for _, c := range p.Choices {
+				all = append(all, strconv.Quote(c.Value))
+			}
+		case aaep.ResponseYesNo:
+			all = append(all, `"true"`, `"false"`)
+		case aaep.ResponseNumeric:
+			all = append(all, `a number such as "12.5"`)
+		case aaep.ResponseFreetext:
+			all = append(all, "any text")
+		}
+	}
+	return "it takes " + strings.Join(all, ", ")
+}
