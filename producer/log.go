@@ -111,8 +111,9 @@ func claimStore(store log.Store) (release func(), err error) {
 }
 
 // closeLog notes in the log that no session is open, so that the next process need not look for
-// any, and closes it. Where events were republished it cannot know that, and notes nothing.
-// Shutdown calls it last.
+// any, and closes it. Where events were republished it cannot know that, and where the log has
+// failed it cannot say it; then it notes alone that the agent has ended in good order, if the log
+// takes that. Shutdown calls it last.
 func (p *Producer) closeLog() {
 	if p.cfg.Follow != nil {
 		return
@@ -123,6 +124,9 @@ func (p *Producer) closeLog() {
 	}
 	if closing := p.log.Close(); err == nil {
 		err = closing
+	}
+	if marking := p.log.MarkEnded(); err == nil {
+		err = marking
 	}
 	p.releaseStore()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,4 +175,68 @@ func TestNewOnAFullDisk(t *testing.T) {
 			}
 		})
 	})
+}
+
+// fillsUp is a disk that takes no event once it is full, and what the log says of itself all the
+// same.
+type fillsUp struct {
+	log.Store
+	full *atomic.Bool
+}
+
+// Append fails once the disk is full.
+func (s fillsUp) Append(records [][]byte) error {
+	if s.full.Load() && len(records) > 0 {
+		return errFull
+	}
+	return s.Store.Append(records)
+}
+
+// A session that ended in good order is no crash at the next start, also where a full disk kept its
+// end from the log or where its events were republished. One that was killed is, also after a run
+// that ended in good order.
+func TestEndedInGoodOrder(t *testing.T) {
+	for _, c := range []struct{ name, level string }{
+		{"full disk", "WARN"}, {"republished", "WARN"}, {"killed", "ERROR"}, {"whole", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
+				check(t, err)
+				defer kept.Close()
+				agent, full := aaep.Producer{AgentID: "tester", AgentName: "Tester"}, &atomic.Bool{}
+				first, err := producer.New(producer.Config{Agent: agent, Log: fillsUp{kept, full}})
+				check(t, err)
+				check(t, first.Shutdown(t.Context()))
+				second, err := producer.New(producer.Config{Agent: agent, Log: fillsUp{kept, full},
+					Logger: slog.New(slog.DiscardHandler)})
+				check(t, err)
+				if c.name == "republished" {
+					check(t, second.Republish(&aaep.Event{AAEPVersion: aaep.Version, EventID: "evt_1", SessionID: "sess_1",
+						Timestamp: time.Now(), Producer: agent, Urgency: aaep.UrgencyNormal, Verbosity: aaep.VerbosityNormal,
+						Summary: aaep.Say("Begun elsewhere."), Payload: &aaep.SessionStarted{}}))
+				} else {
+					_, err = second.StartSession(t.Context(), aaep.Say("Working."))
+					check(t, err)
+				}
+				synctest.Wait() // it is on the disk
+				var again log.Store = struct{ log.Store }{kept}
+				if c.name == "killed" {
+					defer second.Shutdown(t.Context())
+				} else {
+					full.Store(c.name == "full disk")
+					second.Shutdown(t.Context())
+					full.Store(false)
+				}
+				var logged bytes.Buffer
+				p, err := producer.New(producer.Config{Agent: agent, Log: again, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+				check(t, err)
+				p.Shutdown(t.Context())
+				if found := strings.Count(logged.String(), "ended a session"); c.level == "" && found != 0 ||
+					c.level != "" && (found != 1 || !strings.Contains(logged.String(), "level="+c.level+` msg="ended a session`)) {
+					t.Errorf("the log has %s", &logged)
+				}
+			})
+		})
+	}
 }

@@ -80,7 +80,11 @@ func (p *Producer) recoverSessions() error {
 		if err != nil {
 			found = found.With("error", err)
 		}
-		found.Error("ended a session that the run before left open")
+		if p.log.WasEnded() { // a full disk kept the end of the session from the log, or it was republished
+			found.Warn("ended a session whose end is not in the log, though the run before ended in good order")
+		} else {
+			found.Error("ended a session that the run before left open")
+		}
 		if ev, failed := s.buildEvent(
 			p.speechOrPhrase(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
 			p.log.Append(ev) // unchecked: a bridge may have republished events in any order

@@ -29,6 +29,7 @@ type meta struct {
 	Key     []byte `json:"key"`
 	Runs    []run  `json:"runs"`
 	Settled uint64 `json:"settled"`
+	Ended   bool   `json:"ended,omitempty"` // the process that wrote it last ended in good order: see MarkEnded
 }
 
 // A persister gives a store what is appended to a log, in a goroutine of its own. Its fields below
@@ -39,6 +40,7 @@ type persister struct {
 	// storeMu is held while the store is written to. The log's mu is never taken under it.
 	storeMu sync.Mutex
 	meta    meta // guarded by storeMu
+	ended   bool // the run before ended in good order; set by Open
 
 	wake   chan struct{} // holds one value while there is something to store
 	done   chan struct{} // closed when persistLoop has returned
@@ -82,6 +84,7 @@ func Open(store log.Store, size int, agent string) (*Log, error) {
 					"the agent its old name", k.meta.Agent, agent)
 	}
 	k.meta.Agent = cmp.Or(agent, k.meta.Agent)
+	k.ended, k.meta.Ended = k.meta.Ended, false
 	k.meta.beginRun(start, end)
 	if err := k.setMeta(); err != nil {
 		return nil, err
@@ -176,6 +179,37 @@ func (l *Log) Settle() error {
 	k.storeMu.Unlock()
 	return k.setMeta()
 }
+
+// MarkEnded notes in the store that this process ends in good order, also where the store has
+// failed since and lacks the newest events. The caller appends nothing after it, and calls it after
+// Close. A store that does not answer is given up after storeTimeout; the error is that of one that
+// has not failed before.
+func (l *Log) MarkEnded() error {
+	k := l.persister
+	if k == nil {
+		return nil
+	}
+	if !k.storeMu.TryLock() { // persistLoop waits for the store, and Close has waited for that
+		return nil
+	}
+	k.meta.Ended = true
+	k.storeMu.Unlock()
+	marked := make(chan error, 1)
+	go func() { marked <- k.setMeta() }()
+	late := time.NewTimer(storeTimeout)
+	defer late.Stop()
+	select {
+	case err := <-marked:
+		if l.Err() == nil {
+			return err
+		}
+	case <-late.C:
+	}
+	return nil
+}
+
+// WasEnded reports whether the run before this one called MarkEnded.
+func (l *Log) WasEnded() bool { return l.persister != nil && l.persister.ended }
 
 // Failed returns a channel that is closed when the store has failed, and Err says why: from then on
 // the log is in memory alone, and a restart loses what comes. The channel is nil where there is no
