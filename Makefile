@@ -91,7 +91,7 @@ compiler:
 # What the tests need to meet real assistive technology: names of Debian packages. Without them those tests are skipped,
 # and say so; with AAEP_REAL=1 they fail.
 REAL_PACKAGES := speech-dispatcher speech-dispatcher-espeak-ng speech-dispatcher-audio-plugins espeak-ng pulseaudio dbus-daemon \
-	dbus feedbackd brltty liblouis-bin liblouis-data chromium
+	dbus feedbackd brltty liblouis-bin liblouis-data chromium xvfb xdotool xbindkeys xterm
 
 # What make orca needs besides.
 ORCA_PACKAGES := orca xvfb openbox xdotool at-spi2-core libglib2.0-bin gsettings-desktop-schemas

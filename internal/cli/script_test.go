@@ -147,7 +147,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Args[0] = args[1]
 	cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE",
-		"SPEECHD_ADDRESS", "TERM", "BRLAPI_HOST", "DBUS_SESSION_BUS_ADDRESS", "XDG_CONFIG_HOME"} {
+		"SPEECHD_ADDRESS", "TERM", "BRLAPI_HOST", "DBUS_SESSION_BUS_ADDRESS", "XDG_CONFIG_HOME", "DISPLAY"} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// TestKeyOfTheDesktop presses the keys of docs/outputs.md on a display without a screen.
+func TestKeyOfTheDesktop(t *testing.T) {
+	for _, program := range []string{"Xvfb", "xbindkeys", "xdotool", "xterm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			if os.Getenv("AAEP_REAL") != "" {
+				t.Fatalf("AAEP_REAL is set, and %s is missing: make real installs it", program)
+			}
+			t.Skipf("%s is missing: make real installs it, and AAEP_REAL=1 makes this a failure", program)
+		}
+	}
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	screen := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "640x480x24", "-nolisten", "tcp")
+	screen.ExtraFiles = []*os.File{write}
+	t.Cleanup(noOrphan(screen))
+	if err := screen.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { screen.Process.Kill(); screen.Wait() }) // after the script, which runs when this has returned
+	write.Close()
+	var number int
+	if _, err := fmt.Fscan(read, &number); err != nil {
+		t.Fatal(err)
+	}
+	runScripts(t, "xbindkeys", map[string]string{"DISPLAY": fmt.Sprintf(":%d", number)})
+}
