@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
+
+	"github.com/aaep-go/aaep/internal/npmtest"
 )
 
 // SEC-018, D-60: another implementation of JOSE, the npm package jose, verifies what is signed here
@@ -20,22 +21,7 @@ func TestJOSE(t *testing.T) {
 	if testing.Short() {
 		t.Skip("npm fetches another implementation: make test-all runs it")
 	}
-	missing := t.Skipf
-	if os.Getenv("AAEP_REAL") != "" {
-		missing = t.Fatalf
-	}
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing("%s is missing", program)
-		}
-	}
-	dir := t.TempDir()
-	check(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "jose"))))
-	npm := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
-	npm.Dir = dir
-	if out, err := npm.CombinedOutput(); err != nil {
-		missing("npm could not fetch the package jose: %v: %.200q", err, out)
-	}
+	dir := npmtest.Install(t, "testdata/jose")
 	var signers []*Signer
 	var ours []string
 	type job struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/a2a"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
+	"github.com/aaep-go/aaep/internal/npmtest"
 )
 
 // The records of a store are followed: what there is, each change as it becomes, thousands as a few
@@ -18,7 +19,7 @@ import (
 // while the record is as it was told. The store is a peer of ours over the library of A2A's
 // authors, written from Engram's founding text, for there is no public one.
 func TestEngramPeerOfOurs(t *testing.T) {
-	dir := bridgetest.Install(t, "testdata/sdk")
+	dir := npmtest.Install(t, "testdata/sdk")
 	for _, version := range []string{"1.0", "0.3"} {
 		t.Run(version, func(t *testing.T) {
 			store := bridgetest.Start(t, dir, "node", "engram.mjs", version)
@@ -83,7 +84,7 @@ func TestEngramPeerOfOurs(t *testing.T) {
 
 // An agent whose card does not name the extension has no records to follow.
 func TestNoRecords(t *testing.T) {
-	dir := bridgetest.Install(t, "testdata/sdk")
+	dir := npmtest.Install(t, "testdata/sdk")
 	_, url := sdkAgent(t, dir, "1.0")
 	if err := dial(t, url, a2a.Config{}).FollowRecords(t.Context(), bridgetest.NewProducer(t), a2a.RecordConfig{}); !errors.Is(err, a2a.ErrNoRecords) {
 		t.Error(err)

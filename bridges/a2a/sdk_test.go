@@ -10,6 +10,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/a2a"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
+	"github.com/aaep-go/aaep/internal/npmtest"
 )
 
 // sdkAgent runs the agent on the library of the protocol's authors, which speaks a version of the
@@ -23,7 +24,7 @@ func sdkAgent(t *testing.T, dir, version string) (*bridgetest.Program, string) {
 // A task of an agent on the library of the protocol's authors is heard from its beginning to its
 // end, and goes on with the answer to what the agent asked, in both versions of the protocol.
 func TestSDKAgent(t *testing.T) {
-	dir := bridgetest.Install(t, "testdata/sdk")
+	dir := npmtest.Install(t, "testdata/sdk")
 	for _, version := range []string{"1.0", "0.3"} {
 		t.Run(version, func(t *testing.T) {
 			_, url := sdkAgent(t, dir, version)
@@ -69,7 +70,7 @@ func TestSDKAgent(t *testing.T) {
 // A task that is cancelled here ends at the agent on the library, and one that another client has
 // begun is followed from its beginning; a push notification brings what no stream does.
 func TestSDKTasks(t *testing.T) {
-	dir := bridgetest.Install(t, "testdata/sdk")
+	dir := npmtest.Install(t, "testdata/sdk")
 	for _, version := range []string{"1.0", "0.3"} {
 		t.Run(version, func(t *testing.T) {
 			_, url := sdkAgent(t, dir, version)

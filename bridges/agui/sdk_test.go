@@ -13,13 +13,14 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/agui"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
+	"github.com/aaep-go/aaep/internal/npmtest"
 )
 
 // An agent and a web app on the libraries of the protocol's authors meet through the proxy. The
 // app's library, which verifies the order of the events, sees one run; a file is deleted after a
 // yes and after nothing else.
 func TestSDK(t *testing.T) {
-	dir := bridgetest.Install(t, "testdata/sdk")
+	dir := npmtest.Install(t, "testdata/sdk")
 	agent := bridgetest.Start(t, dir, "node", "agent.mjs")
 	upstream, err := url.Parse(agent.Line(t))
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/wake"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
+	"github.com/aaep-go/aaep/internal/npmtest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
@@ -292,7 +293,7 @@ func TestReadKeys(t *testing.T) {
 
 // Neo's own code, as it is published on npm, wakes a listener in both ways in which it sends.
 func TestNeo(t *testing.T) {
-	dir := bridgetest.Install(t, "testdata/neo")
+	dir := npmtest.Install(t, "testdata/neo")
 	t.Run("webhook", func(t *testing.T) { testNeoSender(t, dir) })
 	t.Run("notifications", func(t *testing.T) { testNeoNotifications(t, dir) })
 }

@@ -352,6 +352,11 @@ var theMap = []folder{
 		why:    "a listener of a test has what any listener has",
 	},
 	{
+		path:   "internal/npmtest",
+		arrows: []string{"internal/lockfile"},
+		why:    "it fetches the same for every package's tests",
+	},
+	{
 		path:   "bridges/wake",
 		arrows: []string{".", "internal/bridge", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json"},

@@ -11,15 +11,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
+	"github.com/aaep-go/aaep/internal/npmtest"
 )
 
 // TestBridgeA2A runs the command beside an agent on the library of the protocol's authors, in both
 // versions of the protocol.
 func TestBridgeA2A(t *testing.T) {
-	dir := bridgetest.Install(t, "../../bridges/a2a/testdata/sdk")
+	t.Parallel()
+	dir := npmtest.Install(t, "../../bridges/a2a/testdata/sdk")
 	for _, version := range []string{"1.0", "0.3"} {
-		t.Run(version, func(t *testing.T) { runScripts(t, "a2a", map[string]string{"SDK": dir, "VERSION": version}) })
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			runScripts(t, "a2a", map[string]string{"SDK": dir, "VERSION": version})
+		})
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 // LVL-044: the command starts a subscriber, and ends with a code that a script can ask for.
 func TestConformanceSubscriber(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no Python here")
@@ -92,6 +93,7 @@ func TestConformanceSubscriber(t *testing.T) {
 // An author who starts the subscriber by hand is told where it is awaited, and is judged by the
 // wire alone if it has no hook.
 func TestConformanceSubscriberAwaited(t *testing.T) {
+	t.Parallel()
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ import (
 // LVL-044: the command reaches an agent, makes it act, and ends with a code that a script can ask
 // for.
 func TestConformanceProducer(t *testing.T) {
+	t.Parallel()
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target"}})
 	if err != nil {
 		t.Fatal(err)
@@ -129,6 +130,7 @@ func TestConformanceProducer(t *testing.T) {
 
 // What takes the connection and is silent is told apart from what is not there.
 func TestConformanceSilent(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // which the kernel answers for
 	if err != nil {
 		t.Fatal(err)
@@ -153,6 +155,7 @@ func TestConformanceSilent(t *testing.T) {
 // SEC-001: an agent that asks for a token is also asked without one, and its signed manifest is
 // proved with its keys.
 func TestConformanceCredentials(t *testing.T) {
+	t.Parallel()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -43,13 +43,17 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command as people do: as processes that talk over real connections and get
 // real signals. Nothing sleeps; what must happen is awaited. EVT-078: listen_answer wants the whole
 // question and both answers.
-func TestScripts(t *testing.T) { runScripts(t, "script", nil) }
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "script", nil)
+}
 
 // TestServe has the scripts that need NATS servers, on three of them.
 func TestServe(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three servers are started: make test-all runs it")
 	}
+	t.Parallel()
 	servers := natstest.Start(t, 3)
 	vars := map[string]string{"NATS": servers.URLs()}
 	for i, s := range servers.Servers {

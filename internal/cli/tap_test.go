@@ -11,13 +11,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 	"github.com/aaep-go/aaep/internal/fakemodel"
+	"github.com/aaep-go/aaep/internal/npmtest"
 )
 
 // TestTapClients has the libraries of three providers talk through the command.
 func TestTapClients(t *testing.T) {
-	clients := bridgetest.Install(t, "testdata/modelclients")
+	t.Parallel()
+	clients := npmtest.Install(t, "testdata/modelclients")
 	var answers []fakemodel.Answer
 	for _, dialect := range []string{fakemodel.Chat, fakemodel.Responses, fakemodel.Messages, fakemodel.Ollama} {
 		answers = append(answers,
@@ -83,7 +84,8 @@ func TestTapGemini(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts Gemini CLI: make test-all runs it")
 	}
-	gemini := bridgetest.Install(t, "acp/testdata/gemini")
+	t.Parallel()
+	gemini := npmtest.Install(t, "acp/testdata/gemini")
 	model := fakemodel.New(
 		fakemodel.Answer{Thinks: "Hm.", Says: []string{"I look ", "at the folder. "},
 			Calls: []fakemodel.Call{{Name: "list_directory", Args: `{"dir_path":"."}`}}},
@@ -107,6 +109,7 @@ func TestTapGemini(t *testing.T) {
 // TestAGUI runs the command between a web app and an agent on the libraries of the protocol's
 // authors.
 func TestAGUI(t *testing.T) {
-	sdk := bridgetest.Install(t, "../../bridges/agui/testdata/sdk")
+	t.Parallel()
+	sdk := npmtest.Install(t, "../../bridges/agui/testdata/sdk")
 	runScripts(t, "agui", map[string]string{"SDK": sdk})
 }

@@ -90,6 +90,7 @@ func environment(from []string, home string) (env []string, err error) {
 		own["npm_config_userconfig"] = cmp.Or(os.Getenv("npm_config_userconfig"), filepath.Join(real, ".npmrc"))
 	}
 	own["HOME"] = home
+	own["AAEP_NPM"] = filepath.Join(home, "npm")  // internal/npmtest fetches each set of packages there once
 	own["DBUS_SESSION_BUS_ADDRESS"] = "disabled:" // without it, the user's is looked for in /run/user
 	for name, folder := range map[string]string{"XDG_RUNTIME_DIR": "run", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache",
 		"XDG_DATA_HOME": "data", "XDG_STATE_HOME": "state"} {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,36 +17,6 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
 )
-
-// Missing skips a test that needs a program which is not there; with AAEP_REAL=1 it fails.
-func Missing(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("AAEP_REAL") != "" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
-
-// Install fetches the npm packages that a folder pins, and returns a folder with them and with what
-// else is there.
-func Install(t *testing.T, from string) (dir string) {
-	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			Missing(t, "%s is missing", program)
-		}
-	}
-	dir = t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.FromSlash(from))); err != nil {
-		t.Fatal(err)
-	}
-	npm := exec.Command("npm", "ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
-	npm.Dir = dir
-	if out, err := npm.CombinedOutput(); err != nil {
-		Missing(t, "npm could not fetch what %s needs: %v: %.200q", from, err, out)
-	}
-	return dir
-}
 
 // A Program is one that runs for a test, and prints lines.
 type Program struct {

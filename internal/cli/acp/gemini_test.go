@@ -20,6 +20,7 @@ import (
 	"github.com/aaep-go/aaep"
 	bridge "github.com/aaep-go/aaep/bridges/acp"
 	"github.com/aaep-go/aaep/internal/cli"
+	"github.com/aaep-go/aaep/internal/npmtest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
@@ -33,36 +34,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// skipMissing skips a test that needs a program which is not there; with AAEP_REAL=1 it fails.
-func skipMissing(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("AAEP_REAL") != "" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
-
-// npmInstall fetches the npm packages that a folder of testdata pins, and returns where they are.
-func npmInstall(t *testing.T, name string) (modules string) {
-	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			skipMissing(t, "%s is missing", program)
-		}
-	}
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))); err != nil {
-		t.Fatal(err)
-	}
-	npm := exec.Command("npm", "ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund",
-		"--no-update-notifier")
-	npm.Dir = dir
-	if out, err := npm.CombinedOutput(); err != nil {
-		skipMissing(t, "npm could not fetch what %s needs: %v: %.200q", name, err, out)
-	}
-	return filepath.Join(dir, "node_modules")
-}
-
 // A modelAnswer is one answer of the model: words, and a command that it wants to run.
 type modelAnswer struct {
 	words   []string
@@ -71,7 +42,7 @@ type modelAnswer struct {
 
 // geminiCommand returns the command line of Gemini CLI with scripted answers of its model, and its
 // environment.
-func geminiCommand(t *testing.T, modules string, answers []modelAnswer) (args, env []string) {
+func geminiCommand(t *testing.T, gemini string, answers []modelAnswer) (args, env []string) {
 	t.Helper()
 	var lines bytes.Buffer
 	for _, a := range answers {
@@ -95,7 +66,7 @@ func geminiCommand(t *testing.T, modules string, answers []modelAnswer) (args, e
 	if err := os.WriteFile(file, lines.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args = []string{"node", filepath.Join(modules, "@google", "gemini-cli", "bundle", "gemini.js"), "--acp",
+	args = []string{"node", filepath.Join(gemini, "node_modules", "@google", "gemini-cli", "bundle", "gemini.js"), "--acp",
 		"--fake-responses-non-strict", file}
 	return args, append(os.Environ(), "GEMINI_API_KEY=none", "GEMINI_CLI_HOME="+dir, "GEMINI_CLI_TRUST_WORKSPACE=true",
 		"GEMINI_MODEL=gemini-2.5-flash")
@@ -180,7 +151,7 @@ func readEvents(t *testing.T, p *producer.Producer, answer func(*reader, *aaep.E
 // With the real Gemini CLI, a file is deleted upon an accepted confirmation and upon nothing else;
 // and what is heard is what the model has said, once and in order.
 func TestGemini(t *testing.T) {
-	modules := npmInstall(t, "gemini")
+	gemini := npmtest.Install(t, "testdata/gemini")
 	type turn struct {
 		name    string
 		answer  func(r *reader, ev *aaep.Event, talk *bridge.Conversation)
@@ -217,7 +188,7 @@ func TestGemini(t *testing.T) {
 			}
 		}
 	}
-	args, env := geminiCommand(t, modules, answers)
+	args, env := geminiCommand(t, gemini, answers)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = env
 	agent, err := bridge.Start(t.Context(), cmd, bridge.Config{Folder: folder, AnswerTime: time.Second})
@@ -369,14 +340,14 @@ func TestGeminiSession(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts Gemini CLI twice: make test-all runs it")
 	}
-	modules := npmInstall(t, "gemini")
+	gemini := npmtest.Install(t, "testdata/gemini")
 	folder := t.TempDir()
 	file := filepath.Join(folder, "report.txt")
 	if err := os.WriteFile(file, []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	asks := modelAnswer{words: []string{"I look for the report. ", "There it is."}, command: "rm report.txt"}
-	agent, env := geminiCommand(t, modules, []modelAnswer{asks, {words: []string{"Then I leave it."}}, asks,
+	agent, env := geminiCommand(t, gemini, []modelAnswer{asks, {words: []string{"Then I leave it."}}, asks,
 		{words: []string{"It is gone."}}})
 	k := startConsole(t, folder, env, append([]string{"--as", "braille", "--cells", "14", "--"}, agent...)...)
 	k.awaitLines(`Following Gemini CLI`)
@@ -405,7 +376,7 @@ func TestGeminiSession(t *testing.T) {
 	if err := os.WriteFile(file, []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	agent, env = geminiCommand(t, modules, []modelAnswer{asks, asks})
+	agent, env = geminiCommand(t, gemini, []modelAnswer{asks, asks})
 	k = startConsole(t, folder, env, append([]string{"--"}, agent...)...)
 	k.awaitLines(`Following Gemini CLI`)
 	k.typeLine("Delete the report.")

@@ -9,18 +9,19 @@ import (
 
 	"github.com/aaep-go/aaep"
 	bridge "github.com/aaep-go/aaep/bridges/acp"
+	"github.com/aaep-go/aaep/internal/npmtest"
 	"github.com/aaep-go/aaep/producer"
 )
 
 // An agent on the library of the protocol's own authors, which checks what it is sent, gets what it
 // asks for: a form filled in, a permission, a file, a model, a mode, and an earlier conversation.
 func TestSDKAgent(t *testing.T) {
-	modules := npmInstall(t, "sdk")
+	sdk := npmtest.Install(t, "testdata/sdk")
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "main.go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	agent, err := bridge.Start(t.Context(), exec.Command("node", filepath.Join(filepath.Dir(modules), "agent.mjs")),
+	agent, err := bridge.Start(t.Context(), exec.Command("node", filepath.Join(sdk, "agent.mjs")),
 		bridge.Config{Folder: folder})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli"
 	"github.com/aaep-go/aaep/internal/cli/hook/call"
+	"github.com/aaep-go/aaep/internal/npmtest"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports/ipc"
 )
@@ -28,36 +29,6 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
-}
-
-// missing skips a test that needs a program which is not there; with AAEP_REAL=1 it fails.
-func missing(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("AAEP_REAL") != "" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
-
-// npm fetches the packages that a folder pins, and returns where they are.
-func npm(t *testing.T, pinned string, flags ...string) (modules string) {
-	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing(t, "%s is missing", program)
-		}
-	}
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(pinned)); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("npm", append([]string{"ci", "--ignore-scripts", "--no-audit", "--no-fund",
-		"--no-update-notifier"}, flags...)...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		missing(t, "npm could not fetch what %s needs: %v: %.200q", pinned, err, out)
-	}
-	return filepath.Join(dir, "node_modules")
 }
 
 // A home is what a user has: a home of their own, and a server of hooks that is started in it.
@@ -228,7 +199,7 @@ func (p *person) hears(t *testing.T, text string) {
 // The real Gemini CLI, with --yolo and hooks that our command has installed: a no keeps the file, a
 // yes deletes it, and without a person all is as if there were no hook.
 func TestGemini(t *testing.T) {
-	modules := npm(t, filepath.Join("..", "acp", "testdata", "gemini"), "--omit=optional")
+	gemini := npmtest.Install(t, "../acp/testdata/gemini")
 	h := newHome(t)
 	h.env = append(h.env, "GEMINI_API_KEY=none", "GEMINI_CLI_HOME="+h.dir, "GEMINI_CLI_TRUST_WORKSPACE=true",
 		"GEMINI_MODEL=gemini-2.5-flash")
@@ -261,7 +232,7 @@ func TestGemini(t *testing.T) {
 			if c.answer != nil {
 				who = h.follow(c.answer)
 			}
-			out, err := h.gemini(modules, folder).CombinedOutput()
+			out, err := h.gemini(gemini, folder).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
@@ -294,7 +265,7 @@ func TestGemini(t *testing.T) {
 }
 
 // gemini returns Gemini CLI, with a model that deletes a file and then says so.
-func (h *home) gemini(modules, folder string) *exec.Cmd {
+func (h *home) gemini(gemini, folder string) *exec.Cmd {
 	h.t.Helper()
 	answer := func(part map[string]any) map[string]any {
 		return map[string]any{"method": "generateContentStream",
@@ -321,7 +292,7 @@ func (h *home) gemini(modules, folder string) *exec.Cmd {
 	if err := os.WriteFile(file, lines.Bytes(), 0o600); err != nil {
 		h.t.Fatal(err)
 	}
-	cmd := exec.Command("node", filepath.Join(modules, "@google", "gemini-cli", "bundle", "gemini.js"), "--yolo", "-p",
+	cmd := exec.Command("node", filepath.Join(gemini, "node_modules", "@google", "gemini-cli", "bundle", "gemini.js"), "--yolo", "-p",
 		"Delete the old report.", "--fake-responses-non-strict", file)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = folder, h.env, 10*time.Second
 	return cmd

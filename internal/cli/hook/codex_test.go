@@ -20,6 +20,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/fakemodel"
+	"github.com/aaep-go/aaep/internal/npmtest"
 )
 
 // codexProgram returns the real Codex, as npm has it.
@@ -28,10 +29,10 @@ func codexProgram(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("Codex is large: make test-all runs it")
 	}
-	modules := npm(t, filepath.Join("testdata", "codex"))
-	found, err := filepath.Glob(filepath.Join(modules, "@openai", "codex-*", "vendor", "*", "bin", "codex"))
+	codex := npmtest.Install(t, "testdata/codex", "--include=optional")
+	found, err := filepath.Glob(filepath.Join(codex, "node_modules", "@openai", "codex-*", "vendor", "*", "bin", "codex"))
 	if err != nil || len(found) != 1 {
-		missing(t, "npm has no Codex for this system: %v %v", found, err)
+		npmtest.Missing(t, "npm has no Codex for this system: %v %v", found, err)
 	}
 	return found[0]
 }
