@@ -144,7 +144,14 @@ func TestNotRecorded(t *testing.T) {
 			if d.times != tc.runs || (tc.runs == 0) != errors.Is(r.err, producer.ErrNotRecorded) {
 				t.Errorf("%s: %d runs, %v", kind, d.times, r.err)
 			}
-			wantStory(t, l.events(), tc.story)
+			evs := l.events()
+			wantStory(t, evs, tc.story)
+			told := slices.ContainsFunc(evs, func(ev *aaep.Event) bool {
+				return strings.HasPrefix(ev.Summary.Normal, "It could not be put on record, so this was not done: ")
+			})
+			if want := tc.runs == 0 && tc.asked; told != want {
+				t.Errorf("%s: why it was not done is told: %t, want %t", kind, told, want)
+			}
 			if n := st.p.Stats().Unrecorded; n == 0 {
 				t.Errorf("%s: no instrument can tell", kind)
 			}
@@ -153,6 +160,26 @@ func TestNotRecorded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An answer that cannot be recorded does not count, and the user is told that and why.
+func TestAnswerNotRecorded(t *testing.T) {
+	bubbleWith(t, producer.Config{Audit: &sink{fails: audit.Replied}}, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Asking.")
+		answer := later(func() (any, error) {
+			return s.AskText(t.Context(), producer.Question{Text: aaep.Say("Which colour?")})
+		})
+		synctest.Wait()
+		q := of[*aaep.AwaitingClarification](l.events())[0]
+		l.send(&aaep.ClarificationReply{ReplyToken: q.ReplyToken, Response: "blue", SubscriptionID: l.id, Timestamp: time.Now()})
+		if r := <-answer; !errors.Is(r.err, producer.ErrNotRecorded) {
+			t.Errorf("AskText = %v, %v", r.value, r.err)
+		}
+		evs := l.events()
+		if got := evs[len(evs)-1].Summary.Normal; got != "The answer could not be put on record, and does not count: Which colour?" {
+			t.Errorf("told: %q", got)
+		}
+	})
 }
 
 // A flood of replies that do not count does not fill the trail, and is not lost in it either.

@@ -157,6 +157,8 @@ func (q Question) fillIn(p *aaep.AwaitingClarification, tag string) bool {
 func (s *Session) explainAnswer(out *ledger.Outcome, q Question) (speech, error) {
 	id, err := phrase.QuestionTimedOut, ErrTimedOut
 	switch {
+	case out.Cause == ledger.Replied && out.Unrecorded:
+		id, err = phrase.QuestionNotRecorded, ErrNotRecorded
 	case out.Cause == ledger.Replied:
 		return speech{}, nil
 	case out.Cause == ledger.Withdrawn:

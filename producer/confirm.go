@@ -155,6 +155,8 @@ func (s *Session) explainOutcome(out *ledger.Outcome, t Tool) (speech, error) {
 	switch {
 	case out.Decision == aaep.Accept:
 		return speech{}, nil
+	case out.Unrecorded && out.Cause == ledger.Replied:
+		id, err = phrase.ActionNotRecorded, ErrNotRecorded
 	case out.Cause == ledger.TimedOut:
 		id, err = phrase.ActionTimedOut, ErrTimedOut
 	case out.Cause == ledger.Unreachable:
@@ -164,7 +166,7 @@ func (s *Session) explainOutcome(out *ledger.Outcome, t Tool) (speech, error) {
 	}
 	if t.AsksElsewhere {
 		switch id {
-		case phrase.ActionTimedOut, phrase.ActionUnreachable:
+		case phrase.ActionTimedOut, phrase.ActionUnreachable, phrase.ActionNotRecorded:
 			id = phrase.ActionElsewhere
 		case phrase.ActionWithdrawn:
 			id = phrase.ActionNotAskedHere

@@ -317,7 +317,10 @@ func (s *Session) finishCall(call toolCall, began time.Time, err error, ran bool
 	if s.over {
 		return
 	}
-	if !*call.begun || isRefusal(err) {
+	switch {
+	case !*call.begun && errors.Is(err, ErrNotRecorded):
+		words = phrase.ActionNotRecorded
+	case !*call.begun || isRefusal(err):
 		words = phrase.ActionWithdrawn
 	}
 	s.completeTool(call, p, words, why)

@@ -36,10 +36,12 @@ const (
 	ActionElsewhere    ID = "ActionElsewhere"    // unanswered, and the agent asks the user itself
 	ActionNotAskedHere ID = "ActionNotAskedHere" // withdrawn, and the agent may ask itself
 	ActionNotBegun     ID = "ActionNotBegun"     // accepted, and the agent stopped
+	ActionNotRecorded  ID = "ActionNotRecorded"
 
 	QuestionTimedOut    ID = "QuestionTimedOut"
 	QuestionUnreachable ID = "QuestionUnreachable"
 	QuestionWithdrawn   ID = "QuestionWithdrawn"
+	QuestionNotRecorded ID = "QuestionNotRecorded"
 	DefaultUsed         ID = "DefaultUsed"
 
 	HalfTimeLeft   ID = "HalfTimeLeft"

@@ -84,9 +84,12 @@ func TestEnglish(t *testing.T) {
 		ActionNotAskedHere: {"Pay $5.", "Not asked here any more: Pay $5."},
 		ActionNotBegun:     {"Pay $5.", "Accepted, and not done: Pay $5."},
 
+		ActionNotRecorded: {"Pay $5.", "It could not be put on record, so this was not done: Pay $5."},
+
 		QuestionTimedOut:    {"Pay.", "Nobody answered in time: Pay."},
 		QuestionUnreachable: {"Pay.", "Nobody could be asked: Pay."},
 		QuestionWithdrawn:   {"Pay.", "The question was withdrawn: Pay."},
+		QuestionNotRecorded: {"Pay.", "The answer could not be put on record, and does not count: Pay."},
 		DefaultUsed:         {"Pay.", "No answer; the default is used: Pay."},
 
 		HalfTimeLeft:   {"45 seconds", "Half of the time to answer is over. Time left: 45 seconds."},
@@ -285,7 +288,8 @@ func TestLetters(t *testing.T) {
 func TestNotDone(t *testing.T) {
 	checkEach(t, func(t *testing.T, c *catalogue, id ID, sentence string) {
 		switch id {
-		case ActionRejected, ActionTimedOut, ActionUnreachable, ActionWithdrawn, ActionNotBegun, SilenceRejects:
+		case ActionRejected, ActionTimedOut, ActionUnreachable, ActionWithdrawn, ActionNotBegun, ActionNotRecorded,
+			SilenceRejects:
 		default:
 			return
 		}

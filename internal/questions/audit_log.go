@@ -55,6 +55,9 @@ func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, by *au
 		r.By = &audit.Subscription{SubscriptionID: out.By, Principal: out.Principal}
 	}
 	if out.Unrecorded || l.Record(r) != nil {
+		if out.Decision == aaep.Accept {
+			l.logger.Error("accepted, and not done: it cannot be put on record", "session_id", r.SessionID, "question_id", r.QuestionID)
+		}
 		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
 	}
 }
