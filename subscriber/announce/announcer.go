@@ -84,9 +84,10 @@ type Announcer struct {
 	speaker  string         // who was heard last,
 	since    time.Time      // and since when
 	noVoice  map[string]bool
-	accepts  []string  // the words for a yes that were asked for, the newest last
-	gone     *Asked    // the question that was closed last,
-	came     Words     // and what came of it
+	accepts  []string // the words for a yes that were asked for, the newest last
+	gone     *Asked   // the question that was closed last,
+	came     Words    // and what came of it
+	eclipse  eclipse
 	typed    time.Time // the newest key
 	// typedBefore is the newest key before those that the person types now; they may be those of an answer.
 	typedBefore time.Time
@@ -132,7 +133,8 @@ type item struct {
 	outcome         bool      // it tells what comes of a question
 	voiceless       bool      // it was said that there is no voice for it
 	lists           int       // sentences that may name other questions than the one that is put, which follows
-	begun           bool      // it was presented, be it in part
+	names           *Asked    // the question that is meant after those, or nil
+	named           int       // sentences at the end of which its name was heard; zero is none
 	receipt         Receipt
 }
 
@@ -195,6 +197,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	}
 	it.about, it.closes, it.outcome = a.open.about(source, ev), taken, outcome
 	a.noteOutcome(it)
+	it.names = it.about
 	if outcome && ev.Type() == aaep.TypeToolInvoked { // that it begins is awaited, and need not be acknowledged
 		it.critical = false
 	}
@@ -339,9 +342,11 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		u.Source = it.about.Source
 	}
 	q := a.open.Find(it.event)
-	if q != nil && q.Put.IsZero() {
+	put := q != nil && q.Put.IsZero()
+	if put {
 		q.Put = now
 	}
+	a.beginName(now, it, put)
 	if q = cmp.Or(q, it.about); q != nil && tellsTime(s) {
 		u.Text = timeToAnswer(s.Language, q.Left(now)).String() // not what it was when the question came
 	}
@@ -362,7 +367,7 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		}
 		a.speaker = it.source
 	}
-	it.receipt.Outcome, it.begun = Speaking, true
+	it.receipt.Outcome = Speaking
 	a.saying, a.latest = &part{item: it, u: u, words: spoken.Words(u.Text), began: now}, it
 	return Do{Say: &u}, wake
 }

@@ -171,29 +171,29 @@ func (a *Announcer) catchUp(now time.Time) {
 		return
 	}
 	a.dropReminders(now)
-	var latest, state Words // a state tells less than anything else
+	var latest, state *item // a state tells less than anything else
 	answers := 0
 	for _, it := range came {
 		_, isState := payload(it).(*aaep.StateChanged)
-		last := Words(it.sentences[len(it.sentences)-1:])
 		switch {
 		case it.kind == Output:
-			latest = last
+			latest = it
 			answers++
 		case !it.stale.IsZero() && !now.Before(it.stale):
 		case isState && !it.outcome:
-			state = last
+			state = it
 		default:
-			latest = last
+			latest = it
 		}
 		it.stale = time.Time{}
 		a.miss(it)
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return slices.Contains(came, it) })
-	if latest == nil {
-		latest = state
+	var last Words
+	if latest = cmp.Or(latest, state); latest != nil {
+		last = latest.sentences[len(latest.sentences)-1:]
 	}
-	a.say(now, whileYouTyped(a.language, answers, len(came)-answers, latest))
+	quoteName(a.say(now, whileYouTyped(a.language, answers, len(came)-answers, last)), latest)
 }
 
 // dropReminders takes away what this program says around what is left to be asked for: it is said anew where that is.
@@ -213,6 +213,12 @@ func (a *Announcer) dropReminders(now time.Time) {
 // say puts what the person asked for before everything that is not critical.
 func (a *Announcer) say(now time.Time, w Words) *item {
 	it := &item{kind: Notice, sentences: w.sentences(false), arrived: now}
+	a.sayItem(now, it)
+	return it
+}
+
+// sayItem is say of an announcement.
+func (a *Announcer) sayItem(now time.Time, it *item) {
 	a.asked = slices.DeleteFunc(a.asked, func(old *item) bool { // that was asked for twice is told once
 		same := old.kind == Notice && a.untold(old) && slices.Equal(old.sentences, it.sentences)
 		if same {
@@ -224,7 +230,6 @@ func (a *Announcer) say(now time.Time, w Words) *item {
 		a.keep(it)
 		a.asked = append(a.asked, it)
 	}
-	return it
 }
 
 // Details says what came while the person typed, or did not fit.
@@ -259,7 +264,7 @@ func (a *Announcer) Again(now time.Time) {
 		return
 	}
 	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
-		lists: it.lists, sentences: it.sentences, arrived: now}
+		lists: it.lists, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
 	a.keep(again)
 	if it.receipt.Outcome != Speaking && it.receipt.Outcome != Waiting {
 		a.asked = append(a.asked, again)
@@ -299,24 +304,19 @@ func (a *Announcer) WhatWaits(now time.Time) {
 	if a.open.Len() > 1 {
 		a.sayLast(now, w)
 	} else {
-		a.say(now, w).about = a.open.First()
+		it := a.say(now, w)
+		it.about, it.names, it.named = a.open.First(), a.open.First(), len(it.sentences)
 	}
 }
 
 // sayLast is say of what ends with the question that is put: an answer is for that.
 func (a *Announcer) sayLast(now time.Time, w Words) {
-	q, lists := a.open.First(), 0
+	it := &item{kind: Notice, sentences: w.sentences(false), arrived: now}
 	if a.open.Len() > 1 {
-		lists = len(w.sentences(false))
+		it.lists = len(it.sentences)
 	}
-	it := a.say(now, w.And(" ", a.reminder(now, q)))
-	it.about, it.lists = q, lists
-}
-
-// reminder says which question is put, how much time is left to answer it, and how to.
-func (a *Announcer) reminder(now time.Time, q *Asked) Words {
-	theirs := q.Event.Language()
-	return a.of(q.Source, q.label(theirs).And(" ", timeToAnswer(theirs, q.Left(now))).And(" ", q.answering))
+	a.nameQuestion(now, it, a.open.First())
+	a.sayItem(now, it)
 }
 
 // WhereAreWe says how each session is doing, then which questions are open, and last of the one that

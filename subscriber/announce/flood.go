@@ -139,7 +139,7 @@ func (a *Announcer) Newest(now time.Time) {
 		w = leftOut(a.language, n-1).And(" ", w)
 	}
 	last := newest.sentences[len(newest.sentences)-1]
-	a.say(now, w.And("", Words{last}))
+	quoteName(a.say(now, w.And("", Words{last})), newest)
 }
 
 // skip ends what is being said, and leaves what waits to be asked for. It returns how many those were, and the newest of them.

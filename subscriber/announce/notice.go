@@ -71,11 +71,11 @@ func (a *Announcer) lost(now time.Time, source string) {
 	a.tell(now, a.of(source, ours(a.language, phrase.MayBeLost, "")), false, nil)
 }
 
-func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
+func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) *item {
 	sentences := w.sentences(false)
 	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
 	if len(sentences) == 0 || slices.ContainsFunc(slices.Concat(a.asked, a.normal), same) && !critical {
-		return
+		return nil
 	}
 	it := &item{kind: Notice, critical: critical, sentences: sentences, about: about, arrived: now}
 	a.keep(it)
@@ -88,6 +88,7 @@ func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
 	default:
 		a.queue(&a.normal, it)
 	}
+	return it
 }
 
 // beforeNext says something before the question that follows the one that the person just answered, though that was put already: that

@@ -19,22 +19,14 @@ import (
 // is put to them, a second after that began, so that a second press of the key that answered the
 // one before does not answer this; and, but for a rejection, once they had all of it and had
 // pressed no key for a moment, so that a key that was under the finger when the question came
-// accepts nothing. Asking changes nothing.
+// accepts nothing. While the person hears of another question, such as that its time ends, and until
+// they heard the name of the one that is put again, there is none. Asking changes nothing.
 func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
 	q := a.open.First()
-	if a.namesOthers() || !q.readable(began) || d != aaep.Reject && !q.mayCount(began, a.typed) {
+	if a.eclipse.covers(began) || !q.readable(began) || d != aaep.Reject && !q.mayCount(began, a.typed) {
 		return "", nil
 	}
 	return q.Source, q.Event
-}
-
-// namesOthers reports whether the person hears of other questions than the one that is put, before
-// they hear of that: an answer may be for one of those.
-func (a *Announcer) namesOthers() bool {
-	return slices.ContainsFunc(a.asked, func(it *item) bool {
-		says := a.saying != nil && a.saying.item == it
-		return it.begun && it.lists > 0 && (it.next < it.lists || it.next == it.lists && !says)
-	})
 }
 
 // Put returns the question that is put to the person, or is about to be, and the agent whose it is;
@@ -97,8 +89,14 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	if !q.sending.IsZero() { // what becomes of it is told
 		return nil
 	}
-	if a.namesOthers() || !q.readable(began) {
-		a.say(now, a.of(q.Source, ours(a.language, phrase.TypedTooSoon, "")))
+	tooSoon := ours(a.language, phrase.TypedTooSoon, "")
+	_, decides := q.Event.Payload.(*aaep.AwaitingConfirmation)
+	if a.eclipse.covers(began) || decides && a.eclipse.covers(now) { // a text that was begun before goes on
+		a.sayLast(now, tooSoon)
+		return nil
+	}
+	if !q.readable(began) {
+		a.say(now, a.of(q.Source, tooSoon))
 		return nil
 	}
 	r, refused := a.read(now, q, began, text)
@@ -202,7 +200,7 @@ func (a *Announcer) putAgain(now time.Time, q *Asked) {
 	if slices.ContainsFunc(a.urgent, asks) || slices.ContainsFunc(a.asked, asks) {
 		return
 	}
-	again := &item{source: q.Source, session: q.session(), kind: Question, event: q.Event, sentences: q.said, arrived: now}
+	again := &item{source: q.Source, session: q.session(), kind: Question, event: q.Event, names: q, named: len(q.said), sentences: q.said, arrived: now}
 	a.keep(again)
 	a.asked = append(a.asked, again)
 }

@@ -186,20 +186,46 @@ func TestWhoseQuestionWaits(t *testing.T) {
 	}
 }
 
-// Whatever is heard, typed and settled, an answer is for the question that was presented last, by
-// the agent that the Utterance names.
+// An answer is for the question that was named last, by the agent that the Utterance names, whatever
+// agents ask and tell and whatever the person hears, silences and types. Where they listen to the
+// end, the question that is put can be answered.
 func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds := uint64(1500)
+	if testing.Short() {
+		seeds = 200
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))
-		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: key})
+		if random.IntN(4) == 0 {
+			r.a.p.Verbosity = aaep.VerbosityDetailed
+		}
 		var asked []*aaep.Event
+		isFor := func() (question *aaep.Event) {
+			source, question := r.a.Question(r.now, aaep.Reject)
+			if question == nil {
+				return nil
+			}
+			if shown := r.shown; shown == nil || shown.Event != question || shown.Source != source || !slices.Contains(asked, question) {
+				t.Fatalf("seed %d: an answer is for %v of %s, and what was presented last is %+v", seed, question, source, shown)
+			}
+			action := question.Payload.(*aaep.AwaitingConfirmation).Action
+			if named := r.namedLast(action); named != action {
+				t.Fatalf("seed %d: an answer is for %q, and heard last was %q: %q", seed, action, named, r.heard)
+			}
+			return question
+		}
 		for range 60 {
-			switch random.IntN(10) {
+			switch random.IntN(16) {
 			case 0, 1:
 				p := pay()
 				p.Action = "Do " + string(rune('A'+len(asked)%26))
 				p.TimeoutSeconds = 30 + random.Int64N(60)
-				asked = append(asked, r.from([]string{"Bank", "Shop"}[random.IntN(2)], "sess_"+p.Action, p, ""))
+				source := []string{"Bank", "Shop"}[random.IntN(2)]
+				if random.IntN(3) == 0 {
+					r.from(source, "sess_"+p.Action, &aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateAwaitingInput}, p.Action)
+				}
+				asked = append(asked, r.from(source, "sess_"+p.Action, p, ""))
 			case 2:
 				r.a.NextQuestion(r.now)
 			case 3:
@@ -213,43 +239,68 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 			case 6:
 				r.from("Shop", "sess_news", &aaep.Extension{Type: "acme:news"}, "News.")
 			case 7:
-				if r.voice != nil && random.IntN(3) == 0 {
+				switch n := random.IntN(4); {
+				case r.voice == nil:
+				case n == 0:
 					r.silence()
+				case n == 1: // another output goes on
+					r.over(" /", Waiting)
+				default: // a display that takes several lines for it
+					r.until = r.until.Add(5 * time.Second)
 				}
 			case 8:
 				r.a.WhereAreWe(r.now)
 			case 9:
 				r.answers([]string{"y", "n"}[random.IntN(2)], []error{nil, errors.New("cut")}[random.IntN(2)])
+			case 10:
+				r.a.Newest(r.now)
+			case 11:
+				r.a.Details(r.now)
+			case 12:
+				r.a.Typing(r.now)
+			case 13:
+				r.a.Hush(random.IntN(2) == 0)
+			case 14:
+				if len(asked) > 0 {
+					ev := asked[random.IntN(len(asked))]
+					r.from([]string{"Bank", "Shop"}[random.IntN(2)], ev.SessionID, &aaep.ProgressUpdated{ETAMS: new(int64(20_000))}, "")
+				}
+			case 15:
+				r.after(20 * time.Second)
 			}
 			for range random.IntN(12) {
 				r.after(500 * time.Millisecond)
-				shown := r.shown
-				source, question := r.a.Question(r.now, aaep.Reject)
-				if question == nil {
-					continue
-				}
-				if shown == nil || shown.Event != question || shown.Source != source || !slices.Contains(asked, question) {
-					t.Fatalf("seed %d: an answer is for %v of %s, and what was presented last is %+v", seed, question, source, shown)
-				}
-				action := question.Payload.(*aaep.AwaitingConfirmation).Action
-				if named := r.namedLast(); named != "" && named != action {
-					t.Fatalf("seed %d: an answer is for %q, and heard last was %q: %q", seed, action, named, r.heard)
-				}
+				isFor()
 			}
+		}
+		r.a.Hush(false)
+		r.a.Rest(r.now)
+		for range min(3, len(asked)) {
+			r.a.Settle(r.now, asked[random.IntN(len(asked))])
+		}
+		p := pay()
+		p.Action, p.TimeoutSeconds = "Do Z", 3600
+		asked = append(asked, r.from("Bank", "sess_Z", p, ""))
+		r.after(4 * time.Minute)
+		if isFor() != asked[len(asked)-1] {
+			t.Fatalf("seed %d: what is put cannot be answered: %q", seed, r.heard)
 		}
 	}
 }
 
-// namedLast is the action that was named last in what was presented, "Do" and a letter, but for what
-// tells of the time of a question that waits, or of an answer that may not count.
-func (r *room) namedLast() (action string) {
+// namedLast is the action that was named last in what was presented, "Do" and a letter. One counts
+// from where its name begins, but the one that an answer is for counts once it was heard whole, if
+// another was named since it was put.
+func (r *room) namedLast(answered string) (action string) {
 	for n, heard := range r.heard {
-		if strings.Contains(heard, "The question is: ") && n > 0 &&
-			(strings.Contains(r.heard[n-1], "almost over") || strings.Contains(r.heard[n-1], "may not count")) {
+		i := strings.LastIndex(heard, "Do ")
+		if i < 0 || len(heard) < i+4 {
 			continue
 		}
-		if i := strings.LastIndex(heard, "Do "); i >= 0 && len(heard) >= i+4 {
-			action = heard[i : i+4]
+		named := heard[i : i+4]
+		if whole := (r.voice == nil || n < len(r.heard)-1) && !strings.HasSuffix(heard, "/") && !strings.HasSuffix(heard, ")"); whole ||
+			named != answered || strings.Contains(heard, "Decide: ") {
+			action = named
 		}
 	}
 	return action
@@ -289,9 +340,9 @@ func TestWhereAreWeWithQuestions(t *testing.T) {
 	if !r.answers("y", nil) {
 		t.Fatal("the answer is not sent")
 	}
-	r.after(40 * time.Second)
+	r.after(50 * time.Second)
 	if got := where(); strings.Contains(got, "five dollars") || !strings.HasPrefix(got, "Bob: The question is: Send it.|"+
-		"You have about 55 seconds to answer.|Press y or n.") {
+		"You have about 45 seconds to answer.|Press y or n.") {
 		t.Errorf("after an answer: heard %s", got)
 	}
 	r.a.Settle(r.now, bob)

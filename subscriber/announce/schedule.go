@@ -60,6 +60,7 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		if !s.critical && tells {                                   // what is critical may stay until it is noticed
 			a.pace.add(s.words, took)
 		}
+		a.endName(now, s, tells)
 		if q := a.open.Find(s.event); q != nil && s.kind == Question {
 			q.hear(s, now, tells, a.speaking(s.words))
 		}
@@ -72,7 +73,7 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		s.unsaid = true
 		a.goOn(s.item, now)
 	case Cut:
-		if s.item.next < s.lists && !s.moot { // the question that is put is named last all the same
+		if s.item.next < s.lists && s.lists < len(s.sentences) && !s.moot { // the question that is put is named last all the same
 			s.item.next, s.receipt.Outcome = s.lists, Waiting
 			return
 		}
@@ -159,15 +160,20 @@ func (a *Announcer) settle(now time.Time) {
 		}
 		w := a.open.Warning(now, q)
 		if q.answered.IsZero() {
-			a.tell(now, a.of(q.Source, w), true, q)
+			if it := a.tell(now, a.of(q.Source, w), true, q); it != nil {
+				it.names = q
+			}
 			continue
 		}
-		a.tell(now, a.of(q.Source, ours(a.language, phrase.AnswerUnheeded, "").And(" ", w)), false, nil)
+		if it := a.tell(now, a.of(q.Source, ours(a.language, phrase.AnswerUnheeded, "").And(" ", w)), false, nil); it != nil {
+			it.names = q
+		}
 	}
 	a.tellMoreTime(now)
 	a.yield(now)
 	a.correctTime(now)
 	a.age(now)
+	a.recallQuestion(now)
 	a.remind(now)
 }
 

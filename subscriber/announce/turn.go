@@ -12,6 +12,7 @@ func (a *Announcer) wait(now time.Time, q *Asked, it *item, expected bool) {
 	if q.words != nil { // in other words
 		a.end(q.words, now, Expired)
 	}
+	it.names, it.named = q, len(it.sentences)
 	q.words, q.said = it, it.sentences
 	if first := a.open.First(); expected {
 		a.aside(now, first)
@@ -77,6 +78,7 @@ func (a *Announcer) NextQuestion(now time.Time) {
 	a.aside(now, q)
 	if q.said != nil {
 		q.words = a.item(now, q.Source, q.Event, Question, q.said)
+		q.words.names, q.words.named = q, len(q.said)
 	}
 	a.open.Later()
 	a.putNext(now)
@@ -101,7 +103,7 @@ func (a *Announcer) remind(now time.Time) {
 		}
 	}
 	q.led, q.drowned, q.reminded = false, false, now
-	a.about(now, q, a.reminder(now, q))
+	a.nameQuestion(now, a.about(now, q, nil), q)
 }
 
 // holdsUp reports whether a question that something was said after is called to mind only after an announcement: what its session
@@ -142,10 +144,11 @@ func drowns(q *Asked, it *item) bool {
 }
 
 // about says something about a question that is put, before anything else that waits.
-func (a *Announcer) about(now time.Time, q *Asked, w Words) {
+func (a *Announcer) about(now time.Time, q *Asked, w Words) *item {
 	it := &item{kind: Notice, about: q, reminds: true, sentences: w.sentences(false), arrived: now}
 	a.keep(it)
 	a.normal = slices.Insert(a.normal, 0, it)
+	return it
 }
 
 // putNext puts the first question if it waits, and says of those that waited too long that they did.

@@ -80,13 +80,13 @@ func (a *Announcer) withoutWords(now time.Time, question *aaep.Event) (w Words) 
 func (a *Announcer) Spell(now time.Time) {
 	it := a.latest
 	if q := a.open.First(); q != nil && !q.Put.IsZero() && q.said != nil {
-		it = &item{source: q.Source, session: q.session(), kind: Question, event: q.Event, sentences: q.said}
+		it = &item{source: q.Source, session: q.session(), kind: Question, event: q.Event, names: q, named: len(q.said), sentences: q.said}
 	}
 	if it == nil || !slices.ContainsFunc(it.sentences, func(p Part) bool { return !a.speaks(p.Language) }) {
 		a.say(now, ours(a.language, phrase.NothingToSpell, ""))
 		return
 	}
-	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about, arrived: now}
+	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about, lists: it.lists, names: it.names, named: it.named, arrived: now}
 	for _, p := range it.sentences {
 		if !a.speaks(p.Language) {
 			p = Part{a.language, spelled(a.language, p.Text)}

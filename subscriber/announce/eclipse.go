@@ -1,0 +1,133 @@
+package announce
+
+import (
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// eclipse is the time between two names: a person began to hear of another question than the one
+// that is put, and has yet to hear the name of that to its end. What was named last is what a yes is
+// for, so no answer counts meanwhile.
+type eclipse struct {
+	from     time.Time // when the other name began; zero is never
+	to       time.Time // when the name that ended it can have been heard; zero is not yet
+	recalled bool      // an item that names the put question follows, or was silenced
+	// presented is when a voice at the person's pace has said all that was presented so far: an
+	// output that returns at once still speaks then.
+	presented time.Time
+}
+
+// lasts reports whether the question that is put has yet to be named.
+func (e *eclipse) lasts() bool { return !e.from.IsZero() && e.to.IsZero() }
+
+// covers reports whether an answer that was begun at a time may be for another question than the
+// one that is put.
+func (e *eclipse) covers(began time.Time) bool {
+	return !e.from.IsZero() && !began.Before(e.from) && (e.to.IsZero() || began.Before(e.to))
+}
+
+// begin begins an eclipse, or goes on with the one that has yet to end.
+func (e *eclipse) begin(now time.Time) {
+	if e.from.IsZero() || !e.to.IsZero() && !now.Before(e.to) {
+		e.from = now
+	}
+	e.to = time.Time{}
+}
+
+// namesAnother reports whether the next sentence of an announcement names another question than the
+// one that is put, or may do so.
+func (a *Announcer) namesAnother(it *item) bool {
+	q := a.open.First()
+	if it.next < it.lists || it.names != nil && it.names != q {
+		return true
+	}
+	return awaitsInput(it) && q != nil && it.session != q.session()
+}
+
+// awaitsInput reports whether an announcement says what its session waits for.
+func awaitsInput(it *item) bool {
+	state, ok := payload(it).(*aaep.StateChanged)
+	return ok && state.ToState == aaep.StateAwaitingInput
+}
+
+// quoteName notes that an announcement of this program quotes another, which may name a question.
+func quoteName(it, quoted *item) {
+	if quoted != nil && (quoted.names != nil || quoted.lists > 0 || awaitsInput(quoted)) {
+		it.lists = len(it.sentences)
+	}
+}
+
+// beginName begins an eclipse where a sentence begins that names another question, and ends it where
+// a question is put: that is heard whole before a yes counts, and for a second before a no does.
+func (a *Announcer) beginName(now time.Time, it *item, put bool) {
+	e := &a.eclipse
+	switch {
+	case put && e.lasts():
+		e.to = latest(now, e.presented)
+	case a.namesAnother(it):
+		e.begin(now)
+		e.recalled = it.next < it.lists && it.names == a.open.First()
+	}
+}
+
+// endName notes that a sentence was presented whole, and ends the eclipse where it is the last of
+// those that name the question that is put. Timed is false for an output that returned sooner than
+// the sentence can have been heard.
+func (a *Announcer) endName(now time.Time, s *part, timed bool) {
+	e := &a.eclipse
+	switch e.presented = latest(e.presented, s.began); {
+	case timed:
+		e.presented = now
+	case a.p.Reads: // the line is there, and is seen as soon as a question that is put
+		e.presented = latest(now, s.began.Add(stillBefore))
+	default:
+		e.presented = e.presented.Add(a.speaking(s.words))
+	}
+	named := s.names != nil && s.names == a.open.First() && s.next+1 == s.named
+	if named && e.lasts() && (s.kind != Question || !s.unsaid) {
+		e.to = e.presented
+	}
+}
+
+// latest returns the later of two times.
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// recallQuestion names the question that is put once more, after all of an announcement that named
+// another. It does so once; where the person silenced that, their next answer brings it again.
+func (a *Announcer) recallQuestion(now time.Time) {
+	q, e := a.open.First(), &a.eclipse
+	if !e.lasts() || e.recalled || a.saying != nil || a.waits(a.latest) || q == nil || q.Put.IsZero() ||
+		!q.sending.IsZero() || q.Left(now) <= 0 {
+		return
+	}
+	names := func(it *item) bool { return it.names == q }
+	if slices.ContainsFunc(a.urgent, names) || slices.ContainsFunc(a.asked, names) {
+		return
+	}
+	e.recalled, q.led = true, false
+	if !slices.ContainsFunc(a.normal, q.holdsUp) {
+		q.drowned, q.reminded = false, now
+	}
+	it := &item{kind: Notice, arrived: now}
+	a.nameQuestion(now, it, q)
+	a.keep(it)
+	a.asked = slices.Insert(a.asked, 0, it)
+}
+
+// nameQuestion ends an announcement with the question that is put, how much time is left to answer
+// it, and how to.
+func (a *Announcer) nameQuestion(now time.Time, it *item, q *Asked) {
+	theirs := q.Event.Language()
+	name := a.of(q.Source, q.label(theirs)).sentences(false)
+	rest := timeToAnswer(theirs, q.Left(now)).And(" ", q.answering).sentences(false)
+	it.about, it.names, it.named = q, q, len(it.sentences)+len(name)
+	it.sentences = slices.Concat(it.sentences, name, rest)
+	it.receipt.Of = len(it.sentences)
+}

@@ -1,0 +1,137 @@
+package announce
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// threeAsked are questions of two agents, of which the first is put and was heard, and the others
+// wait: one has a minute left.
+func threeAsked(t *testing.T) (r *room, put *aaep.Event) {
+	r = newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: key})
+	ask := func(source, action string, seconds int64) *aaep.Event {
+		p := pay()
+		p.Action, p.TimeoutSeconds = action, seconds
+		return r.from(source, "sess_"+action, p, "")
+	}
+	put = ask("Bank", "Pay five dollars.", 600)
+	ask("Bank", "Close the account.", 90)
+	ask("Shop", "Send it.", 600)
+	r.after(40 * time.Second)
+	r.is(put, put)
+	return r, put
+}
+
+// What names a question that waits is followed by the name of the one that is put, once, and no
+// answer counts from the beginning of the one to the end of the other.
+func TestAnotherQuestionIsNamed(t *testing.T) {
+	r, put := threeAsked(t)
+	r.heard = nil
+	for !strings.Contains(strings.Join(r.heard, ""), "almost over") {
+		r.after(100 * time.Millisecond)
+	}
+	for !strings.HasSuffix(r.heard[len(r.heard)-1], "Press y or n.") {
+		r.is(nil, nil)
+		if r.after(100 * time.Millisecond); strings.HasSuffix(r.heard[len(r.heard)-1], "to answer.") {
+			break
+		}
+	}
+	r.is(put, put)
+	r.after(10 * time.Second)
+	r.wantSince("Bank: The time to answer is almost over: you have about 30 seconds.", "The question is: Close the account.",
+		"Bank: The question is: Pay five dollars.", "You have about 9 minutes to answer.", "Press y or n.")
+}
+
+// Where the person silences the name of the question that is put, it does not come again by itself,
+// and their answer brings it.
+func TestSilencedName(t *testing.T) {
+	r, put := threeAsked(t)
+	for !strings.Contains(r.heard[len(r.heard)-1], "Bank: The question is: Pay") {
+		r.after(100 * time.Millisecond)
+	}
+	r.silence()
+	r.heard = nil
+	r.after(10 * time.Second)
+	r.is(nil, nil)
+	if len(r.heard) > 0 {
+		t.Errorf("after it was silenced: heard %q", r.heard)
+	}
+	if r.answers("y", nil) {
+		t.Error("an answer to what was named before is sent")
+	}
+	r.after(30 * time.Second)
+	r.wantSince("That was typed before the question could be read.", "Bank: The question is: Pay five dollars.",
+		"You have about 8 minutes to answer.", "Press y or n.")
+	r.is(put, put)
+}
+
+// An output that returns at once has named the question that is put when a voice can have said all
+// that it was given.
+func TestNamedByAnOutputThatReturnsAtOnce(t *testing.T) {
+	r, put := threeAsked(t)
+	voice := func() (heard []string) {
+		for do, _ := r.a.Next(r.now); do.Say != nil; do, _ = r.a.Next(r.now) {
+			heard = append(heard, do.Say.Text)
+			r.a.Ended(r.now, do.Say.ID, Heard)
+		}
+		return heard
+	}
+	var heard []string
+	for !strings.Contains(strings.Join(heard, "|"), "almost over") {
+		r.now = r.now.Add(100 * time.Millisecond)
+		heard = append(heard, voice()...)
+	}
+	if want := "Bank: The question is: Pay five dollars."; !strings.Contains(strings.Join(heard, "|"), want) {
+		t.Fatalf("heard %q", heard)
+	}
+	for _, text := range heard[:3] {
+		r.now = r.now.Add(r.a.speaking(In("en", text).count()))
+	}
+	r.now = r.now.Add(-time.Millisecond)
+	r.is(nil, nil)
+	r.now = r.now.Add(time.Millisecond)
+	r.is(put, put)
+}
+
+// A text that was begun before another question was named is an answer to the one that it was begun
+// for, also where it ends after that; a yes is not.
+func TestTextBegunBeforeAnotherIsNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		asks   aaep.Payload
+		text   string
+		counts bool
+	}{
+		"a text": {&aaep.AwaitingClarification{Question: "Where to?", TimeoutSeconds: 600}, "To the house of my mother", true},
+		"a yes":  {&aaep.AwaitingConfirmation{Action: "Pay five dollars.", TimeoutSeconds: 600}, "y", false},
+	} {
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		r.from("Bank", "sess_1", tc.asks, "")
+		p := pay()
+		p.TimeoutSeconds = 70
+		r.from("Shop", "sess_2", p, "")
+		r.after(30 * time.Second)
+		for !strings.Contains(r.heard[len(r.heard)-1], "The question is: Pay $20") {
+			r.a.Typing(r.now)
+			r.after(250 * time.Millisecond)
+		}
+		if reply := r.a.Answer(r.now, time.Time{}, tc.text); (reply != nil) != tc.counts {
+			t.Errorf("%s that was begun before is sent: %v; heard %q", name, reply, r.heard)
+		}
+	}
+}
+
+// That another session waits for an answer names a question too.
+func TestAnotherSessionWaits(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	put := r.asked("Bank", "sess_1", "Pay five dollars.")
+	r.after(20 * time.Second)
+	r.from("Shop", "sess_2", &aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateAwaitingInput}, "Send it.")
+	r.after(3 * time.Second)
+	r.is(nil, nil)
+	r.after(20 * time.Second)
+	r.is(put, put)
+	r.wantSince("Shop: Waiting for an answer: Send it.", "Bank: The question is: Pay five dollars.", "You have about 10 minutes to answer.")
+}
