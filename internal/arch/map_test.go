@@ -476,6 +476,11 @@ var theMap = []folder{
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
 	},
 	{
+		path:   "subscriber/sound",
+		arrows: []string{"handshake/extensions", "subscriber/haptic"},
+		why:    "what has which meaning is decided where it is felt, and only what is heard differs",
+	},
+	{
 		path:   "internal/haptictest",
 		arrows: []string{"handshake/extensions", "subscriber/haptic"},
 		why:    "a device of a user's own is made of the same interface, and of nothing else",

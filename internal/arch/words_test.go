@@ -33,7 +33,7 @@ var plainRooms = []string{
 	"internal/toolwords", "internal/violation", "internal/words", "internal/writer", "manifest", "producer",
 	"producer/audit", "producer/llm", "producer/log", "producer/log/jetstream", "producer/log/logtest",
 	"producer/log/sqlite", "producer/serve", "schemas", "subscriber", "subscriber/braille",
-	"subscriber/discover", "subscriber/haptic", "subscriber/nvda", "subscriber/orca", "subscriber/speech",
+	"subscriber/discover", "subscriber/haptic", "subscriber/nvda", "subscriber/orca", "subscriber/sound", "subscriber/speech",
 	"subscriber/web", "subscriber/web/relay", "transports", "transports/auth", "transports/auth/oidc",
 	"transports/ipc", "transports/sse", "transports/stdio", "transports/transporttest",
 	"transports/websocket",

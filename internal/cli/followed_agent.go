@@ -192,6 +192,7 @@ func (f *followedAgent) checkLink() {
 	was := f.link
 	f.link = now
 	if was.Connected && !now.Connected {
+		f.out.signalLost()
 		f.lost, f.tellAt = time.Now(), firstTold
 	}
 	switch {

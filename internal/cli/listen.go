@@ -10,6 +10,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/hook/call"
+	"github.com/aaep-go/aaep/subscriber/sound"
 )
 
 // listenFlags are what the flags of "listen" say.
@@ -17,6 +18,7 @@ type listenFlags struct {
 	asJSON, noReply, plain bool
 	program, settings      string
 	outs                   []string
+	sound                  sound.Options
 	ask                    *capabilityFlags
 	reach                  *reachFlags
 }
@@ -68,11 +70,33 @@ keep what is between them together. No shell reads it.`,
 	f.StringVar(&o.settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
 	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+
 		strings.Join(outputNames(), ", ")+" (a page)")
+	o.addSoundFlags(cmd)
 	f.BoolVar(&o.noReply, "no-reply", false, "follow without being asked anything")
 	o.ask = addCapabilityFlags(cmd)
 	o.reach = addReachFlags(cmd)
 	o.reach.addTrustFlags(cmd)
 	return cmd
+}
+
+// addSoundFlags adds the flags of --output sound.
+func (o *listenFlags) addSoundFlags(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&o.sound.Only, "sounds", nil, "of --output sound, only these `MEANINGS`, joined by commas:\n"+
+		strings.Join(sound.Meanings(), ", "))
+	cmd.Flags().IntVar(&o.sound.Volume, "volume", 100, "of --output sound, how loud, in `PERCENT`")
+}
+
+// checkSoundFlags says what is wrong with the flags of --output sound.
+func (o *listenFlags) checkSoundFlags() error {
+	if o.sound.Volume < 1 || o.sound.Volume > 100 {
+		return usageError("--volume must be from 1 to 100, and is %d; sounds that are not wanted are left out by --sounds."+seeListen,
+			o.sound.Volume)
+	}
+	for _, meaning := range o.sound.Only {
+		if !slices.Contains(sound.Meanings(), meaning) {
+			return usageError("--sounds %q is none of %s."+seeListen, meaning, strings.Join(sound.Meanings(), ", "))
+		}
+	}
+	return nil
 }
 
 // checkArgs refuses to follow both an address and a program.
@@ -133,7 +157,7 @@ func (o *listenFlags) openConsole(ctx context.Context, cmd *cobra.Command, caps 
 	l.setLanguages(caps.Languages)
 	closeOutputs := func() {}
 	if len(o.outs) > 0 {
-		if err := l.useOutputs(ctx, o.outs, caps.PaceWPM); err != nil {
+		if err := l.useOutputs(ctx, o.outs, outputOptions{caps.PaceWPM, o.sound}); err != nil {
 			return nil, nil, nil, err
 		}
 		closeOutputs = l.out.closeAll
@@ -171,6 +195,9 @@ func checkAddresses(args []string) (urls []string, err error) {
 func (o *listenFlags) wantedCapabilities(cmd *cobra.Command) (aaep.Capabilities, error) {
 	chosen := len(o.outs) > 0
 	if err := applySettings(cmd, o.settings); err != nil {
+		return aaep.Capabilities{}, err
+	}
+	if err := o.checkSoundFlags(); err != nil {
 		return aaep.Capabilities{}, err
 	}
 	if o.plain || o.asJSON && !chosen {

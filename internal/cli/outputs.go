@@ -20,6 +20,7 @@ import (
 	"github.com/aaep-go/aaep/subscriber/nvda"
 	"github.com/aaep-go/aaep/subscriber/orca"
 	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/subscriber/sound"
 	"github.com/aaep-go/aaep/subscriber/speech"
 )
 
@@ -29,23 +30,29 @@ type outputKind struct {
 	knows bool      // it knows when the last word was heard, and so at what pace
 	other phrase.ID // what becomes of text in a language that it does not speak
 	hint  string    // what may help where it cannot be opened
-	open  func(ctx context.Context, wordsPerMinute int64) (present.Output, error)
+	open  func(context.Context, outputOptions) (present.Output, error)
+}
+
+// outputOptions are what a person wants of their outputs.
+type outputOptions struct {
+	wordsPerMinute int64
+	sound          sound.Options
 }
 
 // The outputs there are, beside the lines on the terminal.
 var outputKinds = []outputKind{
 	{"speech", true, true, phrase.PrintedInstead,
 		"It needs Speech Dispatcher, and sound that works: try spd-say hello.",
-		func(ctx context.Context, wpm int64) (present.Output, error) {
-			return asOutput(speech.Open(ctx, speech.Options{WordsPerMinute: int(wpm), Spawn: true}))
+		func(ctx context.Context, o outputOptions) (present.Output, error) {
+			return asOutput(speech.Open(ctx, speech.Options{WordsPerMinute: int(o.wordsPerMinute), Spawn: true}))
 		}},
 	{"orca", true, false, phrase.PrintedInstead, "It needs Orca, running in the same desktop session.",
-		func(ctx context.Context, wpm int64) (present.Output, error) {
-			return asOutput(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
+		func(ctx context.Context, o outputOptions) (present.Output, error) {
+			return asOutput(orca.Open(ctx, orca.Options{WordsPerMinute: int(o.wordsPerMinute)}))
 		}},
 	{"nvda", true, true, phrase.MayBeGarbled,
 		"It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.",
-		func(context.Context, int64) (present.Output, error) {
+		func(context.Context, outputOptions) (present.Output, error) {
 			out, err := nvda.Open(nvda.Options{})
 			if err == nil && !out.Running() {
 				out.Close()
@@ -59,12 +66,17 @@ var outputKinds = []outputKind{
 		needsDisplay + ", as --output braille does, and liblouis: in Debian, the packages liblouis-bin and liblouis-data.",
 		onDisplay(braille.DefaultTables())},
 	{"touch", false, false, phrase.MayBeGarbled, "It needs feedbackd, in the same desktop session.",
-		func(ctx context.Context, _ int64) (present.Output, error) {
+		func(ctx context.Context, _ outputOptions) (present.Output, error) {
 			device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})
 			if err != nil {
 				return nil, err
 			}
 			return haptic.New(device), nil
+		}},
+	{"sound", false, false, phrase.MayBeGarbled,
+		"It needs pw-play or paplay, and sound that works: in Debian, pipewire-bin or pulseaudio-utils.",
+		func(ctx context.Context, o outputOptions) (present.Output, error) {
+			return asOutput(sound.Open(ctx, o.sound))
 		}},
 }
 
@@ -72,8 +84,8 @@ const needsDisplay = "It needs BRLTTY with a display"
 
 // onDisplay opens the braille display. Without tables BRLTTY translates, as the person has it
 // there.
-func onDisplay(tables map[string]string) func(context.Context, int64) (present.Output, error) {
-	return func(ctx context.Context, _ int64) (present.Output, error) {
+func onDisplay(tables map[string]string) func(context.Context, outputOptions) (present.Output, error) {
+	return func(ctx context.Context, _ outputOptions) (present.Output, error) {
 		d, err := braille.Open(ctx, braille.Options{Tables: tables})
 		if err == nil && d.Cells() == 0 {
 			d.Close()
@@ -115,11 +127,12 @@ type personOutput struct {
 	outputKind
 	p      *present.Presenter
 	speaks func(language string) bool // nil is every language
+	lost   chan struct{}              // holds one where an agent is out of reach, to be heard without words
 }
 
 // openOutputs opens those that were asked for. Lost is told of those that die, and come back, while
 // the program runs, and unsaid of what there is no voice for.
-func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phrase.ID, string),
+func openOutputs(ctx context.Context, names []string, options outputOptions, lost func(phrase.ID, string),
 	unsaid func(announce.Utterance), answering func(*aaep.Event) announce.Words) (*outputs, error) {
 	o := &outputs{}
 	ctx, o.stop = context.WithCancel(ctx)
@@ -135,7 +148,7 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phras
 				strings.Join(outputNames(), ", "))
 		}
 		kind := outputKinds[i]
-		out, err := kind.open(ctx, wpm)
+		out, err := kind.open(ctx, options)
 		if err != nil {
 			o.closeAll()
 			hint := kind.hint
@@ -145,15 +158,17 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phras
 			return nil, &exitError{exitUnreachable,
 				fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plainError(err), hint)}
 		}
-		t := &personOutput{outputKind: kind, p: present.New(announce.Preferences{WordsPerMinute: wpm,
+		t := &personOutput{outputKind: kind, lost: make(chan struct{}, 1), p: present.New(announce.Preferences{WordsPerMinute: options.wordsPerMinute,
 			Speaks: out.Speaks, Answering: answering,
 			Otherwise: func(own string) announce.Words { return explainUnspoken(uiLanguage(own), kind.other) }})}
 		t.p.Unsaid, t.speaks = unsaid, out.Speaks
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {
-			t.runOutput(ctx, &o.down, out, lost, func() (present.Output, error) { return kind.open(ctx, wpm) })
+			t.runOutput(ctx, &o.down, out, lost, func() (present.Output, error) { return kind.open(ctx, options) })
 		})
 	}
+	// What has no words says that a question waits, and the lines say which.
+	o.plain = o.plain || !slices.ContainsFunc(o.tellings, func(t *personOutput) bool { return t.words })
 	return o, nil
 }
 
@@ -172,7 +187,7 @@ func explainUnspoken(t uiLanguage, becomes phrase.ID) announce.Words {
 func (t *personOutput) runOutput(ctx context.Context, down *atomic.Int32, out present.Output,
 	lost func(phrase.ID, string), again func() (present.Output, error)) {
 	for {
-		err := t.p.Run(ctx, out)
+		err := t.present(ctx, out)
 		out.Close()
 		if ctx.Err() != nil {
 			return
@@ -190,6 +205,40 @@ func (t *personOutput) runOutput(ctx context.Context, down *atomic.Int32, out pr
 		}
 		down.Add(-1)
 		lost(phrase.OutputBack, t.name)
+	}
+}
+
+// present presents on out until ctx is done or out is gone.
+func (t *personOutput) present(ctx context.Context, out present.Output) error {
+	if sounds, ok := out.(*sound.Output); ok {
+		ctx, cancel := context.WithCancel(ctx)
+		var playing sync.WaitGroup
+		defer playing.Wait()
+		defer cancel()
+		playing.Go(func() {
+			for {
+				select {
+				case <-t.lost:
+					sounds.PlayLost(ctx) // where that fails, so does the next sound, and the person is told
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	return t.p.Run(ctx, out)
+}
+
+// signalLost lets outputs without words tell that an agent is out of reach.
+func (o *outputs) signalLost() {
+	if o == nil {
+		return
+	}
+	for _, t := range o.tellings {
+		select {
+		case t.lost <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -283,7 +332,7 @@ func (o *outputs) heardWhole(began time.Time, question *aaep.Event) (heard, know
 }
 
 // useOutputs opens outputs, which then say what the terminal would print.
-func (l *listener) useOutputs(ctx context.Context, names []string, wpm int64) (err error) {
+func (l *listener) useOutputs(ctx context.Context, names []string, options outputOptions) (err error) {
 	terminal := l.announcer.out
 	written := announcer{out: terminal}
 	unsaid := func(u announce.Utterance) {
@@ -291,7 +340,7 @@ func (l *listener) useOutputs(ctx context.Context, names []string, wpm int64) (e
 			written.printLabelled("", u.Text)
 		}
 	}
-	if l.out, err = openOutputs(ctx, names, wpm, l.informOfOutput, unsaid, l.howToAnswer); err != nil {
+	if l.out, err = openOutputs(ctx, names, options, l.informOfOutput, unsaid, l.howToAnswer); err != nil {
 		return err
 	}
 	l.status.also = func(text string) { l.out.forEach(func(p *present.Presenter) { p.Tell(text, false) }) }
