@@ -1,6 +1,6 @@
 # make          every check, as CI does: lint and test-all
 # make test     the tests, apart from whatever else runs on the machine; six minutes at most on two cores
-# make test-all make test, and then what is slow: what make test leaves out, and the race detector where it finds something
+# make test-all make lint, and the tests whole: with what make test leaves out, and the race detector where it finds something
 # make lint     formatting, vet for three systems, module files, staticcheck
 # make bench    benchmarks, with allocations
 # make fuzz     each fuzz target in turn, for FUZZTIME
@@ -35,23 +35,29 @@ MODULES := transports/grpc producer/telemetry producer/mcp
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
 # Packages in which goroutines share what they work on, for the race detector: it makes a test take several times as long, and finds
-# nothing where one goroutine owns everything.
-RACED := ./producer ./producer/serve ./subscriber ./subscriber/present ./internal/eventlog ./internal/duplex ./internal/httpguard \
-	./internal/idle ./internal/writer ./transports/...
+# nothing where one goroutine owns everything. Those that take longest come first.
+RACED := ./producer/serve ./producer ./transports/stdio ./transports/... ./subscriber ./subscriber/present ./internal/eventlog \
+	./internal/duplex ./internal/httpguard ./internal/idle ./internal/writer
 RACED_TOO := ./internal/cli ./producer/llm ./producer/log/...
 
-# Packages that leave something out where testing.Short() holds: test-all runs these once more, whole.
-DEEP = $$(grep -rl --include='*_test.go' 'testing\.Short()' . | xargs -n1 dirname | sort -u)
+# Of the others, those that take longest.
+LONG := ./conformance ./internal/cli ./examples ./producer/log/jetstream ./bridges/... ./internal/cli/... ./internal/release
 
 # What a package may take: on a machine that is busy with something else, several times as long as usual.
 LIMIT := -timeout 12m
 QUICK := -short -shuffle=on $(LIMIT)
-WHOLE := -race -shuffle=on $(LIMIT)
-# Tests of real programs and of the small modules leave nothing out where testing.Short() holds, so they run once, with the race detector.
-QUICK_RUNS = -race $(QUICK) -p 3 -parallel 6 $(REAL_TESTS) $(MODULES:%=-- -C % -race $(QUICK) ./...) -- -race $(QUICK) $(RACED) -- $(QUICK) $$others
-WHOLE_RUNS = -- $(WHOLE) $(RACED) $(RACED_TOO) -- -shuffle=on $(LIMIT) $$deep
-SUITE = raced=$$(go list $(REAL_TESTS) $(RACED)) && others=$$(go list ./... | grep -vxF "$$raced") && \
-	deep=$$(go list $(DEEP) | grep -vxF "$$raced$$(printf '\n'; go list $(RACED_TOO))") && CGO_ENABLED=1 go run ./internal/suite
+WHOLE := -shuffle=on $(LIMIT)
+
+# As many packages at once as there are cores would leave one without work where a package waits.
+AT_ONCE := -p $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+
+# Tests of real programs and of the small modules leave nothing out where testing.Short() holds. What follows "++" runs beside what is
+# before it. make test-all runs no test twice: whole is all of what make test runs of it.
+REAL_RUN = -race $(QUICK) -p 3 -parallel 6 $(REAL_TESTS)
+SMALL_RUNS = $(MODULES:%=++ -C % -race $(QUICK) -p 1 ./...)
+QUICK_RUNS = $(REAL_RUN) -- -race $(QUICK) $(AT_ONCE) $(RACED) $(SMALL_RUNS) -- $(QUICK) $(AT_ONCE) $$others
+WHOLE_RUNS = $(REAL_RUN) -- -race $(WHOLE) $(AT_ONCE) ./internal/cli $(RACED) $(RACED_TOO) $(SMALL_RUNS) -- $(WHOLE) $(AT_ONCE) $$others
+SUITE = raced=$$(go list $(REAL_TESTS) $(RACED) $(1)) && others=$$(go list $(LONG) ./... | grep -vxF "$$raced") && CGO_ENABLED=1 go run ./internal/suite
 
 .PHONY: all test test-all lint bench fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
 
@@ -61,11 +67,11 @@ all: test-all
 # leaves out where testing.Short() holds is slow and deep, such as more rounds, more transports, or servers that are torn apart.
 # Nothing hides anything: internal/suite runs all of it and reports at the end.
 test: compiler real
-	@$(SUITE) $(QUICK_RUNS)
+	@$(call SUITE) $(QUICK_RUNS)
 
 test-all: compiler real
 	@status=0; $(MAKE) --no-print-directory lint || status=$$?; \
-	$(SUITE) $(QUICK_RUNS) $(WHOLE_RUNS) || status=$$?; \
+	$(call SUITE,$(RACED_TOO)) $(WHOLE_RUNS) || status=$$?; \
 	[ $$status = 0 ] || echo "FAIL: what did is above; lint is at the top" >&2; exit $$status
 
 lint:

@@ -2,9 +2,10 @@
 // all of them whatever fails, and with a summary at the end: what was skipped and why, and how each
 // package ended.
 //
-//	go run ./internal/suite ARGUMENTS OF GO TEST -- ARGUMENTS OF ANOTHER ...
+//	go run ./internal/suite ARGUMENTS OF GO TEST -- ARGUMENTS OF ANOTHER ++ ARGUMENTS OF ONE BESIDE IT ...
 //
-// The runs are one after the other. It starts nothing else: what a test needs, it starts itself.
+// What follows "--" runs after all before it, what follows "++" beside the run before it. It starts
+// nothing else: what a test needs, it starts itself.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,6 +22,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 func main() {
@@ -33,8 +36,12 @@ func main() {
 	s := &summary{out: os.Stdout}
 	env, err := environment(os.Environ(), home)
 	if err == nil {
-		for _, arguments := range runs(os.Args[1:]) {
-			s.run(arguments, env)
+		for _, together := range runs(os.Args[1:]) {
+			var running sync.WaitGroup
+			for _, arguments := range together {
+				running.Go(func() { s.run(arguments, env) })
+			}
+			running.Wait()
 			if len(interrupted) > 0 {
 				s.problems = append(s.problems, "interrupted")
 				break
@@ -49,16 +56,29 @@ func main() {
 	}
 }
 
-// runs are the arguments between one "--" and the next.
-func runs(arguments []string) (all [][]string) {
-	for len(arguments) > 0 {
-		end := slices.Index(arguments, "--")
-		if end < 0 {
-			return append(all, arguments)
-		}
-		all, arguments = append(all, arguments[:end]), arguments[end+1:]
+// runs returns the arguments of each run: those between two "--" run at once, and "++" is between
+// their arguments.
+func runs(arguments []string) (all [][][]string) {
+	for arguments := range splitAt(arguments, "--") {
+		all = append(all, slices.Collect(splitAt(arguments, "++")))
 	}
 	return all
+}
+
+// splitAt yields what is between the separators, without what is empty.
+func splitAt(arguments []string, separator string) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for len(arguments) > 0 {
+			end := slices.Index(arguments, separator)
+			if end < 0 {
+				end = len(arguments)
+			}
+			if end > 0 && !yield(arguments[:end]) {
+				return
+			}
+			arguments = arguments[min(end+1, len(arguments)):]
+		}
+	}
 }
 
 // kept are the variables that say how to build and where to fetch from. Every other one, such as
@@ -111,14 +131,23 @@ type event struct {
 	Elapsed                                   float64
 }
 
-// summary gathers what go test reports.
+// summary gathers what go test reports, of runs that may be at once.
 type summary struct {
+	mu       sync.Mutex // guards what follows, and keeps lines of out together
 	out      io.Writer
 	packages []string // lines as go test prints them, of those that passed
 	failures []string // the same, of those that did not, below their tests
 	problems []string // runs that failed and not for a test of theirs
 	skipped  []skip
-	outputs  map[string][]string // what a test printed that has not passed, by package and name
+}
+
+// report gathers what one run reports.
+type report struct {
+	*summary
+	outputs map[string][]string // what a test printed that has not passed, by package and name
+	failed  map[string][]string // tests, by package
+	built   []string            // what the builds printed, of which the event of the package comes later
+	bad     bool                // a package failed
 }
 
 // skip is a test that was skipped, or some of its subtests.
@@ -135,29 +164,33 @@ func (s *summary) run(arguments, env []string) {
 		at = 2 // go wants it first
 	}
 	arguments = slices.Insert(slices.Clone(arguments), at, "-json")
-	fmt.Fprintln(s.out, "go test", strings.Join(arguments, " "))
+	s.printLine("go test " + strings.Join(arguments, " ") + "\n")
 	cmd := exec.Command("go", append([]string{"test"}, arguments...)...)
 	cmd.Env, cmd.Stderr = env, os.Stderr
+	r := report{summary: s, outputs: map[string][]string{}, failed: map[string][]string{}}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		s.problems = append(s.problems, err.Error())
-		return
+	if err == nil {
+		r.read(out)
+		err = cmd.Wait()
 	}
-	before := len(s.failures)
-	s.read(out)
-	if err := cmd.Wait(); err != nil && len(s.failures) == before {
+	if err != nil && !r.bad {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.problems = append(s.problems, fmt.Sprintf("go test %s: %v", strings.Join(arguments, " "), err))
 	}
 }
 
-// read gathers the events of one run, and prints of each package that has ended how it did.
-func (s *summary) read(from io.Reader) {
-	s.outputs = map[string][]string{}
-	failed := map[string][]string{} // tests, by package
-	var built []string              // what the builds printed, of which the event of the package comes later
+func (s *summary) printLine(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprint(s.out, line)
+}
+
+// read gathers the events of the run, and prints of each package that has ended how it did.
+func (r *report) read(from io.Reader) {
 	lines := bufio.NewReader(from)
 	for {
 		line, err := lines.ReadString('\n')
@@ -166,68 +199,76 @@ func (s *summary) read(from io.Reader) {
 		}
 		var ev event
 		if json.Unmarshal([]byte(line), &ev) != nil {
-			fmt.Fprint(s.out, line)
+			r.printLine(line)
 			continue
 		}
-		name := ev.Package + " " + ev.Test
-		switch ev.Action {
-		case "build-output":
-			built = append(built, ev.Output)
-		case "output":
-			s.outputs[name] = append(s.outputs[name], ev.Output)
-		case "skip":
-			s.skip(ev, s.outputs[name])
-			delete(s.outputs, name)
-		case "fail":
-			if ev.Test != "" {
-				failed[ev.Package] = append(failed[ev.Package], ev.Test)
-				continue // its output is printed with that of its package
-			}
-			s.fail(ev, failed[ev.Package], built)
-			built = nil
-		case "pass":
-			if ev.Test == "" {
-				for _, line := range s.outputs[name] {
-					if strings.HasPrefix(line, "ok ") {
-						s.packages = append(s.packages, line)
-						fmt.Fprint(s.out, line)
-					}
+		r.add(ev)
+	}
+}
+
+// add takes the next event of the run.
+func (r *report) add(ev event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := ev.Package + " " + ev.Test
+	switch ev.Action {
+	case "build-output":
+		r.built = append(r.built, ev.Output)
+	case "output":
+		r.outputs[name] = append(r.outputs[name], ev.Output)
+	case "skip":
+		r.skip(ev, r.outputs[name])
+		delete(r.outputs, name)
+	case "fail":
+		if ev.Test != "" {
+			r.failed[ev.Package] = append(r.failed[ev.Package], ev.Test)
+			return // its output is printed with that of its package
+		}
+		r.fail(ev)
+	case "pass":
+		if ev.Test == "" {
+			for _, line := range r.outputs[name] {
+				if strings.HasPrefix(line, "ok ") {
+					r.packages = append(r.packages, line)
+					fmt.Fprint(r.out, line)
 				}
 			}
-			delete(s.outputs, name)
 		}
+		delete(r.outputs, name)
 	}
 }
 
 // fail prints what the tests of a package that failed printed, and those that had not ended when it
 // did; what belongs to no test, such as a panic or a race, comes first.
-func (s *summary) fail(ev event, tests, built []string) {
+func (r *report) fail(ev event) {
+	tests := r.failed[ev.Package]
 	var printed []string
-	for name := range s.outputs {
+	for name := range r.outputs {
 		if strings.HasPrefix(name, ev.Package+" ") {
 			printed = append(printed, name)
 		}
 	}
 	slices.Sort(printed)
-	for _, line := range built {
-		fmt.Fprint(s.out, line)
+	for _, line := range r.built {
+		fmt.Fprint(r.out, line)
 	}
 	for _, name := range printed {
-		for _, line := range s.outputs[name] {
+		for _, line := range r.outputs[name] {
 			if !strings.HasPrefix(line, "=== ") {
-				fmt.Fprint(s.out, line)
+				fmt.Fprint(r.out, line)
 			}
 		}
 		if test := strings.TrimPrefix(name, ev.Package+" "); test != "" && !slices.Contains(tests, test) {
 			tests = append(tests, test+" (it had not ended)")
 		}
-		delete(s.outputs, name)
+		delete(r.outputs, name)
 	}
 	slices.Sort(tests)
 	for _, test := range tests {
-		s.failures = append(s.failures, fmt.Sprintf("--- FAIL: %s\n", test))
+		r.failures = append(r.failures, fmt.Sprintf("--- FAIL: %s\n", test))
 	}
-	s.failures = append(s.failures, fmt.Sprintf("FAIL\t%s\t%.3fs\n", ev.Package, ev.Elapsed))
+	r.built, r.bad = nil, true
+	r.failures = append(r.failures, fmt.Sprintf("FAIL\t%s\t%.3fs\n", ev.Package, ev.Elapsed))
 }
 
 var logged = regexp.MustCompile(`^\s+[^\s:]+\.go:\d+: `)

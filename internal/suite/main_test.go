@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -31,9 +33,12 @@ func TestSummary(t *testing.T) {
 	}
 	var out bytes.Buffer
 	s := &summary{out: &out}
-	s.run([]string{"-C", dir, "./bad", "./broken", "./panics"}, os.Environ())
-	s.run([]string{"-C", dir, "./skips", "./good"}, os.Environ())
-	s.run([]string{"-C", filepath.Join(dir, "nowhere"), "./..."}, os.Environ())
+	var running sync.WaitGroup
+	for _, arguments := range [][]string{{"-C", dir, "./bad", "./broken", "./panics"}, {"-C", dir, "./skips", "./good"},
+		{"-C", filepath.Join(dir, "nowhere"), "./..."}} {
+		running.Go(func() { s.run(arguments, os.Environ()) })
+	}
+	running.Wait()
 	before := out.Len()
 	if s.print() {
 		t.Error("it passed")
@@ -99,8 +104,9 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestRuns(t *testing.T) {
-	got := runs([]string{"-short", "./a", "--", "-C", "b", "./...", "--", "./c"})
-	if len(got) != 3 || !slices.Equal(got[0], []string{"-short", "./a"}) || !slices.Equal(got[1], []string{"-C", "b", "./..."}) || !slices.Equal(got[2], []string{"./c"}) {
+	got := runs([]string{"-short", "./a", "--", "-C", "b", "./...", "++", "./c", "--", "./d"})
+	want := [][][]string{{{"-short", "./a"}}, {{"-C", "b", "./..."}, {"./c"}}, {{"./d"}}}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the runs are %q", got)
 	}
 }

@@ -26,6 +26,9 @@ const sentence = "The quick brown fox jumps over the lazy dog at noon." // eleve
 // to cut it.
 const longest = 15 * time.Second
 
+// patience is how long anything may take that must happen.
+const patience = 2 * time.Minute
+
 var long = strings.TrimSpace(strings.Repeat(sentence+" ", 8))
 
 // TestReal speaks through Speech Dispatcher with eSpeak NG to a sink that takes sound at the pace
@@ -279,7 +282,7 @@ func (r *real) sayToEnd(t *testing.T, options speech.Options, text string) time.
 
 // awaitBegun waits until the server has begun to say a message, and returns what it reports of it.
 func (r *real) awaitBegun(t *testing.T, text string) speechd.Message {
-	for late := time.Now().Add(2 * time.Minute); t.Context().Err() == nil; {
+	for late := time.Now().Add(patience); t.Context().Err() == nil; {
 		for _, m := range r.Messages() {
 			if m.Text == text && !m.Begun.IsZero() {
 				return m
@@ -326,7 +329,7 @@ func (r *real) pressSilence(t *testing.T, presented <-chan struct{}) {
 // of it, which it writes down a moment after it sends the event.
 func (r *real) awaitLast(t *testing.T, text string) (last speechd.Message) {
 	t.Helper()
-	for late := time.Now().Add(longest); ; time.Sleep(20 * time.Millisecond) {
+	for late := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		for _, m := range r.Messages() {
 			if m.Text == text {
 				last = m

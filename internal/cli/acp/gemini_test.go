@@ -302,7 +302,7 @@ func (k *consoleProcess) answerQuestion(line, pattern string) {
 // its groups.
 func (k *consoleProcess) awaitLines(pattern string) []string {
 	k.t.Helper()
-	re, late := regexp.MustCompile(pattern), time.After(time.Minute)
+	re, late := regexp.MustCompile(pattern), time.After(2*time.Minute)
 	for {
 		k.mu.Lock()
 		if at := re.FindStringSubmatchIndex(k.text[k.from:]); at != nil {
@@ -328,7 +328,7 @@ func (k *consoleProcess) awaitExit() {
 	k.t.Helper()
 	select {
 	case <-k.over:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		k.t.Fatalf("it has not ended, and printed\n%s", k.text)
 	}
 }

@@ -78,7 +78,7 @@ func (h *home) serve(args ...string) *exec.Cmd {
 		cmd.Process.Signal(os.Interrupt)
 		cmd.Wait()
 	})
-	for late := time.Now().Add(30 * time.Second); !strings.Contains(says.String(),
+	for late := time.Now().Add(2 * time.Minute); !strings.Contains(says.String(),
 		"Serving Coding agents"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(late) {
 			h.t.Fatalf("the server does not serve: %s", &says)
@@ -139,7 +139,7 @@ func (h *home) follow(answer func(p *person, ev *aaep.Event)) *person {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	for late := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) { // until the server counts them
+	for late := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) { // until the server counts them
 		if n, err := call.Status(h.t.Context()); n > 0 {
 			break
 		} else if time.Now().After(late) {
@@ -181,7 +181,7 @@ func reply(d aaep.Decision) func(*person, *aaep.Event) {
 // hears waits until the person has heard something.
 func (p *person) hears(t *testing.T, text string) {
 	t.Helper()
-	for late := time.After(30 * time.Second); ; {
+	for late := time.After(2 * time.Minute); ; {
 		p.mu.Lock()
 		heard, moved := p.heard.String(), p.moved
 		p.mu.Unlock()

@@ -26,7 +26,7 @@ const (
 func awaits(t *testing.T, out *locked, pattern string) []string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
-	for late := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for late := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if groups := re.FindStringSubmatch(out.String()); groups != nil {
 			return groups
 		}
@@ -206,7 +206,7 @@ func TestKilledBesideAnother(t *testing.T) {
 		}
 	}
 	who.hears(t, "Claude Code in plans")
-	for late := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for late := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		who.mu.Lock()
 		n := len(who.asked)
 		who.mu.Unlock()
@@ -242,7 +242,7 @@ func TestIdle(t *testing.T) {
 	go func() { _, err := server.Process.Wait(); ended <- err }()
 	select {
 	case <-ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("it does not end")
 	}
 }
