@@ -67,6 +67,6 @@ func (o *aguiOptions) runProxy(cmd *cobra.Command, args []string) error {
 	name, cfg := firstOf(o.name, upstream.Host), agui.Config{Observe: o.observe, Reasoning: o.reasoning}
 	return o.bridgeFlags.serveBridge(cmd, name, nil, nil, func(ctx context.Context, p *producer.Producer) error {
 		o.status.printLabelled("aaep", "The app finds its agent at http://"+ln.Addr().String()+upstream.Path)
-		return servePrograms(ctx, ln, agui.Proxy(p, upstream, cfg), o.where.origins)
+		return servePrograms(ctx, ln, agui.Proxy(p, upstream, cfg), append([]string{}, o.where.origins...))
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -62,17 +61,9 @@ func (b *bridgeFlags) openHook(ctx context.Context) (net.Listener, error) {
 	if b.hookAt == "" {
 		return nil, nil
 	}
-	const such = "Use one such as 127.0.0.1:9090, and a proxy with a certificate before it for other machines."
-	at, err := net.ResolveTCPAddr("tcp", b.hookAt)
-	switch {
-	case err != nil:
-		return nil, usageError("--hook %q is not an address of this machine.\n"+such, b.hookAt)
-	case !at.IP.IsLoopback():
-		return nil, usageError("--hook %q would take messages in the clear from other machines.\n"+such, b.hookAt)
-	}
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", b.hookAt)
+	ln, err := listenForPrograms(ctx, "--hook", b.hookAt)
 	if err != nil {
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot take messages on %s: %s", b.hookAt, innermostError(err))}
+		return nil, err
 	}
 	if b.hookURL == "" {
 		b.hookURL = "http://" + ln.Addr().String() + "/"

@@ -38,6 +38,14 @@ var modelAPIs = []modelAPI{
 	{"ollama", "http://127.0.0.1:11434", "OLLAMA_HOST", ""},
 }
 
+// apiNames are the short names of the providers.
+func apiNames() (names []string) {
+	for _, api := range modelAPIs {
+		names = append(names, api.name)
+	}
+	return names
+}
+
 // tapOptions are what the flags of "tap" say.
 type tapOptions struct {
 	bridgeFlags
@@ -47,10 +55,6 @@ type tapOptions struct {
 
 func tapCommand() *cobra.Command {
 	o := &tapOptions{}
-	var names []string
-	for _, api := range modelAPIs {
-		names = append(names, api.name)
-	}
 	cmd := &cobra.Command{
 		Use:   "tap [flags] UPSTREAM",
 		Short: "Hear what programs ask of a language model, and its answers",
@@ -58,7 +62,7 @@ func tapCommand() *cobra.Command {
 API needs no other change: give it that of tap. What the model answers is heard as it comes, and the tools that it wants
 are named. Several programs may use one tap; each of their requests is a session of its own.
 
-UPSTREAM is the address of the API, such as https://gateway.example/v1, or one of these: ` + strings.Join(names, ", ") + `.
+UPSTREAM is the address of the API, such as https://gateway.example/v1, or one of these: ` + strings.Join(apiNames(), ", ") + `.
 The wire is OpenAI's (chat completions and responses), Anthropic's, Gemini's or Ollama's, which most others speak too.
 
 Every byte passes as it came. Keys are not logged or told, and the provider's certificate is verified. What programs ask for
@@ -128,7 +132,7 @@ func upstreamOf(name string) (api modelAPI, upstream *url.URL, err error) {
 	upstream, err = url.Parse(name)
 	switch {
 	case err != nil, upstream.Host == "", upstream.Scheme != "http" && upstream.Scheme != "https":
-		return api, nil, usageError("%q is not the address of a model's API, such as https://gateway.example/v1, nor a name that is known.\nSee: aaep tap --help", name)
+		return api, nil, usageError("%q is not the address of a model's API, such as https://gateway.example/v1, nor one of the names %s.\nSee: aaep tap --help", name, strings.Join(apiNames(), ", "))
 	case upstream.User != nil, upstream.RawQuery != "", upstream.Fragment != "":
 		return api, nil, usageError("The address of the API has no user, key or \"?\" in it; those are the programs' to send.\nSee: aaep tap --help")
 	}
@@ -138,13 +142,16 @@ func upstreamOf(name string) (api modelAPI, upstream *url.URL, err error) {
 // listenForPrograms opens an address for programs of this machine, which a flag names. What they
 // send may hold keys, and must not go over a network in the clear.
 func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, error) {
-	const such = "Use one such as 127.0.0.1:8081, or 127.0.0.1:0 for any free port."
+	such := "Use one such as 127.0.0.1:8081, or 127.0.0.1:0 for any free port."
+	if flag == "--hook" {
+		such = "Use one such as 127.0.0.1:9090, and a proxy with a certificate before it for other machines."
+	}
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	switch {
 	case err != nil:
 		return nil, usageError("%s %q is not an address of this machine.\n"+such, flag, addr)
 	case !at.IP.IsLoopback():
-		return nil, usageError("%s %q could be reached from other machines, and keys would come in the clear.\n"+such,
+		return nil, usageError("%s %q could be reached from other machines, and what comes would be in the clear.\n"+such,
 			flag, addr)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
@@ -162,9 +169,9 @@ func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, er
 var programHosts = []string{"127.0.0.1", "localhost", "[::1]", "host.docker.internal", "host.containers.internal"}
 
 // servePrograms serves a proxy to programs of this machine, over HTTP/1.1 and HTTP/2, until ctx is
-// done. Web pages are refused but those of origins.
+// done. Web pages are refused but those of origins, to which no flag adds if it is nil.
 func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler, origins []string) error {
-	rules := httpguard.Rules{Hosts: programHosts, Origins: origins}
+	rules := httpguard.Rules{Hosts: programHosts, Origins: origins, FixedHosts: true, FixedOrigins: origins == nil}
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if err := rules.Check(r); err != nil {

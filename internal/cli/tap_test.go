@@ -51,10 +51,11 @@ func TestTapRefusesPages(t *testing.T) {
 	for _, tt := range []struct {
 		host, origin string
 		status       int
+		says         string
 	}{
-		{"", "", 204}, {"localhost:" + portOf(ln), "", 204}, {"host.docker.internal:" + portOf(ln), "", 204},
-		{"evil.example:" + portOf(ln), "", 403}, {"evil.example", "http://evil.example", 403},
-		{"", "https://evil.example", 403}, {"", "null", 403},
+		{"", "", 204, ""}, {"localhost:" + portOf(ln), "", 204, ""}, {"host.docker.internal:" + portOf(ln), "", 204, ""},
+		{"evil.example:" + portOf(ln), "", 403, "its names are 127.0.0.1, localhost, "}, {"evil.example", "http://evil.example", 403, "its names are"},
+		{"", "https://evil.example", 403, "no web page is allowed here, and no option changes that"}, {"", "null", 403, "no web page"},
 	} {
 		r, _ := http.NewRequestWithContext(t.Context(), "POST", "http://"+ln.Addr().String()+"/v1/chat/completions",
 			strings.NewReader("{}"))
@@ -65,9 +66,10 @@ func TestTapRefusesPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if resp.StatusCode != tt.status {
-			t.Errorf("host %q, origin %q: %d, want %d", tt.host, tt.origin, resp.StatusCode, tt.status)
+		if resp.StatusCode != tt.status || !strings.Contains(string(body), tt.says) || strings.Contains(string(body), "--") {
+			t.Errorf("host %q, origin %q: %d %s, want %d and %q", tt.host, tt.origin, resp.StatusCode, body, tt.status, tt.says)
 		}
 	}
 	end()

@@ -27,6 +27,8 @@ type Rules struct {
 	// Origins are the pages of other origins that are allowed, such as "https://reader.example".
 	// They are compared letter for letter.
 	Origins []string
+	// FixedHosts and FixedOrigins say that no setting adds to them, so that no error names one.
+	FixedHosts, FixedOrigins bool
 }
 
 // Check refuses a request that came under a name not ours or from a page not allowed. Call it
@@ -34,8 +36,11 @@ type Rules struct {
 // right.
 func (g Rules) Check(r *http.Request) error {
 	if !g.isAllowedHost(r) {
-		instead := "add it as it stands to the listener's hosts, as with aaep run --host"
-		if len(g.Hosts) == 0 { // otherwise localhost is no name of it either, unless it was given that
+		instead := "add it as it stands with --host, or in Go to the Hosts of the Server or of its options"
+		switch {
+		case g.FixedHosts:
+			instead = "its names are " + strings.Join(g.Hosts, ", ")
+		case len(g.Hosts) == 0: // otherwise localhost is no name of it either, unless it was given that
 			instead = "use localhost on loopback, or " + instead
 		}
 		return fmt.Errorf("the Host %q is not a name of this listener; %s", r.Host, instead)
@@ -51,15 +56,14 @@ func (g Rules) Check(r *http.Request) error {
 	if strings.Contains(site, "cross-site") {
 		return errors.New(
 			"the browser says that this request comes from another site, and it names no Origin that is allowed; " +
-				"add that of the page to the listener's allowed origins, as with aaep run --origin")
+				g.allowOrigin("that of the page"))
 	}
 	if len(origins) == 1 {
 		if sameOrigin(origins[0], r) {
 			return nil
 		}
 		return fmt.Errorf(
-			"the Origin %q is not allowed; add it to the listener's allowed origins, as with aaep run --origin",
-			origins[0])
+			"the Origin %q is not allowed; %s", origins[0], g.allowOrigin("it"))
 	}
 	if strings.Contains(site, "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 		return errors.New(
@@ -67,6 +71,14 @@ func (g Rules) Check(r *http.Request) error {
 				"only pages of this origin may send it")
 	}
 	return nil // a program, a page's own plain GET, or a link that a person followed
+}
+
+// allowOrigin says how an origin would be allowed.
+func (g Rules) allowOrigin(which string) string {
+	if g.FixedOrigins {
+		return "no web page is allowed here, and no option changes that"
+	}
+	return "add " + which + " with --origin, or in Go to the Origins of the Server or of its options"
 }
 
 // Listed reports whether origin is one of g.Origins.

@@ -69,6 +69,7 @@ const (
 	// For agents that are followed by what they ask of a model.
 	Request          ID = "Request"
 	RequestOf        ID = "RequestOf" // what a program calls itself
+	AnswerTo         ID = "AnswerTo"  // the same, where another program's answer was told last
 	ModelBusy        ID = "ModelBusy"
 	ModelFault       ID = "ModelFault"
 	ModelUnreachable ID = "ModelUnreachable"

@@ -108,6 +108,7 @@ func TestEnglish(t *testing.T) {
 
 		Request:          {"", "Working on a request."},
 		RequestOf:        {"gemini_cli", "Working on a request from gemini_cli."},
+		AnswerTo:         {"GeminiCLI", "The answer to GeminiCLI."},
 		ModelBusy:        {"", "The provider of the model is too busy at the moment."},
 		ModelFault:       {"", "The provider of the model has a fault."},
 		ModelUnreachable: {"", "The provider of the model could not be reached."},

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -162,6 +163,9 @@ func (a *answer) writeText(text string) {
 		return
 	}
 	if a.out == nil {
+		if of := a.turn; of.tap.switchProgram(of.from) && of.from.name != "" {
+			of.session.State(aaep.StateWritingOutput, phrase.Text(of.tap.languages, phrase.AnswerTo, of.from.name))
+		}
 		a.out = a.turn.session.Output()
 		if a.json {
 			a.out.SetContentType("application/json")

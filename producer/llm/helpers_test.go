@@ -103,6 +103,9 @@ func (st *stage) listen(link transports.Conn) {
 			st.order = append(st.order, ev.SessionID)
 		case *aaep.StateChanged:
 			line = string(p.ToState)
+			if strings.HasPrefix(ev.Summary.Normal, "The answer to ") {
+				line += ": " + ev.Summary.Normal
+			}
 		case *aaep.OutputStreaming:
 			if said[p.OutputID] += p.Chunk; p.Complete {
 				line = "say: " + said[p.OutputID]

@@ -613,6 +613,13 @@ func TestProxyConversations(t *testing.T) {
 					}
 				}
 				f.mu.Unlock()
+				f.mu.Lock()
+				// What was told before Sun was of the second program, and before Noon too.
+				if named := slices.Contains(f.told, "writing_output: The answer to One."); named != (programs[1] == "Two/1") ||
+					slices.Contains(f.told, "writing_output: The answer to Two.") {
+					t.Errorf("whose the answers are is told by %q", f.told)
+				}
+				f.mu.Unlock()
 				if !slices.Equal(starts, programs[:]) {
 					t.Errorf("the sessions are about %v, want %v", starts, programs)
 				}

@@ -103,6 +103,7 @@ type Tap struct {
 	guarded         map[string]bool
 	knownTools      map[string]bool // the tools that models were given, by name
 	toolsIncomplete bool            // not all of the given tools are known
+	speaking        uint64          // the id of the program that was told of last; see switchProgram
 }
 
 // New returns a Tap that tells what it hears through p.
@@ -287,6 +288,16 @@ func (t *Tap) aboutRequest(from program) aaep.Text {
 	return phrase.Text(t.languages, phrase.RequestOf, from.name)
 }
 
+// switchProgram notes that what is told next is of a program, and reports whether what was told
+// last is of another.
+func (t *Tap) switchProgram(to program) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.speaking
+	t.speaking = to.id
+	return before != 0 && before != to.id
+}
+
 // firstSentence returns the sentence in the agent's first language.
 func (t *Tap) firstSentence(id phrase.ID) string {
 	says, _ := phrase.In(strings.Join(t.languages[:min(1, len(t.languages))], ""), id, "")
@@ -307,7 +318,8 @@ func (t *Tap) joinTurn(ctx context.Context, req request) *turn {
 				t.aboutRequest(req.from)); err != nil {
 				return nil
 			}
-			fresh.isOwned, fresh.from = true, req.from.id
+			fresh.isOwned, fresh.from = true, req.from
+			t.switchProgram(req.from)
 		case s.Context().Err() != nil:
 			return nil
 		}
@@ -343,7 +355,7 @@ func (t *Tap) findTurn(s *producer.Session, req request) (found *turn) {
 		switch {
 		case s != nil && x.session == s:
 			return x
-		case s != nil || x.from != req.from.id:
+		case s != nil || x.from.id != req.from.id:
 		case x.retrying && x.lastRequest == req.sum:
 			return x
 		case !slices.ContainsFunc(x.calls, func(c *call) bool { return slices.Contains(req.keys, c.key) }):

@@ -33,9 +33,9 @@ const (
 type turn struct {
 	tap     *Tap
 	session *producer.Session
-	isOwned bool   // begun and ended here
-	from    uint64 // the id of the program whose requests they are
-	said    string // names the conversation of the newest request; see request
+	isOwned bool    // begun and ended here
+	from    program // whose requests they are
+	said    string  // names the conversation of the newest request; see request
 
 	// Requests whose answer is not whole yet.
 	openRequests   int

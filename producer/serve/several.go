@@ -51,12 +51,13 @@ func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[strin
 				}
 				handlers[name] = h
 			}
-			list := guardReadOnly(httpguard.Rules{Hosts: hosts, Origins: s.Origins}, s.refusals(),
-				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					for _, name := range slices.Sorted(maps.Keys(handlers)) {
-						fmt.Fprintf(w, "/%s\n", name)
-					}
-				}))
+			names := slices.Sorted(maps.Keys(handlers))
+			rules := httpguard.Rules{Hosts: hosts, Origins: s.Origins}
+			list := guardReadOnly(rules, s.refusals(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				for _, name := range names {
+					fmt.Fprintf(w, "/%s\n", name)
+				}
+			}))
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 				switch h := handlers[name]; {
@@ -75,7 +76,11 @@ func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[strin
 				case r.URL.Path == "/" && s.Authenticate == nil: // who may know of them is not known otherwise
 					list.ServeHTTP(w, r)
 				default:
-					http.Error(w, "no agent is here", http.StatusNotFound)
+					text := "no agent is here; each is below its own name, where a request for a subscription goes to /NAME/subscriptions"
+					if s.Authenticate == nil && rules.Check(r) == nil {
+						text += "; there are /" + strings.Join(names, ", /")
+					}
+					http.Error(w, text, http.StatusNotFound)
 				}
 			}), nil
 		})

@@ -81,6 +81,14 @@ func TestServeAll(t *testing.T) {
 	if _, body := sendRequest(t, "GET", addr, "/", ""); body != "/bank\n/planner\n" {
 		t.Errorf("the agents there are: %q", body)
 	}
+	const elsewhere, names = "each is below its own name, where a request for a subscription goes to /NAME/subscriptions", "; there are /bank, /planner"
+	if _, body := sendRequest(t, "POST", addr, "/aaep/v1/subscriptions", "{}"); !strings.Contains(body, elsewhere+names) {
+		t.Errorf("who asks where no agent is hears %q", body)
+	}
+	if _, body := sendRequest(t, "GET", addr, "/missing", "", "Host: evil.example"); !strings.Contains(body, elsewhere) ||
+		strings.Contains(body, names) {
+		t.Errorf("a page elsewhere that asks where no agent is hears %q", body)
+	}
 	if resp, body := sendRequest(t, "GET", addr, "/", "",
 		"Host: evil.example"); resp.StatusCode != http.StatusForbidden {
 		t.Errorf("a page elsewhere learns what agents there are: %d %q", resp.StatusCode, body)
