@@ -21,8 +21,10 @@
 // The package never follows a card or a redirect to another host than it was given, and it sends
 // its credentials nowhere else.
 //
-// One goroutine owns each task. Begin reading at Task.follow, and at telling.go for what a person
-// hears.
+// A Server is the other direction: it offers an agent to clients that speak A2A.
+//
+// One goroutine owns each task. Begin reading at Task.follow, at telling.go for what a person
+// hears, and at Server.begin for the other direction.
 package a2a
 
 import (

@@ -1,0 +1,229 @@
+package a2a
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
+)
+
+const (
+	codeParse     = -32700
+	codeInvalid   = -32600
+	codeParams    = -32602
+	codeInternal  = -32603
+	codeNoPush    = -32003
+	codeVersion   = -32009
+	writeDeadline = 30 * time.Second // for a client that does not read
+	keepAlive     = 15 * time.Second // of a stream on which nothing happens
+)
+
+// A call is one request of a client.
+type call struct {
+	ID     jsontext.Value `json:"id"`
+	Method string         `json:"method"`
+	Params struct {
+		Message       *message `json:"message"`
+		ID            string   `json:"id"`
+		Configuration struct {
+			Return   bool  `json:"returnImmediately"`
+			Blocking *bool `json:"blocking"` // of 0.3
+		} `json:"configuration"`
+	} `json:"params"`
+}
+
+// serveCall answers one request.
+func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, principal string) {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method != http.MethodPost || kind != "application/json" {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "requests are posted as application/json", http.StatusMethodNotAllowed)
+		return
+	}
+	var c call
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	var tooLong *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLong):
+		http.Error(w, "the request has more than 1 MiB", http.StatusRequestEntityTooLarge)
+		return
+	case err != nil:
+		return
+	}
+	a := answerer{w: w, id: jsontext.Value("null")}
+	if err := bridge.Decode(body, &c); err != nil {
+		a.fail(codeParse, "the request cannot be read")
+		return
+	}
+	if len(c.ID) > 0 {
+		a.id = c.ID
+	}
+	if v := r.Header.Get("A2A-Version"); v != "" && !strings.HasPrefix(v, "1.") && v != "1" && !strings.HasPrefix(v, "0.3") {
+		a.fail(codeVersion, "1.0 and 0.3 are spoken here")
+		return
+	}
+	method := c.Method
+	for newer, older := range methods {
+		if method == older {
+			method, a.legacy = newer, true
+		}
+	}
+	switch method {
+	case "SendMessage", "SendStreamingMessage":
+		s.send(&a, r, &c, principal, method == "SendStreamingMessage")
+	case "GetTask", "CancelTask", "SubscribeToTask":
+		t := s.task(principal, c.Params.ID)
+		switch {
+		case t == nil:
+			a.fail(codeNotFound, "there is no such task")
+		case method == "CancelTask":
+			s.cancelTask(&a, r, t)
+		case method == "SubscribeToTask":
+			if _, over, _ := t.after(0); over {
+				a.fail(codeUnsupported, "the task is over")
+				return
+			}
+			a.stream(r, t)
+		default:
+			task, _ := a.task(t)
+			a.result(task)
+		}
+	default:
+		if strings.Contains(method, "PushNotificationConfig") || strings.Contains(method, "pushNotificationConfig") {
+			a.fail(codeNoPush, "there are no push notifications here")
+			return
+		}
+		a.fail(codeMethodNotFound, "the method is not known here")
+	}
+}
+
+// send begins a task with a message, and shows what becomes of it.
+func (s *Server) send(a *answerer, r *http.Request, c *call, principal string, stream bool) {
+	m := c.Params.Message
+	switch {
+	case m == nil || m.MessageID == "" || len(m.Parts) == 0:
+		a.fail(codeParams, "a message with an id and parts is needed")
+		return
+	case m.TaskID != "" && s.task(principal, m.TaskID) == nil:
+		a.fail(codeNotFound, "there is no such task")
+		return
+	case m.TaskID != "":
+		a.fail(codeUnsupported, "a task takes one message; send another with the same contextId and no taskId")
+		return
+	}
+	t, err := s.begin(principal, *m)
+	if err != nil {
+		s.cfg.Logger.Warn("a2a: no turn began", "error", err)
+		text := "the agent cannot begin now"
+		if errors.Is(err, errBusy) {
+			text = err.Error()
+		}
+		a.fail(codeInternal, text)
+		return
+	}
+	if stream {
+		a.stream(r, t)
+		return
+	}
+	if wait := c.Params.Configuration; !wait.Return && (wait.Blocking == nil || *wait.Blocking) {
+		http.NewResponseController(a.w).SetWriteDeadline(time.Time{})
+		if t.await(r.Context()) != nil {
+			return // the client is gone; the task goes on
+		}
+	}
+	task, _ := a.task(t)
+	a.result(a.item("task", task))
+}
+
+// cancelTask ends a session, and waits until that is shown.
+func (s *Server) cancelTask(a *answerer, r *http.Request, t *servedTask) {
+	if _, over, _ := t.after(0); over {
+		a.fail(codeNotCancelable, "the task is over")
+		return
+	}
+	t.session.Cancel(aaep.CancelledBySystem, bridge.Ours("The agent that asked for it cancelled it."))
+	http.NewResponseController(a.w).SetWriteDeadline(time.Time{})
+	if t.await(r.Context()) != nil {
+		return
+	}
+	task, _ := a.task(t)
+	a.result(task)
+}
+
+// An answerer writes the answer to one request.
+type answerer struct {
+	dialect
+	w  http.ResponseWriter
+	id jsontext.Value
+}
+
+func (a *answerer) result(value any) {
+	writeJSON(a.w, map[string]any{"jsonrpc": "2.0", "id": a.id, "result": value})
+}
+
+func (a *answerer) fail(code int, text string) {
+	writeJSON(a.w, map[string]any{"jsonrpc": "2.0", "id": a.id, "error": map[string]any{"code": code, "message": text}})
+}
+
+func writeJSON(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	json.MarshalWrite(w, value)
+}
+
+// stream sends the task as it is now, and each update until its end. A client that goes away ends
+// the stream and not the task.
+func (a *answerer) stream(r *http.Request, t *servedTask) {
+	control := http.NewResponseController(a.w)
+	a.w.Header().Set("Content-Type", "text/event-stream")
+	a.w.Header().Set("Cache-Control", "no-store")
+	write := func(text []byte, err error) error {
+		if err != nil {
+			return err
+		}
+		control.SetWriteDeadline(time.Now().Add(writeDeadline))
+		if _, err := a.w.Write(text); err != nil {
+			return err
+		}
+		return control.Flush()
+	}
+	send := func(value any) error {
+		text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": a.id, "result": value})
+		return write(fmt.Appendf(nil, "data: %s\n\n", text), err)
+	}
+	task, n := a.task(t)
+	if send(a.item("task", task)) != nil {
+		return
+	}
+	alive := time.NewTicker(keepAlive)
+	defer alive.Stop()
+	for {
+		more, over, moved := t.after(n)
+		n += len(more)
+		for _, u := range more {
+			if send(a.update(t, u)) != nil {
+				return
+			}
+		}
+		if over {
+			return
+		}
+		select {
+		case <-moved:
+		case <-alive.C:
+			if write([]byte(": still here\n\n"), nil) != nil {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
