@@ -131,6 +131,8 @@ type item struct {
 	closes          bool      // the question that was put, which the person did not answer: they wonder
 	reminds         bool      // of the question that is put, or says that what follows is about something else
 	outcome         bool      // it tells what comes of a question
+	leads           *item     // that follows this, which says how that is meant
+	lead            *item     // that this follows, where its first sentence begins
 	voiceless       bool      // it was said that there is no voice for it
 	lists           int       // sentences that may name other questions than the one that is put, which follows
 	names           *Asked    // the question that is meant after those, or nil
@@ -170,7 +172,9 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	}
 	expected, put := a.open.Find(ev) != nil, a.open.First()
 	w, outcome := a.open.Told(source, ev, w)
-	if a.heed(now, source, ev, w) {
+	told := a.heed(now, source, ev, w)
+	defer a.putNext(now) // what came of the question before is heard first
+	if told {
 		return
 	}
 	taken := put != nil && !put.Put.IsZero() && put.sending.IsZero() && a.open.Find(put.Event) == nil
@@ -325,7 +329,7 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		return Do{}, wake
 	}
 	it := a.choose(now)
-	if it != nil && a.leadIn(now, it) {
+	for it != nil && a.leadIn(now, it) {
 		it = a.choose(now)
 	}
 	if it != nil && a.noticeVoiceless(now, it) {

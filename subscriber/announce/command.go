@@ -46,7 +46,6 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 		a.gone, a.came = q, nil
 		a.settled(q, now)
 	}
-	a.putNext(now)
 	timed := a.open.about(source, ev) != nil // which is said as it is when the person asks
 	if _, ok := ev.Payload.(*aaep.ProgressUpdated); ok {
 		if !timed {

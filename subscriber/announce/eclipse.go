@@ -28,6 +28,11 @@ func (e *eclipse) covers(began time.Time) bool {
 	return !e.from.IsZero() && !began.Before(e.from) && (e.to.IsZero() || began.Before(e.to))
 }
 
+// Named returns when the person began to hear of another question than the one that is put, zero for
+// never, and when they had heard the name of that since, zero for not yet. A person with several
+// outputs means what was named last over any of them.
+func (a *Announcer) Named() (another, put time.Time) { return a.eclipse.from, a.eclipse.to }
+
 // begin begins an eclipse, or goes on with the one that has yet to end.
 func (e *eclipse) begin(now time.Time) {
 	if e.from.IsZero() || !e.to.IsZero() && !now.Before(e.to) {

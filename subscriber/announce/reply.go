@@ -96,7 +96,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		return nil
 	}
 	if !q.readable(began) {
-		a.say(now, a.of(q.Source, tooSoon))
+		a.interject(now, q, tooSoon)
 		return nil
 	}
 	r, refused := a.read(now, q, began, text)
@@ -114,8 +114,9 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 			return nil
 		}
 	case r.Decision != aaep.Reject && !q.mayCount(began, typed):
-		a.say(now, a.of(q.Source, ours(a.language, phrase.NotAllHeard, "")))
-		a.putAgain(now, q)
+		if !a.interject(now, q, ours(a.language, phrase.NotAllHeard, "")) {
+			a.putAgain(now, q)
+		}
 		return nil
 	}
 	q.sending, a.taken = now, now
@@ -192,6 +193,29 @@ func (a *Announcer) heardBefore(it *item, at time.Time) bool {
 		by = by.Add(a.speaking(n))
 	}
 	return !by.After(at)
+}
+
+// interject says about an answer to a question why it does not count: at once where the question is
+// still to be said, which goes on after it from the sentence that is said now, for later it would
+// not be so any more. It reports whether that is so.
+func (a *Announcer) interject(now time.Time, q *Asked, why Words) (waits bool) {
+	w := a.of(q.Source, why)
+	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
+		i := slices.IndexFunc(*queue, func(it *item) bool { return it.kind == Question && it.event == q.Event })
+		if i < 0 {
+			continue
+		}
+		it, asks := &item{kind: Notice, sentences: w.sentences(false), arrived: now}, (*queue)[i]
+		if i > 0 && (*queue)[i-1].kind == Notice && slices.Equal((*queue)[i-1].sentences, it.sentences) {
+			return true // it is being said
+		}
+		asks.later = a.saying != nil && a.saying.item == asks
+		a.keep(it)
+		*queue = slices.Insert(*queue, i, it)
+		return true
+	}
+	a.say(now, w)
+	return false
 }
 
 // putAgain says a question once more, unless it is being said or waits for that.

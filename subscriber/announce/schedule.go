@@ -17,6 +17,9 @@ func (a *Announcer) turn(now time.Time) *item {
 		}
 		return nil
 	}
+	if it := first(func(it *item) bool { return it.lead != nil && it.lead == a.latest }); it != nil {
+		return it
+	}
 	if it := first(func(it *item) bool { return it.outcome && !it.event.Type().Terminal() }); it != nil {
 		return it
 	}

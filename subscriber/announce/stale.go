@@ -53,9 +53,9 @@ func payload(it *item) aaep.Payload {
 	return it.event.Payload
 }
 
-// untold reports whether nothing of an announcement has been said.
+// untold reports whether nothing of an announcement has been said, nor what leads to it.
 func (a *Announcer) untold(it *item) bool {
-	return it.next == 0 && (a.saying == nil || a.saying.item != it)
+	return it.next == 0 && (it.lead == nil || it.lead != a.latest) && (a.saying == nil || a.saying.item != it)
 }
 
 // overtaken reports whether something newer tells as much as an announcement: the next state of its session or the end, what a state is

@@ -35,8 +35,8 @@ func (a *Announcer) queues(now time.Time, q *Asked) bool {
 	return waits
 }
 
-// put says a question, after what the person was told since it came: that the answer to the one before was sent is not to be heard as
-// if it were about this.
+// put says a question, after what this program said since it came and what came of questions before: neither is to be heard as if it
+// were about this.
 func (a *Announcer) put(now time.Time, q *Asked) {
 	it := q.words
 	a.aside(now, q) // that it waits is not said
@@ -48,7 +48,9 @@ func (a *Announcer) put(now time.Time, q *Asked) {
 		}
 		return it.passing
 	})
-	since := func(it *item) bool { return it.source == "" && it.about == nil && it.arrived.After(q.received) }
+	since := func(it *item) bool {
+		return it.source == "" && it.about == nil && it.arrived.After(q.received) || it.outcome && !it.event.Type().Terminal()
+	}
 	for _, told := range []*[]*item{&a.asked, &a.normal} {
 		for _, it := range *told {
 			if since(it) {
@@ -115,9 +117,22 @@ func (q *Asked) holdsUp(it *item) bool {
 // leadIn says before what the session of a question says after it, that it is not what the question leads to, and before what a session
 // said before it failed, or before it was answered, that it is no longer so.
 func (a *Announcer) leadIn(now time.Time, it *item) bool {
-	if g := a.agents[it.session]; g != nil && (g.failed || g.overtaken && !it.outcome) && slices.Contains(a.normal, it) {
-		g.failed, g.overtaken = false, false
+	if led := it.leads; led != nil && !slices.Contains(a.normal, led) { // it leads to nothing now
+		a.remove(it)
+		a.end(it, now, Expired)
+		if g := a.agents[led.session]; g != nil {
+			g.failed = true
+		}
+		return true
+	}
+	g := a.agents[it.session]
+	due := g != nil && (g.failed || g.overtaken && !it.outcome) || it.lead != nil && it.next == 0 && a.latest != it.lead
+	if due && slices.Contains(a.normal, it) {
+		if g != nil {
+			g.failed, g.overtaken = false, false
+		}
 		n := &item{kind: Notice, reminds: true, sentences: ours(a.language, phrase.CameBefore, "").sentences(false), arrived: now}
+		n.leads, it.lead = it, n
 		a.keep(n)
 		a.normal = slices.Insert(a.normal, 0, n)
 		return true

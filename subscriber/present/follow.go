@@ -34,6 +34,7 @@ type following struct {
 
 	mu      sync.Mutex
 	ended   bool           // and nothing is begun any more
+	away    bool           // the person was told that the agent is out of reach
 	running sync.WaitGroup // what was begun; nothing is added once ended
 }
 
@@ -81,13 +82,14 @@ func Follow(ctx context.Context, sub *subscriber.Subscription, name string, peop
 func (f *following) follow() error {
 	f.start(func() {
 		for why := range f.sub.Outages(f.ctx) {
-			f.plan(func(a *announce.Announcer, now time.Time) { a.Outage(now, f.name, why) })
+			f.noteOutage(why)
 		}
 	})
 	for ev, err := range f.sub.Events(f.ctx) {
 		if err != nil {
 			return err
 		}
+		f.noteOutage(nil) // an event shows as much, and what it tells comes after that
 		for _, p := range f.people {
 			p.Add(f.name, ev)
 		}
@@ -97,6 +99,18 @@ func (f *following) follow() error {
 		}
 	}
 	return nil
+}
+
+// noteOutage tells the person why the agent is out of reach or, for nil, that it is back, unless
+// they were told so.
+func (f *following) noteOutage(why error) {
+	f.mu.Lock()
+	told := why == nil && !f.away
+	f.away = why != nil
+	f.mu.Unlock()
+	if !told {
+		f.plan(func(a *announce.Announcer, now time.Time) { a.Outage(now, f.name, why) })
+	}
 }
 
 // settle takes a question away once it is open no longer.
@@ -218,18 +232,29 @@ func Answer(began time.Time, text string, people ...*Presenter) {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, subscriber.ErrUnknownEvent) })
 }
 
-// judge returns the output that decides whether an answer counts that was begun at a time: one over
-// which the person had the question, else the first. Where two put different questions the person
-// may mean either; they are told what is open, and judge returns nil.
+// judge returns the output that decides whether an answer counts that was begun at a time: the one
+// that named another question last of all, which refuses it; else one over which the person had the
+// question, else the first. Where two put different questions the person may mean either; they are
+// told what is open, and judge returns nil.
 func judge(began time.Time, people []*Presenter) (best *Presenter) {
 	var put *aaep.Event
 	had := false
+	var eclipsed *Presenter
+	var another, named time.Time // the latest of all outputs
 	for _, p := range people {
 		var puts, heard *aaep.Event
+		var from, to time.Time
 		p.Plan(func(a *announce.Announcer, now time.Time) {
 			_, puts = a.Put()
 			_, heard = a.Question(cmp.Or(began, now), aaep.Accept)
+			from, to = a.Named()
 		})
+		if from.After(another) && to.IsZero() {
+			another, eclipsed = from, p
+		}
+		if to.After(named) {
+			named = to
+		}
 		if puts != nil && put != nil && puts != put {
 			p.WhatWaits()
 			return nil
@@ -237,6 +262,9 @@ func judge(began time.Time, people []*Presenter) (best *Presenter) {
 		if put = cmp.Or(put, puts); best == nil || heard != nil && !had {
 			best, had = p, heard != nil
 		}
+	}
+	if eclipsed != nil && !named.After(another) {
+		return eclipsed
 	}
 	return best
 }

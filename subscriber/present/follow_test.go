@@ -398,3 +398,59 @@ func TestAnswerOverSeveralOutputs(t *testing.T) {
 		}
 	})
 }
+
+// What was named last over any of the outputs of a person is what their answer is for, also where
+// another has had the question and names nothing since.
+func TestAnotherNamedOverOneOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running sync.WaitGroup
+		defer running.Wait()
+		begin := func() (*listener, func()) {
+			l := &listener{Presenter: present.New(announce.Preferences{}), voice: &voice{}, t: t}
+			ctx, stop := context.WithCancel(t.Context())
+			running.Go(func() { l.Run(ctx, l.voice) })
+			return l, stop
+		}
+		ear, stop := begin()
+		defer stop()
+		display, off := begin()
+		for i, seconds := range []int64{3600, 70} {
+			ev := event(&aaep.AwaitingConfirmation{Action: []string{"Send the parcel.", "Pay for it."}[i], TimeoutSeconds: seconds}, "")
+			ev.SessionID = fmt.Sprint("sess_", i)
+			ear.Add("Shop", ev)
+			display.Add("Shop", ev)
+		}
+		ear.asked()
+		display.asked()
+		off()
+		for tenths := 0; ear.heard("Pay for it.") == 0; tenths++ {
+			if time.Sleep(100 * time.Millisecond); tenths > 600 {
+				t.Fatalf("heard %q", ear.lines())
+			}
+		}
+		present.Answer(time.Time{}, "y", display.Presenter, ear.Presenter)
+		time.Sleep(20 * time.Second)
+		const taken = "The question is no longer open." // as nothing follows the agent here
+		if ear.heard("That was typed before the question could be read.") != 1 || ear.heard("Send the parcel.") != 2 {
+			t.Errorf("heard %q", ear.lines())
+		}
+		var first string
+		display.Plan(func(a *announce.Announcer, _ time.Time) {
+			if _, put := a.Put(); put != nil {
+				first = put.Payload.(*aaep.AwaitingConfirmation).Action
+			}
+		})
+		if first != "Send the parcel." || ear.heard(taken) != 0 {
+			t.Fatalf("an answer to another was taken; heard %q", ear.lines())
+		}
+		present.Answer(time.Time{}, "y", display.Presenter, ear.Presenter)
+		display.Plan(func(a *announce.Announcer, _ time.Time) {
+			if _, put := a.Put(); put != nil {
+				first = put.Payload.(*aaep.AwaitingConfirmation).Action
+			}
+		})
+		if first == "Send the parcel." {
+			t.Errorf("an answer to what was named last was not taken; heard %q", ear.lines())
+		}
+	})
+}
