@@ -71,7 +71,7 @@ whoever listens hears it, and what the agent asks can be answered in both places
 	f.StringVar(&o.settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
 	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+
 		strings.Join(outputNames()[:len(outputNames())-1], ", "))
-	o.addSoundFlags(cmd)
+	o.addOutputFlags(cmd)
 	o.ask = addCapabilityFlags(cmd)
 	o.where = servingFlags(cmd)
 	o.where.addrs, f.Lookup("listen").DefValue = nil, "[]"

@@ -16,6 +16,7 @@ import (
 // listenFlags are what the flags of "listen" say.
 type listenFlags struct {
 	asJSON, noReply, plain bool
+	untilDone              bool
 	program, settings      string
 	outs                   []string
 	sound                  sound.Options
@@ -70,7 +71,7 @@ keep what is between them together. No shell reads it.`,
 	f.StringVar(&o.settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
 	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+
 		strings.Join(outputNames(), ", ")+" (a page)")
-	o.addSoundFlags(cmd)
+	o.addOutputFlags(cmd)
 	f.BoolVar(&o.noReply, "no-reply", false, "follow without being asked anything")
 	o.ask = addCapabilityFlags(cmd)
 	o.reach = addReachFlags(cmd)
@@ -78,15 +79,17 @@ keep what is between them together. No shell reads it.`,
 	return cmd
 }
 
-// addSoundFlags adds the flags of --output sound.
-func (o *listenFlags) addSoundFlags(cmd *cobra.Command) {
+// addOutputFlags adds the flags of what outputs tell, and of --output sound.
+func (o *listenFlags) addOutputFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.untilDone, "quiet-until-done", false, "with --output, tell only questions and what comes of them, failures and ends;\n"+
+		"/where, /newest and /details tell the rest when you ask")
 	cmd.Flags().StringSliceVar(&o.sound.Only, "sounds", nil, "of --output sound, only these `MEANINGS`, joined by commas:\n"+
 		strings.Join(sound.Meanings(), ", "))
 	cmd.Flags().IntVar(&o.sound.Volume, "volume", 100, "of --output sound, how loud, in `PERCENT`")
 }
 
-// checkSoundFlags says what is wrong with the flags of --output sound.
-func (o *listenFlags) checkSoundFlags() error {
+// checkOutputFlags says what is wrong with the flags of outputs.
+func (o *listenFlags) checkOutputFlags() error {
 	if o.sound.Volume < 1 || o.sound.Volume > 100 {
 		return usageError("--volume must be from 1 to 100, and is %d; sounds that are not wanted are left out by --sounds."+seeListen,
 			o.sound.Volume)
@@ -157,7 +160,7 @@ func (o *listenFlags) openConsole(ctx context.Context, cmd *cobra.Command, caps 
 	l.setLanguages(caps.Languages)
 	closeOutputs := func() {}
 	if len(o.outs) > 0 {
-		if err := l.useOutputs(ctx, o.outs, outputOptions{caps.PaceWPM, o.sound}); err != nil {
+		if err := l.useOutputs(ctx, o.outs, outputOptions{caps.PaceWPM, o.sound, o.untilDone}); err != nil {
 			return nil, nil, nil, err
 		}
 		closeOutputs = l.out.closeAll
@@ -193,15 +196,18 @@ func checkAddresses(args []string) (urls []string, err error) {
 // wantedCapabilities applies the person's settings, and returns the capabilities to ask the agents
 // for.
 func (o *listenFlags) wantedCapabilities(cmd *cobra.Command) (aaep.Capabilities, error) {
-	chosen := len(o.outs) > 0
+	chosen, untilDone := len(o.outs) > 0, o.untilDone
 	if err := applySettings(cmd, o.settings); err != nil {
-		return aaep.Capabilities{}, err
-	}
-	if err := o.checkSoundFlags(); err != nil {
 		return aaep.Capabilities{}, err
 	}
 	if o.plain || o.asJSON && !chosen {
 		o.outs = nil
+	}
+	if err := o.checkOutputFlags(); err != nil {
+		return aaep.Capabilities{}, err
+	}
+	if untilDone && len(o.outs) == 0 {
+		return aaep.Capabilities{}, usageError("--quiet-until-done is for what is told over --output, such as: --output speech" + seeListen)
 	}
 	caps, err := o.ask.parseCapabilities()
 	if err != nil {

@@ -37,6 +37,7 @@ type outputKind struct {
 type outputOptions struct {
 	wordsPerMinute int64
 	sound          sound.Options
+	untilDone      bool // only questions, failures and ends are told
 }
 
 // The outputs there are, beside the lines on the terminal.
@@ -158,7 +159,7 @@ func openOutputs(ctx context.Context, names []string, options outputOptions, los
 			return nil, &exitError{exitUnreachable,
 				fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plainError(err), hint)}
 		}
-		t := &personOutput{outputKind: kind, lost: make(chan struct{}, 1), p: present.New(announce.Preferences{WordsPerMinute: options.wordsPerMinute,
+		t := &personOutput{outputKind: kind, lost: make(chan struct{}, 1), p: present.New(announce.Preferences{WordsPerMinute: options.wordsPerMinute, UntilDone: options.untilDone && kind.words,
 			Speaks: out.Speaks, Answering: answering,
 			Otherwise: func(own string) announce.Words { return explainUnspoken(uiLanguage(own), kind.other) }})}
 		t.p.Unsaid, t.speaks = unsaid, out.Speaks

@@ -24,7 +24,7 @@ import (
 // settableFlags returns the flags that are a person's preferences, and not about one agent or one
 // use.
 func settableFlags() []string {
-	names := []string{"output", "sounds", "volume", "as", "cells", "profile"}
+	names := []string{"output", "quiet-until-done", "sounds", "volume", "as", "cells", "profile"}
 	for _, w := range wishes {
 		names = append(names, w.name)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/sound"
 )
 
 // A wish is one thing a person may ask for by a word, as a flag or while they listen.
@@ -211,7 +212,8 @@ func mustBe(flag string) string {
 	return map[string]string{
 		"as": aidNames(), "cells": "a whole number from 1 to 1000",
 		"output": "of " + strings.Join(outputsToSet(), ", ") + ", joined by commas", "profile": "the name of a file",
-		"include": somePatterns, "exclude": somePatterns,
+		"include": somePatterns, "exclude": somePatterns, "volume": "a whole number from 1 to 100",
+		"sounds": "of " + strings.Join(sound.Meanings(), ", ") + ", joined by commas", "quiet-until-done": "true or false",
 	}[flag]
 }
 
@@ -236,6 +238,12 @@ func validValue(flag, value string) bool {
 		return each(func(s string) bool { return slices.Contains(outputsToSet(), s) })
 	case "include", "exclude":
 		return each(validPattern)
+	case "volume":
+		return setWhole(new(int64), value, 1, 100)
+	case "sounds":
+		return each(func(s string) bool { return slices.Contains(sound.Meanings(), s) })
+	case "quiet-until-done":
+		return value == "true" || value == "false"
 	}
 	i := slices.IndexFunc(wishes, func(w wish) bool { return w.name == flag })
 	return i < 0 || wishes[i].set(new(aaep.Capabilities), value)

@@ -31,6 +31,9 @@ type Preferences struct {
 	// Unseen reports whether the keys of what the person types now are not seen one by one, as of what was pasted; nil is that they are. A yes
 	// to what cannot be undone, or is of high risk, is then a word that is said with the question or asked for.
 	Unseen func() bool
+	// UntilDone leaves to be asked for, by Details, what an agent says and which tools it uses; said are questions and what comes of them,
+	// what is critical, what failed, and how a session ends, with how much was left out.
+	UntilDone bool
 }
 
 const (
@@ -188,6 +191,9 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		a.beginAsking(now, q)
 		w = w.And("\n", q.answering)
 	}
+	if a.p.UntilDone && ev.Type().Terminal() {
+		w = w.And(" ", a.leftUntilDone(source, ev))
+	}
 	sentences := w.sentences(kindOf(ev) == Question)
 	if len(sentences) == 0 {
 		a.skim(now, source, ev, nil)
@@ -230,6 +236,8 @@ func (a *Announcer) skim(now time.Time, source string, ev *aaep.Event, it *item)
 func (a *Announcer) admit(now time.Time, it *item) {
 	switch {
 	case it == nil:
+	case a.p.UntilDone && !it.tellsEnd():
+		a.leaveUntilDone(now, it)
 	case it.critical:
 		a.queue(&a.urgent, it)
 	case it.kind == Progress:

@@ -230,6 +230,10 @@ func (a *Announcer) piece(now time.Time, ans *answer, whole string, code block, 
 		a.normal[i] = it
 		return
 	}
+	if a.p.UntilDone {
+		a.leaveUntilDone(now, it)
+		return
+	}
 	a.queue(&a.normal, it)
 }
 

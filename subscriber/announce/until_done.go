@@ -1,0 +1,45 @@
+package announce
+
+import (
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// tellsEnd reports whether an announcement is said to a person who wants to hear no more than
+// questions, failures and ends.
+func (it *item) tellsEnd() bool {
+	if it.event == nil || it.critical || it.outcome || it.closes || it.about != nil || it.kind == Question ||
+		it.kind == Problem {
+		return true
+	}
+	if p, ok := payload(it).(*aaep.ToolCompleted); ok {
+		return p.Status != aaep.ToolSuccess
+	}
+	return it.event.Type().Terminal()
+}
+
+// leaveUntilDone leaves an announcement to be asked for; of states and progress nothing is kept,
+// since they say nothing once they are over.
+func (a *Announcer) leaveUntilDone(now time.Time, it *item) {
+	switch payload(it).(type) {
+	case *aaep.OutputStreaming, *aaep.ToolInvoked:
+		a.miss(it)
+	default:
+		a.end(it, now, Expired)
+	}
+}
+
+// leftUntilDone says at the end of a session how much of what it said was left out.
+func (a *Announcer) leftUntilDone(source string, end *aaep.Event) Words {
+	n := 0
+	for _, it := range a.missed {
+		if it.session == sessionOf(source, end) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return leftOut(a.language, n)
+}
