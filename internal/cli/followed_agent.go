@@ -33,6 +33,9 @@ type followedAgent struct {
 	over     []string                                      // the ways to the agent, in words; empty if there is one that speaks for itself
 	reach    func(context.Context) (*followedAgent, error) // of an agent that has no sub yet: follows it
 
+	attempted chan struct{}   // of an agent that has no sub yet: is closed after the first attempt to reach it
+	before    <-chan struct{} // attempted of the agent before it on the command line, or nil
+
 	invalid    invalidMessages
 	duplicates announce.Gist[lastingState] // of what is printed; outputs have their own
 
@@ -123,10 +126,11 @@ func (f *followedAgent) warnOfName(name string) []string {
 }
 
 // uniqueName makes a name one that no other agent here has, so that each can be told from the
-// others.
+// others: of two, one is named with its place on the command line. A name that an agent once has it
+// keeps.
 func (f *followedAgent) uniqueName(name string) string {
 	unique := name
-	for n := 2; ; n++ {
+	for n := max(slices.Index(f.agents, f), 0) + 1; ; n++ {
 		taken := false
 		for _, other := range f.agents {
 			taken = taken || other != f && strings.EqualFold(other.name, unique)

@@ -27,6 +27,7 @@ type listener struct {
 	status       announcer
 	json         bool
 	agents       []*followedAgent
+	attempted    <-chan struct{}          // of the pending agent that was made last
 	asked        announce.Questions       // the first is on the screen
 	lastQuestion lastQuestion             // of what was asked before
 	tried        map[*announce.Asked]bool // an answer was sent and may have arrived

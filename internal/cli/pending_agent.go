@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -20,6 +21,10 @@ const (
 	longestWait = 30 * time.Second
 )
 
+// attemptWithin is how long an agent that was reached waits for the first attempts at those before
+// it, so that agents of one name are numbered in the order of the command line.
+const attemptWithin = time.Second
+
 // retryAfter is the error of an agent that wants no further attempt before some time has passed.
 type retryAfter struct {
 	error
@@ -29,21 +34,41 @@ type retryAfter struct {
 // newPendingAgent returns an agent that is not reached yet; reach makes one attempt.
 func (l *listener) newPendingAgent(at string, wanted aaep.Capabilities,
 	reach func(context.Context) (*followedAgent, error)) *followedAgent {
-	return &followedAgent{listener: l, name: at, wanted: wanted, reach: reach, changing: true}
+	f := &followedAgent{listener: l, name: at, wanted: wanted, reach: reach, changing: true,
+		attempted: make(chan struct{}), before: l.attempted}
+	l.attempted = f.attempted
+	return f
+}
+
+// awaitEarlier waits until the agent before this one was reached or could not be, for attemptWithin
+// at most.
+func (f *followedAgent) awaitEarlier(ctx context.Context) {
+	if f.before == nil {
+		return
+	}
+	select {
+	case <-f.before:
+	case <-time.After(attemptWithin):
+	case <-ctx.Done():
+	}
 }
 
 // awaitAgent tries to reach the agent, with growing pauses, until ctx is done or the agent refuses.
 func (f *followedAgent) awaitAgent(ctx context.Context) {
 	told, stop := false, f.announceConnecting(f.name)
+	attempt := sync.OnceFunc(func() { close(f.attempted) })
+	defer attempt()
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		came, err := f.reach(ctx)
 		stop()
 		if err == nil {
+			f.awaitEarlier(ctx)
 			if !f.runInLoop(ctx, func() { f.replacePending(ctx, came) }) {
 				came.sub.Close()
 			}
 			return
 		}
+		attempt()
 		if ctx.Err() != nil {
 			return
 		}

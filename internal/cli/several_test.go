@@ -229,7 +229,7 @@ func TestNamed(t *testing.T) {
 		say(1, "Three.")
 		say(2, "planner: Four.")
 		want := "Planner: One.\nPlanner: Done. Ready.\nTwo.\nPlanner: Done. Ready.\nThe agent says: aaep: Three.\nThe agent says: aaep: Done. Ready.\n" +
-			"planner, number 2: The agent says: planner: Four.\nplanner, number 2: Done. Ready.\n"
+			"planner, number 3: The agent says: planner: Four.\nplanner, number 3: Done. Ready.\n"
 		if got := c.screen.String(); got != want {
 			c.t.Errorf("says\n%s\nwant\n%s", got, want)
 		}
