@@ -241,6 +241,25 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+// A call whose end the agent never reports is told as one of which it is not known how it ended.
+func TestCallWithoutEnd(t *testing.T) {
+	for _, reason := range []string{"end_turn", "max_tokens"} {
+		turn := func(a *scriptedAgent, _ string) string {
+			a.sendUpdate(`{"sessionUpdate":"tool_call","toolCallId":"c1","status":"in_progress","title":"Read a.go","kind":"read"}`)
+			time.Sleep(10 * time.Second)
+			return reason
+		}
+		runConversation(t, turn, neverAnswer, func(t *testing.T, f *fixture) {
+			f.talk.Prompt(t.Context(), "Go on.")
+			waitTenSeconds()
+			if heard := f.person.allHeard(); !strings.Contains(heard, "Read a.go may have been done: how it ended is not known.") ||
+				strings.Contains(heard, "Read a.go finished") || strings.Contains(heard, "Read a.go failed") {
+				t.Errorf("heard\n%s", heard)
+			}
+		})
+	}
+}
+
 // What an agent sends that cannot be read, or is not known, is told once, and ends nothing.
 func TestOddMessages(t *testing.T) {
 	turn := func(a *scriptedAgent, _ string) string {

@@ -380,18 +380,11 @@ func (t *turn) endTurn(reason string, err error) error {
 	defer t.mu.Unlock()
 	t.endText()
 	t.ended = true
-	var open error
-	if reason != "end_turn" {
-		open = context.Canceled
-	}
 	for _, c := range t.calls {
 		if c.reportTimer != nil {
 			c.reportTimer.Stop()
 		}
-		if c.done != nil && !c.ended {
-			c.done(open)
-		}
-	}
+	} // the end of the session tells that it is not known how those ended that have not been reported
 	t.c.mu.Lock()
 	t.c.turn = nil
 	t.c.mu.Unlock()

@@ -86,6 +86,26 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+// A call whose result never came is told as one of which it is not known how it ended, whether its
+// run ended well or not.
+func TestCallWithoutResult(t *testing.T) {
+	const call = `data: {"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"look_up"}` + "\n\n" +
+		`data: {"type":"TOOL_CALL_END","toolCallId":"c"}` + "\n\n"
+	for name, end := range map[string]string{"finished": finished, "broken off": says} {
+		t.Run(name, func(t *testing.T) {
+			at, l := serve(t, func(w io.Writer, _ bool) { io.WriteString(w, started+call+says+end) }, nil)
+			resp := startRun(t, t.Context(), at)
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+				t.Fatal(err)
+			}
+			if heard := l.AwaitEnd(t, 1); !strings.Contains(heard, "may have been done: how it ended is not known.") ||
+				strings.Contains(heard, "up finished") || strings.Contains(heard, "up failed") {
+				t.Errorf("heard %q", heard)
+			}
+		})
+	}
+}
+
 // Two runs at once, of one app, are two sessions, and what follows an error is no part of one.
 func TestErrors(t *testing.T) {
 	for name, tt := range map[string]struct{ sent, heard string }{

@@ -244,11 +244,8 @@ func (x *run) end(err error, text string) {
 		if c.timer.Stop(); c.done == nil && err == nil {
 			x.announceCall(c)
 		}
-		if c.done != nil {
-			c.done(err)
-		}
 		delete(x.calls, id)
-	}
+	} // the end of the session tells that it is not known how those ended that have no result
 	x.mu.Unlock()
 	var says aaep.Text
 	if text != "" {
