@@ -123,6 +123,7 @@ type gathered struct {
 	singles []string // the sentences of wakes that came alone, three at most
 	several bool     // some came as digests, or more than three
 	urgent  string   // the sentence of a task that waits for a person, or ""
+	agents  int      // of how many identities it is; 0 where of one alone
 }
 
 type kindOfNews struct {
@@ -295,7 +296,11 @@ func (g *gathered) sentences() []string {
 	if others > 0 {
 		parts = append(parts, words.Count(others, "wake")+" of other kinds.")
 	}
-	return []string{words.Count(g.total(), "wake") + ". " + strings.Join(parts, " ")}
+	total := words.Count(g.total(), "wake")
+	if g.agents > 0 {
+		total += " for " + words.Count(g.agents, "agent")
+	}
+	return []string{total + ". " + strings.Join(parts, " ")}
 }
 
 func (k *kindOfNews) says(noun string) string {

@@ -14,9 +14,9 @@
 // counted, as of a heartbeat, is nothing and is not told. The sentences are in English: give p
 // Config.Languages with "en", so that its manifest says so.
 //
-// What comes in a burst is told as one digest, so that a swarm does not drown its listener; a task
-// that needs a person is told at once. Wake has no way to answer: nothing is asked here, and what a
-// task waits for is told with who waits.
+// What comes in a burst is told as one digest, for all identities together where they are many, so
+// that a swarm does not drown its listener; a task that needs a person is told at once. Wake has no
+// way to answer: nothing is asked here, and what a task waits for is told with who waits.
 //
 // All state is guarded by Bridge.mu. A timer of the coalescing window and the reader of a server's
 // notifications are the only goroutines. Begin reading at Bridge.Take.
@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -50,9 +51,9 @@ type Config struct {
 	// Only, if set, are the kinds that are told, such as sent_to_me; digests are told as far as
 	// they count those.
 	Only []string
-	// Window is how long what follows a wake is gathered into one digest, 5 minutes at most. Zero
-	// tells each at once. Neo's own default is 30 seconds, and what comes through its window was
-	// gathered there.
+	// Window is how long what follows a wake, for whichever identity, is gathered into one digest,
+	// 5 minutes at most. Zero tells each at once. Neo's own default is 30 seconds, and what comes
+	// through its window was gathered there.
 	Window time.Duration
 	// Seen is a file that remembers across restarts what was told, and one beside it, whose name
 	// ends with .places, how far in the log of a Server. Empty is memory alone.
@@ -85,6 +86,7 @@ type Bridge struct {
 	mu      sync.Mutex
 	inboxes map[string]*inbox // by identity
 	places  map[string]int64  // how far in the swarm's log each subscription that is followed was told
+	timer   *time.Timer       // of the window; nil where none is open
 	closed  bool
 }
 
@@ -92,8 +94,7 @@ type Bridge struct {
 type inbox struct {
 	identity string
 	s        *producer.Session
-	told     int         // in the session
-	timer    *time.Timer // of the window; nil where none is open
+	told     int // in the session
 	pending  gathered
 }
 
@@ -122,8 +123,8 @@ func (b *Bridge) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
+	b.flushAll()
 	for _, in := range b.inboxes {
-		b.flush(in)
 		in.end()
 	}
 	return b.seen.Close()
@@ -189,7 +190,7 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 
 // tell tells wakes now or when the window ends, with b.mu held.
 func (b *Bridge) tell(all []*envelope) error {
-	due := map[*inbox]bool{}
+	var urgent []*inbox
 	for _, e := range all {
 		news := e.gather(b.cfg.Only)
 		if news.total() == 0 {
@@ -200,13 +201,16 @@ func (b *Bridge) tell(all []*envelope) error {
 			return err
 		}
 		in.pending.add(news)
-		due[in] = due[in] || in.timer == nil || news.urgent != ""
+		if news.urgent != "" {
+			urgent = append(urgent, in)
+		}
 	}
-	for in, now := range due {
-		if now {
-			if err := b.flush(in); err != nil {
-				return err
-			}
+	if b.timer == nil {
+		return b.flushAll()
+	}
+	for _, in := range urgent {
+		if err := b.flush(in); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -225,12 +229,71 @@ func (b *Bridge) inbox(identity string) (*inbox, error) {
 	return in, nil
 }
 
-// flush tells what was gathered, and begins the next window, with b.mu held.
-func (b *Bridge) flush(in *inbox) error {
-	if in.timer != nil {
-		in.timer.Stop()
-		in.timer = nil
+// flushAll tells what was gathered, and begins the next window, with b.mu held. What is for more
+// than a few identities is told as one, so that a swarm has one voice; a task that waits for a
+// person is told by itself.
+func (b *Bridge) flushAll() error {
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
 	}
+	var due []*inbox
+	for _, identity := range slices.Sorted(maps.Keys(b.inboxes)) {
+		if in := b.inboxes[identity]; in.pending.total() > 0 {
+			due = append(due, in)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	if b.cfg.Window > 0 && !b.closed {
+		var timer *time.Timer
+		timer = time.AfterFunc(b.cfg.Window, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if b.timer == timer {
+				if err := b.flushAll(); err != nil {
+					b.cfg.Logger.Error("wake: wakes could not be told", "error", err)
+				}
+			}
+		})
+		b.timer = timer
+	}
+	if len(due) > mostSingles {
+		var err error
+		if due, err = b.join(due); err != nil {
+			return err
+		}
+	}
+	for _, in := range due {
+		if err := b.flush(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join puts together what is for several identities, and returns by whom it is to be told.
+func (b *Bridge) join(due []*inbox) (telling []*inbox, err error) {
+	together, err := b.inbox("")
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range due {
+		if in.pending.urgent != "" {
+			telling = append(telling, in)
+		} else if in != together {
+			together.pending.add(in.pending)
+			together.pending.several = true
+			together.pending.agents++
+			in.pending = gathered{}
+		}
+	}
+	return append(telling, together), nil
+}
+
+// flush tells what was gathered for one identity, with b.mu held.
+func (b *Bridge) flush(in *inbox) error {
 	if in.pending.total() == 0 {
 		return nil
 	}
@@ -250,19 +313,6 @@ func (b *Bridge) flush(in *inbox) error {
 		in.told++
 	}
 	in.pending = gathered{}
-	if b.cfg.Window > 0 && !b.closed {
-		var timer *time.Timer
-		timer = time.AfterFunc(b.cfg.Window, func() {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			if in.timer == timer {
-				if err := b.flush(in); err != nil {
-					b.cfg.Logger.Error("wake: wakes could not be told", "error", err)
-				}
-			}
-		})
-		in.timer = timer
-	}
 	return nil
 }
 

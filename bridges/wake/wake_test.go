@@ -233,6 +233,55 @@ func TestWindow(t *testing.T) {
 	})
 }
 
+// A swarm of 50 agents, each woken 20 times in a minute, has one voice: a sentence at once and one
+// at the end of each window. What waits for a person is told at once all the same, by its name.
+func TestSwarmOfFifty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := bridgetest.NewProducer(t)
+		l := bridgetest.Listen(t, p, nil)
+		b := newBridge(t, p, wake.Config{Window: 30 * time.Second})
+		as := func(agent int, wake string) {
+			if _, err := b.Take([]byte(strings.Replace(wake, "@ada", fmt.Sprintf("@agent%d", agent), 1))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n := 0
+		for round := range 20 {
+			for agent := range 50 {
+				n++
+				as(agent, envelope("sent_to_me", n, message(n, fmt.Sprint("News ", n))))
+			}
+			if round == 11 {
+				began := time.Now()
+				n++
+				as(7, envelope("task_state_changed", n, task("t", "InputRequired")))
+				l.AwaitHeard(t, "Task t of @bob: input required")
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("what waits for a person was told after %v", took)
+				}
+			}
+			time.Sleep(2900 * time.Millisecond)
+		}
+		time.Sleep(30 * time.Second)
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		var heard []string
+		for line := range strings.Lines(l.AwaitEnd(t, 3)) {
+			if line = strings.TrimSpace(line); line != "These wakes end here." {
+				heard = append(heard, line)
+			}
+		}
+		want := []string{"Wakes for @agent0.", "Message from @bob: News 1.",
+			"Wakes for the swarm.", "549 wakes for 50 agents. 549 messages, the newest: Message from @bob: News 550.",
+			"Wakes for @agent7.", "Message from @bob: News 558.", "Task t of @bob: input required, it was working. It waits for a person, and cannot be answered here.",
+			"449 wakes for 50 agents. 449 messages, the newest: Message from @bob: News 1001."}
+		if !slices.Equal(heard, want) {
+			t.Errorf("heard\n%s\nwant\n%s", strings.Join(heard, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
 // Ten thousand wakes in a minute, from many connections at once, are heard as a handful of
 // sentences, and each is counted once.
 func TestFlood(t *testing.T) {
