@@ -45,14 +45,14 @@ LONG := ./conformance ./internal/cli ./examples ./producer/log/jetstream ./bridg
 
 # What a package may take: on a machine that is busy with something else, several times as long as usual.
 LIMIT := -timeout 12m
-QUICK := -short -shuffle=on $(LIMIT)
-WHOLE := -shuffle=on $(LIMIT)
+QUICK = -short -shuffle=on $(LIMIT) $(VET)
+WHOLE = -shuffle=on $(LIMIT) $(VET)
 
 # As many packages at once as there are cores would leave one without work where a package waits.
 AT_ONCE := -p $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 # Tests of real programs and of the small modules leave nothing out where testing.Short() holds. What follows "++" runs beside what is
-# before it. make test-all runs no test twice: whole is all of what make test runs of it.
+# before it. make test-all runs no test twice: a test that is run whole does all of what make test has it do.
 REAL_RUN = -race $(QUICK) -p 3 -parallel 6 $(REAL_TESTS)
 SMALL_RUNS = $(MODULES:%=++ -C % -race $(QUICK) -p 1 ./...)
 QUICK_RUNS = $(REAL_RUN) -- -race $(QUICK) $(AT_ONCE) $(RACED) $(SMALL_RUNS) -- $(QUICK) $(AT_ONCE) $$others
@@ -69,6 +69,7 @@ all: test-all
 test: compiler real
 	@$(call SUITE) $(QUICK_RUNS)
 
+test-all: VET := -vet=off # lint vets all of it
 test-all: compiler real
 	@status=0; $(MAKE) --no-print-directory lint || status=$$?; \
 	$(call SUITE,$(RACED_TOO)) $(WHOLE_RUNS) || status=$$?; \
