@@ -29,6 +29,7 @@ type answer struct {
 	diff     bool   // it is a diff, without fence or header,
 	list     byte   // or a list with this mark; zero is neither
 	soFar    *item  // how much there is of that
+	table    table
 }
 
 const (
@@ -153,6 +154,7 @@ func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) 
 			continue
 		}
 		a.lines(now, ans, "", true)
+		ans.table = table{}
 		if ans.owes = code.diff && code.fence == "" && !over; ans.owes { // nothing but what follows tells where it ends
 			ans.code = code
 		} else {
@@ -204,7 +206,7 @@ func (a *Announcer) lines(now time.Time, ans *answer, text string, force bool) {
 		ans.diff, ans.list = false, 0
 	}
 	if text != "" {
-		a.piece(now, ans, text, block{}, false)
+		a.piece(now, ans, ans.table.spoken(text), block{}, false)
 	}
 }
 

@@ -1,7 +1,9 @@
 package announce
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -29,10 +31,13 @@ var languageNames = map[string]string{
 type block struct {
 	fence, info    string // that it began with; a diff may have none
 	diff           bool
-	lines          int  // that are not empty,
-	added, removed int  // and of a diff, that are signed
-	before, after  int  // lines of a hunk that have yet to come, on its two sides
-	quoted         bool // with > in front of each line
+	lines          int    // that are not empty,
+	added, removed int    // and of a diff, that are signed
+	before, after  int    // lines of a hunk that have yet to come, on its two sides
+	quoted         bool   // with > in front of each line
+	file           string // of a diff, the newest; a path
+	files          int    // that it is of
+	pending        string // a file that may be the name of one that is gone
 }
 
 // open reports whether a block has begun.
@@ -43,13 +48,20 @@ func (b block) beginning() string {
 	if !b.open() {
 		return ""
 	}
-	rest, space := max(b.lines-b.added-b.removed, 0), ""
-	begin := b.fence + b.info + "\n"
+	head, heads := "", 0 // the lines that name files
+	if b.pending != "" {
+		head, heads = "--- a/"+b.pending+"\n", 1
+	}
+	for range min(b.files, 2) {
+		head, heads = head+"+++ b/"+cmp.Or(b.file, "unnamed")+"\n", heads+1
+	}
+	rest, space := max(b.lines-b.added-b.removed-heads, 0), ""
+	begin := b.fence + b.info + "\n" + head
 	if b.fence == "" {
 		rest, space = max(rest-1, 0), " "
-		begin = fmt.Sprintf("@@ -1,%d +1,%d @@\n", b.before+b.removed+rest, b.after+b.added+rest)
+		begin = head + fmt.Sprintf("@@ -1,%d +1,%d @@\n", b.before+b.removed+rest, b.after+b.added+rest)
 	} else if b.diff && b.info != "diff" {
-		begin = b.fence + "diff\n"
+		begin = b.fence + "diff\n" + head
 	}
 	return begin + strings.Repeat("+\n", b.added) + strings.Repeat("-\n", b.removed) + strings.Repeat(space+".\n", rest)
 }
@@ -150,12 +162,34 @@ func (b *block) count(line string) {
 	}
 	switch {
 	case b.before+b.after == 0 && (strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")):
+		b.noteFile(line)
 	case strings.HasPrefix(line, "+"):
 		b.added, b.after = b.added+1, max(b.after-1, 0)
 	case strings.HasPrefix(line, "-"):
 		b.removed, b.before = b.removed+1, max(b.before-1, 0)
 	default:
 		b.before, b.after = max(b.before-1, 0), max(b.after-1, 0)
+	}
+}
+
+// diffFile is the line of a diff that names a file by a path of plain letters, which could be taken
+// for nothing else.
+var diffFile = regexp.MustCompile(`^(?:---|\+\+\+) (?:[ab]/)?([\pL\pN_./@+-]{1,200})(?:\t.*)?$`)
+
+// noteFile notes the file that a line of a diff names. One that is not there any more has its name
+// on the side before.
+func (b *block) noteFile(line string) {
+	const none = "/dev/null"
+	m := diffFile.FindStringSubmatch(line)
+	switch {
+	case m == nil:
+		b.file, b.files = "", 2 // no one file can be named
+	case line[0] == '-' && m[1] != none:
+		b.pending = m[1]
+	case line[0] == '+' && m[1] == none:
+		b.file, b.files = b.pending, b.files+1
+	case line[0] == '+':
+		b.file, b.files = m[1], b.files+1
 	}
 }
 
@@ -173,13 +207,21 @@ func (b block) says(language string, id phrase.ID) string {
 	}
 	if b.diff && b.added+b.removed > 0 {
 		all := []string{in(phrase.ADiff, 0, true)}
+		named := b.files == 1 && b.file != ""
+		if named {
+			all = nil
+		}
 		if b.added > 0 {
 			all = append(all, in(phrase.LinesAdded, b.added, false))
 		}
 		if b.removed > 0 {
 			all = append(all, in(phrase.LinesRemoved, b.removed, b.added > 0))
 		}
-		return strings.Join(all, ", ") + "."
+		says := strings.Join(all, ", ") + "."
+		if named {
+			says = path.Base(b.file) + ": " + says
+		}
+		return says
 	}
 	if b.diff && id == phrase.CodeSoFar {
 		return "" // its headers alone

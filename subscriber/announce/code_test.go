@@ -11,8 +11,8 @@ import (
 // signs alone by their signs in words. A list stays a list, and a number a number.
 func TestDiffInAnAnswer(t *testing.T) {
 	for text, want := range map[string]string{
-		"Here:\n\n--- a/x.go\n+++ b/x.go\n@@ -1,3 +1,4 @@\n func f() {\n-\treturn 1\n+\tx := 2\n+\treturn x\n }\n\nThat is all.\n":          "Here:|Diff, 2 lines added, 1 removed.|That is all.",
-		"diff --git a/x b/x\nindex 0123456..789abcd 100644\n--- a/x\n+++ b/x\n@@ -1 +1,0 @@\n-a\n@@ -9,2 +9,2 @@\n c\n-d\n+e\n\n- a list\n": "Diff, 1 line added, 2 removed.|a list",
+		"Here:\n\n--- a/x.go\n+++ b/x.go\n@@ -1,3 +1,4 @@\n func f() {\n-\treturn 1\n+\tx := 2\n+\treturn x\n }\n\nThat is all.\n":          "Here:|x.go: 2 lines added, 1 removed.|That is all.",
+		"diff --git a/x b/x\nindex 0123456..789abcd 100644\n--- a/x\n+++ b/x\n@@ -1 +1,0 @@\n-a\n@@ -9,2 +9,2 @@\n c\n-d\n+e\n\n- a list\n": "x: 1 line added, 2 removed.|a list",
 		"Change it:\n- return 1\n+ return 2\n\nDone.":                         "Change it:|Removed: return 1|Added: return 2|Done.",
 		"-old line\n+new line\nNext sentence. And more.\n":                    "Removed: old line|Added: new line|Next sentence.|And more.",
 		"- a\n- b\n- c\n- d\n+ e\nEnd.\n":                                     "a|b|c|d|Added: e|End.",

@@ -53,16 +53,8 @@ func forEar(text, language string, unclosed phrase.ID) string {
 		return "\n" + b.says(language, id) + "\n"
 	})
 	text = withSigns(text, language)
+	text = new(table).spoken(text)
 	text = rule.ReplaceAllString(text, "")
-	text = row.ReplaceAllStringFunc(text, func(s string) string {
-		var cells []string
-		for _, cell := range strings.Split(row.FindStringSubmatch(s)[1], "|") {
-			if cell = strings.TrimSpace(cell); cell != "" {
-				cells = append(cells, cell)
-			}
-		}
-		return words.Sentence(strings.Join(cells, ", "))
-	})
 	text = heading.ReplaceAllStringFunc(text, func(s string) string { return words.Sentence(heading.FindStringSubmatch(s)[1]) })
 	text = quote.ReplaceAllString(text, "")
 	text = bullet.ReplaceAllStringFunc(text, func(s string) string { // in a list of what is to be done, what was

@@ -47,6 +47,8 @@ func TestMarkdownSpeech(t *testing.T) {
 		{in: in{"en", "https://bank.example\\@evil.example/ https://"}, want: "https://bank.example\\@evil.example/ https://"},
 		{in: in{"en", "![A cat](cat.png) and ![](x.png)"}, want: "image: A cat and an image"},
 		{in: in{"en", "| a | b |\n|---|:-:|\n| 1 | **2** |\n| he said “no.” | |"}, want: "a, b. 1, 2. he said “no.”"},
+		{in: in{"en", "| File | Change | Risk |\n|---|:-:|---|\n| `a\\|b` | **adds** a flag | |\n| | | low |\n\n| D | E | F |\n| 1 | 2 | 3 |"}, want: "File, Change, Risk. a|b, Change: adds a flag. Risk: low. D, E, F. 1, 2, 3."},
+		{in: in{"en", "| A | B | C |\n|---|---|---|\n| 1 |\n| 1 | 2 | 3 | 4 |\nThen that.\n| 4 | 5 | 6 |"}, want: "A, B, C. 1. 1, B: 2, C: 3, 4. Then that. 4, 5, 6."},
 		{in: in{"en", "above\n---\nbelow\n***\n_ _ _"}, want: "above below"},
 		{in: in{"en", "5 > 3 and 2 < 4; A minus - in a line; it costs $5 * 2"}, want: "5 > 3 and 2 < 4; A minus - in a line; it costs $5 * 2"},
 		{in: in{"ar", "مرحبا **بك**"}, want: "مرحبا بك"},
@@ -111,7 +113,7 @@ func heardFrom(a *announce.Announcer, now time.Time) (said []string) {
 func TestCodeInAnAnswer(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"Here:\n\n--- a/x.go\n+++ b/x.go\n@@ -1,3 +1,4 @@\n func f() {\n-\treturn 1\n+\tx := 2\n+\treturn x\n }\n\nThat is all.\n": "Here:|Diff, 2 lines added, 1 removed.|That is all.",
+		"Here:\n\n--- a/x.go\n+++ b/x.go\n@@ -1,3 +1,4 @@\n func f() {\n-\treturn 1\n+\tx := 2\n+\treturn x\n }\n\nThat is all.\n": "Here:|x.go: 2 lines added, 1 removed.|That is all.",
 		"Change it:\n- return 1\n+ return 2\n\nDone.":                                      "Change it:|Removed: return 1|Added: return 2|Done.",
 		"List:\n- one\n- two\n- three.\n- four\n\nEnd.":                                    "List:|one|two|three.|four|End.",
 		"```diff\n-a\n+b\n+c\n```\nOk.\n":                                                  "Diff, 2 lines added, 1 removed.|Ok.",

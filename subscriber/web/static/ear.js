@@ -4,7 +4,7 @@ import { pageWords, tables } from "./words.js";
 
 // Each run of white space in a line is one space by then.
 const alone = /^ ?([`~]{3,} ?[\w+#.-]*|={3,}|[|:*_#>~ -]+) ?$/gm; // marks with nothing that they are for
-const row = /^ ?\|(.*)\| ?$/gm;
+const row = /^ ?\|(.*)\| ?$/, belowNames = /^ ?(?:\| ?:?-+:? ?)+\|? ?$/;
 const heading = /^ ?#{1,6} (.*?) ?#* ?$/gm;
 const quote = /^ ?(?:> ?)+/gm;
 const bullet = /^ ?[-*+] (?:\[([ xX])\] )?/gm;
@@ -43,7 +43,7 @@ const names = { bash: "Shell", c: "C", "c++": "C++", cpp: "C++", cs: "C#", cshar
 // Block is code, or a diff, of which not all may have come. A diff may have no fence.
 export class Block {
   constructor(fence, info = "") {
-    Object.assign(this, { fence, info: info.trim().split(" ")[0].toLowerCase(), lines: 0, added: 0, removed: 0, before: 0, after: 0 });
+    Object.assign(this, { fence, info: info.trim().split(" ")[0].toLowerCase(), lines: 0, added: 0, removed: 0, before: 0, after: 0, file: "", files: 0, gone: "" });
     this.diff = !fence || this.info === "diff" || this.info === "patch";
   }
 
@@ -54,13 +54,21 @@ export class Block {
     return (line === "" || /^[ \t]/.test(line)) && this.before > 0 && this.after > 0;
   }
 
+  // note notes the file that a line names by a path of plain letters; one that is not there any more has its name on the side before.
+  note(line) {
+    const of = /^(?:---|\+\+\+) (?:[ab]\/)?([\p{L}\p{N}_.\/@+-]{1,200})(?:\t.*)?$/u.exec(line)?.[1];
+    if (!of) [this.file, this.files] = ["", 2];
+    else if (line[0] === "-") this.gone = of === "/dev/null" ? this.gone : of;
+    else [this.file, this.files] = [of === "/dev/null" ? this.gone : of, this.files + 1];
+  }
+
   count(line) {
     if (line.trim()) this.lines++;
     this.diff ||= header.test(line);
     if (!this.diff) return;
     const of = hunk.exec(line), inHunk = this.before + this.after > 0;
     if (of) [this.before, this.after] = [Number(of[1] ?? 1), Number(of[2] ?? 1)];
-    else if (!inHunk && /^(---|\+\+\+) /.test(line)) return;
+    else if (!inHunk && /^(---|\+\+\+) /.test(line)) this.note(line);
     else {
       const added = line.startsWith("+"), removed = line.startsWith("-");
       this.added += added;
@@ -76,7 +84,8 @@ export function ofCode(block, language) {
   const words = pageWords(tagOf(language)), { added, removed } = block;
   let heard = words("code", { n: block.lines }).replace(/^[^,،]*/, (code) => Object.hasOwn(names, block.info) ? names[block.info] : code);
   if (block.diff && added + removed) {
-    heard = [words("diff"), added && words("linesAdded", { n: added }), removed && words(added ? "alsoRemoved" : "linesRemoved", { n: removed })].filter(Boolean).join(", ") + ".";
+    const file = block.files === 1 && block.file.split("/").filter(Boolean).at(-1);
+    heard = (file ? file + ": " : "") + [!file && words("diff"), added && words("linesAdded", { n: added }), removed && words(added ? "alsoRemoved" : "linesRemoved", { n: removed })].filter(Boolean).join(", ") + ".";
   }
   return { heard, language: words.language };
 }
@@ -98,12 +107,28 @@ function withSigns(text, language) {
   return lines.join("\n");
 }
 
+// withNames is text with each row of a table as a sentence: what it is about, then, of three columns or more, each cell behind the name of its
+// column. A bar behind a backslash is one that the cell has.
+function withNames(text) {
+  if (!text.includes("|")) return text;
+  let names, last;
+  return text.split("\n").map((line) => {
+    const cells = !belowNames.test(line) && row.exec(line)?.[1].replaceAll("\0", "").replaceAll("\\|", "\0").split("|").map((cell) => cell.replaceAll("\0", "|").trim());
+    if (!cells) {
+      names = belowNames.test(line) ? (last ?? undefined) : undefined;
+      last = undefined;
+      return line;
+    }
+    last = names ? undefined : cells;
+    return sentence(cells.map((cell, i) => cell && i > 0 && names?.length > 2 && names[i] ? names[i] + ": " + cell : cell).filter(Boolean).join(", "));
+  }).join("\n");
+}
+
 // plain is safe text as a voice can say it: in one line, without the marks of Markdown, and links by their names. What it puts in is
 // in the text's language, where the page knows that.
 export function plain(text, language) {
   const tag = tagOf(language), english = tag === "en", ours = tables[tag];
-  text = withSigns(text, language).replace(/[ \t]+/g, " ").replace(alone, "")
-    .replace(row, (_, cells) => sentence(cells.split("|").map((cell) => cell.trim()).filter(Boolean).join(", ")))
+  text = withNames(withSigns(text, language).replace(/[ \t]+/g, " ")).replace(alone, "")
     .replace(heading, (_, title) => sentence(title)).replace(quote, "")
     .replace(bullet, (_, box) => box && ours ? (box === " " ? ours.unchecked : ours.checked) + " " : "")
     .replace(image, (_, name) => name ? (english ? "image: " : "") + name : ours ? ours.image : "").replace(link, "$1")
