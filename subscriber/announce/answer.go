@@ -144,7 +144,7 @@ func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) 
 			a.piece(now, ans, ans.code.beginning(), block{}, true)
 			ans.owes = false
 		}
-		whole, code := ans.code.with(text)
+		whole, code := ans.code.with(text, over)
 		if code.open() && i+1 < len(pieces) {
 			continue // it is told once, with how much there is
 		}

@@ -67,7 +67,10 @@ func (b block) beginning() string {
 }
 
 // with is text with the part of the block in front of it that was told, in few words, and the code that it ends in, if that goes on.
-func (b block) with(text string) (whole string, open block) {
+//
+// The whole is left out of a diff without a fence that goes on, unless it is wanted: a long one comes line by line, and would be told
+// from its beginning for each.
+func (b block) with(text string, wanted bool) (whole string, open block) {
 	if b.quoted && !strings.HasPrefix(strings.TrimSpace(text), ">") {
 		b = block{} // the quotation is over, and with it the code
 	}
@@ -75,20 +78,26 @@ func (b block) with(text string) (whole string, open block) {
 	if quoted {
 		text = quote.ReplaceAllString(text, "")
 	}
-	text = b.beginning() + text
-	told(text, func(b block, closed bool) string {
+	toldFrom(b, text, func(b block, closed bool) string {
 		if b.quoted = quoted; !closed {
 			open = b
 		}
 		return ""
 	})
-	return text, open
+	if open.diff && open.fence == "" && !wanted {
+		return text, open
+	}
+	return b.beginning() + text, open
 }
 
 // told is text with each block of code, and each diff, replaced by what is said of it.
 func told(text string, says func(b block, closed bool) string) string {
+	return toldFrom(block{}, text, says)
+}
+
+// toldFrom is told of a text that goes on with a block.
+func toldFrom(b block, text string, says func(b block, closed bool) string) string {
 	var rest strings.Builder
-	var b block
 	for line := range strings.Lines(text) {
 		if b.fence == "" && b.diff && !b.takes(line) {
 			rest.WriteString(says(b, true))

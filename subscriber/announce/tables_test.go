@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -105,5 +106,20 @@ func TestDiffOfAFile(t *testing.T) {
 		if got := r.since(""); got != want {
 			t.Errorf("%q line by line: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// A diff of many lines that come one by one is told once it is over, and costs each line once.
+func TestLongDiff(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	const lines = 5000
+	r.say(&aaep.OutputStreaming{Chunk: fmt.Sprintf("--- a/x.go\n+++ b/x.go\n@@ -1,%d +1,%d @@\n", lines, lines), OutputID: "out_1"}, "")
+	for i := range lines {
+		r.say(&aaep.OutputStreaming{Chunk: fmt.Sprintf("-old %d\n+new %d\n", i, i), OutputID: "out_1"}, "")
+	}
+	r.say(&aaep.OutputStreaming{OutputID: "out_1", CoalesceHint: aaep.BoundaryCompletion}, "")
+	r.after(time.Minute)
+	if got := r.since(""); got != "x.go: 5,000 lines added, 5000 removed." {
+		t.Errorf("heard %.200q", got)
 	}
 }
