@@ -208,6 +208,8 @@ func TestFlood(t *testing.T) {
 	p := newBrowser(t).open(st.page, all)
 	p.until(connected)
 	quick(p)
+	p.choose("rate", "10") // at a lower one the sentences may come as few lines, of which none waits
+	st.agreed(t, func(c aaep.Capabilities) bool { return c.MaxEventsPerSecond == 10 })
 	s := st.session(t, "Building.")
 	flood := func(n int) {
 		out := s.Output()
