@@ -247,28 +247,31 @@ var consentCases = []Case{
 			return failFinding("nothing came after the rejection", q.Entry)
 		})},
 	{Name: "asks-once", Requirements: []string{"CONF-005"}, Level: 2, Strength: Must, plays: []string{"silence"},
-		Rule: "while a question is open, it is not asked again under another token", Judge: func(r *Recording) Finding {
-			list := confirmationsOn(r, 0)
+		beside: slices.Concat(askingRuns, runsBeside),
+		Rule:   "while a question is open, it is not asked again", Judge: eachSession(func(f follower) Finding {
+			list := ofTypes(f.list, confirm)
 			if len(list) == 0 {
 				return inconclusiveFinding(neverAsked)
 			}
-			for _, q := range list[1:] {
-				settled := slices.ContainsFunc(ofTypes(r.eventsOn(0), state), func(m message) bool {
-					return m.index > list[0].index && m.index < q.index &&
-						m.stringMember("from_state") == "awaiting_input"
+			for i, q := range list[1:] {
+				settled := slices.ContainsFunc(f.list, func(m message) bool {
+					return m.index > list[i].index && m.index < q.index && settlesQuestion(m)
+				}) || slices.ContainsFunc(ofTypes(f.r.messagesOn(f.link, true), "subscription.renegotiate"), func(m message) bool {
+					return m.index > list[i].index && m.index < q.index // and it comes in other words
 				})
-				if !settled && q.stringMember("reply_token") != list[0].stringMember("reply_token") {
-					return failFinding("a second question came while the first was open", list[0].Entry, q.Entry)
+				if !settled && f.owes(state) && q.stringMember("event_id") != list[i].stringMember("event_id") {
+					return failFinding("a question came again while it was open", list[i].Entry, q.Entry)
 				}
 			}
 			return passFinding("it was asked once", list[0].Entry)
-		}},
+		})},
 	{Name: "not-asked-if-mute", Requirements: []string{"HS-020"}, Level: 2, Strength: Must,
-		plays: []string{"cannot-reply", "bare-ask"},
-		Rule:  "who cannot reply is not asked, and the default applies at once", Judge: judgeMute(confirm)},
+		plays: []string{"cannot-reply", "bare-ask"}, beside: slices.Concat(wholeRuns, runsBeside, []string{"left",
+			"not-entitled", "lost", neighbourPlay}),
+		Rule: "who cannot reply is not asked, and the default applies at once", Judge: judgeMute(confirm)},
 	{Name: "not-questioned-if-mute", Requirements: []string{"HS-021"}, Level: 2, Strength: Must,
-		plays: []string{"cannot-answer"},
-		Rule:  "who cannot answer gets no awaiting.clarification, and the session goes on", Judge: judgeMute(clarify)},
+		plays: []string{"cannot-answer"}, beside: slices.Concat(wholeRuns, runsBeside),
+		Rule: "who cannot answer gets no awaiting.clarification, and the session goes on", Judge: judgeMute(clarify)},
 }
 
 // eachQuestion fails with the first question, of either kind, that something is wrong with.
@@ -318,8 +321,11 @@ func settledInTime(r *Recording, q message) Finding {
 // judgeMute: no question comes, nothing irreversible is done, and the session does not wait.
 func judgeMute(question string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		if q := ofTypes(r.eventsOn(0), question); len(q) > 0 {
-			return failFinding(shortName(q[0])+" came to a subscriber that had said it cannot answer", q[0].Entry)
+		if f, found := askedUnentitled(r, question); found {
+			return f
+		}
+		if right := rightsToReply[question]; requestedCapabilities(r, 0)[right] == true || r.gainedRight(0, right) {
+			return nothingToJudge("it can answer")
 		}
 		if d := irreversibleCalls(r, 0); len(d) > 0 {
 			return failFinding("the irreversible tool was run although nobody could be asked", d[0].Entry)

@@ -81,34 +81,41 @@ var messageCases = []Case{
 			}
 			return passFinding(fmt.Sprintf("%d events came to both, under one id each", both), r.eventsOn(1)[0].Entry)
 		}},
-	{Name: "ids-once", Requirements: []string{"ENV-013"}, Level: 1, Strength: Must,
+	{Name: "ids-once", Requirements: []string{"ENV-013"}, Level: 1, Strength: Must, beside: runsBeside,
 		Rule: "no event_id comes twice", Judge: func(r *Recording) Finding {
-			seen := map[string]message{}
-			for _, m := range r.eventsOn(0) {
-				id := m.stringMember("event_id")
-				if r.before[id] {
-					return failFinding("an event has the event_id of one in an earlier session", m.Entry)
+			n := 0
+			for link := range r.linkCount() {
+				seen := map[string]message{}
+				for _, m := range r.eventsOn(link) {
+					id := m.stringMember("event_id")
+					if r.before[id] {
+						return failFinding("an event has the event_id of one in an earlier session", m.Entry)
+					}
+					if before, ok := seen[id]; ok && id != "" {
+						return failFinding(fmt.Sprintf("%s and %s have the same event_id", shortName(before),
+							shortName(m)), before.Entry, m.Entry)
+					}
+					seen[id] = m
 				}
-				if before, ok := seen[id]; ok && id != "" {
-					return failFinding(fmt.Sprintf("%s and %s have the same event_id", shortName(before),
-						shortName(m)), before.Entry, m.Entry)
-				}
-				seen[id] = m
+				n = max(n, len(seen))
 			}
-			return passIfAny(len(seen), "events, each with an id of its own")
+			return passIfAny(n, "events, each with an id of its own")
 		}},
 	{Name: "stamps-real", Requirements: []string{"ENV-022"}, Level: 1, Strength: Must,
 		plays: []string{"hang", "silence"},
 		Rule:  "a timestamp is the moment at which the event was made", Judge: judgeStamps},
 	{Name: "numbered-right", Requirements: []string{"ENV-041", "ENV-042"}, Level: 1, Strength: Must,
-		plays: []string{"stream", "tools", "accept", "handoff", "idle"},
-		Rule:  "sequence_number is on no event of a session, or on all, from 0 and by 1; text, progress and states that were merged have the number of the last", Judge: eachSession(func(s []message) Finding {
-			next := 0.0
+		plays: []string{"stream", "tools", "accept", "handoff", "idle"}, beside: runsBeside,
+		Rule: "sequence_number is on no event of a session, or on all, from 0 and by 1; text, progress and states that were merged have the number of the last", Judge: eachSession(func(f follower) Finding {
+			next, s := 0.0, f.list
 			for _, m := range s {
 				if _, ok := m.members["sequence_number"]; ok != (s[0].members["sequence_number"] != nil) {
 					return failFinding("some events of a session are numbered, and some are not", s[0].Entry, m.Entry)
 				}
 				n, ok := m.members["sequence_number"].(float64)
+				if !f.owes(everyType[:12]...) {
+					break // what its terms keep back has a number too
+				}
 				if merged := n > next && slices.Contains([]string{output, progress, state}, m.compactType()); ok &&
 					n != next && !merged {
 					return failFinding(fmt.Sprintf("%s, where the number %v comes next, has the sequence_number %v",

@@ -14,10 +14,10 @@ var outputCases = []Case{
 		plays: []string{"stream"},
 		Rule:  "the chunks of an output make up all of its text, in order", Judge: judgeText},
 	{Name: "positions", Requirements: []string{"EVT-059", "SM-011"}, Level: 1, Strength: Must,
-		plays: []string{"stream", "rate", "completion"},
-		Rule:  "a chunk's position is where it starts in its output, in characters", Judge: func(r *Recording) Finding {
+		plays: []string{"stream", "rate", "completion"}, beside: runsBeside,
+		Rule: "a chunk's position is where it starts in its output, in characters", Judge: eachOutput(func(f follower,
+			list []message) Finding {
 			next := map[string]int{}
-			list := ofTypes(r.eventsOn(0), output)
 			for _, m := range list {
 				id := m.stringMember("session_id") + m.stringMember("output_id")
 				if at := int(m.numberMember("position")); at != next[id] {
@@ -31,12 +31,12 @@ var outputCases = []Case{
 				next[id] += utf8.RuneCountInString(m.stringMember("chunk"))
 			}
 			return someOutput(list, "each where it should be")
-		}},
+		})},
 	{Name: "output-complete", Requirements: []string{"EVT-058", "EVT-057"}, Level: 1, Strength: Must,
-		plays: []string{"stream", "rate", "completion"},
-		Rule:  "an output has complete=true once, on its last chunk", Judge: func(r *Recording) Finding {
+		plays: []string{"stream", "rate", "completion"}, beside: runsBeside,
+		Rule: "an output has complete=true once, on its last chunk", Judge: eachOutput(func(f follower,
+			list []message) Finding {
 			closed := map[string]*message{}
-			list := ofTypes(r.eventsOn(0), output)
 			for _, m := range list {
 				id := m.stringMember("session_id") + m.stringMember("output_id")
 				if before := closed[id]; before != nil {
@@ -47,14 +47,14 @@ var outputCases = []Case{
 				}
 			}
 			for _, last := range closed {
-				if last == nil {
+				if last == nil && (f.link == 0 || f.owesEnd()) {
 					return failFinding("an output ended without complete=true", list[len(list)-1].Entry)
 				}
 			}
 			return someOutput(list, "complete=true on the last")
-		}},
+		})},
 	{Name: "text-whole-slow", Requirements: []string{"LVL-034", "HS-065"}, Level: 3, Strength: Must,
-		plays: []string{"rate", "completion"},
+		plays: []string{"rate", "completion", "long"},
 		Rule:  "a subscriber that wants few events still gets all of the text", Judge: judgeText},
 	{Name: "cuts-labelled", Requirements: []string{"EVT-060", "LVL-030"}, Level: 3, Strength: Must,
 		plays: []string{"completion"},
@@ -104,6 +104,21 @@ var outputCases = []Case{
 		}},
 }
 
+// eachOutput judges the chunks of each session that came to a subscriber from its beginning.
+func eachOutput(judge func(f follower, chunks []message) Finding) func(*Recording) Finding {
+	judged := eachSession(func(f follower) Finding {
+		if chunks := ofTypes(f.list, output); f.whole && len(chunks) > 0 {
+			return judge(f, chunks)
+		}
+		return nothingToJudge("no output.streaming came")
+	})
+	return func(r *Recording) Finding {
+		f := judged(r)
+		f.none = false
+		return f
+	}
+}
+
 func agreedBoundaries(r *Recording) []string {
 	return stringList(termsOf(withMembers(defaults, requestedCapabilities(r, 0)),
 		honoredTerms(r, 0))["coalesce_boundaries"])
@@ -119,7 +134,10 @@ func someOutput(list []message, what string) Finding {
 // judgeText compares what came with what the scenario says. White space at the very end may be
 // dropped.
 func judgeText(r *Recording) Finding {
-	list := ofTypes(r.eventsOn(0), output)
+	var list []message
+	if all := r.sessionsOn(0); len(all) > 0 { // of some there are two, and the last is the scenario's
+		list = ofTypes(all[len(all)-1], output)
+	}
 	if len(list) == 0 {
 		return inconclusiveFinding("no output.streaming came")
 	}

@@ -10,8 +10,8 @@ import (
 // replyCases judge what becomes of replies that do not deserve an effect.
 var replyCases = []Case{
 	{Name: "accept-is-single", Requirements: []string{"CONF-021", "CONF-028", "SEC-004"}, Level: 2, Strength: Must,
-		plays: []string{"twice"},
-		Rule:  "an accept counts once, however often it is sent", Judge: func(r *Recording) Finding {
+		plays: []string{"twice", "relayed"},
+		Rule:  "an accept counts once, however often it is sent, and by however many", Judge: func(r *Recording) Finding {
 			replies := r.repliesSent()
 			if len(confirmationsOn(r, 0)) == 0 || len(replies) == 0 {
 				return inconclusiveFinding(neverAsked)
@@ -20,12 +20,12 @@ var replyCases = []Case{
 				func(m message) bool { return m.index < replies[0].index })
 			switch {
 			case len(d) > 1:
-				return failFinding(fmt.Sprintf("one accept that was sent three times ran the tool %d times", len(d)),
+				return failFinding(fmt.Sprintf("of one question %d accepts ran the tool %d times", len(replies), len(d)),
 					evidenceBefore(r, d[1])...)
 			case len(d) == 0:
 				return inconclusiveFinding("the tool was not run at all")
 			}
-			return passFinding("three times the same accept ran the tool once", d[0].Entry)
+			return passFinding(fmt.Sprintf("%d accepts of one question ran the tool once", len(replies)), d[0].Entry)
 		}},
 	{Name: "first-reply-wins", Requirements: []string{"HS-087"}, Level: 2, Strength: Must,
 		plays: []string{"changed-mind"},
@@ -74,6 +74,31 @@ var replyCases = []Case{
 			}
 			return passFinding("the token of an earlier question settled nothing", evidenceBefore(r, q[1])...)
 		}},
+	{Name: "renegotiated-replies", Requirements: []string{"HS-075", "HS-076", "CONF-049"}, Level: 3, Strength: Must,
+		plays: []string{"midway", "gained"},
+		Rule:  "a subscriber that has renegotiated is asked if its new terms let it reply, and its accept counts",
+		Judge: judgeRenegotiation(func(r *Recording, a, b message) Finding {
+			q, replies := confirmationsOn(r, 0), r.repliesSent()
+			was := termsOf(requestedCapabilities(r, 0), a.objectMember("honored_capabilities"))
+			terms := termsOf(withMembers(was, r.renegotiatedTerms()), b.objectMember("honored_capabilities"))
+			switch calls := ofTypes(irreversibleCalls(r, 0), invoked); {
+			case b.compactType() != "subscription.accepted" || terms["supports_confirmation_reply"] != true:
+				return inconclusiveFinding("the renegotiation did not leave it the right to reply")
+			case len(q) == 0 && (r.DriverErr != nil || !r.before["type "+confirm]):
+				return inconclusiveFinding(neverAsked)
+			case len(q) == 0:
+				return failFinding("a subscriber that may reply since a renegotiation was not asked", b.Entry)
+			case len(replies) == 0:
+				return inconclusiveFinding("nothing was replied")
+			case len(calls) > 0:
+				return passFinding("it was asked, and its accept counted", b.Entry, replies[0].Entry, calls[0].Entry)
+			case !r.passesTerms(0, invoked):
+				return inconclusiveFinding("its terms keep tool.invoked back")
+			default:
+				return failFinding("the accept of a subscriber that had renegotiated did not count", b.Entry, q[0].Entry,
+					replies[0].Entry)
+			}
+		})},
 	{Name: "right-given-up", Requirements: []string{"SEC-003", "HS-076"}, Level: 3, Strength: Must,
 		plays: []string{"silenced"},
 		Rule:  "an accept of a subscription that has renegotiated its right to reply away has no effect",
@@ -326,7 +351,7 @@ var questionCases = []Case{
 		}},
 	{Name: "wrong-answer-waits", Requirements: []string{"CONF-045", "CONF-044"}, Level: 2, Strength: Must,
 		plays: []string{"clarify"},
-		Rule:  "an answer of a wrong type counts as none: the question stays open for a right one",
+		Rule:  "an answer of a wrong type, or one that fails any other check of a reply, counts as none: the question stays open for a right one",
 		Judge: func(r *Recording) Finding {
 			q := ofTypes(r.eventsOn(0), clarify)
 			replies := ofTypes(r.messagesOn(0, true), "clarification.reply")
@@ -334,10 +359,10 @@ var questionCases = []Case{
 				return inconclusiveFinding("no awaiting.clarification came")
 			}
 			wrong, right := ofTypes(r.messagesOn(0, true), "clarification.reply", "confirmation.reply")[0],
-				replies[len(replies)-1]
+				replies[len(replies)-2] // the last comes when it is settled
 			for _, m := range r.eventsOn(0) {
 				if settlesQuestion(m) && m.index > wrong.index && m.index < right.index {
-					return failFinding("something that is no answer to a yes-or-no question settled it",
+					return failFinding("something that is no good answer to the question settled it",
 						append([]Entry{q[0].Entry}, evidenceWithSent(r, m)...)...)
 				}
 				if settlesQuestion(m) && m.index > right.index {

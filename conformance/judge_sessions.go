@@ -11,15 +11,19 @@ import (
 var sessionCases = []Case{
 	{Name: "begins-once", Requirements: []string{"LVL-003", "EVT-002", "EVT-003", "ENV-018", "SM-001", "SM-015"},
 		Level: 1, Strength: Must,
-		Rule: "a session begins with exactly one session.started", Judge: eachSession(func(s []message) Finding {
+		Rule: "a session begins with exactly one session.started", beside: runsBeside,
+		Judge: eachSession(func(f follower) Finding {
+			s := f.list
 			switch n := ofTypes(s, started); {
+			case len(n) == 0 && !f.owes(started):
+				return nothingToJudge("the beginning was not owed")
 			case len(n) == 0:
 				return failFinding(fmt.Sprintf("a session began with %s and never had a session.started",
 					shortName(s[0])), s[0].Entry)
 			case len(n) > 1:
 				return failFinding(fmt.Sprintf("a session had session.started %d times", len(n)), n[0].Entry,
 					n[1].Entry)
-			case s[0].compactType() != started:
+			case s[0].compactType() != started && f.whole:
 				return failFinding(shortName(s[0])+" came before session.started", s[0].Entry, n[0].Entry)
 			}
 			return passFinding("session.started came first, and once", s[0].Entry)
@@ -36,17 +40,18 @@ var sessionCases = []Case{
 			return passIfAny(n, "sessions, each with an id of its own")
 		}},
 	{Name: "ends-once", Requirements: []string{"LVL-004", "EVT-004", "EVT-014", "EVT-026", "SM-012", "SM-015"},
-		Level: 1, Strength: Must,
+		Level: 1, Strength: Must, beside: runsBeside,
 		Rule: "a session ends with exactly one of completed, errored and cancelled",
-		Judge: eachSession(func(s []message) Finding {
-			switch n := ofTypes(s, completed, errored, cancelled); len(n) {
-			case 0:
-				return failFinding("the session never ended", s[len(s)-1].Entry)
-			case 1:
-				return passFinding("one end came: "+shortName(n[0]), n[0].Entry)
-			default:
+		Judge: eachSession(func(f follower) Finding {
+			switch n := ofTypes(f.list, completed, errored, cancelled); {
+			case len(n) > 1:
 				return failFinding("the session ended twice", n[0].Entry, n[1].Entry)
+			case len(n) == 1:
+				return passFinding("one end came: "+shortName(n[0]), n[0].Entry)
+			case !f.owesEnd():
+				return nothingToJudge("the end was not owed")
 			}
+			return failFinding("the session never ended", f.list[len(f.list)-1].Entry)
 		})},
 	{Name: "all-hear-the-end", Requirements: []string{"EVT-004", "LVL-004"}, Level: 2, Strength: Must,
 		plays: []string{"latecomer", "two", "relayed"},
@@ -79,10 +84,15 @@ var sessionCases = []Case{
 			}
 			return passFinding("the second subscriber got the end too", whole[0].Entry)
 		}},
-	{Name: "nothing-after-end", Requirements: []string{"EVT-005", "SM-015"}, Level: 1, Strength: Must,
-		Rule: "nothing of a session follows its end", Judge: eachSession(func(s []message) Finding {
-			for i, m := range s {
-				for _, late := range s[i+1:] {
+	{Name: "all-get-all", Requirements: []string{"HS-085", "TERM-014", "CONF-049"}, Level: 2, Strength: Must,
+		plays:  []string{"two", "relayed", "idle", "handoff", "silence", "withdrawn", "clarify", "unanswered"},
+		beside: runsBeside,
+		Rule:   "what comes of a session to one subscriber comes to each other one whose terms let it through",
+		Judge:  judgeSameEvents},
+	{Name: "nothing-after-end", Requirements: []string{"EVT-005", "SM-015"}, Level: 1, Strength: Must, beside: runsBeside,
+		Rule: "nothing of a session follows its end", Judge: eachSession(func(f follower) Finding {
+			for i, m := range f.list {
+				for _, late := range f.list[i+1:] {
 					if m.isTerminal() && !late.isTerminal() {
 						return failFinding(shortName(late)+" came after the end of its session", m.Entry, late.Entry)
 					}
@@ -90,33 +100,34 @@ var sessionCases = []Case{
 			}
 			return passFinding("nothing came after the end")
 		})},
-	{Name: "time-forward", Requirements: []string{"ENV-023"}, Level: 1, Strength: Must,
-		Rule: "timestamps of a session never go backwards", Judge: eachSession(func(s []message) Finding {
+	{Name: "time-forward", Requirements: []string{"ENV-023"}, Level: 1, Strength: Must, beside: runsBeside,
+		Rule: "timestamps of a session never go backwards", Judge: eachSession(func(f follower) Finding {
 			var last time.Time
-			for i, m := range s {
+			for i, m := range f.list {
 				if at, ok := aaep.ParseTimestamp(m.stringMember("timestamp")); ok {
 					if at.Before(last) {
 						return failFinding("the timestamp of "+shortName(m)+" is before that of the event before it",
-							s[i-1].Entry, m.Entry)
+							f.list[i-1].Entry, m.Entry)
 					}
 					last = at
 				}
 			}
 			return passFinding("timestamps never went backwards")
 		})},
-	{Name: "states-chained", Requirements: []string{"EVT-030", "EVT-029"}, Level: 1, Strength: Must,
+	{Name: "states-chained", Requirements: []string{"EVT-030", "EVT-029"}, Level: 1, Strength: Must, beside: runsBeside,
 		Rule:  "the first state.changed leaves idle, and each other one leaves the state before it",
 		Judge: eachSession(judgeChain)},
 	{Name: "states-told", Requirements: []string{"LVL-005"}, Level: 1, Strength: Must,
 		plays: []string{"stream", "tools"},
 		Rule:  "entering and leaving writing_output and calling_tool is told by state.changed", Judge: judgeStatesTold},
 	{Name: "tools-paired", Requirements: []string{"LVL-007", "SM-003", "SM-004", "SM-015", "EVT-091", "EVT-043"},
-		Level: 1, Strength: Must, plays: []string{"tools", "accept"},
-		Rule: "each tool.invoked is followed by exactly one tool.completed of the same call", Judge: judgePairs},
+		Level: 1, Strength: Must, plays: []string{"tools", "accept"}, beside: runsBeside,
+		Rule: "each tool.invoked is followed by exactly one tool.completed of the same call", Judge: eachSession(judgePairs)},
 	{Name: "call-named", Requirements: []string{"EVT-050"}, Level: 1, Strength: Must,
-		plays: []string{"tools", "accept"},
-		Rule:  "tool.completed names the tool that tool.invoked named",
-		Judge: eachCall(func(r *Recording, began, over message) Finding {
+		plays:  []string{"tools", "accept"},
+		Rule:   "tool.completed names the tool that tool.invoked named",
+		beside: runsBeside,
+		Judge: eachCall(func(f follower, began, over message) Finding {
 			if began.stringMember("tool") != over.stringMember("tool") {
 				return failFinding("the call of "+quoteText(began.stringMember("tool"))+" was completed as "+
 					quoteText(over.stringMember("tool")), began.Entry, over.Entry)
@@ -124,10 +135,11 @@ var sessionCases = []Case{
 			return passFinding("it names the same tool", over.Entry)
 		})},
 	{Name: "result-before-state", Requirements: []string{"EVT-051"}, Level: 1, Strength: Must,
-		plays: []string{"tools", "accept"},
-		Rule:  "tool.completed comes before the state that follows from the result",
-		Judge: eachCall(func(r *Recording, began, over message) Finding {
-			for _, m := range ofTypes(r.eventsOn(0), state) {
+		plays:  []string{"tools", "accept"},
+		Rule:   "tool.completed comes before the state that follows from the result",
+		beside: runsBeside,
+		Judge: eachCall(func(f follower, began, over message) Finding {
+			for _, m := range ofTypes(f.list, state) {
 				if m.index > began.index && m.index < over.index && m.stringMember("from_state") == "calling_tool" {
 					return failFinding("calling_tool was left before tool.completed", began.Entry, m.Entry, over.Entry)
 				}
@@ -170,24 +182,14 @@ var sessionCases = []Case{
 // quoteText returns a text of the target in quotation marks, safe to print.
 func quoteText(s string) string { return fmt.Sprintf("%q", aaep.SafeText(s)) }
 
-// eachSession fails with the first session that something is wrong with.
-func eachSession(judge func([]message) Finding) func(*Recording) Finding {
-	return func(r *Recording) Finding {
-		last := inconclusiveFinding("no session began")
-		for _, s := range r.sessionsOn(0) {
-			if last = judge(s); last.Verdict == Fail {
-				break
-			}
-		}
-		return last
-	}
-}
-
 // judgeChain follows the states of each producer. Other events may imply a state in between (D-29).
-func judgeChain(s []message) Finding {
+func judgeChain(f follower) Finding {
+	if !f.owes(state) {
+		return nothingToJudge("not every state.changed was owed")
+	}
 	now, free := map[string]string{}, map[string]bool{}
 	changes := 0
-	for _, m := range s {
+	for _, m := range f.list {
 		who, _ := m.objectMember("producer")["agent_id"].(string)
 		switch m.compactType() {
 		case state:
@@ -240,10 +242,10 @@ func judgeStatesTold(r *Recording) Finding {
 	return passFinding(want + " was entered and left")
 }
 
-func judgePairs(r *Recording) Finding {
+func judgePairs(f follower) Finding {
 	open, used := map[string]message{}, map[string]message{}
 	n := 0
-	for _, m := range ofTypes(r.eventsOn(0), invoked, done) {
+	for _, m := range ofTypes(f.list, invoked, done) {
 		key := m.stringMember("tool_call_id")
 		if key == "" {
 			key = "tool " + m.stringMember("tool")
@@ -257,14 +259,16 @@ func judgePairs(r *Recording) Finding {
 		case m.compactType() == invoked:
 			open[key], used[key] = m, m
 			n++
-		case !ok:
+		case !ok && f.owes(invoked):
 			return failFinding("tool.completed came for a call that was not open", m.Entry)
 		default:
 			delete(open, key)
 		}
 	}
 	for _, m := range open {
-		return failFinding("a call was never completed", m.Entry)
+		if f.owes(done) && (f.link == 0 || f.owesEnd()) {
+			return failFinding("a call was never completed", m.Entry)
+		}
 	}
 	if n == 0 {
 		return inconclusiveFinding("no tool.invoked came")
@@ -272,21 +276,26 @@ func judgePairs(r *Recording) Finding {
 	return passFinding(fmt.Sprintf("%d calls, each completed once", n))
 }
 
-// eachCall judges each call that was completed, with its two events.
-func eachCall(judge func(r *Recording, began, over message) Finding) func(*Recording) Finding {
-	return func(r *Recording) Finding {
-		last := inconclusiveFinding("no call was completed")
-		list := ofTypes(r.eventsOn(0), invoked, done)
+// eachCall judges each call that was completed, with its two events, to any subscriber.
+func eachCall(judge func(f follower, began, over message) Finding) func(*Recording) Finding {
+	judged := eachSession(func(f follower) Finding {
+		last := nothingToJudge("no call was completed")
+		list := ofTypes(f.list, invoked, done)
 		for i, over := range list {
 			for _, began := range list[:i] {
 				if over.compactType() == done && began.compactType() == invoked &&
 					began.stringMember("tool_call_id") == over.stringMember("tool_call_id") {
-					if last = judge(r, began, over); last.Verdict == Fail {
+					if last = judge(f, began, over); last.Verdict == Fail {
 						return last
 					}
 				}
 			}
 		}
 		return last
+	})
+	return func(r *Recording) Finding {
+		f := judged(r)
+		f.none = false
+		return f
 	}
 }

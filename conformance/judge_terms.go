@@ -47,13 +47,37 @@ var handshakeCases = []Case{
 			return passFinding("the subscription_id is well formed", a.Entry)
 		})},
 	{Name: "honors-no-more", Requirements: []string{"HS-053", "HS-049", "HS-050", "HS-051", "HS-052"}, Level: 3,
-		Strength: Must, plays: []string{"restricted", "bare"},
+		Strength: Must, plays: []string{"restricted", "bare", "edges"},
 		Rule:  "no honored capability gives more than was asked, defaults included",
 		Judge: judgeAcceptance(judgeSubset)},
-	{Name: "version-refused", Requirements: []string{"HS-058"}, Level: 3, Strength: Must,
+	{Name: "version-refused", Requirements: []string{"HS-058", "VER-009"}, Level: 3, Strength: Must,
 		plays: []string{"future-version"},
-		Rule:  "a version that nobody speaks is rejected with version_unsupported",
-		Judge: rejectedWith("version_unsupported")},
+		Rule:  "a version that nobody speaks is rejected with version_unsupported, or another one is offered in its place",
+		Judge: func(r *Recording) Finding {
+			if a, ok := r.firstAnswer(0); ok && strings.HasPrefix(a.stringMember("aaep_version"), "1.") &&
+				a.compactType() == "subscription.accepted" { // §12.5.2
+				return passFinding("version "+aaep.SafeText(a.stringMember("aaep_version"))+" was offered in its place", a.Entry)
+			}
+			return rejectedWith("version_unsupported")(r)
+		}},
+	{Name: "edges-accepted", Requirements: []string{"HS-012", "HS-037", "HS-006", "HS-023", "I18N-002"}, Level: 3,
+		Strength: Must,
+		plays:    []string{"edges"},
+		Rule:     "values at the edges of what may be asked for are no reason to reject, nor is a language tag in another case",
+		Judge: func(r *Recording) Finding {
+			a, ok := r.firstAnswer(0)
+			switch {
+			case !ok:
+				return inconclusiveFinding("no answer came")
+			case a.compactType() == "subscription.accepted":
+				return passFinding("the request was accepted", a.Entry)
+			case slices.Contains([]string{"rate_limit", "authentication_required", "authorization_denied"},
+				a.stringMember("reason_code")):
+				return inconclusiveFinding("the request was not accepted")
+			}
+			return failFinding("a request that is valid was rejected with "+quoteText(a.stringMember("reason_code")),
+				append(sentOnFirstLink(r), a.Entry)...)
+		}},
 	{Name: "signature-demanded", Requirements: []string{"HS-040"}, Level: 3, Strength: Must,
 		plays: []string{"signed-only"},
 		Rule:  "who demands a signed manifest gets it in signed_manifest of the acceptance, or is rejected with manifest_signature_required", Judge: func(r *Recording) Finding {
@@ -184,7 +208,7 @@ var termsCases = []Case{
 			if all := r.eventsOn(0); len(all) > 0 && len(ofTypes(all, invoked)) == 0 && all[len(all)-1].isTerminal() {
 				return failFinding("a session with a tool came to its end without tool.invoked, at a rate of 2 a second", all[len(all)-1].Entry)
 			}
-			return judgePairs(r)
+			return eachSession(judgePairs)(r)
 		}},
 	{Name: "default-filter", Requirements: []string{"HS-026"}, Level: 3, Strength: Must, plays: wholeRuns,
 		Rule: "without filters come the events of aaep:agent, and no others", Judge: eachEvent(func(m message) string {
@@ -212,8 +236,9 @@ var termsCases = []Case{
 			return passFinding(fmt.Sprintf("both got the same %d events", len(a)), a[0].Entry, b[0].Entry)
 		}},
 	{Name: "filters-kept", Requirements: []string{"HS-029", "HS-028", "HS-027", "HS-055"}, Level: 3, Strength: Must,
-		plays: []string{"filtered", "included", "filtered-fail", "literal", "still-filtered"},
-		Rule:  "an excluded event does not come unless it is critical", Judge: func(r *Recording) Finding {
+		plays:  []string{"filtered", "included", "filtered-fail", "literal", "still-filtered"},
+		beside: []string{"filtered-ask"},
+		Rule:   "an excluded event does not come unless it is critical", Judge: func(r *Recording) Finding {
 			a, ok := r.firstAnswer(0)
 			if !ok || a.compactType() != "subscription.accepted" {
 				return inconclusiveFinding("the request was not accepted")
@@ -307,47 +332,76 @@ var termsCases = []Case{
 			}
 		}},
 	{Name: "renegotiation-keeps", Requirements: []string{"HS-075", "HS-049"}, Level: 3, Strength: Must,
-		plays: []string{"renegotiate"},
+		plays: []string{"renegotiate", "slow-tools", "still-filtered", "midway", "gained"},
 		Rule:  "what a renegotiation names is honored up to what was asked, and the rest keeps its value",
 		Judge: judgeRenegotiation(func(r *Recording, a, b message) Finding {
 			if b.compactType() != "subscription.accepted" {
 				return inconclusiveFinding("the renegotiation was rejected")
 			}
 			was := termsOf(requestedCapabilities(r, 0), a.objectMember("honored_capabilities"))
-			is := termsOf(withMembers(was, object{"max_events_per_second": 3.0}),
-				b.objectMember("honored_capabilities"))
+			named := r.renegotiatedTerms()
+			asked := withMembers(was, named)
+			is := termsOf(asked, b.objectMember("honored_capabilities"))
 			for _, name := range []string{"languages", "coalesce_boundaries", "supports_confirmation_reply",
 				"supports_clarification_reply"} {
-				if fmt.Sprint(was[name]) != fmt.Sprint(is[name]) {
-					return failFinding("changing the rate changed "+name, a.Entry, b.Entry)
+				if _, changes := named[name]; !changes && fmt.Sprint(was[name]) != fmt.Sprint(is[name]) {
+					return failFinding("a renegotiation that did not name it changed "+name, a.Entry, b.Entry)
 				}
 			}
-			if rate, ok := is["max_events_per_second"].(float64); !ok || rate > 3 {
-				return failFinding("3 events a second were asked for, and "+jsonText(is["max_events_per_second"])+
-					" is honored", b.Entry)
+			if f := judgeSubsetOf(asked, is, a.Entry, b.Entry); f.Verdict == Fail {
+				return f
 			}
 			return passFinding("only what was named changed", a.Entry, b.Entry)
 		})},
 	{Name: "renegotiation-governs", Requirements: []string{"HS-076"}, Level: 3, Strength: Must,
-		plays: []string{"renegotiate"},
-		Rule:  "events after the answer obey the new terms",
+		plays: []string{"renegotiate", "midway"},
+		Rule:  "events after the answer obey the new filters, also in a session that had begun",
 		Judge: judgeRenegotiation(func(r *Recording, _, b message) Finding {
+			filters, _ := r.renegotiatedTerms()["event_filters"].(object)
 			all := r.eventsOn(0)
-			for _, m := range ofTypes(all, output) {
-				return failFinding("output.streaming came although the new terms exclude it", b.Entry, m.Entry)
+			for _, m := range all {
+				if m.index > b.index && !m.isCritical() && !passesFilters(filters, m.compactType()) {
+					return failFinding(shortName(m)+" came although the new terms exclude it", b.Entry, m.Entry)
+				}
 			}
 			return passIfAny(len(all), "events obeyed the new terms")
 		})},
-	{Name: "new-rate-kept", Requirements: []string{"HS-076", "HS-013"}, Level: 3, Strength: Must,
-		plays: []string{"slower"},
-		Rule:  "a rate that was renegotiated is kept from the answer on",
-		Judge: judgeRenegotiation(func(r *Recording, _, b message) Finding {
+	{Name: "new-rate-kept", Requirements: []string{"HS-076", "HS-075", "HS-013"}, Level: 3, Strength: Must,
+		plays: []string{"slower"}, beside: []string{"midway", "slow-tools"},
+		Rule: "a rate that was renegotiated is kept from the answer on, and one that was not stays",
+		Judge: judgeRenegotiation(func(r *Recording, a, b message) Finding {
 			if b.compactType() != "subscription.accepted" {
 				return inconclusiveFinding("the renegotiation was rejected")
 			}
+			rate, ok := r.renegotiatedTerms()["max_events_per_second"].(float64)
+			if !ok {
+				rate, _ = r.agreedRate(0)
+			}
 			after := slices.DeleteFunc(r.eventsOn(0), func(m message) bool { return m.index < b.index })
-			return judgeRateOf(after, 2)
+			return judgeRateOf(after, rate)
 		})},
+	{Name: "bad-terms-refused", Requirements: []string{"HS-073", "HS-012"}, Level: 3, Strength: Must,
+		plays: []string{"bad-terms"},
+		Rule:  "a renegotiation that is not valid is not accepted, and where it is rejected the subscription is over",
+		Judge: func(r *Recording) (f Finding) {
+			f = inconclusiveFinding("the request was not accepted")
+			for link := range r.linkCount() {
+				asked := ofTypes(r.messagesOn(link, true), "subscription.renegotiate")
+				got := ofTypes(r.messagesOn(link, false), "subscription.accepted", "subscription.rejected")
+				late := r.eventsOn(link)
+				switch {
+				case len(asked) == 0 || len(got) == 0 || got[0].compactType() != "subscription.accepted":
+					continue
+				case len(got) > 1 && got[1].compactType() == "subscription.accepted":
+					return failFinding("a renegotiation that is not valid was accepted", asked[0].Entry, got[1].Entry)
+				case len(got) > 1 && len(late) > 0:
+					return failFinding(shortName(late[0])+" came on a subscription whose renegotiation was rejected", got[1].Entry,
+						late[0].Entry)
+				}
+				f = passFinding("it was not accepted", asked[0].Entry)
+			}
+			return f
+		}},
 	{Name: "no-terms-no-events", Requirements: []string{"TERM-015"}, Level: 3, Strength: Must,
 		plays: []string{"turned-away"},
 		Rule:  "who was rejected gets no events, whatever it asked for", Judge: func(r *Recording) Finding {
@@ -397,12 +451,20 @@ var termsCases = []Case{
 			}
 		}},
 	{Name: "close-silences", Requirements: []string{"HS-082"}, Level: 3, Strength: Must, plays: []string{"closed"},
-		Rule: "nothing comes on a subscription after it was closed", Judge: func(r *Recording) Finding {
+		beside: []string{"hang", "one-leaves", "left"},
+		Rule:   "nothing comes on a subscription after it was closed, also in a session that had begun",
+		Judge: func(r *Recording) Finding {
+			for link := range r.linkCount() {
+				for _, bye := range ofTypes(r.messagesOn(link, true), "subscription.close") {
+					for _, m := range r.eventsOn(link) {
+						if m.At.Sub(bye.At) > settle { // what was on its way may come
+							return failFinding(shortName(m)+" came on a subscription that had been closed", bye.Entry, m.Entry)
+						}
+					}
+				}
+			}
 			if len(r.eventsOn(1)) == 0 {
 				return inconclusiveFinding("no event came to the subscriber that stayed")
-			}
-			if late := r.eventsOn(0); len(late) > 0 {
-				return failFinding(shortName(late[0])+" came on a subscription that had been closed", late[0].Entry)
 			}
 			return passFinding("nothing came after the close")
 		}},
@@ -441,6 +503,14 @@ func rejectedWith(code string) func(*Recording) Finding {
 	}
 }
 
+// renegotiatedTerms are what the first renegotiation on the first link asked for.
+func (r *Recording) renegotiatedTerms() object {
+	for _, m := range ofTypes(r.messagesOn(0, true), "subscription.renegotiate") {
+		return m.objectMember("capabilities")
+	}
+	return nil
+}
+
 // judgeRenegotiation judges the acceptance on the first link and the answer to the renegotiation
 // that followed.
 func judgeRenegotiation(judge func(r *Recording, a, b message) Finding) func(*Recording) Finding {
@@ -449,6 +519,8 @@ func judgeRenegotiation(judge func(r *Recording, a, b message) Finding) func(*Re
 		switch {
 		case len(got) == 0 || got[0].compactType() != "subscription.accepted":
 			return inconclusiveFinding("the request was not accepted")
+		case len(ofTypes(r.messagesOn(0, true), "subscription.renegotiate")) == 0:
+			return inconclusiveFinding(neverAsked) // where it was to renegotiate while a question was open
 		case len(got) == 1:
 			return inconclusiveFinding("no answer to the renegotiation came")
 		}

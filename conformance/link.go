@@ -197,6 +197,7 @@ func (l *link) breakConnection() {
 		if l.index == 0 {
 			l.harness.recorder.markLeft()
 		}
+		l.harness.recorder.addEntry(Entry{Link: l.index, Note: noteCut})
 		_ = l.conn.Close()
 		l.gone = true
 	}
@@ -210,8 +211,22 @@ func (l *link) replyTo(q message, decision string, more object) {
 }
 
 // answerClarification sends a clarification.reply with a response.
-func (l *link) answerClarification(q message, response any) {
-	l.sendObject(object{"type": "clarification.reply", "reply_token": q.stringMember("reply_token"),
+func (l *link) answerClarification(q message, response any, more object) {
+	l.sendObject(withMembers(object{"type": "clarification.reply", "reply_token": q.stringMember("reply_token"),
 		"response":        response,
-		"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())})
+		"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())}, more))
 }
+
+// renegotiate asks for other terms.
+func (l *link) renegotiate(capabilities object) {
+	l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id, "capabilities": capabilities})
+}
+
+// takeLeave closes the subscription.
+func (l *link) takeLeave() {
+	l.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
+		"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+}
+
+// implicitID is the subscription of a link that none was given to.
+const implicitID = "sub_implicit"

@@ -39,20 +39,20 @@ var mutants = []mutant{
 		return b
 	}},
 	{name: "uses an id again", out: editType("state.changed", object{"event_id": "evt_1"}), caught: []string{"ids-once"}},
-	{name: "never begins", out: dropMessages(isType("session.started")), caught: []string{"begins-once", "included-come"}},
+	{name: "never begins", out: dropMessages(isType("session.started")), caught: []string{"included-come"}},
 	{name: "begins twice", out: func(p *proxy, o object) []object {
 		if shortName(o) == "session.started" && p.caps["max_events_per_second"] == nil {
 			return []object{o, p.cloneWithNewID(o, nil)}
 		}
 		return []object{o}
-	}, caught: []string{"begins-once", "new-rate-kept"}},
+	}, caught: []string{"new-rate-kept"}},
 	{name: "never ends", out: dropMessages(func(o object) bool {
 		return shortName(o) == "session.cancelled" &&
 			o["cancelled_by"] == "system"
 	}), caught: []string{"ends-once"}},
 	{name: "ends twice", out: insertAfter("session.completed", func(p *proxy, o object) object {
 		return p.newEvent(o, "session.cancelled", object{"cancelled_by": "system"})
-	}), caught: []string{"ends-once", "all-hear-the-end", "filters-kept"}},
+	}), caught: []string{"all-hear-the-end", "text-whole-slow", "filters-kept", "new-rate-kept"}},
 	{name: "talks after the end", out: insertAfter("session.cancelled", func(p *proxy, o object) object {
 		return p.newEvent(o, "progress.updated", object{"progress": object{"percent": 5}})
 	}), caught: []string{"nothing-after-end"}},
@@ -75,7 +75,7 @@ var mutants = []mutant{
 	{name: "never completes a tool", out: dropMessages(func(o object) bool {
 		return shortName(o) == "tool.completed" &&
 			o["status"] == "success"
-	}), caught: []string{"tools-paired", "tools-not-merged"}},
+	}), caught: []string{"tools-not-merged"}},
 	{name: "fails quietly", out: editType("session.errored", object{"urgency": "normal"}),
 		caught: []string{"error-critical", "events-valid"}},
 
@@ -113,8 +113,9 @@ var mutants = []mutant{
 
 	{name: "acts before it asks", out: insertBefore("awaiting.confirmation",
 		func(p *proxy, o object) object { return p.newToolCall(o) }),
-		caught: []string{"asks-first", "tools-paired"}},
-	{name: "does not say what it does", caught: []string{"does-what-was-accepted", "others-may-answer"},
+		caught: []string{"asks-first", "filters-kept"}},
+	{name: "does not say what it does", caught: []string{"does-what-was-accepted", "others-may-answer",
+		"renegotiated-replies"},
 		out: dropMessages(func(o object) bool {
 			return o["tool"] == "pay" && (shortName(o) == "tool.invoked" || shortName(o) == "tool.completed")
 		})},
@@ -126,7 +127,7 @@ var mutants = []mutant{
 		p.flag = true
 		return o
 	})},
-	{name: "takes silence for a yes", caught: []string{"silence-means-no", "cancelled-is-no"},
+	{name: "takes silence for a yes", caught: []string{"silence-means-no", "accept-is-single", "cancelled-is-no"},
 		in: editReplies(func(p *proxy, o object) object { p.flag = true; return o }),
 		out: func(p *proxy, o object) []object {
 			if o["from_state"] == "awaiting_input" && !p.flag && p.asking {
@@ -141,16 +142,17 @@ var mutants = []mutant{
 	{name: "asks out of nowhere", out: dropMessages(func(o object) bool { return o["to_state"] == "awaiting_input" }),
 		caught: []string{"waiting-told"}},
 	{name: "keeps the outcome to itself", out: dropMessages(func(o object) bool { return o["from_state"] == "awaiting_input" }), caught: []string{"outcome-told", "others-told"}},
-	{name: "asks who cannot reply", caught: []string{"not-asked-if-mute"}, in: func(p *proxy, o object) []object {
-		if p.hasRequested("supports_confirmation_reply", false) && p.caps["supports_clarification_reply"] == nil {
-			p.caps["supports_confirmation_reply"] = true
-		}
-		return []object{o}
-	}},
+	{name: "asks who cannot reply", caught: []string{"not-asked-if-mute", "not-entitled", "leaving-is-no-consent"},
+		in: func(p *proxy, o object) []object {
+			if p.hasRequested("supports_confirmation_reply", false) {
+				p.caps["supports_confirmation_reply"] = true
+			}
+			return []object{o}
+		}},
 	{name: "questions who cannot answer", caught: []string{"not-questioned-if-mute"},
 		in: func(p *proxy, o object) []object {
 			if p.caps["coalesce_boundaries"] != nil && p.caps["pace_wpm"] == nil &&
-				p.caps["supports_confirmation_reply"] == nil {
+				p.caps["supports_clarification_reply"] == nil {
 				p.caps["supports_clarification_reply"] = true
 			}
 			return []object{o}
@@ -217,13 +219,14 @@ var mutants = []mutant{
 		})},
 	{name: "passes over changes", caught: []string{"modified-action"},
 		in: editReplies(func(p *proxy, o object) object { return cloneWith(o, object{"modified_action": nil}) })},
-	{name: "asks only one", caught: []string{"all-are-asked"}, out: func(p *proxy, o object) []object {
+	{name: "asks only one", caught: []string{"all-are-asked", "renegotiated-replies"}, out: func(p *proxy,
+		o object) []object {
 		if shortName(o) == "awaiting.confirmation" && p.shareTwice(fmt.Sprint(o["reply_token"])) {
 			return nil
 		}
 		return []object{o}
 	}},
-	{name: "lets both decide", caught: []string{"one-decision"}, delay: holdSessionEnd,
+	{name: "lets both decide", caught: []string{"accept-is-single", "one-decision"}, delay: holdSessionEnd,
 		in: editReplies(func(p *proxy, o object) object {
 			if first, other := p.shared.LoadOrStore(fmt.Sprint(o["reply_token"]), p.link); other && first != p.link &&
 				o["decision"] == "accept" {
@@ -295,9 +298,15 @@ var mutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "speaks every version", caught: []string{"version-refused"}, in: func(_ *proxy, o object) []object {
+	{name: "speaks every version", caught: []string{"version-refused"}, in: func(p *proxy, o object) []object {
 		if o["aaep_version"] == "99.0.0" {
+			p.flag = true
 			o["aaep_version"] = "1.0.0"
+		}
+		return []object{o}
+	}, out: func(p *proxy, o object) []object {
+		if p.flag && shortName(o) == "subscription.accepted" {
+			o["aaep_version"] = "99.0.0"
 		}
 		return []object{o}
 	}},
@@ -330,7 +339,7 @@ var mutants = []mutant{
 			return []object{o}
 		}},
 
-	{name: "hurries", caught: []string{"rate-kept"}, in: func(p *proxy, o object) []object {
+	{name: "hurries", caught: []string{"rate-kept", "new-rate-kept"}, in: func(p *proxy, o object) []object {
 		if p.hasRequested("max_events_per_second", 2.0) {
 			delete(p.caps, "max_events_per_second")
 		}
@@ -372,7 +381,8 @@ var mutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "forgets new filters", caught: []string{"renegotiation-governs"}, in: func(p *proxy, o object) []object {
+	{name: "forgets new filters", caught: []string{"renegotiation-keeps", "renegotiation-governs"}, in: func(p *proxy,
+		o object) []object {
 		if c, ok := o["capabilities"].(object); ok && shortName(o) == "subscription.renegotiate" {
 			delete(c, "event_filters")
 		}
@@ -384,7 +394,8 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "leaves with the first", caught: []string{"others-go-on", "own-name-only", "slow-costs-nobody"},
+	{name: "leaves with the first", caught: []string{"not-asked-if-mute", "not-questioned-if-mute", "text-whole-slow",
+		"own-name-only", "included-come", "others-go-on", "slow-costs-nobody"},
 		in: func(p *proxy, o object) []object {
 			if o["reason_message"] == "Leaving." && p.token == "" {
 				p.shared.Store("gone", true)

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -46,13 +47,14 @@ var moreMutants = []mutant{
 		}},
 	{name: "speaks a version that is to come", caught: []string{"version-known"},
 		out: editType("session.started", object{"aaep_version": "7.0.0"})},
-	{name: "stamps all with the beginning", caught: []string{"stamps-real"}, out: func(p *proxy, o object) []object {
+	{name: "stamps all with the beginning", caught: []string{"stamps-real", "wrong-answer-waits"}, out: func(p *proxy,
+		o object) []object {
 		if id, ok := o["session_id"].(string); ok && !p.asking { // the stamp of a question is what replies go by
 			o["timestamp"], _ = p.shared.LoadOrStore(id, o["timestamp"])
 		}
 		return []object{o}
 	}},
-	{name: "lives in another year", caught: []string{"stamps-real", "late-stamp"},
+	{name: "lives in another year", caught: []string{"stamps-real", "late-stamp", "wrong-answer-waits"},
 		out: func(p *proxy, o object) []object {
 			if stamp, ok := o["timestamp"].(string); ok {
 				o["timestamp"] = "1999" + stamp[4:]
@@ -164,15 +166,14 @@ var moreMutants = []mutant{
 		out: noteSubscriptionLink},
 	{name: "hears whoever knows the token", caught: []string{"not-entitled", "own-name-only"},
 		in: editReplies(func(p *proxy, o object) object {
-			if p.hasRequested("supports_confirmation_reply", false) {
-				p.shared.Store("stolen", true)
+			if p.hasRequested("supports_confirmation_reply", false) && !p.replied {
+				p.shared.Store(fmt.Sprint("stolen ", o["reply_token"]), true)
 			}
 			return o
 		}), out: func(p *proxy, o object) []object {
-			if o["from_state"] == "awaiting_input" && p.asking {
-				if _, ok := p.shared.LoadAndDelete("stolen"); ok {
-					return []object{p.newToolCall(o), o}
-				}
+			p.replied = p.replied || p.asking // it may answer by now
+			if _, stolen := p.shared.Load("stolen " + p.token); stolen && o["from_state"] == "awaiting_input" && p.asking {
+				return []object{p.newToolCall(o), o}
 			}
 			return []object{o}
 		}},
@@ -313,7 +314,8 @@ var moreMutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "hears only the first who was asked", caught: []string{"whoever-answers", "others-may-answer"},
+	{name: "hears only the first who was asked", caught: []string{"does-what-was-accepted", "whoever-answers",
+		"others-may-answer"},
 		in: func(p *proxy, o object) []object {
 			if shortName(o) == "subscription.request" {
 				_, ended := p.shared.Load(p.link - 1)

@@ -76,7 +76,7 @@ var termsMutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "forgets its filters with a new rate", caught: []string{"filters-kept"},
+	{name: "forgets its filters with a new rate", caught: []string{"filters-kept", "renegotiation-keeps"},
 		in: func(p *proxy, o object) []object {
 			if c, ok := o["capabilities"].(object); ok && shortName(o) == "subscription.renegotiate" &&
 				c["max_events_per_second"] == 20.0 {
@@ -243,8 +243,11 @@ func TestHostileMessages(t *testing.T) {
 	}
 	for _, h := range conformance.HostileResponses {
 		try(t, "wrong-answer-waits", h.What, mutant{in: func(p *proxy, o object) []object {
-			if shortName(o) == "clarification.reply" && reflect.DeepEqual(o["response"], asJSON(h.Response)) {
-				o["response"] = true
+			if shortName(o) == "clarification.reply" && (h.Response != nil && reflect.DeepEqual(o["response"],
+				asJSON(h.Response)) ||
+				h.Members != nil && differs(o, h.Reply(p.token))) {
+				o = object{"type": "clarification.reply", "reply_token": p.token, "response": true,
+					"subscription_id": p.id, "timestamp": aaep.FormatTimestamp(time.Now())}
 			}
 			return []object{o}
 		}})

@@ -11,7 +11,8 @@ import (
 // lateMutants are producers whose author did not think of what comes late, twice, from elsewhere or
 // under other terms. LVL-042, LVL-043.
 var lateMutants = []mutant{
-	{name: "runs the tool on an accept that arrives late", caught: []string{"late-arrival", "right-given-up"},
+	{name: "runs the tool on an accept that arrives late", caught: []string{"accept-is-single", "late-arrival",
+		"right-given-up"},
 		in: editReplies(func(p *proxy, o object) object {
 			if p.held != nil && o["decision"] == "accept" && o["reply_token"] == p.token {
 				p.injectMessage(p.newToolCall(p.held))
@@ -41,7 +42,8 @@ var lateMutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "forgets who may reply no more", caught: []string{"right-given-up"}, in: func(p *proxy, o object) []object {
+	{name: "forgets who may reply no more", caught: []string{"right-given-up", "renegotiation-keeps"}, in: func(p *proxy,
+		o object) []object {
 		if c, ok := o["capabilities"].(object); ok && shortName(o) == "subscription.renegotiate" &&
 			c["supports_confirmation_reply"] == false {
 			return []object{cloneWith(o, object{"capabilities": object{}})}

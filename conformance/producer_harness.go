@@ -61,6 +61,7 @@ type producerHarness struct {
 	ended       int              // entries at the end of the scenario run
 	mute        bool             // its subscriber was accepted, and not one event came
 	endless     bool             // in it, or before, a session was waited for that had begun and did not end
+	another     bool             // a second subscriber is asked too
 	over        chan struct{}    // closed when all that it started has ended
 }
 
@@ -96,7 +97,7 @@ func requestMessage(capabilities object) object {
 
 // dialLink opens a link and starts to read from it.
 func (h *producerHarness) dialLink(dialer transports.Dialer) *link {
-	l := &link{harness: h, index: len(h.links), id: "sub_implicit", readerDone: make(chan struct{})}
+	l := &link{harness: h, index: len(h.links), id: implicitID, readerDone: make(chan struct{})}
 	h.links = append(h.links, l)
 	ctx, cancel := l.withPatience()
 	defer cancel()
@@ -274,6 +275,7 @@ func (h *producerHarness) pauseFor(d time.Duration) {
 // scenario run is run already.
 func (h *producerHarness) performRun() {
 	h.scenarioRun.run(h)
+	h.awaitOthersEnd()
 	h.recorder.markLeft()
 	h.ended = len(h.recorder.snapshot().Entries)
 	go func() {
@@ -281,6 +283,34 @@ func (h *producerHarness) performRun() {
 		h.pauseFor(settle)
 		h.closeLinks()
 	}()
+}
+
+// awaitEnds waits until so many sessions have ended on a link.
+func (h *producerHarness) awaitEnds(l *link, n int) {
+	h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
+		return len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) >= n || h.isSilenced(r, l)
+	})
+}
+
+// awaitOthersEnd waits for the ends of sessions that came to one subscriber to come to the others:
+// links are not equally fast.
+func (h *producerHarness) awaitOthersEnd() {
+	if len(h.links) > 1 && !h.endless {
+		h.recorder.awaitCondition(h.ctx, patience, func(r *Recording) bool {
+			return !slices.ContainsFunc(r.followers(), func(f follower) bool {
+				return f.link > 0 && f.owesEnd() && !slices.ContainsFunc(f.list, message.isTerminal)
+			})
+		})
+	}
+}
+
+// subscribeAnother is subscribeLink for a subscriber that a scenario run can do without: the target
+// may have one alone, or be no further than Level 1. It is nil then.
+func (h *producerHarness) subscribeAnother(more object) *link {
+	if h.run.OneLink || h.run.Level < 2 {
+		return nil
+	}
+	return h.subscribeLink(withMembers(usualCapabilities(), more))
 }
 
 // couldAnswer reports whether a subscriber in a scenario run or those before it still listens who

@@ -127,7 +127,7 @@ func TestAllProblemsTold(t *testing.T) {
 	var text bytes.Buffer
 	r.WriteText(&text)
 	for _, want := range []string{"FAIL LVL-009 events-valid: aaep:agent.state.changed: /urgency ",
-		", 22 times; aaep:agent.handoff.requested: /mood ",
+		", 33 times; aaep:agent.handoff.requested: /mood ",
 		"\n  stream, after 0.000 seconds", "\n  handoff, after 0.000 seconds"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, text.String())

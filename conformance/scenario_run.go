@@ -31,11 +31,31 @@ func watchSession(h *producerHarness) {
 	h.awaitSessionEnd(l, slow)
 }
 
+// watchTogether is watchSession with another subscriber beside the first.
+func watchTogether(h *producerHarness) {
+	l := h.subscribeLink(usualCapabilities())
+	h.subscribeAnother(nil)
+	h.startScenario()
+	h.awaitSessionEnd(l, slow)
+}
+
+// answerTogether is answerQuestion with another subscriber that is asked too.
+func answerTogether(do func(*link, message)) func(*producerHarness) {
+	answer := answerQuestion(do)
+	return func(h *producerHarness) {
+		h.another = true
+		answer(h)
+	}
+}
+
 // answerQuestion returns a scenario run in which do is called with the first question, if one
 // comes.
 func answerQuestion(do func(*link, message)) func(*producerHarness) {
 	return func(h *producerHarness) {
 		l := h.subscribeLink(usualCapabilities())
+		if h.another {
+			h.subscribeAnother(nil)
+		}
 		h.startScenario()
 		q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled)
 		if ok && q.compactType() == confirm {
@@ -131,4 +151,15 @@ func properAnswer(q message) any {
 		}
 	}
 	return "An answer."
+}
+
+// anotherAnswer returns an answer that the question allows, and that is not the proper one.
+func anotherAnswer(q message) any {
+	switch right := properAnswer(q).(type) {
+	case bool:
+		return !right
+	case string:
+		return right + " Or not."
+	}
+	return 8
 }

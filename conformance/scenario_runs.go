@@ -14,6 +14,7 @@ var sentences = []string{
 	"Dr. Adé paid $3.50 at 9.30 a.m. for 2 coffees – and left. ",
 	"Ẹ káàárọ̀, ó dára! ",
 	"Family 👨‍👩‍👧‍👦 emoji stay whole. ",
+	"Is \"1 < 2 && 3 > 2\" right?  Yes,  it is.\n",
 	"Did all of it arrive? Yes.",
 }
 
@@ -21,6 +22,14 @@ var sentences = []string{
 func manySentences(n int) (list []string) {
 	for i := range n {
 		list = append(list, fmt.Sprintf("This is sentence number %d of many. ", i+1))
+	}
+	return list
+}
+
+// longSentences returns n sentences of about a thousand characters.
+func longSentences(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf("Sentence number %d goes %son. ", i+1, strings.Repeat("on and ", 140)))
 	}
 	return list
 }
@@ -46,7 +55,7 @@ var wholeRuns = []string{"stream", "tools", "accept", "reject", "silence", "fail
 var runsBeside = []string{"late-arrival", "old-token", "latecomer", "one-leaves", "twice", "modified", "cannot-reply",
 	"bare-ask", "withdrawn", "relayed", "two",
 	"unanswered", "verbosity", "filtered-fail", "filtered-handoff", "slow-fail", "rate", "again", "completion",
-	"filtered", "included", "literal", "slower", "renegotiate",
+	"filtered", "included", "literal", "slower", "renegotiate", "midway", "gained", "long", "slow-tools", "still-filtered",
 	"beside-slow", "silenced"}
 
 // askingRuns are those in which the first subscriber is asked for a confirmation.
@@ -61,12 +70,21 @@ var scenarioRuns = []scenarioRun{
 		Scenario{Name: Tools}, 1, watchSession},
 	{"fail", "a subscriber follows a session that reports progress in a rush, and fails",
 		Scenario{Name: Errored}, 1, watchSession},
-	{"idle", "a subscriber follows a session that thinks and is cancelled",
-		Scenario{Name: Idle}, 1, watchSession},
-	{"hang", "a subscriber follows a tool that never returns",
-		Scenario{Name: Hang, TimeoutSeconds: shortly}, 1, watchSession},
-	{"handoff", "a subscriber follows a session that is handed over",
-		Scenario{Name: Handoff}, 2, watchSession},
+	{"idle", "subscribers follow a session that thinks and is cancelled",
+		Scenario{Name: Idle}, 1, watchTogether},
+	{"hang", "a subscriber follows a tool that never returns; another one leaves meanwhile",
+		Scenario{Name: Hang, TimeoutSeconds: shortly}, 1, func(h *producerHarness) {
+			l, other := h.subscribeLink(usualCapabilities()), h.subscribeAnother(nil)
+			h.startScenario()
+			if other != nil {
+				if _, ok := h.awaitEvent(other, slow, invoked, completed, errored, cancelled); ok {
+					other.takeLeave()
+				}
+			}
+			h.awaitSessionEnd(l, slow)
+		}},
+	{"handoff", "subscribers follow a session that is handed over",
+		Scenario{Name: Handoff}, 2, watchTogether},
 	{"accept", "a subscriber is asked, waits a moment, and accepts",
 		askScenario(), 2, answerQuestion(func(l *link, q message) {
 			l.harness.pauseFor(settle) // time for a producer that does not wait
@@ -74,9 +92,10 @@ var scenarioRuns = []scenarioRun{
 		})},
 	{"reject", "a subscriber is asked, and rejects",
 		askScenario(), 2, answerQuestion(func(l *link, q message) { l.replyTo(q, "reject", nil) })},
-	{"silence", "a subscriber is asked, and says nothing",
+	{"silence", "subscribers are asked, and say nothing",
 		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, func(h *producerHarness) {
 			l := h.subscribeLink(usualCapabilities())
+			h.subscribeAnother(nil)
 			h.startScenario()
 			q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled)
 			limit := slow
@@ -158,9 +177,7 @@ var scenarioRuns = []scenarioRun{
 				h.pauseFor(settle)
 				l.replyTo(again, "reject", nil)
 			}
-			h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
-				return len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 1 || h.isSilenced(r, l)
-			})
+			h.awaitEnds(l, 2)
 		}},
 	{"silenced", "a subscriber is asked, gives up its right to reply by a renegotiation, and accepts after that",
 		Scenario{Name: Ask, TimeoutSeconds: shortly}, 3, func(h *producerHarness) {
@@ -170,8 +187,7 @@ var scenarioRuns = []scenarioRun{
 			if q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
 				q.compactType() == confirm {
 				limit += min(max(time.Duration(q.numberMember("timeout_seconds"))*time.Second, 0), maxQuestion)
-				l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
-					"capabilities": object{"supports_confirmation_reply": false}})
+				l.renegotiate(object{"supports_confirmation_reply": false})
 				if l.awaitAnswer(2) {
 					h.pauseFor(settle / 2) // in which a target may settle the question at once
 					l.replyTo(q, "accept", nil)
@@ -198,17 +214,15 @@ var scenarioRuns = []scenarioRun{
 			}
 			l.replyTo(q, "reject", nil) // or the question stays open
 		})},
-	{"cannot-reply", "a subscriber says that it cannot answer confirmations, and the agent wants one",
+	{"cannot-reply", "a subscriber says that it can answer questions and no confirmations, and the agent wants one",
 		askScenario(), 2, func(h *producerHarness) {
-			l := h.subscribeLink(withMembers(usualCapabilities(),
-				object{"supports_confirmation_reply": false, "supports_clarification_reply": nil}))
+			l := h.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
 			h.startScenario()
 			h.awaitSessionEnd(l, slow)
 		}},
-	{"cannot-answer", "a subscriber says that it cannot answer questions, and the agent has one",
+	{"cannot-answer", "a subscriber says that it can answer confirmations and no questions, and the agent has one",
 		clarifyScenario(), 2, func(h *producerHarness) {
-			l := h.subscribeLink(withMembers(usualCapabilities(),
-				object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
+			l := h.subscribeLink(withMembers(usualCapabilities(), object{"supports_clarification_reply": nil}))
 			h.startScenario()
 			h.awaitSessionEnd(l, slow)
 		}},
@@ -224,26 +238,28 @@ var scenarioRuns = []scenarioRun{
 			h.startScenario()
 			if q, ok := h.awaitEvent(other, slow, confirm, completed, errored, cancelled); ok &&
 				q.compactType() == confirm {
-				l.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
-					"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+				h.awaitEvent(l, patience, confirm) // one who was not asked yet leaves nothing open
+				l.takeLeave()
 				h.awaitSettled(l)
 				other.replyTo(q, "accept", nil)
 			}
 			h.awaitSessionEnd(other, slow)
 		}},
-	{"withdrawn", "a subscriber is asked, the session is cancelled meanwhile, and it accepts after that",
-		Scenario{Name: Withdraw, TimeoutSeconds: openFor}, 2, answerQuestion(func(l *link, q message) {
+	{"withdrawn", "subscribers are asked, the session is cancelled meanwhile, and one accepts after that",
+		Scenario{Name: Withdraw, TimeoutSeconds: openFor}, 2, answerTogether(func(l *link, q message) {
 			if _, ok := l.harness.awaitEvent(l, slow, completed, errored, cancelled); ok {
 				l.replyTo(q, "accept", nil)
 			}
 		})},
-	{"relayed", "two subscribers are asked, and the second accepts",
+	{"relayed", "two subscribers are asked; the second accepts, and then the first",
 		askScenario(), 2, func(h *producerHarness) {
 			l, other := h.subscribeLink(usualCapabilities()), h.subscribeLink(usualCapabilities())
 			h.startScenario()
 			if q, ok := h.awaitEvent(other, slow, confirm, completed, errored, cancelled); ok &&
 				q.compactType() == confirm {
 				other.replyTo(q, "accept", nil)
+				h.pauseFor(settle / 2) // on two links there is no order but time
+				l.replyTo(q, "accept", nil)
 			}
 			h.awaitSessionEnd(l, slow)
 		}},
@@ -257,8 +273,7 @@ var scenarioRuns = []scenarioRun{
 			observer := h.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
 			h.startScenario()
 			if q, ok := h.awaitEvent(l, slow, confirm); ok {
-				l.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
-					"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+				l.takeLeave()
 				l.replyTo(q, "accept", nil) // a subscriber that has left says nothing more that counts
 			}
 			h.awaitSessionEnd(observer, slow/2)
@@ -275,17 +290,33 @@ var scenarioRuns = []scenarioRun{
 			}
 			h.awaitSessionEnd(l, slow)
 		}},
-	{"clarify", "a subscriber is questioned, answers in several ways that were not asked for, and a moment later as was asked for",
+	{"clarify", "subscribers are questioned; one answers in several ways that must not count, and so does one that cannot answer; a moment later it answers as was asked for, and once more otherwise",
 		clarifyScenario(), 2, func(h *producerHarness) {
-			l := h.subscribeLink(usualCapabilities())
+			l, other := h.subscribeLink(usualCapabilities()), h.subscribeAnother(object{"supports_clarification_reply": false})
+			h.subscribeAnother(nil)
 			h.startScenario()
 			if q, ok := h.awaitEvent(l, slow, clarify); ok {
+				right := properAnswer(q)
 				for _, invalid := range invalidResponses { // none of them is an answer to a yes-or-no question
-					l.answerClarification(q, invalid.Response)
+					if invalid.Response != nil {
+						l.answerClarification(q, invalid.Response, nil)
+					} else if more := invalid.replyMembers(q.stringMember("reply_token")); (!invalid.Handshake ||
+						l.id != implicitID) &&
+						more["reply_token"] != q.members["reply_token"] { // which may have no letters
+						l.answerClarification(q, right, more)
+					}
+				}
+				if at, ok := aaep.ParseTimestamp(q.stringMember("timestamp")); ok {
+					end := at.Add(time.Duration(q.numberMember("timeout_seconds")) * time.Second)
+					l.answerClarification(q, right, object{"timestamp": aaep.FormatTimestamp(end)})
 				}
 				l.replyTo(q, "accept", nil)
+				if other != nil {
+					other.answerClarification(q, right, nil)
+				}
 				h.pauseFor(settle)
-				l.answerClarification(q, properAnswer(q))
+				l.answerClarification(q, right, nil)
+				l.answerClarification(q, anotherAnswer(q), nil)
 			}
 			h.awaitSessionEnd(l, slow)
 		}},
@@ -302,16 +333,19 @@ var scenarioRuns = []scenarioRun{
 			}
 			h.awaitSessionEnd(l, slow)
 		}},
-	{"unanswered", "a subscriber is questioned, and says nothing",
+	{"unanswered", "subscribers are questioned, and say nothing; one answers when the session is over",
 		Scenario{Name: Clarify, TimeoutSeconds: shortly}, 2, func(h *producerHarness) {
 			l := h.subscribeLink(usualCapabilities())
+			h.subscribeAnother(nil)
 			h.startScenario()
-			limit := slow
-			if q, ok := h.awaitEvent(l, slow, clarify, completed, errored, cancelled); ok &&
-				q.compactType() == clarify {
+			q, ok := h.awaitEvent(l, slow, clarify, completed, errored, cancelled)
+			asked, limit := ok && q.compactType() == clarify, slow
+			if asked {
 				limit = min(max(time.Duration(q.numberMember("timeout_seconds"))*time.Second, 0), maxQuestion) + slow
 			}
-			h.awaitSessionEnd(l, limit)
+			if h.awaitSessionEnd(l, limit); asked {
+				l.answerClarification(q, properAnswer(q), object{"timestamp": aaep.FormatTimestamp(q.At)})
+			}
 		}},
 	{"verbosity", "two subscribers, one that wants few words and one that wants many, follow a tool",
 		Scenario{Name: Tools}, 3, func(h *producerHarness) {
@@ -336,10 +370,10 @@ var scenarioRuns = []scenarioRun{
 			h.awaitEvent(whole, slow, errored)
 			h.awaitSessionEnd(l, slow)
 		}},
-	{"filtered-ask", "a subscriber that excludes every event, at one a second, is asked and rejects; another one watches",
+	{"filtered-ask", "a subscriber that includes no event, at one a second, is asked and rejects; another one watches",
 		askScenario(), 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(),
-				object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
+				object{"max_events_per_second": 1, "event_filters": object{"include": []string{}}}))
 			watcher := l // has the end filtered out
 			if !h.run.OneLink {
 				watcher = h.subscribeLink(withMembers(usualCapabilities(),
@@ -358,20 +392,58 @@ var scenarioRuns = []scenarioRun{
 			h.startScenario()
 			h.awaitSessionEnd(l, 2*slow)
 		}},
-	{"slow-tools", "a subscriber with two events a second follows a tool",
+	{"slow-tools", "a subscriber with two events a second asks for other filters, and follows a tool",
 		Scenario{Name: Tools}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 2}))
+			l.renegotiate(object{"event_filters": object{"exclude": []string{progress}}})
+			l.awaitAnswer(2)
 			h.startScenario()
 			h.awaitSessionEnd(l, slow)
+		}},
+	{"midway", "a subscriber is asked; it asks for one event a second and no states while the question is open, and accepts",
+		askScenario(), 3, answerQuestion(func(l *link, q message) {
+			l.renegotiate(object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{state}}})
+			if l.awaitAnswer(2) {
+				l.replyTo(q, "accept", nil)
+			} else {
+				l.replyTo(q, "reject", nil)
+			}
+		})},
+	{"gained", "a subscriber that could not answer asks for the right to reply; it is asked, and accepts",
+		askScenario(), 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
+			l.renegotiate(object{"supports_confirmation_reply": true})
+			if l.answers = l.awaitAnswer(2); l.answers {
+				h.startScenario()
+				if q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok && q.compactType() == confirm {
+					l.replyTo(q, "accept", nil)
+				}
+				h.awaitSessionEnd(l, slow)
+			}
+		}},
+	{"bad-terms", "subscribers renegotiate in ways that are not valid, and an agent thinks",
+		Scenario{Name: Idle}, 3, func(h *producerHarness) {
+			for _, wrong := range []object{{"capabilities": object{"max_events_per_second": 0}},
+				{"Capabilities": object{"max_events_per_second": 1}}} {
+				l := h.subscribeLink(usualCapabilities())
+				l.sendObject(withMembers(object{"type": "subscription.renegotiate", "subscription_id": l.id}, wrong))
+				if h.run.OneLink {
+					break
+				}
+			}
+			h.awaitSettled(h.links[0])
+			if !h.run.OneLink {
+				l := h.subscribeLink(usualCapabilities())
+				h.startScenario()
+				h.awaitSessionEnd(l, slow)
+			}
 		}},
 	{"again", "a subscriber with ten events a second follows a short session, and most of a second later a long output",
 		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 10}))
 			h.runShortSession(l)
 			h.startScenario()
-			h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
-				return len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 1 || h.isSilenced(r, l)
-			})
+			h.awaitEnds(l, 2)
 		}},
 	{"completion", "a subscriber that wants outputs whole follows one of several sentences",
 		Scenario{Name: Stream, Sentences: sentences}, 3, func(h *producerHarness) {
@@ -380,10 +452,19 @@ var scenarioRuns = []scenarioRun{
 			h.startScenario()
 			h.awaitSessionEnd(l, slow)
 		}},
+	{"long", "a subscriber that wants outputs whole follows one, and in the next session one that is longer than an event may hold",
+		Scenario{Name: Stream, Sentences: longSentences(20)}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(), object{"coalesce_boundaries": []string{"completion"}}))
+			h.driveScenario(Scenario{Name: Stream, Sentences: sentences})
+			if _, ok := h.awaitEvent(l, slow, completed, errored, cancelled); ok {
+				h.startScenario()
+				h.awaitEnds(l, 2)
+			}
+		}},
 	{"filtered", "a subscriber that excludes states and tools follows a tool",
 		Scenario{Name: Tools}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(),
-				object{"event_filters": object{"include": []string{"aaep:agent.*"},
+				object{"event_filters": object{"include": []string{"aaep:agent.*", state},
 					"exclude": []string{state, "aaep:agent.tool.*"}}}))
 			h.startScenario()
 			h.awaitSessionEnd(l, slow)
@@ -392,7 +473,7 @@ var scenarioRuns = []scenarioRun{
 		Scenario{Name: Tools}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"event_filters": object{"include": []string{"aaep:agent.session", "aaep:agent.tool",
-					completed}}}))
+					"AAEP:Agent.*", "aaep:*.changed", completed}}}))
 			h.startScenario()
 			h.awaitSessionEnd(l, slow)
 		}},
@@ -407,19 +488,19 @@ var scenarioRuns = []scenarioRun{
 			h.startScenario()
 			h.awaitSessionEnd(watcher, patience)
 		}},
-	{"included", "a subscriber that includes sessions, and one type beside, follows a tool",
+	{"included", "a subscriber that includes sessions, and one type beside, and excludes types without their ends, follows a tool",
 		Scenario{Name: Tools}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(),
-				object{"event_filters": object{"include": []string{"aaep:agent.session.*", invoked}}}))
+				object{"event_filters": object{"include": []string{"aaep:agent.session.*", invoked},
+					"exclude": []string{"aaep:agent.session", "aaep:agent.tool", "AAEP:agent.*"}}}))
 			h.startScenario()
 			h.awaitSessionEnd(l, slow)
 		}},
 	{"renegotiate", "a subscriber asks for a lower rate and no output, and follows an output",
 		Scenario{Name: Stream, Sentences: manySentences(12)}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 5}))
-			l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
-				"capabilities": object{"max_events_per_second": 3,
-					"event_filters": object{"exclude": []string{output}}}})
+			l.renegotiate(object{"max_events_per_second": 3,
+				"event_filters": object{"exclude": []string{output}}})
 			if l.awaitAnswer(2) {
 				h.startScenario()
 				h.awaitSessionEnd(l, slow)
@@ -430,8 +511,7 @@ var scenarioRuns = []scenarioRun{
 			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"max_events_per_second": 50,
 					"event_filters": object{"include": []string{"aaep:agent.*"}, "exclude": []string{state}}}))
-			l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
-				"capabilities": object{"max_events_per_second": 20}})
+			l.renegotiate(object{"max_events_per_second": 20})
 			if l.awaitAnswer(2) {
 				h.startScenario()
 				h.awaitSessionEnd(l, slow)
@@ -440,8 +520,7 @@ var scenarioRuns = []scenarioRun{
 	{"slower", "a subscriber without a rate asks for two events a second, and follows a long output",
 		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(usualCapabilities())
-			l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
-				"capabilities": object{"max_events_per_second": 2}})
+			l.renegotiate(object{"max_events_per_second": 2})
 			if l.awaitAnswer(2) {
 				h.startScenario()
 				h.awaitSessionEnd(l, 2*slow)
@@ -457,8 +536,7 @@ var scenarioRuns = []scenarioRun{
 	{"closed", "of two subscribers one closes its subscription before the session begins; the other follows it",
 		Scenario{Name: Stream, Sentences: manySentences(12)}, 3, func(h *producerHarness) {
 			l, other := h.subscribeLink(usualCapabilities()), h.subscribeLink(usualCapabilities())
-			l.sendObject(object{"type": "subscription.close", "subscription_id": l.id,
-				"reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+			l.takeLeave()
 			h.awaitSettled(l)
 			h.startScenario()
 			h.awaitSessionEnd(other, slow)
@@ -496,6 +574,11 @@ var scenarioRuns = []scenarioRun{
 			"cognitive_load": "low", "pace_wpm": 150,
 			"event_filters": object{"include": []string{"aaep:agent.session.*", "aaep:agent.awaiting.*"},
 				"exclude": []string{started}}})),
+	requestOnly("edges", "a subscriber asks with values at the edges of what may be",
+		withMembers(requestMessage(withMembers(usualCapabilities(), object{"max_events_per_second": 100000, "pace_wpm": 1000,
+			"languages": []string{"EN-us", "en"}, "coalesce_boundaries": []string{"none", "word", "sentence", "paragraph",
+				"completion"}})),
+			object{"subscriber_id": strings.Repeat("s", 256)})),
 	requestOnly("bare", "a subscriber asks with empty capabilities",
 		requestMessage(object{})),
 	requestOnly("future-version", "a subscriber asks in version 99.0.0",

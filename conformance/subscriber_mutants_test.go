@@ -153,7 +153,8 @@ var faults = []fault{
 		})},
 	{title: "says once more what it has said", caught: []string{"no-doubles"},
 		runs: reportedAs("double", func(text string) []string { return []string{text, "Once more: " + text} })},
-	{title: "forgets its question when another session goes on", caught: []string{"decision-sent", "answers-the-one"},
+	{title: "forgets its question when another session goes on", caught: []string{"answers-the-one", "decision-sent",
+		"gone-when-settled"},
 		conn: mutateWith(func() *messageMutator {
 			var asked any
 			return &messageMutator{in: editEach(func(o object) object {
@@ -569,7 +570,7 @@ var severalFaults = []fault{
 func TestSubscriberMutants(t *testing.T) {
 	proved := map[string]bool{"goes-on": true, "binding": true,
 		"binding-advice": true} // by real links, in TestStreamMutants and TestWrongWays
-	caught, all := 0, slices.Concat(faults, severalFaults)
+	caught, all := 0, slices.Concat(faults, severalFaults, outsiderFaults)
 	var mu sync.Mutex
 	t.Run("all", func(t *testing.T) {
 		for _, f := range all {

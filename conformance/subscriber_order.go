@@ -50,6 +50,7 @@ func sendEventTwice(h *subscriberHarness) {
 		withMembers(toolCall(), object{"sequence_number": 3})))
 	c.emitEvent(c.newEvent("two", s, invoked, "The one that came too late",
 		withMembers(toolCall(), object{"sequence_number": 2})))
+	c.emitEvent(double) // once more, when others have come
 	h.awaitPresented(c.emitEvent(c.newEvent("four", sessionID(), started, "And nothing more", nil)))
 }
 

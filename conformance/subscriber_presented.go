@@ -181,6 +181,34 @@ const (
 	theError  = "The crane has stopped"
 )
 
+// outputParts are two outputs of one session, of which each comes in two parts.
+var outputParts = []struct {
+	label, output, text string
+	last                bool
+}{{"gulls", "gulls", "Four gulls are on a ", false}, {"pilots", "pilots", "Pilots wait for the ", false},
+	{"gullsover", "gulls", "rope of the old ship.", true}, {"pilotsover", "pilots", "tide in the tavern.", true}}
+
+// judgeOutputsApart sees that no words of one output are told as if they were of another.
+func judgeOutputsApart(r *Recording) Finding {
+	seen := ""
+	for i, word := range []string{"gulls", "pilots", "gulls", "pilots"} {
+		m, f := r.eventToJudge(outputParts[i].label)
+		if m.members == nil {
+			return f
+		}
+		text, other := r.textOf(m.stringMember("event_id")), map[string]string{"gulls": "pilots", "pilots": "gulls"}[word]
+		if containsWords(text, other) {
+			return failFinding("what came of one output was presented with words of another", append([]Entry{m.Entry},
+				presentedEntries(r, m)...)...)
+		}
+		seen += text
+	}
+	if !containsWords(seen, "gulls") || !containsWords(seen, "tide in the tavern") {
+		return inconclusiveFinding("the outputs were not presented")
+	}
+	return passFinding("each output was presented by itself")
+}
+
 // emitEveryType is a session as it should be, and the beginning and end of two others.
 func emitEveryType(h *subscriberHarness) {
 	c := h.beginSubscription()
@@ -212,6 +240,14 @@ func emitEveryType(h *subscriberHarness) {
 	c.emitEvent(c.newEvent("boundary", a, output, "",
 		withMembers(out, object{"chunk": theRest, "position": len(fragment), "complete": true,
 			"coalesce_hint": "completion"})))
+	for _, part := range outputParts { // of two outputs, in turn
+		hint, at := "none", 0
+		if part.last {
+			hint, at = "completion", 20
+		}
+		c.emitEvent(c.newEvent(part.label, a, output, "", object{"output_id": "out_" + part.output, "language": "en-US",
+			"content_type": "text/plain", "chunk": part.text, "position": at, "complete": part.last, "coalesce_hint": hint}))
+	}
 	c.emitEvent(c.newEvent("still", a, state, "Nothing more to write", object{"to_state": "idle"}))
 	h.awaitPresented(c.emitEvent(c.newEvent("completed", a, completed, theEnd, nil)), theEnd)
 }
@@ -333,8 +369,11 @@ var presentedCases = []Case{
 		Rule:  "completed, errored and cancelled can be told apart though their summaries are the same",
 		Judge: judgeDistinct("two ends of a session are presented alike", "completed", "errored", "cancelled")},
 	{Name: "fragments-held", Requirements: []string{"EVT-061"}, Level: 1, Strength: Must, plays: []string{"story"},
-		Rule:  "a chunk with the coalesce_hint none is not presented before more of it has come, and then all of it is",
+		Rule:  "a chunk with the coalesce_hint none is not presented before more of its output has come, and then all of it is",
 		Judge: judgeFragment},
+	{Name: "outputs-apart", Requirements: []string{"EVT-061"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule:  "of two outputs that come in turn, the words of one are not presented as those of the other",
+		Judge: judgeOutputsApart},
 	{Name: "language-kept", Requirements: []string{"I18N-018"}, Level: 1, Strength: Must, plays: []string{"story"},
 		Rule: "a chunk is presented in the chunk's own language",
 		Judge: judgePresented("french", func(r *Recording, m message, text string) Finding {

@@ -94,12 +94,12 @@ var questionKinds = []struct {
 }{
 	{"askyes", "yes_no", true, nil},
 	{"askno", "yes_no", false, nil},
-	{"asknumber", "numeric", 7.0, nil},
+	{"asknumber", "numeric", -2.5, nil},
 	{"asknought", "numeric", 0.0, nil},
 	{"askchoice", "multiple_choice", "east", object{"choices": []object{{"value": "west", "label": "The west pier"},
 		{"value": "East", "label": "The far pier"},
 		{"value": "east", "label": "The east pier"}}}},
-	{"asktext", "freetext", "Ẹ káàárọ̀, the \"old\" pier", nil},
+	{"asktext", "freetext", "Ẹ káàárọ̀, the \"old\" pier <2 & 3>", nil},
 }
 
 // askEveryKind asks everything that can be asked, and the user answers.
@@ -112,9 +112,9 @@ func askEveryKind(h *subscriberHarness) {
 	c.emitEvent(c.newEvent("askstart", s, started, "A ship wants a berth", nil))
 	c.emitEvent(c.newEvent("askother", other, started, "Another one waits", nil))
 	for _, step := range []struct{ label, session, risk, decision string }{{"highrisk", s, "high", "accept"},
-		{"lowrisk", other, "low", "reject"}} {
+		{"lowrisk", other, "low", "reject"}, {"again", s, "high", "reject"}} {
 		if q, ok := c.askDecision(step.label, step.session, 60, step.risk, theWholeAction); ok || h.isPresented(q) {
-			if step.session == s { // what another session does settles nothing, and a person thinks before they decide
+			if step.label == "highrisk" { // what another session does settles nothing, and a person thinks before they decide
 				c.enterState(other, "thinking")
 				h.pauseFor(clockSlack + quiet)
 			}
@@ -166,6 +166,7 @@ func askTwoQuestions(h *subscriberHarness) {
 	h.pauseFor(2 * quiet) // a target may put one question after the other
 	c.letUserDecide(first, object{"event_id": first["event_id"], "decision": "accept"})
 	c.emitSettled("firstover", a)
+	c.emitEvent(c.newEvent("firstend", a, completed, "The lock is open", nil)) // which ends no other question
 	id, _ := second["event_id"].(string)
 	if h.awaitPresented(id, secondAction) {
 		c.letUserDecide(second, object{"event_id": id, "decision": "reject"})
@@ -224,12 +225,20 @@ func leaveUnanswered(h *subscriberHarness) {
 		return
 	}
 	h.pauseFor(time.Second + clockSlack) // and no word that the time is over
-	h.answerLate(c, q, "accept")
+	h.answerLate(c, q, "decision", "accept")
+	other := sessionID()
+	c.emitEvent(c.newEvent("alonetoo", other, started, "Another ship wants a berth", nil))
+	if q, ok := c.askClarification("unansweredtoo", other, "yes_no", object{"timeout_seconds": 1,
+		"default_response": "no"}); ok ||
+		h.isPresented(q) {
+		h.pauseFor(time.Second + clockSlack)
+		h.answerLate(c, q, "response", true)
+	}
 }
 
 // answerLate lets the user answer what is no longer open.
-func (h *subscriberHarness) answerLate(c *targetConn, q object, decision string) {
-	h.sendUserAct(object{"event_id": q["event_id"], "decision": decision})
+func (h *subscriberHarness) answerLate(c *targetConn, q object, member string, answer any) {
+	h.sendUserAct(object{"event_id": q["event_id"], member: answer})
 	h.awaitPresented(c.emitEvent(c.newEvent("late", sessionID(), started, "Another ship", nil)))
 	h.pauseFor(2 * quiet)
 }
@@ -241,7 +250,7 @@ func withdrawQuestions(how func(c *targetConn, session string) object) func(*sub
 		if c == nil {
 			return
 		}
-		s := sessionID()
+		s, other := sessionID(), sessionID()
 		c.emitEvent(c.newEvent("withdrawn", s, started, "A ship wants a berth", nil))
 		q, ok := c.askDecision("withdrawable", s, 60, "high", theAction)
 		if !ok && !h.isPresented(q) {
@@ -249,7 +258,13 @@ func withdrawQuestions(how func(c *targetConn, session string) object) func(*sub
 		}
 		c.emitEvent(how(c, s))
 		h.awaitPresented(c.emitEvent(c.newEvent("withdrew", sessionID(), started, "The ship is gone", nil)))
-		h.answerLate(c, q, "accept")
+		h.answerLate(c, q, "decision", "accept")
+		c.emitEvent(c.newEvent("withdrawntoo", other, started, "Another ship wants a berth", nil))
+		if q, ok = c.askClarification("withdrawabletoo", other, "yes_no", nil); ok || h.isPresented(q) {
+			c.emitEvent(how(c, other))
+			h.awaitPresented(c.emitEvent(c.newEvent("withdrewtoo", sessionID(), started, "That ship is gone too", nil)))
+			h.answerLate(c, q, "response", true)
+		}
 	}
 }
 
@@ -309,6 +324,19 @@ func judgeAnswer(label string, judge func(r *Recording, q, act message,
 			return Finding{Verdict: Inconclusive, Seen: "the question was not presented", Evidence: []Entry{q.Entry}}
 		}
 		return judge(r, q, act, r.repliesTo(q.members["reply_token"]))
+	}
+}
+
+// judgeBothAnswers is judgeAnswer for a confirmation, and for a clarification where the target can
+// answer such.
+func judgeBothAnswers(label, clarification string, judge func(r *Recording, q, act message,
+	replies []message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		f := judgeAnswer(label, judge)(r)
+		if also := judgeAnswer(clarification, judge)(r); f.Verdict == Pass && also.Verdict == Fail {
+			return also
+		}
+		return f
 	}
 }
 
@@ -375,8 +403,13 @@ var questionedCases = []Case{
 			return passFinding("supports_confirmation_reply is true", all[0].Entry)
 		}},
 	{Name: "prompt-whole", Requirements: []string{"EVT-078", "SEC-002"}, Level: 2, Strength: Must, plays: questionRuns,
-		Rule:  "a confirmation is presented with its action and its consequence, unchanged",
-		Judge: judgePresents("highrisk", theWholeAction, theConsequence)},
+		Rule: "a confirmation is presented with its action and its consequence, unchanged",
+		Judge: func(r *Recording) Finding {
+			if f := judgePresents("highrisk", theWholeAction, theConsequence)(r); f.Verdict != Pass {
+				return f
+			}
+			return judgePresents("lowrisk", theWholeAction, theConsequence)(r)
+		}},
 	{Name: "risk-shown", Requirements: []string{"LVL-025"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule:  "a confirmation of high risk stands out from one of low risk",
 		Judge: judgeDistinct("questions of high and of low risk are presented alike", "highrisk", "lowrisk")},
@@ -460,9 +493,15 @@ var questionedCases = []Case{
 				if !asks || !done || !ok {
 					continue
 				}
-				if n++; at.Before(act.At.Add(-clockSlack)) || at.After(m.At.Add(clockSlack)) {
+				last := act // a target may take an answer only when it was given again
+				for _, next := range r.messagesOn(hookLink, true) {
+					if next.stringMember("event_id") == q.stringMember("event_id") && next.index < m.index {
+						last = next
+					}
+				}
+				if n++; at.Before(act.At.Add(-clockSlack)) || at.After(last.At.Add(clockSlack)) {
 					return failFinding(fmt.Sprintf("the stamp is %v from the user's decision",
-						at.Sub(act.At).Round(time.Second)), act.Entry, m.Entry)
+						at.Sub(last.At).Round(time.Second)), act.Entry, m.Entry)
 				}
 			}
 			return passIfReplied(n, "replies are stamped with the moment of the decision")
@@ -495,9 +534,9 @@ var questionedCases = []Case{
 	{Name: "never-by-itself", Requirements: []string{"EVT-079", "LVL-023", "SEC-002"}, Level: 2, Strength: Must,
 		plays: []string{"unattended"},
 		Rule:  "no reply is sent that the user did not give",
-		Judge: judgeAnswer("unattended", func(r *Recording, q, act message, replies []message) Finding {
+		Judge: judgeBothAnswers("unattended", "unansweredtoo", func(r *Recording, q, act message, replies []message) Finding {
 			for _, m := range r.repliesReceived() {
-				if m.index < act.index {
+				if to, known := r.questionOf(m); m.index < act.index && (!known || to.index == q.index) {
 					return failFinding("a reply was sent though the user had not decided", q.Entry, m.Entry)
 				}
 			}
@@ -505,14 +544,14 @@ var questionedCases = []Case{
 		})},
 	{Name: "expires", Requirements: []string{"CONF-039"}, Level: 2, Strength: Must, plays: []string{"unattended"},
 		Rule:  "a question can no longer be answered when its timeout_seconds are over, though nobody says so",
-		Judge: judgeAnswer("unattended", judgeNoReply("after the time was over"))},
+		Judge: judgeBothAnswers("unattended", "unansweredtoo", judgeNoReply("after the time was over"))},
 	{Name: "gone-when-cancelled", Requirements: []string{"LVL-028", "CONF-053"}, Level: 2, Strength: Must,
 		plays: []string{"cancelled"},
 		Rule:  "a question can no longer be answered when its session was cancelled",
-		Judge: judgeAnswer("withdrawable", judgeNoReply("after the session was cancelled"))},
+		Judge: judgeBothAnswers("withdrawable", "withdrawabletoo", judgeNoReply("after the session was cancelled"))},
 	{Name: "gone-when-settled", Requirements: []string{"LVL-028"}, Level: 2, Strength: Must, plays: []string{"settled"},
 		Rule:  "a question can no longer be answered when the agent has gone on",
-		Judge: judgeAnswer("withdrawable", judgeNoReply("after the agent had gone on"))},
+		Judge: judgeBothAnswers("withdrawable", "withdrawabletoo", judgeNoReply("after the agent had gone on"))},
 }
 
 // invalidReason says what is wrong with a message, but for members that other cases judge, or "".

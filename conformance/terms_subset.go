@@ -74,17 +74,24 @@ var everyType = []string{started, completed, errored, cancelled, state, progress
 	clarify, handoff,
 	"medai:dose.given", "aaep:other"}
 
+// judgeSubset judges that an acceptance gives no more than was asked for.
 func judgeSubset(r *Recording, a message) Finding {
 	asked := withMembers(defaults, requestedCapabilities(r, 0))
-	got := termsOf(asked, a.objectMember("honored_capabilities"))
+	return judgeSubsetOf(asked, termsOf(asked, a.objectMember("honored_capabilities")), append(sentOnFirstLink(r),
+		a.Entry)...)
+}
+
+// judgeSubsetOf judges that terms give no more than was asked for.
+func judgeSubsetOf(asked, got object, evidence ...Entry) Finding {
 	wrong := func(name string) Finding {
 		return failFinding(fmt.Sprintf("%s: %s is honored where %s was asked for", name, jsonText(got[name]),
-			jsonText(asked[name])), append(sentOnFirstLink(r), a.Entry)...)
+			jsonText(asked[name])), evidence...)
 	}
 	for _, name := range []string{"languages", "coalesce_boundaries", "supported_conformance_levels",
 		"supported_extensions"} {
 		for _, v := range stringList(got[name]) {
-			if !slices.Contains(stringList(asked[name]), v) {
+			same := func(s string) bool { return s == v || name == "languages" && strings.EqualFold(s, v) }
+			if !slices.ContainsFunc(stringList(asked[name]), same) {
 				return wrong(name)
 			}
 		}
@@ -107,7 +114,7 @@ func judgeSubset(r *Recording, a message) Finding {
 			return wrong("event_filters")
 		}
 	}
-	return passFinding("nothing more was honored than was asked for", a.Entry)
+	return passFinding("nothing more was honored than was asked for", evidence...)
 }
 
 // passesFilters applies filters as §5.3.1.7 says; nil is the default.

@@ -21,6 +21,9 @@ var virtues = []mutant{
 		if o["session_id"] == nil {
 			return []object{o}
 		}
+		if shortName(o) == "session.started" {
+			p.n = 0
+		}
 		o["sequence_number"] = p.n
 		p.n++
 		if p.held != nil {
@@ -28,7 +31,7 @@ var virtues = []mutant{
 				"position": p.held["position"]})
 			p.held = nil
 		}
-		if shortName(o) == "output.streaming" && o["complete"] != true {
+		if shortName(o) == "output.streaming" && o["complete"] != true && len(o["chunk"].(string)) < 8000 {
 			p.held = o
 			return nil
 		}
