@@ -357,6 +357,12 @@ var theMap = []folder{
 		why:    "it fetches the same for every package's tests",
 	},
 	{
+		path:   "bridges/rap",
+		arrows: []string{".", "internal/bridge", "internal/httpguard", "internal/lockfile", "internal/toolwords", "internal/words", "producer"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "it stands between an agent and its tools, and knows neither",
+	},
+	{
 		path:   "bridges/wake",
 		arrows: []string{".", "internal/bridge", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json"},

@@ -4,8 +4,11 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -41,4 +44,41 @@ func waker() {
 	if answer := must(http.DefaultClient.Do(r)); answer.StatusCode != http.StatusAccepted {
 		os.Exit(1)
 	}
+}
+
+// rapTools is a tool server of the Reactive Agent Protocol, of ours: it prints each call and
+// answers it at once.
+func rapTools() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/rap-toolset", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"name": "house", "endpoint": "/run", "tools": [{"name": "look", "annotations": {"readOnly": true}},
+			{"name": "wipe", "description": "Deletes everything.", "annotations": {"destructive": true}}]}`)
+	})
+	mux.HandleFunc("POST /run", func(_ http.ResponseWriter, r *http.Request) {
+		var call struct {
+			Operation, ID string
+			CallbackURL   string `json:"callback_url"`
+			GroupID       string `json:"group_id"`
+		}
+		json.NewDecoder(r.Body).Decode(&call)
+		fmt.Println("called", call.Operation)
+		body := fmt.Sprintf(`{"type": "tool_result", "group_id": %q, "id": %q, "text": "Done."}`, call.GroupID, call.ID)
+		go must(http.Post(call.CallbackURL, "application/json", strings.NewReader(body)))
+	})
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	fmt.Println("Tools at http://" + ln.Addr().String())
+	http.Serve(ln, mux)
+}
+
+// rapRun is a runtime of that protocol, of ours: it calls one tool and prints the result.
+func rapRun() {
+	result := make(chan string, 1)
+	back := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var message struct{ Text string }
+		json.NewDecoder(r.Body).Decode(&message)
+		result <- message.Text
+	}))
+	body := fmt.Sprintf(`{"operation": %q, "arguments": {}, "id": "%d", "callback_url": %q, "group_id": "g"}`, os.Args[2], os.Getpid(), back.URL)
+	must(http.Post(os.Args[1]+"/invoke", "application/json", strings.NewReader(body)))
+	fmt.Printf("result of %s: %s\n", os.Args[2], <-result)
 }

@@ -65,7 +65,7 @@ func faultOf(file *fs.PathError) string {
 // prefixes are how errors of the packages begin, which means something to their programmers only.
 var prefixes = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(^|: |; |\n)(?:(?:aaep|acp|agui|announce|audit|auth|braille|conformance|discover|endpoint|haptic|hook|ipc|ledger|llm|log|manifest|nvda|present|` +
-		`oidc|orca|producer|relay|schemas|serve|speech|sse|stdio|subscriber|transports|wake|websocket|writer): )+`)
+		`oidc|orca|producer|rap|relay|schemas|serve|sound|speech|sse|stdio|subscriber|transports|wake|websocket|writer): )+`)
 })
 
 // trimPackageNames leaves out the names of packages where an error, or one that is told within it,

@@ -36,6 +36,8 @@ func TestMain(m *testing.M) {
 		"mint":     mint,
 		"voicebox": voicebox,
 		"waker":    waker,
+		"raptools": rapTools,
+		"raprun":   rapRun,
 		"printer":  printer,
 	})
 }

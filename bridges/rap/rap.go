@@ -1,0 +1,258 @@
+// Package rap stands between a runtime of the Reactive Agent Protocol and one of its tool servers,
+// so that a person hears what the agent's tools do, and so that no destructive call is made before
+// that person said yes. Neither side need know of it: the runtime is given the Tee's address as
+// that of the toolset.
+//
+//	tee, err := rap.New(p, rap.Config{Toolset: "http://127.0.0.1:4000", URL: "http://127.0.0.1:9090"})
+//	go http.ListenAndServe("127.0.0.1:9090", tee)
+//
+// A call that is not held, a result, an event of a subscription and a notice pass unchanged but for
+// the URL to which the other side answers; they pass even where nothing can be told. A call is held
+// if the toolset marks its tool as destructive, or does not list it. It reaches the tool server
+// once, after one accepted answer. Every other outcome, a crash included, is a result that says the
+// action was not done.
+//
+// The protocol has no ids of events and no replay: a repeated event is told twice, a lost one
+// never.
+//
+// Each group of the runtime, a thread of its conversation, is one session, told by a goroutine of
+// its own that owns what is known of the group. Begin to read at Tee.ServeHTTP.
+package rap
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// Config says between which two sides a Tee stands.
+type Config struct {
+	// Toolset is the base URL of the tool server.
+	Toolset string
+	// URL is the base URL by which the runtime and the tool server reach the Tee.
+	URL string
+	// AskAll holds every call of a tool that is not marked as read-only.
+	AskAll bool
+	// AnswerTime is how long the user has to answer. Zero is five minutes.
+	AnswerTime time.Duration
+	// State is a file that remembers which calls are held, and the key of the Tee's URLs, so that a
+	// tool server can go on to answer after a restart. Only this user can read it, and only one Tee
+	// has it. Empty is memory alone.
+	State string
+	// Logger receives what was refused or could not be told. Nil discards it.
+	Logger *slog.Logger
+}
+
+// Tee passes on what a runtime and a tool server post to each other, tells it, and holds what must
+// not happen unasked. It is an http.Handler. All its methods may be called at once.
+type Tee struct {
+	p       *producer.Producer
+	cfg     Config
+	toolset *url.URL
+	http    *http.Client
+	sealer  sealer
+	held    *heldCalls
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup // the goroutines of threads and of held calls
+
+	mu      sync.Mutex // a leaf; guards what follows
+	tools   *toolset   // the newest that was fetched; nil: none
+	threads map[string]*thread
+	choices map[pass]*choice // those of user_choice, by what their URLs stand for
+}
+
+const (
+	// maxThreads is how many groups are told at once.
+	maxThreads = 1024
+	// postTimeout is how long the other side may take to receive what is passed on.
+	postTimeout = 30 * time.Second
+	// attempts are how often a result of our own is posted, with a longer pause before each.
+	attempts = 6
+)
+
+// New makes a Tee whose runtimes are told by p. It tells the runtimes of calls that an earlier Tee
+// held, in the same file, that those were not made.
+func New(p *producer.Producer, cfg Config) (*Tee, error) {
+	base, err := url.Parse(cfg.Toolset)
+	if err != nil || base.Host == "" {
+		return nil, fmt.Errorf("rap: Config.Toolset %q is not the URL of a tool server, such as http://127.0.0.1:4000", cfg.Toolset)
+	}
+	if own, err := url.Parse(cfg.URL); err != nil || own.Host == "" {
+		return nil, fmt.Errorf("rap: Config.URL %q is not a URL, such as http://127.0.0.1:9090", cfg.URL)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	base.Path = strings.TrimSuffix(base.Path, "/") + "/"
+	cfg.URL = strings.TrimSuffix(cfg.URL, "/")
+	held, key, left, err := openHeldCalls(cfg.State)
+	if err != nil {
+		return nil, fmt.Errorf("rap: what is held cannot be remembered in %s: %w", cfg.State, err)
+	}
+	sealer, err := newSealer(key)
+	if err != nil {
+		held.close()
+		return nil, fmt.Errorf("rap: %w", err)
+	}
+	t := &Tee{p: p, cfg: cfg, toolset: base, sealer: sealer, held: held,
+		threads: map[string]*thread{}, choices: map[pass]*choice{},
+		http: &http.Client{Timeout: postTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return errors.New("a redirection is not followed")
+		}}}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.settleLeft(left)
+	return t, nil
+}
+
+// settleLeft settles the calls that an earlier Tee left in its file.
+func (t *Tee) settleLeft(left []leftCall) {
+	for _, call := range left {
+		name := cmp.Or(toolwords.Label(call.Tool), "a tool")
+		if call.sent {
+			t.tell(call.Group, func(th *thread) {
+				th.progress("This bridge was stopped after " + name + " had been allowed. It may have been done, or not.")
+			})
+			continue
+		}
+		t.tell(call.Group, func(th *thread) {
+			th.progress("This bridge was stopped before " + name + " was allowed. It was not done.")
+		})
+		t.work.Go(func() {
+			t.refuse(call.pass, "the bridge was stopped before the user had answered; the action was not done")
+		})
+	}
+}
+
+// Close refuses what is held, and ends the sessions.
+func (t *Tee) Close() error {
+	t.cancel()
+	t.mu.Lock()
+	for _, th := range t.threads {
+		close(th.news)
+	}
+	t.threads = nil
+	t.mu.Unlock()
+	t.work.Wait()
+	return t.held.close()
+}
+
+// tell has the goroutine of a group do something, after what it was given before. It reports false
+// if that is not done, for too much waits, or too many groups are told; it never waits.
+func (t *Tee) tell(group string, do func(*thread)) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	th := t.threads[group]
+	if th == nil {
+		if t.threads == nil {
+			return false
+		}
+		if len(t.threads) >= maxThreads {
+			t.endOldestThread()
+		}
+		th = &thread{tee: t, news: make(chan func(*thread), maxNews), calls: map[string]func(error){},
+			subscriptions: map[string]*subscription{}}
+		t.threads[group] = th
+		t.work.Go(th.run)
+	}
+	th.used = time.Now()
+	select {
+	case th.news <- do:
+		return true
+	default:
+		t.cfg.Logger.Warn("rap: too much happens at once in a group; some of it is not told", "group", toolwords.Label(group))
+		return false
+	}
+}
+
+// endOldestThread ends the group of which nothing has come for the longest time, with t.mu held. A
+// runtime need not say when a group is over.
+func (t *Tee) endOldestThread() {
+	oldest := ""
+	for group, th := range t.threads {
+		if oldest == "" || th.used.Before(t.threads[oldest].used) {
+			oldest = group
+		}
+	}
+	close(t.threads[oldest].news)
+	delete(t.threads, oldest)
+}
+
+// endThread tells what waits for a group, and ends its session.
+func (t *Tee) endThread(group string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if th := t.threads[group]; th != nil {
+		close(th.news)
+		delete(t.threads, group)
+	}
+}
+
+// ours returns the URL at which the other side's answers to a call are taken.
+func (t *Tee) ours(kind string, p pass) (string, error) {
+	sealed, err := t.sealer.seal(kind, p)
+	return t.cfg.URL + "/" + kind + "/" + sealed, err
+}
+
+// choice is what is known of a user_choice: whether one of its two sides has answered, and how its
+// question is taken back here.
+type choice struct {
+	answered bool
+	withdraw func() // nil: it is not asked here
+}
+
+// maxKnownChoices is how many choices are known; then all are forgotten, and the tool decides which
+// of two answers counts.
+const maxKnownChoices = 4096
+
+// knownChoice returns what is known of a choice, with t.mu held.
+func (t *Tee) knownChoice(p pass) *choice {
+	if t.choices[p] == nil {
+		if len(t.choices) >= maxKnownChoices {
+			clear(t.choices)
+		}
+		t.choices[p] = &choice{}
+	}
+	return t.choices[p]
+}
+
+// beginChoice notes that a choice is asked here, and reports false if it was answered, or is asked
+// already.
+func (t *Tee) beginChoice(p pass, withdraw func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.knownChoice(p)
+	if c.answered || c.withdraw != nil {
+		return false
+	}
+	c.withdraw = withdraw
+	return true
+}
+
+// answerOnce reports whether this answer to a choice is the first, and takes the question back.
+func (t *Tee) answerOnce(p pass) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.knownChoice(p)
+	first := !c.answered
+	c.answered = true
+	if c.withdraw != nil {
+		c.withdraw()
+	}
+	return first
+}
+
+// toolLine returns a peer's text in one line that is safe to show.
+func toolLine(text string) string { return toolwords.Clip(bridge.Line(text), 400) }

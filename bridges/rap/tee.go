@@ -1,0 +1,429 @@
+package rap
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// The paths that the protocol fixes.
+const (
+	wellKnown   = "/.well-known/rap-toolset"
+	invokePath  = "/invoke"
+	cancelPath  = "/cancel_tool_call"
+	closePath   = "/close_thread"
+	callbackURL = "callback" // the kinds of our own URLs
+	choiceURL   = "choice"
+)
+
+// reserved is the tool with which a runtime shows its model an event; no peer may call it.
+const reserved = "receive_event__injected"
+
+// ServeHTTP takes what the runtime and the tool server post. A body that is none of the protocol is
+// answered with 400, one that is too long with 413, a URL that was not given out with 404; what is
+// passed on is answered as the other side answers it, and with 502 where that cannot be reached.
+func (t *Tee) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	kind, sealed, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	switch {
+	case r.URL.Path == wellKnown && r.Method == http.MethodGet:
+		t.serveToolset(w, r)
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "messages are posted here", http.StatusMethodNotAllowed)
+	case r.URL.Path == invokePath:
+		t.serveInvocation(w, r)
+	case r.URL.Path == cancelPath || r.URL.Path == closePath:
+		t.serveNotice(w, r)
+	case kind == callbackURL || kind == choiceURL:
+		p, err := t.sealer.open(kind, sealed)
+		switch {
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusNotFound)
+		case kind == callbackURL:
+			t.serveCallback(w, r, p)
+		default:
+			t.serveChoice(w, r, p)
+		}
+	default:
+		http.Error(w, "there are "+wellKnown+", "+invokePath+", "+cancelPath+" and "+closePath, http.StatusNotFound)
+	}
+}
+
+// readBody reads a body of at most so many bytes, or answers why it cannot.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var tooLong *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLong):
+		http.Error(w, fmt.Sprintf("the message has more than %d bytes", most), http.StatusRequestEntityTooLarge)
+	case err != nil:
+		http.Error(w, "the message broke off", http.StatusBadRequest)
+	}
+	return body, err == nil
+}
+
+// serveToolset answers with the toolset of the tool server, whose calls it has come here.
+func (t *Tee) serveToolset(w http.ResponseWriter, r *http.Request) {
+	body, err := t.fetchToolset(r.Context())
+	if err == nil {
+		body, err = replaceMember(body, "endpoint", t.cfg.URL+invokePath)
+	}
+	if err != nil {
+		t.cfg.Logger.Warn("rap: the toolset could not be had", "error", err)
+		http.Error(w, toolLine(err.Error()), http.StatusBadGateway)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(body)
+}
+
+// fetchToolset fetches the toolset and keeps what it says of its tools.
+func (t *Tee) fetchToolset(ctx context.Context) ([]byte, error) {
+	at := t.toolset.JoinPath(wellKnown)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := t.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the tool server answered %d to %s", resp.StatusCode, at)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxToolset+1))
+	if err == nil && len(body) > maxToolset {
+		err = fmt.Errorf("the toolset has more than %d bytes", maxToolset)
+	}
+	if err != nil {
+		return nil, err
+	}
+	set, err := decodeToolset(body, t.toolset)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	t.tools = set
+	t.mu.Unlock()
+	return body, nil
+}
+
+// knowTools fetches the toolset if it was not fetched yet, as where a runtime kept it from before.
+func (t *Tee) knowTools(ctx context.Context) (endpoint string, err error) {
+	t.mu.Lock()
+	set := t.tools
+	t.mu.Unlock()
+	if set == nil {
+		if _, err := t.fetchToolset(ctx); err != nil {
+			return "", err
+		}
+		t.mu.Lock()
+		set = t.tools
+		t.mu.Unlock()
+	}
+	return set.Endpoint, nil
+}
+
+// serveInvocation passes a call on, or holds it.
+func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
+	body, ok := readBody(w, r, maxInvocation)
+	if !ok {
+		return
+	}
+	var in invocation
+	err := bridge.Decode(body, &in)
+	if err == nil {
+		err = in.check()
+	}
+	if err == nil && in.Operation == reserved {
+		err = errors.New(reserved + " is a name of the runtime's own, and no tool")
+	}
+	p := pass{To: in.CallbackURL, Group: in.GroupID, Call: in.ID, Echo: in.CallID, Tool: in.Operation}
+	if err == nil {
+		var own string
+		if own, err = t.ours(callbackURL, p); err == nil {
+			body, err = replaceMember(body, "callback_url", own)
+		}
+	}
+	if err != nil {
+		http.Error(w, "this is no call of a tool: "+toolLine(err.Error()), http.StatusBadRequest)
+		return
+	}
+	endpoint, err := t.knowTools(r.Context())
+	if err != nil {
+		http.Error(w, "the tool server cannot be reached: "+toolLine(err.Error()), http.StatusBadGateway)
+		return
+	}
+	about, held, err := t.describeCall(&in)
+	if held {
+		t.holdCall(p, about, body, err)
+		return // with 200: what comes of it is posted
+	}
+	t.tell(in.GroupID, func(th *thread) { th.beginCall(in.ID, about) })
+	t.relay(w, r, endpoint, body)
+}
+
+// holdCall has the user asked about a call, or refuses it if that cannot be, for unaskable or for
+// another reason. A call that is posted again is not asked about again, and not made again.
+func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error) {
+	ctx, cancel := context.WithCancelCause(t.ctx)
+	call, fresh, err := t.held.hold(p, cancel)
+	if !fresh {
+		cancel(nil)
+		return
+	}
+	if unaskable == nil {
+		unaskable = err
+	}
+	told := unaskable == nil && t.tell(p.Group, func(th *thread) {
+		s := th.session()
+		if s == nil {
+			t.work.Go(func() { t.refuse(p, "the user could not be asked; the action was not done") })
+			return
+		}
+		t.work.Go(func() {
+			defer cancel(nil)
+			t.ask(ctx, s, about, call, body)
+		})
+	})
+	if told {
+		return
+	}
+	cancel(nil)
+	why := "too much waits to be asked; the action was not done"
+	if unaskable != nil {
+		why = unaskable.Error() + ", so the user could not be asked; the action was not done"
+		name := about.Title
+		t.tell(p.Group, func(th *thread) {
+			th.progress("The agent wanted to use " + name + ", but " + unaskable.Error() + ". It was not done.")
+		})
+	}
+	t.work.Go(func() { t.refuse(p, why) })
+}
+
+// serveNotice passes on that a call is cancelled or a group is over.
+func (t *Tee) serveNotice(w http.ResponseWriter, r *http.Request) {
+	body, ok := readBody(w, r, maxInvocation)
+	if !ok {
+		return
+	}
+	var notice struct {
+		ThreadID   string `json:"thread_id"`
+		ToolCallID string `json:"tool_call_id"`
+	}
+	if bridge.Decode(body, &notice) != nil || notice.ThreadID == "" {
+		http.Error(w, "this is no notice: thread_id must be there", http.StatusBadRequest)
+		return
+	}
+	if r.URL.Path == closePath {
+		t.held.endGroup(notice.ThreadID)
+		t.endThread(notice.ThreadID)
+	} else {
+		call, sent := t.held.find(callName{notice.ThreadID, notice.ToolCallID})
+		if call != nil && !sent {
+			call.cancel(errCancelled)
+			return // the tool server does not know it
+		}
+		t.tell(notice.ThreadID, func(th *thread) { th.cancelCall(notice.ToolCallID) })
+	}
+	t.relay(w, r, t.toolset.JoinPath(r.URL.Path).String(), body)
+}
+
+// serveCallback passes on what a tool server posts for a call, and tells it once the runtime has
+// it. What names another call than its URL is answered as if it had been taken, and goes nowhere:
+// only the call's own URL can end the call.
+func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p pass) {
+	body, ok := readBody(w, r, maxCallback)
+	if !ok {
+		return
+	}
+	var c callback
+	if err := bridge.Decode(body, &c); err != nil || c.Type == "" {
+		http.Error(w, "this is no message of a tool", http.StatusBadRequest)
+		return
+	}
+	if call, sent := t.held.find(p.name()); c.GroupID != p.Group || c.call() != "" && c.call() != p.Call || call != nil && !sent {
+		t.cfg.Logger.Warn("rap: a message of a tool for a call that is not its own goes nowhere", "tool", toolwords.Label(p.Tool))
+		return
+	}
+	answers := pass{To: c.ResponseURL, Group: p.Group, Call: p.Call, Tool: p.Tool}
+	if c.Type == userChoice {
+		err := checkPeerURL("response_url", c.ResponseURL)
+		var own string
+		if err == nil {
+			own, err = t.ours(choiceURL, answers)
+		}
+		if err == nil {
+			body, err = replaceMember(body, "response_url", own)
+		}
+		if err != nil {
+			http.Error(w, "this is no choice: "+toolLine(err.Error()), http.StatusBadRequest)
+			return
+		}
+	}
+	switch {
+	case !t.relay(w, r, p.To, body):
+	case c.Type == userChoice:
+		t.askChoice(answers, &c)
+	default:
+		t.tellCallback(p, &c)
+	}
+}
+
+// tellCallback tells what the runtime has received.
+func (t *Tee) tellCallback(p pass, c *callback) {
+	if call, _ := t.held.find(p.name()); call != nil && c.Type == toolResult {
+		select {
+		case call.result <- c:
+		default: // a second result of one call changes nothing
+			return
+		}
+	}
+	t.tell(p.Group, func(th *thread) {
+		switch c.Type {
+		case toolResult:
+			th.endCall(p.Call, c)
+			if c.Subscription {
+				th.subscribe(p.Call, p.Tool)
+			}
+		case subscriptionEvent:
+			th.event(c)
+		case signIn:
+			th.signIn(c.AuthURL)
+		}
+	})
+}
+
+// maxChoices is how many choices a question offers at most.
+const maxChoices = 32
+
+// askChoice puts a choice of a tool to the user, once the runtime has it too; the first answer
+// counts, and silence leaves it to the runtime. A choice of one, or of more than maxChoices, is
+// told and left to the runtime. answers is where an answer goes.
+func (t *Tee) askChoice(answers pass, c *callback) {
+	name := cmp.Or(toolwords.Label(answers.Tool), "A tool")
+	ctx, cancel := context.WithCancelCause(t.ctx)
+	if !t.beginChoice(answers, func() { cancel(errCancelled) }) {
+		cancel(nil)
+		return
+	}
+	if len(c.Choices) < 2 || len(c.Choices) > maxChoices {
+		t.tell(answers.Group, func(th *thread) {
+			th.progress(name + " offers " + words.Count(len(c.Choices), "choice") + ". The program that runs the agent has them.")
+		})
+		return
+	}
+	q := producer.Question{Text: aaep.Say(words.Sentence(name + " asks: " + words.Fit(toolwords.Line(c.Prompt), maxTold/2))),
+		Context: bridge.Ours("The program that runs the agent asks the same. The first answer counts."), Timeout: t.cfg.AnswerTime}
+	for i, label := range c.Choices {
+		q.Choices = append(q.Choices, producer.Choice{Value: strconv.Itoa(i), Label: aaep.Say(cmp.Or(toolLine(label), "Choice "+strconv.Itoa(i+1)))})
+	}
+	t.tell(answers.Group, func(th *thread) {
+		if s := th.session(); s != nil {
+			t.work.Go(func() {
+				defer cancel(nil)
+				t.answerChoice(ctx, s, answers, q)
+			})
+		}
+	})
+}
+
+// answerChoice puts a choice and posts the user's answer to the tool. It is a goroutine of its own.
+func (t *Tee) answerChoice(ctx context.Context, s *producer.Session, answers pass, q producer.Question) {
+	value, err := s.AskChoice(ctx, q)
+	if err != nil || !t.answerOnce(answers) {
+		return
+	}
+	selected, _ := strconv.Atoi(value) // it is one of ours
+	body, err := json.Marshal(struct {
+		ID       string `json:"id"`
+		Selected int    `json:"selected"`
+	}{answers.Call, selected})
+	if err == nil {
+		err = t.postAgain(answers.To, body)
+	}
+	if err != nil {
+		t.cfg.Logger.Error("rap: an answer did not reach the tool", "error", err)
+		t.tell(answers.Group, func(th *thread) { th.progress("Your answer did not reach the tool.") })
+	}
+}
+
+// serveChoice passes the runtime's answer to a choice on to the tool, if it is the first.
+func (t *Tee) serveChoice(w http.ResponseWriter, r *http.Request, p pass) {
+	body, ok := readBody(w, r, maxInvocation)
+	if !ok || !t.answerOnce(p) {
+		return
+	}
+	t.relay(w, r, p.To, body)
+}
+
+// post posts a message, and returns the status and at most 64 KiB of the answer.
+func (t *Tee) post(ctx context.Context, to string, body io.Reader) (status int, answer []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, body)
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := t.http.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	answer, _ = io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	return resp.StatusCode, answer, nil
+}
+
+// relay passes a message on and answers as the other side does. It reports whether that took it.
+func (t *Tee) relay(w http.ResponseWriter, r *http.Request, to string, body []byte) bool {
+	status, answer, err := t.post(r.Context(), to, bytes.NewReader(body))
+	if err != nil {
+		t.cfg.Logger.Warn("rap: the other side cannot be reached", "error", err)
+		http.Error(w, "the other side cannot be reached", http.StatusBadGateway)
+		return false
+	}
+	w.WriteHeader(status)
+	w.Write(answer)
+	return status/100 == 2
+}
+
+// postAgain posts a message of ours until the other side has taken it: again after 1 s, 2 s and so
+// on where it cannot be reached or fails. An answer from 400 to 499 is final. It goes on where
+// Close was called, for a call that is held then must be refused.
+func (t *Tee) postAgain(to string, body []byte) error {
+	for n := 0; ; n++ {
+		status, _, err := t.post(context.WithoutCancel(t.ctx), to, bytes.NewReader(body))
+		switch {
+		case err == nil && status/100 == 2:
+			return nil
+		case err == nil:
+			err = fmt.Errorf("it answered %d", status)
+		}
+		if n+1 == attempts || status/100 == 4 {
+			return err
+		}
+		pause := time.Second<<n + rand.N(time.Second/2)
+		select {
+		case <-time.After(pause):
+		case <-t.ctx.Done():
+			if n > 0 {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep/bridges/rap"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// rapOptions are what the flags of "bridge rap" say.
+type rapOptions struct {
+	bridgeFlags
+	at, ownURL string
+	cfg        rap.Config
+}
+
+func bridgeRAPCommand() *cobra.Command {
+	o := &rapOptions{}
+	cmd := &cobra.Command{
+		Use:   "rap [flags] URL",
+		Short: "Hear an agent's tools, and hold what cannot be undone until you say yes",
+		Long: `rap stands between an agent and the tool server at URL, which speak the Reactive Agent Protocol. Give the agent's runtime
+the address that is printed in the place of URL. Whoever listens hears which tools are called, what comes of it, and the events
+that the agent subscribed to.
+
+A call of a tool that the toolset marks as destructive, or does not list, is held: it reaches the tool server once, after an
+answer that accepts it, and never otherwise. The agent then gets a result that says it was not done. All other calls pass at
+once, also where nothing can be told; --ask-all holds each that is not marked as read-only.
+
+A choice that a tool offers is asked here and by the runtime; the first answer counts.`,
+		Example: `  aaep bridge rap http://127.0.0.1:4000
+  aaep bridge rap --at 127.0.0.1:9100 --held held.jsonl --audit trail.jsonl http://127.0.0.1:4000`,
+		Args: cobra.ExactArgs(1),
+	}
+	cmd.RunE = o.runRAP
+	o.addFlags(cmd, "Agent's tools")
+	f := cmd.Flags()
+	f.StringVar(&o.at, "at", "127.0.0.1:9090", "serve the toolset to the runtime at this `ADDRESS` of this machine")
+	f.StringVar(&o.ownURL, "at-url", "", "the `URL` by which the runtime and the tool server reach that (default http://ADDRESS)")
+	f.BoolVar(&o.cfg.AskAll, "ask-all", false, "hold every call of a tool that is not marked as read-only")
+	f.DurationVar(&o.cfg.AnswerTime, "answer-time", 5*time.Minute, "how long there is to answer; silence is a no")
+	f.StringVar(&o.cfg.State, "held", "", "remember in this `FILE` what is held, so that a restart refuses it and a tool can answer after it")
+	return cmd
+}
+
+func (o *rapOptions) runRAP(cmd *cobra.Command, args []string) error {
+	if at, err := url.Parse(args[0]); err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return usageError("%q is not the address of a tool server, such as http://127.0.0.1:4000.\nSee: aaep bridge rap --help", args[0])
+	}
+	o.status.out = cmd.ErrOrStderr()
+	ln, err := listenForPrograms(cmd.Context(), "--at", o.at)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	o.cfg.Toolset, o.cfg.Logger = args[0], logTo(cmd.ErrOrStderr())
+	if o.cfg.URL = o.ownURL; o.cfg.URL == "" {
+		o.cfg.URL = "http://" + ln.Addr().String()
+	}
+	var tee *rap.Tee
+	begin := func(p *producer.Producer) (_ http.Handler, err error) {
+		if tee, err = rap.New(p, o.cfg); err != nil {
+			return nil, cannotTake("--held or --at-url", errors.New(plainError(err)))
+		}
+		o.status.printLabelled("aaep", "The agent's runtime finds the tools at "+o.cfg.URL)
+		return tee, nil
+	}
+	return o.bridgeFlags.serveBridge(cmd, firstOf(o.name, "Agent's tools"), nil, begin,
+		func(ctx context.Context, _ *producer.Producer) error {
+			err := servePrograms(ctx, ln, tee, nil)
+			return errors.Join(err, tee.Close())
+		})
+}
