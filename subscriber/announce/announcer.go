@@ -70,6 +70,7 @@ type Announcer struct {
 	last     int64  // utterance
 	saying   *part
 	latest   *item   // that was said, or is
+	code     *item   // the latest of those that tells of code
 	urgent   []*item // critical
 	asked    []*item // what the person asked for
 	normal   []*item
@@ -139,6 +140,7 @@ type item struct {
 	voiceless       bool      // it was said that there is no voice for it
 	lists           int       // sentences that may name other questions than the one that is put, which follows
 	names           *Asked    // the question that is meant after those, or nil
+	code            *block    // that it tells how much there is of
 	named           int       // sentences at the end of which its name was heard; zero is none
 	receipt         Receipt
 }
@@ -347,6 +349,9 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		return Do{}, wake
 	}
 	a.cut = false
+	if it.code != nil {
+		a.code = it
+	}
 	a.last++
 	s := it.sentences[it.next]
 	u := Utterance{ID: a.last, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical, Event: it.event, Source: it.source}

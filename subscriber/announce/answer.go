@@ -30,6 +30,7 @@ type answer struct {
 	list     byte   // or a list with this mark; zero is neither
 	soFar    *item  // how much there is of that
 	table    table
+	ended    *block // code that the next piece tells of, and is the end of
 }
 
 const (
@@ -141,13 +142,16 @@ func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) 
 		}
 		over := p.Boundary == aaep.BoundaryCompletion
 		if ans.code.diff && ans.code.fence == "" && !ans.code.takes(text) {
+			ended := ans.code
+			ans.ended = &ended
 			a.piece(now, ans, ans.code.beginning(), block{}, true)
 			ans.owes = false
 		}
-		whole, code := ans.code.with(text, over)
+		whole, code, ended := ans.code.with(text, over)
 		if code.open() && i+1 < len(pieces) {
 			continue // it is told once, with how much there is
 		}
+		ans.ended = ended
 		if !code.open() && !ans.code.open() && whole == text {
 			a.lines(now, ans, text, over)
 			text = ""
@@ -223,6 +227,7 @@ func (a *Announcer) piece(now time.Time, ans *answer, whole string, code block, 
 	}
 	it, older := a.item(now, ans.source, ans.event, Output, []Part{part}), ans.soFar
 	it.critical, ans.soFar = false, nil
+	it.code, ans.ended = ans.ended, nil
 	if code.open() && strings.TrimSpace(told(whole, func(block, bool) string { return "" })) == "" {
 		ans.soFar = it
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,13 +32,14 @@ var languageNames = map[string]string{
 type block struct {
 	fence, info    string // that it began with; a diff may have none
 	diff           bool
-	lines          int    // that are not empty,
-	added, removed int    // and of a diff, that are signed
-	before, after  int    // lines of a hunk that have yet to come, on its two sides
-	quoted         bool   // with > in front of each line
-	file           string // of a diff, the newest; a path
-	files          int    // that it is of
-	pending        string // a file that may be the name of one that is gone
+	lines          int      // that are not empty,
+	added, removed int      // and of a diff, that are signed
+	before, after  int      // lines of a hunk that have yet to come, on its two sides
+	quoted         bool     // with > in front of each line
+	file           string   // of a diff, the newest; a path
+	files          int      // that it is of
+	pending        string   // a file that may be the name of one that is gone
+	kept           []string // its lines, the first of them
 }
 
 // open reports whether a block has begun.
@@ -66,11 +68,12 @@ func (b block) beginning() string {
 	return begin + strings.Repeat("+\n", b.added) + strings.Repeat("-\n", b.removed) + strings.Repeat(space+".\n", rest)
 }
 
-// with is text with the part of the block in front of it that was told, in few words, and the code that it ends in, if that goes on.
+// with is text with the part of the block in front of it that was told, in few words, and the code that it ends in, if that goes on. Ended
+// is the last code that it is the end of, where wanted says that nothing follows also such that goes on.
 //
 // The whole is left out of a diff without a fence that goes on, unless it is wanted: a long one comes line by line, and would be told
 // from its beginning for each.
-func (b block) with(text string, wanted bool) (whole string, open block) {
+func (b block) with(text string, wanted bool) (whole string, open block, ended *block) {
 	if b.quoted && !strings.HasPrefix(strings.TrimSpace(text), ">") {
 		b = block{} // the quotation is over, and with it the code
 	}
@@ -82,12 +85,15 @@ func (b block) with(text string, wanted bool) (whole string, open block) {
 		if b.quoted = quoted; !closed {
 			open = b
 		}
+		if closed || wanted {
+			ended = &b
+		}
 		return ""
 	})
 	if open.diff && open.fence == "" && !wanted {
-		return text, open
+		return text, open, ended
 	}
-	return b.beginning() + text, open
+	return b.beginning() + text, open, ended
 }
 
 // told is text with each block of code, and each diff, replaced by what is said of it.
@@ -152,6 +158,9 @@ func signedBullet(line string) bool { return len(line) > 1 && line[1] == ' ' }
 // count counts a line of a block.
 func (b *block) count(line string) {
 	line = strings.TrimRight(line, "\r\n")
+	if len(b.kept) < maxHeld { // blocks are copied, and must not share what is appended
+		b.kept = append(slices.Clip(b.kept), line[:min(len(line), maxSentence)])
+	}
 	if strings.TrimSpace(line) != "" {
 		b.lines++
 	}

@@ -231,9 +231,14 @@ func (a *Announcer) sayItem(now time.Time, it *item) {
 	}
 }
 
-// Details says what came while the person typed, or did not fit.
+// Details says what came while the person typed, or did not fit; where there is nothing of that, the code that was told of last, line by
+// line, and of a diff the lines that change.
 func (a *Announcer) Details(now time.Time) {
 	if len(a.missed) == 0 {
+		if lines := a.codeLines(now); lines != nil {
+			a.normal = slices.Insert(a.normal, 0, lines)
+			return
+		}
 		a.say(now, ours(a.language, phrase.NothingMore, ""))
 		return
 	}
