@@ -13,7 +13,8 @@
 # make timing   how long the answer to a reply takes, after what is wrong with the reply
 # make jose     signed manifests against another implementation; needs npm, which fetches that
 # make eval     sentence boundaries against annotated text, where that is at hand
-# make sdks     the SDKs of OpenAI, Anthropic and Google through producer/llm; they are large to build
+# make sdks     the SDKs of OpenAI, Anthropic and Google through producer/llm, and what asks in ADK, Eino and Fantasy; they are
+#               large to build
 # make wine     the tests that need no Unix, as Windows programs, under Wine
 # make orca     what Orca says of the web page, on a desktop without a screen; ten minutes, and not part of the others; TIMES=20 for twenty runs
 # make real     install the speech server and whatever else the tests use that is real
@@ -29,6 +30,9 @@ STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
 MODULES := transports/grpc producer/telemetry producer/mcp
+
+# Modules like these that take minutes to build without a cache, and are tested by make sdks alone.
+SDKS := producer/llm/sdktest producer/adk producer/eino producer/fantasy
 
 # Packages whose tests meet real programs, which keep real time and mostly wait for it: all of them at once, many tests of each,
 # and no other package beside them.
@@ -164,7 +168,7 @@ wine:
 	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go test -short -count=1 -exec "$(CURDIR)/tools/wine" $(WINE_PACKAGES)
 
 sdks:
-	cd producer/llm/sdktest && go vet ./... && go test -count=1 ./...
+	@set -e; for module in $(SDKS); do (set -x; cd $$module; go vet ./...; go mod tidy -diff; go mod verify; go test -count=1 -timeout 5m ./...); done
 
 jose:
 	AAEP_REAL=1 go test -count=1 -run '^TestJOSE$$' -v ./manifest

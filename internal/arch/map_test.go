@@ -324,7 +324,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer/llm",
-		arrows: []string{".", "internal/phrase", "producer"},
+		arrows: []string{".", "internal/phrase", "internal/toolwords", "producer"},
 		others: []string{"github.com/go-json-experiment/json", "golang.org/x/text"},
 		why:    "it follows any provider's wire format and makes nobody depend on a provider's SDK",
 	},
@@ -336,7 +336,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/toolwords",
-		arrows: []string{".", "internal/words"},
+		arrows: []string{".", "internal/phrase", "internal/words"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "what a tool does is told alike, whichever way the agent reports it",
 	},
@@ -345,6 +345,11 @@ var theMap = []folder{
 		arrows: []string{".", "internal/lockfile", "internal/nesting", "internal/toolwords", "internal/words"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "what a peer sends is made safe and put in words alike, whichever protocol it came by",
+	},
+	{
+		path:   "internal/consenttest",
+		arrows: []string{".", "internal/bridge/bridgetest", "internal/fakemodel", "producer", "producer/llm"},
+		why:    "the guard of every framework passes the same tests, which know none of them",
 	},
 	{
 		path:   "internal/bridge/bridgetest",

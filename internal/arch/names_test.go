@@ -34,7 +34,7 @@ var (
 )
 
 // foreign are names of our packages that others have too.
-var foreign = []string{"grpc", "log"}
+var foreign = []string{"adk", "fantasy", "grpc", "log"}
 
 // names checks the names of the API in the code of pages, and in the comments of Go files.
 func names(tree fs.FS, files []string, api string) (problems []string) {

@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -18,10 +21,11 @@ import (
 // given is an error at once. Describe says, of one call's arguments, what will be done and what
 // that means; its Name may be left empty, and a call of no Risk is of a high one. Only one that it
 // says is of low or medium risk, and not that it is irreversible or to be confirmed, runs without a
-// question and is merely told. The tool is told of when it runs and not before, in the session
-// whose Context ctx is, or else in the one whose model wants it. Where several want it, that is the
-// one whose request was made with the same ctx; where that does not tell them apart either, the
-// call has a session of its own.
+// question and is merely told. Where it says neither Action nor Consequence, or is nil, the
+// question is made of the tool's name and of the arguments, as they are in JSON. The tool is told
+// of when it runs and not before, in the session whose Context ctx is, or else in the one whose
+// model wants it. Where several want it, that is the one whose request was made with the same ctx;
+// where that does not tell them apart either, the call has a session of its own.
 //
 // What the model is to hear of a no is the result, without an error; run was then not called. An
 // error is run's own, or says why the user could not be asked in these words. Run does what
@@ -41,9 +45,21 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		if err := t.checkKnownTool(name); err != nil {
 			return "", err
 		}
-		tool := describe(in)
+		var tool producer.Tool
+		if describe != nil {
+			tool = describe(in)
+		}
 		tool.Name, tool.Modified = name, nil
 		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // the default is the careful one
+		asks := tool.Irreversible || tool.Confirm || tool.Risk == aaep.RiskHigh
+		if asks && tool.Action.IsZero() && tool.Consequence.IsZero() {
+			args, err := json.Marshal(in)
+			if err != nil {
+				return "", fmt.Errorf("llm: the arguments of %s cannot be told: %w", name, err)
+			}
+			tool.Action = toolwords.Use(t.languages, cmp.Or(tool.Title, name), args)
+			tool.Consequence = phrase.Text(t.languages, phrase.MayDestroy, "")
+		}
 		s, end, err := t.sessionOfCall(ctx, tool)
 		if err != nil {
 			return "", err
@@ -110,7 +126,11 @@ func (t *Tap) sessionOfCall(ctx context.Context, tool producer.Tool) (s *produce
 	if s = producer.SessionOf(ctx); s != nil {
 		return s, func(error) {}, nil
 	}
-	if s, err = t.producer.StartSession(context.WithoutCancel(ctx), tool.Action); err != nil {
+	about := tool.Action
+	if about.IsZero() {
+		about = phrase.Text(t.languages, phrase.UsingTool, cmp.Or(tool.Title, tool.Name))
+	}
+	if s, err = t.producer.StartSession(context.WithoutCancel(ctx), about); err != nil {
 		return nil, nil, err
 	}
 	return s, func(err error) {

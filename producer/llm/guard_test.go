@@ -297,13 +297,25 @@ func TestGuardAsksByDefault(t *testing.T) {
 		if synctest.Wait(); !strings.Contains(st.raw.String(), `"risk_level":"high"`) {
 			t.Errorf("nobody has said that its risk is low:\n%s", st.raw.String())
 		}
-		var invalid *aaep.InvalidError
-		if err := call(producer.Tool{}); !errors.As(err, &invalid) || b.moved != 0 {
+		st.told = nil
+		if err := call(producer.Tool{}); err != nil || b.moved != 0 {
 			t.Errorf("an empty tool gave %v, and moved %d", err, b.moved)
+		}
+		if _, err := llm.Guard(st.tap, "transfer", nil, b.transfer)(st.t.Context(), transfer{2}); err != nil || b.moved != 0 {
+			t.Errorf("a tool without a description gave %v, and moved %d", err, b.moved)
+		}
+		synctest.Wait()
+		for _, n := range []string{"1", "2"} {
+			if want := "ask: Use the tool transfer, with Amount: " + n + "."; !slices.Contains(st.told, want) {
+				t.Errorf("told: %q, want in it: %q", st.told, want)
+			}
 		}
 		said.Risk = aaep.RiskLow
 		if err := call(said); err != nil || b.moved != 1 {
 			t.Errorf("a tool of low risk gave %v, and moved %d", err, b.moved)
+		}
+		if err := call(producer.Tool{Risk: aaep.RiskLow}); err != nil || b.moved != 2 {
+			t.Errorf("a tool of low risk without words gave %v, and moved %d", err, b.moved)
 		}
 	})
 }

@@ -11,7 +11,6 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/llm"
 )
@@ -118,7 +118,7 @@ func completeTool(tool producer.Tool, t *sdk.Tool, args json.RawMessage, languag
 		return tool // arguments are told where a person has to decide by them
 	}
 	if tool.Action.IsZero() {
-		tool.Action = describeAction(tool, args, languages)
+		tool.Action = toolwords.Use(languages, cmp.Or(tool.Title, tool.Name), args)
 	}
 	if tool.Consequence.IsZero() {
 		tool.Consequence = phrase.Text(languages, phrase.MayDestroy, "")
@@ -131,65 +131,6 @@ func completeTool(tool producer.Tool, t *sdk.Tool, args json.RawMessage, languag
 
 // mustAsk reports whether a tool may run only after a confirmation.
 func mustAsk(t producer.Tool) bool { return t.Irreversible || t.Risk == aaep.RiskHigh || t.Confirm }
-
-// describeAction returns what will be done, with everything that decides it.
-func describeAction(tool producer.Tool, args json.RawMessage, languages []string) aaep.Text {
-	with := describeArguments(args)
-	return phrase.Texts(languages, func(tag string) (string, bool) {
-		says, known := phrase.In(tag, phrase.UseTool, cmp.Or(tool.Title, tool.Name))
-		if with != "" {
-			with, _ := phrase.In(tag, phrase.WithValues, with)
-			says = strings.TrimSuffix(says, ".") + with + "."
-		}
-		return says, known
-	})
-}
-
-// describeArguments returns all of a call's arguments, in the order in which they were sent: its
-// author has put first what matters.
-func describeArguments(args json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.UseNumber()
-	return makeSafe(describeValue(d, "; "))
-}
-
-// describeValue reads the next value of d and returns it in words, with brackets and quotation
-// marks only where there is nothing else. between stands between its parts.
-func describeValue(d *json.Decoder, between string) string {
-	token, err := d.Token()
-	kind, ok := token.(json.Delim)
-	switch {
-	case err != nil:
-		return ""
-	case token == nil:
-		return "null"
-	case token == "":
-		return `""`
-	case !ok:
-		return fmt.Sprint(token)
-	}
-	var parts []string
-	for d.More() {
-		name := ""
-		if kind == '{' {
-			key, _ := d.Token()
-			name = strings.ReplaceAll(fmt.Sprint(key), "_", " ") + ": "
-		}
-		part := describeValue(d, ", ")
-		parts = append(parts, name+part)
-	}
-	d.Token()
-	said := strings.Join(parts, between)
-	switch {
-	case between == "; ":
-		return said
-	case said == "":
-		return map[json.Delim]string{'{': "{}", '[': "[]"}[kind]
-	case kind == '{':
-		return "(" + said + ")"
-	}
-	return said
-}
 
 // makeSafe returns what a model or a server wrote as it may be shown.
 func makeSafe(s string) string { return aaep.SafeText(strings.ReplaceAll(s, "\r\n", "\n")) }
@@ -223,13 +164,9 @@ func runTool(ctx context.Context, p *producer.Producer, about aaep.Text, tool pr
 	})
 	no := ""
 	if !ran {
-		var invalid *aaep.InvalidError
-		switch no = llm.Refusal(tool.Name, told); {
-		case no != "":
+		if no = llm.Refusal(tool.Name, told); no != "" {
 			told = nil
-		case errors.As(told, &invalid): // the model can say it otherwise
-			no = "Not done. The user cannot be asked about this call as it is: " + told.Error()
-		default:
+		} else if no = toolwords.CannotAsk(told); no == "" {
 			err = told
 		}
 	}

@@ -1,0 +1,193 @@
+// Package consenttest is the suite that every framework's guard passes: whatever the framework
+// does, a tool that needs a yes runs once after one yes, or never. A model of ours wants a transfer
+// of money, and one person is asked.
+package consenttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
+	"github.com/aaep-go/aaep/internal/fakemodel"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/llm"
+)
+
+// A Transfer is what the tool is called with.
+type Transfer struct {
+	Amount int `json:"amount"`
+}
+
+// A Bank is the world of one agent: its model, its tool, and the person who is asked.
+type Bank struct {
+	Tap      *llm.Tap
+	Model    *fakemodel.Server
+	Client   *http.Client // the way to the model, through the tap
+	Listener *bridgetest.Listener
+	Fails    error // what Transfer returns after it moved the money, if not nil
+
+	mu    sync.Mutex
+	moved []int
+	asked []string
+}
+
+// Answer is what the person says to a question about an amount.
+type Answer func(ctx context.Context, sub *bridgetest.Listener, ev *aaep.Event)
+
+// Say returns an Answer that is the same to every question.
+func Say(d aaep.Decision) Answer {
+	return func(ctx context.Context, l *bridgetest.Listener, ev *aaep.Event) { l.Sub.Reply(ctx, ev, d) }
+}
+
+// Open returns a Bank with a model that gives its answers one after the other, and a person who
+// says what answer says; nil is one who cannot be asked.
+func Open(t *testing.T, answer Answer, answers ...fakemodel.Answer) *Bank {
+	t.Helper()
+	p := bridgetest.NewProducer(t)
+	b := &Bank{Tap: llm.New(p), Model: fakemodel.New(answers...)}
+	b.Client = &http.Client{Transport: b.Tap.Transport(b.Model.Transport())}
+	var reply func(*bridgetest.Listener, *aaep.Event)
+	if answer != nil {
+		reply = func(l *bridgetest.Listener, ev *aaep.Event) {
+			b.mu.Lock()
+			b.asked = append(b.asked, ev.Payload.(*aaep.AwaitingConfirmation).Action)
+			b.mu.Unlock()
+			answer(context.Background(), l, ev)
+		}
+	}
+	b.Listener = bridgetest.Listen(t, p, reply)
+	return b
+}
+
+// Describe is the description of the tool.
+func Describe(in Transfer) producer.Tool {
+	return producer.Tool{Irreversible: true, Timeout: time.Second, Action: aaep.Say(fmt.Sprintf("Transfer $%d.", in.Amount)),
+		Consequence: aaep.Say("The money moves at once.")}
+}
+
+// Transfer is the tool, which asks nobody by itself.
+func (b *Bank) Transfer(_ context.Context, in Transfer) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.moved = append(b.moved, in.Amount)
+	return fmt.Sprintf("moved $%d", in.Amount), b.Fails
+}
+
+// Check compares what was moved, and how many questions were put.
+func (b *Bank) Check(t *testing.T, questions int, moved ...int) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	slices.Sort(b.moved)
+	if !slices.Equal(b.moved, moved) || len(b.asked) != questions {
+		t.Errorf("moved %v and asked %q, want %v and %d questions", b.moved, b.asked, moved, questions)
+	}
+}
+
+// Wants is an answer of the model that wants transfers.
+func Wants(amounts ...int) fakemodel.Answer {
+	a := fakemodel.Answer{Says: []string{"I move it."}}
+	for i, amount := range amounts {
+		a.Calls = append(a.Calls, fakemodel.Call{ID: fmt.Sprintf("call_%d", i+1), Name: "transfer", Args: fmt.Sprintf(`{"amount":%d}`, amount)})
+	}
+	return a
+}
+
+// Done is an answer of the model that wants nothing more.
+var Done = fakemodel.Answer{Says: []string{"All is well."}}
+
+// An Agent asks the model of b, through its client, to save money, with a guarded tool named
+// transfer, until the model wants no tool any more, and returns what it said last.
+type Agent func(ctx context.Context, b *Bank) (string, error)
+
+// Test runs the suite in virtual time.
+func Test(t *testing.T, run Agent) { testIn(t, synctest.Test, run) }
+
+// TestInRealTime runs the suite for a framework that cannot be in virtual time, as one whose
+// streams are closed by the garbage collector.
+func TestInRealTime(t *testing.T, run Agent) {
+	testIn(t, func(t *testing.T, f func(*testing.T)) { t.Parallel(); f(t) }, run)
+}
+
+func testIn(t *testing.T, bubble func(*testing.T, func(*testing.T)), run Agent) {
+	const refused = "Not done: transfer. "
+	for _, tt := range []struct {
+		name      string
+		answer    Answer
+		answers   []fakemodel.Answer
+		questions int
+		moved     []int
+		told      string // in what the model got back
+		heard     string
+	}{
+		{"yes", Say(aaep.Accept), []fakemodel.Answer{Wants(500), Done}, 1, []int{500}, "moved $500", "Transfer finished."},
+		{"no", Say(aaep.Reject), []fakemodel.Answer{Wants(500), Done}, 1, nil, refused + "The user was asked and said no.", ""},
+		{"silence", func(context.Context, *bridgetest.Listener, *aaep.Event) {}, []fakemodel.Answer{Wants(500), Done}, 1, nil,
+			refused + "The user was asked and did not answer in time.", ""},
+		{"no listener who can answer", nil, []fakemodel.Answer{Wants(500), Done}, 0, nil,
+			refused + "Only the user can allow this, and nobody could be asked.", ""},
+		{"several at once", func(ctx context.Context, l *bridgetest.Listener, ev *aaep.Event) {
+			decision := aaep.Reject
+			if strings.Contains(ev.Payload.(*aaep.AwaitingConfirmation).Action, "$2.") {
+				decision = aaep.Accept
+			}
+			l.Sub.Reply(ctx, ev, decision)
+		}, []fakemodel.Answer{Wants(1, 2, 3), Done}, 3, []int{2}, "moved $2", "Transfer finished."},
+		{"the same call once more", SayInTurn(aaep.Accept, aaep.Reject), []fakemodel.Answer{Wants(500), Wants(500), Done}, 2, []int{500},
+			refused + "The user was asked and said no.", "Transfer finished."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				b := Open(t, tt.answer, tt.answers...)
+				said, err := run(t.Context(), b)
+				if err != nil || !strings.Contains(said, "All is well.") {
+					t.Fatalf("the agent said %q, %v", said, err)
+				}
+				b.Check(t, tt.questions, tt.moved...)
+				asked := b.Model.Asked()
+				if last := string(asked[len(asked)-1]); !strings.Contains(last, tt.told) {
+					t.Errorf("the model got\n%s\nwant in it %q", last, tt.told)
+				}
+				heard := b.Listener.AwaitEnd(t, 1)
+				if !strings.Contains(heard, tt.heard) || tt.moved == nil && strings.Contains(heard, "Transfer finished.") {
+					t.Errorf("heard:\n%s", heard)
+				}
+			})
+		})
+	}
+	t.Run("given up", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			b := Open(t, func(context.Context, *bridgetest.Listener, *aaep.Event) { cancel() }, Wants(500), Done)
+			run(ctx, b) // with or without an error, as the framework has it
+			b.Check(t, 1)
+		})
+	})
+	t.Run("a tool that fails", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			b := Open(t, Say(aaep.Accept), Wants(500), Done, Done)
+			b.Fails = errors.New("no such account")
+			run(t.Context(), b)
+			b.Check(t, 1, 500)
+			b.Listener.AwaitHeard(t, "Transfer failed.")
+		})
+	})
+}
+
+// SayInTurn returns an Answer that says one thing after the other.
+func SayInTurn(ds ...aaep.Decision) Answer {
+	return func(ctx context.Context, l *bridgetest.Listener, ev *aaep.Event) {
+		d := ds[0]
+		ds = ds[1:]
+		l.Sub.Reply(ctx, ev, d)
+	}
+}

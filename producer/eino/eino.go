@@ -1,0 +1,199 @@
+// Package aaepeino asks the user before the tools of an agent that is written with Eino run, through
+// AAEP, and tells what came of them.
+//
+//	tap := llm.New(p) // p is a producer.Producer; its Transport goes into the model's http.Client
+//	agent, err := adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{Model: model, …,
+//		Handlers: []adk.ChatModelAgentMiddleware{aaepeino.Middleware(tap, describe)}})
+//
+// It is the last of the Handlers: one before it that calls a tool again has each call asked about,
+// while what stands behind it is within the yes to one call. A run that is resumed asks about what
+// has not run, or not to its end, anew.
+package aaepeino
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/llm"
+)
+
+// Middleware returns a middleware that asks the user of t before an agent's tools run. Describe
+// says of a call, whose arguments are JSON, what will be done and what that means, as for
+// llm.Guard: nil, and a description of no words, make the question of the tool's name and
+// arguments; only what it says is of low or medium risk runs unasked, and is told. A no, silence
+// and that nobody can be asked are a result that says so, which the model gets. A tool that
+// interrupts its run is told as not done.
+func Middleware(t *llm.Tap, describe func(name, args string) producer.Tool) adk.ChatModelAgentMiddleware {
+	return &middleware{&adk.BaseChatModelAgentMiddleware{}, t, describe}
+}
+
+type middleware struct {
+	*adk.BaseChatModelAgentMiddleware
+	tap      *llm.Tap
+	describe func(name, args string) producer.Tool
+}
+
+// BeforeModelRewriteState has the tap announce no tool that the model wants: what asks is told when
+// it runs.
+func (m *middleware) BeforeModelRewriteState(ctx context.Context, state *adk.ChatModelAgentState, _ *adk.ModelContext) (
+	context.Context, *adk.ChatModelAgentState, error) {
+	for _, info := range state.ToolInfos {
+		if !directsAgents(info.Name) {
+			m.guard(info.Name)
+		}
+	}
+	return ctx, state, nil
+}
+
+func (m *middleware) WrapInvokableToolCall(_ context.Context, run adk.InvokableToolCallEndpoint, t *adk.ToolContext) (
+	adk.InvokableToolCallEndpoint, error) {
+	return whole(m, t.Name, run, plainArgs, plainResult), nil
+}
+
+func (m *middleware) WrapEnhancedInvokableToolCall(_ context.Context, run adk.EnhancedInvokableToolCallEndpoint,
+	t *adk.ToolContext) (adk.EnhancedInvokableToolCallEndpoint, error) {
+	return whole(m, t.Name, run, enhancedArgs, enhancedResult), nil
+}
+
+func (m *middleware) WrapStreamableToolCall(_ context.Context, run adk.StreamableToolCallEndpoint, t *adk.ToolContext) (
+	adk.StreamableToolCallEndpoint, error) {
+	return streamed(m, t.Name, run, plainArgs, plainResult), nil
+}
+
+func (m *middleware) WrapEnhancedStreamableToolCall(_ context.Context, run adk.EnhancedStreamableToolCallEndpoint,
+	t *adk.ToolContext) (adk.EnhancedStreamableToolCallEndpoint, error) {
+	return streamed(m, t.Name, run, enhancedArgs, enhancedResult), nil
+}
+
+// Tools take and give texts, or structures that hold texts.
+func plainArgs(args string) string                  { return args }
+func plainResult(no string) string                  { return no }
+func enhancedArgs(args *schema.ToolArgument) string { return args.Text }
+func enhancedResult(no string) *schema.ToolResult {
+	return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: no}}}
+}
+
+// whole returns run with a question before it.
+func whole[A, R any](m *middleware, name string, run func(context.Context, A, ...tool.Option) (R, error),
+	text func(A) string, refuse func(string) R) func(context.Context, A, ...tool.Option) (R, error) {
+	if directsAgents(name) {
+		return run
+	}
+	return func(ctx context.Context, args A, opts ...tool.Option) (result R, err error) {
+		no, err := m.ask(ctx, name, text(args), func(ctx context.Context) (err error) {
+			result, err = run(ctx, args, opts...)
+			return err
+		})
+		if no != "" {
+			return refuse(no), nil
+		}
+		return result, err
+	}
+}
+
+// streamed is whole for a tool whose result is a stream. The tool is told as finished when that
+// ends.
+func streamed[A, R any](m *middleware, name string,
+	run func(context.Context, A, ...tool.Option) (*schema.StreamReader[R], error),
+	text func(A) string, refuse func(string) R) func(context.Context, A, ...tool.Option) (*schema.StreamReader[R], error) {
+	if directsAgents(name) {
+		return run
+	}
+	type result struct {
+		stream *schema.StreamReader[R]
+		err    error
+	}
+	return func(ctx context.Context, args A, opts ...tool.Option) (*schema.StreamReader[R], error) {
+		results := make(chan result, 2) // the first counts
+		go func() {
+			defer func() {
+				if crash := recover(); crash != nil {
+					results <- result{err: fmt.Errorf("the tool %s panicked: %v", name, crash)}
+				}
+			}()
+			no, err := m.ask(ctx, name, text(args), func(ctx context.Context) error {
+				from, err := run(ctx, args, opts...)
+				if err != nil {
+					return err
+				}
+				defer from.Close()
+				stream, to := schema.Pipe[R](0)
+				defer to.Close()
+				results <- result{stream: stream}
+				for {
+					part, err := from.Recv()
+					if errors.Is(err, io.EOF) || to.Send(part, err) {
+						return nil
+					}
+					if err != nil {
+						return err
+					}
+				}
+			})
+			if no != "" {
+				results <- result{stream: schema.StreamReaderFromArray([]R{refuse(no)})}
+			} else {
+				results <- result{err: err}
+			}
+		}()
+		r := <-results
+		return r.stream, r.err
+	}
+}
+
+// directsAgents reports whether a tool does nothing but choose which of Eino's agents goes on.
+func directsAgents(name string) bool { return name == adk.TransferToAgentToolName || name == "exit" }
+
+// call is one call of a tool.
+type call struct {
+	args string
+	run  func(context.Context) error
+	ran  bool
+	err  error
+}
+
+// MarshalJSON returns the arguments as the model sent them, for the question.
+func (c *call) MarshalJSON() ([]byte, error) { return []byte(c.args), nil }
+
+// guard returns the function that asks before a tool runs.
+func (m *middleware) guard(name string) func(context.Context, *call) (string, error) {
+	return llm.Guard(m.tap, name, func(c *call) producer.Tool {
+		if m.describe == nil {
+			return producer.Tool{}
+		}
+		return m.describe(name, c.args)
+	}, func(ctx context.Context, c *call) (string, error) {
+		c.ran = true
+		c.err = c.run(ctx)
+		if _, interrupted := compose.IsInterruptRerunError(c.err); interrupted {
+			return "", producer.ErrRejected // told as not done
+		}
+		return "", c.err
+	})
+}
+
+// ask asks, and runs the tool if the answer is yes; else it returns what the model is to hear.
+func (m *middleware) ask(ctx context.Context, name, args string, run func(context.Context) error) (
+	no string, err error) {
+	c := &call{args: args, run: run}
+	no, err = m.guard(name)(ctx, c)
+	switch {
+	case c.ran:
+		return "", c.err
+	case err == nil:
+		return no, nil
+	}
+	if no = toolwords.CannotAsk(err); no != "" {
+		return no, nil
+	}
+	return "", err
+}

@@ -1,0 +1,100 @@
+package aaepfantasy_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+
+	sdk "charm.land/fantasy"
+	"charm.land/fantasy/providers/openaicompat"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/consenttest"
+	"github.com/aaep-go/aaep/internal/fakemodel"
+	aaepfantasy "github.com/aaep-go/aaep/producer/fantasy"
+)
+
+// agent is an agent with the guarded tool, and with others.
+func agent(b *consenttest.Bank, parallel bool, others ...sdk.AgentTool) (sdk.Agent, error) {
+	provider, err := openaicompat.New(openaicompat.WithBaseURL("https://model.example/v1"), openaicompat.WithAPIKey("none"),
+		openaicompat.WithHTTPClient(b.Client))
+	if err != nil {
+		return nil, err
+	}
+	model, err := provider.LanguageModel(context.Background(), "fake")
+	if err != nil {
+		return nil, err
+	}
+	makeTool := sdk.NewAgentTool[consenttest.Transfer]
+	if parallel {
+		makeTool = sdk.NewParallelAgentTool[consenttest.Transfer]
+	}
+	transfer := makeTool("transfer", "Moves money.", func(ctx context.Context, in consenttest.Transfer, _ sdk.ToolCall) (sdk.ToolResponse, error) {
+		result, err := b.Transfer(ctx, in)
+		return sdk.NewTextResponse(result), err
+	})
+	return sdk.NewAgent(model, sdk.WithTools(append(others, aaepfantasy.Guard(b.Tap, transfer, consenttest.Describe))...)), nil
+}
+
+// Whatever Fantasy does, streamed or whole, with tools one after the other or at once, money moves
+// once after one yes, or never. (P1, EVT-042, SM-009)
+func TestGuard(t *testing.T) {
+	for name, run := range map[string]consenttest.Agent{
+		"whole": func(ctx context.Context, b *consenttest.Bank) (string, error) {
+			a, err := agent(b, false)
+			if err != nil {
+				return "", err
+			}
+			result, err := a.Generate(ctx, sdk.AgentCall{Prompt: "Save $500."})
+			if err != nil {
+				return "", err
+			}
+			return result.Response.Content.Text(), nil
+		},
+		"streamed": func(ctx context.Context, b *consenttest.Bank) (string, error) {
+			a, err := agent(b, true)
+			if err != nil {
+				return "", err
+			}
+			result, err := a.Stream(ctx, sdk.AgentStreamCall{Prompt: "Save $500."})
+			if err != nil {
+				return "", err
+			}
+			return result.Response.Content.Text(), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) { consenttest.Test(t, run) })
+	}
+}
+
+// A step that Fantasy tries again, because a tool in it failed as a network does, has run its other
+// tools already: what was allowed once is asked about anew. (P1)
+func TestRetriedStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := consenttest.Open(t, consenttest.SayInTurn(aaep.Accept, aaep.Reject), both(), both(), consenttest.Done)
+		tries := 0
+		look := sdk.NewAgentTool("look", "Looks.", func(context.Context, struct{}, sdk.ToolCall) (sdk.ToolResponse, error) {
+			if tries++; tries == 1 {
+				return sdk.ToolResponse{}, &net.OpError{Op: "read", Err: errors.New("reset")}
+			}
+			return sdk.NewTextResponse("$7"), nil
+		})
+		a, err := agent(b, false, look)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Stream(t.Context(), sdk.AgentStreamCall{Prompt: "Save $500."}); err != nil || tries != 2 {
+			t.Errorf("the agent gave %v after %d tries", err, tries)
+		}
+		b.Check(t, 2, 500)
+	})
+}
+
+// both is an answer of the model that wants a transfer and a look.
+func both() fakemodel.Answer {
+	a := consenttest.Wants(500)
+	a.Calls = append(a.Calls, fakemodel.Call{ID: "call_2", Name: "look", Args: "{}"})
+	return a
+}
