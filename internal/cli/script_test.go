@@ -83,6 +83,7 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": start, "await": await, "type": typeLine, "keys": keys, "raw": raw, "insist": insist,
 			"signal": sendSignal,
+			"answer": answerElsewhere,
 			"ended":  ended, "inorder": inOrder, "cooked": cooked, "valid": valid, "plain": plainText,
 		},
 	})
@@ -307,6 +308,17 @@ func insist(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 	}
+}
+
+// answer ARGUMENTS runs "aaep answer" until what it gives counts.
+func answerElsewhere(ts *testscript.TestScript, neg bool, args []string) {
+	until(ts, func() string { return "an answer that counts" }, func() bool {
+		err := ts.Exec("aaep", append([]string{"answer"}, args...)...)
+		if err != nil {
+			time.Sleep(1100 * time.Millisecond) // sooner it is the same key, held down
+		}
+		return err == nil
+	})
 }
 
 // signal [-one] NAME SIGNAL sends a signal to the process group, as a terminal does, or to the

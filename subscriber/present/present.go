@@ -174,7 +174,8 @@ func (p *Presenter) WhereAreWe() {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.WhereAreWe(now) })
 }
 
-// Details says what came while the person typed, or did not fit.
+// Details says what came while the person typed, or did not fit; where there is nothing of that, the
+// code that was told of last, line by line.
 func (p *Presenter) Details() {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Details(now) })
 }

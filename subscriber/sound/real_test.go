@@ -168,20 +168,21 @@ func TestReal(t *testing.T) {
 				want += tone.length
 			}
 			peak, length, delay := play(o, func() error { return o.player.playMeaning(t.Context(), meaning) })
-			if peak < 5000 || length > want+20*time.Millisecond || length < want/2 {
+			if peak < 5000 || length > 2*want+time.Second || length < want/2 { // a busy machine leaves gaps
 				t.Errorf("%s: peak %.0f for %v, want some %v", meaning, peak, length, want)
 			}
 			t.Logf("%s: began after %v, for %v", meaning, delay, length)
 		}
 	})
 	t.Run("of the desktop", func(t *testing.T) {
-		o := open(Options{})
+		o, first := open(Options{}), time.Now()
 		peak, length, delay := play(o, func() error { return o.Present(t.Context(), question) })
 		if peak < 1000 || length < 50*time.Millisecond {
 			t.Errorf("a question: peak %.0f for %v", peak, length)
 		}
 		t.Logf("a question began after %v, for %v, from %s", delay, length, o.player.files[Question])
-		if peak, _, _ := play(o, func() error { return o.Present(t.Context(), question) }); peak > 0 {
+		if peak, _, _ := play(o, func() error { return o.Present(t.Context(), question) }); peak > 0 &&
+			time.Since(first) < 10*time.Second {
 			t.Errorf("the same question sounds again at once, with a peak of %.0f", peak)
 		}
 	})
@@ -206,6 +207,10 @@ func TestReal(t *testing.T) {
 	t.Run("cut", func(t *testing.T) {
 		t.Setenv("XDG_DATA_DIRS", t.TempDir())
 		o := open(Options{})
+		long := encodeWAV(makeTones([]tone{{440, longest - time.Second}}))
+		if err := os.WriteFile(o.player.files[Lost], long, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		since := r.count()
 		go func() {
