@@ -101,9 +101,7 @@ func dial(ctx context.Context, address string, cfg Config, transport http.RoundT
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	a := &Agent{cfg: cfg, pushes: map[[sha256.Size]byte]*Task{}}
-	a.http = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		return fmt.Errorf("the agent redirects to %s, which is not followed; give that address if it is right", toolwords.Label(r.URL.String()))
-	}}
+	a.http = bridge.NewClient(transport, "agent")
 	if at.Path == "" || strings.HasSuffix(at.Path, "/") {
 		at = at.JoinPath(".well-known", "agent-card.json")
 	}
@@ -114,7 +112,7 @@ func dial(ctx context.Context, address string, cfg Config, transport http.RoundT
 		err = errors.New("what it has there cannot be read as a card")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("a2a: the agent's card at %s cannot be had: %w", at.Redacted(), reasonOf(err))
+		return nil, fmt.Errorf("a2a: the agent's card at %s cannot be had: %w", at.Redacted(), bridge.WithoutAddress(err))
 	}
 	return a, a.choose(at)
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -45,16 +44,6 @@ func codeOf(err error) int {
 		return e.Code
 	}
 	return 0
-}
-
-// reasonOf is an error without the address that net/http puts before it, which may hold what is
-// secret.
-func reasonOf(err error) error {
-	var at *url.Error
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }
 
 type rpcRequest struct {
@@ -92,7 +81,7 @@ func (a *Agent) post(ctx context.Context, method string, params any) (*http.Resp
 	a.identify(req)
 	answer, err := a.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("the agent cannot be reached: %w", reasonOf(err))
+		return nil, fmt.Errorf("the agent cannot be reached: %w", bridge.WithoutAddress(err))
 	}
 	if answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden {
 		answer.Body.Close()

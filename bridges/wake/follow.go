@@ -1,17 +1,18 @@
 package wake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/toolwords"
 )
@@ -51,7 +52,7 @@ type link struct {
 // is taken up again, at most a minute later; that it was cut, and that it is back, is told once.
 // The error is ctx's, or says why the server could not be followed at first.
 func (b *Bridge) Follow(ctx context.Context, s Server) error {
-	l := &link{Server: s}
+	l := &link{Server: s, identity: b.cfg.Identity}
 	if err := b.connect(ctx, l); err != nil {
 		return fmt.Errorf("wake: the swarm at %s cannot be followed: %w", toolwords.Label(s.URL), err)
 	}
@@ -95,7 +96,32 @@ func (b *Bridge) connect(ctx context.Context, l *link) (err error) {
 
 // find lists the subscriptions that are sent by notifications, and makes them where there is none.
 func (l *link) find(ctx context.Context) error {
-	var listed struct {
+	if err := l.list(ctx); err != nil || len(l.Subscriptions) > 0 {
+		return err
+	}
+	var made []string
+	for _, trigger := range []string{"SENT_TO_ME", "TASK_STATE_CHANGED", "PERMISSION_GRANTED"} {
+		var answer struct {
+			ID string `json:"subscriptionId"`
+		}
+		ask := map[string]any{"action": "subscribe", "trigger": trigger, "harnessTarget": "mcp-notifications"}
+		err := l.conn.manage(ctx, ask, &answer)
+		if err == nil && answer.ID == "" {
+			err = errUnreadable
+		}
+		if err != nil {
+			return fmt.Errorf("it makes no subscription to %s: %w", trigger, err)
+		}
+		made = append(made, answer.ID)
+	}
+	err := l.list(ctx) // which says whose they are
+	l.Subscriptions = made
+	return err
+}
+
+// list takes over the subscriptions that are sent by notifications, and whose they are.
+func (l *link) list(ctx context.Context) error {
+	var answer struct {
 		Subscriptions []struct {
 			ID       string `json:"id"`
 			IDToo    string `json:"subscriptionId"`
@@ -104,29 +130,14 @@ func (l *link) find(ctx context.Context) error {
 			Status   string `json:"status"`
 		} `json:"subscriptions"`
 	}
-	if err := l.conn.manage(ctx, map[string]any{"action": "list"}, &listed); err != nil {
+	if err := l.conn.manage(ctx, map[string]any{"action": "list"}, &answer); err != nil {
 		return err
 	}
-	for _, s := range listed.Subscriptions {
-		if id := s.ID + s.IDToo; id != "" && s.Target == "mcp-notifications" && (s.Status == "" || s.Status == "active") {
+	for _, s := range answer.Subscriptions {
+		id, active := cmp.Or(s.ID, s.IDToo), s.Status == "" || s.Status == "active"
+		if id != "" && active && s.Target == "mcp-notifications" {
 			l.Subscriptions, l.identity = append(l.Subscriptions, id), s.Identity
 		}
-	}
-	if len(l.Subscriptions) > 0 {
-		return nil
-	}
-	for _, trigger := range []string{"SENT_TO_ME", "TASK_STATE_CHANGED", "PERMISSION_GRANTED"} {
-		var made struct {
-			ID string `json:"subscriptionId"`
-		}
-		err := l.conn.manage(ctx, map[string]any{"action": "subscribe", "trigger": trigger, "harnessTarget": "mcp-notifications"}, &made)
-		if err == nil && made.ID == "" {
-			err = errUnreadable
-		}
-		if err != nil {
-			return fmt.Errorf("it makes no subscription to %s: %w", trigger, err)
-		}
-		l.Subscriptions = append(l.Subscriptions, made.ID)
 	}
 	return nil
 }
@@ -134,9 +145,11 @@ func (l *link) find(ctx context.Context) error {
 // attend takes what was missed, and then notifications, until the link ends.
 func (b *Bridge) attend(ctx context.Context, l *link) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- l.conn.listen(ctx, func(message []byte) { b.notified(l, message) }) }()
+	var listening sync.WaitGroup
+	listening.Go(func() { ended <- l.conn.listen(ctx, func(message []byte) { b.notified(l, message) }) })
+	defer listening.Wait() // l belongs to one link at a time
+	defer cancel()
 	period := mcpPing
 	if l.Poll > 0 {
 		period = l.Poll
@@ -292,7 +305,8 @@ func refused(err error) bool {
 	return errors.As(err, &e)
 }
 
-// news tells something about the swarm that is no wake.
+// news tells something about the swarm that is no wake, as a result, so that nothing takes its
+// place.
 func (b *Bridge) news(identity, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -301,13 +315,11 @@ func (b *Bridge) news(identity, text string) {
 	}
 	in, err := b.inbox(identity)
 	if err == nil {
-		err = in.open(b.p)
+		err = in.say(b.p, text)
 	}
 	if err != nil {
 		b.cfg.Logger.Error("wake: it could not be told", "error", err)
-		return
 	}
-	in.s.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
 }
 
 // place is how far a subscription was told, and whether that is known.

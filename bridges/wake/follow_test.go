@@ -31,7 +31,7 @@ func testNeoNotifications(t *testing.T, dir string) {
 	}
 	p := bridgetest.NewProducer(t)
 	l := bridgetest.Listen(t, p, nil)
-	b := newBridge(t, p, wake.Config{Identity: "@ada"})
+	b := newBridge(t, p, wake.Config{})
 	if err := b.Follow(t.Context(), wake.Server{URL: url, Token: "wrong"}); err == nil || !strings.Contains(err.Error(), "give it a token that it knows") {
 		t.Errorf("with another token: %v", err)
 	}
@@ -75,6 +75,9 @@ func testNeoNotifications(t *testing.T, dir string) {
 		t.Error(err)
 	}
 	heard := ended(t, b, l)
+	if strings.Contains(heard, "Wakes for the swarm.") {
+		t.Errorf("what is hers was told as another's:\n%s", heard)
+	}
 	for _, once := range []string{": One.", ": Wrapped.", "completed", ": Silent.", ": Still silent.", ": Missed.", ": Anew."} {
 		if n := strings.Count(heard, once); n != 1 {
 			t.Errorf("%q was heard %d times in\n%s", once, n, heard)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -46,10 +45,7 @@ func (e *remoteError) Error() string { return "the swarm reports: " + toolwords.
 // openConnection begins a session with the server at an address. No redirect is followed, so that
 // the token goes nowhere else.
 func openConnection(ctx context.Context, s Server) (*connection, error) {
-	c := &connection{url: s.URL, token: s.Token, http: &http.Client{CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		return fmt.Errorf("the server redirects to %s, which is not followed; give that address if it is right",
-			toolwords.Label(r.URL.Host))
-	}}}
+	c := &connection{url: s.URL, token: s.Token, http: bridge.NewClient(nil, "server")}
 	events := []string{"wake/" + sentToMe, "wake/" + taskState, "wake/" + permission, "wake/" + digest}
 	about := map[string]any{"protocolVersion": mcpVersion,
 		"clientInfo": map[string]string{"name": "aaep", "version": aaep.Version},
@@ -211,12 +207,8 @@ func (c *connection) send(ctx context.Context, method string, body []byte) (*htt
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	answer, err := c.http.Do(r)
-	var at *url.Error
-	if errors.As(err, &at) { // which names the address, and that may hold what is secret
-		return nil, fmt.Errorf("the server cannot be reached: %w", at.Err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the server cannot be reached: %w", bridge.WithoutAddress(err))
 	}
 	if answer.StatusCode >= 300 {
 		answer.Body.Close()

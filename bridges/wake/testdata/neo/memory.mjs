@@ -34,7 +34,7 @@ const commands = {
   message: async (...all) => { await message(...all); await wakes.pump() },
   silent: message, // the swarm does not notify of it
   task: async (id, state) => {
-    graph.upsertNode({ id, type: 'MESSAGE', properties: { from: '@bob', task: { state, assignee: '@ada' } } })
+    graph.upsertNode({ id, type: 'MESSAGE', properties: { from: '@bob', updatedAt: new Date().toISOString(), task: { state, assignee: '@ada' } } })
     await wakes.pump()
   },
   data: async wake => { // as the decision record has it, where the swarm itself sends the wake without an envelope
