@@ -60,18 +60,26 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if result == "cut" {
 				panic(http.ErrAbortHandler)
 			}
-			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":%s}\n\n", result)
+			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,%q:%s}\n\n", memberOf(result), result)
 			w.(http.Flusher).Flush()
 		})
 	case "GetTask":
 		if now := s.task(); now != "" {
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":%s}`, now)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,%q:%s}`, memberOf(now), now)
 			return
 		}
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found"}}`)
 	default:
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}`)
 	}
+}
+
+// memberOf returns the member of an answer that holds a result, or an error.
+func memberOf(result string) string {
+	if strings.HasPrefix(result, `{"code":`) {
+		return "error"
+	}
+	return "result"
 }
 
 func (s *scripted) asked() string {
@@ -221,6 +229,48 @@ func TestCutStreams(t *testing.T) {
 			if err != nil || heard != want {
 				t.Errorf("with the task %v: heard %q, %v; want %q", withTask, heard, err, want)
 			}
+		})
+	}
+}
+
+// An agent that has no method to take up a stream that was cut is asked for the task, which is
+// told; one that has no method for that either is told to have left its answer unfinished.
+func TestCutStreamThatCannotBeTakenUp(t *testing.T) {
+	const noMethod = `{"code":-32601,"message":"no such method"}`
+	const half, rest = `,"artifacts":[{"artifactId":"r","name":"r","parts":[{"text":"One. "}]}]`, `,"artifacts":[{"artifactId":"r","name":"r","parts":[{"text":"One. "},{"text":"Two."}]}]`
+	for name, c := range map[string]struct {
+		task []string // what GetTask answers, one after the other
+		want string
+		ok   bool
+	}{
+		"asked for": {[]string{bare("WORKING", "", half), bare("WORKING", "", half), bare("WORKING", "", half), bare("COMPLETED", "Done.", rest)},
+			"r: One. \nThe agent cannot go on where its answer was cut off. It is asked for the rest until the task ends.\nTwo.\nDone.", true},
+		"nothing to ask": {[]string{noMethod}, "r: One. \nThe agent does not say how the task goes on: ", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scripted{}
+			s.task = func() string {
+				now := c.task[0]
+				c.task = c.task[min(1, len(c.task)-1):]
+				return now
+			}
+			s.streams = func(method string, _ map[string]any, send func(string)) {
+				if method != "SendStreamingMessage" {
+					send(noMethod)
+					return
+				}
+				send(taskOf("WORKING", "", ""))
+				send(chunkOf("r", "One. ", false, false))
+			}
+			inTime(t, s, func(t *testing.T, transport http.RoundTripper) {
+				heard, err := follow(t, transport, a2a.Config{}, nil)
+				if (err == nil) != c.ok || !strings.HasPrefix(heard, c.want) {
+					t.Errorf("heard %q, %v; want %q", heard, err, c.want)
+				}
+				if n := strings.Count(s.asked(), "SubscribeToTask"); n > 1 {
+					t.Errorf("the agent was asked %d times to take up the stream", n)
+				}
+			})
 		})
 	}
 }

@@ -49,6 +49,9 @@ type Task struct {
 	reattached bool        // the stream is not the first of the task
 	loose      bool        // what the stream brings is no more than a hint that there is news
 	fresh      bool        // nothing came on the stream yet
+	refused    bool        // the agent did not take a stream up again that was cut
+	streamless bool        // it has no method for that, and is asked for the task instead
+	polled     bool        // it was told that the task is asked for
 	opened     time.Time   // the stream
 	asking     chan answer // of the open question; nil where there is none
 	withdraw   context.CancelFunc
@@ -352,6 +355,7 @@ func (t *Task) cut(ctx context.Context, err error) error {
 		t.note("The agent did not take your answer: " + words.Sentence(toolwords.Label(remote.Message)))
 		t.wake.Reset(0)
 	case refused: // it has no stream of this task, which may wait, or be over
+		t.refused, t.streamless = t.reattached, codeOf(err) == codeMethodNotFound
 		t.wake.Reset(min(pollTime, time.Since(t.opened)+firstRetry))
 	case t.waiting():
 		t.wake.Reset(pollTime)
@@ -386,6 +390,8 @@ func (t *Task) awake(ctx context.Context) error {
 	case !answered && t.switchVersion(t.problem):
 		t.wake.Reset(0)
 		return nil
+	case !answered && codeOf(t.problem) == codeMethodNotFound:
+		return fmt.Errorf("the agent does not say how the task goes on: %w", t.problem)
 	case !answered && time.Since(t.lastNews) > giveUp:
 		return fmt.Errorf("the agent has not answered for %v: %w", giveUp, t.problem)
 	case !answered:
@@ -398,10 +404,14 @@ func (t *Task) awake(ctx context.Context) error {
 		t.drop()
 		t.unsent = nil
 	}
+	if t.refused && !t.polled && !t.waiting() {
+		t.polled = true
+		t.note("The agent cannot go on where its answer was cut off. It is asked for the rest until the task ends.")
+	}
 	switch {
 	case t.unsent != nil && t.stream == nil:
 		t.sendOut(ctx, *t.unsent)
-	case t.waiting() || !t.agent.card.Capabilities.Streaming:
+	case t.waiting() || t.streamless || !t.agent.card.Capabilities.Streaming:
 		t.wake.Reset(pollTime)
 	case t.stream == nil:
 		t.replace(t.agent.openStream(ctx, "SubscribeToTask", taskParams{t.id}))
