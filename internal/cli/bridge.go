@@ -128,7 +128,8 @@ func bridgeA2ACommand() *cobra.Command {
 		Short: "Hear and answer a remote agent that speaks A2A",
 		Long: `a2a is the client of the agent at URL, which speaks the Agent2Agent protocol, 1.0 or 0.3. Each line that is typed, or
 read from standard input, is a message to it. What the agent makes of that is heard by whoever listens: its progress, its
-results as they grow, its end. What it needs to go on is asked, and the answer sent. /stop cancels what it does.
+results as they grow, its end. What it needs to go on is asked, and the answer sent. /stop cancels what it does; no other line
+that begins with a slash is sent, unless a space is before it.
 
 With --send it sends one message, and ends when the agent has. With --task it follows a task that the agent has already.
 With --records it follows the records of an agent that offers them (Engram): what there is, and each change.
@@ -236,10 +237,12 @@ func (o *a2aOptions) followTasks(ctx context.Context, agent *a2a.Agent, p *produ
 			switch {
 			case !ok:
 				return nil
-			case line == "/stop":
+			case strings.TrimSpace(line) == "/stop":
 				f.cancelAll(ctx)
-			case line != "":
-				if err := f.taskStarter(ctx)(agent.Send(ctx, p, line)); err != nil {
+			case strings.HasPrefix(line, "/"):
+				o.status.printLabelled("aaep", aaep.SafeText(line)+" is no command, and was not sent. /stop cancels what the agent does; to send a line that begins with a slash, put a space before it.")
+			case strings.TrimSpace(line) != "":
+				if err := f.taskStarter(ctx)(agent.Send(ctx, p, strings.TrimSpace(line))); err != nil {
 					o.status.printLabelled("aaep", "The message was not sent: "+words.Sentence(plainError(err)))
 				}
 			}
@@ -307,7 +310,7 @@ func linesOf(ctx context.Context, in io.Reader) <-chan string {
 		scan.Buffer(nil, 1<<20)
 		for scan.Scan() {
 			select {
-			case lines <- strings.TrimSpace(scan.Text()):
+			case lines <- scan.Text():
 			case <-ctx.Done():
 				return
 			}

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aaep-go/aaep/bridges/a2a"
 	"github.com/aaep-go/aaep/internal/npmtest"
+	"github.com/aaep-go/aaep/producer"
 )
 
 // TestBridgeA2A runs the command beside an agent on the library of the protocol's authors, in both
@@ -81,4 +83,45 @@ func rapRun() {
 	body := fmt.Sprintf(`{"operation": %q, "arguments": {}, "id": "%d", "callback_url": %q, "group_id": "g"}`, os.Args[2], os.Getpid(), back.URL)
 	must(http.Post(os.Args[1]+"/invoke", "application/json", strings.NewReader(body)))
 	fmt.Printf("result of %s: %s\n", os.Args[2], <-result)
+}
+
+// TestSlashLinesAreNotSent checks that a line that begins with a slash is no message to a remote
+// agent, unless a space is before it.
+func TestSlashLinesAreNotSent(t *testing.T) {
+	var sent []string
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprintf(w, `{"name":"Archive","capabilities":{},"supportedInterfaces":[{"url":"http://%s/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, r.Host)
+			return
+		}
+		var m struct {
+			ID     any
+			Params struct {
+				Message struct{ Parts []struct{ Text string } }
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			t.Error(err)
+		}
+		sent = append(sent, m.Params.Message.Parts[0].Text)
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Yes."}]}}}`)
+	})
+	server.Start()
+	defer server.Close()
+	agent, err := a2a.Dial(t.Context(), server.URL, a2a.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := agentOf(t, producer.Config{})
+	defer p.Shutdown(t.Context())
+	var talk saidLine
+	o := &a2aOptions{}
+	o.status.out = &talk
+	if err := o.followTasks(t.Context(), agent, p, strings.NewReader("/nosuch\n /sent\n\n")); err != nil {
+		t.Error(err)
+	}
+	if len(sent) != 1 || sent[0] != "/sent" || !strings.Contains(talk.String(), "/nosuch is no command, and was not sent.") {
+		t.Errorf("sent %q, and told %s", sent, talk.String())
+	}
 }
