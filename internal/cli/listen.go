@@ -117,7 +117,7 @@ func (o *listenFlags) runListen(cmd *cobra.Command, args []string) error {
 			return &exitError{exitUnreachable,
 				fmt.Errorf("no address is given, and the agents that call hooks cannot be followed: %s.\nName an agent to follow, for example: aaep listen http://127.0.0.1:8080", plainError(err))}
 		}
-		args = []string{localScheme + call.AgentID}
+		args, o.reach.startsHooks = []string{localScheme + call.AgentID}, true
 	}
 	urls, err := checkAddresses(args)
 	if err != nil {

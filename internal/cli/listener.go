@@ -92,7 +92,11 @@ func (l *listener) dialAgent(ctx context.Context, reach *reachFlags, url string,
 	}
 	cfg := f.subscriberConfig(false)
 	cfg.Fallback = discover.Dialers(ways[1:])
-	if f.sub, err = subscriber.Dial(ctx, ways[0].Dialer, cfg); err != nil {
+	dialer := ways[0].Dialer
+	if reach.startsHooks {
+		dialer = &hookDialer{Dialer: dialer}
+	}
+	if f.sub, err = subscriber.Dial(ctx, dialer, cfg); err != nil {
 		return nil, dialError(ctx, url, err, wanted.Languages...)
 	}
 	return f, nil

@@ -19,6 +19,7 @@ import (
 
 // reachFlags say how agents are reached.
 type reachFlags struct {
+	startsHooks   bool // what is followed is the server of hooks, which is started again where it is gone
 	transports    []string
 	token         string
 	ca, cert, key string

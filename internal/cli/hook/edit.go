@@ -36,6 +36,11 @@ func parse(data []byte) (*node, error) {
 		}
 		err = errors.New("more follows its end")
 	}
+	var wrong *jsontext.SyntacticError
+	if errors.As(err, &wrong) {
+		line := 1 + bytes.Count(data[:min(int(wrong.ByteOffset), len(data))], []byte("\n"))
+		return nil, fmt.Errorf("it is not valid JSON, or has comments: line %d: %v", line, wrong.Err)
+	}
 	return nil, fmt.Errorf("it is not valid JSON, or has comments: %v", err) // which is no fault of a link
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -305,7 +306,50 @@ func Installed(agent string) (line string, err error) {
 	if name := switchedOff(settings); name != "" {
 		return "", fmt.Errorf("installed, and switched off by %s in %s. To use the hooks, take that out", name, path)
 	}
+	if agent == "claude" {
+		if name, above := switchedOffAbove(); name != "" {
+			return "", fmt.Errorf("installed, and switched off by %s in %s, which counts above your own settings. "+
+				"To use the hooks, have that taken out", name, above)
+		}
+	}
 	return lines[0], nil
+}
+
+// managedSettings are the settings of Claude Code by the machine's administrator.
+var managedSettings = managedPath()
+
+func managedPath() string {
+	switch runtime.GOOS {
+	case "darwin":
+		return "/Library/Application Support/ClaudeCode/managed-settings.json"
+	case "windows":
+		return `C:\Program Files\ClaudeCode\managed-settings.json`
+	}
+	return "/etc/claude-code/managed-settings.json"
+}
+
+// switchedOffAbove returns the setting by which Claude Code calls none of the user's hooks, and the
+// file that it is in: one that counts above the user's own settings, of the administrator or of the
+// folder where it is started.
+func switchedOffAbove() (setting, path string) {
+	for _, path := range []string{managedSettings, filepath.Join(".claude", "settings.local.json"),
+		filepath.Join(".claude", "settings.json")} {
+		settings, _, err := readSettings(path)
+		if err != nil || settings == nil { // Claude Code says what is wrong with them
+			continue
+		}
+		var managed struct {
+			Only bool `json:"allowManagedHooksOnly"`
+		}
+		setting = switchedOff(settings)
+		if json.Unmarshal(settings, &managed) == nil && managed.Only && path == managedSettings {
+			setting = "allowManagedHooksOnly"
+		}
+		if setting != "" {
+			return setting, path
+		}
+	}
+	return "", ""
 }
 
 // switchedOff returns the setting by which an agent calls none of the hooks in its settings, or "".

@@ -173,10 +173,42 @@ func TestChangedSince(t *testing.T) {
 	}
 }
 
+// Settings that count above the user's own and switch the hooks off are named.
+func TestSwitchedOffAbove(t *testing.T) {
+	administrators := managedSettings
+	defer func() { managedSettings = administrators }()
+	for _, c := range []struct{ file, text, setting string }{
+		{"managed.json", `{"disableAllHooks":true}`, "disableAllHooks"},
+		{"managed.json", `{"allowManagedHooksOnly":true}`, "allowManagedHooksOnly"},
+		{filepath.Join(".claude", "settings.local.json"), `{"disableAllHooks":true}`, "disableAllHooks"},
+		{filepath.Join(".claude", "settings.json"), `{"disableAllHooks":true}`, "disableAllHooks"},
+		{filepath.Join(".claude", "settings.json"), `{"allowManagedHooksOnly":true}`, ""}, // which is for administrators
+		{filepath.Join(".claude", "settings.json"), `{`, ""},
+	} {
+		own(t, "claude")
+		change, err := Install("claude", false)
+		if err == nil {
+			err = change.Apply()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(t.TempDir())
+		managedSettings = "managed.json"
+		write(t, c.file, c.text)
+		line, err := Installed("claude")
+		if c.setting == "" && (line == "" || err != nil) || c.setting != "" &&
+			(err == nil || !strings.Contains(err.Error(), "switched off by "+c.setting+" in "+c.file+", which counts above your own")) {
+			t.Errorf("%s in %s: %q, %v", c.text, c.file, line, err)
+		}
+	}
+}
+
 // Settings that are not as they should be are left alone, and why is said.
 func TestLeftAlone(t *testing.T) {
 	for text, why := range map[string]string{
-		"": "not valid JSON", "{": "not valid JSON", "// mine\n{}": "not valid JSON", "{} x": "not valid JSON",
+		"{\n  \"a\": 1,\n  // mine\n}": "has comments: line 3: ",
+		"":                             "not valid JSON", "{": "not valid JSON", "// mine\n{}": "not valid JSON", "{} x": "not valid JSON",
 		"[]":           "not as they should be",
 		`{"hooks":[]}`: "not as they should be", `{"hooks":{"PreToolUse":{}}}`: "not as they should be",
 		`{"a":1,"a":2}`: "not valid JSON", "\xff": "not valid JSON",

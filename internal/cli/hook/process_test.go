@@ -39,14 +39,22 @@ func awaits(t *testing.T, out *locked, pattern string) []string {
 // stopServer ends the server that a hook has started.
 func (h *home) stopServer() {
 	h.t.Cleanup(func() {
-		pids, _ := exec.Command("pgrep", "-f", "hook serve --idle").Output()
-		for _, pid := range strings.Fields(string(pids)) {
-			env, _ := os.ReadFile("/proc/" + pid + "/environ")
-			if bytes.Contains(env, []byte("XDG_RUNTIME_DIR="+filepath.Join(h.dir, "run")+"\x00")) {
-				exec.Command("kill", pid).Run()
-			}
+		for _, pid := range h.serverProcesses() {
+			exec.Command("kill", pid).Run()
 		}
 	})
+}
+
+// serverProcesses returns the process ids of the servers that were started in this home.
+func (h *home) serverProcesses() (servers []string) {
+	pids, _ := exec.Command("pgrep", "-f", "hook serve --idle").Output()
+	for _, pid := range strings.Fields(string(pids)) {
+		env, _ := os.ReadFile("/proc/" + pid + "/environ")
+		if bytes.Contains(env, []byte("XDG_RUNTIME_DIR="+filepath.Join(h.dir, "run")+"\x00")) {
+			servers = append(servers, pid)
+		}
+	}
+	return servers
 }
 
 // The whole way of a new user: install, listen without an address, be asked, say yes; no server has
@@ -104,6 +112,42 @@ func TestListenWithoutAddress(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Join(h.dir, ".claude")); len(left) > 0 {
 		t.Errorf("left is %v %v", left, err)
+	}
+}
+
+// A server that was killed is started again by who listens, though no hook is called; that something
+// may be missing is said.
+func TestServerKilledUnderAListener(t *testing.T) {
+	h := newHome(t)
+	h.stopServer()
+	listen := h.command("listen", "--settings", os.DevNull)
+	var heard locked
+	listen.Stdout, listen.Stderr = &heard, &heard
+	if _, err := listen.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := listen.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { listen.Process.Kill(); listen.Wait() }()
+	awaits(t, &heard, "Following Coding agents")
+	if out, errs, code := h.aaep(prompts, "hook", "claude"); out != "" || code != 0 {
+		t.Fatal(out, errs)
+	}
+	awaits(t, &heard, `Claude Code in plans: Delete the old report\.`)
+	first := h.serverProcesses()
+	if len(first) != 1 {
+		t.Fatalf("the servers are %v", first)
+	}
+	if err := exec.Command("kill", "-9", first[0]).Run(); err != nil {
+		t.Fatal(err)
+	}
+	awaits(t, &heard, "may be missing")
+	if now := h.serverProcesses(); len(now) != 1 || now[0] == first[0] {
+		t.Errorf("the servers are %v, before %v", now, first)
+	}
+	if out, errs, _ := h.aaep("", "hook", "status"); !strings.Contains(out, "The server runs, with 1 listener.") {
+		t.Error(out, errs)
 	}
 }
 
