@@ -38,6 +38,7 @@ type dialect struct {
 	asksAtCall bool
 	// isFinal says that the agent asks no question of its own after the hook.
 	isFinal bool
+	camel   bool // the agent also has inputs of another form; see camelInput
 	// allow and deny make outputs. Without allow the agent takes none, and an accepted call is left
 	// to its own rules.
 	allow func() any
@@ -65,7 +66,7 @@ var dialects = map[string]*dialect{
 		"SessionStart": began, "UserPromptSubmit": prompted, "PreToolUse": calling, "PostToolUse": called,
 		"PostToolUseFailure": failed,
 		"Stop":               answered, "Notification": notice, "SubagentStop": helperEnded, "SessionEnd": over,
-	}, tools: copilotTools, asksAtCall: true, deny: func(reason string) any {
+	}, tools: copilotTools, asksAtCall: true, camel: true, deny: func(reason string) any {
 		return struct {
 			Decision string `json:"permissionDecision"`
 			Reason   string `json:"permissionDecisionReason"`

@@ -80,7 +80,7 @@ func (b *Bridge) Handle(ctx context.Context, agent string, input []byte, answer 
 	if d == nil {
 		return ErrUnknownAgent
 	}
-	in, err := readInput(input)
+	in, err := readInput(input, d.camel)
 	if err != nil {
 		return fmt.Errorf("hook: the input of %s cannot be read: %w", d.name, err)
 	}

@@ -106,6 +106,10 @@ func TestPermission(t *testing.T) {
 		// it has no question of its own after the hook
 		{"copilot", event("PreToolUse", tool("bash", remove)), "",
 			`{"permissionDecision":"deny","permissionDecisionReason":"The user declined this action."}`, ""},
+		{"copilot", camel(`"toolName":"bash","toolArgs":` + remove), "",
+			`{"permissionDecision":"deny","permissionDecisionReason":"The user declined this action."}`, ""},
+		{"copilot", camel(`"toolName":"bash","toolArgs":` + quoted(remove)), "",
+			`{"permissionDecision":"deny","permissionDecisionReason":"The user declined this action."}`, ""},
 		{"crush", strings.Replace(event("PreToolUse", tool("bash", remove)), "hook_event_name", "event", 1),
 			`{"decision":"allow"}`, no, ""},
 	} {
@@ -495,6 +499,34 @@ func TestSilenceWords(t *testing.T) {
 			t.Errorf("heard\n%s", said)
 		}
 	})
+}
+
+// camel is an input of Copilot CLI for a hook whose event is written as preToolUse.
+func camel(more string) string {
+	return `{"sessionId":"s1","timestamp":1700000000000,"cwd":"/srv/plans",` + more + `}`
+}
+
+// What Copilot CLI reports in its two forms is heard alike.
+func TestCopilotForms(t *testing.T) {
+	command := `{"command":"ls"}`
+	var heard []string
+	for _, inputs := range [][]string{
+		{event("SessionStart", `"source":"new"`), event("UserPromptSubmit", `"prompt":"Look."`), event("PreToolUse", tool("bash", command)),
+			event("PostToolUse", tool("bash", command)+`,"tool_response":{}`), event("Stop", `"stop_reason":"end_turn"`), event("SessionEnd", `"reason":"complete"`)},
+		{camel(`"source":"new"`), camel(`"prompt":"Look."`), camel(`"toolName":"bash","toolArgs":` + command),
+			camel(`"toolName":"bash","toolArgs":` + command + `,"toolResult":{"resultType":"success","textResultForLlm":"a"}`),
+			camel(`"transcriptPath":"t","stopReason":"end_turn"`), camel(`"reason":"complete"`)},
+	} {
+		bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+			for _, in := range inputs {
+				f.call("copilot", in)
+			}
+			heard = append(heard, f.said())
+		})
+	}
+	if heard[0] != heard[1] || !strings.Contains(heard[0], "Look.") || !strings.Contains(heard[0], `"ls"`) {
+		t.Errorf("heard\n%s\nand\n%s", heard[0], heard[1])
+	}
 }
 
 // A call whose end the agent does not report is told as one of which that is not known, and not as

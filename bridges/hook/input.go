@@ -46,15 +46,79 @@ type input struct {
 
 var errNoEvent = errors.New("it names no event")
 
-// readInput reads an input. Of one that is too long, the first members are read that are simple
-// texts.
-func readInput(data []byte) (*input, error) {
+// A camelInput is an input as Copilot CLI gives it to a hook whose event is written as preToolUse,
+// and not as PreToolUse. It does not name the event.
+type camelInput struct {
+	Session string         `json:"sessionId"`
+	Prompt  *string        `json:"prompt"`
+	Tool    string         `json:"toolName"`
+	Args    jsontext.Value `json:"toolArgs"` // an object, or a text that holds one
+	Result  jsontext.Value `json:"toolResult"`
+	Error   jsontext.Value `json:"error"`
+	Stopped string         `json:"stopReason"`
+	Helper  string         `json:"agentName"`
+	Reason  string         `json:"reason"`
+	Source  string         `json:"source"`
+}
+
+// event returns the name of the event by which members an input has; "" is none that is known.
+func (c *camelInput) event() string {
+	switch {
+	case c.Tool != "" && c.Error != nil:
+		return "PostToolUseFailure"
+	case c.Tool != "" && c.Result != nil:
+		return "PostToolUse"
+	case c.Tool != "":
+		return "PreToolUse"
+	case c.Prompt != nil:
+		return "UserPromptSubmit"
+	case c.Stopped != "" && c.Helper != "":
+		return "SubagentStop"
+	case c.Stopped != "":
+		return "Stop"
+	case c.Reason != "":
+		return "SessionEnd"
+	case c.Source != "":
+		return "SessionStart"
+	}
+	return ""
+}
+
+// readCamel reads an input as a camelInput.
+func (in *input) readCamel(data []byte) {
+	var c camelInput
+	if toolwords.Decode(data, &c) != nil || c.event() == "" {
+		return
+	}
+	in.Event, in.Session, in.Tool, in.HelperAs = c.event(), c.Session, c.Tool, c.Helper
+	in.Input, in.Response = c.Args, c.Result
+	var text string
+	var object map[string]jsontext.Value
+	if c.Args.Kind() == '"' && toolwords.Decode(c.Args, &text) == nil && toolwords.Decode([]byte(text), &object) == nil {
+		in.Input = jsontext.Value(text)
+	}
+	var result struct {
+		Type string `json:"resultType"`
+		Text string `json:"textResultForLlm"`
+	}
+	if in.Event == "PostToolUse" && toolwords.Decode(c.Result, &result) == nil && result.Type == "failure" {
+		in.Event = "PostToolUseFailure"
+		in.Error, _ = jsontext.AppendQuote(nil, result.Text)
+	}
+}
+
+// readInput reads an input; camel says that it may be a camelInput. Of one that is too long, the
+// first members are read that are simple texts.
+func readInput(data []byte, camel bool) (*input, error) {
 	in := &input{}
 	if len(data) >= MaxInput {
 		in.cut = true
 		in.readBeginning(data)
 	} else if err := toolwords.Decode(data, in); err != nil {
 		return nil, err
+	}
+	if camel && !in.cut && in.event() == "" {
+		in.readCamel(data)
 	}
 	if in.event() == "" {
 		return nil, errNoEvent

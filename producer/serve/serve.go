@@ -5,6 +5,24 @@
 //
 // The zero Server serves this machine. Others are served with TLS and an authenticator, and not
 // otherwise (§8.2.7, §8.2.8).
+//
+// # Several users
+//
+// Who listens to a producer.Producer hears all of it, and is asked its questions. A service with
+// several users makes one for each when they log in, and leads each request to that of its user:
+//
+//	known, err := auth.Tokens(tokens) // or who is logged in, by a cookie
+//	front := serve.Server{Authenticate: known}
+//	agents[user], err = front.Handler(p) // p is the user's own; Shutdown it when they leave
+//
+//	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+//		user, _ := known(r)
+//		agents[user].ServeHTTP(w, r) // agents[""] says what the service is, and lets no one in
+//	})
+//
+// The file users_example_test.go of this package has the whole of it. All of them may have one
+// audit.File as their producer.Config.Audit, which tells them apart by their agent ids, and each
+// needs a producer.Config.Log of its own.
 package serve
 
 import (
