@@ -115,8 +115,8 @@ func TestListenWithoutAddress(t *testing.T) {
 	}
 }
 
-// A server that was killed is started again by who listens, though no hook is called; that something
-// may be missing is said.
+// A server that was killed is started again by who listens, though no hook is called; that
+// something may be missing is said.
 func TestServerKilledUnderAListener(t *testing.T) {
 	h := newHome(t)
 	h.stopServer()
