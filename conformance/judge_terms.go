@@ -332,8 +332,8 @@ var termsCases = []Case{
 			}
 		}},
 	{Name: "renegotiation-keeps", Requirements: []string{"HS-075", "HS-049"}, Level: 3, Strength: Must,
-		plays: []string{"renegotiate", "slow-tools", "still-filtered", "midway", "gained"},
-		Rule:  "what a renegotiation names is honored up to what was asked, and the rest keeps its value",
+		plays: []string{"renegotiate", "slow-tools", "still-filtered", "midway", "gained"}, beside: []string{"languages"},
+		Rule: "what a renegotiation names is honored up to what was asked, and the rest keeps its value",
 		Judge: judgeRenegotiation(func(r *Recording, a, b message) Finding {
 			if b.compactType() != "subscription.accepted" {
 				return inconclusiveFinding("the renegotiation was rejected")

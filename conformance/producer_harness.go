@@ -274,10 +274,17 @@ func (h *producerHarness) pauseFor(d time.Duration) {
 // performRun runs the scenario. Its subscribers then listen a little longer, while the next
 // scenario run is run already.
 func (h *producerHarness) performRun() {
+	whole := false
+	defer func() {
+		if !whole { // a panic of what the caller gave: later runs must not wait for this one
+			h.closeLinks()
+			close(h.over)
+		}
+	}()
 	h.scenarioRun.run(h)
 	h.awaitOthersEnd()
 	h.recorder.markLeft()
-	h.ended = len(h.recorder.snapshot().Entries)
+	h.ended, whole = len(h.recorder.snapshot().Entries), true
 	go func() {
 		defer close(h.over)
 		h.pauseFor(settle)
@@ -346,7 +353,7 @@ func (h *producerHarness) awaitListeners() (did bool) {
 func (h *producerHarness) closeLinks() {
 	h.recorder.addEntry(Entry{Note: noteEnd})
 	for _, l := range h.links {
-		if l.dead || l.gone {
+		if l.dead || l.gone || l.conn == nil {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(h.ctx, patience)

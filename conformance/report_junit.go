@@ -42,7 +42,7 @@ type junitText struct {
 func (r *Report) WriteJUnit(w io.Writer) error {
 	s := junitSuite{Name: fmt.Sprintf("AAEP %s %s Level %d", r.SpecVersion, r.Kind, r.Level), Tests: len(r.Results),
 		Time: fmt.Sprintf("%.3f", r.Date.Sub(r.Began).Seconds()), Timestamp: r.Began.Format("2006-01-02T15:04:05"),
-		Host: r.Target}
+		Host: oneLine(r.Target)}
 	for _, res := range r.Results {
 		c := junitCase{Class: fmt.Sprintf("aaep.%s.level%d", r.Kind, res.Case.Level),
 			Name: res.Case.ID() + " " + res.Case.Name}
