@@ -134,17 +134,17 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 	}
 	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
-	l, keys, end, err := o.openConsole(ctx, cmd, caps)
+	l, end, err := o.openConsole(ctx, cmd, caps)
 	if err != nil {
 		return err
 	}
 	defer end()
-	return o.runConversation(ctx, cmd, args, l, keys, caps)
+	return o.runConversation(ctx, cmd, args, l, caps)
 }
 
 // runConversation runs the agent, and a conversation with it, until one of the two ends.
 func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, args []string, l *listener,
-	keys *keyboard, caps aaep.Capabilities) (err error) {
+	caps aaep.Capabilities) (err error) {
 	program := exec.Command(args[0], args[1:]...)
 	program.Dir, program.Env = o.folder, agentEnvironment()
 	stop := l.announceConnecting(filepath.Base(args[0]))
@@ -193,7 +193,7 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 		ended <- console.Run(talking)
 		drainListeners(ctx, mine.p, drainTime, &l.status) // which ends what is followed here, once all of it was told
 	}()
-	err = f.followAgents(ctx, keys.lines, f)
+	err = f.followAgents(ctx, f)
 	leave()
 	f.sub.Close()
 	failed := <-ended

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ type announcer struct {
 	err  error             // of the first write that failed
 	gone func()            // called once then, if set
 	also func(text string) // is told what say is, if set
-	said *[]string         // gets what is printed, while recordSaid runs
+	said func(line string) // gets what is printed, if set
 }
 
 // ownLanguage is what this program's own words are in.
@@ -44,26 +45,13 @@ func (a *announcer) printToTerminal(label, text string) {
 			continue
 		}
 		if a.said != nil {
-			*a.said = append(*a.said, line)
+			a.said(line)
 		}
 		if label != "" {
 			line = label + ": " + line
 		}
 		a.writeLine(line)
 	}
-}
-
-// recordSaid calls a function and returns the lines that are printed meanwhile, without labels.
-func (a *announcer) recordSaid(do func()) (said []string) {
-	set := func(to *[]string) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.said = to
-	}
-	set(&said)
-	defer set(nil)
-	do()
-	return said
 }
 
 // printLine prints a line as it is.
@@ -81,6 +69,13 @@ func (a *announcer) writeLine(line string) {
 	if _, a.err = io.WriteString(a.out, line+"\n"); a.err != nil && a.gone != nil {
 		a.gone()
 	}
+}
+
+// fail notes that the reader of the output has gone.
+func (a *announcer) fail(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.err = cmp.Or(a.err, err)
 }
 
 // isUnread reports whether the reader of the output has gone.

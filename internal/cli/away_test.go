@@ -34,8 +34,8 @@ func TestAwayForLong(t *testing.T) {
 			return link, err
 		}, subscriber.ScreenReader("es"), func(e *testListener) {
 			link.Close()
-			synctest.Wait()
-			if got := e.err.String(); got != "aaep: Se perdió la conexión. Se intenta de nuevo. Ctrl-C cierra el programa.\n" {
+			passTime(5 * time.Second)
+			if got := e.err.String(); got != "aaep: La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva.\n" {
 				t.Errorf("at first %q", got)
 			}
 			e.err.Reset()
@@ -47,7 +47,7 @@ func TestAwayForLong(t *testing.T) {
 		})
 		lines := strings.Split(strings.TrimSpace(e.err.String()), "\n")
 		for _, line := range lines {
-			if !strings.HasPrefix(line, "aaep: Se perdió la conexión. Tiempo hasta el próximo intento: ") {
+			if !strings.HasPrefix(line, "aaep: Tiempo hasta el próximo intento: ") {
 				t.Errorf("%q", line)
 			}
 		}
@@ -81,7 +81,7 @@ func TestRefusedWhileAway(t *testing.T) {
 			link.Close()
 			passTime(20 * time.Minute)
 		})
-		if got, want := e.err.String(), "aaep: Connection lost. Trying again. Ctrl-C ends.\naaep: Not connected again: the agent refuses your credentials. Waiting for newer ones in the file: "+token+"\n"; got != want {
+		if got, want := e.err.String(), "aaep: Not connected again: the agent refuses your credentials. Waiting for newer ones in the file: "+token+"\naaep: The agent refuses your credentials. What it does is told again when it takes them, or newer ones.\n"; got != want {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	})

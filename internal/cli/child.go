@@ -38,7 +38,7 @@ func (s *childAgent) Dial(ctx context.Context) (transports.Conn, error) {
 
 // listenToChild follows the agent that a command starts.
 func (l *listener) listenToChild(ctx context.Context, reach *reachFlags, command string, wanted aaep.Capabilities,
-	lines <-chan typedLine, talk io.Writer) (err error) {
+	talk io.Writer) (err error) {
 	if err := reach.checkChild(); err != nil {
 		return err
 	}
@@ -46,11 +46,11 @@ func (l *listener) listenToChild(ctx context.Context, reach *reachFlags, command
 	if f.trust, err = reach.readTrust(""); err != nil {
 		return err
 	}
-	return f.listenTo(ctx, command, lines, talk)
+	return f.listenTo(ctx, command, talk)
 }
 
 // listenTo starts an agent and follows it until one of the two ends.
-func (f *followedAgent) listenTo(ctx context.Context, command string, lines <-chan typedLine, stderr io.Writer) error {
+func (f *followedAgent) listenTo(ctx context.Context, command string, stderr io.Writer) error {
 	args, err := splitWords(command)
 	if err != nil {
 		return usageError("--exec %s.\nSee: aaep listen --help", err)
@@ -66,7 +66,7 @@ func (f *followedAgent) listenTo(ctx context.Context, command string, lines <-ch
 		return agent.notFollowed(ctx, args[0], err, f.wanted.Languages)
 	}
 	f.sub = sub
-	err = f.followAgents(ctx, lines, f)
+	err = f.followAgents(ctx, f)
 	left := ctx.Err() != nil || f.isUnread()
 	sub.Close()
 	if left {

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -13,6 +15,7 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
 )
 
 // What a person asks for in another window, by "aaep answer", is a line of which the first key was
@@ -33,68 +36,106 @@ func (l *listener) openControl(ctx context.Context) (end func()) {
 	return func() { cancel(); <-served }
 }
 
+// nextCall is where the next call of another window comes from; nil while one is responded to.
+func (l *listener) nextCall() <-chan *control.Call {
+	if l.calling {
+		return nil
+	}
+	return l.control.Calls()
+}
+
+// mostSaid is how much is reported of what is said upon a call.
+const mostSaid = 64
+
 // handleCall obeys what the person asks for from another window, and responds with what is said
 // upon it.
 func (l *listener) handleCall(ctx context.Context, c *control.Call) {
-	var r control.Response
-	r.Said = l.status.recordSaid(func() { r.Done = l.obeyCall(ctx, c) })
-	c.Respond(r)
+	l.calling = true
+	l.takeSaid(make([]string, 0, mostSaid))
+	done := l.obeyCall(ctx, c)
+	go func() {
+		var r control.Response
+		select {
+		case err := <-done:
+			r.Done = err == nil
+		case <-ctx.Done():
+		}
+		awaitTold(l.reads)
+		r.Said = l.takeSaid(nil)
+		c.Respond(r)
+		l.runInLoop(ctx, func() { l.calling = false })
+	}()
 }
 
-// obeyCall obeys what the person asks for from another window, and reports whether it is done; an
-// answer is once it was sent.
-func (l *listener) obeyCall(ctx context.Context, c *control.Call) (done bool) {
-	for f := range l.liveAgents() {
-		f.checkLink()
-	}
-	q := l.asked.First()
+// takeSaid returns what was said since it was called last, and keeps what is said from now on in
+// to; nil keeps nothing.
+func (l *listener) takeSaid(to []string) []string {
+	l.saying.Lock()
+	defer l.saying.Unlock()
+	said := l.said
+	l.said = to
+	return said
+}
+
+// obeyCall obeys what the person asks for from another window. The channel gets nil once it is
+// done, which an answer is when it was sent, or an error.
+func (l *listener) obeyCall(ctx context.Context, c *control.Call) <-chan error {
+	done := make(chan error, 1)
+	question := l.question()
 	switch {
-	case c.Name == control.AnswerName && q == nil:
-		l.informNothingAsked()
-		return false
-	case c.Name == control.AnswerName && c.Question != questionID(q):
+	case c.Name == control.AnswerName && question == nil:
+		return present.Answer(c.Began, cmp.Or(strings.TrimSpace(c.Text), "-"), l.judging()...) // which says so
+	case c.Name == control.AnswerName && c.Question != questionID(question):
 		l.informPerson(l.phraseText(phrase.QuestionClosed, ""))
-		return false
+		done <- present.ErrNotTaken
 	case c.Name == control.AnswerName:
-		at := l.newLineContext(c.Began)
-		at.elsewhere = true
-		return l.answerQuestion(ctx, c.Text, at)
+		l.elsewhere.Store(true)
+		defer l.elsewhere.Store(false)
+		return present.Answer(c.Began, c.Text, l.judging()...)
 	case c.Name == "stop" && l.talk == nil:
 		l.informPerson(l.phraseText(phrase.NoCommand, "/stop"))
-		return false
+		done <- present.ErrNotTaken
 	case c.Name == "more":
-		l.askMoreTime(ctx)
-		return q != nil
+		l.runCommand(ctx, "/more")
+		if question == nil {
+			done <- present.ErrNotTaken
+		}
 	case c.Name == "quiet":
 		l.setQuiet(ctx, l.hushed == nil)
-	case c.Name == "again" && !l.out.hasAny() && q != nil:
-		l.putAgain(q)
+	case c.Name == "again" && !l.out.hasAny() && question != nil:
+		present.Answer(time.Now(), "", l.reads)
 	case c.Name == "where" && !l.out.hasAny():
 		l.runCommand(ctx, "/agents")
 		l.runCommand(ctx, "/waiting")
 	default:
 		l.runCommand(ctx, "/"+c.Name)
 	}
-	return true
+	close(done)
+	return done
 }
 
 // controlState returns how it stands, for "aaep answer".
 func (l *listener) controlState() control.State {
-	s := control.State{Waiting: max(l.asked.Len()-1, 0), Quiet: l.hushed != nil, Stoppable: l.talk != nil}
+	s := control.State{Waiting: max(l.countOpen()-1, 0), Quiet: l.hushed != nil, Stoppable: l.talk != nil}
 	for f := range l.liveAgents() {
 		if f.sub != nil {
 			s.Agents = append(s.Agents, f.name)
 		}
 	}
-	q := l.asked.First()
-	if q == nil {
+	var source string
+	var question *aaep.Event
+	var until time.Time
+	l.judging()[0].Plan(func(a *announce.Announcer, now time.Time) {
+		var left time.Duration
+		source, question, left = a.Put(now)
+		until = now.Add(left).Round(time.Second)
+	})
+	if question == nil {
 		return s
 	}
-	now := time.Now()
 	oneLine := func(text string) string { return words.OneLine(aaep.SafeText(text)) }
-	s.Question = &control.Question{ID: questionID(q), Agent: q.Source,
-		Until: now.Add(q.Left(now)).Round(time.Second)}
-	switch p := q.Event.Payload.(type) {
+	s.Question = &control.Question{ID: questionID(question), Agent: source, Until: until}
+	switch p := question.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		s.Question.Kind, s.Question.Text, s.Question.Consequence = "confirmation", oneLine(p.Action), oneLine(p.Consequence)
 		s.Question.Risk, s.Question.Irreversible = oneLine(string(p.RiskLevel)), p.IsIrreversible()
@@ -109,8 +150,8 @@ func (l *listener) controlState() control.State {
 
 // questionID names a question alike at each listener that puts it. It does not give away the token
 // with which it can be answered.
-func questionID(q *announce.Asked) string {
-	token, _ := closes.Token(q.Event)
-	sum := sha256.Sum256([]byte(q.Event.SessionID + "\n" + string(token)))
+func questionID(question *aaep.Event) string {
+	token, _ := closes.Token(question)
+	sum := sha256.Sum256([]byte(question.SessionID + "\n" + string(token)))
 	return hex.EncodeToString(sum[:6])
 }

@@ -15,9 +15,11 @@ import (
 // press has the listener obey what came from another window, of which the key was pressed at began.
 func (e *testListener) press(r control.Request, began time.Time) (done bool) {
 	e.err.Reset()
-	e.l.runInLoop(e.t.Context(), func() { done = e.l.obeyCall(e.t.Context(), &control.Call{Request: r, Began: began}) })
+	var came <-chan error
+	e.l.runInLoopAndWait(e.t.Context(), func() { came = e.l.obeyCall(e.t.Context(), &control.Call{Request: r, Began: began}) })
+	err := <-came
 	synctest.Wait()
-	return done
+	return err == nil
 }
 
 // An answer from another window counts by the rules of one that is typed: not for a question that

@@ -16,14 +16,13 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
-	"github.com/aaep-go/aaep/internal/answers"
-	"github.com/aaep-go/aaep/internal/phrase"
-	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/subscriber/terminal"
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
@@ -56,9 +55,9 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 				d.timeout = 5 * time.Second
 			}
 			if answer == "" {
-				d.keys = openKeyboard(ctx, in)
-				defer d.keys.stop()
-				d.out = d.keys.wrapWriter(d.out)
+				d.keys = terminal.Open(ctx, in, d.out, d.out)
+				defer d.keys.Close()
+				d.out = d.keys.Out
 			}
 			err := d.runDemo(ctx)
 			switch {
@@ -81,7 +80,7 @@ type demo struct {
 	announcer
 	answer  string
 	timeout time.Duration
-	keys    *keyboard // of the person who decides, if that was not said beforehand
+	keys    *terminal.Terminal // of the person who decides, if that was not said beforehand
 }
 
 // runDemo is "aaep demo": an agent, several listeners, and a person at the keyboard.
@@ -113,7 +112,7 @@ func (d *demo) runDemo(ctx context.Context) error {
 	listens := subscriber.ScreenReader("en-US")
 	delete(listens.Extensions, extensions.TimingVocabulary.Prefix) // a demonstration that is not answered is over sooner
 	people := []*person{
-		{demo: d, name: "screen reader", caps: listens, notices: said(), decides: true},
+		{demo: d, name: "screen reader", caps: listens, decides: true},
 		{demo: d, name: "braille display", caps: subscriber.Braille(40, "es").With(readsOnly), notices: said()},
 		{demo: d, name: "haptic band", caps: subscriber.Haptic(patterns...), notices: feels, feels: true},
 		{demo: d, name: "log", caps: subscriber.Logger(), notices: func(*aaep.Event) string { return "" }},
@@ -127,7 +126,11 @@ func (d *demo) runDemo(ctx context.Context) error {
 	}
 	var hearing sync.WaitGroup
 	for _, who := range people {
-		hearing.Go(func() { who.followSession(ctx) })
+		if who.decides {
+			hearing.Go(func() { who.decide(ctx) })
+		} else {
+			hearing.Go(func() { who.followSession(ctx) })
+		}
 	}
 	agent := &planner{say: func(s string) { d.printLabelled("agent", s) }, timeout: d.timeout}
 	if err := agent.planRetirement(ctx, p); err != nil {
@@ -225,47 +228,91 @@ func (w *person) subscribeTo(ctx context.Context, url string) (err error) {
 
 // followSession announces events until the session is over.
 func (w *person) followSession(ctx context.Context) {
-	var question *aaep.Event
-	var settled chan struct{} // closed when that is over
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	asked := false
 	for ev, err := range w.sub.Events(ctx) {
 		if err != nil {
-			if ctx.Err() == nil {
-				w.printLabelled(w.name, "Lost the agent: "+words.Sentence(plainError(err)))
-			}
+			w.tellLost(ctx, err)
 			return
 		}
 		w.received = append(w.received, receipt{time.Now(), ev.Critical()})
-		if question != nil && announce.Closes(question, ev) {
-			close(settled)
-			question = nil
-		}
-		text := w.notices(ev)
-		if ev.Type() == aaep.TypeOutputStreaming && w.decides && !asked {
-			asked = true
-			w.announceEvent(ev, text)
-			asking.Go(func() { w.askForLess(ctx) })
-		} else if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && w.decides {
-			question, settled = ev, make(chan struct{})
-			word := ""
-			if w.answer == "" {
-				if !w.keys.sees() {
-					word = chooseAcceptWord(english, nil, text)
-				}
-				text += "\n" + decisionPrompt(english, word)
-			}
-			w.announceEvent(ev, text)
-			go w.decideQuestion(ctx, ev, text, word, settled)
-		} else {
-			w.announceEvent(ev, text)
-		}
+		w.announceEvent(ev, w.notices(ev))
 		if ev.Type().Terminal() {
 			return
 		}
 	}
 }
+
+// tellLost says that the agent is lost, unless the person wanted to be done.
+func (w *person) tellLost(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		w.printLabelled(w.name, "Lost the agent: "+words.Sentence(plainError(err)))
+	}
+}
+
+// decide tells the person of the session until it is over, and has them answer.
+func (w *person) decide(ctx context.Context) {
+	over, asked := make(chan struct{}), false
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := announce.Preferences{Reads: true, Answering: func(question *aaep.Event) announce.Words {
+		if w.answer != "" {
+			return nil
+		}
+		return english.inLanguage(answerPrompt(english, question))
+	}}
+	if w.keys != nil {
+		p.Unseen = w.keys.Unseen
+	}
+	var tells *present.Presenter
+	p.Text = func(_ string, ev *aaep.Event) announce.Words {
+		w.received = append(w.received, receipt{time.Now(), ev.Critical()})
+		switch {
+		case ev.Type() == aaep.TypeOutputStreaming && !asked:
+			asked = true
+			busy.Go(func() { w.askForLess(ctx) })
+		case ev.Type() == aaep.TypeAwaitingConfirmation && w.answer != "":
+			busy.Go(func() { w.answerForPerson(ctx, tells, ev) })
+		case ev.Type().Terminal():
+			close(over)
+		}
+		return announce.Text(ev, ev.Verbosity)
+	}
+	tells = present.New(p)
+	busy.Go(func() { tells.Run(ctx, labelledLines{w.demo, w.name}) })
+	if w.keys != nil {
+		go w.keys.Read(ctx, func(line terminal.Line) {
+			if !line.Key && line.Text != "" {
+				present.Answer(line.Began, line.Text, tells)
+			}
+		})
+	}
+	followed := make(chan error, 1)
+	go func() { followed <- present.Follow(ctx, w.sub, w.name, tells) }()
+	select {
+	case <-over:
+		awaitTold(tells)
+		cancel()
+		<-followed
+	case err := <-followed:
+		w.tellLost(ctx, err)
+	}
+}
+
+// labelledLines are lines of the demo, for one person.
+type labelledLines struct {
+	demo  *demo
+	label string
+}
+
+func (l labelledLines) Present(_ context.Context, u announce.Utterance) error {
+	l.demo.printLabelled(l.label, u.Text)
+	return nil
+}
+
+func (labelledLines) Speaks(string) bool { return true }
+
+func (labelledLines) Close() error { return nil }
 
 // announceEvent announces an event, and a state only when it lasts.
 func (w *person) announceEvent(ev *aaep.Event, text string) {
@@ -312,61 +359,28 @@ func (w *person) askForLess(ctx context.Context) {
 	w.printLabelled(w.name, "From now on: "+andList(inWords(english, w.sub.Accepted().HonoredCapabilities, change))+".")
 }
 
-// decideQuestion sends what the person at the keyboard says while the question is open, or what
-// --answer said for them beforehand. What is asked here cannot be undone, so a yes counts as it
-// does for listen: begun when all that was asked can have been heard, or the word that was shown
-// with it.
-func (w *person) decideQuestion(ctx context.Context, ev *aaep.Event, asked, word string, settled <-chan struct{}) {
-	d := map[string]aaep.Decision{"accept": aaep.Accept, "reject": aaep.Reject}[w.answer]
-	if w.answer == "timeout" {
-		w.printLabelled(w.name, "Nobody answers.")
-		return
-	}
-	put, doubted, shown := time.Now(), false, word != "" // with the question
-	var lines <-chan typedLine
-	if w.keys != nil {
-		lines = w.keys.lines
-	}
-	for d == "" {
+// answerForPerson sends what --answer said beforehand, once the question was put.
+func (w *person) answerForPerson(ctx context.Context, tells *present.Presenter, question *aaep.Event) {
+	for put := false; !put; {
 		select {
-		case line, ok := <-lines:
-			if !ok {
-				return
-			}
-			began := line.began
-			if began.IsZero() {
-				began = line.at
-			}
-			byWord := word != "" && phrase.Is(line.text, word)
-			yes := answers.Decision(line.text) == aaep.Accept
-			switch {
-			case line.key || line.text == "":
-			case began.Sub(put) < readingTime:
-				w.printLabelled(w.name, english.phraseText(phrase.TypedTooSoon, "")+" "+decisionPrompt(english, word))
-			case byWord && shown:
-				d = aaep.Accept
-			case yes && line.unseen, !byWord && answers.Decision(line.text) == "":
-				if line.unseen && word == "" {
-					word = chooseAcceptWord(english, nil, asked)
-				}
-				w.printLabelled(w.name, english.phraseText(phrase.NoAnswer, "")+" "+decisionPrompt(english, word))
-			case (yes || byWord) && !doubted && began.Sub(put) < spoken.Time(asked, usualPace):
-				put, doubted = time.Now(), true
-				w.printLabelled(w.name, english.phraseText(phrase.NotAllHeard, "")+" "+
-					english.phraseText(phrase.DecideAgain, ""))
-			case byWord:
-				d = aaep.Accept
-			default:
-				d = answers.Decision(line.text)
-			}
-		case <-settled:
+		case <-time.After(50 * time.Millisecond):
+		case <-w.sub.Open(question).Done():
 			return
 		case <-ctx.Done():
 			return
 		}
+		tells.Plan(func(a *announce.Announcer, now time.Time) {
+			_, readable := a.Question(now, aaep.Reject)
+			put = readable == question
+		})
+	}
+	d := map[string]aaep.Decision{"accept": aaep.Accept, "reject": aaep.Reject}[w.answer]
+	if d == "" {
+		w.printLabelled(w.name, "Nobody answers.")
+		return
 	}
 	w.printLabelled(w.name, "The person answers: "+string(d)+".")
-	if err := w.sub.Reply(ctx, ev, d); err != nil && ctx.Err() == nil {
+	if err := w.sub.Reply(ctx, question, d); err != nil && ctx.Err() == nil {
 		w.printLabelled(w.name, "The answer was not delivered: "+words.Sentence(plainError(err)))
 	}
 }

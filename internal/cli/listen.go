@@ -11,6 +11,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/hook/call"
 	"github.com/aaep-go/aaep/subscriber/sound"
+	"github.com/aaep-go/aaep/subscriber/terminal"
 )
 
 // listenFlags are what the flags of "listen" say.
@@ -139,7 +140,7 @@ func (o *listenFlags) runListen(cmd *cobra.Command, args []string) error {
 	}
 	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
-	l, keys, end, err := o.openConsole(ctx, cmd, caps)
+	l, end, err := o.openConsole(ctx, cmd, caps)
 	if err != nil {
 		return err
 	}
@@ -147,35 +148,34 @@ func (o *listenFlags) runListen(cmd *cobra.Command, args []string) error {
 	caps.Languages = l.out.spokenFirst(caps.Languages)
 	o.reach.languages = caps.Languages
 	if o.program == "" {
-		return l.followAddresses(ctx, o.reach, urls, caps, keys.lines)
+		return l.followAddresses(ctx, o.reach, urls, caps)
 	}
-	return l.listenToChild(ctx, o.reach, o.program, caps, keys.lines, cmd.ErrOrStderr())
+	return l.listenToChild(ctx, o.reach, o.program, caps, cmd.ErrOrStderr())
 }
 
-// openConsole opens the outputs and the keyboard of the person. The function end closes them.
+// openConsole opens the outputs of the person, of which the terminal is one. The function end closes
+// them.
 func (o *listenFlags) openConsole(ctx context.Context, cmd *cobra.Command, caps aaep.Capabilities) (l *listener,
-	keys *keyboard, end func(), err error) {
-	l = &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()},
-		json: o.asJSON}
+	end func(), err error) {
+	l = &listener{json: o.asJSON, wanted: caps}
+	t := terminal.Open(ctx, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+	l.announcer.out, l.status.out, l.status.said = t.Out, t.Talk, l.recordSaid
 	l.setLanguages(caps.Languages)
 	closeOutputs := func() {}
 	if len(o.outs) > 0 {
 		if err := l.useOutputs(ctx, o.outs, outputOptions{caps.PaceWPM, o.sound, o.untilDone}); err != nil {
-			return nil, nil, nil, err
+			t.Close()
+			return nil, nil, err
 		}
 		closeOutputs = l.out.closeAll
-		l.setLanguages(caps.Languages)
 	}
 	closeControl := func() {}
 	if !o.asJSON {
 		closeControl = l.openControl(ctx)
 	}
-	keys = openKeyboard(ctx, cmd.InOrStdin())
-	l.sees, l.attended, l.status.out = keys.sees, keys.tty, keys.wrapWriter(l.status.out)
-	if l.out == nil {
-		l.announcer.out = keys.wrapWriter(l.announcer.out)
-	}
-	return l, keys, func() { keys.stop(); closeControl(); closeOutputs() }, nil
+	stopPrinting := l.useTerminal(ctx, t)
+	l.setLanguages(caps.Languages)
+	return l, func() { stopPrinting(); t.Close(); closeControl(); closeOutputs() }, nil
 }
 
 // checkAddresses completes and checks the addresses of agents, each of which may be named once.

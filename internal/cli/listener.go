@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/internal/cli/control"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
@@ -19,48 +19,143 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/discover"
 	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/subscriber/terminal"
 )
 
-// listener is a person at a terminal, who follows one or several agents.
+// listener is a person at a terminal, who follows one or several agents. Each agent is told by
+// present.Follow over each of their outputs, of which the terminal is one. What is here is who is
+// followed, on which terms, and what the person's lines do.
 type listener struct {
-	announcer
+	announcer    // what is printed beside what the outputs print
 	status       announcer
 	json         bool
+	read         func(context.Context, func(terminal.Line)) (ended bool) // reads what the person types
+	unseen       func() bool                                             // whether keys are not seen
+	reads        *present.Presenter                                      // tells what the terminal prints
+	out          *outputs                                                // nil if the terminal is all there is
+	wanted       aaep.Capabilities                                       // what was asked for at first
 	agents       []*followedAgent
-	attempted    <-chan struct{}          // of the pending agent that was made last
-	asked        announce.Questions       // the first is on the screen
-	lastQuestion lastQuestion             // of what was asked before
-	tried        map[*announce.Asked]bool // an answer was sent and may have arrived
-	doubted      *announce.Asked          // an acceptance came too soon, and is asked for once more
-	// twoChoices is an answer that may mean two of the choices; it counts when it comes again.
-	twoChoices doubtfulChoice
-	talk       conversation    // nil where the person only listens
-	askedAt    time.Time       // when a question was open last
-	out        *outputs        // nil if the terminal is all there is
-	context    lineContext     // of the line that is being typed
-	sees       func() bool     // whether keys are seen; nil if they are
-	attended   bool            // a person is at a terminal
-	word       string          // that is a yes to the question on the screen where they are not; empty if none was shown,
-	wordFor    *aaep.Event     // and that question
-	words      []string        // that were shown last; none is a yes to another question
-	control    *control.Server // nil where no other window reaches it
-	language   atomic.Value    // a uiLanguage
+	attempted    <-chan struct{} // of the pending agent that was made last
+	byName       sync.Map        // *followedAgent
+	unanswerable sync.Map        // questions, *aaep.Event, of agents that do not know who can answer
+	talk         conversation    // nil where the person only listens
+	askedAt      time.Time       // when a question was open last
+	began        time.Time       // the first key of the line that is typed,
+	askedThen    bool            // when a question was open
+	attended     bool            // a person is at a terminal
+	control      *control.Server // nil where no other window reaches it
+	language     atomic.Value    // a uiLanguage
+	elsewhere    atomic.Bool     // an answer comes from another window, whose keys are known
+	calling      bool            // such a window is being responded to
+	saying       sync.Mutex      // guards said
+	said         []string        // of this program's own, since that began
+	printing     sync.WaitGroup
 
-	loopCalls chan func()                                            // what the agents do
+	told      chan struct{}                                          // that something was told
+	loopCalls chan func()                                            // what agents and keys do
 	after     func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
-	speaker   string                                                 // who was named last
 	gone      int                                                    // agents whose subscriptions are over
 	last      error                                                  // why the last of them is
+	hushed    *time.Timer                                            // until it is over; nil where it is not quiet
+	paced     time.Time                                              // when the pace was looked at last
+}
 
-	waiting []heldLine      // what came while a question was on the screen
-	dropped int             // of it
-	offered *announce.Asked // of whose session it was said that there is more
+// preferences are the person's for one of their outputs.
+func (l *listener) preferences(reads bool) announce.Preferences {
+	return announce.Preferences{
+		WordsPerMinute: l.wanted.PaceWPM,
+		Reads:          reads,
+		Answering: func(question *aaep.Event) announce.Words {
+			if _, cannot := l.unanswerable.Load(question); cannot {
+				return nil
+			}
+			return l.uiLanguage().inLanguage(answerPrompt(l.uiLanguage(), question))
+		},
+		Text: func(source string, ev *aaep.Event) announce.Words { return l.eventText(source, ev, reads) },
+	}
+}
 
-	questions int             // that were put
-	hushed    *time.Timer     // until it is over; nil where it is not quiet
-	paced     time.Time       // when the pace was looked at last
-	extending bool            // more time is asked for
-	given     *announce.Asked // of which the agent has yet to say that there is more time
+// useTerminal has the listener print on a terminal until the function end is called.
+func (l *listener) useTerminal(ctx context.Context, t *terminal.Terminal) (end func()) {
+	p := l.preferences(true)
+	if l.unseen == nil {
+		l.unseen = t.Unseen
+	}
+	p.Unseen = func() bool { return !l.elsewhere.Load() && l.unseen() }
+	if l.read == nil {
+		l.read = t.Read
+	}
+	l.reads, l.attended, l.loopCalls, l.told = present.New(p), t.Attended(), make(chan func()), make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	l.printing.Go(func() {
+		if err := l.reads.Run(ctx, printedLines{t, l}); ctx.Err() == nil {
+			l.announcer.fail(err)
+			l.runInLoop(ctx, func() {})
+		}
+	})
+	return func() { cancel(); l.printing.Wait() }
+}
+
+// printedLines are the lines of the terminal: those of agents where the person wants them, or no
+// other output is left.
+type printedLines struct {
+	*terminal.Terminal
+	l *listener
+}
+
+func (p printedLines) Present(ctx context.Context, u announce.Utterance) error {
+	select {
+	case p.l.told <- struct{}{}:
+	default:
+	}
+	prints := !p.l.json && p.l.out.printsLines()
+	switch {
+	case u.Kind == announce.Notice && (u.Source == "" || prints): // else it is about what another output tells
+		p.l.recordSaid(u.Text)
+	case !prints:
+		return announce.ErrLanguage
+	}
+	return p.Terminal.Present(ctx, u)
+}
+
+// recordSaid gives what this program says to the call of another window that awaits it.
+func (l *listener) recordSaid(text string) {
+	l.saying.Lock()
+	defer l.saying.Unlock()
+	if l.said != nil && len(l.said) < cap(l.said) {
+		l.said = append(l.said, text)
+	}
+}
+
+// allOutputs are the person's outputs, those with a voice of their own before the terminal.
+func (l *listener) allOutputs() (all []*present.Presenter) {
+	l.out.forEach(func(p *present.Presenter) { all = append(all, p) })
+	return append(all, l.reads)
+}
+
+// judging are the outputs over which the person can have a question.
+func (l *listener) judging() (all []*present.Presenter) {
+	if l.out != nil {
+		for _, t := range l.out.tellings {
+			if t.words {
+				all = append(all, t.p)
+			}
+		}
+	}
+	if l.out.printsLines() || len(all) == 0 {
+		all = append(all, l.reads)
+	}
+	return all
+}
+
+// awaitTold waits for a moment until an output that takes no time has told what was said.
+func awaitTold(p *present.Presenter) {
+	for range 200 {
+		if p.Status().Behind == 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // hasSeveral reports whether more than one agent is followed, so that each has to be named.
@@ -85,7 +180,7 @@ func (l *listener) dialAgent(ctx context.Context, reach *reachFlags, url string,
 		return nil, err
 	}
 	for _, w := range ways {
-		f.over = append(f.over, wireWords(w.Transport))
+		f.ways = append(f.ways, wireWords(w.Transport))
 	}
 	if f.trust, err = reach.readTrust(url); err != nil {
 		return nil, err
@@ -104,8 +199,8 @@ func (l *listener) dialAgent(ctx context.Context, reach *reachFlags, url string,
 
 // followAddresses follows the agents at some addresses. An agent that is not there yet is awaited,
 // except a single one where no person is at the terminal to wait for it.
-func (l *listener) followAddresses(ctx context.Context, reach *reachFlags, urls []string, wanted aaep.Capabilities,
-	lines <-chan typedLine) error {
+func (l *listener) followAddresses(ctx context.Context, reach *reachFlags, urls []string,
+	wanted aaep.Capabilities) error {
 	agents := make([]*followedAgent, len(urls))
 	for i, url := range urls {
 		agents[i] = l.newPendingAgent(url, wanted,
@@ -127,7 +222,7 @@ func (l *listener) followAddresses(ctx context.Context, reach *reachFlags, urls 
 			}
 		}
 	}()
-	return l.followAgents(ctx, lines, agents...)
+	return l.followAgents(ctx, agents...)
 }
 
 // subscriberConfig returns how to subscribe. It asks for proof of who the agent is, if the person
@@ -160,21 +255,27 @@ func (l *listener) runInLoop(ctx context.Context, do func()) bool {
 	}
 }
 
-// followAgents is the listener's loop: it prints what agents send and obeys the lines that a person
-// types, until ctx or the last subscription ends.
-func (l *listener) followAgents(ctx context.Context, lines <-chan typedLine, agents ...*followedAgent) error {
-	var awaiting sync.WaitGroup
-	defer awaiting.Wait()
+// followAgents is the listener's loop: it obeys the lines that a person types, until ctx or the
+// last subscription ends. What the agents send is told meanwhile.
+func (l *listener) followAgents(ctx context.Context, agents ...*followedAgent) error {
+	var running sync.WaitGroup
+	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l.agents, l.loopCalls = agents, make(chan func())
+	l.agents, l.paced = agents, time.Now()
 	l.setLanguages(agents[0].wanted.Languages)
 	l.after = func(d time.Duration, do func(context.Context)) *time.Timer {
 		return time.AfterFunc(d, func() { l.runInLoop(ctx, func() { do(ctx) }) })
 	}
 	for _, f := range agents {
+		f.running = &running
 		if f.sub == nil {
-			awaiting.Go(func() { f.awaitAgent(ctx) })
+			if l.hasSeveral() { // it is one of them all the same
+				for _, p := range l.allOutputs() {
+					p.Plan(func(a *announce.Announcer, _ time.Time) { a.Follow(f.name) })
+				}
+			}
+			running.Go(func() { f.awaitAgent(ctx) })
 		} else {
 			f.startFollowing(ctx)
 		}
@@ -182,25 +283,22 @@ func (l *listener) followAgents(ctx context.Context, lines <-chan typedLine, age
 	if l.hasSeveral() {
 		l.informPerson(l.phraseText(phrase.HelpIsThere, ""), l.phraseText(phrase.CtrlCEnds, ""))
 	}
-	timer := time.NewTimer(math.MaxInt64) // set below
-	defer timer.Stop()
+	go func() {
+		ended := l.read(ctx, func(line terminal.Line) {
+			l.runInLoopAndWait(ctx, func() { l.handleTyped(ctx, line) })
+		})
+		if ended {
+			l.runInLoop(ctx, func() { l.stopAnswering(ctx) })
+		}
+	}()
+	look := time.NewTicker(lookAtQuestions)
+	defer look.Stop()
 	for {
-		if l.asked.Len() > 0 {
+		if l.countOpen() > 0 {
 			l.askedAt = time.Now()
 		}
 		if l.control != nil {
 			l.control.Update(l.controlState())
-		}
-		at := l.warnOfDeadlines()
-		for _, f := range l.agents {
-			if wake := f.announceLasting(); at.IsZero() || !wake.IsZero() && wake.Before(at) {
-				at = wake
-			}
-		}
-		if at.IsZero() {
-			timer.Stop()
-		} else {
-			timer.Reset(max(time.Until(at), time.Millisecond))
 		}
 		select {
 		case do := <-l.loopCalls:
@@ -209,23 +307,40 @@ func (l *listener) followAgents(ctx context.Context, lines <-chan typedLine, age
 				return l.writeError()
 			}
 			if l.gone == len(l.agents) || l.last != nil && exitCodeOf(l.last) == exitUsage {
+				awaitTold(l.reads)
 				return l.last
 			}
 			l.keepPace(ctx)
-		case line, ok := <-lines:
-			if !ok {
-				lines = nil
-				l.stopAnswering(ctx)
-				continue
-			}
-			l.handleTyped(ctx, line)
-		case call := <-l.control.Calls():
+		case call := <-l.nextCall():
 			l.handleCall(ctx, call)
-		case <-timer.C:
+		case <-l.told: // another question may be put
+		case <-look.C:
+			l.keepPace(ctx)
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// lookAtQuestions is how often it is looked which question is put, for other windows.
+const lookAtQuestions = time.Second / 4
+
+// runInLoopAndWait is runInLoop, and returns when do has.
+func (l *listener) runInLoopAndWait(ctx context.Context, do func()) {
+	done := make(chan struct{})
+	if l.runInLoop(ctx, func() { defer close(done); do() }) {
+		<-done
+	}
+}
+
+// countOpen returns how many questions are open.
+func (l *listener) countOpen() (n int) {
+	l.judging()[0].Plan(func(a *announce.Announcer, _ time.Time) {
+		for _, f := range l.agents {
+			n += a.Standing(f.name).Open
+		}
+	})
+	return n
 }
 
 // countEnded counts an agent whose subscription is over.
@@ -243,39 +358,6 @@ func (l *listener) countEnded(f *followedAgent, err error) {
 	if l.hasSeveral() {
 		f.informOfLink(l.phraseText(phrase.AgentEndedLink, l.uiLanguage().explainError(err)) + howToAccept(err))
 	}
-}
-
-// warnOfDeadlines prints that the time for a question ends soon, and returns when to check again;
-// outputs say it themselves. It also says which answers nothing shows to have arrived, for the
-// person believes that they decided.
-func (l *listener) warnOfDeadlines() time.Time {
-	for {
-		q, wake := l.asked.TimeEnds(time.Now(), l.listeningPace())
-		if q == nil {
-			return wake
-		}
-		text := l.asked.Warning(time.Now(), q).String()
-		if l.asked.Find(q.Event) != nil {
-			l.printLabelled("", l.speakerPrefix(q)+text)
-			continue
-		}
-		unheeded := l.phraseText(phrase.AnswerUnheeded, "")
-		l.agentOf(q).informOfLink(unheeded, text)
-		if l.lastQuestion.last == q {
-			l.lastQuestion.unheeded = unheeded
-		}
-	}
-}
-
-// listeningPace returns how fast the person listens, as far as is known, in words per minute. No
-// agent has a say in it: how long a question takes to be heard depends on it.
-func (l *listener) listeningPace() int64 {
-	for _, f := range l.agents {
-		if pace := f.wanted.PaceWPM; pace > 0 {
-			return pace
-		}
-	}
-	return usualPace
 }
 
 // stopAnswering tells the agents that no person can answer here any more, because the input has
@@ -296,29 +378,46 @@ func (l *listener) stopAnswering(ctx context.Context) {
 }
 
 // handleTyped obeys a key or a line that the person typed.
-func (l *listener) handleTyped(ctx context.Context, line typedLine) {
-	began := line.began
-	if !line.key && began.IsZero() { // its keys were not seen
-		began = line.at
+func (l *listener) handleTyped(ctx context.Context, line terminal.Line) {
+	if line.Began != l.began { // or the keys before were taken back
+		l.began, l.askedThen = line.Began, l.countOpen() > 0
 	}
-	if began != l.context.began { // or the keys before were taken back
-		l.context = l.newLineContext(began)
-	}
-	if line.key {
+	if line.Key {
 		l.out.forEach((*present.Presenter).Typing)
 		return
 	}
-	aim := l.context
-	aim.unseen = line.unseen
-	l.context = lineContext{}
 	l.out.forEach((*present.Presenter).Rest)
-	for f := range l.liveAgents() {
-		f.checkLink()
+	askedThen := l.askedThen
+	l.began, l.askedThen = time.Time{}, false
+	if strings.HasPrefix(line.Text, "/") {
+		l.runCommand(ctx, line.Text)
+		return
 	}
-	if strings.HasPrefix(line.text, "/") {
-		l.runCommand(ctx, line.text)
-	} else {
-		l.answerQuestion(ctx, line.text, aim)
+	l.takeLine(line.Text, line.Began, askedThen)
+}
+
+// lateAnswer is how long after a question was closed a yes or a no is taken for an answer to it,
+// and not for a message to the agent.
+const lateAnswer = time.Minute
+
+// takeLine takes a line as an answer, or as what the person says in a conversation; askedThen is
+// whether a question was open when it was begun.
+func (l *listener) takeLine(text string, began time.Time, askedThen bool) {
+	open := l.countOpen() > 0
+	if l.talk == nil || open {
+		if l.talk != nil && !askedThen && text != "" { // it was begun for the agent
+			l.talk.Keep(text)
+		}
+		present.Answer(began, text, l.judging()...)
+		return
+	}
+	switch {
+	case text == "":
+	case askedThen || answers.Decision(text, string(l.uiLanguage())) != "" && time.Since(l.askedAt) < lateAnswer:
+		present.Answer(began, text, l.judging()...) // which says what became of the question
+		l.talk.Keep(text)
+	default:
+		l.talk.Prompt(text)
 	}
 }
 

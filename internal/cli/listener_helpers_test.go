@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -10,8 +11,12 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/subscriber/terminal"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -47,10 +52,49 @@ func (s *saidLine) Reset() {
 type testListener struct {
 	t        *testing.T
 	l        *listener
-	lines    chan typedLine
+	lines    chan terminal.Line
 	out, err saidLine
 	screen   saidLine // both, as they come
 	ended    error
+}
+
+// newTestListener returns a listener that prints into memory, where keys are seen.
+func newTestListener(t *testing.T, caps aaep.Capabilities) *testListener {
+	e := &testListener{t: t, lines: make(chan terminal.Line)}
+	e.l = &listener{wanted: caps, unseen: func() bool { return false }}
+	e.l.read = func(ctx context.Context, do func(terminal.Line)) bool {
+		for {
+			select {
+			case line, ok := <-e.lines:
+				if !ok {
+					return true
+				}
+				do(line)
+			case <-ctx.Done():
+				return false
+			}
+		}
+	}
+	e.l.announcer.out, e.l.status.out = io.MultiWriter(&e.out, &e.screen), io.MultiWriter(&e.err, &e.screen)
+	e.l.status.said = e.l.recordSaid
+	return e
+}
+
+// print has the listener print until ctx is done.
+func (e *testListener) print(ctx context.Context) (end func()) {
+	return e.l.useTerminal(ctx, terminal.Open(ctx, strings.NewReader(""), e.l.announcer.out, e.l.status.out))
+}
+
+// hearOver has the person told over an output beside the terminal, until ctx is done.
+func (e *testListener) hearOver(ctx context.Context, out present.Output) *personOutput {
+	of := e.l.preferences(false)
+	of.Speaks = out.Speaks
+	of.Otherwise = func(own string) announce.Words { return explainUnspoken(uiLanguage(own), phrase.PrintedInstead) }
+	told := &personOutput{outputKind: outputKind{name: "test", words: true, knows: true}, p: present.New(of), speaks: out.Speaks}
+	e.l.out = &outputs{tellings: []*personOutput{told}}
+	e.l.status.also = func(text string) { told.p.Tell(text, false) }
+	e.l.printing.Go(func() { told.p.Run(ctx, out) })
+	return told
 }
 
 // listenTo follows what dial reaches while f runs. It must be called in a bubble.
@@ -61,34 +105,42 @@ func listenTo(t *testing.T, dial dialerFunc, caps aaep.Capabilities, f func(e *t
 
 func listenToAll(t *testing.T, caps aaep.Capabilities, dials []dialerFunc, f func(e *testListener)) *testListener {
 	t.Helper()
-	e := &testListener{t: t, lines: make(chan typedLine)}
-	e.l = &listener{announcer: announcer{out: io.MultiWriter(&e.out, &e.screen)},
-		status: announcer{out: io.MultiWriter(&e.err, &e.screen)}}
+	e := newTestListener(t, caps)
+	e.listen(t.Context(), nil, dials, func() { f(e) })
+	return e
+}
+
+// listen follows what dials reach while f runs, over the outputs that prepare sets, if it is set.
+func (e *testListener) listen(ctx context.Context, prepare func(context.Context, *testListener), dials []dialerFunc, f func()) {
+	e.t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	if prepare != nil {
+		prepare(ctx, e)
+	}
+	defer e.print(ctx)()
 	var agents []*followedAgent
 	for _, dial := range dials {
-		f := &followedAgent{listener: e.l, wanted: caps}
+		f := &followedAgent{listener: e.l, wanted: e.l.wanted}
 		var err error
-		if f.sub, err = subscriber.Dial(t.Context(), dial, f.subscriberConfig(false)); err != nil {
-			t.Fatal(err)
+		if f.sub, err = subscriber.Dial(e.t.Context(), dial, f.subscriberConfig(false)); err != nil {
+			e.t.Fatal(err)
 		}
 		defer f.sub.Close()
 		agents = append(agents, f)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); e.ended = e.l.followAgents(ctx, e.lines, agents...) }()
+	go func() { defer close(done); e.ended = e.l.followAgents(ctx, agents...) }()
 	synctest.Wait()
 	e.err.Reset() // the first lines
-	f(e)
+	f()
 	cancel()
 	<-done
-	return e
 }
 
 // typeLine types a line, and returns what is said about it.
 func (e *testListener) typeLine(line string) string {
 	e.err.Reset()
-	e.lines <- typedLine{text: line, at: time.Now()}
+	e.lines <- terminal.Line{Text: line, At: time.Now(), Began: time.Now()}
 	synctest.Wait()
 	return e.err.String()
 }
@@ -135,3 +187,19 @@ func pipeTo(p *producer.Producer) dialerFunc {
 		return a, nil
 	}
 }
+
+// in gives an event a session.
+func in(session string, ev *aaep.Event) *aaep.Event {
+	ev.SessionID = session
+	return ev
+}
+
+// writerFunc is a function that writes.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// failing is a writer whose reader has gone.
+type failing struct{ n int }
+
+func (f *failing) Write([]byte) (int, error) { f.n++; return 0, errors.New("gone") }

@@ -2,7 +2,11 @@
 
 package cli
 
-import "github.com/aaep-go/aaep/subscriber/discover"
+import (
+	"os"
+
+	"github.com/aaep-go/aaep/subscriber/discover"
+)
 
 // The wire that only the agent's own user can reach is a Unix socket.
 const (
@@ -12,3 +16,12 @@ const (
 	localExample  = "unix:/run/user/1000/aaep/planner.sock"
 	foreignScheme = "pipe:"
 )
+
+// hasTerminal reports whether there is a terminal that this program ends with.
+func hasTerminal() bool {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err == nil {
+		tty.Close()
+	}
+	return err == nil
+}

@@ -10,3 +10,7 @@ const (
 	localExample  = `pipe:\\.\pipe\aaep\planner`
 	foreignScheme = "unix:"
 )
+
+// hasTerminal reports whether there is a terminal that this program ends with, which nothing here
+// tells.
+func hasTerminal() bool { return true }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -134,7 +133,7 @@ type personOutput struct {
 // openOutputs opens those that were asked for. Lost is told of those that die, and come back, while
 // the program runs, and unsaid of what there is no voice for.
 func openOutputs(ctx context.Context, names []string, options outputOptions, lost func(phrase.ID, string),
-	unsaid func(announce.Utterance), answering func(*aaep.Event) announce.Words) (*outputs, error) {
+	unsaid func(announce.Utterance), of announce.Preferences) (*outputs, error) {
 	o := &outputs{}
 	ctx, o.stop = context.WithCancel(ctx)
 	for _, name := range names {
@@ -159,9 +158,9 @@ func openOutputs(ctx context.Context, names []string, options outputOptions, los
 			return nil, &exitError{exitUnreachable,
 				fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plainError(err), hint)}
 		}
-		t := &personOutput{outputKind: kind, lost: make(chan struct{}, 1), p: present.New(announce.Preferences{WordsPerMinute: options.wordsPerMinute, UntilDone: options.untilDone && kind.words,
-			Speaks: out.Speaks, Answering: answering,
-			Otherwise: func(own string) announce.Words { return explainUnspoken(uiLanguage(own), kind.other) }})}
+		of.Speaks, of.UntilDone = out.Speaks, options.untilDone && kind.words
+		of.Otherwise = func(own string) announce.Words { return explainUnspoken(uiLanguage(own), kind.other) }
+		t := &personOutput{outputKind: kind, lost: make(chan struct{}, 1), p: present.New(of)}
 		t.p.Unsaid, t.speaks = unsaid, out.Speaks
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {
@@ -243,21 +242,6 @@ func (o *outputs) signalLost() {
 	}
 }
 
-// terminalLines returns a writer to the terminal that writes only where the person wants lines, or
-// no other output is left.
-func (o *outputs) terminalLines(terminal io.Writer) io.Writer {
-	return writerFunc(func(b []byte) (int, error) {
-		if o.plain || int(o.down.Load()) == len(o.tellings) {
-			return terminal.Write(b)
-		}
-		return len(b), nil
-	})
-}
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
-
 // closeAll silences and closes all of them.
 func (o *outputs) closeAll() {
 	o.stop()
@@ -313,39 +297,23 @@ func (o *outputs) planAll(do func(a *announce.Announcer, now time.Time)) {
 	o.forEach(func(p *present.Presenter) { p.Plan(do) })
 }
 
-// heardWhole reports whether the person had the whole question before they began to answer it, and
-// whether an output can know.
-func (o *outputs) heardWhole(began time.Time, question *aaep.Event) (heard, known bool) {
-	if o == nil {
-		return false, false
-	}
-	for _, t := range o.tellings {
-		if !t.words {
-			continue
-		}
-		known = true
-		t.p.Plan(func(a *announce.Announcer, _ time.Time) {
-			_, put := a.Question(began, aaep.Accept)
-			heard = heard || put == question
-		})
-	}
-	return heard, known
+// printsLines reports whether the terminal prints what agents say: where the person wants that, or
+// no other output is left.
+func (o *outputs) printsLines() bool {
+	return o == nil || o.plain || int(o.down.Load()) == len(o.tellings)
 }
 
 // useOutputs opens outputs, which then say what the terminal would print.
 func (l *listener) useOutputs(ctx context.Context, names []string, options outputOptions) (err error) {
-	terminal := l.announcer.out
-	written := announcer{out: terminal}
 	unsaid := func(u announce.Utterance) {
 		if !l.out.plain { // else it stands there already
-			written.printLabelled("", u.Text)
+			l.printLabelled("", u.Text)
 		}
 	}
-	if l.out, err = openOutputs(ctx, names, options, l.informOfOutput, unsaid, l.howToAnswer); err != nil {
+	if l.out, err = openOutputs(ctx, names, options, l.informOfOutput, unsaid, l.preferences(false)); err != nil {
 		return err
 	}
 	l.status.also = func(text string) { l.out.forEach(func(p *present.Presenter) { p.Tell(text, false) }) }
-	l.announcer.out = l.out.terminalLines(terminal)
 	return nil
 }
 
@@ -358,36 +326,25 @@ func (l *listener) informOfOutput(id phrase.ID, what string) {
 	l.informPerson(said...)
 }
 
-// runOutputCommand obeys a command that only outputs can obey, and reports whether name is one.
+// runOutputCommand obeys a command that the outputs obey, and reports whether name is one.
 func (l *listener) runOutputCommand(name string) bool {
 	do := map[string]func(*present.Presenter){
 		"again": (*present.Presenter).Again, "where": (*present.Presenter).WhereAreWe,
 		"waiting": (*present.Presenter).WhatWaits, "details": (*present.Presenter).Details,
 		"spell": (*present.Presenter).Spell, "skip": (*present.Presenter).Skip, "newest": (*present.Presenter).Newest,
+		"next": (*present.Presenter).NextQuestion,
 	}[name]
 	if do == nil {
 		return false
 	}
-	if !l.out.hasAny() && name == "waiting" {
-		l.informPerson(l.asked.InWords(string(l.uiLanguage()), l.hasSeveral()).String())
-		return true
-	}
-	if !l.out.hasAny() && (name == "skip" || name == "newest") {
-		return false
-	}
-	if !l.out.hasAny() {
-		l.informPerson(l.phraseText(phrase.ForOutputs, "/"+name))
-		return true
-	}
-	l.out.forEach(do)
-	if name == "skip" || name == "newest" {
-		l.waiting, l.dropped = nil, 0
+	for _, p := range l.allOutputs() {
+		do(p)
 	}
 	return true
 }
 
 // lookAtPace is how often the pace is looked at, while something happens.
-const lookAtPace = 5 * time.Second
+const lookAtPace = 20 * time.Second
 
 // keepPace asks for the pace that the person really listens at, when that is known and another than
 // was asked for.
@@ -407,7 +364,7 @@ func (l *listener) keepPace(ctx context.Context) {
 	}
 	wpm = min(max(wpm, 50), 1000) // what AAEP can say
 	for _, f := range l.agents {
-		if now := f.currentTerms().PaceWPM; !f.changing && !f.paceless && !f.link.Over &&
+		if now := f.currentTerms().PaceWPM; !f.changing && !f.paceless && !f.ended &&
 			(now == 0 || wpm*5 < now*4 || wpm*4 > now*5) && f.pace != wpm {
 			f.pace = wpm // an agent that does not take it is not asked again
 			f.changeTerms(ctx, aaep.Capabilities{PaceWPM: wpm})

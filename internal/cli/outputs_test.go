@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
 )
@@ -30,15 +32,8 @@ func (d *dying) Present(ctx context.Context, u announce.Utterance) error {
 // once only by a person who had all of it.
 func TestOutputDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out, status saidLine
-		l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
-		p := present.New(announce.Preferences{})
-		ctx, cancel := context.WithCancel(t.Context())
-		o := &outputs{tellings: []*personOutput{{outputKind: outputKind{name: "test", words: true}, p: p}},
-			stop: cancel}
-		l.out, l.announcer.out = o, o.terminalLines(&out)
-		f := &followedAgent{listener: l, name: "asker"}
-		l.agents = []*followedAgent{f}
+		agent, dial := agentOf(t, producer.Config{})
+		defer agent.Shutdown(t.Context())
 		var opened atomic.Int32
 		voice := &pacedVoice{}
 		again := func() (present.Output, error) {
@@ -50,35 +45,45 @@ func TestOutputDies(t *testing.T) {
 			}
 			return voice, nil
 		}
-		o.running.Go(func() {
-			o.tellings[0].runOutput(ctx, &o.down, &dying{}, l.informOfOutput, again)
+		e, ctx := newTestListener(t, subscriber.ScreenReader("en-US")), t.Context()
+		prepare := func(ctx context.Context, e *testListener) {
+			told := &personOutput{outputKind: outputKind{name: "test", words: true}, p: present.New(e.l.preferences(false))}
+			e.l.out = &outputs{tellings: []*personOutput{told}}
+			e.l.printing.Go(func() { told.runOutput(ctx, &e.l.out.down, &dying{}, e.l.informOfOutput, again) })
+		}
+		e.listen(ctx, prepare, []dialerFunc{dial}, func() {
+			paid := e.asksToPay(agent)
+			passTime(700 * time.Millisecond)
+			other, err := agent.StartSession(t.Context(), aaep.Say("Other."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			other.Fail(errors.New("it broke"), aaep.Say("It broke."))
+			passTime(300 * time.Millisecond)
+			if got := e.out.String(); !strings.Contains(got, "It broke.") {
+				t.Errorf("while no output is left, the terminal says %q", got)
+			}
+			passTime(6 * time.Second)
+			e.typeLine("y")
+			passTime(time.Second)
+			if len(paid) > 0 {
+				t.Fatal("a yes counts to a question that was not heard")
+			}
+			passTime(time.Minute)
+			if got := voice.String(); !strings.Contains(got, "Decide: Pay $20 to Ada.\n") || !strings.Contains(got, "High risk.\n") {
+				t.Errorf("heard in the end: %q", got)
+			}
+			e.typeLine("y")
+			passTime(time.Second)
+			if len(paid) == 0 {
+				t.Error("the question does not count as heard")
+			}
+			if got := e.err.String() + e.screen.String(); strings.Count(got,
+				"The output is gone: test: the speech server died. Trying again.") != 2 ||
+				strings.Count(got, "The output test is there again.") != 2 {
+				t.Errorf("the person is told %q", got)
+			}
 		})
-		question := event(pay(), "")
-		question.Timestamp = time.Now()
-		f.addQuestion(question)
-		passTime(time.Second)
-		f.announceEvent(in("other", event(&aaep.HandoffRequested{Reason: "Help."}, "Help.")))
-		if got := out.String(); !strings.Contains(got, "Handover. ") {
-			t.Errorf("while no output is left, the terminal says %q", got)
-		}
-		passTime(5 * time.Second)
-		if l.newLineContext(time.Now()).heard || l.asked.Len() != 1 {
-			t.Error("the question went, or counts as heard")
-		}
-		passTime(time.Minute)
-		if got := voice.String(); !strings.HasPrefix(got, "Decide: Pay $20.\n") ||
-			!strings.Contains(got, "Medium risk.\n") {
-			t.Errorf("heard in the end: %q", got)
-		}
-		if aim := l.newLineContext(time.Now()); !aim.heard {
-			t.Error("the question does not count as heard")
-		}
-		if got := status.String(); strings.Count(got,
-			"The output is gone: test: the speech server died. Trying again.") != 2 ||
-			strings.Count(got, "The output test is there again.") != 2 {
-			t.Errorf("the person is told %q", got)
-		}
-		o.closeAll()
 	})
 }
 
@@ -99,82 +104,103 @@ func (m *mute) Speaks(language string) bool { return language != "yo" }
 // it was spelled.
 func TestNeverAcceptedUnheard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out, status saidLine
-		l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
-		voice := &mute{}
-		p := present.New(announce.Preferences{Speaks: voice.Speaks, Answering: l.howToAnswer})
-		l.out = &outputs{tellings: []*personOutput{{outputKind: outputKind{name: "test", words: true, knows: true},
-			p: p, speaks: voice.Speaks}}}
-		l.setLanguages([]string{"yo", "en"})
-		if got := l.out.spokenFirst([]string{"yo", "es", "yo", "en"}); !slices.Equal(got,
-			[]string{"es", "en", "yo", "yo"}) {
-			t.Errorf("asked for %q", got)
-		}
-		l.status.also = func(text string) { p.Tell(text, false) }
-		ctx, cancel := context.WithCancel(t.Context())
-		presented := make(chan error, 1)
-		go func() { presented <- p.Run(ctx, voice) }()
-		f := &followedAgent{listener: l, name: "asker"}
-		l.agents = []*followedAgent{f}
-		asked := pay()
-		asked.TimeoutSeconds = 600
-		question := event(asked, "")
-		question.LocalizationHints, question.Timestamp = &aaep.LocalizationHints{PrimaryLanguage: "yo"}, time.Now()
-		f.addQuestion(question)
-		for range 3 {
-			passTime(time.Minute)
-			l.answerQuestion(t.Context(), "y", l.newLineContext(time.Now()))
-		}
-		passTime(10 * time.Second)
-		const told = "You may not have heard all of it. Type /spell to have it spelled, or /language for another language that the agent has."
-		if l.asked.Len() != 1 || strings.Count(status.String(), told) != 3 {
-			t.Errorf("it is open: %v; told\n%s", l.asked.Len() == 1, status.String())
-		}
-		heard := voice.String()
-		for _, want := range []string{"There is no voice for the language Yoruba.", "Medium risk.",
-			"Type y to accept or n to reject, then Enter."} {
-			if !strings.Contains(heard, want) {
-				t.Errorf("%q is not heard in\n%s", want, heard)
+		agent, dial := agentOf(t, producer.Config{Language: "yo"})
+		defer agent.Shutdown(t.Context())
+		e, voice := newTestListener(t, subscriber.ScreenReader("yo", "en")), &mute{}
+		e.listen(t.Context(), func(ctx context.Context, e *testListener) { e.hearOver(ctx, voice) }, []dialerFunc{dial}, func() {
+			if got := e.l.out.spokenFirst([]string{"yo", "es", "yo", "en"}); !slices.Equal(got,
+				[]string{"es", "en", "yo", "yo"}) {
+				t.Errorf("asked for %q", got)
 			}
-		}
-		l.runCommand(t.Context(), "/spell")
-		passTime(2 * time.Minute)
-		if aim := l.newLineContext(time.Now()); !aim.heard {
-			t.Errorf("once spelled it does not count as heard:\n%s", voice.String())
-		}
-		cancel()
-		<-presented
+			paid := e.asksToPay(agent)
+			for range 3 {
+				passTime(time.Minute)
+				e.typeLine("y")
+			}
+			passTime(10 * time.Second)
+			heard := voice.String()
+			if len(paid) > 0 || strings.Count(heard, "You may not have heard all of it.") != 3 {
+				t.Errorf("it was accepted: %v; heard\n%s", len(paid) > 0, heard)
+			}
+			for _, want := range []string{"There is no voice for the language Yoruba.", "Type /spell to have it spelled",
+				"High risk.", "Type y to accept or n to reject, then Enter."} {
+				if !strings.Contains(heard, want) {
+					t.Errorf("%q is not heard in\n%s", want, heard)
+				}
+			}
+			e.typeLine("/spell")
+			passTime(3 * time.Minute)
+			e.typeLine("y")
+			passTime(time.Second)
+			if len(paid) == 0 {
+				t.Errorf("once spelled it does not count as heard:\n%s", voice.String())
+			}
+		})
 	})
 }
 
 // How to have more time is heard with the first questions, and then only read.
 func TestHintOfMoreTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out, status saidLine
-		l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
-		voice := &pacedVoice{}
-		p := present.New(announce.Preferences{Answering: l.howToAnswer})
-		l.out = &outputs{tellings: []*personOutput{{outputKind: outputKind{name: "test", words: true, knows: true},
-			p: p}}}
-		ctx, cancel := context.WithCancel(t.Context())
-		presented := make(chan error, 1)
-		go func() { presented <- p.Run(ctx, voice) }()
-		f := &followedAgent{listener: l, name: "asker"}
-		l.agents = []*followedAgent{f}
-		for range hinted + 2 {
-			question := event(pay(), "")
-			question.Timestamp = time.Now()
-			f.addQuestion(question)
+		agent, dial := agentOf(t, producer.Config{})
+		defer agent.Shutdown(t.Context())
+		e, voice := newTestListener(t, subscriber.ScreenReader("en-US")), &pacedVoice{}
+		prepare := func(ctx context.Context, e *testListener) { e.hearOver(ctx, voice).plain(e) }
+		e.listen(t.Context(), prepare, []dialerFunc{dial}, func() {
+			for range hinted + 2 {
+				e.asksToPay(agent)
+				passTime(time.Minute)
+				e.typeLine("n")
+				passTime(30 * time.Second)
+			}
+			const hint = "/more asks for more time."
+			if heard, read := strings.Count(voice.String(), hint), strings.Count(e.out.String(), hint); heard != hinted ||
+				read != hinted+2 {
+				t.Errorf("heard %d times and read %d times:\n%s", heard, read, voice.String())
+			}
+		})
+	})
+}
+
+// plain has the terminal print everything too.
+func (told *personOutput) plain(e *testListener) { e.l.out.plain = true }
+
+// asksToPay has an agent ask whether to pay, and returns where what it was told comes.
+func (e *testListener) asksToPay(agent *producer.Producer) <-chan error {
+	e.t.Helper()
+	s, err := agent.StartSession(e.t.Context(), aaep.Say("Working."))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	paid := make(chan error, 1)
+	go func() {
+		_, err := s.Tool(e.t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Timeout: 20 * time.Minute,
+			Action: aaep.Say("Pay $20 to Ada."), Consequence: aaep.Say("The money is gone.")},
+			func(context.Context) (string, error) { return "", nil })
+		paid <- err
+		s.Complete(aaep.Say("Ready."))
+	}()
+	return paid
+}
+
+// A person who hears, and types, is told on the terminal too why an answer does not count.
+func TestRefusalIsPrinted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent, dial := agentOf(t, producer.Config{})
+		defer agent.Shutdown(t.Context())
+		e, voice := newTestListener(t, subscriber.ScreenReader("en-US")), &pacedVoice{}
+		e.listen(t.Context(), func(ctx context.Context, e *testListener) { e.hearOver(ctx, voice) }, []dialerFunc{dial}, func() {
+			e.asksToPay(agent)
+			passTime(3 * time.Second)
+			for range 3 {
+				e.wantSaid("y", "You may not have heard all of it.")
+				passTime(time.Second)
+			}
+			if got := e.out.String(); got != "" {
+				t.Errorf("printed: %q", got)
+			}
 			passTime(time.Minute)
-			l.closeQuestion("Answer sent: reject.")
-			passTime(10 * time.Second)
-		}
-		const hint = "/more asks for more time."
-		if heard, read := strings.Count(voice.String(), hint), strings.Count(out.String(), hint); heard != hinted ||
-			read != hinted+2 {
-			t.Errorf("heard %d times and read %d times:\n%s", heard, read, voice.String())
-		}
-		cancel()
-		<-presented
+			e.wantSaid("y", "Answer sent: accept.")
+		})
 	})
 }

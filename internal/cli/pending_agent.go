@@ -105,6 +105,7 @@ func (f *followedAgent) replacePending(ctx context.Context, came *followedAgent)
 			f.agents[i] = came
 		}
 	}
+	came.running = f.running
 	came.startFollowing(ctx)
 	if f.later != nil {
 		came.changeTerms(ctx, came.keepLanguages(*f.later))
@@ -113,7 +114,7 @@ func (f *followedAgent) replacePending(ctx context.Context, came *followedAgent)
 
 // giveUpAgent counts an agent that refuses to be followed, or to be followed with these terms.
 func (f *followedAgent) giveUpAgent(err error) {
-	f.link.Over = true
+	f.ended = true
 	f.gone++
 	f.last = err
 	if exitCodeOf(err) != exitUsage && f.hasSeveral() { // else it ends the command, and says so itself

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -52,9 +51,9 @@ func (x *delayedAgent) appear(dial dialerFunc) {
 // followDelayed follows an agent that is there and another that is expected. It must be called in a
 // bubble.
 func followDelayed(t *testing.T, there dialerFunc, x *delayedAgent, f func(*testListener)) *testListener {
-	e := &testListener{t: t, lines: make(chan typedLine)}
-	e.l = &listener{announcer: announcer{out: io.MultiWriter(&e.out, &e.screen)},
-		status: announcer{out: io.MultiWriter(&e.err, &e.screen)}}
+	e := newTestListener(t, subscriber.ScreenReader("en-US"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer e.print(ctx)()
 	reach := func(dial dialerFunc) (*followedAgent, error) {
 		f := &followedAgent{listener: e.l, wanted: subscriber.ScreenReader("en-US")}
 		var err error
@@ -75,9 +74,8 @@ func followDelayed(t *testing.T, there dialerFunc, x *delayedAgent, f func(*test
 			}
 			return reach(dial)
 		})
-	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); e.ended = e.l.followAgents(ctx, e.lines, second, first) }()
+	go func() { defer close(done); e.ended = e.l.followAgents(ctx, second, first) }()
 	synctest.Wait()
 	f(e)
 	cancel()

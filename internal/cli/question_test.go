@@ -52,9 +52,11 @@ func putTestQuestion(t *testing.T, cfg producer.Config, caps aaep.Capabilities, 
 			want := `Decide: Pay $20 to Ada.
 Consequence: The money is gone.
 High risk.
-You have 1 minute to answer. No answer: it will not be done.
+You have 1 minute to answer.
+No answer: it will not be done.
 Not verified: asked in the name of asker.
-Type y to accept or n to reject, then Enter. /more asks for more time.
+/more asks for more time.
+Type y to accept or n to reject, then Enter.
 `
 			if got := e.screen.String(); !strings.Contains(got, want) ||
 				strings.Contains(got, "Waiting for an answer:") {
@@ -102,10 +104,9 @@ func TestOutcomeReject(t *testing.T) {
 func TestOutcomeTimeout(t *testing.T) {
 	putTestQuestion(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *questionSession) {
 		k.passUntil(70 * time.Second)
-		k.wantShown("without an answer", warning+"Nobody answered in time, so this was not done: Pay $20 to Ada.\n"+
-			"aaep: The question is no longer open. You did not answer it.\nDone. Ready.\n")
+		k.wantShown("without an answer", warning+"Nobody answered in time, so this was not done: Pay $20 to Ada.\nDone. Ready.\n")
 		k.typeLine("y")
-		k.wantShown("after a late yes", "aaep: Nothing is being asked.\naaep: The last question: Nobody answered in time, so this was not done: Pay $20 to Ada.\n")
+		k.wantShown("after a late yes", "aaep: Nothing is being asked. The last question: Nobody answered in time, so this was not done: Pay $20 to Ada.\n")
 	})
 }
 
@@ -114,16 +115,16 @@ func TestOutcomeCancelled(t *testing.T) {
 	putTestQuestion(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *questionSession) {
 		k.withdraw()
 		passTime(5 * time.Second)
-		k.wantShown("withdrawn", "Withdrawn, and not done: Pay $20 to Ada.\naaep: The question is no longer open. You did not answer it.\nDone. Ready.\n")
+		k.wantShown("withdrawn", "Withdrawn, and not done: Pay $20 to Ada.\nDone. Ready.\n")
 		k.typeLine("y")
-		k.wantShown("after a late yes", "aaep: Nothing is being asked.\naaep: The last question: Withdrawn, and not done: Pay $20 to Ada.\n")
+		k.wantShown("after a late yes", "aaep: Nothing is being asked. The last question: Withdrawn, and not done: Pay $20 to Ada.\n")
 	})
 	putTestQuestion(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *questionSession) {
 		k.s.Cancel(aaep.CancelledBySystem, aaep.Say("The account is closed."))
 		passTime(5 * time.Second)
-		k.wantShown("cancelled", "Withdrawn, and not done: Pay $20 to Ada.\naaep: The question is no longer open. You did not answer it.\nCancelled. The account is closed.\n")
+		k.wantShown("cancelled", "Withdrawn, and not done: Pay $20 to Ada.\nCancelled. The account is closed.\n")
 		k.typeLine("y")
-		k.wantShown("after a late yes", "aaep: Nothing is being asked.\naaep: The last question: Withdrawn, and not done: Pay $20 to Ada.\n")
+		k.wantShown("after a late yes", "aaep: Nothing is being asked. The last question: Withdrawn, and not done: Pay $20 to Ada.\n")
 	})
 }
 
@@ -148,10 +149,10 @@ func (k *questionSession) dialOther() (*subscriber.Subscription, *aaep.Event) {
 
 // EVT-078: a listener who did not answer is told that it was not them.
 func TestOutcomeElsewhere(t *testing.T) {
-	late := map[aaep.Decision]string{aaep.Accept: "Accepted, and being done:", aaep.Reject: "Rejected, and not done:"}
+	late := map[aaep.Decision]string{aaep.Accept: "Pay finished.", aaep.Reject: "Rejected, and not done: Pay $20 to Ada."}
 	for d, want := range map[aaep.Decision]string{
-		aaep.Accept: "aaep: The question is no longer open. You did not answer it.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n",
-		aaep.Reject: "Rejected, and not done: Pay $20 to Ada.\naaep: The question is no longer open. You did not answer it.\nDone. Ready.\n",
+		aaep.Accept: "Accepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n",
+		aaep.Reject: "Rejected, and not done: Pay $20 to Ada.\nDone. Ready.\n",
 	} {
 		putTestQuestion(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *questionSession) {
 			sub, ev := k.dialOther()
@@ -162,8 +163,7 @@ func TestOutcomeElsewhere(t *testing.T) {
 			passTime(5 * time.Second)
 			k.wantShown("somebody else said "+string(d), want)
 			k.typeLine("n")
-			k.wantShown("after a late no", "aaep: Nothing is being asked.\naaep: The last question: "+late[d]+
-				" Pay $20 to Ada.\n")
+			k.wantShown("after a late no", "aaep: Nothing is being asked. The last question: "+late[d]+"\n")
 		})
 	}
 }
@@ -184,7 +184,7 @@ func TestOutcomeMoreTime(t *testing.T) {
 		k.wantShown("a yes in the added time",
 			"aaep: Answer sent: accept.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n")
 		k.typeLine("/more")
-		k.wantShown("when nothing is asked", "aaep: Nothing is being asked.\naaep: The last question: Accepted, and being done: Pay $20 to Ada.\n")
+		k.wantShown("when nothing is asked", "aaep: Nothing is being asked. The last question: Pay finished.\n")
 	})
 }
 
@@ -217,7 +217,7 @@ func TestMoreTimeForAnother(t *testing.T) {
 		}
 		passTime(5 * time.Second)
 		k.passUntil(170 * time.Second)
-		if left := k.l.asked.First().Left(time.Now()).Round(time.Second); left != 10*time.Second {
+		if left := time.Until(k.l.controlState().Question.Until).Round(time.Second); left != 10*time.Second {
 			k.t.Errorf("%v are left, want 10s", left)
 		}
 		k.screen.Reset()
@@ -240,7 +240,7 @@ func TestLateAnswer(t *testing.T) {
 			k.t.Fatal(err)
 		}
 		k.passUntil(70 * time.Second)
-		k.wantShown("until then, by its own clock", "The time to answer is almost over: you have about 25 seconds.\n")
+		k.wantShown("until then, by its own clock", "aaep: The time to answer is almost over: you have about 25 seconds.\n")
 		k.typeLine("y")
 		passTime(5 * time.Second)
 		k.wantShown("a yes", "aaep: The time to answer is over. Your answer was not sent.\n")
@@ -313,6 +313,7 @@ func TestChoices(t *testing.T) {
 			e.wantSaid("1", meant+"1.")
 			e.wantSaid("2", meant+"2.")
 			e.wantSaid("1", meant+"1.")
+			passTime(10 * time.Second)
 			e.wantSaid("1", "Answer sent: 1.")
 			if got := <-got; got != "one" {
 				t.Errorf("1 is %v", got)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/plaintext"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
@@ -294,10 +295,10 @@ func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 	}
 	defer s.Close()
 	both := &programStreams{Output: s.Output(), language: r.language}
-	text := &textWriter{out: &programStream{of: both}, tee: r.out}
-	errs := &textWriter{out: &programStream{of: both, errs: true}, tee: r.errs}
+	text := &plaintext.Writer{Out: &programStream{of: both}, Tee: r.out}
+	errs := &plaintext.Writer{Out: &programStream{of: both, errs: true}, Tee: r.errs}
 	if r.parent { // who started this hears it
-		errs.tee = nil
+		errs.Tee = nil
 	}
 	var failed error
 	if len(r.args) == 0 {
@@ -310,7 +311,7 @@ func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 			failed = err
 		}
 	}
-	if strange := text.strange + errs.strange; strange > 0 {
+	if strange := text.Strange() + errs.Strange(); strange > 0 {
 		r.status.printLabelled("aaep", words.Count(strange, "byte")+
 			" of the output could not be read as text. Listeners are told a replacement character for each.")
 	}

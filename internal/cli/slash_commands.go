@@ -21,7 +21,7 @@ import (
 func (l *listener) liveAgents() iter.Seq[*followedAgent] {
 	return func(yield func(*followedAgent) bool) {
 		for _, f := range l.agents {
-			if !f.link.Over && !yield(f) {
+			if !f.ended && !yield(f) {
 				return
 			}
 		}
@@ -37,6 +37,19 @@ const quietTime = 5 * time.Minute
 // tellsAnew is how long an agent may take to tell a question in a language that was asked for,
 // until it is put as it is.
 const tellsAnew = time.Second
+
+// sameLanguage reports whether two tags are of one language.
+func sameLanguage(a, b string) bool {
+	a, _, _ = strings.Cut(a, "-")
+	b, _, _ = strings.Cut(b, "-")
+	return strings.EqualFold(a, b)
+}
+
+// question returns the question that is put, or nil.
+func (l *listener) question() (question *aaep.Event) {
+	l.judging()[0].Plan(func(a *announce.Announcer, now time.Time) { _, question, _ = a.Put(now) })
+	return question
+}
 
 // runCommand obeys a line that begins with a slash. A wrong one gets an answer and changes nothing.
 func (l *listener) runCommand(ctx context.Context, line string) {
@@ -75,16 +88,16 @@ func (l *listener) runCommand(ctx context.Context, line string) {
 		for _, f := range l.agents {
 			l.informPerson(announce.Speaker(f.name), f.describeState())
 		}
-	case "next":
-		l.putAside()
-	case "skip", "newest":
-		l.skipHeld(name == "newest")
 	case "more":
 		if word != "" {
 			l.informOfMisuse(line, "/more")
 			return
 		}
-		l.askMoreTime(ctx)
+		if l.countOpen() == 0 {
+			present.Answer(time.Now(), " ", l.reads) // which says that nothing is asked
+			return
+		}
+		present.MoreTime(l.allOutputs()...)
 	case "quiet":
 		if word != "" && word != "on" && word != "off" {
 			l.informOfMisuse(line, "/quiet, /quiet off")
@@ -92,11 +105,11 @@ func (l *listener) runCommand(ctx context.Context, line string) {
 		}
 		l.setQuiet(ctx, word != "off")
 	default:
-		if l.talk != nil && l.asked.Len() == 0 && l.talk.Own(line) {
+		if l.talk != nil && l.countOpen() == 0 && l.talk.Own(line) {
 			return
 		}
 		said := []string{l.phraseText(phrase.NoCommand, "/"+name), l.phraseText(phrase.HelpIsThere, "")}
-		if l.asked.Len() > 0 {
+		if l.countOpen() > 0 {
 			said = append(said, l.phraseText(phrase.SpaceBefore, ""))
 		}
 		l.informPerson(said...)
@@ -156,38 +169,17 @@ func (l *listener) setQuiet(ctx context.Context, on bool) {
 			f.startQuiet() // once more, in case that this fails
 		}
 	}
-	l.out.forEach(func(p *present.Presenter) { p.Hush(on) })
+	for _, p := range l.allOutputs() {
+		p.Hush(on)
+	}
 	switch {
 	case on:
 		l.hushed = l.after(quietTime, func(ctx context.Context) { l.setQuiet(ctx, false) })
 		l.informPerson(phrase.Lasting(string(l.uiLanguage()), phrase.QuietNow, quietTime))
 	case was:
 		l.informPerson(l.phraseText(phrase.NoLongerQuiet, ""))
-		l.catchUp()
 	default:
 		l.informPerson(l.phraseText(phrase.NotQuiet, ""))
-	}
-}
-
-// skipHeld drops the lines that are held for the terminal and says how many; the newest is printed
-// where newest is set.
-func (l *listener) skipHeld(newest bool) {
-	n := l.dropped + len(l.waiting)
-	if n == 0 {
-		l.informPerson(l.phraseText(phrase.NothingMore, ""))
-		return
-	}
-	last := l.waiting[len(l.waiting)-1]
-	l.waiting, l.dropped = nil, 0
-	if newest {
-		n--
-	}
-	if n > 0 {
-		l.informPerson(phrase.Counted(string(l.uiLanguage()), phrase.LinesLeftOut, n, "line"))
-	}
-	if newest {
-		l.printLabelled("", l.phraseText(phrase.TheNewest, ""))
-		last.of.printSaid(last.text)
 	}
 }
 
@@ -239,7 +231,7 @@ func (f *followedAgent) handleTermsAnswer(ctx context.Context, change aaep.Capab
 	f.changing = false
 	gone := change.SupportsConfirmationReply != nil           // no person can type here any more, which was said
 	switch mine := change.PaceWPM == f.pace && f.pace != 0; { // which the person did not ask for, and is not told
-	case ctx.Err() != nil || f.link.Over:
+	case ctx.Err() != nil || f.ended:
 		return
 	case err == nil:
 		f.wanted = f.wanted.With(change)
@@ -264,9 +256,6 @@ func (f *followedAgent) handleTermsAnswer(ctx context.Context, change aaep.Capab
 		}
 	case mine:
 		f.paceless = f.paceless || errors.As(err, new(*aaep.Rejection))
-	}
-	if q := f.asked.First(); q != nil && q.Put.IsZero() { // it was told once more meanwhile
-		f.putQuestion(q)
 	}
 	if next := f.later; next != nil {
 		f.later = nil
@@ -296,11 +285,12 @@ func (f *followedAgent) announceTerms(ctx context.Context, change aaep.Capabilit
 		f.informOfLink(f.phraseText(phrase.FromNowOn, f.uiLanguage().joinList(list)))
 		f.explainRefusals(terms.With(change))
 	}
-	if q := f.asked.First(); q != nil && f.uiLanguage() != was { // what is to be typed is another key
-		put := q.Put
+	question := f.question()
+	if question != nil && f.uiLanguage() != was && !sameLanguage(question.Language(), string(f.uiLanguage())) {
+		// The agent does not tell it in that language, and what is to be typed is another key.
 		f.after(tellsAnew, func(context.Context) {
-			if f.asked.First() == q && q.Put.Equal(put) {
-				f.putQuestion(q)
+			if f.question() == question {
+				present.Answer(time.Now(), "", f.reads)
 			}
 		})
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/aaep-go/aaep/subscriber/braille"
 	"github.com/aaep-go/aaep/subscriber/present"
 	"github.com/aaep-go/aaep/subscriber/speech"
+	"github.com/aaep-go/aaep/subscriber/terminal"
 )
 
 var record = flag.Bool("record", false, "write docs/recordings anew")
@@ -33,7 +34,7 @@ var record = flag.Bool("record", false, "write docs/recordings anew")
 type story struct {
 	*testing.T
 	began time.Time
-	lines chan typedLine
+	lines chan terminal.Line
 	told  func(context.Context) // waits until what was said was told
 	asked func() bool           // whether they have had the question, and all else there was to hear
 	mu    sync.Mutex
@@ -65,7 +66,7 @@ func (s *story) answers() {
 	time.Sleep(2 * time.Second)
 	s.note("The person types y and Enter.")
 	select {
-	case s.lines <- typedLine{text: "y", at: time.Now()}:
+	case s.lines <- terminal.Line{Text: "y", At: time.Now(), Began: time.Now()}:
 	case <-s.Context().Done():
 	}
 }
@@ -88,7 +89,7 @@ func plans(ctx context.Context, s *story, p *producer.Producer) {
 func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open func(s *story) present.Output,
 	hands func(s *story)) *story {
 	t.Helper()
-	s := &story{T: t, began: time.Now(), lines: make(chan typedLine)}
+	s := &story{T: t, began: time.Now()}
 	p, err := newProducer(name, producer.Config{Language: "en-US", Languages: []string{"es"}, ShortTimeouts: true})
 	if err != nil {
 		t.Fatal(err)
@@ -100,33 +101,20 @@ func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open fun
 		t.Fatal(err)
 	}
 	defer sub.Close()
-	var terminal, talk saidLine
-	l := &listener{announcer: announcer{out: &terminal}, status: announcer{out: &talk}}
+	e := newTestListener(t, caps)
+	s.lines = e.lines
 	out := open(s)
-	pr := present.New(announce.Preferences{Speaks: out.Speaks, Answering: l.howToAnswer})
-	l.out = &outputs{tellings: []*personOutput{{outputKind: outputKind{name: "story", words: true, knows: true},
-		p: pr}}}
-	l.status.also = func(text string) { pr.Tell(text, false) }
 	ctx, cancel := context.WithCancel(t.Context())
 	s.ended = ctx.Done()
-	presented, followed := make(chan error, 1), make(chan error, 1)
-	go func() { presented <- pr.Run(ctx, out) }()
-	go func() { followed <- l.followAgents(ctx, s.lines, &followedAgent{listener: l, sub: sub, wanted: caps}) }()
-	s.told = l.awaitTold
+	pr := e.hearOver(ctx, out).p
+	stopPrinting := e.print(ctx)
+	followed := make(chan error, 1)
+	go func() { followed <- e.l.followAgents(ctx, &followedAgent{listener: e.l, sub: sub, wanted: caps}) }()
+	s.told = e.l.awaitTold
 	s.asked = func() bool {
-		had := make(chan bool, 1)
-		l.runInLoop(ctx, func() {
-			q := l.asked.First()
-			var put *aaep.Event
-			pr.Plan(func(a *announce.Announcer, now time.Time) { _, put = a.Question(now, aaep.Accept) })
-			had <- q != nil && put == q.Event && !speaking(pr)
-		})
-		select {
-		case had := <-had:
-			return had
-		case <-ctx.Done():
-			return true
-		}
+		var put *aaep.Event
+		pr.Plan(func(a *announce.Announcer, now time.Time) { _, put = a.Question(now, aaep.Accept) })
+		return put != nil && !speaking(pr) || ctx.Err() != nil
 	}
 	synctest.Wait()
 	go hands(s)
@@ -145,8 +133,8 @@ func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open fun
 		}
 	}
 	cancel()
-	<-presented
 	<-followed
+	stopPrinting()
 	out.Close()
 	return s
 }

@@ -103,6 +103,9 @@ func (l *listener) setLanguages(languages []string) {
 	spoken := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !l.out.canSpeak(tag) })
 	l.language.Store(uiLanguage(phrase.Best(spoken)))
 	l.out.forEach(func(p *present.Presenter) { p.SetLanguage(languages...) })
+	if l.reads != nil {
+		l.reads.SetLanguage(languages...)
+	}
 }
 
 // phraseText returns one of this program's own sentences, in the listener's language.

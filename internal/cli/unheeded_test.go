@@ -3,10 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
-	"io"
-	"net"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,12 +79,12 @@ func TestAnswerUnheeded(t *testing.T) {
 		passTime(2 * time.Second)
 		k.wantShown("then", "aaep: "+unheeded+" The question is: Pay $20 to Ada. Now.\n")
 		k.typeLine("y")
-		k.wantShown("once more", "aaep: Nothing is being asked.\naaep: The last question: "+unheeded+"\n")
+		k.wantShown("once more", "aaep: Nothing is being asked. The last question: "+unheeded+"\n")
 		passTime(time.Minute)
 		const outcome = "Nobody answered in time, so this was not done: Pay $20 to Ada. Now.\n"
 		k.wantShown("when the time is over", warning+outcome)
 		k.typeLine("y")
-		k.wantShown("after that", "aaep: Nothing is being asked.\naaep: The last question: "+outcome)
+		k.wantShown("after that", "aaep: Nothing is being asked. The last question: "+outcome)
 	})
 }
 
@@ -116,62 +113,4 @@ func TestAnswerHeeded(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Of an answer whose fate is not known when its agent was started again, the person is told that it
-// may have arrived; not of one that reached no agent.
-func TestTriedAndLost(t *testing.T) {
-	for _, c := range []struct {
-		about string
-		err   error
-		told  bool
-	}{
-		{"the link broke meanwhile", io.ErrUnexpectedEOF, true},
-		{"nobody was there", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, false},
-	} {
-		t.Run(c.about, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p, dial := agentOf(t, producer.Config{})
-				defer p.Shutdown(t.Context())
-				link := func(ctx context.Context) (transports.Conn, error) {
-					conn, err := dial(ctx)
-					return breaking{conn, c.err}, err
-				}
-				listenTo(t, link, subscriber.ScreenReader("en-US"), func(e *testListener) {
-					s, err := p.StartSession(t.Context(), aaep.Say("Working."))
-					if err != nil {
-						t.Fatal(err)
-					}
-					go s.Confirm(t.Context(),
-						producer.Tool{Name: "pay", Action: aaep.Say("Pay."), Consequence: aaep.Say("It is gone."),
-							Risk: aaep.RiskHigh})
-					passTime(20 * time.Second)
-					(&questionSession{testListener: e}).typeLine("y")
-					passTime(time.Second)
-					e.screen.Reset()
-					e.l.runInLoop(t.Context(), e.l.agents[0].loseQuestions)
-					synctest.Wait()
-					told := strings.Contains(e.screen.String(),
-						"The question is no longer open. Your answer may have arrived. If it still matters")
-					if plain := strings.Contains(e.screen.String(),
-						"The question is no longer open. If it still matters"); told != c.told || plain == c.told {
-						t.Errorf("heard\n%s", e.screen.String())
-					}
-				})
-			})
-		})
-	}
-}
-
-// breaking is a link over which no answer gets through for sure.
-type breaking struct {
-	transports.Conn
-	err error
-}
-
-func (c breaking) Send(ctx context.Context, msg []byte) error {
-	if bytes.Contains(msg, []byte(`"decision"`)) {
-		return c.err
-	}
-	return c.Conn.Send(ctx, msg)
 }

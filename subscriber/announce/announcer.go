@@ -23,10 +23,12 @@ type Preferences struct {
 	// Answering is how they answer a question, such as by which key. It is said after the question, and when that is called to
 	// mind; nil says nothing.
 	Answering func(question *aaep.Event) Words
-	// Text is what is said of an event; nil is what the function Text says of it at Verbosity.
-	Text func(ev *aaep.Event) Words
-	// Reads says that the person reads lines that stay, at their own pace: what nothing tells they have read whole, and may have. A yes that
-	// comes before it can have been heard then counts where little is at stake, and else when it is given once more.
+	// Text is what is said of an event of the agent that source names; nil is what the function Text
+	// says of it at Verbosity.
+	Text func(source string, ev *aaep.Event) Words
+	// Reads says that the person reads lines that stay, at their own pace. An Utterance is then a line, with an answer as the agent wrote it,
+	// code and marks among it. Nothing tells whether they have read a question whole: a yes that comes before it can have been heard counts
+	// where little is at stake, and else when it is given once more.
 	Reads bool
 	// Unseen reports whether the keys of what the person types now are not seen one by one, as of what was pasted; nil is that they are. A yes
 	// to what cannot be undone, or is of high risk, is then a word that is said with the question or asked for.
@@ -91,6 +93,7 @@ type Announcer struct {
 	accepts  []string // the words for a yes that were asked for, the newest last
 	gone     *Asked   // the question that was closed last,
 	came     Words    // and what came of it
+	refused  string   // why the newest answer does not count
 	eclipse  eclipse
 	typed    time.Time // the newest key
 	// typedBefore is the newest key before those that the person types now; they may be those of an answer.
@@ -196,7 +199,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	if a.p.UntilDone && ev.Type().Terminal() {
 		w = w.And(" ", a.leftUntilDone(source, ev))
 	}
-	sentences := w.sentences(kindOf(ev) == Question)
+	sentences := a.sentences(w, kindOf(ev) == Question)
 	if len(sentences) == 0 {
 		a.skim(now, source, ev, nil)
 		return

@@ -58,7 +58,7 @@ func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep
 		ans.seg.SetLanguage(tag)
 	}
 	text := p.Chunk
-	if p.ContentType == "application/json" {
+	if p.ContentType == "application/json" && !a.p.Reads {
 		text = ans.data.words(text)
 	}
 	pieces := ans.seg.Write(text)
@@ -133,6 +133,10 @@ func (a *Announcer) pauses(now time.Time) {
 }
 
 func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
+	if a.p.Reads {
+		a.readPieces(now, ans, pieces)
+		return
+	}
 	text := ""
 	for i, p := range pieces {
 		text += ans.space + p.Text

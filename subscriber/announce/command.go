@@ -211,7 +211,7 @@ func (a *Announcer) dropReminders(now time.Time) {
 
 // say puts what the person asked for before everything that is not critical.
 func (a *Announcer) say(now time.Time, w Words) *item {
-	it := &item{kind: Notice, sentences: w.sentences(false), arrived: now}
+	it := &item{kind: Notice, sentences: a.sentences(w, false), arrived: now}
 	a.sayItem(now, it)
 	return it
 }
@@ -315,7 +315,7 @@ func (a *Announcer) WhatWaits(now time.Time) {
 
 // sayLast is say of what ends with the question that is put: an answer is for that.
 func (a *Announcer) sayLast(now time.Time, w Words) {
-	it := &item{kind: Notice, sentences: w.sentences(false), arrived: now}
+	it := &item{kind: Notice, sentences: a.sentences(w, false), arrived: now}
 	if a.open.Len() > 1 {
 		it.lists = len(it.sentences)
 	}

@@ -95,7 +95,7 @@ func (a *Announcer) countLeft(gone *item, at int) {
 	if gone.kind == Output {
 		w = w.And(" ", ours(a.language, phrase.TheNewest, ""))
 	}
-	it.sentences = w.sentences(false)
+	it.sentences = a.sentences(w, false)
 	it.receipt.Of = len(it.sentences)
 }
 

@@ -72,7 +72,7 @@ func (a *Announcer) lost(now time.Time, source string) {
 }
 
 func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) *item {
-	sentences := w.sentences(false)
+	sentences := a.sentences(w, false)
 	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
 	if len(sentences) == 0 || slices.ContainsFunc(slices.Concat(a.asked, a.normal), same) && !critical {
 		return nil

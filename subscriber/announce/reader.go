@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -81,6 +83,29 @@ func (a *Announcer) readDecision(now time.Time, q *Asked, p *aaep.AwaitingConfir
 	return ""
 }
 
+// canHaveRead reports whether a person can have read a question up to what follows from it, as it
+// stands there, before they began to answer: a voice at their pace would have said it. How long
+// there is, who asks and the keys are not counted.
+func (a *Announcer) canHaveRead(q *Asked, began time.Time) bool {
+	if q.heard.IsZero() {
+		return false
+	}
+	asked := question(q.Event, q.Given()).String()
+	asked = asked[:max(strings.LastIndexByte(asked, '\n'), 0)]
+	return began.Sub(q.Put) >= spoken.Time(aaep.SafeText(asked), a.p.WordsPerMinute)
+}
+
+// refreshAnswering says from now on how questions are answered in another language.
+func (a *Announcer) refreshAnswering() {
+	for _, q := range a.open.all {
+		was := a.sentences(q.answering, true)
+		q.answering = a.howToAnswer(q)
+		if n := len(q.said) - len(was); n >= 0 && slices.Equal(q.said[n:], was) {
+			q.said = append(slices.Clip(q.said[:n]), a.sentences(q.answering, true)...)
+		}
+	}
+}
+
 // askAgain asks once more for an answer that came before the question can have been read, where it
 // must not count yet, and reports whether that is so: a key silences a screen reader, and what it
 // had yet to say is not said again.
@@ -107,7 +132,7 @@ func (a *Announcer) askAgain(now time.Time, q *Asked, r *Reply) bool {
 		defer a.putAgain(now, q)
 	}
 	q.again = true
-	a.say(now, a.of(q.Source, early)).about = q
+	a.refuse(now, q, early).about = q
 	return true
 }
 
@@ -121,7 +146,7 @@ func (a *Announcer) answerNothing(now time.Time, q *Asked, text string) {
 	case q == nil && text != "":
 		w := ours(a.language, phrase.NothingAsked, "")
 		if a.came != nil {
-			w = w.And(" ", ours(a.language, phrase.LastQuestion, "")).And(" ", a.came)
+			w = w.And(" ", ours(a.language, phrase.LastQuestion, "")).And("", a.came)
 		}
 		a.say(now, w)
 	}
@@ -165,6 +190,44 @@ func (a *Announcer) sent(r *Reply) Words {
 // tellsOfMore is how long the agent has to tell of more time in its own words, before the person is
 // told without them: they do not reach those who want few events, or none now.
 const tellsOfMore = 3 * time.Second
+
+// sentences are what is presented one at a time of words: sentences, of which a question has one
+// line each at the most, or the lines that a person reads.
+func (a *Announcer) sentences(w Words, lines bool) (all []Part) {
+	if !a.p.Reads {
+		return w.sentences(lines)
+	}
+	if len(w) == 0 {
+		return nil
+	}
+	language := w[0].Language
+	for line := range strings.SplitSeq(w.String(), "\n") {
+		if line = strings.TrimRight(aaep.SafeText(line), " "); line == "" {
+			continue
+		}
+		if parts := split(line, language); lines && len(parts) > 1 && tellsTime(Part{language, parts[0]}) { // which is told as it is then
+			all = append(all, Part{language, parts[0]})
+			line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), parts[0]))
+		}
+		if line != "" {
+			all = append(all, Part{language, line})
+		}
+	}
+	return all
+}
+
+// readPieces lets the pieces of an answer wait for a person who reads lines: as they are.
+func (a *Announcer) readPieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
+	var text strings.Builder
+	for _, p := range pieces {
+		text.WriteString(p.Text)
+	}
+	if lines := a.sentences(In(ans.language, text.String()), false); len(lines) > 0 {
+		it := a.item(now, ans.source, ans.event, Output, lines)
+		it.critical = false
+		a.queue(&a.normal, it)
+	}
+}
 
 // AskMore notes that more time is asked for, for a question or, where that is nil, for the one that
 // is put, and returns that and the agent whose it is. It returns nil where nothing is asked, or

@@ -174,7 +174,7 @@ func TestReadAgain(t *testing.T) {
 	p.state(aaep.StateAwaitingInput, aaep.StateThinking, "Nobody answered in time, so this was not done: Pay $20.")
 	p.a.Settle(p.now, ev)
 	p.pass(time.Second)
-	if r, printed := p.types("y"); r != nil || printed != "Nothing is being asked.|The last question: Nobody answered in time, so this was not done: Pay $20." {
+	if r, printed := p.types("y"); r != nil || printed != "Nothing is being asked. The last question: Nobody answered in time, so this was not done: Pay $20." {
 		t.Errorf("a late yes: %v, says %s", r, printed)
 	}
 	if _, printed := p.types(""); printed != "" {
@@ -192,8 +192,8 @@ func TestMoreTimeIsTold(t *testing.T) {
 		limit time.Duration
 	}{
 		"told by the agent": {nil, true, "More time.", 180 * time.Second},
-		"told here":         {nil, false, "There is more time.|You have about 2 minutes 30 seconds to answer.", 180 * time.Second},
-		"none":              {closes.ErrNoMoreTime, false, "The agent gives no more time for this question.|You have 1 minute 10 seconds to answer.", 90 * time.Second},
+		"told here":         {nil, false, "There is more time. You have about 2 minutes 30 seconds to answer.", 180 * time.Second},
+		"none":              {closes.ErrNoMoreTime, false, "The agent gives no more time for this question. You have 1 minute 10 seconds to answer.", 90 * time.Second},
 		"closed":            {closes.ErrUnknown, false, "There is no more time: the question is no longer open.", 90 * time.Second},
 		"lost":              {errors.New("no link"), false, "No more time so far: the link broke.", 90 * time.Second},
 	} {

@@ -29,13 +29,13 @@ func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, q
 	return q.Source, q.Event
 }
 
-// Put returns the question that is put to the person, or is about to be, and the agent whose it is;
-// nil is none.
-func (a *Announcer) Put() (source string, question *aaep.Event) {
+// Put returns the question that is put to the person, or is about to be, the agent whose it is, and
+// how much time is left to answer; nil is none.
+func (a *Announcer) Put(now time.Time) (source string, question *aaep.Event, left time.Duration) {
 	if q := a.open.First(); q != nil {
-		return q.Source, q.Event
+		return q.Source, q.Event, q.Left(now)
 	}
-	return "", nil
+	return "", nil, 0
 }
 
 // readable reports whether a question was put long enough ago that an answer is not for the
@@ -58,6 +58,7 @@ type Reply struct {
 	Question *aaep.Event   // the event that asked
 	Decision aaep.Decision // of a confirmation
 	Response any           // to a clarification: a string, a bool or a float64
+	Untold   bool          // the terms of the subscription leave out the events that tell what comes of it
 	asked    *Asked
 	by       *Announcer
 	choice   int // the place of a choice, from 1; zero is none
@@ -92,6 +93,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	tooSoon := ours(a.language, phrase.TypedTooSoon, "")
 	_, decides := q.Event.Payload.(*aaep.AwaitingConfirmation)
 	if a.eclipse.covers(began) || decides && a.eclipse.covers(now) { // a text that was begun before goes on
+		a.refused = a.of(q.Source, tooSoon).String()
 		a.sayLast(now, tooSoon)
 		return nil
 	}
@@ -104,16 +106,16 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	case r == nil && refused == nil: // why is being told
 		return nil
 	case refused != nil:
-		it := a.say(now, a.of(q.Source, refused))
+		it := a.refuse(now, q, refused)
 		if it.about = q; q.doubted != "" && q.meant == nil {
 			q.meant = it
 		}
 		return nil
-	case a.p.Reads && !q.mayCount(began, time.Time{}):
+	case a.p.Reads && !a.canHaveRead(q, began):
 		if a.askAgain(now, q, r) {
 			return nil
 		}
-	case r.Decision != aaep.Reject && !q.mayCount(began, typed):
+	case !a.p.Reads && r.Decision != aaep.Reject && !q.mayCount(began, typed):
 		if !a.interject(now, q, ours(a.language, phrase.NotAllHeard, "")) {
 			a.putAgain(now, q)
 		}
@@ -121,6 +123,19 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	}
 	q.sending, a.taken = now, now
 	return r
+}
+
+// refuse says why an answer does not count.
+func (a *Announcer) refuse(now time.Time, q *Asked, why Words) *item {
+	why = a.of(q.Source, why)
+	a.refused = why.String()
+	return a.say(now, why)
+}
+
+// Refused returns why the newest answer does not count, as the person is told, and forgets it.
+func (a *Announcer) Refused() (why string) {
+	why, a.refused = a.refused, ""
+	return why
 }
 
 // read makes of a line what it says to a question, or says why it says nothing; neither is where the
@@ -200,12 +215,13 @@ func (a *Announcer) heardBefore(it *item, at time.Time) bool {
 // not be so any more. It reports whether that is so.
 func (a *Announcer) interject(now time.Time, q *Asked, why Words) (waits bool) {
 	w := a.of(q.Source, why)
+	a.refused = w.String()
 	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
 		i := slices.IndexFunc(*queue, func(it *item) bool { return it.kind == Question && it.event == q.Event })
 		if i < 0 {
 			continue
 		}
-		it, asks := &item{kind: Notice, sentences: w.sentences(false), arrived: now}, (*queue)[i]
+		it, asks := &item{kind: Notice, sentences: a.sentences(w, false), arrived: now}, (*queue)[i]
 		if i > 0 && (*queue)[i-1].kind == Notice && slices.Equal((*queue)[i-1].sentences, it.sentences) {
 			return true // it is being said
 		}
@@ -265,7 +281,7 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	if !open || !settles {
 		return
 	}
-	if err == nil {
+	if err == nil && !r.Untold {
 		a.open.Answered(now, q)
 	}
 	a.closeQuestion(now, q)
@@ -293,8 +309,20 @@ func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
 	a.closeQuestion(now, q)
 }
 
+// Lapse is Settle of a question that went with its subscription, such as when the agent was started
+// again. The person is told: of one that is put they wait for nothing.
+func (a *Announcer) Lapse(now time.Time, question *aaep.Event) {
+	q := a.open.Find(question)
+	if q != nil && q.sending.IsZero() && !q.tried && !q.Put.IsZero() {
+		w := ours(a.language, phrase.QuestionClosed, "").And(" ", ours(a.language, phrase.AsksAgain, ""))
+		a.tell(now, a.of(q.Source, w), true, nil)
+	}
+	a.Settle(now, question)
+}
+
 // closeQuestion takes away a question that is open no longer, and puts the next.
 func (a *Announcer) closeQuestion(now time.Time, q *Asked) {
+	a.gone, a.came = q, nil
 	a.open.Remove(q)
 	a.settled(q, now)
 	a.putNext(now)

@@ -168,7 +168,11 @@ func (a *Announcer) settle(now time.Time) {
 			}
 			continue
 		}
-		if it := a.tell(now, a.of(q.Source, ours(a.language, phrase.AnswerUnheeded, "").And(" ", w)), false, nil); it != nil {
+		unheeded := ours(a.language, phrase.AnswerUnheeded, "")
+		if a.gone == q {
+			a.came = unheeded
+		}
+		if it := a.tell(now, a.of(q.Source, unheeded.And(" ", w)), false, nil); it != nil {
 			it.names = q
 		}
 	}
@@ -223,7 +227,7 @@ func (a *Announcer) correctTime(now time.Time) {
 		if it.source == "" { // else introduce names it
 			w = a.of(it.about.Source, w)
 		}
-		it.arrived, it.sentences = now, w.sentences(false)
+		it.arrived, it.sentences = now, a.sentences(w, false)
 		it.receipt.Of = len(it.sentences)
 	}
 }

@@ -131,7 +131,7 @@ func (a *Announcer) leadIn(now time.Time, it *item) bool {
 		if g != nil {
 			g.failed, g.overtaken = false, false
 		}
-		n := &item{kind: Notice, reminds: true, sentences: ours(a.language, phrase.CameBefore, "").sentences(false), arrived: now}
+		n := &item{kind: Notice, reminds: true, sentences: a.sentences(ours(a.language, phrase.CameBefore, ""), false), arrived: now}
 		n.leads, it.lead = it, n
 		a.keep(n)
 		a.normal = slices.Insert(a.normal, 0, n)
@@ -160,7 +160,7 @@ func drowns(q *Asked, it *item) bool {
 
 // about says something about a question that is put, before anything else that waits.
 func (a *Announcer) about(now time.Time, q *Asked, w Words) *item {
-	it := &item{kind: Notice, about: q, reminds: true, sentences: w.sentences(false), arrived: now}
+	it := &item{kind: Notice, about: q, reminds: true, sentences: a.sentences(w, false), arrived: now}
 	a.keep(it)
 	a.normal = slices.Insert(a.normal, 0, it)
 	return it

@@ -20,6 +20,7 @@ func (a *Announcer) speaks(language string) bool {
 // SetLanguage says what this program speaks by itself, beside what it quotes: the first of somebody's languages that it knows and that can
 // be presented. Without one of them, and before, that is English, or another that can be.
 func (a *Announcer) SetLanguage(languages ...string) {
+	defer a.refreshAnswering()
 	own := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !a.speaks(tag) })
 	if a.language = phrase.Best(own); a.speaks(a.language) {
 		return
@@ -45,7 +46,7 @@ func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 	case it.event != nil && it.event.Type() == aaep.TypeSessionErrored:
 		w = ours(a.language, phrase.Error, "").And(" ", w)
 	}
-	n := &item{kind: Notice, critical: it.critical, sentences: w.sentences(true), arrived: now}
+	n := &item{kind: Notice, critical: it.critical, sentences: a.sentences(w, true), arrived: now}
 	a.keep(n)
 	if it.critical {
 		a.urgent = slices.Insert(a.urgent, 0, n)

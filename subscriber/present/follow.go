@@ -113,8 +113,9 @@ func (f *following) noteOutage(why error) {
 	}
 }
 
-// settle takes a question away once it is open no longer.
+// settle takes a question away once it is open no longer, or went with its subscription.
 func (f *following) settle(question *aaep.Event) {
+	came, _ := f.sub.Status()
 	select {
 	case <-f.sub.Open(question).Done():
 	case <-f.ctx.Done():
@@ -125,11 +126,15 @@ func (f *following) settle(question *aaep.Event) {
 	case <-f.ctx.Done():
 		return
 	}
+	if is, _ := f.sub.Status(); is.Subscribed != came.Subscribed {
+		f.plan(func(a *announce.Announcer, now time.Time) { a.Lapse(now, question) })
+		return
+	}
 	f.plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
 }
 
 // send sends an answer to the agent, and lets the person know what came of it.
-func (f *following) send(r *announce.Reply) {
+func (f *following) send(r *announce.Reply) error {
 	ctx, cancel := context.WithTimeout(f.ctx, toSend)
 	defer cancel()
 	var err error
@@ -138,8 +143,10 @@ func (f *following) send(r *announce.Reply) {
 	} else {
 		err = f.sub.Reply(ctx, r.Question, r.Decision)
 	}
+	r.Untold = !f.sub.Accepted().HonoredCapabilities.EventFilters.Match(aaep.TypeStateChanged)
 	f.plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, err) })
 	f.sending.Store(false)
+	return err
 }
 
 // plan plans on each output of the person.
@@ -204,48 +211,67 @@ func (p *Presenter) begin(f *following) (ok bool) {
 // announce.Announcer.
 func (p *Presenter) Answer(text string) { Answer(time.Time{}, text, p) }
 
+// ErrNotTaken says that an answer does not count, and that the person is told why.
+var ErrNotTaken = errors.New("present: the answer does not count, as the person is told")
+
 // Answer is Presenter.Answer for a person who has several outputs, and began the answer at a time;
 // the zero time is now, or that of their first key. It counts once they had the question over one of
-// the outputs, while none of the others puts another question.
-func Answer(began time.Time, text string, people ...*Presenter) {
-	p := judge(began, people)
+// the outputs, while none of the others puts another question. What becomes of it comes over the
+// channel, once: nil where it was sent, ErrNotTaken, or the error of sending it.
+func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
+	came := make(chan error, 1)
+	p := judge(began, outputs)
 	if p == nil {
-		return
+		came <- ErrNotTaken
+		return came
 	}
 	var r *announce.Reply
 	var f *following
+	why := ""
 	p.Plan(func(a *announce.Announcer, now time.Time) {
-		asks, _ := a.Put()
+		asks, _, _ := a.Put(now)
 		if f = p.agents[asks]; f != nil && f.sending.Load() { // what becomes of that is told
 			return
 		}
 		if r = a.Answer(now, began, text); r == nil {
+			why = a.Refused()
 			return
 		}
 		if f = p.agents[r.Source]; f != nil {
 			f.sending.Store(true)
 		}
 	})
-	if r == nil || f != nil && f.start(func() { f.send(r) }) {
-		return
+	switch {
+	case r == nil:
+		if why != "" && f != nil {
+			for _, other := range f.people {
+				if other != p {
+					other.Tell(why, false)
+				}
+			}
+		}
+		came <- ErrNotTaken
+	case f == nil || !f.start(func() { came <- f.send(r) }):
+		p.Plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, subscriber.ErrUnknownEvent) })
+		came <- subscriber.ErrUnknownEvent
 	}
-	p.Plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, subscriber.ErrUnknownEvent) })
+	return came
 }
 
 // judge returns the output that decides whether an answer counts that was begun at a time: the one
 // that named another question last of all, which refuses it; else one over which the person had the
 // question, else the first. Where two put different questions the person may mean either; they are
 // told what is open, and judge returns nil.
-func judge(began time.Time, people []*Presenter) (best *Presenter) {
+func judge(began time.Time, outputs []*Presenter) (best *Presenter) {
 	var put *aaep.Event
 	had := false
 	var eclipsed *Presenter
 	var another, named time.Time // the latest of all outputs
-	for _, p := range people {
+	for _, p := range outputs {
 		var puts, heard *aaep.Event
 		var from, to time.Time
 		p.Plan(func(a *announce.Announcer, now time.Time) {
-			_, puts = a.Put()
+			_, puts, _ = a.Put(now)
 			_, heard = a.Question(cmp.Or(began, now), aaep.Accept)
 			from, to = a.Named()
 		})
@@ -271,10 +297,10 @@ func judge(began time.Time, people []*Presenter) (best *Presenter) {
 
 // MoreTime asks for more time for the question that is put to a person with these outputs, and tells
 // them what came of that. It returns at once.
-func MoreTime(people ...*Presenter) {
+func MoreTime(outputs ...*Presenter) {
 	var question *aaep.Event
 	var f *following
-	for i, p := range people {
+	for i, p := range outputs {
 		p.Plan(func(a *announce.Announcer, now time.Time) {
 			if i == 0 || question != nil {
 				var source string

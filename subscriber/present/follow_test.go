@@ -435,8 +435,8 @@ func TestAnotherNamedOverOneOutput(t *testing.T) {
 			t.Errorf("heard %q", ear.lines())
 		}
 		var first string
-		display.Plan(func(a *announce.Announcer, _ time.Time) {
-			if _, put := a.Put(); put != nil {
+		display.Plan(func(a *announce.Announcer, now time.Time) {
+			if _, put, _ := a.Put(now); put != nil {
 				first = put.Payload.(*aaep.AwaitingConfirmation).Action
 			}
 		})
@@ -444,8 +444,8 @@ func TestAnotherNamedOverOneOutput(t *testing.T) {
 			t.Fatalf("an answer to another was taken; heard %q", ear.lines())
 		}
 		present.Answer(time.Time{}, "y", display.Presenter, ear.Presenter)
-		display.Plan(func(a *announce.Announcer, _ time.Time) {
-			if _, put := a.Put(); put != nil {
+		display.Plan(func(a *announce.Announcer, now time.Time) {
+			if _, put, _ := a.Put(now); put != nil {
 				first = put.Payload.(*aaep.AwaitingConfirmation).Action
 			}
 		})

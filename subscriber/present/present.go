@@ -50,7 +50,7 @@ type Presenter struct {
 	Unsaid func(u announce.Utterance)
 
 	verbosity aaep.Verbosity
-	text      func(ev *aaep.Event) announce.Words
+	text      func(source string, ev *aaep.Event) announce.Words
 
 	mu   sync.Mutex
 	a    *announce.Announcer // nil is not made yet
@@ -82,8 +82,8 @@ func New(p announce.Preferences) *Presenter {
 		}
 	}
 	if text := p.Text; text != nil {
-		p.Text = func(ev *aaep.Event) (w announce.Words) {
-			if shield("Preferences.Text", func() { w = text(ev) }) != nil {
+		p.Text = func(source string, ev *aaep.Event) (w announce.Words) {
+			if shield("Preferences.Text", func() { w = text(source, ev) }) != nil {
 				w = announce.Text(ev, cmp.Or(p.Verbosity, aaep.VerbosityNormal))
 			}
 			return w
@@ -131,7 +131,7 @@ func (p *Presenter) Plan(use func(a *announce.Announcer, now time.Time)) {
 func (p *Presenter) Add(source string, ev *aaep.Event) {
 	w := announce.Words(nil)
 	if p.text != nil {
-		w = p.text(ev)
+		w = p.text(source, ev)
 	} else {
 		w = announce.Text(ev, cmp.Or(p.verbosity, aaep.VerbosityNormal))
 	}

@@ -1,6 +1,6 @@
 //go:build !unix && !windows
 
-package cli
+package terminal
 
 import (
 	"errors"
@@ -13,8 +13,4 @@ func eachKey(*os.File) (screen io.Writer, restore func(), err error) {
 	return nil, nil, errors.ErrUnsupported
 }
 
-func (t *terminal) watch() (stop func()) { return func() {} }
-
-// hasTerminal reports whether there is a terminal that this program ends with, which nothing here
-// tells.
-func hasTerminal() bool { return true }
+func (t *Terminal) watch() (stop func()) { return func() {} }

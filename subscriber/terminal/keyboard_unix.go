@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package terminal
 
 import (
 	"io"
@@ -41,7 +41,7 @@ func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 // watch leaves the terminal as it was to the program that uses it while this program is stopped,
 // and takes it again when it goes on. A signal to quit or to abort ends the program with the
 // terminal given back.
-func (t *terminal) watch() (stop func()) {
+func (t *Terminal) watch() (stop func()) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGQUIT, syscall.SIGABRT)
 	done := make(chan struct{})
@@ -72,15 +72,6 @@ func (t *terminal) watch() (stop func()) {
 		signal.Stop(signals)
 		close(done)
 	})
-}
-
-// hasTerminal reports whether there is a terminal that this program ends with.
-func hasTerminal() bool {
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
-	if err == nil {
-		tty.Close()
-	}
-	return err == nil
 }
 
 // hasShell reports whether a shell can let this program go on when it is stopped: its parent is of

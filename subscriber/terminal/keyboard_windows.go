@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"io"
@@ -31,8 +31,4 @@ func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 }
 
 // watch has nothing to watch: no signal stops a program here.
-func (t *terminal) watch() (stop func()) { return func() {} }
-
-// hasTerminal reports whether there is a terminal that this program ends with, which nothing here
-// tells.
-func hasTerminal() bool { return true }
+func (t *Terminal) watch() (stop func()) { return func() {} }

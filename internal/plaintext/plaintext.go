@@ -1,4 +1,6 @@
-package cli
+// Package plaintext makes text of bytes that a program prints or a keyboard sends: escape sequences
+// and control characters are left out, wherever a read or a write cuts them.
+package plaintext
 
 import (
 	"io"
@@ -6,17 +8,37 @@ import (
 	"unicode/utf8"
 )
 
-// textWriter makes text of whatever a program prints: terminal escapes are left out, control
-// characters dropped, and bytes that are not UTF-8 replaced. What came in goes on to tee as it was.
-type textWriter struct {
+// Writer makes text of what a program prints: terminal escapes are left out, control characters
+// dropped, and bytes that are not UTF-8 replaced. Its methods may be called at once.
+type Writer struct {
+	// Out gets the text. It is set before the first Write, and closed by Close.
+	Out io.WriteCloser
+	// Tee, if it is set before the first Write, gets what came in as it was, until it fails.
+	Tee io.Writer
+
 	mu      sync.Mutex
-	out     io.WriteCloser
-	tee     io.Writer
 	held    []byte // the beginning of a character
-	escape  escape
+	filter  Filter
 	strange int // bytes that were not text
 	closed  bool
 }
+
+// Strange returns how many bytes were not text.
+func (w *Writer) Strange() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.strange
+}
+
+// Filter tells the characters of text from those of escape sequences. The zero Filter is at the
+// beginning of a text.
+type Filter struct{ escape escape }
+
+// Begun reports whether an escape character came, and nothing since.
+func (f *Filter) Begun() bool { return f.escape == started }
+
+// Reset ends the sequence that has begun, if there is one.
+func (f *Filter) Reset() { f.escape = ground }
 
 type escape uint8
 
@@ -28,15 +50,15 @@ const (
 	device          // in a device control string, which may hold lines
 )
 
-func (w *textWriter) Write(p []byte) (int, error) {
+func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return 0, io.ErrClosedPipe
 	}
-	if w.tee != nil {
-		if _, err := w.tee.Write(p); err != nil {
-			w.tee = nil // its reader has gone; the listeners have not
+	if w.Tee != nil {
+		if _, err := w.Tee.Write(p); err != nil {
+			w.Tee = nil // its reader has gone; the listeners have not
 		}
 	}
 	data := append(w.held, p...)
@@ -47,41 +69,41 @@ func (w *textWriter) Write(p []byte) (int, error) {
 			w.strange++
 		}
 		data = data[size:]
-		if w.keepRune(r) {
+		if w.filter.Keep(r) {
 			text = utf8.AppendRune(text, r)
 		}
 	}
 	w.held = append([]byte(nil), data...)
 	if len(text) > 0 {
-		if _, err := w.out.Write(text); err != nil {
+		if _, err := w.Out.Write(text); err != nil {
 			return 0, err
 		}
 	}
 	return len(p), nil
 }
 
-// keepRune reports whether a character is text, following escape sequences to their end (ECMA-48).
+// Keep reports whether a character is text, following escape sequences to their end (ECMA-48).
 // One that is cut short ends with its line, so that a program's mistake does not silence it.
-func (w *textWriter) keepRune(r rune) bool {
+func (f *Filter) Keep(r rune) bool {
 	switch {
 	case r == 0x1b:
-		w.escape = started // whatever was before
+		f.escape = started // whatever was before
 		return false
 	case r == 0x18 || r == 0x1a: // CAN and SUB break a sequence off
-		w.escape = ground
+		f.escape = ground
 		return false
-	case r == '\n' && w.escape != device:
-		w.escape = ground
+	case r == '\n' && f.escape != device:
+		f.escape = ground
 	}
-	switch w.escape {
+	switch f.escape {
 	case started:
 		switch {
 		case r >= 0x20 && r <= 0x2f: // an intermediate byte; the final one follows
 			return false
 		case r > 0x7e || r < 0x20: // no sequence
-			w.escape = ground
+			f.escape = ground
 		default:
-			w.openSequence(r)
+			f.openSequence(r)
 			return false
 		}
 	case sequence:
@@ -89,48 +111,48 @@ func (w *textWriter) keepRune(r rune) bool {
 		case r >= 0x20 && r <= 0x3f:
 			return false
 		case r >= 0x40 && r <= 0x7e:
-			w.escape = ground
+			f.escape = ground
 			return false
 		}
-		w.escape = ground
+		f.escape = ground
 	case str, device:
 		if r == '\a' || r == 0x9c {
-			w.escape = ground
+			f.escape = ground
 		}
 		return false
 	}
 	if r >= 0x80 && r <= 0x9f { // ESC and a letter in one
-		w.openSequence(r - 0x40)
+		f.openSequence(r - 0x40)
 		return false
 	}
 	return r == '\n' || r == '\t' || r == '\r' || r >= 0x20 && r != 0x7f
 }
 
 // openSequence begins the escape sequence that ESC and a letter open.
-func (w *textWriter) openSequence(letter rune) {
+func (f *Filter) openSequence(letter rune) {
 	switch letter {
 	case '[':
-		w.escape = sequence
+		f.escape = sequence
 	case ']', 'X', '^', '_':
-		w.escape = str
+		f.escape = str
 	case 'P':
-		w.escape = device
+		f.escape = device
 	default:
-		w.escape = ground
+		f.escape = ground
 	}
 }
 
 // Close ends the text. What comes later is refused.
-func (w *textWriter) Close() error {
+func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
 	if len(w.held) > 0 {
 		w.strange += len(w.held)
 		w.held = nil
-		if _, err := w.out.Write([]byte("\uFFFD")); err != nil {
+		if _, err := w.Out.Write([]byte("\uFFFD")); err != nil {
 			return err
 		}
 	}
-	return w.out.Close()
+	return w.Out.Close()
 }

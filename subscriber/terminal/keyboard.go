@@ -1,65 +1,19 @@
-package cli
+package terminal
 
 import (
+	"bufio"
 	"context"
 	"io"
-	"os"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/term"
+	"github.com/aaep-go/aaep/internal/plaintext"
 )
 
-// A keyboard is where a person types. At a terminal each key is seen as it is pressed, so that a
-// line is known by when it was begun: a person who hears nothing while they type can be left in
-// peace, and what was typed before a question was put is no answer to it.
-type keyboard struct {
-	lines      <-chan typedLine
-	sees       func() bool // whether keys are seen now, one by one
-	tty        bool        // it is a terminal: a person is there
-	stop       func()      // gives the terminal back
-	wrapWriter func(io.Writer) io.Writer
-}
-
-// openKeyboard reads what is typed until ctx is done or stop is called. From a terminal it reads
-// keys and shows them, as the terminal itself would; while that cannot be had, as in the background
-// and where TERM is dumb, and from anything else, it reads lines.
-func openKeyboard(ctx context.Context, in io.Reader) *keyboard {
-	file, ok := in.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return &keyboard{lines: readLines(ctx, in), sees: func() bool { return false }, stop: func() {},
-			wrapWriter: func(w io.Writer) io.Writer { return w }}
-	}
-	t := &terminal{file: file, dumb: os.Getenv("TERM") == "dumb"}
-	t.takeTerminal()
-	release := t.watch()
-	stop := func() {
-		release()
-		t.releaseForGood()
-	}
-	context.AfterFunc(ctx, stop) // a second Ctrl-C kills, and would leave a terminal that does not show what is typed
-	return &keyboard{lines: keysOf(ctx, file, t), sees: t.isTaken, tty: true, stop: stop, wrapWriter: t.wrapWriter}
-}
-
-// terminal is one that a person types at. While it is taken, it hands on each key and shows none;
-// then show does.
-type terminal struct {
-	file *os.File
-	dumb bool // what is between it and the person hands on lines
-
-	mu      sync.Mutex
-	screen  io.Writer // while it is taken, else nil
-	restore func()
-	done    bool   // it is not taken any more
-	line    string // that is being typed,
-	hidden  bool   // and stands above something that was printed since
-}
-
 // takeTerminal switches the terminal to single keys, if that can be had now.
-func (t *terminal) takeTerminal() {
+func (t *Terminal) takeTerminal() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.dumb || t.done || t.screen != nil {
@@ -71,7 +25,7 @@ func (t *terminal) takeTerminal() {
 }
 
 // releaseTerminal gives the terminal back as it was, for another program, until takeTerminal.
-func (t *terminal) releaseTerminal() {
+func (t *Terminal) releaseTerminal() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.screen != nil {
@@ -81,7 +35,7 @@ func (t *terminal) releaseTerminal() {
 }
 
 // releaseForGood is releaseTerminal, after which takeTerminal does nothing.
-func (t *terminal) releaseForGood() {
+func (t *Terminal) releaseForGood() {
 	t.releaseTerminal()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +43,7 @@ func (t *terminal) releaseForGood() {
 }
 
 // isTaken reports whether single keys are seen now.
-func (t *terminal) isTaken() bool {
+func (t *Terminal) isTaken() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.screen != nil
@@ -97,7 +51,7 @@ func (t *terminal) isTaken() bool {
 
 // showKey shows a key, and keeps the line that it makes. A line above which something was printed
 // is shown anew, so that a screen reader and a braille display find it whole in one line.
-func (t *terminal) showKey(key, line string) {
+func (t *Terminal) showKey(key, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.line
@@ -115,17 +69,8 @@ func (t *terminal) showKey(key, line string) {
 	io.WriteString(t.screen, key)
 }
 
-// wrapWriter returns w; where w is a terminal, what is printed begins on a line of its own while a
-// line is being typed.
-func (t *terminal) wrapWriter(w io.Writer) io.Writer {
-	if file, ok := w.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
-		return w
-	}
-	return t.wrapScreen(w)
-}
-
-func (t *terminal) wrapScreen(w io.Writer) io.Writer {
-	return writerFunc(func(b []byte) (int, error) {
+func (t *Terminal) wrapScreen(w io.Writer) io.Writer {
+	return writer(func(b []byte) (int, error) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.screen != nil && t.line != "" && !t.hidden {
@@ -140,8 +85,8 @@ func (t *terminal) wrapScreen(w io.Writer) io.Writer {
 // by key if its first key began a piece that was read, and its Enter ended a later one. Any other
 // was pasted, typed ahead, or comes from a program that hands on lines; a long paste comes in
 // several pieces, which end anywhere.
-func keysOf(ctx context.Context, in io.Reader, t *terminal) <-chan typedLine {
-	keys := make(chan typedLine, 1024)
+func keysOf(ctx context.Context, in io.Reader, t *Terminal) <-chan Line {
+	keys := make(chan Line, 1024)
 	go func() {
 		defer close(keys)
 		var e editor
@@ -166,13 +111,13 @@ func keysOf(ctx context.Context, in io.Reader, t *terminal) <-chan typedLine {
 					began, first, alone = now, piece, begins
 				}
 				begins = false
-				next := typedLine{at: now, began: began, key: line == nil}
+				next := Line{At: now, Began: began, Key: line == nil}
 				if line != nil {
-					next.text, next.unseen = *line, *line != "" && (first == piece || !alone || len(data) > 0)
+					next.Text, next.Unseen = *line, *line != "" && (first == piece || !alone || len(data) > 0)
 				} else if len(e.line) == 0 {
-					next.began = time.Time{}
+					next.Began = time.Time{}
 				}
-				if next.key {
+				if next.Key {
 					select {
 					case keys <- next:
 					default: // the line has what matters of it
@@ -198,18 +143,19 @@ func keysOf(ctx context.Context, in io.Reader, t *terminal) <-chan typedLine {
 // or the line, and the end of input. Keys that move the cursor are left out.
 type editor struct {
 	line   []rune
-	escape textWriter // which knows escape sequences
-	shift  bool       // the next character belongs to the key before, as of ESC O P
+	escape plaintext.Filter // which knows escape sequences
+	shift  bool             // the next character belongs to the key before, as of ESC O P
 }
 
 // handleKey takes a key. Shown is what appears for it, and line is not nil if it ends one.
 func (e *editor) handleKey(r rune) (shown string, line *string, over bool) {
 	if r == '\n' || r == '\r' { // which ends whatever another key began
-		e.escape.escape, e.shift = ground, false
+		e.escape.Reset()
+		e.shift = false
 	}
 	shifted := e.shift && r > 0x1f && r < 0x7f
-	e.shift = e.escape.escape == started && (r == 'N' || r == 'O') || r == 0x8e || r == 0x8f
-	if !e.escape.keepRune(r) && r != '\b' && r != 0x7f && r != 0x15 && r != 0x17 && r != 0x04 || shifted {
+	e.shift = e.escape.Begun() && (r == 'N' || r == 'O') || r == 0x8e || r == 0x8f
+	if !e.escape.Keep(r) && r != '\b' && r != 0x7f && r != 0x15 && r != 0x17 && r != 0x04 || shifted {
 		return "", nil, false
 	}
 	take := func(n int) {
@@ -256,4 +202,39 @@ func columnsOf(r rune) int {
 		return 2
 	}
 	return 1
+}
+
+// longestTyped is how much of a line is read: what is longer was pasted by mistake, and is taken as
+// an empty one, upon which a question is put again.
+const longestTyped = 1 << 20 // bytes
+
+// readLines hands on the lines a person types, until the input ends. A read that waits for a person
+// cannot be cancelled; the goroutine ends with the program.
+func readLines(ctx context.Context, r io.Reader) <-chan Line {
+	lines := make(chan Line, 64) // so that a line knows when it was typed, not when it was wanted
+	go func() {
+		defer close(lines)
+		in := bufio.NewReader(r)
+		for over := false; !over; {
+			text := ""
+			for more := true; more; {
+				piece, goesOn, err := in.ReadLine()
+				if more, over = goesOn, err != nil; over && text == "" {
+					return
+				}
+				if len(text) <= longestTyped {
+					text += string(piece)
+				}
+			}
+			if len(text) > longestTyped {
+				text = ""
+			}
+			select {
+			case lines <- Line{Text: text, At: time.Now(), Began: time.Now(), Unseen: true}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
 }

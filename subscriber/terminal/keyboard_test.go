@@ -1,7 +1,6 @@
-package cli
+package terminal
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -9,10 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/subscriber/announce"
-	"github.com/aaep-go/aaep/subscriber/present"
 )
 
 // Keys make the lines that a terminal makes of them.
@@ -64,71 +59,8 @@ func TestEditor(t *testing.T) {
 	}
 }
 
-// A key hushes what can wait; Enter ends that, and what came is told in one sentence. An acceptance
-// counts by when its first key was pressed: a question that came, or was heard, only while it was
-// typed is not accepted by it. CONF-013, LVL-025, EVT-078
-func TestKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out, status saidLine
-		l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
-		p := present.New(announce.Preferences{})
-		v := &pacedVoice{}
-		run := make(chan error, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { run <- p.Run(ctx, v) }()
-		defer func() { cancel(); <-run }()
-		l.out = &outputs{tellings: []*personOutput{{outputKind: outputKind{name: "test", words: true}, p: p}}}
-		f := &followedAgent{listener: l, name: "asker"}
-		l.agents = []*followedAgent{f}
-		var began time.Time
-		keys := func(text string) {
-			for range text {
-				if began.IsZero() {
-					began = time.Now()
-				}
-				l.handleTyped(ctx, typedLine{at: time.Now(), began: began, key: true})
-				passTime(100 * time.Millisecond)
-			}
-		}
-		enter := func(text string) {
-			l.handleTyped(ctx, typedLine{text: text, at: time.Now(), began: began})
-			began = time.Time{}
-		}
-		f.announceEvent(event(&aaep.SessionStarted{}, "Thinking of a very long sentence that takes a while."))
-		passTime(time.Second)
-		keys("hello agen")
-		for _, text := range []string{"One.", "Two.", "Three."} {
-			f.announceEvent(event(&aaep.Extension{Type: "acme:news"}, text))
-		}
-		question := event(pay(), "")
-		question.Timestamp = time.Now()
-		f.addQuestion(question)
-		keys("t")
-		enter("y") // the line began before the question came
-		if got := status.String(); !strings.Contains(got, "typed before the question could be read") ||
-			l.asked.Len() != 1 {
-			t.Fatalf("a line that began before the question: %q", got)
-		}
-		passTime(2 * time.Second) // a part of the question was heard
-		status.Reset()
-		keys("y")
-		enter("y")
-		if got := status.String(); !strings.Contains(got, "You may not have heard all of it.") || l.asked.Len() != 1 {
-			t.Fatalf("a yes in the middle of the question: %q", got)
-		}
-		passTime(time.Minute)
-		if got := v.String(); !strings.Contains(got, "Thinking of a very long sentence that takes a while. /") ||
-			!strings.Contains(got, "While you typed, this came: 3 announcements.\nThe newest: Three.") {
-			t.Errorf("heard %s", got)
-		}
-		if aim := l.newLineContext(time.Now()); !aim.heard || !aim.known {
-			t.Errorf("afterwards: %+v", aim)
-		}
-	})
-}
-
-// No key makes the keyboard deaf: Alt with P or ] begins what goes on until Enter at most.
-func TestDeaf(t *testing.T) {
+// Keys are read on whatever was pressed: Alt with P or ] begins what goes on until Enter at most.
+func TestSequencesEndWithTheLine(t *testing.T) {
 	for _, keys := range []string{"\x1bP", "\x1b]", "\x1bX", "\x1b^", "\x1b_", "\u0090", "\x1b[", "\x1b", "\x1bO"} {
 		for _, enter := range []rune{'\n', '\r'} {
 			var e editor
@@ -172,9 +104,9 @@ func TestPasted(t *testing.T) {
 			typing.Close()
 		}()
 		var got []string
-		for line := range keysOf(t.Context(), in, &terminal{}) {
-			if !line.key {
-				got = append(got, line.text+map[bool]string{true: " pasted", false: " typed"}[line.unseen])
+		for line := range keysOf(t.Context(), in, &Terminal{}) {
+			if !line.Key {
+				got = append(got, line.Text+map[bool]string{true: " pasted", false: " typed"}[line.Unseen])
 			}
 		}
 		if got := strings.Join(got, ", "); got != tc.want {
@@ -188,7 +120,7 @@ func TestPasted(t *testing.T) {
 func TestPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, typing := io.Pipe()
-		lines := keysOf(t.Context(), in, &terminal{})
+		lines := keysOf(t.Context(), in, &Terminal{})
 		start, done := time.Now(), make(chan struct{})
 		go func() {
 			defer close(done)
@@ -200,9 +132,9 @@ func TestPieces(t *testing.T) {
 		}()
 		var got []string
 		for line := range lines {
-			if !line.key {
-				got = append(got, fmt.Sprintf("%q begun at %.0f, unseen %t", line.text,
-					line.began.Sub(start).Seconds(), line.unseen))
+			if !line.Key {
+				got = append(got, fmt.Sprintf("%q begun at %.0f, unseen %t", line.Text,
+					line.Began.Sub(start).Seconds(), line.Unseen))
 			}
 		}
 		<-done
@@ -218,7 +150,7 @@ func TestPieces(t *testing.T) {
 // typed line whole, for a screen reader and a braille display.
 func TestShow(t *testing.T) {
 	var screen strings.Builder
-	term := &terminal{screen: &screen}
+	term := &Terminal{screen: &screen}
 	print := term.wrapScreen(&screen)
 	var e editor
 	press := func(keys string) {
@@ -241,5 +173,19 @@ func TestShow(t *testing.T) {
 	press("\x7fn\n")
 	if got, want := screen.String(), "One.\n/ag\nTwo.\nThree.\nFour.\n/agents\nFive.\ny\nSix.\ny\nx\nSeven.\nn\n"; got != want {
 		t.Errorf("shows %q, want %q", got, want)
+	}
+}
+
+func TestReadLines(t *testing.T) {
+	var got []string
+	long := strings.Repeat("x", 100<<10) // more than a bufio.Scanner takes
+	for line := range readLines(t.Context(), strings.NewReader("y\r\n\n"+long+"\n"+strings.Repeat("x", longestTyped+1)+
+		"\n last")) {
+		if got = append(got, line.Text); time.Since(line.At) > time.Minute {
+			t.Errorf("%q was typed at %v", line.Text, line.At)
+		}
+	}
+	if want := []string{"y", "", long, "", " last"}; !slices.Equal(got, want) {
+		t.Errorf("%d lines, and not %d as they were typed", len(got), len(want))
 	}
 }
