@@ -425,6 +425,16 @@ var theMap = []folder{
 		why:    "it follows any agent and drives any output there is, and knows none of them by name",
 	},
 	{
+		path:   "subscriber/terminal",
+		arrows: []string{".", "internal/plaintext", "subscriber/announce"},
+		others: []string{"golang.org/x/sys", "golang.org/x/term"},
+		why:    "a terminal prints what it is given and hands on keys: whether they answer a question is decided elsewhere",
+	},
+	{
+		path: "internal/plaintext",
+		why:  "which bytes are text depends on no event and on no terminal",
+	},
+	{
 		path:   "subscriber/speech",
 		arrows: []string{".", "internal/sessionbus", "subscriber/announce"},
 		others: []string{"github.com/godbus/dbus/v5", "golang.org/x/text"},
@@ -547,7 +557,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/control", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early", "internal/closes", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
+		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/control", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early", "internal/closes", "internal/httpguard", "internal/phrase", "internal/plaintext", "internal/segmentio", "internal/spoken", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

@@ -153,8 +153,8 @@ func (o *listenFlags) runListen(cmd *cobra.Command, args []string) error {
 	return l.listenToChild(ctx, o.reach, o.program, caps, cmd.ErrOrStderr())
 }
 
-// openConsole opens the outputs of the person, of which the terminal is one. The function end closes
-// them.
+// openConsole opens the outputs of the person, of which the terminal is one. The function end
+// closes them.
 func (o *listenFlags) openConsole(ctx context.Context, cmd *cobra.Command, caps aaep.Capabilities) (l *listener,
 	end func(), err error) {
 	l = &listener{json: o.asJSON, wanted: caps}

@@ -38,11 +38,11 @@ type Line struct {
 	Key bool
 	// At is when it was typed.
 	At time.Time
-	// Began is when the first key of the line was pressed, or, where keys are not seen, when the line
-	// came. It is zero where the whole line was taken back.
+	// Began is when the first key of the line was pressed, or, where keys are not seen, when the
+	// line came. It is zero where the whole line was taken back.
 	Began time.Time
-	// Unseen says that the keys of the line were not seen one by one, so that it may have been begun
-	// long before: it was pasted, typed ahead, or comes from a program.
+	// Unseen says that the keys of the line were not seen one by one, so that it may have been
+	// begun long before: it was pasted, typed ahead, or comes from a program.
 	Unseen bool
 }
 
