@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -254,8 +255,12 @@ func TestStatesThatLast(t *testing.T) {
 			call(4 * time.Second)
 			s.Complete(aaep.Say("Ready."))
 			passTime(10 * time.Second)
-			if got, want := e.out.String(), "Working.\nUsing the tool balance.\nThinking.\nUsing the tool balance.\nBalance finished.\nDone. Ready.\n"; got != want {
-				t.Errorf("the screen shows\n%s\nwant\n%s", got, want)
+			// The rate holds the end of the first call, which the state then stands for, unless
+			// what came before had left by itself.
+			const story = "Working.\nUsing the tool balance.\n%s\nUsing the tool balance.\nBalance finished.\nDone. Ready.\n"
+			held, alone := fmt.Sprintf(story, "Thinking."), fmt.Sprintf(story, "Balance finished.")
+			if got := e.out.String(); got != held && got != alone {
+				t.Errorf("the screen shows\n%s\nwant\n%s", got, held)
 			}
 		})
 	})
