@@ -150,6 +150,7 @@ var scenarioRuns = []scenarioRun{
 		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, answerQuestion(func(l *link, q message) {
 			due := q.At.Add(time.Duration(q.numberMember("timeout_seconds")) * time.Second)
 			l.harness.awaitEvent(l, min(max(time.Until(due), 0), maxQuestion)+slow, completed, errored, cancelled)
+			l.harness.pauseFor(min(time.Until(due), slow)) // the question may have been late in coming
 			l.replyTo(q, "accept", object{"timestamp": aaep.FormatTimestamp(q.At)})
 		})},
 	{"old-token", "a subscriber is asked, and rejects; in the next session it is asked again, accepts with the token of the first question, and rejects a moment later",
@@ -214,13 +215,13 @@ var scenarioRuns = []scenarioRun{
 			}
 			l.replyTo(q, "reject", nil) // or the question stays open
 		})},
-	{"cannot-reply", "a subscriber says that it can answer questions and no confirmations, and the agent wants one",
+	{"cannot-reply", "a subscriber says that it cannot answer confirmations, but questions, and the agent wants one",
 		askScenario(), 2, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
 			h.startScenario()
 			h.awaitSessionEnd(l, slow)
 		}},
-	{"cannot-answer", "a subscriber says that it can answer confirmations and no questions, and the agent has one",
+	{"cannot-answer", "a subscriber says that it cannot answer questions, but confirmations, and the agent has one",
 		clarifyScenario(), 2, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(), object{"supports_clarification_reply": nil}))
 			h.startScenario()
