@@ -292,7 +292,9 @@ func insist(ts *testscript.TestScript, neg bool, args []string) {
 		tooSoon = regexp.MustCompile("(?m)^aaep: (?:\\S+: )?(That was typed before|You may not have heard|That is no answer).*$")
 	}
 	text := func() string { return ts.ReadFile(args[0] + ".err") }
-	for {
+	for tries := 0; ; tries++ {
+		// A person lets what they are told come to its end: each answer interrupts it.
+		time.Sleep(time.Duration(max(tries-1, 0)*max(tries-1, 0)) * time.Second)
 		before := len(tooSoon.FindAllString(text(), -1))
 		line := args[1]
 		if strings.EqualFold(line, "y") {
