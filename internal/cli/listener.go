@@ -386,7 +386,7 @@ func (l *listener) handleTyped(ctx context.Context, line terminal.Line) {
 		l.out.forEach((*present.Presenter).Typing)
 		return
 	}
-	l.out.forEach((*present.Presenter).Rest)
+	defer l.out.forEach((*present.Presenter).Rest) // after the answer, which knows by the keys when it was begun
 	askedThen := l.askedThen
 	l.began, l.askedThen = time.Time{}, false
 	if strings.HasPrefix(line.Text, "/") {
